@@ -1,0 +1,198 @@
+/* fit.h: make and measure skins.
+
+   The offline half of pelt (`libpelt-fit`): read examples from files, look for what is wrong with them, fit a skin,
+   measure it. The run-time half is pelt.h.
+
+       pelt_error error;
+       pelt_bundle *body = pelt_bundle_read("body.glb", &error);
+       const pelt_clip *train = pelt_bundle_clip(body, "train", PELT_NEED_POSITIONS, &error);
+       pelt_skin_bytes *skin = pelt_fit(body, &train, 1, &(pelt_fit_options){.method = "ssd"}, &error);
+       pelt_skin_write(skin, "body.pelt", &error);
+
+   Functions that can fail take a pelt_error: they return NULL (or a pelt_result other than PELT_OK) and say in
+   error->text which file, what is wrong and what to do. Nothing prints. Option structs are zero-initialised; zero means
+   the default. Everything read from a file is owned by its bundle and freed with it. */
+
+#ifndef PELT_FIT_H
+#define PELT_FIT_H
+
+#include <pelt/pelt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- Errors, progress, findings -------------------------------------------------------------------------------- */
+
+typedef struct pelt_error {
+    pelt_result code;
+    char text[1000]; /* one sentence: "body.pc2: 2460 points, but the mesh in body.glb has 2461 vertices" */
+} pelt_error;
+
+/* Told about long work. Return non-zero to stop it: the work then fails with PELT_ERROR_CANCELLED. */
+typedef struct pelt_progress {
+    int (*report)(void *user, const char *task, double fraction);
+    void *user;
+} pelt_progress;
+
+/* Something that the diagnosis found in the input. */
+typedef enum pelt_severity { PELT_NOTE, PELT_WARNING, PELT_FATAL } pelt_severity;
+
+typedef struct pelt_finding {
+    pelt_severity severity;
+    const char *what; /* a stable word for programs, such as "point-count" */
+    const char *text; /* a sentence for people: what, where, what to do */
+} pelt_finding;
+
+typedef struct pelt_findings {
+    size_t count;
+    const pelt_finding *list;
+} pelt_findings;
+
+/* -- The nouns --------------------------------------------------------------------------------------------------- */
+
+/* Influences of joints on vertices: those of vertex v are entries first[v] to first[v + 1] - 1. */
+typedef struct pelt_influences {
+    uint32_t *first;  /* [vertex_count + 1] */
+    uint32_t *joints; /* [first[vertex_count]] */
+    float *weights;   /* affine: they sum to 1 over a vertex */
+} pelt_influences;
+
+/* A shape that the file carries beside the mesh: displacements of some vertices. */
+typedef struct pelt_target {
+    const char *name;
+    uint32_t count;
+    const uint32_t *vertices; /* [count], increasing */
+    const float *deltas;      /* [count][3] */
+} pelt_target;
+
+typedef struct pelt_mesh {
+    uint32_t vertex_count, triangle_count, target_count;
+    float *positions; /* [vertex_count][3] rest positions */
+    float *normals;   /* [vertex_count][3], the file's, or area-weighted where it has none */
+    uint32_t *triangles; /* [triangle_count][3], counter-clockwise from outside */
+    pelt_influences influences;
+    pelt_target *targets; /* [target_count] */
+    float diagonal;       /* of the bounding box of the rest positions; errors are given as fractions of it */
+} pelt_mesh;
+
+/* Joints are the file's joints, the nodes above them, and nodes that carry rigid parts of the mesh. */
+typedef struct pelt_skeleton {
+    uint32_t joint_count;
+    const char **names;
+    int32_t *parents;     /* -1 for roots; parents come before children */
+    pelt_transform *rest; /* relative to the parent */
+    double (*inverse_bind)[12]; /* row-major 3x4 */
+} pelt_skeleton;
+
+typedef enum pelt_path { PELT_TRANSLATION, PELT_ROTATION, PELT_SCALE } pelt_path;
+typedef enum pelt_interpolation { PELT_LINEAR, PELT_STEP, PELT_CUBIC } pelt_interpolation;
+
+/* One animated property of one joint. */
+typedef struct pelt_channel {
+    uint32_t joint, key_count;
+    pelt_path path;
+    pelt_interpolation interpolation;
+    const float *times;  /* [key_count], increasing */
+    const float *values; /* [key_count][3 or 4]; PELT_CUBIC: [key_count][in-tangent, value, out-tangent][3 or 4] */
+} pelt_channel;
+
+/* A motion, or a set of examples: frame i is the pose at the i-th key time. */
+typedef struct pelt_clip {
+    const char *name;
+    uint32_t frame_count, channel_count;
+    const float *times; /* [frame_count]: all key times of all channels, merged */
+    const pelt_channel *channels;
+    const float *positions; /* [frame_count][vertex_count][3] true positions, or NULL when not loaded */
+    const char *source;     /* the file that the positions came from */
+} pelt_clip;
+
+/* The pose of a frame: one transform per joint, relative to its parent. */
+void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame, pelt_transform *locals);
+
+/* -- Reading ------------------------------------------------------------------------------------------------------ */
+
+/* A character and its examples: a glTF file, and the caches beside it. */
+typedef struct pelt_bundle {
+    const char *path;
+    pelt_mesh mesh;
+    pelt_skeleton skeleton;
+    uint32_t clip_count;
+    pelt_clip *clips;
+    pelt_findings notes; /* what the reader noticed and mended: weights that did not sum to 1, ... */
+    struct pelt_arena *arena; /* owns all of it */
+} pelt_bundle;
+
+/* Reads a .glb or .gltf file. Clips come without positions until pelt_bundle_clip asks for them. */
+pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error);
+void pelt_bundle_free(pelt_bundle *bundle);
+
+typedef enum pelt_need {
+    PELT_NEED_POSE,      /* the skeleton's motion is enough */
+    PELT_NEED_POSITIONS, /* and the true positions, or it is an error */
+} pelt_need;
+
+/* A clip by name. Its true positions are found as CLI.md says: `body.CLIP.pc2` (or .mdd, .npy, a folder of .obj)
+   beside `body.glb`, or morph targets of the file itself; or in a named file: "CLIP=FILE". */
+const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
+
+/* Everything that looks wrong with the bundle and the clips given (with positions, where they are loaded), worst first.
+   Owned by the bundle. */
+pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
+
+/* -- Fitting ------------------------------------------------------------------------------------------------------ */
+
+typedef struct pelt_fit_options {
+    const char *method;     /* a preset: "ssd" */
+    const char *blend;      /* where the weights come from: "file" (default) or "distance" */
+    const char *corrective; /* "none" (default) */
+    uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (distance) */
+    uint32_t threads;       /* 0: as many as the machine has */
+    pelt_progress progress;
+} pelt_fit_options;
+
+/* A skin file in memory: bytes are aligned for pelt_open. */
+typedef struct pelt_skin_bytes {
+    void *bytes;
+    size_t size;
+} pelt_skin_bytes;
+
+/* Fits a skin to the examples of some clips. */
+pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count,
+                          const pelt_fit_options *options, pelt_error *error);
+void pelt_skin_free(pelt_skin_bytes *skin);
+
+/* Reads and writes skin files. A file appears whole or not at all. pelt_skin_read checks it with pelt_open. */
+pelt_skin_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error);
+pelt_result pelt_skin_write(const pelt_skin_bytes *skin, const char *path, pelt_error *error);
+
+/* -- Measuring ---------------------------------------------------------------------------------------------------- */
+
+/* How far a skin is from the truth on a clip. Errors are distances in scene units. */
+typedef struct pelt_measure {
+    uint32_t frame_count, vertex_count;
+    double rms;          /* sqrt(sum |error|^2 / (frames x vertices)) */
+    double max;          /* largest |error| */
+    double rms_fraction; /* of the rest bounding-box diagonal */
+    double max_fraction;
+    double rel_err; /* ||model - truth|| / ||blend with the file's weights - truth||; 0 when both are 0 */
+    uint32_t worst_frame, worst_vertex; /* where max is */
+    float *frame_rms;  /* [frame_count] */
+    float *frame_max;  /* [frame_count] */
+    float *vertex_rms; /* [vertex_count] over the frames */
+    double sum, baseline_sum; /* squared errors of the model and of the file's weights, to pool clips */
+} pelt_measure;
+
+/* Runs a skin over a clip that has positions, and compares. Free with pelt_measure_free. */
+pelt_measure *pelt_measure_clip(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip,
+                                uint32_t threads, pelt_error *error);
+void pelt_measure_free(pelt_measure *measure);
+
+/* Runs a skin over one frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's own order. */
+pelt_result pelt_eval_frame(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame,
+                            float *positions, float *normals, pelt_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,76 @@
+/* io.h: files in and out. The only room that opens files.
+
+   Readers check everything and fail with a sentence; they never crash, hang, or allocate more than 64 times the size of
+   the file plus 16 MiB. Writers write beside the target and rename, so a file appears whole or not at all. */
+
+#ifndef PELT_IO_H
+#define PELT_IO_H
+
+#include "rig/rig.h"
+
+/* -- Files (file.c) ---------------------------------------------------------------------------------------------- */
+
+typedef struct pelt_file {
+    const uint8_t *bytes; /* aligned to 64, in the arena; followed by a zero byte */
+    size_t size;
+} pelt_file;
+
+pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error);
+
+/* Writing: open, put any number of times, then commit (the file appears) or drop (it never does). After a failure all
+   further calls do nothing and commit reports the first error. */
+typedef struct pelt_writer pelt_writer;
+pelt_writer *pelt_writer_open(const char *path, pelt_error *error);
+void pelt_writer_put(pelt_writer *writer, const void *bytes, size_t size);
+pelt_result pelt_writer_commit(pelt_writer *writer, pelt_error *error);
+void pelt_writer_drop(pelt_writer *writer);
+
+/* Removes the unfinished files of all open writers; safe to call in a signal handler. */
+void pelt_writer_abandon_all(void);
+
+/* -- glTF (gltf_read.c, gltf_write.c) ----------------------------------------------------------------------------- */
+
+/* Parses glTF held in memory: a .glb, or the JSON of a .gltf. Side files (.bin) are looked for in the folder of `path`;
+   with path NULL there are none (fuzzing). */
+pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const char *path, pelt_error *error);
+
+/* Writes mesh, skeleton, influences (at most 4 per set, as many sets as needed) and clips as a .glb. */
+typedef struct pelt_gltf_content {
+    const pelt_mesh *mesh;
+    const pelt_skeleton *skeleton;
+    const pelt_clip *clips; /* written with their channels */
+    uint32_t clip_count;
+    const char *name; /* of the mesh */
+    float color[4];   /* base colour; all zero: a plain skin tone */
+} pelt_gltf_content;
+pelt_result pelt_gltf_write(const char *path, const pelt_gltf_content *content, pelt_error *error);
+
+/* -- Point caches (pc2.c, mdd.c, npy.c, obj.c; cache.c chooses by name) ------------------------------------------- */
+
+typedef struct pelt_cache {
+    uint32_t frame_count, point_count;
+    const float *positions; /* [frame_count][point_count][3], in the arena */
+    const char *format;     /* "pc2", ... */
+} pelt_cache;
+
+/* Reads .pc2, .mdd, .npy, or a folder of .obj files (sorted by the number in their names). */
+pelt_result pelt_cache_read(pelt_arena *arena, const char *path, pelt_cache *cache, pelt_error *error);
+
+/* Parsers of bytes in memory; `path` is only for messages. */
+pelt_result pelt_pc2_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *, pelt_error *);
+pelt_result pelt_mdd_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *, pelt_error *);
+pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *, pelt_error *);
+/* One .obj: its vertex positions, and the triangles of its faces (may be NULL when not wanted). */
+pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char *path, uint32_t *point_count,
+                           float **positions, uint32_t *triangle_count, uint32_t **triangles, pelt_error *error);
+
+/* Writes a cache frame by frame; the format is chosen by the ending of the path (.pc2 .mdd .npy, or a folder for .obj).
+   `mesh` gives the faces for .obj. */
+typedef struct pelt_cache_writer pelt_cache_writer;
+pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count, const pelt_mesh *mesh,
+                                          double frames_per_second, pelt_error *error);
+void pelt_cache_writer_frame(pelt_cache_writer *writer, const float *positions);
+pelt_result pelt_cache_writer_commit(pelt_cache_writer *writer, pelt_error *error);
+void pelt_cache_writer_drop(pelt_cache_writer *writer);
+
+#endif

@@ -1,0 +1,36 @@
+/* error.c: one sentence for every failure, and the list of findings. */
+
+#include "rig/rig.h"
+#include <stdio.h>
+#include <string.h>
+
+pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, ...) {
+    if (!error) return code;
+    error->code = code;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severity, const char *what,
+               const char *format, ...) {
+    char text[1000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    /* Findings are few: copying the list keeps it a plain array. */
+    pelt_finding *list = PELT_NEW(arena, pelt_finding, findings->count + 1);
+    char *copy = pelt_arena_format(arena, "%s", text);
+    if (!list || !copy) return;
+    if (findings->count) memcpy(list, findings->list, findings->count * sizeof *list);
+    list[findings->count] = (pelt_finding){severity, what, copy};
+    findings->list = list;
+    findings->count++;
+}
+
+bool pelt_report(const pelt_progress *progress, const char *task, double fraction) {
+    return progress && progress->report && progress->report(progress->user, task, fraction) != 0;
+}

@@ -1,0 +1,89 @@
+/* mesh.c: normals, size, and seams. */
+
+#include "rig/rig.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
+                       uint32_t triangle_count, float *normals) {
+    memset(normals, 0, 3 * (size_t)vertex_count * sizeof *normals);
+    for (size_t t = 0; t < triangle_count; t++) {
+        const uint32_t *corner = triangles + 3 * t;
+        const float *a = positions + 3 * (size_t)corner[0], *b = positions + 3 * (size_t)corner[1],
+                    *c = positions + 3 * (size_t)corner[2];
+        float u[3], v[3];
+        for (int i = 0; i < 3; i++) u[i] = b[i] - a[i], v[i] = c[i] - a[i];
+        float n[3] = {u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]};
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < 3; i++) normals[3 * (size_t)corner[k] + (size_t)i] += n[i];
+    }
+    for (size_t i = 0; i < vertex_count; i++) {
+        float *n = normals + 3 * i, length = sqrtf(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+        if (length > 0 && isfinite(length))
+            for (int k = 0; k < 3; k++) n[k] /= length;
+        else n[0] = n[1] = 0, n[2] = 1;
+    }
+}
+
+double pelt_diagonal(const float *positions, uint32_t vertex_count) {
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, sum = 0;
+    for (size_t v = 0; v < vertex_count; v++)
+        for (int i = 0; i < 3; i++) {
+            low[i] = fmin(low[i], positions[3 * v + (size_t)i]);
+            high[i] = fmax(high[i], positions[3 * v + (size_t)i]);
+        }
+    for (int i = 0; i < 3; i++) sum += vertex_count ? (high[i] - low[i]) * (high[i] - low[i]) : 0;
+    return sqrt(sum);
+}
+
+/* -- Seams ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash_position(const float *p) {
+    uint32_t h = 2166136261u;
+    for (int i = 0; i < 3; i++) {
+        float f = p[i] + 0.0f; /* -0 is 0 */
+        uint32_t bits;
+        memcpy(&bits, &f, sizeof bits);
+        h = (h ^ bits) * 16777619u;
+        h ^= h >> 15;
+    }
+    return h;
+}
+
+static bool move_together(uint32_t vertex_count, const pelt_clip *const *clips, size_t clip_count, double tolerance,
+                          uint32_t a, uint32_t b) {
+    for (size_t c = 0; c < clip_count; c++)
+        for (size_t f = 0; clips[c]->positions && f < clips[c]->frame_count; f++) {
+            const float *p = clips[c]->positions + 3 * (f * vertex_count + a),
+                        *q = clips[c]->positions + 3 * (f * vertex_count + b);
+            double x = p[0] - q[0], y = p[1] - q[1], z = p[2] - q[2];
+            if (x * x + y * y + z * z > tolerance * tolerance) return false;
+        }
+    return true;
+}
+
+uint32_t pelt_weld(pelt_arena *arena, const pelt_mesh *mesh, const pelt_clip *const *clips, size_t clip_count,
+                   double tolerance, uint32_t *point_of) {
+    /* Chained hash table over the first vertex of each point. */
+    uint32_t n = mesh->vertex_count, bits = 4, points = 0;
+    while (bits < 31 && (1u << bits) < n) bits++;
+    uint32_t *head = PELT_NEW(arena, uint32_t, (size_t)1 << bits), *next = PELT_NEW(arena, uint32_t, n);
+    for (uint32_t v = 0; v < n; v++) {
+        const float *p = mesh->positions + 3 * (size_t)v;
+        uint32_t *slot = head && next ? &head[hash_position(p) >> (32 - bits)] : NULL;
+        uint32_t found = UINT32_MAX;
+        for (uint32_t i = slot ? *slot : 0; i && found == UINT32_MAX; i = next[i - 1]) {
+            const float *q = mesh->positions + 3 * (size_t)(i - 1);
+            if (p[0] == q[0] && p[1] == q[1] && p[2] == q[2] &&
+                move_together(n, clips, clip_count, tolerance, v, i - 1))
+                found = point_of[i - 1];
+        }
+        if (found == UINT32_MAX) {
+            found = points++;
+            if (slot) next[v] = *slot, *slot = v + 1;
+        }
+        point_of[v] = found;
+    }
+    return points;
+}

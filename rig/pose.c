@@ -1,0 +1,140 @@
+/* pose.c: from clips to joint matrices to blended positions, in double: the offline truth about linear blending.
+
+       T_j = global_j inverse_bind_j,   v = (sum_j w_j T_j) v0 */
+
+#include "rig/rig.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Clips ------------------------------------------------------------------------------------------------------- */
+
+/* Spherical interpolation along the shorter way. */
+static void slerp(const float *a, const float *b, double t, double out[4]) {
+    double dot = 0, sign = 1;
+    for (int i = 0; i < 4; i++) dot += (double)a[i] * b[i];
+    if (dot < 0) dot = -dot, sign = -1;
+    double ka = 1 - t, kb = t;
+    if (dot < 1 - 1e-9) {
+        double angle = acos(dot), s = sin(angle);
+        ka = sin(ka * angle) / s, kb = sin(kb * angle) / s;
+    }
+    for (int i = 0; i < 4; i++) out[i] = ka * a[i] + kb * sign * b[i];
+}
+
+/* glTF's cubic Hermite spline; keys hold in-tangent, value, out-tangent. */
+static void cubic(const float *key, int size, double span, double t, double *out) {
+    const float *v0 = key + size, *out0 = key + 2 * size, *in1 = key + 3 * size, *v1 = key + 4 * size;
+    double t2 = t * t, t3 = t2 * t;
+    for (int i = 0; i < size; i++)
+        out[i] = (2 * t3 - 3 * t2 + 1) * v0[i] + span * (t3 - 2 * t2 + t) * out0[i] + (-2 * t3 + 3 * t2) * v1[i] +
+                 span * (t3 - t2) * in1[i];
+}
+
+static void channel_value(const pelt_channel *channel, double time, double *out) {
+    int size = channel->path == PELT_ROTATION ? 4 : 3;
+    size_t stride = channel->interpolation == PELT_CUBIC ? 3 * (size_t)size : (size_t)size;
+    const float *times = channel->times;
+    size_t low = 0, high = channel->key_count - 1; /* the last key at or before `time` */
+    while (low < high) {
+        size_t middle = (low + high + 1) / 2;
+        if (times[middle] <= time) low = middle;
+        else high = middle - 1;
+    }
+    const float *key = channel->values + low * stride;
+    const float *value = channel->interpolation == PELT_CUBIC ? key + size : key;
+    double span = low + 1 < channel->key_count ? (double)times[low + 1] - times[low] : 0;
+    double t = span > 0 ? (time - times[low]) / span : 0;
+    if (t <= 0 || channel->interpolation == PELT_STEP) {
+        for (int i = 0; i < size; i++) out[i] = value[i];
+    } else if (channel->interpolation == PELT_CUBIC) {
+        cubic(key, size, span, t, out);
+    } else if (size == 4) {
+        slerp(key, key + stride, t, out);
+    } else {
+        for (int i = 0; i < size; i++) out[i] = (1 - t) * key[i] + t * key[stride + (size_t)i];
+    }
+    double norm = size == 4 ? sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2] + out[3] * out[3]) : 0;
+    if (norm > 0)
+        for (int i = 0; i < 4; i++) out[i] /= norm;
+}
+
+void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame, pelt_transform *locals) {
+    memcpy(locals, skeleton->rest, skeleton->joint_count * sizeof *locals);
+    for (uint32_t c = 0; c < clip->channel_count; c++) {
+        const pelt_channel *channel = &clip->channels[c];
+        pelt_transform *local = &locals[channel->joint];
+        double value[4];
+        channel_value(channel, clip->times[frame], value);
+        float *target = channel->path == PELT_ROTATION      ? local->rotation
+                        : channel->path == PELT_TRANSLATION ? local->translation
+                                                            : local->scale;
+        for (int i = 0; i < (channel->path == PELT_ROTATION ? 4 : 3); i++) target[i] = (float)value[i];
+    }
+}
+
+static int compare_floats(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
+    size_t total = 0;
+    bool shared = true; /* the usual case: all channels have the very same keys */
+    for (uint32_t c = 0; c < clip->channel_count; c++) {
+        const pelt_channel *channel = &clip->channels[c], *first = &clip->channels[0];
+        total += channel->key_count;
+        shared &= channel->key_count == first->key_count &&
+                  (channel->times == first->times ||
+                   !memcmp(channel->times, first->times, channel->key_count * sizeof(float)));
+    }
+    if (shared && clip->channel_count) {
+        clip->times = clip->channels[0].times;
+        clip->frame_count = clip->channels[0].key_count;
+        return PELT_OK;
+    }
+    float *times = PELT_NEW(arena, float, total);
+    if (!times) return PELT_ERROR_MEMORY;
+    size_t filled = 0;
+    for (uint32_t c = 0; c < clip->channel_count; c++) {
+        memcpy(times + filled, clip->channels[c].times, clip->channels[c].key_count * sizeof(float));
+        filled += clip->channels[c].key_count;
+    }
+    qsort(times, total, sizeof *times, compare_floats);
+    size_t kept = 0;
+    for (size_t i = 0; i < total; i++)
+        if (!kept || times[i] - times[kept - 1] > 1e-6f * fmaxf(1, fabsf(times[i]))) times[kept++] = times[i];
+    clip->times = times;
+    clip->frame_count = (uint32_t)kept;
+    return PELT_OK;
+}
+
+/* -- Blending ---------------------------------------------------------------------------------------------------- */
+
+void pelt_joint_matrices(const pelt_skeleton *skeleton, const pelt_transform *locals, pelt_affine *globals,
+                         pelt_affine *matrices) {
+    /* Without a buffer of their own the globals go through `matrices`: a joint's global is needed only by its children,
+       so the product with the inverse bind must wait until all of them are known. */
+    pelt_affine *g = globals ? globals : matrices;
+    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
+        pelt_affine local = pelt_affine_of(&locals[j]);
+        int32_t parent = skeleton->parents[j];
+        g[j] = parent < 0 ? local : pelt_affine_multiply(&g[parent], &local);
+    }
+    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
+        pelt_affine bind;
+        memcpy(bind.m, skeleton->inverse_bind[j], sizeof bind.m);
+        matrices[j] = pelt_affine_multiply(&g[j], &bind);
+    }
+}
+
+void pelt_blend_mesh(const pelt_mesh *mesh, const pelt_affine *joint_matrices, double *out) {
+    const pelt_influences *in = &mesh->influences;
+    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
+        pelt_affine blend = {{0}};
+        for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
+            for (int k = 0; k < 12; k++) blend.m[k] += in->weights[i] * joint_matrices[in->joints[i]].m[k];
+        const float *p = mesh->positions + 3 * (size_t)v;
+        pelt_affine_point(&blend, (double[3]){p[0], p[1], p[2]}, out + 3 * (size_t)v);
+    }
+}

@@ -1,0 +1,55 @@
+/* test.h: what every test includes. */
+
+#ifndef PELT_TEST_H
+#define PELT_TEST_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Path of a file of the real characters, or NULL when they are not there (the test then says so and skips). */
+static inline const char *test_data(const char *name) {
+    static char paths[8][1024];
+    static int next;
+    const char *root = getenv("PELT_DATA");
+    if (!root) root = "../shared/data";
+    char *path = paths[next++ & 7];
+    snprintf(path, sizeof paths[0], "%s/%s", root, name);
+    if (access(path, R_OK) == 0) return path;
+    print_message("skipped: %s is not here\n", name);
+    return NULL;
+}
+
+/* A folder for the files of one test program, made once. */
+static inline const char *test_folder(void) {
+    static char folder[] = "/tmp/pelt-test-XXXXXX";
+    static int made;
+    if (!made) assert_non_null(mkdtemp(folder));
+    made = 1;
+    return folder;
+}
+
+/* Small deterministic random numbers, 0 to 1. */
+static inline double test_random(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 33) / 2147483648.0;
+}
+
+#define assert_near(a, b, tolerance)                                                                                   \
+    do {                                                                                                               \
+        double a_ = (a), b_ = (b), t_ = (tolerance);                                                                   \
+        if (!(fabs(a_ - b_) <= t_)) {                                                                                  \
+            print_error("%s = %.9g, %s = %.9g, they differ by %.3g > %.3g\n", #a, a_, #b, b_, fabs(a_ - b_), t_);      \
+            fail();                                                                                                    \
+        }                                                                                                              \
+    } while (0)
+
+#endif
