@@ -11,9 +11,18 @@ pelt_affine pelt_affine_of(const pelt_transform *t) {
     double s = n > 0 ? 2 / n : 0; /* the rotation of q and of any multiple of q */
     const float *k = t->scale;
     return (pelt_affine){{
-        (1 - s * (y * y + z * z)) * k[0], s * (x * y - w * z) * k[1], s * (x * z + w * y) * k[2], t->translation[0],
-        s * (x * y + w * z) * k[0], (1 - s * (x * x + z * z)) * k[1], s * (y * z - w * x) * k[2], t->translation[1],
-        s * (x * z - w * y) * k[0], s * (y * z + w * x) * k[1], (1 - s * (x * x + y * y)) * k[2], t->translation[2],
+        (1 - s * (y * y + z * z)) * k[0],
+        s * (x * y - w * z) * k[1],
+        s * (x * z + w * y) * k[2],
+        t->translation[0],
+        s * (x * y + w * z) * k[0],
+        (1 - s * (x * x + z * z)) * k[1],
+        s * (y * z - w * x) * k[2],
+        t->translation[1],
+        s * (x * z - w * y) * k[0],
+        s * (y * z + w * x) * k[1],
+        (1 - s * (x * x + y * y)) * k[2],
+        t->translation[2],
     }};
 }
 
@@ -48,8 +57,7 @@ bool pelt_affine_invert(const pelt_affine *a, pelt_affine *inverse) {
 
 void pelt_affine_point(const pelt_affine *a, const double p[3], double out[3]) {
     double x = p[0], y = p[1], z = p[2];
-    for (int r = 0; r < 3; r++)
-        out[r] = a->m[4 * r] * x + a->m[4 * r + 1] * y + a->m[4 * r + 2] * z + a->m[4 * r + 3];
+    for (int r = 0; r < 3; r++) out[r] = a->m[4 * r] * x + a->m[4 * r + 1] * y + a->m[4 * r + 2] * z + a->m[4 * r + 3];
 }
 
 /* Quaternion of a rotation matrix, by the largest of its four components. */
@@ -74,8 +82,8 @@ double pelt_affine_split(const pelt_affine *a, pelt_transform *t) {
     const double *m = a->m;
     double scale[3], r[3][3], q[4];
     for (int c = 0; c < 3; c++) scale[c] = sqrt(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c]);
-    double determinant = m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) +
-                         m[2] * (m[4] * m[9] - m[5] * m[8]);
+    double determinant =
+        m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) + m[2] * (m[4] * m[9] - m[5] * m[8]);
     if (determinant < 0) scale[0] = -scale[0];
     for (int i = 0; i < 3; i++)
         for (int c = 0; c < 3; c++) r[i][c] = scale[c] != 0 ? m[4 * i + c] / scale[c] : i == c;

@@ -14,8 +14,8 @@ pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, .
     return code;
 }
 
-void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severity, const char *what,
-               const char *format, ...) {
+void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severity, const char *what, const char *format,
+               ...) {
     char text[1000];
     va_list arguments;
     va_start(arguments, format);

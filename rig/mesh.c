@@ -22,7 +22,8 @@ void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint
         float *n = normals + 3 * i, length = sqrtf(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
         if (length > 0 && isfinite(length))
             for (int k = 0; k < 3; k++) n[k] /= length;
-        else n[0] = n[1] = 0, n[2] = 1;
+        else
+            n[0] = n[1] = 0, n[2] = 1;
     }
 }
 

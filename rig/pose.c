@@ -38,8 +38,10 @@ static void channel_value(const pelt_channel *channel, double time, double *out)
     size_t low = 0, high = channel->key_count - 1; /* the last key at or before `time` */
     while (low < high) {
         size_t middle = (low + high + 1) / 2;
-        if (times[middle] <= time) low = middle;
-        else high = middle - 1;
+        if (times[middle] <= time)
+            low = middle;
+        else
+            high = middle - 1;
     }
     const float *key = channel->values + low * stride;
     const float *value = channel->interpolation == PELT_CUBIC ? key + size : key;

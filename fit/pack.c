@@ -1,0 +1,194 @@
+/* pack.c: a fitted model becomes the bytes of a skin file: blocks of 16 vertices, each with its joints and one row of
+   16 weights per joint (docs/format.md). */
+
+#include "fit/model.h"
+#include "runtime/format.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The arrays of a skin file before they are laid out; pointers in `skin` are to memory of the arena. */
+typedef struct packing {
+    pelt_arena *arena;
+    const pelt_model *model;
+    uint32_t *order; /* vertex of each slot; the last block is padded with its last vertex */
+    pelt_skin skin;
+    uint64_t sizes[PELT_SECTION_COUNT];
+} packing;
+
+static pelt_result order_slots(packing *p) {
+    uint32_t n = p->model->vertex_count;
+    p->skin.vertex_count = n;
+    p->skin.block_count = (n + PELT_BLOCK - 1) / PELT_BLOCK;
+    p->order = PELT_NEW(p->arena, uint32_t, (size_t)p->skin.block_count * PELT_BLOCK);
+    uint32_t *slots = PELT_NEW(p->arena, uint32_t, n);
+    if (!p->order || !slots) return PELT_ERROR_MEMORY;
+    pelt_result result =
+        pelt_block_order(p->arena, &p->model->influences, n, p->model->skeleton->joint_count, p->order);
+    for (uint32_t s = 0; s < n; s++) slots[p->order[s]] = s;
+    for (uint32_t s = n; s < p->skin.block_count * PELT_BLOCK; s++) p->order[s] = p->order[n - 1];
+    p->skin.vertex_slots = slots;
+    return result;
+}
+
+static pelt_result pack_joints(packing *p) {
+    const pelt_skeleton *skeleton = p->model->skeleton;
+    uint32_t n = p->skin.joint_count = skeleton->joint_count;
+    pelt_joint *joints = PELT_NEW(p->arena, pelt_joint, n);
+    size_t names_size = 0;
+    for (uint32_t j = 0; j < n; j++) names_size += strlen(skeleton->names[j]) + 1;
+    char *names = PELT_NEW(p->arena, char, names_size);
+    if (!joints || !names || names_size > UINT32_MAX) return PELT_ERROR_MEMORY;
+    uint32_t at = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        joints[j].parent = skeleton->parents[j];
+        joints[j].rest = skeleton->rest[j];
+        joints[j].name = at;
+        for (int i = 0; i < 12; i++) joints[j].inverse_bind[i] = (float)skeleton->inverse_bind[j][i];
+        size_t length = strlen(skeleton->names[j]) + 1;
+        memcpy(names + at, skeleton->names[j], length);
+        at += (uint32_t)length;
+    }
+    p->skin.joints = joints;
+    p->skin.names = names;
+    p->sizes[PELT_SECTION_NAMES] = names_size;
+    return PELT_OK;
+}
+
+/* The joints of one block, sorted; returns their number, at least 1. `joints` holds what 16 vertices can have. */
+static uint32_t block_joints(const pelt_influences *in, const uint32_t *vertices, uint8_t *used, uint32_t joint_count,
+                             uint16_t *joints) {
+    uint32_t count = 0;
+    for (int lane = 0; lane < PELT_BLOCK; lane++)
+        for (uint32_t i = in->first[vertices[lane]]; i < in->first[vertices[lane] + 1]; i++)
+            if (in->weights[i] != 0) used[in->joints[i]] = 1;
+    for (uint32_t j = 0; j < joint_count; j++)
+        if (used[j]) joints[count++] = (uint16_t)j, used[j] = 0;
+    if (!count) joints[count++] = 0; /* vertices without any weight: a block still lists one joint */
+    return count;
+}
+
+static pelt_result pack_weights(packing *p) {
+    const pelt_influences *in = &p->model->influences;
+    uint32_t blocks = p->skin.block_count, joint_count = p->skin.joint_count;
+    uint32_t *first = PELT_NEW(p->arena, uint32_t, (size_t)blocks + 1);
+    uint16_t *scratch = PELT_NEW(p->arena, uint16_t, joint_count);
+    uint8_t *used = PELT_NEW(p->arena, uint8_t, joint_count);
+    if (!first || !scratch || !used) return PELT_ERROR_MEMORY;
+    for (uint32_t b = 0; b < blocks; b++)
+        first[b + 1] = first[b] + block_joints(in, p->order + (size_t)b * PELT_BLOCK, used, joint_count, scratch);
+    uint16_t *joints = PELT_NEW(p->arena, uint16_t, first[blocks]);
+    float *weights = PELT_NEW(p->arena, float, (size_t)first[blocks] * PELT_BLOCK);
+    uint32_t *row_of = PELT_NEW(p->arena, uint32_t, joint_count);
+    if (!joints || !weights || !row_of) return PELT_ERROR_MEMORY;
+    for (uint32_t b = 0; b < blocks; b++) {
+        const uint32_t *vertices = p->order + (size_t)b * PELT_BLOCK;
+        uint32_t count = block_joints(in, vertices, used, joint_count, joints + first[b]);
+        for (uint32_t k = 0; k < count; k++) row_of[joints[first[b] + k]] = first[b] + k;
+        for (uint32_t lane = 0; lane < PELT_BLOCK; lane++)
+            for (uint32_t i = in->first[vertices[lane]]; i < in->first[vertices[lane] + 1]; i++)
+                if (in->weights[i] != 0) weights[(size_t)row_of[in->joints[i]] * PELT_BLOCK + lane] += in->weights[i];
+    }
+    p->skin.entry_count = first[blocks];
+    p->skin.block_first = first;
+    p->skin.entry_joints = joints;
+    p->skin.entry_weights = weights;
+    return PELT_OK;
+}
+
+/* [vertex][3] to [block][3][16] in slot order. */
+static float *to_blocks(packing *p, const float *xyz) {
+    float *out = PELT_NEW(p->arena, float, (size_t)p->skin.block_count * 3 * PELT_BLOCK);
+    for (size_t s = 0; out && s < (size_t)p->skin.block_count * PELT_BLOCK; s++)
+        for (size_t c = 0; c < 3; c++)
+            out[(s / PELT_BLOCK * 3 + c) * PELT_BLOCK + s % PELT_BLOCK] = xyz[3 * (size_t)p->order[s] + c];
+    return out;
+}
+
+static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
+
+/* Header, table, sections. */
+static pelt_skin_bytes *lay_out(packing *p) {
+    const pelt_skin *skin = &p->skin;
+    static const uint32_t kinds[PELT_SECTION_COUNT] = {
+#define KIND(name, code, field, size) code,
+        PELT_SECTIONS(KIND)
+#undef KIND
+    };
+    const void *data[PELT_SECTION_COUNT] = {
+#define DATA(name, code, field, size) skin->field,
+        PELT_SECTIONS(DATA)
+#undef DATA
+    };
+    const uint64_t fixed[PELT_SECTION_COUNT] = {
+#define SIZE(name, code, field, size) size,
+        PELT_SECTIONS(SIZE)
+#undef SIZE
+    };
+    pelt_file_section table[PELT_SECTION_COUNT] = {0};
+    size_t size = round_up(sizeof(pelt_file_header) + sizeof table);
+    for (int k = 0; k < PELT_SECTION_COUNT; k++) {
+        uint64_t bytes = fixed[k] ? fixed[k] : p->sizes[k];
+        table[k] = (pelt_file_section){kinds[k], k == PELT_SECTION_ABOUT ? 0 : PELT_SECTION_REQUIRED, size, bytes, 0};
+        size += round_up(bytes);
+    }
+    pelt_file_header header = {.magic = PELT_MAGIC,
+                               .version = PELT_FORMAT_VERSION,
+                               .section_count = PELT_SECTION_COUNT,
+                               .file_size = size,
+                               .vertex_count = skin->vertex_count,
+                               .block_count = skin->block_count,
+                               .joint_count = skin->joint_count,
+                               .entry_count = skin->entry_count};
+    pelt_skin_bytes *out = malloc(sizeof *out);
+    uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
+    if (!out || !bytes) {
+        free(out), free(bytes);
+        return NULL;
+    }
+    memset(bytes, 0, size);
+    memcpy(bytes, &header, sizeof header);
+    memcpy(bytes + sizeof header, table, sizeof table);
+    for (int k = 0; k < PELT_SECTION_COUNT; k++) memcpy(bytes + table[k].offset, data[k], table[k].size);
+    *out = (pelt_skin_bytes){bytes, size};
+    return out;
+}
+
+/* A skin that pelt_open would refuse must not be written: say why now. */
+static pelt_result check_model(const pelt_model *model, pelt_error *error) {
+    if (!model->vertex_count || !model->skeleton->joint_count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "the character has no vertices or no joints, so there is no skin to make");
+    if (model->skeleton->joint_count > 65536)
+        return pelt_fail(error, PELT_ERROR_DATA, "the skeleton has %u joints; a skin can hold at most 65536",
+                         model->skeleton->joint_count);
+    for (uint32_t v = 0; v < model->vertex_count; v++) {
+        const float *x = model->positions + 3 * (size_t)v, *n = model->normals + 3 * (size_t)v;
+        bool finite = true;
+        for (int i = 0; i < 3; i++) finite &= isfinite(x[i]) && isfinite(n[i]);
+        for (uint32_t i = model->influences.first[v]; i < model->influences.first[v + 1]; i++)
+            finite &= isfinite(model->influences.weights[i]) != 0;
+        if (!finite)
+            return pelt_fail(error, PELT_ERROR_NUMBER, "vertex %u has a position, normal or weight that is not finite",
+                             v);
+    }
+    return PELT_OK;
+}
+
+pelt_skin_bytes *pelt_model_pack(const pelt_model *model, pelt_error *error) {
+    if (check_model(model, error)) return NULL;
+    packing p = {.arena = pelt_arena_new(0), .model = model};
+    pelt_skin_bytes *out = NULL;
+    const char *about = model->about ? model->about : "{}";
+    if (p.arena && !order_slots(&p) && !pack_joints(&p) && !pack_weights(&p)) {
+        p.skin.rest_positions = to_blocks(&p, model->positions);
+        p.skin.rest_normals = to_blocks(&p, model->normals);
+        p.skin.about = about;
+        p.sizes[PELT_SECTION_ABOUT] = strlen(about) + 1;
+        if (p.skin.rest_positions && p.skin.rest_normals) out = lay_out(&p);
+    }
+    pelt_arena_free(p.arena);
+    if (!out)
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to pack a skin of %u vertices", model->vertex_count);
+    return out;
+}

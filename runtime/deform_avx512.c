@@ -1,0 +1,44 @@
+/* deform_avx512.c: the deform loop sixteen vertices at a time: a block is one register wide, the whole blended matrix
+   is twelve accumulators. */
+
+#include "runtime/kernel.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+
+#define LANES 16
+#define VECTORS 1
+#define ROWS 3
+#define DEFORM pelt_deform_avx512
+
+typedef float wide __attribute__((vector_size(64)));
+
+static inline wide load(const float *p) { return (wide)_mm512_load_ps(p); }
+
+/* The instruction gives 14 bits, one step of Newton's method doubles them. */
+static inline wide reciprocal_sqrt(wide x) {
+    wide y = (wide)_mm512_rsqrt14_ps((__m512)x);
+    return y * (1.5f - 0.5f * x * y * y);
+}
+
+static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
+    /* Each output register takes its x and y by one permutation of two registers, then its z by another. */
+    const __m512i xy0 = _mm512_setr_epi32(0, 16, 0, 1, 17, 0, 2, 18, 0, 3, 19, 0, 4, 20, 0, 5),
+                  z0 = _mm512_setr_epi32(0, 1, 16, 3, 4, 17, 6, 7, 18, 9, 10, 19, 12, 13, 20, 15),
+                  xy1 = _mm512_setr_epi32(21, 0, 6, 22, 0, 7, 23, 0, 8, 24, 0, 9, 25, 0, 10, 26),
+                  z1 = _mm512_setr_epi32(0, 21, 2, 3, 22, 5, 6, 23, 8, 9, 24, 11, 12, 25, 14, 15),
+                  xy2 = _mm512_setr_epi32(0, 11, 27, 0, 12, 28, 0, 13, 29, 0, 14, 30, 0, 15, 31, 0),
+                  z2 = _mm512_setr_epi32(26, 1, 2, 27, 4, 5, 28, 7, 8, 29, 10, 11, 30, 13, 14, 31);
+    __m512 a = _mm512_permutex2var_ps(_mm512_permutex2var_ps((__m512)x, xy0, (__m512)y), z0, (__m512)z),
+           b = _mm512_permutex2var_ps(_mm512_permutex2var_ps((__m512)x, xy1, (__m512)y), z1, (__m512)z),
+           c = _mm512_permutex2var_ps(_mm512_permutex2var_ps((__m512)x, xy2, (__m512)y), z2, (__m512)z);
+    if (stream) {
+        _mm512_stream_ps(out, a), _mm512_stream_ps(out + 16, b), _mm512_stream_ps(out + 32, c);
+    } else {
+        _mm512_storeu_ps(out, a), _mm512_storeu_ps(out + 16, b), _mm512_storeu_ps(out + 32, c);
+    }
+}
+static inline void stream_fence(void) { _mm_sfence(); }
+
+#include "runtime/deform.inc"
+#endif

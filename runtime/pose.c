@@ -1,0 +1,92 @@
+/* pose.c: what depends on the pose alone, once a frame.
+
+       global_j = global_parent local_j,   T_j = global_j inverse_bind_j
+
+   and, for normals, T_j^-T where a joint scales. */
+
+#include "runtime/kernel.h"
+#include <math.h>
+#include <string.h>
+
+/* out = a b, all row-major 3x4 with an implied last row 0 0 0 1. */
+static void multiply(const float *a, const float *b, float *out) {
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++)
+            out[4 * r + c] =
+                a[4 * r] * b[c] + a[4 * r + 1] * b[4 + c] + a[4 * r + 2] * b[8 + c] + (c == 3 ? a[4 * r + 3] : 0);
+}
+
+static void transform_matrix(const pelt_transform *t, float *m) {
+    float x = t->rotation[0], y = t->rotation[1], z = t->rotation[2], w = t->rotation[3];
+    float norm = x * x + y * y + z * z + w * w;
+    float s = norm > 0 ? 2 / norm : 0;
+    float r[9] = {1 - s * (y * y + z * z), s * (x * y - w * z),     s * (x * z + w * y),
+                  s * (x * y + w * z),     1 - s * (x * x + z * z), s * (y * z - w * x),
+                  s * (x * z - w * y),     s * (y * z + w * x),     1 - s * (x * x + y * y)};
+    for (int i = 0; i < 3; i++) {
+        for (int c = 0; c < 3; c++) m[4 * i + c] = r[3 * i + c] * t->scale[c];
+        m[4 * i + 3] = t->translation[i];
+    }
+}
+
+/* True when the columns of the 3x3 part are orthonormal. */
+static int is_rigid(const float *m) {
+    float worst = 0;
+    for (int a = 0; a < 3; a++)
+        for (int b = a; b < 3; b++) {
+            float dot = m[a] * m[b] + m[4 + a] * m[4 + b] + m[8 + a] * m[8 + b];
+            worst = fmaxf(worst, fabsf(dot - (a == b)));
+        }
+    return worst < 1e-4f;
+}
+
+/* The inverse transpose: cofactors over the determinant. A joint scaled to nothing has no inverse; its cofactors alone
+   are finite and still point the right way, if anywhere. */
+static void inverse_transpose(const float *m, float *out) {
+    float c[9];
+    for (int r = 0; r < 3; r++)
+        for (int k = 0; k < 3; k++) {
+            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, k1 = (k + 1) % 3, k2 = (k + 2) % 3;
+            c[3 * r + k] = m[4 * r1 + k1] * m[4 * r2 + k2] - m[4 * r1 + k2] * m[4 * r2 + k1];
+        }
+    float determinant = m[0] * c[0] + m[1] * c[1] + m[2] * c[2];
+    float scale = fabsf(determinant) > 1e-12f ? 1 / determinant : 1;
+    for (int r = 0; r < 3; r++) {
+        for (int k = 0; k < 3; k++) out[4 * r + k] = c[3 * r + k] * scale;
+        out[4 * r + 3] = 0;
+    }
+}
+
+/* Joint matrices from the globals that are in the scratch memory. */
+static void finish_pose(const pelt_skin *skin, void *scratch) {
+    pelt_pose_offsets at = pelt_pose_layout(skin->joint_count);
+    pelt_pose_head *head = scratch;
+    float *palette = (float *)((char *)scratch + at.palette);
+    float *normal_palette = (float *)((char *)scratch + at.normal_palette);
+    const float *globals = (const float *)((const char *)scratch + at.globals);
+    head->rigid = 1;
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        float *matrix = palette + (size_t)j * PALETTE_STRIDE;
+        multiply(globals + (size_t)j * 12, skin->joints[j].inverse_bind, matrix);
+        head->rigid &= (uint32_t)is_rigid(matrix);
+    }
+    for (uint32_t j = 0; !head->rigid && j < skin->joint_count; j++)
+        inverse_transpose(palette + (size_t)j * PALETTE_STRIDE, normal_palette + (size_t)j * PALETTE_STRIDE);
+}
+
+void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
+    float *globals = (float *)((char *)scratch + pelt_pose_layout(skin->joint_count).globals);
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        int32_t parent = skin->joints[j].parent;
+        float local[12], *global = globals + (size_t)j * 12;
+        transform_matrix(&locals[j], parent < 0 ? global : local);
+        if (parent >= 0) multiply(globals + (size_t)parent * 12, local, global);
+    }
+    finish_pose(skin, scratch);
+}
+
+void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
+    memcpy((char *)scratch + pelt_pose_layout(skin->joint_count).globals, globals,
+           (size_t)skin->joint_count * 12 * sizeof(float));
+    finish_pose(skin, scratch);
+}
