@@ -192,3 +192,20 @@ pelt_skin_bytes *pelt_model_pack(const pelt_model *model, pelt_error *error) {
         pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to pack a skin of %u vertices", model->vertex_count);
     return out;
 }
+
+/* The text is the last section of the file, so only the end of the bytes changes. */
+pelt_result pelt_skin_set_about(pelt_skin_bytes *skin, const char *about, pelt_error *error) {
+    pelt_file_header *header = skin->bytes;
+    pelt_file_section *section = (pelt_file_section *)(header + 1) + PELT_SECTION_ABOUT;
+    size_t length = strlen(about) + 1, size = (size_t)section->offset + round_up(length);
+    uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
+    if (!bytes) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
+    header->file_size = size;
+    section->size = length;
+    memcpy(bytes, skin->bytes, (size_t)section->offset);
+    memset(bytes + section->offset, 0, size - (size_t)section->offset);
+    memcpy(bytes + section->offset, about, length);
+    free(skin->bytes);
+    *skin = (pelt_skin_bytes){bytes, size};
+    return PELT_OK;
+}

@@ -6,7 +6,8 @@
        pelt_error error;
        pelt_bundle *body = pelt_bundle_read("body.glb", &error);
        const pelt_clip *train = pelt_bundle_clip(body, "train", PELT_NEED_POSITIONS, &error);
-       pelt_skin_bytes *skin = pelt_fit(body, &train, 1, &(pelt_fit_options){.method = "ssd"}, &error);
+       pelt_examples examples = pelt_bundle_examples(body, &train, 1);
+       pelt_skin_bytes *skin = pelt_fit(body, examples, &(pelt_fit_options){.method = "ssd"}, &error);
        pelt_skin_write(skin, "body.pelt", &error);
 
    Functions that can fail take a pelt_error: they return NULL (or a pelt_result other than PELT_OK) and say in
@@ -68,8 +69,8 @@ typedef struct pelt_target {
 
 typedef struct pelt_mesh {
     uint32_t vertex_count, triangle_count, target_count;
-    float *positions; /* [vertex_count][3] rest positions */
-    float *normals;   /* [vertex_count][3], the file's, or area-weighted where it has none */
+    float *positions;    /* [vertex_count][3] rest positions */
+    float *normals;      /* [vertex_count][3], the file's, or area-weighted where it has none */
     uint32_t *triangles; /* [triangle_count][3], counter-clockwise from outside */
     pelt_influences influences;
     pelt_target *targets; /* [target_count] */
@@ -80,8 +81,8 @@ typedef struct pelt_mesh {
 typedef struct pelt_skeleton {
     uint32_t joint_count;
     const char **names;
-    int32_t *parents;     /* -1 for roots; parents come before children */
-    pelt_transform *rest; /* relative to the parent */
+    int32_t *parents;           /* -1 for roots; parents come before children */
+    pelt_transform *rest;       /* relative to the parent */
     double (*inverse_bind)[12]; /* row-major 3x4 */
 } pelt_skeleton;
 
@@ -107,6 +108,17 @@ typedef struct pelt_clip {
     const char *source;     /* the file that the positions came from */
 } pelt_clip;
 
+/* One example: a frame of a clip that has positions. What fits and measures are made of. */
+typedef struct pelt_example {
+    const pelt_clip *clip;
+    uint32_t frame;
+} pelt_example;
+
+typedef struct pelt_examples {
+    size_t count;
+    pelt_example *list;
+} pelt_examples;
+
 /* The pose of a frame: one transform per joint, relative to its parent. */
 void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame, pelt_transform *locals);
 
@@ -119,7 +131,7 @@ typedef struct pelt_bundle {
     pelt_skeleton skeleton;
     uint32_t clip_count;
     pelt_clip *clips;
-    pelt_findings notes; /* what the reader noticed and mended: weights that did not sum to 1, ... */
+    pelt_findings notes;      /* what the reader noticed and mended: weights that did not sum to 1, ... */
     struct pelt_arena *arena; /* owns all of it */
 } pelt_bundle;
 
@@ -136,6 +148,9 @@ typedef enum pelt_need {
    beside `body.glb`, or morph targets of the file itself; or in a named file: "CLIP=FILE". */
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
 
+/* All frames of some clips. Owned by the bundle; a list of NULL when memory is out. */
+pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
+
 /* Everything that looks wrong with the bundle and the clips given (with positions, where they are loaded), worst first.
    Owned by the bundle. */
 pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
@@ -143,13 +158,19 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_fit_options {
-    const char *method;     /* a preset: "ssd" */
-    const char *blend;      /* where the weights come from: "file" (default) or "distance" */
-    const char *corrective; /* "none" (default) */
+    const char *method;     /* a preset of blend and corrective: "ssd" */
+    const char *blend;      /* where the weights come from: "file" or "distance"; NULL: what the method says */
+    const char *corrective; /* "none"; NULL: what the method says */
     uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (distance) */
     uint32_t threads;       /* 0: as many as the machine has */
     pelt_progress progress;
 } pelt_fit_options;
+
+/* Names of all methods, NULL at the end: what `pelt compare` runs through. */
+extern const char *const pelt_methods[];
+
+/* Fills in what the method implies (blend, corrective) and refuses names that do not exist. */
+pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error);
 
 /* A skin file in memory: bytes are aligned for pelt_open. */
 typedef struct pelt_skin_bytes {
@@ -157,10 +178,18 @@ typedef struct pelt_skin_bytes {
     size_t size;
 } pelt_skin_bytes;
 
-/* Fits a skin to the examples of some clips. */
-pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count,
-                          const pelt_fit_options *options, pelt_error *error);
+/* Fits a skin to examples. */
+pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                          pelt_error *error);
 void pelt_skin_free(pelt_skin_bytes *skin);
+
+/* Replaces the text that the skin carries about itself (pelt_skin.about): a JSON object, as text. */
+pelt_result pelt_skin_set_about(pelt_skin_bytes *skin, const char *about, pelt_error *error);
+
+/* Chooses a fraction of the examples to hold out: whole stretches where frames follow one another in time, single ones
+   where they do not; never a clip's first frame. Both lists are owned by the bundle. */
+pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
+                          pelt_examples *held, pelt_error *error);
 
 /* Reads and writes skin files. A file appears whole or not at all. pelt_skin_read checks it with pelt_open. */
 pelt_skin_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error);
@@ -168,7 +197,7 @@ pelt_result pelt_skin_write(const pelt_skin_bytes *skin, const char *path, pelt_
 
 /* -- Measuring ---------------------------------------------------------------------------------------------------- */
 
-/* How far a skin is from the truth on a clip. Errors are distances in scene units. */
+/* How far a skin is from the truth. Errors are distances in scene units. */
 typedef struct pelt_measure {
     uint32_t frame_count, vertex_count;
     double rms;          /* sqrt(sum |error|^2 / (frames x vertices)) */
@@ -176,21 +205,25 @@ typedef struct pelt_measure {
     double rms_fraction; /* of the rest bounding-box diagonal */
     double max_fraction;
     double rel_err; /* ||model - truth|| / ||blend with the file's weights - truth||; 0 when both are 0 */
-    uint32_t worst_frame, worst_vertex; /* where max is */
-    float *frame_rms;  /* [frame_count] */
-    float *frame_max;  /* [frame_count] */
-    float *vertex_rms; /* [vertex_count] over the frames */
-    double sum, baseline_sum; /* squared errors of the model and of the file's weights, to pool clips */
+    uint32_t worst_frame, worst_vertex; /* where max is; the frame is an index into the examples */
+    float *frame_rms;                   /* [frame_count] */
+    float *frame_max;                   /* [frame_count] */
+    float *vertex_rms;                  /* [vertex_count] over the frames */
 } pelt_measure;
 
-/* Runs a skin over a clip that has positions, and compares. Free with pelt_measure_free. */
-pelt_measure *pelt_measure_clip(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip,
-                                uint32_t threads, pelt_error *error);
+/* Runs a skin over examples and compares with their true positions. Free with pelt_measure_free. */
+pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
+                                    uint32_t threads, pelt_error *error);
 void pelt_measure_free(pelt_measure *measure);
 
-/* Runs a skin over one frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's own order. */
-pelt_result pelt_eval_frame(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame,
-                            float *positions, float *normals, pelt_error *error);
+/* A skin made ready for the poses of a bundle: its joints are found in the bundle's skeleton by name. One per thread.
+ */
+typedef struct pelt_player pelt_player;
+pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error);
+void pelt_player_free(pelt_player *player);
+
+/* Runs the skin in the pose of a frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's order. */
+void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals);
 
 #ifdef __cplusplus
 }

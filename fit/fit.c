@@ -1,0 +1,80 @@
+/* fit.c: examples in, skin out: what the methods are made of, and the order of the work.
+
+       v(p) = S_p( v0 + D(p) ),   S_p = sum_j w_j T_j(p)
+
+   A method names where the blend S gets its weights and how the corrective D is stored and driven. */
+
+#include "fit/model.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct method { const char *name, *blend, *corrective; } methods[] = {{"ssd", "file", "none"}};
+
+const char *const pelt_methods[] = {"ssd", NULL};
+
+static const char *const blends[] = {"file", "distance", NULL};
+static const char *const correctives[] = {"none", NULL};
+
+/* Refuses a name that is not in a list, and says what is. */
+static pelt_result check_name(const char *option, const char *name, const char *const *names, pelt_error *error) {
+    char list[200] = "";
+    for (size_t i = 0; names[i]; i++) {
+        if (!strcmp(names[i], name)) return PELT_OK;
+        strcat(strcat(list, i ? ", " : ""), names[i]);
+    }
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "--%s %s: there is no such %s; choose from %s", option, name, option,
+                     list);
+}
+
+pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error) {
+    if (!options->method) options->method = "ssd";
+    if (check_name("method", options->method, pelt_methods, error)) return error ? error->code : PELT_ERROR_ARGUMENT;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        if (strcmp(methods[i].name, options->method)) continue;
+        if (!options->blend) options->blend = methods[i].blend;
+        if (!options->corrective) options->corrective = methods[i].corrective;
+    }
+    pelt_result result = check_name("blend", options->blend, blends, error);
+    if (!result) result = check_name("corrective", options->corrective, correctives, error);
+    return result;
+}
+
+/* What the skin says about itself; `pelt fit` adds the errors it measured. */
+static char *describe(const pelt_bundle *bundle, const pelt_fit_options *options, pelt_examples examples) {
+    json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "made_by", "pelt " PELT_VERSION, "bundle", bundle->path,
+                              "method", options->method, "blend", options->blend, "corrective", options->corrective,
+                              "examples", (int)examples.count);
+    char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
+    json_decref(about);
+    return text;
+}
+
+pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *given,
+                          pelt_error *error) {
+    pelt_fit_options options = *given;
+    if (pelt_fit_resolve(&options, error)) return NULL;
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_model model = {.skeleton = &bundle->skeleton,
+                        .vertex_count = bundle->mesh.vertex_count,
+                        .positions = bundle->mesh.positions,
+                        .normals = bundle->mesh.normals,
+                        .influences = bundle->mesh.influences};
+    pelt_result result = arena ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
+    if (!result && pelt_report(&options.progress, "weights", 0))
+        result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (!result && !strcmp(options.blend, "distance"))
+        result = pelt_distance_weights(arena, &bundle->mesh, &bundle->skeleton, options.influences, options.threads,
+                                       &model.influences, error);
+    else if (!result && options.influences)
+        result = pelt_limit_influences(arena, &bundle->mesh.influences, model.vertex_count, options.influences,
+                                       &model.influences)
+                     ? pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights")
+                     : PELT_OK;
+    char *about = result ? NULL : describe(bundle, &options, examples);
+    model.about = about;
+    pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&model, error);
+    free(about);
+    pelt_arena_free(arena);
+    return skin;
+}
