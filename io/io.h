@@ -10,11 +10,17 @@
 
 /* -- Files (file.c) ---------------------------------------------------------------------------------------------- */
 
+/* The bound on memory: an arena for reading begins with the limit PELT_READ_LIMIT, and every file that is read into it
+   raises the limit by PELT_READ_FACTOR times its size, which counts the bytes of the file too. */
+#define PELT_READ_LIMIT ((size_t)16 << 20)
+#define PELT_READ_FACTOR 64
+
 typedef struct pelt_file {
     const uint8_t *bytes; /* aligned to 64, in the arena; followed by a zero byte */
     size_t size;
 } pelt_file;
 
+/* Reads a whole regular file. */
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error);
 
 /* Writing: open, put any number of times, then commit (the file appears) or drop (it never does). After a failure all
