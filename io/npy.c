@@ -83,13 +83,19 @@ static bool read_shape(text *t, header *h) {
     return true;
 }
 
+/* True when the word is there for the first time. */
+static bool once(bool *seen) {
+    bool first = !*seen;
+    *seen = true;
+    return first;
+}
+
 static bool read_entry(text *t, header *h) {
     char key[16];
     if (!read_string(t, key, sizeof key) || !accept(t, ':')) return false;
-    if (!strcmp(key, "descr") && !h->has_descr) return h->has_descr = true, read_string(t, h->descr, sizeof h->descr);
-    if (!strcmp(key, "shape") && !h->has_shape) return h->has_shape = true, read_shape(t, h);
-    if (strcmp(key, "fortran_order") != 0 || h->has_order) return false;
-    h->has_order = true;
+    if (!strcmp(key, "descr")) return once(&h->has_descr) && read_string(t, h->descr, sizeof h->descr);
+    if (!strcmp(key, "shape")) return once(&h->has_shape) && read_shape(t, h);
+    if (strcmp(key, "fortran_order") != 0 || !once(&h->has_order)) return false;
     h->fortran_order = accept_word(t, "True");
     return h->fortran_order || accept_word(t, "False");
 }
