@@ -8,13 +8,19 @@
 
 #include "rig/rig.h"
 
-/* -- Files (file.c) ---------------------------------------------------------------------------------------------- */
+/* -- Files (file.c, temporary.c) ---------------------------------------------------------------------------------- */
+
+/* The bound on memory: an arena for reading begins with the limit PELT_READ_LIMIT, and every file that is read into it
+   raises the limit by PELT_READ_FACTOR times its size, which counts the bytes of the file too. */
+#define PELT_READ_LIMIT ((size_t)16 << 20)
+#define PELT_READ_FACTOR 64
 
 typedef struct pelt_file {
     const uint8_t *bytes; /* aligned to 64, in the arena; followed by a zero byte */
     size_t size;
 } pelt_file;
 
+/* Reads a whole regular file. */
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error);
 
 /* Writing: open, put any number of times, then commit (the file appears) or drop (it never does). After a failure all
@@ -53,7 +59,7 @@ typedef struct pelt_cache {
     const char *format;     /* "pc2", ... */
 } pelt_cache;
 
-/* Reads .pc2, .mdd, .npy, or a folder of .obj files (sorted by the number in their names). */
+/* Reads .pc2, .mdd, .npy, .obj (one frame), or a folder of .obj files (sorted by the number in their names). */
 pelt_result pelt_cache_read(pelt_arena *arena, const char *path, pelt_cache *cache, pelt_error *error);
 
 /* Parsers of bytes in memory; `path` is only for messages. */
@@ -65,7 +71,9 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
                            float **positions, uint32_t *triangle_count, uint32_t **triangles, pelt_error *error);
 
 /* Writes a cache frame by frame; the format is chosen by the ending of the path (.pc2 .mdd .npy, or a folder for .obj).
-   `mesh` gives the faces for .obj. */
+   A name means a folder when it ends with / or has no dot in it, or when the folder is there; a folder is replaced only
+   if it holds nothing but frame_000000.obj, ... `mesh` gives the faces for .obj. Commit fails unless frame_count frames
+   came. */
 typedef struct pelt_cache_writer pelt_cache_writer;
 pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count, const pelt_mesh *mesh,
                                           double frames_per_second, pelt_error *error);

@@ -3,13 +3,13 @@
 #include "rig/rig.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CHUNK = 64 * 1024 };
 
 typedef struct chunk {
     struct chunk *next;
-    size_t used, size; /* of the data, which begins PELT_ALIGN bytes after the chunk */
+    size_t used, size; /* of the data */
+    char *data;        /* aligned, behind the chunk */
 } chunk;
 
 struct pelt_arena {
@@ -32,9 +32,14 @@ void pelt_arena_free(pelt_arena *arena) {
     free(arena);
 }
 
+/* calloc knows when memory is fresh from the system and zero already: the bytes of a large file are then touched first
+   by the read, not by a memset before it. */
 static chunk *chunk_new(size_t size) {
-    chunk *c = aligned_alloc(PELT_ALIGN, PELT_ALIGN + size);
-    if (c) *c = (chunk){NULL, 0, size};
+    chunk *c = calloc(1, sizeof(chunk) + PELT_ALIGN + size);
+    if (!c) return NULL;
+    char *behind = (char *)(c + 1);
+    size_t step = (PELT_ALIGN - (uintptr_t)behind % PELT_ALIGN) % PELT_ALIGN;
+    *c = (chunk){NULL, 0, size, behind + step};
     return c;
 }
 
@@ -56,10 +61,10 @@ void *pelt_alloc(pelt_arena *arena, size_t count, size_t size) {
             arena->chunks = c;
         }
     }
-    void *memory = (char *)c + PELT_ALIGN + c->used;
+    void *memory = c->data + c->used;
     c->used += bytes;
     arena->used += bytes;
-    return memset(memory, 0, bytes);
+    return memory;
 }
 
 char *pelt_arena_format(pelt_arena *arena, const char *format, ...) {

@@ -1,0 +1,36 @@
+/* cache.h: what cache.c asks of the formats, and gives them. */
+
+#ifndef PELT_CACHE_H
+#define PELT_CACHE_H
+
+#include "io/io.h"
+
+/* Checks that a header's counts are sensible and that exactly so many values of value_size bytes follow it. */
+pelt_result pelt_cache_check(const char *path, int64_t frame_count, int64_t point_count, size_t value_size,
+                             size_t bytes_left, pelt_error *error);
+
+/* An array for the positions of a cache, or NULL and a sentence. */
+float *pelt_cache_positions(pelt_arena *arena, const char *path, uint32_t frame_count, uint32_t point_count,
+                            pelt_error *error);
+
+/* Headers of the formats that keep all frames in one file; the frames follow as floats. */
+void pelt_pc2_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second);
+void pelt_mdd_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second);
+void pelt_npy_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second);
+void pelt_put_floats_little(pelt_writer *writer, const float *values, size_t count);
+void pelt_put_floats_big(pelt_writer *writer, const float *values, size_t count);
+
+/* One frame as the text of an .obj file. */
+void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *mesh);
+
+/* A folder of .obj files, one per frame. Writing replaces a folder only when it holds nothing but such frames. */
+pelt_result pelt_obj_folder_read(pelt_arena *arena, const char *path, pelt_cache *cache, pelt_error *error);
+
+typedef struct pelt_obj_folder pelt_obj_folder;
+pelt_obj_folder *pelt_obj_folder_open(const char *path, pelt_error *error);
+pelt_result pelt_obj_folder_frame(pelt_obj_folder *folder, const float *positions, const pelt_mesh *mesh,
+                                  pelt_error *error);
+pelt_result pelt_obj_folder_commit(pelt_obj_folder *folder, pelt_error *error);
+void pelt_obj_folder_drop(pelt_obj_folder *folder);
+
+#endif

@@ -1,0 +1,184 @@
+/* file.c: reading whole files and writing whole files.
+
+   Reading: the limit on memory is kept here, for all readers. An arena for reading begins with PELT_READ_LIMIT, and
+   each file read into it adds 64 times its size, the bytes themselves included; what a parser allocates beyond that
+   fails.
+
+   Writing: the bytes go to TARGET.tmp-XXXXXX, and commit renames it to TARGET. What is no regular file (/dev/stdout, a
+   pipe) cannot be renamed and is written directly. */
+
+#include "io/io.h"
+#include "io/temporary.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- Reading ----------------------------------------------------------------------------------------------------- */
+
+static pelt_result read_all(int descriptor, uint8_t *bytes, size_t size, const char *path, pelt_error *error) {
+    for (size_t filled = 0; filled < size;) {
+        ssize_t got = read(descriptor, bytes + filled, size - filled);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", path, strerror(errno));
+        if (got == 0)
+            return pelt_fail(error, PELT_ERROR_FILE, "%s: became shorter while it was being read; try again", path);
+        filled += (size_t)got;
+    }
+    return PELT_OK;
+}
+
+static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char *path, pelt_file *file,
+                                  pelt_error *error) {
+    struct stat status;
+    if (fstat(descriptor, &status) != 0)
+        return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", path, strerror(errno));
+    if (S_ISDIR(status.st_mode)) return pelt_fail(error, PELT_ERROR_FILE, "%s: is a folder, not a file", path);
+    if (!S_ISREG(status.st_mode))
+        return pelt_fail(error, PELT_ERROR_FILE, "%s: is a pipe or a device; save it to a file first", path);
+    uint64_t size = (uint64_t)status.st_size;
+    size_t allowed;
+    if (size >= SIZE_MAX || __builtin_mul_overflow((size_t)size, (size_t)PELT_READ_FACTOR, &allowed))
+        allowed = SIZE_MAX;
+    pelt_arena_raise_limit(arena, allowed);
+    uint8_t *bytes = size < SIZE_MAX ? PELT_NEW(arena, uint8_t, (size_t)size + 1) : NULL;
+    if (!bytes)
+        return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %llu bytes do not fit into memory", path,
+                         (unsigned long long)size);
+    *file = (pelt_file){bytes, (size_t)size};
+    return read_all(descriptor, bytes, (size_t)size, path, error);
+}
+
+pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error) {
+    *file = (pelt_file){0};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hang */
+    if (descriptor < 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
+    pelt_result result = read_open_file(arena, descriptor, path, file, error);
+    close(descriptor);
+    return result;
+}
+
+/* -- Writing ----------------------------------------------------------------------------------------------------- */
+
+struct pelt_writer {
+    char *path;                /* as the caller wrote it, for messages */
+    char *target;              /* what it stands for, through symbolic links; NULL when written directly */
+    pelt_temporary *temporary; /* NULL when written directly */
+    int descriptor;
+    pelt_error failure; /* the first one */
+    size_t buffered;
+    uint8_t buffer[1 << 16];
+};
+
+static void fail_with_errno(pelt_writer *writer) {
+    if (writer->failure.code) return;
+    pelt_fail(&writer->failure, PELT_ERROR_FILE, "%s: cannot be written: %s", writer->path, strerror(errno));
+}
+
+static void open_directly(pelt_writer *writer) {
+    writer->descriptor = open(writer->path, O_WRONLY | O_CLOEXEC);
+    if (writer->descriptor < 0) fail_with_errno(writer);
+}
+
+static void open_beside(pelt_writer *writer, const struct stat *existing) {
+    /* A file that is there keeps its place behind a symbolic link, its protection and its permissions. */
+    writer->target = existing ? realpath(writer->path, NULL) : strdup(writer->path);
+    if (!writer->target || (existing && access(writer->path, W_OK) != 0)) {
+        fail_with_errno(writer);
+        return;
+    }
+    writer->temporary = pelt_temporary_file(writer->target, &writer->descriptor);
+    if (!writer->temporary)
+        fail_with_errno(writer);
+    else if (existing && fchmod(writer->descriptor, existing->st_mode & 07777) != 0)
+        fail_with_errno(writer);
+}
+
+static void open_target(pelt_writer *writer) {
+    struct stat status;
+    if (!*writer->path) {
+        pelt_fail(&writer->failure, PELT_ERROR_FILE, "an empty name cannot be written to; name a file");
+    } else if (stat(writer->path, &status) != 0) {
+        if (errno == ENOENT)
+            open_beside(writer, NULL);
+        else
+            fail_with_errno(writer);
+    } else if (S_ISDIR(status.st_mode)) {
+        pelt_fail(&writer->failure, PELT_ERROR_FILE, "%s: is a folder; name a file in it", writer->path);
+    } else if (S_ISREG(status.st_mode)) {
+        open_beside(writer, &status);
+    } else {
+        open_directly(writer);
+    }
+}
+
+static void free_writer(pelt_writer *writer) {
+    if (writer->descriptor >= 0) close(writer->descriptor);
+    if (writer->temporary) pelt_temporary_remove(writer->temporary);
+    free(writer->target);
+    free(writer->path);
+    free(writer);
+}
+
+pelt_writer *pelt_writer_open(const char *path, pelt_error *error) {
+    pelt_writer *writer = calloc(1, sizeof *writer);
+    char *copy = strdup(path);
+    if (!writer || !copy) {
+        free(writer), free(copy);
+        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        return NULL;
+    }
+    writer->path = copy;
+    writer->descriptor = -1;
+    open_target(writer);
+    if (!writer->failure.code) return writer;
+    pelt_fail(error, writer->failure.code, "%s", writer->failure.text);
+    free_writer(writer);
+    return NULL;
+}
+
+static void write_all(pelt_writer *writer, const uint8_t *bytes, size_t size) {
+    while (size && !writer->failure.code) {
+        ssize_t put = write(writer->descriptor, bytes, size < SSIZE_MAX ? size : SSIZE_MAX);
+        if (put < 0 && errno != EINTR) fail_with_errno(writer);
+        if (put > 0) bytes += put, size -= (size_t)put;
+    }
+}
+
+static void flush(pelt_writer *writer) {
+    write_all(writer, writer->buffer, writer->buffered);
+    writer->buffered = 0;
+}
+
+void pelt_writer_put(pelt_writer *writer, const void *bytes, size_t size) {
+    if (writer->failure.code || !size) return;
+    if (size > sizeof writer->buffer - writer->buffered) flush(writer);
+    if (size >= sizeof writer->buffer) {
+        write_all(writer, bytes, size);
+    } else {
+        memcpy(writer->buffer + writer->buffered, bytes, size);
+        writer->buffered += size;
+    }
+}
+
+pelt_result pelt_writer_commit(pelt_writer *writer, pelt_error *error) {
+    flush(writer);
+    /* Some file systems report a full disk or quota only here. */
+    if (close(writer->descriptor) != 0) fail_with_errno(writer);
+    writer->descriptor = -1;
+    if (!writer->failure.code && writer->temporary) {
+        if (pelt_temporary_rename(writer->temporary, writer->target) != 0) fail_with_errno(writer);
+        writer->temporary = NULL;
+    }
+    pelt_result result = writer->failure.code;
+    if (result) pelt_fail(error, result, "%s", writer->failure.text);
+    free_writer(writer);
+    return result;
+}
+
+void pelt_writer_drop(pelt_writer *writer) {
+    if (writer) free_writer(writer);
+}

@@ -1,0 +1,257 @@
+/* obj.c: Wavefront OBJ text, as far as geometry goes: `v` lines are points, `f` lines are polygons, which are cut into
+   fans of triangles. Everything else is skipped.
+
+   Numbers are read by hand: strtod follows the locale of the host program, and is slow. Up to 19 digits are kept as an
+   integer m, and m * 10^e is formed in double, within 4e-16 of the text: the nearest float, also for the 9 digits with
+   which pelt writes. */
+
+#include "io/cache.h"
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The text ends with a zero byte that is not part of it (pelt_file); no function here steps over a zero byte, so none
+   leaves the text. */
+typedef struct parser {
+    const char *at, *end, *path;
+    pelt_error *error;
+    size_t line;
+    size_t point_count, triangle_count; /* seen so far */
+    size_t point_total;                 /* after the counting pass */
+    float *positions;                   /* NULL while counting */
+    uint32_t *triangles;                /* NULL while counting, or when not wanted */
+    bool with_faces;
+} parser;
+
+/* -- Tokens ------------------------------------------------------------------------------------------------------ */
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+static bool ends_token(char c) { return is_blank(c) || c == '\n' || c == 0 || c == '\\' || c == '#'; }
+
+/* A backslash at the end of a line continues it on the next one. */
+static void skip_blanks(parser *p) {
+    for (;;) {
+        while (is_blank(*p->at)) p->at++;
+        size_t size = p->at[0] != '\\' ? 0 : p->at[1] == '\n' ? 2 : p->at[1] == '\r' && p->at[2] == '\n' ? 3 : 0;
+        if (!size) return;
+        p->at += size;
+        p->line++;
+    }
+}
+
+static void next_line(parser *p) {
+    const char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));
+    p->at = newline ? newline + 1 : p->end;
+    p->line++;
+}
+
+static bool accept_word(const char **at, const char *word) {
+    const char *c = *at;
+    for (; *word; word++, c++)
+        if ((*c | 32) != *word) return false;
+    *at = c;
+    return true;
+}
+
+static double times_power_of_ten(double value, int64_t exponent) {
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (value == 0) return value;
+    for (; exponent > 22 && value < INFINITY; exponent -= 22) value *= powers[22];
+    for (; exponent < -22 && value > 0; exponent += 22) value /= powers[22];
+    if (exponent > 22 || exponent < -22) return value; /* infinity or zero by now */
+    return exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
+}
+
+static const char *read_exponent(const char *at, int64_t *exponent) {
+    const char *c = at + 1;
+    bool negative = *c == '-';
+    if (*c == '-' || *c == '+') c++;
+    if (!is_digit(*c)) return at;
+    int value = 0;
+    for (; is_digit(*c); c++)
+        if (value < 100000) value = 10 * value + (*c - '0');
+    *exponent += negative ? -value : value;
+    return c;
+}
+
+static bool read_magnitude(const char **at, double *value) {
+    const char *c = *at;
+    uint64_t digits = 0;
+    int64_t exponent = 0;
+    int count = 0;
+    bool point = false, any = false;
+    for (; is_digit(*c) || (*c == '.' && !point); c++) {
+        if (*c == '.') {
+            point = true;
+            continue;
+        }
+        any = true;
+        if (count < 19) {
+            digits = 10 * digits + (uint64_t)(*c - '0');
+            count += digits != 0;
+            exponent -= point;
+        } else {
+            exponent += !point;
+        }
+    }
+    if (!any) return false;
+    if (*c == 'e' || *c == 'E') c = read_exponent(c, &exponent);
+    *value = times_power_of_ten((double)digits, exponent);
+    *at = c;
+    return true;
+}
+
+static bool read_float(parser *p, float *value) {
+    skip_blanks(p);
+    const char *at = p->at;
+    bool negative = *at == '-';
+    if (*at == '-' || *at == '+') at++;
+    double magnitude;
+    if (accept_word(&at, "nan")) {
+        magnitude = NAN;
+        if (*at == '(') /* some printf functions say nan(ind) */
+            while (!ends_token(*at)) at++;
+    } else if (accept_word(&at, "inf")) {
+        magnitude = INFINITY;
+        accept_word(&at, "inity");
+    } else if (!read_magnitude(&at, &magnitude)) {
+        return false;
+    }
+    if (!ends_token(*at)) return false;
+    p->at = at;
+    *value = (float)(negative ? -magnitude : magnitude);
+    return true;
+}
+
+/* The vertex of a face corner "v", "v/vt", "v//vn" or "v/vt/vn"; 0 when it is none. */
+static int64_t read_corner(parser *p) {
+    const char *at = p->at;
+    bool negative = *at == '-';
+    at += negative;
+    int64_t index = 0;
+    for (; is_digit(*at); at++)
+        if (index <= UINT32_MAX) index = 10 * index + (*at - '0');
+    if (*at == '/')
+        while (*at == '/' || *at == '-' || is_digit(*at)) at++;
+    if (!ends_token(*at)) return 0;
+    p->at = at;
+    return negative ? -index : index;
+}
+
+/* -- Lines ------------------------------------------------------------------------------------------------------- */
+
+static pelt_result read_vertex(parser *p) {
+    float *position = p->positions ? p->positions + 3 * p->point_count : NULL;
+    p->point_count++;
+    for (int i = 0; position && i < 3; i++)
+        if (!read_float(p, &position[i]))
+            return pelt_fail(p->error, PELT_ERROR_FORMAT, "%s: line %zu: a vertex needs three numbers", p->path,
+                             p->line);
+    return PELT_OK;
+}
+
+static pelt_result resolve(const parser *p, int64_t index, uint32_t *vertex) {
+    int64_t v = index > 0 ? index - 1 : (int64_t)p->point_count + index;
+    if (index == 0)
+        return pelt_fail(p->error, PELT_ERROR_FORMAT, "%s: line %zu: a corner of a face is not a vertex number",
+                         p->path, p->line);
+    if (v < 0 || v >= (int64_t)p->point_total)
+        return pelt_fail(p->error, PELT_ERROR_INDEX, "%s: line %zu: a face names vertex %lld, but there are %zu",
+                         p->path, p->line, (long long)index, p->point_total);
+    *vertex = (uint32_t)v;
+    return PELT_OK;
+}
+
+static bool at_line_end(parser *p) {
+    skip_blanks(p);
+    return *p->at == '\n' || *p->at == '#' || *p->at == 0;
+}
+
+static pelt_result read_face(parser *p) {
+    uint32_t first = 0, previous = 0, current = 0;
+    size_t corners = 0;
+    for (; !at_line_end(p); corners++) {
+        int64_t index = read_corner(p);
+        if (index == 0 && !p->triangles) return PELT_OK; /* the second pass will say so */
+        pelt_result result = p->triangles ? resolve(p, index, &current) : PELT_OK;
+        if (result) return result;
+        if (corners == 0) first = current;
+        if (corners >= 2) {
+            if (p->triangles) memcpy(p->triangles + 3 * p->triangle_count, (uint32_t[]){first, previous, current}, 12);
+            p->triangle_count++;
+        }
+        previous = current;
+    }
+    if (corners < 3 && p->triangles)
+        return pelt_fail(p->error, PELT_ERROR_FORMAT, "%s: line %zu: a face needs three corners or more", p->path,
+                         p->line);
+    return PELT_OK;
+}
+
+static pelt_result read_lines(parser *p) {
+    p->line = 1;
+    p->point_count = p->triangle_count = 0;
+    while (p->at < p->end) {
+        pelt_result result = PELT_OK;
+        while (is_blank(*p->at)) p->at++;
+        char keyword = *p->at;
+        if ((keyword == 'v' || keyword == 'f') && is_blank(p->at[1])) {
+            p->at++;
+            if (keyword == 'v')
+                result = read_vertex(p);
+            else if (p->with_faces)
+                result = read_face(p);
+        }
+        if (result) return result;
+        next_line(p);
+    }
+    return PELT_OK;
+}
+
+/* -- Files ------------------------------------------------------------------------------------------------------- */
+
+pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char *path, uint32_t *point_count,
+                           float **positions, uint32_t *triangle_count, uint32_t **triangles, pelt_error *error) {
+    const char *text = (const char *)file->bytes;
+    parser p = {.at = text, .end = text + file->size, .path = path, .error = error, .with_faces = triangles != NULL};
+    read_lines(&p); /* counts; finds no faults */
+    if (p.point_count == 0) return pelt_fail(error, PELT_ERROR_FORMAT, "%s: has no vertices (lines \"v x y z\")", path);
+    if (p.point_count > INT32_MAX || p.triangle_count > INT32_MAX)
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: has more than %d vertices or triangles", path, INT32_MAX);
+    p.at = text;
+    p.point_total = p.point_count;
+    p.positions = PELT_NEW(arena, float, 3 * p.point_count);
+    p.triangles = triangles ? PELT_NEW(arena, uint32_t, 3 * p.triangle_count) : NULL;
+    if (!p.positions || (triangles && !p.triangles))
+        return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %zu vertices do not fit into memory", path, p.point_count);
+    pelt_result result = read_lines(&p);
+    if (result) return result;
+    *point_count = (uint32_t)p.point_count;
+    *positions = p.positions;
+    if (triangle_count) *triangle_count = (uint32_t)p.triangle_count;
+    if (triangles) *triangles = p.triangles;
+    return PELT_OK;
+}
+
+void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *mesh) {
+    /* printf writes a decimal comma where the host program has asked for one. */
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    locale_t before = plain ? uselocale(plain) : (locale_t)0;
+    char line[128];
+    for (size_t v = 0; v < mesh->vertex_count; v++) {
+        const float *p = positions + 3 * v;
+        int length = snprintf(line, sizeof line, "v %.9g %.9g %.9g\n", p[0], p[1], p[2]);
+        pelt_writer_put(writer, line, (size_t)length);
+    }
+    for (size_t t = 0; t < mesh->triangle_count; t++) {
+        const uint32_t *c = mesh->triangles + 3 * t;
+        int length = snprintf(line, sizeof line, "f %u %u %u\n", c[0] + 1, c[1] + 1, c[2] + 1);
+        pelt_writer_put(writer, line, (size_t)length);
+    }
+    if (!plain) return;
+    uselocale(before);
+    freelocale(plain);
+}

@@ -1,0 +1,35 @@
+/* temporary.h: unfinished files and folders. What is written grows beside its target under a name of its own,
+   TARGET.tmp-XXXXXX, and takes the target's name when it is whole. All unfinished ones stand in a small table, so that
+   a signal handler can remove them (pelt_writer_abandon_all). */
+
+#ifndef PELT_TEMPORARY_H
+#define PELT_TEMPORARY_H
+
+#include <stdint.h>
+
+typedef struct pelt_temporary pelt_temporary;
+
+/* A new empty file, open for writing, or a new empty folder beside the target. NULL, with errno set, when it cannot be
+   made. Permissions are those of any new file: what the umask allows. */
+pelt_temporary *pelt_temporary_file(const char *target, int *descriptor);
+pelt_temporary *pelt_temporary_folder(const char *target);
+
+const char *pelt_temporary_path(const pelt_temporary *temporary);
+
+/* The name of frame i in a folder of frames, "frame_000007.obj", without its path. */
+enum { PELT_FRAME_NAME_SIZE = 24 };
+void pelt_frame_name(uint32_t frame, char name[PELT_FRAME_NAME_SIZE]);
+
+/* Tells that the folder may now hold the frames 0 to count - 1, so that they are removed with it. */
+void pelt_temporary_set_frames(pelt_temporary *temporary, uint32_t count);
+
+/* Gives the temporary the target's name. 0, or -1 with errno set and nothing left; it is forgotten either way. */
+int pelt_temporary_rename(pelt_temporary *temporary, const char *target);
+
+/* Removes the file, or the folder and its frames. */
+void pelt_temporary_remove(pelt_temporary *temporary);
+
+/* Leaves the file or folder where it is, and forgets it. */
+void pelt_temporary_forget(pelt_temporary *temporary);
+
+#endif
