@@ -42,7 +42,7 @@ static bool encode(const pelt_image *image, buffer *out) {
         return false;
     }
     png_set_write_fn(png, out, append, flush);
-    png_set_compression_level(png, 9);
+    png_set_compression_level(png, 7);
     png_set_IHDR(png, info, image->width, image->height, 8, PNG_COLOR_TYPE_RGB_ALPHA, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_set_sRGB(png, info, PNG_sRGB_INTENT_PERCEPTUAL);

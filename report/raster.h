@@ -1,4 +1,5 @@
-/* raster.h: what raster.c (which triangle is seen where) and shade.c (what colour it has there) share. */
+/* raster.h: what camera.c (where the eye is), raster.c (which triangle it sees where) and shade.c (what colour that
+   has) share. */
 
 #ifndef PELT_RASTER_H
 #define PELT_RASTER_H
@@ -12,6 +13,12 @@ typedef struct camera {
     double half_width, half_height; /* of the picture, pixels */
     double radius;                  /* of what the view frames: the measure of near and far */
 } camera;
+
+/* False when the view shows nothing: no radius, or numbers that are not finite. */
+bool camera_make(const pelt_view *view, uint32_t width, uint32_t height, camera *out);
+
+/* x and y in pixels, and z. False for a point that is behind the eye, or nearly, or not finite. */
+bool camera_project(const camera *camera, const float *point, double out[3]);
 
 typedef struct scene {
     camera camera;

@@ -83,7 +83,7 @@ void shade_surface(const surface *at, const float color[3], bool heat, float ope
     if (heat) { /* colours must stay those of the scale: white light, and less of light and shade */
         double base[3];
         heat_linear(at->heat, base);
-        float level = 0.34f + 0.62f * (0.30f * light[0] + 0.59f * light[1] + 0.11f * light[2]);
+        float level = 0.44f + 0.53f * (0.30f * light[0] + 0.59f * light[1] + 0.11f * light[2]);
         for (int i = 0; i < 3; i++) rgb[i] = (float)base[i] * level + 0.03f * gloss + 0.06f * rim;
     } else {
         for (int i = 0; i < 3; i++)
