@@ -266,10 +266,14 @@ static void put_frame_errors(text *out, const pelt_report_page *page, const pict
     text_number(out, full_heat * most);
 }
 
-static void put_strip(text *out, const pelt_report_page *page, const strip *s, bool closeup) {
-    double cell = 1144.0 / (double)(page->row_count + 1) - 12; /* the width of the page, shared */
-    text_format(out, "<div class=\"strip%s\" style=\"--cell:%.0fpx\">\n", closeup ? " closeup" : "",
-                floor(fmin(fmax(cell, 140), 260)));
+/* `wide` is the strip of the whole character: its width rules, so that the columns of a close-up stand below its own.
+ */
+static void put_strip(text *out, const pelt_report_page *page, const strip *s, const strip *wide) {
+    bool closeup = s != wide;
+    double share = 1144.0 / (double)(page->row_count + 1) - 12; /* of the width of the page */
+    double sharp = fmin(fmax(0.9 * wide->truth.width, 240), 373);
+    text_format(out, "<div class=\"strip%s\" style=\"--cell:%.0fpx\">\n", closeup ? " brief" : "",
+                floor(fmin(fmax(share, 140), sharp)));
     text_put(out, "<figure><figcaption><b>truth</b></figcaption><div>");
     put_image(out, &s->truth, "truth");
     text_put(out, "</div>");
@@ -309,10 +313,10 @@ static void put_frames(text *out, const pelt_report_page *page, const gallery *g
             text_put(out, "</small>");
         }
         text_put(out, "</h3>\n");
-        put_strip(out, page, &g->frames[i], false);
+        put_strip(out, page, &g->frames[i], &g->frames[i]);
         if (!g->closeups[i].used) continue;
         text_format(out, "<h4>Close up, around vertex %u</h4>\n", g->closeups[i].worst_vertex);
-        put_strip(out, page, &g->closeups[i], true);
+        put_strip(out, page, &g->closeups[i], &g->frames[i]);
     }
     text_put(out, "</section>\n");
 }
@@ -324,7 +328,7 @@ static void put_rest(text *out, const pelt_report_page *page, const gallery *g) 
                 page->test_count ? "held-out" : "training");
     put_ramp(out, "90deg");
     put_scale_tick(out, page, g->front.full_heat);
-    text_put(out, "</div>\n<div class=\"strip closeup\" style=\"--cell:373px\">\n");
+    text_put(out, "</div>\n<div class=\"strip brief rest\" style=\"--cell:373px\">\n");
     for (size_t r = 0; r < page->row_count; r++) {
         if (!g->front.heats[r].png || !g->back.heats[r].png) continue;
         text_put(out, "<figure><figcaption><b>");
@@ -349,7 +353,7 @@ static void put_findings(text *out, const pelt_report_page *page) {
     for (size_t i = 0; i < page->findings.count; i++) {
         const pelt_finding *f = &page->findings.list[i];
         const char *word = words[f->severity <= PELT_FATAL ? f->severity : PELT_FATAL];
-        text_format(out, "<li class=\"%s\"><b>%s</b>", word, word);
+        text_format(out, "<li class=\"is-%s\"><b>%s</b>", word, word);
         text_escape(out, f->text);
         text_put(out, " <code class=\"muted\">");
         text_escape(out, f->what);

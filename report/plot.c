@@ -9,7 +9,7 @@ enum {
     WIDTH = 1120,
     LEFT = 66,
     RIGHT = 62,
-    TOP = 44,
+    TOP = 54,
     PANEL = 168,
     BETWEEN = 40,
     BOTTOM = 40,
@@ -68,7 +68,7 @@ static void find_axes(plot *p) {
                     if (isfinite(values[f])) most = fmax(most, values[f]);
             }
         if (most < 1e-30) most = 1;
-        p->step[q] = nice_step(most, 4);
+        p->step[q] = nice_step(most, 5);
         p->top[q] = ceil(most / p->step[q] - 1e-6) * p->step[q];
     }
 }
@@ -106,7 +106,8 @@ static void put_tick(text *out, double value, double step) {
 
 static void put_axis(text *out, const plot *p, quantity q) {
     double diagonal = p->page->mesh->diagonal;
-    text_format(out, "<text class=\"head\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT, panel_bottom(q) - PANEL - 10,
+    text_format(out, "<text class=\"head\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT,
+                panel_bottom(q) - PANEL - (q == LARGEST ? 26 : 10), /* letters stand below it */
                 q == LARGEST ? "Largest error in the frame" : "RMS error of the frame");
     for (int k = 0; k * p->step[q] <= p->top[q] * (1 + 1e-9); k++) {
         double value = k * p->step[q], y = value_y(p, q, value);

@@ -77,19 +77,18 @@ surface scene_surface(const scene *s, uint32_t triangle, double x, double y) {
     outline o;
     surface out = {.normal = {0, 0, 1}};
     if (!outline_make(s, triangle, &o)) return out;
-    double share[3], sum = 0, normal[3] = {0, 0, 0}, heat = 0;
+    double share[3], flat = 0, sum = 0, normal[3] = {0, 0, 0}, heat = 0;
     for (int k = 0; k < 3; k++) {
-        share[k] = fmax(0, o.at[k] + x * o.dx[k] + y * o.dy[k]) * o.inverse_z[k];
-        sum += share[k];
+        double weight = fmax(0, o.at[k] + x * o.dx[k] + y * o.dy[k]);
+        share[k] = weight * o.inverse_z[k];
+        flat += weight, sum += share[k];
     }
     for (int k = 0; k < 3; k++) {
         const float *n = s->normals + 3 * (size_t)corner[k];
         for (int i = 0; i < 3 && finite3(n); i++) normal[i] += share[k] * n[i];
         if (s->heat) heat += share[k] / sum * s->heat[corner[k]];
     }
-    double flat = 0, z = 0;
-    for (int k = 0; k < 3; k++) flat += share[k] / o.inverse_z[k], z += share[k];
-    z = flat / z;
+    double z = flat / sum;
     double turned[3] = {dot(normal, c->right), dot(normal, c->up), dot(normal, c->back)};
     double length = sqrt(dot(turned, turned)), side = o.front ? 1 : -1;
     for (int i = 0; i < 3 && length > 0; i++) out.normal[i] = (float)(side * turned[i] / length);
