@@ -74,6 +74,7 @@ const char page_style[] =
     ".strip{grid-template-columns:1fr 1fr}.strip.rest{grid-template-columns:1fr}"
     "dl{grid-template-columns:1fr;gap:2px}dd{margin-bottom:8px}}\n"
     "@media print{:root{--page:#fff;--card:#f3f2ef;color-scheme:light}main{max-width:none;padding:0}"
-    "body{font-size:11pt}h2,h3,h4{break-after:avoid}table{font-size:8.5pt}th{font-size:8pt}th,td{padding:4px 5px}"
+    "body{font-size:11pt}h2,h3,h4,.legend{break-after:avoid}table{font-size:8.5pt}th{font-size:8pt}th,td{padding:4px "
+    "5px}"
     "td.name,th.name,.badge{font-size:8.5pt}.strip{grid-template-columns:repeat(auto-fit,minmax(92px,1fr))}"
     ".plot{min-width:0}.scroll{overflow:visible}svg,tr,pre{break-inside:avoid}}\n";
