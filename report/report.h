@@ -13,16 +13,33 @@ typedef struct pelt_image {
 /* A camera that frames a set of points; the same camera is used for all pictures of a row. */
 typedef struct pelt_view {
     double azimuth, elevation; /* degrees; 0, 0 looks along -z (the model's front, when it faces +z) with y up */
-    double center[3], radius;  /* of what should be in the picture */
+    double center[3], radius;  /* of what should be in the picture: this sphere touches its shorter side */
+    double distance; /* of the eye from the center; 0: as far as a lens of 20 degrees needs. A close-up keeps the
+                        distance of the wide view, so that it looks the same, only larger */
 } pelt_view;
 
 pelt_view pelt_view_fit(const float *positions, uint32_t vertex_count, double azimuth, double elevation);
 
-/* Draws a mesh, shaded, anti-aliased, on a transparent background. `heat`, when given, is one number per vertex, 0 to 1,
-   shown by a colour map; otherwise the mesh has `color` (linear RGB). normals may be NULL (computed). */
+/* The distance that is used: view->distance, or that of the lens. */
+double pelt_view_distance(const pelt_view *view);
+
+/* Moves and narrows a view, without turning it, so that the points just fill a picture of aspect = width : height. */
+void pelt_view_tighten(pelt_view *view, const float *positions, uint32_t vertex_count, double *aspect);
+
+/* Where a point is in the picture, in pixels from the upper left corner; false when it is behind the eye. */
+bool pelt_view_project(const pelt_view *view, uint32_t width, uint32_t height, const float point[3], double pixel[2]);
+
+/* How much of the values (one per vertex) a view shows: their sum over the pixels of a small picture. For choosing
+   among views. */
+double pelt_view_visible(const pelt_view *view, const float *positions, uint32_t vertex_count,
+                         const uint32_t *triangles, uint32_t triangle_count, const float *values);
+
+/* Draws a mesh, shaded, anti-aliased, on a transparent background. `heat`, when given, is one number per vertex, 0 to
+   1, shown by a colour map; otherwise the mesh has `color` (linear RGB; NULL: grey). normals may be NULL (computed).
+   Inside faces are darker. Triangles with a corner that is not finite or not before the eye are left out. */
 pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const float *positions, const float *normals,
-                           uint32_t vertex_count, const uint32_t *triangles, uint32_t triangle_count,
-                           const float *heat, const float color[3]);
+                           uint32_t vertex_count, const uint32_t *triangles, uint32_t triangle_count, const float *heat,
+                           const float color[3]);
 
 pelt_image *pelt_image_new(uint32_t width, uint32_t height);
 void pelt_image_free(pelt_image *image);
@@ -31,5 +48,47 @@ pelt_result pelt_image_png(const pelt_image *image, uint8_t **bytes, size_t *siz
 
 /* The colour of the heat map at 0 to 1, sRGB. */
 void pelt_heat_color(double value, uint8_t rgb[3]);
+
+/* -- The page ------------------------------------------------------------------------------------------------------ */
+
+/* One method: the skin it made, and how wrong that is. Numbers that are not known are left 0, pointers NULL. */
+typedef struct pelt_report_row {
+    const char *method, *blend, *corrective;
+    const pelt_measure *train;       /* over all training clips */
+    const pelt_measure *test_all;    /* over all held-out clips */
+    const pelt_measure *const *test; /* [test_count] of the page: one for each held-out clip */
+    size_t bytes;
+    double bytes_per_vertex, fit_seconds, ns_per_vertex;
+    const float *const *frame_positions; /* [picture_count] of the page: the model [vertex_count][3] in that frame */
+} pelt_report_row;
+
+/* A frame that is shown. */
+typedef struct pelt_report_picture {
+    const char *clip;
+    uint32_t frame;
+    const char *why;    /* "worst frame of ssd" */
+    const float *truth; /* [vertex_count][3] */
+} pelt_report_picture;
+
+typedef struct pelt_report_page {
+    const char *title;   /* NULL: a plain one */
+    const char *bundle;  /* its path */
+    const char *command; /* the command line that made the report */
+    const char *version; /* NULL: PELT_VERSION */
+    const pelt_mesh *mesh;
+    size_t train_count, test_count, row_count, picture_count;
+    const char *const *train; /* names of the clips */
+    const char *const *test;
+    const pelt_report_row *rows;
+    const pelt_report_picture *pictures;
+    pelt_findings findings;
+    uint32_t picture_size; /* longer side in pixels; 0: 480 */
+    uint32_t threads;      /* 0: as many as the machine has */
+    pelt_progress progress;
+} pelt_report_page;
+
+/* Writes the page: one HTML file that needs no other, to be freed with free(). Every name may come from a file and is
+   escaped. */
+pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *size, pelt_error *error);
 
 #endif

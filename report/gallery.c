@@ -1,0 +1,334 @@
+/* gallery.c: what the pictures of a report show, and from where.
+
+   Each chosen frame is a strip: the truth, then every method's model and its errors, all with one camera and one colour
+   scale. The camera is the one of eight around the character that shows most squared error, a little above the
+   horizon. Where few vertices hold the error, a close-up of the worst one follows, with a camera of its own. Two more
+   strips show the error of each vertex over all frames, on the rest pose, from the front and from behind.
+
+   First everything is planned, then all pictures are drawn on all threads. */
+
+#include "report/page.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIRECTIONS = 8, DEFAULT_SIZE = 480, SMALLEST_SIZE = 64, LARGEST_SIZE = 4096 };
+
+static const double ELEVATION = 12;
+static const float CLAY[3] = {0.52f, 0.42f, 0.36f};
+
+typedef struct plan {
+    const pelt_report_page *page;
+    gallery *gallery;
+    const uint32_t *point_of; /* vertices that are one point across a seam */
+    uint32_t *first_of_point;
+    picture **pictures; /* all that will be drawn */
+    size_t picture_count;
+    uint32_t size;
+    bool failed; /* out of memory */
+} plan;
+
+static void *plan_alloc(plan *p, size_t count, size_t size) {
+    void *memory = pelt_alloc(p->gallery->arena, count, size);
+    if (!memory) p->failed = true;
+    return memory;
+}
+
+/* -- Normals ------------------------------------------------------------------------------------------------------- */
+
+/* Vertices at one rest position with about one rest normal are a seam of the texture, not an edge of the form. */
+static bool smooth_across(const pelt_mesh *mesh, uint32_t a, uint32_t b) {
+    const float *n = mesh->normals + 3 * (size_t)a, *m = mesh->normals + 3 * (size_t)b;
+    return n[0] * m[0] + n[1] * m[1] + n[2] * m[2] > 0.7f;
+}
+
+static const float *smooth_normals(plan *p, const float *positions) {
+    const pelt_mesh *mesh = p->page->mesh;
+    float *normals = plan_alloc(p, 3 * (size_t)mesh->vertex_count, sizeof *normals);
+    float *sums = plan_alloc(p, 3 * (size_t)mesh->vertex_count, sizeof *sums);
+    if (!normals || !sums) return NULL;
+    pelt_mesh_normals(positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, normals);
+    if (!mesh->normals) return normals;
+    for (uint32_t v = 0; v < mesh->vertex_count; v++)
+        if (smooth_across(mesh, v, p->first_of_point[p->point_of[v]]))
+            for (size_t i = 0; i < 3; i++) sums[3 * (size_t)p->point_of[v] + i] += normals[3 * (size_t)v + i];
+    for (uint32_t v = 0; v < mesh->vertex_count; v++)
+        if (smooth_across(mesh, v, p->first_of_point[p->point_of[v]]))
+            memcpy(normals + 3 * (size_t)v, sums + 3 * (size_t)p->point_of[v], 3 * sizeof *normals);
+    return normals;
+}
+
+static void find_seams(plan *p) {
+    const pelt_mesh *mesh = p->page->mesh;
+    uint32_t *point_of = plan_alloc(p, mesh->vertex_count, sizeof *point_of);
+    p->first_of_point = plan_alloc(p, mesh->vertex_count, sizeof *p->first_of_point);
+    p->point_of = point_of;
+    if (p->failed) return;
+    pelt_weld(p->gallery->arena, mesh, NULL, 0, 0, point_of);
+    for (uint32_t v = mesh->vertex_count; v-- > 0;) p->first_of_point[point_of[v]] = v;
+}
+
+/* -- Errors -------------------------------------------------------------------------------------------------------- */
+
+/* Distance of each vertex of a model from the truth; NULL without a model. */
+static float *vertex_errors(plan *p, const float *model, const float *truth) {
+    uint32_t n = p->page->mesh->vertex_count;
+    float *errors = model && truth ? plan_alloc(p, n, sizeof *errors) : NULL;
+    for (size_t v = 0; errors && v < n; v++) {
+        const float *a = model + 3 * v, *b = truth + 3 * v;
+        float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2], e = sqrtf(x * x + y * y + z * z);
+        errors[v] = isfinite(e) ? e : 0;
+    }
+    return errors;
+}
+
+static double largest(const float *errors, uint32_t count, uint32_t *where) {
+    double most = 0;
+    for (uint32_t v = 0; errors && v < count; v++)
+        if (errors[v] > most) most = errors[v], *where = v;
+    return most;
+}
+
+/* Scales errors to heat, 0 to 1, in place. */
+static void errors_to_heat(float *errors, uint32_t count, double full_heat) {
+    for (size_t v = 0; errors && v < count; v++) errors[v] = full_heat > 0 ? (float)(errors[v] / full_heat) : 0;
+}
+
+/* Sum over the methods of the squared heat of each vertex: what a camera should show. */
+static float *interest(plan *p, float *const *heats) {
+    uint32_t n = p->page->mesh->vertex_count;
+    float *sum = plan_alloc(p, n, sizeof *sum);
+    for (size_t r = 0; sum && r < p->page->row_count; r++)
+        for (size_t v = 0; heats[r] && v < n; v++) sum[v] += heats[r][v] * heats[r][v];
+    return sum;
+}
+
+/* -- Cameras ------------------------------------------------------------------------------------------------------- */
+
+/* The azimuth from which the view shows most; between equals, the one nearer to the front. */
+static double best_azimuth(const plan *p, pelt_view view, const float *positions, const float *values) {
+    const pelt_mesh *mesh = p->page->mesh;
+    double best = -1, azimuth = 0;
+    for (int k = 0; k < DIRECTIONS; k++) {
+        view.azimuth = 22.5 + 360.0 / DIRECTIONS * k; /* never straight on: a little turned shows more of the form */
+        double front = 0.5 + 0.5 * cos(view.azimuth * 3.14159265358979323846 / 180);
+        double shown = (0.8 + 0.2 * front) * pelt_view_visible(&view, positions, mesh->vertex_count, mesh->triangles,
+                                                               mesh->triangle_count, values);
+        if (shown > best * (1 + 1e-9)) best = shown, azimuth = view.azimuth;
+    }
+    return azimuth;
+}
+
+/* A square around the worst vertex, wide enough for the errors near it; not used when the error is everywhere. */
+static bool closeup_view(const plan *p, const float *truth, const float *heat, uint32_t worst, const pelt_view *wide,
+                         pelt_view *view) {
+    uint32_t n = p->page->mesh->vertex_count, strong = 0;
+    double weight = 0, spread = 0;
+    const float *middle = truth + 3 * (size_t)worst;
+    for (size_t v = 0; v < n; v++) {
+        const float *q = truth + 3 * v;
+        double x = q[0] - middle[0], y = q[1] - middle[1], z = q[2] - middle[2], square = x * x + y * y + z * z;
+        if (heat[v] >= 0.5) strong++;
+        if (!(square < 0.16 * wide->radius * wide->radius)) continue;
+        weight += heat[v] * heat[v];
+        spread += heat[v] * heat[v] * square;
+    }
+    *view = (pelt_view){.elevation = ELEVATION, .distance = pelt_view_distance(wide)};
+    for (int i = 0; i < 3; i++) view->center[i] = middle[i];
+    view->radius = fmin(fmax(2.5 * sqrt(spread / weight), 0.14 * wide->radius), 0.34 * wide->radius);
+    return isfinite(view->radius) && isfinite(view->center[0] + view->center[1] + view->center[2]) && strong < 0.15 * n;
+}
+
+/* -- Planning ------------------------------------------------------------------------------------------------------ */
+
+static void plan_picture(plan *p, picture *out, const strip *like, const float *positions, const float *normals,
+                         const float *heat) {
+    *out = (picture){like->truth.width, like->truth.height, like->truth.view, positions, normals, heat, NULL, 0};
+    if (positions) p->pictures[p->picture_count++] = out;
+}
+
+static void strip_size(const plan *p, strip *s, double aspect) {
+    double size = p->size;
+    s->truth.width = (uint32_t)fmax(SMALLEST_SIZE, aspect < 1 ? size * aspect : size);
+    s->truth.height = (uint32_t)fmax(SMALLEST_SIZE, aspect < 1 ? size : size / aspect);
+}
+
+static void strip_alloc(plan *p, strip *s) {
+    s->used = true;
+    s->models = plan_alloc(p, p->page->row_count, sizeof *s->models);
+    s->heats = plan_alloc(p, p->page->row_count, sizeof *s->heats);
+}
+
+static void plan_closeup(plan *p, strip *out, const strip *wide, const pelt_view *around, float *const *heats,
+                         size_t worst_row) {
+    const float *truth = wide->truth.positions;
+    if (wide->full_heat <= 0 || !heats[worst_row]) return;
+    *out = *wide;
+    if (!closeup_view(p, truth, heats[worst_row], wide->worst_vertex, around, &out->truth.view)) {
+        out->used = false;
+        return;
+    }
+    out->truth.view.azimuth = best_azimuth(p, out->truth.view, truth, heats[worst_row]);
+    out->truth.width = out->truth.height = p->size * 2 / 3;
+    strip_alloc(p, out);
+    if (p->failed) return;
+    plan_picture(p, &out->truth, out, truth, wide->truth.normals, NULL);
+    for (size_t r = 0; r < p->page->row_count; r++) {
+        plan_picture(p, &out->models[r], out, wide->models[r].positions, wide->models[r].normals, NULL);
+        plan_picture(p, &out->heats[r], out, wide->heats[r].positions, wide->heats[r].normals, wide->heats[r].heat);
+    }
+}
+
+static void plan_frame(plan *p, size_t index) {
+    const pelt_report_page *page = p->page;
+    const float *truth = page->pictures[index].truth;
+    uint32_t n = page->mesh->vertex_count;
+    strip *s = &p->gallery->frames[index];
+    float **heats = plan_alloc(p, page->row_count, sizeof *heats);
+    size_t worst_row = 0;
+    if (!truth || p->failed) return;
+    strip_alloc(p, s);
+    for (size_t r = 0; r < page->row_count && !p->failed; r++) {
+        uint32_t where = 0;
+        heats[r] = vertex_errors(p, page->rows[r].frame_positions ? page->rows[r].frame_positions[index] : NULL, truth);
+        double most = largest(heats[r], n, &where);
+        if (most > s->full_heat) s->full_heat = most, s->worst_vertex = where, worst_row = r;
+    }
+    for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, s->full_heat);
+    const float *values = interest(p, heats), *normals = smooth_normals(p, truth);
+    if (p->failed) return;
+    pelt_view around = pelt_view_fit(truth, n, 0, ELEVATION), view = around;
+    double aspect;
+    view.azimuth = best_azimuth(p, view, truth, values);
+    pelt_view_tighten(&view, truth, n, &aspect);
+    s->truth.view = view;
+    strip_size(p, s, aspect);
+    plan_picture(p, &s->truth, s, truth, normals, NULL);
+    for (size_t r = 0; r < page->row_count && !p->failed; r++) {
+        const float *model = heats[r] ? page->rows[r].frame_positions[index] : NULL;
+        normals = model ? smooth_normals(p, model) : NULL;
+        plan_picture(p, &s->models[r], s, model, normals, NULL);
+        plan_picture(p, &s->heats[r], s, model, normals, heats[r]);
+    }
+    if (!p->failed) plan_closeup(p, &p->gallery->closeups[index], s, &around, heats, worst_row);
+}
+
+static void plan_rest_side(plan *p, strip *s, float *const *heats, const float *normals, double azimuth) {
+    const pelt_mesh *mesh = p->page->mesh;
+    double aspect;
+    strip_alloc(p, s);
+    s->truth.view = pelt_view_fit(mesh->positions, mesh->vertex_count, azimuth, ELEVATION);
+    pelt_view_tighten(&s->truth.view, mesh->positions, mesh->vertex_count, &aspect);
+    strip_size(p, s, aspect);
+    for (size_t r = 0; r < p->page->row_count && !p->failed; r++)
+        plan_picture(p, &s->heats[r], s, heats[r] ? mesh->positions : NULL, normals, heats[r]);
+}
+
+static void plan_rest(plan *p) {
+    const pelt_report_page *page = p->page;
+    uint32_t n = page->mesh->vertex_count, where = 0;
+    float **heats = plan_alloc(p, page->row_count, sizeof *heats);
+    double full_heat = 0;
+    for (size_t r = 0; r < page->row_count && !p->failed; r++) {
+        const pelt_measure *measure = row_measure(page, r);
+        if (!measure || !measure->vertex_rms || measure->vertex_count != n) continue;
+        heats[r] = plan_alloc(p, n, sizeof *heats[r]);
+        for (size_t v = 0; heats[r] && v < n; v++)
+            heats[r][v] = isfinite(measure->vertex_rms[v]) ? measure->vertex_rms[v] : 0;
+        full_heat = fmax(full_heat, largest(heats[r], n, &where));
+    }
+    if (p->failed) return;
+    for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, full_heat);
+    const float *normals = smooth_normals(p, page->mesh->positions);
+    p->gallery->front.full_heat = p->gallery->back.full_heat = full_heat;
+    if (!p->failed) plan_rest_side(p, &p->gallery->front, heats, normals, 22.5);
+    if (!p->failed) plan_rest_side(p, &p->gallery->back, heats, normals, 202.5);
+}
+
+/* -- Drawing ------------------------------------------------------------------------------------------------------- */
+
+typedef struct batch {
+    const plan *plan;
+    size_t first;
+} batch;
+
+/* A picture that cannot be drawn has no PNG; gallery_make sees that. */
+static void draw_picture(void *user, size_t i) {
+    const batch *b = user;
+    const pelt_mesh *mesh = b->plan->page->mesh;
+    picture *pic = b->plan->pictures[b->first + i];
+    pelt_image *image = pelt_image_new(pic->width, pic->height);
+    if (!image) return;
+    pelt_result result = pelt_draw_mesh(image, &pic->view, pic->positions, pic->normals, mesh->vertex_count,
+                                        mesh->triangles, mesh->triangle_count, pic->heat, CLAY);
+    if (result == PELT_OK || result == PELT_ERROR_ARGUMENT) /* a view of nothing is an empty picture */
+        pelt_image_png(image, &pic->png, &pic->png_size, NULL);
+    pelt_image_free(image);
+}
+
+static pelt_result draw_all(const plan *p, pelt_error *error) {
+    enum { BATCH = 16 }; /* progress is told between batches, by one thread */
+    for (size_t first = 0; first < p->picture_count; first += BATCH) {
+        if (pelt_report(&p->page->progress, "pictures", (double)first / (double)p->picture_count))
+            return pelt_fail(error, PELT_ERROR_CANCELLED, "the report was stopped on request");
+        batch b = {p, first};
+        size_t count = p->picture_count - first < BATCH ? p->picture_count - first : BATCH;
+        pelt_parallel(p->page->threads, count, draw_picture, &b);
+        for (size_t i = 0; i < count; i++)
+            if (!p->pictures[first + i]->png)
+                return pelt_fail(error, PELT_ERROR_MEMORY, "there is no memory for the pictures of the report");
+    }
+    return PELT_OK;
+}
+
+static pelt_result check_mesh(const pelt_report_page *page, pelt_error *error) {
+    const pelt_mesh *mesh = page->mesh;
+    for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++)
+        if (mesh->triangles[i] >= mesh->vertex_count)
+            return pelt_fail(error, PELT_ERROR_INDEX, "%s: triangle %zu names vertex %u, but the mesh has only %u",
+                             page->bundle ? page->bundle : "report", i / 3, mesh->triangles[i], mesh->vertex_count);
+    return PELT_OK;
+}
+
+pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error *error) {
+    pelt_result result = check_mesh(page, error);
+    *out = (gallery){0};
+    if (result != PELT_OK) return result;
+    out->arena = pelt_arena_new(0);
+    plan p = {.page = page, .gallery = out, .failed = !out->arena};
+    p.size = page->picture_size ? page->picture_size : DEFAULT_SIZE;
+    p.size = p.size < SMALLEST_SIZE ? SMALLEST_SIZE : p.size > LARGEST_SIZE ? LARGEST_SIZE : p.size;
+    if (!p.failed) {
+        out->frames = plan_alloc(&p, page->picture_count, sizeof *out->frames);
+        out->closeups = plan_alloc(&p, page->picture_count, sizeof *out->closeups);
+        p.pictures = plan_alloc(&p, (page->picture_count + 1) * (4 * page->row_count + 2), sizeof *p.pictures);
+        find_seams(&p);
+    }
+    for (size_t i = 0; i < page->picture_count && !p.failed; i++) plan_frame(&p, i);
+    if (!p.failed) plan_rest(&p);
+    if (p.failed)
+        result = pelt_fail(error, PELT_ERROR_MEMORY, "there is no memory for the pictures of the report");
+    else
+        result = draw_all(&p, error);
+    if (result != PELT_OK) gallery_free(page, out);
+    return result;
+}
+
+static void strip_free(const pelt_report_page *page, strip *s) {
+    free(s->truth.png);
+    for (size_t r = 0; r < page->row_count; r++) {
+        if (s->models) free(s->models[r].png);
+        if (s->heats) free(s->heats[r].png);
+    }
+}
+
+void gallery_free(const pelt_report_page *page, gallery *g) {
+    for (size_t i = 0; i < page->picture_count; i++) {
+        if (g->frames) strip_free(page, &g->frames[i]);
+        if (g->closeups && g->closeups[i].used) strip_free(page, &g->closeups[i]);
+    }
+    strip_free(page, &g->front);
+    strip_free(page, &g->back);
+    pelt_arena_free(g->arena);
+    *g = (gallery){0};
+}

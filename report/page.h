@@ -1,0 +1,80 @@
+/* page.h: the parts of the report page: its text (text.c), its pictures (gallery.c), its plot (plot.c); html.c puts
+   them together. */
+
+#ifndef PELT_PAGE_H
+#define PELT_PAGE_H
+
+#include "report/report.h"
+
+/* -- Text (text.c) ------------------------------------------------------------------------------------------------- */
+
+/* Text that grows. After memory ran out it is `failed` and ignores what comes. */
+typedef struct text {
+    char *bytes; /* zero-terminated, once something was put */
+    size_t size, capacity;
+    bool failed;
+} text;
+
+void text_put(text *out, const char *html);
+void text_format(text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Any bytes, as text in HTML or in a quoted attribute. */
+void text_escape(text *out, const char *plain);
+void text_base64(text *out, const uint8_t *bytes, size_t size);
+/* Numbers have three digits, rough ones two; a dash for what is not finite. */
+void text_digits(text *out, double value, int digits);
+void text_number(text *out, double value);
+void text_percent(text *out, double fraction);
+void text_rough_percent(text *out, double fraction);
+void text_count(text *out, size_t count); /* 1 234 567 */
+void text_seconds(text *out, double seconds);
+
+/* -- Pictures (gallery.c) ------------------------------------------------------------------------------------------ */
+
+typedef struct picture {
+    uint32_t width, height;
+    pelt_view view;
+    const float *positions, *normals, *heat;
+    uint8_t *png;
+    size_t png_size;
+} picture;
+
+/* Pictures of one camera and one colour scale. */
+typedef struct strip {
+    bool used;
+    uint32_t worst_vertex;
+    double full_heat; /* the error that has the brightest colour */
+    picture truth;
+    picture *models, *heats; /* [row_count] */
+} strip;
+
+typedef struct gallery {
+    pelt_arena *arena;
+    strip *frames, *closeups; /* [picture_count]; a close-up where the error is local */
+    strip front, back;        /* error of the vertices over all frames, on the rest pose: heats only */
+} gallery;
+
+pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error *error);
+void gallery_free(const pelt_report_page *page, gallery *gallery);
+
+/* -- Style sheet (style.c) ------------------------------------------------------------------------------------------
+ */
+
+extern const char page_style[];
+
+/* -- Measures and names (html.c) ----------------------------------------------------------------------------------- */
+
+/* What a row is called: its method, and more where two rows have the same. */
+void put_row_name(text *out, const pelt_report_page *page, size_t row);
+/* The letter of a picture: A, B, ... */
+void put_picture_mark(text *out, size_t index);
+/* The measure that ranks a row: held-out, or training where nothing was held out. May be NULL. */
+const pelt_measure *row_measure(const pelt_report_page *page, size_t row);
+
+/* -- Plot (plot.c) ------------------------------------------------------------------------------------------------- */
+
+enum { PLOT_COLORS = 8 };
+
+/* Error of each frame of the held-out clips, as SVG. */
+void put_plot(text *out, const pelt_report_page *page);
+
+#endif

@@ -1,0 +1,238 @@
+/* plot.c: the error of every frame, as SVG: two panels (largest error above, RMS below), one line per method, the
+   held-out clips side by side. Colours come from the style sheet of the page, so that light and dark both read. */
+
+#include "report/page.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    WIDTH = 1120,
+    LEFT = 66,
+    RIGHT = 62,
+    TOP = 54,
+    PANEL = 168,
+    BETWEEN = 40,
+    BOTTOM = 40,
+    GAP = 12,
+    MOST_POINTS = 600
+};
+
+typedef enum quantity { LARGEST, RMS, QUANTITIES } quantity;
+
+typedef struct plot {
+    const pelt_report_page *page;
+    size_t clip_count;
+    double frame_total;
+    double top[QUANTITIES], step[QUANTITIES]; /* of the axes: the value at the top, and between ticks */
+} plot;
+
+/* -- Data ---------------------------------------------------------------------------------------------------------- */
+
+static const pelt_measure *measure_of(const plot *p, size_t row, size_t clip) {
+    const pelt_report_row *r = &p->page->rows[row];
+    if (p->page->test_count == 0) return r->train;
+    return r->test ? r->test[clip] : NULL;
+}
+
+static const char *clip_name(const plot *p, size_t clip) {
+    return p->page->test_count == 0 ? "training" : p->page->test[clip];
+}
+
+static const float *series(const pelt_measure *measure, quantity which) {
+    return !measure ? NULL : which == LARGEST ? measure->frame_max : measure->frame_rms;
+}
+
+static uint32_t clip_frames(const plot *p, size_t clip) {
+    uint32_t frames = 0;
+    for (size_t r = 0; r < p->page->row_count; r++) {
+        const pelt_measure *m = measure_of(p, r, clip);
+        if (m && m->frame_count > frames) frames = m->frame_count;
+    }
+    return frames;
+}
+
+/* A step of 1, 2 or 5 times a power of ten that divides the range into about `count`. */
+static double nice_step(double range, double count) {
+    double power = pow(10, floor(log10(range / count))), part = range / count / power;
+    return power * (part > 5 ? 10 : part > 2 ? 5 : part > 1 ? 2 : 1);
+}
+
+static void find_axes(plot *p) {
+    for (quantity q = LARGEST; q < QUANTITIES; q++) {
+        double most = 0;
+        for (size_t r = 0; r < p->page->row_count; r++)
+            for (size_t c = 0; c < p->clip_count; c++) {
+                const pelt_measure *m = measure_of(p, r, c);
+                const float *values = series(m, q);
+                for (uint32_t f = 0; values && f < m->frame_count; f++)
+                    if (isfinite(values[f])) most = fmax(most, values[f]);
+            }
+        if (most < 1e-30) most = 1;
+        p->step[q] = nice_step(most, 5);
+        p->top[q] = ceil(most / p->step[q] - 1e-6) * p->step[q];
+    }
+}
+
+/* -- Places -------------------------------------------------------------------------------------------------------- */
+
+static double usable_width(const plot *p) { return WIDTH - LEFT - RIGHT - GAP * ((double)p->clip_count - 1); }
+
+static double clip_left(const plot *p, size_t clip) {
+    double before = 0;
+    for (size_t c = 0; c < clip; c++) before += clip_frames(p, c);
+    return LEFT + GAP * (double)clip + before / p->frame_total * usable_width(p);
+}
+
+static double clip_width(const plot *p, size_t clip) { return clip_frames(p, clip) / p->frame_total * usable_width(p); }
+
+static double frame_x(const plot *p, size_t clip, double frame) {
+    return clip_left(p, clip) + (frame + 0.5) / clip_frames(p, clip) * clip_width(p, clip);
+}
+
+static double panel_bottom(quantity q) { return TOP + PANEL + q * (PANEL + BETWEEN); }
+
+static double value_y(const plot *p, quantity q, double value) { return panel_bottom(q) - value / p->top[q] * PANEL; }
+
+/* -- Marks --------------------------------------------------------------------------------------------------------- */
+
+/* Ticks are multiples of the step: as many decimals as the step has. */
+static void put_tick(text *out, double value, double step) {
+    int decimals = (int)fmax(0, -floor(log10(step) + 1e-9));
+    if (decimals > 6 || value >= 1e6)
+        text_format(out, "%.2g", value);
+    else
+        text_format(out, "%.*f", decimals, value);
+}
+
+static void put_axis(text *out, const plot *p, quantity q) {
+    double diagonal = p->page->mesh->diagonal;
+    text_format(out, "<text class=\"head\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT,
+                panel_bottom(q) - PANEL - (q == LARGEST ? 26 : 10), /* letters stand below it */
+                q == LARGEST ? "Largest error in the frame" : "RMS error of the frame");
+    for (int k = 0; k * p->step[q] <= p->top[q] * (1 + 1e-9); k++) {
+        double value = k * p->step[q], y = value_y(p, q, value);
+        text_format(out, "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", k ? "grid" : "base", LEFT,
+                    WIDTH - RIGHT, y, y);
+        text_format(out, "<text class=\"tick end\" x=\"%d\" y=\"%.1f\">", LEFT - 8, y + 4);
+        put_tick(out, value, p->step[q]);
+        text_put(out, "</text>");
+        if (!(diagonal > 0) || k == 0) continue;
+        text_format(out, "<text class=\"tick\" x=\"%d\" y=\"%.1f\">%.2g&#8239;%%</text>\n", WIDTH - RIGHT + 8, y + 4,
+                    100 * value / diagonal);
+    }
+}
+
+/* A name, cut where it would run into the next clip's. */
+static void put_fitting(text *out, const char *name, double width) {
+    char cut[64];
+    size_t most = (size_t)fmin(fmax(width / 7.5, 1), sizeof cut - 8), length = name ? strlen(name) : 0;
+    if (length > most) {
+        for (length = most; length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80;) length--;
+        memcpy(cut, name, length);
+        memcpy(cut + length, "…", sizeof "…");
+        name = cut;
+    }
+    text_escape(out, name);
+}
+
+static void put_clip(text *out, const plot *p, size_t clip) {
+    double left = clip_left(p, clip), width = clip_width(p, clip), bottom = panel_bottom(RMS);
+    uint32_t frames = clip_frames(p, clip);
+    if (frames == 0) return;
+    for (quantity q = LARGEST; q < QUANTITIES; q++)
+        text_format(out, "<rect class=\"clip\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>", left,
+                    panel_bottom(q) - PANEL, width, PANEL);
+    text_format(out, "<text class=\"name mid\" x=\"%.1f\" y=\"%.1f\">", left + width / 2, bottom + 34);
+    put_fitting(out, clip_name(p, clip), width);
+    text_put(out, "</text>\n");
+    double step = fmax(1, nice_step(frames, fmax(1, width / 60)));
+    for (double frame = 0; frame < frames && width > 24; frame += step)
+        text_format(out, "<text class=\"tick mid\" x=\"%.1f\" y=\"%.1f\">%.0f</text>", frame_x(p, clip, frame),
+                    bottom + 17, frame);
+}
+
+/* -- Lines --------------------------------------------------------------------------------------------------------- */
+
+/* The value shown for frames first to last - 1 of a long clip: the largest, or the root of the mean square. */
+static double summary_value(const float *values, uint32_t first, uint32_t last, quantity q) {
+    double most = 0, square = 0;
+    for (uint32_t f = first; f < last; f++) {
+        if (!isfinite(values[f])) return NAN;
+        most = fmax(most, values[f]);
+        square += (double)values[f] * values[f];
+    }
+    return q == LARGEST ? most : sqrt(square / (last - first));
+}
+
+static void put_line(text *out, const plot *p, size_t row, size_t clip, quantity q) {
+    const pelt_measure *m = measure_of(p, row, clip);
+    const float *values = series(m, q);
+    if (!values || m->frame_count == 0) return;
+    uint32_t stride = (m->frame_count + MOST_POINTS - 1) / MOST_POINTS;
+    bool pen_down = false;
+    text_format(out, "<path class=\"line m%zu%s\" d=\"", row % PLOT_COLORS, row >= PLOT_COLORS ? " dashed" : "");
+    for (uint32_t f = 0; f < m->frame_count; f += stride) {
+        uint32_t last = m->frame_count - f < stride ? m->frame_count : f + stride;
+        double value = summary_value(values, f, last, q);
+        if (isfinite(value))
+            text_format(out, "%s%.1f %.1f", pen_down ? "L" : "M", frame_x(p, clip, (f + last - 1) / 2.0),
+                        value_y(p, q, value));
+        if (m->frame_count == 1 && isfinite(value)) text_put(out, "h0.1"); /* round caps make it a dot */
+        pen_down = isfinite(value);
+    }
+    text_put(out, "\"><title>");
+    put_row_name(out, p->page, row);
+    text_put(out, "</title></path>\n");
+}
+
+/* A dotted line and a letter where a frame is shown below. */
+static void put_marker(text *out, const plot *p, size_t index) {
+    const pelt_report_picture *shown = &p->page->pictures[index];
+    for (size_t c = 0; c < p->clip_count; c++) {
+        const char *name = clip_name(p, c);
+        if (!name || !shown->clip || strcmp(name, shown->clip) != 0 || shown->frame >= clip_frames(p, c)) continue;
+        double x = frame_x(p, c, shown->frame);
+        text_format(out, "<line class=\"mark\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%.1f\"/>", x, x, TOP,
+                    panel_bottom(RMS));
+        text_format(out, "<text class=\"letter mid\" x=\"%.1f\" y=\"%d\">", x, TOP - 4);
+        put_picture_mark(out, index);
+        text_put(out, "</text>\n");
+    }
+}
+
+static void put_legend(text *out, const pelt_report_page *page) {
+    text_put(out, "<ul class=\"legend\">");
+    for (size_t r = 0; r < page->row_count; r++) {
+        text_format(out,
+                    "<li><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path class=\"line m%zu%s\" "
+                    "d=\"M2 5H24\"/></svg> ",
+                    r % PLOT_COLORS, r >= PLOT_COLORS ? " dashed" : "");
+        put_row_name(out, page, r);
+        text_put(out, "</li>");
+    }
+    text_put(out, "</ul>\n");
+}
+
+void put_plot(text *out, const pelt_report_page *page) {
+    plot p = {.page = page, .clip_count = page->test_count ? page->test_count : 1};
+    for (size_t c = 0; c < p.clip_count; c++) p.frame_total += clip_frames(&p, c);
+    if (p.frame_total == 0 || !(usable_width(&p) > 0)) {
+        text_put(out, "<p class=\"muted\">There are no frames to plot.</p>\n");
+        return;
+    }
+    find_axes(&p);
+    put_legend(out, page);
+    text_format(out,
+                "<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %d %.0f\" role=\"img\" "
+                "aria-label=\"Error of each frame, by method\">\n",
+                WIDTH, panel_bottom(RMS) + BOTTOM);
+    for (size_t c = 0; c < p.clip_count; c++) put_clip(out, &p, c);
+    for (quantity q = LARGEST; q < QUANTITIES; q++) put_axis(out, &p, q);
+    for (size_t i = 0; i < page->picture_count; i++) put_marker(out, &p, i);
+    for (quantity q = LARGEST; q < QUANTITIES; q++)
+        for (size_t r = 0; r < page->row_count; r++)
+            for (size_t c = 0; c < p.clip_count; c++) put_line(out, &p, r, c, q);
+    text_put(out,
+             "</svg></div>\n<p class=\"note\">Left: scene units. Right: share of the character's size. Along: frames "
+             "of the clips. Letters: frames shown below.</p>\n");
+}

@@ -1,0 +1,285 @@
+/* raster.c: which triangle is seen where.
+
+   With z the depth of a point before the eye, 1/z is affine over the picture of a triangle, so the depth buffer holds
+   1/z, and an attribute a of the corners is sum(b a / z) / sum(b / z), with b the barycentric coordinates in the
+   picture.
+
+   A pixel has 16 samples, on a grid that is turned so that no two share a row or a column: an edge of any slope gets
+   16 steps. Samples of a pixel that see the same triangle are shaded once, at their mean. The picture is made in bands
+   of rows, so that memory stays small. */
+
+#include "report/raster.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 16, BAND = 16, PROBE = 128, LARGEST_SIDE = 16384 };
+
+/* -- Vertices in the picture -----------------------------------------------------------------------------------------
+ */
+
+static bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]); }
+
+static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+static pelt_result scene_project(scene *s) {
+    s->screen = calloc(3 * (size_t)s->vertex_count + 1, sizeof *s->screen);
+    if (!s->screen) return PELT_ERROR_MEMORY;
+    for (size_t v = 0; v < s->vertex_count; v++) {
+        double at[3];
+        float *out = s->screen + 3 * v;
+        if (!camera_project(&s->camera, s->positions + 3 * v, at)) continue;
+        out[0] = (float)at[0], out[1] = (float)at[1], out[2] = (float)(1 / at[2]);
+        if (!finite3(out)) out[0] = out[1] = out[2] = 0;
+    }
+    return PELT_OK;
+}
+
+/* -- Triangles in the picture -------------------------------------------------------------------------------------- */
+
+/* Edge functions: weight[k] = at[k] + x dx[k] + y dy[k] is the barycentric coordinate of corner k. */
+typedef struct outline {
+    double at[3], dx[3], dy[3];
+    double low[2], high[2]; /* bounds */
+    float inverse_z[3];
+    bool front;
+} outline;
+
+/* False when there is nothing to draw. */
+static bool outline_make(const scene *s, uint32_t triangle, outline *out) {
+    const uint32_t *corner = s->triangles + 3 * (size_t)triangle;
+    const float *p[3];
+    for (int k = 0; k < 3; k++) {
+        p[k] = s->screen + 3 * (size_t)corner[k];
+        out->inverse_z[k] = p[k][2];
+        if (p[k][2] == 0) return false;
+    }
+    double area = ((double)p[1][0] - p[0][0]) * ((double)p[2][1] - p[0][1]) -
+                  ((double)p[1][1] - p[0][1]) * ((double)p[2][0] - p[0][0]);
+    if (area == 0 || !isfinite(1 / area)) return false;
+    out->front = area < 0; /* y runs down in the picture, which turns counter-clockwise into clockwise */
+    for (int k = 0; k < 3; k++) {
+        const float *a = p[(k + 1) % 3], *b = p[(k + 2) % 3];
+        out->dx[k] = -((double)b[1] - a[1]) / area;
+        out->dy[k] = ((double)b[0] - a[0]) / area;
+        out->at[k] = -(out->dx[k] * a[0] + out->dy[k] * a[1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        out->low[i] = fmin(p[0][i], fmin(p[1][i], p[2][i]));
+        out->high[i] = fmax(p[0][i], fmax(p[1][i], p[2][i]));
+    }
+    return true;
+}
+
+surface scene_surface(const scene *s, uint32_t triangle, double x, double y) {
+    const camera *c = &s->camera;
+    const uint32_t *corner = s->triangles + 3 * (size_t)triangle;
+    outline o;
+    surface out = {.normal = {0, 0, 1}};
+    if (!outline_make(s, triangle, &o)) return out;
+    double share[3], flat = 0, sum = 0, normal[3] = {0, 0, 0}, heat = 0;
+    for (int k = 0; k < 3; k++) {
+        double weight = fmax(0, o.at[k] + x * o.dx[k] + y * o.dy[k]);
+        share[k] = weight * o.inverse_z[k];
+        flat += weight, sum += share[k];
+    }
+    for (int k = 0; k < 3; k++) {
+        const float *n = s->normals + 3 * (size_t)corner[k];
+        for (int i = 0; i < 3 && finite3(n); i++) normal[i] += share[k] * n[i];
+        if (s->heat) heat += share[k] / sum * s->heat[corner[k]];
+    }
+    double z = flat / sum;
+    double turned[3] = {dot(normal, c->right), dot(normal, c->up), dot(normal, c->back)};
+    double length = sqrt(dot(turned, turned)), side = o.front ? 1 : -1;
+    for (int i = 0; i < 3 && length > 0; i++) out.normal[i] = (float)(side * turned[i] / length);
+    out.position[0] = (float)((x - c->half_width) * z / c->focal);
+    out.position[1] = (float)((c->half_height - y) * z / c->focal);
+    out.position[2] = (float)-z;
+    out.heat = (float)heat;
+    out.front = o.front;
+    return out;
+}
+
+/* -- Depth buffer ---------------------------------------------------------------------------------------------------*/
+
+/* Some rows of the picture; samples of a pixel lie together. */
+typedef struct band {
+    uint32_t width, first_row, row_count, sample_count;
+    double x[SAMPLES], y[SAMPLES]; /* places of the samples in their pixel */
+    float *inverse_z;              /* [row_count][width][sample_count]; 0: nothing seen */
+    uint32_t *seen;                /* the triangle plus 1, or 0 */
+} band;
+
+static band band_new(uint32_t width, uint32_t row_count, uint32_t sample_count) {
+    band b = {.width = width, .row_count = row_count, .sample_count = sample_count};
+    size_t count = (size_t)width * row_count * sample_count;
+    b.inverse_z = malloc(count * sizeof *b.inverse_z);
+    b.seen = malloc(count * sizeof *b.seen);
+    for (int i = 0; i < SAMPLES; i++) { /* a 4x4 grid, turned by atan(1/4) */
+        b.x[i] = sample_count == 1 ? 0.5 : (i % 4 + (i / 4 + 0.5) / 4) / 4;
+        b.y[i] = sample_count == 1 ? 0.5 : (i / 4 + (3 - i % 4 + 0.5) / 4) / 4;
+    }
+    return b;
+}
+
+static void band_free(band *b) {
+    free(b->inverse_z);
+    free(b->seen);
+}
+
+static void draw_pixel(band *b, const outline *o, uint32_t triangle, const double offset[3][SAMPLES], uint32_t x,
+                       uint32_t y) {
+    double base[3];
+    for (int k = 0; k < 3; k++) base[k] = o->at[k] + x * o->dx[k] + y * o->dy[k];
+    size_t first = ((size_t)(y - b->first_row) * b->width + x) * b->sample_count;
+    for (uint32_t i = 0; i < b->sample_count; i++) {
+        double u = base[0] + offset[0][i], v = base[1] + offset[1][i], w = base[2] + offset[2][i];
+        if (!(u >= 0 && v >= 0 && w >= 0)) continue;
+        float inverse_z = (float)(u * o->inverse_z[0] + v * o->inverse_z[1] + w * o->inverse_z[2]);
+        if (!(inverse_z > b->inverse_z[first + i])) continue;
+        b->inverse_z[first + i] = inverse_z;
+        b->seen[first + i] = triangle + 1;
+    }
+}
+
+static void draw_triangle(band *b, const outline *o, uint32_t triangle) {
+    double last_row = (double)b->first_row + b->row_count - 1;
+    double left = fmax(0, floor(o->low[0])), right = fmin((double)b->width - 1, floor(o->high[0]));
+    double top = fmax(b->first_row, floor(o->low[1])), bottom = fmin(last_row, floor(o->high[1]));
+    if (!(left <= right && top <= bottom)) return;
+    double offset[3][SAMPLES];
+    for (int k = 0; k < 3; k++)
+        for (uint32_t i = 0; i < b->sample_count; i++) offset[k][i] = b->x[i] * o->dx[k] + b->y[i] * o->dy[k];
+    for (uint32_t y = (uint32_t)top; y <= (uint32_t)bottom; y++)
+        for (uint32_t x = (uint32_t)left; x <= (uint32_t)right; x++)
+            draw_pixel(b, o, triangle, (const double(*)[SAMPLES])offset, x, y);
+}
+
+static void band_draw(band *b, const scene *s, uint32_t first_row) {
+    size_t count = (size_t)b->width * b->row_count * b->sample_count;
+    b->first_row = first_row;
+    memset(b->inverse_z, 0, count * sizeof *b->inverse_z);
+    memset(b->seen, 0, count * sizeof *b->seen);
+    for (uint32_t t = 0; t < s->triangle_count; t++) {
+        const uint32_t *corner = s->triangles + 3 * (size_t)t;
+        float low = INFINITY, high = -INFINITY;
+        for (int k = 0; k < 3; k++) {
+            float y = s->screen[3 * (size_t)corner[k] + 1];
+            low = fminf(low, y), high = fmaxf(high, y);
+        }
+        outline o;
+        if (high >= (float)first_row && low <= (float)(first_row + b->row_count) && outline_make(s, t, &o))
+            draw_triangle(b, &o, t);
+    }
+}
+
+/* -- Pixels -------------------------------------------------------------------------------------------------------- */
+
+/* The colour of a pixel is the mean over its covered samples, its alpha their share: straight alpha, as PNG wants it.
+ */
+static void resolve_pixel(const band *b, const scene *s, uint32_t x, uint32_t y, float openness, uint8_t rgba[4]) {
+    const uint32_t *seen = b->seen + ((size_t)(y - b->first_row) * b->width + x) * b->sample_count;
+    float sum[3] = {0, 0, 0};
+    uint32_t covered = 0;
+    bool done[SAMPLES] = {false};
+    for (uint32_t i = 0; i < b->sample_count; i++) {
+        if (!seen[i] || done[i]) continue;
+        double at[2] = {0, 0};
+        uint32_t same = 0;
+        for (uint32_t j = i; j < b->sample_count; j++)
+            if (seen[j] == seen[i]) done[j] = true, same++, at[0] += b->x[j], at[1] += b->y[j];
+        surface point = scene_surface(s, seen[i] - 1, x + at[0] / same, y + at[1] / same);
+        float rgb[3];
+        shade_surface(&point, s->color, s->heat != NULL, openness, rgb);
+        for (int c = 0; c < 3; c++) sum[c] += (float)same * rgb[c];
+        covered += same;
+    }
+    for (int c = 0; c < 3; c++) rgba[c] = covered ? shade_encode(sum[c] / (float)covered) : 0;
+    rgba[3] = (uint8_t)((covered * 255 + b->sample_count / 2) / b->sample_count);
+}
+
+static pelt_result draw_pixels(const scene *s, pelt_image *image) {
+    size_t pixels = (size_t)image->width * image->height;
+    band whole = band_new(image->width, image->height, 1), fine = band_new(image->width, BAND, SAMPLES);
+    float *openness = malloc(pixels * sizeof *openness);
+    pelt_result result = PELT_ERROR_MEMORY;
+    if (whole.inverse_z && whole.seen && fine.inverse_z && fine.seen && openness) {
+        band_draw(&whole, s, 0);
+        result = shade_openness(s, whole.seen, image->width, image->height, openness);
+    }
+    for (uint32_t row = 0; row < image->height && result == PELT_OK; row++) {
+        if (row % BAND == 0) band_draw(&fine, s, row);
+        for (uint32_t x = 0; x < image->width; x++) {
+            size_t at = (size_t)row * image->width + x;
+            resolve_pixel(&fine, s, x, row, openness[at], image->rgba + 4 * at);
+        }
+    }
+    free(openness);
+    band_free(&whole);
+    band_free(&fine);
+    return result;
+}
+
+/* -- Meshes -------------------------------------------------------------------------------------------------------- */
+
+static bool indices_inside(const uint32_t *triangles, uint32_t triangle_count, uint32_t vertex_count) {
+    for (size_t i = 0; i < 3 * (size_t)triangle_count; i++)
+        if (triangles[i] >= vertex_count) return false;
+    return true;
+}
+
+pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const float *positions, const float *normals,
+                           uint32_t vertex_count, const uint32_t *triangles, uint32_t triangle_count, const float *heat,
+                           const float color[3]) {
+    memset(image->rgba, 0, 4 * (size_t)image->width * image->height);
+    scene s = {.vertex_count = vertex_count, .triangle_count = triangle_count, .positions = positions};
+    s.normals = normals, s.triangles = triangles, s.heat = heat;
+    for (int i = 0; i < 3; i++) s.color[i] = color ? color[i] : 0.5f;
+    if (!camera_make(view, image->width, image->height, &s.camera)) return PELT_ERROR_ARGUMENT;
+    if (!indices_inside(triangles, triangle_count, vertex_count)) return PELT_ERROR_INDEX;
+    float *own_normals = normals ? NULL : malloc((3 * (size_t)vertex_count + 1) * sizeof *own_normals);
+    if (own_normals) pelt_mesh_normals(positions, vertex_count, triangles, triangle_count, own_normals);
+    if (!normals) s.normals = own_normals;
+    pelt_result result = s.normals ? scene_project(&s) : PELT_ERROR_MEMORY;
+    if (result == PELT_OK) result = draw_pixels(&s, image);
+    free(s.screen);
+    free(own_normals);
+    return result;
+}
+
+double pelt_view_visible(const pelt_view *view, const float *positions, uint32_t vertex_count,
+                         const uint32_t *triangles, uint32_t triangle_count, const float *values) {
+    scene s = {.vertex_count = vertex_count, .triangle_count = triangle_count, .positions = positions};
+    s.triangles = triangles;
+    if (!camera_make(view, PROBE, PROBE, &s.camera) || !indices_inside(triangles, triangle_count, vertex_count))
+        return 0;
+    band b = band_new(PROBE, PROBE, 1);
+    double sum = 0;
+    if (b.inverse_z && b.seen && scene_project(&s) == PELT_OK) {
+        band_draw(&b, &s, 0);
+        for (size_t i = 0; i < PROBE * PROBE; i++) {
+            const uint32_t *corner = b.seen[i] ? triangles + 3 * (size_t)(b.seen[i] - 1) : NULL;
+            for (int k = 0; corner && k < 3; k++)
+                if (isfinite(values[corner[k]])) sum += values[corner[k]] / 3;
+        }
+    }
+    free(s.screen);
+    band_free(&b);
+    return sum;
+}
+
+pelt_image *pelt_image_new(uint32_t width, uint32_t height) {
+    if (width == 0 || height == 0 || width > LARGEST_SIDE || height > LARGEST_SIDE) return NULL;
+    pelt_image *image = malloc(sizeof *image);
+    if (!image) return NULL;
+    *image = (pelt_image){width, height, calloc((size_t)width * height, 4)};
+    if (image->rgba) return image;
+    free(image);
+    return NULL;
+}
+
+void pelt_image_free(pelt_image *image) {
+    if (!image) return;
+    free(image->rgba);
+    free(image);
+}

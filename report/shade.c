@@ -1,0 +1,156 @@
+/* shade.c: what colour a surface has: light, openness, and the heat map.
+
+   All light is linear. Lights hang on the camera, so every view is lit alike: a warm key from the upper left, a cool
+   fill from the right, a sky that is brighter above than below, a rim that lifts the outline off the background. The
+   sky reaches a surface as far as it is open: folds and armpits are darker, which is how the eye reads form.
+
+   The heat map runs on equal steps of lightness in the OKLab space, from a neutral slate over plum, red and orange to a
+   pale yellow, so that twice the error looks twice as bright, on paper and to the colour-blind too. */
+
+#include "report/raster.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* -- Colour -------------------------------------------------------------------------------------------------------- */
+
+uint8_t shade_encode(float linear) {
+    double v = linear <= 0.0031308f ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
+    return v >= 1 ? 255 : v > 0 ? (uint8_t)(255 * v + 0.5) : 0; /* also for NaN */
+}
+
+static void oklab_linear(double lightness, double a, double b, double rgb[3]) {
+    double l = lightness + 0.3963377774 * a + 0.2158037573 * b;
+    double m = lightness - 0.1055613458 * a - 0.0638541728 * b;
+    double s = lightness - 0.0894841775 * a - 1.2914855480 * b;
+    l = l * l * l, m = m * m * m, s = s * s * s;
+    rgb[0] = 4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s;
+    rgb[1] = -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s;
+    rgb[2] = -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s;
+}
+
+static void heat_linear(double value, double rgb[3]) {
+    /* OKLab a and b at equal steps of the value; the lightness between the ends is linear. */
+    static const double path[][2] = {{-0.002, -0.018}, {0.040, -0.070}, {0.120, -0.045}, {0.170, 0.030},
+                                     {0.150, 0.100},   {0.080, 0.140},  {-0.010, 0.135}};
+    enum { STEPS = sizeof path / sizeof path[0] - 1 };
+    double v = value > 0 ? fmin(value, 1) : 0; /* also for NaN */
+    int step = (int)fmin(v * STEPS, STEPS - 1);
+    double t = v * STEPS - step;
+    double a = path[step][0] * (1 - t) + path[step + 1][0] * t, b = path[step][1] * (1 - t) + path[step + 1][1] * t;
+    oklab_linear(0.44 + 0.50 * v, a, b, rgb);
+    for (int i = 0; i < 3; i++) rgb[i] = fmin(fmax(rgb[i], 0), 1);
+}
+
+void pelt_heat_color(double value, uint8_t rgb[3]) {
+    double linear[3];
+    heat_linear(value, linear);
+    for (int i = 0; i < 3; i++) rgb[i] = shade_encode((float)linear[i]);
+}
+
+/* -- Light --------------------------------------------------------------------------------------------------------- */
+
+/* Unit directions towards the lights in camera space. */
+static const float KEY[3] = {-0.5898f, 0.6290f, 0.5063f}, FILL[3] = {0.8729f, 0.0873f, 0.4801f};
+static const float KEY_COLOR[3] = {1.36f, 1.23f, 1.06f}, FILL_COLOR[3] = {0.13f, 0.19f, 0.29f};
+static const float SKY_COLOR[3] = {0.26f, 0.29f, 0.34f}, GROUND_COLOR[3] = {0.15f, 0.12f, 0.10f};
+
+static float dot(const float a[3], const float b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+static void normalize(float v[3]) {
+    float length = sqrtf(dot(v, v));
+    for (int i = 0; i < 3 && length > 0; i++) v[i] /= length;
+}
+
+/* Light that arrives at a surface, by colour. */
+static void light_diffuse(const float normal[3], float openness, float out[3]) {
+    float wrap = 0.12f; /* a soft edge between light and shade, as skin has it */
+    float key = fmaxf(0, (dot(normal, KEY) + wrap) / (1 + wrap)), fill = fmaxf(0, dot(normal, FILL));
+    float up = 0.5f + 0.5f * normal[1], direct = 0.55f + 0.45f * openness;
+    for (int i = 0; i < 3; i++)
+        out[i] = direct * (key * KEY_COLOR[i] + fill * FILL_COLOR[i]) +
+                 openness * (up * SKY_COLOR[i] + (1 - up) * GROUND_COLOR[i]);
+}
+
+void shade_surface(const surface *at, const float color[3], bool heat, float openness, float rgb[3]) {
+    float toward_eye[3] = {-at->position[0], -at->position[1], -at->position[2]}, half[3], light[3];
+    normalize(toward_eye);
+    for (int i = 0; i < 3; i++) half[i] = KEY[i] + toward_eye[i];
+    normalize(half);
+    light_diffuse(at->normal, openness, light);
+    float facing = fmaxf(0, dot(at->normal, toward_eye)), grazing = 1 - facing;
+    float rim = grazing * grazing * grazing * openness * (0.6f + 0.4f * at->normal[1]);
+    float gloss = openness * powf(fmaxf(0, dot(at->normal, half)), 36);
+    if (heat) { /* colours must stay those of the scale: white light, and less of light and shade */
+        double base[3];
+        heat_linear(at->heat, base);
+        float level = 0.44f + 0.53f * (0.30f * light[0] + 0.59f * light[1] + 0.11f * light[2]);
+        for (int i = 0; i < 3; i++) rgb[i] = (float)base[i] * level + 0.03f * gloss + 0.06f * rim;
+    } else {
+        for (int i = 0; i < 3; i++)
+            rgb[i] = color[i] * light[i] + 0.07f * gloss * KEY_COLOR[i] + 0.30f * rim * SKY_COLOR[i];
+    }
+    for (int i = 0; i < 3 && !at->front; i++) rgb[i] *= 0.35f;
+}
+
+/* -- Openness ------------------------------------------------------------------------------------------------------ */
+
+enum { TAPS = 48 };
+
+/* The mean, over places around a pixel, of how high the surface there stands above the tangent plane here: the sine of
+   its elevation, fading with distance. */
+static float occlusion(const surface *surfaces, const uint32_t *seen, uint32_t width, uint32_t height, uint32_t x,
+                       uint32_t y, const float taps[TAPS][2], float reach) {
+    const surface *here = surfaces + (size_t)y * width + x;
+    float sum = 0;
+    for (int k = 0; k < TAPS; k++) {
+        float px = (float)x + taps[k][0], py = (float)y + taps[k][1];
+        if (px < 0 || py < 0 || px >= (float)width || py >= (float)height) continue;
+        size_t there = (size_t)py * width + (size_t)px;
+        if (!seen[there]) continue;
+        float v[3];
+        for (int i = 0; i < 3; i++) v[i] = surfaces[there].position[i] - here->position[i];
+        float square = dot(v, v), near = 1 - square / (reach * reach);
+        if (square > 0 && near > 0) sum += near * fmaxf(0, dot(v, here->normal) / sqrtf(square) - 0.08f);
+    }
+    return sum / TAPS;
+}
+
+/* A pixel takes the mean over its covered neighbours, so that pixels just outside the outline have a value too. */
+static void spread(const float *sharp, const uint32_t *seen, uint32_t width, uint32_t height, float *out) {
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++) {
+            float sum = 0, count = 0;
+            for (uint32_t j = y ? y - 1 : 0; j <= y + 1 && j < height; j++)
+                for (uint32_t i = x ? x - 1 : 0; i <= x + 1 && i < width; i++)
+                    if (seen[(size_t)j * width + i]) sum += sharp[(size_t)j * width + i], count++;
+            out[(size_t)y * width + x] = count > 0 ? sum / count : 1;
+        }
+}
+
+pelt_result shade_openness(const scene *s, const uint32_t *seen, uint32_t width, uint32_t height, float *openness) {
+    size_t pixels = (size_t)width * height;
+    surface *surfaces = malloc(pixels * sizeof *surfaces);
+    float *sharp = malloc(pixels * sizeof *sharp), taps[TAPS][2];
+    float reach = (float)(0.22 * s->camera.radius), reach_pixels = 0.22f * (float)fmin(width, height) / 2;
+    for (int k = 0; k < TAPS; k++) { /* a sunflower: even over a disc */
+        float r = reach_pixels * sqrtf(((float)k + 0.5f) / TAPS), angle = 2.3999632f * (float)k;
+        taps[k][0] = r * cosf(angle), taps[k][1] = r * sinf(angle);
+    }
+    for (uint32_t y = 0; y < height && surfaces && sharp; y++)
+        for (uint32_t x = 0; x < width; x++) {
+            size_t i = (size_t)y * width + x;
+            if (seen[i]) surfaces[i] = scene_surface(s, seen[i] - 1, x + 0.5, y + 0.5);
+        }
+    for (size_t i = 0; i < pixels && surfaces && sharp; i++) {
+        float hidden = 0;
+        if (seen[i])
+            hidden = occlusion(surfaces, seen, width, height, (uint32_t)(i % width), (uint32_t)(i / width),
+                               (const float(*)[2])taps, reach);
+        sharp[i] = fmaxf(0.15f, 1 - 3.2f * hidden);
+    }
+    bool made = surfaces && sharp;
+    if (made) spread(sharp, seen, width, height, openness);
+    free(surfaces);
+    free(sharp);
+    return made ? PELT_OK : PELT_ERROR_MEMORY;
+}

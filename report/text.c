@@ -1,0 +1,140 @@
+/* text.c: text that grows, HTML escaping, and numbers as people like to read them. */
+
+#include "report/page.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *reserve(text *out, size_t more) {
+    if (out->failed) return NULL;
+    if (more >= out->capacity - out->size) { /* one byte is for the zero */
+        size_t capacity = out->capacity + out->capacity / 2 + more + 4096;
+        char *grown = capacity > more ? realloc(out->bytes, capacity) : NULL;
+        if (!grown) {
+            out->failed = true;
+            return NULL;
+        }
+        out->bytes = grown;
+        out->capacity = capacity;
+    }
+    return out->bytes + out->size;
+}
+
+static void put_bytes(text *out, const char *bytes, size_t size) {
+    char *end = reserve(out, size);
+    if (!end) return;
+    memcpy(end, bytes, size);
+    end[size] = 0;
+    out->size += size;
+}
+
+void text_put(text *out, const char *html) { put_bytes(out, html, strlen(html)); }
+
+void text_format(text *out, const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof line)
+        out->failed = true;
+    else
+        put_bytes(out, line, (size_t)length);
+}
+
+/* Length of the UTF-8 sequence at s, 0 when it is none: overlong, a surrogate, beyond Unicode, or cut off. */
+static size_t utf8_length(const unsigned char *s) {
+    size_t length = s[0] < 0x80                   ? 1
+                    : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+                    : s[0] < 0xe0                 ? 0
+                    : s[0] < 0xf0                 ? 3
+                    : s[0] < 0xf5                 ? 4
+                                                  : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
+    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+    return length;
+}
+
+void text_escape(text *out, const char *plain) {
+    const unsigned char *s = (const unsigned char *)(plain ? plain : "");
+    while (*s) {
+        size_t length = utf8_length(s);
+        if (*s == '<')
+            text_put(out, "&lt;");
+        else if (*s == '>')
+            text_put(out, "&gt;");
+        else if (*s == '&')
+            text_put(out, "&amp;");
+        else if (*s == '"')
+            text_put(out, "&quot;");
+        else if (*s == '\'')
+            text_put(out, "&#39;");
+        else if (length == 0 || (*s < 0x20 && *s != '\n' && *s != '\t') || *s == 0x7f)
+            text_put(out, "&#xFFFD;");
+        else
+            put_bytes(out, (const char *)s, length);
+        s += length ? length : 1;
+    }
+}
+
+void text_base64(text *out, const uint8_t *bytes, size_t size) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < size; i += 3) {
+        uint32_t b = (uint32_t)bytes[i] << 16 | (i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0) |
+                     (i + 2 < size ? bytes[i + 2] : 0);
+        char four[4] = {digits[b >> 18], digits[b >> 12 & 63], i + 1 < size ? digits[b >> 6 & 63] : '=',
+                        i + 2 < size ? digits[b & 63] : '='};
+        put_bytes(out, four, 4);
+    }
+}
+
+/* -- Numbers ------------------------------------------------------------------------------------------------------- */
+
+void text_digits(text *out, double value, int digits) {
+    double size = fabs(value), rounded = size * (1 + 0.5 * pow(10, -digits)); /* 0.9996 is printed as 1.00 */
+    int power = size > 0 && isfinite(size) ? (int)floor(log10(rounded)) : 0;
+    if (!isfinite(value))
+        text_put(out, "–");
+    else if (size < 1e-300)
+        text_put(out, "0");
+    else if (power < -4 || power > 5)
+        text_format(out, "%.*f&middot;10<sup>%s%d</sup>", digits - 1, value / pow(10, power),
+                    power < 0 ? "&minus;" : "", abs(power));
+    else
+        text_format(out, "%.*f", power < digits - 1 ? digits - 1 - power : 0, value);
+}
+
+void text_number(text *out, double value) { text_digits(out, value, 3); }
+
+static void percent_digits(text *out, double fraction, int digits) {
+    text_digits(out, 100 * fraction, digits);
+    if (isfinite(fraction)) text_put(out, "&#8239;%");
+}
+
+void text_percent(text *out, double fraction) { percent_digits(out, fraction, 3); }
+
+void text_rough_percent(text *out, double fraction) { percent_digits(out, fraction, 2); }
+
+void text_count(text *out, size_t count) {
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%zu", count);
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0 && length > 4) text_put(out, "&#8239;");
+        put_bytes(out, digits + i, 1);
+    }
+}
+
+void text_seconds(text *out, double seconds) {
+    if (seconds >= 120 && seconds < 1e9) {
+        text_format(out, "%.0f&#8239;min %.0f&#8239;s", floor(seconds / 60), floor(fmod(seconds, 60)));
+    } else {
+        if (seconds >= 0.01 && seconds < 10)
+            text_format(out, "%.2f", seconds);
+        else
+            text_number(out, seconds);
+        if (isfinite(seconds)) text_put(out, "&#8239;s");
+    }
+}

@@ -1,0 +1,568 @@
+/* test_report.c: pictures against closed forms, PNG against libpng's reader, and the page as a browser would see it. */
+
+#include "report/report.h"
+#include "test/test.h"
+#include <png.h>
+
+enum { SIZE = 200 };
+
+/* Pixels per unit of length in the plane through the centre of a view, by the definition of pelt_view. */
+static double plane_scale(const pelt_view *view) {
+    return SIZE / 2.0 / tan(asin(view->radius / view->distance)) / view->distance;
+}
+
+static const pelt_view straight = {.radius = 1, .distance = 5};
+static const float white[3] = {1, 1, 1};
+
+static pelt_image *draw(const pelt_view *view, const float *positions, uint32_t vertex_count, const uint32_t *triangles,
+                        uint32_t triangle_count, const float *heat) {
+    pelt_image *image = pelt_image_new(SIZE, SIZE);
+    assert_non_null(image);
+    assert_int_equal(pelt_draw_mesh(image, view, positions, NULL, vertex_count, triangles, triangle_count, heat, white),
+                     PELT_OK);
+    return image;
+}
+
+static double coverage(const pelt_image *image) {
+    double sum = 0;
+    for (size_t i = 0; i < (size_t)image->width * image->height; i++) sum += image->rgba[4 * i + 3] / 255.0;
+    return sum;
+}
+
+static const uint8_t *pixel(const pelt_image *image, int x, int y) {
+    return image->rgba + 4 * ((size_t)y * image->width + (size_t)x);
+}
+
+static int brightness(const uint8_t *p) { return p[0] + p[1] + p[2]; }
+
+/* -- A sphere ------------------------------------------------------------------------------------------------------ */
+
+enum { RINGS = 48, SPOKES = 96, BALL_VERTICES = (RINGS + 1) * SPOKES, BALL_TRIANGLES = 2 * RINGS * SPOKES };
+
+typedef struct ball {
+    float positions[3 * BALL_VERTICES], normals[3 * BALL_VERTICES];
+    uint32_t triangles[3 * BALL_TRIANGLES];
+} ball;
+
+static void ball_make(ball *b, float radius) {
+    size_t t = 0;
+    for (uint32_t r = 0; r <= RINGS; r++)
+        for (uint32_t s = 0; s < SPOKES; s++) {
+            double down = M_PI * r / RINGS, around = 2 * M_PI * s / SPOKES;
+            float n[3] = {(float)(sin(down) * sin(around)), (float)cos(down), (float)(sin(down) * cos(around))};
+            for (int i = 0; i < 3; i++) {
+                b->normals[3 * (r * SPOKES + s) + (uint32_t)i] = n[i];
+                b->positions[3 * (r * SPOKES + s) + (uint32_t)i] = radius * n[i];
+            }
+            if (r == RINGS) continue;
+            uint32_t a = r * SPOKES + s, c = r * SPOKES + (s + 1) % SPOKES;
+            uint32_t quad[6] = {a, a + SPOKES, c, c, a + SPOKES, c + SPOKES};
+            memcpy(b->triangles + t, quad, sizeof quad);
+            t += 6;
+        }
+}
+
+/* -- Pictures ------------------------------------------------------------------------------------------------------ */
+
+static void triangle_covers_its_projected_area(void **state) {
+    (void)state;
+    const float p[] = {-0.6f, -0.5f, 0, 0.7f, -0.4f, 0, 0.1f, 0.6f, 0};
+    pelt_image *image = draw(&straight, p, 3, (const uint32_t[]){0, 1, 2}, 1, NULL);
+    double area = 0.5 * fabs((p[3] - p[0]) * (p[7] - p[1]) - (p[4] - p[1]) * (p[6] - p[0]));
+    double expected = area * plane_scale(&straight) * plane_scale(&straight);
+    assert_near(coverage(image), expected, 0.01 * expected);
+    pelt_image_free(image);
+}
+
+static void neighbouring_triangles_leave_no_crack_and_no_seam(void **state) {
+    (void)state;
+    /* A fan around a point that is on no sample; all pixels inside must be opaque. */
+    enum { FAN = 24 };
+    float p[3 * (FAN + 1)] = {0.0123f, 0.0211f, 0};
+    uint32_t t[3 * FAN];
+    for (uint32_t k = 0; k < FAN; k++) {
+        p[3 * k + 3] = (float)cos(2 * M_PI * k / FAN), p[3 * k + 4] = (float)sin(2 * M_PI * k / FAN);
+        t[3 * k] = 0, t[3 * k + 1] = k + 1, t[3 * k + 2] = (k + 1) % FAN + 1;
+    }
+    pelt_image *image = draw(&straight, p, FAN + 1, t, FAN, NULL);
+    for (int y = 0; y < SIZE; y++)
+        for (int x = 0; x < SIZE; x++)
+            if (hypot(x + 0.5 - SIZE / 2.0, y + 0.5 - SIZE / 2.0) < 0.9 * plane_scale(&straight))
+                assert_int_equal(pixel(image, x, y)[3], 255);
+    pelt_image_free(image);
+}
+
+static void sphere_has_the_silhouette_of_its_tangent_cone(void **state) {
+    (void)state;
+    static ball b;
+    ball_make(&b, 0.8f);
+    pelt_image *image = draw(&straight, b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES, NULL);
+    double radius = SIZE / 2.0 * tan(asin(0.8 / 5)) / tan(asin(1.0 / 5));
+    assert_near(sqrt(coverage(image) / M_PI), radius, 0.4);
+    assert_int_equal(pixel(image, SIZE / 2, (int)(SIZE / 2 - radius - 2))[3], 0);
+    assert_int_equal(pixel(image, SIZE / 2, (int)(SIZE / 2 - radius + 2))[3], 255);
+    pelt_image_free(image);
+}
+
+static void fitted_view_shows_the_whole_mesh_from_every_side(void **state) {
+    (void)state;
+    static ball b;
+    ball_make(&b, 3);
+    for (size_t i = 0; i < BALL_VERTICES; i++) b.positions[3 * i] = 0.3f * b.positions[3 * i] + 70;
+    for (double azimuth = 0; azimuth < 360; azimuth += 60) {
+        pelt_view view = pelt_view_fit(b.positions, BALL_VERTICES, azimuth, 35);
+        for (size_t i = 0; i < BALL_VERTICES; i++) {
+            double at[2];
+            assert_true(pelt_view_project(&view, SIZE, SIZE, b.positions + 3 * i, at));
+            assert_true(at[0] >= 0 && at[0] <= SIZE && at[1] >= 0 && at[1] <= SIZE);
+        }
+    }
+}
+
+static void tightened_view_fills_the_picture(void **state) {
+    (void)state;
+    static ball b;
+    ball_make(&b, 1);
+    for (size_t i = 0; i < BALL_VERTICES; i++) b.positions[3 * i + 1] *= 1.5f;
+    pelt_view view = pelt_view_fit(b.positions, BALL_VERTICES, 30, 0);
+    double aspect, low[2] = {1e9, 1e9}, high[2] = {-1e9, -1e9}, at[2];
+    pelt_view_tighten(&view, b.positions, BALL_VERTICES, &aspect);
+    assert_near(aspect, 1 / 1.5, 0.02);
+    for (size_t i = 0; i < BALL_VERTICES; i++) {
+        assert_true(pelt_view_project(&view, (uint32_t)(300 * aspect), 300, b.positions + 3 * i, at));
+        for (int k = 0; k < 2; k++) low[k] = fmin(low[k], at[k]), high[k] = fmax(high[k], at[k]);
+    }
+    assert_true(low[0] > 0 && low[1] > 0 && high[0] < 300 * aspect && high[1] < 300);
+    assert_true(high[0] - low[0] > 0.94 * 300 * aspect && high[1] - low[1] > 0.94 * 300);
+}
+
+static void azimuth_turns_the_eye_to_plus_x_and_elevation_up(void **state) {
+    (void)state;
+    const float x[] = {1, 0, 0}, z[] = {0, 0, 1}, up[] = {0, 1, 0};
+    double at[2];
+    pelt_view view = {.radius = 2};
+    assert_true(pelt_view_project(&view, SIZE, SIZE, x, at)); /* from the front, x is to the right and y up */
+    assert_true(at[0] > SIZE / 2 + 20);
+    assert_near(at[1], SIZE / 2, 1e-9);
+    assert_true(pelt_view_project(&view, SIZE, SIZE, up, at));
+    assert_true(at[1] < SIZE / 2 - 20);
+    view.azimuth = 90;
+    assert_true(pelt_view_project(&view, SIZE, SIZE, x, at));
+    assert_near(at[0], SIZE / 2, 1e-9);
+    assert_true(pelt_view_project(&view, SIZE, SIZE, z, at));
+    assert_true(at[0] < SIZE / 2 - 20);
+    view.elevation = 90;
+    assert_true(pelt_view_project(&view, SIZE, SIZE, up, at));
+    assert_near(at[1], SIZE / 2, 1e-9);
+}
+
+static void nearer_triangle_wins_in_any_order(void **state) {
+    (void)state;
+    const float p[] = {-1, -1, -0.3f, 1, -1, -0.3f, 0, 1, -0.3f, -1, -1, 0.3f, 1, -1, 0.3f, 0, 1, 0.3f};
+    const float heat[] = {0, 0, 0, 1, 1, 1};
+    pelt_image *a = draw(&straight, p, 6, (const uint32_t[]){0, 1, 2, 3, 4, 5}, 2, heat);
+    pelt_image *b = draw(&straight, p, 6, (const uint32_t[]){3, 4, 5, 0, 1, 2}, 2, heat);
+    pelt_image *near_only = draw(&straight, p, 6, (const uint32_t[]){3, 4, 5}, 1, heat);
+    const uint8_t *middle = pixel(a, SIZE / 2, SIZE / 2);
+    assert_memory_equal(middle, pixel(near_only, SIZE / 2, SIZE / 2), 4);
+    assert_memory_equal(a->rgba, b->rgba, 4 * SIZE * SIZE);
+    assert_true(middle[0] > middle[2] + 60); /* warm: the hot one */
+    pelt_image_free(a);
+    pelt_image_free(b);
+    pelt_image_free(near_only);
+}
+
+static void crossing_planes_meet_where_perspective_says(void **state) {
+    (void)state;
+    /* z = 0, cold, and z = x - 0.2, hot: they cross at x = 0.2. */
+    const float p[] = {-2, -1, 0, 2, -1, 0, 0, 3, 0, -2, -1, -2.2f, 2, -1, 1.8f, 0, 3, -0.2f};
+    const float heat[] = {0, 0, 0, 1, 1, 1};
+    pelt_image *image = draw(&straight, p, 6, (const uint32_t[]){0, 1, 2, 3, 4, 5}, 2, heat);
+    int hot = 0;
+    while (hot < SIZE && pixel(image, hot, SIZE / 2)[0] < pixel(image, hot, SIZE / 2)[2] + 40) hot++;
+    assert_near(hot, SIZE / 2 + 0.2 * plane_scale(&straight), 1.5);
+    pelt_image_free(image);
+}
+
+static void edges_have_the_colour_of_the_surface_not_of_the_background(void **state) {
+    (void)state;
+    const float p[] = {-0.6f, -0.5f, 0, 0.7f, -0.4f, 0, 0.1f, 0.6f, 0};
+    pelt_image *image = draw(&straight, p, 3, (const uint32_t[]){0, 1, 2}, 1, NULL);
+    const uint8_t *inside = pixel(image, SIZE / 2, SIZE / 2);
+    int partly = 0;
+    for (size_t i = 0; i < SIZE * SIZE; i++) {
+        const uint8_t *q = image->rgba + 4 * i;
+        if (q[3] > 0 && q[3] < 255) partly++;
+        for (int c = 0; c < 3 && q[3]; c++) assert_near(q[c], inside[c], 20);
+        if (!q[3]) assert_int_equal(brightness(q), 0);
+    }
+    assert_true(partly > 100);
+    pelt_image_free(image);
+}
+
+static void inside_of_a_surface_is_darker_than_its_outside(void **state) {
+    (void)state;
+    const float p[] = {-1, -1, 0, 1, -1, 0, 0, 1, 0};
+    pelt_image *outside = draw(&straight, p, 3, (const uint32_t[]){0, 1, 2}, 1, NULL);
+    pelt_image *inside = draw(&straight, p, 3, (const uint32_t[]){0, 2, 1}, 1, NULL);
+    assert_int_equal(pixel(inside, SIZE / 2, SIZE / 2)[3], 255);
+    assert_true(brightness(pixel(inside, 100, 100)) < 0.8 * brightness(pixel(outside, 100, 100)));
+    pelt_image_free(outside);
+    pelt_image_free(inside);
+}
+
+static void light_comes_from_the_upper_left(void **state) {
+    (void)state;
+    static ball b;
+    ball_make(&b, 0.8f);
+    pelt_image *image = draw(&straight, b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES, NULL);
+    assert_true(brightness(pixel(image, 70, 70)) > brightness(pixel(image, 130, 130)) + 60);
+    pelt_image_free(image);
+}
+
+static void same_input_gives_the_same_picture(void **state) {
+    (void)state;
+    static ball b;
+    ball_make(&b, 0.9f);
+    pelt_image *one = draw(&straight, b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES, NULL);
+    pelt_image *two = draw(&straight, b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES, NULL);
+    assert_memory_equal(one->rgba, two->rgba, 4 * SIZE * SIZE);
+    pelt_image_free(one);
+    pelt_image_free(two);
+}
+
+static void only_the_side_that_is_seen_counts_as_visible(void **state) {
+    (void)state;
+    static ball b;
+    static float value[BALL_VERTICES];
+    ball_make(&b, 1);
+    for (size_t i = 0; i < BALL_VERTICES; i++) value[i] = b.positions[3 * i + 2] > 0.5f;
+    double shown[2];
+    for (int side = 0; side < 2; side++) {
+        pelt_view view = pelt_view_fit(b.positions, BALL_VERTICES, 180 * side, 0);
+        shown[side] = pelt_view_visible(&view, b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES, value);
+    }
+    assert_true(shown[0] > 1000);
+    assert_true(shown[1] == 0);
+}
+
+static void heat_rises_in_lightness(void **state) {
+    (void)state;
+    double before = -1;
+    for (int k = 0; k <= 64; k++) {
+        uint8_t c[3];
+        double light[3];
+        pelt_heat_color(k / 64.0, c);
+        for (int i = 0; i < 3; i++) {
+            double v = c[i] / 255.0;
+            light[i] = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+        }
+        double y = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2], cie = 116 * cbrt(y) - 16;
+        assert_true(cie > before);
+        if (k > 0) assert_true(cie - before < 2.5); /* no jumps: about 50 units in 64 steps */
+        before = cie;
+    }
+    uint8_t low[3], zero[3], high[3], one[3], none[3];
+    pelt_heat_color(-3, low), pelt_heat_color(0, zero), pelt_heat_color(7, high), pelt_heat_color(1, one);
+    pelt_heat_color(NAN, none);
+    assert_memory_equal(low, zero, 3);
+    assert_memory_equal(none, zero, 3);
+    assert_memory_equal(high, one, 3);
+}
+
+static void bad_input_draws_what_it_can(void **state) {
+    (void)state;
+    const float p[] = {-1, -1, 0, 1, -1, 0, 0, 1, 0, NAN, 0, 0, 0, INFINITY, 0, 0, 0, 400, 1e38f, -1e38f, 1e38f};
+    const uint32_t t[] = {0, 1, 2, 0, 1, 3, 0, 1, 4, 0, 1, 5, 0, 0, 0, 0, 1, 1, 0, 1, 6};
+    const float heat[] = {NAN, INFINITY, -INFINITY, 2, 0, 0, 0};
+    pelt_image *image = draw(&straight, p, 7, t, 7, heat);
+    assert_true(coverage(image) > 1000);
+    assert_int_equal(pelt_draw_mesh(image, &straight, p, NULL, 7, t, 0, NULL, NULL), PELT_OK);
+    assert_true(coverage(image) == 0);
+    assert_int_equal(pelt_draw_mesh(image, &straight, p, NULL, 2, t, 1, NULL, NULL), PELT_ERROR_INDEX);
+    const pelt_view bad[] = {{.radius = 0},
+                             {.radius = -1},
+                             {.radius = NAN},
+                             {.radius = 1, .azimuth = INFINITY},
+                             {.radius = 1, .center = {NAN, 0, 0}},
+                             {.radius = INFINITY}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(pelt_draw_mesh(image, &bad[i], p, NULL, 7, t, 7, NULL, NULL), PELT_ERROR_ARGUMENT);
+    const pelt_view odd[] = {{.radius = 1e-30}, {.radius = 1e30}, {.radius = 1, .distance = 0.1}, {.radius = 1e-300}};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        pelt_draw_mesh(image, &odd[i], p, NULL, 7, t, 7, heat, NULL);
+    pelt_view view = pelt_view_fit(p + 9, 2, 0, 0);
+    assert_true(view.radius == 1 && view.center[0] == 0);
+    view = pelt_view_fit(p, 5, 0, 0);
+    assert_true(isfinite(view.radius));
+    pelt_image_free(image);
+    assert_null(pelt_image_new(0, 10));
+    assert_null(pelt_image_new(1u << 31, 1u << 31));
+}
+
+static void png_decodes_to_the_same_pixels(void **state) {
+    (void)state;
+    uint64_t seed = 7;
+    pelt_image *image = pelt_image_new(37, 23);
+    for (size_t i = 0; i < 4 * 37 * 23; i++) image->rgba[i] = (uint8_t)(256 * test_random(&seed));
+    uint8_t *bytes, back[4 * 37 * 23];
+    size_t size;
+    assert_int_equal(pelt_image_png(image, &bytes, &size, NULL), PELT_OK);
+    png_image reader = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_memory(&reader, bytes, size));
+    assert_int_equal(reader.width, 37);
+    assert_int_equal(reader.height, 23);
+    reader.format = PNG_FORMAT_RGBA;
+    assert_true(png_image_finish_read(&reader, NULL, back, 0, NULL));
+    assert_memory_equal(back, image->rgba, sizeof back);
+    free(bytes);
+    pelt_image_free(image);
+}
+
+/* -- The page ------------------------------------------------------------------------------------------------------ */
+
+/* A ball, two methods: one is wrong at a spot, the other a tenth of that. */
+typedef struct character {
+    ball ball;
+    pelt_mesh mesh;
+    float models[2][3 * BALL_VERTICES], vertex_rms[2][BALL_VERTICES], frame_rms[2][3], frame_max[2][3];
+    const float *frames[2][1];
+    pelt_measure measures[2];
+    const pelt_measure *per_clip[2][2];
+    pelt_report_row rows[2];
+    pelt_report_picture picture;
+    pelt_finding finding;
+    pelt_report_page page;
+} character;
+
+static void method_make(character *c, int m) {
+    double wrong = m ? 0.02 : 0.2;
+    for (size_t v = 0; v < BALL_VERTICES; v++) {
+        const float *n = c->ball.normals + 3 * v;
+        double bump = wrong * exp(40 * (n[2] - 1));
+        for (size_t i = 0; i < 3; i++) c->models[m][3 * v + i] = c->ball.positions[3 * v + i] + (float)(bump * n[i]);
+        c->vertex_rms[m][v] = (float)bump;
+    }
+    for (int f = 0; f < 3; f++)
+        c->frame_rms[m][f] = (float)(wrong / (5 + f)), c->frame_max[m][f] = (float)(wrong / (1 + f));
+    c->measures[m] = (pelt_measure){.frame_count = 3, .vertex_count = BALL_VERTICES, .rms = wrong / 5, .max = wrong};
+    c->measures[m].rms_fraction = m ? 0.0018 : 0.018, c->measures[m].max_fraction = m ? 0.011 : 0.11;
+    c->measures[m].rel_err = m ? 0.1 : 1;
+    c->measures[m].frame_rms = c->frame_rms[m], c->measures[m].frame_max = c->frame_max[m];
+    c->measures[m].vertex_rms = c->vertex_rms[m];
+    c->per_clip[m][0] = c->per_clip[m][1] = &c->measures[m];
+    c->frames[m][0] = c->models[m];
+    c->rows[m] = (pelt_report_row){.method = m ? "kernel" : "ssd", .blend = "file", .corrective = "none"};
+    c->rows[m].train = c->rows[m].test_all = &c->measures[m], c->rows[m].test = c->per_clip[m];
+    c->rows[m].frame_positions = c->frames[m];
+    c->rows[m].bytes = 1234567, c->rows[m].fit_seconds = 125;
+}
+
+static character *character_make(void) {
+    static const char *const train[] = {"train"}, *const test[] = {"walk", "jump"};
+    character *c = calloc(1, sizeof *c);
+    ball_make(&c->ball, 1);
+    c->mesh = (pelt_mesh){.vertex_count = BALL_VERTICES, .triangle_count = BALL_TRIANGLES, .diagonal = 3.46f};
+    c->mesh.positions = c->ball.positions, c->mesh.normals = c->ball.normals, c->mesh.triangles = c->ball.triangles;
+    method_make(c, 0);
+    method_make(c, 1);
+    c->picture = (pelt_report_picture){"jump", 1, "worst frame of ssd", c->ball.positions};
+    c->finding = (pelt_finding){PELT_WARNING, "weights", "weights < 0"};
+    c->page = (pelt_report_page){.bundle = "ball.glb", .mesh = &c->mesh, .command = "pelt compare ball.glb"};
+    c->page.train_count = 1, c->page.train = train, c->page.test_count = 2, c->page.test = test;
+    c->page.row_count = 2, c->page.rows = c->rows, c->page.picture_count = 1, c->page.pictures = &c->picture;
+    c->page.findings = (pelt_findings){1, &c->finding};
+    c->page.picture_size = 96;
+    return c;
+}
+
+static char *page_html(const pelt_report_page *page) {
+    char *html;
+    size_t size;
+    pelt_error error = {0};
+    if (pelt_report_html(page, &html, &size, &error) != PELT_OK) fail_msg("%s", error.text);
+    assert_int_equal(strlen(html), size);
+    return html;
+}
+
+static bool is_void(const char *name) {
+    static const char *const names[] = {"meta", "img", "br"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+/* Every tag is closed in order, attributes are quoted, and no stray < or > is in the text. */
+static void assert_well_formed(const char *html) {
+    char stack[64][32];
+    int depth = 0;
+    const char *s = strchr(html, '>') + 1; /* after the doctype */
+    while ((s += strcspn(s, "<>"), *s)) {
+        char name[32];
+        int used = 0;
+        bool closing = s[1] == '/';
+        if (sscanf(s + 1 + closing, "%31[a-z0-9]%n", name, &used) != 1) fail_msg("stray: %.60s", s);
+        s += 1 + closing + used;
+        for (int quotes = 0; *s != '>' || quotes % 2; s++) {
+            if (*s == 0 || (*s == '<' && quotes % 2 == 0)) fail_msg("unclosed <%s>", name);
+            quotes += *s == '"';
+        }
+        bool whole = s++ [-1] == '/';
+        if (strcmp(name, "style") == 0 && !closing) {
+            s = strstr(s, "</style>") + 8;
+        } else if (closing) {
+            if (depth == 0 || strcmp(stack[--depth], name) != 0) fail_msg("</%s> closes <%s>", name, stack[depth]);
+        } else if (!whole && !is_void(name)) {
+            assert_true(depth < 64);
+            strcpy(stack[depth++], name);
+        }
+    }
+    assert_int_equal(depth, 0);
+}
+
+/* Blanks the pictures, whose base64 can spell any word. */
+static void blank_pictures(char *html) {
+    for (char *s = html; (s = strstr(s, "base64,"));)
+        for (s += 7; *s != '"'; s++) *s = '-';
+}
+
+static int count_of(const char *html, const char *word) {
+    int count = 0;
+    for (const char *s = html; (s = strstr(s, word)); s += strlen(word)) count++;
+    return count;
+}
+
+static void page_says_in_plain_words_how_wrong_the_best_method_is(void **state) {
+    (void)state;
+    character *c = character_make();
+    char *html = page_html(&c->page);
+    assert_well_formed(html);
+    assert_non_null(strstr(html, "On motion it has not seen, <b>kernel</b> is wrong by <b>0.18&#8239;%</b>"));
+    assert_non_null(strstr(html, "<b>1.1&#8239;%</b> at worst"));
+    assert_non_null(strstr(html, "10&#8239;% of the error of plain blending"));
+    assert_int_equal(count_of(html, "<tr class=\"best\"><th scope=\"row\" class=\"name\">kernel"), 1);
+    assert_int_equal(count_of(html, ">best</span>"), 1);
+    assert_non_null(strstr(html, "1&#8239;234&#8239;567"));
+    assert_non_null(strstr(html, "2&#8239;min 5&#8239;s"));
+    free(html);
+    free(c);
+}
+
+static void page_needs_no_other_file(void **state) {
+    (void)state;
+    character *c = character_make();
+    char *html = page_html(&c->page);
+    blank_pictures(html);
+    assert_null(strstr(html, "http"));
+    assert_null(strstr(html, "<script"));
+    assert_null(strstr(html, "<link"));
+    assert_null(strstr(html, "url("));
+    assert_int_equal(count_of(html, "src=\""), count_of(html, "src=\"data:image/png;base64,-"));
+    /* truth, 2 models, 2 errors; the same close up, for the error is at a spot; 2 x front and back. */
+    assert_int_equal(count_of(html, "<img"), 5 + 5 + 4);
+    assert_int_equal(count_of(html, "<path class=\"line m0\""), 1 + 2 * 2); /* legend, and a panel x a clip each */
+    free(html);
+    free(c);
+}
+
+static void page_escapes_every_name(void **state) {
+    (void)state;
+    static const char evil[] = "</title><script>alert('x')</script>\"&\xff\xc0\xaf\x01";
+    static const char *const names[] = {evil, evil};
+    character *c = character_make();
+    pelt_report_page *page = &c->page;
+    page->title = page->bundle = page->command = page->version = evil;
+    page->train = page->test = names;
+    c->rows[0].method = c->rows[1].method = c->rows[0].blend = c->rows[0].corrective = evil;
+    c->picture.clip = c->picture.why = c->finding.what = c->finding.text = evil;
+    char *html = page_html(page);
+    assert_well_formed(html);
+    assert_null(strstr(html, "<script"));
+    assert_null(strchr(html, '\xff'));
+    assert_null(strchr(html, '\xc0'));
+    assert_null(strchr(html, '\x01'));
+    assert_true(count_of(html, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;") > 10);
+    free(html);
+    free(c);
+}
+
+static void page_is_made_from_whatever_is_known(void **state) {
+    (void)state;
+    character *c = character_make();
+    c->rows[0].train = c->rows[1].test_all = NULL;
+    c->rows[0].test = NULL, c->rows[1].frame_positions = NULL;
+    c->measures[0].rms = c->measures[0].rms_fraction = NAN;
+    c->frame_rms[0][1] = NAN, c->vertex_rms[0][5] = INFINITY, c->models[0][77] = NAN;
+    char *html = page_html(&c->page);
+    assert_well_formed(html);
+    blank_pictures(html);
+    static const char *const bad[] = {"nan<", "nan ", "nan\"", "nan%", "nanL", "inf<", "inf ", "inf\"", "inf%", "infL"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_null(strstr(html, bad[i]));
+    free(html);
+
+    c->page.test_count = 0;
+    html = page_html(&c->page);
+    assert_well_formed(html);
+    assert_non_null(strstr(html, "On the motion it was fitted to"));
+    free(html);
+
+    pelt_mesh nothing = {0};
+    html = page_html(&(pelt_report_page){.mesh = &nothing});
+    assert_well_formed(html);
+    free(html);
+    free(c);
+}
+
+static int stop(void *user, const char *task, double fraction) {
+    (void)user, (void)task, (void)fraction;
+    return 1;
+}
+
+static void page_is_the_same_for_any_threads_and_stops_on_request(void **state) {
+    (void)state;
+    character *c = character_make();
+    c->page.threads = 1;
+    char *one = page_html(&c->page), *none;
+    c->page.threads = 3;
+    char *three = page_html(&c->page);
+    assert_string_equal(one, three);
+    free(one);
+    free(three);
+    pelt_error error;
+    size_t size;
+    c->page.progress.report = stop;
+    assert_int_equal(pelt_report_html(&c->page, &none, &size, &error), PELT_ERROR_CANCELLED);
+    assert_null(none);
+    c->page.progress.report = NULL;
+    c->ball.triangles[4] = BALL_VERTICES;
+    assert_int_equal(pelt_report_html(&c->page, &none, &size, &error), PELT_ERROR_INDEX);
+    assert_non_null(strstr(error.text, "ball.glb: triangle 1 "));
+    free(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(triangle_covers_its_projected_area),
+        cmocka_unit_test(neighbouring_triangles_leave_no_crack_and_no_seam),
+        cmocka_unit_test(sphere_has_the_silhouette_of_its_tangent_cone),
+        cmocka_unit_test(fitted_view_shows_the_whole_mesh_from_every_side),
+        cmocka_unit_test(tightened_view_fills_the_picture),
+        cmocka_unit_test(azimuth_turns_the_eye_to_plus_x_and_elevation_up),
+        cmocka_unit_test(nearer_triangle_wins_in_any_order),
+        cmocka_unit_test(crossing_planes_meet_where_perspective_says),
+        cmocka_unit_test(edges_have_the_colour_of_the_surface_not_of_the_background),
+        cmocka_unit_test(inside_of_a_surface_is_darker_than_its_outside),
+        cmocka_unit_test(light_comes_from_the_upper_left),
+        cmocka_unit_test(same_input_gives_the_same_picture),
+        cmocka_unit_test(only_the_side_that_is_seen_counts_as_visible),
+        cmocka_unit_test(heat_rises_in_lightness),
+        cmocka_unit_test(bad_input_draws_what_it_can),
+        cmocka_unit_test(png_decodes_to_the_same_pixels),
+        cmocka_unit_test(page_says_in_plain_words_how_wrong_the_best_method_is),
+        cmocka_unit_test(page_needs_no_other_file),
+        cmocka_unit_test(page_escapes_every_name),
+        cmocka_unit_test(page_is_made_from_whatever_is_known),
+        cmocka_unit_test(page_is_the_same_for_any_threads_and_stops_on_request),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
