@@ -1,5 +1,5 @@
-/* samples.h: characters made by formula, whose true deformation is known and linear blending cannot reach. For the demo,
-   for tests, for benchmarks. */
+/* samples.h: characters made by formula, whose true deformation is known and linear blending cannot reach. For the
+   demo, for tests, for benchmarks. */
 
 #ifndef PELT_SAMPLES_H
 #define PELT_SAMPLES_H
