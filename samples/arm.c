@@ -16,8 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-static const double degree = 3.14159265358979323846 / 180;
-
 enum { COLLAR, SHOULDER, ELBOW, WRIST, HAND, ARM_JOINTS };
 
 /* Where the joints are along x; how far their bend reaches; how far from the joint the skin touches itself; and the
@@ -31,8 +29,8 @@ static const arm_joint arm_joints[ARM_JOINTS] = {
     {"collar", 0.02, 0, 0, 0, 0},
     {"shoulder", ARM_SHOULDER, 0.075, 0.14, 0.10, 0.36},
     {"elbow", ARM_ELBOW, 0.060, 0.17, 0.42, 0.48},
-    {"wrist", ARM_WRIST, 0.032, 0.07, 0.47, 0.70},
-    {"hand", ARM_KNUCKLES, 0.022, 0.05, 0.80, 0.83},
+    {"wrist", ARM_WRIST, 0.032, 0.05, 0.47, 0.70},
+    {"hand", ARM_KNUCKLES, 0.022, 0.035, 0.80, 0.83},
 };
 
 static uint32_t skeleton(sample_joint joints[SAMPLE_JOINTS]) {
@@ -48,8 +46,7 @@ static void weights(const sample_joint *joints, uint32_t joint_count, const doub
     sample_bone_weights(joints, joint_count, place, 0.035, out);
 }
 
-/* -- Poses ----------------------------------------------------------------------------------------------------------
- */
+/* -- Poses --------------------------------------------------------------------------------------------------------- */
 
 /* Degrees of freedom, in degrees. */
 enum { LIFT, FORWARD, ROLL, FLEX, TURN, CURL, TILT, GRIP, FREEDOMS };
@@ -59,11 +56,11 @@ static const double range[FREEDOMS][2] = {{-70, 65}, {-30, 70}, {-40, 40}, {0, 1
 
 static void pose_joints(const double freedoms[FREEDOMS], double (*rotations)[4]) {
     double a[FREEDOMS];
-    for (int i = 0; i < FREEDOMS; i++) a[i] = freedoms[i] * degree;
-    swing_twist(a[FORWARD], a[LIFT], a[ROLL], rotations[SHOULDER]);
-    swing_twist(0, a[FLEX], 0, rotations[ELBOW]);
-    swing_twist(a[CURL], a[TILT], a[TURN], rotations[WRIST]);
-    swing_twist(a[GRIP], 0, 0, rotations[HAND]);
+    for (int i = 0; i < FREEDOMS; i++) a[i] = freedoms[i] * DEGREE;
+    sample_swing_twist(a[FORWARD], a[LIFT], a[ROLL], rotations[SHOULDER]);
+    sample_swing_twist(0, a[FLEX], 0, rotations[ELBOW]);
+    sample_swing_twist(a[CURL], a[TILT], a[TURN], rotations[WRIST]);
+    sample_swing_twist(a[GRIP], 0, 0, rotations[HAND]);
 }
 
 /* Examples: the rest pose, then each freedom alone from end to end, then all of them at random. */
@@ -84,9 +81,8 @@ static void pose_example(uint32_t frame, uint32_t frame_count, sample_random *ra
 
 /* A motion: up from the side, reach out, bend, turn the palm, show the biceps, sink. */
 static const double keys[][FREEDOMS] = {
-    {-58, 12, 0, 14, 10, 4, 0, 18},   {-12, 40, 8, 22, -35, -18, 5, 4}, {18, 34, 12, 48, -62, -32, 8, 8},
-    {24, 18, -6, 112, 18, 22, 2, 48}, {12, 8, -12, 86, 76, 6, -9, 34},  {16, 24, 6, 58, -72, -28, -12, 12},
-    {34, -4, 4, 131, 52, 38, 4, 70},  {4, 16, 2, 46, 8, 10, 6, 30},
+    {-50, 14, 0, 20, 10, 4, 0, 18},     {10, 36, 12, 34, -64, -30, 8, 6}, {24, 18, -6, 112, 14, 22, 2, 48},
+    {10, 10, -12, 78, 78, -8, -10, 24}, {34, -4, 4, 131, 48, 38, 4, 70},  {4, 16, 2, 62, -14, 8, 6, 28},
 };
 
 static void pose_motion(uint32_t frame, uint32_t frame_count, double (*rotations)[4]) {
@@ -111,8 +107,7 @@ static void pose(const sample_moment *moment, sample_random *random, double (*ro
         pose_motion(moment->frame, moment->frame_count, rotations);
 }
 
-/* -- Truth ----------------------------------------------------------------------------------------------------------
- */
+/* -- Truth --------------------------------------------------------------------------------------------------------- */
 
 /* How much of the section's upper (side 1) or lower (side -1) half a point is, 0 to 1. */
 static double facing(const double point[3], double side) {
@@ -127,18 +122,18 @@ static void flex_muscles(const spine_bend bends[ARM_JOINTS], double x, double po
     double lift =
         bends[SHOULDER].inward[1] > 0 ? pow(sin(bends[SHOULDER].angle / 2) * bends[SHOULDER].inward[1], 2) : 0;
     double upper = facing(point, 1), lower = facing(point, -1);
-    double biceps = smooth_bump(0.21, 0.43 - 0.02 * flex, x), triceps = smooth_bump(0.20, 0.42, x);
-    double forearm = smooth_bump(0.45, 0.62, x), tip = smooth_bump(ARM_ELBOW - 0.035, ARM_ELBOW + 0.035, x);
+    double biceps = sample_bump(0.21, 0.43 - 0.02 * flex, x), triceps = sample_bump(0.20, 0.42, x);
+    double forearm = sample_bump(0.45, 0.62, x), tip = sample_bump(ARM_ELBOW - 0.035, ARM_ELBOW + 0.035, x);
     double across = 1 + flex * (0.10 * biceps + 0.12 * forearm);
     point[1] += flex * (0.030 * biceps * upper + 0.007 * triceps * lower - 0.014 * tip * lower * lower);
-    point[1] -= flex * 0.011 * smooth_bump(ARM_ELBOW - 0.075, ARM_ELBOW + 0.075, x);
-    point[1] += lift * 0.035 * smooth_bump(0.09, 0.27, x) * upper;
+    point[1] -= flex * 0.011 * sample_bump(ARM_ELBOW - 0.075, ARM_ELBOW + 0.075, x);
+    point[1] += lift * 0.035 * sample_bump(0.09, 0.27, x) * upper;
     point[2] *= across;
 }
 
 /* The shoulder drags the skin of the chest side with it; the cut itself stays. */
 static void pull_chest(const spine_bend *shoulder, double x, double point[3]) {
-    double pull = 0.030 * sin(shoulder->angle) * smooth_bump(0.0, 0.21, x);
+    double pull = 0.030 * sin(shoulder->angle) * sample_bump(0.015, 0.21, x);
     for (int i = 1; i < 3; i++) point[i] += pull * shoulder->inward[i];
 }
 

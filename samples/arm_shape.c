@@ -1,6 +1,7 @@
 /* arm_shape.c: how the arm looks at rest: muscles and bones as round cones, melted together.
 
-   A round cone is at the distance |p - (a + t (b - a))| - (ra + t (rb - ra)), t being the nearest place of its axis.
+   A round cone is at the distance |p - (a + t (b - a))| - (ra + t (rb - ra)), t being the nearest place of its axis; a
+   muscle is thicker in the middle.
    Distances are joined by a smooth minimum that rounds the seam over a width k of its own for each part. The surface is
    where the joint distance is 0, found along rays from the axis of the arm, which the tube mesher asks for. */
 
@@ -54,16 +55,9 @@ static double smooth_min(double a, double b, double k) {
     return fmin(a, b) - h * h * h * k / 6;
 }
 
-static double part_distance(const part *part_, const double p[3]) {
-    double along = 0, length = 0, square = 0;
-    for (int i = 0; i < 3; i++) {
-        double axis = part_->b[i] - part_->a[i];
-        along += axis * (p[i] - part_->a[i]);
-        length += axis * axis;
-    }
-    double t = fmin(1, fmax(0, along / length));
-    for (int i = 0; i < 3; i++) square += pow(p[i] - part_->a[i] - t * (part_->b[i] - part_->a[i]), 2);
-    return sqrt(square) - part_->ra - t * (part_->rb - part_->ra) - part_->belly * smooth_bump(0, 1, t);
+static double part_distance(const part *cone, const double p[3]) {
+    double t, away = sample_segment_distance(cone->a, cone->b, p, &t);
+    return away - cone->ra - t * (cone->rb - cone->ra) - cone->belly * sample_bump(0, 1, t);
 }
 
 /* Signed distance to the arm, nearly; the chest is cut off at x = 0, with a rounded rim. */
@@ -93,7 +87,7 @@ static const double axis_ends[2] = {0.02, 0.845};
 
 static void arm_point(const void *user, double t, double turn, double out[3]) {
     (void)user;
-    const double right = 1.57079632679489661923;
+    const double right = 90 * DEGREE;
     double angle = 4 * right * turn, rise = right, sign = 1, x;
     if (t < cap_width[0]) {
         rise = right * t / cap_width[0], x = axis_ends[0], sign = -1;
@@ -102,7 +96,7 @@ static void arm_point(const void *user, double t, double turn, double out[3]) {
     } else {
         x = axis_ends[0] + (axis_ends[1] - axis_ends[0]) * (t - cap_width[0]) / (cap_width[1] - cap_width[0]);
     }
-    double across = 0.029 * smooth_ramp(0.69, 0.80, x) * sqrt(sin(rise));
+    double across = 0.029 * sample_ramp(0.69, 0.80, x) * sqrt(sin(rise));
     double origin[3] = {x, across * cos(angle), 0};
     double direction[3] = {sign * cos(rise), sin(rise) * cos(angle), sin(rise) * sin(angle)};
     double distance = surface_distance(origin, direction);

@@ -9,7 +9,6 @@
 
 static const double half_length = 3, half_side = 0.5, corner = 0.12; /* corner: radius of the rounded edges */
 static const double stretch = 2;                                     /* the twist is spread over +- stretch */
-static const double degree = 3.14159265358979323846 / 180;
 
 static uint32_t skeleton(sample_joint joints[SAMPLE_JOINTS]) {
     joints[0] = (sample_joint){"base", -1, {-half_length, 0, 0}, {0, 0, 0}};
@@ -19,12 +18,12 @@ static uint32_t skeleton(sample_joint joints[SAMPLE_JOINTS]) {
 
 /* A square with rounded corners, at evenly spaced places of its outline. */
 static void square_point(double turn, double *y, double *z) {
-    double flat = 2 * (half_side - corner), arc = corner * 90 * degree;
+    double flat = 2 * (half_side - corner), arc = corner * 90 * DEGREE;
     double quarter = floor(turn * 4 + 0.5), along = (turn * 4 - quarter) * (flat + arc); /* from the middle of a side */
     double bend = fmax(0, fabs(along) - flat / 2) / corner; /* angle on the rounded corner */
     double a = half_side - corner * (1 - cos(bend));
     double b = copysign(fmin(fabs(along), flat / 2) + corner * sin(bend), along);
-    double c = cos(quarter * 90 * degree), s = sin(quarter * 90 * degree);
+    double c = cos(quarter * 90 * DEGREE), s = sin(quarter * 90 * DEGREE);
     *y = c * a - s * b;
     *z = s * a + c * b;
 }
@@ -36,7 +35,7 @@ static void box_point(const void *user, double t, double turn, double out[3]) {
     if (end < 0.08) {
         scale = end / 0.08 * (1 - corner / half_side);
     } else if (end < 0.1) {
-        double angle = (end - 0.08) / 0.02 * 90 * degree;
+        double angle = (end - 0.08) / 0.02 * 90 * DEGREE;
         scale = 1 - corner / half_side * (1 - sin(angle));
         x += corner * (1 - cos(angle));
     } else {
@@ -62,8 +61,8 @@ static void weights(const sample_joint *joints, uint32_t joint_count, const doub
 static void pose(const sample_moment *moment, sample_random *random, double (*rotations)[4]) {
     (void)random;
     double step = moment->frame_count > 1 ? (double)moment->frame / (moment->frame_count - 1) : 0;
-    double angle = moment->training ? 180 * step : 88 * (1 - cos(2 * 180 * degree * (step + 0.01)));
-    quaternion_about((double[3]){1, 0, 0}, angle * degree, rotations[1]);
+    double angle = moment->training ? 180 * step : 88 * (1 - cos(2 * 180 * DEGREE * (step + 0.01)));
+    sample_axis_rotation((double[3]){1, 0, 0}, angle * DEGREE, rotations[1]);
 }
 
 static void truth(const pelt_mesh *rest, const pelt_transform *locals, float *positions) {

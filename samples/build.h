@@ -8,7 +8,9 @@
 
 #include "rig/rig.h"
 
-/* -- Recipes ------------------------------------------------------------------------------------------------------ */
+#define DEGREE (3.14159265358979323846 / 180)
+
+/* -- Recipes ------------------------------------------------------------------------------------------------------- */
 
 enum { SAMPLE_JOINTS = 64 };
 
@@ -58,7 +60,6 @@ extern const sample_recipe sample_box, sample_elbow, sample_arm, sample_humanoid
    than the nearest one by `falloff`. */
 void sample_bone_weights(const sample_joint *joints, uint32_t joint_count, const double place[3], double falloff,
                          double *weights);
-double sample_bone_distance(const sample_joint *joint, const double place[3]);
 
 /* -- Tubes (tube.c) ------------------------------------------------------------------------------------------------ */
 
@@ -77,18 +78,20 @@ enum { TUBE_LEAST = 6 };
 pelt_result tube_mesh(pelt_arena *arena, const tube_shape *shape, uint32_t vertex_count, uint32_t base,
                       float *positions, uint32_t *triangles);
 
-/* -- The bending spine (spine.c) ------------------------------------------------------------------------------------
- */
+/* -- The bending spine (spine.c) ----------------------------------------------------------------------------------- */
 
-void quaternion_about(const double axis[3], double angle, double out[4]);
-void quaternion_multiply(const double a[4], const double b[4], double out[4]);
+/* Distance of a point to the line from a to b; *t is where the nearest place is, from 0 at a to 1 at b. */
+double sample_segment_distance(const double a[3], const double b[3], const double point[3], double *t);
+
+void sample_axis_rotation(const double axis[3], double angle, double out[4]);
+void sample_rotation_product(const double a[4], const double b[4], double out[4]);
 
 /* Rotation that first twists about x, then swings by the rotation vector (0, swing_y, swing_z). Radians. */
-void swing_twist(double swing_y, double swing_z, double twist, double out[4]);
+void sample_swing_twist(double swing_y, double swing_z, double twist, double out[4]);
 
 /* Smooth ramp from 0 at `from` to 1 at `to`, and smooth bump: 1 in the middle, 0 outside. */
-double smooth_ramp(double from, double to, double x);
-double smooth_bump(double from, double to, double x);
+double sample_ramp(double from, double to, double x);
+double sample_bump(double from, double to, double x);
 
 /* A joint of a spine that lies along x at rest, taken apart: rotation = swing x twist. */
 typedef struct spine_bend {

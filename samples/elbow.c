@@ -10,7 +10,6 @@
 
 static const double half_length = 3.25, radius = 0.5;
 static const double reach = 0.75, contact = 2.25; /* of the arc, and of the bulge and the touching limbs */
-static const double degree = 3.14159265358979323846 / 180;
 
 static uint32_t skeleton(sample_joint joints[SAMPLE_JOINTS]) {
     joints[0] = (sample_joint){"upper", -1, {-half_length, 0, 0}, {0, 0, 0}};
@@ -21,9 +20,9 @@ static uint32_t skeleton(sample_joint joints[SAMPLE_JOINTS]) {
 /* A cylinder with round ends. */
 static void tube_point(const void *user, double t, double turn, double out[3]) {
     (void)user;
-    double end = fmin(t, 1 - t), x = -half_length, around = radius, angle = 360 * degree * turn;
+    double end = fmin(t, 1 - t), x = -half_length, around = radius, angle = 360 * DEGREE * turn;
     if (end < 0.1) {
-        double rise = end / 0.1 * 90 * degree;
+        double rise = end / 0.1 * 90 * DEGREE;
         x += radius * (1 - cos(rise));
         around *= sin(rise);
     } else {
@@ -46,14 +45,14 @@ static void weights(const sample_joint *joints, uint32_t joint_count, const doub
 static void pose(const sample_moment *moment, sample_random *random, double (*rotations)[4]) {
     (void)random;
     double step = moment->frame_count > 1 ? (double)moment->frame / (moment->frame_count - 1) : 0;
-    double angle = moment->training ? 150 * step : 73 * (1 - cos(2 * 180 * degree * (step + 0.01)));
-    quaternion_about((double[3]){0, 0, 1}, angle * degree, rotations[1]);
+    double angle = moment->training ? 150 * step : 73 * (1 - cos(2 * 180 * DEGREE * (step + 0.01)));
+    sample_axis_rotation((double[3]){0, 0, 1}, angle * DEGREE, rotations[1]);
 }
 
 static void bend_tube(const pelt_mesh *rest, const spine_bend *joint, double bulge, float *positions) {
     for (size_t v = 0; v < rest->vertex_count; v++) {
         const float *p = rest->positions + 3 * v;
-        double scale = 1 + bulge * smooth_bump(-contact, contact, p[0]);
+        double scale = 1 + bulge * sample_bump(-contact, contact, p[0]);
         double point[3] = {p[0], scale * p[1], scale * p[2]};
         spine_crease(joint, contact, p[0], point);
         spine_carry(joint, p[0], point);
@@ -61,10 +60,10 @@ static void bend_tube(const pelt_mesh *rest, const spine_bend *joint, double bul
     }
 }
 
-static double volume(const pelt_mesh *mesh_, const float *positions) {
+static double volume(const pelt_mesh *surface, const float *positions) {
     double sum = 0;
-    for (size_t t = 0; t < mesh_->triangle_count; t++) {
-        const uint32_t *corner = mesh_->triangles + 3 * t;
+    for (size_t t = 0; t < surface->triangle_count; t++) {
+        const uint32_t *corner = surface->triangles + 3 * t;
         const float *a = positions + 3 * (size_t)corner[0], *b = positions + 3 * (size_t)corner[1],
                     *c = positions + 3 * (size_t)corner[2];
         sum += a[0] * ((double)b[1] * c[2] - (double)b[2] * c[1]) + a[1] * ((double)b[2] * c[0] - (double)b[0] * c[2]) +

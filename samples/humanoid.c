@@ -22,8 +22,7 @@ typedef struct body {
     sample_joint *joints;
 } body;
 
-/* -- Bones ----------------------------------------------------------------------------------------------------------
- */
+/* -- Bones --------------------------------------------------------------------------------------------------------- */
 
 static limb *begin_limb(body *b, int32_t parent, const double across[3]) {
     limb *l = &b->limbs[b->limb_count++];
@@ -111,13 +110,12 @@ static uint32_t skeleton(sample_joint joints[SAMPLE_JOINTS]) {
     return b.joint_count;
 }
 
-/* -- Skin ------------------------------------------------------------------------------------------------------------
- */
+/* -- Skin ---------------------------------------------------------------------------------------------------------- */
 
 /* A round tube along the points of the limb, with round ends. */
 static void limb_point(const void *user, double t, double turn, double out[3]) {
     const limb *l = user;
-    const double cap = 0.06, right = 1.57079632679489661923;
+    const double cap = 0.06, right = 90 * DEGREE;
     double end = fmin(t, 1 - t), rise = end < cap ? right * end / cap : right;
     double along = fmin(1, fmax(0, (t - cap) / (1 - 2 * cap))) * l->joint_count;
     uint32_t k = (uint32_t)fmin(along, l->joint_count - 1);
@@ -177,11 +175,13 @@ static pelt_result mesh(pelt_arena *arena, pelt_mesh *out) {
 }
 
 static void weights(const sample_joint *joints, uint32_t joint_count, const double place[3], double *out) {
-    for (uint32_t j = 0; j < joint_count; j++) out[j] = 1 / (pow(sample_bone_distance(&joints[j], place), 4) + 1e-8);
+    for (uint32_t j = 0; j < joint_count; j++) {
+        double t;
+        out[j] = 1 / (pow(sample_segment_distance(joints[j].head, joints[j].tail, place, &t), 4) + 1e-8);
+    }
 }
 
-/* -- Poses ----------------------------------------------------------------------------------------------------------
- */
+/* -- Poses --------------------------------------------------------------------------------------------------------- */
 
 static void pose(const sample_moment *moment, sample_random *random, double (*rotations)[4]) {
     for (int j = 0; j < JOINTS; j++) {
@@ -189,7 +189,7 @@ static void pose(const sample_moment *moment, sample_random *random, double (*ro
         for (int i = 0; i < 3; i++) turn[i] = sample_uniform(random, -0.3, 0.3);
         if (moment->training && moment->frame == 0) continue; /* the rest pose */
         if (j == 0) turn[0] = turn[2] = 0;                    /* upright */
-        swing_twist(turn[1], turn[2], turn[0], rotations[j]);
+        sample_swing_twist(turn[1], turn[2], turn[0], rotations[j]);
     }
 }
 

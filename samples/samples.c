@@ -7,7 +7,7 @@
 
 enum { LEAST_VERTICES = 100, MOST_VERTICES = 4000000, MOST_FRAMES = 100000, MOST_INFLUENCES = 4 };
 
-static const uint64_t most_bytes = (uint64_t)8 << 30; /* of true positions */
+static const uint64_t most_bytes = (uint64_t)4 << 30; /* of true positions */
 
 static const sample_recipe *const recipes[] = {&sample_box, &sample_elbow, &sample_arm, &sample_humanoid};
 const char *const pelt_sample_names[] = {"box", "elbow", "arm", "humanoid", NULL};
@@ -20,25 +20,14 @@ double sample_uniform(sample_random *random, double low, double high) {
     return low + (high - low) * (double)(x >> 11) * 0x1p-53;
 }
 
-/* -- Weights ------------------------------------------------------------------------------------------------------ */
-
-double sample_bone_distance(const sample_joint *joint, const double place[3]) {
-    double along = 0, length = 0, square = 0;
-    for (int i = 0; i < 3; i++) {
-        double bone = joint->tail[i] - joint->head[i];
-        along += bone * (place[i] - joint->head[i]);
-        length += bone * bone;
-    }
-    double t = length > 0 ? fmin(1, fmax(0, along / length)) : 0;
-    for (int i = 0; i < 3; i++) square += pow(place[i] - joint->head[i] - t * (joint->tail[i] - joint->head[i]), 2);
-    return sqrt(square);
-}
+/* -- Weights ------------------------------------------------------------------------------------------------------- */
 
 void sample_bone_weights(const sample_joint *joints, uint32_t joint_count, const double place[3], double falloff,
                          double *weights) {
     double nearest = INFINITY;
     for (uint32_t j = 0; j < joint_count; j++) {
-        weights[j] = sample_bone_distance(&joints[j], place);
+        double t;
+        weights[j] = sample_segment_distance(joints[j].head, joints[j].tail, place, &t);
         nearest = fmin(nearest, weights[j]);
     }
     for (uint32_t j = 0; j < joint_count; j++) weights[j] = pow(fmax(0, 1 - (weights[j] - nearest) / falloff), 2);
@@ -55,7 +44,7 @@ static uint32_t largest_weights(const double *weights, uint32_t joint_count, uin
         uint32_t swapped = order[kept];
         order[kept] = order[best];
         order[best] = swapped;
-        if (!(weights[order[kept]] > 1e-3 * weights[order[0]])) break;
+        if (!(weights[order[kept]] > 1e-9 * weights[order[0]])) break;
     }
     return kept;
 }
@@ -84,8 +73,7 @@ static pelt_result weigh_mesh(pelt_arena *arena, const sample_recipe *recipe, co
     return PELT_OK;
 }
 
-/* -- Mesh and skeleton ----------------------------------------------------------------------------------------------
- */
+/* -- Mesh and skeleton --------------------------------------------------------------------------------------------- */
 
 static pelt_result make_mesh(pelt_arena *arena, const sample_recipe *recipe, uint32_t vertex_count, pelt_mesh *mesh) {
     mesh->vertex_count = vertex_count;
@@ -130,8 +118,7 @@ static pelt_result make_skeleton(pelt_arena *arena, const sample_recipe *recipe,
     return PELT_OK;
 }
 
-/* -- Clips ----------------------------------------------------------------------------------------------------------
- */
+/* -- Clips --------------------------------------------------------------------------------------------------------- */
 
 /* The rotations of all frames: [frame_count][joint_count][4], relative to the parent. */
 static float *pose_frames(pelt_arena *arena, const sample_recipe *recipe, const pelt_skeleton *skeleton, bool training,
@@ -146,7 +133,7 @@ static float *pose_frames(pelt_arena *arena, const sample_recipe *recipe, const 
         for (uint32_t j = 0; j < n; j++) {
             double rest[4], turned[4];
             for (int i = 0; i < 4; i++) rest[i] = skeleton->rest[j].rotation[i];
-            quaternion_multiply(rest, rotations[j], turned);
+            sample_rotation_product(rest, rotations[j], turned);
             for (int i = 0; i < 4; i++) out[4 * ((size_t)f * n + j) + (size_t)i] = (float)turned[i];
         }
     }
@@ -225,8 +212,7 @@ static pelt_result make_clip(pelt_bundle *bundle, const sample_recipe *recipe, b
     return enough ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
-/* -- Bundles --------------------------------------------------------------------------------------------------------
- */
+/* -- Bundles ------------------------------------------------------------------------------------------------------- */
 
 static pelt_result make_bundle(pelt_bundle *bundle, const sample_recipe *recipe, uint32_t vertices,
                                const uint32_t frames[2], uint32_t seed) {
@@ -266,7 +252,7 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
     }
     if (options->frames > MOST_FRAMES || (uint64_t)12 * vertices * (frames[0] + frames[1]) > most_bytes) {
         pelt_fail(error, PELT_ERROR_ARGUMENT,
-                  "%s: %u vertices in %u + %u frames are more than a sample may hold (%d frames, 8 GiB); ask for fewer",
+                  "%s: %u vertices in %u + %u frames are more than a sample may hold (%d frames, 4 GiB); ask for fewer",
                   recipe->name, vertices, frames[0], frames[1], MOST_FRAMES);
         return NULL;
     }

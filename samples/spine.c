@@ -12,32 +12,43 @@
 #include <math.h>
 #include <string.h>
 
-void quaternion_about(const double axis[3], double angle, double out[4]) {
+void sample_axis_rotation(const double axis[3], double angle, double out[4]) {
     for (int i = 0; i < 3; i++) out[i] = axis[i] * sin(angle / 2);
     out[3] = cos(angle / 2);
 }
 
-void quaternion_multiply(const double a[4], const double b[4], double out[4]) {
+void sample_rotation_product(const double a[4], const double b[4], double out[4]) {
     double q[4] = {
         a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] + a[1] * b[3] + a[2] * b[0] - a[0] * b[2],
         a[3] * b[2] + a[2] * b[3] + a[0] * b[1] - a[1] * b[0], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
     memcpy(out, q, sizeof q);
 }
 
-void swing_twist(double swing_y, double swing_z, double twist, double out[4]) {
+void sample_swing_twist(double swing_y, double swing_z, double twist, double out[4]) {
     double angle = hypot(swing_y, swing_z), swing[4], turn[4];
     double axis[3] = {0, angle > 0 ? swing_y / angle : 0, angle > 0 ? swing_z / angle : 1};
-    quaternion_about(axis, angle, swing);
-    quaternion_about((double[3]){1, 0, 0}, twist, turn);
-    quaternion_multiply(swing, turn, out);
+    sample_axis_rotation(axis, angle, swing);
+    sample_axis_rotation((double[3]){1, 0, 0}, twist, turn);
+    sample_rotation_product(swing, turn, out);
 }
 
-double smooth_ramp(double from, double to, double x) {
+double sample_segment_distance(const double a[3], const double b[3], const double point[3], double *t) {
+    double along = 0, length = 0, square = 0;
+    for (int i = 0; i < 3; i++) {
+        along += (b[i] - a[i]) * (point[i] - a[i]);
+        length += (b[i] - a[i]) * (b[i] - a[i]);
+    }
+    *t = length > 0 ? fmin(1, fmax(0, along / length)) : 0;
+    for (int i = 0; i < 3; i++) square += pow(point[i] - a[i] - *t * (b[i] - a[i]), 2);
+    return sqrt(square);
+}
+
+double sample_ramp(double from, double to, double x) {
     double t = fmin(1, fmax(0, (x - from) / (to - from)));
     return t * t * (3 - 2 * t);
 }
 
-double smooth_bump(double from, double to, double x) {
+double sample_bump(double from, double to, double x) {
     double t = fmax(0, 1 - pow((2 * x - from - to) / (to - from), 2));
     return t * t;
 }
@@ -47,7 +58,7 @@ spine_bend spine_bend_of(const float rotation[4], double place, double reach) {
     for (int i = 0; i < 4; i++) q[i] = rotation[3] < 0 ? -rotation[i] : rotation[i]; /* q and -q are one rotation */
     double norm = hypot(q[0], q[3]);
     if (norm > 0) turn[0] = -q[0] / norm, turn[3] = q[3] / norm;
-    quaternion_multiply(q, turn, q);
+    sample_rotation_product(q, turn, q);
     double sine = hypot(q[1], q[2]);
     spine_bend bend = {place, reach, 2 * atan2(sine, q[3]), -2 * atan2(turn[0], turn[3]), {0, 1, 0}};
     if (sine > 0) bend.inward[1] = q[2] / sine, bend.inward[2] = -q[1] / sine; /* axis x (1, 0, 0) */
@@ -55,26 +66,25 @@ spine_bend spine_bend_of(const float rotation[4], double place, double reach) {
 }
 
 void spine_twist(const spine_bend *bend, double from, double to, double x, double point[3]) {
-    double angle = bend->twist * smooth_ramp(from, to, x), c = cos(angle), s = sin(angle), y = point[1], z = point[2];
+    double angle = bend->twist * sample_ramp(from, to, x), c = cos(angle), s = sin(angle), y = point[1], z = point[2];
     point[1] = c * y - s * z;
     point[2] = s * y + c * z;
 }
 
-/* The identity up to a third of the room, then bending over so that it never fills all of it. */
-static double press(double share) {
-    const double start = 0.3, most = 0.97;
+/* The identity up to the share `start` of the room, then bending over so that it never fills all of it. */
+static double press(double share, double start, double most) {
     return share <= start ? share : start + (most - start) * tanh((share - start) / (most - start));
 }
 
 void spine_crease(const spine_bend *bend, double contact, double x, double point[3]) {
+    const double soft = 0.3, most = 0.97;
     double away = fabs(x - bend->place), slope = 1 / tan(fmax(bend->angle, 1e-9) / 2);
     if (away >= contact) return;
     double outside = fmax(0, away - bend->reach);
     double room = slope * (bend->reach + outside * outside / (outside + bend->reach / 2)); /* at most h, and smooth */
-    room /= 1 - smooth_ramp(bend->reach, contact, away); /* where the limbs are too far apart to touch: no pressing */
+    double start = soft + (most - soft) * sample_ramp(bend->reach, contact, away);         /* softest at the crease */
     double height = point[1] * bend->inward[1] + point[2] * bend->inward[2];
-    double moved = room * press(height / room) - height;
-    if (height <= 0) return;
+    double moved = room * press(height / room, start, most) - height;
     for (int i = 1; i < 3; i++) point[i] += moved * bend->inward[i];
 }
 

@@ -9,7 +9,7 @@
 #include "samples/build.h"
 #include <math.h>
 
-enum { STATIONS = 512, SPOKES = 48 };
+enum { STATIONS = 256, SPOKES = 24 };
 
 /* The surface measured at evenly spaced t. */
 typedef struct survey {
