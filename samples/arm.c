@@ -27,8 +27,8 @@ typedef struct arm_joint {
 
 static const arm_joint arm_joints[ARM_JOINTS] = {
     {"collar", 0.02, 0, 0, 0, 0},
-    {"shoulder", ARM_SHOULDER, 0.075, 0.14, 0.10, 0.36},
-    {"elbow", ARM_ELBOW, 0.060, 0.17, 0.42, 0.48},
+    {"shoulder", ARM_SHOULDER, 0.075, 0.16, 0.10, 0.36},
+    {"elbow", ARM_ELBOW, 0.060, 0.24, 0.42, 0.48},
     {"wrist", ARM_WRIST, 0.032, 0.05, 0.47, 0.70},
     {"hand", ARM_KNUCKLES, 0.022, 0.035, 0.80, 0.83},
 };
@@ -125,7 +125,7 @@ static void flex_muscles(const spine_bend bends[ARM_JOINTS], double x, double po
     double biceps = sample_bump(0.21, 0.43 - 0.02 * flex, x), triceps = sample_bump(0.20, 0.42, x);
     double forearm = sample_bump(0.45, 0.62, x), tip = sample_bump(ARM_ELBOW - 0.035, ARM_ELBOW + 0.035, x);
     double across = 1 + flex * (0.10 * biceps + 0.12 * forearm);
-    point[1] += flex * (0.030 * biceps * upper + 0.007 * triceps * lower - 0.014 * tip * lower * lower);
+    point[1] += flex * (0.026 * biceps * upper + 0.007 * triceps * lower - 0.014 * tip * lower * lower);
     point[1] -= flex * 0.011 * sample_bump(ARM_ELBOW - 0.075, ARM_ELBOW + 0.075, x);
     point[1] += lift * 0.035 * sample_bump(0.09, 0.27, x) * upper;
     point[2] *= across;

@@ -413,6 +413,31 @@ static void the_linear_blend_is_visibly_wrong_except_on_the_humanoid(void **stat
     }
 }
 
+static double edge_length(const float *positions, size_t a, size_t b) {
+    const float *p = positions + 3 * a, *q = positions + 3 * b;
+    return sqrt(pow(p[0] - q[0], 2) + pow(p[1] - q[1], 2) + pow(p[2] - q[2], 2));
+}
+
+/* A jump in the deformation would stretch the edges across it without bound as the mesh gets finer. */
+static void the_skin_of_tube_and_arm_never_tears(void **state) {
+    (void)state;
+    for (int i = 1; i < 3; i++) {
+        pelt_bundle *bundle = make(pelt_sample_names[i], 11574, 0);
+        const pelt_mesh *mesh = &bundle->mesh;
+        for (uint32_t f = 0; f < bundle->clips[0].frame_count; f++) {
+            const float *truth = frame_positions(bundle, &bundle->clips[0], f);
+            for (size_t t = 0; t < mesh->triangle_count; t++) {
+                const uint32_t *corner = mesh->triangles + 3 * t;
+                for (int k = 0; k < 3; k++) {
+                    uint32_t a = corner[k], b = corner[(k + 1) % 3];
+                    assert_true(edge_length(truth, a, b) < 2.5 * edge_length(mesh->positions, a, b));
+                }
+            }
+        }
+        pelt_arena_free(bundle->arena);
+    }
+}
+
 /* The skin of the forearm turns with the wrist bit by bit; a section near the wrist keeps its size. */
 static void a_twisted_wrist_does_not_pinch_the_forearm(void **state) {
     (void)state;
@@ -496,6 +521,7 @@ int main(void) {
         cmocka_unit_test(neighbouring_sections_of_the_bent_tube_never_cross),
         cmocka_unit_test(the_limbs_of_the_bent_tube_touch_but_do_not_enter_each_other),
         cmocka_unit_test(the_linear_blend_is_visibly_wrong_except_on_the_humanoid),
+        cmocka_unit_test(the_skin_of_tube_and_arm_never_tears),
         cmocka_unit_test(a_twisted_wrist_does_not_pinch_the_forearm),
         cmocka_unit_test(the_same_seed_gives_the_same_bytes_and_another_seed_other_poses),
         cmocka_unit_test(unknown_names_and_absurd_sizes_are_refused_with_a_sentence),
