@@ -1,5 +1,5 @@
-/* samples.h: characters made by formula, whose true deformation is known and linear blending cannot reach. For the demo,
-   for tests, for benchmarks. */
+/* samples.h: characters made by formula, whose true deformation is known and linear blending cannot reach. For the
+   demo, for tests, for benchmarks. */
 
 #ifndef PELT_SAMPLES_H
 #define PELT_SAMPLES_H
@@ -10,7 +10,7 @@
    "humanoid" (53 joints, for speed; its truth is its own linear blend). */
 typedef struct pelt_sample_options {
     const char *name;
-    uint32_t vertices; /* about so many; 0: the sample's own default. arm: 2972, 11574 and 46036 are met exactly */
+    uint32_t vertices; /* exactly so many; 0: the sample's own default */
     uint32_t frames;   /* examples per clip; 0: the default of the sample */
     uint32_t seed;
 } pelt_sample_options;

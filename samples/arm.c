@@ -1,0 +1,160 @@
+/* arm.c: how the arm moves; arm_shape.c is how it looks.
+
+   A right arm, stretched out sideways, thumb up, palm to the front. In its own space (that of the joint "collar") x
+   runs from the chest to the finger tips, y is up and the side of the biceps, -z is the front. The truth is a function
+   of the joints' rotations alone. Every vertex belongs to the section at its rest x, and the joints act on the sections
+   from the finger tips inwards (spine.c):
+
+       p = section point, with the muscles of the pose (flex_muscles)
+       for hand, wrist, elbow, shoulder:  twist, crease, carry
+       p = p + pull of the shoulder on the chest (pull_chest)
+
+   so bends are round, and the twist of the wrist is spread over the whole forearm, as in an arm with two bones. */
+
+#include "samples/build.h"
+#include "samples/arm.h"
+#include <math.h>
+#include <string.h>
+
+enum { COLLAR, SHOULDER, ELBOW, WRIST, HAND, ARM_JOINTS };
+
+/* Where the joints are along x; how far their bend reaches; how far from the joint the skin touches itself; and the
+   stretch over which the twist builds up. */
+typedef struct arm_joint {
+    const char *name;
+    double place, reach, contact, twist_from, twist_to;
+} arm_joint;
+
+static const arm_joint arm_joints[ARM_JOINTS] = {
+    {"collar", 0.02, 0, 0, 0, 0},
+    {"shoulder", ARM_SHOULDER, 0.075, 0.16, 0.10, 0.36},
+    {"elbow", ARM_ELBOW, 0.060, 0.24, 0.42, 0.48},
+    {"wrist", ARM_WRIST, 0.032, 0.05, 0.47, 0.70},
+    {"hand", ARM_KNUCKLES, 0.022, 0.035, 0.80, 0.83},
+};
+
+static uint32_t skeleton(sample_joint joints[SAMPLE_JOINTS]) {
+    for (int j = 0; j < ARM_JOINTS; j++) {
+        double end = j + 1 < ARM_JOINTS ? arm_joints[j + 1].place : ARM_LENGTH;
+        joints[j] = (sample_joint){.parent = j - 1, .head = {-arm_joints[j].place, 0, 0}, .tail = {-end, 0, 0}};
+        strcpy(joints[j].name, arm_joints[j].name);
+    }
+    return ARM_JOINTS;
+}
+
+static void weights(const sample_joint *joints, uint32_t joint_count, const double place[3], double *out) {
+    sample_bone_weights(joints, joint_count, place, 0.035, out);
+}
+
+/* -- Poses --------------------------------------------------------------------------------------------------------- */
+
+/* Degrees of freedom, in degrees. */
+enum { LIFT, FORWARD, ROLL, FLEX, TURN, CURL, TILT, GRIP, FREEDOMS };
+
+static const double range[FREEDOMS][2] = {{-70, 65}, {-30, 70}, {-40, 40}, {0, 140},
+                                          {-85, 85}, {-55, 60}, {-20, 25}, {0, 75}};
+
+static void pose_joints(const double freedoms[FREEDOMS], double (*rotations)[4]) {
+    double a[FREEDOMS];
+    for (int i = 0; i < FREEDOMS; i++) a[i] = freedoms[i] * DEGREE;
+    sample_swing_twist(a[FORWARD], a[LIFT], a[ROLL], rotations[SHOULDER]);
+    sample_swing_twist(0, a[FLEX], 0, rotations[ELBOW]);
+    sample_swing_twist(a[CURL], a[TILT], a[TURN], rotations[WRIST]);
+    sample_swing_twist(a[GRIP], 0, 0, rotations[HAND]);
+}
+
+/* Examples: the rest pose, then each freedom alone from end to end, then all of them at random. */
+static void pose_example(uint32_t frame, uint32_t frame_count, sample_random *random, double (*rotations)[4]) {
+    double freedoms[FREEDOMS] = {0};
+    uint32_t steps = frame_count / 2 / FREEDOMS, sweeps = steps * FREEDOMS;
+    if (frame > sweeps) {
+        for (int i = 0; i < FREEDOMS; i++) freedoms[i] = sample_uniform(random, range[i][0], range[i][1]);
+    } else if (frame > 0) {
+        uint32_t which = (frame - 1) / steps, step = (frame - 1) % steps;
+        double low = range[which][0], high = range[which][1];
+        /* A range that begins at rest is entered after its beginning, which is frame 0. */
+        double part = low < 0 && steps > 1 ? (double)step / (steps - 1) : (step + 1.0) / steps;
+        freedoms[which] = low + part * (high - low);
+    }
+    pose_joints(freedoms, rotations);
+}
+
+/* A motion: up from the side, reach out, bend, turn the palm, show the biceps, sink. */
+static const double keys[][FREEDOMS] = {
+    {-50, 14, 0, 20, 10, 4, 0, 18},     {10, 36, 12, 34, -64, -30, 8, 6}, {24, 18, -6, 112, 14, 22, 2, 48},
+    {10, 10, -12, 78, 78, -8, -10, 24}, {34, -4, 4, 131, 48, 38, 4, 70},  {4, 16, 2, 62, -14, 8, 6, 28},
+};
+
+static void pose_motion(uint32_t frame, uint32_t frame_count, double (*rotations)[4]) {
+    enum { KEYS = sizeof keys / sizeof *keys };
+    double time = (frame + 0.5) / frame_count * (KEYS - 1), freedoms[FREEDOMS];
+    int k = (int)fmin(time, KEYS - 2);
+    double t = time - k, t2 = t * t, t3 = t2 * t;
+    for (int i = 0; i < FREEDOMS; i++) { /* Catmull-Rom */
+        double p0 = keys[k > 0 ? k - 1 : 0][i], p1 = keys[k][i], p2 = keys[k + 1][i];
+        double p3 = keys[k + 2 < KEYS ? k + 2 : KEYS - 1][i];
+        double value =
+            p1 + (p2 - p0) / 2 * t + (p0 - 2.5 * p1 + 2 * p2 - p3 / 2) * t2 + (1.5 * (p1 - p2) + (p3 - p0) / 2) * t3;
+        freedoms[i] = fmin(range[i][1], fmax(range[i][0], value));
+    }
+    pose_joints(freedoms, rotations);
+}
+
+static void pose(const sample_moment *moment, sample_random *random, double (*rotations)[4]) {
+    if (moment->training)
+        pose_example(moment->frame, moment->frame_count, random, rotations);
+    else
+        pose_motion(moment->frame, moment->frame_count, rotations);
+}
+
+/* -- Truth --------------------------------------------------------------------------------------------------------- */
+
+/* How much of the section's upper (side 1) or lower (side -1) half a point is, 0 to 1. */
+static double facing(const double point[3], double side) {
+    double up = side * point[1], square = point[1] * point[1] + point[2] * point[2];
+    return up > 0 ? up * up / (square + 1e-9) : 0;
+}
+
+/* Bending the elbow swells the biceps and the forearm below the crease, flattens the triceps, and brings out the point
+   of the elbow; lifting the shoulder bunches the deltoid. */
+static void flex_muscles(const spine_bend bends[ARM_JOINTS], double x, double point[3]) {
+    double flex = pow(sin(bends[ELBOW].angle / 2), 2);
+    double lift =
+        bends[SHOULDER].inward[1] > 0 ? pow(sin(bends[SHOULDER].angle / 2) * bends[SHOULDER].inward[1], 2) : 0;
+    double upper = facing(point, 1), lower = facing(point, -1);
+    double biceps = sample_bump(0.21, 0.43 - 0.02 * flex, x), triceps = sample_bump(0.20, 0.42, x);
+    double forearm = sample_bump(0.45, 0.62, x), tip = sample_bump(ARM_ELBOW - 0.035, ARM_ELBOW + 0.035, x);
+    double across = 1 + flex * (0.10 * biceps + 0.12 * forearm);
+    point[1] += flex * (0.026 * biceps * upper + 0.007 * triceps * lower - 0.014 * tip * lower * lower);
+    point[1] -= flex * 0.011 * sample_bump(ARM_ELBOW - 0.075, ARM_ELBOW + 0.075, x);
+    point[1] += lift * 0.035 * sample_bump(0.09, 0.27, x) * upper;
+    point[2] *= across;
+}
+
+/* The shoulder drags the skin of the chest side with it; the cut itself stays. */
+static void pull_chest(const spine_bend *shoulder, double x, double point[3]) {
+    double pull = 0.030 * sin(shoulder->angle) * sample_bump(0.015, 0.21, x);
+    for (int i = 1; i < 3; i++) point[i] += pull * shoulder->inward[i];
+}
+
+static void truth(const pelt_mesh *rest, const pelt_transform *locals, float *positions) {
+    spine_bend bends[ARM_JOINTS];
+    for (int j = SHOULDER; j < ARM_JOINTS; j++)
+        bends[j] = spine_bend_of(locals[j].rotation, arm_joints[j].place, arm_joints[j].reach);
+    for (size_t v = 0; v < rest->vertex_count; v++) {
+        const float *p = rest->positions + 3 * v;
+        double x = -p[0], point[3] = {x, p[1], -p[2]}; /* model space is that of the collar, half a turn about y */
+        flex_muscles(bends, x, point);
+        for (int j = HAND; j >= SHOULDER; j--) {
+            spine_twist(&bends[j], arm_joints[j].twist_from, arm_joints[j].twist_to, x, point);
+            spine_crease(&bends[j], arm_joints[j].contact, x, point);
+            spine_carry(&bends[j], x, point);
+        }
+        pull_chest(&bends[SHOULDER], x, point);
+        positions[3 * v] = (float)-point[0];
+        positions[3 * v + 1] = (float)point[1];
+        positions[3 * v + 2] = (float)-point[2];
+    }
+}
+
+const sample_recipe sample_arm = {"arm", 11574, 100, 60, {0, 1, 0, 0}, skeleton, arm_mesh, weights, pose, truth};

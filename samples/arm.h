@@ -1,0 +1,17 @@
+/* arm.h: the measures of the arm, in metres along x from the chest, that its shape and its motion share. */
+
+#ifndef PELT_SAMPLES_ARM_H
+#define PELT_SAMPLES_ARM_H
+
+#include "rig/rig.h"
+
+#define ARM_SHOULDER 0.16
+#define ARM_ELBOW 0.45
+#define ARM_WRIST 0.71
+#define ARM_KNUCKLES 0.812
+#define ARM_LENGTH 0.907
+
+/* Fills in the mesh of the arm. */
+pelt_result arm_mesh(pelt_arena *arena, pelt_mesh *mesh);
+
+#endif
