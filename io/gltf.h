@@ -1,0 +1,148 @@
+/* gltf.h: what the parts of the glTF reader share. In the order of the work:
+
+       gltf_buffer.c     the container: .glb chunks, base64, side files
+       gltf_json.c       items of the JSON text, which know their place in it
+       gltf_accessor.c   typed arrays in the buffers
+       gltf_scene.c      nodes and skins        -> skeleton
+       gltf_mesh.c       all meshes of a scene  -> one mesh
+       gltf_clip.c       animations             -> clips
+       gltf_read.c       all of it              -> bundle
+
+   Functions that return bool return false after gltf_fail, which keeps the sentence for the caller of the reader. */
+
+#ifndef PELT_GLTF_H
+#define PELT_GLTF_H
+
+#include "io/io.h"
+#include <jansson.h>
+
+/* A value of the JSON text and where it is, such as "meshes[0].primitives[1].mode". Absent values have json NULL. */
+typedef struct gltf_item {
+    const json_t *json;
+    char path[120];
+} gltf_item;
+
+typedef struct gltf_buffer {
+    const uint8_t *bytes; /* NULL when the file does not say where they are */
+    size_t size;
+    const char *side_file; /* where they were read from, or NULL */
+} gltf_buffer;
+
+typedef struct gltf {
+    const char *path;    /* of the file; NULL when it has no folder for side files */
+    pelt_bundle *bundle; /* the result */
+    pelt_arena *arena;   /* the bundle's */
+    pelt_arena *scratch; /* what is needed only while reading */
+    pelt_arena *files;   /* side files */
+    pelt_error error;
+    json_t *json;
+    gltf_item root;
+    gltf_buffer *buffers;
+    uint32_t buffer_count;
+    uint64_t work_left; /* numbers that may still be decoded; hostile files refer to one array again and again */
+} gltf;
+
+/* -- gltf_json.c ------------------------------------------------------------------------------------------------- */
+
+/* Keeps "FILE: PATH: sentence" as the error and returns false. */
+bool gltf_fail(gltf *g, pelt_result code, gltf_item where, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+bool gltf_out_of_memory(gltf *g);
+
+/* Memory from one of the arenas; NULL after gltf_fail. */
+void *gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size);
+#define GLTF_NEW(g, arena, type, count) ((type *)gltf_alloc((g), (arena), (count), sizeof(type)))
+
+gltf_item gltf_member(gltf_item object, const char *key);
+gltf_item gltf_element(gltf_item list, size_t index);
+/* One element of a list at the top: gltf_entry(g, "nodes", 3). */
+gltf_item gltf_entry(const gltf *g, const char *list, size_t index);
+
+/* Length of a list; 0 when it is absent. */
+bool gltf_length(gltf *g, gltf_item list, uint32_t *length);
+/* A whole number that is not negative; `fallback` when it is absent. */
+bool gltf_natural(gltf *g, gltf_item item, uint64_t fallback, uint64_t *number);
+/* A reference to an element of a list at the top, checked against its length. It must be present. */
+bool gltf_reference(gltf *g, gltf_item item, const char *list, uint32_t *index);
+/* A list of exactly `count` numbers that fit into a float; an absent list leaves them as they are. */
+bool gltf_numbers(gltf *g, gltf_item list, size_t count, double *numbers);
+/* A text, or `fallback` when it is absent. */
+const char *gltf_text(gltf_item item, const char *fallback);
+
+/* -- gltf_buffer.c ----------------------------------------------------------------------------------------------- */
+
+/* Parses container and JSON text (g->json, g->root), then finds the bytes of all buffers. */
+bool gltf_open(gltf *g, const pelt_file *file);
+
+/* -- gltf_accessor.c --------------------------------------------------------------------------------------------- */
+
+typedef enum gltf_type {
+    GLTF_BYTE = 5120,
+    GLTF_UBYTE,
+    GLTF_SHORT,
+    GLTF_USHORT,
+    GLTF_UINT = 5125,
+    GLTF_FLOAT
+} gltf_type;
+
+typedef struct gltf_accessor {
+    gltf_item item;
+    uint32_t index; /* in "accessors" */
+    uint32_t count, components;
+    gltf_type type;
+    bool normalized;
+    const uint8_t *bytes; /* NULL: all zero */
+    size_t stride;
+    uint32_t sparse_count; /* elements that replace those above */
+    gltf_type sparse_type;
+    const uint8_t *sparse_indices; /* checked: increasing, within count */
+    const uint8_t *sparse_values;
+} gltf_accessor;
+
+/* Opens the accessor that an item refers to and checks that all its bytes are there. `shape` is what the item needs:
+   "SCALAR", "VEC3", "VEC4" or "MAT4". */
+bool gltf_accessor_open(gltf *g, gltf_item reference, const char *shape, gltf_accessor *accessor);
+/* All elements as floats, checked to be finite. */
+bool gltf_accessor_floats(gltf *g, const gltf_accessor *accessor, float *out);
+/* All elements of an accessor of unsigned integers. */
+bool gltf_accessor_integers(gltf *g, const gltf_accessor *accessor, uint32_t *out);
+/* Elements that are not zero, of an accessor of VEC3: their numbers and values, in scratch. */
+bool gltf_accessor_nonzero(gltf *g, pelt_arena *scratch, const gltf_accessor *accessor, uint32_t *count,
+                           uint32_t **elements, float **values);
+
+/* -- gltf_scene.c ------------------------------------------------------------------------------------------------ */
+
+typedef struct gltf_skin {
+    bool used;
+    uint32_t joint_count;
+    uint32_t *joints; /* [joint_count] joint of the skeleton of each joint of the skin */
+} gltf_skin;
+
+typedef struct gltf_scene {
+    uint32_t node_count;
+    int32_t *parents;           /* of each node, -1: none */
+    int32_t *meshes, *skins_of; /* of each node, -1: none */
+    pelt_transform *locals;     /* of each node at rest */
+    pelt_affine *globals;       /* of each node at rest */
+    uint32_t *parents_first;    /* all nodes */
+    uint32_t mesh_node_count;
+    uint32_t *mesh_nodes; /* nodes of the scene that have a mesh, depth first */
+    uint32_t skin_count;
+    gltf_skin *skins;
+    int32_t *joints;       /* joint of each node, -1: none */
+    int32_t *rigid_joints; /* joint that carries the unskinned mesh of each node, -1: none */
+} gltf_scene;
+
+/* Reads nodes and skins and fills in the bundle's skeleton. */
+bool gltf_read_scene(gltf *g, gltf_scene *scene);
+/* Moves the mesh of an unskinned node to its place in the rest pose; `bind` is the inverse. A node that is flattened in
+   the rest pose has none: its mesh stays in its own space. Returns false for those. */
+bool gltf_rigid_bind(const gltf_scene *scene, uint32_t node, pelt_affine *place, pelt_affine *bind);
+
+/* -- gltf_mesh.c, gltf_clip.c -------------------------------------------------------------------------------------- */
+
+bool gltf_read_mesh(gltf *g, const gltf_scene *scene);
+bool gltf_read_clips(gltf *g, const gltf_scene *scene);
+
+#endif

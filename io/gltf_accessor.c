@@ -1,0 +1,254 @@
+/* gltf_accessor.c: typed arrays in the buffers.
+
+   Element i of an accessor begins at buffer + view.byteOffset + accessor.byteOffset + i stride. Integers may stand for
+   fractions (`normalized`): c / 255, max(c / 127, -1) and so on. Sparse accessors replace some elements. All ranges are
+   checked when an accessor is opened, all numbers when it is decoded. */
+
+#include "io/gltf.h"
+#include <math.h>
+#include <string.h>
+
+static size_t type_size(gltf_type type) {
+    switch (type) {
+    case GLTF_BYTE:
+    case GLTF_UBYTE:
+        return 1;
+    case GLTF_SHORT:
+    case GLTF_USHORT:
+        return 2;
+    case GLTF_UINT:
+    case GLTF_FLOAT:
+        return 4;
+    }
+    return 0;
+}
+
+static uint32_t shape_components(const char *shape) {
+    static const struct {
+        const char *shape;
+        uint32_t components;
+    } known[] = {{"SCALAR", 1}, {"VEC2", 2}, {"VEC3", 3}, {"VEC4", 4}, {"MAT2", 4}, {"MAT3", 9}, {"MAT4", 16}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(shape, known[i].shape)) return known[i].components;
+    return 0;
+}
+
+/* -- Opening ----------------------------------------------------------------------------------------------------- */
+
+static bool read_type(gltf *g, gltf_item item, gltf_type *type) {
+    uint64_t number;
+    if (!gltf_natural(g, item, 0, &number)) return false;
+    *type = (gltf_type)(number < 65536 ? number : 0);
+    return type_size(*type) ? true : gltf_fail(g, PELT_ERROR_FORMAT, item, "is no component type of glTF");
+}
+
+/* The bytes of `count` elements of `size` bytes in the view that `owner` names. *stride is 0 or the least that it may
+   be; it becomes what it is. */
+static bool view_bytes(gltf *g, gltf_item owner, uint32_t count, size_t size, size_t alignment, const uint8_t **bytes,
+                       size_t *stride) {
+    uint32_t view_index, buffer_index;
+    uint64_t offset, view_offset, length, step;
+    if (!gltf_reference(g, gltf_member(owner, "bufferView"), "bufferViews", &view_index)) return false;
+    gltf_item view = gltf_entry(g, "bufferViews", view_index), step_item = gltf_member(view, "byteStride");
+    if (!gltf_reference(g, gltf_member(view, "buffer"), "buffers", &buffer_index) ||
+        !gltf_natural(g, gltf_member(owner, "byteOffset"), 0, &offset) ||
+        !gltf_natural(g, gltf_member(view, "byteOffset"), 0, &view_offset) ||
+        !gltf_natural(g, gltf_member(view, "byteLength"), 0, &length) || !gltf_natural(g, step_item, size, &step))
+        return false;
+    const gltf_buffer *buffer = &g->buffers[buffer_index];
+    if (!buffer->bytes)
+        return gltf_fail(g, PELT_ERROR_FORMAT, gltf_entry(g, "buffers", buffer_index), "has no bytes and no uri");
+    if (view_offset > buffer->size || length > buffer->size - view_offset)
+        return gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends at byte %llu, but the buffer has only %zu bytes",
+                         (unsigned long long)(view_offset + length), buffer->size);
+    if (step < size || step > 65536 || step % alignment)
+        return gltf_fail(g, PELT_ERROR_FORMAT, step_item, "%llu does not suit elements of %zu bytes",
+                         (unsigned long long)step, size);
+    if ((view_offset + offset) % alignment)
+        return gltf_fail(g, PELT_ERROR_FORMAT, owner, "begins at byte %llu, which is no multiple of %zu",
+                         (unsigned long long)(view_offset + offset), alignment);
+    if (offset > length || (count - 1) * step + size > length - offset)
+        return gltf_fail(g, PELT_ERROR_TRUNCATED, owner,
+                         "has %u elements, more than the %llu bytes of bufferViews[%u] hold", count,
+                         (unsigned long long)length, view_index);
+    *bytes = buffer->bytes + view_offset + offset;
+    *stride = (size_t)step;
+    return true;
+}
+
+static uint32_t read_unsigned(const uint8_t *bytes, gltf_type type) {
+    uint16_t u16;
+    uint32_t u32;
+    switch (type) {
+    case GLTF_UBYTE:
+        return *bytes;
+    case GLTF_USHORT:
+        memcpy(&u16, bytes, sizeof u16);
+        return u16;
+    default:
+        memcpy(&u32, bytes, sizeof u32);
+        return u32;
+    }
+}
+
+static bool open_sparse(gltf *g, gltf_item sparse, gltf_accessor *a) {
+    gltf_item indices = gltf_member(sparse, "indices"), values = gltf_member(sparse, "values");
+    gltf_item count_item = gltf_member(sparse, "count"), type = gltf_member(indices, "componentType");
+    uint64_t count;
+    size_t stride, value_size = type_size(a->type) * a->components;
+    if (!gltf_natural(g, count_item, 0, &count)) return false;
+    if (count > a->count)
+        return gltf_fail(g, PELT_ERROR_FORMAT, count_item, "%llu, more than the %u elements of the accessor",
+                         (unsigned long long)count, a->count);
+    if (count == 0) return true;
+    a->sparse_count = (uint32_t)count;
+    if (!read_type(g, type, &a->sparse_type)) return false;
+    if (a->sparse_type != GLTF_UBYTE && a->sparse_type != GLTF_USHORT && a->sparse_type != GLTF_UINT)
+        return gltf_fail(g, PELT_ERROR_FORMAT, type, "must be an unsigned integer type");
+    size_t index_size = type_size(a->sparse_type);
+    if (!view_bytes(g, indices, a->sparse_count, index_size, index_size, &a->sparse_indices, &stride)) return false;
+    if (stride != index_size) return gltf_fail(g, PELT_ERROR_FORMAT, indices, "its bufferView must have no byteStride");
+    if (!view_bytes(g, values, a->sparse_count, value_size, type_size(a->type), &a->sparse_values, &stride))
+        return false;
+    if (stride != value_size) return gltf_fail(g, PELT_ERROR_FORMAT, values, "its bufferView must have no byteStride");
+    for (uint32_t i = 0, previous = 0; i < a->sparse_count; i++) {
+        uint32_t element = read_unsigned(a->sparse_indices + i * index_size, a->sparse_type);
+        if (element >= a->count || (i && element <= previous))
+            return gltf_fail(g, PELT_ERROR_INDEX, indices,
+                             "index %u is %u; they must increase and be less than the count %u", i, element, a->count);
+        previous = element;
+    }
+    return true;
+}
+
+/* Decoding costs time even where it takes no memory, and a hostile file can ask for the same bytes again and again. */
+static bool charge(gltf *g, const gltf_accessor *a) {
+    uint64_t work =
+        (uint64_t)(a->bytes ? a->count : 0) * a->components + (uint64_t)a->sparse_count * (a->components + 1);
+    if (work > g->work_left)
+        return gltf_fail(g, PELT_ERROR_DATA, a->item,
+                         "the file uses its data so many times over that reading would take too long");
+    g->work_left -= work;
+    return true;
+}
+
+bool gltf_accessor_open(gltf *g, gltf_item reference, const char *shape, gltf_accessor *a) {
+    *a = (gltf_accessor){.components = shape_components(shape)};
+    if (!gltf_reference(g, reference, "accessors", &a->index)) return false;
+    a->item = gltf_entry(g, "accessors", a->index);
+    gltf_item count_item = gltf_member(a->item, "count"), sparse = gltf_member(a->item, "sparse");
+    const char *actual = gltf_text(gltf_member(a->item, "type"), "of no type");
+    uint64_t count;
+    if (strcmp(actual, shape) != 0)
+        return gltf_fail(g, PELT_ERROR_FORMAT, reference, "accessors[%u] is %.20s, but %s is needed", a->index, actual,
+                         shape);
+    if (!read_type(g, gltf_member(a->item, "componentType"), &a->type) || !gltf_natural(g, count_item, 0, &count))
+        return false;
+    if (count < 1 || count > INT32_MAX)
+        return gltf_fail(g, PELT_ERROR_FORMAT, count_item, "%llu is not between 1 and 2147483647",
+                         (unsigned long long)count);
+    a->count = (uint32_t)count;
+    a->normalized = json_is_true(json_object_get(a->item.json, "normalized"));
+    size_t unit = type_size(a->type);
+    if (json_object_get(a->item.json, "bufferView") &&
+        !view_bytes(g, a->item, a->count, unit * a->components, unit, &a->bytes, &a->stride))
+        return false;
+    return (!sparse.json || open_sparse(g, sparse, a)) && charge(g, a);
+}
+
+/* -- Decoding ----------------------------------------------------------------------------------------------------- */
+
+static float read_float(const uint8_t *bytes, gltf_type type, bool normalized) {
+    int16_t i16;
+    float f;
+    switch (type) {
+    case GLTF_FLOAT:
+        memcpy(&f, bytes, sizeof f);
+        return f;
+    case GLTF_BYTE:
+        f = (int8_t)*bytes;
+        return normalized ? fmaxf(f / 127, -1) : f;
+    case GLTF_SHORT:
+        memcpy(&i16, bytes, sizeof i16);
+        return normalized ? fmaxf(i16 / 32767.0f, -1) : i16;
+    case GLTF_UBYTE:
+        return normalized ? *bytes / 255.0f : *bytes;
+    case GLTF_USHORT:
+        f = (float)read_unsigned(bytes, type);
+        return normalized ? f / 65535 : f;
+    case GLTF_UINT:
+        return (float)read_unsigned(bytes, type);
+    }
+    return 0;
+}
+
+static void read_element(const gltf_accessor *a, const uint8_t *bytes, float *out) {
+    size_t unit = type_size(a->type);
+    for (uint32_t c = 0; c < a->components; c++) out[c] = read_float(bytes + c * unit, a->type, a->normalized);
+}
+
+static bool check_finite(gltf *g, const gltf_accessor *a, const float *values, size_t count) {
+    if (a->type != GLTF_FLOAT) return true;
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return gltf_fail(g, PELT_ERROR_NUMBER, a->item, "element %zu is not a finite number", i / a->components);
+    return true;
+}
+
+bool gltf_accessor_floats(gltf *g, const gltf_accessor *a, float *out) {
+    size_t n = a->components, unit = type_size(a->type);
+    if (!a->bytes) memset(out, 0, n * a->count * sizeof *out);
+    for (size_t i = 0; a->bytes && i < a->count; i++) read_element(a, a->bytes + i * a->stride, out + n * i);
+    for (size_t i = 0; i < a->sparse_count; i++) {
+        size_t element = read_unsigned(a->sparse_indices + i * type_size(a->sparse_type), a->sparse_type);
+        read_element(a, a->sparse_values + i * n * unit, out + n * element);
+    }
+    return check_finite(g, a, out, n * a->count);
+}
+
+bool gltf_accessor_integers(gltf *g, const gltf_accessor *a, uint32_t *out) {
+    size_t n = a->components, unit = type_size(a->type);
+    if (a->type != GLTF_UBYTE && a->type != GLTF_USHORT && a->type != GLTF_UINT)
+        return gltf_fail(g, PELT_ERROR_FORMAT, a->item, "must have an unsigned integer type here");
+    if (!a->bytes) memset(out, 0, n * a->count * sizeof *out);
+    for (size_t i = 0; a->bytes && i < a->count; i++)
+        for (size_t c = 0; c < n; c++) out[n * i + c] = read_unsigned(a->bytes + i * a->stride + c * unit, a->type);
+    for (size_t i = 0; i < a->sparse_count; i++) {
+        size_t element = read_unsigned(a->sparse_indices + i * type_size(a->sparse_type), a->sparse_type);
+        for (size_t c = 0; c < n; c++)
+            out[n * element + c] = read_unsigned(a->sparse_values + (i * n + c) * unit, a->type);
+    }
+    return true;
+}
+
+/* An accessor that is sparse over zeros is never spread out: its count may be large and its entries few. */
+static bool list_elements(gltf *g, pelt_arena *scratch, const gltf_accessor *a, uint32_t *count, uint32_t **elements,
+                          float **values) {
+    *count = a->bytes ? a->count : a->sparse_count;
+    *elements = GLTF_NEW(g, scratch, uint32_t, *count);
+    *values = GLTF_NEW(g, scratch, float, 3 * (size_t)*count);
+    if (!*elements || !*values) return false;
+    if (a->bytes) {
+        for (uint32_t i = 0; i < *count; i++) (*elements)[i] = i;
+        return gltf_accessor_floats(g, a, *values);
+    }
+    for (size_t i = 0; i < *count; i++) {
+        (*elements)[i] = read_unsigned(a->sparse_indices + i * type_size(a->sparse_type), a->sparse_type);
+        read_element(a, a->sparse_values + i * 3 * type_size(a->type), *values + 3 * i);
+    }
+    return check_finite(g, a, *values, 3 * (size_t)*count);
+}
+
+bool gltf_accessor_nonzero(gltf *g, pelt_arena *scratch, const gltf_accessor *a, uint32_t *count, uint32_t **elements,
+                           float **values) {
+    uint32_t listed, kept = 0;
+    if (!list_elements(g, scratch, a, &listed, elements, values)) return false;
+    for (uint32_t i = 0; i < listed; i++) {
+        const float *v = *values + 3 * (size_t)i;
+        if (v[0] == 0 && v[1] == 0 && v[2] == 0) continue;
+        (*elements)[kept] = (*elements)[i];
+        memmove(*values + 3 * (size_t)kept++, v, 3 * sizeof *v);
+    }
+    *count = kept;
+    return true;
+}

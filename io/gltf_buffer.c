@@ -1,0 +1,200 @@
+/* gltf_buffer.c: the container of a glTF file.
+
+   A .glb is a header (magic, version, length) and chunks (length, type, bytes): first the JSON text, then the bytes of
+   buffer 0. A .gltf is the JSON text alone. Other buffers are base64 in a "data:" URI, or files beside it. */
+
+#include "io/gltf.h"
+#include <string.h>
+
+enum { HEADER = 12, CHUNK_HEADER = 8, CHUNK_JSON = 0x4E4F534A, CHUNK_BIN = 0x004E4942 };
+
+static uint32_t read_u32(const uint8_t *bytes) {
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+/* -- Container --------------------------------------------------------------------------------------------------- */
+
+static bool parse_json(gltf *g, const uint8_t *text, size_t size) {
+    json_error_t problem;
+    while (size && text[size - 1] == 0) size--; /* some writers pad with zeros instead of spaces */
+    g->json = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &problem);
+    if (!g->json)
+        return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text is broken at line %d, column %d: %s",
+                         problem.line, problem.column, problem.text);
+    if (!json_is_object(g->json)) return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text must be an object");
+    g->root.json = g->json;
+    return true;
+}
+
+static bool parse_chunks(gltf *g, const pelt_file *file, gltf_buffer *binary) {
+    if (file->size < HEADER) return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "ends within its header");
+    uint32_t version = read_u32(file->bytes + 4), length = read_u32(file->bytes + 8);
+    if (version != 2)
+        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, g->root, "is glTF version %u; export it as glTF 2.0", version);
+    if (length > file->size)
+        return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has %zu bytes, but says that it has %u", file->size,
+                         length);
+    for (size_t at = HEADER, chunk = 0; length >= at && length - at >= CHUNK_HEADER; chunk++) {
+        uint32_t size = read_u32(file->bytes + at), type = read_u32(file->bytes + at + 4);
+        at += CHUNK_HEADER;
+        if (size > length - at)
+            return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "chunk %zu says it has %u bytes, but only %zu follow",
+                             chunk, size, length - at);
+        if (chunk == 0 && type != CHUNK_JSON)
+            return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its first chunk is not JSON");
+        if (chunk == 0 && !parse_json(g, file->bytes + at, size)) return false;
+        if (type == CHUNK_BIN && !binary->bytes) *binary = (gltf_buffer){.bytes = file->bytes + at, .size = size};
+        at += size;
+    }
+    return g->json ? true : gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has no JSON chunk");
+}
+
+/* -- Base64 ------------------------------------------------------------------------------------------------------ */
+
+static int base64_digit(char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+static bool decode_base64(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer) {
+    size_t length = strlen(text), filled = 0;
+    while (length && text[length - 1] == '=') length--;
+    uint8_t *bytes = GLTF_NEW(g, g->scratch, uint8_t, length / 4 * 3 + 3);
+    if (!bytes) return false;
+    uint32_t bits = 0;
+    for (size_t i = 0; i < length; i++) {
+        int digit = base64_digit(text[i]);
+        if (digit < 0) return gltf_fail(g, PELT_ERROR_FORMAT, uri, "character %zu of its base64 text is none", i);
+        bits = bits << 6 | (uint32_t)digit;
+        if (i % 4) bytes[filled++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
+    }
+    *buffer = (gltf_buffer){.bytes = bytes, .size = filled};
+    return true;
+}
+
+/* -- Side files --------------------------------------------------------------------------------------------------- */
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Decodes %20 and the like; NULL when the text is broken. */
+static char *decode_percents(gltf *g, gltf_item uri, const char *text) {
+    char *out = GLTF_NEW(g, g->scratch, char, strlen(text) + 1), *end = out;
+    if (!out) return NULL;
+    for (; *text; text++) {
+        char c = *text;
+        if (c == '%') {
+            int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
+            c = (char)(high * 16 + low);
+            if (low < 0 || !c) {
+                gltf_fail(g, PELT_ERROR_FORMAT, uri, "'%s' has a %% that is not followed by two hexadecimal digits",
+                          out);
+                return NULL;
+            }
+            text += 2;
+        }
+        *end++ = c;
+    }
+    return out;
+}
+
+/* Only files in the folder of the glTF file and below it are opened: what a downloaded file names is not trusted.
+   Empty and "." steps are taken out, so that one file has one name. */
+static bool keep_inside_folder(gltf *g, gltf_item uri, char *name) {
+    if (*name == '/' || *name == '\\' || strchr(name, ':'))
+        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri,
+                         "'%.200s' is remote or absolute; put the file beside the glTF file and name it relatively",
+                         name);
+    char *out = name;
+    for (char *step = name, *next; step; step = next) {
+        size_t length = strcspn(step, "/");
+        next = step[length] ? step + length + 1 : NULL;
+        if (length == 2 && step[0] == '.' && step[1] == '.')
+            return gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri,
+                             "leads out of the folder; put the file beside the glTF file");
+        if (length == 0 || (length == 1 && *step == '.')) continue;
+        if (out != name) *out++ = '/';
+        memmove(out, step, length);
+        out += length;
+    }
+    *out = 0;
+    return *name ? true : gltf_fail(g, PELT_ERROR_FORMAT, uri, "names no file");
+}
+
+static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer) {
+    char *name = decode_percents(g, uri, text);
+    if (!name || !keep_inside_folder(g, uri, name)) return false;
+    if (!g->path) return gltf_fail(g, PELT_ERROR_FILE, uri, "is a file of its own, which cannot be found from here");
+    for (uint32_t i = 0; g->buffers + i < buffer; i++)
+        if (g->buffers[i].side_file && !strcmp(g->buffers[i].side_file, name)) {
+            *buffer = g->buffers[i];
+            return true;
+        }
+    const char *slash = strrchr(g->path, '/');
+    int folder = slash ? (int)(slash + 1 - g->path) : 0;
+    const char *path = pelt_arena_format(g->scratch, "%.*s%s", folder, g->path, name);
+    if (!path) return gltf_out_of_memory(g);
+    pelt_file file;
+    if (pelt_file_read(g->files, path, &file, &g->error) != PELT_OK) return false;
+    size_t more = file.size < SIZE_MAX / 64 ? 32 * file.size : SIZE_MAX / 2;
+    pelt_arena_raise_limit(g->arena, more);
+    pelt_arena_raise_limit(g->scratch, more);
+    g->work_left += more;
+    *buffer = (gltf_buffer){.bytes = file.bytes, .size = file.size, .side_file = name};
+    return true;
+}
+
+/* -- Buffers ------------------------------------------------------------------------------------------------------ */
+
+static bool find_bytes(gltf *g, gltf_item item, const gltf_buffer *binary, gltf_buffer *buffer) {
+    gltf_item uri = gltf_member(item, "uri");
+    const char *text = gltf_text(uri, NULL);
+    if (!text) {
+        if (buffer == g->buffers) *buffer = *binary;
+        return true;
+    }
+    if (strncmp(text, "data:", 5) != 0) return read_side_file(g, uri, text, buffer);
+    const char *comma = strchr(text, ',');
+    if (!comma || comma - text < 12 || strncmp(comma - 7, ";base64", 7) != 0)
+        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri, "is a data: URI that is not base64");
+    return decode_base64(g, uri, comma + 1, buffer);
+}
+
+static bool find_buffers(gltf *g, const gltf_buffer *binary) {
+    gltf_item list = gltf_member(g->root, "buffers");
+    if (!gltf_length(g, list, &g->buffer_count)) return false;
+    if (!(g->buffers = GLTF_NEW(g, g->scratch, gltf_buffer, g->buffer_count))) return false;
+    for (uint32_t i = 0; i < g->buffer_count; i++) {
+        gltf_item item = gltf_element(list, i), length = gltf_member(item, "byteLength");
+        gltf_buffer *buffer = &g->buffers[i];
+        uint64_t size;
+        if (!gltf_natural(g, length, 0, &size) || !find_bytes(g, item, binary, buffer)) return false;
+        if (buffer->bytes && size > buffer->size) /* no bytes at all are an error only for those who need them */
+            return gltf_fail(g, PELT_ERROR_TRUNCATED, length, "%llu, but the buffer has only %zu bytes",
+                             (unsigned long long)size, buffer->size);
+    }
+    return true;
+}
+
+bool gltf_open(gltf *g, const pelt_file *file) {
+    gltf_buffer binary = {0};
+    const uint8_t *text = file->bytes;
+    size_t size = file->size;
+    if (size >= 4 && !memcmp(text, "glTF", 4)) {
+        if (!parse_chunks(g, file, &binary)) return false;
+    } else {
+        size_t mark = size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0;
+        if (size == mark) return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "is empty");
+        if (text[mark] != '{' && !strchr(" \t\r\n", text[mark]))
+            return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "is neither a .glb nor a .gltf file");
+        if (!parse_json(g, text + mark, size - mark)) return false;
+    }
+    return find_buffers(g, &binary);
+}

@@ -1,0 +1,179 @@
+/* gltf_clip.c: animations become clips.
+
+   A channel keeps the keys and the interpolation of its sampler; what cannot move the mesh (nodes outside the skeleton,
+   weights of morph targets) is left out. */
+
+#include "io/gltf.h"
+#include <string.h>
+
+typedef struct clip_reader {
+    const gltf_scene *scene;
+    const float **times;  /* [accessors] key times that were already read */
+    uint32_t *channel_of; /* [3 joints + path] 1 + channel of this clip that moves it */
+    json_t *names;        /* of the clips so far */
+    uint32_t morph_count, empty_count;
+} clip_reader;
+
+static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_channel *channel) {
+    gltf_accessor a;
+    if (!gltf_accessor_open(g, input, "SCALAR", &a)) return false;
+    channel->key_count = a.count;
+    channel->times = reader->times[a.index];
+    if (channel->times) return true;
+    if (a.type != GLTF_FLOAT) return gltf_fail(g, PELT_ERROR_FORMAT, input, "key times must be floats");
+    float *times = GLTF_NEW(g, g->arena, float, a.count);
+    if (!times || !gltf_accessor_floats(g, &a, times)) return false;
+    for (uint32_t k = 1; k < a.count; k++)
+        if (!(times[k] > times[k - 1]))
+            return gltf_fail(g, PELT_ERROR_DATA, input,
+                             "key times must increase, but key %u (%.9g) is not after key %u (%.9g)", k, times[k],
+                             k - 1, times[k - 1]);
+    channel->times = reader->times[a.index] = times;
+    return true;
+}
+
+static bool read_values(gltf *g, gltf_item output, pelt_channel *channel) {
+    bool rotation = channel->path == PELT_ROTATION;
+    uint32_t per_key = channel->interpolation == PELT_CUBIC ? 3 : 1;
+    gltf_accessor a;
+    if (!gltf_accessor_open(g, output, rotation ? "VEC4" : "VEC3", &a)) return false;
+    if (a.count != (uint64_t)channel->key_count * per_key)
+        return gltf_fail(g, PELT_ERROR_DATA, output, "%u values for %u keys of %u each", a.count, channel->key_count,
+                         per_key);
+    if (rotation) a.normalized = true; /* integers can mean nothing else here */
+    float *values = GLTF_NEW(g, g->arena, float, (rotation ? 4 : 3) * (size_t)a.count);
+    channel->values = values;
+    return values && gltf_accessor_floats(g, &a, values);
+}
+
+static bool read_interpolation(gltf *g, gltf_item item, pelt_interpolation *interpolation) {
+    const char *text = gltf_text(item, "LINEAR");
+    if (!strcmp(text, "LINEAR"))
+        *interpolation = PELT_LINEAR;
+    else if (!strcmp(text, "STEP"))
+        *interpolation = PELT_STEP;
+    else if (!strcmp(text, "CUBICSPLINE"))
+        *interpolation = PELT_CUBIC;
+    else
+        return gltf_fail(g, PELT_ERROR_FORMAT, item, "'%.40s' is no interpolation of glTF", text);
+    return true;
+}
+
+/* What a channel moves; false in *wanted when that is nothing of ours. */
+static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_channel *channel, bool *wanted) {
+    gltf_item node_item = gltf_member(target, "node"), path_item = gltf_member(target, "path");
+    const char *path = gltf_text(path_item, "");
+    uint32_t node;
+    *wanted = false;
+    if (!node_item.json) return true;
+    if (!gltf_reference(g, node_item, "nodes", &node)) return false;
+    if (!strcmp(path, "weights")) {
+        reader->morph_count++;
+        return true;
+    }
+    if (!strcmp(path, "translation"))
+        channel->path = PELT_TRANSLATION;
+    else if (!strcmp(path, "rotation"))
+        channel->path = PELT_ROTATION;
+    else if (!strcmp(path, "scale"))
+        channel->path = PELT_SCALE;
+    else
+        return gltf_fail(g, PELT_ERROR_FORMAT, path_item, "'%.40s' is nothing that can be animated", path);
+    *wanted = reader->scene->joints[node] >= 0;
+    channel->joint = *wanted ? (uint32_t)reader->scene->joints[node] : 0;
+    return true;
+}
+
+static bool read_channel(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, pelt_channel *channel,
+                         bool *wanted) {
+    gltf_item reference = gltf_member(item, "sampler"), samplers = gltf_member(animation, "samplers");
+    uint32_t sampler_count;
+    uint64_t index;
+    *channel = (pelt_channel){0};
+    if (!read_target(g, reader, gltf_member(item, "target"), channel, wanted)) return false;
+    if (!*wanted) return true;
+    if (!gltf_length(g, samplers, &sampler_count) || !gltf_natural(g, reference, UINT64_MAX, &index)) return false;
+    if (index >= sampler_count)
+        return gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the %u samplers of the animation",
+                         sampler_count);
+    gltf_item sampler = gltf_element(samplers, (size_t)index);
+    return read_interpolation(g, gltf_member(sampler, "interpolation"), &channel->interpolation) &&
+           read_times(g, reader, gltf_member(sampler, "input"), channel) &&
+           read_values(g, gltf_member(sampler, "output"), channel);
+}
+
+/* A property that two channels move follows the last of them, as in three.js. */
+static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pelt_clip *clip) {
+    gltf_item list = gltf_member(animation, "channels");
+    uint32_t count;
+    if (!gltf_length(g, list, &count)) return false;
+    pelt_channel *channels = GLTF_NEW(g, g->arena, pelt_channel, count);
+    if (!channels) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        pelt_channel channel;
+        bool wanted;
+        if (!read_channel(g, reader, animation, gltf_element(list, i), &channel, &wanted)) return false;
+        if (!wanted) continue;
+        uint32_t *slot = &reader->channel_of[3 * (size_t)channel.joint + channel.path];
+        if (!*slot) *slot = ++clip->channel_count;
+        channels[*slot - 1] = channel;
+    }
+    for (uint32_t i = 0; i < clip->channel_count; i++)
+        reader->channel_of[3 * (size_t)channels[i].joint + channels[i].path] = 0;
+    clip->channels = channels;
+    return true;
+}
+
+/* The animation's name, made unique: "walk", "walk_2". */
+static bool name_clip(gltf *g, clip_reader *reader, gltf_item animation, uint32_t index, pelt_clip *clip) {
+    const char *name = gltf_text(gltf_member(animation, "name"), NULL);
+    char *unique =
+        name && *name ? pelt_arena_format(g->arena, "%s", name) : pelt_arena_format(g->arena, "clip%u", index);
+    for (json_int_t number; unique && (number = json_integer_value(json_object_get(reader->names, unique))) > 0;) {
+        /* The count of a name only grows, so many clips of one name cost no more than many names. */
+        json_object_set_new(reader->names, unique, json_integer(number + 1));
+        unique = pelt_arena_format(g->arena, "%s_%lld", unique, (long long)number + 1);
+    }
+    if (!unique) return gltf_out_of_memory(g);
+    json_object_set_new(reader->names, unique, json_integer(1));
+    clip->name = unique;
+    return true;
+}
+
+static bool read_animations(gltf *g, clip_reader *reader) {
+    pelt_bundle *bundle = g->bundle;
+    gltf_item list = gltf_member(g->root, "animations");
+    uint32_t count, accessor_count;
+    if (!gltf_length(g, list, &count) || !gltf_length(g, gltf_member(g->root, "accessors"), &accessor_count))
+        return false;
+    bundle->clips = GLTF_NEW(g, g->arena, pelt_clip, count);
+    reader->times = GLTF_NEW(g, g->scratch, const float *, accessor_count);
+    reader->channel_of = GLTF_NEW(g, g->scratch, uint32_t, 3 * (size_t)bundle->skeleton.joint_count);
+    if (!bundle->clips || !reader->times || !reader->channel_of) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        gltf_item animation = gltf_element(list, i);
+        pelt_clip clip = {0};
+        if (!read_channels(g, reader, animation, &clip)) return false;
+        if (!clip.channel_count) {
+            reader->empty_count++;
+            continue;
+        }
+        if (pelt_clip_merge_times(g->arena, &clip) != PELT_OK) return gltf_out_of_memory(g);
+        if (!name_clip(g, reader, animation, i, &clip)) return false;
+        bundle->clips[bundle->clip_count++] = clip;
+    }
+    return true;
+}
+
+bool gltf_read_clips(gltf *g, const gltf_scene *scene) {
+    clip_reader reader = {.scene = scene, .names = json_object()};
+    bool done = reader.names ? read_animations(g, &reader) : gltf_out_of_memory(g);
+    json_decref(reader.names);
+    if (reader.morph_count)
+        pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "morph-animation",
+                  "%u channels animate the weights of morph targets; they are left out", reader.morph_count);
+    if (reader.empty_count)
+        pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "empty-clip",
+                  "%u animations move no joint of the skeleton; they are left out", reader.empty_count);
+    return done;
+}

@@ -1,0 +1,112 @@
+/* gltf_json.c: items of the JSON text. Every item carries its place in the text, so that each error can name it:
+
+       body.glb: animations[2].samplers[5].input: 99, but the file has only 12 accessors */
+
+#include "io/gltf.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+bool gltf_fail(gltf *g, pelt_result code, gltf_item where, const char *format, ...) {
+    char sentence[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    pelt_fail(&g->error, code, "%s: %s%s%s", g->path ? g->path : "glTF", where.path, *where.path ? ": " : "", sentence);
+    return false;
+}
+
+bool gltf_out_of_memory(gltf *g) {
+    return gltf_fail(g, PELT_ERROR_MEMORY, g->root,
+                     "what it describes would take far more memory than a file of its size should; it may be damaged");
+}
+
+void *gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size) {
+    void *memory = pelt_alloc(arena, count, size);
+    if (!memory) gltf_out_of_memory(g);
+    return memory;
+}
+
+/* -- Going down the tree ----------------------------------------------------------------------------------------- */
+
+static void set_path(gltf_item *item, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Paths that are too long lose their end, which only hostile keys can cause. */
+static void set_path(gltf_item *item, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(item->path, sizeof item->path, format, arguments);
+    va_end(arguments);
+}
+
+gltf_item gltf_member(gltf_item object, const char *key) {
+    gltf_item member = {.json = json_object_get(object.json, key)};
+    set_path(&member, "%s%s%s", object.path, *object.path ? "." : "", key);
+    return member;
+}
+
+gltf_item gltf_element(gltf_item list, size_t index) {
+    gltf_item element = {.json = json_array_get(list.json, index)};
+    set_path(&element, "%s[%zu]", list.path, index);
+    return element;
+}
+
+gltf_item gltf_entry(const gltf *g, const char *list, size_t index) {
+    gltf_item entry = {.json = json_array_get(json_object_get(g->json, list), index)};
+    set_path(&entry, "%s[%zu]", list, index);
+    return entry;
+}
+
+/* -- Values ------------------------------------------------------------------------------------------------------- */
+
+bool gltf_length(gltf *g, gltf_item list, uint32_t *length) {
+    *length = 0;
+    if (!list.json) return true;
+    if (!json_is_array(list.json)) return gltf_fail(g, PELT_ERROR_FORMAT, list, "must be a list");
+    size_t size = json_array_size(list.json);
+    if (size > INT32_MAX) return gltf_fail(g, PELT_ERROR_FORMAT, list, "%zu entries are too many", size);
+    *length = (uint32_t)size;
+    return true;
+}
+
+bool gltf_natural(gltf *g, gltf_item item, uint64_t fallback, uint64_t *number) {
+    *number = fallback;
+    if (!item.json) return true;
+    double value = json_number_value(item.json);
+    if (!json_is_number(item.json) || value < 0 || value > 9007199254740992.0 || value != floor(value))
+        return gltf_fail(g, PELT_ERROR_FORMAT, item, "must be a whole number that is not negative");
+    *number = (uint64_t)value;
+    return true;
+}
+
+bool gltf_reference(gltf *g, gltf_item item, const char *list, uint32_t *index) {
+    uint64_t number;
+    size_t length = json_array_size(json_object_get(g->json, list));
+    *index = 0;
+    if (!item.json) return gltf_fail(g, PELT_ERROR_FORMAT, item, "is missing");
+    if (!gltf_natural(g, item, 0, &number)) return false;
+    if (number >= length)
+        return gltf_fail(g, PELT_ERROR_INDEX, item, "%llu, but the file has only %zu %s", (unsigned long long)number,
+                         length, list);
+    *index = (uint32_t)number;
+    return true;
+}
+
+bool gltf_numbers(gltf *g, gltf_item list, size_t count, double *numbers) {
+    if (!list.json) return true;
+    if (!json_is_array(list.json) || json_array_size(list.json) != count)
+        return gltf_fail(g, PELT_ERROR_FORMAT, list, "must be a list of %zu numbers", count);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *element = json_array_get(list.json, i);
+        numbers[i] = json_number_value(element);
+        if (!json_is_number(element) || fabs(numbers[i]) > FLT_MAX)
+            return gltf_fail(g, PELT_ERROR_NUMBER, gltf_element(list, i), "must be a number that fits into a float");
+    }
+    return true;
+}
+
+const char *gltf_text(gltf_item item, const char *fallback) {
+    const char *text = json_string_value(item.json);
+    return text ? text : fallback;
+}

@@ -1,0 +1,511 @@
+/* gltf_mesh.c: every mesh of the scene becomes part of one mesh.
+
+   A *part* is a primitive in a node. The vertices of a skinned node are taken as they are, because a skin ignores the
+   transform of its node; those of an unskinned node are moved to their place in the rest pose, v' = G v, and bound to
+   the node alone, whose inverse bind is G^-1. Parts of a node that use the same positions and weights share vertices.
+
+   The file's weights are made to sum to 1, and what had to be mended is noted. */
+
+#include "io/gltf.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TRIANGLES = 4, TRIANGLE_STRIP = 5, TRIANGLE_FAN = 6 };
+
+typedef struct part {
+    gltf_item primitive;
+    uint32_t node;
+    uint32_t mode;
+    bool has_own_vertices;
+    uint32_t first, count; /* its vertices */
+    uint32_t corner_count; /* indices, or vertices where there are none */
+} part;
+
+typedef struct parts {
+    const gltf_scene *scene;
+    uint32_t count;
+    part *list;
+    uint64_t vertex_count, triangle_count, influence_count;
+} parts;
+
+/* What had to be mended in the weights of the file. */
+typedef struct weight_repairs {
+    uint32_t off_count, off_vertex, bare_count, bare_vertex;
+    double off_sum; /* the worst */
+} weight_repairs;
+
+/* -- Survey -------------------------------------------------------------------------------------------------------- */
+
+static gltf_item attribute(const part *p, const char *name) {
+    return gltf_member(gltf_member(p->primitive, "attributes"), name);
+}
+
+static gltf_item attribute_set(const part *p, const char *name, uint32_t set) {
+    char key[32];
+    snprintf(key, sizeof key, "%s_%u", name, set);
+    return attribute(p, key);
+}
+
+/* Sets JOINTS_n, WEIGHTS_n of a primitive; 0 for an unskinned node. */
+static uint32_t weight_sets(const gltf_scene *scene, const part *p) {
+    uint32_t sets = 0;
+    if (scene->skins_of[p->node] < 0) return 0;
+    while (attribute_set(p, "JOINTS", sets).json) sets++;
+    return sets;
+}
+
+static bool same_weights(const gltf_scene *scene, const part *a, const part *b) {
+    uint32_t sets = weight_sets(scene, a);
+    if (sets != weight_sets(scene, b)) return false;
+    for (uint32_t s = 0; s < sets; s++)
+        if (!json_equal(attribute_set(a, "JOINTS", s).json, attribute_set(b, "JOINTS", s).json) ||
+            !json_equal(attribute_set(a, "WEIGHTS", s).json, attribute_set(b, "WEIGHTS", s).json))
+            return false;
+    return true;
+}
+
+static bool count_corners(gltf *g, part *p) {
+    gltf_item indices = gltf_member(p->primitive, "indices");
+    gltf_accessor a;
+    p->corner_count = p->count;
+    if (!indices.json) return true;
+    if (!gltf_accessor_open(g, indices, "SCALAR", &a)) return false;
+    p->corner_count = a.count;
+    return true;
+}
+
+static uint32_t triangle_count(const part *p) {
+    if (p->mode == TRIANGLES) return p->corner_count / 3;
+    return p->corner_count < 3 ? 0 : p->corner_count - 2;
+}
+
+/* Adds one primitive. `twins` is, for each accessor, 1 + the part of this node that has its positions from there. */
+static bool survey_part(gltf *g, parts *all, part *p, uint32_t *twins) {
+    gltf_accessor position;
+    if (!gltf_accessor_open(g, attribute(p, "POSITION"), "VEC3", &position)) return false;
+    const part *twin = twins[position.index] ? &all->list[twins[position.index] - 1] : NULL;
+    p->count = position.count;
+    p->has_own_vertices = !twin || twin->node != p->node || !same_weights(all->scene, p, twin);
+    p->first = p->has_own_vertices ? (uint32_t)all->vertex_count : twin->first;
+    if (!count_corners(g, p)) return false;
+    if (p->has_own_vertices) {
+        uint32_t sets = weight_sets(all->scene, p);
+        all->vertex_count += p->count;
+        all->influence_count += (uint64_t)p->count * (sets ? 4 * (uint64_t)sets : 1);
+        twins[position.index] = all->count + 1;
+    }
+    all->triangle_count += triangle_count(p);
+    all->list[all->count++] = *p;
+    if (all->vertex_count > INT32_MAX || all->triangle_count > INT32_MAX || all->influence_count > UINT32_MAX)
+        return gltf_fail(g, PELT_ERROR_DATA, p->primitive, "with it the mesh has more than 2147483647 vertices");
+    return true;
+}
+
+static bool survey(gltf *g, parts *all) {
+    const gltf_scene *scene = all->scene;
+    uint32_t skipped = 0, accessor_count, n;
+    uint64_t capacity = 0;
+    if (!gltf_length(g, gltf_member(g->root, "accessors"), &accessor_count)) return false;
+    for (uint32_t i = 0; i < scene->mesh_node_count; i++) {
+        gltf_item mesh = gltf_entry(g, "meshes", (size_t)scene->meshes[scene->mesh_nodes[i]]);
+        if (!gltf_length(g, gltf_member(mesh, "primitives"), &n)) return false;
+        capacity += n;
+    }
+    uint32_t *twins = GLTF_NEW(g, g->scratch, uint32_t, accessor_count);
+    if (!twins || !(all->list = GLTF_NEW(g, g->scratch, part, capacity))) return false;
+    for (uint32_t i = 0; i < scene->mesh_node_count; i++) {
+        uint32_t node = scene->mesh_nodes[i];
+        gltf_item list = gltf_member(gltf_entry(g, "meshes", (size_t)scene->meshes[node]), "primitives");
+        gltf_length(g, list, &n);
+        for (uint32_t k = 0; k < n; k++) {
+            part p = {.primitive = gltf_element(list, k), .node = node};
+            uint64_t mode;
+            if (!gltf_natural(g, gltf_member(p.primitive, "mode"), TRIANGLES, &mode)) return false;
+            p.mode = mode <= TRIANGLE_FAN ? (uint32_t)mode : 0;
+            if (p.mode < TRIANGLES || !attribute(&p, "POSITION").json)
+                skipped++;
+            else if (!survey_part(g, all, &p, twins))
+                return false;
+        }
+    }
+    if (skipped)
+        pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "not-triangles",
+                  "%u primitives are points or lines or have no positions; they are left out", skipped);
+    return all->count ? true : gltf_fail(g, PELT_ERROR_DATA, g->root, "has no triangles in its scene");
+}
+
+/* -- Vertices and triangles -----------------------------------------------------------------------------------------
+ */
+
+static void place_of(const gltf_scene *scene, const part *p, pelt_affine *place) {
+    pelt_affine bind;
+    *place = pelt_identity;
+    if (scene->skins_of[p->node] < 0) gltf_rigid_bind(scene, p->node, place, &bind);
+}
+
+static double determinant(const pelt_affine *a) {
+    const double *m = a->m;
+    return m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) +
+           m[2] * (m[4] * m[9] - m[5] * m[8]);
+}
+
+static bool read_positions(gltf *g, const part *p, const pelt_affine *place) {
+    float *out = g->bundle->mesh.positions + 3 * (size_t)p->first;
+    gltf_item item = attribute(p, "POSITION");
+    gltf_accessor a;
+    if (!gltf_accessor_open(g, item, "VEC3", &a) || !gltf_accessor_floats(g, &a, out)) return false;
+    if (!memcmp(place, &pelt_identity, sizeof *place)) return true;
+    for (uint32_t v = 0; v < p->count; v++, out += 3) {
+        double moved[3];
+        pelt_affine_point(place, (double[3]){out[0], out[1], out[2]}, moved);
+        for (int i = 0; i < 3; i++) out[i] = (float)moved[i];
+        if (!isfinite(out[0]) || !isfinite(out[1]) || !isfinite(out[2]))
+            return gltf_fail(g, PELT_ERROR_NUMBER, item, "vertex %u is moved beyond the range of a float by its node",
+                             v);
+    }
+    return true;
+}
+
+static bool read_corners(gltf *g, pelt_arena *scratch, const part *p, uint32_t **corners) {
+    gltf_item indices = gltf_member(p->primitive, "indices");
+    gltf_accessor a;
+    if (!(*corners = GLTF_NEW(g, scratch, uint32_t, p->corner_count))) return false;
+    if (!indices.json) {
+        for (uint32_t i = 0; i < p->corner_count; i++) (*corners)[i] = i;
+        return true;
+    }
+    if (!gltf_accessor_open(g, indices, "SCALAR", &a) || !gltf_accessor_integers(g, &a, *corners)) return false;
+    for (uint32_t i = 0; i < p->corner_count; i++)
+        if ((*corners)[i] >= p->count)
+            return gltf_fail(g, PELT_ERROR_INDEX, indices, "index %u is %u, but the primitive has only %u vertices", i,
+                             (*corners)[i], p->count);
+    return true;
+}
+
+/* Strips turn every second triangle; a mirroring node turns all of them. */
+static bool read_triangles(gltf *g, const part *p, const pelt_affine *place, uint32_t **out) {
+    pelt_arena *scratch = pelt_arena_new(0);
+    uint32_t *corners, count = triangle_count(p), mirrored = determinant(place) < 0;
+    if (!scratch) return gltf_out_of_memory(g);
+    bool done = read_corners(g, scratch, p, &corners);
+    for (uint32_t t = 0; done && t < count; t++, *out += 3) {
+        uint32_t at = p->mode == TRIANGLES ? 3 * t : t, turned = mirrored ^ (p->mode == TRIANGLE_STRIP && t % 2);
+        uint32_t a = p->mode == TRIANGLE_FAN ? 0 : at;
+        uint32_t triangle[3] = {corners[a], corners[at + 1 + turned], corners[at + 2 - turned]};
+        for (int i = 0; i < 3; i++) (*out)[i] = p->first + triangle[i];
+    }
+    pelt_arena_free(scratch);
+    return done;
+}
+
+/* Normals turn with the cofactors of the matrix. Those of the file that have no direction stay area-weighted. */
+static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
+    float *out = g->bundle->mesh.normals + 3 * (size_t)p->first;
+    gltf_item item = attribute(p, "NORMAL");
+    gltf_accessor a;
+    if (!item.json) return true;
+    if (!gltf_accessor_open(g, item, "VEC3", &a)) return false;
+    if (a.count != p->count)
+        return gltf_fail(g, PELT_ERROR_DATA, item, "%u normals for %u vertices", a.count, p->count);
+    pelt_arena *scratch = pelt_arena_new(0);
+    float *normals = scratch ? GLTF_NEW(g, scratch, float, 3 * (size_t)a.count) : NULL;
+    bool done = normals ? gltf_accessor_floats(g, &a, normals) : gltf_out_of_memory(g);
+    bool moved = memcmp(place, &pelt_identity, sizeof *place) != 0;
+    const double *m = place->m;
+    double sign = determinant(place) < 0 ? -1 : 1;
+    for (uint32_t v = 0; done && v < p->count; v++, out += 3) {
+        const float *f = normals + 3 * (size_t)v;
+        double n[3] = {f[0], f[1], f[2]};
+        for (int i = 0; moved && i < 3; i++) {
+            const double *b = m + 4 * ((i + 1) % 3), *c = m + 4 * ((i + 2) % 3);
+            n[i] = sign * ((b[1] * c[2] - b[2] * c[1]) * f[0] + (b[2] * c[0] - b[0] * c[2]) * f[1] +
+                           (b[0] * c[1] - b[1] * c[0]) * f[2]);
+        }
+        double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+        if (!(length > 0) || !isfinite(length)) continue;
+        if (fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
+        for (int i = 0; i < 3; i++) out[i] = (float)(n[i] / length);
+    }
+    pelt_arena_free(scratch);
+    return done;
+}
+
+/* -- Influences --------------------------------------------------------------------------------------------------- */
+
+typedef struct raw_weights {
+    const gltf_skin *skin;
+    uint32_t sets;
+    uint32_t **joints; /* [sets][count][4] */
+    float **weights;
+    double tolerance;  /* of the sum, for what integers can express */
+    uint32_t *slot_of; /* [joints of the skeleton] 1 + where the joint is in the vertex at hand */
+} raw_weights;
+
+static bool read_weight_set(gltf *g, pelt_arena *scratch, const part *p, raw_weights *raw, uint32_t set) {
+    gltf_item joints = attribute_set(p, "JOINTS", set), weights = attribute_set(p, "WEIGHTS", set);
+    gltf_accessor j, w;
+    if (!gltf_accessor_open(g, joints, "VEC4", &j) || !gltf_accessor_open(g, weights, "VEC4", &w)) return false;
+    if (j.count != p->count || w.count != p->count)
+        return gltf_fail(g, PELT_ERROR_DATA, weights, "%u weights and %u joints for %u vertices", w.count, j.count,
+                         p->count);
+    w.normalized = true; /* integers can mean nothing else here */
+    raw->tolerance += w.type == GLTF_UBYTE ? 2 / 255.0 : w.type == GLTF_USHORT ? 2 / 65535.0 : 0;
+    raw->joints[set] = GLTF_NEW(g, scratch, uint32_t, 4 * (size_t)p->count);
+    raw->weights[set] = GLTF_NEW(g, scratch, float, 4 * (size_t)p->count);
+    return raw->joints[set] && raw->weights[set] && gltf_accessor_integers(g, &j, raw->joints[set]) &&
+           gltf_accessor_floats(g, &w, raw->weights[set]);
+}
+
+static bool read_weight_sets(gltf *g, pelt_arena *scratch, const gltf_scene *scene, const part *p, raw_weights *raw) {
+    raw->skin = &scene->skins[scene->skins_of[p->node]];
+    raw->sets = weight_sets(scene, p);
+    raw->tolerance = 1e-3;
+    raw->joints = GLTF_NEW(g, scratch, uint32_t *, raw->sets);
+    raw->weights = GLTF_NEW(g, scratch, float *, raw->sets);
+    raw->slot_of = GLTF_NEW(g, scratch, uint32_t, g->bundle->skeleton.joint_count);
+    if (!raw->joints || !raw->weights || !raw->slot_of) return false;
+    if (!raw->sets)
+        return gltf_fail(g, PELT_ERROR_DATA, p->primitive,
+                         "has no JOINTS_0, but its node has a skin; bind it to the skin");
+    for (uint32_t s = 0; s < raw->sets; s++)
+        if (!read_weight_set(g, scratch, p, raw, s)) return false;
+    return true;
+}
+
+/* Collects the joints of one vertex, each once, after those of the vertices before; returns the sum of weights. */
+static bool gather_vertex(gltf *g, const part *p, const raw_weights *raw, uint32_t v, uint32_t *end, double *sum) {
+    pelt_influences *in = &g->bundle->mesh.influences;
+    uint32_t begin = *end;
+    bool good = true;
+    *sum = 0;
+    for (uint32_t slot = 0; good && slot < 4 * raw->sets; slot++) {
+        size_t at = 4 * (size_t)v + slot % 4;
+        float weight = raw->weights[slot / 4][at];
+        uint32_t joint = raw->joints[slot / 4][at];
+        bool first_resort = slot + 1 == 4 * raw->sets && *end == begin && !(weight > 0);
+        if (first_resort) joint = raw->joints[0][4 * (size_t)v];
+        if (weight < -1e-4f)
+            good = gltf_fail(g, PELT_ERROR_DATA, attribute_set(p, "WEIGHTS", slot / 4),
+                             "vertex %u has the weight %g, but weights cannot be negative", v, weight);
+        else if ((weight > 0 || first_resort) && joint >= raw->skin->joint_count)
+            good = gltf_fail(g, PELT_ERROR_INDEX, attribute_set(p, "JOINTS", slot / 4),
+                             "vertex %u has joint %u, but the skin has only %u", v, joint, raw->skin->joint_count);
+        else if (weight > 0 || first_resort) {
+            uint32_t *where = &raw->slot_of[raw->skin->joints[joint]];
+            if (!*where) {
+                in->joints[*end] = raw->skin->joints[joint];
+                *where = ++*end;
+            }
+            in->weights[*where - 1] += first_resort ? 0 : weight;
+            *sum += first_resort ? 0 : weight;
+        }
+    }
+    for (uint32_t i = begin; i < *end; i++) raw->slot_of[in->joints[i]] = 0;
+    return good;
+}
+
+/* Sums that differ from 1 by rounding alone are left, so that reading what was written changes nothing. */
+static void normalise_vertex(pelt_influences *in, uint32_t begin, uint32_t end, double sum) {
+    if (sum <= 0)
+        in->weights[begin] = 1;
+    else if (fabs(sum - 1) > 1e-7 * (end - begin))
+        for (uint32_t i = begin; i < end; i++) in->weights[i] = (float)(in->weights[i] / sum);
+}
+
+static void note_repair(weight_repairs *repairs, uint32_t vertex, double sum, double tolerance) {
+    if (sum <= 0) {
+        if (!repairs->bare_count++) repairs->bare_vertex = vertex;
+    } else if (fabs(sum - 1) > tolerance) {
+        if (!repairs->off_count++ || fabs(sum - 1) > fabs(repairs->off_sum - 1)) {
+            repairs->off_sum = sum;
+            repairs->off_vertex = vertex;
+        }
+    }
+}
+
+static bool read_skinned(gltf *g, const gltf_scene *scene, const part *p, uint32_t *end, weight_repairs *repairs) {
+    pelt_influences *in = &g->bundle->mesh.influences;
+    pelt_arena *scratch = pelt_arena_new(0);
+    raw_weights raw;
+    if (!scratch) return gltf_out_of_memory(g);
+    bool good = read_weight_sets(g, scratch, scene, p, &raw);
+    for (uint32_t v = 0; good && v < p->count; v++) {
+        uint32_t begin = *end;
+        double sum;
+        good = gather_vertex(g, p, &raw, v, end, &sum);
+        if (good) {
+            normalise_vertex(in, begin, *end, sum);
+            note_repair(repairs, p->first + v, sum, raw.tolerance);
+            in->first[p->first + v + 1] = *end;
+        }
+    }
+    pelt_arena_free(scratch);
+    return good;
+}
+
+static void bind_rigidly(gltf *g, const gltf_scene *scene, const part *p, uint32_t *end) {
+    pelt_influences *in = &g->bundle->mesh.influences;
+    for (uint32_t v = 0; v < p->count; v++) {
+        in->joints[*end] = (uint32_t)scene->rigid_joints[p->node];
+        in->weights[(*end)++] = 1;
+        in->first[p->first + v + 1] = *end;
+    }
+}
+
+static bool read_influences(gltf *g, const parts *all) {
+    weight_repairs repairs = {0};
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const part *p = &all->list[i];
+        if (!p->has_own_vertices) continue;
+        if (all->scene->skins_of[p->node] < 0)
+            bind_rigidly(g, all->scene, p, &end);
+        else if (!read_skinned(g, all->scene, p, &end, &repairs))
+            return false;
+    }
+    if (repairs.off_count)
+        pelt_find(&g->bundle->notes, g->arena, PELT_WARNING, "weight-sum",
+                  "the weights of %u vertices do not sum to 1 (worst: %.4g at vertex %u); they were scaled to do so",
+                  repairs.off_count, repairs.off_sum, repairs.off_vertex);
+    if (repairs.bare_count)
+        pelt_find(&g->bundle->notes, g->arena, PELT_WARNING, "unweighted",
+                  "%u vertices have no weight at all (the first is vertex %u); they follow the first joint they name",
+                  repairs.bare_count, repairs.bare_vertex);
+    return true;
+}
+
+/* -- Morph targets ------------------------------------------------------------------------------------------------ */
+
+typedef struct displacements {
+    uint32_t count, *vertices;
+    float *deltas;
+} displacements;
+
+static bool read_part_target(gltf *g, pelt_arena *scratch, const parts *all, const part *p, uint32_t target,
+                             displacements *out) {
+    gltf_item item = gltf_member(gltf_element(gltf_member(p->primitive, "targets"), target), "POSITION");
+    gltf_accessor a;
+    pelt_affine place;
+    *out = (displacements){0};
+    if (!item.json) return true;
+    if (!gltf_accessor_open(g, item, "VEC3", &a)) return false;
+    if (a.count != p->count)
+        return gltf_fail(g, PELT_ERROR_DATA, item, "%u displacements for %u vertices", a.count, p->count);
+    if (!gltf_accessor_nonzero(g, scratch, &a, &out->count, &out->vertices, &out->deltas)) return false;
+    place_of(all->scene, p, &place);
+    bool moved = memcmp(&place, &pelt_identity, sizeof place) != 0;
+    for (uint32_t i = 0; i < out->count; i++) {
+        float *d = out->deltas + 3 * (size_t)i, from[3] = {d[0], d[1], d[2]};
+        out->vertices[i] += p->first;
+        for (int k = 0; moved && k < 3; k++) {
+            d[k] = (float)(place.m[4 * k] * from[0] + place.m[4 * k + 1] * from[1] + place.m[4 * k + 2] * from[2]);
+            if (!isfinite(d[k])) return gltf_fail(g, PELT_ERROR_NUMBER, item, "is moved beyond the range of a float");
+        }
+    }
+    return true;
+}
+
+/* One target of the parts of one node, in the order of their vertices. */
+static bool read_target(gltf *g, pelt_arena *scratch, const parts *all, uint32_t begin, uint32_t end, uint32_t index,
+                        pelt_target *target) {
+    displacements *pieces = GLTF_NEW(g, scratch, displacements, end - begin);
+    size_t total = 0, filled = 0;
+    if (!pieces) return false;
+    for (uint32_t i = begin; i < end; i++) {
+        if (!all->list[i].has_own_vertices) continue;
+        if (!read_part_target(g, scratch, all, &all->list[i], index, &pieces[i - begin])) return false;
+        total += pieces[i - begin].count;
+    }
+    uint32_t *vertices = GLTF_NEW(g, g->arena, uint32_t, total);
+    float *deltas = GLTF_NEW(g, g->arena, float, 3 * total);
+    if (!vertices || !deltas) return false;
+    for (uint32_t i = 0; i < end - begin; i++) {
+        if (!pieces[i].count) continue;
+        memcpy(vertices + filled, pieces[i].vertices, pieces[i].count * sizeof *vertices);
+        memcpy(deltas + 3 * filled, pieces[i].deltas, 3 * (size_t)pieces[i].count * sizeof *deltas);
+        filled += pieces[i].count;
+    }
+    int32_t mesh = all->scene->meshes[all->list[begin].node];
+    gltf_item names = gltf_member(gltf_member(gltf_entry(g, "meshes", (size_t)mesh), "extras"), "targetNames");
+    const char *name = gltf_text(gltf_element(names, index), NULL);
+    target->name = name ? pelt_arena_format(g->arena, "%s", name) : pelt_arena_format(g->arena, "target%u", index);
+    target->count = (uint32_t)total;
+    target->vertices = vertices;
+    target->deltas = deltas;
+    return target->name ? true : gltf_out_of_memory(g);
+}
+
+/* Walks over the targets of every node; with `targets` NULL it only counts them. */
+static bool each_target(gltf *g, const parts *all, pelt_target *targets, uint32_t *count) {
+    *count = 0;
+    for (uint32_t begin = 0, end; begin < all->count; begin = end) {
+        uint32_t in_node = 0, n;
+        for (end = begin; end < all->count && all->list[end].node == all->list[begin].node; end++) {
+            gltf_item list = gltf_member(all->list[end].primitive, "targets");
+            if (!gltf_length(g, list, &n)) return false;
+            if (end > begin && n != in_node)
+                return gltf_fail(g, PELT_ERROR_DATA, list, "%u targets, but another primitive of the mesh has %u", n,
+                                 in_node);
+            in_node = n;
+        }
+        for (uint32_t t = 0; targets && t < in_node; t++) {
+            pelt_arena *scratch = pelt_arena_new(0);
+            if (!scratch) return gltf_out_of_memory(g);
+            bool done = read_target(g, scratch, all, begin, end, t, &targets[*count + t]);
+            pelt_arena_free(scratch);
+            if (!done) return false;
+        }
+        *count += in_node;
+    }
+    return true;
+}
+
+/* -- All ---------------------------------------------------------------------------------------------------------- */
+
+static bool allocate_mesh(gltf *g, const parts *all) {
+    pelt_mesh *mesh = &g->bundle->mesh;
+    mesh->vertex_count = (uint32_t)all->vertex_count;
+    mesh->triangle_count = (uint32_t)all->triangle_count;
+    mesh->positions = GLTF_NEW(g, g->arena, float, 3 * all->vertex_count);
+    mesh->normals = GLTF_NEW(g, g->arena, float, 3 * all->vertex_count);
+    mesh->triangles = GLTF_NEW(g, g->arena, uint32_t, 3 * all->triangle_count);
+    mesh->influences.first = GLTF_NEW(g, g->arena, uint32_t, all->vertex_count + 1);
+    mesh->influences.joints = GLTF_NEW(g, g->arena, uint32_t, all->influence_count);
+    mesh->influences.weights = GLTF_NEW(g, g->arena, float, all->influence_count);
+    return mesh->positions && mesh->normals && mesh->triangles && mesh->influences.first && mesh->influences.joints &&
+           mesh->influences.weights;
+}
+
+static bool read_geometry(gltf *g, const parts *all) {
+    pelt_mesh *mesh = &g->bundle->mesh;
+    uint32_t *triangles = mesh->triangles;
+    pelt_affine place;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const part *p = &all->list[i];
+        place_of(all->scene, p, &place);
+        if (p->has_own_vertices && !read_positions(g, p, &place)) return false;
+        if (!read_triangles(g, p, &place, &triangles)) return false;
+    }
+    pelt_mesh_normals(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, mesh->normals);
+    for (uint32_t i = 0; i < all->count; i++) {
+        place_of(all->scene, &all->list[i], &place);
+        if (all->list[i].has_own_vertices && !read_normals(g, &all->list[i], &place)) return false;
+    }
+    double diagonal = pelt_diagonal(mesh->positions, mesh->vertex_count);
+    mesh->diagonal = (float)diagonal;
+    return isfinite(mesh->diagonal) ? true
+                                    : gltf_fail(g, PELT_ERROR_NUMBER, g->root, "its mesh is too large for floats");
+}
+
+bool gltf_read_mesh(gltf *g, const gltf_scene *scene) {
+    pelt_mesh *mesh = &g->bundle->mesh;
+    parts all = {.scene = scene};
+    if (!survey(g, &all) || !allocate_mesh(g, &all) || !read_geometry(g, &all) || !read_influences(g, &all))
+        return false;
+    uint32_t count;
+    if (!each_target(g, &all, NULL, &count)) return false;
+    if (!(mesh->targets = GLTF_NEW(g, g->arena, pelt_target, count))) return false;
+    mesh->target_count = count;
+    return each_target(g, &all, mesh->targets, &count);
+}

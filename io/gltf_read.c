@@ -1,0 +1,95 @@
+/* gltf_read.c: a glTF file becomes a bundle. */
+
+#include "io/gltf.h"
+#include <string.h>
+
+/* Memory is bounded by 64 times the size of the file plus 16 MiB: half for the bundle, half for what reading needs. */
+static size_t memory_limit(size_t file_size) {
+    return file_size < SIZE_MAX / 64 ? 32 * file_size + ((size_t)8 << 20) : SIZE_MAX;
+}
+
+/* Extensions that say nothing about where vertices are, or that the reader understands. */
+static bool extension_is_known(const char *name) {
+    static const char *const harmless[] = {"KHR_mesh_quantization", "KHR_materials_", "KHR_texture_",
+                                           "KHR_lights_",           "KHR_xmp",        "EXT_texture_",
+                                           "EXT_lights_",           "MSFT_texture_"};
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (!strncmp(name, harmless[i], strlen(harmless[i]))) return true;
+    return false;
+}
+
+static bool check_version(gltf *g) {
+    gltf_item asset = gltf_member(g->root, "asset"), version = gltf_member(asset, "version");
+    gltf_item least = gltf_member(asset, "minVersion");
+    const char *text = gltf_text(version, NULL);
+    if (!text) return gltf_fail(g, PELT_ERROR_FORMAT, version, "is missing; this may be no glTF file");
+    if (strncmp(text, "2.", 2) != 0 || strcmp(gltf_text(least, "2.0"), "2.0") != 0)
+        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, version, "is %.20s; export it as glTF 2.0", text);
+    return true;
+}
+
+static bool check_extensions(gltf *g) {
+    gltf_item list = gltf_member(g->root, "extensionsRequired");
+    uint32_t count;
+    if (!gltf_length(g, list, &count)) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = gltf_text(gltf_element(list, i), "?");
+        if (!extension_is_known(name))
+            return gltf_fail(g, PELT_ERROR_UNSUPPORTED, gltf_element(list, i),
+                             "the file cannot be read without the extension %.60s, which pelt does not know; export it "
+                             "without",
+                             name);
+    }
+    return true;
+}
+
+pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const char *path, pelt_error *error) {
+    pelt_bundle result = {.arena = bundle->arena};
+    gltf g = {.path = path, .bundle = &result, .arena = bundle->arena};
+    gltf_scene scene;
+    g.scratch = pelt_arena_new(memory_limit(file->size));
+    g.files = pelt_arena_new(0); /* only whole files that exist; what is made of them is bounded */
+    g.work_left = 64 * (uint64_t)file->size + ((uint64_t)16 << 20);
+    result.path = path ? pelt_arena_format(g.arena, "%s", path) : NULL;
+    bool done = g.scratch && g.files && (result.path || !path) ? true : gltf_out_of_memory(&g);
+    done = done && gltf_open(&g, file) && check_version(&g) && check_extensions(&g) && gltf_read_scene(&g, &scene) &&
+           gltf_read_mesh(&g, &scene) && gltf_read_clips(&g, &scene);
+    if (done)
+        *bundle = result;
+    else if (error)
+        *error = g.error;
+    json_decref(g.json);
+    pelt_arena_free(g.files);
+    pelt_arena_free(g.scratch);
+    return done ? PELT_OK : g.error.code;
+}
+
+static pelt_bundle *bundle_new(const pelt_file *file, const char *path, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(memory_limit(file->size));
+    pelt_bundle *bundle = arena ? PELT_NEW(arena, pelt_bundle, 1) : NULL;
+    if (!bundle) {
+        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    } else {
+        bundle->arena = arena;
+        if (pelt_gltf_parse(bundle, file, path, error) == PELT_OK) return bundle;
+    }
+    pelt_arena_free(arena);
+    return NULL;
+}
+
+pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error) {
+    /* The file's own bytes are not needed once the bundle is made. */
+    pelt_arena *file_arena = pelt_arena_new(0);
+    pelt_bundle *bundle = NULL;
+    pelt_file file;
+    if (!file_arena)
+        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    else if (pelt_file_read(file_arena, path, &file, error) == PELT_OK)
+        bundle = bundle_new(&file, path, error);
+    pelt_arena_free(file_arena);
+    return bundle;
+}
+
+void pelt_bundle_free(pelt_bundle *bundle) {
+    if (bundle) pelt_arena_free(bundle->arena);
+}

@@ -1,0 +1,122 @@
+// blend.mjs FILE.glb DUMP.bin: does three.js put the vertices where pelt puts them?
+//
+// DUMP.bin is made by test/dump_blend.c, which says what is in it. three.js loads the file, plays each clip at the same
+// times, and every vertex of every mesh, in the order of the scene, is compared. Exit 1 when one is off by more than
+// 1e-5 of the diagonal of the rest pose.
+
+import { readFileSync } from "node:fs";
+import { AnimationMixer, Vector3 } from "three";
+import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
+
+const TOLERANCE = 1e-5;
+
+// Textures need a browser and move no vertex.
+globalThis.self = globalThis;
+globalThis.URL.createObjectURL = () => "blob:none";
+globalThis.createImageBitmap = async () => ({ width: 1, height: 1, close() {} });
+globalThis.fetch = async () => new Response(new Blob());
+console.warn = () => {};
+
+function readDump(path) {
+  const file = readFileSync(path);
+  const bytes = file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength);
+  const view = new DataView(bytes);
+  let at = 0;
+  const u32 = () => view.getUint32((at += 4) - 4, true);
+  const f32 = () => view.getFloat32((at += 4) - 4, true);
+  const text = () => {
+    const length = u32();
+    const value = new TextDecoder().decode(new Uint8Array(bytes, at, length));
+    at += Math.ceil(length / 4) * 4;
+    return value;
+  };
+  const dump = { vertices: u32(), diagonal: f32(), clips: [] };
+  for (let clips = u32(); clips > 0; clips--) {
+    const clip = { name: text(), frames: [] };
+    for (let frames = u32(); frames > 0; frames--) {
+      clip.frames.push({ time: f32(), positions: new Float32Array(bytes, at, 3 * dump.vertices) });
+      at += 12 * dump.vertices;
+    }
+    dump.clips.push(clip);
+  }
+  return dump;
+}
+
+async function load(path) {
+  const file = readFileSync(path);
+  const bytes = file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength);
+  return new GLTFLoader().parseAsync(bytes, "");
+}
+
+// The meshes of the scene in order. Primitives of one node that have the same positions and weights are one range of
+// vertices to pelt; three.js makes them siblings that share attributes.
+function vertexRanges(gltf) {
+  const meshes = [];
+  gltf.scene.traverse((object) => {
+    if (!object.isMesh) return;
+    const { position, skinIndex } = object.geometry.attributes;
+    const mesh = gltf.parser.associations.get(object)?.meshes;
+    const isTwin = (other) =>
+      other.parent === object.parent &&
+      gltf.parser.associations.get(other)?.meshes === mesh &&
+      other.geometry.attributes.position === position &&
+      other.geometry.attributes.skinIndex === skinIndex;
+    if (!meshes.some((other) => object.parent.isGroup && isTwin(other))) meshes.push(object);
+  });
+  return meshes;
+}
+
+// The largest distance between the scene as it stands and the positions of a frame.
+function worstDistance(meshes, positions) {
+  const point = new Vector3();
+  let vertex = 0;
+  let worst = 0;
+  for (const mesh of meshes) {
+    for (let i = 0; i < mesh.geometry.attributes.position.count; i++, vertex++) {
+      mesh.getVertexPosition(i, point).applyMatrix4(mesh.matrixWorld);
+      const x = point.x - positions[3 * vertex];
+      const y = point.y - positions[3 * vertex + 1];
+      const z = point.z - positions[3 * vertex + 2];
+      const distance = Math.sqrt(x * x + y * y + z * z);
+      if (!(distance <= worst)) worst = distance; // NaN is worst of all
+    }
+  }
+  return worst;
+}
+
+function play(gltf, clip, time) {
+  const mixer = new AnimationMixer(gltf.scene);
+  const action = mixer.clipAction(clip).play();
+  action.time = time;
+  mixer.update(0);
+  return () => mixer.stopAllAction(); // puts the scene back to rest
+}
+
+const [path, dumpPath] = process.argv.slice(2);
+const dump = readDump(dumpPath);
+const gltf = await load(path);
+const meshes = vertexRanges(gltf);
+const count = meshes.reduce((sum, mesh) => sum + mesh.geometry.attributes.position.count, 0);
+let failed = count !== dump.vertices;
+if (failed) console.log(`${path}: three.js has ${count} vertices, pelt ${dump.vertices}`);
+
+let worst = 0;
+let frames = 0;
+for (const [index, { name, frames: list }] of dump.clips.entries()) {
+  // Clips that move no joint are not in the dump, so they are found by name; files without names have one clip.
+  const clip = gltf.animations.find((a) => a.name === name) ?? gltf.animations[index - 1];
+  for (const { time, positions } of failed ? [] : list) {
+    const stop = index > 0 ? play(gltf, clip, time) : () => {};
+    for (const mesh of meshes) mesh.morphTargetInfluences?.fill(0);
+    gltf.scene.updateMatrixWorld(true);
+    const fraction = worstDistance(meshes, positions) / dump.diagonal;
+    stop();
+    frames++;
+    if (fraction > worst) worst = fraction;
+    if (fraction <= TOLERANCE) continue;
+    console.log(`${path}: clip '${name}' at ${time} s: off by ${fraction.toExponential(2)} of the diagonal`);
+    failed = true;
+  }
+}
+console.log(`${path}: ${count} vertices, ${frames} frames, off by at most ${worst.toExponential(2)} of the diagonal`);
+process.exit(failed ? 1 : 0);
