@@ -43,11 +43,12 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
 /* Writes mesh, skeleton, influences (at most 4 per set, as many sets as needed) and clips as a .glb. */
 typedef struct pelt_gltf_content {
     const pelt_mesh *mesh;
-    const pelt_skeleton *skeleton;
-    const pelt_clip *clips; /* written with their channels */
+    const pelt_skeleton *skeleton; /* NULL: a plain mesh without skin */
+    const pelt_clip *clips;        /* written with their channels */
     uint32_t clip_count;
-    const char *name; /* of the mesh */
-    float color[4];   /* base colour; all zero: a plain skin tone */
+    const pelt_clip *play_targets; /* an animation that shows target i at time i of this clip; NULL: none */
+    const char *name;              /* of the mesh */
+    float color[4];                /* base colour; all zero: a plain skin tone */
 } pelt_gltf_content;
 pelt_result pelt_gltf_write(const char *path, const pelt_gltf_content *content, pelt_error *error);
 

@@ -1,0 +1,19 @@
+/* plain.h: what pelt is compared with: the loops that anybody would write first, and what memory can do. */
+
+#ifndef PELT_PLAIN_H
+#define PELT_PLAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Linear blending with four indices and weights per vertex and row-major 3x4 matrices. normals_out may be NULL. */
+void plain_blend(size_t vertex_count, const float *positions, const float *normals, const uint16_t *joints,
+                 const float *weights, const float *matrices, float *positions_out, float *normals_out);
+
+/* to[i] = from[i]. */
+void plain_copy(float *to, const float *from, size_t count);
+
+/* to[i] = a[i] + 3 b[i]: the loop by which memory is commonly measured. */
+void plain_triad(float *to, const float *a, const float *b, size_t count);
+
+#endif

@@ -1,0 +1,97 @@
+/* cli.h: what the commands of the program `pelt` share. Only this room prints. */
+
+#ifndef PELT_CLI_H
+#define PELT_CLI_H
+
+#include "rig/rig.h"
+#include <jansson.h>
+#include <stdio.h>
+
+/* Exit codes. */
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2 };
+
+typedef struct cli_option {
+    const char *name;  /* "train"; also "-o" for "output" */
+    const char *value; /* what it takes, "CLIP,..."; NULL for a switch */
+    const char *help;  /* one sentence */
+} cli_option;
+
+enum { CLI_MAX_OPTIONS = 24, CLI_MAX_INPUTS = 256 };
+
+/* The words of one call, parsed against a command's options. */
+typedef struct cli_args {
+    const struct cli_command *command;
+    const char *inputs[CLI_MAX_INPUTS];
+    int input_count;
+    const char
+        *values[2 * CLI_MAX_OPTIONS]; /* of the command's options, then of the common ones; NULL when not given */
+    bool json, quiet;
+    uint32_t threads, seed;
+} cli_args;
+
+typedef struct cli_command {
+    const char *name;      /* "fit" */
+    const char *arguments; /* "BUNDLE --train CLIP,... -o SKIN.pelt" */
+    const char *summary;   /* one line */
+    const char *details;   /* a paragraph or two */
+    int (*run)(const cli_args *args);
+    int least_inputs, most_inputs;
+    cli_option options[CLI_MAX_OPTIONS]; /* fewer than that: a NULL name ends it */
+} cli_command;
+
+extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_bench, cli_sample, cli_demo;
+
+/* All commands, NULL at the end. */
+extern const cli_command *const cli_commands[];
+/* --json, --quiet, --threads, --seed; a NULL name ends it. */
+extern const cli_option cli_common_options[];
+
+/* Runs the program with these words (words[0] is "pelt"); returns the exit code. */
+int cli_main(int count, const char *const *words);
+
+/* -- Options ------------------------------------------------------------------------------------------------------ */
+
+/* The value of an option, or NULL when it was not given. Switches give "". */
+const char *cli_value(const cli_args *args, const char *name);
+/* A number in a range. False after a message. `value` keeps its default when the option was not given. */
+bool cli_number(const cli_args *args, const char *name, double low, double high, double *value);
+bool cli_count(const cli_args *args, const char *name, uint32_t low, uint32_t high, uint32_t *value);
+/* Splits "a,b,c"; the list and its words are the caller's to free with cli_list_free. */
+char **cli_list(const char *text, size_t *count);
+void cli_list_free(char **list);
+
+/* -- Messages ----------------------------------------------------------------------------------------------------- */
+
+/* "pelt: sentence" on standard error; returns the exit code, so that `return cli_fail(...)` reads well. */
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_misuse(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cli_error(const pelt_error *error);
+/* Prints to standard output unless --json or --quiet. */
+void cli_say(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints one JSON object when --json was given; takes the reference. */
+int cli_print_json(const cli_args *args, json_t *object);
+
+/* A progress bar on standard error, when that is a terminal. */
+pelt_progress cli_progress(const cli_args *args);
+
+/* -- Work that several commands do --------------------------------------------------------------------------------- */
+
+/* Clips by name, "a,b=FILE,c", with their positions. False after a message. */
+bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pelt_clip ***clips, size_t *count);
+
+/* Prints the findings (warnings and worse on standard error); false when one is fatal and --force was not given. */
+bool cli_check_findings(const cli_args *args, pelt_findings findings);
+json_t *cli_findings_json(pelt_findings findings);
+
+/* The measure object of CLI.md. */
+json_t *cli_measure_json(const pelt_measure *measure, const char *skin, const char *clip, pelt_examples examples);
+/* "rms 0.00336 (0.153%)  max 0.0587 (2.67%)  rel_err 1.000". */
+void cli_measure_text(const pelt_measure *measure, char *text, size_t size);
+
+double cli_wall_seconds(void);
+double cli_cpu_seconds(void);
+
+/* The file name at the end of a path. */
+const char *cli_base_name(const char *path);
+
+#endif

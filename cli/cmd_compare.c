@@ -1,0 +1,366 @@
+/* cmd_compare.c: pelt compare: fits every method to the same examples and tells how wrong each is on motion that none
+   of them has seen. */
+
+#include "cli/cli.h"
+#include "io/io.h"
+#include "report/report.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_METHODS = 16, MOST_PICTURES = 3 };
+
+/* One method of the table. */
+typedef struct contestant {
+    pelt_fit_options options;
+    char *words; /* "ssd/distance", cut into the names that `options` points to */
+    pelt_skin_bytes *bytes;
+    pelt_skin skin;
+    pelt_measure *train, *test_all, **test;
+    double fit_seconds, ns_per_vertex;
+    float *pictures[MOST_PICTURES];
+} contestant;
+
+typedef struct comparison {
+    const cli_args *args;
+    pelt_bundle *bundle;
+    const pelt_clip **train, **test;
+    size_t train_count, test_count;
+    pelt_examples train_examples, test_examples;
+    pelt_findings findings;
+    contestant contestants[MOST_METHODS];
+    size_t count;
+    pelt_example shown[MOST_PICTURES];
+    char why[MOST_PICTURES][100];
+    size_t shown_count;
+} comparison;
+
+/* -- Contestants -------------------------------------------------------------------------------------------------- */
+
+/* "METHOD[/BLEND[/CORRECTIVE]]". */
+static bool add_contestant(comparison *c, const char *word, uint32_t influences) {
+    if (c->count == MOST_METHODS) return cli_misuse(c->args, "more than %d methods", MOST_METHODS), false;
+    contestant *one = &c->contestants[c->count++];
+    one->words = strdup(word);
+    if (!one->words) return cli_fail("not enough memory"), false;
+    char *blend = strchr(one->words, '/'), *corrective = blend ? strchr(blend + 1, '/') : NULL;
+    if (blend) *blend++ = 0;
+    if (corrective) *corrective++ = 0;
+    one->options = (pelt_fit_options){.method = one->words,
+                                      .blend = blend,
+                                      .corrective = corrective,
+                                      .influences = influences,
+                                      .threads = c->args->threads,
+                                      .progress = cli_progress(c->args)};
+    pelt_error error;
+    if (!pelt_fit_resolve(&one->options, &error)) return true;
+    cli_misuse(c->args, "%s", error.text);
+    return false;
+}
+
+static bool list_contestants(comparison *c) {
+    uint32_t influences = 0;
+    if (!cli_count(c->args, "influences", 1, 64, &influences)) return false;
+    const char *names = cli_value(c->args, "methods");
+    size_t count;
+    char **list = cli_list(names ? names : "ssd,ssd/distance", &count);
+    bool good = list && count;
+    for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], influences);
+    cli_list_free(list);
+    return good;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Time of a whole frame, pose and positions and normals, on one thread: the median over the test frames. */
+static double time_frames(const comparison *c, const pelt_skin *skin) {
+    enum { FRAMES = 50 };
+    double times[FRAMES] = {0};
+    void *scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
+    float *positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
+    float *normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
+    pelt_transform *locals = malloc(skin->joint_count * sizeof *locals);
+    for (size_t i = 0; i < FRAMES && scratch && positions && normals && locals; i++) {
+        const pelt_example *example = &c->test_examples.list[i * c->test_examples.count / FRAMES];
+        pelt_clip_pose(example->clip, &c->bundle->skeleton, example->frame, locals);
+        double start = cli_wall_seconds();
+        pelt_pose(skin, locals, scratch);
+        pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
+        times[i] = cli_wall_seconds() - start;
+    }
+    free(scratch), free(positions), free(normals), free(locals);
+    qsort(times, FRAMES, sizeof *times, compare_doubles);
+    return 1e9 * times[FRAMES / 2] / skin->vertex_count;
+}
+
+static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
+    double start = cli_wall_seconds();
+    one->bytes = pelt_fit(c->bundle, c->train_examples, &one->options, error);
+    one->fit_seconds = cli_wall_seconds() - start;
+    if (!one->bytes) return false;
+    pelt_result result = pelt_open(one->bytes->bytes, one->bytes->size, &one->skin);
+    if (result) return pelt_fail(error, result, "%s", pelt_result_text(result)), false;
+    uint32_t threads = c->args->threads;
+    one->train = pelt_measure_examples(&one->skin, c->bundle, c->train_examples, threads, error);
+    if (!one->train) return false;
+    one->test_all = pelt_measure_examples(&one->skin, c->bundle, c->test_examples, threads, error);
+    if (!one->test_all) return false;
+    one->test = calloc(c->test_count, sizeof *one->test);
+    if (!one->test) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), false;
+    for (size_t t = 0; t < c->test_count; t++) {
+        pelt_examples examples = pelt_bundle_examples(c->bundle, &c->test[t], 1);
+        one->test[t] = pelt_measure_examples(&one->skin, c->bundle, examples, threads, error);
+        if (!one->test[t]) return false;
+    }
+    one->ns_per_vertex = time_frames(c, &one->skin);
+    return true;
+}
+
+/* -- The table ---------------------------------------------------------------------------------------------------- */
+
+static void print_table(const comparison *c) {
+    const cli_args *args = c->args;
+    cli_say(args, "%s: errors in %% of the diagonal (%.4g); rel_err 1 is a linear blend with the file's weights\n\n",
+            c->bundle->path, (double)c->bundle->mesh.diagonal);
+    cli_say(args, "                                training          |  not seen in training\n");
+    cli_say(args,
+            "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err   bytes/v   fit s  ns/v\n");
+    for (size_t i = 0; i < c->count; i++) {
+        const contestant *one = &c->contestants[i];
+        const pelt_measure *a = one->train, *b = one->test_all;
+        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %8.1f %7.2f  %5.2f\n",
+                one->options.method, one->options.blend, one->options.corrective, 100 * a->rms_fraction,
+                100 * a->max_fraction, a->rel_err, 100 * b->rms_fraction, 100 * b->max_fraction, b->rel_err,
+                (double)one->bytes->size / one->skin.vertex_count, one->fit_seconds, one->ns_per_vertex);
+    }
+}
+
+static json_t *names_json(const pelt_clip **clips, size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) json_array_append_new(list, json_string(clips[i]->name));
+    return list;
+}
+
+static json_t *contestant_json(const comparison *c, const contestant *one) {
+    json_t *test = json_object();
+    json_object_set_new(test, "all", cli_measure_json(one->test_all, "", "all", c->test_examples));
+    for (size_t t = 0; t < c->test_count; t++) {
+        pelt_examples examples = pelt_bundle_examples(c->bundle, &c->test[t], 1);
+        json_object_set_new(test, c->test[t]->name, cli_measure_json(one->test[t], "", c->test[t]->name, examples));
+    }
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f}", "method", one->options.method, "blend",
+                     one->options.blend, "corrective", one->options.corrective, "train",
+                     cli_measure_json(one->train, "", "train", c->train_examples), "test", test, "bytes",
+                     (json_int_t)one->bytes->size, "bytes_per_vertex",
+                     (double)one->bytes->size / one->skin.vertex_count, "fit_seconds", one->fit_seconds,
+                     "ns_per_vertex", one->ns_per_vertex);
+}
+
+static int print_json(const comparison *c) {
+    json_t *methods = json_array();
+    for (size_t i = 0; i < c->count; i++) json_array_append_new(methods, contestant_json(c, &c->contestants[i]));
+    return cli_print_json(c->args, json_pack("{s:s, s:o, s:o, s:o}", "bundle", c->bundle->path, "train",
+                                             names_json(c->train, c->train_count), "test",
+                                             names_json(c->test, c->test_count), "methods", methods));
+}
+
+/* -- The report --------------------------------------------------------------------------------------------------- */
+
+static void show_frame(comparison *c, size_t example, const char *why) {
+    const pelt_example *wanted = &c->test_examples.list[example];
+    for (size_t i = 0; i < c->shown_count; i++)
+        if (c->shown[i].clip == wanted->clip && c->shown[i].frame == wanted->frame) return;
+    if (c->shown_count == MOST_PICTURES) return;
+    snprintf(c->why[c->shown_count], sizeof c->why[0], "%s", why);
+    c->shown[c->shown_count++] = *wanted;
+}
+
+static uint32_t largest(const float *values, uint32_t count) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (values[i] > values[best]) best = i;
+    return best;
+}
+
+/* The frames worth a picture: where the best method fails most, at one vertex and as a whole, and the first one's. */
+static void choose_frames(comparison *c) {
+    size_t best = 0;
+    for (size_t i = 1; i < c->count; i++)
+        if (c->contestants[i].test_all->rms < c->contestants[best].test_all->rms) best = i;
+    const pelt_measure *m = c->contestants[best].test_all, *first = c->contestants[0].test_all;
+    char why[100];
+    snprintf(why, sizeof why, "largest error of %s/%s", c->contestants[best].options.method,
+             c->contestants[best].options.blend);
+    show_frame(c, m->worst_frame, why);
+    snprintf(why, sizeof why, "worst frame as a whole of %s/%s", c->contestants[best].options.method,
+             c->contestants[best].options.blend);
+    show_frame(c, largest(m->frame_rms, m->frame_count), why);
+    snprintf(why, sizeof why, "largest error of %s/%s", c->contestants[0].options.method,
+             c->contestants[0].options.blend);
+    show_frame(c, first->worst_frame, why);
+}
+
+static bool deform_shown(comparison *c, pelt_error *error) {
+    size_t n = c->bundle->mesh.vertex_count;
+    for (size_t i = 0; i < c->count; i++) {
+        contestant *one = &c->contestants[i];
+        pelt_player *player = pelt_player_new(&one->skin, c->bundle, error);
+        if (!player) return false;
+        for (size_t k = 0; k < c->shown_count; k++) {
+            one->pictures[k] = malloc(3 * n * sizeof(float));
+            if (!one->pictures[k])
+                return pelt_player_free(player), pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), false;
+            pelt_player_frame(player, c->shown[k].clip, c->shown[k].frame, one->pictures[k], NULL);
+        }
+        pelt_player_free(player);
+    }
+    return true;
+}
+
+static const char **clip_names(comparison *c, const pelt_clip **clips, size_t count) {
+    const char **names = PELT_NEW(c->bundle->arena, const char *, count);
+    for (size_t i = 0; names && i < count; i++) names[i] = clips[i]->name;
+    return names;
+}
+
+static pelt_result write_text(const char *path, const void *text, size_t size, pelt_error *error) {
+    pelt_writer *writer = pelt_writer_open(path, error);
+    if (!writer) return error->code;
+    pelt_writer_put(writer, text, size);
+    return pelt_writer_commit(writer, error);
+}
+
+static const char *command_line(comparison *c) {
+    char *text = pelt_arena_format(c->bundle->arena, "pelt compare %s", cli_base_name(c->args->inputs[0]));
+    for (int i = 0; text && c->args->command->options[i].name; i++) {
+        const char *value = c->args->values[i];
+        if (value)
+            text = pelt_arena_format(c->bundle->arena, "%s --%s %s", text, c->args->command->options[i].name,
+                                     c->args->command->options[i].value ? value : "");
+    }
+    return text;
+}
+
+static pelt_result write_report(comparison *c, const char *path, const char *picture_path, pelt_error *error) {
+    choose_frames(c);
+    if (!deform_shown(c, error)) return error->code;
+    size_t n = c->bundle->mesh.vertex_count;
+    pelt_report_row rows[MOST_METHODS] = {0};
+    pelt_report_picture pictures[MOST_PICTURES] = {0};
+    for (size_t i = 0; i < c->count; i++) {
+        contestant *one = &c->contestants[i];
+        rows[i] = (pelt_report_row){.method = one->options.method,
+                                    .blend = one->options.blend,
+                                    .corrective = one->options.corrective,
+                                    .train = one->train,
+                                    .test_all = one->test_all,
+                                    .test = (const pelt_measure *const *)one->test,
+                                    .bytes = one->bytes->size,
+                                    .bytes_per_vertex = (double)one->bytes->size / (double)n,
+                                    .fit_seconds = one->fit_seconds,
+                                    .ns_per_vertex = one->ns_per_vertex,
+                                    .frame_positions = (const float *const *)one->pictures};
+    }
+    for (size_t k = 0; k < c->shown_count; k++)
+        pictures[k] = (pelt_report_picture){.clip = c->shown[k].clip->name,
+                                            .frame = c->shown[k].frame,
+                                            .why = c->why[k],
+                                            .truth = c->shown[k].clip->positions + 3 * n * c->shown[k].frame};
+    pelt_report_page page = {.bundle = cli_base_name(c->bundle->path),
+                             .command = command_line(c),
+                             .mesh = &c->bundle->mesh,
+                             .train_count = c->train_count,
+                             .test_count = c->test_count,
+                             .row_count = c->count,
+                             .picture_count = c->shown_count,
+                             .train = clip_names(c, c->train, c->train_count),
+                             .test = clip_names(c, c->test, c->test_count),
+                             .rows = rows,
+                             .pictures = pictures,
+                             .findings = c->findings,
+                             .threads = c->args->threads,
+                             .progress = cli_progress(c->args)};
+    char *html = NULL;
+    uint8_t *png = NULL;
+    size_t size = 0;
+    pelt_result result = PELT_OK;
+    if (path) result = pelt_report_html(&page, &html, &size, error);
+    if (path && !result) result = write_text(path, html, size, error);
+    if (picture_path && !result) result = pelt_report_strip(&page, 0, &png, &size, error);
+    if (picture_path && !result) result = write_text(picture_path, png, size, error);
+    free(html), free(png);
+    return result;
+}
+
+/* -- The command -------------------------------------------------------------------------------------------------- */
+
+static int compare(comparison *c) {
+    const cli_args *args = c->args;
+    pelt_error error;
+    if (!list_contestants(c)) return CLI_MISUSE;
+    c->bundle = pelt_bundle_read(args->inputs[0], &error);
+    if (!c->bundle) return cli_error(&error);
+    if (!cli_clips(c->bundle, cli_value(args, "train"), PELT_NEED_POSITIONS, &c->train, &c->train_count) ||
+        !cli_clips(c->bundle, cli_value(args, "test"), PELT_NEED_POSITIONS, &c->test, &c->test_count))
+        return CLI_FAILED;
+    for (size_t i = 0; i < c->test_count; i++)
+        for (size_t k = 0; k < c->train_count; k++)
+            if (c->test[i] == c->train[k])
+                return cli_misuse(
+                    args, "clip \"%s\" is in --train and in --test: an error on what was trained on says little",
+                    c->test[i]->name);
+    c->findings = pelt_diagnose(c->bundle, c->train, c->train_count);
+    if (!cli_check_findings(args, c->findings)) return CLI_FAILED;
+    c->train_examples = pelt_bundle_examples(c->bundle, c->train, c->train_count);
+    c->test_examples = pelt_bundle_examples(c->bundle, c->test, c->test_count);
+    if (!c->train_examples.count || !c->test_examples.count)
+        return cli_fail("%s: a clip has no frames", c->bundle->path);
+    for (size_t i = 0; i < c->count; i++)
+        if (!run_contestant(c, &c->contestants[i], &error)) return cli_error(&error);
+    print_table(c);
+    const char *report = cli_value(args, "report"), *picture = cli_value(args, "picture");
+    if ((report || picture) && write_report(c, report, picture, &error)) return cli_error(&error);
+    if (report) cli_say(args, "\n%s: the report, with pictures\n", report);
+    if (picture) cli_say(args, "%s%s: truth, model, and where the model is wrong\n", report ? "" : "\n", picture);
+    return print_json(c);
+}
+
+static int run(const cli_args *args) {
+    if (!cli_value(args, "train")) return cli_misuse(args, "--train CLIP,... says what to fit to; it is missing");
+    if (!cli_value(args, "test")) return cli_misuse(args, "--test CLIP,... says what to measure on; it is missing");
+    comparison *c = calloc(1, sizeof *c);
+    if (!c) return cli_fail("not enough memory");
+    c->args = args;
+    int code = compare(c);
+    for (size_t i = 0; i < c->count; i++) {
+        contestant *one = &c->contestants[i];
+        for (size_t t = 0; one->test && t < c->test_count; t++) pelt_measure_free(one->test[t]);
+        for (size_t k = 0; k < MOST_PICTURES; k++) free(one->pictures[k]);
+        pelt_measure_free(one->train), pelt_measure_free(one->test_all);
+        pelt_skin_free(one->bytes);
+        free(one->test), free(one->words);
+    }
+    pelt_bundle_free(c->bundle);
+    free(c);
+    return code;
+}
+
+const cli_command cli_compare = {
+    "compare",
+    "BUNDLE --train CLIP,... --test CLIP,... [--methods M,...] [--report FILE.html]",
+    "Fits every method, measures each on clips it has not seen, and prints the table.",
+    "A method is METHOD, METHOD/BLEND or METHOD/BLEND/CORRECTIVE, as in `pelt fit`. ns/v is the time of a whole frame\n"
+    "(pose, positions, normals) on one thread, per vertex.",
+    run,
+    1,
+    1,
+    {{"train", "CLIP,...", "Clips to fit to."},
+     {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
+     {"methods", "M,...", "What to compare; default: all."},
+     {"influences", "K", "Most joints per vertex."},
+     {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
+     {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},
+     {"force", NULL, "Go on even when the input does not seem to fit together."}},
+};

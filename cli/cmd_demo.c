@@ -1,0 +1,59 @@
+/* cmd_demo.c: pelt demo: the whole tour on the built-in arm, by the very commands that a user types. */
+
+#include "cli/cli.h"
+#include <string.h>
+
+enum { MOST_WORDS = 24 };
+
+/* Shows a command and runs it. The words are separated by single spaces; DIR stands for the folder. */
+static int step(const cli_args *args, const char *folder, const char *why, const char *command) {
+    char line[4096] = "";
+    for (const char *at = command; *at && strlen(line) + strlen(folder) + 2 < sizeof line;) {
+        if (!strncmp(at, "DIR", 3)) strcat(line, folder), at += 3;
+        else strncat(line, at++, 1);
+    }
+    cli_say(args, "\n# %s\n$ %s\n", why, line);
+    fflush(stdout);
+    const char *words[MOST_WORDS];
+    int count = 0;
+    for (char *word = strtok(line, " "); word && count < MOST_WORDS - 1; word = strtok(NULL, " ")) words[count++] = word;
+    if (args->json || args->quiet) words[count++] = "--quiet";
+    return cli_main(count, words);
+}
+
+static int run(const cli_args *args) {
+    const char *folder = cli_value(args, "output");
+    if (!folder) folder = "demo-out";
+    if (strchr(folder, ' ')) return cli_misuse(args, "the demo's folder must not have a space in its name: \"%s\"", folder);
+    static const struct {
+        const char *why, *command;
+    } tour[] = {
+        {"A built-in arm: examples to learn from (train) and a motion to be judged by (test).",
+         "pelt sample arm -o DIR"},
+        {"What is in the files, and whether they fit together.", "pelt info DIR/arm.glb"},
+        {"Fit a skin.", "pelt fit DIR/arm.glb --train train --method ssd -o DIR/arm.pelt"},
+        {"Deform the test motion with it, as a point cache that any animation program reads.",
+         "pelt eval DIR/arm.pelt DIR/arm.glb --clip test -o DIR/arm.deformed.pc2"},
+        {"How wrong is it on the motion that it has not seen?", "pelt measure DIR/arm.pelt DIR/arm.glb --clip test"},
+        {"All methods side by side, with pictures of where they fail.",
+         "pelt compare DIR/arm.glb --train train --test test --report DIR/report.html --picture DIR/arm.png"},
+        {"How fast does it run here?", "pelt bench --vertices 11574 --turns 15"},
+    };
+    for (size_t i = 0; i < sizeof tour / sizeof *tour; i++) {
+        int code = step(args, folder, tour[i].why, tour[i].command);
+        if (code) return code;
+    }
+    cli_say(args, "\nLook at %s/report.html in a browser; %s/arm.png is one of its pictures.\n", folder, folder);
+    return cli_print_json(args, json_pack("{s:s, s:s}", "folder", folder, "report", "report.html"));
+}
+
+const cli_command cli_demo = {
+    "demo",
+    "[-o DIR]",
+    "The whole tour on the built-in sample.",
+    NULL,
+    run,
+    0,
+    0,
+    {{"output", "DIR", "Where its files go; default demo-out."}},
+};

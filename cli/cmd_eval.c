@@ -1,0 +1,97 @@
+/* cmd_eval.c: pelt eval: deform a clip and write it. */
+
+#include "cli/cli.h"
+#include "io/io.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Frames per second of a clip, for formats that store it. */
+static double frame_rate(const pelt_clip *clip) {
+    if (clip->frame_count < 2) return 30;
+    double span = (double)clip->times[clip->frame_count - 1] - clip->times[0];
+    return span > 0 ? (clip->frame_count - 1) / span : 30;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+static pelt_result write_cache(const cli_args *args, pelt_player *player, const pelt_bundle *bundle,
+                               const pelt_clip *clip, const char *path, pelt_error *error) {
+    float *positions = malloc(3 * (size_t)bundle->mesh.vertex_count * sizeof *positions);
+    if (!positions) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a frame");
+    pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, frame_rate(clip), error);
+    pelt_progress progress = cli_progress(args);
+    for (uint32_t f = 0; writer && f < clip->frame_count; f++) {
+        pelt_report(&progress, "deforming", (double)f / clip->frame_count);
+        pelt_player_frame(player, clip, f, positions, NULL);
+        pelt_cache_writer_frame(writer, positions);
+    }
+    free(positions);
+    return writer ? pelt_cache_writer_commit(writer, error) : error->code;
+}
+
+/* A glTF file that any viewer plays: frame i is a morph target, switched on at its time. */
+static pelt_result write_gltf(pelt_player *player, pelt_bundle *bundle, const pelt_clip *clip, const char *path,
+                              pelt_error *error) {
+    size_t n = bundle->mesh.vertex_count;
+    pelt_mesh mesh = bundle->mesh;
+    mesh.targets = PELT_NEW(bundle->arena, pelt_target, clip->frame_count);
+    uint32_t *all = PELT_NEW(bundle->arena, uint32_t, n);
+    if (!mesh.targets || !all) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the targets");
+    mesh.target_count = clip->frame_count;
+    for (uint32_t v = 0; v < n; v++) all[v] = v;
+    for (uint32_t f = 0; f < clip->frame_count; f++) {
+        float *deltas = PELT_NEW(bundle->arena, float, 3 * n);
+        char *name = pelt_arena_format(bundle->arena, "%s.%u", clip->name, f);
+        if (!deltas || !name) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the targets");
+        pelt_player_frame(player, clip, f, deltas, NULL);
+        for (size_t i = 0; i < 3 * n; i++) deltas[i] -= mesh.positions[i];
+        mesh.targets[f] = (pelt_target){name, (uint32_t)n, all, deltas};
+    }
+    pelt_gltf_content content = {.mesh = &mesh, .name = clip->name, .play_targets = clip};
+    return pelt_gltf_write(path, &content, error);
+}
+
+static int run(const cli_args *args) {
+    const char *path = cli_value(args, "output"), *name = cli_value(args, "clip");
+    if (!path) return cli_misuse(args, "-o OUT says where the result goes; it is missing");
+    if (!name) return cli_misuse(args, "--clip CLIP says what to deform; it is missing");
+    pelt_error error;
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
+    if (!bytes) return cli_error(&error);
+    pelt_bundle *bundle = pelt_bundle_read(args->inputs[1], &error);
+    const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
+    pelt_player *player = clip ? pelt_player_new(&skin, bundle, &error) : NULL;
+    int code = CLI_FAILED;
+    if (!player) {
+        cli_error(&error);
+    } else if (ends_with(path, ".glb") ? write_gltf(player, bundle, clip, path, &error)
+                                       : write_cache(args, player, bundle, clip, path, &error)) {
+        cli_error(&error);
+    } else {
+        cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, skin.vertex_count);
+        code = cli_print_json(args, json_pack("{s:s, s:s, s:s, s:i, s:i}", "output", path, "skin", args->inputs[0],
+                                              "clip", clip->name, "frames", (int)clip->frame_count, "vertices",
+                                              (int)skin.vertex_count));
+    }
+    pelt_player_free(player);
+    pelt_bundle_free(bundle);
+    pelt_skin_free(bytes);
+    return code;
+}
+
+const cli_command cli_eval = {
+    "eval",
+    "SKIN BUNDLE --clip CLIP -o OUT",
+    "Deforms a clip with a skin and writes the positions.",
+    "OUT is a point cache (.pc2, .mdd, .npy), a folder of .obj files, or a .glb that plays in any viewer, one morph "
+    "target\n"
+    "per frame.",
+    run,
+    2,
+    2,
+    {{"clip", "CLIP", "The clip to deform."}, {"output", "OUT", ".pc2 .mdd .npy .glb, or a folder for .obj."}},
+};

@@ -1,0 +1,166 @@
+/* cmd_fit.c: pelt fit. */
+
+#include "cli/cli.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What one call of the command holds, so that it can be given back on every way out. */
+typedef struct fitting {
+    const cli_args *args;
+    pelt_bundle *bundle;
+    pelt_fit_options options;
+    pelt_examples all, kept, held;
+    pelt_skin_bytes *skin;
+    pelt_measure *train, *holdout;
+    double seconds, cpu_seconds;
+    json_t *warnings;
+} fitting;
+
+static bool read_options(fitting *f) {
+    const cli_args *args = f->args;
+    f->options = (pelt_fit_options){.method = cli_value(args, "method"),
+                                    .blend = cli_value(args, "blend"),
+                                    .corrective = cli_value(args, "corrective"),
+                                    .threads = args->threads,
+                                    .progress = cli_progress(args)};
+    pelt_error error;
+    if (!cli_count(args, "influences", 1, 64, &f->options.influences)) return false;
+    if (!pelt_fit_resolve(&f->options, &error)) return true;
+    cli_misuse(args, "%s", error.text);
+    return false;
+}
+
+/* Opens a skin that is in memory and measures it. */
+static pelt_measure *measure(const fitting *f, const pelt_skin_bytes *skin, pelt_examples examples, pelt_error *error) {
+    pelt_skin opened;
+    pelt_result result = pelt_open(skin->bytes, skin->size, &opened);
+    if (result) {
+        pelt_fail(error, result, "the fitted skin cannot be opened: %s", pelt_result_text(result));
+        return NULL;
+    }
+    return pelt_measure_examples(&opened, f->bundle, examples, f->options.threads, error);
+}
+
+/* The held-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */
+static bool fit_held_out(fitting *f, double fraction, pelt_error *error) {
+    if (pelt_hold_out(f->bundle, f->all, fraction, &f->kept, &f->held, error)) return false;
+    if (!f->held.count || !f->kept.count) return true;
+    pelt_skin_bytes *blind = pelt_fit(f->bundle, f->kept, &f->options, error);
+    if (blind) f->holdout = measure(f, blind, f->held, error);
+    pelt_skin_free(blind);
+    return f->holdout != NULL;
+}
+
+static bool fit_all(fitting *f, pelt_error *error) {
+    double wall = cli_wall_seconds(), cpu = cli_cpu_seconds();
+    f->skin = pelt_fit(f->bundle, f->all, &f->options, error);
+    f->seconds = cli_wall_seconds() - wall;
+    f->cpu_seconds = cli_cpu_seconds() - cpu;
+    if (f->skin) f->train = measure(f, f->skin, f->all, error);
+    return f->train != NULL;
+}
+
+/* The skin carries its own figures, so that they are not lost with the terminal. */
+static bool describe(fitting *f, pelt_error *error) {
+    pelt_skin opened;
+    if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return false;
+    json_t *about = json_loads(opened.about, 0, NULL);
+    if (!about) about = json_object();
+    json_object_set_new(about, "train", cli_measure_json(f->train, "", cli_value(f->args, "train"), f->all));
+    if (f->holdout) json_object_set_new(about, "holdout", cli_measure_json(f->holdout, "", "held out", f->held));
+    char *text = json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(about);
+    bool done = text && !pelt_skin_set_about(f->skin, text, error);
+    free(text);
+    return done;
+}
+
+static void warn(fitting *f, const char *text) {
+    json_array_append_new(f->warnings, json_string(text));
+    if (!f->args->quiet) fprintf(stderr, "pelt: warning: %s\n", text);
+}
+
+static void print_result(fitting *f, const char *path) {
+    char text[200];
+    double per_vertex = (double)f->skin->size / f->bundle->mesh.vertex_count;
+    const pelt_fit_options *o = &f->options;
+    cli_say(f->args, "%s: %s (blend %s, corrective %s), %u vertices, %zu bytes (%.1f per vertex), %.2f s\n", path,
+            o->method, o->blend, o->corrective, f->bundle->mesh.vertex_count, f->skin->size, per_vertex, f->seconds);
+    cli_measure_text(f->train, text, sizeof text);
+    cli_say(f->args, "  training  %s  on %zu examples\n", text, f->all.count);
+    if (f->holdout) {
+        cli_measure_text(f->holdout, text, sizeof text);
+        cli_say(f->args, "  held out  %s  on %zu examples, by a fit to the other %zu\n", text, f->held.count,
+                f->kept.count);
+    }
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f, s:O}", "skin", path, "method",
+                               o->method, "blend", o->blend, "corrective", o->corrective, "train",
+                               cli_measure_json(f->train, path, cli_value(f->args, "train"), f->all), "holdout",
+                               f->holdout ? cli_measure_json(f->holdout, path, "held out", f->held) : json_null(),
+                               "bytes", (json_int_t)f->skin->size, "bytes_per_vertex", per_vertex, "seconds",
+                               f->seconds, "cpu_seconds", f->cpu_seconds, "warnings", f->warnings);
+    cli_print_json(f->args, object);
+}
+
+static int fit_bundle(fitting *f, const char *path) {
+    const cli_args *args = f->args;
+    pelt_error error;
+    double fraction = 0.2;
+    if (!read_options(f) || !cli_number(args, "holdout", 0, 0.9, &fraction)) return CLI_MISUSE;
+    f->bundle = pelt_bundle_read(args->inputs[0], &error);
+    if (!f->bundle) return cli_error(&error);
+    const pelt_clip **clips;
+    size_t clip_count;
+    if (!cli_clips(f->bundle, cli_value(args, "train"), PELT_NEED_POSITIONS, &clips, &clip_count)) return CLI_FAILED;
+    pelt_findings findings = pelt_diagnose(f->bundle, clips, clip_count);
+    if (!cli_check_findings(args, findings)) return CLI_FAILED;
+    for (size_t i = 0; i < findings.count; i++)
+        if (findings.list[i].severity != PELT_NOTE)
+            json_array_append_new(f->warnings, json_string(findings.list[i].text));
+    f->all = pelt_bundle_examples(f->bundle, clips, clip_count);
+    if (!f->all.count) return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
+    if (fraction > 0 && !fit_held_out(f, fraction, &error)) return cli_error(&error);
+    if (!fit_all(f, &error) || !describe(f, &error)) return cli_error(&error);
+    if (f->holdout && f->holdout->rms > 2 * f->train->rms && f->holdout->rel_err > 2 * f->train->rel_err)
+        warn(f, "the error on held-out examples is more than twice the error in training: the skin has learned the "
+                "examples by heart; give it more of them, or a simpler method");
+    if (pelt_skin_write(f->skin, path, &error)) return cli_error(&error);
+    print_result(f, path);
+    return CLI_DONE;
+}
+
+static int run(const cli_args *args) {
+    const char *path = cli_value(args, "output");
+    if (!cli_value(args, "train")) return cli_misuse(args, "--train CLIP,... says what to fit to; it is missing");
+    if (!path) return cli_misuse(args, "-o SKIN.pelt says where the skin goes; it is missing");
+    fitting f = {.args = args, .warnings = json_array()};
+    int code = fit_bundle(&f, path);
+    pelt_measure_free(f.train);
+    pelt_measure_free(f.holdout);
+    pelt_skin_free(f.skin);
+    pelt_bundle_free(f.bundle);
+    json_decref(f.warnings);
+    return code;
+}
+
+const cli_command cli_fit = {
+    "fit",
+    "BUNDLE --train CLIP,... [--method M] -o SKIN.pelt",
+    "Fits a skin to examples.",
+    "BUNDLE is a glTF file; keyframe i of a clip is the pose of example i, and the true positions are in a point "
+    "cache\n"
+    "beside it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE.\n"
+    "The training error is of the skin that is written; the held-out error is of a fit that did not see those "
+    "examples.",
+    run,
+    1,
+    1,
+    {{"train", "CLIP,...", "Clips to fit to."},
+     {"output", "SKIN.pelt", "The skin file to write."},
+     {"method", "ssd", "A preset of blend and corrective; default ssd."},
+     {"blend", "file|distance", "Where blend weights come from: the file, or the distance to the bones."},
+     {"corrective", "none", "What is added to the rest pose before blending."},
+     {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (distance)."},
+     {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
+     {"force", NULL, "Fit even when the input does not seem to fit together."}},
+};

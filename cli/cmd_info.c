@@ -1,0 +1,203 @@
+/* cmd_info.c: pelt info: what is in a file, and every problem found. */
+
+#include "cli/cli.h"
+#include "io/io.h"
+#include "runtime/format.h"
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcasecmp(text + n - m, end);
+}
+
+static bool is_gltf(const char *path) { return ends_with(path, ".glb") || ends_with(path, ".gltf"); }
+
+/* -- Skins -------------------------------------------------------------------------------------------------------- */
+
+static json_t *info_skin(const cli_args *args, const char *path, pelt_error *error) {
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = pelt_skin_read(path, &skin, error);
+    if (!bytes) return NULL;
+    json_t *about = json_loads(skin.about, 0, NULL);
+    if (!about) about = json_object();
+    const char *method = json_string_value(json_object_get(about, "method"));
+    double entries = (double)skin.entry_count / skin.block_count;
+    cli_say(args, "%s: skin, method %s\n", path, method ? method : "unknown");
+    cli_say(args, "  %u vertices in %u blocks, %u joints, %.2f joints per block, %zu bytes (%.1f per vertex)\n",
+            skin.vertex_count, skin.block_count, skin.joint_count, entries, bytes->size,
+            (double)bytes->size / skin.vertex_count);
+    static const char *const figures[] = {"train", "holdout"};
+    for (int i = 0; i < 2; i++) {
+        json_t *measure = json_object_get(about, figures[i]);
+        if (json_is_object(measure))
+            cli_say(args, "  %-9s rms %.3f%%  max %.2f%%  rel_err %.3f\n", i ? "held out" : "training",
+                    100 * json_number_value(json_object_get(measure, "rms_fraction")),
+                    100 * json_number_value(json_object_get(measure, "max_fraction")),
+                    json_number_value(json_object_get(measure, "rel_err")));
+    }
+    json_t *object =
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:f, s:o}", "file", path, "kind", "skin", "vertices",
+                  (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints", (int)skin.joint_count, "entries",
+                  (int)skin.entry_count, "bytes", (json_int_t)bytes->size, "bytes_per_vertex",
+                  (double)bytes->size / skin.vertex_count, "about", about);
+    pelt_skin_free(bytes);
+    return object;
+}
+
+/* -- Caches ------------------------------------------------------------------------------------------------------- */
+
+static json_t *info_cache(const cli_args *args, const char *path, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_cache cache;
+    if (!arena || pelt_cache_read(arena, path, &cache, error)) {
+        pelt_arena_free(arena);
+        return NULL;
+    }
+    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    size_t count = 3 * (size_t)cache.frame_count * cache.point_count, bad = 0, first_bad = 0;
+    for (size_t i = 0; i < count; i++) {
+        float x = cache.positions[i];
+        if (!isfinite(x)) {
+            if (!bad++) first_bad = i;
+            continue;
+        }
+        low[i % 3] = fminf(low[i % 3], x), high[i % 3] = fmaxf(high[i % 3], x);
+    }
+    cli_say(args, "%s: point cache (%s), %u frames of %u points\n", path, cache.format, cache.frame_count,
+            cache.point_count);
+    if (bad < count)
+        cli_say(args, "  from (%.4g, %.4g, %.4g) to (%.4g, %.4g, %.4g)\n", low[0], low[1], low[2], high[0], high[1],
+                high[2]);
+    json_t *findings = json_array();
+    if (bad) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "%zu numbers are not finite, the first in frame %zu, point %zu: leave out that frame", bad,
+                 first_bad / 3 / cache.point_count, first_bad / 3 % cache.point_count);
+        cli_say(args, "  error: %s\n", text);
+        json_array_append_new(findings,
+                              json_pack("{s:s, s:s, s:s}", "severity", "error", "what", "not-finite", "text", text));
+    }
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "file", path, "kind", "cache", "format", cache.format, "frames",
+                  (int)cache.frame_count, "points", (int)cache.point_count, "findings", findings);
+    if (bad < count)
+        json_object_set_new(object, "range",
+                            json_pack("[[fff][fff]]", (double)low[0], (double)low[1], (double)low[2], (double)high[0],
+                                      (double)high[1], (double)high[2]));
+    pelt_arena_free(arena);
+    return object;
+}
+
+/* -- Bundles ------------------------------------------------------------------------------------------------------ */
+
+/* The cache of a clip that was given beside the bundle on the command line: body.glb and body.CLIP.pc2. */
+static const char *given_cache(const cli_args *args, const char *bundle_path, const char *clip) {
+    char stem[1024];
+    snprintf(stem, sizeof stem, "%s", cli_base_name(bundle_path));
+    *strrchr(stem, '.') = 0;
+    size_t length = strlen(stem), clip_length = strlen(clip);
+    for (int i = 0; i < args->input_count; i++) {
+        const char *name = cli_base_name(args->inputs[i]);
+        if (!is_gltf(name) && !strncmp(name, stem, length) && name[length] == '.' &&
+            !strncmp(name + length + 1, clip, clip_length) && name[length + 1 + clip_length] == '.')
+            return args->inputs[i];
+    }
+    return NULL;
+}
+
+static uint32_t most_influences(const pelt_mesh *mesh) {
+    uint32_t most = 0;
+    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
+        uint32_t count = mesh->influences.first[v + 1] - mesh->influences.first[v];
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* Loads the true positions of every clip that has a cache; what cannot be loaded becomes a finding. */
+static size_t load_clips(const cli_args *args, pelt_bundle *bundle, const pelt_clip **clips, json_t *problems) {
+    size_t count = 0;
+    for (uint32_t c = 0; c < bundle->clip_count; c++) {
+        pelt_error error = {0};
+        const char *name = bundle->clips[c].name, *cache = given_cache(args, bundle->path, name);
+        char *word = cache ? pelt_arena_format(bundle->arena, "%s=%s", name, cache) : NULL;
+        const pelt_clip *clip = pelt_bundle_clip(bundle, word ? word : name, PELT_NEED_POSITIONS, &error);
+        if (!clip && (cache || error.code != PELT_ERROR_FILE)) json_array_append_new(problems, json_string(error.text));
+        if (!clip) clip = pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error);
+        if (clip) clips[count++] = clip;
+    }
+    return count;
+}
+
+static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *error) {
+    pelt_bundle *bundle = pelt_bundle_read(path, error);
+    if (!bundle) return NULL;
+    const pelt_mesh *mesh = &bundle->mesh;
+    uint32_t *point_of = PELT_NEW(bundle->arena, uint32_t, mesh->vertex_count);
+    const pelt_clip **clips = PELT_NEW(bundle->arena, const pelt_clip *, bundle->clip_count);
+    json_t *problems = json_array(), *clip_list = json_array();
+    size_t clip_count = clips ? load_clips(args, bundle, clips, problems) : 0;
+    uint32_t points = point_of ? pelt_weld(bundle->arena, mesh, clips, clip_count, 1e-6 * mesh->diagonal, point_of)
+                               : mesh->vertex_count;
+    cli_say(args, "%s: %u vertices (%u points where seams are closed), %u triangles, %u targets, diagonal %.4g\n", path,
+            mesh->vertex_count, points, mesh->triangle_count, mesh->target_count, (double)mesh->diagonal);
+    cli_say(args, "  %u joints, at most %u influences per vertex\n", bundle->skeleton.joint_count,
+            most_influences(mesh));
+    for (size_t c = 0; c < clip_count; c++) {
+        cli_say(args, "  clip \"%s\": %u frames%s%s\n", clips[c]->name, clips[c]->frame_count,
+                clips[c]->positions ? ", true positions in " : ", no true positions",
+                clips[c]->positions ? clips[c]->source : "");
+        json_array_append_new(clip_list, json_pack("{s:s, s:i, s:s?}", "name", clips[c]->name, "frames",
+                                                   (int)clips[c]->frame_count, "positions",
+                                                   clips[c]->positions ? clips[c]->source : NULL));
+    }
+    pelt_findings findings = pelt_diagnose(bundle, clips, clip_count);
+    for (size_t i = 0; i < json_array_size(problems); i++)
+        pelt_find(&findings, bundle->arena, PELT_FATAL, "cache", "%s", json_string_value(json_array_get(problems, i)));
+    static const char *const words[] = {"note", "warning", "error"};
+    for (size_t i = 0; i < findings.count; i++)
+        cli_say(args, "  %s: %s\n", words[findings.list[i].severity], findings.list[i].text);
+    json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:o, s:o}", "file", path, "kind",
+                               "bundle", "vertices", (int)mesh->vertex_count, "points", (int)points, "triangles",
+                               (int)mesh->triangle_count, "targets", (int)mesh->target_count, "joints",
+                               (int)bundle->skeleton.joint_count, "influences", (int)most_influences(mesh), "diagonal",
+                               (double)mesh->diagonal, "clips", clip_list, "findings", cli_findings_json(findings));
+    json_decref(problems);
+    pelt_bundle_free(bundle);
+    return object;
+}
+
+static int run(const cli_args *args) {
+    json_t *files = json_array();
+    int code = CLI_DONE;
+    for (int i = 0; i < args->input_count; i++) {
+        const char *path = args->inputs[i];
+        pelt_error error = {0};
+        json_t *object = is_gltf(path)              ? info_bundle(args, path, &error)
+                         : ends_with(path, ".pelt") ? info_skin(args, path, &error)
+                                                    : info_cache(args, path, &error);
+        if (!object) {
+            code = cli_error(&error);
+            object = json_pack("{s:s, s:s}", "file", path, "error", error.text);
+        }
+        json_array_append_new(files, object);
+    }
+    cli_print_json(args, json_pack("{s:o}", "files", files));
+    return code;
+}
+
+const cli_command cli_info = {
+    "info",
+    "FILE...",
+    "What is in a glTF, cache or skin file, and every problem found.",
+    "Caches beside a glTF file (body.CLIP.pc2 beside body.glb) are read with it and compared with the rig: scale, "
+    "axes,\n"
+    "order of vertices, rest pose, duplicates.",
+    run,
+    1,
+    CLI_MAX_INPUTS,
+    {{0}},
+};

@@ -1,0 +1,46 @@
+/* cmd_measure.c: pelt measure: the error of a skin on a clip. */
+
+#include "cli/cli.h"
+
+static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bundle) {
+    const char *names = cli_value(args, "clip");
+    const pelt_clip **clips;
+    size_t clip_count;
+    pelt_error error;
+    if (!cli_clips(bundle, names, PELT_NEED_POSITIONS, &clips, &clip_count)) return CLI_FAILED;
+    pelt_examples examples = pelt_bundle_examples(bundle, clips, clip_count);
+    pelt_measure *result = pelt_measure_examples(skin, bundle, examples, args->threads, &error);
+    if (!result) return cli_error(&error);
+    char text[200];
+    cli_measure_text(result, text, sizeof text);
+    cli_say(args, "%s on %s: %s, %u frames; worst: frame %u, vertex %u\n", args->inputs[0], names, text,
+            result->frame_count, examples.list[result->worst_frame].frame, result->worst_vertex);
+    json_t *object = cli_measure_json(result, args->inputs[0], names, examples);
+    pelt_measure_free(result);
+    return cli_print_json(args, object);
+}
+
+static int run(const cli_args *args) {
+    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP says what to measure on; it is missing");
+    pelt_error error;
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
+    if (!bytes) return cli_error(&error);
+    pelt_bundle *bundle = pelt_bundle_read(args->inputs[1], &error);
+    int code = bundle ? measure(args, &skin, bundle) : cli_error(&error);
+    pelt_bundle_free(bundle);
+    pelt_skin_free(bytes);
+    return code;
+}
+
+const cli_command cli_measure = {
+    "measure",
+    "SKIN BUNDLE --clip CLIP,...",
+    "Error of a skin against the true positions of a clip.",
+    "rms is over all frames and vertices, max the largest distance, both in scene units and in percent of the rest\n"
+    "bounding box's diagonal; rel_err is relative to a linear blend with the file's own weights.",
+    run,
+    2,
+    2,
+    {{"clip", "CLIP,...", "The clip to measure on; several are measured together."}},
+};

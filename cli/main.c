@@ -1,0 +1,24 @@
+/* main.c: the program `pelt`. */
+
+#include "cli/cli.h"
+#include "io/io.h"
+#include <signal.h>
+
+const cli_command *const cli_commands[] = {&cli_info,  &cli_fit,    &cli_eval, &cli_measure, &cli_compare,
+                                           &cli_bench, &cli_sample, &cli_demo, NULL};
+
+/* Ctrl-C leaves no half-written file behind. */
+static void stop(int signal_number) {
+    pelt_writer_abandon_all();
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+int main(int count, char **words) {
+    signal(SIGINT, stop);
+    signal(SIGTERM, stop);
+    signal(SIGHUP, stop);
+    int code = cli_main(count, (const char *const *)words);
+    if (fflush(stdout) || ferror(stdout)) return cli_fail("standard output cannot be written: is the disk full?");
+    return code;
+}
