@@ -8,6 +8,7 @@
 
 #define LANES 8
 #define VECTORS 2
+#define POINTWISE 0
 #define ROWS 1
 #define DEFORM pelt_deform_avx2
 

@@ -8,6 +8,7 @@
 
 #define LANES 16
 #define VECTORS 1
+#define POINTWISE 1
 #define ROWS 3
 #define DEFORM pelt_deform_avx512
 

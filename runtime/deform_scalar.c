@@ -5,6 +5,7 @@
 
 #define LANES 1
 #define VECTORS 1
+#define POINTWISE 0
 #define ROWS 3
 #define DEFORM pelt_deform_scalar
 

@@ -12,6 +12,7 @@
 
 #define LANES 4
 #define VECTORS 1
+#define POINTWISE 0
 #define ROWS 3
 #define DEFORM pelt_deform_simd128
 
