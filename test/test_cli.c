@@ -1,0 +1,393 @@
+/* test_cli.c: the program as a user meets it: words in, words and files out, exit codes. Keys of the JSON are those of
+   the documented contract; figures are compared with ones computed here from the files themselves. */
+
+#include "test/test.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "io/io.h"
+
+/* -- Running the program ------------------------------------------------------------------------------------------ */
+
+static char output[1 << 20], errors[1 << 16];
+
+static void read_back(const char *path, char *text, size_t size) {
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(text, 1, size - 1, file) : 0;
+    text[n] = 0;
+    if (file) fclose(file);
+}
+
+/* Runs `pelt WORDS` in the test's folder; returns the exit code. Output goes to `output` and `errors`. */
+static int pelt(const char *format, ...) {
+    char words[3000], line[5000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    const char *program = getenv("PELT_PROGRAM");
+    snprintf(line, sizeof line, "cd %s && %s %s >out.txt 2>err.txt", test_folder(), program ? program : "build/pelt",
+             words);
+    int status = system(line);
+    char path[200];
+    snprintf(path, sizeof path, "%s/out.txt", test_folder());
+    read_back(path, output, sizeof output);
+    snprintf(path, sizeof path, "%s/err.txt", test_folder());
+    read_back(path, errors, sizeof errors);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static json_t *pelt_json(const char *format, ...) {
+    char words[3000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    if (pelt("%s --json", words)) fail_msg("pelt %s: %s", words, errors);
+    json_t *object = json_loads(output, 0, NULL);
+    assert_non_null(object);
+    return object;
+}
+
+static double number(json_t *object, const char *key) {
+    json_t *value = json_object_get(object, key);
+    if (!json_is_number(value)) fail_msg("no number \"%s\" in %s", key, output);
+    return json_number_value(value);
+}
+
+static void *file_bytes(const char *name, size_t *size) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    void *bytes = malloc(*size + 1);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+static int files_that_contain(const char *part) {
+    int count = 0;
+    DIR *folder = opendir(test_folder());
+    for (struct dirent *entry; (entry = readdir(folder));) count += strstr(entry->d_name, part) != NULL;
+    closedir(folder);
+    return count;
+}
+
+static int make_sample(void **state) {
+    (void)state;
+    return pelt("sample arm --vertices 2972 --frames 20 -o .") || pelt("fit arm.glb --train train -o arm.pelt --quiet");
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char line[200];
+    snprintf(line, sizeof line, "rm -rf %s", test_folder());
+    return system(line);
+}
+
+/* -- What it says ------------------------------------------------------------------------------------------------- */
+
+static void help_is_there_for_every_command(void **state) {
+    (void)state;
+    assert_int_equal(pelt("help"), 0);
+    static const char *const verbs[] = {"info", "fit", "eval", "measure", "compare", "bench", "sample", "demo"};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        assert_int_equal(pelt("%s --help", verbs[i]), 0);
+        assert_non_null(strstr(output, "--threads"));
+    }
+    assert_int_equal(pelt("--version"), 0);
+    assert_string_equal(output, "pelt " PELT_VERSION "\n");
+    assert_int_equal(pelt("help --man"), 0);
+    assert_non_null(strstr(output, "\\-\\-influences"));
+    assert_int_equal(pelt("help --bash"), 0);
+    assert_non_null(strstr(output, "complete "));
+}
+
+static void misuse_is_2_and_says_what_is_meant(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *said;
+    } cases[] = {
+        {"", "usage"},
+        {"frobnicate", "no command"},
+        {"fit", "something is missing"},
+        {"fit arm.glb -o x.pelt", "--train"},
+        {"fit arm.glb --train train", "-o SKIN.pelt"},
+        {"fit arm.glb --trian train -o x.pelt", "is --train meant?"},
+        {"fit arm.glb --train train -o x.pelt --influences 0", "from 1 to 64"},
+        {"fit arm.glb --train train -o x.pelt --influences 2.5", "whole number"},
+        {"fit arm.glb --train train -o x.pelt --holdout nan", "from 0 to 0.9"},
+        {"fit arm.glb --train train -o x.pelt --method magic", "choose from"},
+        {"fit arm.glb --train train -o x.pelt --blend magic", "choose from"},
+        {"fit arm.glb extra --train train -o x.pelt", "one input too many"},
+        {"fit arm.glb --train", "needs a value"},
+        {"measure arm.pelt arm.glb", "--clip"},
+        {"compare arm.glb --train train --test train", "in --train and in --test"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int code = pelt("%s", cases[i].words);
+        if (code != 2 || !strstr(errors, cases[i].said)) fail_msg("pelt %s: %d, %s", cases[i].words, code, errors);
+    }
+    assert_int_equal(files_that_contain("x.pelt"), 0);
+}
+
+static void a_failed_job_is_1_and_names_the_file(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *said;
+    } cases[] = {
+        {"fit nothing.glb --train train -o x.pelt", "nothing.glb"},
+        {"fit arm.glb --train nowhere -o x.pelt", "nowhere"},
+        {"fit arm.glb --train train=arm.glb -o x.pelt", "arm.glb"},
+        {"measure arm.glb arm.glb --clip test", "arm.glb"},
+        {"eval arm.pelt arm.glb --clip test -o no/such/folder/x.pc2", "no/such/folder"},
+        {"eval arm.pelt arm.glb --clip test -o x.strange", "x.strange"},
+        {"sample arm -o /proc/nowhere", "/proc/nowhere"},
+        {"info nothing.pc2", "nothing.pc2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int code = pelt("%s", cases[i].words);
+        if (code != 1 || !strstr(errors, cases[i].said)) fail_msg("pelt %s: %d, %s", cases[i].words, code, errors);
+        if (strncmp(errors, "pelt: ", 6)) fail_msg("pelt %s: %s", cases[i].words, errors);
+    }
+    assert_int_equal(files_that_contain("x."), 0);
+}
+
+/* -- What it computes --------------------------------------------------------------------------------------------- */
+
+static void fit_reports_training_and_held_out_errors_apart(void **state) {
+    (void)state;
+    json_t *fit = pelt_json("fit arm.glb --train train --blend distance --influences 3 -o distance.pelt");
+    assert_string_equal(json_string_value(json_object_get(fit, "method")), "ssd");
+    assert_string_equal(json_string_value(json_object_get(fit, "blend")), "distance");
+    json_t *train = json_object_get(fit, "train"), *holdout = json_object_get(fit, "holdout");
+    assert_int_equal(number(train, "frames"), 20);
+    assert_int_equal(number(holdout, "frames"), 4);
+    assert_true(number(train, "rel_err") > 0 && number(fit, "bytes") > 0 && number(fit, "seconds") >= 0);
+    assert_near(number(fit, "bytes_per_vertex"), number(fit, "bytes") / 2972, 1e-6 * number(fit, "bytes"));
+    json_decref(fit);
+    fit = pelt_json("fit arm.glb --train train --holdout 0 -o none.pelt");
+    assert_true(json_is_null(json_object_get(fit, "holdout")));
+    json_decref(fit);
+}
+
+/* eval writes the positions, measure says how far they are from the truth: compute it again from the two files. */
+static void measure_agrees_with_the_files_that_eval_writes(void **state) {
+    (void)state;
+    assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o deformed.pc2"), 0);
+    json_t *measure = pelt_json("measure arm.pelt arm.glb --clip test");
+    size_t size, size_truth;
+    char *model = file_bytes("deformed.pc2", &size), *truth = file_bytes("arm.test.pc2", &size_truth);
+    assert_int_equal(size, size_truth);
+    double sum = 0, worst = 0;
+    size_t count = (size - 32) / 12;
+    for (size_t i = 0; i < count; i++) {
+        float a[3], b[3];
+        memcpy(a, model + 32 + 12 * i, 12), memcpy(b, truth + 32 + 12 * i, 12);
+        double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2], square = x * x + y * y + z * z;
+        sum += square, worst = fmax(worst, square);
+    }
+    assert_near(number(measure, "rms"), sqrt(sum / (double)count), 1e-6 * sqrt(sum / (double)count));
+    assert_near(number(measure, "max"), sqrt(worst), 1e-6 * sqrt(worst));
+    assert_near(number(measure, "rel_err"), 1, 1e-4); /* the file's own weights are the baseline */
+    assert_int_equal(number(measure, "vertices"), 2972);
+    free(model), free(truth);
+    json_decref(measure);
+}
+
+static void every_output_format_of_eval_holds_the_same_motion(void **state) {
+    (void)state;
+    static const char *const names[] = {"e.pc2", "e.mdd", "e.npy", "e_obj"};
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_cache caches[4];
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o %s", names[i]), 0);
+        char path[300];
+        pelt_error error;
+        snprintf(path, sizeof path, "%s/%s", test_folder(), names[i]);
+        if (pelt_cache_read(arena, path, &caches[i], &error)) fail_msg("%s", error.text);
+        assert_int_equal(caches[i].frame_count, caches[0].frame_count);
+        assert_int_equal(caches[i].point_count, 2972);
+        for (size_t k = 0; k < 3 * (size_t)caches[0].frame_count * 2972; k++)
+            assert_near(caches[i].positions[k], caches[0].positions[k], 1e-6);
+    }
+    pelt_arena_free(arena);
+}
+
+/* The .glb of eval is one morph target per frame: read it back as targets. */
+static void eval_writes_a_gltf_file_with_one_target_per_frame(void **state) {
+    (void)state;
+    assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o e.glb"), 0);
+    assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o e2.pc2"), 0);
+    char path[300];
+    pelt_error error;
+    snprintf(path, sizeof path, "%s/e.glb", test_folder());
+    pelt_bundle *bundle = pelt_bundle_read(path, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    size_t size;
+    char *model = file_bytes("e2.pc2", &size);
+    size_t frames = (size - 32) / 12 / 2972;
+    assert_int_equal(bundle->mesh.target_count, frames);
+    for (size_t f = 0; f < frames; f++) {
+        const pelt_target *target = &bundle->mesh.targets[f];
+        for (uint32_t k = 0; k < target->count; k++)
+            for (size_t i = 0; i < 3; i++) {
+                float x;
+                memcpy(&x, model + 32 + 4 * (3 * (f * 2972 + target->vertices[k]) + i), 4);
+                assert_near(bundle->mesh.positions[3 * (size_t)target->vertices[k] + i] + target->deltas[3 * k + i], x,
+                            1e-6);
+            }
+    }
+    free(model);
+    pelt_bundle_free(bundle);
+}
+
+static void compare_has_a_row_for_every_method_and_writes_the_report(void **state) {
+    (void)state;
+    json_t *table = pelt_json(
+        "compare arm.glb --train train --test test --methods ssd,ssd/distance --report r.html --picture p.png");
+    json_t *methods = json_object_get(table, "methods");
+    assert_int_equal(json_array_size(methods), 2);
+    for (size_t i = 0; i < 2; i++) {
+        json_t *row = json_array_get(methods, i), *test = json_object_get(row, "test");
+        assert_true(number(json_object_get(row, "train"), "rms") > 0);
+        /* one test clip: it is all there is */
+        assert_near(number(json_object_get(test, "all"), "rms"), number(json_object_get(test, "test"), "rms"), 1e-12);
+        assert_true(number(row, "ns_per_vertex") > 0 && number(row, "fit_seconds") >= 0);
+    }
+    assert_near(number(json_object_get(json_object_get(json_array_get(methods, 0), "test"), "all"), "rel_err"), 1,
+                1e-4);
+    json_decref(table);
+    size_t size;
+    char *html = file_bytes("r.html", &size), *png = file_bytes("p.png", &size);
+    assert_memory_equal(html, "<!doctype html>", 5);
+    assert_memory_equal(png, "\x89PNG\r\n\x1a\n", 8);
+    free(html), free(png);
+}
+
+static void any_number_of_threads_gives_the_same_bytes(void **state) {
+    (void)state;
+    size_t size_one, size_two;
+    assert_int_equal(pelt("fit arm.glb --train train --blend distance --threads 1 -o one.pelt"), 0);
+    assert_int_equal(pelt("fit arm.glb --train train --blend distance --threads 2 -o two.pelt"), 0);
+    char *one = file_bytes("one.pelt", &size_one), *two = file_bytes("two.pelt", &size_two);
+    assert_int_equal(size_one, size_two);
+    assert_memory_equal(one, two, size_one);
+    free(one), free(two);
+}
+
+static void info_counts_and_finds_problems(void **state) {
+    (void)state;
+    json_t *info = pelt_json("info arm.glb arm.train.pc2 arm.pelt"), *files = json_object_get(info, "files");
+    assert_int_equal(number(json_array_get(files, 0), "vertices"), 2972);
+    assert_int_equal(number(json_array_get(files, 1), "frames"), 20);
+    assert_int_equal(number(json_array_get(files, 2), "vertices"), 2972);
+    json_decref(info);
+    /* the same cache in centimetres */
+    size_t size;
+    char *bytes = file_bytes("arm.train.pc2", &size);
+    for (size_t i = 32; i < size; i += 4) {
+        float x;
+        memcpy(&x, bytes + i, 4);
+        x *= 100;
+        memcpy(bytes + i, &x, 4);
+    }
+    char path[300];
+    snprintf(path, sizeof path, "%s/cm.pc2", test_folder());
+    FILE *file = fopen(path, "wb");
+    fwrite(bytes, 1, size, file);
+    fclose(file);
+    free(bytes);
+    assert_int_equal(pelt("fit arm.glb --train train=cm.pc2 -o cm.pelt"), 1);
+    assert_non_null(strstr(errors, "centimetres against metres"));
+    assert_int_equal(files_that_contain("cm.pelt"), 0);
+}
+
+static void bench_reports_every_instruction_set_that_works(void **state) {
+    (void)state;
+    json_t *bench = pelt_json("bench --vertices 1000 --turns 3 --threads 1"), *rows = json_object_get(bench, "rows");
+    for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        int found = 0;
+        for (size_t i = 0; i < json_array_size(rows); i++) {
+            json_t *row = json_array_get(rows, i);
+            found += !strcmp(json_string_value(json_object_get(row, "isa")), pelt_isa_name(isa));
+            assert_true(number(row, "ns_per_vertex") >= number(row, "ns_per_vertex_best"));
+        }
+        assert_int_equal(found, pelt_isa_works(isa) ? 2 : 0); /* with normals and without */
+    }
+    json_decref(bench);
+}
+
+/* -- What it leaves behind ------------------------------------------------------------------------------------------
+ */
+
+static void a_full_disk_is_an_error(void **state) {
+    (void)state;
+    if (access("/dev/full", W_OK)) skip();
+    assert_int_equal(pelt("fit arm.glb --train train -o /dev/full"), 1);
+    assert_non_null(strstr(errors, "/dev/full"));
+    char line[1000];
+    snprintf(line, sizeof line, "cd %s && %s info arm.glb >/dev/full 2>err.txt", test_folder(), getenv("PELT_PROGRAM"));
+    assert_int_equal(WEXITSTATUS(system(line)), 1);
+}
+
+/* Stopped at many moments, the program leaves the whole file or none, and nothing else. */
+static void an_interrupt_leaves_no_half_file(void **state) {
+    (void)state;
+    char path[300];
+    snprintf(path, sizeof path, "%s/stopped.npy", test_folder());
+    size_t whole = 0;
+    for (int i = 0; i < 30; i++) {
+        unlink(path);
+        pid_t child = fork();
+        if (!child) {
+            if (chdir(test_folder())) _exit(9);
+            int null = open("/dev/null", O_WRONLY);
+            dup2(null, 1), dup2(null, 2);
+            execl(getenv("PELT_PROGRAM"), "pelt", "eval", "arm.pelt", "arm.glb", "--clip", "test", "-o", "stopped.npy",
+                  NULL);
+            _exit(9);
+        }
+        usleep((useconds_t)(700 * i));
+        kill(child, SIGINT);
+        int status;
+        waitpid(child, &status, 0);
+        struct stat about;
+        if (!stat(path, &about)) {
+            if (!whole) whole = (size_t)about.st_size;
+            assert_int_equal(about.st_size, whole);
+            assert_true(whole > 12 * 2972);
+        }
+        assert_int_equal(files_that_contain(".tmp"), 0);
+    }
+}
+
+int main(void) {
+    if (!getenv("PELT_PROGRAM")) setenv("PELT_PROGRAM", "build/pelt", 1);
+    char absolute[4096];
+    if (realpath(getenv("PELT_PROGRAM"), absolute)) setenv("PELT_PROGRAM", absolute, 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_is_there_for_every_command),
+        cmocka_unit_test(misuse_is_2_and_says_what_is_meant),
+        cmocka_unit_test(a_failed_job_is_1_and_names_the_file),
+        cmocka_unit_test(fit_reports_training_and_held_out_errors_apart),
+        cmocka_unit_test(measure_agrees_with_the_files_that_eval_writes),
+        cmocka_unit_test(every_output_format_of_eval_holds_the_same_motion),
+        cmocka_unit_test(eval_writes_a_gltf_file_with_one_target_per_frame),
+        cmocka_unit_test(compare_has_a_row_for_every_method_and_writes_the_report),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
+        cmocka_unit_test(info_counts_and_finds_problems),
+        cmocka_unit_test(bench_reports_every_instruction_set_that_works),
+        cmocka_unit_test(a_full_disk_is_an_error),
+        cmocka_unit_test(an_interrupt_leaves_no_half_file),
+    };
+    return cmocka_run_group_tests(tests, make_sample, remove_folder);
+}
