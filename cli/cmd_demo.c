@@ -9,14 +9,17 @@ enum { MOST_WORDS = 24 };
 static int step(const cli_args *args, const char *folder, const char *why, const char *command) {
     char line[4096] = "";
     for (const char *at = command; *at && strlen(line) + strlen(folder) + 2 < sizeof line;) {
-        if (!strncmp(at, "DIR", 3)) strcat(line, folder), at += 3;
-        else strncat(line, at++, 1);
+        if (!strncmp(at, "DIR", 3))
+            strcat(line, folder), at += 3;
+        else
+            strncat(line, at++, 1);
     }
     cli_say(args, "\n# %s\n$ %s\n", why, line);
     fflush(stdout);
     const char *words[MOST_WORDS];
     int count = 0;
-    for (char *word = strtok(line, " "); word && count < MOST_WORDS - 1; word = strtok(NULL, " ")) words[count++] = word;
+    for (char *word = strtok(line, " "); word && count < MOST_WORDS - 1; word = strtok(NULL, " "))
+        words[count++] = word;
     if (args->json || args->quiet) words[count++] = "--quiet";
     return cli_main(count, words);
 }
@@ -24,7 +27,8 @@ static int step(const cli_args *args, const char *folder, const char *why, const
 static int run(const cli_args *args) {
     const char *folder = cli_value(args, "output");
     if (!folder) folder = "demo-out";
-    if (strchr(folder, ' ')) return cli_misuse(args, "the demo's folder must not have a space in its name: \"%s\"", folder);
+    if (strchr(folder, ' '))
+        return cli_misuse(args, "the demo's folder must not have a space in its name: \"%s\"", folder);
     static const struct {
         const char *why, *command;
     } tour[] = {

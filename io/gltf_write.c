@@ -2,7 +2,9 @@
 
    Node j is joint j, all nodes are joints of one skin, and the skinned mesh is a node of its own at the root of the
    scene; so reading the file gives back what was written. Joints without a common ancestor get one, which glTF asks
-   for. Arrays go into the binary chunk one after the other; those that need no change are written from where they are.
+   for. Without a skeleton the file is a plain mesh; its targets can be played one after the other, which is how any
+   motion is shown in any viewer. Arrays go into the binary chunk one after the other; those that need no change are
+   written from where they are.
  */
 
 #include "io/io.h"
@@ -247,8 +249,8 @@ static bool write_mesh(output *out) {
     json_t *object = json_pack("{s:s, s:[o]}", "name", content->name ? content->name : "skin", "primitives", primitive);
     json_object_set_new(out->root, "meshes", json_pack("[o]", object));
     if (!object) return fail_memory(out);
-    if (!write_positions(out, attributes) || !write_normals(out, attributes) || !write_weights(out, attributes))
-        return false;
+    if (!write_positions(out, attributes) || !write_normals(out, attributes)) return false;
+    if (content->skeleton && !write_weights(out, attributes)) return false;
     int indices = add_array(out, mesh->triangles, 3 * (size_t)mesh->triangle_count * sizeof(uint32_t), INDEX_VIEW, UINT,
                             "SCALAR", 3 * mesh->triangle_count);
     json_object_set_new(primitive, "indices", json_integer(indices));
@@ -289,12 +291,12 @@ static void append_child(json_t *node, uint32_t child) {
     json_array_append_new(children, json_integer(child));
 }
 
-/* Nodes of the joints, a common root where they have none, and the node of the mesh. */
-static void write_nodes(output *out) {
+/* Nodes of the joints, and a common root where they have none. */
+static void write_joint_nodes(output *out, json_t *scene_nodes) {
     const pelt_skeleton *skeleton = out->content->skeleton;
     static const pelt_transform none = {{0, 0, 0, 1}, {0, 0, 0}, {1, 1, 1}};
     uint32_t n = skeleton->joint_count, roots = 0;
-    json_t *scene_nodes = json_array(), *common = NULL;
+    json_t *common = NULL;
     for (uint32_t j = 0; j < n; j++) {
         json_array_append_new(out->nodes, make_node(skeleton->names[j], &skeleton->rest[j]));
         roots += skeleton->parents[j] < 0;
@@ -312,8 +314,16 @@ static void write_nodes(output *out) {
         else
             json_array_append_new(scene_nodes, json_integer(j));
     }
+}
+
+static void write_nodes(output *out) {
+    json_t *scene_nodes = json_array(), *mesh = json_pack("{s:s, s:i}", "name", "mesh", "mesh", 0);
+    if (out->content->skeleton) {
+        write_joint_nodes(out, scene_nodes);
+        json_object_set_new(mesh, "skin", json_integer(0));
+    }
     json_array_append_new(scene_nodes, json_integer((json_int_t)json_array_size(out->nodes)));
-    json_array_append_new(out->nodes, json_pack("{s:s, s:i, s:i}", "name", "mesh", "mesh", 0, "skin", 0));
+    json_array_append_new(out->nodes, mesh);
     json_object_set_new(out->root, "scene", json_integer(0));
     json_object_set_new(out->root, "scenes", json_pack("[{s:o}]", "nodes", scene_nodes));
 }
@@ -400,10 +410,28 @@ static bool write_clip(output *out, const pelt_clip *clip, json_t *animations) {
     return true;
 }
 
+/* An animation that shows target i at time i of a clip: weights jump from one target to the next. */
+static bool write_play(output *out, json_t *animations) {
+    const pelt_clip *clip = out->content->play_targets;
+    size_t n = out->content->mesh->target_count;
+    float *weights = new_array(out, n * n, sizeof *weights);
+    int times, values;
+    if (!weights) return false;
+    for (size_t i = 0; i < n; i++) weights[i * n + i] = 1;
+    if (!write_times(out, clip, &(pelt_channel){.key_count = (uint32_t)n, .times = clip->times}, &times)) return false;
+    values = add_array(out, weights, n * n * sizeof *weights, 0, FLOAT, "SCALAR", (uint32_t)(n * n));
+    if (values < 0) return false;
+    json_array_append_new(animations,
+                          json_pack("{s:s, s:[{s:i, s:{s:i, s:s}}], s:[{s:i, s:i, s:s}]}", "name", clip->name,
+                                    "channels", "sampler", 0, "target", "node", 0, "path", "weights", "samplers",
+                                    "input", times, "output", values, "interpolation", "STEP"));
+    return true;
+}
+
 /* Clips that move nothing have no form in glTF and are left out. */
 static bool write_clips(output *out) {
     json_t *animations = json_array();
-    bool done = true;
+    bool done = !out->content->play_targets || write_play(out, animations);
     for (uint32_t i = 0; done && i < out->content->clip_count; i++)
         if (out->content->clips[i].channel_count) done = write_clip(out, &out->content->clips[i], animations);
     if (json_array_size(animations)) json_object_set(out->root, "animations", animations);
@@ -421,9 +449,12 @@ static bool check_content(output *out) {
         problem = "the mesh has no triangles";
     else if (content->mesh->triangle_count > UINT32_MAX / 3)
         problem = "the mesh has too many triangles";
-    else if (!content->skeleton->joint_count)
+    else if (content->play_targets &&
+             (content->skeleton || content->play_targets->frame_count != content->mesh->target_count))
+        problem = "targets are played on a mesh without skeleton, one for each frame";
+    else if (content->skeleton && !content->skeleton->joint_count)
         problem = "the skeleton has no joints";
-    else if (content->skeleton->joint_count > 65536)
+    else if (content->skeleton && content->skeleton->joint_count > 65536)
         problem = "glTF can bind to 65536 joints at most";
     if (problem) pelt_fail(out->error, PELT_ERROR_ARGUMENT, "%s: cannot be written: %s", out->path, problem);
     return !problem;
@@ -462,7 +493,8 @@ static bool write_all(output *out) {
     out->root = json_pack("{s:{s:s, s:s}, s:o, s:o, s:o}", "asset", "version", "2.0", "generator", "pelt " PELT_VERSION,
                           "nodes", out->nodes, "accessors", out->accessors, "bufferViews", out->views);
     if (!out->root) return fail_memory(out);
-    if (!check_content(out) || !write_mesh(out) || !write_skin(out) || !write_clips(out)) return false;
+    if (!check_content(out) || !write_mesh(out) || (out->content->skeleton && !write_skin(out)) || !write_clips(out))
+        return false;
     write_nodes(out);
     json_object_set_new(out->root, "buffers", json_pack("[{s:I}]", "byteLength", (json_int_t)out->size));
     return write_file(out);

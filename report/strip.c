@@ -40,15 +40,19 @@ pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_
     const strip *s = &pictures.frames[index];
     uint32_t width = s->truth.width, panels = 1 + 2 * (uint32_t)page->row_count;
     pelt_image *image = pelt_image_new(panels * (width + GAP) - GAP, s->truth.height);
-    if (!image) result = PELT_ERROR_MEMORY;
-    else memset(image->rgba, 255, 4 * (size_t)image->width * image->height);
+    if (!image)
+        result = PELT_ERROR_MEMORY;
+    else
+        memset(image->rgba, 255, 4 * (size_t)image->width * image->height);
     if (!result) result = draw_at(image, &s->truth, page->mesh, 0);
     for (uint32_t r = 0; r < page->row_count && !result; r++) {
         result = draw_at(image, &s->models[r], page->mesh, (1 + 2 * r) * (width + GAP));
         if (!result) result = draw_at(image, &s->heats[r], page->mesh, (2 + 2 * r) * (width + GAP));
     }
-    if (result) pelt_fail(error, result, "the picture cannot be drawn: %s", pelt_result_text(result));
-    else result = pelt_image_png(image, png, size, error);
+    if (result)
+        pelt_fail(error, result, "the picture cannot be drawn: %s", pelt_result_text(result));
+    else
+        result = pelt_image_png(image, png, size, error);
     pelt_image_free(image);
     gallery_free(page, &pictures);
     return result;

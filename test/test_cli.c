@@ -268,7 +268,7 @@ static void compare_has_a_row_for_every_method_and_writes_the_report(void **stat
     json_decref(table);
     size_t size;
     char *html = file_bytes("r.html", &size), *png = file_bytes("p.png", &size);
-    assert_memory_equal(html, "<!doctype html>", 5);
+    assert_memory_equal(html, "<!DOCTYPE html>", 15);
     assert_memory_equal(png, "\x89PNG\r\n\x1a\n", 8);
     free(html), free(png);
 }
