@@ -97,7 +97,8 @@ static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_ske
     bool *carries = PELT_NEW(arena, bool, n), *has_bone = PELT_NEW(arena, bool, n);
     double(*at)[3] = pelt_alloc(arena, n, sizeof *at);
     bone *bones = PELT_NEW(arena, bone, 2 * (size_t)n), *sorted = PELT_NEW(arena, bone, 2 * (size_t)n);
-    if (!carries || !has_bone || !at || !bones || !sorted) return NULL;
+    uint32_t *place = PELT_NEW(arena, uint32_t, (size_t)n + 1);
+    if (!carries || !has_bone || !at || !bones || !sorted || !place) return NULL;
     bool any = false;
     for (uint32_t i = 0; i < mesh->influences.first[mesh->vertex_count]; i++)
         any = carries[mesh->influences.joints[i]] = true;
@@ -122,11 +123,11 @@ static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_ske
         memcpy(bones[made].a, at[j], sizeof bones->a);
         memcpy(bones[made++].b, at[j], sizeof bones->b);
     }
-    /* Bones of one joint together, joints in order. */
-    *count = 0;
-    for (uint32_t j = 0; j < n; j++)
-        for (uint32_t b = 0; b < made; b++)
-            if (bones[b].joint == j) sorted[(*count)++] = bones[b];
+    /* Bones of one joint together, joints in order: a counting sort. */
+    for (uint32_t b = 0; b < made; b++) place[bones[b].joint + 1]++;
+    for (uint32_t j = 0; j < n; j++) place[j + 1] += place[j];
+    for (uint32_t b = 0; b < made; b++) sorted[place[bones[b].joint]++] = bones[b];
+    *count = made;
     return sorted;
 }
 
@@ -135,6 +136,8 @@ pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, cons
     if (influences > 64)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u influences per vertex are asked for; at most 64 are possible",
                          influences);
+    if (!skeleton->joint_count)
+        return pelt_fail(error, PELT_ERROR_DATA, "there are no joints to take the distance of the vertices to");
     size_t n = mesh->vertex_count;
     distance_job job = {.mesh = mesh, .joint_count = skeleton->joint_count, .most = influences ? influences : 4};
     job.bones = make_bones(arena, mesh, skeleton, &job.bone_count);
