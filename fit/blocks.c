@@ -4,7 +4,8 @@
    belong together. Vertices are grouped by set; every 16 of a group make a block. What is left over, fewer than 16 of
    each set, is filled up greedily: start a block with the first set left, add the set that brings the fewest new
    joints, looking only at the next sets in sorted order (which share their first joints), so that the work stays
-   linear. */
+   linear. Small meshes whose own order is already good can come out a little dearer than they went in; those keep their
+   order. */
 
 #include "fit/model.h"
 #include <stdlib.h>
@@ -82,6 +83,21 @@ static uint32_t fill_block(leftover *list, uint32_t *head, uint32_t *stamp, uint
     return filled;
 }
 
+/* Entries that the blocks of an order need. `stamp` has a place for each joint. */
+static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_count, uint32_t joint_count,
+                           const uint32_t *order, uint32_t *stamp) {
+    uint64_t cost = 0;
+    memset(stamp, 0, joint_count * sizeof *stamp);
+    for (uint32_t slot = 0; slot < vertex_count; slot++) {
+        uint32_t block = slot / PELT_BLOCK + 1, v = order ? order[slot] : slot;
+        for (uint32_t i = influences->first[v]; i < influences->first[v + 1]; i++) {
+            uint32_t *seen = &stamp[influences->joints[i]];
+            if (influences->weights[i] != 0 && *seen != block) *seen = block, cost++;
+        }
+    }
+    return cost;
+}
+
 pelt_result pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count,
                              uint32_t joint_count, uint32_t *order) {
     joint_set *sets = sorted_sets(arena, influences, vertex_count);
@@ -102,5 +118,8 @@ pelt_result pelt_block_order(pelt_arena *arena, const pelt_influences *influence
     if (left) list[left - 1].next = UINT32_MAX;
     for (uint32_t block = 1; head != UINT32_MAX; block++)
         placed += fill_block(list, &head, stamp, block, order + placed);
+    if (order_cost(influences, vertex_count, joint_count, NULL, stamp) <
+        order_cost(influences, vertex_count, joint_count, order, stamp))
+        for (uint32_t v = 0; v < vertex_count; v++) order[v] = v;
     return PELT_OK;
 }

@@ -1,7 +1,8 @@
 /* distance.c: blend weights from the distance of a vertex to the bones (Kry, James & Pai 2002, section 2.1), for meshes
    that come without weights, and as a baseline.
 
-   A joint's bones are the segments to its children; a joint without children is a point. With d_j the distance of a
+   A joint's bones are the segments to its children; a joint without children is a point. Joints that carry no skin in
+   the file have no bones. With d_j the distance of a
    vertex to joint j's bones, sorted, and R the edge of influence,
 
        w_j ~ ((R - d_j)+ / (R d_j))^2,     R = min(d_(k+1), REACH d_(1))
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REACH 2.5
+#define REACH 3.5
 
 typedef struct bone {
     uint32_t joint;
@@ -90,31 +91,51 @@ static void weigh_vertex(void *user, size_t v) {
     job->counts[v] = out;
 }
 
-/* Bones in the rest pose of the mesh: a joint stands where its inverse bind matrix says. Only joints that carry skin in
-   the file have bones, unless none does; a bone ends at the nearest such joint below. */
-static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_skeleton *skeleton, uint32_t *count) {
-    uint32_t n = skeleton->joint_count;
-    bool *carries = PELT_NEW(arena, bool, n), *has_bone = PELT_NEW(arena, bool, n);
-    double(*at)[3] = pelt_alloc(arena, n, sizeof *at);
-    bone *bones = PELT_NEW(arena, bone, 2 * (size_t)n), *sorted = PELT_NEW(arena, bone, 2 * (size_t)n);
-    if (!carries || !has_bone || !at || !bones || !sorted) return NULL;
-    bool any = false;
-    for (uint32_t i = 0; i < mesh->influences.first[mesh->vertex_count]; i++)
-        any = carries[mesh->influences.joints[i]] = true;
-    uint32_t made = 0;
-    for (uint32_t j = 0; j < n; j++) {
+/* Where the joints stand in the rest pose of the mesh: where their inverse bind matrices say. */
+static void joint_places(const pelt_skeleton *skeleton, double (*at)[3]) {
+    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         pelt_affine bind, frame;
         memcpy(bind.m, skeleton->inverse_bind[j], sizeof bind.m);
         pelt_affine_invert(&bind, &frame);
         for (int i = 0; i < 3; i++) at[j][i] = frame.m[4 * i + 3];
-        carries[j] |= !any;
-        int32_t parent = skeleton->parents[j];
-        while (parent >= 0 && !carries[parent]) parent = skeleton->parents[parent];
-        if (!carries[j] || parent < 0) continue;
-        bones[made] = (bone){.joint = (uint32_t)parent};
-        memcpy(bones[made].a, at[parent], sizeof bones->a);
+    }
+}
+
+/* The joint that moves the bone ending at a child: its parent, or, when the parent carries no skin, the first joint
+   above that does and stands in the same place. -1: none, as for an upper arm whose skin hangs on twist joints. */
+static int32_t bone_owner(const pelt_skeleton *skeleton, const bool *carries, double (*at)[3], double tolerance,
+                          uint32_t child) {
+    int32_t owner = skeleton->parents[child], below = owner;
+    while (owner >= 0 && !carries[owner]) {
+        below = owner;
+        owner = skeleton->parents[owner];
+        if (owner < 0 ||
+            fabs(at[owner][0] - at[below][0]) + fabs(at[owner][1] - at[below][1]) + fabs(at[owner][2] - at[below][2]) >
+                tolerance)
+            return -1;
+    }
+    return owner;
+}
+
+/* Bones of the joints that carry skin in the file, or of all when none does; those of one joint together. */
+static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_skeleton *skeleton, uint32_t *count) {
+    uint32_t n = skeleton->joint_count, made = 0;
+    bool *carries = PELT_NEW(arena, bool, n), *has_bone = PELT_NEW(arena, bool, n), any = false;
+    double(*at)[3] = pelt_alloc(arena, n, sizeof *at);
+    bone *bones = PELT_NEW(arena, bone, 2 * (size_t)n), *sorted = PELT_NEW(arena, bone, 2 * (size_t)n);
+    uint32_t *place = PELT_NEW(arena, uint32_t, (size_t)n + 1);
+    if (!carries || !has_bone || !at || !bones || !sorted || !place) return NULL;
+    for (uint32_t i = 0; i < mesh->influences.first[mesh->vertex_count]; i++)
+        any = carries[mesh->influences.joints[i]] = true;
+    for (uint32_t j = 0; j < n; j++) carries[j] |= !any;
+    joint_places(skeleton, at);
+    for (uint32_t j = 0; j < n; j++) {
+        int32_t owner = bone_owner(skeleton, carries, at, 1e-4 * mesh->diagonal, j);
+        if (owner < 0) continue;
+        bones[made] = (bone){.joint = (uint32_t)owner};
+        memcpy(bones[made].a, at[owner], sizeof bones->a);
         memcpy(bones[made++].b, at[j], sizeof bones->b);
-        has_bone[parent] = true;
+        has_bone[owner] = true;
     }
     for (uint32_t j = 0; j < n; j++) {
         if (!carries[j] || has_bone[j]) continue;
@@ -122,11 +143,11 @@ static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_ske
         memcpy(bones[made].a, at[j], sizeof bones->a);
         memcpy(bones[made++].b, at[j], sizeof bones->b);
     }
-    /* Bones of one joint together, joints in order. */
-    *count = 0;
-    for (uint32_t j = 0; j < n; j++)
-        for (uint32_t b = 0; b < made; b++)
-            if (bones[b].joint == j) sorted[(*count)++] = bones[b];
+    /* Bones of one joint together, joints in order: a counting sort. */
+    for (uint32_t b = 0; b < made; b++) place[bones[b].joint + 1]++;
+    for (uint32_t j = 0; j < n; j++) place[j + 1] += place[j];
+    for (uint32_t b = 0; b < made; b++) sorted[place[bones[b].joint]++] = bones[b];
+    *count = made;
     return sorted;
 }
 
@@ -135,6 +156,8 @@ pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, cons
     if (influences > 64)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u influences per vertex are asked for; at most 64 are possible",
                          influences);
+    if (!skeleton->joint_count)
+        return pelt_fail(error, PELT_ERROR_DATA, "there are no joints to take the distance of the vertices to");
     size_t n = mesh->vertex_count;
     distance_job job = {.mesh = mesh, .joint_count = skeleton->joint_count, .most = influences ? influences : 4};
     job.bones = make_bones(arena, mesh, skeleton, &job.bone_count);

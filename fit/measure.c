@@ -28,8 +28,8 @@ static pelt_result match_joints(pelt_player *player, const pelt_bundle *bundle, 
     const pelt_skeleton *skeleton = player->skeleton;
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         const char *name = skin_joint_name(skin, j);
-        uint32_t found = j < skeleton->joint_count && !strcmp(skeleton->names[j], name) ? j : 0;
-        if (found != j || j >= skeleton->joint_count)
+        uint32_t found = j;
+        if (j >= skeleton->joint_count || strcmp(skeleton->names[j], name))
             for (found = 0; found < skeleton->joint_count && strcmp(skeleton->names[found], name);) found++;
         if (found == skeleton->joint_count)
             return pelt_fail(error, PELT_ERROR_DATA,

@@ -162,6 +162,17 @@ static pelt_result check_model(const pelt_model *model, pelt_error *error) {
     if (model->skeleton->joint_count > 65536)
         return pelt_fail(error, PELT_ERROR_DATA, "the skeleton has %u joints; a skin can hold at most 65536",
                          model->skeleton->joint_count);
+    for (uint32_t j = 0; j < model->skeleton->joint_count; j++) {
+        const pelt_transform *rest = &model->skeleton->rest[j];
+        bool finite = true;
+        for (int i = 0; i < 4; i++) finite &= isfinite(rest->rotation[i]) != 0;
+        for (int i = 0; i < 3; i++) finite &= isfinite(rest->translation[i]) && isfinite(rest->scale[i]);
+        for (int i = 0; i < 12; i++) finite &= isfinite((float)model->skeleton->inverse_bind[j][i]) != 0;
+        if (!finite)
+            return pelt_fail(error, PELT_ERROR_NUMBER,
+                             "joint \"%s\" has a rest transform or an inverse bind matrix that is not finite",
+                             model->skeleton->names[j]);
+    }
     for (uint32_t v = 0; v < model->vertex_count; v++) {
         const float *x = model->positions + 3 * (size_t)v, *n = model->normals + 3 * (size_t)v;
         bool finite = true;
@@ -193,18 +204,31 @@ pelt_skin_bytes *pelt_model_pack(const pelt_model *model, pelt_error *error) {
     return out;
 }
 
-/* The text is the last section of the file, so only the end of the bytes changes. */
+static bool is_about(const pelt_file_section *section) { return section->kind == PELT_FOURCC('I', 'N', 'F', 'O'); }
+
+/* Lays the sections out again, whatever they are and in whatever order: a file may have some that this version does not
+   know. */
 pelt_result pelt_skin_set_about(pelt_skin_bytes *skin, const char *about, pelt_error *error) {
-    pelt_file_header *header = skin->bytes;
-    pelt_file_section *section = (pelt_file_section *)(header + 1) + PELT_SECTION_ABOUT;
-    size_t length = strlen(about) + 1, size = (size_t)section->offset + round_up(length);
+    const uint8_t *old = skin->bytes;
+    const pelt_file_header *header = skin->bytes;
+    const pelt_file_section *table = (const pelt_file_section *)(header + 1);
+    size_t length = strlen(about) + 1, start = round_up(sizeof *header + header->section_count * sizeof *table);
+    if (length > UINT32_MAX) return pelt_fail(error, PELT_ERROR_ARGUMENT, "the text about the skin is too long");
+    size_t size = start;
+    for (uint32_t i = 0; i < header->section_count; i++) size += round_up(is_about(&table[i]) ? length : table[i].size);
     uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
     if (!bytes) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
-    header->file_size = size;
-    section->size = length;
-    memcpy(bytes, skin->bytes, (size_t)section->offset);
-    memset(bytes + section->offset, 0, size - (size_t)section->offset);
-    memcpy(bytes + section->offset, about, length);
+    memset(bytes, 0, size);
+    memcpy(bytes, old, sizeof *header + header->section_count * sizeof *table);
+    ((pelt_file_header *)bytes)->file_size = size;
+    pelt_file_section *moved = (pelt_file_section *)((pelt_file_header *)bytes + 1);
+    size_t at = start;
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        moved[i].offset = at;
+        if (is_about(&table[i])) moved[i].size = length;
+        memcpy(bytes + at, is_about(&table[i]) ? (const uint8_t *)about : old + table[i].offset, moved[i].size);
+        at += round_up(moved[i].size);
+    }
     free(skin->bytes);
     *skin = (pelt_skin_bytes){bytes, size};
     return PELT_OK;

@@ -78,6 +78,31 @@ static void rotation_quaternion(const double r[3][3], double q[4]) {
     for (int i = 0; i < 4; i++) q[i] /= n;
 }
 
+/* Fills in columns that are scaled to nothing: any that complete the others to a rotation will do. */
+static void complete_rotation(double r[3][3], const bool known[3]) {
+    int count = known[0] + known[1] + known[2];
+    for (int c = 0; c < 3; c++) {
+        int j = (c + 1) % 3, k = (c + 2) % 3;
+        if (count == 0) r[0][c] = c == 0, r[1][c] = c == 1, r[2][c] = c == 2;
+        if (count == 1 && known[c]) { /* the axis that column c is farthest from, made perpendicular to it */
+            int axis = 0;
+            for (int i = 1; i < 3; i++)
+                if (fabs(r[i][c]) < fabs(r[axis][c])) axis = i;
+            double length = sqrt(1 - r[axis][c] * r[axis][c]);
+            for (int i = 0; i < 3; i++) r[i][j] = ((i == axis) - r[axis][c] * r[i][c]) / length;
+            for (int i = 0; i < 3; i++) {
+                int a = (i + 1) % 3, b = (i + 2) % 3;
+                r[i][k] = r[a][c] * r[b][j] - r[b][c] * r[a][j];
+            }
+        }
+        if (count == 2 && !known[c])
+            for (int i = 0; i < 3; i++) {
+                int a = (i + 1) % 3, b = (i + 2) % 3;
+                r[i][c] = r[a][j] * r[b][k] - r[b][j] * r[a][k];
+            }
+    }
+}
+
 double pelt_affine_split(const pelt_affine *a, pelt_transform *t) {
     const double *m = a->m;
     double scale[3], r[3][3], q[4];
@@ -86,7 +111,8 @@ double pelt_affine_split(const pelt_affine *a, pelt_transform *t) {
         m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) + m[2] * (m[4] * m[9] - m[5] * m[8]);
     if (determinant < 0) scale[0] = -scale[0];
     for (int i = 0; i < 3; i++)
-        for (int c = 0; c < 3; c++) r[i][c] = scale[c] != 0 ? m[4 * i + c] / scale[c] : i == c;
+        for (int c = 0; c < 3; c++) r[i][c] = scale[c] != 0 ? m[4 * i + c] / scale[c] : 0;
+    complete_rotation(r, (bool[3]){scale[0] != 0, scale[1] != 0, scale[2] != 0});
     rotation_quaternion((const double(*)[3])r, q);
     for (int i = 0; i < 4; i++) t->rotation[i] = (float)q[i];
     for (int i = 0; i < 3; i++) t->translation[i] = (float)m[4 * i + 3], t->scale[i] = (float)scale[i];

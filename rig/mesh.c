@@ -19,9 +19,10 @@ void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint
             for (int i = 0; i < 3; i++) normals[3 * (size_t)corner[k] + (size_t)i] += n[i];
     }
     for (size_t i = 0; i < vertex_count; i++) {
-        float *n = normals + 3 * i, length = sqrtf(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+        float *n = normals + 3 * i;
+        double length = sqrt((double)n[0] * n[0] + (double)n[1] * n[1] + (double)n[2] * n[2]);
         if (length > 0 && isfinite(length))
-            for (int k = 0; k < 3; k++) n[k] /= length;
+            for (int k = 0; k < 3; k++) n[k] = (float)(n[k] / length);
         else
             n[0] = n[1] = 0, n[2] = 1;
     }

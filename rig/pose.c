@@ -9,17 +9,20 @@
 
 /* -- Clips ------------------------------------------------------------------------------------------------------- */
 
-/* Spherical interpolation along the shorter way. */
+static double quaternion_length(const float *q) {
+    double sum = 0;
+    for (int i = 0; i < 4; i++) sum += (double)q[i] * q[i];
+    return sum > 0 ? sqrt(sum) : 1;
+}
+
+/* Spherical interpolation along the shorter way. Keys need not be exactly of unit length. */
 static void slerp(const float *a, const float *b, double t, double out[4]) {
-    double dot = 0, sign = 1;
-    for (int i = 0; i < 4; i++) dot += (double)a[i] * b[i];
-    if (dot < 0) dot = -dot, sign = -1;
-    double ka = 1 - t, kb = t;
-    if (dot < 1 - 1e-9) {
-        double angle = acos(dot), s = sin(angle);
-        ka = sin(ka * angle) / s, kb = sin(kb * angle) / s;
-    }
-    for (int i = 0; i < 4; i++) out[i] = ka * a[i] + kb * sign * b[i];
+    double length_a = quaternion_length(a), length_b = quaternion_length(b), dot = 0;
+    for (int i = 0; i < 4; i++) dot += (double)a[i] * b[i] / (length_a * length_b);
+    double ka = 1 - t, kb = t, angle = acos(fmin(fabs(dot), 1));
+    if (angle > 1e-6) ka = sin(ka * angle) / sin(angle), kb = sin(kb * angle) / sin(angle);
+    if (dot < 0) kb = -kb;
+    for (int i = 0; i < 4; i++) out[i] = ka / length_a * a[i] + kb / length_b * b[i];
 }
 
 /* glTF's cubic Hermite spline; keys hold in-tangent, value, out-tangent. */
@@ -67,6 +70,7 @@ void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32
         const pelt_channel *channel = &clip->channels[c];
         pelt_transform *local = &locals[channel->joint];
         double value[4];
+        if (!channel->key_count) continue;
         channel_value(channel, clip->times[frame], value);
         float *target = channel->path == PELT_ROTATION      ? local->rotation
                         : channel->path == PELT_TRANSLATION ? local->translation
@@ -103,9 +107,15 @@ pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
         filled += clip->channels[c].key_count;
     }
     qsort(times, total, sizeof *times, compare_floats);
+    /* Times that differ by rounding are one frame, at the last of them: there every channel has reached its key, which
+       matters to those that step. */
     size_t kept = 0;
-    for (size_t i = 0; i < total; i++)
-        if (!kept || times[i] - times[kept - 1] > 1e-6f * fmaxf(1, fabsf(times[i]))) times[kept++] = times[i];
+    float first = 0;
+    for (size_t i = 0; i < total; i++) {
+        bool same = kept && times[i] - first <= 1e-6f * fmaxf(1, fabsf(times[i]));
+        if (!same) first = times[i], kept++;
+        times[kept - 1] = times[i];
+    }
     clip->times = times;
     clip->frame_count = (uint32_t)kept;
     return PELT_OK;

@@ -40,19 +40,24 @@ static int is_rigid(const float *m) {
     return worst < 1e-4f;
 }
 
-/* The inverse transpose: cofactors over the determinant. A joint scaled to nothing has no inverse; its cofactors alone
-   are finite and still point the right way, if anywhere. */
+/* The inverse transpose: cofactors over the determinant, in double so that no size of a joint under- or overflows. A
+   joint flattened or scaled to nothing has no inverse; its cofactors alone are finite and still point the right way, if
+   anywhere. */
 static void inverse_transpose(const float *m, float *out) {
-    float c[9];
+    double c[9], largest = 0, size = 0;
     for (int r = 0; r < 3; r++)
         for (int k = 0; k < 3; k++) {
             int r1 = (r + 1) % 3, r2 = (r + 2) % 3, k1 = (k + 1) % 3, k2 = (k + 2) % 3;
-            c[3 * r + k] = m[4 * r1 + k1] * m[4 * r2 + k2] - m[4 * r1 + k2] * m[4 * r2 + k1];
+            c[3 * r + k] = (double)m[4 * r1 + k1] * m[4 * r2 + k2] - (double)m[4 * r1 + k2] * m[4 * r2 + k1];
+            largest = fmax(largest, fabs(c[3 * r + k]));
+            size = fmax(size, fabsf(m[4 * r + k]));
         }
-    float determinant = m[0] * c[0] + m[1] * c[1] + m[2] * c[2];
-    float scale = fabsf(determinant) > 1e-12f ? 1 / determinant : 1;
+    /* Below a millionth the determinant is rounding, and even its sign means nothing. */
+    double determinant = m[0] * c[0] + m[1] * c[1] + m[2] * c[2];
+    int invertible = size > 1e-12 && fabs(determinant) > 1e-6 * size * size * size;
+    double scale = invertible ? 1 / determinant : largest > 1e-30 ? 1 / largest : 0;
     for (int r = 0; r < 3; r++) {
-        for (int k = 0; k < 3; k++) out[4 * r + k] = c[3 * r + k] * scale;
+        for (int k = 0; k < 3; k++) out[4 * r + k] = (float)(c[3 * r + k] * scale);
         out[4 * r + 3] = 0;
     }
 }

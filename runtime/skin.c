@@ -4,10 +4,13 @@
 #include "runtime/kernel.h"
 #include <string.h>
 
+/* The bits of floats, which the compiler must not take for other objects than the floats themselves. */
+typedef uint32_t __attribute__((may_alias)) float_bits;
+
 /* 1 when every float is finite: the exponent bits are never all ones. Plain integer work, so that the compiler makes it
    as fast as memory. */
 static int all_finite(const void *floats, uint64_t count) {
-    const uint32_t *bits = floats;
+    const float_bits *bits = floats;
     uint32_t bad = 0;
     for (uint64_t i = 0; i < count; i++) bad |= (bits[i] & 0x7f800000u) == 0x7f800000u;
     return !bad;

@@ -1,0 +1,40 @@
+/* fuzz_skin.c: any bytes at all are refused by pelt_open, or can be posed and deformed on every instruction set. */
+
+#include <pelt/pelt.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void run(pelt_skin *skin) {
+    pelt_transform *locals = calloc(skin->joint_count, sizeof *locals);
+    void *scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
+    float *positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
+    float *normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
+    if (locals && scratch && positions && normals) {
+        for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = skin->joints[j].rest;
+        pelt_pose(skin, locals, scratch);
+        for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+            if (!pelt_isa_works((pelt_isa)isa)) continue;
+            skin->isa = (pelt_isa)isa;
+            pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
+            pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
+        }
+        /* What a user does next: names, text, and a look at every vertex. */
+        volatile size_t text = strlen(skin->about);
+        for (uint32_t j = 0; j < skin->joint_count; j++) text += strlen(skin->names + skin->joints[j].name);
+        volatile float sum = 0;
+        for (uint32_t v = 0; v < skin->vertex_count; v++) sum += positions[3 * (size_t)skin->vertex_slots[v]];
+    }
+    free(locals), free(scratch), free(positions), free(normals);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    void *bytes = NULL;
+    if (posix_memalign(&bytes, PELT_ALIGN, size ? size : 1)) return 0;
+    memcpy(bytes, data, size);
+    pelt_skin skin;
+    if (pelt_open(bytes, size, &skin) == PELT_OK) run(&skin);
+    free(bytes);
+    return 0;
+}

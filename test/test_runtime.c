@@ -1,0 +1,534 @@
+/* test_runtime.c: poses and the deform loops, against a blend in double that is written here from matrices alone. */
+
+#include "test/character.h"
+#include <pelt/pelt.h>
+
+/* -- Counted allocation ------------------------------------------------------------------------------------------- */
+
+/* The linker sends every call of these to the functions below (see test/CMakeLists.txt). */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+static volatile int allocations; /* the compiler thinks that malloc changes nothing */
+
+void *__wrap_malloc(size_t size) { return allocations++, __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return allocations++, __real_calloc(count, size); }
+void *__wrap_realloc(void *memory, size_t size) { return allocations++, __real_realloc(memory, size); }
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return allocations++, __real_aligned_alloc(alignment, size);
+}
+
+/* -- The reference ------------------------------------------------------------------------------------------------ */
+
+typedef struct matrix {
+    double m[3][4];
+} matrix;
+
+/* Columns are the images of the axes: v + 2 w (u x v) + 2 u x (u x v) with q = (u, w). */
+static matrix reference_local(const pelt_transform *t) {
+    double q[4], norm = 0;
+    for (int i = 0; i < 4; i++) norm += (double)t->rotation[i] * t->rotation[i];
+    for (int i = 0; i < 4; i++) q[i] = t->rotation[i] / sqrt(norm);
+    matrix out;
+    for (int c = 0; c < 3; c++) {
+        double v[3] = {c == 0, c == 1, c == 2};
+        double a[3] = {q[1] * v[2] - q[2] * v[1], q[2] * v[0] - q[0] * v[2], q[0] * v[1] - q[1] * v[0]};
+        double b[3] = {q[1] * a[2] - q[2] * a[1], q[2] * a[0] - q[0] * a[2], q[0] * a[1] - q[1] * a[0]};
+        for (int r = 0; r < 3; r++) out.m[r][c] = t->scale[c] * (v[r] + 2 * q[3] * a[r] + 2 * b[r]);
+    }
+    for (int r = 0; r < 3; r++) out.m[r][3] = t->translation[r];
+    return out;
+}
+
+static matrix reference_product(const matrix *a, const matrix *b) {
+    matrix out;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++) {
+            out.m[r][c] = c == 3 ? a->m[r][3] : 0;
+            for (int k = 0; k < 3; k++) out.m[r][c] += a->m[r][k] * b->m[k][c];
+        }
+    return out;
+}
+
+/* The inverse transpose of the 3x3 part, by elimination; false when there is none. */
+static bool reference_inverse_transpose(const matrix *a, matrix *out) {
+    double w[3][6];
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 6; c++) w[r][c] = c < 3 ? a->m[r][c] : c - 3 == r;
+    for (int k = 0; k < 3; k++) {
+        int pivot = k;
+        for (int r = k; r < 3; r++)
+            if (fabs(w[r][k]) > fabs(w[pivot][k])) pivot = r;
+        if (w[pivot][k] == 0) return false;
+        for (int c = 0; c < 6; c++) {
+            double swap = w[k][c];
+            w[k][c] = w[pivot][c], w[pivot][c] = swap;
+        }
+        for (int c = 5; c >= 0; c--) w[k][c] /= w[k][k];
+        for (int r = 0; r < 3; r++)
+            for (int c = 5; c >= 0 && r != k; c--) w[r][c] -= w[r][k] * w[k][c];
+    }
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++) out->m[r][c] = c < 3 ? w[c][3 + r] : 0;
+    return true;
+}
+
+static matrix *reference_globals(const pelt_skeleton *skeleton, const pelt_transform *locals) {
+    matrix *globals = calloc(skeleton->joint_count, sizeof *globals);
+    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
+        matrix local = reference_local(&locals[j]);
+        globals[j] = skeleton->parents[j] < 0 ? local : reference_product(&globals[skeleton->parents[j]], &local);
+    }
+    return globals;
+}
+
+typedef struct reference {
+    double *positions, *normals; /* [vertex][3]; normals not yet of unit length */
+    double size;                 /* of the posed mesh, and at least of the mesh at rest */
+} reference;
+
+static reference reference_blend(const pelt_bundle *bundle, const pelt_transform *locals) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    uint32_t joints = bundle->skeleton.joint_count;
+    matrix *globals = reference_globals(&bundle->skeleton, locals), *turns = calloc(joints, sizeof *turns);
+    for (uint32_t j = 0; j < joints; j++) {
+        matrix bind;
+        memcpy(bind.m, bundle->skeleton.inverse_bind[j], sizeof bind.m);
+        globals[j] = reference_product(&globals[j], &bind);
+        reference_inverse_transpose(&globals[j], &turns[j]);
+    }
+    reference out = {calloc(mesh->vertex_count, 24), calloc(mesh->vertex_count, 24), mesh->diagonal};
+    for (size_t v = 0; v < mesh->vertex_count; v++) {
+        const float *p = mesh->positions + 3 * v, *n = mesh->normals + 3 * v;
+        for (uint32_t i = mesh->influences.first[v]; i < mesh->influences.first[v + 1]; i++)
+            for (size_t r = 0; r < 3; r++) {
+                const double *t = globals[mesh->influences.joints[i]].m[r], *u = turns[mesh->influences.joints[i]].m[r];
+                double w = mesh->influences.weights[i];
+                out.positions[3 * v + r] += w * (t[0] * p[0] + t[1] * p[1] + t[2] * p[2] + t[3]);
+                out.normals[3 * v + r] += w * (u[0] * n[0] + u[1] * n[1] + u[2] * n[2]);
+            }
+        for (size_t r = 0; r < 3; r++) out.size = fmax(out.size, fabs(out.positions[3 * v + r]));
+    }
+    free(globals), free(turns);
+    return out;
+}
+
+static void reference_free(reference *r) { free(r->positions), free(r->normals); }
+
+/* -- Subjects ----------------------------------------------------------------------------------------------------- */
+
+enum { JOINTS = 48 };
+
+/* A tree of joints, turned and moved at rest, in a tube with random weights and random normals. */
+static pelt_bundle *tangle(uint32_t vertex_count, uint32_t influences, uint64_t seed) {
+    int32_t parents[JOINTS];
+    for (int j = 0; j < JOINTS; j++) parents[j] = j ? (j - 1) / 2 : -1;
+    pelt_bundle *bundle = character_new(JOINTS, parents);
+    for (int j = 0; j < JOINTS; j++) {
+        pelt_transform *rest = &bundle->skeleton.rest[j];
+        *rest = character_turn(test_random(&seed) - 0.5, 1, test_random(&seed) - 0.5, 60 * test_random(&seed));
+        for (int i = 0; i < 3; i++) rest->translation[i] = (float)(test_random(&seed) - 0.5);
+    }
+    character_bind(bundle);
+    character_tube(bundle, vertex_count, 0.5, 2);
+    for (uint32_t v = 0; v < vertex_count; v++) {
+        double n[3], length = 0;
+        for (int i = 0; i < 3; i++) n[i] = test_random(&seed) - 0.5, length += n[i] * n[i];
+        for (int i = 0; i < 3; i++) bundle->mesh.normals[3 * (size_t)v + (size_t)i] = (float)(n[i] / sqrt(length));
+    }
+    if (bundle->mesh.diagonal < 1) bundle->mesh.diagonal = 1;
+    character_random_weights(bundle, influences, &seed);
+    return bundle;
+}
+
+typedef enum posing { RIGID, EVEN_SCALE, UNEVEN_SCALE, MIRRORED, SQUASHED } posing;
+
+static void make_pose(const pelt_bundle *bundle, posing how, uint64_t seed, pelt_transform *locals) {
+    for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++) {
+        locals[j] = character_turn(test_random(&seed) - 0.5, test_random(&seed) - 0.5, test_random(&seed) - 0.5,
+                                   90 * test_random(&seed));
+        for (int i = 0; i < 4; i++) locals[j].rotation[i] *= 1.7f; /* need not be of unit length */
+        memcpy(locals[j].translation, bundle->skeleton.rest[j].translation, sizeof locals[j].translation);
+        double even = 0.8 + 0.5 * test_random(&seed);
+        for (int i = 0; i < 3; i++) {
+            double uneven = 0.7 + 0.7 * test_random(&seed);
+            if (how == EVEN_SCALE) locals[j].scale[i] = (float)even;
+            if (how == UNEVEN_SCALE) locals[j].scale[i] = (float)uneven;
+            if (how == MIRRORED && j % 3 == 1 && i == 0) locals[j].scale[i] = -1;
+            if (how == SQUASHED && j % 5 == 2) locals[j].scale[i] = j % 2 || i == 1 ? 0.0f : 1e-9f;
+        }
+    }
+}
+
+typedef struct output {
+    float *positions, *normals; /* in slot order, aligned to 64 */
+    size_t count;               /* floats in each */
+} output;
+
+static output output_new(const pelt_skin *skin) {
+    size_t size = pelt_output_size(skin);
+    return (output){aligned_alloc(64, size), aligned_alloc(64, size), size / 4};
+}
+
+static void output_free(output *out) { free(out->positions), free(out->normals); }
+
+static void *scratch_new(const pelt_skin *skin) { return aligned_alloc(64, pelt_scratch_size(skin)); }
+
+/* -- Tests -------------------------------------------------------------------------------------------------------- */
+
+static int isas_work[PELT_ISA_COUNT];
+
+static int list_isas(void **state) {
+    (void)state;
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        isas_work[isa] = pelt_isa_works((pelt_isa)isa);
+        if (!isas_work[isa]) print_message("skipped: this machine has no %s\n", pelt_isa_name((pelt_isa)isa));
+    }
+    return 0;
+}
+
+static void compare_with_reference(const pelt_skin *skin, const reference *truth, const output *out) {
+    for (size_t v = 0; v < skin->vertex_count; v++) {
+        const float *p = out->positions + 3 * (size_t)skin->vertex_slots[v];
+        const float *n = out->normals + 3 * (size_t)skin->vertex_slots[v];
+        const double *q = truth->positions + 3 * v, *m = truth->normals + 3 * v;
+        double length = sqrt(m[0] * m[0] + m[1] * m[1] + m[2] * m[2]), unit = 0;
+        double rounding = 1e-5 / fmin(length, 1); /* a normal that the blend shortened has fewer digits */
+        for (int i = 0; i < 3; i++) {
+            assert_near(p[i], q[i], 1e-6 * truth->size);
+            assert_near(n[i], m[i] / length, rounding);
+            unit += (double)n[i] * n[i];
+        }
+        assert_near(sqrt(unit), 1, 1e-6);
+    }
+}
+
+static void check_pose(const pelt_bundle *bundle, posing how, uint64_t seed) {
+    pelt_transform locals[JOINTS];
+    make_pose(bundle, how, seed, locals);
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    reference truth = reference_blend(bundle, locals);
+    void *scratch = scratch_new(&skin);
+    output plain = output_new(&skin), out = output_new(&skin);
+    pelt_pose(&skin, locals, scratch);
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!isas_work[isa]) continue;
+        skin.isa = (pelt_isa)isa;
+        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
+        compare_with_reference(&skin, &truth, &out);
+        if (isa == PELT_ISA_SCALAR) memcpy(plain.positions, out.positions, plain.count * 4);
+        for (size_t i = 0; i < out.count; i++) assert_near(out.positions[i], plain.positions[i], 1e-6 * truth.size);
+        /* Positions alone are the same as positions with normals. */
+        float *alone = plain.normals;
+        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), alone, NULL);
+        for (size_t i = 0; i < out.count; i++) assert_near(alone[i], out.positions[i], 1e-6 * truth.size);
+    }
+    reference_free(&truth);
+    output_free(&plain), output_free(&out);
+    free(scratch);
+    character_free_skin(bytes);
+}
+
+static void check_poses(posing how) {
+    static const uint32_t counts[] = {1, 15, 16, 17, 1000}, influences[] = {1, 2, 3, 4, 5, 8, 17, 40};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (size_t k = 0; k < sizeof influences / sizeof *influences; k++) {
+            uint64_t seed = 100 * c + k;
+            pelt_bundle *bundle = tangle(counts[c], influences[k], seed);
+            check_pose(bundle, how, seed + 7);
+            character_free(bundle);
+        }
+}
+
+static void rigid_poses_equal_the_blend_in_double(void **state) { (void)state, check_poses(RIGID); }
+static void evenly_scaled_joints_equal_the_blend_in_double(void **state) { (void)state, check_poses(EVEN_SCALE); }
+static void unevenly_scaled_joints_turn_normals_by_the_inverse_transpose(void **state) {
+    (void)state, check_poses(UNEVEN_SCALE);
+}
+static void mirrored_joints_equal_the_blend_in_double(void **state) { (void)state, check_poses(MIRRORED); }
+
+static void every_influence_count_to_40_is_blended(void **state) {
+    (void)state;
+    for (uint32_t k = 1; k <= 40; k++) {
+        pelt_bundle *bundle = tangle(33, k, k);
+        check_pose(bundle, UNEVEN_SCALE, k);
+        character_free(bundle);
+    }
+}
+
+static void joints_scaled_to_nothing_give_finite_output(void **state) {
+    (void)state;
+    pelt_bundle *bundle = tangle(200, 2, 3);
+    pelt_transform locals[JOINTS];
+    make_pose(bundle, SQUASHED, 4, locals);
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    pelt_pose(&skin, locals, scratch);
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!isas_work[isa]) continue;
+        skin.isa = (pelt_isa)isa;
+        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
+        for (size_t i = 0; i < out.count; i++) {
+            assert_true(isfinite(out.positions[i]));
+            assert_true(fabsf(out.normals[i]) <= 1 + 1e-6);
+        }
+    }
+    output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+/* One joint, one vertex with normal (1, 1, 0) / sqrt(2); the normal after a scale. */
+static void scaled_normal(float x, float y, float z, float normal[3]) {
+    pelt_bundle *bundle = character_new(1, NULL);
+    character_bind(bundle);
+    character_tube(bundle, 1, 1, 1);
+    uint64_t seed = 1;
+    character_random_weights(bundle, 1, &seed);
+    bundle->mesh.normals[0] = bundle->mesh.normals[1] = (float)sqrt(0.5);
+    pelt_transform local = character_still;
+    local.scale[0] = x, local.scale[1] = y, local.scale[2] = z;
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    pelt_pose(&skin, &local, scratch);
+    pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
+    memcpy(normal, out.normals + 3 * skin.vertex_slots[0], 12);
+    output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+static void normals_keep_unit_length_at_any_size_of_a_joint(void **state) {
+    (void)state;
+    float n[3];
+    for (double scale = 1e-11; scale < 1e11; scale *= 10) {
+        scaled_normal((float)scale, (float)scale, (float)scale, n);
+        for (int i = 0; i < 3; i++) assert_near(n[i], i < 2 ? sqrt(0.5) : 0, 1e-6);
+    }
+    /* Flattened along x, what is left of the surface looks along x. */
+    scaled_normal(0, 1, 1, n);
+    assert_near(n[0], 1, 1e-6);
+    scaled_normal(0, 1e-7f, 1e-7f, n);
+    assert_near(n[0], 1, 1e-6);
+    scaled_normal(0, 1e9f, 1e9f, n);
+    assert_near(n[0], 1, 1e-6);
+    scaled_normal(1e-20f, 1e10f, 1e3f, n);
+    assert_near(n[0], 1, 1e-6);
+}
+
+static void an_arm_bent_at_a_right_angle_is_where_it_is_drawn(void **state) {
+    (void)state;
+    /* Shoulder at the origin, elbow at (1, 0, 0); tip on the forearm, elbow skin shared half and half. */
+    pelt_bundle *bundle = character_new(2, NULL);
+    memcpy(bundle->skeleton.rest[1].translation, (float[]){1, 0, 0}, 12);
+    character_bind(bundle);
+    character_tube(bundle, 3, 1, 1);
+    memcpy(bundle->mesh.positions, (float[]){2, 0, 0, 1.5, 0, 0, 0.5, 0, 0}, 36);
+    character_influences(bundle, 2);
+    memcpy(bundle->mesh.influences.joints, (uint32_t[]){0, 1, 0, 1, 0, 1}, 24);
+    memcpy(bundle->mesh.influences.weights, (float[]){0, 1, 0.5, 0.5, 1, 0}, 24);
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    pelt_transform locals[2] = {character_turn(0, 0, 1, 90), character_turn(0, 0, 1, 90)};
+    memcpy(locals[1].translation, (float[]){1, 0, 0}, 12);
+    static const double drawn[3][3] = {{-1, 1, 0}, {-0.25, 1.25, 0}, {0, 0.5, 0}};
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!isas_work[isa]) continue;
+        skin.isa = (pelt_isa)isa;
+        pelt_pose(&skin, locals, scratch);
+        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
+        for (int v = 0; v < 3; v++)
+            for (int i = 0; i < 3; i++) assert_near(out.positions[3 * skin.vertex_slots[v] + i], drawn[v][i], 1e-6);
+    }
+    output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+static void a_pose_from_matrices_equals_a_pose_from_transforms(void **state) {
+    (void)state;
+    pelt_bundle *bundle = tangle(100, 4, 9);
+    pelt_transform locals[JOINTS];
+    make_pose(bundle, UNEVEN_SCALE, 10, locals);
+    matrix *exact = reference_globals(&bundle->skeleton, locals);
+    float globals[JOINTS][12];
+    for (int j = 0; j < JOINTS; j++)
+        for (int i = 0; i < 12; i++) globals[j][i] = (float)exact[j].m[i / 4][i % 4];
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output a = output_new(&skin), b = output_new(&skin);
+    pelt_pose(&skin, locals, scratch);
+    pelt_deform(&skin, scratch, pelt_all_blocks(&skin), a.positions, a.normals);
+    pelt_pose_matrices(&skin, (const float(*)[12])globals, scratch);
+    pelt_deform(&skin, scratch, pelt_all_blocks(&skin), b.positions, b.normals);
+    for (size_t i = 0; i < a.count; i++) {
+        assert_near(a.positions[i], b.positions[i], 5e-6);
+        assert_near(a.normals[i], b.normals[i], 2e-5);
+    }
+    output_free(&a), output_free(&b), free(scratch), free(exact), character_free_skin(bytes), character_free(bundle);
+}
+
+/* -- Ranges and buffers ------------------------------------------------------------------------------------------- */
+
+enum { GUARD = 0x5a };
+
+/* Deforms one range into buffers full of guard bytes, `shift` floats off alignment, and checks that the range has the
+   bytes of `whole` and that the rest has kept its guards. */
+static void check_range(const pelt_skin *skin, const void *scratch, pelt_range range, size_t shift,
+                        const output *whole) {
+    size_t margin = 64, total = whole->count + 2 * margin + shift;
+    float *buffers[2];
+    for (int k = 0; k < 2; k++) {
+        buffers[k] = aligned_alloc(64, (total * 4 + 63) / 64 * 64);
+        memset(buffers[k], GUARD, total * 4);
+    }
+    pelt_deform(skin, scratch, range, buffers[0] + margin + shift, buffers[1] + margin + shift);
+    uint64_t end = (uint64_t)range.first + range.count;
+    for (int k = 0; k < 2; k++) {
+        const float *expected = k ? whole->normals : whole->positions;
+        float guard;
+        memset(&guard, GUARD, sizeof guard);
+        for (size_t i = 0; i < total; i++) {
+            size_t at = i - margin - shift, block = at / 48;
+            bool inside = i >= margin + shift && at < whole->count && block >= range.first && block < end;
+            assert_memory_equal(&buffers[k][i], inside ? &expected[at] : &guard, 4);
+        }
+        free(buffers[k]);
+    }
+}
+
+static void any_range_of_blocks_writes_the_bytes_of_one_call_and_nothing_else(void **state) {
+    (void)state;
+    pelt_bundle *bundle = tangle(203, 5, 21);
+    pelt_transform locals[JOINTS];
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output whole = output_new(&skin);
+    assert_int_equal(skin.block_count, 13);
+    static const pelt_range ranges[] = {{0, 13},
+                                        {0, 1},
+                                        {12, 1},
+                                        {3, 7},
+                                        {5, 0},
+                                        {12, 2},
+                                        {13, 1},
+                                        {14, 5},
+                                        {0, UINT32_MAX},
+                                        {7, UINT32_MAX},
+                                        {UINT32_MAX, UINT32_MAX}};
+    for (int how = RIGID; how <= UNEVEN_SCALE; how += UNEVEN_SCALE)
+        for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+            if (!isas_work[isa]) continue;
+            make_pose(bundle, (posing)how, 5, locals);
+            pelt_pose(&skin, locals, scratch);
+            skin.isa = (pelt_isa)isa;
+            pelt_deform(&skin, scratch, pelt_all_blocks(&skin), whole.positions, whole.normals);
+            for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++)
+                for (size_t shift = 0; shift < 4; shift++) check_range(&skin, scratch, ranges[r], shift, &whole);
+        }
+    output_free(&whole), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+typedef struct halves {
+    const pelt_skin *skin;
+    const void *scratch;
+    output *out;
+} halves;
+
+static void deform_half(void *user, size_t i) {
+    const halves *h = user;
+    uint32_t middle = h->skin->block_count / 2;
+    pelt_range range = i ? (pelt_range){middle, UINT32_MAX} : (pelt_range){0, middle};
+    pelt_deform(h->skin, h->scratch, range, h->out->positions, h->out->normals);
+}
+
+static void outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unaligned(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(12, 350001);
+    pelt_transform locals[12];
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    assert_true(pelt_output_size(&skin) > (size_t)4 << 20);
+    void *scratch = scratch_new(&skin);
+    output whole = output_new(&skin), split = output_new(&skin);
+    float *loose[2] = {malloc(4 * whole.count + 4), malloc(4 * whole.count + 4)};
+    for (int how = RIGID; how <= UNEVEN_SCALE; how += UNEVEN_SCALE)
+        for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+            if (!isas_work[isa]) continue;
+            make_pose(bundle, (posing)how, 77, locals);
+            pelt_pose(&skin, locals, scratch);
+            skin.isa = (pelt_isa)isa;
+            pelt_deform(&skin, scratch, pelt_all_blocks(&skin), whole.positions, whole.normals);
+            pelt_deform(&skin, scratch, pelt_all_blocks(&skin), loose[0] + 1, loose[1] + 1);
+            assert_memory_equal(whole.positions, loose[0] + 1, 4 * whole.count);
+            assert_memory_equal(whole.normals, loose[1] + 1, 4 * whole.count);
+            pelt_parallel(2, 2, deform_half, &(halves){&skin, scratch, &split});
+            assert_memory_equal(whole.positions, split.positions, 4 * whole.count);
+            assert_memory_equal(whole.normals, split.normals, 4 * whole.count);
+        }
+    free(loose[0]), free(loose[1]);
+    output_free(&whole), output_free(&split), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+static void nothing_is_allocated_while_a_skin_runs(void **state) {
+    (void)state;
+    pelt_bundle *bundle = tangle(100, 4, 5);
+    pelt_transform locals[JOINTS];
+    make_pose(bundle, UNEVEN_SCALE, 6, locals);
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    allocations = 0;
+    void *volatile kept = malloc(1);
+    free(kept);
+    assert_int_equal(allocations, 1); /* the counter counts */
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+    pelt_pose(&skin, locals, scratch);
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!isas_work[isa]) continue;
+        skin.isa = (pelt_isa)isa;
+        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
+    }
+    assert_int_equal(allocations, 1);
+    output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+static void every_result_and_instruction_set_has_a_name(void **state) {
+    (void)state;
+    assert_string_equal(pelt_result_text(PELT_OK), "done");
+    assert_string_equal(pelt_result_text((pelt_result)999), "unknown result");
+    for (int r = 0; r < PELT_RESULT_COUNT; r++) assert_true(strlen(pelt_result_text((pelt_result)r)) > 0);
+    assert_string_equal(pelt_isa_name(PELT_ISA_SCALAR), "scalar");
+    assert_string_equal(pelt_isa_name(PELT_ISA_AVX512), "avx512");
+    assert_string_equal(pelt_isa_name((pelt_isa)99), "unknown");
+    assert_false(pelt_isa_works((pelt_isa)99));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rigid_poses_equal_the_blend_in_double),
+        cmocka_unit_test(evenly_scaled_joints_equal_the_blend_in_double),
+        cmocka_unit_test(unevenly_scaled_joints_turn_normals_by_the_inverse_transpose),
+        cmocka_unit_test(mirrored_joints_equal_the_blend_in_double),
+        cmocka_unit_test(every_influence_count_to_40_is_blended),
+        cmocka_unit_test(joints_scaled_to_nothing_give_finite_output),
+        cmocka_unit_test(normals_keep_unit_length_at_any_size_of_a_joint),
+        cmocka_unit_test(an_arm_bent_at_a_right_angle_is_where_it_is_drawn),
+        cmocka_unit_test(a_pose_from_matrices_equals_a_pose_from_transforms),
+        cmocka_unit_test(any_range_of_blocks_writes_the_bytes_of_one_call_and_nothing_else),
+        cmocka_unit_test(outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unaligned),
+        cmocka_unit_test(nothing_is_allocated_while_a_skin_runs),
+        cmocka_unit_test(every_result_and_instruction_set_has_a_name),
+    };
+    return cmocka_run_group_tests(tests, list_isas, NULL);
+}
