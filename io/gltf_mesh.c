@@ -224,7 +224,7 @@ static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
         }
         double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
         if (!(length > 0) || !isfinite(length)) continue;
-        if (fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
+        if (!moved && fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
         for (int i = 0; i < 3; i++) out[i] = (float)(n[i] / length);
     }
     pelt_arena_free(scratch);
@@ -306,7 +306,9 @@ static bool gather_vertex(gltf *g, const part *p, const raw_weights *raw, uint32
 }
 
 /* Sums that differ from 1 by rounding alone are left, so that reading what was written changes nothing. */
-static void normalise_vertex(pelt_influences *in, uint32_t begin, uint32_t end, double sum) {
+static void normalise_vertex(pelt_influences *in, uint32_t begin, uint32_t end) {
+    double sum = 0;
+    for (uint32_t i = begin; i < end; i++) sum += in->weights[i];
     if (sum <= 0)
         in->weights[begin] = 1;
     else if (fabs(sum - 1) > 1e-7 * (end - begin))
@@ -335,7 +337,7 @@ static bool read_skinned(gltf *g, const gltf_scene *scene, const part *p, uint32
         double sum;
         good = gather_vertex(g, p, &raw, v, end, &sum);
         if (good) {
-            normalise_vertex(in, begin, *end, sum);
+            normalise_vertex(in, begin, *end);
             note_repair(repairs, p->first + v, sum, raw.tolerance);
             in->first[p->first + v + 1] = *end;
         }
