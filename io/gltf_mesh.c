@@ -224,7 +224,7 @@ static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
         }
         double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
         if (!(length > 0) || !isfinite(length)) continue;
-        if (fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
+        if (!moved && fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
         for (int i = 0; i < 3; i++) out[i] = (float)(n[i] / length);
     }
     pelt_arena_free(scratch);
@@ -273,40 +273,45 @@ static bool read_weight_sets(gltf *g, pelt_arena *scratch, const gltf_scene *sce
     return true;
 }
 
-/* Collects the joints of one vertex, each once, after those of the vertices before; returns the sum of weights. */
-static bool gather_vertex(gltf *g, const part *p, const raw_weights *raw, uint32_t v, uint32_t *end, double *sum) {
+/* Adds the weight of one slot to the vertex at hand, whose influences end at *end; a joint is listed only once. */
+static bool add_influence(gltf *g, const part *p, const raw_weights *raw, uint32_t v, uint32_t slot, float weight,
+                          uint32_t *end) {
     pelt_influences *in = &g->bundle->mesh.influences;
-    uint32_t begin = *end;
-    bool good = true;
-    *sum = 0;
-    for (uint32_t slot = 0; good && slot < 4 * raw->sets; slot++) {
-        size_t at = 4 * (size_t)v + slot % 4;
-        float weight = raw->weights[slot / 4][at];
-        uint32_t joint = raw->joints[slot / 4][at];
-        bool first_resort = slot + 1 == 4 * raw->sets && *end == begin && !(weight > 0);
-        if (first_resort) joint = raw->joints[0][4 * (size_t)v];
-        if (weight < -1e-4f)
-            good = gltf_fail(g, PELT_ERROR_DATA, attribute_set(p, "WEIGHTS", slot / 4),
-                             "vertex %u has the weight %g, but weights cannot be negative", v, weight);
-        else if ((weight > 0 || first_resort) && joint >= raw->skin->joint_count)
-            good = gltf_fail(g, PELT_ERROR_INDEX, attribute_set(p, "JOINTS", slot / 4),
-                             "vertex %u has joint %u, but the skin has only %u", v, joint, raw->skin->joint_count);
-        else if (weight > 0 || first_resort) {
-            uint32_t *where = &raw->slot_of[raw->skin->joints[joint]];
-            if (!*where) {
-                in->joints[*end] = raw->skin->joints[joint];
-                *where = ++*end;
-            }
-            in->weights[*where - 1] += first_resort ? 0 : weight;
-            *sum += first_resort ? 0 : weight;
-        }
+    uint32_t joint = raw->joints[slot / 4][4 * (size_t)v + slot % 4];
+    if (joint >= raw->skin->joint_count)
+        return gltf_fail(g, PELT_ERROR_INDEX, attribute_set(p, "JOINTS", slot / 4),
+                         "vertex %u has joint %u, but the skin has only %u", v, joint, raw->skin->joint_count);
+    uint32_t *where = &raw->slot_of[raw->skin->joints[joint]];
+    if (!*where) {
+        in->joints[*end] = raw->skin->joints[joint];
+        *where = ++*end;
     }
-    for (uint32_t i = begin; i < *end; i++) raw->slot_of[in->joints[i]] = 0;
-    return good;
+    in->weights[*where - 1] += weight;
+    return true;
+}
+
+/* Collects the influences of one vertex after those of the vertices before it. Slots without weight may name any joint;
+   a vertex without weight follows the joint of its first slot, as in three.js. */
+static bool gather_vertex(gltf *g, const part *p, const raw_weights *raw, uint32_t v, uint32_t *end, double *sum) {
+    uint32_t begin = *end;
+    *sum = 0;
+    for (uint32_t slot = 0; slot < 4 * raw->sets; slot++) {
+        float weight = raw->weights[slot / 4][4 * (size_t)v + slot % 4];
+        if (weight < -1e-4f)
+            return gltf_fail(g, PELT_ERROR_DATA, attribute_set(p, "WEIGHTS", slot / 4),
+                             "vertex %u has the weight %g, but weights cannot be negative", v, weight);
+        if (weight > 0 && !add_influence(g, p, raw, v, slot, weight, end)) return false;
+        *sum += weight > 0 ? weight : 0;
+    }
+    if (*end == begin && !add_influence(g, p, raw, v, 0, 0, end)) return false;
+    for (uint32_t i = begin; i < *end; i++) raw->slot_of[g->bundle->mesh.influences.joints[i]] = 0;
+    return true;
 }
 
 /* Sums that differ from 1 by rounding alone are left, so that reading what was written changes nothing. */
-static void normalise_vertex(pelt_influences *in, uint32_t begin, uint32_t end, double sum) {
+static void normalise_vertex(pelt_influences *in, uint32_t begin, uint32_t end) {
+    double sum = 0;
+    for (uint32_t i = begin; i < end; i++) sum += in->weights[i];
     if (sum <= 0)
         in->weights[begin] = 1;
     else if (fabs(sum - 1) > 1e-7 * (end - begin))
@@ -335,7 +340,7 @@ static bool read_skinned(gltf *g, const gltf_scene *scene, const part *p, uint32
         double sum;
         good = gather_vertex(g, p, &raw, v, end, &sum);
         if (good) {
-            normalise_vertex(in, begin, *end, sum);
+            normalise_vertex(in, begin, *end);
             note_repair(repairs, p->first + v, sum, raw.tolerance);
             in->first[p->first + v + 1] = *end;
         }

@@ -1,6 +1,6 @@
-// blend.mjs FILE.glb DUMP.bin: does three.js put the vertices where pelt puts them?
+// blend.mjs DUMP.bin FILE.glb...: does three.js put the vertices where pelt puts them?
 //
-// DUMP.bin is made by test/dump_blend.c, which says what is in it. three.js loads the file, plays each clip at the same
+// DUMP.bin is made by test/dump_blend.c, which says what is in it. three.js loads each file, plays each clip at the same
 // times, and every vertex of every mesh, in the order of the scene, is compared. Exit 1 when one is off by more than
 // 1e-5 of the diagonal of the rest pose.
 
@@ -12,9 +12,11 @@ const TOLERANCE = 1e-5;
 
 // Textures need a browser and move no vertex.
 globalThis.self = globalThis;
+globalThis.ProgressEvent = Event;
 globalThis.URL.createObjectURL = () => "blob:none";
 globalThis.createImageBitmap = async () => ({ width: 1, height: 1, close() {} });
-globalThis.fetch = async () => new Response(new Blob());
+const { fetch } = globalThis;
+globalThis.fetch = async (request) => (request.url.startsWith("data:") ? fetch(request) : new Response(new Blob()));
 console.warn = () => {};
 
 function readDump(path) {
@@ -49,19 +51,18 @@ async function load(path) {
 }
 
 // The meshes of the scene in order. Primitives of one node that have the same positions and weights are one range of
-// vertices to pelt; three.js makes them siblings that share attributes.
+// vertices to pelt; three.js puts the primitives of a mesh into a group, and attributes that are the same are shared.
 function vertexRanges(gltf) {
   const meshes = [];
   gltf.scene.traverse((object) => {
     if (!object.isMesh) return;
     const { position, skinIndex } = object.geometry.attributes;
-    const mesh = gltf.parser.associations.get(object)?.meshes;
+    const isPrimitive = gltf.parser.associations.get(object.parent)?.meshes !== undefined;
     const isTwin = (other) =>
       other.parent === object.parent &&
-      gltf.parser.associations.get(other)?.meshes === mesh &&
       other.geometry.attributes.position === position &&
       other.geometry.attributes.skinIndex === skinIndex;
-    if (!meshes.some((other) => object.parent.isGroup && isTwin(other))) meshes.push(object);
+    if (!isPrimitive || !meshes.some(isTwin)) meshes.push(object);
   });
   return meshes;
 }
@@ -92,31 +93,38 @@ function play(gltf, clip, time) {
   return () => mixer.stopAllAction(); // puts the scene back to rest
 }
 
-const [path, dumpPath] = process.argv.slice(2);
-const dump = readDump(dumpPath);
-const gltf = await load(path);
-const meshes = vertexRanges(gltf);
-const count = meshes.reduce((sum, mesh) => sum + mesh.geometry.attributes.position.count, 0);
-let failed = count !== dump.vertices;
-if (failed) console.log(`${path}: three.js has ${count} vertices, pelt ${dump.vertices}`);
-
-let worst = 0;
-let frames = 0;
-for (const [index, { name, frames: list }] of dump.clips.entries()) {
-  // Clips that move no joint are not in the dump, so they are found by name; files without names have one clip.
-  const clip = gltf.animations.find((a) => a.name === name) ?? gltf.animations[index - 1];
-  for (const { time, positions } of failed ? [] : list) {
-    const stop = index > 0 ? play(gltf, clip, time) : () => {};
-    for (const mesh of meshes) mesh.morphTargetInfluences?.fill(0);
-    gltf.scene.updateMatrixWorld(true);
-    const fraction = worstDistance(meshes, positions) / dump.diagonal;
-    stop();
-    frames++;
-    if (fraction > worst) worst = fraction;
-    if (fraction <= TOLERANCE) continue;
-    console.log(`${path}: clip '${name}' at ${time} s: off by ${fraction.toExponential(2)} of the diagonal`);
-    failed = true;
+// Compares one file with the dump; true when they agree.
+async function compare(path, dump) {
+  const gltf = await load(path);
+  const meshes = vertexRanges(gltf);
+  const count = meshes.reduce((sum, mesh) => sum + mesh.geometry.attributes.position.count, 0);
+  if (count !== dump.vertices) {
+    console.log(`${path}: three.js has ${count} vertices, pelt ${dump.vertices}`);
+    return false;
   }
+  let worst = 0;
+  let frames = 0;
+  for (const [index, { name, frames: list }] of dump.clips.entries()) {
+    // Clips that move no joint are not in the dump, so clips are found by name; those without a name of their own come
+    // in the order of the file.
+    const clip = gltf.animations.find((a) => a.name === name) ?? gltf.animations[index - 1];
+    for (const { time, positions } of list) {
+      const stop = index > 0 ? play(gltf, clip, time) : () => {};
+      for (const mesh of meshes) mesh.morphTargetInfluences?.fill(0);
+      gltf.scene.updateMatrixWorld(true);
+      const fraction = worstDistance(meshes, positions) / dump.diagonal;
+      stop();
+      frames++;
+      if (!(fraction <= worst)) worst = fraction;
+      if (!(fraction <= TOLERANCE)) console.log(`${path}: clip '${name}' at ${time} s is off by ${fraction.toExponential(2)}`);
+    }
+  }
+  console.log(`${path}: ${count} vertices, ${frames} frames, off by at most ${worst.toExponential(2)} of the diagonal`);
+  return worst <= TOLERANCE;
 }
-console.log(`${path}: ${count} vertices, ${frames} frames, off by at most ${worst.toExponential(2)} of the diagonal`);
-process.exit(failed ? 1 : 0);
+
+const [dumpPath, ...paths] = process.argv.slice(2);
+const dump = readDump(dumpPath);
+let agreed = true;
+for (const path of paths) agreed = (await compare(path, dump)) && agreed;
+process.exit(agreed ? 0 : 1);

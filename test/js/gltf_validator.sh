@@ -2,8 +2,9 @@
 
 . "$(dirname "$0")/common.sh"
 
-for file in "$DATA"/*/*.glb; do
-  "$DUMP" "$file" "$FOLDER/dump.bin" "$FOLDER/$(basename "$file")" || STATUS=1
+for file in "$SMALL"/*.gl* "$DATA"/*/*.glb; do
+  test -f "$file" || continue
+  "$DUMP" "$file" "$FOLDER/dump.bin" "$FOLDER/$(basename "$file").copy.glb" || STATUS=1
 done
 node "$HERE/validate.mjs" "$FOLDER"/*.glb || STATUS=1
 exit $STATUS

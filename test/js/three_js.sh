@@ -3,9 +3,10 @@
 
 . "$(dirname "$0")/common.sh"
 
-for file in "$DATA"/chars/*.glb "$DATA"/webxr_hand/*.glb "$DATA"/mhr_hand/*.glb; do
-  "$DUMP" "$file" "$FOLDER/dump.bin" "$FOLDER/copy.glb" || STATUS=1
-  node "$HERE/blend.mjs" "$file" "$FOLDER/dump.bin" || STATUS=1
-  node "$HERE/blend.mjs" "$FOLDER/copy.glb" "$FOLDER/dump.bin" || STATUS=1
+for file in "$SMALL"/*.gl* "$DATA"/chars/*.glb "$DATA"/webxr_hand/*.glb "$DATA"/mhr_hand/*.glb; do
+  test -f "$file" || continue
+  copy=$FOLDER/$(basename "$file").copy.glb
+  "$DUMP" "$file" "$FOLDER/dump.bin" "$copy" || STATUS=1
+  node "$HERE/blend.mjs" "$FOLDER/dump.bin" "$file" "$copy" || STATUS=1
 done
 exit $STATUS

@@ -1,0 +1,51 @@
+/* fuzz_gltf.c: any bytes as a glTF file. What is accepted must be safe to use: every index in range, every clip playable,
+   and writing must not fail in any other way than with a sentence. */
+
+#include "io/io.h"
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The blend of the first frame of a clip, or of the rest pose. */
+static void blend(const pelt_bundle *bundle, const pelt_clip *clip) {
+    const pelt_skeleton *skeleton = &bundle->skeleton;
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_transform *locals = PELT_NEW(arena, pelt_transform, skeleton->joint_count);
+    pelt_affine *matrices = PELT_NEW(arena, pelt_affine, skeleton->joint_count);
+    double *positions = PELT_NEW(arena, double, 3 * (size_t)bundle->mesh.vertex_count);
+    memcpy(locals, skeleton->rest, skeleton->joint_count * sizeof *locals);
+    if (clip) pelt_clip_pose(clip, skeleton, 0, locals);
+    if (clip) pelt_clip_pose(clip, skeleton, clip->frame_count - 1, locals);
+    pelt_joint_matrices(skeleton, locals, NULL, matrices);
+    pelt_blend_mesh(&bundle->mesh, matrices, positions);
+    pelt_arena_free(arena);
+}
+
+static void touch(const pelt_bundle *bundle) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++)
+        if (mesh->triangles[i] >= mesh->vertex_count) abort();
+    for (uint32_t t = 0; t < mesh->target_count; t++)
+        for (uint32_t i = 0; i < mesh->targets[t].count; i++)
+            if (mesh->targets[t].vertices[i] >= mesh->vertex_count) abort();
+    for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++)
+        if (bundle->skeleton.parents[j] >= (int32_t)j) abort();
+    blend(bundle, NULL);
+    for (uint32_t c = 0; c < bundle->clip_count; c++) blend(bundle, &bundle->clips[c]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    pelt_error error;
+    pelt_arena *arena = pelt_arena_new(64 * size + ((size_t)16 << 20));
+    uint8_t *bytes = PELT_NEW(arena, uint8_t, size + 1);
+    memcpy(bytes, data, size);
+    pelt_bundle bundle = {.arena = arena};
+    if (pelt_gltf_parse(&bundle, &(pelt_file){bytes, size}, NULL, &error) == PELT_OK) {
+        pelt_gltf_content content = {&bundle.mesh, &bundle.skeleton, bundle.clips, bundle.clip_count, NULL, {0}};
+        touch(&bundle);
+        pelt_gltf_write("/dev/null", &content, &error);
+    }
+    pelt_arena_free(arena);
+    return 0;
+}
