@@ -32,26 +32,37 @@ static pelt_result write_cache(const cli_args *args, pelt_player *player, const 
     return writer ? pelt_cache_writer_commit(writer, error) : error->code;
 }
 
-/* A glTF file that any viewer plays: frame i is a morph target, switched on at its time. */
-static pelt_result write_gltf(pelt_player *player, pelt_bundle *bundle, const pelt_clip *clip, const char *path,
-                              pelt_error *error) {
-    size_t n = bundle->mesh.vertex_count;
-    pelt_mesh mesh = bundle->mesh;
-    mesh.targets = PELT_NEW(bundle->arena, pelt_target, clip->frame_count);
-    uint32_t *all = PELT_NEW(bundle->arena, uint32_t, n);
-    if (!mesh.targets || !all) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the targets");
-    mesh.target_count = clip->frame_count;
+/* Displacements of every frame from the rest positions, as targets. */
+static bool make_targets(pelt_arena *arena, pelt_player *player, pelt_mesh *mesh, const pelt_clip *clip) {
+    size_t n = mesh->vertex_count;
+    mesh->targets = PELT_NEW(arena, pelt_target, clip->frame_count);
+    uint32_t *all = PELT_NEW(arena, uint32_t, n);
+    if (!mesh->targets || !all) return false;
+    mesh->target_count = clip->frame_count;
     for (uint32_t v = 0; v < n; v++) all[v] = v;
     for (uint32_t f = 0; f < clip->frame_count; f++) {
-        float *deltas = PELT_NEW(bundle->arena, float, 3 * n);
-        char *name = pelt_arena_format(bundle->arena, "%s.%u", clip->name, f);
-        if (!deltas || !name) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the targets");
+        float *deltas = PELT_NEW(arena, float, 3 * n);
+        char *name = pelt_arena_format(arena, "%s.%u", clip->name, f);
+        if (!deltas || !name) return false;
         pelt_player_frame(player, clip, f, deltas, NULL);
-        for (size_t i = 0; i < 3 * n; i++) deltas[i] -= mesh.positions[i];
-        mesh.targets[f] = (pelt_target){name, (uint32_t)n, all, deltas};
+        for (size_t i = 0; i < 3 * n; i++) deltas[i] -= mesh->positions[i];
+        mesh->targets[f] = (pelt_target){name, (uint32_t)n, all, deltas};
     }
+    return true;
+}
+
+/* A glTF file that any viewer plays: frame i is a morph target, switched on at its time. */
+static pelt_result write_gltf(pelt_player *player, const pelt_bundle *bundle, const pelt_clip *clip, const char *path,
+                              pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_mesh mesh = bundle->mesh;
     pelt_gltf_content content = {.mesh = &mesh, .name = clip->name, .play_targets = clip};
-    return pelt_gltf_write(path, &content, error);
+    pelt_result result =
+        arena && make_targets(arena, player, &mesh, clip)
+            ? pelt_gltf_write(path, &content, error)
+            : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u frames", clip->frame_count);
+    pelt_arena_free(arena);
+    return result;
 }
 
 static int run(const cli_args *args) {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REACH 3.5
+#define REACH 2.5
 
 typedef struct bone {
     uint32_t joint;

@@ -52,29 +52,17 @@ static char *describe(const pelt_bundle *bundle, const pelt_fit_options *options
 
 pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *given,
                           pelt_error *error) {
-    pelt_fit_options options = *given;
-    if (pelt_fit_resolve(&options, error)) return NULL;
-    pelt_arena *arena = pelt_arena_new(0);
-    pelt_model model = {.skeleton = &bundle->skeleton,
-                        .vertex_count = bundle->mesh.vertex_count,
-                        .positions = bundle->mesh.positions,
-                        .normals = bundle->mesh.normals,
-                        .influences = bundle->mesh.influences};
-    pelt_result result = arena ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
-    if (!result && pelt_report(&options.progress, "weights", 0))
+    pelt_fitting f = {.bundle = bundle, .examples = examples, .options = *given};
+    if (pelt_fit_resolve(&f.options, error)) return NULL;
+    f.arena = pelt_arena_new(0);
+    pelt_result result = f.arena ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
+    if (!result && pelt_report(&f.options.progress, "blend", 0))
         result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-    if (!result && !strcmp(options.blend, "distance"))
-        result = pelt_distance_weights(arena, &bundle->mesh, &bundle->skeleton, options.influences, options.threads,
-                                       &model.influences, error);
-    else if (!result && options.influences)
-        result = pelt_limit_influences(arena, &bundle->mesh.influences, model.vertex_count, options.influences,
-                                       &model.influences)
-                     ? pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights")
-                     : PELT_OK;
-    char *about = result ? NULL : describe(bundle, &options, examples);
-    model.about = about;
-    pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&model, error);
+    if (!result) result = pelt_fit_blend(&f, error);
+    char *about = result ? NULL : describe(bundle, &f.options, examples);
+    f.model.about = about;
+    pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&f.model, error);
     free(about);
-    pelt_arena_free(arena);
+    pelt_arena_free(f.arena);
     return skin;
 }

@@ -1,8 +1,9 @@
-/* model.h: a fitted skin before it is packed into bytes. */
+/* model.h: a fitted skin before it is packed into bytes, and the stages that fill it in. */
 
 #ifndef PELT_MODEL_H
 #define PELT_MODEL_H
 
+#include "fit/corrective.h"
 #include "rig/rig.h"
 
 typedef struct pelt_model {
@@ -11,8 +12,26 @@ typedef struct pelt_model {
     const float *positions; /* [vertex_count][3] rest positions */
     const float *normals;   /* [vertex_count][3] */
     pelt_influences influences;
-    const char *about; /* JSON text for pelt_skin.about */
+    const pelt_corrective *corrective; /* NULL: none */
+    const char *about;                 /* JSON text for pelt_skin.about */
 } pelt_model;
+
+/* What a stage of a fit works with. */
+typedef struct pelt_fitting {
+    pelt_bundle *bundle;
+    pelt_examples examples;
+    pelt_fit_options options; /* resolved */
+    pelt_arena *arena;        /* for what the model points to, until it is packed */
+    pelt_model model;
+} pelt_fitting;
+
+/* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */
+pelt_result pelt_fit_blend(pelt_fitting *fitting, pelt_error *error);
+
+/* Number of matrices that the blend has in a pose, and their values: T_j of the skeleton's joints, then of joints that
+   the blend adds. */
+uint32_t pelt_model_matrix_count(const pelt_model *model);
+void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, pelt_affine *matrices);
 
 /* Orders vertices into blocks of 16 that share joints: vertices with the same joints first, then, of what is left,
    those that add the fewest joints. order[vertex_count] gets the vertices in slot order. */

@@ -111,30 +111,37 @@ static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) /
 static pelt_skin_bytes *lay_out(packing *p) {
     const pelt_skin *skin = &p->skin;
     static const uint32_t kinds[PELT_SECTION_COUNT] = {
-#define KIND(name, code, field, size) code,
+#define KIND(name, code, field, size, always) code,
         PELT_SECTIONS(KIND)
 #undef KIND
     };
     const void *data[PELT_SECTION_COUNT] = {
-#define DATA(name, code, field, size) skin->field,
+#define DATA(name, code, field, size, always) skin->field,
         PELT_SECTIONS(DATA)
 #undef DATA
     };
     const uint64_t fixed[PELT_SECTION_COUNT] = {
-#define SIZE(name, code, field, size) size,
+#define SIZE(name, code, field, size, always) size,
         PELT_SECTIONS(SIZE)
 #undef SIZE
     };
     pelt_file_section table[PELT_SECTION_COUNT] = {0};
-    size_t size = round_up(sizeof(pelt_file_header) + sizeof table);
-    for (int k = 0; k < PELT_SECTION_COUNT; k++) {
-        uint64_t bytes = fixed[k] ? fixed[k] : p->sizes[k];
-        table[k] = (pelt_file_section){kinds[k], k == PELT_SECTION_ABOUT ? 0 : PELT_SECTION_REQUIRED, size, bytes, 0};
-        size += round_up(bytes);
+    const void *written[PELT_SECTION_COUNT];
+    uint32_t count = 0;
+    for (int k = 0; k < PELT_SECTION_COUNT; k++) { /* sections without data are not there */
+        if (!data[k]) continue;
+        uint32_t flags = k == PELT_SECTION_ABOUT ? 0 : PELT_SECTION_REQUIRED;
+        written[count] = data[k];
+        table[count++] = (pelt_file_section){kinds[k], flags, 0, fixed[k] ? fixed[k] : p->sizes[k], 0};
+    }
+    size_t table_size = count * sizeof *table, size = round_up(sizeof(pelt_file_header) + table_size);
+    for (uint32_t k = 0; k < count; k++) {
+        table[k].offset = size;
+        size += round_up(table[k].size);
     }
     pelt_file_header header = {.magic = PELT_MAGIC,
                                .version = PELT_FORMAT_VERSION,
-                               .section_count = PELT_SECTION_COUNT,
+                               .section_count = count,
                                .file_size = size,
                                .vertex_count = skin->vertex_count,
                                .block_count = skin->block_count,
@@ -148,8 +155,8 @@ static pelt_skin_bytes *lay_out(packing *p) {
     }
     memset(bytes, 0, size);
     memcpy(bytes, &header, sizeof header);
-    memcpy(bytes + sizeof header, table, sizeof table);
-    for (int k = 0; k < PELT_SECTION_COUNT; k++) memcpy(bytes + table[k].offset, data[k], table[k].size);
+    memcpy(bytes + sizeof header, table, table_size);
+    for (uint32_t k = 0; k < count; k++) memcpy(bytes + table[k].offset, written[k], table[k].size);
     *out = (pelt_skin_bytes){bytes, size};
     return out;
 }

@@ -35,20 +35,21 @@ typedef struct pelt_file_section {
 #define PELT_SECTION_REQUIRED 1u
 #define PELT_FOURCC(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-/* Section, its four letters, the field of pelt_skin that points to it, and the bytes that it has (0: any). */
+/* Section, its four letters, the field of pelt_skin that points to it, the bytes that it has (0: any), and whether every
+   skin has it: the field of a section that is not there is NULL. */
 #define PELT_SECTIONS(X)                                                                                               \
-    X(JOINTS, PELT_FOURCC('J', 'N', 'T', 'S'), joints, (uint64_t)skin->joint_count * sizeof(pelt_joint))               \
-    X(NAMES, PELT_FOURCC('N', 'A', 'M', 'E'), names, 0)                                                                \
-    X(SLOTS, PELT_FOURCC('S', 'L', 'O', 'T'), vertex_slots, (uint64_t)skin->vertex_count * 4)                          \
-    X(BLOCKS, PELT_FOURCC('B', 'L', 'O', 'K'), block_first, ((uint64_t)skin->block_count + 1) * 4)                     \
-    X(ENTRIES, PELT_FOURCC('E', 'N', 'T', 'R'), entry_joints, (uint64_t)skin->entry_count * 2)                         \
-    X(WEIGHTS, PELT_FOURCC('W', 'G', 'H', 'T'), entry_weights, (uint64_t)skin->entry_count * 4 * PELT_BLOCK)           \
-    X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK)       \
-    X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK)           \
-    X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0)
+    X(JOINTS, PELT_FOURCC('J', 'N', 'T', 'S'), joints, (uint64_t)skin->joint_count * sizeof(pelt_joint), 1)               \
+    X(NAMES, PELT_FOURCC('N', 'A', 'M', 'E'), names, 0, 1)                                                                \
+    X(SLOTS, PELT_FOURCC('S', 'L', 'O', 'T'), vertex_slots, (uint64_t)skin->vertex_count * 4, 1)                          \
+    X(BLOCKS, PELT_FOURCC('B', 'L', 'O', 'K'), block_first, ((uint64_t)skin->block_count + 1) * 4, 1)                     \
+    X(ENTRIES, PELT_FOURCC('E', 'N', 'T', 'R'), entry_joints, (uint64_t)skin->entry_count * 2, 1)                         \
+    X(WEIGHTS, PELT_FOURCC('W', 'G', 'H', 'T'), entry_weights, (uint64_t)skin->entry_count * 4 * PELT_BLOCK, 1)           \
+    X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)       \
+    X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)           \
+    X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
-#define PELT_SECTION_ENUM(name, code, field, size) PELT_SECTION_##name,
+#define PELT_SECTION_ENUM(name, code, field, size, always) PELT_SECTION_##name,
     PELT_SECTIONS(PELT_SECTION_ENUM)
 #undef PELT_SECTION_ENUM
         PELT_SECTION_COUNT

@@ -35,15 +35,20 @@ static pelt_result find_sections(const uint8_t *bytes, const pelt_file_header *h
         uint32_t kind;
         size_t field;
     } known[PELT_SECTION_COUNT] = {
-#define KNOWN(name, code, member, size) {code, offsetof(pelt_skin, member)},
+#define KNOWN(name, code, member, size, always) {code, offsetof(pelt_skin, member)},
         PELT_SECTIONS(KNOWN)
 #undef KNOWN
     };
     const uint64_t wanted[PELT_SECTION_COUNT] = {
-#define WANTED(name, code, member, size) size,
+#define WANTED(name, code, member, size, always) size,
         PELT_SECTIONS(WANTED)
 #undef WANTED
     };
+    const uint32_t always = 0
+#define ALWAYS(name, code, member, size, every) | (uint32_t)(every) << PELT_SECTION_##name
+        PELT_SECTIONS(ALWAYS)
+#undef ALWAYS
+        ;
     uint32_t found = 0;
     const pelt_file_section *table = (const pelt_file_section *)(bytes + sizeof *header);
     for (uint32_t i = 0; i < header->section_count; i++) {
@@ -63,7 +68,7 @@ static pelt_result find_sections(const uint8_t *bytes, const pelt_file_header *h
         sizes[k] = section->size;
         found |= 1u << k;
     }
-    return found == (1u << PELT_SECTION_COUNT) - 1 ? PELT_OK : PELT_ERROR_FORMAT;
+    return (found & always) == always ? PELT_OK : PELT_ERROR_FORMAT;
 }
 
 static pelt_result check_joints(const pelt_skin *skin, uint64_t names_size) {

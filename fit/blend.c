@@ -1,0 +1,31 @@
+/* blend.c: the blend S of a skin: which joints move a vertex, and how much. */
+
+#include "fit/model.h"
+#include <string.h>
+
+uint32_t pelt_model_matrix_count(const pelt_model *model) { return model->skeleton->joint_count; }
+
+void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, pelt_affine *matrices) {
+    pelt_joint_matrices(model->skeleton, locals, NULL, matrices);
+}
+
+static pelt_result file_weights(pelt_fitting *f, pelt_error *error) {
+    f->model.influences = f->bundle->mesh.influences;
+    if (!f->options.influences) return PELT_OK;
+    if (pelt_limit_influences(f->arena, &f->bundle->mesh.influences, f->model.vertex_count, f->options.influences,
+                              &f->model.influences))
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights");
+    return PELT_OK;
+}
+
+pelt_result pelt_fit_blend(pelt_fitting *f, pelt_error *error) {
+    const pelt_mesh *mesh = &f->bundle->mesh;
+    f->model.skeleton = &f->bundle->skeleton;
+    f->model.vertex_count = mesh->vertex_count;
+    f->model.positions = mesh->positions;
+    f->model.normals = mesh->normals;
+    if (!strcmp(f->options.blend, "distance"))
+        return pelt_distance_weights(f->arena, mesh, &f->bundle->skeleton, f->options.influences, f->options.threads,
+                                     &f->model.influences, error);
+    return file_weights(f, error);
+}

@@ -1,0 +1,106 @@
+/* corrective.h: the corrective D(p) of a fitted skin, before it is packed: displacements of the rest pose, and what
+   drives them.
+
+       basis (psd, eigen, kernel):    D_i(p) = sum_k a_k(p) u_ik
+       weighted (wpsd):               D_i(p) = sum_q phi(r_iq(p)) c_iq[xyz] / sum_q phi(r_iq(p)) c_iq[w]
+
+   The coefficients a_k depend on the pose alone and are computed once a frame by *drivers*; the displacements u_ik are
+   per vertex. A pose is, for every joint, its local rotation relative to rest, R_j = rest_j^-1 local_j (the identity at
+   rest), as a unit quaternion; q and -q are one rotation. */
+
+#ifndef PELT_CORRECTIVE_H
+#define PELT_CORRECTIVE_H
+
+#include "rig/rig.h"
+
+/* Shapes of phi. */
+typedef enum pelt_phi {
+    PELT_PHI_EXP,      /* exp(-r / width) */
+    PELT_PHI_GAUSSIAN, /* exp(-r^2 / (2 width^2)) */
+} pelt_phi;
+
+/* What a pose distance is made of: r^2 = sum over axes of weight * d^2. */
+typedef enum pelt_axis_kind {
+    PELT_AXIS_ROTATION,    /* d = angle between the two rotations of a joint, radians, 0 to pi */
+    PELT_AXIS_HINGE,       /* d = difference of the signed angles about `direction` (unit), for joints with one degree
+                              of freedom; wraps at a full turn */
+    PELT_AXIS_TRANSLATION, /* d = distance between the two local translations */
+} pelt_axis_kind;
+
+typedef struct pelt_axis {
+    pelt_axis_kind kind;
+    uint32_t joint;
+    float direction[3];
+    float weight;
+} pelt_axis;
+
+/* Radial basis functions: phi_q = phi(r(p, center q)), a_k = sum_q matrix[q][k] phi_q. When normalised, a_k is divided
+   by sum_q norm[q] phi_q, guarded: the quotient fades to 0 where all phi are tiny, and never grows. Centres hold four
+   floats per axis: the quaternion of a rotation, the angle of a hinge first, a translation first three. */
+typedef struct pelt_rbf {
+    uint32_t axis_count, center_count, coefficient_count;
+    const pelt_axis *axes;
+    const float *centers; /* [center][axis][4] */
+    pelt_phi phi;
+    float width;
+    const float *matrix; /* [center][coefficient] */
+    const float *norm;   /* [center], or NULL when not normalised */
+} pelt_rbf;
+
+/* Kernel ridge on rotations, zero at rest: with E_g(a, b) = exp(-(3 - tr R_a^T R_b) scale_g) of joint g,
+
+       k_g(p, q) = E_g(p, q) - E_g(p, rest) - E_g(rest, q) + 1
+       a_k = sum_q matrix[q][k] sum_units k_u(p, q),    k_u = gain k_g   or   gain k_g k_h for a pair of joints
+
+   The joint tables are shared by all groups; a group is a set of units with its own coefficients. */
+typedef struct pelt_kernel_unit {
+    uint32_t first, second; /* indices into joints[]; second == first for a single joint */
+    float gain;
+} pelt_kernel_unit;
+
+typedef struct pelt_kernel_group {
+    uint32_t unit_count, center_count, coefficient_count;
+    const uint32_t *units;   /* [unit_count] indices into pelt_kernel.units */
+    const uint32_t *centers; /* [center_count] indices into the centres */
+    const float *matrix;     /* [center_count][coefficient_count] */
+} pelt_kernel_group;
+
+typedef struct pelt_kernel {
+    uint32_t joint_count, center_count, unit_count, group_count;
+    const uint32_t *joints; /* [joint_count] joints of the skeleton */
+    const float *scales;    /* [joint_count] */
+    const float *centers;   /* [center_count][joint_count][4] quaternions */
+    const pelt_kernel_unit *units;
+    const pelt_kernel_group *groups;
+} pelt_kernel;
+
+/* Displacements of the basis form; those of vertex v are entries first[v] to first[v + 1] - 1. */
+typedef struct pelt_displacements {
+    uint32_t *first;        /* [vertex_count + 1] */
+    uint32_t *coefficients; /* index k: rbfs in order, then kernel groups in order */
+    float *positions;       /* [entry][3] */
+    float *normals;         /* [entry][3] change of the rest normal, or NULL */
+} pelt_displacements;
+
+/* The weighted form. The distance of vertex v has axes of its own. */
+typedef struct pelt_weighted {
+    uint32_t axis_count, center_count; /* axes: rotations of joints, with weight 1 here */
+    const pelt_axis *axes;             /* [axis_count] */
+    const float *centers;              /* [center_count][axis_count][4] */
+    pelt_phi phi;
+    float width;
+    const uint32_t *first;       /* [vertex_count + 1] which axes drive a vertex ... */
+    const uint32_t *vertex_axes; /* ... */
+    const float *axis_weights;   /* ... and how much: r_v^2 = sum weight d_axis^2 */
+    const float *folded;         /* [vertex][center][4]: c_iq, xyz and w */
+} pelt_weighted;
+
+typedef struct pelt_corrective {
+    uint32_t rbf_count;
+    const pelt_rbf *rbfs;
+    const pelt_kernel *kernel;               /* NULL: none */
+    const pelt_displacements *displacements; /* NULL: none */
+    const pelt_weighted *weighted;           /* NULL: none */
+} pelt_corrective;
+
+#endif
