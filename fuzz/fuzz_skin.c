@@ -25,6 +25,7 @@ static void run(pelt_skin *skin) {
         for (uint32_t j = 0; j < skin->joint_count; j++) text += strlen(skin->names + skin->joints[j].name);
         volatile float sum = 0;
         for (uint32_t v = 0; v < skin->vertex_count; v++) sum += positions[3 * (size_t)skin->vertex_slots[v]];
+        (void)text, (void)sum;
     }
     free(locals), free(scratch), free(positions), free(normals);
 }
