@@ -337,6 +337,22 @@ static void wrong_indices_and_numbers_are_told_apart(void **state) {
     assert_int_equal(try_file(file.data, file.size), PELT_ERROR_FORMAT);
 }
 
+static void blocks_that_are_empty_or_overlap_are_refused(void **state) {
+    (void)state;
+    pelt_bundle *bundle = small_character();
+    pelt_skin skin;
+    pelt_skin_bytes *file = character_pack(bundle, &skin);
+    uint32_t *first = (uint32_t *)skin.block_first, kept = first[1];
+    assert_int_equal(skin.block_count, 3);
+    for (uint32_t wrong = 0; wrong < 3; wrong++) { /* the first block is empty, the second is, the second runs back */
+        first[1] = wrong == 0 ? 0 : first[2] + wrong - 1;
+        assert_int_equal(try_file(file->bytes, file->size), PELT_ERROR_INDEX);
+    }
+    first[1] = kept;
+    assert_int_equal(try_file(file->bytes, file->size), PELT_OK);
+    character_free_skin(file), character_free(bundle);
+}
+
 /* -- Sections ----------------------------------------------------------------------------------------------------- */
 
 static void unknown_sections_are_skipped_unless_required(void **state) {
@@ -479,6 +495,7 @@ int main(void) {
         cmocka_unit_test(any_flipped_bit_is_refused_or_harmless),
         cmocka_unit_test(each_kind_of_damage_has_its_own_result),
         cmocka_unit_test(wrong_indices_and_numbers_are_told_apart),
+        cmocka_unit_test(blocks_that_are_empty_or_overlap_are_refused),
         cmocka_unit_test(unknown_sections_are_skipped_unless_required),
         cmocka_unit_test(sections_may_come_in_any_order),
         cmocka_unit_test(a_new_text_about_the_skin_leaves_all_other_sections_alone),
