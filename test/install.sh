@@ -55,7 +55,7 @@ target_link_libraries(outside PRIVATE pelt::pelt)
 add_executable(making ../making.c)
 target_link_libraries(making PRIVATE pelt::fit)
 END
-cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$folder/usr" -DCMAKE_C_COMPILER="$compiler" >/dev/null
+cmake -G Ninja -S project -B project/build -DCMAKE_PREFIX_PATH="$folder/usr" -DCMAKE_C_COMPILER="$compiler" >/dev/null
 cmake --build project/build >/dev/null
 project/build/outside
 project/build/making
