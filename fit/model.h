@@ -23,6 +23,8 @@ typedef struct pelt_fitting {
     pelt_fit_options options; /* resolved */
     pelt_arena *arena;        /* for what the model points to, until it is packed */
     pelt_model model;
+    pelt_findings findings;  /* what the stages want to say to the user; in the arena */
+    const char *blend_about; /* JSON text about the fit of the blend, for pelt_skin.about; NULL: nothing to say */
 } pelt_fitting;
 
 /* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */

@@ -158,11 +158,25 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_fit_options {
-    const char *method;     /* a preset of blend and corrective: "ssd" */
-    const char *blend;      /* where the weights come from: "file" or "distance"; NULL: what the method says */
+    const char *method; /* a preset of blend and corrective: "ssd" */
+    const char *blend;  /* where the weights come from: "file", "distance", "fit" (convex, fitted to the examples) or
+                           "joints" (fitted, with driven joints); NULL: what the method says */
     const char *corrective; /* "none"; NULL: what the method says */
-    uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (distance) */
+    uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (others) */
     uint32_t threads;       /* 0: as many as the machine has */
+
+    /* The fitted blends. Lists of joints are names with commas between them; * in a name stands for any letters. */
+    const char *rest;              /* rest positions: "keep" or "refit"; NULL: keep (fit), refit (joints) */
+    const char *influence_choice;  /* joints: "greedy" or "rigidity"; NULL: greedy */
+    const char *drive;             /* joints: JSON text that says which driven joints to add; NULL: automatic */
+    const char *drop_joints;       /* joints that no vertex may follow; NULL: none */
+    const char *lock_joints;       /* fit: joints that keep the file's weights; NULL: none */
+    const uint32_t *lock_vertices; /* fit: vertices that keep the file's weights */
+    size_t lock_vertex_count;
+    double smooth;       /* fit: cost of the squared difference of weights along an edge; 0: none */
+    double prune;        /* fit: weights below this are dropped and the others refitted */
+    double ridge;        /* joints: cost of a squared weight; 0: the default, negative: none */
+    double normal_scale; /* joints: how much normals count in the fit; 0: not at all */
     pelt_progress progress;
 } pelt_fit_options;
 
