@@ -3,10 +3,11 @@
 #include "fit/blend.h"
 #include <string.h>
 
-uint32_t pelt_model_matrix_count(const pelt_model *model) { return model->skeleton->joint_count; }
+uint32_t pelt_model_matrix_count(const pelt_model *model) { return model->skeleton->joint_count + model->driven_count; }
 
 void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, pelt_affine *matrices) {
     pelt_joint_matrices(model->skeleton, locals, NULL, matrices);
+    pelt_driven_matrices(model, matrices);
 }
 
 static pelt_result file_weights(pelt_fitting *f, pelt_error *error) {

@@ -312,6 +312,20 @@ void pelt_problem_set(pelt_problem *problem, const pelt_gram *g, const double re
     pelt_problem_forget(problem);
 }
 
+void pelt_problem_add_normals(pelt_problem *problem, const pelt_gram *normals, const double normal[3],
+                              const double *moments, double energy, double scale) {
+    double square = scale * scale;
+    problem->normals = normals;
+    problem->constant += square * energy;
+    pelt_monomials(normal, 0, problem->normal_monomials);
+    for (int m = 0; m < PELT_MONOMIALS; m++) problem->normal_monomials[m] *= square;
+    for (size_t j = 0; j < normals->count; j++) {
+        const double *b = moments + 4 * j;
+        problem->linear[j] += square * (b[0] * normal[0] + b[1] * normal[1] + b[2] * normal[2]);
+    }
+    pelt_problem_forget(problem);
+}
+
 static void add_quadratic(const double monomials[PELT_MONOMIALS], const double *sums, size_t n, double *out) {
     for (size_t m = 0; m < PELT_MONOMIALS; m++) {
         double x = monomials[m];

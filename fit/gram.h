@@ -91,6 +91,10 @@ void pelt_monomials(const double place[3], double w, double out[PELT_MONOMIALS])
 void pelt_problem_set(pelt_problem *problem, const pelt_gram *gram, const double rest[3], const double *moments,
                       double energy);
 
+/* Adds rows for the normal, which count `scale` times as much as the position, per diagonal. */
+void pelt_problem_add_normals(pelt_problem *problem, const pelt_gram *normals, const double normal[3],
+                              const double *moments, double energy, double scale);
+
 const double *pelt_problem_column(pelt_problem *problem, uint32_t candidate);
 double pelt_problem_single(pelt_problem *problem, uint32_t candidate); /* C_jj */
 void pelt_problem_forget(pelt_problem *problem);                       /* after linear, constant or diagonal changed */
