@@ -92,12 +92,25 @@ static void warn_from_skin(fitting *f) {
     json_decref(about);
 }
 
+/* How the alternation of weights and rest positions came to rest, where there was one. */
+static void print_convergence(const fitting *f) {
+    pelt_skin opened;
+    if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return;
+    json_t *about = json_loads(opened.about, 0, NULL);
+    json_t *rms = json_object_get(json_object_get(about, "blend_fit"), "rms");
+    for (size_t i = 0; i < json_array_size(rms); i++)
+        cli_say(f->args, "%s%.4f%%%s", i ? ", " : "  fit converged: ", 100 * json_number_value(json_array_get(rms, i)),
+                i + 1 == json_array_size(rms) ? " of the diagonal after each round\n" : "");
+    json_decref(about);
+}
+
 static void print_result(fitting *f, const char *path) {
     char text[200];
     double per_vertex = (double)f->skin->size / f->bundle->mesh.vertex_count;
     const pelt_fit_options *o = &f->options;
     cli_say(f->args, "%s: %s (blend %s, corrective %s), %u vertices, %zu bytes (%.1f per vertex), %.2f s\n", path,
             o->method, o->blend, o->corrective, f->bundle->mesh.vertex_count, f->skin->size, per_vertex, f->seconds);
+    print_convergence(f);
     cli_measure_text(f->train, text, sizeof text);
     cli_say(f->args, "  training  %s  on %zu examples\n", text, f->all.count);
     if (f->holdout) {
@@ -186,7 +199,7 @@ const cli_command cli_fit = {
      {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * stands for any letters."},
      {"drive", "FILE.json", "joints: which driven joints to add; default: automatic."},
      {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},
-     {"ridge", "X", "joints: what a squared weight costs; default 2e-7, 0 for none."},
+     {"ridge", "X", "joints: what a squared weight costs; default 1e-6, 0 for none."},
      {"normal-scale", "X", "joints: how much normals count in the fit; default 0."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},

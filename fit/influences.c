@@ -64,6 +64,8 @@ void pelt_choose_greedy(pelt_problem *p, const uint32_t *near, uint32_t n, uint3
     for (uint32_t i = 0; i < out->count; i++) out->weights[i] = 0;
 }
 
+enum { FEW = 24 }; /* examples that show that most joints are not among the best */
+
 /* -- Rigidity -------------------------------------------------------------------------------------------------------
  */
 
@@ -125,18 +127,38 @@ double pelt_cloud_diameter(const double *xyz, size_t n, double enough, double *r
 
 _Static_assert(sizeof(radius) == 2 * sizeof(double), "two numbers of the room for each point");
 
+/* The vertex as joint j sees it in examples `begin` to `end` - 1. */
+static void see_from(const double *m, const double *path, size_t n, size_t begin, size_t end, double *cloud) {
+    for (size_t r = 0; r < 3; r++)
+        for (size_t e = begin; e < end; e++)
+            cloud[r * n + e] = m[4 * r * n + e] * path[e] + m[(4 * r + 1) * n + e] * path[n + e] +
+                               m[(4 * r + 2) * n + e] * path[2 * n + e] + m[(4 * r + 3) * n + e];
+}
+
+/* Distance of the two ends of a walk over some of the points: the diameter is at least that. */
+static double least_diameter(const double *cloud, size_t n, size_t count) {
+    size_t from = 0, next = 0;
+    double most = 0;
+    for (int walk = 0; walk < 2; walk++, from = next)
+        for (size_t i = 0; i < count; i++) {
+            double square = square_distance(cloud, n, from, i);
+            if (square > most) most = square, next = i;
+        }
+    return sqrt(most);
+}
+
 void pelt_choose_rigid(const double *inverses, const bool *usable, uint32_t count, const double *path, size_t n,
                        uint32_t most, double *room, pelt_weights *out) {
     double *cloud = room, sizes[PELT_MOST_WEIGHTS + 1];
+    size_t few = n < FEW ? n : FEW;
     out->count = 0;
     for (uint32_t j = 0; j < count; j++) {
         if (!usable[j]) continue;
         const double *m = inverses + (size_t)j * 12 * n;
-        for (size_t r = 0; r < 3; r++)
-            for (size_t e = 0; e < n; e++)
-                cloud[r * n + e] = m[4 * r * n + e] * path[e] + m[(4 * r + 1) * n + e] * path[n + e] +
-                                   m[(4 * r + 2) * n + e] * path[2 * n + e] + m[(4 * r + 3) * n + e];
         double enough = out->count < most ? INFINITY : sizes[most - 1];
+        see_from(m, path, n, 0, few, cloud);
+        if (!(least_diameter(cloud, n, few) < enough)) continue;
+        see_from(m, path, n, few, n, cloud);
         double size = pelt_cloud_diameter(cloud, n, enough, room + 3 * n);
         if (!(size < enough)) continue;
         uint32_t at = out->count < most ? out->count++ : most - 1;

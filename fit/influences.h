@@ -16,8 +16,8 @@ void pelt_choose_greedy(pelt_problem *problem, const uint32_t *near, uint32_t ne
 double pelt_cloud_diameter(const double *xyz, size_t count, double enough, double *room);
 
 /* The candidates in whose frame the vertex moves least: those with the smallest clouds.
-   inverses[candidate][12][examples] are the inverses of T; `path` [3][examples] is the vertex over the examples; `room`
-   holds 5 examples numbers. */
+   inverses[candidate][12][examples] are the inverses of T; `path` [3][examples] is the vertex over the examples, in any
+   order that mixes them well: most candidates are ruled out by the first few. `room` holds 5 examples numbers. */
 void pelt_choose_rigid(const double *inverses, const bool *usable, uint32_t count, const double *path, size_t examples,
                        uint32_t most, double *room, pelt_weights *out);
 

@@ -16,7 +16,7 @@ enum { BATCH = 128, ROUNDS = 3, REACH = 3 };
 
 /* What a squared weight costs, in squared diagonals per example; and the smallest singular value, as a part of the
    largest, that is not taken as 0. */
-static const double usual_ridge = 2e-7, singular_cut = 1e-3;
+static const double usual_ridge = 1e-6, singular_cut = 1e-3;
 
 typedef struct joining {
     pelt_fitting *f;
@@ -91,6 +91,13 @@ static bool find_homes(joining *w) {
 /* -- Rigidity -------------------------------------------------------------------------------------------------------
  */
 
+/* Where example e stands in an order in which any few in a row are spread over all: every 17th, then the next ones. */
+static size_t mixed(size_t e, size_t count) {
+    enum { STEP = 17 };
+    size_t full = count / STEP, longer = count % STEP, turn = e % STEP;
+    return turn * full + (turn < longer ? turn : longer) + e / STEP;
+}
+
 static bool invert_matrices(joining *w, const pelt_affine *matrices) {
     uint32_t stride = pelt_model_matrix_count(&w->f->model), n = w->candidates.count;
     size_t examples = w->gram.examples;
@@ -103,7 +110,8 @@ static bool invert_matrices(joining *w, const pelt_affine *matrices) {
             pelt_affine inverse;
             w->usable[c] &=
                 pelt_affine_invert(&matrices[e * stride + w->candidates.members[w->candidates.first[c]]], &inverse);
-            for (size_t k = 0; k < 12; k++) w->inverses[((size_t)c * 12 + k) * examples + e] = inverse.m[k];
+            for (size_t k = 0; k < 12; k++)
+                w->inverses[((size_t)c * 12 + k) * examples + mixed(e, examples)] = inverse.m[k];
         }
     }
     return true;
@@ -139,7 +147,8 @@ static void choose_joints(const joining *w, bench *b, uint32_t point, pelt_weigh
         size_t n = w->gram.examples;
         double *path = b->room + 5 * n;
         for (size_t e = 0; e < n; e++)
-            for (size_t c = 0; c < 3; c++) path[c * n + e] = w->gram.frames[e][3 * (size_t)w->points.vertex[point] + c];
+            for (size_t c = 0; c < 3; c++)
+                path[c * n + mixed(e, n)] = w->gram.frames[e][3 * (size_t)w->points.vertex[point] + c];
         pelt_choose_rigid(w->inverses, w->usable, w->gram.count, path, n, w->most, b->room, set);
     }
     uint32_t joint = w->home[point], first = w->near_first[joint];

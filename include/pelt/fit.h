@@ -218,7 +218,9 @@ typedef struct pelt_measure {
     double max;          /* largest |error| */
     double rms_fraction; /* of the rest bounding-box diagonal */
     double max_fraction;
-    double rel_err; /* ||model - truth|| / ||blend with the file's weights - truth||; 0 when both are 0 */
+    double rel_err;            /* ||model - truth|| / ||blend with the file's weights - truth||; 0 when both are 0 */
+    double normal_rms_degrees; /* angles between normals of the skin and area-weighted normals of the true positions */
+    double normal_max_degrees;
     uint32_t worst_frame, worst_vertex; /* where max is; the frame is an index into the examples */
     float *frame_rms;                   /* [frame_count] */
     float *frame_max;                   /* [frame_count] */
