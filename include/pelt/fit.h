@@ -197,6 +197,10 @@ pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pel
                           pelt_error *error);
 void pelt_skin_free(pelt_skin_bytes *skin);
 
+/* Refits the weights of a skin so that none is negative, on the joints that each vertex has, with its rest positions. */
+pelt_skin_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
+                                 pelt_error *error);
+
 /* Replaces the text that the skin carries about itself (pelt_skin.about): a JSON object, as text. */
 pelt_result pelt_skin_set_about(pelt_skin_bytes *skin, const char *about, pelt_error *error);
 
