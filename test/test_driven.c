@@ -51,14 +51,20 @@ static const float *run(subject *s, const pelt_transform *locals, uint32_t i) {
 
 static void assert_maps(const float *m, double x, double y, double z, double tx, double ty, double tz) {
     const double want[3] = {tx, ty, tz};
-    for (int r = 0; r < 3; r++) assert_near(m[4 * r] * x + m[4 * r + 1] * y + m[4 * r + 2] * z + m[4 * r + 3], want[r], 2e-6);
+    for (int r = 0; r < 3; r++)
+        assert_near(m[4 * r] * x + m[4 * r + 1] * y + m[4 * r + 2] * z + m[4 * r + 3], want[r], 2e-6);
 }
 
 /* Two joints: the second one unit above the first, at (0, 1, 0); the limb goes up. */
 static pelt_bundle *limb(void) { return character_chain(3, 24); }
 
-static const pelt_driven half = {.kind = PELT_DRIVEN_TURN, .parent = 0, .driver = 1, .host = 1, .amount = 0.5f,
-                                 .origin = {0, 1, 0}, .axis = {0, 1, 0}};
+static const pelt_driven half = {.kind = PELT_DRIVEN_TURN,
+                                 .parent = 0,
+                                 .driver = 1,
+                                 .host = 1,
+                                 .amount = 0.5f,
+                                 .origin = {0, 1, 0},
+                                 .axis = {0, 1, 0}};
 
 static void half_turns_have_their_closed_forms(void **state) {
     (void)state;
@@ -69,8 +75,8 @@ static void half_turns_have_their_closed_forms(void **state) {
         locals[1].translation[1] = locals[2].translation[1] = 1;
         double a = angles[i] / 2 * acos(-1) / 180;
         const float *m = run(&s, locals, 0);
-        assert_maps(m, 0, 1, 0, 0, 1, 0);                              /* it is where the joint is */
-        assert_maps(m, 0, 2, 0, -sin(a), 1 + cos(a), 0);               /* half the angle */
+        assert_maps(m, 0, 1, 0, 0, 1, 0);                /* it is where the joint is */
+        assert_maps(m, 0, 2, 0, -sin(a), 1 + cos(a), 0); /* half the angle */
         assert_maps(m, 0.5, 1, 0.25, 0.5 * cos(a), 1 + 0.5 * sin(a), 0.25);
     }
     drop(&s);
@@ -127,8 +133,15 @@ static void twist_and_bend_come_apart(void **state) {
 /* Figure 6: straight, right angle, folded. b1 goes from the joint to its parent, so a straight limb does not bulge. */
 static void bulges_grow_as_the_limb_folds(void **state) {
     (void)state;
-    pelt_driven list[2] = {{.kind = PELT_DRIVEN_BULGE, .parent = 0, .driver = 1, .host = 0, .amount = 8,
-                            .origin = {0, 0.5f, 0}, .axis = {1, 0, 0}, .upstream = {0, -1, 0}, .downstream = {0, 1, 0}}};
+    pelt_driven list[2] = {{.kind = PELT_DRIVEN_BULGE,
+                            .parent = 0,
+                            .driver = 1,
+                            .host = 0,
+                            .amount = 8,
+                            .origin = {0, 0.5f, 0},
+                            .axis = {1, 0, 0},
+                            .upstream = {0, -1, 0},
+                            .downstream = {0, 1, 0}}};
     list[1] = list[0], list[1].kind = PELT_DRIVEN_DENT;
     subject s = make(limb(), list, 2);
     const double angles[] = {0, 60, 90, 180};
@@ -253,7 +266,8 @@ static void matrices_and_locals_give_the_same_pose(void **state) {
     drop(&s);
 }
 
-/* A bone of no length is stepped over, an end joint has no bulge, and a joint with two children bulges in both bones. */
+/* A bone of no length is stepped over, an end joint has no bulge, and a joint with two children bulges in both bones.
+ */
 static void the_automatic_set_follows_the_bones(void **state) {
     (void)state;
     static const int32_t parents[] = {-1, 0, 1, 2, 2};
@@ -312,7 +326,8 @@ static void damaged_driven_joints_are_refused(void **state) {
     pelt_driven bad[10];
     for (int i = 0; i < 10; i++) bad[i] = i < 7 ? half : bulge;
     bad[0].kind = PELT_DRIVEN_KIND_COUNT, bad[1].parent = 3, bad[2].parent = -2, bad[3].driver = 3, bad[4].host = 99;
-    bad[5].name = 1u << 30, bad[6].amount = NAN, bad[7].parent = -1, bad[8].amount = -1, bad[9].downstream[2] = INFINITY;
+    bad[5].name = 1u << 30, bad[6].amount = NAN, bad[7].parent = -1, bad[8].amount = -1,
+    bad[9].downstream[2] = INFINITY;
     for (int i = 0; i < 10; i++) {
         if (i != 5) bad[i].name = 0;
         memcpy((char *)s.bytes->bytes + at, &bad[i], sizeof bad[i]);
