@@ -22,6 +22,7 @@ typedef struct contestant {
 
 typedef struct comparison {
     const cli_args *args;
+    pelt_arena *arena; /* of files that options name */
     pelt_bundle *bundle;
     const pelt_clip **train, **test;
     size_t train_count, test_count;
@@ -52,6 +53,7 @@ static bool add_contestant(comparison *c, const char *word, uint32_t influences)
                                       .threads = c->args->threads,
                                       .progress = cli_progress(c->args)};
     pelt_error error;
+    if (!cli_blend_options(c->args, c->arena, &one->options)) return false;
     if (!pelt_fit_resolve(&one->options, &error)) return true;
     cli_misuse(c->args, "%s", error.text);
     return false;
@@ -62,7 +64,7 @@ static bool list_contestants(comparison *c) {
     if (!cli_count(c->args, "influences", 1, 64, &influences)) return false;
     const char *names = cli_value(c->args, "methods");
     size_t count;
-    char **list = cli_list(names ? names : "ssd,ssd/distance", &count);
+    char **list = cli_list(names ? names : "ssd,ssd/distance,ssd/fit,joints", &count);
     bool good = list && count;
     for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], influences);
     cli_list_free(list);
@@ -124,16 +126,18 @@ static void print_table(const comparison *c) {
     const cli_args *args = c->args;
     cli_say(args, "%s: errors in %% of the diagonal (%.4g); rel_err 1 is a linear blend with the file's weights\n\n",
             c->bundle->path, (double)c->bundle->mesh.diagonal);
-    cli_say(args, "                                training          |  not seen in training\n");
-    cli_say(args,
-            "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err   bytes/v   fit s  ns/v\n");
+    cli_say(args, "                                training          |  not seen in training   normals\n");
+    cli_say(
+        args,
+        "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err  degrees  bytes/v   fit s  ns/v\n");
     for (size_t i = 0; i < c->count; i++) {
         const contestant *one = &c->contestants[i];
         const pelt_measure *a = one->train, *b = one->test_all;
-        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %8.1f %7.2f  %5.2f\n",
+        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %7.2f %8.1f %7.2f  %5.2f\n",
                 one->options.method, one->options.blend, one->options.corrective, 100 * a->rms_fraction,
                 100 * a->max_fraction, a->rel_err, 100 * b->rms_fraction, 100 * b->max_fraction, b->rel_err,
-                (double)one->bytes->size / one->skin.vertex_count, one->fit_seconds, one->ns_per_vertex);
+                b->normal_rms_degrees, (double)one->bytes->size / one->skin.vertex_count, one->fit_seconds,
+                one->ns_per_vertex);
     }
 }
 
@@ -333,7 +337,8 @@ static int run(const cli_args *args) {
     comparison *c = calloc(1, sizeof *c);
     if (!c) return cli_fail("not enough memory");
     c->args = args;
-    int code = compare(c);
+    c->arena = pelt_arena_new(0);
+    int code = c->arena ? compare(c) : cli_fail("not enough memory");
     for (size_t i = 0; i < c->count; i++) {
         contestant *one = &c->contestants[i];
         for (size_t t = 0; one->test && t < c->test_count; t++) pelt_measure_free(one->test[t]);
@@ -343,6 +348,7 @@ static int run(const cli_args *args) {
         free(one->test), free(one->words);
     }
     pelt_bundle_free(c->bundle);
+    pelt_arena_free(c->arena);
     free(c);
     return code;
 }
@@ -360,6 +366,12 @@ const cli_command cli_compare = {
      {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
      {"methods", "M,...", "What to compare; default: all."},
      {"influences", "K", "Most joints per vertex."},
+     {"rest", "keep|refit", "Rest positions of fitted blends, as in `pelt fit`."},
+     {"influence-choice", "greedy|rigidity", "How a vertex chooses its joints, as in `pelt fit`."},
+     {"drive", "FILE.json", "Which driven joints to add, as in `pelt fit`."},
+     {"drop-joints", "NAME,...", "Joints that no vertex may follow, as in `pelt fit`."},
+     {"ridge", "X", "What a squared weight costs, as in `pelt fit`."},
+     {"normal-scale", "X", "How much normals count in the fit, as in `pelt fit`."},
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},
      {"force", NULL, "Go on even when the input does not seem to fit together."}},

@@ -7,6 +7,7 @@
 /* What one call of the command holds, so that it can be given back on every way out. */
 typedef struct fitting {
     const cli_args *args;
+    pelt_arena *arena; /* of files that options name */
     pelt_bundle *bundle;
     pelt_fit_options options;
     pelt_examples all, kept, held;
@@ -24,7 +25,9 @@ static bool read_options(fitting *f) {
                                     .threads = args->threads,
                                     .progress = cli_progress(args)};
     pelt_error error;
-    if (!cli_count(args, "influences", 1, 64, &f->options.influences)) return false;
+    if (!cli_count(args, "influences", 1, 60, &f->options.influences) ||
+        !cli_blend_options(args, f->arena, &f->options))
+        return false;
     if (!pelt_fit_resolve(&f->options, &error)) return true;
     cli_misuse(args, "%s", error.text);
     return false;
@@ -80,12 +83,34 @@ static void warn(fitting *f, const char *text) {
     if (!f->args->quiet) fprintf(stderr, "pelt: warning: %s\n", text);
 }
 
+/* What the fit itself wants to say is in the skin's text about itself. */
+static void warn_from_skin(fitting *f) {
+    pelt_skin opened;
+    if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return;
+    json_t *about = json_loads(opened.about, 0, NULL), *list = json_object_get(about, "warnings");
+    for (size_t i = 0; i < json_array_size(list); i++) warn(f, json_string_value(json_array_get(list, i)));
+    json_decref(about);
+}
+
+/* How the alternation of weights and rest positions came to rest, where there was one. */
+static void print_convergence(const fitting *f) {
+    pelt_skin opened;
+    if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return;
+    json_t *about = json_loads(opened.about, 0, NULL);
+    json_t *rms = json_object_get(json_object_get(about, "blend_fit"), "rms");
+    for (size_t i = 0; i < json_array_size(rms); i++)
+        cli_say(f->args, "%s%.4f%%%s", i ? ", " : "  fit converged: ", 100 * json_number_value(json_array_get(rms, i)),
+                i + 1 == json_array_size(rms) ? " of the diagonal after each round\n" : "");
+    json_decref(about);
+}
+
 static void print_result(fitting *f, const char *path) {
     char text[200];
     double per_vertex = (double)f->skin->size / f->bundle->mesh.vertex_count;
     const pelt_fit_options *o = &f->options;
     cli_say(f->args, "%s: %s (blend %s, corrective %s), %u vertices, %zu bytes (%.1f per vertex), %.2f s\n", path,
             o->method, o->blend, o->corrective, f->bundle->mesh.vertex_count, f->skin->size, per_vertex, f->seconds);
+    print_convergence(f);
     cli_measure_text(f->train, text, sizeof text);
     cli_say(f->args, "  training  %s  on %zu examples\n", text, f->all.count);
     if (f->holdout) {
@@ -121,6 +146,7 @@ static int fit_bundle(fitting *f, const char *path) {
     if (!f->all.count) return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
     if (fraction > 0 && !fit_held_out(f, fraction, &error)) return cli_error(&error);
     if (!fit_all(f, &error) || !describe(f, &error)) return cli_error(&error);
+    warn_from_skin(f);
     if (f->holdout && f->holdout->rms > 2 * f->train->rms && f->holdout->rel_err > 2 * f->train->rel_err)
         warn(f, "the error on held-out examples is more than twice the error in training: the skin has learned the "
                 "examples by heart; give it more of them, or a simpler method");
@@ -133,12 +159,14 @@ static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
     if (!cli_value(args, "train")) return cli_misuse(args, "--train CLIP,... says what to fit to; it is missing");
     if (!path) return cli_misuse(args, "-o SKIN.pelt says where the skin goes; it is missing");
-    fitting f = {.args = args, .warnings = json_array()};
+    fitting f = {.args = args, .arena = pelt_arena_new(0), .warnings = json_array()};
+    if (!f.arena) return cli_fail("not enough memory");
     int code = fit_bundle(&f, path);
     pelt_measure_free(f.train);
     pelt_measure_free(f.holdout);
     pelt_skin_free(f.skin);
     pelt_bundle_free(f.bundle);
+    pelt_arena_free(f.arena);
     json_decref(f.warnings);
     return code;
 }
@@ -157,10 +185,22 @@ const cli_command cli_fit = {
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
      {"output", "SKIN.pelt", "The skin file to write."},
-     {"method", "ssd", "A preset of blend and corrective; default ssd."},
-     {"blend", "file|distance", "Where blend weights come from: the file, or the distance to the bones."},
+     {"method", "ssd|joints", "A preset of blend and corrective; default ssd."},
+     {"blend", "file|distance|fit|joints",
+      "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
+      "skeleton's joints (fit), or of any sign with driven joints (joints)."},
      {"corrective", "none", "What is added to the rest pose before blending."},
-     {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (distance)."},
+     {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (others)."},
+     {"rest", "keep|refit", "Rest positions as they are, or fitted too; default keep (fit), refit (joints)."},
+     {"smooth", "X", "fit: evens out weights along the edges of the mesh; 1e-5 is little, 1e-3 much."},
+     {"prune", "X", "fit: drops weights below X and refits the others."},
+     {"lock-joints", "NAME,...", "fit: joints that keep the file's weights; * stands for any letters."},
+     {"lock-vertices", "FILE", "fit: vertices that keep the file's weights: their numbers, one a line."},
+     {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * stands for any letters."},
+     {"drive", "FILE.json", "joints: which driven joints to add; default: automatic."},
+     {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},
+     {"ridge", "X", "joints: what a squared weight costs; default 1e-6, 0 for none."},
+     {"normal-scale", "X", "joints: how much normals count in the fit; default 0."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
 };

@@ -46,6 +46,7 @@ typedef struct pelt_file_section {
     X(WEIGHTS, PELT_FOURCC('W', 'G', 'H', 'T'), entry_weights, (uint64_t)skin->entry_count * 4 * PELT_BLOCK, 1)           \
     X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)       \
     X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)           \
+    X(DRIVEN, PELT_FOURCC('D', 'R', 'V', 'N'), driven, 0, 0)                                                              \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
@@ -58,5 +59,6 @@ enum {
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");
+_Static_assert(sizeof(pelt_driven) == 72, "a driven joint is 72 bytes");
 
 #endif

@@ -21,6 +21,9 @@ typedef struct pelt_pose_offsets {
     size_t size;
 } pelt_pose_offsets;
 
+/* Matrices of the palette: the joints', then those of driven joints. */
+static inline uint32_t pelt_matrix_count(const pelt_skin *skin) { return skin->joint_count + skin->driven_count; }
+
 static inline pelt_pose_offsets pelt_pose_layout(uint32_t joint_count) {
     pelt_pose_offsets at;
     size_t matrices = (size_t)joint_count * PALETTE_STRIDE * sizeof(float);
@@ -30,6 +33,9 @@ static inline pelt_pose_offsets pelt_pose_layout(uint32_t joint_count) {
     at.size = at.globals + ((size_t)joint_count * 12 * sizeof(float) + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
     return at;
 }
+
+/* The matrices of driven joints, after those of the joints that they are computed from. */
+void pelt_pose_driven(const pelt_skin *skin, float *palette);
 
 /* One call of pelt_deform, resolved. */
 typedef struct pelt_deform_job {
