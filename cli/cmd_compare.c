@@ -188,6 +188,23 @@ static uint32_t largest(const float *values, uint32_t count) {
     return best;
 }
 
+/* The frame that --show names, "CLIP:FRAME" of the test clips; false after a message. */
+static bool show_named(comparison *c, const char *name) {
+    const char *colon = strrchr(name, ':');
+    char *end = NULL;
+    unsigned long frame = colon ? strtoul(colon + 1, &end, 10) : 0;
+    for (size_t i = 0; colon && end > colon + 1 && !*end && i < c->test_examples.count; i++) {
+        const pelt_example *example = &c->test_examples.list[i];
+        size_t length = (size_t)(colon - name);
+        if (example->frame != frame || strlen(example->clip->name) != length ||
+            strncmp(example->clip->name, name, length))
+            continue;
+        show_frame(c, i, "chosen");
+        return true;
+    }
+    return cli_fail("--show %s: CLIP:FRAME of a test clip is meant, such as \"%s:0\"", name, c->test[0]->name), false;
+}
+
 /* The frames worth a picture: where the best method fails most, at one vertex and as a whole, and the first one's. */
 static void choose_frames(comparison *c) {
     size_t best = 0;
@@ -248,6 +265,10 @@ static const char *command_line(comparison *c) {
 }
 
 static pelt_result write_report(comparison *c, const char *path, const char *picture_path, pelt_error *error) {
+    uint32_t picture_size = 0;
+    const char *show = cli_value(c->args, "show");
+    if (!cli_count(c->args, "picture-size", 64, 4096, &picture_size) || (show && !show_named(c, show)))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "no picture was made");
     choose_frames(c);
     if (!deform_shown(c, error)) return error->code;
     size_t n = c->bundle->mesh.vertex_count;
@@ -284,6 +305,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .rows = rows,
                              .pictures = pictures,
                              .findings = c->findings,
+                             .picture_size = picture_size,
                              .threads = c->args->threads,
                              .progress = cli_progress(c->args)};
     char *html = NULL;
@@ -374,5 +396,7 @@ const cli_command cli_compare = {
      {"normal-scale", "X", "How much normals count in the fit, as in `pelt fit`."},
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},
+     {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
+     {"picture-size", "N", "Longer side of each picture in pixels; default 480."},
      {"force", NULL, "Go on even when the input does not seem to fit together."}},
 };

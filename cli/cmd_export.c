@@ -50,6 +50,8 @@ static bool make_convex(exporting *x) {
     if (!x->convex) return cli_error(&error), false;
     pelt_result result = pelt_open(x->convex->bytes, x->convex->size, &x->skin);
     if (result) return cli_fail("the refitted skin cannot be opened: %s", pelt_result_text(result)), false;
+    const char *refitted = cli_value(x->args, "refitted");
+    if (refitted && pelt_skin_write(x->convex, refitted, &error)) return cli_error(&error), false;
     return measure_cost(x, examples, 1);
 }
 
@@ -131,5 +133,6 @@ const cli_command cli_export = {
     {{"clip", "CLIP,...", "Clips to write along; default: none."},
      {"output", "OUT.glb", "The file to write."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints; needs --train."},
-     {"train", "CLIP,...", "Clips to refit to."}},
+     {"train", "CLIP,...", "Clips to refit to."},
+     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb."}},
 };

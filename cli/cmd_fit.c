@@ -25,7 +25,7 @@ static bool read_options(fitting *f) {
                                     .threads = args->threads,
                                     .progress = cli_progress(args)};
     pelt_error error;
-    if (!cli_count(args, "influences", 1, 60, &f->options.influences) ||
+    if (!cli_count(args, "influences", 1, 64, &f->options.influences) ||
         !cli_blend_options(args, f->arena, &f->options))
         return false;
     if (!pelt_fit_resolve(&f->options, &error)) return true;

@@ -9,14 +9,14 @@
 typedef struct pelt_model {
     const pelt_skeleton *skeleton;
     uint32_t vertex_count;
-    const float *positions;     /* [vertex_count][3] rest positions */
-    const float *normals;       /* [vertex_count][3] */
-    pelt_influences influences; /* joints of the skeleton, then driven ones */
+    const float *positions;            /* [vertex_count][3] rest positions */
+    const float *normals;              /* [vertex_count][3] */
+    pelt_influences influences;        /* joints of the skeleton, then driven ones */
+    const pelt_corrective *corrective; /* NULL: none */
+    const char *about;                 /* JSON text for pelt_skin.about */
     uint32_t driven_count;
     const pelt_driven *driven; /* name is an index into driven_names until it is packed */
     const char **driven_names;
-    const pelt_corrective *corrective; /* NULL: none */
-    const char *about;                 /* JSON text for pelt_skin.about */
 } pelt_model;
 
 /* What a stage of a fit works with. */
