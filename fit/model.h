@@ -23,6 +23,7 @@ typedef struct pelt_fitting {
     pelt_fit_options options; /* resolved */
     pelt_arena *arena;        /* for what the model points to, until it is packed */
     pelt_model model;
+    const char *details; /* JSON object: what the fit of the corrective found, for pelt_skin.about; NULL: nothing */
 } pelt_fitting;
 
 /* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */

@@ -1,0 +1,66 @@
+/* eigenskin.h: EigenSkin (Kry, James & Pai 2002), in the parts that are tested apart. */
+
+#ifndef PELT_EIGENSKIN_H
+#define PELT_EIGENSKIN_H
+
+#include "fit/support.h"
+
+/* One joint support (or driver of several joints): its examples, its points, its eigendisplacements. */
+typedef struct pelt_eigen_joint {
+    uint32_t driver;
+    uint32_t pose_count, point_count;
+    uint32_t *poses;  /* [pose_count] examples that move it alone: P_j */
+    uint32_t *points; /* [point_count] its support: S_j */
+    float *mask;      /* [point_count] 1, or less where the support fades */
+    uint32_t rank;    /* singular values that are not zero */
+    double *singular; /* [rank], falling */
+    double *
+        right; /* [rank][pose_count] right singular vectors: the coordinates of example p are singular[k] right[k][p] */
+    uint32_t kept; /* eigendisplacements that are used: n_j */
+} pelt_eigen_joint;
+
+typedef struct pelt_eigen_basis {
+    uint32_t joint_count;
+    pelt_eigen_joint *joints;
+} pelt_eigen_basis;
+
+/* Supports and singular value decompositions of all drivers that some example moves alone; a point is in a support when
+   it is displaced by more than `threshold` of the largest displacement. */
+pelt_result pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                                const pelt_supports *supports, double threshold, pelt_eigen_basis *out,
+                                pelt_error *error);
+
+/* Eigendisplacement k of a joint: u = A v_k / s_k, [point_count][3], without the mask. */
+void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_displacements *u, uint32_t k, float *out);
+
+/* Chooses n_j of every joint (per_joint 0: by error) and fades supports so that no point has more than per_vertex
+   displacements (0: no limit). */
+pelt_result pelt_eigen_budget(pelt_arena *arena, const pelt_supports *supports, pelt_eigen_basis *basis,
+                              uint32_t per_joint, uint32_t per_vertex, pelt_error *error);
+
+/* What drives a joint's eigendisplacements: their coordinates at some of its examples, the centres. */
+typedef struct pelt_coordinates {
+    uint32_t center_count;
+    uint32_t *centers; /* [center_count] examples; PELT_REST_CENTER is the rest pose, which comes first */
+    double *values;    /* [center_count][kept]; 0 at rest */
+} pelt_coordinates;
+
+#define PELT_REST_CENTER UINT32_MAX
+
+/* Chooses the centres of every joint, and the width r0 of exp(-r / r0) by leaving out examples one by one, those that
+   lie between two others; `fallback` when there is none. */
+pelt_result pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis,
+                                   double fallback, pelt_coordinates *out, double *width, pelt_error *error);
+
+/* exp(-r / width) between poses of a driver: phi[rows][columns]. */
+void pelt_eigen_functions(const pelt_poses *poses, uint32_t driver, size_t rows, const uint32_t *a, size_t columns,
+                          const uint32_t *b, double width, double *phi);
+
+/* The basis functions of one joint; matrix[center][kept] solves for the values at the centres. */
+pelt_result pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
+                           const pelt_coordinates *coordinates, double width, pelt_rbf *out);
+
+/* Fits fitting->model.corrective. */
+pelt_result pelt_fit_eigenskin(pelt_fitting *fitting, pelt_error *error);
+
+#endif
