@@ -13,6 +13,7 @@ typedef struct pelt_model {
     const float *normals;   /* [vertex_count][3] */
     pelt_influences influences;
     const pelt_corrective *corrective; /* NULL: none */
+    bool half_displacements;           /* store its displacements as half floats */
     const char *about;                 /* JSON text for pelt_skin.about */
 } pelt_model;
 

@@ -5,16 +5,32 @@
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
+#include <math.h>
 
 #define LANES 16
 #define VECTORS 1
 #define POINTWISE 1
 #define ROWS 3
+#define CENTERS 8
 #define DEFORM pelt_deform_avx512
+#define DRIVE pelt_drive_avx512
 
 typedef float wide __attribute__((vector_size(64)));
 
 static inline wide load(const float *p) { return (wide)_mm512_load_ps(p); }
+
+static inline wide load_half(const uint16_t *p) { return (wide)_mm512_cvtph_ps(_mm256_load_si256((const __m256i *)p)); }
+static inline void store(float *p, wide x) { _mm512_storeu_ps(p, (__m512)x); }
+static inline wide square_root(wide x) { return (wide)_mm512_sqrt_ps((__m512)x); }
+static inline wide smaller(wide a, wide b) { return (wide)_mm512_min_ps((__m512)a, (__m512)b); }
+static inline wide larger(wide a, wide b) { return (wide)_mm512_max_ps((__m512)a, (__m512)b); }
+static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
+
+static inline wide power_of_two(wide x) {
+    __m512 whole = _mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    wide f = x - (wide)whole, p = POWER_POLYNOMIAL(f);
+    return (wide)_mm512_scalef_ps((__m512)p, whole);
+}
 
 /* The instruction gives 14 bits, one step of Newton's method doubles them. */
 static inline wide reciprocal_sqrt(wide x) {
@@ -42,4 +58,5 @@ static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, 
 static inline void stream_fence(void) { _mm_sfence(); }
 
 #include "runtime/deform.inc"
+#include "runtime/drive.inc"
 #endif

@@ -88,10 +88,12 @@ void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratc
         if (parent >= 0) multiply(globals + (size_t)parent * 12, local, global);
     }
     finish_pose(skin, scratch);
+    if (skin->drivers) pelt_drive(skin, locals, scratch);
 }
 
 void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
     memcpy((char *)scratch + pelt_pose_layout(skin->joint_count).globals, globals,
            (size_t)skin->joint_count * 12 * sizeof(float));
     finish_pose(skin, scratch);
+    if (skin->drivers) pelt_drive_matrices(skin, globals, scratch);
 }
