@@ -37,7 +37,7 @@ typedef struct comparison {
 /* -- Contestants -------------------------------------------------------------------------------------------------- */
 
 /* "METHOD[/BLEND[/CORRECTIVE]]". */
-static bool add_contestant(comparison *c, const char *word, uint32_t influences) {
+static bool add_contestant(comparison *c, const char *word, const pelt_fit_options *common) {
     if (c->count == MOST_METHODS) return cli_misuse(c->args, "more than %d methods", MOST_METHODS), false;
     contestant *one = &c->contestants[c->count++];
     one->words = strdup(word);
@@ -45,12 +45,10 @@ static bool add_contestant(comparison *c, const char *word, uint32_t influences)
     char *blend = strchr(one->words, '/'), *corrective = blend ? strchr(blend + 1, '/') : NULL;
     if (blend) *blend++ = 0;
     if (corrective) *corrective++ = 0;
-    one->options = (pelt_fit_options){.method = one->words,
-                                      .blend = blend,
-                                      .corrective = corrective,
-                                      .influences = influences,
-                                      .threads = c->args->threads,
-                                      .progress = cli_progress(c->args)};
+    one->options = *common;
+    one->options.method = one->words;
+    one->options.blend = blend;
+    one->options.corrective = corrective;
     pelt_error error;
     if (!pelt_fit_resolve(&one->options, &error)) return true;
     cli_misuse(c->args, "%s", error.text);
@@ -58,13 +56,19 @@ static bool add_contestant(comparison *c, const char *word, uint32_t influences)
 }
 
 static bool list_contestants(comparison *c) {
-    uint32_t influences = 0;
-    if (!cli_count(c->args, "influences", 1, 64, &influences)) return false;
+    pelt_fit_options common = {.sweeps_only = cli_value(c->args, "sweeps-only") != NULL,
+                               .normal_corrections = cli_value(c->args, "normal-corrections") != NULL,
+                               .threads = c->args->threads,
+                               .progress = cli_progress(c->args)};
+    if (!cli_count(c->args, "influences", 1, 64, &common.influences) ||
+        !cli_count(c->args, "per-joint", 1, 64, &common.per_joint) ||
+        !cli_count(c->args, "per-vertex", 1, 64, &common.per_vertex))
+        return false;
     const char *names = cli_value(c->args, "methods");
     size_t count;
-    char **list = cli_list(names ? names : "ssd,ssd/distance", &count);
+    char **list = cli_list(names ? names : "ssd,ssd/distance,eigen,kernel", &count);
     bool good = list && count;
-    for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], influences);
+    for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], &common);
     cli_list_free(list);
     return good;
 }
@@ -360,6 +364,10 @@ const cli_command cli_compare = {
      {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
      {"methods", "M,...", "What to compare; default: all."},
      {"influences", "K", "Most joints per vertex."},
+     {"per-joint", "N", "eigen: displacements of every joint."},
+     {"per-vertex", "N", "kernel: mean displacements of a vertex; eigen: the most of any vertex."},
+     {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
+     {"normal-corrections", NULL, "eigen, kernel: correct normals too."},
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},
      {"force", NULL, "Go on even when the input does not seem to fit together."}},

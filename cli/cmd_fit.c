@@ -21,10 +21,14 @@ static bool read_options(fitting *f) {
     f->options = (pelt_fit_options){.method = cli_value(args, "method"),
                                     .blend = cli_value(args, "blend"),
                                     .corrective = cli_value(args, "corrective"),
+                                    .sweeps_only = cli_value(args, "sweeps-only") != NULL,
+                                    .normal_corrections = cli_value(args, "normal-corrections") != NULL,
                                     .threads = args->threads,
                                     .progress = cli_progress(args)};
     pelt_error error;
     if (!cli_count(args, "influences", 1, 64, &f->options.influences)) return false;
+    if (!cli_count(args, "per-joint", 1, 64, &f->options.per_joint)) return false;
+    if (!cli_count(args, "per-vertex", 1, 64, &f->options.per_vertex)) return false;
     if (!pelt_fit_resolve(&f->options, &error)) return true;
     cli_misuse(args, "%s", error.text);
     return false;
@@ -157,10 +161,14 @@ const cli_command cli_fit = {
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
      {"output", "SKIN.pelt", "The skin file to write."},
-     {"method", "ssd", "A preset of blend and corrective; default ssd."},
+     {"method", "ssd|eigen|kernel", "A preset of blend and corrective; default ssd."},
      {"blend", "file|distance", "Where blend weights come from: the file, or the distance to the bones."},
-     {"corrective", "none", "What is added to the rest pose before blending."},
+     {"corrective", "none|eigen|kernel", "What is added to the rest pose before blending."},
      {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (distance)."},
+     {"per-joint", "N", "eigen: displacements of every joint; default 5, or what --per-vertex allows."},
+     {"per-vertex", "N", "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex."},
+     {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},
+     {"normal-corrections", NULL, "eigen, kernel: correct normals too."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
 };

@@ -5,16 +5,32 @@
    A method names where the blend S gets its weights and how the corrective D is stored and driven. */
 
 #include "fit/model.h"
+#include "fit/eigenskin.h"
+#include "fit/kernel.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct method { const char *name, *blend, *corrective; } methods[] = {{"ssd", "file", "none"}};
+static const struct method {
+    const char *name, *blend, *corrective;
+} methods[] = {
+    {"ssd", "file", "none"},
+    {"eigen", "file", "eigen"},
+    {"kernel", "file", "kernel"},
+};
 
-const char *const pelt_methods[] = {"ssd", NULL};
+const char *const pelt_methods[] = {"ssd", "eigen", "kernel", NULL};
 
 static const char *const blends[] = {"file", "distance", NULL};
-static const char *const correctives[] = {"none", NULL};
+
+static pelt_result no_corrective(pelt_fitting *f, pelt_error *error) {
+    (void)f, (void)error;
+    return PELT_OK;
+}
+
+static const char *const correctives[] = {"none", "eigen", "kernel", NULL};
+static pelt_result (*const fit_correctives[])(pelt_fitting *, pelt_error *) = {no_corrective, pelt_fit_eigenskin,
+                                                                               pelt_fit_kernel};
 
 /* Refuses a name that is not in a list, and says what is. */
 static pelt_result check_name(const char *option, const char *name, const char *const *names, pelt_error *error) {
@@ -40,11 +56,19 @@ pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error) {
     return result;
 }
 
+static pelt_result fit_corrective(pelt_fitting *f, pelt_error *error) {
+    size_t i = 0;
+    while (correctives[i] && strcmp(correctives[i], f->options.corrective)) i++;
+    return fit_correctives[i](f, error);
+}
+
 /* What the skin says about itself; `pelt fit` adds the errors it measured. */
-static char *describe(const pelt_bundle *bundle, const pelt_fit_options *options, pelt_examples examples) {
-    json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "made_by", "pelt " PELT_VERSION, "bundle", bundle->path,
-                              "method", options->method, "blend", options->blend, "corrective", options->corrective,
-                              "examples", (int)examples.count);
+static char *describe(const pelt_fitting *f) {
+    const pelt_fit_options *options = &f->options;
+    json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "made_by", "pelt " PELT_VERSION, "bundle",
+                              f->bundle->path, "method", options->method, "blend", options->blend, "corrective",
+                              options->corrective, "examples", (int)f->examples.count);
+    if (f->details) json_object_set_new(about, "details", json_loads(f->details, 0, NULL));
     char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
     json_decref(about);
     return text;
@@ -59,7 +83,10 @@ pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pel
     if (!result && pelt_report(&f.options.progress, "blend", 0))
         result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     if (!result) result = pelt_fit_blend(&f, error);
-    char *about = result ? NULL : describe(bundle, &f.options, examples);
+    if (!result && pelt_report(&f.options.progress, "corrective", 0.1))
+        result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (!result) result = fit_corrective(&f, error);
+    char *about = result ? NULL : describe(&f);
     f.model.about = about;
     pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&f.model, error);
     free(about);
