@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 6, NEAR = 8, MOST_RANK = 48, LANES = 16 };
+enum { ROUNDS = 6, NEAR = 8, CANDIDATES = NEAR + 1, MOST_RANK = 48 };
 
 typedef struct clustering {
     const pelt_example_displacements *u;
@@ -22,14 +22,15 @@ typedef struct clustering {
     double *energies; /* [point] */
     double *nearest;  /* [point] squared distance to the nearest seed */
     double (*centers)[3];
-    float *bases;    /* [cluster][example][LANES]: B_q, transposed */
-    uint32_t *label; /* [point] */
-    uint32_t *next;  /* [point] label of the next round */
+    double *bases;     /* [cluster][example][rank]: B_q, transposed */
+    uint32_t *label;   /* [point] */
+    uint32_t *near;    /* [point][CANDIDATES] clusters */
+    double *explained; /* [point][CANDIDATES] */
     uint32_t *first, *members;
     double **shapes;   /* [cluster] malloc'ed [least(3n, examples)][3n] */
     double **values;   /* [cluster] malloc'ed squares of singular values, falling */
     uint32_t *lengths; /* [cluster] how many */
-    bool no_memory;
+    bool begun, no_memory;
 } clustering;
 
 static const float *place(const clustering *c, uint32_t point) {
@@ -120,48 +121,29 @@ static void orthonormalise(double *basis, size_t examples, size_t rank) {
     }
 }
 
-/* Two steps of subspace iteration, from the basis of the round before; the first round starts from sums of rows. */
+/* Steps of subspace iteration, from the basis of the round before; the first round starts from sums of rows. */
 static void improve_basis(void *user, size_t q) {
+    enum { STEPS = 3 };
     clustering *c = user;
     size_t rows = 3 * (size_t)(c->first[q + 1] - c->first[q]), n = c->examples, rank = c->rank;
-    double *m = cluster_rows(c, q), *basis = calloc(n * rank, sizeof *basis);
+    double *m = cluster_rows(c, q), *basis = c->bases + q * n * rank;
     double *image = malloc((rows * rank + 1) * sizeof *image);
-    float *out = c->bases + q * n * LANES;
-    if (m && basis && image && rows) {
-        for (size_t e = 0; e < n; e++)
-            for (size_t k = 0; k < rank; k++) basis[e * rank + k] = out[e * LANES + k];
-        for (size_t r = 0; r < rows; r++)
-            for (size_t k = 0; k < rank; k++) image[r * rank + k] = r % rank == k;
-        for (int step = 0; step < 3; step++) {
-            bool begun = step > 0 || basis[0] != 0 || basis[n * rank - 1] != 0;
-            if (begun) pelt_gemm(false, false, rows, rank, n, 1, m, basis, 0, image);
-            pelt_gemm(true, false, n, rank, rows, 1, m, image, 0, basis);
-            orthonormalise(basis, n, rank);
-        }
-        for (size_t e = 0; e < n; e++)
-            for (size_t k = 0; k < rank; k++) out[e * LANES + k] = (float)basis[e * rank + k];
-    } else if (rows) {
-        __atomic_store_n(&c->no_memory, true, __ATOMIC_RELAXED);
+    if (!m || !image) __atomic_store_n(&c->no_memory, true, __ATOMIC_RELAXED);
+    for (int step = 0; step < STEPS && m && image && rows; step++) {
+        if (c->begun || step)
+            pelt_gemm(false, false, rows, rank, n, 1, m, basis, 0, image);
+        else
+            for (size_t r = 0; r < rows * rank; r++) image[r] = r / rank % rank == r % rank;
+        pelt_gemm(true, false, n, rank, rows, 1, m, image, 0, basis);
+        orthonormalise(basis, n, rank);
     }
-    free(m), free(basis), free(image);
+    free(m), free(image);
 }
 
-/* |Z_i B_q^T|^2. */
-static double explained(const clustering *c, size_t i, size_t q) {
-    const float *rows = c->rows + 3 * i * c->examples, *basis = c->bases + q * c->examples * LANES;
-    double sum = 0;
-    for (size_t k = 0; k < 3; k++, rows += c->examples) {
-        float dots[LANES] = {0};
-        for (uint32_t e = 0; e < c->examples; e++)
-            for (int l = 0; l < LANES; l++) dots[l] += rows[e] * basis[e * LANES + l];
-        for (int l = 0; l < LANES; l++) sum += (double)dots[l] * dots[l];
-    }
-    return sum;
-}
-
-static void reassign(void *user, size_t i) {
+/* The clusters that a point may go to: the nearest, and its own last. */
+static void find_near(void *user, size_t i) {
     clustering *c = user;
-    uint32_t near[NEAR], count = 0;
+    uint32_t *near = c->near + i * CANDIDATES, count = 0;
     double distances[NEAR];
     for (uint32_t q = 0; q < c->clusters; q++) {
         double d = square_distance(place(c, (uint32_t)i), c->centers[q]);
@@ -170,12 +152,44 @@ static void reassign(void *user, size_t i) {
         for (; at > 0 && distances[at - 1] > d; at--) distances[at] = distances[at - 1], near[at] = near[at - 1];
         distances[at] = d, near[at] = q;
     }
-    double best = explained(c, i, c->label[i]) * (1 + 1e-9);
-    c->next[i] = c->label[i];
-    for (uint32_t k = 0; k < count; k++) {
-        double value = explained(c, i, near[k]);
-        if (value > best) best = value, c->next[i] = near[k];
+    for (; count < CANDIDATES; count++) near[count] = c->label[i];
+}
+
+/* |Z_i B_q^T|^2 of all points that may go to cluster q, a few hundred at a time. */
+static void explain(void *user, size_t q) {
+    enum { BATCH = 128 };
+    clustering *c = user;
+    size_t n = c->examples, size = 3 * n, rank = c->rank, count = 0, slots[BATCH];
+    double *rows = malloc(BATCH * size * sizeof *rows), *image = malloc(BATCH * 3 * rank * sizeof *image);
+    const double *basis = c->bases + q * n * rank;
+    if (!rows || !image) __atomic_store_n(&c->no_memory, true, __ATOMIC_RELAXED);
+    for (size_t slot = 0; slot <= (size_t)c->points * CANDIDATES && rows && image; slot++) {
+        bool last = slot == (size_t)c->points * CANDIDATES;
+        if (!last && c->near[slot] == q) {
+            const float *row = c->rows + slot / CANDIDATES * size;
+            for (size_t k = 0; k < size; k++) rows[count * size + k] = row[k];
+            slots[count++] = slot;
+        }
+        if (!count || (count < BATCH && !last)) continue;
+        pelt_gemm(false, false, 3 * count, rank, n, 1, rows, basis, 0, image);
+        for (size_t p = 0; p < count; p++) {
+            double sum = 0;
+            for (size_t k = 0; k < 3 * rank; k++) sum += image[p * 3 * rank + k] * image[p * 3 * rank + k];
+            c->explained[slots[p]] = sum;
+        }
+        count = 0;
     }
+    free(rows), free(image);
+}
+
+/* A point leaves its cluster only for one that is better beyond rounding, so that rounds end. */
+static void reassign(void *user, size_t i) {
+    clustering *c = user;
+    const uint32_t *near = c->near + i * CANDIDATES;
+    const double *explained = c->explained + i * CANDIDATES;
+    double best = explained[CANDIDATES - 1] * (1 + 1e-9);
+    for (int k = 0; k < NEAR; k++)
+        if (explained[k] > best) best = explained[k], c->label[i] = near[k];
 }
 
 /* -- Principal components ------------------------------------------------------------------------------------------ */
@@ -259,9 +273,11 @@ static void iterate(clustering *c, uint32_t threads) {
     list_members(c);
     for (int round = 0; round < ROUNDS && !c->no_memory; round++) {
         pelt_parallel(threads, c->clusters, improve_basis, c);
+        pelt_parallel(threads, c->points, find_near, c);
+        pelt_parallel(threads, c->clusters, explain, c);
         pelt_parallel(threads, c->points, reassign, c);
-        memcpy(c->label, c->next, c->points * sizeof *c->label);
         list_members(c);
+        c->begun = true;
     }
     pelt_parallel(threads, c->clusters, decompose, c);
 }
@@ -272,20 +288,22 @@ pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u,
     pelt_arena *work = pelt_arena_new(0);
     clustering c = {.u = u, .positions = positions, .points = u->point_count, .examples = u->example_count};
     c.clusters = cluster_count < c.points ? cluster_count : c.points;
-    c.rank = per_point < 1 ? 1 : per_point > LANES ? LANES : (uint32_t)(per_point + 0.5);
+    c.rank = per_point < 1 ? 1 : per_point > 16 ? 16 : (uint32_t)(per_point + 0.5);
     if (c.rank > c.examples) c.rank = c.examples;
     bool ready = work != NULL;
     if (ready) {
         c.rows = PELT_NEW(work, float, 3 * (size_t)c.points * c.examples);
         c.energies = PELT_NEW(work, double, c.points), c.nearest = PELT_NEW(work, double, c.points);
         c.centers = pelt_alloc(work, c.clusters, sizeof *c.centers);
-        c.bases = PELT_NEW(work, float, (size_t)c.clusters *c.examples *LANES);
-        c.label = PELT_NEW(work, uint32_t, c.points), c.next = PELT_NEW(work, uint32_t, c.points);
+        c.bases = PELT_NEW(work, double, (size_t)c.clusters *c.examples *c.rank);
+        c.label = PELT_NEW(work, uint32_t, c.points);
+        c.near = PELT_NEW(work, uint32_t, (size_t)c.points * CANDIDATES);
+        c.explained = PELT_NEW(work, double, (size_t)c.points *CANDIDATES);
         c.first = PELT_NEW(work, uint32_t, (size_t)c.clusters + 1), c.members = PELT_NEW(work, uint32_t, c.points);
         c.shapes = PELT_NEW(work, double *, c.clusters), c.values = PELT_NEW(work, double *, c.clusters);
         c.lengths = PELT_NEW(work, uint32_t, c.clusters);
-        ready = c.rows && c.energies && c.centers && c.bases && c.label && c.next && c.first && c.members && c.shapes &&
-                c.values && c.lengths && c.nearest;
+        ready = c.rows && c.energies && c.centers && c.bases && c.label && c.near && c.explained && c.first &&
+                c.members && c.shapes && c.values && c.lengths && c.nearest;
     }
     if (ready) iterate(&c, threads);
     ready = ready && !c.no_memory && !hand_over(arena, &c, per_point, out);
