@@ -22,7 +22,7 @@ static const float *rotation(const pelt_poses *poses, uint32_t example, uint32_t
     return poses->rotations + 4 * ((size_t)example * poses->joint_count + joint);
 }
 
-static double distance(const pelt_poses *poses, uint32_t driver, uint32_t a, uint32_t b) {
+double pelt_eigen_distance(const pelt_poses *poses, uint32_t driver, uint32_t a, uint32_t b) {
     const pelt_driver *d = &poses->drivers[driver];
     double sum = 0;
     for (uint32_t k = 0; k < d->count; k++) {
@@ -36,7 +36,8 @@ static double distance(const pelt_poses *poses, uint32_t driver, uint32_t a, uin
 void pelt_eigen_functions(const pelt_poses *poses, uint32_t driver, size_t rows, const uint32_t *a, size_t columns,
                           const uint32_t *b, double width, double *phi) {
     for (size_t i = 0; i < rows; i++)
-        for (size_t k = 0; k < columns; k++) phi[i * columns + k] = exp(-distance(poses, driver, a[i], b[k]) / width);
+        for (size_t k = 0; k < columns; k++)
+            phi[i * columns + k] = exp(-pelt_eigen_distance(poses, driver, a[i], b[k]) / width);
 }
 
 /* Solves phi x = b in place. phi may be singular to rounding when the width is far larger than the distances. */
@@ -54,7 +55,7 @@ static pelt_result choose_centers(pelt_arena *arena, const pelt_poses *poses, co
     out->centers = PELT_NEW(arena, uint32_t, MOST_CENTERS);
     if (!nearest || !out->centers) return free(nearest), PELT_ERROR_MEMORY;
     for (uint32_t p = 0; p < joint->pose_count; p++)
-        nearest[p] = distance(poses, joint->driver, joint->poses[p], PELT_REST_CENTER);
+        nearest[p] = pelt_eigen_distance(poses, joint->driver, joint->poses[p], PELT_REST_CENTER);
     out->centers[out->center_count++] = PELT_REST_CENTER;
     while (out->center_count < MOST_CENTERS) {
         uint32_t far = 0;
@@ -63,7 +64,8 @@ static pelt_result choose_centers(pelt_arena *arena, const pelt_poses *poses, co
         if (!(nearest[far] > 1e-4)) break;
         out->centers[out->center_count++] = joint->poses[far];
         for (uint32_t p = 0; p < joint->pose_count; p++)
-            nearest[p] = fmin(nearest[p], distance(poses, joint->driver, joint->poses[p], joint->poses[far]));
+            nearest[p] =
+                fmin(nearest[p], pelt_eigen_distance(poses, joint->driver, joint->poses[p], joint->poses[far]));
     }
     free(nearest);
     return PELT_OK;
@@ -122,9 +124,9 @@ static uint32_t mark_inside(const pelt_poses *poses, uint32_t driver, const pelt
         for (uint32_t b = 0; b < n && !inside[a]; b++)
             for (uint32_t d = b + 1; d < n && !inside[a]; d++)
                 inside[a] = a != b && a != d &&
-                            distance(poses, driver, c->centers[a], c->centers[b]) +
-                                    distance(poses, driver, c->centers[a], c->centers[d]) <=
-                                1.001 * distance(poses, driver, c->centers[b], c->centers[d]);
+                            pelt_eigen_distance(poses, driver, c->centers[a], c->centers[b]) +
+                                    pelt_eigen_distance(poses, driver, c->centers[a], c->centers[d]) <=
+                                1.001 * pelt_eigen_distance(poses, driver, c->centers[b], c->centers[d]);
         count += inside[a];
     }
     return count;

@@ -52,13 +52,40 @@ typedef struct pelt_coordinates {
 pelt_result pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis,
                                    double fallback, pelt_coordinates *out, double *width, pelt_error *error);
 
+/* Distance of two poses of a driver; each is an example or PELT_REST_CENTER. */
+double pelt_eigen_distance(const pelt_poses *poses, uint32_t driver, uint32_t a, uint32_t b);
+
 /* exp(-r / width) between poses of a driver: phi[rows][columns]. */
 void pelt_eigen_functions(const pelt_poses *poses, uint32_t driver, size_t rows, const uint32_t *a, size_t columns,
                           const uint32_t *b, double width, double *phi);
 
+/* Shifts the values so that they also serve examples that move several joints, where that helps unseen ones; `entries`
+   are the eigendisplacements kept, with coefficients in the order of the joints. */
+pelt_result pelt_eigen_refine(const pelt_poses *poses, const pelt_example_displacements *u,
+                              const pelt_eigen_basis *basis, const pelt_entry *entries, size_t entry_count,
+                              double width, pelt_coordinates *coordinates, pelt_error *error);
+
 /* The basis functions of one joint; matrix[center][kept] solves for the values at the centres. */
 pelt_result pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
                            const pelt_coordinates *coordinates, double width, pelt_rbf *out);
+
+/* Displacements of two neighbouring drivers that move together (or of one that no example moves alone). */
+typedef struct pelt_eigen_pair {
+    uint32_t drivers[2]; /* the same twice: one driver */
+    pelt_rbf rbf;
+    size_t entry_count;
+    pelt_entry *entries; /* coefficients count from 0 within the pair */
+} pelt_eigen_pair;
+
+typedef struct pelt_eigen_pairs {
+    uint32_t pair_count;
+    pelt_eigen_pair *pairs;
+} pelt_eigen_pairs;
+
+/* Pairs that pay on examples left out, given what `corrective` explains already. */
+pelt_result pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                                const pelt_supports *supports, double width, const pelt_corrective *corrective,
+                                pelt_eigen_pairs *out, pelt_error *error);
 
 /* Fits fitting->model.corrective. */
 pelt_result pelt_fit_eigenskin(pelt_fitting *fitting, pelt_error *error);
