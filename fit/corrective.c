@@ -12,7 +12,9 @@ double pelt_norm_guard(double s) {
 }
 
 double pelt_phi_value(pelt_phi phi, double width, double r2) {
-    return phi == PELT_PHI_GAUSSIAN ? exp(-r2 / (2 * width * width)) : exp(-sqrt(fmax(r2, 0)) / width);
+    double share = phi == PELT_PHI_MIXED ? PELT_MIXED_SHARE : phi == PELT_PHI_EXP;
+    double gaussian = share < 1 ? exp(-r2 / (2 * width * width)) : 0;
+    return (1 - share) * gaussian + (share > 0 ? share * exp(-sqrt(fmax(r2, 0)) / width) : 0);
 }
 
 double pelt_hinge_angle(const float q[4], const float direction[3]) {
@@ -22,7 +24,7 @@ double pelt_hinge_angle(const float q[4], const float direction[3]) {
 
 void pelt_axis_center(const pelt_axis *axis, const float *rotation, const float *translation, float center[4]) {
     memset(center, 0, 4 * sizeof *center);
-    if (axis->kind == PELT_AXIS_ROTATION)
+    if (axis->kind == PELT_AXIS_ROTATION || axis->kind == PELT_AXIS_CHORD)
         memcpy(center, rotation, 4 * sizeof *center);
     else if (axis->kind == PELT_AXIS_TRANSLATION)
         memcpy(center, translation, 3 * sizeof *center);
@@ -36,6 +38,9 @@ double pelt_axis_distance2(const pelt_axis *axis, const float *rotation, const f
     switch (axis->kind) {
     case PELT_AXIS_ROTATION:
         d = pelt_rotation_angle(rotation, center);
+        return d * d;
+    case PELT_AXIS_CHORD:
+        d = 2 * sin(0.5 * pelt_rotation_angle(rotation, center));
         return d * d;
     case PELT_AXIS_HINGE:
         d = remainder(pelt_hinge_angle(rotation, axis->direction) - center[0], 2 * acos(-1));

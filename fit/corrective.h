@@ -17,6 +17,8 @@
 typedef enum pelt_phi {
     PELT_PHI_EXP,      /* exp(-r / width) */
     PELT_PHI_GAUSSIAN, /* exp(-r^2 / (2 width^2)) */
+    PELT_PHI_MIXED,    /* 0.99 of the Gaussian and 0.01 of the exponential: as smooth as the one between examples, as well
+                          conditioned as the other where they are close */
 } pelt_phi;
 
 /* What a pose distance is made of: r^2 = sum over axes of weight * d^2. */
@@ -25,6 +27,8 @@ typedef enum pelt_axis_kind {
     PELT_AXIS_HINGE,       /* d = difference of the signed angles about `direction` (unit), for joints with one degree
                               of freedom; wraps at a full turn */
     PELT_AXIS_TRANSLATION, /* d = distance between the two local translations */
+    PELT_AXIS_CHORD,       /* d = 2 sin(angle / 2): like the angle when close, smooth past half a turn, and a Euclidean
+                              distance, so that Gaussians of it are positive definite (those of the angle are not) */
 } pelt_axis_kind;
 
 typedef struct pelt_axis {
@@ -107,6 +111,7 @@ typedef struct pelt_corrective {
 
 /* A normalised sum with norm s is multiplied by this instead of 1 / s: the same from PELT_NORM_FLOOR up, and fading to
    0 with s below. */
+#define PELT_MIXED_SHARE 0.01
 #define PELT_NORM_FLOOR 0.25
 double pelt_norm_guard(double s);
 

@@ -55,7 +55,7 @@ static void add_corrective(const pelt_skin *skin, const char *driven, pelt_defor
     const pelt_file_weighted *weighted = (const void *)((const char *)skin->drivers + skin->drivers->weighted);
     job->distances = (const float *)(driven + at.distances);
     job->distance_stride = (uint32_t)pelt_padded(weighted->center_count);
-    job->gaussian = weighted->phi == PELT_FILE_PHI_GAUSSIAN;
+    job->phi = weighted->phi;
 }
 
 void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals) {

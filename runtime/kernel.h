@@ -58,6 +58,9 @@ pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes);
    fades to 0 instead. */
 #define NORM_FLOOR 0.25f
 
+/* What the mixed phi takes from the exponential. */
+#define MIXED_SHARE 0.01f
+
 /* Half floats: the bits moved into a float's place, times this, are the number, denormals too. Adding and taking away
    the magic number rounds to whole numbers. */
 #define HALF_SCALE 0x1p112f
@@ -86,7 +89,7 @@ typedef struct pelt_deform_job {
     const float *coefficients;   /* of the corrective's basis form, or NULL */
     const float *distances;      /* of its weighted form, or NULL */
     uint32_t distance_stride;    /* floats from axis to axis */
-    int gaussian;                /* phi of the weighted form */
+    uint32_t phi;                /* of the weighted form */
     uint32_t first_block, end_block;
     float *positions;
     float *normals; /* NULL: none wanted */
