@@ -189,12 +189,52 @@ static pelt_displacements *make_displacements(const kernel_fit *k) {
     return entries ? pelt_gather_displacements(k->f->arena, &k->u, entries, total) : NULL;
 }
 
+/* Changes of normals that go with the fitted coordinates a, in the least squares sense: rows of (a^T a)^-1 a^T. */
+static bool normal_weights(const kernel_fit *k, size_t q, double *weights) {
+    const pelt_ridge *ridge = &k->ridges[q];
+    size_t n = ridge->example_count, rank = k->clusters.ranks[q];
+    double *matrix = malloc((n * n + 1) * sizeof *matrix), *a = malloc((n * rank + 1) * sizeof *a);
+    double *gram = malloc(rank * rank * sizeof *gram), *rows = malloc((n * rank + 1) * sizeof *rows), trace = 0;
+    bool done = matrix && a && gram && rows;
+    if (done && n) {
+        pelt_ridge_matrix(ridge, k->tables, k->poses.count, k->settings.pair, matrix);
+        pelt_gemm(false, false, n, rank, n, 1, matrix, k->coefficients[q], 0, a);
+        pelt_gemm(true, false, rank, rank, n, 1, a, a, 0, gram);
+        for (size_t r = 0; r < rank; r++) trace += gram[r * rank + r];
+        for (size_t r = 0; r < rank; r++) gram[r * rank + r] += 1e-9 * trace + 1e-300;
+        for (size_t e = 0; e < n; e++)
+            for (size_t r = 0; r < rank; r++) rows[r * n + e] = a[e * rank + r];
+        done = pelt_cholesky(rank, gram);
+        if (done) pelt_cholesky_solve(rank, gram, n, rows);
+        for (size_t r = 0; done && r < rank; r++)
+            for (size_t e = 0; e < n; e++) weights[r * k->poses.count + ridge->examples[e]] = rows[r * n + e];
+    }
+    free(matrix), free(a), free(gram), free(rows);
+    return done;
+}
+
+static pelt_result correct_normals(const kernel_fit *k, pelt_displacements *out) {
+    size_t total = 0, row = 0;
+    for (uint32_t q = 0; q < k->clusters.count; q++) total += k->clusters.ranks[q];
+    const float *normals = pelt_normal_displacements_of(k->f);
+    double *weights = PELT_NEW(k->f->arena, double, total * k->poses.count);
+    if (!normals || !weights) return PELT_ERROR_MEMORY;
+    for (uint32_t q = 0; q < k->clusters.count; q++) {
+        if (!k->clusters.ranks[q]) continue;
+        if (!normal_weights(k, q, weights + row * k->poses.count)) return PELT_ERROR_MEMORY;
+        row += k->clusters.ranks[q];
+    }
+    return pelt_gather_normals(k->f->arena, out, k->u.vertex_count, k->u.example_count, normals, weights);
+}
+
 static pelt_result assemble(kernel_fit *k) {
     pelt_corrective *corrective = PELT_NEW(k->f->arena, pelt_corrective, 1);
-    if (!corrective) return PELT_ERROR_MEMORY;
+    pelt_displacements *displacements = make_displacements(k);
+    if (!corrective || !displacements) return PELT_ERROR_MEMORY;
+    if (k->f->options.normal_corrections && correct_normals(k, displacements)) return PELT_ERROR_MEMORY;
     corrective->kernel = make_kernel(k);
-    corrective->displacements = make_displacements(k);
-    if (!corrective->kernel || !corrective->displacements) return PELT_ERROR_MEMORY;
+    corrective->displacements = displacements;
+    if (!corrective->kernel) return PELT_ERROR_MEMORY;
     k->f->model.corrective = corrective;
     k->f->details = pelt_arena_format(
         k->f->arena,

@@ -61,9 +61,7 @@ static bool drives(const pelt_poses *poses, const pelt_supports *s, uint32_t dri
         float amplitude = s->amplitudes[driver * n + point];
         return amplitude > s->noise && amplitude > (float)DRIVES * s->peaks[driver];
     }
-    uint32_t parent = poses->drivers[driver].parent;
-    return s->carried[driver * n + point] + (parent == PELT_NO_DRIVER ? 0 : s->carried[parent * n + point]) >
-           (float)DRIVES;
+    return pelt_carried_around(s, poses, driver, point) > (float)DRIVES;
 }
 
 static void fill_supports(const pelt_poses *poses, const pelt_supports *s, const uint32_t *stands_for,

@@ -44,10 +44,8 @@ static bool supports(const pairing *w, uint32_t driver, uint32_t point) {
     if (w->poses->drivers[driver].swept)
         return w->supports->peaks[driver] > w->supports->noise &&
                w->supports->amplitudes[at] > (float)SUPPORT_THRESHOLD * w->supports->peaks[driver];
-    uint32_t parent = w->poses->drivers[driver].parent;
-    float above =
-        parent == PELT_NO_DRIVER ? 0 : w->supports->carried[(size_t)parent * w->supports->point_count + point];
-    return w->supports->carried[at] > (float)CARRIES || (w->supports->carried[at] > 0 && above > (float)CARRIES);
+    float own = w->supports->carried[at];
+    return own > 0 && pelt_carried_around(w->supports, w->poses, driver, point) > (float)CARRIES;
 }
 
 static void set_up(const pairing *w, pair *p) {

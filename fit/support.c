@@ -33,8 +33,9 @@ static void sum_carried(const pelt_model *model, const pelt_poses *poses, const 
         uint32_t v = u->vertex_of[i];
         for (uint32_t k = in->first[v]; k < in->first[v + 1]; k++) {
             uint32_t joint = in->joints[k]; /* joints that a blend adds beyond the skeleton are driven by others */
-            if (joint >= poses->joint_count || carriers[joint] == PELT_NO_DRIVER) continue;
-            out->carried[(size_t)carriers[joint] * u->point_count + i] += in->weights[k];
+            if (joint >= poses->joint_count) continue;
+            uint32_t row = carriers[joint] == PELT_NO_DRIVER ? poses->driver_count : carriers[joint];
+            out->carried[(size_t)row * u->point_count + i] += in->weights[k];
         }
     }
 }
@@ -47,7 +48,7 @@ pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const p
                            .noise = (float)(1e-5 * pelt_diagonal(model->positions, model->vertex_count)),
                            .amplitudes = PELT_NEW(arena, float, size),
                            .peaks = PELT_NEW(arena, float, poses->driver_count),
-                           .carried = PELT_NEW(arena, float, size)};
+                           .carried = PELT_NEW(arena, float, size + u->point_count)};
     uint32_t *carriers = PELT_NEW(arena, uint32_t, poses->joint_count);
     if (!out->amplitudes || !out->peaks || !out->carried || !carriers)
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the supports of %u joints",
@@ -56,6 +57,11 @@ pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const p
     measure_amplitudes(poses, u, out);
     sum_carried(model, poses, u, carriers, out);
     return PELT_OK;
+}
+
+float pelt_carried_around(const pelt_supports *s, const pelt_poses *poses, uint32_t driver, uint32_t point) {
+    uint32_t parent = poses->drivers[driver].parent, above = parent == PELT_NO_DRIVER ? poses->driver_count : parent;
+    return s->carried[(size_t)driver * s->point_count + point] + s->carried[(size_t)above * s->point_count + point];
 }
 
 const char *pelt_driver_name(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,

@@ -10,13 +10,18 @@ typedef struct pelt_supports {
     float *amplitudes; /* [driver][point] largest displacement over the examples that move this driver alone */
     float *peaks;      /* [driver] the largest of them */
     float noise;       /* displacements below this are rounding: a hundred thousandth of the mesh's diagonal */
-    float *carried;    /* [driver][point] blend weight of the joints that the driver carries: its own, those that
-                          follow it, and those below it that nothing else drives */
+    float *carried;    /* [driver + 1][point] blend weight of the joints that the driver carries: its own, those that
+                          follow it, and those below it that nothing else drives; the last row: of joints that no
+                          driver moves */
 } pelt_supports;
 
 /* The arena owns the result. */
 pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
                              const pelt_example_displacements *displacements, pelt_supports *out, pelt_error *error);
+
+/* Blend weight of what a driver and the one above it carry at a point: where to look for its effect when no example
+   shows it alone. */
+float pelt_carried_around(const pelt_supports *supports, const pelt_poses *poses, uint32_t driver, uint32_t point);
 
 /* The joints of a driver for messages: "c_spine0+c_spine1". */
 const char *pelt_driver_name(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
