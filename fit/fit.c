@@ -4,17 +4,18 @@
 
    A method names where the blend S gets its weights and how the corrective D is stored and driven. */
 
+#include "fit/correctives.h"
 #include "fit/model.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct method { const char *name, *blend, *corrective; } methods[] = {{"ssd", "file", "none"}};
+static const struct method { const char *name, *blend, *corrective; } methods[] = {
+    {"ssd", "file", "none"}, {"psd", "file", "psd"}, {"wpsd", "file", "wpsd"}};
 
-const char *const pelt_methods[] = {"ssd", NULL};
+const char *const pelt_methods[] = {"ssd", "psd", "wpsd", NULL};
 
 static const char *const blends[] = {"file", "distance", NULL};
-static const char *const correctives[] = {"none", NULL};
 
 /* Refuses a name that is not in a list, and says what is. */
 static pelt_result check_name(const char *option, const char *name, const char *const *names, pelt_error *error) {
@@ -36,7 +37,7 @@ pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error) {
         if (!options->corrective) options->corrective = methods[i].corrective;
     }
     pelt_result result = check_name("blend", options->blend, blends, error);
-    if (!result) result = check_name("corrective", options->corrective, correctives, error);
+    if (!result) result = check_name("corrective", options->corrective, pelt_correctives, error);
     return result;
 }
 
@@ -59,6 +60,7 @@ pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pel
     if (!result && pelt_report(&f.options.progress, "blend", 0))
         result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     if (!result) result = pelt_fit_blend(&f, error);
+    if (!result) result = pelt_fit_corrective(&f, error);
     char *about = result ? NULL : describe(bundle, &f.options, examples);
     f.model.about = about;
     pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&f.model, error);

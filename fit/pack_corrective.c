@@ -19,7 +19,7 @@ uint16_t pelt_half_of(float value) {
     /* Steps of 2^-24 up to the first normal number, then 2^-10 of the power of two below. */
     int exponent = 0;
     frexp(magnitude, &exponent);
-    if (exponent < -13) exponent = -13;
+    if (exponent < -13 || magnitude == 0) exponent = -13;
     double steps = rint(ldexp(magnitude, 11 - exponent));
     if (steps >= 2048) steps /= 2, exponent++;
     return sign | (uint16_t)((exponent + 13) * 1024 + (int)steps);

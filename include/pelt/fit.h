@@ -158,11 +158,15 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_fit_options {
-    const char *method;     /* a preset of blend and corrective: "ssd" */
-    const char *blend;      /* where the weights come from: "file" or "distance"; NULL: what the method says */
-    const char *corrective; /* "none"; NULL: what the method says */
-    uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (distance) */
-    uint32_t threads;       /* 0: as many as the machine has */
+    const char *method;           /* a preset of blend and corrective: "ssd" */
+    const char *blend;            /* where the weights come from: "file" or "distance"; NULL: what the method says */
+    const char *corrective;       /* "none", "psd", "wpsd"; NULL: what the method says */
+    uint32_t influences;          /* most joints per vertex; 0: as many as there are (file), 4 (distance) */
+    uint32_t poses;               /* psd, wpsd: most important poses kept; 0: all */
+    uint32_t principal_joints;    /* wpsd: most sources of movement per vertex; 0: all that matter */
+    const char *distance_weights; /* wpsd: "driving" (NULL) or "blend" */
+    const char *displacements; /* "float", "half"; NULL: half where that is within a hundred-thousandth of the size */
+    uint32_t threads;          /* 0: as many as the machine has */
     pelt_progress progress;
 } pelt_fit_options;
 
