@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct method { const char *name, *blend, *corrective; } methods[] = {
-    {"ssd", "file", "none"}, {"psd", "file", "psd"}, {"wpsd", "file", "wpsd"}};
+static const struct method {
+    const char *name, *blend, *corrective;
+} methods[] = {{"ssd", "file", "none"}, {"psd", "file", "psd"}, {"wpsd", "file", "wpsd"}};
 
 const char *const pelt_methods[] = {"ssd", "psd", "wpsd", NULL};
 

@@ -318,6 +318,18 @@ static uint64_t append_matrix(builder *b, const float *matrix, size_t center_cou
     return at;
 }
 
+/* Sums over the centres, of each column and of `extra`. */
+static uint64_t append_sums(builder *b, const float *matrix, size_t center_count, size_t columns, const float *extra) {
+    uint64_t at = append(b, columns + (extra != NULL), sizeof(float));
+    float *out = b->failed ? NULL : (float *)(b->bytes + at);
+    for (size_t k = 0; out && k < columns + (extra != NULL); k++) {
+        double sum = 0;
+        for (size_t c = 0; c < center_count; c++) sum += k < columns ? matrix[c * columns + k] : extra[c];
+        out[k] = (float)sum;
+    }
+    return at;
+}
+
 static void put_axes(pelt_file_axis *out, const pelt_axis *axes, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         out[i] = (pelt_file_axis){.kind = (uint32_t)axes[i].kind,
@@ -339,6 +351,7 @@ static void append_rbfs(builder *b, const pelt_corrective *c, uint64_t at, uint3
                              .width = rbf->width};
         out.centers = append_centers(b, rbf->centers, rbf->center_count, rbf->axis_count);
         out.matrix = append_matrix(b, rbf->matrix, rbf->center_count, rbf->coefficient_count, rbf->norm);
+        out.bias = append_sums(b, rbf->matrix, rbf->center_count, rbf->coefficient_count, rbf->norm);
         if (b->failed) return;
         memcpy(b->bytes + at + i * sizeof out, &out, sizeof out);
         *axis += rbf->axis_count, *coefficient += rbf->coefficient_count;

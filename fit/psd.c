@@ -89,7 +89,7 @@ static const double width_factors[] = {0.35, 0.5, 0.7, 1, 1.4, 2, 2.8};
 enum { WIDTHS = sizeof width_factors / sizeof *width_factors };
 
 /* Float arithmetic at run time must still interpolate: rounding grows by the row sums of the inverse. */
-static const double MOST_GROWTH = 1e4;
+static const double MOST_GROWTH = 1.6e4;
 
 static const bool *poses_to_leave_out(const psd *p, bool *all) {
     bool any = false;
