@@ -26,9 +26,14 @@ static bool read_options(fitting *f) {
                                     .threads = args->threads,
                                     .progress = cli_progress(args)};
     pelt_error error;
-    if (!cli_count(args, "influences", 1, 64, &f->options.influences)) return false;
-    if (!cli_count(args, "per-joint", 1, 64, &f->options.per_joint)) return false;
-    if (!cli_count(args, "per-vertex", 1, 64, &f->options.per_vertex)) return false;
+    f->options.distance_weights = cli_value(args, "distance-weights");
+    f->options.displacements = cli_value(args, "displacements");
+    if (!cli_count(args, "influences", 1, 64, &f->options.influences) ||
+        !cli_count(args, "poses", 1, 2048, &f->options.poses) ||
+        !cli_count(args, "principal-joints", 1, 64, &f->options.principal_joints) ||
+        !cli_count(args, "per-joint", 1, 64, &f->options.per_joint) ||
+        !cli_count(args, "per-vertex", 1, 64, &f->options.per_vertex))
+        return false;
     if (!pelt_fit_resolve(&f->options, &error)) return true;
     cli_misuse(args, "%s", error.text);
     return false;
@@ -161,10 +166,14 @@ const cli_command cli_fit = {
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
      {"output", "SKIN.pelt", "The skin file to write."},
-     {"method", "ssd|eigen|kernel", "A preset of blend and corrective; default ssd."},
+     {"method", "ssd|psd|wpsd|eigen|kernel", "A preset of blend and corrective; default ssd."},
      {"blend", "file|distance", "Where blend weights come from: the file, or the distance to the bones."},
-     {"corrective", "none|eigen|kernel", "What is added to the rest pose before blending."},
+     {"corrective", "none|psd|wpsd|eigen|kernel", "What is added to the rest pose before blending."},
      {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (distance)."},
+     {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},
+     {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},
+     {"distance-weights", "driving|blend", "wpsd: joints count by how far they displace a vertex, or by blend weight."},
+     {"displacements", "float|half", "How displacements are stored; default half where it is exact enough."},
      {"per-joint", "N", "eigen: displacements of every joint; default 5, or what --per-vertex allows."},
      {"per-vertex", "N", "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},

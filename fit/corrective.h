@@ -17,7 +17,7 @@
 typedef enum pelt_phi {
     PELT_PHI_EXP,      /* exp(-r / width) */
     PELT_PHI_GAUSSIAN, /* exp(-r^2 / (2 width^2)) */
-    PELT_PHI_MIXED,    /* 0.99 of the Gaussian and 0.01 of the exponential: as smooth as the one between examples, as well
+    PELT_PHI_MIXED,    /* 0.97 of the Gaussian and 0.03 of the exponential: as smooth as the one between examples, as well
                           conditioned as the other where they are close */
 } pelt_phi;
 
@@ -111,7 +111,7 @@ typedef struct pelt_corrective {
 
 /* A normalised sum with norm s is multiplied by this instead of 1 / s: the same from PELT_NORM_FLOOR up, and fading to
    0 with s below. */
-#define PELT_MIXED_SHARE 0.01
+#define PELT_MIXED_SHARE 0.03
 #define PELT_NORM_FLOOR 0.25
 double pelt_norm_guard(double s);
 

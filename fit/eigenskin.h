@@ -3,6 +3,7 @@
 #ifndef PELT_EIGENSKIN_H
 #define PELT_EIGENSKIN_H
 
+#include "fit/correctives.h"
 #include "fit/support.h"
 
 /* One joint support (or driver of several joints): its examples, its points, its eigendisplacements. */
@@ -86,8 +87,5 @@ typedef struct pelt_eigen_pairs {
 pelt_result pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                 const pelt_supports *supports, double width, const pelt_corrective *corrective,
                                 pelt_eigen_pairs *out, pelt_error *error);
-
-/* Fits fitting->model.corrective. */
-pelt_result pelt_fit_eigenskin(pelt_fitting *fitting, pelt_error *error);
 
 #endif

@@ -4,9 +4,8 @@
 
    A method names where the blend S gets its weights and how the corrective D is stored and driven. */
 
+#include "fit/correctives.h"
 #include "fit/model.h"
-#include "fit/eigenskin.h"
-#include "fit/kernel.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +13,13 @@
 static const struct method {
     const char *name, *blend, *corrective;
 } methods[] = {
-    {"ssd", "file", "none"},
-    {"eigen", "file", "eigen"},
-    {"kernel", "file", "kernel"},
+    {"ssd", "file", "none"},    {"psd", "file", "psd"},       {"wpsd", "file", "wpsd"},
+    {"eigen", "file", "eigen"}, {"kernel", "file", "kernel"},
 };
 
-const char *const pelt_methods[] = {"ssd", "eigen", "kernel", NULL};
+const char *const pelt_methods[] = {"ssd", "psd", "wpsd", "eigen", "kernel", NULL};
 
 static const char *const blends[] = {"file", "distance", NULL};
-
-static pelt_result no_corrective(pelt_fitting *f, pelt_error *error) {
-    (void)f, (void)error;
-    return PELT_OK;
-}
-
-static const char *const correctives[] = {"none", "eigen", "kernel", NULL};
-static pelt_result (*const fit_correctives[])(pelt_fitting *, pelt_error *) = {no_corrective, pelt_fit_eigenskin,
-                                                                               pelt_fit_kernel};
 
 /* Refuses a name that is not in a list, and says what is. */
 static pelt_result check_name(const char *option, const char *name, const char *const *names, pelt_error *error) {
@@ -52,14 +41,8 @@ pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error) {
         if (!options->corrective) options->corrective = methods[i].corrective;
     }
     pelt_result result = check_name("blend", options->blend, blends, error);
-    if (!result) result = check_name("corrective", options->corrective, correctives, error);
+    if (!result) result = check_name("corrective", options->corrective, pelt_correctives, error);
     return result;
-}
-
-static pelt_result fit_corrective(pelt_fitting *f, pelt_error *error) {
-    size_t i = 0;
-    while (correctives[i] && strcmp(correctives[i], f->options.corrective)) i++;
-    return fit_correctives[i](f, error);
 }
 
 /* What the skin says about itself; `pelt fit` adds the errors it measured. */
@@ -83,9 +66,7 @@ pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pel
     if (!result && pelt_report(&f.options.progress, "blend", 0))
         result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     if (!result) result = pelt_fit_blend(&f, error);
-    if (!result && pelt_report(&f.options.progress, "corrective", 0.1))
-        result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-    if (!result) result = fit_corrective(&f, error);
+    if (!result) result = pelt_fit_corrective(&f, error);
     char *about = result ? NULL : describe(&f);
     f.model.about = about;
     pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&f.model, error);

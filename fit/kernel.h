@@ -3,6 +3,7 @@
 #ifndef PELT_KERNEL_FIT_H
 #define PELT_KERNEL_FIT_H
 
+#include "fit/correctives.h"
 #include "fit/support.h"
 
 /* Joints that can drive a point, after joints that only repeat others are left out. */
@@ -62,9 +63,6 @@ pelt_result pelt_kernel_validate(const pelt_poses *poses, const pelt_example_dis
 /* Fills the tables of all joints. */
 void pelt_kernel_tables(const pelt_poses *poses, const pelt_kernel_drivers *drivers,
                         const pelt_kernel_settings *settings, uint32_t threads, float *tables);
-
-/* Fits fitting->model.corrective. */
-pelt_result pelt_fit_kernel(pelt_fitting *fitting, pelt_error *error);
 
 /* -- Clusters (cluster.c) ------------------------------------------------------------------------------------------ */
 

@@ -19,7 +19,7 @@ uint16_t pelt_half_of(float value) {
     /* Steps of 2^-24 up to the first normal number, then 2^-10 of the power of two below. */
     int exponent = 0;
     frexp(magnitude, &exponent);
-    if (exponent < -13) exponent = -13;
+    if (exponent < -13 || magnitude == 0) exponent = -13;
     double steps = rint(ldexp(magnitude, 11 - exponent));
     if (steps >= 2048) steps /= 2, exponent++;
     return sign | (uint16_t)((exponent + 13) * 1024 + (int)steps);
@@ -318,6 +318,18 @@ static uint64_t append_matrix(builder *b, const float *matrix, size_t center_cou
     return at;
 }
 
+/* Sums over the centres, of each column and of `extra`. */
+static uint64_t append_sums(builder *b, const float *matrix, size_t center_count, size_t columns, const float *extra) {
+    uint64_t at = append(b, columns + (extra != NULL), sizeof(float));
+    float *out = b->failed ? NULL : (float *)(b->bytes + at);
+    for (size_t k = 0; out && k < columns + (extra != NULL); k++) {
+        double sum = 0;
+        for (size_t c = 0; c < center_count; c++) sum += k < columns ? matrix[c * columns + k] : extra[c];
+        out[k] = (float)sum;
+    }
+    return at;
+}
+
 static void put_axes(pelt_file_axis *out, const pelt_axis *axes, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         out[i] = (pelt_file_axis){.kind = (uint32_t)axes[i].kind,
@@ -339,6 +351,7 @@ static void append_rbfs(builder *b, const pelt_corrective *c, uint64_t at, uint3
                              .width = rbf->width};
         out.centers = append_centers(b, rbf->centers, rbf->center_count, rbf->axis_count);
         out.matrix = append_matrix(b, rbf->matrix, rbf->center_count, rbf->coefficient_count, rbf->norm);
+        out.bias = append_sums(b, rbf->matrix, rbf->center_count, rbf->coefficient_count, rbf->norm);
         if (b->failed) return;
         memcpy(b->bytes + at + i * sizeof out, &out, sizeof out);
         *axis += rbf->axis_count, *coefficient += rbf->coefficient_count;

@@ -96,6 +96,7 @@ static pelt_result check_rbfs(const section *s, uint64_t *coefficients) {
         if (!result)
             result = check_floats(s, rbf->matrix, (uint64_t)rbf->coefficient_count + rbf->normalised,
                                   pelt_padded(rbf->center_count));
+        if (!result) result = check_floats(s, rbf->bias, (uint64_t)rbf->coefficient_count + rbf->normalised, 1);
         if (result) return result;
     }
     return PELT_OK;

@@ -93,7 +93,8 @@ typedef struct pelt_file_rbf {
     float width;
     uint64_t centers; /* f32 [axis][4][center] */
     uint64_t matrix;  /* f32 [coefficient][center]; when normalised one row more: the norm */
-    uint64_t unused[2];
+    uint64_t bias;    /* f32 per row of the matrix: the sum of the row */
+    uint64_t unused;
 } pelt_file_rbf;
 
 typedef struct pelt_file_kernel {

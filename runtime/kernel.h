@@ -59,15 +59,20 @@ pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes);
 #define NORM_FLOOR 0.25f
 
 /* What the mixed phi takes from the exponential. */
-#define MIXED_SHARE 0.01f
+#define MIXED_SHARE 0.03f
+/* sqrt(2 log2 e): squared distances scaled for a Gaussian, rooted, become an exponential's. */
+#define GAUSSIAN_TO_EXP 1.6986436f
 
 /* Half floats: the bits moved into a float's place, times this, are the number, denormals too. Adding and taking away
    the magic number rounds to whole numbers. */
 #define HALF_SCALE 0x1p112f
 #define ROUND_MAGIC 12582912.0f
-/* 2^f for |f| <= 1/2, relative error 8e-8. */
-#define POWER_POLYNOMIAL(f)                                                                                            \
-    (((((f)*0.00132765f + 0.00967554f) * (f) + 0.05550713f) * (f) + 0.2402212f) * (f) + 0.69314697f) * (f) + 1.0f
+/* 2^f for |f| <= 1/2, relative error 2e-9 before rounding. */
+#define POWER_POLYNOMIAL(f) (POWER_SLOPE(f) * (f) + 1.0f)
+#define POWER_SLOPE(f)                                                                                                 \
+    ((((((f)*0.000153533615f + 0.0013398875f) * (f) + 0.00961843736f) * (f) + 0.0555033247f) * (f) + 0.240226479f) *   \
+         (f) +                                                                                                         \
+     0.693147203f)
 
 /* One job of a driver loop: everything is in the scratch memory at `at`. */
 typedef struct pelt_drive_job {

@@ -158,15 +158,19 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_fit_options {
-    const char *method;     /* a preset of blend and corrective: "ssd" */
-    const char *blend;      /* where the weights come from: "file" or "distance"; NULL: what the method says */
-    const char *corrective; /* "none"; NULL: what the method says */
-    uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (distance) */
-    uint32_t per_joint;     /* eigen: displacements of every joint; 0: 5, or as many as per_vertex allows */
-    uint32_t per_vertex;    /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, 0: no limit */
-    int sweeps_only;        /* eigen: learn from examples that move one joint alone, as the paper does */
-    int normal_corrections; /* eigen, kernel: displacements come with changes of the rest normals */
-    uint32_t threads;       /* 0: as many as the machine has */
+    const char *method;           /* a preset of blend and corrective: "ssd" */
+    const char *blend;            /* where the weights come from: "file" or "distance"; NULL: what the method says */
+    const char *corrective;       /* "none", "psd", "wpsd", "eigen", "kernel"; NULL: what the method says */
+    uint32_t influences;          /* most joints per vertex; 0: as many as there are (file), 4 (distance) */
+    uint32_t poses;               /* psd, wpsd: most important poses kept; 0: all */
+    uint32_t principal_joints;    /* wpsd: most sources of movement per vertex; 0: all that matter */
+    const char *distance_weights; /* wpsd: "driving" (NULL) or "blend" */
+    uint32_t per_joint;           /* eigen: displacements of every joint; 0: 5, or as many as per_vertex allows */
+    uint32_t per_vertex;       /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, 0: no limit */
+    int sweeps_only;           /* eigen: learn from examples that move one joint alone, as the paper does */
+    int normal_corrections;    /* eigen, kernel: displacements come with changes of the rest normals */
+    const char *displacements; /* "float", "half"; NULL: half where that is within a hundred-thousandth of the size */
+    uint32_t threads;          /* 0: as many as the machine has */
     pelt_progress progress;
 } pelt_fit_options;
 
