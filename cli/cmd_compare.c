@@ -2,12 +2,13 @@
    of them has seen. */
 
 #include "cli/cli.h"
+#include "fit/eigenskin.h"
 #include "io/io.h"
 #include "report/report.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_METHODS = 16, MOST_PICTURES = 3 };
+enum { MOST_METHODS = 16, MOST_PICTURES = 3, MOST_JOINTS = 4 };
 
 /* One method of the table. */
 typedef struct contestant {
@@ -32,6 +33,7 @@ typedef struct comparison {
     pelt_example shown[MOST_PICTURES];
     char why[MOST_PICTURES][100];
     size_t shown_count;
+    uint32_t picture_size;
 } comparison;
 
 /* -- Contestants -------------------------------------------------------------------------------------------------- */
@@ -247,6 +249,31 @@ static const char *command_line(comparison *c) {
     return text;
 }
 
+/* Where EigenSkin is among the methods, the page shows what it found. */
+static pelt_result study_joints(comparison *c, pelt_report_joint *joints, size_t *count, pelt_error *error) {
+    pelt_joint_study studies[MOST_JOINTS];
+    *count = 0;
+    for (size_t i = 0; i < c->count && !*count; i++) {
+        if (strcmp(c->contestants[i].options.corrective, "eigen")) continue;
+        *count = MOST_JOINTS;
+        pelt_result result = pelt_eigen_study(c->bundle, c->train_examples, &c->contestants[i].options,
+                                              c->bundle->arena, studies, count, error);
+        if (result) return result;
+    }
+    for (size_t j = 0; j < *count; j++) {
+        const pelt_joint_study *s = &studies[j];
+        joints[j] = (pelt_report_joint){.name = s->name,
+                                        .example_count = s->example_count,
+                                        .support_count = s->support_count,
+                                        .shape_count = s->shape_count,
+                                        .support = s->support};
+        for (int k = 0; k < PELT_REPORT_SHAPES && k < PELT_STUDY_SHAPES; k++)
+            joints[j].singular[k] = s->singular[k], joints[j].shapes[k] = s->shapes[k];
+        for (int k = 0; k < PELT_REPORT_COUNTS && k < PELT_STUDY_COUNTS; k++) joints[j].errors[k] = s->errors[k];
+    }
+    return PELT_OK;
+}
+
 static pelt_result write_report(comparison *c, const char *path, const char *picture_path, pelt_error *error) {
     choose_frames(c);
     if (!deform_shown(c, error)) return error->code;
@@ -272,6 +299,9 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                                             .frame = c->shown[k].frame,
                                             .why = c->why[k],
                                             .truth = c->shown[k].clip->positions + 3 * n * c->shown[k].frame};
+    pelt_report_joint joints[MOST_JOINTS];
+    size_t joint_count = 0;
+    if (path && study_joints(c, joints, &joint_count, error)) return error->code;
     pelt_report_page page = {.bundle = cli_base_name(c->bundle->path),
                              .command = command_line(c),
                              .mesh = &c->bundle->mesh,
@@ -283,7 +313,10 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .test = clip_names(c, c->test, c->test_count),
                              .rows = rows,
                              .pictures = pictures,
+                             .joint_count = joint_count,
+                             .joints = joints,
                              .findings = c->findings,
+                             .picture_size = c->picture_size,
                              .threads = c->args->threads,
                              .progress = cli_progress(c->args)};
     char *html = NULL;
@@ -303,7 +336,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
 static int compare(comparison *c) {
     const cli_args *args = c->args;
     pelt_error error;
-    if (!list_contestants(c)) return CLI_MISUSE;
+    if (!list_contestants(c) || !cli_count(args, "picture-size", 64, 4096, &c->picture_size)) return CLI_MISUSE;
     c->bundle = pelt_bundle_read(args->inputs[0], &error);
     if (!c->bundle) return cli_error(&error);
     if (!cli_clips(c->bundle, cli_value(args, "train"), PELT_NEED_POSITIONS, &c->train, &c->train_count) ||
@@ -369,6 +402,7 @@ const cli_command cli_compare = {
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
      {"normal-corrections", NULL, "eigen, kernel: correct normals too."},
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
+     {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},
      {"force", NULL, "Go on even when the input does not seem to fit together."}},
 };

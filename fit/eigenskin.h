@@ -88,4 +88,22 @@ pelt_result pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses, cons
                                 const pelt_supports *supports, double width, const pelt_corrective *corrective,
                                 pelt_eigen_pairs *out, pelt_error *error);
 
+/* -- For people (eigen_study.c) ------------------------------------------------------------------------------------ */
+
+enum { PELT_STUDY_SHAPES = 4, PELT_STUDY_COUNTS = 6 };
+
+typedef struct pelt_joint_study {
+    const char *name;
+    uint32_t example_count, support_count, shape_count;
+    float *support; /* [vertex] largest displacement, relative to the most of any */
+    double singular[PELT_STUDY_SHAPES];
+    float *shapes[PELT_STUDY_SHAPES]; /* [vertex][3] eigendisplacements */
+    double errors[PELT_STUDY_COUNTS]; /* left of the displacements in the joint's examples with 0, 1, ... of them */
+} pelt_joint_study;
+
+/* Looks at the joints with the largest singular values, at most *count, which gets how many there are. The arena owns
+   what the studies point to. */
+pelt_result pelt_eigen_study(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                             pelt_arena *arena, pelt_joint_study *out, size_t *count, pelt_error *error);
+
 #endif
