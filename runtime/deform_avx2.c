@@ -25,6 +25,11 @@ static inline wide square_root(wide x) { return (wide)_mm256_sqrt_ps((__m256)x);
 static inline wide smaller(wide a, wide b) { return (wide)_mm256_min_ps((__m256)a, (__m256)b); }
 static inline wide larger(wide a, wide b) { return (wide)_mm256_max_ps((__m256)a, (__m256)b); }
 
+static inline wide reciprocal(wide x) {
+    wide y = (wide)_mm256_rcp_ps((__m256)x);
+    return y * (2.0f - x * y);
+}
+
 static inline float sum_lanes(wide x) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128((__m256)x), _mm256_extractf128_ps((__m256)x, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));

@@ -19,6 +19,7 @@ static inline wide reciprocal_sqrt(wide x) { return 1 / sqrtf(x); }
 static inline wide square_root(wide x) { return sqrtf(x); }
 static inline wide smaller(wide a, wide b) { return a < b ? a : b; }
 static inline wide larger(wide a, wide b) { return a > b ? a : b; }
+static inline wide reciprocal(wide x) { return 1.0f / x; }
 static inline float sum_lanes(wide x) { return x; }
 
 static inline wide load_half(const uint16_t *p) {

@@ -31,6 +31,7 @@ static inline wide choose(wide_int mask, wide a, wide b) {
 }
 static inline wide smaller(wide a, wide b) { return choose(a < b, a, b); }
 static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
+static inline wide reciprocal(wide x) { return 1.0f / x; }
 static inline float sum_lanes(wide x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
 static inline wide load_half(const uint16_t *p) {

@@ -36,9 +36,9 @@ static inline pelt_pose_offsets pelt_pose_layout(uint32_t joint_count) {
 /* What the drivers work with and leave behind, after pelt_pose_layout's part of the scratch memory; offsets in bytes
    from the start of it. Arrays over centres have room for a multiple of 16. */
 typedef struct pelt_drive_offsets {
-    size_t coefficients;  /* [coefficient] of the basis form */
-    size_t distances;     /* [axis][center] of the weighted form: squared, scaled so that phi is a power of two */
-    size_t rotations;     /* [joint][4] relative to rest */
+    size_t coefficients; /* [coefficient] of the basis form */
+    size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
+    size_t rotations; /* [joint][4] relative to rest */
     size_t translations;  /* [joint][4] */
     size_t phi, gathered; /* [center] */
     size_t joint_kernels; /* [kernel joint][center] */
