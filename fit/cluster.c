@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 6, NEAR = 8, CANDIDATES = NEAR + 1, MOST_RANK = 48 };
+enum { ROUNDS = 6, NEAR = 8, CANDIDATES = NEAR + 1, MOST_RANK = 48, MOST_RINGS = 3 };
+static const double MOST_GROWTH = 1.5; /* of the entries, by overlap */
 
 typedef struct clustering {
     const pelt_example_displacements *u;
@@ -245,17 +246,18 @@ static void spend(const clustering *c, double budget, uint32_t *ranks) {
     }
 }
 
+/* The members of all clusters, which then overlap; `first` and `members` become those of the overlapping ones. */
+static pelt_result overlap(pelt_arena *arena, clustering *c, const pelt_mesh *mesh, pelt_clusters *out) {
+    *out = (pelt_clusters){.count = c->clusters, .first = c->first, .points = c->members};
+    if (pelt_overlap_clusters(arena, mesh, c->u, MOST_RINGS, MOST_GROWTH, out)) return PELT_ERROR_MEMORY;
+    c->first = out->first, c->members = out->points;
+    return PELT_OK;
+}
+
 static pelt_result hand_over(pelt_arena *arena, const clustering *c, double budget, pelt_clusters *out) {
-    *out = (pelt_clusters){.count = c->clusters,
-                           .cluster_of = PELT_NEW(arena, uint32_t, c->points),
-                           .first = PELT_NEW(arena, uint32_t, (size_t)c->clusters + 1),
-                           .points = PELT_NEW(arena, uint32_t, c->points),
-                           .ranks = PELT_NEW(arena, uint32_t, c->clusters),
-                           .shapes = PELT_NEW(arena, double *, c->clusters)};
-    if (!out->cluster_of || !out->first || !out->points || !out->ranks || !out->shapes) return PELT_ERROR_MEMORY;
-    memcpy(out->cluster_of, c->label, c->points * sizeof *c->label);
-    memcpy(out->first, c->first, ((size_t)c->clusters + 1) * sizeof *c->first);
-    memcpy(out->points, c->members, c->points * sizeof *c->members);
+    out->ranks = PELT_NEW(arena, uint32_t, c->clusters);
+    out->shapes = PELT_NEW(arena, double *, c->clusters);
+    if (!out->ranks || !out->shapes) return PELT_ERROR_MEMORY;
     spend(c, budget, out->ranks);
     for (uint32_t q = 0; q < c->clusters; q++) {
         size_t size = 3 * (size_t)out->ranks[q] * (c->first[q + 1] - c->first[q]);
@@ -279,12 +281,11 @@ static void iterate(clustering *c, uint32_t threads) {
         list_members(c);
         c->begun = true;
     }
-    pelt_parallel(threads, c->clusters, decompose, c);
 }
 
-pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const float *positions,
-                         uint32_t cluster_count, double per_point, uint32_t threads, pelt_clusters *out,
-                         pelt_error *error) {
+pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
+                         const float *positions, uint32_t cluster_count, double per_point, uint32_t threads,
+                         pelt_clusters *out, pelt_error *error) {
     pelt_arena *work = pelt_arena_new(0);
     clustering c = {.u = u, .positions = positions, .points = u->point_count, .examples = u->example_count};
     c.clusters = cluster_count < c.points ? cluster_count : c.points;
@@ -306,6 +307,8 @@ pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u,
                 c.members && c.shapes && c.values && c.lengths && c.nearest;
     }
     if (ready) iterate(&c, threads);
+    ready = ready && !c.no_memory && !overlap(arena, &c, mesh, out);
+    if (ready) pelt_parallel(threads, c.clusters, decompose, &c);
     ready = ready && !c.no_memory && !hand_over(arena, &c, per_point, out);
     for (uint32_t q = 0; c.values && q < c.clusters; q++) free(c.values[q]), free(c.shapes[q]);
     pelt_arena_free(work);

@@ -183,7 +183,8 @@ static pelt_displacements *make_displacements(const kernel_fit *k) {
                 pelt_entry *entry = &entries[at++];
                 *entry = (pelt_entry){.point = c->points[c->first[q] + i], .coefficient = coefficient};
                 for (size_t x = 0; x < 3; x++)
-                    entry->position[x] = (float)c->shapes[q][((size_t)r * count + i) * 3 + x];
+                    entry->position[x] =
+                        c->weights[c->first[q] + i] * (float)c->shapes[q][((size_t)r * count + i) * 3 + x];
             }
         }
     return entries ? pelt_gather_displacements(k->f->arena, &k->u, entries, total) : NULL;
@@ -257,7 +258,8 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the kernels of %u joints in %u examples",
                          k->drivers.count, k->poses.count);
     double budget = f->options.per_vertex ? f->options.per_vertex : 10;
-    if (pelt_cluster(f->arena, &k->u, f->model.positions, count, budget, threads, &k->clusters, error))
+    if (pelt_cluster(f->arena, &k->u, &f->bundle->mesh, f->model.positions, count, budget, threads, &k->clusters,
+                     error))
         return error ? error->code : PELT_ERROR_MEMORY;
     k->ridges = PELT_NEW(f->arena, pelt_ridge, k->clusters.count);
     k->coefficients = PELT_NEW(f->arena, double *, k->clusters.count);

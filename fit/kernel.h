@@ -68,17 +68,22 @@ void pelt_kernel_tables(const pelt_poses *poses, const pelt_kernel_drivers *driv
 
 typedef struct pelt_clusters {
     uint32_t count;
-    uint32_t *cluster_of; /* [point] */
-    uint32_t *first;      /* [count + 1] points of a cluster ... */
-    uint32_t *points;     /* ... */
-    uint32_t *ranks;      /* [count] displacements that the points of a cluster have */
-    double **shapes;      /* [count] -> [rank][3 x points], orthonormal rows */
+    uint32_t *first;  /* [count + 1] points of a cluster ... */
+    uint32_t *points; /* ... a point may be in several, */
+    float *weights;   /* ... and its weights sum to 1 */
+    uint32_t *ranks;  /* [count] displacements that the points of a cluster have */
+    double **shapes;  /* [count] -> [rank][3 x points], orthonormal rows */
 } pelt_clusters;
 
 /* Clustered principal components: points that are well described by a few common displacements are together, and
    clusters have as many as are worth most under a budget of per_point displacements, the mean over all points. */
-pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const float *positions,
-                         uint32_t cluster_count, double per_point, uint32_t threads, pelt_clusters *out,
-                         pelt_error *error);
+pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
+                         const float *positions, uint32_t cluster_count, double per_point, uint32_t threads,
+                         pelt_clusters *out, pelt_error *error);
+
+/* Lets clusters (first, points) overlap by up to most_rings mesh edges, as long as the number of points, counted in
+   every cluster that they are in, grows by no more than the factor most_growth (overlap.c). */
+pelt_result pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_example_displacements *u,
+                                  uint32_t most_rings, double most_growth, pelt_clusters *clusters);
 
 #endif

@@ -239,10 +239,12 @@ static void planted_clusters_are_found(void **state) {
                 u.positions[3 * (e * POINTS + i) + c] = (float)(shape[3 * i + c] * signals[i % 2]);
     }
     pelt_clusters clusters;
+    pelt_mesh mesh = {.vertex_count = POINTS};
     pelt_error error = {0};
-    assert_int_equal(pelt_cluster(arena, &u, places, 2, 1, 1, &clusters, &error), PELT_OK);
-    for (uint32_t i = 2; i < POINTS; i++)
-        assert_int_equal(clusters.cluster_of[i] == clusters.cluster_of[0], i % 2 == 0);
+    assert_int_equal(pelt_cluster(arena, &u, &mesh, places, 2, 1, 1, &clusters, &error), PELT_OK);
+    for (uint32_t q = 0; q < 2; q++)
+        for (uint32_t m = clusters.first[q]; m < clusters.first[q + 1]; m++)
+            assert_int_equal(clusters.points[m] % 2, clusters.points[clusters.first[q]] % 2);
     for (uint32_t q = 0; q < 2; q++) { /* orthonormal, and along the planted shape */
         double dot = 0, length = 0, norm = 0;
         uint32_t count = clusters.first[q + 1] - clusters.first[q];
@@ -256,6 +258,34 @@ static void planted_clusters_are_found(void **state) {
         assert_near(fabs(dot), sqrt(norm), 1e-5);
     }
     pelt_arena_free(arena);
+}
+
+/* A tube cut in two at half its height: rings of edges are rings of the tube. */
+static void clusters_overlap_by_rings_with_weights_that_sum_to_one(void **state) {
+    (void)state;
+    enum { SIDES = 8, RINGS = 20, POINTS = SIDES * RINGS };
+    pelt_bundle *bundle = character_chain(JOINTS, POINTS);
+    pelt_example_displacements u = {.vertex_count = POINTS, .point_count = POINTS};
+    uint32_t first[] = {0, POINTS / 2, POINTS}, points[POINTS];
+    u.point_of = points;
+    for (uint32_t i = 0; i < POINTS; i++) points[i] = i;
+    pelt_clusters grown = {.count = 2, .first = first, .points = points};
+    assert_int_equal(pelt_overlap_clusters(bundle->arena, &bundle->mesh, &u, 3, 1.5, &grown), PELT_OK);
+    assert_int_equal(grown.first[2], POINTS + 2 * 3 * SIDES); /* three rings of the other half in both */
+    double sums[POINTS] = {0};
+    for (uint32_t q = 0; q < 2; q++)
+        for (uint32_t m = grown.first[q]; m < grown.first[q + 1]; m++) {
+            int ring = (int)grown.points[m] / SIDES, depth = q ? RINGS / 2 - 1 - ring : ring - RINGS / 2;
+            double own = 1, other = 1 - (depth + 1) / 4.0; /* of a foreign point, `depth` rings past the border */
+            if (depth >= 0) assert_near(grown.weights[m], other / (own + other), 1e-6);
+            sums[grown.points[m]] += grown.weights[m];
+        }
+    for (uint32_t i = 0; i < POINTS; i++) assert_near(sums[i], 1, 1e-6);
+    pelt_clusters apart = {.count = 2, .first = first, .points = points};
+    assert_int_equal(pelt_overlap_clusters(bundle->arena, &bundle->mesh, &u, 3, 1.05, &apart), PELT_OK);
+    assert_int_equal(apart.first[2], POINTS); /* no room for even one ring */
+    for (uint32_t i = 0; i < POINTS; i++) assert_near(apart.weights[i], 1, 0);
+    character_free(bundle);
 }
 
 static void the_budget_is_the_mean_over_all_vertices(void **state) {
@@ -437,12 +467,60 @@ static void unseen_poses_of_a_hand(void **state) {
     assert_true(max < 0.005);
 }
 
+/* Along every mesh edge, how far the difference of the two displacements is from the true one, relative to it: root of
+   the sums over all edges across cluster borders, [1], and inside, [0]. */
+static void edge_jumps(const pelt_fitting *f, const pelt_clip *clip, double relative[2]) {
+    const pelt_mesh *mesh = &f->bundle->mesh;
+    const pelt_displacements *d = f->model.corrective->displacements;
+    pelt_fitting unseen = *f;
+    pelt_example_displacements u;
+    pelt_error error = {0};
+    unseen.examples = pelt_bundle_examples(f->bundle, &clip, 1);
+    assert_int_equal(pelt_displacements_of(&unseen, &u, &error), PELT_OK);
+    double *model = calloc(3 * (size_t)mesh->vertex_count, sizeof *model), miss[2] = {0}, all[2] = {0};
+    pelt_transform *locals = calloc(f->bundle->skeleton.joint_count, sizeof *locals);
+    for (uint32_t e = 0; e < clip->frame_count; e++) {
+        pelt_clip_pose(clip, &f->bundle->skeleton, e, locals);
+        pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, mesh->vertex_count, model, NULL);
+        for (uint32_t c = 0; c < 3 * mesh->triangle_count; c++) {
+            uint32_t a = mesh->triangles[c], b = mesh->triangles[c % 3 == 2 ? c - 2 : c + 1];
+            int across = d->coefficients[d->first[a]] != d->coefficients[d->first[b]];
+            for (uint32_t x = 0; x < 3; x++) {
+                double truth = u.positions[3 * ((size_t)e * u.point_count + u.point_of[a]) + x] -
+                               u.positions[3 * ((size_t)e * u.point_count + u.point_of[b]) + x];
+                miss[across] += pow(model[3 * a + x] - model[3 * b + x] - truth, 2), all[across] += truth * truth;
+            }
+        }
+    }
+    for (int k = 0; k < 2; k++) relative[k] = sqrt(miss[k] / all[k]);
+    free(model), free(locals);
+}
+
+static void borders_of_clusters_show_no_more_than_what_is_inside(void **state) {
+    (void)state;
+    const char *path = test_data("mhr_hand/mhr_hand.glb");
+    if (!path) skip();
+    pelt_error error = {0};
+    pelt_bundle *bundle = pelt_bundle_read(path, &error);
+    assert_non_null(bundle);
+    const pelt_clip *train = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
+    const pelt_clip *unseen = pelt_bundle_clip(bundle, "test", PELT_NEED_POSITIONS, &error);
+    pelt_fitting f = corrected_fitting(bundle, train);
+    double relative[2];
+    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+    edge_jumps(&f, unseen, relative);
+    assert_true(relative[1] < relative[0]);
+    pelt_arena_free(f.arena);
+    pelt_bundle_free(bundle);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_hold_the_formula_of_rotation_matrices),
         cmocka_unit_test(without_ridge_the_regression_interpolates),
         cmocka_unit_test(validation_from_one_inverse_equals_refitting),
         cmocka_unit_test(planted_clusters_are_found),
+        cmocka_unit_test(clusters_overlap_by_rings_with_weights_that_sum_to_one),
         cmocka_unit_test(the_budget_is_the_mean_over_all_vertices),
         cmocka_unit_test(the_truth_is_learned_and_the_rest_pose_kept),
         cmocka_unit_test(coefficients_stay_within_the_bound_in_any_pose),
@@ -452,6 +530,7 @@ int main(void) {
         cmocka_unit_test(joints_need_not_move_alone_nor_rest_nor_stay_below_half_a_turn),
         cmocka_unit_test(too_many_examples_are_refused_with_a_number),
         cmocka_unit_test(unseen_poses_of_a_hand),
+        cmocka_unit_test(borders_of_clusters_show_no_more_than_what_is_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
