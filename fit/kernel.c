@@ -8,6 +8,7 @@
    3. Clusters of points with common displacements U_q, orthonormal, under a budget (cluster.c).
    4. Per cluster, the ridge regression of the coordinates U_q^T u on the mean kernel of its points: that of point i is
       K_i = sum_g k_g + gamma sum_(g,h) k_g k_h over the joints that drive it; points count by their energy.
+      Examples that others span to within a tenth of the ridge are not centres.
 
    Bound: K is positive definite, so a coefficient a = sum_q c_q K(., q) obeys |a(p)|^2 <= K(p, p) c^T K c, and
    k_g(p, p) = 2 - 2 E_g(p, rest) < 2, so K(p, p) < 2 sum of gains of single joints + 4 sum of gains of pairs: whatever
@@ -21,6 +22,7 @@
 #include <string.h>
 
 enum { MOST_EXAMPLES = 1000, MOST_CLUSTERS = 96, POINTS_PER_CLUSTER = 8 };
+static const double SPANNED = 0.1; /* of the ridge: what centres may leave of an example; they are the cost of a pose */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
 typedef struct kernel_fit {
@@ -90,10 +92,9 @@ static bool fit_cluster(kernel_fit *k, size_t q) {
     done = done && matrix && k->coefficients[q];
     if (done && n) {
         pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
-        for (size_t a = 0; a < n; a++) matrix[a * n + a] += k->settings.lambda;
         project(k, q, k->coefficients[q]);
-        done = pelt_cholesky(n, matrix);
-        if (done) pelt_cholesky_solve(n, matrix, rank, k->coefficients[q]);
+        done = pelt_ridge_solve(&k->ridges[q], matrix, k->settings.lambda, SPANNED * k->settings.lambda, rank,
+                                k->coefficients[q]);
     }
     free(weights), free(matrix);
     return done;
@@ -106,12 +107,14 @@ static void fit_one(void *user, size_t q) {
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
-/* Centres: all examples that move something. */
+/* The examples that are centres of some cluster. */
 static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *count) {
+    for (uint32_t q = 0; q < k->clusters.count; q++)
+        for (uint32_t a = 0; a < k->ridges[q].example_count; a++) index_of[k->ridges[q].examples[a]] = 1;
     float *centers = PELT_NEW(k->f->arena, float, 4 * (size_t)k->poses.count * k->drivers.count);
     *count = 0;
     for (uint32_t e = 0; centers && e < k->poses.count; e++) {
-        if (k->poses.rest[e]) continue;
+        if (!index_of[e]) continue;
         for (uint32_t g = 0; g < k->drivers.count; g++)
             memcpy(centers + 4 * ((size_t)*count * k->drivers.count + g),
                    k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + k->drivers.joints[g]),

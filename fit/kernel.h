@@ -54,6 +54,12 @@ void pelt_ridge_free(pelt_ridge *ridge);
 /* The kernel matrix between the ridge's examples, [example_count][example_count]; tables[joint][example][example]. */
 void pelt_ridge_matrix(const pelt_ridge *ridge, const float *tables, size_t example_count, double pair, double *matrix);
 
+/* Ridge regression with fewer centres: examples are taken as centres as long as the others do not span one to within
+   `tolerance`, the next one always being the farthest from what is spanned. The ridge's examples become the centres;
+   values [example][columns] become their coefficients. False when memory is out. */
+bool pelt_ridge_solve(pelt_ridge *ridge, const double *matrix, double lambda, double tolerance, size_t columns,
+                      double *values);
+
 /* Settings by cross-validation on the training examples; `error` gets the error that is left, relative to none at all.
  */
 pelt_result pelt_kernel_validate(const pelt_poses *poses, const pelt_example_displacements *u,

@@ -75,6 +75,57 @@ void pelt_ridge_matrix(const pelt_ridge *r, const float *tables, size_t example_
     }
 }
 
+/* Pivoted Cholesky: left[i] is what the centres chosen so far leave of K_ii. Returns how many are chosen. */
+static size_t choose_centers(size_t n, const double *matrix, double tolerance, double *factor, double *left,
+                             uint32_t *chosen) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) left[i] = matrix[i * n + i];
+    while (count < n) {
+        size_t far = 0;
+        for (size_t i = 1; i < n; i++)
+            if (left[i] > left[far]) far = i;
+        if (!(left[far] > tolerance)) break;
+        double *row = factor + count * n, scale = 1 / sqrt(left[far]);
+        for (size_t i = 0; i < n; i++) {
+            double sum = matrix[far * n + i];
+            for (size_t k = 0; k < count; k++) sum -= factor[k * n + far] * factor[k * n + i];
+            row[i] = sum * scale;
+        }
+        for (size_t i = 0; i < n; i++) left[i] -= row[i] * row[i];
+        left[far] = 0;
+        chosen[count++] = (uint32_t)far;
+    }
+    return count;
+}
+
+/* min |a - K_nm c|^2 + lambda c^T K_mm c. */
+bool pelt_ridge_solve(pelt_ridge *r, const double *matrix, double lambda, double tolerance, size_t columns,
+                      double *values) {
+    size_t n = r->example_count;
+    double *work = malloc((3 * n * n + n + n * columns + 1) * sizeof *work);
+    uint32_t *chosen = malloc((n + 1) * sizeof *chosen);
+    bool done = work && chosen;
+    if (done) {
+        double *across = work + n * n, *normal = across + n * n, *left = normal + n * n, *right = left + n;
+        size_t m = choose_centers(n, matrix, tolerance, work, left, chosen);
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < m; k++) across[i * m + k] = matrix[i * n + chosen[k]];
+        for (size_t k = 0; k < m; k++)
+            for (size_t l = 0; l < m; l++) normal[k * m + l] = matrix[chosen[k] * n + chosen[l]];
+        for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + 1e-10;
+        if (m) pelt_gemm(true, false, m, m, n, 1, across, across, lambda, normal);
+        if (m) pelt_gemm(true, false, m, columns, n, 1, across, values, 0, right);
+        done = !m || pelt_cholesky(m, normal);
+        if (done && m) pelt_cholesky_solve(m, normal, columns, right);
+        memcpy(values, right, m * columns * sizeof *values);
+        for (size_t k = 0; k < m; k++) chosen[k] = r->examples[chosen[k]];
+        memcpy(r->examples, chosen, m * sizeof *chosen);
+        r->example_count = (uint32_t)m;
+    }
+    free(work), free(chosen);
+    return done;
+}
+
 typedef struct table_work {
     const pelt_poses *poses;
     const pelt_kernel_drivers *drivers;

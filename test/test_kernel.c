@@ -151,6 +151,46 @@ static void without_ridge_the_regression_interpolates(void **state) {
     free_parts(&p);
 }
 
+static void with_all_centres_the_solution_is_that_of_the_whole_system(void **state) {
+    (void)state;
+    parts p = make_parts(VERTICES);
+    pelt_kernel_settings settings = {.width = 1, .range = 0, .pair = 0.5};
+    pelt_kernel_tables(&p.poses, &p.drivers, &settings, 1, p.tables);
+    pelt_ridge ridge;
+    uint32_t point = 70, centers[MOST];
+    assert_int_equal(pelt_ridge_of(&p.drivers, p.poses.count, 1, &point, &(double){1}, &ridge), PELT_OK);
+    size_t n = ridge.example_count;
+    double *k = calloc(n * n, sizeof *k), *whole = calloc(n * n, sizeof *whole), *c = calloc(n, sizeof *c), a[MOST];
+    for (double tolerance = 1e-9; tolerance < 0.1; tolerance *= 1e4) {
+        pelt_ridge few = {ridge.unit_count, ridge.example_count, ridge.units, centers};
+        memcpy(centers, ridge.examples, n * sizeof *centers);
+        pelt_ridge_matrix(&ridge, p.tables, p.poses.count, settings.pair, k);
+        memcpy(whole, k, n * n * sizeof *k);
+        for (size_t i = 0; i < n; i++) {
+            a[i] = c[i] = p.u.positions[3 * ((size_t)ridge.examples[i] * p.u.point_count + point)];
+            whole[i * n + i] += 0.01;
+        }
+        assert_true(pelt_cholesky(n, whole));
+        pelt_cholesky_solve(n, whole, 1, c);
+        assert_true(pelt_ridge_solve(&few, k, 0.01, tolerance, 1, a));
+        double worst = 0, most = 0;
+        for (size_t i = 0; i < n; i++) { /* compare predictions: coefficients of close examples may trade places */
+            double x = 0, y = 0;
+            for (size_t b = 0; b < n; b++) x += k[i * n + b] * c[b];
+            for (size_t b = 0; b < few.example_count; b++) {
+                size_t at = 0;
+                while (ridge.examples[at] != few.examples[b]) at++;
+                y += k[i * n + at] * a[b];
+            }
+            worst = fmax(worst, fabs(x - y)), most = fmax(most, fabs(x));
+        }
+        assert_true(worst < (tolerance < 1e-6 ? 1e-4 : 0.02) * most);
+    }
+    free(k), free(whole), free(c);
+    pelt_ridge_free(&ridge);
+    free_parts(&p);
+}
+
 /* Cross-validation by refitting without the fold, plainly, for every point. */
 static double brute_validation(const parts *p, const pelt_kernel_settings *s) {
     double left = 0, all = 0;
@@ -518,6 +558,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_hold_the_formula_of_rotation_matrices),
         cmocka_unit_test(without_ridge_the_regression_interpolates),
+        cmocka_unit_test(with_all_centres_the_solution_is_that_of_the_whole_system),
         cmocka_unit_test(validation_from_one_inverse_equals_refitting),
         cmocka_unit_test(planted_clusters_are_found),
         cmocka_unit_test(clusters_overlap_by_rings_with_weights_that_sum_to_one),
