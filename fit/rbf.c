@@ -65,27 +65,33 @@ static int compare_keys(const void *a, const void *b) {
 }
 
 /* first_of[e] gets the first example in the same pose. Sums of angles of two poses differ by at most sqrt(joints) times
-   their distance. */
+   their distance. All of a group are close to one of it, its leader, so that slow motion is not one long group. */
 static pelt_result find_same(pelt_training *t, pelt_arena *work, const float *locals, uint32_t *first_of) {
     size_t n = t->poses.count, joints = t->poses.joint_count;
     keyed *sorted = PELT_NEW(work, keyed, n);
-    if (!sorted) return PELT_ERROR_MEMORY;
+    uint32_t *leader = PELT_NEW(work, uint32_t, n);
+    if (!sorted || !leader) return PELT_ERROR_MEMORY;
     for (uint32_t e = 0; e < n; e++)
         sorted[e] = (keyed){pose_key(t, t->poses.rotations + 4 * e * joints, locals + 3 * e * joints), e};
     qsort(sorted, n, sizeof *sorted, compare_keys);
-    double reach = SAME_ANGLE * sqrt(7.0 * (double)joints);
-    for (uint32_t e = 0; e < n; e++) first_of[e] = e;
+    double reach = SAME_ANGLE * sqrt(7.0 * (double)joints), limit = SAME_ANGLE * SAME_ANGLE;
     pelt_training view = *t;
     view.rotations = t->poses.rotations, view.translations = (float *)locals;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i + 1; k < n && sorted[k].key - sorted[i].key <= reach; k++) {
-            uint32_t a = sorted[i].pose, b = sorted[k].pose;
-            double limit = SAME_ANGLE * SAME_ANGLE;
-            if (pose_gap2(&view, t->poses.rotations + 4 * a * joints, locals + 3 * a * joints, b, limit) > limit)
-                continue;
-            uint32_t first = first_of[a] < first_of[b] ? first_of[a] : first_of[b];
-            first_of[a] = first_of[b] = first;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t e = sorted[i].pose, found = e;
+        for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {
+            uint32_t o = sorted[k].pose;
+            if (leader[o] == o &&
+                pose_gap2(&view, view.rotations + 4 * e * joints, locals + 3 * e * joints, o, limit) <= limit)
+                found = o;
         }
+        leader[e] = found;
+        first_of[e] = e;
+    }
+    for (uint32_t e = 0; e < n; e++) /* the first example of a group, not its leader */
+        if (e < first_of[leader[e]]) first_of[leader[e]] = e;
+    for (uint32_t e = 0; e < n; e++)
+        if (leader[e] != e) first_of[e] = first_of[leader[e]];
     return PELT_OK;
 }
 

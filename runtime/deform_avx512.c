@@ -30,14 +30,15 @@ static inline wide reciprocal(wide x) {
 }
 static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
 
-/* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8. */
+/* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact for
+   whole x. */
 static inline wide power_of_two(wide x) {
     wide f = (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-    wide p = f * 0.00187757645f + 0.00898934105f;
-    p = p * f + 0.0558263168f;
-    p = p * f + 0.240153618f;
-    p = p * f + 0.693153073f;
-    p = p * f + 0.999999925f;
+    wide p = f * 0.00186713107f + 0.00901702811f;
+    p = p * f + 0.0557999148f;
+    p = p * f + 0.24016445f;
+    p = p * f + 0.693151312f;
+    p = p * f + 1.0f;
     return (wide)_mm512_scalef_ps((__m512)p, (__m512)x);
 }
 
