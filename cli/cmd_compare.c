@@ -62,7 +62,7 @@ static bool list_contestants(comparison *c) {
     if (!cli_count(c->args, "influences", 1, 64, &influences)) return false;
     const char *names = cli_value(c->args, "methods");
     size_t count;
-    char **list = cli_list(names ? names : "ssd,ssd/distance", &count);
+    char **list = cli_list(names ? names : "ssd,ssd/distance,psd,wpsd", &count);
     bool good = list && count;
     for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], influences);
     cli_list_free(list);
