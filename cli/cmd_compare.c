@@ -68,7 +68,7 @@ static bool list_contestants(comparison *c) {
         return false;
     const char *names = cli_value(c->args, "methods");
     size_t count;
-    char **list = cli_list(names ? names : "ssd,ssd/distance,eigen,kernel", &count);
+    char **list = cli_list(names ? names : "ssd,ssd/distance,psd,wpsd,eigen,kernel", &count);
     bool good = list && count;
     for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], &common);
     cli_list_free(list);

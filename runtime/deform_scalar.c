@@ -31,7 +31,7 @@ static inline wide load_half(const uint16_t *p) {
 }
 
 static inline wide power_of_two(wide x) {
-    float clamped = larger(x, -126), whole = (clamped + ROUND_MAGIC) - ROUND_MAGIC, f = clamped - whole;
+    float clamped = smaller(larger(x, -126), 126), whole = (clamped + ROUND_MAGIC) - ROUND_MAGIC, f = clamped - whole;
     float p = POWER_POLYNOMIAL(f);
     int32_t bits;
     memcpy(&bits, &p, sizeof bits);
