@@ -22,11 +22,18 @@ static bool read_options(fitting *f) {
     f->options = (pelt_fit_options){.method = cli_value(args, "method"),
                                     .blend = cli_value(args, "blend"),
                                     .corrective = cli_value(args, "corrective"),
+                                    .sweeps_only = cli_value(args, "sweeps-only") != NULL,
+                                    .normal_corrections = cli_value(args, "normal-corrections") != NULL,
                                     .threads = args->threads,
                                     .progress = cli_progress(args)};
     pelt_error error;
+    f->options.distance_weights = cli_value(args, "distance-weights");
+    f->options.displacements = cli_value(args, "displacements");
     if (!cli_count(args, "influences", 1, 64, &f->options.influences) ||
-        !cli_blend_options(args, f->arena, &f->options))
+        !cli_blend_options(args, f->arena, &f->options) || !cli_count(args, "poses", 1, 2048, &f->options.poses) ||
+        !cli_count(args, "principal-joints", 1, 64, &f->options.principal_joints) ||
+        !cli_count(args, "per-joint", 1, 64, &f->options.per_joint) ||
+        !cli_count(args, "per-vertex", 1, 64, &f->options.per_vertex))
         return false;
     if (!pelt_fit_resolve(&f->options, &error)) return true;
     cli_misuse(args, "%s", error.text);
@@ -185,11 +192,11 @@ const cli_command cli_fit = {
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
      {"output", "SKIN.pelt", "The skin file to write."},
-     {"method", "ssd|joints", "A preset of blend and corrective; default ssd."},
+     {"method", "ssd|joints|psd|wpsd|eigen|kernel", "A preset of blend and corrective; default ssd."},
      {"blend", "file|distance|fit|joints",
       "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
       "skeleton's joints (fit), or of any sign with driven joints (joints)."},
-     {"corrective", "none", "What is added to the rest pose before blending."},
+     {"corrective", "none|psd|wpsd|eigen|kernel", "What is added to the rest pose before blending."},
      {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (others)."},
      {"rest", "keep|refit", "Rest positions as they are, or fitted too; default keep (fit), refit (joints)."},
      {"smooth", "X", "fit: evens out weights along the edges of the mesh; 1e-5 is little, 1e-3 much."},
@@ -201,6 +208,14 @@ const cli_command cli_fit = {
      {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},
      {"ridge", "X", "joints: what a squared weight costs; default 1e-6, 0 for none."},
      {"normal-scale", "X", "joints: how much normals count in the fit; default 0."},
+     {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},
+     {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},
+     {"distance-weights", "driving|blend", "wpsd: joints count by how far they displace a vertex, or by blend weight."},
+     {"displacements", "float|half", "How displacements are stored; default half where it is exact enough."},
+     {"per-joint", "N", "eigen: displacements of every joint; default 5, or what --per-vertex allows."},
+     {"per-vertex", "N", "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex."},
+     {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},
+     {"normal-corrections", NULL, "eigen, kernel: correct normals too."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
 };

@@ -4,6 +4,7 @@
 
    A method names where the blend S gets its weights and how the corrective D is stored and driven. */
 
+#include "fit/correctives.h"
 #include "fit/model.h"
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,14 +12,16 @@
 
 static const struct method {
     const char *name, *blend, *corrective;
-} methods[] = {{"ssd", "file", "none"}, {"joints", "joints", "none"}};
+} methods[] = {
+    {"ssd", "file", "none"},  {"joints", "joints", "none"}, {"psd", "file", "psd"},
+    {"wpsd", "file", "wpsd"}, {"eigen", "file", "eigen"},   {"kernel", "file", "kernel"},
+};
 
-const char *const pelt_methods[] = {"ssd", "joints", NULL};
+const char *const pelt_methods[] = {"ssd", "joints", "psd", "wpsd", "eigen", "kernel", NULL};
 
 static const char *const blends[] = {"file", "distance", "fit", "joints", NULL};
 static const char *const rests[] = {"keep", "refit", NULL};
 static const char *const choices[] = {"greedy", "rigidity", NULL};
-static const char *const correctives[] = {"none", NULL};
 
 /* Refuses a name that is not in a list, and says what is. */
 static pelt_result check_name(const char *option, const char *name, const char *const *names, pelt_error *error) {
@@ -40,7 +43,7 @@ pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error) {
         if (!options->corrective) options->corrective = methods[i].corrective;
     }
     pelt_result result = check_name("blend", options->blend, blends, error);
-    if (!result) result = check_name("corrective", options->corrective, correctives, error);
+    if (!result) result = check_name("corrective", options->corrective, pelt_correctives, error);
     if (!result && !options->rest) options->rest = strcmp(options->blend, "joints") ? "keep" : "refit";
     if (!result && !options->influence_choice) options->influence_choice = "greedy";
     if (!result) result = check_name("rest", options->rest, rests, error);
@@ -60,6 +63,7 @@ static char *describe(const pelt_fitting *f) {
     if (blend) json_object_set_new(about, "blend_fit", blend);
     if (json_array_size(warnings)) json_object_set(about, "warnings", warnings);
     json_decref(warnings);
+    if (f->details) json_object_set_new(about, "details", json_loads(f->details, 0, NULL));
     char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
     json_decref(about);
     return text;
@@ -74,6 +78,7 @@ pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pel
     if (!result && pelt_report(&f.options.progress, "blend", 0))
         result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     if (!result) result = pelt_fit_blend(&f, error);
+    if (!result) result = pelt_fit_corrective(&f, error);
     char *about = result ? NULL : describe(&f);
     f.model.about = about;
     pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&f.model, error);

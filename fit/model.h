@@ -13,6 +13,7 @@ typedef struct pelt_model {
     const float *normals;              /* [vertex_count][3] */
     pelt_influences influences;        /* joints of the skeleton, then driven ones */
     const pelt_corrective *corrective; /* NULL: none */
+    bool half_displacements;           /* store its displacements as half floats */
     const char *about;                 /* JSON text for pelt_skin.about */
     uint32_t driven_count;
     const pelt_driven *driven; /* name is an index into driven_names until it is packed */
@@ -28,6 +29,7 @@ typedef struct pelt_fitting {
     pelt_model model;
     pelt_findings findings;  /* what the stages want to say to the user; in the arena */
     const char *blend_about; /* JSON text about the fit of the blend, for pelt_skin.about; NULL: nothing to say */
+    const char *details;     /* JSON object: what the fit of the corrective found, for pelt_skin.about; NULL: nothing */
 } pelt_fitting;
 
 /* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */

@@ -2,6 +2,7 @@
    16 weights per joint (docs/format.md). */
 
 #include "fit/model.h"
+#include "fit/pack.h"
 #include "runtime/format.h"
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +24,7 @@ static pelt_result order_slots(packing *p) {
     p->order = PELT_NEW(p->arena, uint32_t, (size_t)p->skin.block_count * PELT_BLOCK);
     uint32_t *slots = PELT_NEW(p->arena, uint32_t, n);
     if (!p->order || !slots) return PELT_ERROR_MEMORY;
-    pelt_result result =
-        pelt_block_order(p->arena, &p->model->influences, n, pelt_model_matrix_count(p->model), p->order);
+    pelt_result result = pelt_model_order(p->arena, p->model, p->order);
     for (uint32_t s = 0; s < n; s++) slots[p->order[s]] = s;
     for (uint32_t s = n; s < p->skin.block_count * PELT_BLOCK; s++) p->order[s] = p->order[n - 1];
     p->skin.vertex_slots = slots;
@@ -216,16 +216,18 @@ pelt_skin_bytes *pelt_model_pack(const pelt_model *model, pelt_error *error) {
     if (check_model(model, error)) return NULL;
     packing p = {.arena = pelt_arena_new(0), .model = model};
     pelt_skin_bytes *out = NULL;
+    pelt_result failed = PELT_OK;
     const char *about = model->about ? model->about : "{}";
     if (p.arena && !order_slots(&p) && !pack_joints(&p) && !pack_weights(&p)) {
         p.skin.rest_positions = to_blocks(&p, model->positions);
         p.skin.rest_normals = to_blocks(&p, model->normals);
         p.skin.about = about;
         p.sizes[PELT_SECTION_ABOUT] = strlen(about) + 1;
-        if (p.skin.rest_positions && p.skin.rest_normals) out = lay_out(&p);
+        failed = pelt_pack_corrective(p.arena, model, p.order, &p.skin, p.sizes, error);
+        if (!failed && p.skin.rest_positions && p.skin.rest_normals) out = lay_out(&p);
     }
     pelt_arena_free(p.arena);
-    if (!out)
+    if (!out && !failed)
         pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to pack a skin of %u vertices", model->vertex_count);
     return out;
 }

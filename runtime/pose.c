@@ -74,7 +74,7 @@ static void inverse_transpose(const float *m, float *out) {
 
 /* Joint matrices from the globals that are in the scratch memory. */
 static void finish_pose(const pelt_skin *skin, void *scratch) {
-    pelt_pose_offsets at = pelt_pose_layout(pelt_matrix_count(skin));
+    pelt_pose_offsets at = pelt_pose_layout(skin);
     pelt_pose_head *head = scratch;
     float *palette = (float *)((char *)scratch + at.palette);
     float *normal_palette = (float *)((char *)scratch + at.normal_palette);
@@ -92,7 +92,7 @@ static void finish_pose(const pelt_skin *skin, void *scratch) {
 }
 
 void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
-    float *globals = (float *)((char *)scratch + pelt_pose_layout(pelt_matrix_count(skin)).globals);
+    float *globals = (float *)((char *)scratch + pelt_pose_layout(skin).globals);
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         int32_t parent = skin->joints[j].parent;
         float local[12], *global = globals + (size_t)j * 12;
@@ -100,10 +100,11 @@ void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratc
         if (parent >= 0) multiply(globals + (size_t)parent * 12, local, global);
     }
     finish_pose(skin, scratch);
+    if (skin->drivers) pelt_drive(skin, locals, scratch);
 }
 
 void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
-    memcpy((char *)scratch + pelt_pose_layout(pelt_matrix_count(skin)).globals, globals,
-           (size_t)skin->joint_count * 12 * sizeof(float));
+    memcpy((char *)scratch + pelt_pose_layout(skin).globals, globals, (size_t)skin->joint_count * 12 * sizeof(float));
     finish_pose(skin, scratch);
+    if (skin->drivers) pelt_drive_matrices(skin, globals, scratch);
 }

@@ -140,6 +140,7 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     if (result == PELT_OK) result = check_joints(&opened, sizes[PELT_SECTION_NAMES]);
     if (result == PELT_OK) result = check_driven(&opened, sizes[PELT_SECTION_DRIVEN], sizes[PELT_SECTION_NAMES]);
     if (result == PELT_OK) result = check_blocks(&opened);
+    if (result == PELT_OK) result = pelt_check_corrective(&opened, sizes);
     if (result != PELT_OK) return result;
     uint64_t about = sizes[PELT_SECTION_ABOUT];
     if (!about || about > UINT32_MAX || opened.about[about - 1] != 0) return PELT_ERROR_FORMAT;
@@ -151,6 +152,8 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     return PELT_OK;
 }
 
-size_t pelt_scratch_size(const pelt_skin *skin) { return pelt_pose_layout(pelt_matrix_count(skin)).size; }
+size_t pelt_scratch_size(const pelt_skin *skin) {
+    return pelt_pose_layout(skin).size + (skin->drivers ? pelt_drive_layout(skin).size : 0);
+}
 
 size_t pelt_output_size(const pelt_skin *skin) { return (size_t)skin->block_count * PELT_BLOCK * 3 * sizeof(float); }

@@ -45,7 +45,7 @@ static void drop(subject *s) {
 /* The matrix of driven joint i in a pose, as the run time has it. */
 static const float *run(subject *s, const pelt_transform *locals, uint32_t i) {
     pelt_pose(&s->skin, locals, s->scratch);
-    size_t at = pelt_pose_layout(pelt_matrix_count(&s->skin)).palette;
+    size_t at = pelt_pose_layout(&s->skin).palette;
     return (const float *)((char *)s->scratch + at) + ((size_t)s->skin.joint_count + i) * PALETTE_STRIDE;
 }
 
@@ -259,7 +259,7 @@ static void matrices_and_locals_give_the_same_pose(void **state) {
         float by_locals[12];
         memcpy(by_locals, run(&s, locals, i), sizeof by_locals);
         pelt_pose_matrices(&s.skin, (const float(*)[12])given, s.scratch);
-        const float *m = (const float *)((char *)s.scratch + pelt_pose_layout(pelt_matrix_count(&s.skin)).palette) +
+        const float *m = (const float *)((char *)s.scratch + pelt_pose_layout(&s.skin).palette) +
                          (s.skin.joint_count + i) * (size_t)PALETTE_STRIDE;
         for (int k = 0; k < 12; k++) assert_near(m[k], by_locals[k], 2e-4 * (1 + fabsf(m[k])));
     }

@@ -158,10 +158,10 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_fit_options {
-    const char *method; /* a preset of blend and corrective: "ssd" */
+    const char *method; /* a preset of blend and corrective: "ssd", "joints", "psd", "wpsd", "eigen", "kernel" */
     const char *blend;  /* where the weights come from: "file", "distance", "fit" (convex, fitted to the examples) or
                            "joints" (fitted, with driven joints); NULL: what the method says */
-    const char *corrective; /* "none"; NULL: what the method says */
+    const char *corrective; /* "none", "psd", "wpsd", "eigen", "kernel"; NULL: what the method says */
     uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (others) */
     uint32_t threads;       /* 0: as many as the machine has */
 
@@ -177,6 +177,16 @@ typedef struct pelt_fit_options {
     double prune;        /* fit: weights below this are dropped and the others refitted */
     double ridge;        /* joints: cost of a squared weight; 0: the default, negative: none */
     double normal_scale; /* joints: how much normals count in the fit; 0: not at all */
+
+    /* The correctives. */
+    uint32_t poses;               /* psd, wpsd: most important poses kept; 0: all */
+    uint32_t principal_joints;    /* wpsd: most sources of movement per vertex; 0: all that matter */
+    const char *distance_weights; /* wpsd: "driving" (NULL) or "blend" */
+    uint32_t per_joint;           /* eigen: displacements of every joint; 0: 5, or as many as per_vertex allows */
+    uint32_t per_vertex;       /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, 0: no limit */
+    int sweeps_only;           /* eigen: learn from examples that move one joint alone, as the paper does */
+    int normal_corrections;    /* eigen, kernel: displacements come with changes of the rest normals */
+    const char *displacements; /* "float", "half"; NULL: half where that is within a hundred-thousandth of the size */
     pelt_progress progress;
 } pelt_fit_options;
 

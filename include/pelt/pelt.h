@@ -156,6 +156,19 @@ typedef struct pelt_skin {
     uint32_t driven_count;     /* joints computed from others; joint joint_count + i of an entry is driven joint i */
     const pelt_driven *driven; /* [driven_count], NULL when there are none */
 
+    /* The corrective, added to the rest pose before it is blended; NULL where the skin has none (docs/format.md). A
+       block lists rows of displacements and where their factors come from. */
+    const struct pelt_file_drivers *drivers; /* what turns a pose into coefficients or pose distances */
+    const uint32_t *row_first;               /* [block_count + 1] first row of each block */
+    const uint16_t *row_sources;             /* [row] coefficient, or centre of the weighted form */
+    const float *row_floats;                 /* [row][3][16]; weighted: [row][4][16]; or as half floats: */
+    const uint16_t *row_halfs;
+    const float *turn_floats; /* [row][3][16] change of the normals, likewise */
+    const uint16_t *turn_halfs;
+    const uint32_t *axis_first;   /* [block_count + 1] weighted form: what drives each block */
+    const uint16_t *axis_sources; /* [entry] axis of the pose distance */
+    const float *axis_weights;    /* [entry][16] */
+
     const char *about;   /* UTF-8 JSON text: method, options, errors; for people and tools, not used at run time */
     uint32_t about_size; /* without the terminating zero */
 
