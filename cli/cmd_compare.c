@@ -61,7 +61,7 @@ static bool add_contestant(comparison *c, const char *word, const pelt_fit_optio
 
 static bool list_contestants(comparison *c) {
     pelt_fit_options common = {.sweeps_only = cli_value(c->args, "sweeps-only") != NULL,
-                               .normal_corrections = cli_value(c->args, "normal-corrections") != NULL,
+                               .plain_normals = cli_value(c->args, "plain-normals") != NULL,
                                .threads = c->args->threads,
                                .progress = cli_progress(c->args)};
     if (!cli_count(c->args, "influences", 1, 64, &common.influences) ||
@@ -431,7 +431,7 @@ const cli_command cli_compare = {
      {"per-joint", "N", "eigen: displacements of every joint."},
      {"per-vertex", "N", "kernel: mean displacements of a vertex; eigen: the most of any vertex."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
-     {"normal-corrections", NULL, "eigen, kernel: correct normals too."},
+     {"plain-normals", NULL, "eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},

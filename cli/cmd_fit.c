@@ -23,7 +23,7 @@ static bool read_options(fitting *f) {
                                     .blend = cli_value(args, "blend"),
                                     .corrective = cli_value(args, "corrective"),
                                     .sweeps_only = cli_value(args, "sweeps-only") != NULL,
-                                    .normal_corrections = cli_value(args, "normal-corrections") != NULL,
+                                    .plain_normals = cli_value(args, "plain-normals") != NULL,
                                     .threads = args->threads,
                                     .progress = cli_progress(args)};
     pelt_error error;
@@ -215,7 +215,7 @@ const cli_command cli_fit = {
      {"per-joint", "N", "eigen: displacements of every joint; default 5, or what --per-vertex allows."},
      {"per-vertex", "N", "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},
-     {"normal-corrections", NULL, "eigen, kernel: correct normals too."},
+     {"plain-normals", NULL, "eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
 };

@@ -195,7 +195,7 @@ pelt_result pelt_fit_eigenskin(pelt_fitting *f, pelt_error *error) {
         result = pelt_eigen_pairs_of(f->arena, &e.poses, &e.u, &e.supports, e.width, e.corrective, &e.pairs, error);
         done = !result && !add_pairs(&e);
     }
-    done = done && (!o->normal_corrections || !correct_normals(&e)) && !describe(&e);
+    done = done && (o->plain_normals || !correct_normals(&e)) && !describe(&e);
     if (done || result) return result;
     return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for EigenSkin");
 }

@@ -235,7 +235,7 @@ static pelt_result assemble(kernel_fit *k) {
     pelt_corrective *corrective = PELT_NEW(k->f->arena, pelt_corrective, 1);
     pelt_displacements *displacements = make_displacements(k);
     if (!corrective || !displacements) return PELT_ERROR_MEMORY;
-    if (k->f->options.normal_corrections && correct_normals(k, displacements)) return PELT_ERROR_MEMORY;
+    if (!k->f->options.plain_normals && correct_normals(k, displacements)) return PELT_ERROR_MEMORY;
     corrective->kernel = make_kernel(k);
     corrective->displacements = displacements;
     if (!corrective->kernel) return PELT_ERROR_MEMORY;

@@ -431,7 +431,7 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
     double angles[MOST][JOINTS];
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 40), angles[0], bulges);
-    corrected_same_bytes(bundle, clip, (pelt_fit_options){.method = "kernel", .normal_corrections = 1});
+    corrected_same_bytes(bundle, clip, (pelt_fit_options){.method = "kernel"});
     character_free(bundle);
 }
 
