@@ -16,7 +16,7 @@ enum { BATCH = 128, ROUNDS = 3, REACH = 3 };
 
 /* What a squared weight costs, in squared diagonals per example; and the smallest singular value, as a part of the
    largest, that is not taken as 0. */
-static const double usual_ridge = 1e-6, singular_cut = 1e-3;
+static const double usual_ridge = 1e-5, singular_cut = 1e-3;
 
 typedef struct joining {
     pelt_fitting *f;
