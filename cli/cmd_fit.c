@@ -200,7 +200,7 @@ const cli_command cli_fit = {
      {"drive", "FILE.json", "joints: which driven joints to add; default: automatic."},
      {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},
      {"ridge", "X", "joints: what a squared weight costs; default 1e-5, 0 for none."},
-     {"normal-scale", "X", "joints: how much normals count in the fit; default 0."},
+     {"normal-scale", "X", "joints: how much normals count in the fit; default 0.01, 0 for not at all."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
 };

@@ -176,7 +176,7 @@ typedef struct pelt_fit_options {
     double smooth;       /* fit: cost of the squared difference of weights along an edge; 0: none */
     double prune;        /* fit: weights below this are dropped and the others refitted */
     double ridge;        /* joints: cost of a squared weight; 0: the default, negative: none */
-    double normal_scale; /* joints: how much normals count in the fit; 0: not at all */
+    double normal_scale; /* joints: how much normals count in the fit; 0: the default, negative: not at all */
     pelt_progress progress;
 } pelt_fit_options;
 
@@ -197,7 +197,8 @@ pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pel
                           pelt_error *error);
 void pelt_skin_free(pelt_skin_bytes *skin);
 
-/* Refits the weights of a skin so that none is negative, on the joints that each vertex has, with its rest positions. */
+/* Refits the weights of a skin so that none is negative, on the joints that each vertex has, with its rest positions.
+ */
 pelt_skin_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
                                  pelt_error *error);
 
