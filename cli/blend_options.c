@@ -42,6 +42,7 @@ bool cli_blend_options(const cli_args *args, pelt_arena *arena, pelt_fit_options
         !cli_number(args, "ridge", 0, 1e6, &options->ridge))
         return false;
     if (cli_value(args, "ridge") && options->ridge == 0) options->ridge = -1;
+    if (cli_value(args, "normal-scale") && options->normal_scale == 0) options->normal_scale = -1;
     const char *vertices = cli_value(args, "lock-vertices"), *drive = cli_value(args, "drive");
     if (vertices && !read_vertices(arena, vertices, options)) return false;
     if (!drive) return true;

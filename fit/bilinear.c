@@ -64,29 +64,24 @@ static uint32_t solve_cut(uint32_t n, double *g, double ridge, double cut, doubl
 }
 
 uint32_t pelt_affine_weights(pelt_problem *p, double ridge, double cut, pelt_weights *set) {
-    uint32_t n = set->count - 1, zeroed = 0;
-    double g[MOST * MOST], x[MOST], sum = 0;
-    const double *first = pelt_problem_column(p, set->joints[0]);
-    double corner = first[set->joints[0]] - p->diagonal;
+    uint32_t m = set->count, n = m - 1, zeroed = 0;
+    double c[MOST * MOST], g[MOST * MOST], x[MOST], sum = 0;
     ridge *= p->gram ? (double)p->gram->examples : 1;
+    for (uint32_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j <= i; j++)
+            c[i * m + j] = c[j * m + i] =
+                pelt_problem_entry(p, set->joints[i], set->joints[j]) - (i == j ? p->diagonal : 0);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t a = set->joints[i + 1];
-        const double *column = pelt_problem_column(p, a);
-        x[i] = corner - first[a];
-        for (uint32_t j = 0; j < n; j++) {
-            uint32_t b = set->joints[j + 1];
-            g[i * n + j] = column[b] - first[a] - first[b] + corner + (i == j ? ridge : 0);
-        }
+        x[i] = c[0] - c[i + 1];
+        for (uint32_t j = 0; j < n; j++)
+            g[i * n + j] = c[(i + 1) * m + j + 1] - c[i + 1] - c[j + 1] + c[0] + (i == j ? ridge + p->diagonal : 0);
     }
     if (n && !solve_well_conditioned(n, g, cut, x)) zeroed = solve_cut(n, g, ridge, cut, x);
     for (uint32_t i = 0; i < n; i++) sum += set->weights[i + 1] = x[i];
     set->weights[0] = 1 - sum;
     set->error = 0;
-    for (uint32_t i = 0; i < set->count; i++) {
-        const double *column = pelt_problem_column(p, set->joints[i]);
-        for (uint32_t j = 0; j < set->count; j++)
-            set->error += set->weights[i] * set->weights[j] * (column[set->joints[j]] - (i == j ? p->diagonal : 0));
-    }
+    for (uint32_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j < m; j++) set->error += set->weights[i] * set->weights[j] * c[i * m + j];
     return zeroed;
 }
 
@@ -109,11 +104,11 @@ void pelt_rest_fit(const pelt_gram *g, const pelt_weights *set, const double *mo
     double q[PELT_MONOMIALS] = {0}, m[3] = {0}, x[3];
     size_t n = g->count;
     for (uint32_t i = 0; i < set->count; i++) {
-        const double *pairs = g->pairs + set->joints[i] * PELT_MONOMIALS * n;
+        const double *pairs = g->pairs + set->joints[i] * n * PELT_MONOMIALS;
         for (int c = 0; c < 3; c++) m[c] += set->weights[i] * moments[4 * (size_t)set->joints[i] + (size_t)c];
         for (uint32_t k = 0; k < set->count; k++)
             for (size_t a = 0; a < PELT_MONOMIALS; a++)
-                q[a] += set->weights[i] * set->weights[k] * pairs[a * n + set->joints[k]];
+                q[a] += set->weights[i] * set->weights[k] * pairs[set->joints[k] * PELT_MONOMIALS + a];
     }
     double hold = 1e-9 * (q[0] + q[4] + q[7]) + 1e-12 * (double)g->examples; /* keeps what nothing else decides */
     double half = affine ? 0.5 : 0;

@@ -126,7 +126,7 @@ bool pelt_convex_weights(pelt_problem *p, const bool *allowed, pelt_weights *out
     uint32_t start = UINT32_MAX;
     double least = INFINITY;
     for (uint32_t j = 0; j < p->count; j++) {
-        double single = allowed && !allowed[j] ? INFINITY : pelt_problem_single(p, j);
+        double single = allowed && !allowed[j] ? INFINITY : pelt_problem_entry(p, j, j);
         if (single < least) least = single, start = j;
     }
     out->count = 0;

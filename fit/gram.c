@@ -212,10 +212,8 @@ static void sum_pairs(void *user, size_t block) {
     for (size_t i = begin; i < end; i++)
         for (size_t j = 0; j <= i; j++) {
             to_quadratic(k + 4 * (i - begin) * columns + 4 * j, columns, q);
-            for (size_t m = 0; m < PELT_MONOMIALS; m++) {
-                p->pairs[(i * PELT_MONOMIALS + m) * g->count + j] = q[m];
-                p->pairs[(j * PELT_MONOMIALS + m) * g->count + i] = q[m];
-            }
+            memcpy(p->pairs + (i * g->count + j) * PELT_MONOMIALS, q, sizeof q);
+            memcpy(p->pairs + (j * g->count + i) * PELT_MONOMIALS, q, sizeof q);
         }
     free(k);
 }
@@ -243,17 +241,35 @@ pelt_result pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pe
     size_t n = g->count;
     double *rows = PELT_NEW(f->arena, double, 4 * n * 3 * g->examples);
     double *pairs = PELT_NEW(f->arena, double, n *PELT_MONOMIALS *n);
-    double *singles = PELT_NEW(f->arena, double, PELT_MONOMIALS *n);
-    if (!rows || !pairs || !singles) return no_memory(error);
+    if (!rows || !pairs) return no_memory(error);
     fill_rows(g, matrices, candidates, pelt_model_matrix_count(&f->model), normals != NULL, rows);
     g->rows = rows;
     pairing p = {.gram = g, .pairs = pairs};
     pelt_parallel(f->options.threads, (n + PAIR_ROWS - 1) / PAIR_ROWS, sum_pairs, &p);
     if (p.failed) return no_memory(error);
-    for (size_t j = 0; j < n; j++)
-        for (size_t m = 0; m < PELT_MONOMIALS; m++) singles[m * n + j] = pairs[(j * PELT_MONOMIALS + m) * n + j];
-    g->pairs = pairs, g->singles = singles;
+    g->pairs = pairs;
     return PELT_OK;
+}
+
+bool pelt_gram_subset(const pelt_gram *g, const uint32_t *list, uint32_t count, bool with_rows, pelt_gram *out) {
+    size_t n = count, inner = 3 * g->examples;
+    *out = *g;
+    if (count == g->count) return true;
+    double *pairs = malloc(n * n * PELT_MONOMIALS * sizeof *pairs);
+    double *rows = with_rows ? malloc(4 * n * inner * sizeof *rows) : NULL;
+    out->subset = true, out->count = count, out->pairs = pairs, out->rows = rows;
+    if (!pairs || (with_rows && !rows)) return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            memcpy(pairs + (i * n + j) * PELT_MONOMIALS,
+                   g->pairs + ((size_t)list[i] * g->count + list[j]) * PELT_MONOMIALS, PELT_MONOMIALS * sizeof *pairs);
+    for (size_t i = 0; i < n && with_rows; i++)
+        memcpy(rows + 4 * i * inner, g->rows + 4 * (size_t)list[i] * inner, 4 * inner * sizeof *rows);
+    return true;
+}
+
+void pelt_gram_subset_free(pelt_gram *subset) {
+    if (subset->subset) free((void *)subset->rows), free((void *)subset->pairs);
 }
 
 void pelt_gram_moments(const pelt_gram *g, const uint32_t *vertices, size_t count, double *work, double *moments,
@@ -326,35 +342,29 @@ void pelt_problem_add_normals(pelt_problem *problem, const pelt_gram *normals, c
     pelt_problem_forget(problem);
 }
 
-static void add_quadratic(const double monomials[PELT_MONOMIALS], const double *sums, size_t n, double *out) {
-    for (size_t m = 0; m < PELT_MONOMIALS; m++) {
-        double x = monomials[m];
-        const double *k = sums + m * n;
-        for (size_t j = 0; j < n; j++) out[j] += x * k[j];
-    }
+static double quadratic(const double m[PELT_MONOMIALS], const double *k) {
+    return m[0] * k[0] + m[1] * k[1] + m[2] * k[2] + m[3] * k[3] + m[4] * k[4] +
+           (m[5] * k[5] + m[6] * k[6] + m[7] * k[7] + m[8] * k[8] + m[9] * k[9]);
 }
 
-const double *pelt_problem_column(pelt_problem *problem, uint32_t c) {
-    size_t n = problem->count;
-    double *column = problem->columns + c * n;
-    if (problem->known[c] || !problem->gram) return column;
-    double base = problem->constant - problem->linear[c];
-    for (size_t j = 0; j < n; j++) column[j] = base - problem->linear[j];
-    add_quadratic(problem->monomials, problem->gram->pairs + c * PELT_MONOMIALS * n, n, column);
-    if (problem->normals)
-        add_quadratic(problem->normal_monomials, problem->normals->pairs + c * PELT_MONOMIALS * n, n, column);
-    column[c] += problem->diagonal;
-    problem->known[c] = true;
+double pelt_problem_entry(const pelt_problem *p, uint32_t r, uint32_t c) {
+    size_t n = p->count, at = (c * n + r) * PELT_MONOMIALS;
+    if (p->known[c] || !p->gram) return p->columns[c * n + r];
+    double sum = p->constant - p->linear[c] - p->linear[r] + quadratic(p->monomials, p->gram->pairs + at);
+    if (p->normals) sum += quadratic(p->normal_monomials, p->normals->pairs + at);
+    return r == c ? sum + p->diagonal : sum;
+}
+
+const double *pelt_problem_column(pelt_problem *p, uint32_t c) {
+    size_t n = p->count, at = c * n * PELT_MONOMIALS;
+    double *column = p->columns + c * n;
+    if (p->known[c] || !p->gram) return column;
+    double base = p->constant - p->linear[c];
+    for (size_t j = 0; j < n; j++)
+        column[j] = base - p->linear[j] + quadratic(p->monomials, p->gram->pairs + at + j * PELT_MONOMIALS);
+    for (size_t j = 0; j < n && p->normals; j++)
+        column[j] += quadratic(p->normal_monomials, p->normals->pairs + at + j * PELT_MONOMIALS);
+    column[c] += p->diagonal;
+    p->known[c] = true;
     return column;
-}
-
-double pelt_problem_single(pelt_problem *problem, uint32_t c) {
-    size_t n = problem->count;
-    if (problem->known[c] || !problem->gram) return problem->columns[c * n + c];
-    double sum = problem->constant - 2 * problem->linear[c] + problem->diagonal;
-    for (size_t m = 0; m < PELT_MONOMIALS; m++) {
-        sum += problem->monomials[m] * problem->gram->singles[m * n + c];
-        if (problem->normals) sum += problem->normal_monomials[m] * problem->normals->singles[m * n + c];
-    }
-    return sum;
 }

@@ -35,13 +35,13 @@ typedef struct pelt_points {
 typedef struct pelt_gram {
     uint32_t count; /* candidates */
     size_t examples;
-    const float **frames;  /* [examples] true positions (or normals) of all vertices */
-    double (*centers)[3];  /* [examples] what is subtracted from them */
-    double center[3];      /* the same for the rest pose */
-    double scale;          /* what they are then divided by */
-    const double *rows;    /* [4 count][3 examples]: T_j^e, one row for each of its columns */
-    const double *pairs;   /* [count][PELT_MONOMIALS][count]: K_jk as a quadratic form in h */
-    const double *singles; /* [PELT_MONOMIALS][count]: K_jj */
+    const float **frames; /* [examples] true positions (or normals) of all vertices */
+    double (*centers)[3]; /* [examples] what is subtracted from them */
+    double center[3];     /* the same for the rest pose */
+    double scale;         /* what they are then divided by */
+    const double *rows;   /* [4 count][3 examples]: T_j^e, one row for each of its columns */
+    const double *pairs;  /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
+    bool subset;          /* it owns its sums: pelt_gram_subset_free */
 } pelt_gram;
 
 /* T_j^e of all examples: matrices [examples][matrix_count], in scene units. */
@@ -61,6 +61,11 @@ pelt_result pelt_find_points(pelt_fitting *fitting, pelt_points *points, pelt_er
 /* The sums for positions; with `normals`, for T^-T and those normals (one array of all vertices per example). */
 pelt_result pelt_gram_new(pelt_fitting *fitting, const pelt_affine *matrices, const pelt_candidates *candidates,
                           const float *const *normals, pelt_gram *out, pelt_error *error);
+
+/* The same sums for some of the candidates only, with rows where moments are wanted. False when memory is out; free it
+   in any case. */
+bool pelt_gram_subset(const pelt_gram *gram, const uint32_t *list, uint32_t count, bool with_rows, pelt_gram *out);
+void pelt_gram_subset_free(pelt_gram *subset);
 
 /* Sums that belong to some vertices: moments[count][4 candidates] = sum_e T_j^eT v^e, energy[count] = |v|^2. `work`
    holds count x 3 examples numbers. */
@@ -96,7 +101,7 @@ void pelt_problem_add_normals(pelt_problem *problem, const pelt_gram *normals, c
                               const double *moments, double energy, double scale);
 
 const double *pelt_problem_column(pelt_problem *problem, uint32_t candidate);
-double pelt_problem_single(pelt_problem *problem, uint32_t candidate); /* C_jj */
-void pelt_problem_forget(pelt_problem *problem);                       /* after linear, constant or diagonal changed */
+double pelt_problem_entry(const pelt_problem *problem, uint32_t row, uint32_t column); /* C_jk alone */
+void pelt_problem_forget(pelt_problem *problem); /* after linear, constant or diagonal changed */
 
 #endif

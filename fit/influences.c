@@ -19,7 +19,7 @@ static uint32_t best_single(pelt_problem *p, const uint32_t *near, uint32_t coun
     uint32_t best = 0;
     double least = INFINITY;
     for (uint32_t i = 0; i < count; i++) {
-        double error = pelt_problem_single(p, near[i]);
+        double error = pelt_problem_entry(p, near[i], near[i]);
         if (error < least) least = error, best = i;
     }
     return best;
@@ -34,7 +34,9 @@ void pelt_choose_greedy(pelt_problem *p, const uint32_t *near, uint32_t n, uint3
     ridge = ridge * (p->gram ? (double)p->gram->examples : 1) + p->diagonal;
     for (uint32_t i = 0; i < n; i++) {
         gain[i] = corner - first[near[i]];
-        left[i] = i == start ? 0 : pelt_problem_single(p, near[i]) - p->diagonal + corner - 2 * first[near[i]] + ridge;
+        left[i] = i == start
+                      ? 0
+                      : pelt_problem_entry(p, near[i], near[i]) - p->diagonal + corner - 2 * first[near[i]] + ridge;
     }
     out->count = 1, out->joints[0] = near[start];
     for (uint32_t step = 0; out->count < most && out->count < n; step++) {

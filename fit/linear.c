@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* OpenBLAS starts threads of its own where it sees fit; sums in another order give other bits. It is told once: the call
-   tears down its threads and must not run while another thread computes. */
+/* OpenBLAS starts threads of its own where it sees fit; sums in another order give other bits. It is told once: the
+   call tears down its threads and must not run while another thread computes. */
 extern void openblas_set_num_threads(int count) __attribute__((weak));
 
 static void tell_once(void) {

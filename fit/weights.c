@@ -9,6 +9,7 @@
 
 #include "fit/bilinear.h"
 #include "fit/blend.h"
+#include "fit/neighbours.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,10 @@ typedef struct weighing {
     pelt_candidates candidates;
     pelt_points points;
     pelt_gram gram;
-    bool *locked;                  /* [candidate] or NULL */
-    bool *allowed;                 /* [candidate] those not locked; NULL: all */
-    bool *locked_points;           /* [point] or NULL */
-    uint32_t *edges_first, *edges; /* neighbours of each point, when smooth */
+    bool *locked;               /* [candidate] or NULL */
+    bool *allowed;              /* [candidate] those not locked; NULL: all */
+    bool *locked_points;        /* [point] or NULL */
+    pelt_neighbours neighbours; /* when smooth */
     pelt_blend_result result;
     pelt_blend_result before; /* of the sweep before, when smooth */
     uint32_t most;
@@ -102,51 +103,14 @@ static void apply_locks(pelt_problem *p, const pelt_weights *locked, double free
 /* -- Smoothness -----------------------------------------------------------------------------------------------------
  */
 
-static int compare_u32(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Neighbours of each point over the edges of the triangles, each once. */
-static bool find_edges(weighing *w) {
-    const pelt_mesh *mesh = &w->f->bundle->mesh;
-    uint32_t n = w->points.count, *first = PELT_NEW(w->f->arena, uint32_t, (size_t)n + 2);
-    uint32_t *edges = PELT_NEW(w->f->arena, uint32_t, 6 * (size_t)mesh->triangle_count);
-    if (!first || !edges) return false;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t t = 0; t < mesh->triangle_count; t++)
-            for (size_t k = 0; k < 6; k++) {
-                uint32_t a = w->points.of_vertex[mesh->triangles[3 * t + k % 3]];
-                uint32_t b = w->points.of_vertex[mesh->triangles[3 * t + (k % 3 + 1 + k / 3) % 3]];
-                if (pass)
-                    edges[first[a + 1]++] = b;
-                else
-                    first[a + 2]++;
-            }
-        for (uint32_t p = 0; p < n && !pass; p++) first[p + 2] += first[p + 1];
-    }
-    uint32_t kept = 0, begin = 0;
-    for (uint32_t p = 0; p < n; p++) {
-        uint32_t end = first[p + 1];
-        qsort(edges + begin, end - begin, sizeof *edges, compare_u32);
-        first[p] = kept;
-        for (uint32_t i = begin; i < end; i++)
-            if (edges[i] != p && (i == begin || edges[i] != edges[i - 1])) edges[kept++] = edges[i];
-        begin = end;
-    }
-    first[n] = kept;
-    w->edges_first = first, w->edges = edges;
-    return true;
-}
-
 static void apply_smoothness(const weighing *w, pelt_problem *p, uint32_t point, double free_share) {
-    uint32_t begin = w->edges_first[point], end = w->edges_first[point + 1];
+    uint32_t begin = w->neighbours.first[point], end = w->neighbours.first[point + 1];
     double strength = w->smooth * (double)w->gram.examples, square = 0;
     if (begin == end || !w->before.counts) return;
     memset(p->gradient, 0, p->count * sizeof *p->gradient);
     for (uint32_t e = begin; e < end; e++)
-        for (uint32_t i = 0; i < w->before.counts[w->edges[e]]; i++) {
-            size_t at = (size_t)w->edges[e] * w->before.most + i;
+        for (uint32_t i = 0; i < w->before.counts[w->neighbours.list[e]]; i++) {
+            size_t at = (size_t)w->neighbours.list[e] * w->before.most + i;
             p->gradient[w->before.joints[at]] += w->before.weights[at] / free_share;
         }
     for (uint32_t j = 0; j < p->count; j++) {
@@ -283,7 +247,7 @@ static pelt_result prepare(weighing *w, pelt_error *error) {
     if (!result) result = pelt_find_points(f, &w->points, error);
     if (!result) result = find_locks(w, error);
     if (!result) result = pelt_gram_new(f, matrices, &w->candidates, NULL, &w->gram, error);
-    if (!result && w->smooth > 0 && !find_edges(w))
+    if (!result && w->smooth > 0 && !pelt_find_neighbours(f, &w->points, &w->neighbours))
         result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the edges of the mesh");
     return result;
 }

@@ -176,7 +176,7 @@ typedef struct pelt_fit_options {
     double smooth;       /* fit: cost of the squared difference of weights along an edge; 0: none */
     double prune;        /* fit: weights below this are dropped and the others refitted */
     double ridge;        /* joints: cost of a squared weight; 0: the default, negative: none */
-    double normal_scale; /* joints: how much normals count in the fit; 0: not at all */
+    double normal_scale; /* joints: how much normals count in the fit; 0: the default, negative: not at all */
 
     /* The correctives. */
     uint32_t poses;               /* psd, wpsd: most important poses kept; 0: all */
