@@ -133,7 +133,7 @@ static void weighted_vertex(const pelt_weighted *w, const double *distances, uin
         double phi = pelt_phi_value(w->phi, w->width, r2);
         for (int i = 0; i < 4; i++) sum[i] += phi * c[i];
     }
-    for (int i = 0; i < 3; i++) out[i] = sum[i] * pelt_norm_guard(sum[3]);
+    for (int i = 0; i < 3; i++) out[i] = w->unnormalised ? sum[i] : sum[i] * pelt_norm_guard(sum[3]);
 }
 
 static void weighted_distances(const pelt_weighted *w, const float *rotations, const float *translations,

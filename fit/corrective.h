@@ -17,8 +17,8 @@
 typedef enum pelt_phi {
     PELT_PHI_EXP,      /* exp(-r / width) */
     PELT_PHI_GAUSSIAN, /* exp(-r^2 / (2 width^2)) */
-    PELT_PHI_MIXED,    /* 0.97 of the Gaussian and 0.03 of the exponential: as smooth as the one between examples, as well
-                          conditioned as the other where they are close */
+    PELT_PHI_MIXED, /* 0.97 of the Gaussian and 0.03 of the exponential: as smooth as the one between examples, as well
+                       conditioned as the other where they are close */
 } pelt_phi;
 
 /* What a pose distance is made of: r^2 = sum over axes of weight * d^2. */
@@ -97,6 +97,7 @@ typedef struct pelt_weighted {
     const uint32_t *vertex_axes; /* ... */
     const float *axis_weights;   /* ... and how much: r_v^2 = sum weight d_axis^2 */
     const float *folded;         /* [vertex][center][4]: c_iq, xyz and w */
+    bool unnormalised;           /* D_i = sum_q phi c_iq[xyz]: w is not used */
 } pelt_weighted;
 
 typedef struct pelt_corrective {

@@ -9,7 +9,7 @@
 
    Poses that differ only in what does not drive a vertex are one pose to it: they are merged there, or phi_i would be
    singular. With few principal poses, sixteen points in the order of the blocks choose theirs together, and their
-   displacements are fitted to all examples. */
+   displacements are fitted to all examples, without a norm: D = sum_q phi_q c_iq. */
 
 #include "fit/correctives.h"
 #include "fit/linear.h"
@@ -21,6 +21,7 @@
 
 static const double SAME_POSE = 2e-3; /* distance below which poses are one to a vertex */
 static const double LEAST_SHARE = 0.01;
+static const double RIDGE = 1e-4; /* keeps least squares from large terms that cancel */
 
 typedef struct wpsd {
     pelt_fitting *fitting;
@@ -248,44 +249,29 @@ static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count
     return ready;
 }
 
-/* The norm interpolates 1 at the chosen poses; the displacements are least squares over all. */
+/* The displacements that fit all poses best, by least squares. */
 static bool fit_to_chosen(wpsd *w, uint32_t point, bench *b, const uint32_t *chosen) {
     size_t n = w->training.count, m = w->wanted, all = w->training.displacements.point_count;
-    double *phi = malloc(n * m * sizeof *phi), *part = malloc(2 * m * m * sizeof *part),
-           *right = malloc(4 * (n + m) * sizeof *right);
-    bool ready = phi && part && right;
+    double *phi = malloc(n * m * sizeof *phi), *normal = malloc(m * m * sizeof *normal),
+           *sums = calloc(3 * m, sizeof *sums);
+    bool ready = phi && normal && sums;
     if (ready) {
-        double *normal = part + m * m, *norm = right, *sums = right + m;
         point_distances(w, point_weights(w, point), b->r2);
         phi_columns(w, b, chosen, m, phi);
-        for (size_t i = 0; i < m; i++) {
-            norm[i] = 1;
-            for (size_t k = 0; k < m; k++) part[i * m + k] = phi[chosen[i] * m + k] + (i == k) * 1e-3;
-        }
-        ready = pelt_cholesky(m, part);
-        if (ready) pelt_cholesky_solve(m, part, 1, norm);
-        for (size_t i = 0; i < n; i++) {
-            double s = 0;
-            for (size_t k = 0; k < m; k++) s += phi[i * m + k] * norm[k];
-            for (size_t k = 0; k < m; k++) phi[i * m + k] *= pelt_norm_guard(s);
-        }
         pelt_gemm(true, false, m, m, n, 1, phi, phi, 0, normal);
-        for (size_t k = 0; k < m; k++) normal[k * m + k] += 1e-4 * normal[k * m + k];
-        for (size_t i = 0; i < 3 * m; i++) sums[i] = 0;
+        for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + RIDGE;
         for (size_t i = 0; i < n; i++) {
             const double *u = w->training.shapes + 3 * (i * all + point);
             for (size_t k = 0; k < m; k++)
                 for (size_t c = 0; c < 3; c++) sums[3 * k + c] += phi[i * m + k] * u[c];
         }
-        ready = ready && pelt_cholesky(m, normal);
+        ready = pelt_cholesky(m, normal);
         if (ready) pelt_cholesky_solve(m, normal, 3, sums);
         float *out = w->folded + 4 * point * n;
-        for (size_t k = 0; k < m && ready; k++) {
+        for (size_t k = 0; k < m && ready; k++)
             for (size_t c = 0; c < 3; c++) out[4 * chosen[k] + c] = (float)sums[3 * k + c];
-            out[4 * chosen[k] + 3] = (float)norm[k];
-        }
     }
-    free(phi), free(part), free(right);
+    free(phi), free(normal), free(sums);
     return ready;
 }
 
@@ -409,7 +395,8 @@ static pelt_weighted *make_weighted(wpsd *w) {
                            .first = first,
                            .vertex_axes = axes,
                            .axis_weights = weights,
-                           .folded = folded};
+                           .folded = folded,
+                           .unnormalised = w->wanted > 0};
     return out;
 }
 

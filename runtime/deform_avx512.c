@@ -30,8 +30,8 @@ static inline wide reciprocal(wide x) {
 }
 static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
 
-/* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact for
-   whole x. */
+/* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact
+   for whole x. */
 static inline wide power_of_two(wide x) {
     wide f = (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
     wide p = f * 0.00186713107f + 0.00901702811f;
