@@ -117,6 +117,8 @@ typedef struct pelt_corrective {
 double pelt_norm_guard(double s);
 
 double pelt_phi_value(pelt_phi phi, double width, double r2);
+/* The same for many, faster, to a relative 1e-10. */
+void pelt_phi_row(pelt_phi phi, double width, size_t count, const float *r2, double *out);
 
 /* Squared distance of a pose from a centre along an axis, without the axis's weight. `rotation` [4] relative to rest
    and `translation` [3], both of the axis's joint. */
