@@ -16,7 +16,7 @@ void plain_basis(size_t vertex_count, const float *positions, const uint16_t *jo
                  const float *coefficients, float *positions_out);
 
 /* The same with weighted pose space deformation: Gaussians of distances over the vertex's own four joints. distances
-   [joint][term] are squared and scaled; vectors [vertex][term][4] hold the numerator and the norm. */
+   [joint][term] are squared and scaled; vectors are [vertex][term][3]. */
 void plain_weighted(size_t vertex_count, const float *positions, const uint16_t *joints, const float *weights,
                     const float *matrices, size_t terms, const float *distances, const float *vectors,
                     float *positions_out);

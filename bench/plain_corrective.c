@@ -37,16 +37,15 @@ void plain_weighted(size_t vertex_count, const float *restrict positions, const 
                     const float *restrict distances, const float *restrict vectors, float *restrict positions_out) {
     float t[12];
     for (size_t v = 0; v < vertex_count; v++) {
-        float p[3], sum[4] = {0};
+        float p[3], sum[3] = {0};
         for (size_t k = 0; k < terms; k++) {
-            const float *c = vectors + 4 * (v * terms + k);
+            const float *c = vectors + 3 * (v * terms + k);
             float r2 = 0;
             for (int j = 0; j < 4; j++) r2 += weights[4 * v + j] * distances[joints[4 * v + j] * terms + k];
             float phi = expf(-r2);
-            for (int i = 0; i < 4; i++) sum[i] += phi * c[i];
+            for (int i = 0; i < 3; i++) sum[i] += phi * c[i];
         }
-        float norm = sum[3] > 0.25f ? 1 / sum[3] : 16 * fmaxf(sum[3], 0);
-        for (int c = 0; c < 3; c++) p[c] = positions[3 * v + c] + sum[c] * norm;
+        for (int c = 0; c < 3; c++) p[c] = positions[3 * v + c] + sum[c];
         blend_matrix(joints + 4 * v, weights + 4 * v, matrices, t);
         move_point(t, p, positions_out + 3 * v);
     }

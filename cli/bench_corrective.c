@@ -109,7 +109,6 @@ static bool make_wpsd(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *st
     pelt_weighted *w = PELT_NEW(arena, pelt_weighted, 1);
     float *folded = random_floats(arena, state, 4 * (size_t)n * terms, 0.005f * bundle->mesh.diagonal);
     if (!w || !folded) return false;
-    for (size_t i = 3; i < 4 * (size_t)n * terms; i += 4) folded[i] = 0.3f;
     *w = (pelt_weighted){.axis_count = joints,
                          .center_count = terms,
                          .axes = joint_axes(arena, 0, joints),
@@ -119,7 +118,8 @@ static bool make_wpsd(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *st
                          .first = in->first,
                          .vertex_axes = in->joints,
                          .axis_weights = in->weights,
-                         .folded = folded};
+                         .folded = folded,
+                         .unnormalised = true};
     *out = (pelt_corrective){.weighted = w};
     return w->axes && w->centers;
 }
@@ -164,14 +164,14 @@ static bool pose_plain(const pelt_bundle *bundle, const pelt_transform *locals, 
 }
 
 static bool copy_terms(const pelt_bundle *bundle, const pelt_corrective *c, bench_corrective *out) {
-    size_t count = (size_t)bundle->mesh.vertex_count * out->terms, size = out->weighted ? 4 : 3;
+    size_t count = (size_t)bundle->mesh.vertex_count * out->terms, stride = out->weighted ? 4 : 3;
     out->sources = calloc(count, sizeof *out->sources);
-    out->vectors = malloc(size * count * sizeof *out->vectors);
+    out->vectors = malloc(3 * count * sizeof *out->vectors);
     if (!out->sources || !out->vectors) return false;
     for (size_t i = 0; i < count && c->displacements; i++)
         out->sources[i] = (uint16_t)c->displacements->coefficients[i];
-    memcpy(out->vectors, out->weighted ? c->weighted->folded : c->displacements->positions,
-           size * count * sizeof *out->vectors);
+    const float *vectors = out->weighted ? c->weighted->folded : c->displacements->positions;
+    for (size_t i = 0; i < count; i++) memcpy(out->vectors + 3 * i, vectors + stride * i, 3 * sizeof *vectors);
     return true;
 }
 

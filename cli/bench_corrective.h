@@ -16,7 +16,7 @@ typedef struct bench_corrective {
     pelt_skin skin;
     void *scratch;
     uint16_t *sources;   /* [vertex][terms] coefficient of each displacement */
-    float *vectors;      /* [vertex][terms][3], weighted: [4] */
+    float *vectors;      /* [vertex][terms][3] */
     float *coefficients; /* [coefficient] in this pose */
     float *distances;    /* [joint][terms] squared and scaled, in this pose */
 } bench_corrective;

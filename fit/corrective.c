@@ -17,6 +17,36 @@ double pelt_phi_value(pelt_phi phi, double width, double r2) {
     return (1 - share) * gaussian + (share > 0 ? share * exp(-sqrt(fmax(r2, 0)) / width) : 0);
 }
 
+/* exp(x) for x <= 0, without branches, so that the compiler can do several at once. */
+static inline double quick_exp(double x) {
+    const double magic = 0x1.8p52;
+    double t = fmax(x * 1.4426950408889634, -1000), whole = t + magic, f = t - (whole - magic);
+    double p = 1.317585066981361e-06 * f + 1.530973785709903e-05;
+    p = p * f + 0.000154038517877312;
+    p = p * f + 0.001333345206053795;
+    p = p * f + 0.009618128542799474;
+    p = p * f + 0.05550410939343575;
+    p = p * f + 0.2402265069888057;
+    p = p * f + 0.6931471805465131;
+    p = p * f + 0.9999999999997624;
+    int64_t bits, exponent;
+    memcpy(&bits, &p, sizeof bits);
+    memcpy(&exponent, &whole, sizeof exponent);
+    bits = (int64_t)((uint64_t)bits + ((uint64_t)exponent << 52));
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+
+void pelt_phi_row(pelt_phi phi, double width, size_t count, const float *r2, double *out) {
+    double share = phi == PELT_PHI_MIXED ? PELT_MIXED_SHARE : phi == PELT_PHI_EXP;
+    double gaussian = -1 / (2 * width * width), exponential = -1 / width;
+    if (share == 0)
+        for (size_t i = 0; i < count; i++) out[i] = quick_exp(r2[i] * gaussian);
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i] = (1 - share) * quick_exp(r2[i] * gaussian) + share * quick_exp(sqrt(r2[i]) * exponential);
+}
+
 double pelt_hinge_angle(const float q[4], const float direction[3]) {
     double along = (double)q[0] * direction[0] + (double)q[1] * direction[1] + (double)q[2] * direction[2];
     return 2 * atan2(along, q[3]);
@@ -136,7 +166,7 @@ static void weighted_vertex(const pelt_weighted *w, const double *distances, uin
         double phi = pelt_phi_value(w->phi, w->width, r2);
         for (int i = 0; i < 4; i++) sum[i] += phi * c[i];
     }
-    for (int i = 0; i < 3; i++) out[i] = sum[i] * pelt_norm_guard(sum[3]);
+    for (int i = 0; i < 3; i++) out[i] = w->unnormalised ? sum[i] : sum[i] * pelt_norm_guard(sum[3]);
 }
 
 static void weighted_distances(const pelt_weighted *w, const float *rotations, const float *translations,

@@ -226,7 +226,7 @@ static void mark_centers(const void *user, uint32_t v, uint8_t *used) {
     const pelt_weighted *w = user;
     const float *folded = w->folded + 4 * (size_t)v * w->center_count;
     for (uint32_t q = 0; q < w->center_count; q++)
-        for (int c = 0; c < 4; c++) used[q] |= folded[4 * (size_t)q + (size_t)c] != 0;
+        for (int c = 0; c < (w->unnormalised ? 3 : 4); c++) used[q] |= folded[4 * (size_t)q + (size_t)c] != 0;
 }
 
 static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
@@ -241,15 +241,15 @@ static pelt_result pack_weighted(corrective_packing *p) {
     if (list_sources(p->arena, skin->block_count, p->order, w->center_count, mark_centers, w, &centers) ||
         list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, &axes))
         return PELT_ERROR_MEMORY;
-    size_t count = (size_t)centers.count * 4 * PELT_BLOCK;
+    size_t parts = w->unnormalised ? 3 : 4, count = (size_t)centers.count * parts * PELT_BLOCK;
     float *rows = PELT_NEW(p->arena, float, count + 1),
           *weights = PELT_NEW(p->arena, float, ((size_t)axes.count + 1) * PELT_BLOCK);
     if (!rows || !weights) return PELT_ERROR_MEMORY;
     for (size_t slot = 0; slot < (size_t)skin->block_count * PELT_BLOCK; slot++) {
         uint32_t v = p->order[slot], block = (uint32_t)(slot / PELT_BLOCK);
         for (uint32_t r = centers.first[block]; r < centers.first[block + 1]; r++)
-            for (size_t c = 0; c < 4; c++)
-                rows[(4 * (size_t)r + c) * PELT_BLOCK + slot % PELT_BLOCK] =
+            for (size_t c = 0; c < parts; c++)
+                rows[(parts * (size_t)r + c) * PELT_BLOCK + slot % PELT_BLOCK] =
                     w->folded[4 * ((size_t)v * w->center_count + centers.sources[r]) + c];
         for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++)
             if (w->axis_weights[i] != 0)
@@ -401,7 +401,8 @@ static uint64_t append_weighted(builder *b, const pelt_weighted *w, uint32_t fir
                               .axis_count = w->axis_count,
                               .center_count = w->center_count,
                               .phi = (uint32_t)w->phi,
-                              .width = w->width};
+                              .width = w->width,
+                              .normalised = !w->unnormalised};
     uint64_t at = append(b, 1, sizeof out);
     out.centers = append_centers(b, w->centers, w->center_count, w->axis_count);
     if (!b->failed) memcpy(b->bytes + at, &out, sizeof out);

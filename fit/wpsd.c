@@ -9,7 +9,7 @@
 
    Poses that differ only in what does not drive a vertex are one pose to it: they are merged there, or phi_i would be
    singular. With few principal poses, sixteen points in the order of the blocks choose theirs together, and their
-   displacements are fitted to all examples. */
+   displacements are fitted to all examples, without a norm: D = sum_q phi_q c_iq. */
 
 #include "fit/correctives.h"
 #include "fit/linear.h"
@@ -21,6 +21,7 @@
 
 static const double SAME_POSE = 2e-3; /* distance below which poses are one to a vertex */
 static const double LEAST_SHARE = 0.01;
+static const double RIDGE = 1e-4; /* keeps least squares from large terms that cancel */
 
 typedef struct wpsd {
     pelt_fitting *fitting;
@@ -94,6 +95,7 @@ typedef struct bench {
     double *values;  /* [center][4] */
     uint32_t *poses; /* [center] the pose that stands for it */
     uint32_t *of;    /* [pose] its center */
+    float *row;      /* [center] */
     uint32_t count;  /* centers */
 } bench;
 
@@ -105,15 +107,16 @@ static bench *open_bench(size_t n) {
     b->values = malloc(4 * n * sizeof *b->values);
     b->poses = malloc(n * sizeof *b->poses);
     b->of = malloc(n * sizeof *b->of);
+    b->row = malloc(n * sizeof *b->row);
     return b;
 }
 
 static void close_bench(bench *b) {
-    if (b) free(b->r2), free(b->phi), free(b->values), free(b->poses), free(b->of);
+    if (b) free(b->r2), free(b->phi), free(b->values), free(b->poses), free(b->of), free(b->row);
     free(b);
 }
 
-static bool bench_ready(const bench *b) { return b && b->r2 && b->phi && b->values && b->poses && b->of; }
+static bool bench_ready(const bench *b) { return b && b->r2 && b->phi && b->values && b->poses && b->of && b->row; }
 
 static void point_distances(const wpsd *w, const float *row, float *r2) {
     size_t n = w->training.count;
@@ -165,10 +168,12 @@ static void merge_shapes(const wpsd *w, uint32_t point, bench *b) {
 
 static void fill_phi(const wpsd *w, double width, bench *b) {
     size_t n = w->training.count, m = b->count;
-    for (size_t i = 0; i < m; i++)
-        for (size_t k = 0; k <= i; k++)
-            b->phi[i * m + k] = b->phi[k * m + i] =
-                pelt_phi_value(w->phi, width, b->r2[(size_t)b->poses[i] * n + b->poses[k]]);
+    for (size_t i = 0; i < m; i++) {
+        const float *r2 = b->r2 + (size_t)b->poses[i] * n;
+        for (size_t k = 0; k <= i; k++) b->row[k] = r2[b->poses[k]];
+        pelt_phi_row(w->phi, width, i + 1, b->row, b->phi + i * m);
+        for (size_t k = 0; k < i; k++) b->phi[k * m + i] = b->phi[i * m + k];
+    }
 }
 
 static const float *point_weights(const wpsd *w, uint32_t point) {
@@ -183,30 +188,36 @@ static bool is_driven(const wpsd *w, uint32_t point) {
 }
 
 /* All poses: exact. A tiny multiple of the identity where phi is not positive definite to working precision. */
-static void fold_point(void *user, size_t point) {
-    wpsd *w = user;
+static void fold_point(wpsd *w, uint32_t point, bench *b) {
     size_t n = w->training.count;
-    bench *b = is_driven(w, (uint32_t)point) ? open_bench(n) : NULL;
-    if (b && bench_ready(b)) {
-        point_distances(w, point_weights(w, (uint32_t)point), b->r2);
-        merge_poses(w, b);
-        merge_shapes(w, (uint32_t)point, b);
-        size_t m = b->count;
-        double ridge = 0;
-        bool solved = false;
-        for (int tries = 0; tries < 6 && !solved; tries++) {
-            fill_phi(w, w->width, b);
-            for (size_t i = 0; i < m; i++) b->phi[i * m + i] += ridge;
-            solved = pelt_cholesky(m, b->phi);
-            ridge = ridge > 0 ? 100 * ridge : 1e-10;
-        }
-        if (solved) pelt_cholesky_solve(m, b->phi, 4, b->values);
-        float *out = w->folded + 4 * point * n;
-        for (size_t i = 0; solved && i < m; i++)
-            for (size_t c = 0; c < 4; c++) out[4 * b->poses[i] + c] = (float)b->values[4 * i + c];
-    } else if (is_driven(w, (uint32_t)point)) {
-        __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
+    point_distances(w, point_weights(w, point), b->r2);
+    merge_poses(w, b);
+    merge_shapes(w, point, b);
+    size_t m = b->count;
+    double ridge = 0;
+    bool solved = false;
+    for (int tries = 0; tries < 6 && !solved; tries++) {
+        fill_phi(w, w->width, b);
+        for (size_t i = 0; i < m; i++) b->phi[i * m + i] += ridge;
+        solved = pelt_cholesky(m, b->phi);
+        ridge = ridge > 0 ? 100 * ridge : 1e-10;
     }
+    if (solved) pelt_cholesky_solve(m, b->phi, 4, b->values);
+    float *out = w->folded + 4 * (size_t)point * n;
+    for (size_t i = 0; solved && i < m; i++)
+        for (size_t c = 0; c < 4; c++) out[4 * b->poses[i] + c] = (float)b->values[4 * i + c];
+}
+
+/* Points are folded many at a time, so that their tables are made once. */
+enum { FOLDED = 64 };
+
+static void fold_points(void *user, size_t part) {
+    wpsd *w = user;
+    uint32_t all = w->training.displacements.point_count;
+    bench *b = open_bench(w->training.count);
+    if (!bench_ready(b)) __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
+    for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all && bench_ready(b); p++)
+        if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, b);
     close_bench(b);
 }
 
@@ -248,44 +259,29 @@ static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count
     return ready;
 }
 
-/* The norm interpolates 1 at the chosen poses; the displacements are least squares over all. */
+/* The displacements that fit all poses best, by least squares. */
 static bool fit_to_chosen(wpsd *w, uint32_t point, bench *b, const uint32_t *chosen) {
     size_t n = w->training.count, m = w->wanted, all = w->training.displacements.point_count;
-    double *phi = malloc(n * m * sizeof *phi), *part = malloc(2 * m * m * sizeof *part),
-           *right = malloc(4 * (n + m) * sizeof *right);
-    bool ready = phi && part && right;
+    double *phi = malloc(n * m * sizeof *phi), *normal = malloc(m * m * sizeof *normal),
+           *sums = calloc(3 * m, sizeof *sums);
+    bool ready = phi && normal && sums;
     if (ready) {
-        double *normal = part + m * m, *norm = right, *sums = right + m;
         point_distances(w, point_weights(w, point), b->r2);
         phi_columns(w, b, chosen, m, phi);
-        for (size_t i = 0; i < m; i++) {
-            norm[i] = 1;
-            for (size_t k = 0; k < m; k++) part[i * m + k] = phi[chosen[i] * m + k] + (i == k) * 1e-3;
-        }
-        ready = pelt_cholesky(m, part);
-        if (ready) pelt_cholesky_solve(m, part, 1, norm);
-        for (size_t i = 0; i < n; i++) {
-            double s = 0;
-            for (size_t k = 0; k < m; k++) s += phi[i * m + k] * norm[k];
-            for (size_t k = 0; k < m; k++) phi[i * m + k] *= pelt_norm_guard(s);
-        }
         pelt_gemm(true, false, m, m, n, 1, phi, phi, 0, normal);
-        for (size_t k = 0; k < m; k++) normal[k * m + k] += 1e-4 * normal[k * m + k];
-        for (size_t i = 0; i < 3 * m; i++) sums[i] = 0;
+        for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + RIDGE;
         for (size_t i = 0; i < n; i++) {
             const double *u = w->training.shapes + 3 * (i * all + point);
             for (size_t k = 0; k < m; k++)
                 for (size_t c = 0; c < 3; c++) sums[3 * k + c] += phi[i * m + k] * u[c];
         }
-        ready = ready && pelt_cholesky(m, normal);
+        ready = pelt_cholesky(m, normal);
         if (ready) pelt_cholesky_solve(m, normal, 3, sums);
         float *out = w->folded + 4 * point * n;
-        for (size_t k = 0; k < m && ready; k++) {
+        for (size_t k = 0; k < m && ready; k++)
             for (size_t c = 0; c < 3; c++) out[4 * chosen[k] + c] = (float)sums[3 * k + c];
-            out[4 * chosen[k] + 3] = (float)norm[k];
-        }
     }
-    free(phi), free(part), free(right);
+    free(phi), free(normal), free(sums);
     return ready;
 }
 
@@ -409,7 +405,8 @@ static pelt_weighted *make_weighted(wpsd *w) {
                            .first = first,
                            .vertex_axes = axes,
                            .axis_weights = weights,
-                           .folded = folded};
+                           .folded = folded,
+                           .unnormalised = w->wanted > 0};
     return out;
 }
 
@@ -422,7 +419,7 @@ static bool fit(wpsd *w) {
     if (w->wanted)
         pelt_parallel(w->fitting->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
     else
-        pelt_parallel(w->fitting->options.threads, points, fold_point, w);
+        pelt_parallel(w->fitting->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
     pelt_weighted *weighted = w->failed ? NULL : make_weighted(w);
     pelt_corrective *corrective = PELT_NEW(w->fitting->arena, pelt_corrective, 1);
     if (!weighted || !corrective) return false;

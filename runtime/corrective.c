@@ -156,12 +156,15 @@ static pelt_result check_rows(const float *floats, uint64_t float_size, const ui
                                                                                                     : PELT_ERROR_NUMBER;
 }
 
-static pelt_result check_weighted(const pelt_skin *skin, const section *s, const uint64_t *sizes, uint32_t *sources) {
+static pelt_result check_weighted(const pelt_skin *skin, const section *s, const uint64_t *sizes, uint32_t *sources,
+                                  uint32_t *parts) {
     const pelt_file_weighted *weighted = array_at(s, skin->drivers->weighted, 1, sizeof *weighted, 1);
     if (!weighted || !skin->axis_first || !skin->axis_sources || !skin->axis_weights || skin->turn_floats ||
         skin->turn_halfs || skin->drivers->rbf_count || skin->drivers->kernel)
         return PELT_ERROR_FORMAT;
     *sources = weighted->center_count;
+    if (weighted->normalised > 1) return PELT_ERROR_FORMAT;
+    *parts = weighted->normalised ? 4 : 3;
     pelt_result result = check_phi(weighted->phi, weighted->width);
     if (!result)
         result =
@@ -185,13 +188,13 @@ pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes) 
                    : PELT_OK;
     if (s.size < sizeof *skin->drivers || !skin->row_first || !skin->row_sources) return PELT_ERROR_FORMAT;
     uint64_t coefficients = 0, rows = 0;
-    uint32_t sources = skin->drivers->coefficient_count;
+    uint32_t sources = skin->drivers->coefficient_count, parts = 3;
     pelt_result result = check_axes(&s, skin->joint_count);
     if (!result) result = check_rbfs(&s, &coefficients);
     if (!result && skin->drivers->kernel) result = check_kernel(&s, skin->joint_count, &coefficients);
     if (!result && (coefficients != sources || coefficients > 65536)) result = PELT_ERROR_FORMAT;
     if (!result && skin->drivers->weighted)
-        result = check_weighted(skin, &s, sizes, &sources);
+        result = check_weighted(skin, &s, sizes, &sources, &parts);
     else if (!result && (skin->axis_first || skin->axis_sources || skin->axis_weights))
         result = PELT_ERROR_FORMAT;
     if (!result) result = check_firsts(skin->row_first, skin->block_count, &rows);
@@ -199,7 +202,7 @@ pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes) 
     if (sizes[PELT_SECTION_SOURCES] != 2 * rows) return PELT_ERROR_FORMAT;
     if (!all_below_u16(skin->row_sources, rows, sources)) return PELT_ERROR_INDEX;
     result = check_rows(skin->row_floats, sizes[PELT_SECTION_ROW_FLOATS], skin->row_halfs,
-                        sizes[PELT_SECTION_ROW_HALFS], rows * PELT_BLOCK * (skin->drivers->weighted ? 4 : 3), 1);
+                        sizes[PELT_SECTION_ROW_HALFS], rows * PELT_BLOCK * parts, 1);
     if (result) return result;
     return check_rows(skin->turn_floats, sizes[PELT_SECTION_TURN_FLOATS], skin->turn_halfs,
                       sizes[PELT_SECTION_TURN_HALFS], rows * PELT_BLOCK * 3, 0);

@@ -56,6 +56,7 @@ static void add_corrective(const pelt_skin *skin, const char *driven, pelt_defor
     job->distances = (const float *)(driven + at.distances);
     job->distance_stride = (uint32_t)pelt_padded(weighted->center_count);
     job->phi = weighted->phi;
+    job->parts = weighted->normalised ? 4 : 3;
 }
 
 void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals) {

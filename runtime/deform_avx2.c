@@ -12,6 +12,7 @@
 #define POINTWISE 0
 #define ROWS 1
 #define CENTERS 4
+#define power_of_two_coarse power_of_two
 #define DEFORM pelt_deform_avx2
 #define DRIVE pelt_drive_avx2
 

@@ -15,6 +15,7 @@
 #define POINTWISE 0
 #define ROWS 3
 #define CENTERS 4
+#define power_of_two_coarse power_of_two
 #define DEFORM pelt_deform_simd128
 #define DRIVE pelt_drive_simd128
 

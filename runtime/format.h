@@ -135,7 +135,8 @@ typedef struct pelt_file_kernel_group {
 typedef struct pelt_file_weighted {
     uint32_t first_axis, axis_count, center_count, phi;
     float width;
-    uint32_t reserved[3];
+    uint32_t normalised; /* 0: rows have no norm, [row][3][16] */
+    uint32_t reserved[2];
     uint64_t centers; /* f32 [axis][4][center] */
     uint64_t unused[3];
 } pelt_file_weighted;

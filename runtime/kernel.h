@@ -101,6 +101,7 @@ typedef struct pelt_deform_job {
     const float *distances;      /* of its weighted form, or NULL */
     uint32_t distance_stride;    /* floats from axis to axis */
     uint32_t phi;                /* of the weighted form */
+    int parts;                   /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;
     float *positions;
     float *normals; /* NULL: none wanted */
