@@ -154,7 +154,8 @@ static int fit_bundle(fitting *f, const char *path) {
     if (fraction > 0 && !fit_held_out(f, fraction, &error)) return cli_error(&error);
     if (!fit_all(f, &error) || !describe(f, &error)) return cli_error(&error);
     warn_from_skin(f);
-    if (f->holdout && f->holdout->rms > 2 * f->train->rms && f->holdout->rel_err > 2 * f->train->rel_err)
+    /* An interpolation is always better on its own examples; it matters while much of the blend's error is left. */
+    if (f->holdout && f->holdout->rms > 2 * f->train->rms && f->holdout->rel_err > 0.2)
         warn(f, "the error on held-out examples is more than twice the error in training: the skin has learned the "
                 "examples by heart; give it more of them, or a simpler method");
     if (pelt_skin_write(f->skin, path, &error)) return cli_error(&error);

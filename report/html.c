@@ -20,11 +20,15 @@ void put_row_name(text *out, const pelt_report_page *page, size_t row) {
     for (size_t i = 0; i < page->row_count; i++) shared |= i != row && same(page->rows[i].method, r->method);
     text_escape(out, r->method ? r->method : "unnamed");
     if (!shared) return;
-    text_put(out, " (");
+    /* As `pelt compare --methods` has it: METHOD/BLEND/CORRECTIVE, the last only where it sets two rows apart. */
+    text_put(out, "/");
     text_escape(out, r->blend ? r->blend : "–");
-    text_put(out, " + ");
+    bool same_blend = false;
+    for (size_t i = 0; i < page->row_count; i++)
+        same_blend |= i != row && same(page->rows[i].method, r->method) && same(page->rows[i].blend, r->blend);
+    if (!same_blend) return;
+    text_put(out, "/");
     text_escape(out, r->corrective ? r->corrective : "–");
-    text_put(out, ")");
 }
 
 void put_picture_mark(text *out, size_t index) {
