@@ -286,12 +286,10 @@ static void set_stretch(making *m) {
         for (int line = 0; line < 2; line++) {
             for (int end = 0; end < 2; end++) {
                 float place[3];
-                for (int i = 0; i < 3; i++)
-                    place[i] = p[i] + (end ? -0.7f : 0.7f) * unit * (line ? across[i] : up[i]);
+                for (int i = 0; i < 3; i++) place[i] = p[i] + (end ? -0.7f : 0.7f) * unit * (line ? across[i] : up[i]);
                 out->stretch[line][end] = walk_to(m, v, place);
             }
-            out->stretch_rest[line] =
-                distance3(rest_of(m, out->stretch[line][0]), rest_of(m, out->stretch[line][1]));
+            out->stretch_rest[line] = distance3(rest_of(m, out->stretch[line][0]), rest_of(m, out->stretch[line][1]));
         }
     }
 }
@@ -372,8 +370,7 @@ static float *make_corrective(making *m, const uint32_t *shapes, int count, floa
         const float *n = m->face->vertices[v].normal;
         float d[3] = {0}, *o = out + 3 * (size_t)v;
         for (int k = 0; k < count; k++)
-            for (int i = 0; i < 3; i++)
-                d[i] += m->shapes[shapes[k]][3 * (size_t)v + (size_t)i] / m->largest[shapes[k]];
+            for (int i = 0; i < 3; i++) d[i] += m->shapes[shapes[k]][3 * (size_t)v + (size_t)i] / m->largest[shapes[k]];
         float cross[3] = {d[1] * n[2] - d[2] * n[1], d[2] * n[0] - d[0] * n[2], d[0] * n[1] - d[1] * n[0]};
         for (int i = 0; i < 3; i++) o[i] = mix[0] * cross[i] + mix[1] * length3(d) * n[i] + mix[2] * d[i];
         largest = fmaxf(largest, length3(o));
@@ -451,7 +448,7 @@ static pelt_result make_entries(making *m) {
 
 static pelt_result make_pulls(making *m) {
     pelt_face *face = m->face;
-    float *weights = PELT_NEW(m->scratch, float, (size_t)m->n * FACE_TWEAKERS);
+    float *weights = PELT_NEW(m->scratch, float, (size_t)m->n *FACE_TWEAKERS);
     face->first_pull = PELT_NEW(face->arena, uint32_t, (size_t)m->n + 1);
     if (!weights || !face->first_pull) return PELT_ERROR_MEMORY;
     make_tweakers(m, weights);

@@ -162,8 +162,7 @@ static void act_head_and_tweakers(shot *s) {
     static const double reach[3] = {0.12, 0.2, 0.08};
     for (int i = 0; i < 3; i++) {
         noise turn = make_noise(&s->random, 45);
-        for (uint32_t f = 0; f < s->frames; f++)
-            s->controls[f][FACE_HEAD + i] = (float)(reach[i] * noise_at(&turn, f));
+        for (uint32_t f = 0; f < s->frames; f++) s->controls[f][FACE_HEAD + i] = (float)(reach[i] * noise_at(&turn, f));
     }
     for (int t = 0; t < FACE_TWEAKERS; t++) {
         bool active = sample_uniform(&s->random, 0, 1) < 0.2;
@@ -197,7 +196,8 @@ static void limit_shapes(shot *s) {
 static void find_gains(const pelt_face_curves *curves, float gains[FACE_SHAPES]) {
     for (int c = 0; c < FACE_SHAPES; c++) {
         float most = 1e-3f;
-        for (size_t f = 0; f < curves->frame_count; f++) most = fmaxf(most, curves->shapes[f * FACE_SHAPES + (size_t)c]);
+        for (size_t f = 0; f < curves->frame_count; f++)
+            most = fmaxf(most, curves->shapes[f * FACE_SHAPES + (size_t)c]);
         gains[c] = fminf(fmaxf(0.9f / most, 1), 4);
     }
 }

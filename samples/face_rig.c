@@ -51,8 +51,8 @@ static void set_sensitivities(float *x) {
     static const struct {
         int shape;
         float gain;
-    } by_jaw[] = {{FACE_mouthSmileLeft, -0.35f},  {FACE_mouthSmileRight, -0.35f},   {FACE_mouthFunnel, 0.5f},
-                  {FACE_mouthPucker, -0.3f},      {FACE_mouthLowerDownLeft, 0.4f}, {FACE_mouthLowerDownRight, 0.4f}};
+    } by_jaw[] = {{FACE_mouthSmileLeft, -0.35f}, {FACE_mouthSmileRight, -0.35f},  {FACE_mouthFunnel, 0.5f},
+                  {FACE_mouthPucker, -0.3f},     {FACE_mouthLowerDownLeft, 0.4f}, {FACE_mouthLowerDownRight, 0.4f}};
     static const int by_squint[] = {FACE_browInnerUp, FACE_browOuterUpLeft, FACE_browOuterUpRight};
     for (size_t i = 0; i < sizeof by_jaw / sizeof *by_jaw; i++) x[by_jaw[i].shape] *= 1 + by_jaw[i].gain * open;
     for (size_t i = 0; i < sizeof by_squint / sizeof *by_squint; i++) x[by_squint[i]] *= 1 - 0.4f * squint;
@@ -65,8 +65,7 @@ static void set_features(moment *m) {
     for (int i = 0; i < FACE_PAIRS; i++)
         m->features[FACE_PAIR_FEATURE + i] = x[face->pairs[i][0]] * x[face->pairs[i][1]];
     for (int i = 0; i < FACE_TRIPLES; i++)
-        m->features[FACE_TRIPLE_FEATURE + i] =
-            x[face->triples[i][0]] * x[face->triples[i][1]] * x[face->triples[i][2]];
+        m->features[FACE_TRIPLE_FEATURE + i] = x[face->triples[i][0]] * x[face->triples[i][1]] * x[face->triples[i][2]];
     m->features[FACE_JAW_FEATURE] = x[FACE_jawOpen];
 }
 
@@ -138,7 +137,8 @@ static void add_shapes(const moment *m, uint32_t vertex, float p[3]) {
 static void slide_lid(const moment *m, const face_vertex *v, int e, float p[3]) {
     const face_eye *eye = &m->face->eyes[e];
     float x = m->shapes[FACE_eyeBlinkLeft + e], lid = v->lid[e], unit = m->face->unit;
-    float closed = face_clamp(x * (1 + 0.3f * m->shapes[FACE_eyeSquintLeft + e]) - 0.175f * m->gaze_up[e], -0.3f, 1.05f);
+    float closed =
+        face_clamp(x * (1 + 0.3f * m->shapes[FACE_eyeSquintLeft + e]) - 0.175f * m->gaze_up[e], -0.3f, 1.05f);
     float amount = x + lid * (closed - x), from[3], along[3], to[3];
     for (int i = 0; i < 3; i++) {
         from[i] = p[i] - eye->center[i];
