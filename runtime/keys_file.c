@@ -36,6 +36,7 @@ int pelt_keys_counts(const pelt_keys_header *h, pelt_keys *keys) {
     keys->shared = (h->flags & PELT_KEYS_SHARED) != 0;
     keys->half = (h->flags & PELT_KEYS_HALF) != 0;
     keys->diagonal = h->diagonal;
+    keys->frame_count = h->frame_count;
     keys->row_count = (uint32_t)rows;
     keys->key_row_count = (uint32_t)key_rows;
     keys->block_count = (uint32_t)((rows + PELT_BLOCK - 1) / PELT_BLOCK);

@@ -18,7 +18,8 @@ typedef struct pelt_keys_header {
     uint32_t point_count, component_count, key_count, basis_count, region_count, engine_point_count;
     uint32_t flags; /* PELT_KEYS_SHARED, PELT_KEYS_HALF */
     float diagonal;
-    uint8_t reserved[8]; /* zero */
+    uint32_t frame_count; /* frames of the training */
+    uint8_t reserved[4];  /* zero */
 } pelt_keys_header;
 
 enum { PELT_KEYS_SHARED = 1, PELT_KEYS_HALF = 2, PELT_KEYS_MOST_COMPONENTS = 64 };

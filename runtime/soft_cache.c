@@ -148,26 +148,31 @@ static pelt_result look_back(pelt_cache *cache, const parts *p, uint32_t fresh_c
 static uint8_t move_offset(const float *reconstruction, const float *truth, float trust, float most, size_t each,
                            float *offset) {
     float distance = 0, part = 1;
-    for (size_t c = 0; c < each; c++) {
-        float d = trust * (reconstruction[c] - truth[c]) - offset[c];
-        distance += d * d;
+    if (most < INFINITY) {
+        for (size_t c = 0; c < each; c++) {
+            float d = trust * (reconstruction[c] - truth[c]) - offset[c];
+            distance += d * d;
+        }
+        distance = sqrtf(distance);
+        if (distance > most) part = most / distance;
     }
-    distance = sqrtf(distance);
-    if (distance > most) part = most / distance;
-    for (size_t c = 0; c < each; c++) offset[c] += part * (trust * (reconstruction[c] - truth[c]) - offset[c]);
+    for (size_t c = 0; c < each; c++) {
+        float aim = trust * (reconstruction[c] - truth[c]);
+        offset[c] = part < 1 ? offset[c] + part * (aim - offset[c]) : aim;
+    }
     return trust == 1 && part == 1 ? NOT_COMPUTED : COMPUTED;
 }
 
-static void blend(pelt_cache *cache, const parts *p, uint32_t count, bool limited, float *values) {
+static void blend(const pelt_cache *cache, const parts *p, uint32_t count, bool limited, float *values) {
     const pelt_keys *keys = cache->keys;
     size_t each = keys->component_count;
-    float most = limited ? cache->options.step * keys->diagonal : INFINITY;
+    float most = limited && cache->started ? cache->options.step * keys->diagonal : INFINITY;
     for (size_t i = 0; i < count; i++) {
         size_t at = p->list[i] * each;
-        p->state[p->list[i]] =
-            move_offset(p->reconstruction + at, p->truth + i * each, p->trust[p->list[i]], most, each, p->offsets + at);
+        uint8_t state = move_offset(p->reconstruction + at, p->truth + i * each, p->trust[p->list[i]], most, each,
+                                    p->offsets + at);
+        p->state[p->list[i]] = limited ? state : NOT_COMPUTED;
         for (size_t c = 0; c < each; c++) values[at + c] = p->truth[i * each + c] + p->offsets[at + c];
-        if (!limited) p->state[p->list[i]] = NOT_COMPUTED;
     }
 }
 
@@ -197,7 +202,7 @@ pelt_result pelt_cache_next(pelt_cache *cache, const float *controls, float *val
     if (result) return result;
 
     memcpy(values, p.reconstruction, size * sizeof *values);
-    blend(cache, &p, count, limited && cache->started, values);
+    blend(cache, &p, count, limited, values);
     memcpy(p.before, values, size * sizeof *values);
     memcpy(p.controls, controls, cache->engine.control_count * sizeof *controls);
     cache->started = 1;

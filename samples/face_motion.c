@@ -251,14 +251,14 @@ static void make_shots(const pelt_face_motion_options *o, const habits *h, float
 /* Pose i of the range of motion: each control alone, both ways where it has two; each corrective's pair and triple;
    then mixtures. */
 static void range_pose(const pelt_face *face, uint32_t i, sample_random *random, float *x) {
-    static const float stops[] = {1, 0.5f};
+    static const float stops[] = {1.1f, 0.5f}, turns[] = {0.3f, 0.5f, 0.25f}; /* where the clips' motion ends */
     uint32_t alone = 2 * FACE_CONTROLS;
     if (i < alone) {
         uint32_t c = i / 2;
         if (c < FACE_SHAPES)
             x[c] = stops[i % 2];
         else
-            x[c] = (i % 2 ? -1 : 1) * (c < FACE_TWEAK ? 0.3f : 1);
+            x[c] = (i % 2 ? -1 : 1) * (c < FACE_TWEAK ? turns[c - FACE_HEAD] : 1.5f);
         if (c == FACE_mouthClose) x[FACE_jawOpen] = x[c], x[c] *= 0.8f;
     } else if (i < alone + FACE_PAIRS) {
         for (int k = 0; k < 2; k++) x[face->pairs[i - alone][k]] = 0.9f;
@@ -268,7 +268,7 @@ static void range_pose(const pelt_face *face, uint32_t i, sample_random *random,
         for (int k = 0; k < 8; k++) {
             uint32_t c = (uint32_t)sample_uniform(random, 0, FACE_CONTROLS);
             bool shape = c < FACE_SHAPES, tweak = c >= FACE_TWEAK;
-            x[c] = (float)sample_uniform(random, shape ? 0.2 : -1, 1) * (shape ? 1 : tweak ? 1.3f : 0.3f);
+            x[c] = (float)sample_uniform(random, shape ? 0.2 : -1, 1) * (shape ? 1.1f : tweak ? 1.5f : 0.4f);
         }
     }
     if (i >= alone) x[FACE_mouthClose] = fminf(x[FACE_mouthClose], 0.8f * x[FACE_jawOpen]);

@@ -52,6 +52,7 @@ typedef struct pelt_keys {
     uint32_t shared;             /* 1: all components have one basis, as if each were a frame of its own (colours) */
     uint32_t half;               /* 1: the basis is stored as half floats */
     float diagonal;              /* size of the character; errors are given as fractions of it */
+    uint32_t frame_count;        /* frames that it was trained on */
 
     uint32_t row_count; /* values of a frame that have rows of their own in A */
     uint32_t key_row_count;
