@@ -57,9 +57,10 @@ static pelt_result give_up(pelt_process *p, const char *what, pelt_error *error)
     char how[80] = "";
     for (int i = 0; i < 20 && p->pid > 0; i++) {
         if (waitpid(p->pid, &status, WNOHANG) == p->pid) {
-            if (WIFSIGNALED(status))
-                snprintf(how, sizeof how, " (it was ended by signal %d, %s)", WTERMSIG(status),
-                         strsignal(WTERMSIG(status)));
+            /* A shell tells of a command's signal by a code beyond 128. */
+            int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
+            if (number > 0)
+                snprintf(how, sizeof how, " (it was ended by signal %d, %s)", number, strsignal(number));
             else
                 snprintf(how, sizeof how, " (it ended with code %d)", WEXITSTATUS(status));
             p->pid = 0;
@@ -150,7 +151,8 @@ pelt_result pelt_process_start(pelt_process *p, pelt_child *child, void *user, p
     }
     if (pid == 0) {
         setpgid(0, 0);
-        signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL), signal(SIGHUP, SIG_DFL), signal(SIGPIPE, SIG_DFL);
+        static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+        for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) signal(caught[i], SIG_DFL);
         _exit(child(user, ends[1]));
     }
     setpgid(pid, pid);
