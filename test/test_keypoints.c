@@ -1,0 +1,259 @@
+/* test_keypoints.c: the choice of keys and the map, against brute force and closed forms. */
+
+#include "fit/keypoints.h"
+#include "fit/linear.h"
+#include "test/frames.h"
+
+typedef struct setup {
+    test_frames *t;
+    pelt_keys_options options;
+    pelt_training training;
+} setup;
+
+static void start(setup *s, uint32_t frames, uint32_t points, uint32_t modes, double noise, uint32_t rank) {
+    pelt_error error;
+    memset(s, 0, sizeof *s);
+    s->t = test_frames_make(frames, points, 3, modes, noise, 21);
+    pelt_training *t = &s->training;
+    *t = (pelt_training){.options = &s->options,
+                         .arena = pelt_arena_new(0),
+                         .columns_per_frame = 1,
+                         .point_count = points,
+                         .candidates = points,
+                         .diagonal = 1};
+    pelt_columns *columns = pelt_columns_open(t->arena, &s->t->frames, false, 1 << 30, &error);
+    assert_int_equal(pelt_subspace_find(t->arena, columns, rank, true, 1, NULL, &t->s, &error), PELT_OK);
+    t->fold = PELT_NEW(t->arena, uint32_t, frames);
+    for (uint32_t f = 0; f < frames; f++) t->fold[f] = f / 10 % PELT_FOLDS;
+    float *places = PELT_NEW(t->arena, float, 3 * points);
+    for (uint32_t p = 0; p < points; p++) places[3 * p] = (float)p / (float)points;
+    t->positions = places;
+}
+
+static void stop(setup *s) {
+    pelt_arena_free(s->training.arena);
+    test_frames_free(s->t);
+}
+
+static void varimax_never_lowers_its_criterion_and_only_rotates(void **state) {
+    (void)state;
+    uint64_t seed = 4;
+    double a[90 * 6], first[90 * 6], gram[36], turned[36];
+    for (int i = 0; i < 90 * 6; i++) first[i] = a[i] = test_random(&seed) - 0.5 + (i % 7 == 0);
+    double before = pelt_varimax_criterion(90, 6, a);
+    for (int sweep = 0; sweep < 12; sweep++) {
+        pelt_varimax(90, 6, a, 1);
+        double now = pelt_varimax_criterion(90, 6, a);
+        assert_true(now >= before - 1e-12 * fabs(before));
+        before = now;
+    }
+    /* a rotation keeps a a^T */
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 6; k++) {
+            gram[6 * i + k] = turned[6 * i + k] = 0;
+            for (int c = 0; c < 6; c++) {
+                gram[6 * i + k] += first[6 * (15 * i) + c] * first[6 * (14 * k + 3) + c];
+                turned[6 * i + k] += a[6 * (15 * i) + c] * a[6 * (14 * k + 3) + c];
+            }
+            assert_near(gram[6 * i + k], turned[6 * i + k], 1e-9);
+        }
+}
+
+static void varimax_finds_the_blocks_that_were_mixed(void **state) {
+    (void)state;
+    /* two columns, each alive in its own half, mixed by 30 degrees */
+    double a[80];
+    for (int r = 0; r < 40; r++) {
+        double x = r < 20 ? 1 + 0.1 * r : 0, y = r < 20 ? 0 : 2 - 0.05 * r;
+        a[2 * r] = cos(0.5236) * x - sin(0.5236) * y;
+        a[2 * r + 1] = sin(0.5236) * x + cos(0.5236) * y;
+    }
+    pelt_varimax(40, 2, a, 20);
+    for (int r = 0; r < 40; r++) assert_near(fmin(fabs(a[2 * r]), fabs(a[2 * r + 1])), 0, 1e-6);
+}
+
+static void least_squares_maps_are_those_of_the_normal_equations(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 80, 40, 12, 1e-4, 12);
+    const pelt_training *t = &s.training;
+    pelt_error error;
+    uint32_t keys[5] = {2, 11, 17, 25, 38};
+    size_t rank = t->s.rank, rows = 15;
+    double *p = PELT_NEW(t->arena, double, rank *rows), *covariance = PELT_NEW(t->arena, double, rank *rank);
+    double weight = pelt_fold_covariance(t, NULL, 0, covariance);
+    pelt_map map = {keys, 5, 6, 0};
+    assert_int_equal(pelt_map_fit(t, &map, covariance, weight, p, &error), PELT_OK);
+    /* by another route: the SVD of the keys' rows */
+    double a[15 * 6], right[15];
+    uint64_t seed = 1;
+    for (int i = 0; i < 15; i++) right[i] = test_random(&seed) - 0.5;
+    for (int i = 0; i < 15; i++)
+        for (int m = 0; m < 6; m++) a[6 * i + m] = t->s.vectors[(keys[i / 3] * 3 + (size_t)i % 3) * rank + (size_t)m];
+    double solution[15];
+    memcpy(solution, right, sizeof right);
+    assert_true(pelt_least_squares(15, 6, a, 1, solution, 1e-12, NULL, NULL));
+    for (size_t m = 0; m < rank; m++) {
+        double b = 0;
+        for (size_t i = 0; i < rows; i++) b += p[m * rows + i] * right[i];
+        assert_near(b, m < 6 ? solution[m] : 0, 1e-7 * (1 + fabs(b)));
+    }
+    stop(&s);
+}
+
+static void frames_in_the_subspace_are_mapped_exactly(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 80, 40, 6, 0, 6);
+    const pelt_training *t = &s.training;
+    pelt_error error;
+    uint32_t keys[8] = {1, 5, 10, 15, 20, 25, 30, 38};
+    size_t rank = t->s.rank, rows = 24;
+    double *p = PELT_NEW(t->arena, double, rank *rows), *covariance = PELT_NEW(t->arena, double, rank *rank);
+    double weight = pelt_fold_covariance(t, NULL, 0, covariance);
+    assert_int_equal(pelt_map_fit(t, &(pelt_map){keys, 8, 6, 0}, covariance, weight, p, &error), PELT_OK);
+    for (uint32_t f = 0; f < 80; f++)
+        for (size_t m = 0; m < rank; m++) {
+            double b = 0;
+            for (size_t i = 0; i < rows; i++) {
+                size_t row = keys[i / 3] * 3 + i % 3;
+                b += p[m * rows + i] * (s.t->values[f * 120 + row] - t->s.mean[row]);
+            }
+            assert_near(b, t->s.coordinates[f * rank + m], 1e-5);
+        }
+    stop(&s);
+}
+
+/* Expected square error of all points, whitened as the choice does it, when some keys are known: brute force. */
+static double expected_error(const pelt_training *t, size_t rank, const uint32_t *keys, uint32_t count,
+                             const double *noise) {
+    double *a = calloc(rank * rank, sizeof *a), trace = 0;
+    for (size_t m = 0; m < rank; m++) a[m * rank + m] = t->s.weight / (t->s.values[m] * t->s.values[m]);
+    for (uint32_t k = 0; k < count; k++)
+        for (size_t i = 0; i < 3; i++) {
+            const double *u = t->s.vectors + (keys[k] * 3 + i) * t->s.rank;
+            for (size_t m = 0; m < rank; m++)
+                for (size_t n = 0; n < rank; n++) a[m * rank + n] += u[m] * u[n] / noise[keys[k]];
+        }
+    double *unit = calloc(rank * rank, sizeof *unit);
+    for (size_t m = 0; m < rank; m++) unit[m * rank + m] = 1;
+    assert_true(pelt_cholesky(rank, a));
+    pelt_cholesky_solve(rank, a, rank, unit);
+    for (size_t m = 0; m < rank; m++) trace += unit[m * rank + m];
+    free(a), free(unit);
+    return trace;
+}
+
+static void the_first_optimal_keys_are_those_that_brute_force_finds(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 120, 30, 10, 2e-3, 9);
+    const pelt_training *t = &s.training;
+    uint32_t keys[5], best[3];
+    pelt_error error;
+    assert_int_equal(pelt_choose_keys(&s.training, 5, keys, &error), PELT_OK); /* 3 of 5 are A-optimal */
+    size_t rank = 5 * 3 / 2 + 1 < t->s.rank ? 5 * 3 / 2 + 1 : t->s.rank;
+    double noise[30] = {0}, mean = 0;
+    for (size_t r = 0; r < 90; r++) {
+        double tail = t->s.tail[r];
+        for (size_t m = rank; m < t->s.rank; m++)
+            tail += pow(t->s.vectors[r * t->s.rank + m] * t->s.values[m], 2) / t->s.weight;
+        noise[r / 3] += tail / 3, mean += tail / 90;
+    }
+    for (int p = 0; p < 30; p++) noise[p] += 1e-3 * mean + 1e-9 * t->s.values[0] * t->s.values[0] / t->s.weight / 90;
+    for (uint32_t k = 0; k < 3; k++) {
+        double least = INFINITY;
+        for (uint32_t p = 0; p < 30; p++) {
+            bool used = false;
+            uint32_t tried[3];
+            for (uint32_t i = 0; i < k; i++) tried[i] = best[i], used |= best[i] == p;
+            tried[k] = p;
+            double e = used ? INFINITY : expected_error(t, rank, tried, k + 1, noise);
+            if (e < least) least = e, best[k] = p;
+        }
+        assert_int_equal(keys[k], best[k]);
+    }
+    stop(&s);
+}
+
+static void keys_are_distinct_and_fiducials_come_first_in_both_recipes(void **state) {
+    (void)state;
+    for (int paper = 0; paper < 2; paper++) {
+        setup s;
+        start(&s, 80, 50, 12, 1e-3, 40);
+        uint32_t keys[20], fiducials[3] = {49, 0, 7};
+        pelt_error error;
+        s.training.paper = paper;
+        s.options.fiducials = fiducials, s.options.fiducial_count = 3, s.options.grid = 4;
+        assert_int_equal(pelt_choose_keys(&s.training, 20, keys, &error), PELT_OK);
+        for (int i = 0; i < 3; i++) assert_int_equal(keys[i], fiducials[i]);
+        for (int i = 0; i < 20; i++)
+            for (int k = 0; k < i; k++) assert_int_not_equal(keys[i], keys[k]);
+        stop(&s);
+    }
+}
+
+static void the_papers_first_key_moves_most_in_a_rotated_vector(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 80, 40, 10, 1e-4, 20);
+    const pelt_training *t = &s.training;
+    uint32_t keys[2];
+    pelt_error error;
+    s.training.paper = true;
+    assert_int_equal(pelt_choose_keys(&s.training, 2, keys, &error), PELT_OK);
+    /* Two keys take one vector: the first principal one, which varimax of one column leaves alone. */
+    uint32_t best = 0, against = 0;
+    double most = -1, least = INFINITY;
+    for (uint32_t p = 0; p < 40; p++) {
+        double square = 0, inner = 0;
+        for (size_t i = 0; i < 3; i++) square += pow(t->s.vectors[(p * 3 + i) * t->s.rank], 2);
+        if (square > most) most = square, best = p;
+        (void)inner;
+    }
+    assert_int_equal(keys[0], best);
+    for (uint32_t p = 0; p < 40; p++) { /* rows over the frames themselves */
+        double inner = 0;
+        for (size_t f = 0; f < 80; f++)
+            for (size_t i = 0; i < 3; i++)
+                inner += (s.t->values[f * 120 + p * 3 + i] - t->s.mean[p * 3 + i]) *
+                         (s.t->values[f * 120 + best * 3 + i] - t->s.mean[best * 3 + i]);
+        if (p != best && inner < least) least = inner, against = p;
+    }
+    assert_int_equal(keys[1], against);
+    stop(&s);
+}
+
+static void a_fold_leaves_exactly_its_frames_out(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 60, 20, 8, 1e-3, 8);
+    const pelt_training *t = &s.training;
+    size_t rank = t->s.rank;
+    double *covariance = PELT_NEW(t->arena, double, rank *rank);
+    double weight = pelt_fold_covariance(t, t->fold, 2, covariance), kept = 0;
+    for (size_t a = 0; a < rank; a++)
+        for (size_t b = 0; b < rank; b++) {
+            double sum = 0;
+            for (size_t f = 0; f < 60; f++)
+                if (t->fold[f] != 2) sum += t->s.coordinates[f * rank + a] * t->s.coordinates[f * rank + b];
+            assert_near(covariance[a * rank + b], sum, 1e-9 * t->s.values[0] * t->s.values[0]);
+        }
+    for (size_t f = 0; f < 60; f++) kept += t->fold[f] != 2;
+    assert_near(weight, kept, 1e-12);
+    stop(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(varimax_never_lowers_its_criterion_and_only_rotates),
+        cmocka_unit_test(varimax_finds_the_blocks_that_were_mixed),
+        cmocka_unit_test(least_squares_maps_are_those_of_the_normal_equations),
+        cmocka_unit_test(frames_in_the_subspace_are_mapped_exactly),
+        cmocka_unit_test(the_first_optimal_keys_are_those_that_brute_force_finds),
+        cmocka_unit_test(keys_are_distinct_and_fiducials_come_first_in_both_recipes),
+        cmocka_unit_test(the_papers_first_key_moves_most_in_a_rotated_vector),
+        cmocka_unit_test(a_fold_leaves_exactly_its_frames_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

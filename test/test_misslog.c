@@ -1,0 +1,175 @@
+/* test_misslog.c: the log of missed frames: what is put comes back, and a write that is cut short anywhere loses
+   nothing but itself. */
+
+#include "io/io.h"
+#include "test/test.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { CONTROLS = 5, POINTS = 40, VALUES = 3 * POINTS };
+
+static void make_miss(uint32_t number, float *controls, float *values, pelt_miss *miss) {
+    for (uint32_t i = 0; i < CONTROLS; i++) controls[i] = (float)(number * 10 + i);
+    for (uint32_t i = 0; i < VALUES; i++) values[i] = (float)number + (float)i / 1000;
+    *miss = (pelt_miss){CONTROLS, POINTS, 3, (float)number / 7, controls, values};
+}
+
+static const char *path_of(const char *name) {
+    static char paths[4][200];
+    static int next;
+    char *path = paths[next++ & 3];
+    snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
+    return path;
+}
+
+static void put(const char *path, uint32_t first, uint32_t count) {
+    float controls[CONTROLS], values[VALUES];
+    pelt_miss miss;
+    pelt_error error;
+    pelt_misslog *log = pelt_misslog_open(path, &error);
+    assert_non_null(log);
+    for (uint32_t i = first; i < first + count; i++) {
+        make_miss(i, controls, values, &miss);
+        assert_int_equal(pelt_misslog_put(log, &miss, &error), PELT_OK);
+    }
+    assert_int_equal(pelt_misslog_close(log, &error), PELT_OK);
+}
+
+static void check_miss(const pelt_miss *found, uint32_t number) {
+    float controls[CONTROLS], values[VALUES];
+    pelt_miss wanted;
+    make_miss(number, controls, values, &wanted);
+    assert_int_equal(found->control_count, CONTROLS);
+    assert_int_equal(found->point_count, POINTS);
+    assert_true(found->e == wanted.e);
+    assert_memory_equal(found->controls, controls, sizeof controls);
+    assert_memory_equal(found->values, values, sizeof values);
+}
+
+static pelt_misses read_log(pelt_arena *arena, const char *path) {
+    pelt_error error;
+    pelt_misses misses;
+    assert_int_equal(pelt_misslog_read(arena, path, &misses, &error), PELT_OK);
+    return misses;
+}
+
+static void what_is_put_comes_back_also_over_several_sessions(void **state) {
+    (void)state;
+    const char *path = path_of("sessions.misses");
+    put(path, 0, 3), put(path, 3, 4);
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_misses misses = read_log(arena, path);
+    assert_int_equal(misses.count, 7);
+    assert_int_equal(misses.damaged, 0);
+    for (uint32_t i = 0; i < 7; i++) check_miss(&misses.list[i], i);
+    pelt_arena_free(arena);
+}
+
+static void logs_joined_by_cat_merge_and_twins_count_once(void **state) {
+    (void)state;
+    const char *a = path_of("a.misses"), *b = path_of("b.misses"), *both = path_of("both.misses");
+    char command[800];
+    put(a, 0, 3), put(b, 10, 2);
+    snprintf(command, sizeof command, "cat %s %s %s > %s", a, b, a, both);
+    assert_int_equal(system(command), 0);
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_misses misses = read_log(arena, both);
+    assert_int_equal(misses.count, 5);
+    check_miss(&misses.list[3], 10);
+    pelt_arena_free(arena);
+}
+
+/* A child writes the first bytes of a record, then kills itself: kill -9 in the middle of a write. */
+static void die_while_writing(const char *path, const uint8_t *bytes, size_t size) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0666);
+        if (file >= 0 && write(file, bytes, size) >= 0) kill(getpid(), SIGKILL);
+        _exit(1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void the_log_survives_200_kills_at_random_bytes(void **state) {
+    (void)state;
+    const char *path = path_of("killed.misses"), *source = path_of("source.misses");
+    put(source, 900, 4);
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_file file;
+    pelt_error error;
+    assert_int_equal(pelt_file_read(arena, source, &file, &error), PELT_OK);
+    uint64_t seed = 99;
+    for (uint32_t round = 0; round < 200; round++) {
+        put(path, round, 1); /* what came before the crash */
+        die_while_writing(path, file.bytes, (size_t)(test_random(&seed) * (double)file.size));
+    }
+    put(path, 200, 1); /* and what comes after the last */
+    pelt_misses misses = read_log(arena, path);
+    uint32_t next = 0;
+    for (size_t i = 0; i < misses.count; i++) {
+        uint32_t number = (uint32_t)(misses.list[i].controls[0] / 10);
+        check_miss(&misses.list[i], number);
+        if (number < 900) assert_int_equal(number, next++);
+    }
+    assert_int_equal(next, 201);
+    assert_true(misses.damaged > 0);
+    pelt_arena_free(arena);
+}
+
+static void a_log_cut_at_any_byte_keeps_all_records_before(void **state) {
+    (void)state;
+    const char *path = path_of("cut.misses");
+    put(path, 0, 3);
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_file file;
+    pelt_error error;
+    assert_int_equal(pelt_file_read(arena, path, &file, &error), PELT_OK);
+    size_t record = file.size / 3;
+    for (size_t size = 0; size <= file.size; size += 13) {
+        pelt_arena *own = pelt_arena_new(0);
+        pelt_misses misses;
+        pelt_file part = {file.bytes, size};
+        assert_int_equal(pelt_misslog_parse(own, &part, "cut", &misses, &error), PELT_OK);
+        assert_int_equal(misses.count, size / record);
+        assert_int_equal(misses.damaged, size % record);
+        pelt_arena_free(own);
+    }
+    pelt_arena_free(arena);
+}
+
+static void any_damaged_byte_costs_at_most_its_record(void **state) {
+    (void)state;
+    const char *path = path_of("damaged.misses");
+    put(path, 0, 3);
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_file file;
+    pelt_error error;
+    assert_int_equal(pelt_file_read(arena, path, &file, &error), PELT_OK);
+    uint8_t *bytes = malloc(file.size);
+    for (size_t at = 0; at < file.size; at += 5) {
+        memcpy(bytes, file.bytes, file.size);
+        bytes[at] ^= 0x41;
+        pelt_arena *own = pelt_arena_new(0);
+        pelt_misses misses;
+        assert_int_equal(pelt_misslog_parse(own, &(pelt_file){bytes, file.size}, "x", &misses, &error), PELT_OK);
+        assert_int_equal(misses.count, 2);
+        pelt_arena_free(own);
+    }
+    free(bytes);
+    pelt_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_put_comes_back_also_over_several_sessions),
+        cmocka_unit_test(logs_joined_by_cat_merge_and_twins_count_once),
+        cmocka_unit_test(the_log_survives_200_kills_at_random_bytes),
+        cmocka_unit_test(a_log_cut_at_any_byte_keeps_all_records_before),
+        cmocka_unit_test(any_damaged_byte_costs_at_most_its_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
