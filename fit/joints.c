@@ -262,8 +262,7 @@ static void put_set(const joining *w, const bench *b, uint32_t point, const pelt
 }
 
 /* False when a joint of the set is not near. */
-static bool get_set(const joining *w, const bench *b, const uint32_t *from, pelt_weights *set) {
-    (void)w;
+static bool get_set(const bench *b, const uint32_t *from, pelt_weights *set) {
     set->count = from[0];
     for (uint32_t k = 0; k < set->count; k++) {
         set->joints[k] = b->local[from[k + 1]];
@@ -313,7 +312,7 @@ static double disagreement(const joining *w, uint32_t point, const uint32_t *set
 
 static double price(joining *w, bench *b, uint32_t point, const uint32_t *from) {
     pelt_weights set;
-    if (!get_set(w, b, from, &set)) return INFINITY;
+    if (!get_set(b, from, &set)) return INFINITY;
     pelt_affine_weights(b->problem, w->ridge, singular_cut, &set);
     return fmax(set.error, 0) * (1 + agreement * disagreement(w, point, from));
 }
@@ -369,7 +368,7 @@ static void fit_point(joining *w, bench *b, uint32_t i) {
     double rest[3], normal[3];
     rest_of(w, point, rest, normal);
     set_problem(w, b, i, rest, normal);
-    if (!get_set(w, b, set_of(w, point), &set)) return;
+    if (!get_set(b, set_of(w, point), &set)) return;
     for (int round = 0; round <= ROUNDS; round++) {
         if (round && w->refit) {
             pelt_rest_fit(&b->gram, &set, b->moments + at, true, rest);

@@ -38,8 +38,6 @@ typedef struct weighing {
 /* -- Locks ----------------------------------------------------------------------------------------------------------
  */
 
-static bool listed(const char *list, const char *name) { return pelt_name_listed(list, name); }
-
 static pelt_result find_locks(weighing *w, pelt_error *error) {
     pelt_fitting *f = w->f;
     const char *names = f->options.lock_joints;
@@ -51,7 +49,7 @@ static pelt_result find_locks(weighing *w, pelt_error *error) {
         if (result) return result;
         for (uint32_t c = 0; c < w->candidates.count; c++) {
             for (uint32_t m = w->candidates.first[c]; m < w->candidates.first[c + 1]; m++)
-                w->locked[c] |= listed(names, f->model.skeleton->names[w->candidates.members[m]]);
+                w->locked[c] |= pelt_name_listed(names, f->model.skeleton->names[w->candidates.members[m]]);
             w->allowed[c] = !w->locked[c];
         }
     }
@@ -258,7 +256,8 @@ pelt_result pelt_fit_weights(pelt_fitting *f, pelt_error *error) {
     for (int round = 0; !result && round < (w.smooth > 0 ? SWEEPS : 1); round++) {
         w.final = w.smooth <= 0 || round == SWEEPS - 1;
         w.before = w.result;
-        result = pelt_blend_result_new(f, w.points.count, w.final ? w.most : SWEEP_MOST, &w.result, error);
+        uint32_t room = (w.final ? w.most : SWEEP_MOST) + (f->options.lock_joints ? PELT_MOST_WEIGHTS : 0);
+        result = pelt_blend_result_new(f, w.points.count, room, &w.result, error); /* locked joints come on top */
         if (!result && pelt_report(&f->options.progress, "weights", (double)round / SWEEPS))
             result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         if (!result) result = sweep(&w, error);

@@ -205,7 +205,6 @@ static void rank_deficient_vertices_are_named(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* Correctives invert the blended matrix, so a blend below one gets no bulges. */
 static void driven_joints_nobody_uses_are_not_in_the_skin(void **state) {
     (void)state;
     fitted *f = fit("arm", "train", (pelt_fit_options){.method = "joints"});
