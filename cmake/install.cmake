@@ -25,6 +25,8 @@ install(FILES ${CMAKE_BINARY_DIR}/pelt-config.cmake ${CMAKE_BINARY_DIR}/pelt-con
 if(OpenMP_C_FOUND)
   string(REPLACE ";" " " PELT_OPENMP_FLAGS "${OpenMP_C_FLAGS}")
 endif()
+# The prefix is where the file lies, so that an installed tree can be moved.
+file(RELATIVE_PATH PELT_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 foreach(library pelt pelt-fit)
   configure_file(cmake/${library}.pc.in ${CMAKE_BINARY_DIR}/${library}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

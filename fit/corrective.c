@@ -103,10 +103,13 @@ static double *rbf_coefficients(const pelt_rbf *rbf, const float *rotations, con
     return a + rbf->coefficient_count;
 }
 
-/* E_g = exp(-(3 - tr R_a^T R_b) scale), by 3 - tr = 4 sin^2(angle / 2). */
+/* E_g = exp(-(3 - tr R_a^T R_b) scale), by 3 - tr = 4 sin^2(angle / 2), where sin(angle / 2) is the length of the
+   vector part of a^-1 b. */
 static double rotation_kernel(const float a[4], const float b[4], double scale) {
-    double s = sin(0.5 * pelt_rotation_angle(a, b));
-    return exp(-4 * s * s * scale);
+    double x = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1],
+           y = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0],
+           z = (double)a[3] * b[2] - (double)a[0] * b[1] + (double)a[1] * b[0] - (double)a[2] * b[3];
+    return exp(-4 * (x * x + y * y + z * z) * scale);
 }
 
 static double joint_kernel(const pelt_kernel *kernel, uint32_t g, const float *rotations, uint32_t q) {

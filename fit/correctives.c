@@ -13,9 +13,15 @@
 static const struct way {
     const char *name;
     pelt_result (*fit)(pelt_fitting *fitting, pelt_error *error);
-} ways[] = {{"none", NULL}, {"psd", pelt_fit_psd}, {"wpsd", pelt_fit_wpsd}};
+} ways[] = {
+    {"none", NULL},
+    {"psd", pelt_fit_psd},
+    {"wpsd", pelt_fit_wpsd},
+    {"eigen", pelt_fit_eigenskin},
+    {"kernel", pelt_fit_kernel},
+};
 
-const char *const pelt_correctives[] = {"none", "psd", "wpsd", NULL};
+const char *const pelt_correctives[] = {"none", "psd", "wpsd", "eigen", "kernel", NULL};
 
 /* -- Half floats --------------------------------------------------------------------------------------------------- */
 

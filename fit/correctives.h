@@ -11,6 +11,8 @@ pelt_result pelt_fit_corrective(pelt_fitting *fitting, pelt_error *error);
 /* The ways. Each leaves model.corrective NULL when there is nothing to correct. */
 pelt_result pelt_fit_psd(pelt_fitting *fitting, pelt_error *error);
 pelt_result pelt_fit_wpsd(pelt_fitting *fitting, pelt_error *error);
+pelt_result pelt_fit_eigenskin(pelt_fitting *fitting, pelt_error *error);
+pelt_result pelt_fit_kernel(pelt_fitting *fitting, pelt_error *error);
 
 /* Names for --corrective, NULL at the end. */
 extern const char *const pelt_correctives[];

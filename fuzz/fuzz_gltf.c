@@ -1,5 +1,5 @@
-/* fuzz_gltf.c: any bytes as a glTF file. What is accepted must be safe to use: every index in range, every clip playable,
-   and writing must not fail in any other way than with a sentence. */
+/* fuzz_gltf.c: any bytes as a glTF file. What is accepted must be safe to use: every index in range, every clip
+   playable, and writing must not fail in any other way than with a sentence. */
 
 #include "io/io.h"
 #include <stdlib.h>
@@ -42,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(bytes, data, size);
     pelt_bundle bundle = {.arena = arena};
     if (pelt_gltf_parse(&bundle, &(pelt_file){bytes, size}, NULL, &error) == PELT_OK) {
-        pelt_gltf_content content = {&bundle.mesh, &bundle.skeleton, bundle.clips, bundle.clip_count, NULL, {0}};
+        pelt_gltf_content content = {
+            .mesh = &bundle.mesh, .skeleton = &bundle.skeleton, .clips = bundle.clips, .clip_count = bundle.clip_count};
         touch(&bundle);
         pelt_gltf_write("/dev/null", &content, &error);
     }

@@ -22,45 +22,76 @@ static const float *frame_positions(const diagnosis *d, const pelt_clip *clip, u
     return clip->positions + 3 * (size_t)frame * d->bundle->mesh.vertex_count;
 }
 
-/* Linear blend of a frame; NULL locals means the rest pose of the skeleton. */
+static double distance(const double *a, const double *b) {
+    double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+    return sqrt(x * x + y * y + z * z);
+}
+
+/* Linear blend of a frame, or, without a clip, of the skeleton at rest. Vertices without weights stay where they are.
+ */
 static double *blend_frame(diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
+    const pelt_mesh *mesh = &d->bundle->mesh;
     pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, skeleton->joint_count);
     pelt_affine *matrices = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
-    double *blended = PELT_NEW(d->scratch, double, 3 * (size_t)d->bundle->mesh.vertex_count);
+    double *blended = PELT_NEW(d->scratch, double, 3 * (size_t)mesh->vertex_count);
     if (!locals || !matrices || !blended) return NULL;
     if (clip)
         pelt_clip_pose(clip, skeleton, frame, locals);
     else
         memcpy(locals, skeleton->rest, skeleton->joint_count * sizeof *locals);
     pelt_joint_matrices(skeleton, locals, NULL, matrices);
-    pelt_blend_mesh(&d->bundle->mesh, matrices, blended);
+    pelt_blend_mesh(mesh, matrices, blended);
+    for (size_t v = 0; v < mesh->vertex_count; v++)
+        for (size_t i = 3 * v; mesh->influences.first[v] == mesh->influences.first[v + 1] && i < 3 * v + 3; i++)
+            blended[i] = mesh->positions[i];
     return blended;
 }
 
 /* -- Numbers ------------------------------------------------------------------------------------------------------ */
 
+/* A coordinate that no export of this character can have. */
+static double huge_coordinate(const pelt_mesh *mesh) {
+    double size = mesh->diagonal;
+    for (size_t i = 0; i < 3 * (size_t)mesh->vertex_count; i++) size = fmax(size, fabsf(mesh->positions[i]));
+    return size > 0 ? 1e4 * size : INFINITY;
+}
+
+/* Says what is wrong with the first bad coordinate of a frame; true when there is one. */
+static bool find_bad_number(diagnosis *d, const pelt_clip *clip, uint32_t frame, double huge) {
+    const float *p = frame_positions(d, clip, frame);
+    size_t count = 3 * (size_t)d->bundle->mesh.vertex_count, i = 0;
+    while (i < count && isfinite(p[i]) && fabsf(p[i]) <= huge) i++;
+    if (i == count) return false;
+    if (isfinite(p[i]))
+        FIND(d, PELT_FATAL, "huge-value",
+             "%s: frame %u, vertex %zu is at %c = %g, more than 10000 times the size of the character: the cache is "
+             "damaged, or in other units; export it again",
+             clip->source, frame, i / 3, "xyz"[i % 3], p[i]);
+    else
+        FIND(d, PELT_FATAL, "not-finite",
+             "%s: frame %u, vertex %zu is not a finite number: the simulation or export failed there; leave out that "
+             "frame or make it again",
+             clip->source, frame, i / 3);
+    return true;
+}
+
+static bool find_collapse(diagnosis *d, const pelt_clip *clip, uint32_t frame) {
+    const float *p = frame_positions(d, clip, frame);
+    size_t count = 3 * (size_t)d->bundle->mesh.vertex_count, i = 3;
+    while (i < count && p[i] == p[i % 3]) i++;
+    if (i < count || count <= 3 || !(d->bundle->mesh.diagonal > 0)) return false;
+    FIND(d, PELT_FATAL, "collapsed",
+         "%s: frame %u: all points are in one place, (%g, %g, %g); export the cache again, or leave out that frame",
+         clip->source, frame, p[0], p[1], p[2]);
+    return true;
+}
+
+/* One finding of a kind is enough: the first frame that has it. */
 static bool check_numbers(diagnosis *d, const pelt_clip *clip) {
-    const pelt_mesh *mesh = &d->bundle->mesh;
-    size_t count = 3 * (size_t)mesh->vertex_count;
-    double huge = 1e4 * fmax(mesh->diagonal, 1e-30);
-    for (uint32_t f = 0; f < clip->frame_count; f++) {
-        const float *p = frame_positions(d, clip, f);
-        for (size_t i = 0; i < count; i++) {
-            if (isfinite(p[i]) && fabs(p[i]) <= huge) continue;
-            if (isfinite(p[i]))
-                FIND(d, PELT_FATAL, "huge-value",
-                     "%s: frame %u, vertex %zu is at %g, more than 10000 times the size of the character: the cache is "
-                     "damaged, or in other units; export it again",
-                     clip->source, f, i / 3, p[i]);
-            else
-                FIND(d, PELT_FATAL, "not-finite",
-                     "%s: frame %u, vertex %zu is not a finite number: the simulation failed there; leave out that "
-                     "frame",
-                     clip->source, f, i / 3);
-            return false;
-        }
-    }
+    double huge = huge_coordinate(&d->bundle->mesh);
+    for (uint32_t f = 0; f < clip->frame_count; f++)
+        if (find_bad_number(d, clip, f, huge) || find_collapse(d, clip, f)) return false;
     return true;
 }
 
@@ -96,15 +127,15 @@ static double misfit(const double *a, const cloud *ca, const double *b, const cl
     return sqrt(sum / (double)count);
 }
 
-/* The best of the 24 turns that carry axes to axes. */
+/* The best of the 24 turns that carry axes to axes, or of the 24 mirrored ones. */
 static double best_axes(const double *a, const cloud *ca, const double *b, const cloud *cb, size_t count, double scale,
-                        int axis[3], int sign[3]) {
+                        bool mirrored, int axis[3], int sign[3]) {
     static const int orders[6][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
     double best = INFINITY;
     for (int o = 0; o < 6; o++)
         for (int s = 0; s < 8; s++) {
             int trial[3] = {s & 1 ? -1 : 1, s & 2 ? -1 : 1, s & 4 ? -1 : 1};
-            if (trial[0] * trial[1] * trial[2] != (o < 3 ? 1 : -1)) continue; /* turns, no mirrors */
+            if ((trial[0] * trial[1] * trial[2] != (o < 3 ? 1 : -1)) != mirrored) continue;
             double e = misfit(a, ca, b, cb, count, orders[o], trial, scale);
             if (e >= best) continue;
             best = e;
@@ -114,32 +145,17 @@ static double best_axes(const double *a, const cloud *ca, const double *b, const
     return best;
 }
 
-static const char *unit_hint(double ratio) {
+/* Names the units that differ by this ratio, when there are such. */
+static void unit_hint(double ratio, char *text, size_t size) {
     static const struct {
-        double ratio;
-        const char *text;
-    } units[] = {{100, " (centimetres against metres)"},      {0.01, " (metres against centimetres)"},
-                 {1000, " (millimetres against metres)"},     {0.001, " (metres against millimetres)"},
-                 {39.3701, " (inches against metres)"},       {2.54, " (centimetres against inches)"},
-                 {0.393701, " (inches against centimetres)"}, {3.28084, " (feet against metres)"}};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (fabs(ratio / units[i].ratio - 1) < 0.02) return units[i].text;
-    return "";
-}
-
-/* Typical distance from a point of `a` to the nearest of `b`: small when both are the same points in any order. */
-static double nearest_distance(const double *a, const double *b, size_t count) {
-    size_t step = count / 200 + 1, looked = 0;
-    double sum = 0;
-    for (size_t v = 0; v < count; v += step, looked++) {
-        double best = INFINITY;
-        for (size_t u = 0; u < count; u++) {
-            double x = a[3 * v] - b[3 * u], y = a[3 * v + 1] - b[3 * u + 1], z = a[3 * v + 2] - b[3 * u + 2];
-            best = fmin(best, x * x + y * y + z * z);
-        }
-        sum += best;
-    }
-    return sqrt(sum / (double)looked);
+        double metres;
+        const char *name;
+    } units[] = {{1, "metres"}, {0.01, "centimetres"}, {0.001, "millimetres"}, {0.0254, "inches"}, {0.3048, "feet"}};
+    text[0] = 0;
+    for (size_t cache = 0; cache < 5; cache++)
+        for (size_t rig = 0; rig < 5 && !text[0]; rig++)
+            if (cache != rig && fabs(ratio * units[cache].metres / units[rig].metres - 1) < 0.03)
+                snprintf(text, size, " (%s against %s)", units[cache].name, units[rig].name);
 }
 
 static void describe_axes(char *text, size_t size, const int axis[3], const int sign[3]) {
@@ -149,59 +165,145 @@ static void describe_axes(char *text, size_t size, const int axis[3], const int 
         at += (size_t)snprintf(text + at, size - at, "%s%s%c", i ? ", " : "", sign[i] < 0 ? "-" : "", letters[axis[i]]);
 }
 
+/* One frame of a cache beside the linear blend of the same frame. */
+typedef struct placement {
+    const pelt_clip *clip;
+    uint32_t frame;
+    size_t count;
+    double *blend, *truth;
+    cloud a, b;    /* of blend and truth */
+    double ratio;  /* size of the truth over that of the blend */
+    double direct; /* misfit when sizes and centres are made equal */
+} placement;
+
+/* The frame in which neighbouring joints move most alike: there the linear blend can be trusted most, so that a clip
+   that begins in an extreme pose raises no false alarm. */
+static uint32_t calmest_frame(diagnosis *d, const pelt_clip *clip) {
+    const pelt_skeleton *skeleton = &d->bundle->skeleton;
+    pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, skeleton->joint_count);
+    pelt_affine *matrices = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
+    uint32_t calmest = 0;
+    double least = INFINITY;
+    for (uint32_t f = 0; locals && matrices && f < clip->frame_count; f++) {
+        pelt_clip_pose(clip, skeleton, f, locals);
+        pelt_joint_matrices(skeleton, locals, NULL, matrices);
+        double sum = 0;
+        for (uint32_t j = 0; j < skeleton->joint_count; j++) {
+            const double *m = matrices[j].m,
+                         *parent = matrices[skeleton->parents[j] < 0 ? (int32_t)j : skeleton->parents[j]].m;
+            for (int i = 0; i < 12; i++) sum += i % 4 == 3 ? 0 : (m[i] - parent[i]) * (m[i] - parent[i]);
+        }
+        if (sum < least) least = sum, calmest = f;
+    }
+    return calmest;
+}
+
+static bool place(diagnosis *d, const pelt_clip *clip, placement *p) {
+    static const int same_axis[3] = {0, 1, 2}, same_sign[3] = {1, 1, 1};
+    *p = (placement){.clip = clip, .frame = calmest_frame(d, clip), .count = d->bundle->mesh.vertex_count};
+    p->blend = blend_frame(d, clip, p->frame);
+    p->truth = PELT_NEW(d->scratch, double, 3 * p->count);
+    if (!p->blend || !p->truth) return false;
+    for (size_t i = 0; i < 3 * p->count; i++) p->truth[i] = frame_positions(d, clip, p->frame)[i];
+    p->a = cloud_of(p->blend, p->count), p->b = cloud_of(p->truth, p->count);
+    if (!(p->a.spread > 0) || !(p->b.spread > 0)) return false; /* a single point has a place, but no size */
+    p->ratio = p->b.spread / p->a.spread;
+    if (fabs(log(p->ratio)) <= log(1.25)) p->ratio = 1;
+    p->direct = misfit(p->blend, &p->a, p->truth, &p->b, p->count, same_axis, same_sign, 1 / p->ratio);
+    return true;
+}
+
+/* Finds the turn of the cache that brings it onto the blend; true when there is a clear one. */
+static bool find_axes(diagnosis *d, const placement *p) {
+    int axis[3], sign[3], mirror_axis[3], mirror_sign[3];
+    if (p->count < 4) return false; /* so few points can be brought together in many ways */
+    double turned = best_axes(p->blend, &p->a, p->truth, &p->b, p->count, 1 / p->ratio, false, axis, sign);
+    double mirrored =
+        best_axes(p->blend, &p->a, p->truth, &p->b, p->count, 1 / p->ratio, true, mirror_axis, mirror_sign);
+    bool mirror = mirrored < 0.5 * turned;
+    if (mirror) {
+        turned = mirrored;
+        memcpy(axis, mirror_axis, sizeof axis), memcpy(sign, mirror_sign, sizeof sign);
+    }
+    if (turned >= 0.5 * p->direct || turned >= 0.5 * p->a.spread) return false;
+    bool tilted = axis[0] == 0 && axis[1] == 2 && !mirror;
+    char text[32];
+    describe_axes(text, sizeof text, axis, sign);
+    FIND(d, PELT_FATAL, "axes",
+         "%s: other axes than %s%s; export the cache with the rig's axes, or write its (%s) as (x, y, z)",
+         p->clip->source, d->bundle->path,
+         mirror        ? " (the cache is mirrored: left-handed axes?)"
+         : !tilted     ? ""
+         : sign[1] > 0 ? " (the cache is z-up, the rig y-up)"
+                       : " (the cache is y-up, the rig z-up)",
+         text);
+    return true;
+}
+
+/* Typical distance from a point of the blend to the nearest of the truth, both centred: small when both are the same
+   points in any order. */
+static double nearest_distance(const placement *p) {
+    size_t step = p->count / 200 + 1, looked = 0;
+    double sum = 0;
+    for (size_t v = 0; v < p->count; v += step, looked++) {
+        double at[3], best = INFINITY;
+        for (size_t i = 0; i < 3; i++) at[i] = p->blend[3 * v + i] - p->a.center[i] + p->b.center[i];
+        for (size_t u = 0; u < p->count; u++) best = fmin(best, distance(at, p->truth + 3 * u));
+        sum += best * best;
+    }
+    return sqrt(sum / (double)looked);
+}
+
+/* Length of all edges. Vertices in another order tear the mesh into long edges; no movement of a skin does. */
+static double edge_length(const pelt_mesh *mesh, const double *positions) {
+    double sum = 0;
+    for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++) {
+        uint32_t from = mesh->triangles[i], to = mesh->triangles[i % 3 == 2 ? i - 2 : i + 1];
+        sum += distance(positions + 3 * (size_t)from, positions + 3 * (size_t)to);
+    }
+    return sum;
+}
+
+static bool other_order(const pelt_mesh *mesh, const placement *p) {
+    if (p->count < 4 || nearest_distance(p) >= 0.25 * p->direct) return false;
+    return !mesh->triangle_count || edge_length(mesh, p->truth) > 1.5 * edge_length(mesh, p->blend);
+}
+
 /* Compares one frame of a cache with the linear blend of the same frame, and names what sets them apart. */
 static void check_placement(diagnosis *d, const pelt_clip *clip) {
-    size_t n = d->bundle->mesh.vertex_count;
-    double diagonal = d->bundle->mesh.diagonal;
-    double *blended = blend_frame(d, clip, 0), *truth = PELT_NEW(d->scratch, double, 3 * n);
-    if (!blended || !truth || !(diagonal > 0)) return;
-    for (size_t i = 0; i < 3 * n; i++) truth[i] = frame_positions(d, clip, 0)[i];
-    cloud a = cloud_of(blended, n), b = cloud_of(truth, n);
-    if (!(a.spread > 0) || !(b.spread > 0)) {
-        FIND(d, PELT_FATAL, "collapsed", "%s: all points of frame 0 are in one place; export the cache again",
-             clip->source);
-        return;
-    }
-    static const int same_axis[3] = {0, 1, 2}, same_sign[3] = {1, 1, 1};
-    double ratio = b.spread / a.spread, limit = 0.1 * a.spread;
-    bool scaled = fabs(log(ratio)) > log(1.25);
-    double scale = scaled ? 1 / ratio : 1;
-    double direct = misfit(blended, &a, truth, &b, n, same_axis, same_sign, scale);
-    int axis[3], sign[3];
-    double turned = best_axes(blended, &a, truth, &b, n, scale, axis, sign);
-    bool other_axes = direct > limit && turned < 0.5 * direct && turned < 0.5 * a.spread;
-    if (scaled)
+    placement p;
+    if (!place(d, clip, &p)) return;
+    double diagonal = d->bundle->mesh.diagonal, limit = 0.1 * p.a.spread;
+    bool scaled = p.ratio != 1, turned = p.direct > limit && find_axes(d, &p);
+    if (scaled) {
+        char hint[64];
+        unit_hint(p.ratio, hint, sizeof hint);
         FIND(d, PELT_FATAL, "scale",
              "%s: the points are %.4g times as large as the character in %s%s; scale the cache by %.4g", clip->source,
-             ratio, d->bundle->path, unit_hint(ratio), 1 / ratio);
-    if (other_axes) {
-        char text[32];
-        describe_axes(text, sizeof text, axis, sign);
-        FIND(d, PELT_FATAL, "axes",
-             "%s: other axes than %s%s; export with the rig's axes, or write (%s) of the cache as (x, y, z)",
-             clip->source, d->bundle->path,
-             axis[1] == 2 && axis[2] == 1 ? " (the cache is z-up, the rig y-up, or the other way round)" : "", text);
+             p.ratio, d->bundle->path, hint, 1 / p.ratio);
     }
-    double offset = 0;
-    for (int i = 0; i < 3; i++) offset += (a.center[i] - b.center[i]) * (a.center[i] - b.center[i]);
-    if (!scaled && !other_axes && direct <= limit && sqrt(offset) > 0.05 * diagonal)
-        FIND(
-            d, PELT_WARNING, "offset",
-            "%s: frame 0 stands %.4g away from the skeleton in %s; if that is not meant, the cache is in another space "
-            "(the mesh object's own?)",
-            clip->source, sqrt(offset), d->bundle->path);
-    if (!scaled && !other_axes && direct > limit) {
-        if (nearest_distance(blended, truth, n) < 0.25 * direct)
-            FIND(d, PELT_FATAL, "vertex-order",
-                 "%s: the points lie on the character in %s, but in another order; export cache and mesh from the same "
-                 "object, with its vertex order kept",
-                 clip->source, d->bundle->path);
-        else
-            FIND(d, PELT_WARNING, "far-from-blend",
-                 "%s: frame 0 is %.2g of the character's size away from its linear blend; check that frame i of the "
-                 "cache is key i of the clip \"%s\"",
-                 clip->source, direct / diagonal, clip->name);
+    if (scaled || turned) return;
+    double offset = distance(p.a.center, p.b.center), by[3];
+    for (int i = 0; i < 3; i++) {
+        by[i] = p.b.center[i] - p.a.center[i];
+        if (fabs(by[i]) < 1e-5 * offset) by[i] = 0; /* rounding */
     }
+    if (p.direct <= limit && offset > 0.05 * diagonal)
+        FIND(d, PELT_WARNING, "offset",
+             "%s: frame %u stands %.4g away from the skeleton in %s, by (%.4g, %.4g, %.4g); if that is not meant, the "
+             "cache is in another space: export it in world space, or move it back",
+             clip->source, p.frame, offset, d->bundle->path, by[0], by[1], by[2]);
+    if (p.direct <= limit) return;
+    if (other_order(&d->bundle->mesh, &p))
+        FIND(d, PELT_FATAL, "vertex-order",
+             "%s: the points lie on the character in %s, but in another order; export cache and mesh from the same "
+             "object, with its vertex order kept",
+             clip->source, d->bundle->path);
+    else
+        FIND(d, PELT_WARNING, "far-from-blend",
+             "%s: frame %u is %.2g%% of the character's size away from where its skeleton puts it; check that frame i "
+             "of the cache is key i of the clip \"%s\", and that both are of the same character",
+             clip->source, p.frame, 100 * p.direct / diagonal, clip->name);
 }
 
 /* -- The rest pose ------------------------------------------------------------------------------------------------ */
@@ -218,10 +320,10 @@ static void check_rest(diagnosis *d) {
         }
         if (sum > worst) worst = sum, where = v;
     }
-    if (sqrt(worst) > 1e-3 * mesh->diagonal)
+    if (mesh->diagonal > 0 && sqrt(worst) > 1e-3 * mesh->diagonal)
         FIND(d, PELT_WARNING, "rest-pose",
-             "%s: the skeleton at rest does not give the mesh: vertex %u is off by %.3g (%.2g%% of the size); the mesh "
-             "was bound in another pose, which is then the rest pose of the skin",
+             "%s: the skeleton at rest does not give the mesh: vertex %u is off by %.3g (%.2g%% of the size); that is "
+             "harmless if the mesh was bound in another pose than the file's, otherwise bind it again",
              d->bundle->path, where, sqrt(worst), 100 * sqrt(worst) / mesh->diagonal);
 }
 
@@ -231,11 +333,12 @@ typedef struct pose_key {
     double key; /* a fixed mix of all numbers of the pose: equal poses have equal keys */
     const pelt_clip *clip;
     uint32_t frame;
+    size_t place; /* in the list of all frames */
 } pose_key;
 
 static int compare_keys(const void *a, const void *b) {
     const pose_key *x = a, *y = b;
-    return x->key != y->key ? (x->key > y->key ? 1 : -1) : (x->frame > y->frame) - (x->frame < y->frame);
+    return x->key != y->key ? (x->key > y->key ? 1 : -1) : (x->place > y->place) - (x->place < y->place);
 }
 
 /* Local matrices of a pose; matrices do not know that q and -q are one rotation, so they compare well. */
@@ -252,57 +355,91 @@ static double pose_distance(const diagnosis *d, const pelt_affine *a, const pelt
     return worst;
 }
 
+/* Largest distance of a vertex between two frames; 0 where there are no shapes to compare. */
 static double shape_distance(const diagnosis *d, const pose_key *a, const pose_key *b) {
     if (!a->clip->positions || !b->clip->positions) return 0;
     const float *p = frame_positions(d, a->clip, a->frame), *q = frame_positions(d, b->clip, b->frame);
     double worst = 0;
-    for (size_t i = 0; i < 3 * (size_t)d->bundle->mesh.vertex_count; i++)
-        worst = fmax(worst, fabs((double)p[i] - q[i]));
+    for (size_t v = 0; v < d->bundle->mesh.vertex_count; v++, p += 3, q += 3) {
+        double apart = distance((double[]){p[0], p[1], p[2]}, (double[]){q[0], q[1], q[2]});
+        if (isfinite(apart)) worst = fmax(worst, apart);
+    }
     return worst;
 }
 
-/* Pairs of frames in the same pose. Sorted by key, equal poses are neighbours. */
-static void check_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
+/* Pairs of frames in the same pose, the earlier one first. */
+typedef struct duplicates {
+    size_t total, alike;
+    pose_key first[2];  /* the first pair */
+    pose_key differ[2]; /* the pair whose shapes differ most */
+    double worst;       /* by so much */
+} duplicates;
+
+static pose_key *sorted_poses(diagnosis *d, const pelt_clip *const *clips, size_t clip_count, size_t *total) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
-    size_t total = 0, filled = 0, alike = 0;
-    for (size_t c = 0; c < clip_count; c++) total += clips[c]->frame_count;
-    pose_key *keys = PELT_NEW(d->scratch, pose_key, total);
+    *total = 0;
+    for (size_t c = 0; c < clip_count; c++) *total += clips[c]->frame_count;
+    pose_key *keys = PELT_NEW(d->scratch, pose_key, *total);
     pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, skeleton->joint_count);
-    pelt_affine *a = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
-    pelt_affine *b = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
-    if (!keys || !locals || !a || !b) return;
+    pelt_affine *pose = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
+    if (!keys || !locals || !pose) return NULL;
     double size = fmax(d->bundle->mesh.diagonal, 1e-30);
+    size_t filled = 0;
     for (size_t c = 0; c < clip_count; c++)
         for (uint32_t f = 0; f < clips[c]->frame_count; f++) {
-            local_matrices(d, clips[c], f, locals, a);
+            local_matrices(d, clips[c], f, locals, pose);
             double key = 0;
             for (uint32_t j = 0; j < skeleton->joint_count; j++)
-                for (int i = 0; i < 12; i++) key += sin(12.9898 * j + 4.1414 * i) * a[j].m[i] / (i % 4 == 3 ? size : 1);
-            keys[filled++] = (pose_key){key, clips[c], f};
+                for (int i = 0; i < 12; i++)
+                    key += sin(12.9898 * j + 4.1414 * i) * pose[j].m[i] / (i % 4 == 3 ? size : 1);
+            keys[filled] = (pose_key){key, clips[c], f, filled};
+            filled++;
         }
-    qsort(keys, total, sizeof *keys, compare_keys);
-    double worst = 0;
-    pose_key first[2] = {{0}}, differ[2] = {{0}};
-    for (size_t i = 0; i + 1 < total; i++) {
-        if (keys[i + 1].key - keys[i].key > 1e-4) continue;
+    qsort(keys, *total, sizeof *keys, compare_keys);
+    return keys;
+}
+
+/* Sorted by key, equal poses are next to each other, but for the few whose keys are equal by chance. */
+static duplicates find_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
+    enum { LOOK_AHEAD = 8 };
+    uint32_t joints = d->bundle->skeleton.joint_count;
+    duplicates found = {0};
+    const pose_key *keys = sorted_poses(d, clips, clip_count, &found.total);
+    pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, joints);
+    pelt_affine *a = PELT_NEW(d->scratch, pelt_affine, joints), *b = PELT_NEW(d->scratch, pelt_affine, joints);
+    if (!keys || !locals || !a || !b) return found;
+    for (size_t i = 0; i + 1 < found.total; i++) {
         local_matrices(d, keys[i].clip, keys[i].frame, locals, a);
-        local_matrices(d, keys[i + 1].clip, keys[i + 1].frame, locals, b);
-        if (pose_distance(d, a, b) > 1e-5) continue;
-        if (!alike++) memcpy(first, keys + i, sizeof first);
-        double distance = shape_distance(d, &keys[i], &keys[i + 1]);
-        if (distance > worst) worst = distance, memcpy(differ, keys + i, sizeof differ);
+        for (size_t k = i + 1; k < found.total && k <= i + LOOK_AHEAD && keys[k].key - keys[i].key < 1e-4; k++) {
+            local_matrices(d, keys[k].clip, keys[k].frame, locals, b);
+            if (pose_distance(d, a, b) > 1e-5) continue;
+            bool ordered = keys[i].place < keys[k].place;
+            pose_key pair[2] = {keys[ordered ? i : k], keys[ordered ? k : i]};
+            if (!found.alike++ || pair[0].place < found.first[0].place) memcpy(found.first, pair, sizeof pair);
+            double apart = shape_distance(d, &pair[0], &pair[1]);
+            if (apart > found.worst) found.worst = apart, memcpy(found.differ, pair, sizeof pair);
+            break; /* one partner each: a pose that occurs three times is two pairs */
+        }
     }
-    if (worst > 1e-3 * size)
-        FIND(
-            d, PELT_WARNING, "duplicate-pose-different-shape",
-            "%s: frames %u of \"%s\" and %u of \"%s\" have the same pose but shapes that differ by %.3g (%.2g%% of the "
-            "size): the shape depends on something that the skeleton does not show; a skin can only give their mean",
-            d->bundle->path, differ[0].frame, differ[0].clip->name, differ[1].frame, differ[1].clip->name, worst,
-            100 * worst / size);
-    if (alike)
+    return found;
+}
+
+static void check_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
+    double size = fmax(d->bundle->mesh.diagonal, 1e-30);
+    duplicates found = find_duplicates(d, clips, clip_count);
+    if (found.worst > 1e-3 * size)
+        FIND(d, PELT_WARNING, "duplicate-pose-different-shape",
+             "%s: frame %u of \"%s\" and frame %u of \"%s\" have the same pose but shapes that differ by %.3g (%.2g%% "
+             "of the size): the shape depends on something that the skeleton does not show, such as the time or a "
+             "control; a skin can only give their mean",
+             d->bundle->path, found.differ[0].frame, found.differ[0].clip->name, found.differ[1].frame,
+             found.differ[1].clip->name, found.worst, 100 * found.worst / size);
+    else if (found.alike)
         FIND(d, PELT_NOTE, "duplicate-pose",
-             "%s: %zu of %zu poses occur twice, first frames %u of \"%s\" and %u of \"%s\"", d->bundle->path, alike,
-             total, first[0].frame, first[0].clip->name, first[1].frame, first[1].clip->name);
+             "%s: %zu of %zu frames repeat the pose of another; the first are frame %u of \"%s\" and frame %u of "
+             "\"%s\"",
+             d->bundle->path, found.alike, found.total, found.first[0].frame, found.first[0].clip->name,
+             found.first[1].frame, found.first[1].clip->name);
 }
 
 /* Joints that carry skin but keep their local transform in all frames teach nothing about themselves. */
@@ -315,13 +452,17 @@ static void check_still_joints(diagnosis *d, const pelt_clip *const *clips, size
     pelt_affine *a = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
     pelt_affine *b = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
     if (!moves || !carries || !locals || !a || !b) return;
-    for (uint32_t i = 0; i < in->first[d->bundle->mesh.vertex_count]; i++) carries[in->joints[i]] = true;
-    local_matrices(d, clips[0], 0, locals, a);
+    double size = fmax(d->bundle->mesh.diagonal, 1e-30);
+    for (uint32_t i = 0; i < in->first[d->bundle->mesh.vertex_count]; i++)
+        carries[in->joints[i]] |= in->weights[i] != 0;
+    bool first = true;
     for (size_t c = 0; c < clip_count; c++)
-        for (uint32_t f = 0; f < clips[c]->frame_count; f++) {
-            local_matrices(d, clips[c], f, locals, b);
+        for (uint32_t f = 0; f < clips[c]->frame_count; f++, first = false) {
+            local_matrices(d, clips[c], f, locals, first ? a : b);
+            if (first) continue;
             for (uint32_t j = 0; j < skeleton->joint_count; j++)
-                for (int i = 0; i < 12 && !moves[j]; i++) moves[j] = fabs(a[j].m[i] - b[j].m[i]) > 1e-6;
+                for (int i = 0; i < 12 && !moves[j]; i++)
+                    moves[j] = fabs(a[j].m[i] - b[j].m[i]) > 1e-4 * (i % 4 == 3 ? size : 1); /* not just rounding */
         }
     char names[300] = "";
     size_t at = 0, still = 0, total = 0;
@@ -333,8 +474,9 @@ static void check_still_joints(diagnosis *d, const pelt_clip *const *clips, size
     }
     if (still)
         FIND(d, PELT_NOTE, "still-joints",
-             "%s: %zu of the %zu joints that carry skin never move in these clips: %.280s%s", d->bundle->path, still,
-             total, names, still > 6 ? ", ..." : "");
+             "%s: %zu of the %zu joints that carry skin never move in these clips, so nothing can be learned about "
+             "them: %.280s%s; add poses that move them if the character will",
+             d->bundle->path, still, total, names, still > 6 ? ", ..." : "");
 }
 
 /* -- All of it ---------------------------------------------------------------------------------------------------- */
@@ -352,7 +494,9 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
     check_rest(&d);
     for (size_t c = 0; c < clip_count; c++)
         if (clips[c]->positions && clips[c]->frame_count && check_numbers(&d, clips[c])) check_placement(&d, clips[c]);
-    if (clip_count && clips[0]->frame_count) {
+    size_t frames = 0;
+    for (size_t c = 0; c < clip_count; c++) frames += clips[c]->frame_count;
+    if (frames > 1) { /* a single pose can neither repeat nor move */
         check_duplicates(&d, clips, clip_count);
         check_still_joints(&d, clips, clip_count);
     }

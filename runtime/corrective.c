@@ -282,7 +282,7 @@ static void drive(const pelt_skin *skin, void *scratch, const pelt_drive_offsets
 }
 
 void pelt_drive(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
-    char *driven = (char *)scratch + pelt_pose_layout(skin->joint_count).size;
+    char *driven = (char *)scratch + pelt_pose_layout(skin).size;
     pelt_drive_offsets at = pelt_drive_layout(skin);
     float *rotations = (float *)(driven + at.rotations), *translations = (float *)(driven + at.translations);
     for (uint32_t j = 0; j < skin->joint_count; j++) {
@@ -326,7 +326,7 @@ static void rotation_of(const float *m, float *q) {
 }
 
 void pelt_drive_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
-    char *driven = (char *)scratch + pelt_pose_layout(skin->joint_count).size;
+    char *driven = (char *)scratch + pelt_pose_layout(skin).size;
     pelt_drive_offsets at = pelt_drive_layout(skin);
     float *rotations = (float *)(driven + at.rotations), *translations = (float *)(driven + at.translations);
     for (uint32_t j = 0; j < skin->joint_count; j++) {

@@ -60,7 +60,7 @@ static void add_corrective(const pelt_skin *skin, const char *driven, pelt_defor
 }
 
 void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals) {
-    pelt_pose_offsets at = pelt_pose_layout(skin->joint_count);
+    pelt_pose_offsets at = pelt_pose_layout(skin);
     const pelt_pose_head *head = scratch;
     uint32_t first = blocks.first < skin->block_count ? blocks.first : skin->block_count;
     uint32_t count = blocks.count < skin->block_count - first ? blocks.count : skin->block_count - first;

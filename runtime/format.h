@@ -35,27 +35,28 @@ typedef struct pelt_file_section {
 #define PELT_SECTION_REQUIRED 1u
 #define PELT_FOURCC(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-/* Section, its four letters, the field of pelt_skin that points to it, the bytes that it has (0: any), and whether every
-   skin has it: the field of a section that is not there is NULL. */
+/* Section, its four letters, the field of pelt_skin that points to it, the bytes that it has (0: any), and whether
+   every skin has it: the field of a section that is not there is NULL. */
 #define PELT_SECTIONS(X)                                                                                               \
-    X(JOINTS, PELT_FOURCC('J', 'N', 'T', 'S'), joints, (uint64_t)skin->joint_count * sizeof(pelt_joint), 1)               \
-    X(NAMES, PELT_FOURCC('N', 'A', 'M', 'E'), names, 0, 1)                                                                \
-    X(SLOTS, PELT_FOURCC('S', 'L', 'O', 'T'), vertex_slots, (uint64_t)skin->vertex_count * 4, 1)                          \
-    X(BLOCKS, PELT_FOURCC('B', 'L', 'O', 'K'), block_first, ((uint64_t)skin->block_count + 1) * 4, 1)                     \
-    X(ENTRIES, PELT_FOURCC('E', 'N', 'T', 'R'), entry_joints, (uint64_t)skin->entry_count * 2, 1)                         \
-    X(WEIGHTS, PELT_FOURCC('W', 'G', 'H', 'T'), entry_weights, (uint64_t)skin->entry_count * 4 * PELT_BLOCK, 1)           \
-    X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)       \
-    X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)           \
-    X(DRIVERS, PELT_FOURCC('D', 'R', 'I', 'V'), drivers, 0, 0)                                                            \
-    X(ROWS, PELT_FOURCC('C', 'B', 'L', 'K'), row_first, ((uint64_t)skin->block_count + 1) * 4, 0)                         \
-    X(SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), row_sources, 0, 0)                                                        \
-    X(ROW_FLOATS, PELT_FOURCC('C', 'D', 'F', 'L'), row_floats, 0, 0)                                                      \
-    X(ROW_HALFS, PELT_FOURCC('C', 'D', 'H', 'F'), row_halfs, 0, 0)                                                        \
-    X(TURN_FLOATS, PELT_FOURCC('C', 'N', 'F', 'L'), turn_floats, 0, 0)                                                    \
-    X(TURN_HALFS, PELT_FOURCC('C', 'N', 'H', 'F'), turn_halfs, 0, 0)                                                      \
-    X(AXIS_ENTRIES, PELT_FOURCC('A', 'B', 'L', 'K'), axis_first, ((uint64_t)skin->block_count + 1) * 4, 0)                \
-    X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), axis_sources, 0, 0)                                                  \
-    X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), axis_weights, 0, 0)                                                  \
+    X(JOINTS, PELT_FOURCC('J', 'N', 'T', 'S'), joints, (uint64_t)skin->joint_count * sizeof(pelt_joint), 1)            \
+    X(NAMES, PELT_FOURCC('N', 'A', 'M', 'E'), names, 0, 1)                                                             \
+    X(SLOTS, PELT_FOURCC('S', 'L', 'O', 'T'), vertex_slots, (uint64_t)skin->vertex_count * 4, 1)                       \
+    X(BLOCKS, PELT_FOURCC('B', 'L', 'O', 'K'), block_first, ((uint64_t)skin->block_count + 1) * 4, 1)                  \
+    X(ENTRIES, PELT_FOURCC('E', 'N', 'T', 'R'), entry_joints, (uint64_t)skin->entry_count * 2, 1)                      \
+    X(WEIGHTS, PELT_FOURCC('W', 'G', 'H', 'T'), entry_weights, (uint64_t)skin->entry_count * 4 * PELT_BLOCK, 1)        \
+    X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)    \
+    X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)        \
+    X(DRIVEN, PELT_FOURCC('D', 'R', 'V', 'N'), driven, 0, 0)                                                           \
+    X(DRIVERS, PELT_FOURCC('D', 'R', 'I', 'V'), drivers, 0, 0)                                                         \
+    X(ROWS, PELT_FOURCC('C', 'B', 'L', 'K'), row_first, ((uint64_t)skin->block_count + 1) * 4, 0)                      \
+    X(SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), row_sources, 0, 0)                                                     \
+    X(ROW_FLOATS, PELT_FOURCC('C', 'D', 'F', 'L'), row_floats, 0, 0)                                                   \
+    X(ROW_HALFS, PELT_FOURCC('C', 'D', 'H', 'F'), row_halfs, 0, 0)                                                     \
+    X(TURN_FLOATS, PELT_FOURCC('C', 'N', 'F', 'L'), turn_floats, 0, 0)                                                 \
+    X(TURN_HALFS, PELT_FOURCC('C', 'N', 'H', 'F'), turn_halfs, 0, 0)                                                   \
+    X(AXIS_ENTRIES, PELT_FOURCC('A', 'B', 'L', 'K'), axis_first, ((uint64_t)skin->block_count + 1) * 4, 0)             \
+    X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), axis_sources, 0, 0)                                               \
+    X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), axis_weights, 0, 0)                                               \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
@@ -78,7 +79,13 @@ typedef struct pelt_file_drivers {
     uint64_t unused[2];
 } pelt_file_drivers;
 
-enum { PELT_FILE_AXIS_ROTATION, PELT_FILE_AXIS_HINGE, PELT_FILE_AXIS_TRANSLATION, PELT_FILE_AXIS_CHORD, PELT_FILE_AXIS_KINDS };
+enum {
+    PELT_FILE_AXIS_ROTATION,
+    PELT_FILE_AXIS_HINGE,
+    PELT_FILE_AXIS_TRANSLATION,
+    PELT_FILE_AXIS_CHORD,
+    PELT_FILE_AXIS_KINDS
+};
 enum { PELT_FILE_PHI_EXP, PELT_FILE_PHI_GAUSSIAN, PELT_FILE_PHI_MIXED, PELT_FILE_PHI_KINDS };
 
 typedef struct pelt_file_axis {
@@ -145,5 +152,6 @@ _Static_assert(sizeof(pelt_file_drivers) == 64 && sizeof(pelt_file_axis) == 32 &
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");
+_Static_assert(sizeof(pelt_driven) == 72, "a driven joint is 72 bytes");
 
 #endif

@@ -21,15 +21,21 @@ typedef struct pelt_pose_offsets {
     size_t size;
 } pelt_pose_offsets;
 
-static inline pelt_pose_offsets pelt_pose_layout(uint32_t joint_count) {
+/* Matrices of the palette: the joints', then those of driven joints. */
+static inline uint32_t pelt_matrix_count(const pelt_skin *skin) { return skin->joint_count + skin->driven_count; }
+
+static inline pelt_pose_offsets pelt_pose_layout(const pelt_skin *skin) {
     pelt_pose_offsets at;
-    size_t matrices = (size_t)joint_count * PALETTE_STRIDE * sizeof(float);
+    size_t matrices = (size_t)pelt_matrix_count(skin) * PALETTE_STRIDE * sizeof(float);
     at.palette = PELT_ALIGN;
     at.normal_palette = at.palette + matrices;
     at.globals = at.normal_palette + matrices;
-    at.size = at.globals + ((size_t)joint_count * 12 * sizeof(float) + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
+    at.size = at.globals + ((size_t)skin->joint_count * 12 * sizeof(float) + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
     return at;
 }
+
+/* The matrices of driven joints, after those of the joints that they are computed from. */
+void pelt_pose_driven(const pelt_skin *skin, float *palette);
 
 /* -- Correctives -------------------------------------------------------------------------------------------------- */
 

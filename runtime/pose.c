@@ -8,12 +8,23 @@
 #include <math.h>
 #include <string.h>
 
+/* A row of a matrix. Where the machine has vectors of four floats, it is one. */
+typedef float row __attribute__((vector_size(16)));
+typedef int32_t row_mask __attribute__((vector_size(16)));
+
+static inline row load_row(const float *p) {
+    row r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+
 /* out = a b, all row-major 3x4 with an implied last row 0 0 0 1. */
-static void multiply(const float *a, const float *b, float *out) {
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 4; c++)
-            out[4 * r + c] =
-                a[4 * r] * b[c] + a[4 * r + 1] * b[4 + c] + a[4 * r + 2] * b[8 + c] + (c == 3 ? a[4 * r + 3] : 0);
+static inline void multiply(const float *a, const float *b, float *out) {
+    row b0 = load_row(b), b1 = load_row(b + 4), b2 = load_row(b + 8), last = {0, 0, 0, 1};
+    for (int r = 0; r < 3; r++) {
+        row o = a[4 * r] * b0 + (a[4 * r + 1] * b1 + (a[4 * r + 2] * b2 + a[4 * r + 3] * last));
+        memcpy(out + 4 * r, &o, sizeof o);
+    }
 }
 
 static void transform_matrix(const pelt_transform *t, float *m) {
@@ -29,15 +40,14 @@ static void transform_matrix(const pelt_transform *t, float *m) {
     }
 }
 
-/* True when the columns of the 3x3 part are orthonormal. */
-static int is_rigid(const float *m) {
-    float worst = 0;
-    for (int a = 0; a < 3; a++)
-        for (int b = a; b < 3; b++) {
-            float dot = m[a] * m[b] + m[4 + a] * m[4 + b] + m[8 + a] * m[8 + b];
-            worst = fmaxf(worst, fabsf(dot - (a == b)));
-        }
-    return worst < 1e-4f;
+/* Lanes 0 to 2 are set where a column of the 3x3 part is not of unit length or not orthogonal to the next one. */
+static inline row_mask not_rigid(const float *m) {
+    row r0 = load_row(m), r1 = load_row(m + 4), r2 = load_row(m + 8);
+    row lengths = r0 * r0 + (r1 * r1 + r2 * r2) - 1.0f;
+    row angles = r0 * __builtin_shufflevector(r0, r0, 1, 2, 0, 3) + r1 * __builtin_shufflevector(r1, r1, 1, 2, 0, 3) +
+                 r2 * __builtin_shufflevector(r2, r2, 1, 2, 0, 3);
+    const row limit = {1e-4f, 1e-4f, 1e-4f, 1e-4f};
+    return (lengths > limit) | (lengths < -limit) | (angles > limit) | (angles < -limit);
 }
 
 /* The inverse transpose: cofactors over the determinant, in double so that no size of a joint under- or overflows. A
@@ -64,23 +74,25 @@ static void inverse_transpose(const float *m, float *out) {
 
 /* Joint matrices from the globals that are in the scratch memory. */
 static void finish_pose(const pelt_skin *skin, void *scratch) {
-    pelt_pose_offsets at = pelt_pose_layout(skin->joint_count);
+    pelt_pose_offsets at = pelt_pose_layout(skin);
     pelt_pose_head *head = scratch;
     float *palette = (float *)((char *)scratch + at.palette);
     float *normal_palette = (float *)((char *)scratch + at.normal_palette);
     const float *globals = (const float *)((const char *)scratch + at.globals);
-    head->rigid = 1;
+    row_mask bent = {0};
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         float *matrix = palette + (size_t)j * PALETTE_STRIDE;
         multiply(globals + (size_t)j * 12, skin->joints[j].inverse_bind, matrix);
-        head->rigid &= (uint32_t)is_rigid(matrix);
     }
-    for (uint32_t j = 0; !head->rigid && j < skin->joint_count; j++)
+    pelt_pose_driven(skin, palette);
+    for (uint32_t j = 0; j < pelt_matrix_count(skin); j++) bent |= not_rigid(palette + (size_t)j * PALETTE_STRIDE);
+    head->rigid = !(bent[0] | bent[1] | bent[2]);
+    for (uint32_t j = 0; !head->rigid && j < pelt_matrix_count(skin); j++)
         inverse_transpose(palette + (size_t)j * PALETTE_STRIDE, normal_palette + (size_t)j * PALETTE_STRIDE);
 }
 
 void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
-    float *globals = (float *)((char *)scratch + pelt_pose_layout(skin->joint_count).globals);
+    float *globals = (float *)((char *)scratch + pelt_pose_layout(skin).globals);
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         int32_t parent = skin->joints[j].parent;
         float local[12], *global = globals + (size_t)j * 12;
@@ -92,8 +104,7 @@ void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratc
 }
 
 void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
-    memcpy((char *)scratch + pelt_pose_layout(skin->joint_count).globals, globals,
-           (size_t)skin->joint_count * 12 * sizeof(float));
+    memcpy((char *)scratch + pelt_pose_layout(skin).globals, globals, (size_t)skin->joint_count * 12 * sizeof(float));
     finish_pose(skin, scratch);
     if (skin->drivers) pelt_drive_matrices(skin, globals, scratch);
 }

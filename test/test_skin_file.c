@@ -203,8 +203,11 @@ static void numbers_that_could_not_be_opened_are_refused_when_packing(void **sta
         if (what == 2) bundle->skeleton.rest[2].scale[1] = NAN;
         if (what == 3) bundle->skeleton.inverse_bind[1][3] = 1e60; /* finite, but not as a float */
         if (what == 4) bundle->mesh.vertex_count = 0;
-        pelt_model model = {&bundle->skeleton,    bundle->mesh.vertex_count, bundle->mesh.positions,
-                            bundle->mesh.normals, bundle->mesh.influences,   NULL};
+        pelt_model model = {.skeleton = &bundle->skeleton,
+                            .vertex_count = bundle->mesh.vertex_count,
+                            .positions = bundle->mesh.positions,
+                            .normals = bundle->mesh.normals,
+                            .influences = bundle->mesh.influences};
         assert_null(pelt_model_pack(&model, &error));
         assert_non_null(strstr(error.text, what == 0   ? "vertex 2 "
                                            : what == 1 ? "vertex 1 "
@@ -335,6 +338,22 @@ static void wrong_indices_and_numbers_are_told_apart(void **state) {
     example_sections(s), s[8].content.data[2] = ' ';
     write_file(&file, s, 9);
     assert_int_equal(try_file(file.data, file.size), PELT_ERROR_FORMAT);
+}
+
+static void blocks_that_are_empty_or_overlap_are_refused(void **state) {
+    (void)state;
+    pelt_bundle *bundle = small_character();
+    pelt_skin skin;
+    pelt_skin_bytes *file = character_pack(bundle, &skin);
+    uint32_t *first = (uint32_t *)skin.block_first, kept = first[1];
+    assert_int_equal(skin.block_count, 3);
+    for (uint32_t wrong = 0; wrong < 3; wrong++) { /* the first block is empty, the second is, the second runs back */
+        first[1] = wrong == 0 ? 0 : first[2] + wrong - 1;
+        assert_int_equal(try_file(file->bytes, file->size), PELT_ERROR_INDEX);
+    }
+    first[1] = kept;
+    assert_int_equal(try_file(file->bytes, file->size), PELT_OK);
+    character_free_skin(file), character_free(bundle);
 }
 
 /* -- Sections ----------------------------------------------------------------------------------------------------- */
@@ -479,6 +498,7 @@ int main(void) {
         cmocka_unit_test(any_flipped_bit_is_refused_or_harmless),
         cmocka_unit_test(each_kind_of_damage_has_its_own_result),
         cmocka_unit_test(wrong_indices_and_numbers_are_told_apart),
+        cmocka_unit_test(blocks_that_are_empty_or_overlap_are_refused),
         cmocka_unit_test(unknown_sections_are_skipped_unless_required),
         cmocka_unit_test(sections_may_come_in_any_order),
         cmocka_unit_test(a_new_text_about_the_skin_leaves_all_other_sections_alone),

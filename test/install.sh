@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# install.sh BUILD COMPILER: installs what was built, and builds an outside program with it in both ways: find_package and
+# pkg-config. The program runs a skin that the installed `pelt` made.
+set -euo pipefail
+build=$1 compiler=$2 folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cmake --install "$build" --prefix "$folder/usr" >/dev/null
+cd "$folder"
+usr/bin/pelt sample box --frames 3 -o . --quiet
+usr/bin/pelt fit box.glb --train train -o box.pelt --quiet --holdout 0
+
+cat > outside.c <<'END'
+#include <pelt/pelt.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    FILE *file = fopen("box.pelt", "rb");
+    char *bytes = aligned_alloc(64, 1 << 20);
+    size_t size = fread(bytes, 1, 1 << 20, file);
+    pelt_skin skin;
+    pelt_result result = pelt_open(bytes, size, &skin);
+    if (result != PELT_OK) return puts(pelt_result_text(result)), 1;
+    void *scratch = aligned_alloc(64, pelt_scratch_size(&skin));
+    float *positions = aligned_alloc(64, pelt_output_size(&skin));
+    pelt_transform *locals = malloc(skin.joint_count * sizeof *locals);
+    for (uint32_t j = 0; j < skin.joint_count; j++) locals[j] = skin.joints[j].rest;
+    pelt_pose(&skin, locals, scratch);
+    pelt_deform(&skin, scratch, pelt_all_blocks(&skin), positions, NULL);
+    float error = positions[0] - skin.rest_positions[0];
+    return printf("%u vertices\n", skin.vertex_count), error < -1e-5f || error > 1e-5f;
+}
+END
+cat > making.c <<'END'
+#include <pelt/fit.h>
+#include <stdio.h>
+int main(void) {
+    pelt_error error;
+    pelt_bundle *bundle = pelt_bundle_read("box.glb", &error);
+    const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error) : NULL;
+    if (!clip) return puts(error.text), 1;
+    pelt_examples examples = pelt_bundle_examples(bundle, &clip, 1);
+    pelt_skin_bytes *skin = pelt_fit(bundle, examples, &(pelt_fit_options){.method = "ssd"}, &error);
+    if (!skin || pelt_skin_write(skin, "again.pelt", &error)) return puts(error.text), 1;
+    return 0;
+}
+END
+
+mkdir project
+cat > project/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(outside C)
+find_package(pelt REQUIRED)
+add_executable(outside ../outside.c)
+target_link_libraries(outside PRIVATE pelt::pelt)
+add_executable(making ../making.c)
+target_link_libraries(making PRIVATE pelt::fit)
+END
+cmake -G Ninja -S project -B project/build -DCMAKE_PREFIX_PATH="$folder/usr" -DCMAKE_C_COMPILER="$compiler" >/dev/null
+cmake --build project/build >/dev/null
+project/build/outside
+project/build/making
+
+export PKG_CONFIG_PATH=$(dirname "$(find "$folder/usr" -name pelt.pc)")
+"$compiler" outside.c -o outside $(pkg-config --cflags --libs pelt)
+./outside
+"$compiler" making.c -o making $(pkg-config --cflags --static --libs pelt-fit)
+./making
+
+# The run time stands alone: nothing but the C library and libm.
+if nm -u "$(find "$folder/usr" -name libpelt.a)" | grep -E ' (malloc|calloc|realloc|free|printf|fprintf|fopen)$'; then
+  echo "libpelt uses memory or files" >&2
+  exit 1
+fi
+# Headers are C++ too.
+for header in pelt fit; do echo "#include <pelt/$header.h>" > "$header.cpp"; done
+if command -v c++ >/dev/null; then c++ -fsyntax-only -I"$folder/usr/include" pelt.cpp fit.cpp; fi
+man -l "$folder"/usr/share/man/man1/pelt.1 >/dev/null 2>&1 || true
+bash -n "$folder/usr/share/bash-completion/completions/pelt"
+echo "installed, found and used"
