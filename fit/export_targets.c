@@ -86,7 +86,7 @@ float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const 
         pelt_clip_pose(clip, skeleton, f, all);
         for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = all[source[j]];
         pelt_pose(skin, locals, scratch);
-        const char *driven = scratch + pelt_pose_layout(skin->joint_count).size;
+        const char *driven = scratch + pelt_pose_layout(skin).size;
         memcpy(weights + (size_t)f * n, driven + pelt_drive_layout(skin).coefficients, n * sizeof *weights);
     }
     return weights;
