@@ -62,9 +62,13 @@ static bool add_contestant(comparison *c, const char *word, const pelt_fit_optio
 static bool list_contestants(comparison *c) {
     pelt_fit_options common = {.sweeps_only = cli_value(c->args, "sweeps-only") != NULL,
                                .plain_normals = cli_value(c->args, "plain-normals") != NULL,
+                               .distance_weights = cli_value(c->args, "distance-weights"),
+                               .displacements = cli_value(c->args, "displacements"),
                                .threads = c->args->threads,
                                .progress = cli_progress(c->args)};
     if (!cli_count(c->args, "influences", 1, 64, &common.influences) ||
+        !cli_count(c->args, "poses", 1, 2048, &common.poses) ||
+        !cli_count(c->args, "principal-joints", 1, 64, &common.principal_joints) ||
         !cli_count(c->args, "per-joint", 1, 64, &common.per_joint) ||
         !cli_count(c->args, "per-vertex", 1, 64, &common.per_vertex))
         return false;
@@ -428,10 +432,15 @@ const cli_command cli_compare = {
      {"drop-joints", "NAME,...", "Joints that no vertex may follow, as in `pelt fit`."},
      {"ridge", "X", "What a squared weight costs, as in `pelt fit`."},
      {"normal-scale", "X", "How much normals count in the fit, as in `pelt fit`."},
+     {"poses", "N", "psd, wpsd: keep the N most important poses."},
+     {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance."},
+     {"distance-weights", "driving|blend", "wpsd: what joints count by in it."},
+     {"displacements", "float|half", "How displacements are stored, as in `pelt fit`."},
      {"per-joint", "N", "eigen: displacements of every joint."},
      {"per-vertex", "N", "kernel: mean displacements of a vertex; eigen: the most of any vertex."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
-     {"plain-normals", NULL, "eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
+     {"plain-normals", NULL,
+      "psd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},

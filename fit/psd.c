@@ -258,7 +258,10 @@ static double *pose_normals(psd *p) {
     return out;
 }
 
-/* Displacements [column][vertex][3] to lists, without those too small to matter. */
+static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
+
+/* Displacements [column][point][3] and turns of normals [column][vertex][3] (or NULL) to lists, without those too small
+ * to matter. */
 static pelt_displacements *list_displacements(psd *p, const double *shapes, const double *normals, uint32_t columns) {
     const pelt_example_displacements *d = &p->training.displacements;
     pelt_arena *arena = p->fitting->arena;
@@ -270,13 +273,12 @@ static pelt_displacements *list_displacements(psd *p, const double *shapes, cons
         size_t at = 0;
         for (uint32_t v = 0; v < n; v++) {
             for (uint32_t k = 0; k < columns; k++) {
-                const double *u = shapes + 3 * (k * points + d->point_of[v]), *turn = normals + 3 * (k * n + v);
-                if (fmax(fabs(u[0]), fmax(fabs(u[1]), fabs(u[2]))) < least &&
-                    fmax(fabs(turn[0]), fmax(fabs(turn[1]), fabs(turn[2]))) < least_turn)
-                    continue;
+                const double *u = shapes + 3 * (k * points + d->point_of[v]);
+                const double *turn = normals ? normals + 3 * (k * n + v) : NULL;
+                if (largest_part(u) < least && (!turn || largest_part(turn) < least_turn)) continue;
                 for (size_t c = 0; c < 3 && filling; c++) {
                     out->positions[3 * at + c] = (float)u[c];
-                    out->normals[3 * at + c] = (float)turn[c];
+                    if (turn) out->normals[3 * at + c] = (float)turn[c];
                 }
                 if (filling) out->coefficients[at] = k;
                 at++;
@@ -286,29 +288,37 @@ static pelt_displacements *list_displacements(psd *p, const double *shapes, cons
         if (filling) break;
         out->coefficients = PELT_NEW(arena, uint32_t, at + 1);
         out->positions = PELT_NEW(arena, float, 3 * (at + 1));
-        out->normals = PELT_NEW(arena, float, 3 * (at + 1));
-        if (at > UINT32_MAX || !out->coefficients || !out->positions || !out->normals) return NULL;
+        if (normals) out->normals = PELT_NEW(arena, float, 3 * (at + 1));
+        if (at > UINT32_MAX || !out->coefficients || !out->positions || (normals && !out->normals)) return NULL;
     }
     return out;
 }
 
+/* Columns of the corrective from all poses: those poses themselves, or what fits them best with few. */
+static const double *columns_of(psd *p, const double *weights, const double *poses, size_t size) {
+    size_t n = p->training.count, m = p->center_count - p->skip;
+    if (!weights) return poses + size * p->skip;
+    double *fitted = PELT_NEW(p->work, double, size *m);
+    if (fitted) pelt_gemm(false, false, m, size, n, 1, weights, poses, 0, fitted);
+    return fitted;
+}
+
 static bool finish(psd *p, bool all) {
-    size_t n = p->training.count, m = p->center_count, points = p->training.displacements.point_count;
-    size_t vertices = p->training.displacements.vertex_count;
-    double *lambda = PELT_NEW(p->work, double, m *m), *normals = pose_normals(p);
-    if (!lambda || !normals || !invert_phi(p, lambda)) return false;
-    const double *shapes = p->training.shapes + 3 * points * p->skip, *turns = normals + 3 * vertices * p->skip;
+    size_t n = p->training.count, m = p->center_count;
+    bool plain = p->fitting->options.plain_normals;
+    double *lambda = PELT_NEW(p->work, double, m *m), *weights = NULL, *normals = plain ? NULL : pose_normals(p);
+    if (!lambda || (!plain && !normals) || !invert_phi(p, lambda)) return false;
     if (!all) {
-        double *r = PELT_NEW(p->work, double, n *m), *weights = PELT_NEW(p->work, double, n *m);
-        double *fitted = PELT_NEW(p->work, double, 3 * points * m),
-               *turned = PELT_NEW(p->work, double, 3 * vertices * m);
-        if (!r || !weights || !fitted || !turned) return false;
+        double *r = PELT_NEW(p->work, double, n *m);
+        weights = PELT_NEW(p->work, double, n *m);
+        if (!r || !weights) return false;
         functions_at_poses(p, lambda, r);
         if (!shape_weights(p, r, weights)) return false;
-        pelt_gemm(false, false, m - p->skip, 3 * points, n, 1, weights, p->training.shapes, 0, fitted);
-        pelt_gemm(false, false, m - p->skip, 3 * vertices, n, 1, weights, normals, 0, turned);
-        shapes = fitted, turns = turned;
     }
+    const pelt_example_displacements *points = &p->training.displacements;
+    const double *shapes = columns_of(p, weights, p->training.shapes, 3 * (size_t)points->point_count);
+    const double *turns = normals ? columns_of(p, weights, normals, 3 * (size_t)points->vertex_count) : NULL;
+    if (!shapes || (normals && !turns)) return false;
     pelt_rbf *rbf = make_rbf(p, lambda);
     pelt_displacements *d = rbf ? list_displacements(p, shapes, turns, (uint32_t)m - p->skip) : NULL;
     pelt_corrective *corrective = PELT_NEW(p->fitting->arena, pelt_corrective, 1);

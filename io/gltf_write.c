@@ -382,7 +382,32 @@ static bool write_values(output *out, const pelt_channel *channel, int *accessor
     return *accessor >= 0;
 }
 
-static bool write_clip(output *out, const pelt_clip *clip, json_t *animations) {
+/* The mesh comes after the joints, and after the node above several roots. */
+static int mesh_node(const output *out) {
+    const pelt_skeleton *skeleton = out->content->skeleton;
+    uint32_t roots = 0;
+    for (uint32_t j = 0; skeleton && j < skeleton->joint_count; j++) roots += skeleton->parents[j] < 0;
+    return skeleton ? (int)(skeleton->joint_count + (roots > 1)) : 0;
+}
+
+/* Weights of the targets at each frame of a clip, beside the motion of the joints. */
+static bool write_clip_weights(output *out, const pelt_clip *clip, const float *weights, json_t *channels,
+                               json_t *samplers) {
+    size_t count = (size_t)clip->frame_count * out->content->mesh->target_count;
+    bool step = clip->channel_count && clip->channels[0].interpolation == PELT_STEP;
+    int times, values;
+    if (!write_times(out, clip, &(pelt_channel){.key_count = clip->frame_count, .times = clip->times}, &times))
+        return false;
+    values = add_array(out, weights, count * sizeof *weights, 0, FLOAT, "SCALAR", (uint32_t)count);
+    if (values < 0) return false;
+    json_array_append_new(channels, json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(samplers),
+                                              "target", "node", mesh_node(out), "path", "weights"));
+    json_array_append_new(samplers, json_pack("{s:i, s:i, s:s}", "input", times, "output", values, "interpolation",
+                                              step ? "STEP" : "LINEAR"));
+    return true;
+}
+
+static bool write_clip(output *out, const pelt_clip *clip, const float *weights, json_t *animations) {
     static const char *const paths[] = {"translation", "rotation", "scale"};
     static const char *const interpolations[] = {"LINEAR", "STEP", "CUBICSPLINE"};
     json_t *channels = json_array(), *samplers = json_array();
@@ -407,7 +432,7 @@ static bool write_clip(output *out, const pelt_clip *clip, json_t *animations) {
         json_array_append_new(channels, json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)i, "target", "node",
                                                   (int)channel->joint, "path", paths[channel->path]));
     }
-    return true;
+    return !weights || write_clip_weights(out, clip, weights, channels, samplers);
 }
 
 /* An animation that shows target i at time i of a clip: weights jump from one target to the next. */
@@ -433,7 +458,9 @@ static bool write_clips(output *out) {
     json_t *animations = json_array();
     bool done = !out->content->play_targets || write_play(out, animations);
     for (uint32_t i = 0; done && i < out->content->clip_count; i++)
-        if (out->content->clips[i].channel_count) done = write_clip(out, &out->content->clips[i], animations);
+        if (out->content->clips[i].channel_count)
+            done = write_clip(out, &out->content->clips[i],
+                              out->content->clip_weights ? out->content->clip_weights[i] : NULL, animations);
     if (json_array_size(animations)) json_object_set(out->root, "animations", animations);
     json_decref(animations);
     return done;

@@ -1,0 +1,93 @@
+/* export_targets.c: displacements of a packed skin as morph targets, and their coefficients as tracks of weights. */
+
+#include "fit/export_targets.h"
+#include "fit/pack.h"
+#include "runtime/kernel.h"
+#include <stdlib.h>
+#include <string.h>
+
+static float row_value(const pelt_skin *skin, size_t at) {
+    return skin->row_floats ? skin->row_floats[at] : pelt_half_value(skin->row_halfs[at]);
+}
+
+/* Calls for each (vertex, row) of the skin whose displacement is not zero. */
+static void count_or_fill(const pelt_skin *skin, pelt_target *targets, bool fill) {
+    for (uint32_t v = 0; v < skin->vertex_count; v++) {
+        uint32_t block = skin->vertex_slots[v] / PELT_BLOCK, lane = skin->vertex_slots[v] % PELT_BLOCK;
+        for (uint32_t r = skin->row_first[block]; r < skin->row_first[block + 1]; r++) {
+            float delta[3];
+            for (size_t c = 0; c < 3; c++) delta[c] = row_value(skin, ((size_t)r * 3 + c) * PELT_BLOCK + lane);
+            if (delta[0] == 0 && delta[1] == 0 && delta[2] == 0) continue;
+            pelt_target *target = &targets[skin->row_sources[r]];
+            if (fill) {
+                memcpy((float *)target->deltas + 3 * (size_t)target->count, delta, sizeof delta);
+                ((uint32_t *)target->vertices)[target->count] = v;
+            }
+            target->count++;
+        }
+    }
+}
+
+pelt_result pelt_skin_targets(pelt_arena *arena, const pelt_skin *skin, pelt_target **targets, uint32_t *count,
+                              pelt_error *error) {
+    *targets = NULL, *count = 0;
+    if (!skin->drivers) return PELT_OK;
+    if (skin->drivers->weighted)
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                         "weighted PSD gives every vertex a pose distance of its own, which morph targets cannot: fit "
+                         "with --corrective psd, eigen or kernel instead");
+    uint32_t n = skin->drivers->coefficient_count;
+    pelt_target *list = PELT_NEW(arena, pelt_target, n);
+    if (!list) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u targets", n);
+    count_or_fill(skin, list, false);
+    for (uint32_t k = 0; k < n; k++) {
+        list[k].name = pelt_arena_format(arena, "displacement %u", k);
+        list[k].vertices = PELT_NEW(arena, uint32_t, (size_t)list[k].count + 1);
+        list[k].deltas = PELT_NEW(arena, float, 3 * ((size_t)list[k].count + 1));
+        if (!list[k].name || !list[k].vertices || !list[k].deltas)
+            return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u targets", n);
+        list[k].count = 0;
+    }
+    count_or_fill(skin, list, true);
+    *targets = list, *count = n;
+    return PELT_OK;
+}
+
+/* The bundle's joint with the name of the skin's joint j. */
+static uint32_t find_joint(const pelt_skin *skin, const pelt_skeleton *skeleton, uint32_t j) {
+    const char *name = skin->names + skin->joints[j].name;
+    if (j < skeleton->joint_count && !strcmp(skeleton->names[j], name)) return j;
+    uint32_t found = 0;
+    while (found < skeleton->joint_count && strcmp(skeleton->names[found], name)) found++;
+    return found;
+}
+
+float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const pelt_bundle *bundle,
+                                const pelt_clip *clip, pelt_error *error) {
+    const pelt_skeleton *skeleton = &bundle->skeleton;
+    uint32_t n = skin->drivers ? skin->drivers->coefficient_count : 0;
+    float *weights = PELT_NEW(arena, float, (size_t)clip->frame_count *n + 1);
+    pelt_transform *all = PELT_NEW(arena, pelt_transform, skeleton->joint_count);
+    pelt_transform *locals = PELT_NEW(arena, pelt_transform, skin->joint_count);
+    uint32_t *source = PELT_NEW(arena, uint32_t, skin->joint_count);
+    char *scratch = pelt_alloc(arena, pelt_scratch_size(skin), 1);
+    if (!weights || !all || !locals || !source || !scratch) {
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of %u frames", clip->frame_count);
+        return NULL;
+    }
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        source[j] = find_joint(skin, skeleton, j);
+        if (source[j] < skeleton->joint_count) continue;
+        pelt_fail(error, PELT_ERROR_DATA, "%s has no joint \"%s\", which the skin needs", bundle->path,
+                  skin->names + skin->joints[j].name);
+        return NULL;
+    }
+    for (uint32_t f = 0; n && f < clip->frame_count; f++) {
+        pelt_clip_pose(clip, skeleton, f, all);
+        for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = all[source[j]];
+        pelt_pose(skin, locals, scratch);
+        const char *driven = scratch + pelt_pose_layout(skin).size;
+        memcpy(weights + (size_t)f * n, driven + pelt_drive_layout(skin).coefficients, n * sizeof *weights);
+    }
+    return weights;
+}
