@@ -1,6 +1,7 @@
 /* cmd_export.c: pelt export: a skin as plain glTF that any engine plays. */
 
 #include "cli/cli.h"
+#include "fit/export_targets.h"
 #include "fit/plain.h"
 #include "io/io.h"
 #include <string.h>
@@ -13,19 +14,6 @@ typedef struct exporting {
     pelt_skin skin;
     double cost[2]; /* rel_err on the training clips before and after --convex */
 } exporting;
-
-/* What plain glTF cannot hold is refused, with the reason. */
-static bool is_plain(const exporting *x) {
-    json_t *about = json_loads(x->skin.about, 0, NULL);
-    const char *corrective = json_string_value(json_object_get(about, "corrective"));
-    bool plain = !corrective || !strcmp(corrective, "none");
-    if (!plain)
-        cli_fail("%s: its corrective (%s) is driven by the pose, which plain nodes and weights cannot do; fit with "
-                 "--corrective none",
-                 x->args->inputs[0], corrective);
-    json_decref(about);
-    return plain;
-}
 
 static bool measure_cost(exporting *x, pelt_examples examples, int which) {
     pelt_error error;
@@ -43,6 +31,11 @@ static bool make_convex(exporting *x) {
     pelt_error error;
     if (!cli_value(x->args, "train"))
         return cli_misuse(x->args, "--convex refits weights to examples: --train CLIP,... says which"), false;
+    if (x->skin.drivers)
+        return cli_fail("%s: its corrective belongs to its weights, so --convex cannot refit them; fit it again with "
+                        "--blend file or --blend fit, which have no negative weights",
+                        x->args->inputs[0]),
+               false;
     if (!cli_clips(x->bundle, cli_value(x->args, "train"), PELT_NEED_POSITIONS, &clips, &count)) return false;
     pelt_examples examples = pelt_bundle_examples(x->bundle, clips, count);
     if (!measure_cost(x, examples, 0)) return false;
@@ -62,6 +55,21 @@ static uint32_t beyond_four(const pelt_mesh *mesh) {
     return count;
 }
 
+/* The corrective as morph targets, and their weights in every frame of the clips: glTF morphs before it skins. */
+static bool add_targets(exporting *x, const pelt_clip *const *clips, size_t clip_count, pelt_mesh *mesh,
+                        const float ***weights, pelt_error *error) {
+    *weights = NULL;
+    if (pelt_skin_targets(x->arena, &x->skin, &mesh->targets, &mesh->target_count, error)) return false;
+    if (!mesh->target_count) return true;
+    *weights = PELT_NEW(x->arena, const float *, clip_count + 1);
+    if (!*weights) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of targets"), false;
+    for (size_t c = 0; c < clip_count; c++) {
+        (*weights)[c] = pelt_skin_target_weights(x->arena, &x->skin, x->bundle, clips[c], error);
+        if (!(*weights)[c]) return false;
+    }
+    return true;
+}
+
 static int write_plain(exporting *x, const char *path) {
     const cli_args *args = x->args;
     const pelt_clip **clips = NULL;
@@ -69,20 +77,23 @@ static int write_plain(exporting *x, const char *path) {
     pelt_error error;
     pelt_model model;
     pelt_plain plain;
+    const float **weights;
     if (cli_value(args, "clip") && !cli_clips(x->bundle, cli_value(args, "clip"), PELT_NEED_POSE, &clips, &count))
         return CLI_FAILED;
     if (pelt_model_unpack(x->arena, &x->skin, &model, &error) ||
-        pelt_plain_make(x->arena, &model, x->bundle, clips, count, &plain, &error))
+        pelt_plain_make(x->arena, &model, x->bundle, clips, count, &plain, &error) ||
+        !add_targets(x, clips, count, &plain.mesh, &weights, &error))
         return cli_fail("%s: %s", args->inputs[0], error.text);
     pelt_gltf_content content = {.mesh = &plain.mesh,
                                  .skeleton = &plain.skeleton,
                                  .clips = plain.clips,
                                  .clip_count = plain.clip_count,
+                                 .clip_weights = weights,
                                  .name = "skin"};
     if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
     uint32_t many = beyond_four(&plain.mesh);
-    cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %zu clips\n", path, model.vertex_count,
-            model.skeleton->joint_count, model.driven_count, count);
+    cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
+            model.vertex_count, model.skeleton->joint_count, model.driven_count, plain.mesh.target_count, count);
     if (x->convex)
         cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
     if (many)
@@ -91,10 +102,10 @@ static int write_plain(exporting *x, const char *path) {
     if (plain.worst > 1e-4)
         cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and nodes cannot shear\n",
                 plain.worst);
-    json_t *object =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:f}", "output", path, "skin", args->inputs[0], "vertices",
-                  (int)model.vertex_count, "joints", (int)model.skeleton->joint_count, "driven",
-                  (int)model.driven_count, "clips", (int)count, "beyond_four", (int)many, "shear", plain.worst);
+    json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f}", "output", path, "skin", args->inputs[0],
+                               "vertices", (int)model.vertex_count, "joints", (int)model.skeleton->joint_count,
+                               "driven", (int)model.driven_count, "targets", (int)plain.mesh.target_count, "clips",
+                               (int)count, "beyond_four", (int)many, "shear", plain.worst);
     if (x->convex)
         json_object_set_new(object, "convex",
                             json_pack("{s:f, s:f}", "rel_err_before", x->cost[0], "rel_err_after", x->cost[1]));
@@ -112,7 +123,7 @@ static int run(const cli_args *args) {
     if (x.bytes) x.bundle = pelt_bundle_read(args->inputs[1], &error);
     if (!x.bundle)
         code = cli_error(&error);
-    else if (is_plain(&x) && (!cli_value(args, "convex") || make_convex(&x)))
+    else if (!cli_value(args, "convex") || make_convex(&x))
         code = write_plain(&x, path);
     pelt_bundle_free(x.bundle);
     pelt_skin_free(x.bytes), pelt_skin_free(x.convex);
@@ -126,7 +137,9 @@ const cli_command cli_export = {
     "Writes a skin as plain glTF that any engine plays.",
     "Weights and rest positions are those of the skin; driven joints become nodes whose motion is written down frame "
     "by\n"
-    "frame for the clips that are named. glTF forbids negative weights: --convex refits them.",
+    "frame for the clips that are named. Correctives (psd, eigen, kernel) become morph targets with tracks of "
+    "weights;\n"
+    "wpsd has no such form and is refused. glTF forbids negative weights: --convex refits them.",
     run,
     2,
     2,

@@ -15,6 +15,16 @@ try() {
   node "$HERE/blend.mjs" "$FOLDER/dump.bin" "$FOLDER/$name.plain.glb" || STATUS=1
 }
 
+# try_targets NAME FIT-OPTIONS...: a corrective as morph targets; its weights are convex already.
+try_targets() {
+  name=$1; shift
+  "$PELT" fit "$FOLDER/$name.glb" --train train --holdout 0 --quiet "$@" -o "$FOLDER/skin.pelt" &&
+  "$PELT" export "$FOLDER/skin.pelt" "$FOLDER/$name.glb" --clip test -o "$FOLDER/$name.plain.glb" --quiet &&
+  "$DUMP" "$FOLDER/skin.pelt" "$FOLDER/$name.glb" test "$FOLDER/dump.bin" &&
+  node "$HERE/validate.mjs" "$FOLDER/$name.plain.glb" &&
+  MORPHS=1 node "$HERE/blend.mjs" "$FOLDER/dump.bin" "$FOLDER/$name.plain.glb" || STATUS=1
+}
+
 echo '[{"joints": "*", "turn": 1, "twist": 2, "bend": 1, "bulge": 2}]' > "$FOLDER/drive.json"
 for name in arm elbow box; do
   "$PELT" sample $name --vertices 900 -o "$FOLDER" --quiet || STATUS=1
@@ -22,4 +32,6 @@ for name in arm elbow box; do
   try $name --method joints
   try $name --method joints --drive "$FOLDER/drive.json"
 done
+for method in psd eigen kernel; do try_targets arm --method $method; done
+try_targets arm --method kernel --blend fit
 exit $STATUS
