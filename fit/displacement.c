@@ -181,6 +181,16 @@ static void sum_up(displacing *d) {
     for (uint32_t p = 0; p < out->point_count; p++) out->damped_points += d->flat[p];
 }
 
+static void tell_damped(pelt_fitting *f, const pelt_example_displacements *out) {
+    if (!out->damped) return;
+    const pelt_example *worst = &f->examples.list[out->worst_example];
+    pelt_find(
+        &f->findings, f->arena, PELT_WARNING, "flat-blend",
+        "the blend flattens %u points in some examples (%llu times; most at vertex %u in %s:%u): what the corrective "
+        "can do there is limited; joints that turn against each other by half a turn should share no vertex",
+        out->damped_points, (unsigned long long)out->damped, out->worst_vertex, worst->clip->name, worst->frame);
+}
+
 pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *out, pelt_error *error) {
     uint32_t n = f->model.vertex_count;
     *out = (pelt_example_displacements){.example_count = (uint32_t)f->examples.count,
@@ -199,7 +209,10 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
     if (ready) pelt_parallel(f->options.threads, out->example_count, displace_example, &d);
     if (ready && !d.no_memory) sum_up(&d);
     pelt_arena_free(work);
-    if (ready && !d.no_memory) return PELT_OK;
+    if (ready && !d.no_memory) {
+        tell_damped(f, out);
+        return PELT_OK;
+    }
     return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the displacements of %zu examples",
                      f->examples.count);
 }

@@ -27,6 +27,7 @@ typedef struct psd {
     double width;
     uint32_t center_count;
     uint32_t *centers; /* [center_count] poses; the first is the rest pose */
+    double growth;     /* by which rounding grows at the width chosen; 0 when few poses are kept */
     uint32_t skip;     /* 1: the rest pose has no displacement, so it needs no coefficient */
 } psd;
 
@@ -97,6 +98,28 @@ static const bool *poses_to_leave_out(const psd *p, bool *all) {
     return any ? p->training.interior : all;
 }
 
+/* The two poses that make phi hard to invert, by their first examples; the rest pose may have none. */
+static const char *pose_name(const psd *p, uint32_t pose) {
+    const pelt_examples *examples = &p->fitting->examples;
+    for (uint32_t e = 0; e < examples->count; e++)
+        if (p->training.pose_of[e] == pose)
+            return pelt_arena_format(p->fitting->arena, "%s:%u", examples->list[e].clip->name, examples->list[e].frame);
+    return "the rest pose";
+}
+
+static void name_closest(psd *p) {
+    size_t n = p->training.count;
+    uint32_t a = 0, b = 1;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = i + 1; k < n; k++)
+            if (p->distances[i * n + k] < p->distances[a * n + b]) a = i, b = k;
+    pelt_find(
+        &p->fitting->findings, p->fitting->arena, PELT_WARNING, "close-poses",
+        "the poses are so close together that PSD reproduces them only roughly; the closest are %s and %s: remove "
+        "one of them, or keep fewer with --poses N",
+        pose_name(p, a), pose_name(p, b));
+}
+
 static bool choose_width(psd *p, double *phi) {
     size_t n = p->training.count;
     bool *all = PELT_NEW(p->work, bool, n);
@@ -108,8 +131,10 @@ static bool choose_width(psd *p, double *phi) {
         double growth, width = width_factors[w] * typical;
         fill_phi(p, width, phi);
         double error = pelt_leave_one_out(n, phi, n, p->factor, marked, &growth);
-        if (error < best && growth < MOST_GROWTH) best = error, p->width = width;
+        if (!w || (error < best && growth < MOST_GROWTH)) p->growth = growth, p->width = width;
+        if (error < best && growth < MOST_GROWTH) best = error;
     }
+    if (p->growth > MOST_GROWTH) name_closest(p);
     if (!(p->width > 0)) p->width = 1;
     return true;
 }
@@ -325,6 +350,8 @@ static bool finish(psd *p, bool all) {
     if (!d || !corrective) return false;
     *corrective = (pelt_corrective){.rbf_count = 1, .rbfs = rbf, .displacements = d};
     p->fitting->model.corrective = corrective;
+    p->fitting->details =
+        pelt_arena_format(p->fitting->arena, "{\"poses\":%zu,\"width\":%.6g,\"growth\":%.6g}", m, p->width, p->growth);
     return true;
 }
 

@@ -170,6 +170,8 @@ static void a_blend_that_collapses_gives_bounded_displacements_and_is_counted(vo
     assert_int_equal(d.damped, 64);
     assert_int_equal(d.damped_points, 64);
     assert_int_equal(d.worst_example, 1);
+    assert_int_equal(f.findings.count, 1);
+    assert_non_null(strstr(f.findings.list[0].text, "64 points"));
     for (size_t i = 0; i < 3 * 2 * (size_t)d.point_count; i++) assert_true(fabsf(d.positions[i]) < 17 * 0.7);
     character_free(bundle);
 }
