@@ -121,11 +121,10 @@ static bool summarise(keys_measure *m, double bar) {
         if (begins) m->shot_count++, shot_good = true;
         shot_good = shot_good && k->error <= bar;
         if (f + 1 == m->frame_count || m->frames[f + 1].shot != k->shot) m->good_shots += shot_good;
-        bool switching = k->verdict != PELT_CACHE_HIT || (!begins && m->frames[f - 1].verdict != PELT_CACHE_HIT);
         hits += k->verdict == PELT_CACHE_HIT, under += k->error <= bar, final += k->final <= bar;
         m->missed_bad += k->error > bar && k->verdict == PELT_CACHE_HIT;
         m->jump = fmax(m->jump, k->jump);
-        if (switching) m->switch_jump = fmax(m->switch_jump, k->final_jump);
+        if (k->verdict != PELT_CACHE_HIT) m->switch_jump = fmax(m->switch_jump, k->final_jump);
         m->evaluated += k->evaluated / n;
     }
     m->hit_rate = hits / n, m->under_bar = under / n, m->final_under_bar = final / n;

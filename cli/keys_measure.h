@@ -30,7 +30,7 @@ typedef struct keys_measure {
     uint32_t bad_frames, missed_bad;   /* over the bar, and of those, trusted by the soft cache */
     double recall, precision;          /* of bad frames by the misfit, where it flags 5% of the good ones */
     double correlation;                /* of misfit and error, of their logarithms */
-    double jump, switch_jump;          /* largest: keys alone; with the soft cache, in frames that it switches in */
+    double jump, switch_jump;          /* largest: keys alone; with the soft cache, in frames that are not hits */
     double evaluated;                  /* mean points computed per frame */
     double fill_seconds;               /* of a frame: solve and fill */
     double point_cost;                 /* seconds a point */
