@@ -75,8 +75,8 @@ typedef struct pelt_face_motion_options {
 } pelt_face_motion_options;
 
 /* Controls [frames][FACE_CONTROLS] and the shot of each frame: shots of speech, moods, blinks and glances with head and
-   tweaker motion on top (train, test), or poses that try each control, each pair and triple of correctives, and random
-   mixtures (range). The same options give the same motion; train and test never share a shot. */
+   tweaker motion on top (train, test), or poses that try each control, each pair and triple of correctives, each
+   tweaker with the one that moves its pivot, and random mixtures (range). The same options give the same motion; train and test never share a shot. */
 pelt_result pelt_face_motion(const pelt_face *face, const pelt_face_motion_options *options, float *controls,
                              uint32_t *shots, pelt_error *error);
 
