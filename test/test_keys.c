@@ -7,6 +7,27 @@
 #include "test/frames.h"
 #include <time.h>
 
+/* -- Allocations are counted (see CMakeLists.txt) -------------------------------------------------------------------
+ */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+static volatile int allocations;
+
+void *__wrap_malloc(size_t size) { return allocations++, __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return allocations++, __real_calloc(count, size); }
+void *__wrap_realloc(void *memory, size_t size) { return allocations++, __real_realloc(memory, size); }
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return allocations++, __real_aligned_alloc(alignment, size);
+}
+
 /* -- Helpers ------------------------------------------------------------------------------------------------------- */
 
 typedef struct trained {
@@ -446,6 +467,22 @@ static void what_was_never_trained_is_computed_in_full(void **state) {
     stop_soft(&s);
 }
 
+static void the_run_time_allocates_nothing(void **state) {
+    (void)state;
+    soft s;
+    start_soft(&s, (pelt_soft_cache_options){.step = 0.002f}, 3);
+    float out[180];
+    pelt_keys again;
+    allocations = 0;
+    free(malloc(1));
+    assert_int_equal(allocations, 1); /* the counter counts */
+    assert_int_equal(pelt_keys_open(s.m.bytes->bytes, s.m.bytes->size, &again), PELT_OK);
+    for (uint32_t f = 0; f < 120; f++)
+        assert_int_equal(pelt_soft_cache_next(&s.cache, &(float){(float)f}, out, NULL), PELT_OK);
+    assert_int_equal(allocations, 1);
+    stop_soft(&s);
+}
+
 static void trust_is_continuous_in_the_misfit(void **state) {
     (void)state;
     pelt_soft_cache_options o = {.e_min = 1, .e_max = 1.5f};
@@ -554,6 +591,7 @@ int main(void) {
         cmocka_unit_test(every_count_in_the_header_is_checked),
         cmocka_unit_test(files_are_written_and_read),
         cmocka_unit_test(what_was_never_trained_is_computed_in_full),
+        cmocka_unit_test(the_run_time_allocates_nothing),
         cmocka_unit_test(trust_is_continuous_in_the_misfit),
         cmocka_unit_test(switching_moves_no_point_by_more_than_the_step),
         cmocka_unit_test(regions_compute_only_their_own_points),
