@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/keys_measure.h"
+#include "cli/keys_speed.h"
 #include "report/report.h"
 #include <math.h>
 #include <stdlib.h>
@@ -380,8 +381,9 @@ static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine)
 
 static int run(const cli_args *args) {
     const char *verb = args->inputs[0];
+    if (!strcmp(verb, "speed")) return keys_speed(args);
     if (strcmp(verb, "train") && strcmp(verb, "run") && strcmp(verb, "measure"))
-        return cli_misuse(args, "there is no `pelt keys %s`; there are train, run and measure", verb);
+        return cli_misuse(args, "there is no `pelt keys %s`; there are train, run, measure and speed", verb);
     int code;
     pelt_engine *engine = keys_engine(args, &code);
     if (!engine && code) return code;
@@ -392,13 +394,13 @@ static int run(const cli_args *args) {
 
 const cli_command cli_keys = {
     "keys",
-    "train CLIP... -o FILE.keys | run FILE.keys CONTROLS.csv --engine E -o OUT | measure FILE.keys CLIP...",
+    "train CLIP... -o FILE.keys | run FILE.keys CONTROLS.csv --engine E -o OUT | measure FILE.keys CLIP... | speed",
     "Key points and the soft cache: slow rigs at interactive speed.",
     "train learns from clips of points (.npy, .pc2, ...; controls in a .csv beside them), from controls that an "
     "engine\n"
     "evaluates (.csv), and from logs of missed frames (.misses). run poses controls with the keys alone where that "
     "can\n"
-    "be trusted, and measure compares with the truth.\n"
+    "be trusted, measure compares with the truth, and speed times the reconstruction (--points, --basis).\n"
     "An engine is face, face:FILE.glb, FILE.so or pipe:COMMAND; docs/howto-keys.md has examples.",
     run,
     1,

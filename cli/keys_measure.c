@@ -42,23 +42,41 @@ static void swap(float **a, float **b) {
     *a = *b, *b = c;
 }
 
+static double point_length(const float *a, const float *b, const float *c, const float *d, size_t each) {
+    double square = 0;
+    for (size_t k = 0; k < each; k++) {
+        double x = (double)a[k] - b[k] - (c ? (double)c[k] - d[k] : 0);
+        square += x * x;
+    }
+    return sqrt(square);
+}
+
 /* The largest length of a - b - (c - d) over the points; c and d may be NULL. */
 static double largest_change(const playback *p, const float *a, const float *b, const float *c, const float *d,
                              uint32_t *where) {
     size_t each = p->keys->component_count;
     double most = 0;
     for (uint32_t i = 0; i < p->keys->point_count; i++) {
-        double square = 0;
-        for (size_t k = i * each; k < (i + 1) * each; k++) {
-            double x = (double)a[k] - b[k] - (c ? (double)c[k] - d[k] : 0);
-            square += x * x;
-        }
-        if (square > most) {
-            most = square;
+        size_t at = i * each;
+        double length = point_length(a + at, b + at, c ? c + at : NULL, c ? d + at : NULL, each);
+        if (length > most) {
+            most = length;
             if (where) *where = i;
         }
     }
-    return sqrt(most) / p->keys->diagonal;
+    return most / p->keys->diagonal;
+}
+
+/* How far switching moved a point against the truth since the frame before: of points that are neither left to the keys
+   nor back at what these say. */
+static double switching_jump(const playback *p) {
+    size_t each = p->keys->component_count;
+    double most = 0;
+    for (size_t at = 0; at < p->frame_size; at += each) {
+        if (point_length(p->final + at, p->fill + at, NULL, NULL, each) < 1e-6 * p->keys->diagonal) continue;
+        most = fmax(most, point_length(p->final + at, p->now + at, p->final_before + at, p->before + at, each));
+    }
+    return most / p->keys->diagonal;
 }
 
 static void fill_from_keys(playback *p, double *seconds) {
@@ -121,11 +139,10 @@ static bool summarise(keys_measure *m, double bar) {
         if (begins) m->shot_count++, shot_good = true;
         shot_good = shot_good && k->error <= bar;
         if (f + 1 == m->frame_count || m->frames[f + 1].shot != k->shot) m->good_shots += shot_good;
-        bool switching = k->verdict != PELT_CACHE_HIT || (!begins && m->frames[f - 1].verdict != PELT_CACHE_HIT);
         hits += k->verdict == PELT_CACHE_HIT, under += k->error <= bar, final += k->final <= bar;
         m->missed_bad += k->error > bar && k->verdict == PELT_CACHE_HIT;
         m->jump = fmax(m->jump, k->jump);
-        if (switching) m->switch_jump = fmax(m->switch_jump, k->final_jump);
+        m->switch_jump = fmax(m->switch_jump, k->switch_jump);
         m->evaluated += k->evaluated / n;
     }
     m->hit_rate = hits / n, m->under_bar = under / n, m->final_under_bar = final / n;
@@ -164,7 +181,7 @@ static pelt_result play_frame(playback *p, pelt_soft_cache *cache, const pelt_so
     k->final = (float)largest_change(p, p->final, p->now, NULL, NULL, NULL);
     if (follows) {
         k->jump = (float)largest_change(p, p->fill, p->now, p->fill_before, p->before, NULL);
-        k->final_jump = (float)largest_change(p, p->final, p->now, p->final_before, p->before, NULL);
+        k->switch_jump = (float)switching_jump(p);
     }
     for (size_t i = 0; i < p->frame_size; i++) p->square += pow((double)p->fill[i] - p->now[i], 2);
     return PELT_OK;

@@ -9,11 +9,11 @@
 /* One frame. Errors are fractions of the diagonal. */
 typedef struct keys_frame {
     uint32_t shot, worst_point;
-    float error;      /* largest of a point, keys alone */
-    float final;      /* the same with the soft cache */
-    float e;          /* misfit, 1 is the bound */
-    float jump;       /* largest change of a point's error since the frame before, keys alone */
-    float final_jump; /* the same with the soft cache */
+    float error;       /* largest of a point, keys alone */
+    float final;       /* the same with the soft cache */
+    float e;           /* misfit, 1 is the bound */
+    float jump;        /* largest change of a point's error since the frame before, keys alone */
+    float switch_jump; /* the same with the soft cache, of points that it moves between keys and truth */
     uint32_t evaluated;
     pelt_soft_cache_verdict verdict;
 } keys_frame;
@@ -30,7 +30,7 @@ typedef struct keys_measure {
     uint32_t bad_frames, missed_bad;   /* over the bar, and of those, trusted by the soft cache */
     double recall, precision;          /* of bad frames by the misfit, where it flags 5% of the good ones */
     double correlation;                /* of misfit and error, of their logarithms */
-    double jump, switch_jump;          /* largest: keys alone; with the soft cache, in frames that it switches in */
+    double jump, switch_jump;          /* the largest of each */
     double evaluated;                  /* mean points computed per frame */
     double fill_seconds;               /* of a frame: solve and fill */
     double point_cost;                 /* seconds a point */

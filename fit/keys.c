@@ -92,15 +92,22 @@ static pelt_result check_input(const pelt_frames *f, const pelt_keys_options *o,
     return PELT_OK;
 }
 
-/* Whole shots are left out together, in turns. Remembered frames are never left out. */
+/* Whole shots are left out together, in turns; where there are too few, stretches of frames. Remembered frames are
+   never left out. */
 static bool set_folds(pelt_training *t, const pelt_frames *frames) {
     t->fold = PELT_NEW(t->arena, uint32_t, t->s.column_count);
-    uint32_t shot = 0, before = 0;
-    for (uint32_t c = 0; t->fold && c < t->s.column_count; c++) {
-        uint32_t f = c / t->columns_per_frame, now = frames->shots ? frames->shots[f] : f / 60;
-        if (c && now != before) shot++;
-        before = now;
-        t->fold[c] = now == UINT32_MAX ? PELT_FOLDS : shot % PELT_FOLDS;
+    uint32_t shots = 0, n = frames->frame_count, stretches = 2 * PELT_FOLDS;
+    for (uint32_t f = 0; frames->shots && f < n; f++) shots += f == 0 || frames->shots[f] != frames->shots[f - 1];
+    bool few = shots < stretches;
+    uint32_t shot = 0;
+    for (uint32_t f = 0; t->fold && f < n; f++) {
+        bool remembered_one = frames->shots && frames->shots[f] == UINT32_MAX;
+        if (few)
+            shot = (uint32_t)((uint64_t)f * stretches / n);
+        else if (f && frames->shots[f] != frames->shots[f - 1])
+            shot++;
+        for (uint32_t c = 0; c < t->columns_per_frame; c++)
+            t->fold[f * t->columns_per_frame + c] = remembered_one ? PELT_FOLDS : shot % PELT_FOLDS;
     }
     return t->fold != NULL;
 }

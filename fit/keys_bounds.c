@@ -121,6 +121,9 @@ static float quantile(float *values, size_t count, double share) {
     return count ? values[(size_t)(share * (double)(count - 1) + 0.5)] : 0;
 }
 
+/* What rounding makes, and nobody sees. */
+static float least_misfit(const pelt_keys_model *m) { return (float)(1e-5 * m->t->diagonal); }
+
 /* The misfit that 98 of 100 frames held out by shots stay under, region by region. */
 static void set_scales(pelt_keys_model *m, const pelt_trials *trials, float *rms, float *largest) {
     for (uint32_t g = 0; g < m->region_count; g++) {
@@ -130,9 +133,8 @@ static void set_scales(pelt_keys_model *m, const pelt_trials *trials, float *rms
             pelt_misfit_bound e = region_misfit(m, trials->lengths + i * m->key_count, g);
             rms[count] = e.rms, largest[count++] = e.largest;
         }
-        float least = (float)(1e-7 * m->t->diagonal);
-        m->bounds[g].rms = fmaxf(quantile(rms, count, 0.98), least);
-        m->bounds[g].largest = fmaxf(quantile(largest, count, 0.98), least);
+        m->bounds[g].rms = fmaxf(quantile(rms, count, 0.98), least_misfit(m));
+        m->bounds[g].largest = fmaxf(quantile(largest, count, 0.98), least_misfit(m));
     }
 }
 
@@ -156,7 +158,7 @@ static int by_e(const void *a, const void *b) {
 }
 
 /* The factor: as large as lets at most one bad frame in a thousand pass, but not so small that more than 50 in a
-   thousand ordinary frames miss, nor so large that fewer than 10 do: what is rarer than that has hardly been tried. */
+   thousand ordinary frames miss, nor so large that fewer than 15 do: what is rarer than that has hardly been tried. */
 static float find_factor(judged *list, size_t count, double bar, float *ordinary) {
     size_t bad = 0, plain = 0, passed = 0;
     float factor = 0;
@@ -168,7 +170,7 @@ static float find_factor(judged *list, size_t count, double bar, float *ordinary
         if ((double)bad > 0.001 * (double)count) break;
         factor = list[passed].e;
     }
-    float enough = quantile(ordinary, plain, 0.95), most = plain ? quantile(ordinary, plain, 0.99) : factor;
+    float enough = quantile(ordinary, plain, 0.95), most = plain ? quantile(ordinary, plain, 0.985) : factor;
     return fmaxf(fminf(factor, most), enough);
 }
 
@@ -192,7 +194,10 @@ pelt_result pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, doub
         else
             plain++, hits += !flagged;
     }
-    for (uint32_t g = 0; g < m->region_count; g++) m->bounds[g].rms *= factor, m->bounds[g].largest *= factor;
+    for (uint32_t g = 0; g < m->region_count; g++) {
+        m->bounds[g].rms = fmaxf(factor * m->bounds[g].rms, least_misfit(m));
+        m->bounds[g].largest = fmaxf(factor * m->bounds[g].largest, least_misfit(m));
+    }
     report->hit_rate = plain ? (double)hits / (double)plain : 1;
     report->bad_frames = (uint32_t)bad;
     report->bad_caught = bad ? (double)caught / (double)bad : 1;

@@ -2,8 +2,8 @@
 
        b = W s,   misfit = (I - A_keys W') s,   values = mean + A b,        s = values at the keys - their mean
 
-   W maps key values to coordinates; the misfit's matrix is stored as a whole, since it may rest on fewer basis vectors
-   than the reconstruction (docs/methods.md). */
+   W maps key values to coordinates. The misfit's matrix is stored as a whole, since it rests on fewer basis vectors
+   than the reconstruction: as many vectors as the keys have values would explain anything. */
 
 #include "runtime/keys_kernel.h"
 #include <math.h>

@@ -13,16 +13,17 @@
 /* The shapes, by their ARKit names. */
 #define FACE_SHAPE_NAMES(X)                                                                                            \
     X(browDownLeft)                                                                                                    \
-    X(browDownRight) X(browInnerUp) X(browOuterUpLeft) X(browOuterUpRight) X(cheekPuff) X(cheekSquintLeft)             \
-        X(cheekSquintRight) X(eyeBlinkLeft) X(eyeBlinkRight) X(eyeLookDownLeft) X(eyeLookDownRight) X(eyeLookInLeft)   \
-            X(eyeLookInRight) X(eyeLookOutLeft) X(eyeLookOutRight) X(eyeLookUpLeft) X(eyeLookUpRight) X(eyeSquintLeft) \
-                X(eyeSquintRight) X(eyeWideLeft) X(eyeWideRight) X(jawForward) X(jawLeft) X(jawOpen) X(jawRight)       \
-                    X(mouthClose) X(mouthDimpleLeft) X(mouthDimpleRight) X(mouthFrownLeft) X(mouthFrownRight)          \
-                        X(mouthFunnel) X(mouthLeft) X(mouthLowerDownLeft) X(mouthLowerDownRight) X(mouthPressLeft)     \
-                            X(mouthPressRight) X(mouthPucker) X(mouthRight) X(mouthRollLower) X(mouthRollUpper)        \
-                                X(mouthShrugLower) X(mouthShrugUpper) X(mouthSmileLeft) X(mouthSmileRight)             \
-                                    X(mouthStretchLeft) X(mouthStretchRight) X(mouthUpperUpLeft) X(mouthUpperUpRight)  \
-                                        X(noseSneerLeft) X(noseSneerRight)
+    X(browDownRight)                                                                                                   \
+    X(browInnerUp) X(browOuterUpLeft) X(browOuterUpRight) X(cheekPuff) X(cheekSquintLeft) X(cheekSquintRight)          \
+        X(eyeBlinkLeft) X(eyeBlinkRight) X(eyeLookDownLeft) X(eyeLookDownRight) X(eyeLookInLeft) X(eyeLookInRight)     \
+            X(eyeLookOutLeft) X(eyeLookOutRight) X(eyeLookUpLeft) X(eyeLookUpRight) X(eyeSquintLeft) X(eyeSquintRight) \
+                X(eyeWideLeft) X(eyeWideRight) X(jawForward) X(jawLeft) X(jawOpen) X(jawRight) X(mouthClose)           \
+                    X(mouthDimpleLeft) X(mouthDimpleRight) X(mouthFrownLeft) X(mouthFrownRight) X(mouthFunnel)         \
+                        X(mouthLeft) X(mouthLowerDownLeft) X(mouthLowerDownRight) X(mouthPressLeft) X(mouthPressRight) \
+                            X(mouthPucker) X(mouthRight) X(mouthRollLower) X(mouthRollUpper) X(mouthShrugLower)        \
+                                X(mouthShrugUpper) X(mouthSmileLeft) X(mouthSmileRight) X(mouthStretchLeft)            \
+                                    X(mouthStretchRight) X(mouthUpperUpLeft) X(mouthUpperUpRight) X(noseSneerLeft)     \
+                                        X(noseSneerRight)
 
 enum {
 #define FACE_SHAPE(name) FACE_##name,
@@ -75,8 +76,9 @@ typedef struct pelt_face_motion_options {
 } pelt_face_motion_options;
 
 /* Controls [frames][FACE_CONTROLS] and the shot of each frame: shots of speech, moods, blinks and glances with head and
-   tweaker motion on top (train, test), or poses that try each control, each pair and triple of correctives, and random
-   mixtures (range). The same options give the same motion; train and test never share a shot. */
+   tweaker motion on top (train, test), or poses that try each control, each pair and triple of correctives, each
+   tweaker with the one that moves its pivot, and random mixtures (range). The same options give the same motion; train
+   and test never share a shot. */
 pelt_result pelt_face_motion(const pelt_face *face, const pelt_face_motion_options *options, float *controls,
                              uint32_t *shots, pelt_error *error);
 

@@ -248,8 +248,8 @@ static void make_shots(const pelt_face_motion_options *o, const habits *h, float
     }
 }
 
-/* Pose i of the range of motion: each control alone, both ways where it has two; each corrective's pair and triple;
-   then mixtures. */
+/* Pose i of the range of motion: each control alone, both ways where it has two; each corrective's pair and triple; each
+   tweaker with the one that moves its pivot, both ways; then mixtures. */
 static void range_pose(const pelt_face *face, uint32_t i, sample_random *random, float *x) {
     static const float stops[] = {1.1f, 0.5f}, turns[] = {0.3f, 0.5f, 0.25f}; /* where the clips' motion ends */
     uint32_t alone = 2 * FACE_CONTROLS;
@@ -264,6 +264,10 @@ static void range_pose(const pelt_face *face, uint32_t i, sample_random *random,
         for (int k = 0; k < 2; k++) x[face->pairs[i - alone][k]] = 0.9f;
     } else if (i < alone + FACE_PAIRS + FACE_TRIPLES) {
         for (int k = 0; k < 3; k++) x[face->triples[i - alone - FACE_PAIRS][k]] = 0.9f;
+    } else if (i < alone + FACE_PAIRS + FACE_TRIPLES + 4 * FACE_TWEAKERS) {
+        uint32_t k = i - alone - FACE_PAIRS - FACE_TRIPLES, tweaker = k / 4;
+        x[FACE_TWEAK + 2 * face->tweakers[tweaker].other] = k & 1 ? 1.5f : -1.5f;
+        x[FACE_TWEAK + 2 * tweaker + 1] = k & 2 ? 1.5f : -1.5f;
     } else {
         for (int k = 0; k < 8; k++) {
             uint32_t c = (uint32_t)sample_uniform(random, 0, FACE_CONTROLS);

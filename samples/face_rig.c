@@ -1,6 +1,6 @@
 /* face_rig.c: one frame of the face rig, for any points.
 
-       shapes and correctives -> lip rolls -> tweakers -> jaw hinge -> eyelids -> sticky lips -> wrinkles -> neck
+       shapes and correctives -> lip rolls -> jaw hinge -> eyelids -> tweakers -> sticky lips -> wrinkles -> neck
 
    Each step is a function of the point and of few others (the ends of two watched lines, a partner on the other lip),
    so the cost is in proportion to the number of points. */
@@ -159,18 +159,18 @@ static void move_point(const moment *m, uint32_t vertex, float p[3]) {
     const face_vertex *v = &face->vertices[vertex];
     add_shapes(m, vertex, p);
     if (v->lip_side) turn_by(m->roll_pivot, (float[3]){m->roll[v->lip_side < 0], 0, 0}, v->lip, p);
-    for (uint32_t k = face->first_pull[vertex]; k < face->first_pull[vertex + 1]; k++) {
-        const face_pull *pull = &face->pulls[k];
-        if (!m->tweakers[pull->tweaker].on) continue;
-        turn_by(m->tweakers[pull->tweaker].pivot, m->tweakers[pull->tweaker].turn, pull->weight, p);
-        for (int i = 0; i < 3; i++) p[i] += pull->weight * m->tweakers[pull->tweaker].slide[i];
-    }
     if (v->jaw > 0) turn_by(m->jaw_pivot, m->jaw_turn, v->jaw, p);
     for (int e = 0; e < 2; e++) {
         if (v->lid[e] > 0)
             slide_lid(m, v, e, p);
         else
             for (int i = 0; i < 3; i++) p[i] += m->shapes[FACE_eyeBlinkLeft + e] * v->blink[e][i];
+    }
+    for (uint32_t k = face->first_pull[vertex]; k < face->first_pull[vertex + 1]; k++) {
+        const face_pull *pull = &face->pulls[k];
+        if (!m->tweakers[pull->tweaker].on) continue;
+        turn_by(m->tweakers[pull->tweaker].pivot, m->tweakers[pull->tweaker].turn, pull->weight, p);
+        for (int i = 0; i < 3; i++) p[i] += pull->weight * m->tweakers[pull->tweaker].slide[i];
     }
 }
 

@@ -23,7 +23,7 @@ typedef struct pelt_frames {
     pelt_result (*read)(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error);
     void *user;
     const char *name;      /* for messages */
-    const uint32_t *shots; /* [frame_count] frames with one number follow one another; NULL: stretches of 60 */
+    const uint32_t *shots; /* [frame_count] frames with one number follow one another; NULL: not known */
     const float *controls; /* [frame_count][control_count] what the frames were computed from; NULL: not known */
     uint32_t control_count;
     const float *weights; /* [frame_count] how often a frame counts; NULL: once */

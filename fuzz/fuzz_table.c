@@ -1,0 +1,30 @@
+/* fuzz_table.c: any text at all is a table of finite numbers, or is refused with a sentence. */
+
+#include "io/io.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT + PELT_READ_FACTOR * size);
+    uint8_t *copy = malloc(size + 1);
+    pelt_table table;
+    pelt_error error = {0};
+    if (arena && copy) {
+        memcpy(copy, data, size);
+        copy[size] = 0;
+        if (pelt_table_parse(arena, &(pelt_file){copy, size}, "fuzz.csv", &table, &error) != PELT_OK) {
+            if (!error.text[0]) abort();
+        } else {
+            for (size_t i = 0; i < (size_t)table.row_count * table.column_count; i++)
+                if (!isfinite(table.values[i])) abort();
+            for (uint32_t c = 0; c < table.column_count; c++)
+                if (strlen(table.names[c]) > 200) abort();
+        }
+    }
+    free(copy);
+    pelt_arena_free(arena);
+    return 0;
+}

@@ -1,0 +1,156 @@
+/* test_keys_cli.c: `pelt keys` as a user meets it, on the built-in face. */
+
+#include "test/test.h"
+#include <jansson.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* Runs a command in the test's folder; returns its exit code. PELT stands for the program. */
+static int run(const char *format, ...) {
+    char words[2000], line[3000], *at;
+    const char *program = getenv("PELT_PROGRAM");
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    at = strstr(words, "PELT ");
+    assert_non_null(at);
+    snprintf(line, sizeof line, "cd %s && %.*s%s %s", test_folder(), (int)(at - words), words,
+             program ? program : "build/pelt", at + 5);
+    int status = system(line);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static char *slurp(const char *name) {
+    static char text[200000];
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    return text;
+}
+
+static double number(const json_t *object, const char *name) {
+    const json_t *value = json_object_get(object, name);
+    if (!json_is_number(value)) fail_msg("\"%s\" is missing", name);
+    return json_number_value(value);
+}
+
+static int make_face(void **state) {
+    (void)state;
+    if (run("PELT sample face -o f --vertices 700 --frames 240 --range-frames 120 --hold-out jawOpen,slide1 --quiet"))
+        return 1;
+    return run("PELT keys train f/face.train.npy f/face.range.npy --mesh f/face.glb --keys 40 -o face.keys --quiet");
+}
+
+static void measure_prints_what_the_contract_promises(void **state) {
+    (void)state;
+    assert_int_equal(
+        run("PELT keys measure face.keys f/face.test.npy --mesh f/face.glb --report r.html --json > m.json"), 0);
+    json_t *m = json_loads(slurp("m.json"), 0, NULL);
+    assert_non_null(m);
+    static const char *const names[] = {"points",       "keys",     "basis",   "frames",           "max_fraction_p995",
+                                        "rms_fraction", "hit_rate", "speedup", "missed_bad_frames"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) number(m, names[i]);
+    assert_near(number(m, "points"), 700, 0);
+    assert_near(number(m, "keys"), 40, 0);
+    assert_near(number(m, "frames"), 240, 0);
+    assert_true(number(m, "max_fraction_p995") < 0.05 && number(m, "speedup") > 1);
+    json_decref(m);
+    assert_non_null(strstr(slurp("r.html"), "data:image/png"));
+}
+
+static void frames_from_files_and_from_the_engine_are_the_same(void **state) {
+    (void)state;
+    assert_int_equal(
+        run("PELT keys train f/face.train.csv f/face.range.csv --engine face --points 700 --mesh f/face.glb "
+            "--keys 40 -o engine.keys --quiet"),
+        0);
+    assert_int_equal(run("cmp face.keys engine.keys && PELT --version > v.txt"), 0);
+}
+
+static void running_gives_what_measure_says_and_logs_what_it_misses(void **state) {
+    (void)state;
+    /* trained without two controls: their frames are missed */
+    assert_int_equal(
+        run("PELT keys train f/face.train-without.npy f/face.range-without.npy --mesh f/face.glb --keys 40 "
+            "-o without.keys --quiet"),
+        0);
+    assert_int_equal(
+        run("PELT keys run without.keys f/face.test.csv --engine face --points 700 -o out.npy --log x.misses "
+            "--json > run.json"),
+        0);
+    json_t *r = json_loads(slurp("run.json"), 0, NULL);
+    double missed = number(r, "misses") + number(r, "blends") + number(r, "parts");
+    assert_true(missed > 5);
+    assert_near(number(r, "hits") + missed, 240, 0);
+    json_decref(r);
+    struct stat log;
+    char path[300];
+    snprintf(path, sizeof path, "%s/x.misses", test_folder());
+    assert_int_equal(stat(path, &log), 0);
+    assert_near((double)log.st_size, missed * (44 + 4 * (102 + 2100) + 8), 0);
+    assert_int_equal(run("PELT keys train x.misses --from without.keys --keys 50 -o again.keys --quiet"), 0);
+    assert_int_equal(run("PELT keys measure without.keys f/face.test.npy --json > a.json"), 0);
+    json_t *a = json_loads(slurp("a.json"), 0, NULL);
+    assert_int_equal(run("PELT keys measure again.keys f/face.test.npy --json > b.json"), 0);
+    json_t *b = json_loads(slurp("b.json"), 0, NULL);
+    assert_true(number(b, "max_fraction_p995") < 0.7 * number(a, "max_fraction_p995"));
+    json_decref(a), json_decref(b);
+}
+
+static void an_engine_that_dies_ends_the_run_and_keeps_the_log(void **state) {
+    (void)state;
+    assert_int_equal(
+        run("PELT keys run face.keys f/face.test.csv --engine 'pipe:echo pelt-engine 1 700 3 102' -o no.npy "
+            "--log kept.misses 2> e.txt"),
+        1);
+    assert_non_null(strstr(slurp("e.txt"), "stopped when it was asked for points"));
+    char path[300];
+    snprintf(path, sizeof path, "%s/no.npy", test_folder());
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void misuse_is_told_apart_from_failure(void **state) {
+    (void)state;
+    assert_int_equal(run("PELT keys dance f/face.test.npy 2> e.txt"), 2);
+    assert_int_equal(run("PELT keys train f/face.train.npy 2> e.txt"), 2);
+    assert_non_null(strstr(slurp("e.txt"), "-o FILE.keys"));
+    assert_int_equal(run("PELT keys train f/face.train.npy --error 300 -o x.keys 2> e.txt"), 2);
+    assert_int_equal(run("PELT keys train f/face.train.csv -o x.keys 2> e.txt"), 1);
+    assert_non_null(strstr(slurp("e.txt"), "--engine"));
+    assert_int_equal(run("PELT keys train f/face.train.npy --keys 701 -o x.keys 2> e.txt"), 2);
+    assert_non_null(strstr(slurp("e.txt"), "701 keys are asked for, but there are 700 points"));
+    assert_int_equal(run("PELT keys measure f/face.glb f/face.test.npy 2> e.txt"), 1);
+    assert_int_equal(run("PELT keys measure face.keys nothing.npy 2> e.txt"), 1);
+    assert_int_equal(run("PELT keys run face.keys f/face.test.npy 2> e.txt"), 2);
+    assert_int_equal(run("PELT keys train f/face.train.npy --engine soup -o x.keys 2> e.txt"), 2);
+}
+
+static void keys_on_one_mesh_drive_another(void **state) {
+    (void)state;
+    assert_int_equal(run("PELT sample face -o g --vertices 300 --frames 240 --range-frames 120 --quiet"), 0);
+    assert_int_equal(run("PELT keys train g/face.train.npy --with f/face.train.npy --keys 30 -o cross.keys --quiet"),
+                     0);
+    assert_int_equal(run("PELT keys measure cross.keys g/face.train.npy --with f/face.train.npy --json > c.json"), 0);
+    json_t *c = json_loads(slurp("c.json"), 0, NULL);
+    assert_near(number(c, "points"), 1000, 0);
+    assert_near(number(c, "hit_rate"), 1, 0); /* nobody can compute the other mesh */
+    assert_true(number(c, "max_fraction_p995") < 0.02);
+    json_decref(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measure_prints_what_the_contract_promises),
+        cmocka_unit_test(frames_from_files_and_from_the_engine_are_the_same),
+        cmocka_unit_test(running_gives_what_measure_says_and_logs_what_it_misses),
+        cmocka_unit_test(an_engine_that_dies_ends_the_run_and_keeps_the_log),
+        cmocka_unit_test(misuse_is_told_apart_from_failure),
+        cmocka_unit_test(keys_on_one_mesh_drive_another),
+    };
+    return cmocka_run_group_tests(tests, make_face, NULL);
+}
