@@ -1,0 +1,3 @@
+#include "cli/relight.h"
+int relight_run(const cli_args *args) { return cli_misuse(args, "not yet"); }
+int relight_measure(const cli_args *args) { return cli_misuse(args, "not yet"); }
