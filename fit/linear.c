@@ -31,6 +31,18 @@ void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double 
                    (lapack_int)columns);
 }
 
+bool pelt_orthonormalize(size_t rows, size_t columns, double *a) {
+    one_thread();
+    double *reflections = malloc(columns * sizeof *reflections);
+    bool done = reflections &&
+                LAPACKE_dgeqrf(LAPACK_ROW_MAJOR, (lapack_int)rows, (lapack_int)columns, a, (lapack_int)columns,
+                               reflections) == 0 &&
+                LAPACKE_dorgqr(LAPACK_ROW_MAJOR, (lapack_int)rows, (lapack_int)columns, (lapack_int)columns, a,
+                               (lapack_int)columns, reflections) == 0;
+    free(reflections);
+    return done;
+}
+
 bool pelt_eigen(size_t n, double *a, double *values) {
     one_thread();
     return LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)n, a, (lapack_int)n, values) == 0;

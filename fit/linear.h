@@ -17,6 +17,9 @@ bool pelt_cholesky(size_t n, double *a);
 /* Solves with the factor; b[n][columns] becomes the solution. */
 void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b);
 
+/* Replaces the columns of a[rows][columns] (rows >= columns) by an orthonormal basis of their span (QR). */
+bool pelt_orthonormalize(size_t rows, size_t columns, double *a);
+
 /* Eigenvalues (ascending) and eigenvectors (columns of a) of a symmetric matrix, in place. */
 bool pelt_eigen(size_t n, double *a, double *values);
 

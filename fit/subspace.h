@@ -1,0 +1,37 @@
+/* subspace.h: the subspace that frames lie in: the leading singular vectors of many frames, without holding them all.
+ */
+
+#ifndef PELT_SUBSPACE_H
+#define PELT_SUBSPACE_H
+
+#include "rig/rig.h"
+#include <pelt/keys_fit.h>
+
+/* Frames as columns of Q: a row for each value of a point (or for each point, where components share the basis), a
+   column for each frame (or for each component of a frame). Q = mean + U B^T. */
+typedef struct pelt_subspace {
+    uint32_t row_count, column_count, rank;
+    uint32_t each;       /* rows of a point */
+    double *mean;        /* [row_count] */
+    double *vectors;     /* U: [row_count][rank], orthonormal columns */
+    double *values;      /* [rank] singular values of the weighted, centred frames, descending */
+    double *coordinates; /* B: [column_count][rank], not weighted */
+    double *weights;     /* [column_count] */
+    double weight;       /* their sum */
+    double *tail;        /* [row_count] mean square of what the subspace leaves out */
+} pelt_subspace;
+
+/* Frames as a source of columns, held in memory when they fit. */
+typedef struct pelt_columns pelt_columns;
+pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
+                                pelt_error *error);
+
+/* Row values of some rows in all columns: out[column_count][count], less the mean. One pass. */
+pelt_result pelt_columns_rows(pelt_columns *columns, const double *mean, const uint32_t *rows, size_t count,
+                              double *out, pelt_error *error);
+
+/* The subspace of at most `rank` vectors. */
+pelt_result pelt_subspace_find(pelt_arena *arena, pelt_columns *columns, uint32_t rank, bool centred, uint32_t seed,
+                               const pelt_progress *progress, pelt_subspace *out, pelt_error *error);
+
+#endif

@@ -1,0 +1,169 @@
+/* keys.h: run key points and the soft cache (Meyer & Anderson 2007).
+
+   A calculation gives values at many points (a slow face rig: positions; a lighting gather: colours). pelt has learned
+   (`pelt keys train`, keys_fit.h) a subspace that its results lie in, and a few *key points* that tell where in it:
+
+       b = W (values at the keys - their mean),        all points = mean + A b
+
+   so that only the keys need be computed. What A b says of the keys themselves is compared with their true values: this
+   *misfit* tells when not to trust the result. The *soft cache* then computes all points instead, and blends, so that
+   nothing pops.
+
+   In a dozen lines:
+
+       pelt_keys keys;                                    // bytes: the .keys file, 64-byte aligned, kept by you
+       if (pelt_keys_open(bytes, size, &keys) != PELT_OK) ...
+       void *scratch = aligned_alloc(64, pelt_keys_scratch_size(&keys, 1));
+
+       my_rig(controls, keys.key_points, keys.key_count, key_values);        // your slow calculation, at few points
+       pelt_misfit misfit;
+       pelt_keys_solve(&keys, key_values, 1, scratch, &misfit);
+       pelt_keys_fill(&keys, scratch, 1, pelt_keys_all_blocks(&keys), points);   // point p at points + 3 * p
+
+   or, with the soft cache, pelt_cache_init once and pelt_cache_frame every frame.
+
+   C99, no dependency, no allocation, no global state. A pelt_keys is read-only and can be shared by threads. */
+
+#ifndef PELT_KEYS_H
+#define PELT_KEYS_H
+
+#include <pelt/pelt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PELT_POINT_REGIONS = 4 }; /* most regions that a point belongs to */
+
+/* How far a misfit may go in a region, in units of the values, so that e = 1 there. */
+typedef struct pelt_misfit_bound {
+    float rms, largest;
+} pelt_misfit_bound;
+
+/* An opened .keys file: counts, and pointers into the bytes given to pelt_keys_open. Read-only, except `isa`. */
+typedef struct pelt_keys {
+    uint32_t point_count;
+    uint32_t component_count; /* values per point: 3 for positions or colours */
+    uint32_t key_count;
+    uint32_t basis_count;        /* vectors of A */
+    uint32_t region_count;       /* parts that the soft cache judges apart; at least 1 */
+    uint32_t engine_point_count; /* points that the engine computes: all, or, where keys on one mesh drive another
+                                    (cross point multiplication), the first so many */
+    uint32_t shared;             /* 1: all components have one basis, as if each were a frame of its own (colours) */
+    uint32_t half;               /* 1: the basis is stored as half floats */
+    float diagonal;              /* size of the character; errors are given as fractions of it */
+    uint32_t frame_count;        /* frames that it was trained on */
+
+    uint32_t row_count; /* values of a frame that have rows of their own in A */
+    uint32_t key_row_count;
+    uint32_t block_count; /* blocks of 16 rows */
+
+    const uint32_t *key_points;        /* [key_count], increasing order is not promised */
+    const float *mean;                 /* [block_count][16] */
+    const float *key_mean;             /* [key_row_count] */
+    const void *basis;                 /* [block_count][basis_count][16] float or half */
+    const float *map;                  /* W: basis_count rows in blocks of 16, [block][key_row_count][16] */
+    const float *misfit;               /* misfit = this times the centred key values; key_row_count rows likewise */
+    const pelt_misfit_bound *bounds;   /* [region_count] */
+    const uint16_t *point_regions;     /* [point_count][4] regions of each point */
+    const float *point_region_weights; /* [point_count][4], they sum to 1 */
+    const char *about;                 /* UTF-8 JSON text for people and tools */
+    uint32_t about_size;
+
+    pelt_isa isa; /* as in pelt_skin */
+} pelt_keys;
+
+/* Checks a .keys file in memory and fills in *keys, as pelt_open does for skins. */
+pelt_result pelt_keys_open(const void *bytes, size_t size, pelt_keys *keys);
+
+/* Bytes of scratch for a batch of frames. Align it to 64. */
+size_t pelt_keys_scratch_size(const pelt_keys *keys, uint32_t frame_count);
+
+/* How badly the subspace explains the keys. */
+typedef struct pelt_misfit {
+    float rms;     /* root mean square over the keys of the length of the misfit */
+    float largest; /* of one key */
+    float e;       /* the worst region's max(rms / bound, largest / bound): trusted up to 1 */
+} pelt_misfit;
+
+/* From values at the keys [frame_count][key_count][component_count] to subspace coordinates, kept in the scratch.
+   misfits [frame_count] may be NULL, which saves their cost. Values that are not finite give a misfit of infinity. */
+void pelt_keys_solve(const pelt_keys *keys, const float *key_values, uint32_t frame_count, void *scratch,
+                     pelt_misfit *misfits);
+
+/* After pelt_keys_solve of one frame with misfits: e of each region [region_count]. */
+void pelt_keys_region_misfits(const pelt_keys *keys, const void *scratch, float *e);
+
+static inline pelt_range pelt_keys_all_blocks(const pelt_keys *keys) {
+    pelt_range all = {0, keys->block_count};
+    return all;
+}
+
+/* After pelt_keys_solve: values of all points [frame_count][point_count][component_count], for a range of blocks of 16
+   rows (split it over threads). Frames of a batch share the reading of A, which is most of the cost. */
+void pelt_keys_fill(const pelt_keys *keys, const void *scratch, uint32_t frame_count, pelt_range blocks, float *values);
+
+/* -- The soft cache ------------------------------------------------------------------------------------------------ */
+
+/* The slow calculation: values [count][component_count] at some points, for a frame's controls. Returns 0, or non-zero
+   when it failed. */
+typedef int (*pelt_evaluate)(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values);
+
+typedef struct pelt_engine_call {
+    pelt_evaluate evaluate;
+    void *user;
+    uint32_t control_count;
+} pelt_engine_call;
+
+/* What became of a frame. */
+typedef enum pelt_cache_verdict {
+    PELT_CACHE_HIT,   /* keys alone */
+    PELT_CACHE_PART,  /* some regions were computed */
+    PELT_CACHE_BLEND, /* all was computed, and blended with the reconstruction */
+    PELT_CACHE_MISS,  /* all was computed and used as it is */
+} pelt_cache_verdict;
+
+typedef struct pelt_cache_options {
+    float e_min, e_max; /* trusted up to e_min, not at all from e_max; 0: 1 and 1.5, in units of the bounds */
+    float step;         /* most that the distance to the truth of any point may change from frame to frame by switching
+                           between reconstruction and computation, as a fraction of the diagonal; 0: blend by e alone */
+    int whole;          /* 1: one decision for all points, also where the file has regions */
+    int new_each_frame; /* 1: frames do not follow one another in time */
+} pelt_cache_options;
+
+typedef struct pelt_cache_frame_info {
+    pelt_cache_verdict verdict;
+    pelt_misfit misfit;
+    uint32_t evaluated; /* points computed, the keys included */
+} pelt_cache_frame_info;
+
+/* The soft cache of one character: state lives in memory that the caller gives. */
+typedef struct pelt_cache {
+    const pelt_keys *keys;
+    pelt_cache_options options;
+    pelt_engine_call engine;
+    uint64_t hits, parts, blends, misses; /* frames */
+    uint64_t evaluated;                   /* points computed in all */
+    void *memory;
+    int started; /* a frame came before */
+} pelt_cache;
+
+/* Bytes of memory for a soft cache. Align it to 64. */
+size_t pelt_cache_size(const pelt_keys *keys, uint32_t control_count);
+
+/* Makes a soft cache in the memory given. `options` may be NULL. */
+pelt_result pelt_cache_init(pelt_cache *cache, const pelt_keys *keys, const pelt_cache_options *options,
+                            pelt_engine_call engine, void *memory);
+
+/* One frame: evaluates the keys, decides, evaluates what must be, blends. values [point_count][component_count].
+   PELT_ERROR_NUMBER when the engine gave something that is not finite, PELT_ERROR_DATA when it failed: values are then
+   not to be used, and the cache stays as it was. */
+pelt_result pelt_cache_next(pelt_cache *cache, const float *controls, float *values, pelt_cache_frame_info *info);
+
+/* The weight of the reconstruction for a misfit e: 1 up to e_min, 0 from e_max, linear between. */
+float pelt_cache_trust(const pelt_cache_options *options, float e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,184 @@
+/* keys.c: key points at run time.
+
+       b = W s,   misfit = (I - A_keys W') s,   values = mean + A b,        s = values at the keys - their mean
+
+   W maps key values to coordinates; the misfit's matrix is stored as a whole, since it may rest on fewer basis vectors
+   than the reconstruction (docs/methods.md). */
+
+#include "runtime/keys_kernel.h"
+#include <math.h>
+#include <string.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define HAVE_AVX 1
+#endif
+
+/* Columns are frames, or the components of frames where these share a basis. */
+static uint32_t columns_per_frame(const pelt_keys *keys) { return keys->shared ? keys->component_count : 1; }
+
+/* -- The product --------------------------------------------------------------------------------------------------- */
+
+static void run_job(pelt_isa isa, const pelt_fill_job *job) {
+    switch (isa) {
+#ifdef HAVE_AVX
+    case PELT_ISA_AVX512:
+        pelt_fill_avx512(job);
+        break;
+    case PELT_ISA_AVX2:
+        pelt_fill_avx2(job);
+        break;
+#endif
+    case PELT_ISA_SIMD128:
+        pelt_fill_simd128(job);
+        break;
+    default:
+        pelt_fill_scalar(job);
+        break;
+    }
+}
+
+static uint32_t blocks_of(uint32_t rows) { return (rows + PELT_BLOCK - 1) / PELT_BLOCK; }
+
+/* All columns of matrix x, [column][rows]. */
+static void multiply(const pelt_keys *keys, const float *matrix, uint32_t rows, const float *x, uint32_t column_count,
+                     float *out) {
+    for (uint32_t done = 0, left = column_count; left;) {
+        pelt_fill_job job = {.matrix = matrix,
+                             .row_count = rows,
+                             .inner = keys->key_row_count,
+                             .end_block = blocks_of(rows),
+                             .x = x + (size_t)done * keys->key_row_count,
+                             .column_count = left >= 8   ? 8
+                                             : left >= 4 ? 4
+                                                         : left,
+                             .spacing = 1};
+        for (uint32_t c = 0; c < job.column_count; c++) job.columns[c] = out + (size_t)(done + c) * rows;
+        run_job(keys->isa, &job);
+        done += job.column_count, left -= job.column_count;
+    }
+}
+
+/* -- Scratch ------------------------------------------------------------------------------------------------------- */
+
+static size_t round_up(size_t bytes) { return (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
+
+typedef struct layout {
+    size_t lengths;     /* [key_count] squared length of each key's misfit, of the last frame; comes first */
+    size_t coordinates; /* [columns][basis_count] */
+    size_t centred;     /* [columns][key_row_count] */
+    size_t residuals;   /* [columns][key_row_count] */
+    size_t size;
+} layout;
+
+static layout scratch_layout(const pelt_keys *keys, size_t frame_count) {
+    size_t columns = frame_count * columns_per_frame(keys), rows = keys->key_row_count * sizeof(float);
+    layout at = {0};
+    at.coordinates = round_up(keys->key_count * sizeof(float));
+    at.centred = at.coordinates + round_up(columns * keys->basis_count * sizeof(float));
+    at.residuals = at.centred + round_up(columns * rows);
+    at.size = at.residuals + round_up(columns * rows);
+    return at;
+}
+
+size_t pelt_keys_scratch_size(const pelt_keys *keys, uint32_t frame_count) {
+    return scratch_layout(keys, frame_count).size;
+}
+
+/* -- Coordinates and misfit ---------------------------------------------------------------------------------------- */
+
+/* Key values less their mean, a column for each frame, or for each component of a frame. */
+static void centre(const pelt_keys *keys, const float *values, uint32_t frame_count, float *out) {
+    size_t rows = keys->key_row_count, columns = columns_per_frame(keys);
+    for (size_t f = 0; f < frame_count; f++)
+        for (size_t c = 0; c < columns; c++)
+            for (size_t i = 0; i < rows; i++) *out++ = values[(f * rows + i) * columns + c] - keys->key_mean[i];
+}
+
+/* Squared length of the misfit of each key of a frame. */
+static void measure_keys(const pelt_keys *keys, const float *residuals, float *lengths) {
+    size_t rows = keys->key_row_count, each = rows / keys->key_count, columns = columns_per_frame(keys);
+    memset(lengths, 0, keys->key_count * sizeof *lengths);
+    for (size_t c = 0; c < columns; c++)
+        for (size_t i = 0; i < rows; i++) lengths[i / each] += residuals[c * rows + i] * residuals[c * rows + i];
+}
+
+/* e of a region: keys count by how much their points belong to it. */
+static float region_misfit(const pelt_keys *keys, const float *lengths, uint32_t region) {
+    float sum = 0, weight = 0, largest = 0;
+    for (uint32_t k = 0; k < keys->key_count; k++) {
+        const size_t at = (size_t)keys->key_points[k] * PELT_POINT_REGIONS;
+        for (int i = 0; i < PELT_POINT_REGIONS; i++) {
+            float w = keys->point_regions[at + (size_t)i] == region ? keys->point_region_weights[at + (size_t)i] : 0;
+            if (!(w > 0)) continue;
+            sum += w * lengths[k], weight += w;
+            largest = fmaxf(largest, lengths[k]);
+        }
+    }
+    if (!(weight > 0)) return 0;
+    return fmaxf(sqrtf(sum / weight) / keys->bounds[region].rms, sqrtf(largest) / keys->bounds[region].largest);
+}
+
+void pelt_keys_region_misfits(const pelt_keys *keys, const void *scratch, float *e) {
+    for (uint32_t g = 0; g < keys->region_count; g++) e[g] = region_misfit(keys, scratch, g);
+}
+
+static pelt_misfit judge(const pelt_keys *keys, const float *lengths) {
+    pelt_misfit out = {0, 0, 0};
+    float sum = 0;
+    for (uint32_t k = 0; k < keys->key_count; k++) {
+        sum += lengths[k];
+        out.largest = fmaxf(out.largest, lengths[k]);
+    }
+    if (!isfinite(sum)) return (pelt_misfit){INFINITY, INFINITY, INFINITY};
+    out.rms = sqrtf(sum / (float)keys->key_count);
+    out.largest = sqrtf(out.largest);
+    for (uint32_t g = 0; g < keys->region_count; g++) out.e = fmaxf(out.e, region_misfit(keys, lengths, g));
+    return out;
+}
+
+void pelt_keys_solve(const pelt_keys *keys, const float *key_values, uint32_t frame_count, void *scratch,
+                     pelt_misfit *misfits) {
+    layout at = scratch_layout(keys, frame_count);
+    float *coordinates = (float *)((char *)scratch + at.coordinates),
+          *centred = (float *)((char *)scratch + at.centred);
+    float *residuals = (float *)((char *)scratch + at.residuals), *lengths = scratch;
+    uint32_t columns = columns_per_frame(keys);
+    centre(keys, key_values, frame_count, centred);
+    multiply(keys, keys->map, keys->basis_count, centred, frame_count * columns, coordinates);
+    if (!misfits) return;
+    multiply(keys, keys->misfit, keys->key_row_count, centred, frame_count * columns, residuals);
+    for (size_t f = 0; f < frame_count; f++) {
+        measure_keys(keys, residuals + f * columns * keys->key_row_count, lengths);
+        misfits[f] = judge(keys, lengths);
+    }
+}
+
+/* -- All points ---------------------------------------------------------------------------------------------------- */
+
+void pelt_keys_fill(const pelt_keys *keys, const void *scratch, uint32_t frame_count, pelt_range blocks,
+                    float *values) {
+    layout at = scratch_layout(keys, frame_count);
+    const float *coordinates = (const float *)((const char *)scratch + at.coordinates);
+    uint32_t first = blocks.first < keys->block_count ? blocks.first : keys->block_count;
+    uint32_t count = blocks.count < keys->block_count - first ? blocks.count : keys->block_count - first;
+    uint32_t per_frame = columns_per_frame(keys);
+    size_t frame_size = (size_t)keys->point_count * keys->component_count;
+    for (uint32_t done = 0, left = frame_count * per_frame; left;) {
+        pelt_fill_job job = {.mean = keys->mean,
+                             .matrix = keys->basis,
+                             .half = (int)keys->half,
+                             .row_count = keys->row_count,
+                             .inner = keys->basis_count,
+                             .first_block = first,
+                             .end_block = first + count,
+                             .x = coordinates + (size_t)done * keys->basis_count,
+                             .column_count = left >= 8   ? 8
+                                             : left >= 4 ? 4
+                                                         : left,
+                             .spacing = per_frame};
+        for (uint32_t c = 0; c < job.column_count; c++)
+            job.columns[c] = values + (done + c) / per_frame * frame_size + (done + c) % per_frame;
+        run_job(keys->isa, &job);
+        done += job.column_count, left -= job.column_count;
+    }
+}

@@ -1,0 +1,58 @@
+/* keys_format.h: the bytes of a .keys file. The container is that of skins (format.h): a header, a table of sections,
+   sections at multiples of 64 bytes; the magic and the counts are its own. */
+
+#ifndef PELT_KEYS_FORMAT_H
+#define PELT_KEYS_FORMAT_H
+
+#include "runtime/format.h"
+#include <pelt/keys.h>
+
+#define PELT_KEYS_MAGIC "PELTKEYS"
+#define PELT_KEYS_VERSION 1u
+
+typedef struct pelt_keys_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t section_count;
+    uint64_t file_size;
+    uint32_t point_count, component_count, key_count, basis_count, region_count, engine_point_count;
+    uint32_t flags; /* PELT_KEYS_SHARED, PELT_KEYS_HALF */
+    float diagonal;
+    uint32_t frame_count; /* frames of the training */
+    uint8_t reserved[4];  /* zero */
+} pelt_keys_header;
+
+enum { PELT_KEYS_SHARED = 1, PELT_KEYS_HALF = 2, PELT_KEYS_MOST_COMPONENTS = 64 };
+
+/* Bytes of a matrix of floats that lies as [block of 16 rows][column][16]. */
+#define PELT_KEYS_MATRIX(rows, columns)                                                                                \
+    (((uint64_t)(rows) + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK * (uint64_t)(columns)*4)
+
+/* Section, its four letters, the field of pelt_keys that points to it, its bytes (0: any). All are always there. */
+#define PELT_KEYS_SECTIONS(X)                                                                                          \
+    X(POINTS, PELT_FOURCC('K', 'P', 'N', 'T'), key_points, (uint64_t)keys->key_count * 4)                              \
+    X(MEAN, PELT_FOURCC('K', 'A', 'V', 'G'), mean, (uint64_t)keys->block_count * 4 * PELT_BLOCK)                       \
+    X(KEY_MEAN, PELT_FOURCC('K', 'A', 'V', 'K'), key_mean, (uint64_t)keys->key_row_count * 4)                          \
+    X(BASIS, PELT_FOURCC('K', 'B', 'A', 'S'), basis,                                                                   \
+      (uint64_t)keys->block_count * keys->basis_count * PELT_BLOCK * (keys->half ? 2 : 4))                             \
+    X(MAP, PELT_FOURCC('K', 'M', 'A', 'P'), map, PELT_KEYS_MATRIX(keys->basis_count, keys->key_row_count))             \
+    X(MISFIT, PELT_FOURCC('K', 'M', 'I', 'S'), misfit, PELT_KEYS_MATRIX(keys->key_row_count, keys->key_row_count))     \
+    X(BOUNDS, PELT_FOURCC('K', 'B', 'N', 'D'), bounds, (uint64_t)keys->region_count * sizeof(pelt_misfit_bound))       \
+    X(REGIONS, PELT_FOURCC('K', 'R', 'E', 'G'), point_regions, (uint64_t)keys->point_count * 2 * PELT_POINT_REGIONS)   \
+    X(REGION_WEIGHTS, PELT_FOURCC('K', 'R', 'W', 'T'), point_region_weights,                                           \
+      (uint64_t)keys->point_count * 4 * PELT_POINT_REGIONS)                                                            \
+    X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0)
+
+enum {
+#define PELT_KEYS_SECTION_ENUM(name, code, field, size) PELT_KEYS_SECTION_##name,
+    PELT_KEYS_SECTIONS(PELT_KEYS_SECTION_ENUM)
+#undef PELT_KEYS_SECTION_ENUM
+        PELT_KEYS_SECTION_COUNT
+};
+
+/* Fills in the counts that follow from others. False when they do not fit together. */
+int pelt_keys_counts(const pelt_keys_header *header, pelt_keys *keys);
+
+_Static_assert(sizeof(pelt_keys_header) == 64, "the header is 64 bytes");
+
+#endif
