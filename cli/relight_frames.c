@@ -2,6 +2,7 @@
    that says what they were gathered from. */
 
 #include "cli/relight_frames.h"
+#include "io/io.h"
 #include "io/pfm.h"
 #include <errno.h>
 #include <stdlib.h>

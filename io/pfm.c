@@ -2,6 +2,7 @@
    the bottom up, RGB. */
 
 #include "io/pfm.h"
+#include "io/io.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

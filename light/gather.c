@@ -340,13 +340,13 @@ static void trace_bundle(bundle *b, const pelt_light_point *point, bool direct, 
 
 /* -- Points ------------------------------------------------------------------------------------------------------- */
 
-/* Points that one call of the loop body takes. */
-enum { CHUNK = 64 };
+/* Points that one call of the loop body takes: most, and how many calls there should be. */
+enum { MOST_IN_CHUNK = 64, CALLS = 256 };
 
 typedef struct gathering {
     const pelt_tracer *tracer;
     const pelt_light_point *points;
-    size_t count;
+    size_t count, chunk;
     uint32_t samples, bounces, seed, mask;
     bool hittable;
     float *direct, *indirect;
@@ -375,7 +375,7 @@ static void gather_point(gathering *g, size_t index) {
 
 static void gather_chunk(void *user, size_t chunk) {
     gathering *g = user;
-    for (size_t i = chunk * CHUNK; i < (chunk + 1) * CHUNK && i < g->count; i++) gather_point(g, i);
+    for (size_t i = chunk * g->chunk; i < (chunk + 1) * g->chunk && i < g->count; i++) gather_point(g, i);
 }
 
 uint64_t pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, size_t count,
@@ -383,9 +383,11 @@ uint64_t pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, 
     uint32_t wanted = options->samples ? options->samples : 64, mask = LANES - 1;
     uint32_t samples = (wanted + LANES - 1) / LANES * LANES;
     while (mask < samples - 1) mask = 2 * mask + 1;
+    size_t chunk = count / CALLS < 1 ? 1 : count / CALLS > MOST_IN_CHUNK ? MOST_IN_CHUNK : count / CALLS;
     gathering g = {.tracer = tracer,
                    .points = points,
                    .count = count,
+                   .chunk = chunk,
                    .samples = samples,
                    .bounces = options->bounces ? options->bounces : 4,
                    .seed = options->seed,
@@ -393,6 +395,6 @@ uint64_t pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, 
                    .direct = direct,
                    .indirect = indirect};
     for (uint32_t i = 0; i < tracer->own_count; i++) g.hittable |= tracer->emitters[i].hittable;
-    pelt_parallel(options->threads, (count + CHUNK - 1) / CHUNK, gather_chunk, &g);
+    pelt_parallel(options->threads, (count + chunk - 1) / chunk, gather_chunk, &g);
     return g.ray_count;
 }
