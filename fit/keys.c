@@ -146,20 +146,20 @@ static pelt_result error_by_shots(const pelt_training *t, const pelt_map *map, d
     return result;
 }
 
-/* The regularisation with the least error on frames left out. */
+/* The strongest regularisation whose error on frames left out is within a tenth of the least. */
 static pelt_result choose_ridge(const pelt_training *t, pelt_map *map, double *p995, pelt_error *error) {
-    static const double tried[] = {1e-6, 1e-5, 1e-4};
-    double best = INFINITY, ridge = map->ridge;
-    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        pelt_map trial = *map;
-        double found;
-        trial.ridge = tried[i];
-        pelt_result result = error_by_shots(t, &trial, &found, error);
+    static const double tried[] = {1e-4, 1e-5, 1e-6};
+    double found[3], best = INFINITY;
+    for (int i = 0; i < 3; i++) {
+        map->ridge = tried[i];
+        pelt_result result = error_by_shots(t, map, &found[i], error);
         if (result) return result;
-        if (found < best) best = found, ridge = tried[i];
+        best = fmin(best, found[i]);
     }
-    map->ridge = ridge;
-    *p995 = best;
+    int chosen = 0;
+    while (chosen < 2 && found[chosen] > 1.1 * best) chosen++;
+    map->ridge = tried[chosen];
+    *p995 = found[chosen];
     return PELT_OK;
 }
 
@@ -279,7 +279,7 @@ static pelt_result fit_maps(const pelt_training *t, const pelt_map *map, pelt_ke
 static pelt_result set_bounds(const pelt_training *t, const pelt_map *map, const pelt_frames *frames,
                               pelt_keys_model *m, pelt_keys_report *report, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_trials trials = {0};
+    pelt_trials trials = {.with_misfits = true};
     pelt_result result = arena ? try_shots(t, map, 0.3, arena, &trials, error)
                                : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the bounds");
     if (!result && frames->controls) result = try_controls(t, map, frames, arena, &trials, report, error);

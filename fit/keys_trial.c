@@ -21,8 +21,9 @@ typedef struct trial {
     size_t rank, rows;           /* rows of all keys */
     size_t per_frame;            /* columns of a frame */
     size_t *frames, frame_count; /* first columns of the frames left out */
-    double *keep;                /* [rank][rank] I - P U */
-    double *miss;                /* [rows][rank] (I - U P') U */
+    bool with_misfits;
+    double *keep; /* [rank][rank] I - P U */
+    double *miss; /* [rows][rank] (I - U P') U */
 } trial;
 
 static bool prepare(trial *r, const double *p, const double *detector, const double *rows) {
@@ -86,7 +87,7 @@ static bool look(trial *r, double share, float *errors, float *lengths) {
     for (size_t f = 0; f < r->frame_count; f++)
         memcpy(held + f * per * rank, s->coordinates + r->frames[f] * rank, per * rank * sizeof *held);
     pelt_gemm(false, true, columns, rank, rank, 1, held, r->keep, 0, left);
-    pelt_gemm(false, true, columns, r->rows, rank, 1, held, r->miss, 0, missed);
+    if (r->with_misfits) pelt_gemm(false, true, columns, r->rows, rank, 1, held, r->miss, 0, missed);
     for (size_t f = 0; f < r->frame_count; f++) {
         order[f] = (sized){0, f};
         for (size_t i = 0; i < per * rank; i++) order[f].size += pow(left[f * per * rank + i], 2);
@@ -129,7 +130,7 @@ static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out,
     pelt_map least = *r->map;
     least.basis = pelt_detector_basis(t, r->map->key_count), least.ridge = 0;
     if (result) return result;
-    if (least.basis)
+    if (least.basis && r->with_misfits)
         result = pelt_map_fit(t, &least, covariance, weight, detector, error);
     else
         memcpy(detector, p, r->rank * r->rows * sizeof *p);
@@ -145,6 +146,7 @@ pelt_result pelt_try_fold(const pelt_training *t, const pelt_map *map, const uin
     trial r = {.t = t, .map = map, .arena = pelt_arena_new(0), .rank = t->s.rank};
     r.rows = (size_t)map->key_count * t->s.each;
     r.per_frame = t->columns_per_frame;
+    r.with_misfits = trials->with_misfits;
     if (r.arena) r.frames = PELT_NEW(r.arena, size_t, t->s.column_count);
     for (size_t c = 0; r.frames && c < t->s.column_count; c += r.per_frame)
         if (fold[c] == left_out) r.frames[r.frame_count++] = c;

@@ -7,6 +7,7 @@
 
 /* Frames that were left out, reconstructed from their keys. */
 typedef struct pelt_trials {
+    bool with_misfits;
     size_t count, room;
     uint32_t key_count;
     float *errors;  /* [count] largest error of a point, a fraction of the diagonal */
@@ -18,7 +19,8 @@ typedef struct pelt_trials {
 uint32_t pelt_detector_basis(const pelt_training *t, uint32_t key_count);
 
 /* Leaves out the frames of one fold of `fold` (column by column), and tries the keys on them. Of the frames, the share
-   with the largest residual is looked at point by point; the others count as 0. */
+   with the largest residual is looked at point by point; the others count as 0. Misfits are only measured when
+   trials->with_misfits is set. */
 pelt_result pelt_try_fold(const pelt_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
                           bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error);
 

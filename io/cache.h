@@ -20,6 +20,14 @@ void pelt_npy_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_co
 void pelt_put_floats_little(pelt_writer *writer, const float *values, size_t count);
 void pelt_put_floats_big(pelt_writer *writer, const float *values, size_t count);
 
+/* Where the values of a NumPy array of frames lie; head holds at least its header. */
+typedef struct pelt_npy_layout {
+    int64_t frames, points, components;
+    size_t offset;
+    bool plain; /* little-endian single precision in C order: usable as it lies */
+} pelt_npy_layout;
+pelt_result pelt_npy_locate(const pelt_file *head, const char *path, pelt_npy_layout *layout, pelt_error *error);
+
 /* One frame as the text of an .obj file. */
 void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *mesh);
 

@@ -7,6 +7,7 @@
 #define PELT_IO_H
 
 #include "rig/rig.h"
+#include <pelt/keys_fit.h>
 
 /* -- Files (file.c, temporary.c) ---------------------------------------------------------------------------------- */
 
@@ -81,5 +82,57 @@ pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count
 void pelt_cache_writer_frame(pelt_cache_writer *writer, const float *positions);
 pelt_result pelt_cache_writer_commit(pelt_cache_writer *writer, pelt_error *error);
 void pelt_cache_writer_drop(pelt_cache_writer *writer);
+
+/* -- Frames of a calculation (frames.c) -----------------------------------------------------------------------------
+ */
+
+/* Frames read in batches: .npy of little-endian single precision [frames, points, values] and .pc2 are read where they
+   lie, so that files of any size need no memory; other caches are held whole. Fills in *frames, whose `name` is the
+   path. */
+typedef struct pelt_frame_file pelt_frame_file;
+pelt_frame_file *pelt_frame_file_open(const char *path, pelt_frames *frames, pelt_error *error);
+void pelt_frame_file_close(pelt_frame_file *file);
+
+/* -- Tables of controls (table.c) -----------------------------------------------------------------------------------
+ */
+
+/* A CSV file: a line of names, then a line of numbers per frame. */
+typedef struct pelt_table {
+    uint32_t row_count, column_count;
+    const char **names;
+    float *values; /* [row_count][column_count] */
+} pelt_table;
+pelt_result pelt_table_read(pelt_arena *arena, const char *path, pelt_table *table, pelt_error *error);
+pelt_result pelt_table_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_table *table,
+                             pelt_error *error);
+pelt_result pelt_table_write(const char *path, const pelt_table *table, pelt_error *error);
+
+/* -- The log of missed frames (misslog.c) ---------------------------------------------------------------------------
+ */
+
+/* A frame that the soft cache missed: its controls, and the true values of all points. */
+typedef struct pelt_miss {
+    uint32_t control_count, point_count, component_count;
+    float e;
+    const float *controls, *values;
+} pelt_miss;
+
+typedef struct pelt_misses {
+    size_t count;
+    const pelt_miss *list;
+    size_t damaged; /* bytes that belong to no whole record: a write that was cut short, or a damaged disk */
+} pelt_misses;
+
+/* Appends to a log. Records are whole or ignored; several programs may append to one file, and logs of several machines
+   are merged by reading them one after the other, or by `cat`. */
+typedef struct pelt_misslog pelt_misslog;
+pelt_misslog *pelt_misslog_open(const char *path, pelt_error *error);
+pelt_result pelt_misslog_put(pelt_misslog *log, const pelt_miss *miss, pelt_error *error);
+pelt_result pelt_misslog_close(pelt_misslog *log, pelt_error *error);
+
+/* All whole records of a log, in order; a record that occurs twice counts once. */
+pelt_result pelt_misslog_read(pelt_arena *arena, const char *path, pelt_misses *misses, pelt_error *error);
+pelt_result pelt_misslog_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_misses *misses,
+                               pelt_error *error);
 
 #endif

@@ -203,8 +203,9 @@ static pelt_result read_values(pelt_arena *arena, const header *h, const uint8_t
     return PELT_OK;
 }
 
-pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *cache,
-                           pelt_error *error) {
+/* Reads the header alone. */
+static pelt_result read_array_header(const pelt_file *file, const char *path, header *h, number *type, size_t *offset,
+                                     pelt_error *error) {
     if (file->size < 8 || memcmp(file->bytes, magic, sizeof magic) != 0)
         return pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not a NumPy array: it does not begin with \\x93NUMPY", path);
     if (file->bytes[6] < 1 || file->bytes[6] > 3)
@@ -213,24 +214,46 @@ pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char 
     text t;
     if (!locate_header(file, &t))
         return pelt_fail(error, PELT_ERROR_TRUNCATED, "%s: ends within its header; save it again", path);
-    header h = {0};
-    number type;
-    if (!read_header(t, &h))
+    if (!read_header(t, h))
         return pelt_fail(error, PELT_ERROR_FORMAT,
                          "%s: its header cannot be understood; save one plain array with numpy.save", path);
-    if (!number_of(h.descr, &type))
+    if (!number_of(h->descr, type))
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "%s: holds numbers of type '%s'; pelt reads f2, f4 and f8: save array.astype('float32')", path,
-                         h.descr);
-    pelt_result result = check_shape(&h, path, error);
+                         h->descr);
+    *offset = (size_t)((const uint8_t *)t.end - file->bytes);
+    return PELT_OK;
+}
+
+pelt_result pelt_npy_locate(const pelt_file *head, const char *path, pelt_npy_layout *layout, pelt_error *error) {
+    header h = {0};
+    number type;
+    pelt_result result = read_array_header(head, path, &h, &type, &layout->offset, error);
+    if (result) return result;
+    uint32_t n = h.dimension_count;
+    layout->plain = type.size == 4 && !type.big_endian && !h.fortran_order && PELT_HOST_IS_LITTLE_ENDIAN;
+    layout->frames = n == 3 ? h.shape[0] : 1;
+    layout->points = n >= 2 ? h.shape[n - 2] : 0;
+    layout->components = n >= 2 ? h.shape[n - 1] : 0;
+    return n == 2 || n == 3
+               ? PELT_OK
+               : pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                           "%s: is an array of %u dimensions; frames are (frames, points, values)", path, n);
+}
+
+pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *cache,
+                           pelt_error *error) {
+    header h = {0};
+    number type;
+    size_t offset;
+    pelt_result result = read_array_header(file, path, &h, &type, &offset, error);
+    if (!result) result = check_shape(&h, path, error);
     if (result) return result;
     int64_t frames = h.dimension_count == 3 ? h.shape[0] : 1, points = h.shape[h.dimension_count - 2];
-    const uint8_t *values = (const uint8_t *)t.end;
-    size_t left = file->size - (size_t)(values - file->bytes);
-    result = pelt_cache_check(path, frames, points, type.size, left, error);
+    result = pelt_cache_check(path, frames, points, type.size, file->size - offset, error);
     if (result) return result;
     *cache = (pelt_cache){(uint32_t)frames, (uint32_t)points, NULL, "npy"};
-    return read_values(arena, &h, values, type, path, cache, error);
+    return read_values(arena, &h, file->bytes + offset, type, path, cache, error);
 }
 
 void pelt_npy_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second) {

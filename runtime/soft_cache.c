@@ -59,13 +59,13 @@ static size_t lay_out(const pelt_keys *keys, uint32_t control_count, char *memor
     return at;
 }
 
-size_t pelt_cache_size(const pelt_keys *keys, uint32_t control_count) {
+size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count) {
     parts unused;
     return lay_out(keys, control_count, NULL, &unused);
 }
 
-pelt_result pelt_cache_init(pelt_cache *cache, const pelt_keys *keys, const pelt_cache_options *options,
-                            pelt_engine_call engine, void *memory) {
+pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, const pelt_soft_cache_options *options,
+                                 pelt_engine_call engine, void *memory) {
     if (!cache || !keys || !engine.evaluate || !memory) return PELT_ERROR_ARGUMENT;
     if ((uintptr_t)memory % PELT_ALIGN) return PELT_ERROR_ALIGNMENT;
     memset(cache, 0, sizeof *cache);
@@ -82,7 +82,7 @@ pelt_result pelt_cache_init(pelt_cache *cache, const pelt_keys *keys, const pelt
     return PELT_OK;
 }
 
-float pelt_cache_trust(const pelt_cache_options *options, float e) {
+float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e) {
     if (e <= options->e_min) return 1;
     if (!(e < options->e_max)) return 0;
     return (options->e_max - e) / (options->e_max - options->e_min);
@@ -96,7 +96,7 @@ static int all_finite(const float *values, size_t count) {
     return sum == 0;
 }
 
-static pelt_result compute(pelt_cache *cache, const float *controls, const uint32_t *points, uint32_t count,
+static pelt_result compute(pelt_soft_cache *cache, const float *controls, const uint32_t *points, uint32_t count,
                            float *values) {
     if (!count) return PELT_OK;
     cache->evaluated += count;
@@ -107,15 +107,15 @@ static pelt_result compute(pelt_cache *cache, const float *controls, const uint3
 /* -- Deciding ------------------------------------------------------------------------------------------------------ */
 
 /* The trust of every point, and the lists of points to compute. Returns how many; *fresh_count of them are new. */
-static uint32_t decide(pelt_cache *cache, const parts *p, const pelt_misfit *misfit, uint32_t *fresh_count) {
+static uint32_t decide(pelt_soft_cache *cache, const parts *p, const pelt_misfit *misfit, uint32_t *fresh_count) {
     const pelt_keys *keys = cache->keys;
     uint32_t count = 0;
     *fresh_count = 0;
     if (keys->engine_point_count < keys->point_count) return 0; /* nobody can compute the other mesh */
-    float whole = pelt_cache_trust(&cache->options, misfit->e);
+    float whole = pelt_soft_cache_trust(&cache->options, misfit->e);
     pelt_keys_region_misfits(keys, p->scratch, p->region_trust);
     for (uint32_t g = 0; g < keys->region_count; g++)
-        p->region_trust[g] = cache->options.whole ? whole : pelt_cache_trust(&cache->options, p->region_trust[g]);
+        p->region_trust[g] = cache->options.whole ? whole : pelt_soft_cache_trust(&cache->options, p->region_trust[g]);
     for (uint32_t i = 0; i < keys->point_count; i++) {
         size_t at = (size_t)i * PELT_POINT_REGIONS;
         float doubt = 0;
@@ -133,7 +133,7 @@ static uint32_t decide(pelt_cache *cache, const parts *p, const pelt_misfit *mis
 /* -- Blending ------------------------------------------------------------------------------------------------------ */
 
 /* Where the points that begin to be computed were in the frame before. */
-static pelt_result look_back(pelt_cache *cache, const parts *p, uint32_t fresh_count) {
+static pelt_result look_back(pelt_soft_cache *cache, const parts *p, uint32_t fresh_count) {
     size_t each = cache->keys->component_count;
     pelt_result result = compute(cache, p->controls, p->fresh, fresh_count, p->truth);
     for (size_t i = 0; i < fresh_count && !result; i++)
@@ -163,20 +163,20 @@ static uint8_t move_offset(const float *reconstruction, const float *truth, floa
     return trust == 1 && part == 1 ? NOT_COMPUTED : COMPUTED;
 }
 
-static void blend(const pelt_cache *cache, const parts *p, uint32_t count, bool limited, float *values) {
+static void blend(const pelt_soft_cache *cache, const parts *p, uint32_t count, bool limited, float *values) {
     const pelt_keys *keys = cache->keys;
     size_t each = keys->component_count;
     float most = limited && cache->started ? cache->options.step * keys->diagonal : INFINITY;
     for (size_t i = 0; i < count; i++) {
         size_t at = p->list[i] * each;
-        uint8_t state = move_offset(p->reconstruction + at, p->truth + i * each, p->trust[p->list[i]], most, each,
-                                    p->offsets + at);
+        uint8_t state =
+            move_offset(p->reconstruction + at, p->truth + i * each, p->trust[p->list[i]], most, each, p->offsets + at);
         p->state[p->list[i]] = limited ? state : NOT_COMPUTED;
         for (size_t c = 0; c < each; c++) values[at + c] = p->truth[i * each + c] + p->offsets[at + c];
     }
 }
 
-static pelt_cache_verdict name_verdict(pelt_cache *cache, const parts *p, uint32_t count) {
+static pelt_soft_cache_verdict name_verdict(pelt_soft_cache *cache, const parts *p, uint32_t count) {
     if (!count) return cache->hits++, PELT_CACHE_HIT;
     if (count < cache->keys->point_count) return cache->parts++, PELT_CACHE_PART;
     for (uint32_t i = 0; i < count; i++)
@@ -184,7 +184,8 @@ static pelt_cache_verdict name_verdict(pelt_cache *cache, const parts *p, uint32
     return cache->misses++, PELT_CACHE_MISS;
 }
 
-pelt_result pelt_cache_next(pelt_cache *cache, const float *controls, float *values, pelt_cache_frame_info *info) {
+pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
+                                 pelt_soft_cache_frame_info *info) {
     const pelt_keys *keys = cache->keys;
     size_t size = (size_t)keys->point_count * keys->component_count;
     parts p;
@@ -206,7 +207,7 @@ pelt_result pelt_cache_next(pelt_cache *cache, const float *controls, float *val
     memcpy(p.before, values, size * sizeof *values);
     memcpy(p.controls, controls, cache->engine.control_count * sizeof *controls);
     cache->started = 1;
-    pelt_cache_verdict verdict = name_verdict(cache, &p, count);
-    if (info) *info = (pelt_cache_frame_info){verdict, misfit, (uint32_t)(cache->evaluated - evaluated)};
+    pelt_soft_cache_verdict verdict = name_verdict(cache, &p, count);
+    if (info) *info = (pelt_soft_cache_frame_info){verdict, misfit, (uint32_t)(cache->evaluated - evaluated)};
     return PELT_OK;
 }

@@ -20,7 +20,7 @@
        pelt_keys_solve(&keys, key_values, 1, scratch, &misfit);
        pelt_keys_fill(&keys, scratch, 1, pelt_keys_all_blocks(&keys), points);   // point p at points + 3 * p
 
-   or, with the soft cache, pelt_cache_init once and pelt_cache_frame every frame.
+   or, with the soft cache, pelt_soft_cache_init once and pelt_soft_cache_frame every frame.
 
    C99, no dependency, no allocation, no global state. A pelt_keys is read-only and can be shared by threads. */
 
@@ -116,52 +116,53 @@ typedef struct pelt_engine_call {
 } pelt_engine_call;
 
 /* What became of a frame. */
-typedef enum pelt_cache_verdict {
+typedef enum pelt_soft_cache_verdict {
     PELT_CACHE_HIT,   /* keys alone */
     PELT_CACHE_PART,  /* some regions were computed */
     PELT_CACHE_BLEND, /* all was computed, and blended with the reconstruction */
     PELT_CACHE_MISS,  /* all was computed and used as it is */
-} pelt_cache_verdict;
+} pelt_soft_cache_verdict;
 
-typedef struct pelt_cache_options {
+typedef struct pelt_soft_cache_options {
     float e_min, e_max; /* trusted up to e_min, not at all from e_max; 0: 1 and 1.5, in units of the bounds */
     float step;         /* most that the distance to the truth of any point may change from frame to frame by switching
                            between reconstruction and computation, as a fraction of the diagonal; 0: blend by e alone */
     int whole;          /* 1: one decision for all points, also where the file has regions */
     int new_each_frame; /* 1: frames do not follow one another in time */
-} pelt_cache_options;
+} pelt_soft_cache_options;
 
-typedef struct pelt_cache_frame_info {
-    pelt_cache_verdict verdict;
+typedef struct pelt_soft_cache_frame_info {
+    pelt_soft_cache_verdict verdict;
     pelt_misfit misfit;
     uint32_t evaluated; /* points computed, the keys included */
-} pelt_cache_frame_info;
+} pelt_soft_cache_frame_info;
 
 /* The soft cache of one character: state lives in memory that the caller gives. */
-typedef struct pelt_cache {
+typedef struct pelt_soft_cache {
     const pelt_keys *keys;
-    pelt_cache_options options;
+    pelt_soft_cache_options options;
     pelt_engine_call engine;
     uint64_t hits, parts, blends, misses; /* frames */
     uint64_t evaluated;                   /* points computed in all */
     void *memory;
     int started; /* a frame came before */
-} pelt_cache;
+} pelt_soft_cache;
 
 /* Bytes of memory for a soft cache. Align it to 64. */
-size_t pelt_cache_size(const pelt_keys *keys, uint32_t control_count);
+size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count);
 
 /* Makes a soft cache in the memory given. `options` may be NULL. */
-pelt_result pelt_cache_init(pelt_cache *cache, const pelt_keys *keys, const pelt_cache_options *options,
-                            pelt_engine_call engine, void *memory);
+pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, const pelt_soft_cache_options *options,
+                                 pelt_engine_call engine, void *memory);
 
 /* One frame: evaluates the keys, decides, evaluates what must be, blends. values [point_count][component_count].
    PELT_ERROR_NUMBER when the engine gave something that is not finite, PELT_ERROR_DATA when it failed: values are then
    not to be used, and the cache stays as it was. */
-pelt_result pelt_cache_next(pelt_cache *cache, const float *controls, float *values, pelt_cache_frame_info *info);
+pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
+                                 pelt_soft_cache_frame_info *info);
 
 /* The weight of the reconstruction for a misfit e: 1 up to e_min, 0 from e_max, linear between. */
-float pelt_cache_trust(const pelt_cache_options *options, float e);
+float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e);
 
 #ifdef __cplusplus
 }

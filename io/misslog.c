@@ -1,0 +1,200 @@
+/* misslog.c: the log of frames that the soft cache missed.
+
+   A file of records, each complete in itself:
+
+       "PELTMISS"  u32 controls  u32 points  u32 components  f32 e  u64 stamp  u64 0  u32 checksum of these 40 bytes
+       f32 controls...  f32 values...  u32 checksum of the numbers  u32 0x21444e45 ("END!")
+
+   little-endian. A record is appended by one write. If that is cut short, the next record follows the stump; the reader
+   finds it again by looking for the next eight letters whose checksum holds. Hence logs can also be joined by `cat`. */
+
+#include "io/bytes.h"
+#include "io/io.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HEAD_SIZE = 44, CHECKED = 40, TAIL_SIZE = 8, MOST_CONTROLS = 1 << 20, MOST_COMPONENTS = 64 };
+static const char letters[8] = "PELTMISS";
+static const uint32_t end_mark = 0x21444e45;
+
+static uint32_t checksum(uint32_t crc, const uint8_t *bytes, size_t size) {
+    static const uint32_t nibbles[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                         0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                         0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    crc = ~crc;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= bytes[i];
+        crc = crc >> 4 ^ nibbles[crc & 15];
+        crc = crc >> 4 ^ nibbles[crc & 15];
+    }
+    return ~crc;
+}
+
+/* -- Writing ------------------------------------------------------------------------------------------------------- */
+
+struct pelt_misslog {
+    char *path;
+    int descriptor;
+    uint64_t stamp; /* tells records of several programs apart */
+};
+
+pelt_misslog *pelt_misslog_open(const char *path, pelt_error *error) {
+    pelt_misslog *log = calloc(1, sizeof *log);
+    char *copy = strdup(path);
+    int descriptor = log && copy ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (descriptor < 0) {
+        pelt_fail(error, log && copy ? PELT_ERROR_FILE : PELT_ERROR_MEMORY, "%s: cannot be opened: %s", path,
+                  strerror(errno));
+        free(log), free(copy);
+        return NULL;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *log = (pelt_misslog){copy, descriptor, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec};
+    log->stamp ^= (uint64_t)getpid() << 48;
+    return log;
+}
+
+static void put_floats(uint8_t *out, const float *values, size_t count) {
+    for (size_t i = 0; i < count; i++) pelt_put_u32_little(out + 4 * i, pelt_bits_of_float(values[i]));
+}
+
+static void fill_record(uint8_t *out, const pelt_miss *miss, uint64_t stamp, size_t values) {
+    memcpy(out, letters, 8);
+    pelt_put_u32_little(out + 8, miss->control_count);
+    pelt_put_u32_little(out + 12, miss->point_count);
+    pelt_put_u32_little(out + 16, miss->component_count);
+    pelt_put_u32_little(out + 20, pelt_bits_of_float(miss->e));
+    pelt_put_u32_little(out + 24, (uint32_t)stamp);
+    pelt_put_u32_little(out + 28, (uint32_t)(stamp >> 32));
+    memset(out + 32, 0, 8);
+    pelt_put_u32_little(out + CHECKED, checksum(0, out, CHECKED));
+    uint8_t *numbers = out + HEAD_SIZE;
+    put_floats(numbers, miss->controls, miss->control_count);
+    put_floats(numbers + 4 * (size_t)miss->control_count, miss->values, values);
+    size_t size = 4 * (miss->control_count + values);
+    pelt_put_u32_little(numbers + size, checksum(0, numbers, size));
+    pelt_put_u32_little(numbers + size + 4, end_mark);
+}
+
+pelt_result pelt_misslog_put(pelt_misslog *log, const pelt_miss *miss, pelt_error *error) {
+    size_t values = (size_t)miss->point_count * miss->component_count;
+    size_t size = HEAD_SIZE + 4 * (miss->control_count + values) + TAIL_SIZE, done = 0;
+    if (!values || miss->control_count > MOST_CONTROLS || miss->component_count > MOST_COMPONENTS)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a frame of %u points cannot be logged", log->path,
+                         miss->point_count);
+    uint8_t *record = malloc(size);
+    if (!record) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", log->path);
+    fill_record(record, miss, log->stamp++, values);
+    int failure = 0;
+    while (done < size && !failure) {
+        ssize_t put = write(log->descriptor, record + done, size - done);
+        if (put > 0) done += (size_t)put;
+        if (put < 0 && errno != EINTR) failure = errno;
+    }
+    free(record);
+    return failure ? pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be written: %s", log->path, strerror(failure))
+                   : PELT_OK;
+}
+
+pelt_result pelt_misslog_close(pelt_misslog *log, pelt_error *error) {
+    if (!log) return PELT_OK;
+    int failure = fsync(log->descriptor) && errno != EINVAL && errno != EROFS ? errno : 0;
+    if (close(log->descriptor) && !failure) failure = errno;
+    pelt_result result = PELT_OK;
+    if (failure) result = pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be written: %s", log->path, strerror(failure));
+    free(log->path);
+    free(log);
+    return result;
+}
+
+/* -- Reading ------------------------------------------------------------------------------------------------------- */
+
+typedef struct record {
+    pelt_miss miss;
+    uint64_t stamp;
+    uint32_t sum;
+    size_t size;
+} record;
+
+/* True when a whole record lies at `at`. */
+static bool find_record(const uint8_t *at, size_t left, record *out) {
+    if (left < HEAD_SIZE + TAIL_SIZE || memcmp(at, letters, 8) ||
+        pelt_u32_little(at + CHECKED) != checksum(0, at, CHECKED))
+        return false;
+    uint64_t controls = pelt_u32_little(at + 8), points = pelt_u32_little(at + 12), each = pelt_u32_little(at + 16);
+    if (controls > MOST_CONTROLS || !points || !each || each > MOST_COMPONENTS) return false;
+    uint64_t numbers = 4 * (controls + points * each);
+    if (numbers > left - HEAD_SIZE - TAIL_SIZE) return false;
+    const uint8_t *tail = at + HEAD_SIZE + numbers;
+    out->sum = pelt_u32_little(tail);
+    if (pelt_u32_little(tail + 4) != end_mark || out->sum != checksum(0, at + HEAD_SIZE, (size_t)numbers)) return false;
+    out->miss = (pelt_miss){
+        (uint32_t)controls, (uint32_t)points, (uint32_t)each, pelt_float_of_bits(pelt_u32_little(at + 20)), NULL, NULL};
+    out->stamp = pelt_u32_little(at + 24) | (uint64_t)pelt_u32_little(at + 28) << 32;
+    out->size = HEAD_SIZE + (size_t)numbers + TAIL_SIZE;
+    return true;
+}
+
+/* The next record from `at` on, or NULL; bytes that are passed over are counted. */
+static const uint8_t *next_record(const uint8_t *at, const uint8_t *end, record *out, size_t *skipped) {
+    while (at < end) {
+        if (find_record(at, (size_t)(end - at), out)) return at;
+        const uint8_t *next = memchr(at + 1, letters[0], (size_t)(end - at - 1));
+        if (!next) next = end;
+        *skipped += (size_t)(next - at);
+        at = next;
+    }
+    return NULL;
+}
+
+static float *copy_floats(pelt_arena *arena, const uint8_t *bytes, size_t count) {
+    float *out = PELT_NEW(arena, float, count + 1);
+    for (size_t i = 0; out && i < count; i++) out[i] = pelt_float_of_bits(pelt_u32_little(bytes + 4 * i));
+    return out;
+}
+
+static bool all_finite(const float *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i])) return false;
+    return true;
+}
+
+pelt_result pelt_misslog_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_misses *misses,
+                               pelt_error *error) {
+    const uint8_t *end = file->bytes + file->size, *at = file->bytes;
+    size_t most = file->size / (HEAD_SIZE + TAIL_SIZE) + 1, count = 0, counted = 0;
+    record r;
+    *misses = (pelt_misses){0};
+    for (const uint8_t *p = at; (p = next_record(p, end, &r, &counted)); p += r.size) count++;
+    pelt_miss *list = PELT_NEW(arena, pelt_miss, (count < most ? count : most) + 1);
+    uint64_t *seen = PELT_NEW(arena, uint64_t, 2 * count + 1);
+    if (!list || !seen) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    for (; (at = next_record(at, end, &r, &misses->damaged)); at += r.size) {
+        bool known = false;
+        for (size_t i = 0; i < misses->count && !known; i++) known = seen[2 * i] == r.stamp && seen[2 * i + 1] == r.sum;
+        if (known) continue;
+        size_t values = (size_t)r.miss.point_count * r.miss.component_count;
+        float *controls = copy_floats(arena, at + HEAD_SIZE, r.miss.control_count);
+        float *numbers = copy_floats(arena, at + HEAD_SIZE + 4 * (size_t)r.miss.control_count, values);
+        if (!controls || !numbers) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        if (!all_finite(controls, r.miss.control_count) || !all_finite(numbers, values)) continue;
+        r.miss.controls = controls, r.miss.values = numbers;
+        seen[2 * misses->count] = r.stamp, seen[2 * misses->count + 1] = r.sum;
+        list[misses->count++] = r.miss;
+    }
+    misses->list = list;
+    return PELT_OK;
+}
+
+pelt_result pelt_misslog_read(pelt_arena *arena, const char *path, pelt_misses *misses, pelt_error *error) {
+    pelt_file file;
+    pelt_result result = pelt_file_read(arena, path, &file, error);
+    return result ? result : pelt_misslog_parse(arena, &file, path, misses, error);
+}

@@ -1,0 +1,155 @@
+/* table.c: controls of frames as CSV: a line of names, then numbers. Commas, semicolons or tabs; an empty cell is 0. */
+
+#include "io/io.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 100000 };
+
+typedef struct reader {
+    const char *at, *end;
+    char separator;
+    size_t line;
+} reader;
+
+static bool ends_cell(const reader *r) {
+    return r->at == r->end || *r->at == r->separator || *r->at == '\n' || *r->at == '\r';
+}
+
+static void end_line(reader *r) {
+    while (r->at < r->end && *r->at != '\n') r->at++;
+    if (r->at < r->end) r->at++;
+    r->line++;
+}
+
+/* A number without regard to the locale of the host. */
+static bool read_number(reader *r, float *value) {
+    while (!ends_cell(r) && *r->at == ' ') r->at++;
+    const char *begin = r->at;
+    double sign = 1, digits = 0;
+    int scale = 0, exponent = 0, any = 0;
+    if (!ends_cell(r) && (*r->at == '-' || *r->at == '+')) sign = *r->at++ == '-' ? -1 : 1;
+    for (bool point = false; !ends_cell(r); r->at++) {
+        if (*r->at == '.' && !point) {
+            point = true;
+        } else if (*r->at >= '0' && *r->at <= '9') {
+            any = 1;
+            if (digits < 1e17)
+                digits = 10 * digits + (*r->at - '0'), scale -= point;
+            else
+                scale += !point;
+        } else {
+            break;
+        }
+    }
+    if (any && !ends_cell(r) && (*r->at == 'e' || *r->at == 'E')) {
+        int direction = 1;
+        r->at++;
+        if (!ends_cell(r) && (*r->at == '-' || *r->at == '+')) direction = *r->at++ == '-' ? -1 : 1;
+        any = 0;
+        for (; !ends_cell(r) && *r->at >= '0' && *r->at <= '9'; r->at++) {
+            any = 1;
+            if (exponent < 10000) exponent = 10 * exponent + (*r->at - '0');
+        }
+        exponent *= direction;
+    }
+    while (!ends_cell(r) && *r->at == ' ') r->at++;
+    *value = (float)(sign * digits * pow(10, scale + exponent));
+    return ends_cell(r) && (any || r->at == begin) && isfinite(*value);
+}
+
+static char find_separator(const char *at, const char *end) {
+    for (; at < end && *at != '\n'; at++)
+        if (*at == ',' || *at == ';' || *at == '\t') return *at;
+    return ',';
+}
+
+static pelt_result read_names(pelt_arena *arena, reader *r, const char *path, pelt_table *table, pelt_error *error) {
+    uint32_t columns = 1, count = 0;
+    for (const char *c = r->at; c < r->end && *c != '\n'; c++) columns += *c == r->separator;
+    table->names = columns <= MOST_COLUMNS ? PELT_NEW(arena, const char *, columns) : NULL;
+    if (!table->names)
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: %u columns are more than a table of controls has", path,
+                         columns);
+    while (count < columns) {
+        const char *begin = r->at;
+        while (!ends_cell(r)) r->at++;
+        table->names[count++] =
+            pelt_arena_format(arena, "%.*s", (int)(r->at - begin < 200 ? r->at - begin : 200), begin);
+        if (!table->names[count - 1]) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        if (r->at < r->end && *r->at == r->separator) r->at++;
+    }
+    table->column_count = columns;
+    end_line(r);
+    return PELT_OK;
+}
+
+static bool blank_line(const reader *r) { return r->at < r->end && (*r->at == '\n' || *r->at == '\r'); }
+
+static pelt_result read_row(reader *r, const char *path, const pelt_table *table, float *row, pelt_error *error) {
+    for (uint32_t c = 0; c < table->column_count; c++) {
+        if (!read_number(r, &row[c]))
+            return pelt_fail(error, PELT_ERROR_FORMAT, "%s: line %zu: \"%s\" is not a number", path, r->line,
+                             table->names[c]);
+        bool more = r->at < r->end && *r->at == r->separator;
+        if (more != (c + 1 < table->column_count))
+            return pelt_fail(error, PELT_ERROR_FORMAT, "%s: line %zu: has %s than the %u cells of the first line", path,
+                             r->line, more ? "more" : "fewer", table->column_count);
+        if (more) r->at++;
+    }
+    end_line(r);
+    return PELT_OK;
+}
+
+pelt_result pelt_table_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_table *table,
+                             pelt_error *error) {
+    const char *text = (const char *)file->bytes;
+    reader r = {text, text + file->size, ',', 1};
+    *table = (pelt_table){0};
+    if (file->size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) r.at += 3; /* byte order mark */
+    r.separator = find_separator(r.at, r.end);
+    pelt_result result = read_names(arena, &r, path, table, error);
+    if (result) return result;
+    size_t rows = 0;
+    for (const char *c = r.at; c < r.end; c++) rows += *c == '\n' || c + 1 == r.end;
+    table->values = PELT_NEW(arena, float, rows * table->column_count + 1);
+    if (!table->values) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    while (r.at < r.end) {
+        if (blank_line(&r)) {
+            end_line(&r);
+            continue;
+        }
+        result = read_row(&r, path, table, table->values + (size_t)table->row_count * table->column_count, error);
+        if (result) return result;
+        table->row_count++;
+    }
+    if (!table->row_count) return pelt_fail(error, PELT_ERROR_FORMAT, "%s: has names but no frames", path);
+    return PELT_OK;
+}
+
+pelt_result pelt_table_read(pelt_arena *arena, const char *path, pelt_table *table, pelt_error *error) {
+    pelt_file file;
+    pelt_result result = pelt_file_read(arena, path, &file, error);
+    return result ? result : pelt_table_parse(arena, &file, path, table, error);
+}
+
+pelt_result pelt_table_write(const char *path, const pelt_table *table, pelt_error *error) {
+    pelt_writer *writer = pelt_writer_open(path, error);
+    if (!writer) return PELT_ERROR_FILE;
+    for (uint32_t c = 0; c < table->column_count; c++) {
+        if (c) pelt_writer_put(writer, ",", 1);
+        pelt_writer_put(writer, table->names[c], strlen(table->names[c]));
+    }
+    for (size_t r = 0; r < table->row_count; r++)
+        for (uint32_t c = 0; c < table->column_count; c++) {
+            char cell[48];
+            int n = snprintf(cell, sizeof cell, "%s%.9g", c ? "," : "\n",
+                             (double)table->values[r * table->column_count + c]);
+            for (int i = 1; i < n; i++) /* some locales write a comma */
+                if (cell[i] == ',') cell[i] = '.';
+            pelt_writer_put(writer, cell, (size_t)n);
+        }
+    pelt_writer_put(writer, "\n", 1);
+    return pelt_writer_commit(writer, error);
+}
