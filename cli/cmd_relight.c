@@ -48,6 +48,7 @@ const cli_command cli_relight = {
      {"full", NULL, "Gather all points instead, without key points (run)."},
      {"no-fallback", NULL, "Do not gather all points where the key points say that the result is wrong (run)."},
      {"novel", "N", "Lights to measure at; default 24."},
-     {"reference", "N", "Paths per point of each of the two references; default 1024 (measure)."},
-     {"pictures", "DIR", "Also write the figure of the lights, keys and differences there (measure)."}},
+     {"reference", "N", "Paths per point of each of the two references; default 512 (measure)."},
+     {"at", "N", "Points to compare at, spread over the picture; default 10000 (measure)."},
+     {"pictures", "FILE.png", "Also draw lights, keys, full gathers, results and differences (measure)."}},
 };

@@ -28,7 +28,8 @@ static int run_keys(running *r) {
     relight_fill(&r->gatherer, r->args->threads, r->indirect);
     r->key_seconds = cli_wall_seconds() - start;
     r->misfit = frame.misfit;
-    r->trust = pelt_cache_trust(&(pelt_cache_options){.e_min = 1, .e_max = 1.5f}, (float)(r->misfit / r->about.trust));
+    r->trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f},
+                                     (float)(r->misfit / r->about.trust));
     return CLI_DONE;
 }
 
