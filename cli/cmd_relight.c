@@ -45,6 +45,7 @@ const cli_command cli_relight = {
      {"falloff", "P", "It fades with distance to the power -P; default 2."},
      {"key-samples", "N", "Paths per key point; default 256 (run), 1024 (measure)."},
      {"indirect", NULL, "Write the indirect light alone, as on white surfaces (run)."},
+     {"direct", NULL, "Write the direct light alone likewise (run)."},
      {"full", NULL, "Gather all points instead, without key points (run)."},
      {"no-fallback", NULL, "Do not gather all points where the key points say that the result is wrong (run)."},
      {"novel", "N", "Lights to measure at; default 24."},

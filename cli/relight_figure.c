@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANEL = 192, GAP = 4, NOVEL = 3, FULL_SAMPLES = 256 };
+enum { PANEL = 160, GAP = 4, PLAN = 3 * PANEL + 2 * GAP, NOVEL = 3, FULL_SAMPLES = 256 };
 
 static const double places[NOVEL][2] = {{0.13, 0.2}, {0.55, 0.7}, {0.87, 0.36}};
 
@@ -100,7 +100,7 @@ static int gather_light(figure *f, const pelt_light *light, uint32_t seed) {
 
 static void put_plan(figure *f, const relight_about *about) {
     static const uint8_t green[3] = {60, 220, 60}, paper[3] = {255, 255, 255};
-    int size = 2 * PANEL + GAP;
+    int size = PLAN;
     double at[2];
     put_panel(f, f->shown, 1.6f * white_of(f), 0, 0, size);
     for (uint32_t i = 0; i < f->g->keys->key_count; i++)
@@ -113,7 +113,7 @@ static void put_plan(figure *f, const relight_about *about) {
 
 static int put_novel(figure *f, const relight_about *about, int index) {
     pelt_light light = grid_light_at(f->stage, &about->grid, places[index][0], places[index][1]);
-    int x = (index + 2) * (PANEL + GAP), code = gather_light(f, &light, (uint32_t)index);
+    int x = PLAN + GAP + index * (PANEL + GAP), code = gather_light(f, &light, (uint32_t)index);
     if (code) return code;
     shade(f, f->keys);
     float white = white_of(f);
@@ -135,7 +135,7 @@ int relight_figure(const cli_args *args, relight_gatherer *g, const relight_abou
     for (int i = 0; i < 4; i++)
         if (!(*buffers[i] = PELT_NEW(s->arena, float, 3 * s->point_count))) return cli_fail("not enough memory");
     f.picture = PELT_NEW(s->arena, float, 3 * (size_t)s->width * s->height);
-    f.image = pelt_image_new(5 * PANEL + 4 * GAP, 3 * PANEL + 2 * GAP);
+    f.image = pelt_image_new(PLAN + NOVEL * (PANEL + GAP), PLAN);
     if (!f.picture || !f.image) return cli_fail("not enough memory");
     memset(f.image->rgba, 255, 4 * (size_t)f.image->width * f.image->height);
     int code = CLI_DONE;

@@ -49,7 +49,7 @@ static void run_all(running *r) {
 static int write_picture(running *r, const char *path) {
     pelt_error error;
     stage *s = &r->stage;
-    bool only_indirect = cli_value(r->args, "indirect") != NULL;
+    bool only_indirect = cli_value(r->args, "indirect") != NULL, only_direct = cli_value(r->args, "direct") != NULL;
     pelt_gather_options options = {
         .samples = 16, .bounces = s->bounces, .seed = 0x50000000u + r->args->seed, .threads = r->args->threads};
     if (!only_indirect) pelt_gather(s->tracer, s->points, s->point_count, &options, r->direct, NULL);
@@ -57,8 +57,8 @@ static int write_picture(running *r, const char *path) {
     if (!picture.rgb) return cli_fail("not enough memory");
     for (size_t i = 0; i < s->point_count; i++)
         for (int c = 0; c < 3; c++) {
-            float light = r->indirect[3 * i + c];
-            if (!only_indirect)
+            float light = only_direct ? r->direct[3 * i + c] : r->indirect[3 * i + c];
+            if (!only_indirect && !only_direct)
                 light = s->points[i].albedo[c] * (light + r->direct[3 * i + c]) + s->points[i].emission[c];
             picture.rgb[3 * (size_t)s->points[i].id + c] = light;
         }
@@ -85,6 +85,21 @@ static void print_result(const running *r, const char *path) {
                                       "full_seconds", r->full_seconds));
 }
 
+/* Key points; or with --full a scene alone. */
+static int open_input(running *r) {
+    const cli_args *args = r->args;
+    const char *name = args->inputs[1], *dot = strrchr(name, '.');
+    uint32_t size[2] = {400, 400}, bounces = 4;
+    if (dot && !strcmp(dot, ".keys"))
+        return relight_open(&r->file, &r->about, &r->stage, name, args->input_count > 2 ? args->inputs[2] : NULL)
+                   ? CLI_DONE
+                   : CLI_FAILED;
+    if (!cli_value(args, "full"))
+        return cli_misuse(args, "%s: a .keys file is meant; a scene alone can only be gathered with --full", name);
+    if (!cli_count(args, "bounces", 1, 100, &bounces) || !relight_size(args, size)) return CLI_MISUSE;
+    return stage_open(&r->stage, name, size[0], size[1], bounces) ? CLI_DONE : CLI_FAILED;
+}
+
 static int run(running *r, const char *path) {
     const cli_args *args = r->args;
     pelt_error error;
@@ -92,11 +107,11 @@ static int run(running *r, const char *path) {
     if (!cli_count(args, "samples", 1, 1u << 20, &r->samples) ||
         !cli_count(args, "key-samples", 32, 1u << 20, &r->key_samples))
         return CLI_MISUSE;
-    if (!relight_open(&r->file, &r->about, &r->stage, args->inputs[1], args->input_count > 2 ? args->inputs[2] : NULL))
-        return CLI_FAILED;
+    int opened = open_input(r);
+    if (opened) return opened;
     if (!relight_light(args, &r->stage, &r->light)) return CLI_MISUSE;
     if (pelt_tracer_set_light(r->stage.tracer, &r->light, &error)) return cli_error(&error);
-    if (!relight_gatherer_open(&r->gatherer, &r->stage, &r->file.keys)) return CLI_FAILED;
+    if (r->file.bytes && !relight_gatherer_open(&r->gatherer, &r->stage, &r->file.keys)) return CLI_FAILED;
     float **buffers[] = {&r->direct, &r->indirect, &r->gathered};
     for (int i = 0; i < 3; i++)
         if (!(*buffers[i] = PELT_NEW(r->stage.arena, float, 3 * r->stage.point_count)))
