@@ -80,7 +80,9 @@ static pelt_result read_clean(void *user, uint32_t first, uint32_t count, float 
 static pelt_skin_bytes *train_keys(training *t, pelt_clean_frames *clean, pelt_keys_report *report, pelt_error *error) {
     const stage *s = &t->stage;
     float *positions = PELT_NEW(s->arena, float, 3 * s->point_count);
-    if (!positions) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), NULL;
+    uint32_t *shots = PELT_NEW(s->arena, uint32_t, clean->frame_count); /* lights do not follow one another in time */
+    for (uint32_t i = 0; shots && i < clean->frame_count; i++) shots[i] = i;
+    if (!positions || !shots) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), NULL;
     for (size_t p = 0; p < s->point_count; p++) memcpy(positions + 3 * p, s->points[p].position, 3 * sizeof(float));
     double square = 0;
     for (size_t i = 0; i < (size_t)clean->rank * clean->point_count; i++)
@@ -90,7 +92,8 @@ static pelt_skin_bytes *train_keys(training *t, pelt_clean_frames *clean, pelt_k
                           .component_count = 3,
                           .read = read_clean,
                           .user = clean,
-                          .name = s->name};
+                          .name = s->name,
+                          .shots = shots};
     pelt_keys_options options = {.keys = t->keys < s->point_count ? t->keys : (uint32_t)s->point_count,
                                  .basis = t->basis,
                                  .grid = t->keys / 4,
