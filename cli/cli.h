@@ -16,7 +16,7 @@ typedef struct cli_option {
     const char *help;  /* one sentence */
 } cli_option;
 
-enum { CLI_MAX_OPTIONS = 24, CLI_MAX_INPUTS = 256 };
+enum { CLI_MAX_OPTIONS = 40, CLI_MAX_INPUTS = 256 };
 
 /* The words of one call, parsed against a command's options. */
 typedef struct cli_args {
@@ -40,7 +40,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_bench, cli_sample, cli_demo,
-    cli_relight;
+    cli_keys, cli_relight;
 
 /* All commands, NULL at the end. */
 extern const cli_command *const cli_commands[];

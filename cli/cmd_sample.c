@@ -1,6 +1,7 @@
 /* cmd_sample.c: pelt sample: writes a built-in character as a bundle. */
 
 #include "cli/cli.h"
+#include "cli/sample_face.h"
 #include "io/io.h"
 #include "samples/samples.h"
 #include <errno.h>
@@ -45,11 +46,13 @@ static int run(const cli_args *args) {
         !cli_count(args, "frames", 1, 100000, &options.frames))
         return CLI_MISUSE;
     pelt_error error;
-    pelt_bundle *bundle = pelt_sample_make(&options, &error);
-    if (!bundle) return cli_error(&error);
+    bool face = !strcmp(options.name, "face");
+    pelt_bundle *bundle = face ? NULL : pelt_sample_make(&options, &error);
+    if (!face && !bundle) return cli_error(&error);
     int code = mkdir(folder, 0777) && errno != EEXIST
                    ? cli_fail("%s: the folder cannot be made: %s", folder, strerror(errno))
-                   : write_bundle(args, bundle, options.name, folder);
+               : face ? sample_face(args, folder, options.vertices)
+                      : write_bundle(args, bundle, options.name, folder);
     pelt_bundle_free(bundle);
     return code;
 }
@@ -59,11 +62,19 @@ const cli_command cli_sample = {
     "NAME -o DIR",
     "Writes a built-in character as a bundle.",
     "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease) or\n"
-    "humanoid (53 joints, for speed). Their true deformation is known by formula, and linear blending cannot reach it.",
+    "humanoid (53 joints, for speed). Their true deformation is known by formula, and linear blending cannot reach "
+    "it.\n"
+    "face is a slow face rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
     run,
     1,
     1,
     {{"output", "DIR", "The folder to write to; made when it is not there."},
      {"vertices", "N", "About so many vertices; arm: 2972, 11574 and 46036 are met exactly."},
-     {"frames", "N", "Examples per clip."}},
+     {"frames", "N", "Examples per clip."},
+     {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the one made by formula."},
+     {"curves", "FILE.csv", "face: captured curves by ARKit's names; a third goes to training, the rest to the test."},
+     {"test-frames", "N", "face: frames of the test clip; default as many as of the training clip."},
+     {"range-frames", "N", "face: range-of-motion poses; default a quarter of the training clip."},
+     {"hold-out", "CONTROL,...", "face: also write the training clips with these controls never used."},
+     {"controls-only", NULL, "face: write controls but no points; `pelt keys --engine face` makes them."}},
 };

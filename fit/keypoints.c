@@ -84,24 +84,64 @@ double pelt_fold_covariance(const pelt_training *t, const uint32_t *fold, uint32
     return weight;
 }
 
+static bool is_diagonal(size_t n, const double *a) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (i != k && a[i * n + k] != 0) return false;
+    return true;
+}
+
+/* The leading directions of a covariance: [rank][basis]. Of all frames together they are the axes themselves. */
+static bool leading_directions(size_t rank, size_t basis, const double *covariance, pelt_arena *arena, double *lead) {
+    if (is_diagonal(rank, covariance)) {
+        for (size_t m = 0; m < basis; m++) lead[m * basis + m] = 1;
+        return true;
+    }
+    double *turned = PELT_NEW(arena, double, rank *rank), *values = PELT_NEW(arena, double, rank);
+    if (!turned || !values) return false;
+    memcpy(turned, covariance, rank * rank * sizeof *turned);
+    if (!pelt_eigen(rank, turned, values)) return false;
+    for (size_t i = 0; i < rank; i++)
+        for (size_t m = 0; m < basis; m++) lead[i * basis + m] = turned[i * rank + rank - 1 - m];
+    return true;
+}
+
+/* The pseudo-inverse [basis][n] of system [n][basis]: by normal equations where they are well conditioned, otherwise by
+   the SVD. */
+static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_arena *arena, double *inverse) {
+    double *gram = PELT_NEW(arena, double, basis *basis), least = INFINITY, most = 0;
+    if (!gram) return false;
+    pelt_gemm(true, false, basis, basis, n, 1, system, system, 0, gram);
+    bool sound = n >= basis && pelt_cholesky(basis, gram);
+    for (size_t i = 0; sound && i < basis; i++)
+        least = fmin(least, gram[i * basis + i]), most = fmax(most, gram[i * basis + i]);
+    if (sound && least > 1e-4 * most) {
+        for (size_t i = 0; i < basis; i++)
+            for (size_t k = 0; k < n; k++) inverse[i * n + k] = system[k * basis + i];
+        pelt_cholesky_solve(basis, gram, n, inverse);
+        return true;
+    }
+    size_t larger = n > basis ? n : basis;
+    double *copy = PELT_NEW(arena, double, n *basis), *right = PELT_NEW(arena, double, larger *n);
+    if (!copy || !right) return false;
+    memcpy(copy, system, n * basis * sizeof *copy);
+    for (size_t i = 0; i < n; i++) right[i * n + i] = 1;
+    if (!pelt_least_squares(n, basis, copy, n, right, 1e-10, NULL, NULL)) return false;
+    memcpy(inverse, right, basis * n * sizeof *inverse);
+    return true;
+}
+
 /* Least squares on the leading directions E of the covariance: b = E pinv(U E) s. */
 static pelt_result fit_least_squares(const pelt_training *t, const pelt_map *map, const double *covariance,
                                      const double *rows, pelt_arena *arena, double *p, pelt_error *error) {
     size_t rank = t->s.rank, n = (size_t)map->key_count * t->s.each, basis = map->basis < rank ? map->basis : rank;
-    size_t larger = n > basis ? n : basis;
-    double *turned = PELT_NEW(arena, double, rank *rank), *values = PELT_NEW(arena, double, rank),
-           *lead = PELT_NEW(arena, double, rank *basis), *system = PELT_NEW(arena, double, n *basis),
-           *inverse = PELT_NEW(arena, double, larger *n);
-    if (!turned || !values || !lead || !system || !inverse)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
-    memcpy(turned, covariance, rank * rank * sizeof *turned);
-    bool solved = pelt_eigen(rank, turned, values);
-    for (size_t i = 0; i < rank; i++)
-        for (size_t m = 0; m < basis; m++) lead[i * basis + m] = turned[i * rank + rank - 1 - m];
+    double *lead = PELT_NEW(arena, double, rank *basis), *system = PELT_NEW(arena, double, n *basis),
+           *inverse = PELT_NEW(arena, double, basis *n);
+    if (!lead || !system || !inverse) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
+    bool solved = leading_directions(rank, basis, covariance, arena, lead);
     pelt_gemm(false, false, n, basis, rank, 1, rows, lead, 0, system);
-    for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
-    solved = solved && pelt_least_squares(n, basis, system, n, inverse, 1e-10, NULL, NULL);
-    if (!solved) return pelt_fail(error, PELT_ERROR_NUMBER, "the keys do not determine the subspace");
+    if (!solved || !pseudo_inverse(n, basis, system, arena, inverse))
+        return pelt_fail(error, PELT_ERROR_NUMBER, "the keys do not determine the subspace");
     pelt_gemm(false, false, rank, n, basis, 1, lead, inverse, 0, p);
     return PELT_OK;
 }

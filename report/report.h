@@ -91,8 +91,33 @@ typedef struct pelt_report_page {
    escaped. */
 pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *size, pelt_error *error);
 
-/* One PNG picture of a shown frame: truth, then model and error of every row, side by side on white. Free with free(). */
+/* One PNG picture of a shown frame: truth, then model and error of every row, side by side on white. Free with free().
+ */
 pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_t **png, size_t *size,
                               pelt_error *error);
+
+/* -- The page of key points (keys_page.c) -------------------------------------------------------------------------- */
+
+enum { PELT_KEYS_PAGE_CURVE = 8 };
+
+typedef struct pelt_keys_page_frame {
+    uint32_t shot;
+    float error, final, e; /* keys alone, with the soft cache, misfit (1: the bound) */
+    bool hit;
+} pelt_keys_page_frame;
+
+typedef struct pelt_keys_page {
+    const char *keys;           /* name of the .keys file */
+    const pelt_mesh *mesh;      /* NULL: no picture */
+    const uint32_t *key_points; /* [key_count] vertices of the mesh */
+    uint32_t key_count, point_count, basis_count, frame_count, curve_count;
+    const pelt_keys_page_frame *frames;
+    uint32_t curve_keys[PELT_KEYS_PAGE_CURVE]; /* error against number of keys, from training */
+    double curve_error[PELT_KEYS_PAGE_CURVE];
+    double bar, p995, hit_rate, final_under_bar, speedup, point_cost;
+} pelt_keys_page;
+
+/* One HTML file: keys drawn on the mesh, error against number of keys, errors, hits and misses along the clip. */
+pelt_result pelt_keys_page_html(const pelt_keys_page *page, char **html, size_t *size, pelt_error *error);
 
 #endif

@@ -1,0 +1,432 @@
+/* cmd_keys.c: pelt keys: train key points, run them with the soft cache, measure both. */
+
+#include "cli/cli.h"
+#include "cli/keys_measure.h"
+#include "report/report.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Options ------------------------------------------------------------------------------------------------------- */
+
+/* "1%" or "0.01". */
+static bool read_fraction(const cli_args *args, const char *name, double *value) {
+    const char *text = cli_value(args, name);
+    char *end;
+    if (!text) return true;
+    double number = strtod(text, &end);
+    if (*end == '%') number /= 100, end++;
+    if (*text && !*end && number > 0 && number < 1) return *value = number, true;
+    cli_misuse(args, "--%s %s: a share such as 1%% or 0.01 is meant", name, text);
+    return false;
+}
+
+static bool read_cache_options(const cli_args *args, pelt_soft_cache_options *options) {
+    double e_min = 1, e_max = 0, step = 0.0008;
+    if (!cli_number(args, "e-min", 1e-6, 1e6, &e_min) || !cli_number(args, "e-max", 1e-6, 1e6, &e_max) ||
+        !cli_number(args, "step", 0, 1, &step))
+        return false;
+    if (!(e_max > 0)) e_max = 1.5 * e_min;
+    if (e_max < e_min) return cli_misuse(args, "--e-max is less than --e-min"), false;
+    *options = (pelt_soft_cache_options){.e_min = (float)e_min, .e_max = (float)e_max, .step = (float)step};
+    options->whole = cli_value(args, "whole") != NULL;
+    return true;
+}
+
+static uint32_t *read_points(const cli_args *args, const char *name, uint32_t *count) {
+    const char *text = cli_value(args, name);
+    size_t words = 0;
+    *count = 0;
+    if (!text) return NULL;
+    char **list = cli_list(text, &words);
+    uint32_t *points = malloc((words + 1) * sizeof *points);
+    for (size_t i = 0; list && points && i < words; i++) points[(*count)++] = (uint32_t)strtoul(list[i], NULL, 10);
+    cli_list_free(list);
+    return points;
+}
+
+/* -- Train --------------------------------------------------------------------------------------------------------- */
+
+static bool read_train_options(const cli_args *args, pelt_keys_options *o) {
+    bool light = cli_value(args, "light") != NULL;
+    *o = (pelt_keys_options){.recipe = cli_value(args, "recipe"),
+                             .uncentred = light,
+                             .shared = light,
+                             .exact = cli_value(args, "exact") != NULL,
+                             .seed = args->seed,
+                             .progress = cli_progress(args)};
+    return cli_count(args, "keys", 1, 1 << 20, &o->keys) && cli_count(args, "basis", 1, 1 << 20, &o->basis) &&
+           cli_count(args, "grid", 1, 1 << 20, &o->grid) && cli_count(args, "regions", 1, 65536, &o->regions) &&
+           cli_number(args, "ridge", 1e-12, 1, &o->ridge) && read_fraction(args, "error", &o->error) &&
+           read_fraction(args, "bar", &o->bar);
+}
+
+static int print_trained(const cli_args *args, const pelt_keys_report *r, const char *path, size_t bytes,
+                         double seconds) {
+    cli_say(args, "%s: %u keys, %u basis vectors, from %u frames in %.1f s, %zu bytes\n", path, r->keys, r->basis,
+            r->frames, seconds, bytes);
+    cli_say(args, "  shots held out: largest error of 99.5%% of the frames under %.3f%% of the diagonal\n",
+            100 * r->error_p995);
+    cli_say(args, "  soft cache: %.2f%% hits on shots held out", 100 * r->hit_rate);
+    if (r->by_controls && r->bad_frames)
+        cli_say(args, "; with controls held out, %.1f%% of %u bad frames caught", 100 * r->bad_caught, r->bad_frames);
+    cli_say(args, "\n  error by number of keys:");
+    json_t *curve = json_array();
+    for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++) {
+        cli_say(args, "  %u: %.3f%%", r->curve_keys[i], 100 * r->curve_error[i]);
+        json_array_append_new(curve, json_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
+    }
+    cli_say(args, "\n");
+    return cli_print_json(args,
+                          json_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:I, s:o}", "keys_file", path,
+                                    "frames", (int)r->frames, "keys", (int)r->keys, "basis", (int)r->basis,
+                                    "max_fraction_p995", isfinite(r->error_p995) ? r->error_p995 : -1, "hit_rate",
+                                    r->hit_rate, "bad_caught", r->bad_caught, "bad_frames", (int)r->bad_frames, "ridge",
+                                    r->ridge, "seconds", seconds, "bytes", (json_int_t)bytes, "error_by_keys", curve));
+}
+
+static int train(const cli_args *args, keys_input *input, pelt_engine *engine) {
+    pelt_keys_options options;
+    pelt_keys_report report;
+    pelt_error error;
+    pelt_keys previous;
+    const char *path = cli_value(args, "output"), *from = cli_value(args, "from"), *mesh = cli_value(args, "mesh");
+    if (!path) return cli_misuse(args, "-o FILE.keys says where the key points go; it is missing");
+    if (!read_train_options(args, &options)) return CLI_MISUSE;
+    if (cli_value(args, "with")) options.engine_points = input->frames.point_count - keys_input_second_points(input);
+    uint32_t *fiducials = read_points(args, "fiducials", &options.fiducial_count);
+    options.fiducials = fiducials;
+    pelt_skin_bytes *old = from ? pelt_keys_read(from, &previous, &error) : NULL, *trained = NULL;
+    pelt_bundle *bundle = mesh && (old || !from) ? pelt_bundle_read(mesh, &error) : NULL;
+    bool ready = (old || !from) && (bundle || !mesh);
+    const pelt_mesh *shape = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
+    if (ready && shape && shape->vertex_count == input->frames.point_count && input->frames.component_count == 3) {
+        options.positions = shape->positions;
+        if (!options.shared) options.diagonal = pelt_diagonal(shape->positions, shape->vertex_count);
+    } else if (ready && bundle) {
+        ready = pelt_fail(&error, PELT_ERROR_DATA, "%s: %u vertices, but the frames have %u points", mesh,
+                          shape->vertex_count, input->frames.point_count) == PELT_OK;
+    }
+    if (old) options.previous = &previous;
+    double start = cli_wall_seconds();
+    if (ready) trained = pelt_keys_train(&input->frames, &options, &report, &error);
+    double seconds = cli_wall_seconds() - start;
+    int code = CLI_FAILED;
+    if (!trained || pelt_keys_write(trained, path, &error))
+        code = cli_error(&error);
+    else
+        code = print_trained(args, &report, path, trained->size, seconds);
+    pelt_skin_free(trained), pelt_skin_free(old);
+    pelt_bundle_free(bundle);
+    free(fiducials);
+    return code;
+}
+
+/* -- Run ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct running {
+    const cli_args *args;
+    const pelt_keys *keys;
+    pelt_engine *engine;
+    const pelt_table *controls;
+    pelt_cache_writer *writer;
+    pelt_misslog *log;
+    pelt_soft_cache cache;
+    float *values;
+} running;
+
+static pelt_result log_miss(running *r, const float *controls, const pelt_soft_cache_frame_info *info, float *truth,
+                            pelt_error *error) {
+    const pelt_keys *keys = r->keys;
+    if (!r->log || info->verdict == PELT_CACHE_HIT) return PELT_OK;
+    pelt_result result = pelt_engine_evaluate(r->engine, controls, NULL, keys->engine_point_count, truth, error);
+    if (result) return result;
+    return pelt_misslog_put(r->log,
+                            &(pelt_miss){r->controls->column_count, keys->point_count, keys->component_count,
+                                         info->misfit.e, controls, truth},
+                            error);
+}
+
+static pelt_result run_frames(running *r, const uint32_t *shots, float *truth, pelt_error *error) {
+    pelt_progress progress = cli_progress(r->args);
+    for (uint32_t f = 0; f < r->controls->row_count; f++) {
+        const float *controls = r->controls->values + (size_t)f * r->controls->column_count;
+        pelt_soft_cache_frame_info info;
+        pelt_report(&progress, "running", (double)f / r->controls->row_count);
+        r->cache.options.new_each_frame = 0;
+        if (f && shots && shots[f] != shots[f - 1]) r->cache.started = 0;
+        pelt_result result = pelt_soft_cache_next(&r->cache, controls, r->values, &info);
+        if (result == PELT_ERROR_DATA && pelt_engine_failure(r->engine)->code)
+            return pelt_fail(error, result, "frame %u: %s", f, pelt_engine_failure(r->engine)->text);
+        if (result) return pelt_fail(error, result, "frame %u: %s", f, pelt_result_text(result));
+        if (r->writer) pelt_cache_writer_frame(r->writer, r->values);
+        result = log_miss(r, controls, &info, truth, error);
+        if (result) return result;
+    }
+    return PELT_OK;
+}
+
+static int print_run(const running *r, double seconds) {
+    const pelt_soft_cache *c = &r->cache;
+    uint32_t frames = r->controls->row_count;
+    double evaluated = (double)c->evaluated / frames;
+    cli_say(r->args,
+            "%u frames: %llu hits, %llu in part, %llu blended, %llu missed; %.0f of %u points computed per frame; "
+            "%.3g ms a frame\n",
+            frames, (unsigned long long)c->hits, (unsigned long long)c->parts, (unsigned long long)c->blends,
+            (unsigned long long)c->misses, evaluated, r->keys->point_count, 1e3 * seconds / frames);
+    return cli_print_json(r->args, json_pack("{s:i, s:I, s:I, s:I, s:I, s:f, s:f}", "frames", (int)frames, "hits",
+                                             (json_int_t)c->hits, "parts", (json_int_t)c->parts, "blends",
+                                             (json_int_t)c->blends, "misses", (json_int_t)c->misses,
+                                             "evaluated_per_frame", evaluated, "seconds_per_frame", seconds / frames));
+}
+
+static pelt_result start_run(running *r, const pelt_soft_cache_options *options, pelt_arena *arena, pelt_error *error) {
+    const pelt_keys *keys = r->keys;
+    const char *output = cli_value(r->args, "output"), *log = cli_value(r->args, "log");
+    if (pelt_engine_points(r->engine) < keys->engine_point_count ||
+        pelt_engine_components(r->engine) != keys->component_count ||
+        pelt_engine_controls(r->engine) != r->controls->column_count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "the engine has %u points of %u values and %u controls, but the key points want %u of %u, and "
+                         "there are %u controls",
+                         pelt_engine_points(r->engine), pelt_engine_components(r->engine),
+                         pelt_engine_controls(r->engine), keys->engine_point_count, keys->component_count,
+                         r->controls->column_count);
+    if (output && keys->component_count != 3)
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: only values of three components can be written", output);
+    r->values = PELT_NEW(arena, float, (size_t)keys->point_count * keys->component_count);
+    void *memory = pelt_alloc(arena, pelt_soft_cache_size(keys, r->controls->column_count), 1);
+    if (!r->values || !memory) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a frame");
+    if (log && !(r->log = pelt_misslog_open(log, error))) return error->code;
+    pelt_mesh points = {.vertex_count = keys->point_count};
+    if (output && !(r->writer = pelt_cache_writer_open(output, r->controls->row_count, &points, 30, error)))
+        return error->code;
+    pelt_engine_call call = {pelt_engine_callback, r->engine, r->controls->column_count};
+    return pelt_soft_cache_init(&r->cache, keys, options, call, memory);
+}
+
+static int run_keys(const cli_args *args, const pelt_keys *keys, const keys_input *input, pelt_engine *engine) {
+    pelt_soft_cache_options options;
+    pelt_error error;
+    const pelt_frames *frames = &input->frames;
+    if (!engine) return cli_misuse(args, "--engine says what computes the keys; it is missing");
+    if (!frames->controls) return cli_misuse(args, "the clip to run is a .csv of controls");
+    if (!read_cache_options(args, &options)) return CLI_MISUSE;
+    pelt_table controls = {frames->frame_count, frames->control_count, input->control_names, (float *)frames->controls};
+    running r = {.args = args, .keys = keys, .engine = engine, .controls = &controls};
+    float *truth = PELT_NEW(input->arena, float, (size_t)keys->point_count * keys->component_count);
+    pelt_result result = truth ? start_run(&r, &options, input->arena, &error)
+                               : pelt_fail(&error, PELT_ERROR_MEMORY, "not enough memory for a frame");
+    double start = cli_wall_seconds();
+    if (!result) result = run_frames(&r, frames->shots, truth, &error);
+    double seconds = cli_wall_seconds() - start;
+    pelt_error closing;
+    if (pelt_misslog_close(r.log, &closing) && !result) result = closing.code, error = closing;
+    if (r.writer && !result)
+        result = pelt_cache_writer_commit(r.writer, &error);
+    else
+        pelt_cache_writer_drop(r.writer);
+    return result ? cli_error(&error) : print_run(&r, seconds);
+}
+
+/* -- Measure ------------------------------------------------------------------------------------------------------- */
+
+/* Seconds that the engine takes for a point, over a few frames. */
+static double time_engine(pelt_engine *engine, const pelt_frames *frames, float *values) {
+    pelt_error error;
+    double best = INFINITY;
+    for (uint32_t i = 0; i < 5; i++) {
+        uint32_t f = (uint32_t)((uint64_t)frames->frame_count * i / 5);
+        double start = cli_wall_seconds();
+        if (pelt_engine_evaluate(engine, frames->controls + (size_t)f * frames->control_count, NULL,
+                                 pelt_engine_points(engine), values, &error))
+            return 0;
+        best = fmin(best, cli_wall_seconds() - start);
+    }
+    return best / pelt_engine_points(engine);
+}
+
+static void set_speed(const cli_args *args, const pelt_keys *keys, const keys_input *input, pelt_engine *engine,
+                      keys_measure *m) {
+    double cost = 0;
+    if (!cli_number(args, "cost", 0, 1e6, &cost)) cost = 0;
+    m->point_cost = 1e-6 * cost;
+    float *values = PELT_NEW(input->arena, float, (size_t)keys->point_count * keys->component_count);
+    if (engine && input->frames.controls && values) m->point_cost = time_engine(engine, &input->frames, values);
+    double full = keys->point_count * m->point_cost, soft = m->evaluated * m->point_cost + m->fill_seconds;
+    m->speedup = full > 0 ? full / soft : keys->point_count / m->evaluated;
+}
+
+static int print_measure(const cli_args *args, const pelt_keys *keys, const keys_measure *m, double bar) {
+    cli_say(args, "%u frames in %u shots, %u points, %u keys, %u basis vectors\n", m->frame_count, m->shot_count,
+            keys->point_count, keys->key_count, keys->basis_count);
+    cli_say(args,
+            "keys alone:  largest error of a frame, %% of the diagonal: median %.3f, 99%% under %.3f, 99.5%% under "
+            "%.3f, worst %.3f; rms %.4f\n",
+            100 * m->p50, 100 * m->p99, 100 * m->p995, 100 * m->largest, 100 * m->rms);
+    cli_say(args, "             %.2f%% of the frames and %u of %u whole shots under %.3g%%\n", 100 * m->under_bar,
+            m->good_shots, m->shot_count, 100 * bar);
+    cli_say(args,
+            "soft cache:  %.2f%% hits; %.2f%% of the final frames under %.3g%%, 99.9%% under %.3f; %u of %u bad frames "
+            "trusted\n",
+            100 * m->hit_rate, 100 * m->final_under_bar, 100 * bar, 100 * m->final_p999, m->missed_bad, m->bad_frames);
+    cli_say(args,
+            "misfit:      finds %.1f%% of the bad frames where it flags 5%% of the good ones (precision %.2f); "
+            "correlation with the error %.2f\n",
+            100 * m->recall, m->precision, m->correlation);
+    cli_say(args, "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%\n", 100 * m->jump,
+            100 * m->switch_jump);
+    cli_say(args,
+            "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.3g us a point: %.2f times faster\n",
+            1e3 * m->fill_seconds, m->evaluated, 1e6 * m->point_cost, m->speedup);
+    json_t *json = json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:i}", "points", (int)keys->point_count, "keys",
+                             (int)keys->key_count, "basis", (int)keys->basis_count, "frames", (int)m->frame_count,
+                             "max_fraction_p995", m->p995, "rms_fraction", m->rms, "hit_rate", m->hit_rate, "speedup",
+                             m->speedup, "missed_bad_frames", (int)m->missed_bad);
+    json_t *more =
+        json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "shots",
+                  (int)m->shot_count, "good_shots", (int)m->good_shots, "max_fraction_p50", m->p50, "max_fraction_p99",
+                  m->p99, "max_fraction", m->largest, "under_bar", m->under_bar, "final_under_bar", m->final_under_bar,
+                  "bad_frames", (int)m->bad_frames, "final_p999", m->final_p999, "recall_at_5", m->recall,
+                  "precision_at_5", m->precision, "correlation", m->correlation, "jump", m->jump, "switch_jump",
+                  m->switch_jump, "evaluated_per_frame", m->evaluated, "fill_seconds", m->fill_seconds);
+    json_object_update(json, more);
+    json_decref(more);
+    return cli_print_json(args, json);
+}
+
+static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const keys_measure *m, const pelt_mesh *mesh,
+                              double bar, const char *path, pelt_error *error) {
+    pelt_keys_page_frame *frames = calloc(m->frame_count, sizeof *frames);
+    char *html = NULL;
+    size_t size = 0;
+    if (!frames) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the report");
+    for (uint32_t f = 0; f < m->frame_count; f++)
+        frames[f] = (pelt_keys_page_frame){m->frames[f].shot, m->frames[f].error, m->frames[f].final, m->frames[f].e,
+                                           m->frames[f].verdict == PELT_CACHE_HIT};
+    pelt_keys_page page = {.keys = cli_base_name(args->inputs[1]),
+                           .mesh = mesh,
+                           .key_points = keys->key_points,
+                           .key_count = keys->key_count,
+                           .point_count = keys->point_count,
+                           .basis_count = keys->basis_count,
+                           .frame_count = m->frame_count,
+                           .frames = frames,
+                           .bar = bar,
+                           .p995 = m->p995,
+                           .hit_rate = m->hit_rate,
+                           .final_under_bar = m->final_under_bar,
+                           .speedup = m->speedup,
+                           .point_cost = m->point_cost};
+    json_t *about = json_loads(keys->about, 0, NULL), *curve = json_object_get(about, "error_by_keys"), *pair;
+    size_t i;
+    json_array_foreach(curve, i, pair) if (page.curve_count < PELT_KEYS_PAGE_CURVE) {
+        page.curve_keys[page.curve_count] = (uint32_t)json_integer_value(json_array_get(pair, 0));
+        page.curve_error[page.curve_count++] = json_number_value(json_array_get(pair, 1));
+    }
+    json_decref(about);
+    pelt_result result = pelt_keys_page_html(&page, &html, &size, error);
+    pelt_writer *writer = result ? NULL : pelt_writer_open(path, error);
+    if (writer) pelt_writer_put(writer, html, size);
+    if (!result) result = writer ? pelt_writer_commit(writer, error) : error->code;
+    free(html), free(frames);
+    return result;
+}
+
+static int measure(const cli_args *args, const pelt_keys *keys, keys_input *input, pelt_engine *engine) {
+    pelt_soft_cache_options options;
+    keys_measure m;
+    pelt_error error;
+    double bar = 0.01;
+    pelt_progress progress = cli_progress(args);
+    const char *report = cli_value(args, "report"), *mesh_path = cli_value(args, "mesh");
+    if (!read_cache_options(args, &options) || !read_fraction(args, "bar", &bar)) return CLI_MISUSE;
+    pelt_bundle *bundle = mesh_path ? pelt_bundle_read(mesh_path, &error) : NULL;
+    if (mesh_path && !bundle) return cli_error(&error);
+    bool done = keys_measure_run(keys, input, &options, bar, &progress, &m, &error);
+    if (done) set_speed(args, keys, input, engine, &m);
+    const pelt_mesh *mesh = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
+    if (mesh && mesh->vertex_count < keys->engine_point_count) mesh = NULL;
+    if (done && report) done = write_page(args, keys, &m, mesh, bar, report, &error) == PELT_OK;
+    int code = done ? print_measure(args, keys, &m, bar) : cli_error(&error);
+    if (done && report) cli_say(args, "%s: the report\n", report);
+    keys_measure_free(&m);
+    pelt_bundle_free(bundle);
+    return code;
+}
+
+/* -- The command --------------------------------------------------------------------------------------------------- */
+
+static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine) {
+    bool training = !strcmp(verb, "train");
+    int first = training ? 1 : 2;
+    pelt_error error;
+    pelt_keys keys;
+    keys_input input = {0};
+    if (args->input_count <= first)
+        return cli_misuse(args, "something is missing: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
+    pelt_skin_bytes *bytes = training ? NULL : pelt_keys_read(args->inputs[1], &keys, &error);
+    if (!training && !bytes) return cli_error(&error);
+    int code = CLI_FAILED;
+    if (keys_input_open(&input, args->inputs + first, args->input_count - first, engine, cli_value(args, "with")))
+        code = training               ? train(args, &input, engine)
+               : !strcmp(verb, "run") ? run_keys(args, &keys, &input, engine)
+                                      : measure(args, &keys, &input, engine);
+    keys_input_close(&input);
+    pelt_skin_free(bytes);
+    return code;
+}
+
+static int run(const cli_args *args) {
+    const char *verb = args->inputs[0];
+    if (strcmp(verb, "train") && strcmp(verb, "run") && strcmp(verb, "measure"))
+        return cli_misuse(args, "there is no `pelt keys %s`; there are train, run and measure", verb);
+    int code;
+    pelt_engine *engine = keys_engine(args, &code);
+    if (!engine && code) return code;
+    code = run_verb(args, verb, engine);
+    pelt_engine_close(engine);
+    return code;
+}
+
+const cli_command cli_keys = {
+    "keys",
+    "train CLIP... -o FILE.keys | run FILE.keys CONTROLS.csv --engine E -o OUT | measure FILE.keys CLIP...",
+    "Key points and the soft cache: slow rigs at interactive speed.",
+    "train learns from clips of points (.npy, .pc2, ...; controls in a .csv beside them), from controls that an "
+    "engine\n"
+    "evaluates (.csv), and from logs of missed frames (.misses). run poses controls with the keys alone where that "
+    "can\n"
+    "be trusted, and measure compares with the truth.\n"
+    "An engine is face, face:FILE.glb, FILE.so or pipe:COMMAND; docs/howto-keys.md has examples.",
+    run,
+    1,
+    CLI_MAX_INPUTS,
+    {{"output", "FILE", "train: the .keys file; run: the point cache (.pc2 .mdd .npy)."},
+     {"keys", "N", "train: key points; default 170."},
+     {"basis", "N", "train: basis vectors; default three per key."},
+     {"error", "SHARE", "train: as few keys as keep 99.5% of held-out frames under this, such as 1%."},
+     {"recipe", "NAME", "train: pelt, or paper (Meyer & Anderson as written)."},
+     {"fiducials", "POINT,...", "train: points that are keys in any case."},
+     {"grid", "N", "train: so many of the keys are spread evenly."},
+     {"regions", "N", "train: parts of the mesh that the soft cache judges apart; default 1."},
+     {"ridge", "X", "train: regularisation of the map; default: by cross-validation."},
+     {"bar", "SHARE", "Errors beyond this are bad; default 1% of the diagonal."},
+     {"light", NULL, "train: colours: not centred, one basis for all channels."},
+     {"exact", NULL, "train: keep the basis in single precision."},
+     {"from", "FILE.keys", "train: retrain these with the new clips."},
+     {"with", "CLIP", "train, measure: a second mesh that the keys of the first drive."},
+     {"mesh", "FILE.glb", "The points at rest, for places, size and pictures."},
+     {"engine", "E", "What computes points from controls."},
+     {"points", "N", "Points of the engine, where it does not say; of the face: so many of all."},
+     {"engine-controls", "N", "Controls of a shared object that does not say."},
+     {"cost", "MICROSECONDS", "Work added to every point of the face; for measure without an engine: its cost."},
+     {"timeout", "SECONDS", "How long an engine may take for an answer; default 60."},
+     {"log", "FILE.misses", "run: append missed frames to this log."},
+     {"e-min", "X", "Misfit up to which the keys are trusted, in units of the trained bound; default 1."},
+     {"e-max", "X", "Misfit from which they are not; default 1.5 times e-min."},
+     {"step", "SHARE", "Most that switching may move a point per frame; default 0.0008 of the diagonal, 0: any."},
+     {"whole", NULL, "One decision for the whole mesh, also where there are regions."},
+     {"report", "FILE.html", "measure: write a page with the keys on the mesh, errors, hits and misses."}},
+};

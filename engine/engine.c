@@ -1,0 +1,143 @@
+/* engine.c: engines of all kinds behind one call. Points are shared among workers; each worker answers for its own
+   part, so the values are the same for any number of them. */
+
+#include "engine/engine.h"
+#include "engine/process.h"
+#include "samples/face.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_WORKERS = 64 };
+
+struct pelt_engine {
+    pelt_arena *arena;
+    uint32_t points, components, controls, worker_count;
+    pelt_face *face; /* or processes */
+    pelt_process processes[MOST_WORKERS];
+    uint32_t *all; /* [points] 0, 1, 2, ... */
+    pelt_error failure;
+};
+
+/* -- Opening ------------------------------------------------------------------------------------------------------- */
+
+static pelt_result open_face(pelt_engine *e, const char *path, const pelt_engine_options *o, pelt_error *error) {
+    pelt_bundle *bundle = path ? pelt_bundle_read(path, error) : NULL;
+    if (path && !bundle) return error ? error->code : PELT_ERROR_FILE;
+    e->face = pelt_face_new(&(pelt_face_options){bundle ? &bundle->mesh : NULL, o->points, o->cost}, error);
+    pelt_bundle_free(bundle);
+    if (!e->face) return error ? error->code : PELT_ERROR_DATA;
+    e->points = pelt_face_mesh(e->face)->vertex_count;
+    e->components = 3;
+    e->controls = FACE_CONTROLS;
+    return PELT_OK;
+}
+
+static pelt_result open_processes(pelt_engine *e, const char *what, const pelt_engine_options *o, pelt_error *error) {
+    bool pipe = !strncmp(what, "pipe:", 5);
+    char *name = pelt_arena_format(e->arena, "%s", pipe ? what + 5 : what);
+    char *path = !name || pipe || strchr(name, '/') ? name : pelt_arena_format(e->arena, "./%s", name);
+    pelt_shared_object object = {path, o->points, o->components ? o->components : 3, o->controls};
+    if (!path) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the engine");
+    for (uint32_t w = 0; w < e->worker_count; w++) {
+        pelt_process *p = &e->processes[w];
+        *p = (pelt_process){.name = name, .timeout = o->timeout > 0 ? o->timeout : 60, .channel = -1};
+        pelt_result result = pelt_process_start(p, pipe ? pelt_child_command : pelt_child_object,
+                                                pipe ? (void *)name : (void *)&object, error);
+        if (result) return result;
+        if (w && (p->points != e->points || p->components != e->components || p->controls != e->controls))
+            return pelt_fail(error, PELT_ERROR_DATA, "engine %s: says other numbers each time it is started", name);
+        e->points = p->points, e->components = p->components, e->controls = p->controls;
+    }
+    return PELT_OK;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+static pelt_result open_any(pelt_engine *e, const char *what, const pelt_engine_options *o, pelt_error *error) {
+    if (!strcmp(what, "face")) return open_face(e, NULL, o, error);
+    if (!strncmp(what, "face:", 5)) return open_face(e, what + 5, o, error);
+    if (!strncmp(what, "pipe:", 5) || ends_with(what, ".so")) return open_processes(e, what, o, error);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                     "--engine %s: is no engine; it is face, face:FILE.glb, FILE.so or pipe:COMMAND", what);
+}
+
+pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *given, pelt_error *error) {
+    pelt_engine_options options = given ? *given : (pelt_engine_options){0};
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_engine *e = arena ? PELT_NEW(arena, pelt_engine, 1) : NULL;
+    if (!e) {
+        pelt_arena_free(arena);
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the engine");
+        return NULL;
+    }
+    e->arena = arena;
+    e->worker_count = options.workers < 1 ? 1 : options.workers > MOST_WORKERS ? MOST_WORKERS : options.workers;
+    for (uint32_t w = 0; w < MOST_WORKERS; w++) e->processes[w].channel = -1;
+    pelt_result result = open_any(e, what, &options, error);
+    if (!result && !(e->all = PELT_NEW(arena, uint32_t, e->points)))
+        result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the engine");
+    for (uint32_t p = 0; !result && p < e->points; p++) e->all[p] = p;
+    if (!result) return e;
+    pelt_engine_close(e);
+    return NULL;
+}
+
+void pelt_engine_close(pelt_engine *e) {
+    if (!e) return;
+    for (uint32_t w = 0; w < MOST_WORKERS; w++) pelt_process_end(&e->processes[w]);
+    pelt_face_free(e->face);
+    pelt_arena_free(e->arena);
+}
+
+uint32_t pelt_engine_points(const pelt_engine *e) { return e->points; }
+uint32_t pelt_engine_components(const pelt_engine *e) { return e->components; }
+uint32_t pelt_engine_controls(const pelt_engine *e) { return e->controls; }
+const pelt_mesh *pelt_engine_mesh(const pelt_engine *e) { return e->face ? pelt_face_mesh(e->face) : NULL; }
+const pelt_error *pelt_engine_failure(const pelt_engine *e) { return &e->failure; }
+
+/* -- Evaluating ---------------------------------------------------------------------------------------------------- */
+
+typedef struct call {
+    pelt_engine *engine;
+    const float *controls;
+    const uint32_t *points;
+    uint32_t count;
+    float *values;
+    pelt_error errors[MOST_WORKERS];
+} call;
+
+static void evaluate_part(void *user, size_t w) {
+    call *c = user;
+    pelt_engine *e = c->engine;
+    uint32_t first = (uint32_t)((uint64_t)c->count * w / e->worker_count);
+    uint32_t count = (uint32_t)((uint64_t)c->count * (w + 1) / e->worker_count) - first;
+    float *values = c->values + (size_t)first * e->components;
+    if (!count) return;
+    if (e->face)
+        pelt_face_evaluate(e->face, c->controls, c->points + first, count, values);
+    else
+        pelt_process_ask(&e->processes[w], c->controls, c->points + first, count, values, &c->errors[w]);
+}
+
+pelt_result pelt_engine_evaluate(pelt_engine *e, const float *controls, const uint32_t *points, uint32_t count,
+                                 float *values, pelt_error *error) {
+    call c = {e, controls, points ? points : e->all, count, values, {{0}}};
+    if (count > e->points) return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points asked of %u", count, e->points);
+    pelt_parallel(e->worker_count, e->worker_count, evaluate_part, &c);
+    for (uint32_t w = 0; w < e->worker_count; w++)
+        if (c.errors[w].code) return pelt_fail(error, c.errors[w].code, "%s", c.errors[w].text);
+    for (size_t i = 0; i < (size_t)count * e->components; i++)
+        if (!isfinite(values[i]))
+            return pelt_fail(error, PELT_ERROR_NUMBER, "the engine gave a value at point %u that is not finite",
+                             c.points[i / e->components]);
+    return PELT_OK;
+}
+
+int pelt_engine_callback(void *engine, const float *controls, const uint32_t *points, uint32_t count, float *values) {
+    pelt_engine *e = engine;
+    return pelt_engine_evaluate(e, controls, points, count, values, &e->failure) != PELT_OK;
+}

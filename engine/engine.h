@@ -1,0 +1,44 @@
+/* engine.h: slow calculations that key points stand in for: the built-in face rig, a shared object with one function,
+   or another program at the end of a pipe.
+
+   The last two run in processes of their own: an engine that crashes, hangs or answers nonsense is an error with a
+   sentence, never the end of the caller. docs/howto-keys.md has an example of each. */
+
+#ifndef PELT_ENGINE_H
+#define PELT_ENGINE_H
+
+#include "rig/rig.h"
+#include <pelt/keys.h>
+
+typedef struct pelt_engine pelt_engine;
+
+typedef struct pelt_engine_options {
+    uint32_t workers;    /* processes (or threads, for the face rig) that share the points; 0: 1 */
+    double timeout;      /* seconds that an answer may take; 0: 60 */
+    uint32_t points;     /* of a shared object that does not say; or of the face rig (0: all) */
+    uint32_t components; /* of a shared object that does not say; 0: 3 */
+    uint32_t controls;   /* of a shared object that does not say */
+    double cost;         /* of the face rig: extra microseconds a point */
+} pelt_engine_options;
+
+/* Opens an engine: "face" (made by formula), "face:FILE.glb", "FILE.so", or "pipe:COMMAND" (run by the shell). */
+pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *options, pelt_error *error);
+void pelt_engine_close(pelt_engine *engine);
+
+uint32_t pelt_engine_points(const pelt_engine *engine);
+uint32_t pelt_engine_components(const pelt_engine *engine);
+uint32_t pelt_engine_controls(const pelt_engine *engine);
+
+/* The mesh of its points at rest, or NULL when it is not known. */
+const pelt_mesh *pelt_engine_mesh(const pelt_engine *engine);
+
+/* Values at some points (NULL: points 0 to count - 1) for controls [pelt_engine_controls]. Fails with a sentence when
+   the engine does, or when it gives a value that is not finite. */
+pelt_result pelt_engine_evaluate(pelt_engine *engine, const float *controls, const uint32_t *points, uint32_t count,
+                                 float *values, pelt_error *error);
+
+/* The same as a pelt_evaluate for soft caches: `engine` is a pelt_engine. pelt_engine_failure says what went wrong. */
+int pelt_engine_callback(void *engine, const float *controls, const uint32_t *points, uint32_t count, float *values);
+const pelt_error *pelt_engine_failure(const pelt_engine *engine);
+
+#endif
