@@ -4,29 +4,21 @@
 #include <math.h>
 #include <string.h>
 
-static void blend_matrix(const uint16_t *joints, const float *weights, const float *matrices, float t[12]) {
-    for (int c = 0; c < 12; c++) t[c] = 0;
-    for (int k = 0; k < 4; k++) {
-        const float *m = matrices + 12 * (size_t)joints[k];
-        for (int c = 0; c < 12; c++) t[c] += weights[k] * m[c];
-    }
-}
-
-void plain_blend(size_t vertex_count, const float *restrict positions, const float *restrict normals,
-                 const uint16_t *restrict joints, const float *restrict weights, const float *restrict matrices,
-                 float *restrict positions_out, float *restrict normals_out) {
-    float t[12];
+void plain_blend(size_t vertex_count, const float *positions, const float *normals, const uint16_t *joints,
+                 const float *weights, const float *matrices, float *restrict positions_out,
+                 float *restrict normals_out) {
     for (size_t v = 0; v < vertex_count; v++) {
-        blend_matrix(joints + 4 * v, weights + 4 * v, matrices, t);
-        const float *p = positions + 3 * v;
+        float t[12] = {0};
+        for (int k = 0; k < 4; k++)
+            for (int c = 0; c < 12; c++) t[c] += weights[4 * v + k] * matrices[12 * joints[4 * v + k] + c];
+        const float *p = positions + 3 * v, *n = normals + 3 * v;
         for (int r = 0; r < 3; r++)
             positions_out[3 * v + r] = t[4 * r] * p[0] + t[4 * r + 1] * p[1] + t[4 * r + 2] * p[2] + t[4 * r + 3];
         if (!normals_out) continue;
-        const float *n = normals + 3 * v;
         float o[3];
         for (int r = 0; r < 3; r++) o[r] = t[4 * r] * n[0] + t[4 * r + 1] * n[1] + t[4 * r + 2] * n[2];
-        float scale = 1 / sqrtf(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
-        for (int r = 0; r < 3; r++) normals_out[3 * v + r] = o[r] * scale;
+        float length = sqrtf(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
+        for (int r = 0; r < 3; r++) normals_out[3 * v + r] = o[r] / length;
     }
 }
 

@@ -10,6 +10,17 @@
 void plain_blend(size_t vertex_count, const float *positions, const float *normals, const uint16_t *joints,
                  const float *weights, const float *matrices, float *positions_out, float *normals_out);
 
+/* The same after displacements have been added to the rest positions: `terms` per vertex, each with its coefficient. */
+void plain_basis(size_t vertex_count, const float *positions, const uint16_t *joints, const float *weights,
+                 const float *matrices, size_t terms, const uint16_t *sources, const float *vectors,
+                 const float *coefficients, float *positions_out);
+
+/* The same with weighted pose space deformation: Gaussians of distances over the vertex's own four joints. distances
+   [joint][term] are squared and scaled; vectors are [vertex][term][3]. */
+void plain_weighted(size_t vertex_count, const float *positions, const uint16_t *joints, const float *weights,
+                    const float *matrices, size_t terms, const float *distances, const float *vectors,
+                    float *positions_out);
+
 /* to[i] = from[i]. */
 void plain_copy(float *to, const float *from, size_t count);
 

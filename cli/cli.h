@@ -16,7 +16,7 @@ typedef struct cli_option {
     const char *help;  /* one sentence */
 } cli_option;
 
-enum { CLI_MAX_OPTIONS = 40, CLI_MAX_INPUTS = 256 };
+enum { CLI_MAX_OPTIONS = 48, CLI_MAX_INPUTS = 256 };
 
 /* The words of one call, parsed against a command's options. */
 typedef struct cli_args {
@@ -40,7 +40,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_bench, cli_sample, cli_demo,
-    cli_keys, cli_relight;
+    cli_export, cli_keys, cli_relight;
 
 /* All commands, NULL at the end. */
 extern const cli_command *const cli_commands[];
@@ -79,6 +79,10 @@ pelt_progress cli_progress(const cli_args *args);
 
 /* Clips by name, "a,b=FILE,c", with their positions. False after a message. */
 bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pelt_clip ***clips, size_t *count);
+
+/* Options of fitted blends, where the command has them. Files that they name are read into the arena. False after a
+   message. */
+bool cli_blend_options(const cli_args *args, pelt_arena *arena, pelt_fit_options *options);
 
 /* Prints the findings (warnings and worse on standard error); false when one is fatal and --force was not given. */
 bool cli_check_findings(const cli_args *args, pelt_findings findings);

@@ -4,6 +4,7 @@
    ratios are to the plain loop's median in the same run. */
 
 #include "bench/plain.h"
+#include "cli/bench_corrective.h"
 #include "cli/cli.h"
 #include "samples/samples.h"
 #include <math.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_RUNS = 24, MOST_TURNS = 201 };
+enum { MOST_RUNS = 64, MOST_TURNS = 201 };
 
 typedef struct workload {
     pelt_bundle *bundle;
@@ -24,6 +25,7 @@ typedef struct workload {
     float *matrices;  /* [joint][12] */
     float *memory_to, *memory_a, *memory_b;
     size_t memory_count;
+    bench_corrective correctives[BENCH_CORRECTIVES];
 } workload;
 
 /* One contestant of a size. */
@@ -33,7 +35,8 @@ typedef struct run {
     bool normals;
     uint32_t threads;
     void (*once)(workload *work, const struct run *run);
-    double bytes; /* per vertex: what must be read and written */
+    const bench_corrective *corrective; /* NULL: none */
+    double bytes;                       /* per vertex: what must be read and written */
     double turns[MOST_TURNS];
     double median, best;
 } run;
@@ -47,16 +50,21 @@ typedef struct deform_part {
 
 static void deform_thread(void *user, size_t part) {
     const deform_part *d = user;
-    pelt_skin *skin = &d->work->skin;
+    const bench_corrective *corrective = d->run->corrective;
+    const pelt_skin *skin = corrective ? &corrective->skin : &d->work->skin;
+    const void *scratch = corrective ? corrective->scratch : d->work->scratch;
     uint32_t parts = d->run->threads, blocks = skin->block_count;
     uint32_t first = (uint32_t)((uint64_t)blocks * part / parts),
              end = (uint32_t)((uint64_t)blocks * (part + 1) / parts);
-    pelt_deform(skin, d->work->scratch, (pelt_range){first, end - first}, d->work->positions,
+    pelt_deform(skin, scratch, (pelt_range){first, end - first}, d->work->positions,
                 d->run->normals ? d->work->normals : NULL);
 }
 
 static void run_pelt(workload *work, const run *r) {
-    work->skin.isa = r->isa;
+    if (r->corrective)
+        ((bench_corrective *)r->corrective)->skin.isa = r->isa;
+    else
+        work->skin.isa = r->isa;
     deform_part part = {work, r};
     if (r->threads == 1)
         deform_thread(&part, 0);
@@ -68,6 +76,17 @@ static void run_plain(workload *work, const run *r) {
     const pelt_mesh *mesh = &work->bundle->mesh;
     plain_blend(mesh->vertex_count, mesh->positions, mesh->normals, work->joints, work->weights, work->matrices,
                 work->plain_positions, r->normals ? work->plain_normals : NULL);
+}
+
+static void run_plain_corrective(workload *work, const run *r) {
+    const pelt_mesh *mesh = &work->bundle->mesh;
+    const bench_corrective *c = r->corrective;
+    if (c->weighted)
+        plain_weighted(mesh->vertex_count, mesh->positions, work->joints, work->weights, work->matrices, c->terms,
+                       c->distances, c->vectors, work->plain_positions);
+    else
+        plain_basis(mesh->vertex_count, mesh->positions, work->joints, work->weights, work->matrices, c->terms,
+                    c->sources, c->vectors, c->coefficients, work->plain_positions);
 }
 
 static void run_copy(workload *work, const run *r) {
@@ -92,6 +111,7 @@ static void free_workload(workload *work) {
     free(work->scratch), free(work->positions), free(work->normals), free(work->plain_positions);
     free(work->plain_normals), free(work->joints), free(work->weights), free(work->matrices), free(work->memory_to);
     free(work->memory_a), free(work->memory_b);
+    bench_correctives_free(work->correctives);
     pelt_skin_free(work->bytes);
     pelt_bundle_free(work->bundle);
 }
@@ -138,17 +158,29 @@ static bool make_workload(workload *work, uint32_t vertices, uint32_t seed, pelt
     for (size_t v = 0; v < n; v++)
         for (uint32_t i = in->first[v], k = 0; i < in->first[v + 1] && k < 4; i++, k++)
             work->joints[4 * v + k] = (uint16_t)in->joints[i], work->weights[4 * v + k] = in->weights[i];
-    return true;
+    return bench_correctives_make(bundle, locals, work->correctives, error);
 }
 
 /* Both loops must have computed the same thing, or their times mean nothing. */
-static double disagreement(const workload *work) {
+static double disagreement(const workload *work, const pelt_skin *skin) {
     double worst = 0;
-    for (size_t v = 0; v < work->skin.vertex_count; v++)
+    for (size_t v = 0; v < skin->vertex_count; v++)
         for (size_t c = 0; c < 3; c++)
             worst = fmax(worst, fabs((double)work->plain_positions[3 * v + c] -
-                                     work->positions[3 * (size_t)work->skin.vertex_slots[v] + c]));
+                                     work->positions[3 * (size_t)skin->vertex_slots[v] + c]));
     return worst / work->bundle->mesh.diagonal;
+}
+
+static bool agree(workload *work) {
+    run blend = {.isa = work->skin.isa, .threads = 1};
+    run_plain(work, &blend), run_pelt(work, &blend);
+    bool good = disagreement(work, &work->skin) < 1e-5;
+    for (int i = 0; i < BENCH_CORRECTIVES; i++) { /* half floats against floats */
+        run r = {.isa = work->skin.isa, .threads = 1, .corrective = &work->correctives[i]};
+        run_plain_corrective(work, &r), run_pelt(work, &r);
+        good = good && disagreement(work, &work->correctives[i].skin) < 1e-4;
+    }
+    return good;
 }
 
 /* -- Timing ------------------------------------------------------------------------------------------------------- */
@@ -189,16 +221,30 @@ static size_t list_runs(const workload *work, run *runs, uint32_t threads) {
     double memory = bytes_per_vertex(&work->skin, false);
     for (int normals = 0; normals < 2; normals++) {
         double bytes = bytes_per_vertex(&work->skin, normals);
-        runs[count++] = (run){"plain", "native", 0, normals, 1, run_plain, (normals ? 72 : 48), {0}, 0, 0};
+        runs[count++] = (run){"plain", "native", 0, normals, 1, run_plain, NULL, (normals ? 72 : 48), {0}, 0, 0};
         for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)
             if (pelt_isa_works(isa))
-                runs[count++] = (run){"ssd", pelt_isa_name(isa), isa, normals, 1, run_pelt, bytes, {0}, 0, 0};
+                runs[count++] = (run){"ssd", pelt_isa_name(isa), isa, normals, 1, run_pelt, NULL, bytes, {0}, 0, 0};
         if (threads > 1)
             runs[count++] = (run){
-                "ssd", pelt_isa_name(work->skin.isa), work->skin.isa, normals, threads, run_pelt, bytes, {0}, 0, 0};
+                "ssd", pelt_isa_name(work->skin.isa), work->skin.isa, normals, threads, run_pelt, NULL, bytes, {0}, 0,
+                0};
     }
-    runs[count++] = (run){"copy", "native", 0, false, 1, run_copy, memory, {0}, 0, 0};
-    runs[count++] = (run){"triad", "native", 0, false, 1, run_triad, 1.5 * memory, {0}, 0, 0};
+    for (const bench_corrective *c = work->correctives; c < work->correctives + BENCH_CORRECTIVES; c++) {
+        double terms = 2.0 * 3 * c->skin.row_first[c->skin.block_count] / c->skin.block_count;
+        runs[count++] = (run){c->name, "plain", 0, false, 1, run_plain_corrective, c, 48 + 12.0 * c->terms, {0}, 0, 0};
+        for (int normals = 0; normals < 2; normals++)
+            for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)
+                if (pelt_isa_works(isa) && (isa == work->skin.isa || !normals))
+                    runs[count++] = (run){c->name, pelt_isa_name(isa),
+                                          isa,     normals,
+                                          1,       run_pelt,
+                                          c,       bytes_per_vertex(&c->skin, normals) + terms,
+                                          {0},     0,
+                                          0};
+    }
+    runs[count++] = (run){"copy", "native", 0, false, 1, run_copy, NULL, memory, {0}, 0, 0};
+    runs[count++] = (run){"triad", "native", 0, false, 1, run_triad, NULL, 1.5 * memory, {0}, 0, 0};
     return count;
 }
 
@@ -227,18 +273,39 @@ static void print_runs(const cli_args *args, const workload *work, const run *ru
     uint32_t vertices = work->skin.vertex_count;
     for (size_t i = 0; i < count; i++) {
         const run *r = &runs[i];
-        double plain = 0;
-        for (size_t k = 0; k < count; k++)
+        double plain = 0, own = 0;
+        for (size_t k = 0; k < count; k++) {
             if (!strcmp(runs[k].method, "plain") && runs[k].normals == r->normals) plain = runs[k].median;
-        cli_say(args, "%-6s %8u  %-7s %-9s %7u  %8.2f %8.2f  %8.2f %8.1f\n", r->method, vertices, r->isa_name,
-                r->normals ? "yes" : "no", r->threads, r->median, r->best, plain / r->median, r->bytes / r->median);
-        json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:b, s:i, s:f, s:f, s:f, s:f}", "method",
-                                              r->method, "vertices", (int)vertices, "joints",
-                                              (int)work->skin.joint_count, "influences", 4, "device", "cpu", "isa",
-                                              r->isa_name, "normals", r->normals, "threads", (int)r->threads,
-                                              "ns_per_vertex", r->median, "ns_per_vertex_best", r->best,
-                                              "ratio_to_plain", plain / r->median, "gb_per_s", r->bytes / r->median));
+            if (runs[k].once == run_plain_corrective && runs[k].corrective == r->corrective) own = runs[k].median;
+        }
+        if (!r->corrective) own = plain;
+        cli_say(args, "%-7s %8u  %-7s %-9s %7u  %8.2f %8.2f  %8.2f %8.2f %8.1f\n", r->method, vertices, r->isa_name,
+                r->normals ? "yes" : "no", r->threads, r->median, r->best, plain / r->median, own / r->median,
+                r->bytes / r->median);
+        json_array_append_new(rows,
+                              json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:f}", "method",
+                                        r->method, "vertices", (int)vertices, "joints", (int)work->skin.joint_count,
+                                        "influences", 4, "device", "cpu", "isa", r->isa_name, "normals", r->normals,
+                                        "threads", (int)r->threads, "ns_per_vertex", r->median, "ns_per_vertex_best",
+                                        r->best, "ratio_to_plain", plain / r->median, "ratio_to_own_plain",
+                                        own / r->median, "gb_per_s", r->bytes / r->median));
     }
+}
+
+/* What a pose costs before any vertex is touched, with a corrective of 240 examples. */
+static int bench_poses(const cli_args *args, workload *work, json_t **out) {
+    enum { EXAMPLES = 240 };
+    pelt_error error = {0};
+    double psd = 0, kernel = 0;
+    pelt_transform *locals = PELT_NEW(work->bundle->arena, pelt_transform, work->skin.joint_count);
+    if (!locals) return cli_fail("not enough memory");
+    pelt_clip_pose(&work->bundle->clips[0], &work->bundle->skeleton, 1, locals);
+    if (!bench_pose_seconds(work->bundle, locals, EXAMPLES, &psd, &kernel, &error)) return cli_error(&error);
+    cli_say(args, "pose of %u joints with %d examples: psd %.1f us, kernel %.1f us\n", work->skin.joint_count, EXAMPLES,
+            1e6 * psd, 1e6 * kernel);
+    *out = json_pack("{s:i, s:i, s:f, s:f}", "joints", (int)work->skin.joint_count, "examples", EXAMPLES, "psd_us",
+                     1e6 * psd, "kernel_us", 1e6 * kernel);
+    return CLI_DONE;
 }
 
 static int bench(const cli_args *args) {
@@ -253,25 +320,27 @@ static int bench(const cli_args *args) {
     }
     uint32_t threads = args->threads ? args->threads : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     run *runs = calloc(MOST_RUNS, sizeof *runs);
-    json_t *rows = json_array();
+    json_t *rows = json_array(), *poses = NULL;
     int code = runs ? CLI_DONE : cli_fail("not enough memory");
-    cli_say(args, "method vertices  isa     normals   threads  ns/vertex    best  vs plain     GB/s\n");
+    cli_say(args, "method   vertices  isa     normals   threads  ns/vertex    best  vs plain  vs own     GB/s\n");
     for (uint32_t s = 0; s < size_count && code == CLI_DONE; s++) {
         workload work;
         pelt_error error = {0};
         if (make_workload(&work, sizes[s], args->seed, &error)) {
             size_t count = list_runs(&work, runs, threads);
             time_runs(&work, runs, count, work.skin.vertex_count, turns);
-            if (disagreement(&work) > 1e-5) code = cli_fail("pelt and the plain loop disagree: this is a bug");
+            if (!agree(&work)) code = cli_fail("pelt and the plain loops disagree: this is a bug");
             print_runs(args, &work, runs, count, rows);
+            if (!s && code == CLI_DONE) code = bench_poses(args, &work, &poses);
         } else {
             code = cli_error(&error);
         }
         free_workload(&work);
     }
     free(runs);
-    return code ? (json_decref(rows), code)
-                : cli_print_json(args, json_pack("{s:o, s:o}", "machine", machine_json(), "rows", rows));
+    if (code) return json_decref(rows), json_decref(poses), code;
+    return cli_print_json(args, json_pack("{s:o, s:o, s:o}", "machine", machine_json(), "rows", rows, "pose",
+                                          poses ? poses : json_null()));
 }
 
 const cli_command cli_bench = {

@@ -2,12 +2,13 @@
    of them has seen. */
 
 #include "cli/cli.h"
+#include "fit/eigenskin.h"
 #include "io/io.h"
 #include "report/report.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_METHODS = 16, MOST_PICTURES = 3 };
+enum { MOST_METHODS = 16, MOST_PICTURES = 3, MOST_JOINTS = 4 };
 
 /* One method of the table. */
 typedef struct contestant {
@@ -22,6 +23,7 @@ typedef struct contestant {
 
 typedef struct comparison {
     const cli_args *args;
+    pelt_arena *arena; /* of files that options name */
     pelt_bundle *bundle;
     const pelt_clip **train, **test;
     size_t train_count, test_count;
@@ -32,12 +34,13 @@ typedef struct comparison {
     pelt_example shown[MOST_PICTURES];
     char why[MOST_PICTURES][100];
     size_t shown_count;
+    uint32_t picture_size;
 } comparison;
 
 /* -- Contestants -------------------------------------------------------------------------------------------------- */
 
 /* "METHOD[/BLEND[/CORRECTIVE]]". */
-static bool add_contestant(comparison *c, const char *word, uint32_t influences) {
+static bool add_contestant(comparison *c, const char *word, const pelt_fit_options *common) {
     if (c->count == MOST_METHODS) return cli_misuse(c->args, "more than %d methods", MOST_METHODS), false;
     contestant *one = &c->contestants[c->count++];
     one->words = strdup(word);
@@ -45,26 +48,31 @@ static bool add_contestant(comparison *c, const char *word, uint32_t influences)
     char *blend = strchr(one->words, '/'), *corrective = blend ? strchr(blend + 1, '/') : NULL;
     if (blend) *blend++ = 0;
     if (corrective) *corrective++ = 0;
-    one->options = (pelt_fit_options){.method = one->words,
-                                      .blend = blend,
-                                      .corrective = corrective,
-                                      .influences = influences,
-                                      .threads = c->args->threads,
-                                      .progress = cli_progress(c->args)};
+    one->options = *common;
+    one->options.method = one->words;
+    one->options.blend = blend;
+    one->options.corrective = corrective;
     pelt_error error;
+    if (!cli_blend_options(c->args, c->arena, &one->options)) return false;
     if (!pelt_fit_resolve(&one->options, &error)) return true;
     cli_misuse(c->args, "%s", error.text);
     return false;
 }
 
 static bool list_contestants(comparison *c) {
-    uint32_t influences = 0;
-    if (!cli_count(c->args, "influences", 1, 64, &influences)) return false;
+    pelt_fit_options common = {.sweeps_only = cli_value(c->args, "sweeps-only") != NULL,
+                               .plain_normals = cli_value(c->args, "plain-normals") != NULL,
+                               .threads = c->args->threads,
+                               .progress = cli_progress(c->args)};
+    if (!cli_count(c->args, "influences", 1, 64, &common.influences) ||
+        !cli_count(c->args, "per-joint", 1, 64, &common.per_joint) ||
+        !cli_count(c->args, "per-vertex", 1, 64, &common.per_vertex))
+        return false;
     const char *names = cli_value(c->args, "methods");
     size_t count;
-    char **list = cli_list(names ? names : "ssd,ssd/distance", &count);
+    char **list = cli_list(names ? names : "ssd,ssd/distance,ssd/fit,joints,psd,wpsd,eigen,kernel", &count);
     bool good = list && count;
-    for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], influences);
+    for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], &common);
     cli_list_free(list);
     return good;
 }
@@ -124,16 +132,18 @@ static void print_table(const comparison *c) {
     const cli_args *args = c->args;
     cli_say(args, "%s: errors in %% of the diagonal (%.4g); rel_err 1 is a linear blend with the file's weights\n\n",
             c->bundle->path, (double)c->bundle->mesh.diagonal);
-    cli_say(args, "                                training          |  not seen in training\n");
-    cli_say(args,
-            "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err   bytes/v   fit s  ns/v\n");
+    cli_say(args, "                                training          |  not seen in training   normals\n");
+    cli_say(
+        args,
+        "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err  degrees  bytes/v   fit s  ns/v\n");
     for (size_t i = 0; i < c->count; i++) {
         const contestant *one = &c->contestants[i];
         const pelt_measure *a = one->train, *b = one->test_all;
-        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %8.1f %7.2f  %5.2f\n",
+        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %7.2f %8.1f %7.2f  %5.2f\n",
                 one->options.method, one->options.blend, one->options.corrective, 100 * a->rms_fraction,
                 100 * a->max_fraction, a->rel_err, 100 * b->rms_fraction, 100 * b->max_fraction, b->rel_err,
-                (double)one->bytes->size / one->skin.vertex_count, one->fit_seconds, one->ns_per_vertex);
+                b->normal_rms_degrees, (double)one->bytes->size / one->skin.vertex_count, one->fit_seconds,
+                one->ns_per_vertex);
     }
 }
 
@@ -182,6 +192,23 @@ static uint32_t largest(const float *values, uint32_t count) {
     for (uint32_t i = 1; i < count; i++)
         if (values[i] > values[best]) best = i;
     return best;
+}
+
+/* The frame that --show names, "CLIP:FRAME" of the test clips; false after a message. */
+static bool show_named(comparison *c, const char *name) {
+    const char *colon = strrchr(name, ':');
+    char *end = NULL;
+    unsigned long frame = colon ? strtoul(colon + 1, &end, 10) : 0;
+    for (size_t i = 0; colon && end > colon + 1 && !*end && i < c->test_examples.count; i++) {
+        const pelt_example *example = &c->test_examples.list[i];
+        size_t length = (size_t)(colon - name);
+        if (example->frame != frame || strlen(example->clip->name) != length ||
+            strncmp(example->clip->name, name, length))
+            continue;
+        show_frame(c, i, "chosen");
+        return true;
+    }
+    return cli_fail("--show %s: CLIP:FRAME of a test clip is meant, such as \"%s:0\"", name, c->test[0]->name), false;
 }
 
 /* The frames worth a picture: where the best method fails most, at one vertex and as a whole, and the first one's. */
@@ -243,7 +270,34 @@ static const char *command_line(comparison *c) {
     return text;
 }
 
+/* Where EigenSkin is among the methods, the page shows what it found. */
+static pelt_result study_joints(comparison *c, pelt_report_joint *joints, size_t *count, pelt_error *error) {
+    pelt_joint_study studies[MOST_JOINTS];
+    *count = 0;
+    for (size_t i = 0; i < c->count && !*count; i++) {
+        if (strcmp(c->contestants[i].options.corrective, "eigen")) continue;
+        *count = MOST_JOINTS;
+        pelt_result result = pelt_eigen_study(c->bundle, c->train_examples, &c->contestants[i].options,
+                                              c->bundle->arena, studies, count, error);
+        if (result) return result;
+    }
+    for (size_t j = 0; j < *count; j++) {
+        const pelt_joint_study *s = &studies[j];
+        joints[j] = (pelt_report_joint){.name = s->name,
+                                        .example_count = s->example_count,
+                                        .support_count = s->support_count,
+                                        .shape_count = s->shape_count,
+                                        .support = s->support};
+        for (int k = 0; k < PELT_REPORT_SHAPES && k < PELT_STUDY_SHAPES; k++)
+            joints[j].singular[k] = s->singular[k], joints[j].shapes[k] = s->shapes[k];
+        for (int k = 0; k < PELT_REPORT_COUNTS && k < PELT_STUDY_COUNTS; k++) joints[j].errors[k] = s->errors[k];
+    }
+    return PELT_OK;
+}
+
 static pelt_result write_report(comparison *c, const char *path, const char *picture_path, pelt_error *error) {
+    const char *show = cli_value(c->args, "show");
+    if (show && !show_named(c, show)) return pelt_fail(error, PELT_ERROR_ARGUMENT, "no picture was made");
     choose_frames(c);
     if (!deform_shown(c, error)) return error->code;
     size_t n = c->bundle->mesh.vertex_count;
@@ -268,6 +322,9 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                                             .frame = c->shown[k].frame,
                                             .why = c->why[k],
                                             .truth = c->shown[k].clip->positions + 3 * n * c->shown[k].frame};
+    pelt_report_joint joints[MOST_JOINTS];
+    size_t joint_count = 0;
+    if (path && study_joints(c, joints, &joint_count, error)) return error->code;
     pelt_report_page page = {.bundle = cli_base_name(c->bundle->path),
                              .command = command_line(c),
                              .mesh = &c->bundle->mesh,
@@ -279,7 +336,10 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .test = clip_names(c, c->test, c->test_count),
                              .rows = rows,
                              .pictures = pictures,
+                             .joint_count = joint_count,
+                             .joints = joints,
                              .findings = c->findings,
+                             .picture_size = c->picture_size,
                              .threads = c->args->threads,
                              .progress = cli_progress(c->args)};
     char *html = NULL;
@@ -299,7 +359,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
 static int compare(comparison *c) {
     const cli_args *args = c->args;
     pelt_error error;
-    if (!list_contestants(c)) return CLI_MISUSE;
+    if (!list_contestants(c) || !cli_count(args, "picture-size", 64, 4096, &c->picture_size)) return CLI_MISUSE;
     c->bundle = pelt_bundle_read(args->inputs[0], &error);
     if (!c->bundle) return cli_error(&error);
     if (!cli_clips(c->bundle, cli_value(args, "train"), PELT_NEED_POSITIONS, &c->train, &c->train_count) ||
@@ -333,7 +393,8 @@ static int run(const cli_args *args) {
     comparison *c = calloc(1, sizeof *c);
     if (!c) return cli_fail("not enough memory");
     c->args = args;
-    int code = compare(c);
+    c->arena = pelt_arena_new(0);
+    int code = c->arena ? compare(c) : cli_fail("not enough memory");
     for (size_t i = 0; i < c->count; i++) {
         contestant *one = &c->contestants[i];
         for (size_t t = 0; one->test && t < c->test_count; t++) pelt_measure_free(one->test[t]);
@@ -343,6 +404,7 @@ static int run(const cli_args *args) {
         free(one->test), free(one->words);
     }
     pelt_bundle_free(c->bundle);
+    pelt_arena_free(c->arena);
     free(c);
     return code;
 }
@@ -360,7 +422,19 @@ const cli_command cli_compare = {
      {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
      {"methods", "M,...", "What to compare; default: all."},
      {"influences", "K", "Most joints per vertex."},
+     {"rest", "keep|refit", "Rest positions of fitted blends, as in `pelt fit`."},
+     {"influence-choice", "greedy|rigidity", "How a vertex chooses its joints, as in `pelt fit`."},
+     {"drive", "FILE.json", "Which driven joints to add, as in `pelt fit`."},
+     {"drop-joints", "NAME,...", "Joints that no vertex may follow, as in `pelt fit`."},
+     {"ridge", "X", "What a squared weight costs, as in `pelt fit`."},
+     {"normal-scale", "X", "How much normals count in the fit, as in `pelt fit`."},
+     {"per-joint", "N", "eigen: displacements of every joint."},
+     {"per-vertex", "N", "kernel: mean displacements of a vertex; eigen: the most of any vertex."},
+     {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
+     {"plain-normals", NULL, "eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
+     {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},
+     {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
      {"force", NULL, "Go on even when the input does not seem to fit together."}},
 };

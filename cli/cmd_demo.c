@@ -35,12 +35,14 @@ static int run(const cli_args *args) {
         {"A built-in arm: examples to learn from (train) and a motion to be judged by (test).",
          "pelt sample arm -o DIR"},
         {"What is in the files, and whether they fit together.", "pelt info DIR/arm.glb"},
-        {"Fit a skin.", "pelt fit DIR/arm.glb --train train --method ssd -o DIR/arm.pelt"},
+        {"Fit a skin.", "pelt fit DIR/arm.glb --train train --method kernel -o DIR/arm.pelt"},
         {"Deform the test motion with it, as a point cache that any animation program reads.",
          "pelt eval DIR/arm.pelt DIR/arm.glb --clip test -o DIR/arm.deformed.pc2"},
         {"How wrong is it on the motion that it has not seen?", "pelt measure DIR/arm.pelt DIR/arm.glb --clip test"},
         {"All methods side by side, with pictures of where they fail.",
-         "pelt compare DIR/arm.glb --train train --test test --report DIR/report.html --picture DIR/arm.png"},
+         "pelt compare DIR/arm.glb --train train --test test --report DIR/report.html"},
+        {"The plainest method and the best one, in one picture.",
+         "pelt compare DIR/arm.glb --train train --test test --methods ssd,kernel --show test:48 --picture DIR/arm.png"},
         {"How fast does it run here?", "pelt bench --vertices 11574 --turns 15"},
     };
     for (size_t i = 0; i < sizeof tour / sizeof *tour; i++) {

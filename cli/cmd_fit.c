@@ -7,6 +7,7 @@
 /* What one call of the command holds, so that it can be given back on every way out. */
 typedef struct fitting {
     const cli_args *args;
+    pelt_arena *arena; /* of files that options name */
     pelt_bundle *bundle;
     pelt_fit_options options;
     pelt_examples all, kept, held;
@@ -21,10 +22,19 @@ static bool read_options(fitting *f) {
     f->options = (pelt_fit_options){.method = cli_value(args, "method"),
                                     .blend = cli_value(args, "blend"),
                                     .corrective = cli_value(args, "corrective"),
+                                    .sweeps_only = cli_value(args, "sweeps-only") != NULL,
+                                    .plain_normals = cli_value(args, "plain-normals") != NULL,
                                     .threads = args->threads,
                                     .progress = cli_progress(args)};
     pelt_error error;
-    if (!cli_count(args, "influences", 1, 64, &f->options.influences)) return false;
+    f->options.distance_weights = cli_value(args, "distance-weights");
+    f->options.displacements = cli_value(args, "displacements");
+    if (!cli_count(args, "influences", 1, 64, &f->options.influences) ||
+        !cli_blend_options(args, f->arena, &f->options) || !cli_count(args, "poses", 1, 2048, &f->options.poses) ||
+        !cli_count(args, "principal-joints", 1, 64, &f->options.principal_joints) ||
+        !cli_count(args, "per-joint", 1, 64, &f->options.per_joint) ||
+        !cli_count(args, "per-vertex", 1, 64, &f->options.per_vertex))
+        return false;
     if (!pelt_fit_resolve(&f->options, &error)) return true;
     cli_misuse(args, "%s", error.text);
     return false;
@@ -80,12 +90,34 @@ static void warn(fitting *f, const char *text) {
     if (!f->args->quiet) fprintf(stderr, "pelt: warning: %s\n", text);
 }
 
+/* What the fit itself wants to say is in the skin's text about itself. */
+static void warn_from_skin(fitting *f) {
+    pelt_skin opened;
+    if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return;
+    json_t *about = json_loads(opened.about, 0, NULL), *list = json_object_get(about, "warnings");
+    for (size_t i = 0; i < json_array_size(list); i++) warn(f, json_string_value(json_array_get(list, i)));
+    json_decref(about);
+}
+
+/* How the alternation of weights and rest positions came to rest, where there was one. */
+static void print_convergence(const fitting *f) {
+    pelt_skin opened;
+    if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return;
+    json_t *about = json_loads(opened.about, 0, NULL);
+    json_t *rms = json_object_get(json_object_get(about, "blend_fit"), "rms");
+    for (size_t i = 0; i < json_array_size(rms); i++)
+        cli_say(f->args, "%s%.4f%%%s", i ? ", " : "  fit converged: ", 100 * json_number_value(json_array_get(rms, i)),
+                i + 1 == json_array_size(rms) ? " of the diagonal after each round\n" : "");
+    json_decref(about);
+}
+
 static void print_result(fitting *f, const char *path) {
     char text[200];
     double per_vertex = (double)f->skin->size / f->bundle->mesh.vertex_count;
     const pelt_fit_options *o = &f->options;
     cli_say(f->args, "%s: %s (blend %s, corrective %s), %u vertices, %zu bytes (%.1f per vertex), %.2f s\n", path,
             o->method, o->blend, o->corrective, f->bundle->mesh.vertex_count, f->skin->size, per_vertex, f->seconds);
+    print_convergence(f);
     cli_measure_text(f->train, text, sizeof text);
     cli_say(f->args, "  training  %s  on %zu examples\n", text, f->all.count);
     if (f->holdout) {
@@ -121,6 +153,7 @@ static int fit_bundle(fitting *f, const char *path) {
     if (!f->all.count) return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
     if (fraction > 0 && !fit_held_out(f, fraction, &error)) return cli_error(&error);
     if (!fit_all(f, &error) || !describe(f, &error)) return cli_error(&error);
+    warn_from_skin(f);
     if (f->holdout && f->holdout->rms > 2 * f->train->rms && f->holdout->rel_err > 2 * f->train->rel_err)
         warn(f, "the error on held-out examples is more than twice the error in training: the skin has learned the "
                 "examples by heart; give it more of them, or a simpler method");
@@ -133,12 +166,14 @@ static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
     if (!cli_value(args, "train")) return cli_misuse(args, "--train CLIP,... says what to fit to; it is missing");
     if (!path) return cli_misuse(args, "-o SKIN.pelt says where the skin goes; it is missing");
-    fitting f = {.args = args, .warnings = json_array()};
+    fitting f = {.args = args, .arena = pelt_arena_new(0), .warnings = json_array()};
+    if (!f.arena) return cli_fail("not enough memory");
     int code = fit_bundle(&f, path);
     pelt_measure_free(f.train);
     pelt_measure_free(f.holdout);
     pelt_skin_free(f.skin);
     pelt_bundle_free(f.bundle);
+    pelt_arena_free(f.arena);
     json_decref(f.warnings);
     return code;
 }
@@ -157,10 +192,30 @@ const cli_command cli_fit = {
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
      {"output", "SKIN.pelt", "The skin file to write."},
-     {"method", "ssd", "A preset of blend and corrective; default ssd."},
-     {"blend", "file|distance", "Where blend weights come from: the file, or the distance to the bones."},
-     {"corrective", "none", "What is added to the rest pose before blending."},
-     {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (distance)."},
+     {"method", "ssd|joints|psd|wpsd|eigen|kernel", "A preset of blend and corrective; default ssd."},
+     {"blend", "file|distance|fit|joints",
+      "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
+      "skeleton's joints (fit), or of any sign with driven joints (joints)."},
+     {"corrective", "none|psd|wpsd|eigen|kernel", "What is added to the rest pose before blending."},
+     {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (others)."},
+     {"rest", "keep|refit", "Rest positions as they are, or fitted too; default keep (fit), refit (joints)."},
+     {"smooth", "X", "fit: evens out weights along the edges of the mesh; 1e-5 is little, 1e-3 much."},
+     {"prune", "X", "fit: drops weights below X and refits the others."},
+     {"lock-joints", "NAME,...", "fit: joints that keep the file's weights; * stands for any letters."},
+     {"lock-vertices", "FILE", "fit: vertices that keep the file's weights: their numbers, one a line."},
+     {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * stands for any letters."},
+     {"drive", "FILE.json", "joints: which driven joints to add; default: automatic."},
+     {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},
+     {"ridge", "X", "joints: what a squared weight costs; default 1e-5, 0 for none."},
+     {"normal-scale", "X", "joints: how much normals count in the fit; default 0.01, 0 for not at all."},
+     {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},
+     {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},
+     {"distance-weights", "driving|blend", "wpsd: joints count by how far they displace a vertex, or by blend weight."},
+     {"displacements", "float|half", "How displacements are stored; default half where it is exact enough."},
+     {"per-joint", "N", "eigen: displacements of every joint; default 5, or what --per-vertex allows."},
+     {"per-vertex", "N", "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex."},
+     {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},
+     {"plain-normals", NULL, "eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
 };

@@ -16,6 +16,36 @@ static bool is_gltf(const char *path) { return ends_with(path, ".glb") || ends_w
 
 /* -- Skins -------------------------------------------------------------------------------------------------------- */
 
+/* Driven joints, counted by kind; by name in the JSON. */
+static json_t *list_driven(const cli_args *args, const pelt_skin *skin) {
+    static const char *const kinds[] = {
+#define KIND(name, text) text,
+        PELT_DRIVEN_KINDS(KIND)
+#undef KIND
+    };
+    json_t *list = json_array();
+    uint32_t counts[PELT_DRIVEN_KIND_COUNT] = {0};
+    for (uint32_t i = 0; i < skin->driven_count; i++) {
+        const pelt_driven *d = &skin->driven[i];
+        counts[d->kind]++;
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s, s:f}", "name", skin->names + d->name, "kind",
+                                        kinds[d->kind], "driver", skin->names + skin->joints[d->driver].name, "host",
+                                        skin->names + skin->joints[d->host].name, "amount", (double)d->amount));
+    }
+    if (!skin->driven_count) return list;
+    cli_say(args, "  %u driven joints:", skin->driven_count);
+    const char *comma = "";
+    for (int k = 0; k < PELT_DRIVEN_KIND_COUNT; k++)
+        if (counts[k]) cli_say(args, "%s %u %s", comma, counts[k], kinds[k]), comma = ",";
+    cli_say(args, "\n");
+    for (uint32_t i = 0; i < skin->driven_count; i++)
+        cli_say(args, "    %-40s %s of \"%s\", %s %g\n", skin->names + skin->driven[i].name,
+                kinds[skin->driven[i].kind], skin->names + skin->joints[skin->driven[i].driver].name,
+                skin->driven[i].kind < PELT_DRIVEN_BULGE ? "fraction" : "k", (double)skin->driven[i].amount);
+    return list;
+}
+
 static json_t *info_skin(const cli_args *args, const char *path, pelt_error *error) {
     pelt_skin skin;
     pelt_skin_bytes *bytes = pelt_skin_read(path, &skin, error);
@@ -28,6 +58,7 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
     cli_say(args, "  %u vertices in %u blocks, %u joints, %.2f joints per block, %zu bytes (%.1f per vertex)\n",
             skin.vertex_count, skin.block_count, skin.joint_count, entries, bytes->size,
             (double)bytes->size / skin.vertex_count);
+    json_t *driven = list_driven(args, &skin);
     static const char *const figures[] = {"train", "holdout"};
     for (int i = 0; i < 2; i++) {
         json_t *measure = json_object_get(about, figures[i]);
@@ -38,9 +69,9 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
                     json_number_value(json_object_get(measure, "rel_err")));
     }
     json_t *object =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:f, s:o}", "file", path, "kind", "skin", "vertices",
-                  (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints", (int)skin.joint_count, "entries",
-                  (int)skin.entry_count, "bytes", (json_int_t)bytes->size, "bytes_per_vertex",
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind", "skin", "vertices",
+                  (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints", (int)skin.joint_count, "driven",
+                  driven, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size, "bytes_per_vertex",
                   (double)bytes->size / skin.vertex_count, "about", about);
     pelt_skin_free(bytes);
     return object;

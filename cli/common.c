@@ -145,16 +145,18 @@ json_t *cli_findings_json(pelt_findings findings) {
 
 json_t *cli_measure_json(const pelt_measure *m, const char *skin, const char *clip, pelt_examples examples) {
     const pelt_example *worst = &examples.list[m->worst_frame];
-    json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "skin", skin, "clip", clip,
-                               "frames", (int)m->frame_count, "vertices", (int)m->vertex_count, "rms", m->rms, "max",
-                               m->max, "rms_fraction", m->rms_fraction, "max_fraction", m->max_fraction, "rel_err",
-                               m->rel_err, "worst_frame", (int)worst->frame, "worst_vertex", (int)m->worst_vertex);
+    json_t *object =
+        json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "skin", skin, "clip", clip,
+                  "frames", (int)m->frame_count, "vertices", (int)m->vertex_count, "rms", m->rms, "max", m->max,
+                  "rms_fraction", m->rms_fraction, "max_fraction", m->max_fraction, "rel_err", m->rel_err,
+                  "normal_rms_degrees", m->normal_rms_degrees, "normal_max_degrees", m->normal_max_degrees,
+                  "worst_frame", (int)worst->frame, "worst_vertex", (int)m->worst_vertex);
     return object ? object : json_null(); /* numbers that are not finite have no JSON */
 }
 
 void cli_measure_text(const pelt_measure *m, char *text, size_t size) {
-    snprintf(text, size, "rms %.4g (%.3f%%)  max %.4g (%.2f%%)  rel_err %.3f", m->rms, 100 * m->rms_fraction, m->max,
-             100 * m->max_fraction, m->rel_err);
+    snprintf(text, size, "rms %.4g (%.3f%%)  max %.4g (%.2f%%)  rel_err %.3f  normals %.2f deg", m->rms,
+             100 * m->rms_fraction, m->max, 100 * m->max_fraction, m->rel_err, m->normal_rms_degrees);
 }
 
 const char *cli_base_name(const char *path) {

@@ -1,12 +1,13 @@
 /* blend.c: the blend S of a skin: which joints move a vertex, and how much. */
 
-#include "fit/model.h"
+#include "fit/blend.h"
 #include <string.h>
 
-uint32_t pelt_model_matrix_count(const pelt_model *model) { return model->skeleton->joint_count; }
+uint32_t pelt_model_matrix_count(const pelt_model *model) { return model->skeleton->joint_count + model->driven_count; }
 
 void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, pelt_affine *matrices) {
     pelt_joint_matrices(model->skeleton, locals, NULL, matrices);
+    pelt_driven_matrices(model, matrices);
 }
 
 static pelt_result file_weights(pelt_fitting *f, pelt_error *error) {
@@ -27,5 +28,10 @@ pelt_result pelt_fit_blend(pelt_fitting *f, pelt_error *error) {
     if (!strcmp(f->options.blend, "distance"))
         return pelt_distance_weights(f->arena, mesh, &f->bundle->skeleton, f->options.influences, f->options.threads,
                                      &f->model.influences, error);
-    return file_weights(f, error);
+    bool fit = !strcmp(f->options.blend, "fit"), joints = !strcmp(f->options.blend, "joints");
+    if (!fit && !joints) return file_weights(f, error);
+    if (!f->examples.count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "there are no examples to fit the blend to: name clips that have frames");
+    return fit ? pelt_fit_weights(f, error) : pelt_fit_joints(f, error);
 }

@@ -17,6 +17,8 @@
 typedef enum pelt_phi {
     PELT_PHI_EXP,      /* exp(-r / width) */
     PELT_PHI_GAUSSIAN, /* exp(-r^2 / (2 width^2)) */
+    PELT_PHI_MIXED, /* 0.97 of the Gaussian and 0.03 of the exponential: as smooth as the one between examples, as well
+                       conditioned as the other where they are close */
 } pelt_phi;
 
 /* What a pose distance is made of: r^2 = sum over axes of weight * d^2. */
@@ -25,6 +27,8 @@ typedef enum pelt_axis_kind {
     PELT_AXIS_HINGE,       /* d = difference of the signed angles about `direction` (unit), for joints with one degree
                               of freedom; wraps at a full turn */
     PELT_AXIS_TRANSLATION, /* d = distance between the two local translations */
+    PELT_AXIS_CHORD,       /* d = 2 sin(angle / 2): like the angle when close, smooth past half a turn, and a Euclidean
+                              distance, so that Gaussians of it are positive definite (those of the angle are not) */
 } pelt_axis_kind;
 
 typedef struct pelt_axis {
@@ -93,6 +97,7 @@ typedef struct pelt_weighted {
     const uint32_t *vertex_axes; /* ... */
     const float *axis_weights;   /* ... and how much: r_v^2 = sum weight d_axis^2 */
     const float *folded;         /* [vertex][center][4]: c_iq, xyz and w */
+    bool unnormalised;           /* D_i = sum_q phi c_iq[xyz]: w is not used */
 } pelt_weighted;
 
 typedef struct pelt_corrective {
@@ -102,5 +107,38 @@ typedef struct pelt_corrective {
     const pelt_displacements *displacements; /* NULL: none */
     const pelt_weighted *weighted;           /* NULL: none */
 } pelt_corrective;
+
+/* -- Evaluation in double (corrective.c) -------------------------------------------------------------------------- */
+
+/* A normalised sum with norm s is multiplied by this instead of 1 / s: the same from PELT_NORM_FLOOR up, and fading to
+   0 with s below. */
+#define PELT_MIXED_SHARE 0.03
+#define PELT_NORM_FLOOR 0.25
+double pelt_norm_guard(double s);
+
+double pelt_phi_value(pelt_phi phi, double width, double r2);
+/* The same for many, faster, to a relative 1e-10. */
+void pelt_phi_row(pelt_phi phi, double width, size_t count, const float *r2, double *out);
+
+/* Squared distance of a pose from a centre along an axis, without the axis's weight. `rotation` [4] relative to rest
+   and `translation` [3], both of the axis's joint. */
+double pelt_axis_distance2(const pelt_axis *axis, const float *rotation, const float *translation,
+                           const float center[4]);
+/* A pose as a centre: the four floats of one axis. */
+void pelt_axis_center(const pelt_axis *axis, const float *rotation, const float *translation, float center[4]);
+
+/* Signed angle of a rotation about a unit direction. */
+double pelt_hinge_angle(const float rotation[4], const float direction[3]);
+
+/* Coefficients a_k of the basis form in a pose, and their number. rotations [joint][4] are relative to rest,
+   translations [joint][3] are the local ones. */
+uint32_t pelt_corrective_coefficient_count(const pelt_corrective *corrective);
+void pelt_corrective_coefficients(const pelt_corrective *corrective, const float *rotations, const float *translations,
+                                  double *coefficients);
+
+/* The reference: displacements D of all vertices in a pose, [vertex_count][3]; normals may be NULL. False when memory
+   is out. */
+bool pelt_corrective_eval(const pelt_corrective *corrective, const pelt_skeleton *skeleton,
+                          const pelt_transform *locals, uint32_t vertex_count, double *displacements, double *normals);
 
 #endif

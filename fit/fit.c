@@ -4,17 +4,24 @@
 
    A method names where the blend S gets its weights and how the corrective D is stored and driven. */
 
+#include "fit/correctives.h"
 #include "fit/model.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct method { const char *name, *blend, *corrective; } methods[] = {{"ssd", "file", "none"}};
+static const struct method {
+    const char *name, *blend, *corrective;
+} methods[] = {
+    {"ssd", "file", "none"},  {"joints", "joints", "none"}, {"psd", "file", "psd"},
+    {"wpsd", "file", "wpsd"}, {"eigen", "file", "eigen"},   {"kernel", "file", "kernel"},
+};
 
-const char *const pelt_methods[] = {"ssd", NULL};
+const char *const pelt_methods[] = {"ssd", "joints", "psd", "wpsd", "eigen", "kernel", NULL};
 
-static const char *const blends[] = {"file", "distance", NULL};
-static const char *const correctives[] = {"none", NULL};
+static const char *const blends[] = {"file", "distance", "fit", "joints", NULL};
+static const char *const rests[] = {"keep", "refit", NULL};
+static const char *const choices[] = {"greedy", "rigidity", NULL};
 
 /* Refuses a name that is not in a list, and says what is. */
 static pelt_result check_name(const char *option, const char *name, const char *const *names, pelt_error *error) {
@@ -36,15 +43,27 @@ pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error) {
         if (!options->corrective) options->corrective = methods[i].corrective;
     }
     pelt_result result = check_name("blend", options->blend, blends, error);
-    if (!result) result = check_name("corrective", options->corrective, correctives, error);
+    if (!result) result = check_name("corrective", options->corrective, pelt_correctives, error);
+    if (!result && !options->rest) options->rest = strcmp(options->blend, "joints") ? "keep" : "refit";
+    if (!result && !options->influence_choice) options->influence_choice = "greedy";
+    if (!result) result = check_name("rest", options->rest, rests, error);
+    if (!result) result = check_name("influence-choice", options->influence_choice, choices, error);
     return result;
 }
 
 /* What the skin says about itself; `pelt fit` adds the errors it measured. */
-static char *describe(const pelt_bundle *bundle, const pelt_fit_options *options, pelt_examples examples) {
-    json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "made_by", "pelt " PELT_VERSION, "bundle", bundle->path,
-                              "method", options->method, "blend", options->blend, "corrective", options->corrective,
-                              "examples", (int)examples.count);
+static char *describe(const pelt_fitting *f) {
+    const pelt_fit_options *options = &f->options;
+    json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "made_by", "pelt " PELT_VERSION, "bundle",
+                              f->bundle->path, "method", options->method, "blend", options->blend, "corrective",
+                              options->corrective, "examples", (int)f->examples.count);
+    json_t *warnings = json_array(), *blend = f->blend_about ? json_loads(f->blend_about, 0, NULL) : NULL;
+    for (size_t i = 0; i < f->findings.count; i++)
+        json_array_append_new(warnings, json_string(f->findings.list[i].text));
+    if (blend) json_object_set_new(about, "blend_fit", blend);
+    if (json_array_size(warnings)) json_object_set(about, "warnings", warnings);
+    json_decref(warnings);
+    if (f->details) json_object_set_new(about, "details", json_loads(f->details, 0, NULL));
     char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
     json_decref(about);
     return text;
@@ -59,7 +78,8 @@ pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pel
     if (!result && pelt_report(&f.options.progress, "blend", 0))
         result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     if (!result) result = pelt_fit_blend(&f, error);
-    char *about = result ? NULL : describe(bundle, &f.options, examples);
+    if (!result) result = pelt_fit_corrective(&f, error);
+    char *about = result ? NULL : describe(&f);
     f.model.about = about;
     pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&f.model, error);
     free(about);

@@ -3,13 +3,20 @@
 #include "fit/linear.h"
 #include <cblas.h>
 #include <lapacke.h>
+#include <pthread.h>
 #include <stdlib.h>
 
-/* OpenBLAS starts threads of its own where it sees fit; sums in another order give other bits. */
+/* OpenBLAS starts threads of its own where it sees fit; sums in another order give other bits. It is told once: the
+   call tears down its threads and must not run while another thread computes. */
 extern void openblas_set_num_threads(int count) __attribute__((weak));
 
-static void one_thread(void) {
+static void tell_once(void) {
     if (openblas_set_num_threads) openblas_set_num_threads(1);
+}
+
+static void one_thread(void) {
+    static pthread_once_t told = PTHREAD_ONCE_INIT;
+    pthread_once(&told, tell_once);
 }
 
 void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, size_t inner, double alpha,

@@ -112,8 +112,24 @@ typedef struct measuring {
         pelt_affine *matrices;
         float *squares; /* [vertex_count] */
         double baseline;
+        float *normals, *true_normals;
+        double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
     } lanes[BATCH];
 } measuring;
+
+/* The angle between unit vectors is 2 asin(|a - b| / 2), which is exact where it matters: at small angles. */
+static void add_normals(struct lane *lane, const pelt_mesh *mesh, const float *truth) {
+    size_t n = mesh->vertex_count;
+    lane->normal_sum = 0, lane->normal_max = 0;
+    pelt_mesh_normals(truth, mesh->vertex_count, mesh->triangles, mesh->triangle_count, lane->true_normals);
+    for (size_t v = 0; v < n; v++) {
+        const float *a = lane->normals + 3 * v, *b = lane->true_normals + 3 * v;
+        double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+        double angle = 2 * asin(fmin(sqrt(x * x + y * y + z * z) / 2, 1));
+        lane->normal_sum += angle * angle;
+        lane->normal_max = fmax(lane->normal_max, angle);
+    }
+}
 
 static void measure_frame(void *user, size_t i) {
     measuring *m = user;
@@ -122,6 +138,10 @@ static void measure_frame(void *user, size_t i) {
     const pelt_clip *clip = example->clip;
     size_t n = m->skin->vertex_count;
     const float *truth = clip->positions + 3 * n * example->frame;
+    pelt_player_frame(lane->player, clip, example->frame, lane->true_normals, lane->normals);
+    add_normals(lane, &m->bundle->mesh, truth);
+    /* Once more without normals: the run time then takes another way, whose rounding is what a user of positions has.
+     */
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, NULL);
     pelt_clip_pose(clip, &m->bundle->skeleton, example->frame, lane->locals);
     pelt_joint_matrices(&m->bundle->skeleton, lane->locals, NULL, lane->matrices);
@@ -145,9 +165,13 @@ static bool open_lane(measuring *m, struct lane *lane, pelt_error *error) {
     lane->positions = malloc(3 * n * sizeof *lane->positions);
     lane->blended = malloc(3 * n * sizeof *lane->blended);
     lane->squares = malloc(n * sizeof *lane->squares);
+    lane->normals = malloc(3 * n * sizeof *lane->normals);
+    lane->true_normals = malloc(3 * n * sizeof *lane->true_normals);
     lane->locals = malloc(joints * sizeof *lane->locals);
     lane->matrices = malloc(joints * sizeof *lane->matrices);
-    if (lane->positions && lane->blended && lane->squares && lane->locals && lane->matrices) return true;
+    if (lane->positions && lane->blended && lane->squares && lane->normals && lane->true_normals && lane->locals &&
+        lane->matrices)
+        return true;
     pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to measure %zu vertices", n);
     return false;
 }
@@ -155,6 +179,7 @@ static bool open_lane(measuring *m, struct lane *lane, pelt_error *error) {
 static void close_lane(struct lane *lane) {
     pelt_player_free(lane->player);
     free(lane->positions), free(lane->blended), free(lane->squares), free(lane->locals), free(lane->matrices);
+    free(lane->normals), free(lane->true_normals);
 }
 
 static pelt_measure *measure_new(size_t frames, size_t vertices, pelt_error *error) {
@@ -213,13 +238,16 @@ pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bu
         pelt_measure_free(measure);
         measure = NULL;
     }
-    double sum = 0, baseline = 0;
+    double sum = 0, baseline = 0, normal_sum = 0, normal_max = 0;
+    const double degrees = 180 / acos(-1);
     for (m.first = 0; measure && m.first < examples.count; m.first += BATCH) {
         size_t count = examples.count - m.first < BATCH ? examples.count - m.first : BATCH;
         pelt_parallel(threads, count, measure_frame, &m);
         for (size_t i = 0; i < count; i++) {
             sum += add_frame(measure, &m.lanes[i], m.first + i, vertex_sums);
             baseline += m.lanes[i].baseline;
+            normal_sum += m.lanes[i].normal_sum;
+            normal_max = fmax(normal_max, m.lanes[i].normal_max);
         }
     }
     if (measure) {
@@ -227,6 +255,8 @@ pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bu
         for (uint32_t v = 0; v < skin->vertex_count; v++)
             measure->vertex_rms[v] = (float)sqrt(vertex_sums[v] / (double)examples.count);
         measure->rms = sqrt(sum / ((double)examples.count * skin->vertex_count));
+        measure->normal_rms_degrees = degrees * sqrt(normal_sum / ((double)examples.count * skin->vertex_count));
+        measure->normal_max_degrees = degrees * normal_max;
         measure->rms_fraction = measure->rms / diagonal;
         measure->max_fraction = measure->max / diagonal;
         measure->rel_err = baseline > 0 ? sqrt(sum / baseline) : 0;

@@ -9,11 +9,15 @@
 typedef struct pelt_model {
     const pelt_skeleton *skeleton;
     uint32_t vertex_count;
-    const float *positions; /* [vertex_count][3] rest positions */
-    const float *normals;   /* [vertex_count][3] */
-    pelt_influences influences;
+    const float *positions;            /* [vertex_count][3] rest positions */
+    const float *normals;              /* [vertex_count][3] */
+    pelt_influences influences;        /* joints of the skeleton, then driven ones */
     const pelt_corrective *corrective; /* NULL: none */
+    bool half_displacements;           /* store its displacements as half floats */
     const char *about;                 /* JSON text for pelt_skin.about */
+    uint32_t driven_count;
+    const pelt_driven *driven; /* name is an index into driven_names until it is packed */
+    const char **driven_names;
 } pelt_model;
 
 /* What a stage of a fit works with. */
@@ -23,6 +27,9 @@ typedef struct pelt_fitting {
     pelt_fit_options options; /* resolved */
     pelt_arena *arena;        /* for what the model points to, until it is packed */
     pelt_model model;
+    pelt_findings findings;  /* what the stages want to say to the user; in the arena */
+    const char *blend_about; /* JSON text about the fit of the blend, for pelt_skin.about; NULL: nothing to say */
+    const char *details;     /* JSON object: what the fit of the corrective found, for pelt_skin.about; NULL: nothing */
 } pelt_fitting;
 
 /* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */
@@ -32,6 +39,13 @@ pelt_result pelt_fit_blend(pelt_fitting *fitting, pelt_error *error);
    the blend adds. */
 uint32_t pelt_model_matrix_count(const pelt_model *model);
 void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, pelt_affine *matrices);
+
+/* Joints computed from others (driven.c); `matrices` has those of the skeleton's joints and gets the driven ones after
+   them. The set is what --drive says, or what the examples call for; it is added to the model. */
+void pelt_driven_matrices(const pelt_model *model, pelt_affine *matrices);
+pelt_result pelt_choose_driven(pelt_fitting *fitting, pelt_error *error);
+/* Leaves out driven joints that no vertex follows. */
+pelt_result pelt_drop_unused_driven(pelt_fitting *fitting, pelt_error *error);
 
 /* Orders vertices into blocks of 16 that share joints: vertices with the same joints first, then, of what is left,
    those that add the fewest joints. order[vertex_count] gets the vertices in slot order. */

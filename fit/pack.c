@@ -2,6 +2,7 @@
    16 weights per joint (docs/format.md). */
 
 #include "fit/model.h"
+#include "fit/pack.h"
 #include "runtime/format.h"
 #include <math.h>
 #include <stdlib.h>
@@ -23,12 +24,29 @@ static pelt_result order_slots(packing *p) {
     p->order = PELT_NEW(p->arena, uint32_t, (size_t)p->skin.block_count * PELT_BLOCK);
     uint32_t *slots = PELT_NEW(p->arena, uint32_t, n);
     if (!p->order || !slots) return PELT_ERROR_MEMORY;
-    pelt_result result =
-        pelt_block_order(p->arena, &p->model->influences, n, p->model->skeleton->joint_count, p->order);
+    pelt_result result = pelt_model_order(p->arena, p->model, p->order);
     for (uint32_t s = 0; s < n; s++) slots[p->order[s]] = s;
     for (uint32_t s = n; s < p->skin.block_count * PELT_BLOCK; s++) p->order[s] = p->order[n - 1];
     p->skin.vertex_slots = slots;
     return result;
+}
+
+/* Driven joints, with their names after those of the joints, from `at` on. */
+static pelt_result pack_driven(packing *p, char *names, uint32_t at) {
+    uint32_t n = p->skin.driven_count = p->model->driven_count;
+    if (!n) return PELT_OK;
+    pelt_driven *driven = PELT_NEW(p->arena, pelt_driven, n);
+    if (!driven) return PELT_ERROR_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t length = strlen(p->model->driven_names[i]) + 1;
+        driven[i] = p->model->driven[i];
+        driven[i].name = at;
+        memcpy(names + at, p->model->driven_names[i], length);
+        at += (uint32_t)length;
+    }
+    p->skin.driven = driven;
+    p->sizes[PELT_SECTION_DRIVEN] = n * sizeof *driven;
+    return PELT_OK;
 }
 
 static pelt_result pack_joints(packing *p) {
@@ -37,6 +55,7 @@ static pelt_result pack_joints(packing *p) {
     pelt_joint *joints = PELT_NEW(p->arena, pelt_joint, n);
     size_t names_size = 0;
     for (uint32_t j = 0; j < n; j++) names_size += strlen(skeleton->names[j]) + 1;
+    for (uint32_t i = 0; i < p->model->driven_count; i++) names_size += strlen(p->model->driven_names[i]) + 1;
     char *names = PELT_NEW(p->arena, char, names_size);
     if (!joints || !names || names_size > UINT32_MAX) return PELT_ERROR_MEMORY;
     uint32_t at = 0;
@@ -52,7 +71,7 @@ static pelt_result pack_joints(packing *p) {
     p->skin.joints = joints;
     p->skin.names = names;
     p->sizes[PELT_SECTION_NAMES] = names_size;
-    return PELT_OK;
+    return pack_driven(p, names, at);
 }
 
 /* The joints of one block, sorted; returns their number, at least 1. `joints` holds what 16 vertices can have. */
@@ -70,7 +89,7 @@ static uint32_t block_joints(const pelt_influences *in, const uint32_t *vertices
 
 static pelt_result pack_weights(packing *p) {
     const pelt_influences *in = &p->model->influences;
-    uint32_t blocks = p->skin.block_count, joint_count = p->skin.joint_count;
+    uint32_t blocks = p->skin.block_count, joint_count = pelt_model_matrix_count(p->model);
     uint32_t *first = PELT_NEW(p->arena, uint32_t, (size_t)blocks + 1);
     uint16_t *scratch = PELT_NEW(p->arena, uint16_t, joint_count);
     uint8_t *used = PELT_NEW(p->arena, uint8_t, joint_count);
@@ -166,9 +185,9 @@ static pelt_result check_model(const pelt_model *model, pelt_error *error) {
     if (!model->vertex_count || !model->skeleton->joint_count)
         return pelt_fail(error, PELT_ERROR_DATA,
                          "the character has no vertices or no joints, so there is no skin to make");
-    if (model->skeleton->joint_count > 65536)
-        return pelt_fail(error, PELT_ERROR_DATA, "the skeleton has %u joints; a skin can hold at most 65536",
-                         model->skeleton->joint_count);
+    if (pelt_model_matrix_count(model) > 65536)
+        return pelt_fail(error, PELT_ERROR_DATA, "there are %u joints, with driven ones; a skin can hold at most 65536",
+                         pelt_model_matrix_count(model));
     for (uint32_t j = 0; j < model->skeleton->joint_count; j++) {
         const pelt_transform *rest = &model->skeleton->rest[j];
         bool finite = true;
@@ -197,16 +216,18 @@ pelt_skin_bytes *pelt_model_pack(const pelt_model *model, pelt_error *error) {
     if (check_model(model, error)) return NULL;
     packing p = {.arena = pelt_arena_new(0), .model = model};
     pelt_skin_bytes *out = NULL;
+    pelt_result failed = PELT_OK;
     const char *about = model->about ? model->about : "{}";
     if (p.arena && !order_slots(&p) && !pack_joints(&p) && !pack_weights(&p)) {
         p.skin.rest_positions = to_blocks(&p, model->positions);
         p.skin.rest_normals = to_blocks(&p, model->normals);
         p.skin.about = about;
         p.sizes[PELT_SECTION_ABOUT] = strlen(about) + 1;
-        if (p.skin.rest_positions && p.skin.rest_normals) out = lay_out(&p);
+        failed = pelt_pack_corrective(p.arena, model, p.order, &p.skin, p.sizes, error);
+        if (!failed && p.skin.rest_positions && p.skin.rest_normals) out = lay_out(&p);
     }
     pelt_arena_free(p.arena);
-    if (!out)
+    if (!out && !failed)
         pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to pack a skin of %u vertices", model->vertex_count);
     return out;
 }

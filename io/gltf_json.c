@@ -30,31 +30,44 @@ void *gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size) {
 
 /* -- Going down the tree ----------------------------------------------------------------------------------------- */
 
-static void set_path(gltf_item *item, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Paths are made for every item and hardly ever shown, so they are put together by hand, not by printf. Those that are
+   too long lose their end, which only hostile keys can cause. */
+static char *append_text(char *at, const char *end, const char *text) {
+    while (at < end && *text) *at++ = *text++;
+    *at = 0;
+    return at;
+}
 
-/* Paths that are too long lose their end, which only hostile keys can cause. */
-static void set_path(gltf_item *item, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(item->path, sizeof item->path, format, arguments);
-    va_end(arguments);
+static char *append_index(char *at, const char *end, size_t index) {
+    char digits[24], *first = digits + sizeof digits - 1;
+    *first = 0;
+    *--first = ']';
+    do *--first = (char)('0' + index % 10);
+    while (index /= 10);
+    *--first = '[';
+    return append_text(at, end, first);
 }
 
 gltf_item gltf_member(gltf_item object, const char *key) {
     gltf_item member = {.json = json_object_get(object.json, key)};
-    set_path(&member, "%s%s%s", object.path, *object.path ? "." : "", key);
+    const char *end = member.path + sizeof member.path - 1;
+    char *at = append_text(member.path, end, object.path);
+    if (*object.path) at = append_text(at, end, ".");
+    append_text(at, end, key);
     return member;
 }
 
 gltf_item gltf_element(gltf_item list, size_t index) {
     gltf_item element = {.json = json_array_get(list.json, index)};
-    set_path(&element, "%s[%zu]", list.path, index);
+    const char *end = element.path + sizeof element.path - 1;
+    append_index(append_text(element.path, end, list.path), end, index);
     return element;
 }
 
 gltf_item gltf_entry(const gltf *g, const char *list, size_t index) {
     gltf_item entry = {.json = json_array_get(json_object_get(g->json, list), index)};
-    set_path(&entry, "%s[%zu]", list, index);
+    const char *end = entry.path + sizeof entry.path - 1;
+    append_index(append_text(entry.path, end, list), end, index);
     return entry;
 }
 

@@ -403,6 +403,7 @@ pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *
     text_put(&out, "</section>\n");
     put_frames(&out, page, &pictures);
     put_rest(&out, page, &pictures);
+    if (put_joints(&out, page)) out.failed = true;
     put_findings(&out, page);
     put_closing(&out, page);
     gallery_free(page, &pictures);

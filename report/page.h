@@ -56,6 +56,11 @@ typedef struct gallery {
 pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error *error);
 void gallery_free(const pelt_report_page *page, gallery *gallery);
 
+/* -- EigenSkin (joints.c) ------------------------------------------------------------------------------------------ */
+
+/* Supports, eigendisplacements and error curves of the page's joints. */
+pelt_result put_joints(text *out, const pelt_report_page *page);
+
 /* -- Style sheet (style.c) ------------------------------------------------------------------------------------------
  */
 

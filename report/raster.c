@@ -87,6 +87,8 @@ surface scene_surface(const scene *s, uint32_t triangle, double x, double y) {
         const float *n = s->normals + 3 * (size_t)corner[k];
         for (int i = 0; i < 3 && finite3(n); i++) normal[i] += share[k] * n[i];
         if (s->heat) heat += share[k] / sum * s->heat[corner[k]];
+        for (int i = 0; i < 3; i++)
+            out.color[i] += (float)(share[k] / sum) * (s->colors ? s->colors[3 * (size_t)corner[k] + i] : s->color[i]);
     }
     double z = flat / sum;
     double turned[3] = {dot(normal, c->right), dot(normal, c->up), dot(normal, c->back)};
@@ -190,7 +192,7 @@ static void resolve_pixel(const band *b, const scene *s, uint32_t x, uint32_t y,
             if (seen[j] == seen[i]) done[j] = true, same++, at[0] += b->x[j], at[1] += b->y[j];
         surface point = scene_surface(s, seen[i] - 1, x + at[0] / same, y + at[1] / same);
         float rgb[3];
-        shade_surface(&point, s->color, s->heat != NULL, openness, rgb);
+        shade_surface(&point, point.color, s->heat != NULL, openness, rgb);
         for (int c = 0; c < 3; c++) sum[c] += (float)same * rgb[c];
         covered += same;
     }
@@ -228,23 +230,34 @@ static bool indices_inside(const uint32_t *triangles, uint32_t triangle_count, u
     return true;
 }
 
+static pelt_result draw_scene(pelt_image *image, const pelt_view *view, scene *s) {
+    memset(image->rgba, 0, 4 * (size_t)image->width * image->height);
+    if (!camera_make(view, image->width, image->height, &s->camera)) return PELT_ERROR_ARGUMENT;
+    if (!indices_inside(s->triangles, s->triangle_count, s->vertex_count)) return PELT_ERROR_INDEX;
+    float *own_normals = s->normals ? NULL : malloc((3 * (size_t)s->vertex_count + 1) * sizeof *own_normals);
+    if (own_normals) pelt_mesh_normals(s->positions, s->vertex_count, s->triangles, s->triangle_count, own_normals);
+    if (!s->normals) s->normals = own_normals;
+    pelt_result result = s->normals ? scene_project(s) : PELT_ERROR_MEMORY;
+    if (result == PELT_OK) result = draw_pixels(s, image);
+    free(s->screen);
+    free(own_normals);
+    return result;
+}
+
 pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const float *positions, const float *normals,
                            uint32_t vertex_count, const uint32_t *triangles, uint32_t triangle_count, const float *heat,
                            const float color[3]) {
-    memset(image->rgba, 0, 4 * (size_t)image->width * image->height);
     scene s = {.vertex_count = vertex_count, .triangle_count = triangle_count, .positions = positions};
     s.normals = normals, s.triangles = triangles, s.heat = heat;
     for (int i = 0; i < 3; i++) s.color[i] = color ? color[i] : 0.5f;
-    if (!camera_make(view, image->width, image->height, &s.camera)) return PELT_ERROR_ARGUMENT;
-    if (!indices_inside(triangles, triangle_count, vertex_count)) return PELT_ERROR_INDEX;
-    float *own_normals = normals ? NULL : malloc((3 * (size_t)vertex_count + 1) * sizeof *own_normals);
-    if (own_normals) pelt_mesh_normals(positions, vertex_count, triangles, triangle_count, own_normals);
-    if (!normals) s.normals = own_normals;
-    pelt_result result = s.normals ? scene_project(&s) : PELT_ERROR_MEMORY;
-    if (result == PELT_OK) result = draw_pixels(&s, image);
-    free(s.screen);
-    free(own_normals);
-    return result;
+    return draw_scene(image, view, &s);
+}
+
+pelt_result pelt_draw_mesh_colors(pelt_image *image, const pelt_view *view, const pelt_mesh *mesh,
+                                  const float *colors) {
+    scene s = {.vertex_count = mesh->vertex_count, .triangle_count = mesh->triangle_count};
+    s.positions = mesh->positions, s.normals = mesh->normals, s.triangles = mesh->triangles, s.colors = colors;
+    return draw_scene(image, view, &s);
 }
 
 double pelt_view_visible(const pelt_view *view, const float *positions, uint32_t vertex_count,

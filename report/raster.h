@@ -24,6 +24,7 @@ typedef struct scene {
     camera camera;
     uint32_t vertex_count, triangle_count;
     const float *positions, *normals, *heat;
+    const float *colors; /* [vertex_count][3] linear, or NULL: all have `color` */
     const uint32_t *triangles;
     float color[3];
     float *screen; /* [vertex_count][3]: x and y in pixels, and 1/z; 1/z is 0 for a vertex that cannot be drawn */
@@ -32,6 +33,7 @@ typedef struct scene {
 /* A point of the surface in camera space: x right, y up, z towards the eye, which is at 0. */
 typedef struct surface {
     float position[3], normal[3];
+    float color[3];
     float heat;
     bool front; /* the outside of the surface is seen */
 } surface;

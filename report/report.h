@@ -41,6 +41,9 @@ pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const float
                            uint32_t vertex_count, const uint32_t *triangles, uint32_t triangle_count, const float *heat,
                            const float color[3]);
 
+/* The same of a mesh at rest, with a colour for each vertex, linear RGB: [vertex_count][3]. */
+pelt_result pelt_draw_mesh_colors(pelt_image *image, const pelt_view *view, const pelt_mesh *mesh, const float *colors);
+
 pelt_image *pelt_image_new(uint32_t width, uint32_t height);
 void pelt_image_free(pelt_image *image);
 /* PNG bytes, to be freed with free(). */
@@ -70,6 +73,18 @@ typedef struct pelt_report_picture {
     const float *truth; /* [vertex_count][3] */
 } pelt_report_picture;
 
+/* A joint of EigenSkin: its support and its eigendisplacements. */
+enum { PELT_REPORT_SHAPES = 4, PELT_REPORT_COUNTS = 6 };
+
+typedef struct pelt_report_joint {
+    const char *name;
+    uint32_t example_count, support_count, shape_count;
+    const float *support;                    /* [vertex_count] 0 to 1 */
+    double singular[PELT_REPORT_SHAPES];     /* of the shapes */
+    const float *shapes[PELT_REPORT_SHAPES]; /* [vertex_count][3] */
+    double errors[PELT_REPORT_COUNTS];       /* relative, in the joint's examples, with 0, 1, ... eigendisplacements */
+} pelt_report_joint;
+
 typedef struct pelt_report_page {
     const char *title;   /* NULL: a plain one */
     const char *bundle;  /* its path */
@@ -81,6 +96,8 @@ typedef struct pelt_report_page {
     const char *const *test;
     const pelt_report_row *rows;
     const pelt_report_picture *pictures;
+    size_t joint_count;
+    const pelt_report_joint *joints; /* of EigenSkin, when it is among the rows */
     pelt_findings findings;
     uint32_t picture_size; /* longer side in pixels; 0: 480 */
     uint32_t threads;      /* 0: as many as the machine has */

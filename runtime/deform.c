@@ -46,8 +46,21 @@ const char *pelt_isa_name(pelt_isa isa) {
 
 static int aligned(const void *buffer) { return (uintptr_t)buffer % PELT_ALIGN == 0; }
 
+static void add_corrective(const pelt_skin *skin, const char *driven, pelt_deform_job *job) {
+    pelt_drive_offsets at = pelt_drive_layout(skin);
+    if (!skin->drivers->weighted) {
+        job->coefficients = (const float *)(driven + at.coefficients);
+        return;
+    }
+    const pelt_file_weighted *weighted = (const void *)((const char *)skin->drivers + skin->drivers->weighted);
+    job->distances = (const float *)(driven + at.distances);
+    job->distance_stride = (uint32_t)pelt_padded(weighted->center_count);
+    job->phi = weighted->phi;
+    job->parts = weighted->normalised ? 4 : 3;
+}
+
 void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals) {
-    pelt_pose_offsets at = pelt_pose_layout(skin->joint_count);
+    pelt_pose_offsets at = pelt_pose_layout(skin);
     const pelt_pose_head *head = scratch;
     uint32_t first = blocks.first < skin->block_count ? blocks.first : skin->block_count;
     uint32_t count = blocks.count < skin->block_count - first ? blocks.count : skin->block_count - first;
@@ -61,6 +74,7 @@ void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, 
         .normals = normals,
         .stream = pelt_output_size(skin) > STREAM_BYTES && aligned(positions) && aligned(normals),
     };
+    if (skin->drivers) add_corrective(skin, (const char *)scratch + at.size, &job);
     switch (skin->isa) {
 #ifdef HAVE_AVX
     case PELT_ISA_AVX512:

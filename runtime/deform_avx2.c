@@ -5,16 +5,45 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
+#include <math.h>
 
 #define LANES 8
 #define VECTORS 2
 #define POINTWISE 0
 #define ROWS 1
+#define CENTERS 4
+#define power_of_two_coarse power_of_two
 #define DEFORM pelt_deform_avx2
+#define DRIVE pelt_drive_avx2
 
 typedef float wide __attribute__((vector_size(32)));
 
 static inline wide load(const float *p) { return (wide)_mm256_load_ps(p); }
+
+static inline wide load_half(const uint16_t *p) { return (wide)_mm256_cvtph_ps(_mm_load_si128((const __m128i *)p)); }
+static inline void store(float *p, wide x) { _mm256_storeu_ps(p, (__m256)x); }
+static inline wide square_root(wide x) { return (wide)_mm256_sqrt_ps((__m256)x); }
+static inline wide smaller(wide a, wide b) { return (wide)_mm256_min_ps((__m256)a, (__m256)b); }
+static inline wide larger(wide a, wide b) { return (wide)_mm256_max_ps((__m256)a, (__m256)b); }
+
+static inline wide reciprocal(wide x) {
+    wide y = (wide)_mm256_rcp_ps((__m256)x);
+    return y * (2.0f - x * y);
+}
+
+static inline float sum_lanes(wide x) {
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128((__m256)x), _mm256_extractf128_ps((__m256)x, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+static inline wide power_of_two(wide x) {
+    __m256 clamped = _mm256_max_ps((__m256)x, _mm256_set1_ps(-126));
+    __m256 whole = _mm256_round_ps(clamped, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    wide f = (wide)(clamped - whole), p = POWER_POLYNOMIAL(f);
+    return (wide)_mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_castps_si256((__m256)p), _mm256_slli_epi32(_mm256_cvtps_epi32(whole), 23)));
+}
 
 /* The instruction gives 12 bits, one step of Newton's method doubles them. */
 static inline wide reciprocal_sqrt(wide x) {
@@ -38,4 +67,5 @@ static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, 
 static inline void stream_fence(void) { _mm_sfence(); }
 
 #include "runtime/deform.inc"
+#include "runtime/drive.inc"
 #endif

@@ -5,16 +5,52 @@
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
+#include <math.h>
 
 #define LANES 16
 #define VECTORS 1
 #define POINTWISE 1
 #define ROWS 3
+#define CENTERS 8
 #define DEFORM pelt_deform_avx512
+#define DRIVE pelt_drive_avx512
 
 typedef float wide __attribute__((vector_size(64)));
 
 static inline wide load(const float *p) { return (wide)_mm512_load_ps(p); }
+
+static inline wide load_half(const uint16_t *p) { return (wide)_mm512_cvtph_ps(_mm256_load_si256((const __m256i *)p)); }
+static inline void store(float *p, wide x) { _mm512_storeu_ps(p, (__m512)x); }
+static inline wide square_root(wide x) { return (wide)_mm512_sqrt_ps((__m512)x); }
+static inline wide smaller(wide a, wide b) { return (wide)_mm512_min_ps((__m512)a, (__m512)b); }
+static inline wide larger(wide a, wide b) { return (wide)_mm512_max_ps((__m512)a, (__m512)b); }
+static inline wide reciprocal(wide x) {
+    wide y = (wide)_mm512_rcp14_ps((__m512)x);
+    return y * (2.0f - x * y);
+}
+static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
+
+/* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact
+   for whole x. */
+static inline wide power_of_two(wide x) {
+    wide f = (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    wide p = f * 0.00186713107f + 0.00901702811f;
+    p = p * f + 0.0557999148f;
+    p = p * f + 0.24016445f;
+    p = p * f + 0.693151312f;
+    p = p * f + 1.0f;
+    return (wide)_mm512_scalef_ps((__m512)p, (__m512)x);
+}
+
+/* For what is multiplied with half floats: relative error 3e-6. */
+static inline wide power_of_two_coarse(wide x) {
+    wide f = (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    wide p = f * 0.0135341657f + 0.0520114686f;
+    p = p * f + 0.241442749f;
+    p = p * f + 0.693003837f;
+    p = p * f + 1.00000259f;
+    return (wide)_mm512_scalef_ps((__m512)p, (__m512)x);
+}
 
 /* The instruction gives 14 bits, one step of Newton's method doubles them. */
 static inline wide reciprocal_sqrt(wide x) {
@@ -42,4 +78,5 @@ static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, 
 static inline void stream_fence(void) { _mm_sfence(); }
 
 #include "runtime/deform.inc"
+#include "runtime/drive.inc"
 #endif

@@ -2,16 +2,44 @@
 
 #include "runtime/kernel.h"
 #include <math.h>
+#include <string.h>
 
 #define LANES 1
 #define VECTORS 1
 #define POINTWISE 0
 #define ROWS 3
+#define CENTERS 4
+#define power_of_two_coarse power_of_two
 #define DEFORM pelt_deform_scalar
+#define DRIVE pelt_drive_scalar
 
 typedef float wide;
 static inline wide load(const float *p) { return *p; }
+static inline void store(float *p, wide x) { *p = x; }
 static inline wide reciprocal_sqrt(wide x) { return 1 / sqrtf(x); }
+static inline wide square_root(wide x) { return sqrtf(x); }
+static inline wide smaller(wide a, wide b) { return a < b ? a : b; }
+static inline wide larger(wide a, wide b) { return a > b ? a : b; }
+static inline wide reciprocal(wide x) { return 1.0f / x; }
+static inline float sum_lanes(wide x) { return x; }
+
+static inline wide load_half(const uint16_t *p) {
+    uint32_t bits = (*p & 0x7fffu) << 13, sign = (*p & 0x8000u) << 16;
+    float magnitude;
+    memcpy(&magnitude, &bits, sizeof magnitude);
+    magnitude *= HALF_SCALE;
+    return sign ? -magnitude : magnitude;
+}
+
+static inline wide power_of_two(wide x) {
+    float clamped = smaller(larger(x, -126), 126), whole = (clamped + ROUND_MAGIC) - ROUND_MAGIC, f = clamped - whole;
+    float p = POWER_POLYNOMIAL(f);
+    int32_t bits;
+    memcpy(&bits, &p, sizeof bits);
+    bits += (int32_t)whole * (1 << 23);
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
 static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     (void)stream;
     out[0] = x, out[1] = y, out[2] = z;
@@ -19,3 +47,4 @@ static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
 static inline void stream_fence(void) {}
 
 #include "runtime/deform.inc"
+#include "runtime/drive.inc"

@@ -14,24 +14,52 @@
 #define VECTORS 1
 #define POINTWISE 0
 #define ROWS 3
+#define CENTERS 4
+#define power_of_two_coarse power_of_two
 #define DEFORM pelt_deform_simd128
+#define DRIVE pelt_drive_simd128
 
 typedef float wide __attribute__((vector_size(16)));
+typedef int32_t wide_int __attribute__((vector_size(16)));
+typedef uint16_t wide_half __attribute__((vector_size(8), aligned(2), may_alias));
 typedef float wide_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
 
 static inline wide load(const float *p) { return *(const wide_unaligned *)p; }
 
-static inline wide reciprocal_sqrt(wide x) {
+static inline void store(float *p, wide x) { *(wide_unaligned *)p = x; }
+static inline wide choose(wide_int mask, wide a, wide b) {
+    return (wide)((mask & (wide_int)a) | (~mask & (wide_int)b));
+}
+static inline wide smaller(wide a, wide b) { return choose(a < b, a, b); }
+static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
+static inline wide reciprocal(wide x) { return 1.0f / x; }
+static inline float sum_lanes(wide x) { return (x[0] + x[1]) + (x[2] + x[3]); }
+
+static inline wide load_half(const uint16_t *p) {
+    wide_int h = __builtin_convertvector(*(const wide_half *)p, wide_int);
+    wide magnitude = (wide)((h & 0x7fff) << 13) * HALF_SCALE;
+    return (wide)((wide_int)magnitude | ((h & 0x8000) << 16));
+}
+
+static inline wide power_of_two(wide x) {
+    wide clamped = larger(x, (wide){0} - 126.0f), whole = (clamped + ROUND_MAGIC) - ROUND_MAGIC, f = clamped - whole;
+    wide p = POWER_POLYNOMIAL(f);
+    return (wide)((wide_int)p + (__builtin_convertvector(whole, wide_int) << 23));
+}
+
+static inline wide square_root(wide x) {
 #if defined(__SSE2__)
-    return 1.0f / (wide)_mm_sqrt_ps((__m128)x);
+    return (wide)_mm_sqrt_ps((__m128)x);
 #elif defined(__aarch64__)
-    return 1.0f / (wide)vsqrtq_f32((float32x4_t)x);
+    return (wide)vsqrtq_f32((float32x4_t)x);
 #elif defined(__wasm_simd128__)
-    return 1.0f / (wide)wasm_f32x4_sqrt((v128_t)x);
+    return (wide)wasm_f32x4_sqrt((v128_t)x);
 #else
-    return 1.0f / (wide){sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])};
+    return (wide){sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])};
 #endif
 }
+
+static inline wide reciprocal_sqrt(wide x) { return 1.0f / square_root(x); }
 
 static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     (void)stream;
@@ -44,3 +72,4 @@ static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
 static inline void stream_fence(void) {}
 
 #include "runtime/deform.inc"
+#include "runtime/drive.inc"

@@ -35,17 +35,28 @@ typedef struct pelt_file_section {
 #define PELT_SECTION_REQUIRED 1u
 #define PELT_FOURCC(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-/* Section, its four letters, the field of pelt_skin that points to it, the bytes that it has (0: any), and whether every
-   skin has it: the field of a section that is not there is NULL. */
+/* Section, its four letters, the field of pelt_skin that points to it, the bytes that it has (0: any), and whether
+   every skin has it: the field of a section that is not there is NULL. */
 #define PELT_SECTIONS(X)                                                                                               \
-    X(JOINTS, PELT_FOURCC('J', 'N', 'T', 'S'), joints, (uint64_t)skin->joint_count * sizeof(pelt_joint), 1)               \
-    X(NAMES, PELT_FOURCC('N', 'A', 'M', 'E'), names, 0, 1)                                                                \
-    X(SLOTS, PELT_FOURCC('S', 'L', 'O', 'T'), vertex_slots, (uint64_t)skin->vertex_count * 4, 1)                          \
-    X(BLOCKS, PELT_FOURCC('B', 'L', 'O', 'K'), block_first, ((uint64_t)skin->block_count + 1) * 4, 1)                     \
-    X(ENTRIES, PELT_FOURCC('E', 'N', 'T', 'R'), entry_joints, (uint64_t)skin->entry_count * 2, 1)                         \
-    X(WEIGHTS, PELT_FOURCC('W', 'G', 'H', 'T'), entry_weights, (uint64_t)skin->entry_count * 4 * PELT_BLOCK, 1)           \
-    X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)       \
-    X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)           \
+    X(JOINTS, PELT_FOURCC('J', 'N', 'T', 'S'), joints, (uint64_t)skin->joint_count * sizeof(pelt_joint), 1)            \
+    X(NAMES, PELT_FOURCC('N', 'A', 'M', 'E'), names, 0, 1)                                                             \
+    X(SLOTS, PELT_FOURCC('S', 'L', 'O', 'T'), vertex_slots, (uint64_t)skin->vertex_count * 4, 1)                       \
+    X(BLOCKS, PELT_FOURCC('B', 'L', 'O', 'K'), block_first, ((uint64_t)skin->block_count + 1) * 4, 1)                  \
+    X(ENTRIES, PELT_FOURCC('E', 'N', 'T', 'R'), entry_joints, (uint64_t)skin->entry_count * 2, 1)                      \
+    X(WEIGHTS, PELT_FOURCC('W', 'G', 'H', 'T'), entry_weights, (uint64_t)skin->entry_count * 4 * PELT_BLOCK, 1)        \
+    X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)    \
+    X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)        \
+    X(DRIVEN, PELT_FOURCC('D', 'R', 'V', 'N'), driven, 0, 0)                                                           \
+    X(DRIVERS, PELT_FOURCC('D', 'R', 'I', 'V'), drivers, 0, 0)                                                         \
+    X(ROWS, PELT_FOURCC('C', 'B', 'L', 'K'), row_first, ((uint64_t)skin->block_count + 1) * 4, 0)                      \
+    X(SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), row_sources, 0, 0)                                                     \
+    X(ROW_FLOATS, PELT_FOURCC('C', 'D', 'F', 'L'), row_floats, 0, 0)                                                   \
+    X(ROW_HALFS, PELT_FOURCC('C', 'D', 'H', 'F'), row_halfs, 0, 0)                                                     \
+    X(TURN_FLOATS, PELT_FOURCC('C', 'N', 'F', 'L'), turn_floats, 0, 0)                                                 \
+    X(TURN_HALFS, PELT_FOURCC('C', 'N', 'H', 'F'), turn_halfs, 0, 0)                                                   \
+    X(AXIS_ENTRIES, PELT_FOURCC('A', 'B', 'L', 'K'), axis_first, ((uint64_t)skin->block_count + 1) * 4, 0)             \
+    X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), axis_sources, 0, 0)                                               \
+    X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), axis_weights, 0, 0)                                               \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
@@ -55,8 +66,92 @@ enum {
         PELT_SECTION_COUNT
 };
 
+/* -- What drives a corrective: the section DRIV ---------------------------------------------------------------------
+   Offsets are bytes from the start of the section, multiples of 64. Arrays over centres are padded with zeros to a
+   multiple of 16 centres. */
+
+typedef struct pelt_file_drivers {
+    uint32_t coefficient_count; /* of all rbfs in order, then of all kernel groups */
+    uint32_t rbf_count, axis_count, reserved;
+    uint64_t rbfs, axes; /* pelt_file_rbf[rbf_count], pelt_file_axis[axis_count] */
+    uint64_t kernel;     /* pelt_file_kernel, or 0 */
+    uint64_t weighted;   /* pelt_file_weighted, or 0 */
+    uint64_t unused[2];
+} pelt_file_drivers;
+
+enum {
+    PELT_FILE_AXIS_ROTATION,
+    PELT_FILE_AXIS_HINGE,
+    PELT_FILE_AXIS_TRANSLATION,
+    PELT_FILE_AXIS_CHORD,
+    PELT_FILE_AXIS_KINDS
+};
+enum { PELT_FILE_PHI_EXP, PELT_FILE_PHI_GAUSSIAN, PELT_FILE_PHI_MIXED, PELT_FILE_PHI_KINDS };
+
+typedef struct pelt_file_axis {
+    uint32_t kind, joint;
+    float direction[3], weight;
+    uint32_t reserved[2];
+} pelt_file_axis;
+
+typedef struct pelt_file_rbf {
+    uint32_t first_axis, axis_count, center_count, coefficient_count, first_coefficient;
+    uint32_t phi, normalised;
+    float width;
+    uint64_t centers; /* f32 [axis][4][center] */
+    uint64_t matrix;  /* f32 [coefficient][center]; when normalised one row more: the norm */
+    uint64_t bias;    /* f32 per row of the matrix: the sum of the row */
+    uint64_t unused;
+} pelt_file_rbf;
+
+typedef struct pelt_file_kernel {
+    uint32_t joint_count, center_count, unit_count, group_count;
+    uint64_t joints;  /* pelt_file_kernel_joint[joint_count] */
+    uint64_t centers; /* f32 [joint][4][center] */
+    uint64_t units;   /* pelt_file_kernel_unit[unit_count] */
+    uint64_t groups;  /* pelt_file_kernel_group[group_count] */
+    uint64_t unused[2];
+} pelt_file_kernel;
+
+typedef struct pelt_file_kernel_joint {
+    uint32_t joint;
+    float scale;
+} pelt_file_kernel_joint;
+
+typedef struct pelt_file_kernel_unit {
+    uint32_t first, second; /* kernel joints; the same one twice for a single joint */
+    float gain;
+    uint32_t reserved;
+} pelt_file_kernel_unit;
+
+typedef struct pelt_file_kernel_group {
+    uint32_t unit_count, center_count, coefficient_count, first_coefficient;
+    uint64_t units;   /* u32 [unit_count] */
+    uint64_t centers; /* u32 [center_count] */
+    uint64_t matrix;  /* f32 [coefficient][center], of the group's own centres */
+    uint64_t unused[3];
+} pelt_file_kernel_group;
+
+typedef struct pelt_file_weighted {
+    uint32_t first_axis, axis_count, center_count, phi;
+    float width;
+    uint32_t normalised; /* 0: rows have no norm, [row][3][16] */
+    uint32_t reserved[2];
+    uint64_t centers; /* f32 [axis][4][center] */
+    uint64_t unused[3];
+} pelt_file_weighted;
+
+/* Centres are worked on sixteen at a time. */
+static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
+
+_Static_assert(sizeof(pelt_file_drivers) == 64 && sizeof(pelt_file_axis) == 32 && sizeof(pelt_file_rbf) == 64 &&
+                   sizeof(pelt_file_kernel) == 64 && sizeof(pelt_file_kernel_joint) == 8 &&
+                   sizeof(pelt_file_kernel_unit) == 16 && sizeof(pelt_file_kernel_group) == 64 &&
+                   sizeof(pelt_file_weighted) == 64,
+               "the structures of DRIV have no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");
+_Static_assert(sizeof(pelt_driven) == 72, "a driven joint is 72 bytes");
 
 #endif

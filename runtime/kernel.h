@@ -3,7 +3,7 @@
 #ifndef PELT_KERNEL_H
 #define PELT_KERNEL_H
 
-#include <pelt/pelt.h>
+#include "runtime/format.h"
 
 /* A joint matrix has a cache line of its own: row-major 3x4 and four unused floats. */
 #define PALETTE_STRIDE 16
@@ -21,21 +21,87 @@ typedef struct pelt_pose_offsets {
     size_t size;
 } pelt_pose_offsets;
 
-static inline pelt_pose_offsets pelt_pose_layout(uint32_t joint_count) {
+/* Matrices of the palette: the joints', then those of driven joints. */
+static inline uint32_t pelt_matrix_count(const pelt_skin *skin) { return skin->joint_count + skin->driven_count; }
+
+static inline pelt_pose_offsets pelt_pose_layout(const pelt_skin *skin) {
     pelt_pose_offsets at;
-    size_t matrices = (size_t)joint_count * PALETTE_STRIDE * sizeof(float);
+    size_t matrices = (size_t)pelt_matrix_count(skin) * PALETTE_STRIDE * sizeof(float);
     at.palette = PELT_ALIGN;
     at.normal_palette = at.palette + matrices;
     at.globals = at.normal_palette + matrices;
-    at.size = at.globals + ((size_t)joint_count * 12 * sizeof(float) + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
+    at.size = at.globals + ((size_t)skin->joint_count * 12 * sizeof(float) + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
     return at;
 }
+
+/* The matrices of driven joints, after those of the joints that they are computed from. */
+void pelt_pose_driven(const pelt_skin *skin, float *palette);
+
+/* -- Correctives -------------------------------------------------------------------------------------------------- */
+
+/* What the drivers work with and leave behind, after pelt_pose_layout's part of the scratch memory; offsets in bytes
+   from the start of it. Arrays over centres have room for a multiple of 16. */
+typedef struct pelt_drive_offsets {
+    size_t coefficients; /* [coefficient] of the basis form */
+    size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
+    size_t rotations; /* [joint][4] relative to rest */
+    size_t translations;  /* [joint][4] */
+    size_t phi, gathered; /* [center] */
+    size_t joint_kernels; /* [kernel joint][center] */
+    size_t size;
+} pelt_drive_offsets;
+
+pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin);
+
+/* Fills in coefficients or distances from rotations and translations. */
+void pelt_drive(const pelt_skin *skin, const pelt_transform *locals, void *scratch);
+void pelt_drive_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch);
+
+/* Checks the sections of a corrective; sizes are those of format.h's list. */
+pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes);
+
+/* A normalised sum is divided by its norm s; where all centres are far that would be 0 / 0. Below this the quotient
+   fades to 0 instead. */
+#define NORM_FLOOR 0.25f
+
+/* What the mixed phi takes from the exponential. */
+#define MIXED_SHARE 0.03f
+/* sqrt(2 log2 e): squared distances scaled for a Gaussian, rooted, become an exponential's. */
+#define GAUSSIAN_TO_EXP 1.6986436f
+
+/* Half floats: the bits moved into a float's place, times this, are the number, denormals too. Adding and taking away
+   the magic number rounds to whole numbers. */
+#define HALF_SCALE 0x1p112f
+#define ROUND_MAGIC 12582912.0f
+/* 2^f for |f| <= 1/2, relative error 2e-9 before rounding. */
+#define POWER_POLYNOMIAL(f) (POWER_SLOPE(f) * (f) + 1.0f)
+#define POWER_SLOPE(f)                                                                                                 \
+    ((((((f)*0.000153533615f + 0.0013398875f) * (f) + 0.00961843736f) * (f) + 0.0555033247f) * (f) + 0.240226479f) *   \
+         (f) +                                                                                                         \
+     0.693147203f)
+
+/* One job of a driver loop: everything is in the scratch memory at `at`. */
+typedef struct pelt_drive_job {
+    const pelt_skin *skin;
+    char *scratch; /* where `at` counts from */
+    pelt_drive_offsets at;
+} pelt_drive_job;
+
+void pelt_drive_scalar(const pelt_drive_job *job);
+void pelt_drive_simd128(const pelt_drive_job *job);
+void pelt_drive_avx2(const pelt_drive_job *job);
+void pelt_drive_avx512(const pelt_drive_job *job);
 
 /* One call of pelt_deform, resolved. */
 typedef struct pelt_deform_job {
     const pelt_skin *skin;
     const float *palette;
     const float *normal_palette; /* NULL: normals use `palette` */
+    const float *coefficients;   /* of the corrective's basis form, or NULL */
+    const float *distances;      /* of its weighted form, or NULL */
+    uint32_t distance_stride;    /* floats from axis to axis */
+    uint32_t phi;                /* of the weighted form */
+    int parts;                   /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;
     float *positions;
     float *normals; /* NULL: none wanted */

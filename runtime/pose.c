@@ -74,7 +74,7 @@ static void inverse_transpose(const float *m, float *out) {
 
 /* Joint matrices from the globals that are in the scratch memory. */
 static void finish_pose(const pelt_skin *skin, void *scratch) {
-    pelt_pose_offsets at = pelt_pose_layout(skin->joint_count);
+    pelt_pose_offsets at = pelt_pose_layout(skin);
     pelt_pose_head *head = scratch;
     float *palette = (float *)((char *)scratch + at.palette);
     float *normal_palette = (float *)((char *)scratch + at.normal_palette);
@@ -83,15 +83,16 @@ static void finish_pose(const pelt_skin *skin, void *scratch) {
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         float *matrix = palette + (size_t)j * PALETTE_STRIDE;
         multiply(globals + (size_t)j * 12, skin->joints[j].inverse_bind, matrix);
-        bent |= not_rigid(matrix);
     }
+    pelt_pose_driven(skin, palette);
+    for (uint32_t j = 0; j < pelt_matrix_count(skin); j++) bent |= not_rigid(palette + (size_t)j * PALETTE_STRIDE);
     head->rigid = !(bent[0] | bent[1] | bent[2]);
-    for (uint32_t j = 0; !head->rigid && j < skin->joint_count; j++)
+    for (uint32_t j = 0; !head->rigid && j < pelt_matrix_count(skin); j++)
         inverse_transpose(palette + (size_t)j * PALETTE_STRIDE, normal_palette + (size_t)j * PALETTE_STRIDE);
 }
 
 void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
-    float *globals = (float *)((char *)scratch + pelt_pose_layout(skin->joint_count).globals);
+    float *globals = (float *)((char *)scratch + pelt_pose_layout(skin).globals);
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         int32_t parent = skin->joints[j].parent;
         float local[12], *global = globals + (size_t)j * 12;
@@ -99,10 +100,11 @@ void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratc
         if (parent >= 0) multiply(globals + (size_t)parent * 12, local, global);
     }
     finish_pose(skin, scratch);
+    if (skin->drivers) pelt_drive(skin, locals, scratch);
 }
 
 void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
-    memcpy((char *)scratch + pelt_pose_layout(skin->joint_count).globals, globals,
-           (size_t)skin->joint_count * 12 * sizeof(float));
+    memcpy((char *)scratch + pelt_pose_layout(skin).globals, globals, (size_t)skin->joint_count * 12 * sizeof(float));
     finish_pose(skin, scratch);
+    if (skin->drivers) pelt_drive_matrices(skin, globals, scratch);
 }

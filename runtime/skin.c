@@ -81,13 +81,32 @@ static pelt_result check_joints(const pelt_skin *skin, uint64_t names_size) {
     return PELT_OK;
 }
 
+/* Fills in driven_count from the size of the section. */
+static pelt_result check_driven(pelt_skin *skin, uint64_t size, uint64_t names_size) {
+    if (!skin->driven) return PELT_OK;
+    if (!size || size % sizeof(pelt_driven) || size / sizeof(pelt_driven) > 65536 - skin->joint_count)
+        return PELT_ERROR_FORMAT;
+    skin->driven_count = (uint32_t)(size / sizeof(pelt_driven));
+    for (uint32_t i = 0; i < skin->driven_count; i++) {
+        const pelt_driven *d = &skin->driven[i];
+        int bulges = d->kind == PELT_DRIVEN_BULGE || d->kind == PELT_DRIVEN_DENT;
+        if (d->kind >= PELT_DRIVEN_KIND_COUNT) return PELT_ERROR_UNSUPPORTED;
+        if (d->parent < (bulges ? 0 : -1) || d->parent >= (int64_t)skin->joint_count ||
+            d->driver >= skin->joint_count || d->host >= skin->joint_count || d->name >= names_size)
+            return PELT_ERROR_INDEX;
+        if (!all_finite(&d->amount, 1) || !all_finite(d->origin, 12) || (bulges && d->amount < 0))
+            return PELT_ERROR_NUMBER;
+    }
+    return PELT_OK;
+}
+
 static pelt_result check_blocks(const pelt_skin *skin) {
     const uint32_t *first = skin->block_first;
     int ordered = first[0] == 0 && first[skin->block_count] == skin->entry_count;
     for (uint32_t b = 0; b < skin->block_count; b++) ordered &= first[b] < first[b + 1];
     if (!ordered) return PELT_ERROR_INDEX;
     uint64_t entries = skin->entry_count, slots = (uint64_t)skin->block_count * PELT_BLOCK;
-    if (largest_u16(skin->entry_joints, entries) >= skin->joint_count) return PELT_ERROR_INDEX;
+    if (largest_u16(skin->entry_joints, entries) >= pelt_matrix_count(skin)) return PELT_ERROR_INDEX;
     if (largest_u32(skin->vertex_slots, skin->vertex_count) >= slots) return PELT_ERROR_INDEX;
     if (!all_finite(skin->entry_weights, entries * PELT_BLOCK) || !all_finite(skin->rest_positions, 3 * slots) ||
         !all_finite(skin->rest_normals, 3 * slots))
@@ -119,7 +138,9 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     uint64_t sizes[PELT_SECTION_COUNT] = {0};
     pelt_result result = find_sections(bytes, header, &opened, sizes);
     if (result == PELT_OK) result = check_joints(&opened, sizes[PELT_SECTION_NAMES]);
+    if (result == PELT_OK) result = check_driven(&opened, sizes[PELT_SECTION_DRIVEN], sizes[PELT_SECTION_NAMES]);
     if (result == PELT_OK) result = check_blocks(&opened);
+    if (result == PELT_OK) result = pelt_check_corrective(&opened, sizes);
     if (result != PELT_OK) return result;
     uint64_t about = sizes[PELT_SECTION_ABOUT];
     if (!about || about > UINT32_MAX || opened.about[about - 1] != 0) return PELT_ERROR_FORMAT;
@@ -131,6 +152,8 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     return PELT_OK;
 }
 
-size_t pelt_scratch_size(const pelt_skin *skin) { return pelt_pose_layout(skin->joint_count).size; }
+size_t pelt_scratch_size(const pelt_skin *skin) {
+    return pelt_pose_layout(skin).size + (skin->drivers ? pelt_drive_layout(skin).size : 0);
+}
 
 size_t pelt_output_size(const pelt_skin *skin) { return (size_t)skin->block_count * PELT_BLOCK * 3 * sizeof(float); }

@@ -122,7 +122,7 @@ static void misuse_is_2_and_says_what_is_meant(void **state) {
         {"fit arm.glb -o x.pelt", "--train"},
         {"fit arm.glb --train train", "-o SKIN.pelt"},
         {"fit arm.glb --trian train -o x.pelt", "is --train meant?"},
-        {"fit arm.glb --train train -o x.pelt --influences 0", "from 1 to 64"},
+        {"fit arm.glb --train train -o x.pelt --influences 0", "from 1 to "},
         {"fit arm.glb --train train -o x.pelt --influences 2.5", "whole number"},
         {"fit arm.glb --train train -o x.pelt --holdout nan", "from 0 to 0.9"},
         {"fit arm.glb --train train -o x.pelt --method magic", "choose from"},
@@ -195,8 +195,8 @@ static void measure_agrees_with_the_files_that_eval_writes(void **state) {
         double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2], square = x * x + y * y + z * z;
         sum += square, worst = fmax(worst, square);
     }
-    assert_near(number(measure, "rms"), sqrt(sum / (double)count), 1e-6 * sqrt(sum / (double)count));
-    assert_near(number(measure, "max"), sqrt(worst), 1e-6 * sqrt(worst));
+    assert_near(number(measure, "rms"), sqrt(sum / (double)count), 1e-5 * sqrt(sum / (double)count));
+    assert_near(number(measure, "max"), sqrt(worst), 1e-5 * sqrt(worst));
     assert_near(number(measure, "rel_err"), 1, 1e-4); /* the file's own weights are the baseline */
     assert_int_equal(number(measure, "vertices"), 2972);
     free(model), free(truth);
@@ -318,7 +318,8 @@ static void bench_reports_every_instruction_set_that_works(void **state) {
         int found = 0;
         for (size_t i = 0; i < json_array_size(rows); i++) {
             json_t *row = json_array_get(rows, i);
-            found += !strcmp(json_string_value(json_object_get(row, "isa")), pelt_isa_name(isa));
+            found += !strcmp(json_string_value(json_object_get(row, "method")), "ssd") &&
+                     !strcmp(json_string_value(json_object_get(row, "isa")), pelt_isa_name(isa));
             assert_true(number(row, "ns_per_vertex") >= number(row, "ns_per_vertex_best"));
         }
         assert_int_equal(found, pelt_isa_works(isa) ? 2 : 0); /* with normals and without */

@@ -203,8 +203,11 @@ static void numbers_that_could_not_be_opened_are_refused_when_packing(void **sta
         if (what == 2) bundle->skeleton.rest[2].scale[1] = NAN;
         if (what == 3) bundle->skeleton.inverse_bind[1][3] = 1e60; /* finite, but not as a float */
         if (what == 4) bundle->mesh.vertex_count = 0;
-        pelt_model model = {&bundle->skeleton,    bundle->mesh.vertex_count, bundle->mesh.positions,
-                            bundle->mesh.normals, bundle->mesh.influences,   NULL};
+        pelt_model model = {.skeleton = &bundle->skeleton,
+                            .vertex_count = bundle->mesh.vertex_count,
+                            .positions = bundle->mesh.positions,
+                            .normals = bundle->mesh.normals,
+                            .influences = bundle->mesh.influences};
         assert_null(pelt_model_pack(&model, &error));
         assert_non_null(strstr(error.text, what == 0   ? "vertex 2 "
                                            : what == 1 ? "vertex 1 "

@@ -158,11 +158,35 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_fit_options {
-    const char *method;     /* a preset of blend and corrective: "ssd" */
-    const char *blend;      /* where the weights come from: "file" or "distance"; NULL: what the method says */
-    const char *corrective; /* "none"; NULL: what the method says */
-    uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (distance) */
+    const char *method; /* a preset of blend and corrective: "ssd", "joints", "psd", "wpsd", "eigen", "kernel" */
+    const char *blend;  /* where the weights come from: "file", "distance", "fit" (convex, fitted to the examples) or
+                           "joints" (fitted, with driven joints); NULL: what the method says */
+    const char *corrective; /* "none", "psd", "wpsd", "eigen", "kernel"; NULL: what the method says */
+    uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (others) */
     uint32_t threads;       /* 0: as many as the machine has */
+
+    /* The fitted blends. Lists of joints are names with commas between them; * in a name stands for any letters. */
+    const char *rest;              /* rest positions: "keep" or "refit"; NULL: keep (fit), refit (joints) */
+    const char *influence_choice;  /* joints: "greedy" or "rigidity"; NULL: greedy */
+    const char *drive;             /* joints: JSON text that says which driven joints to add; NULL: automatic */
+    const char *drop_joints;       /* joints that no vertex may follow; NULL: none */
+    const char *lock_joints;       /* fit: joints that keep the file's weights; NULL: none */
+    const uint32_t *lock_vertices; /* fit: vertices that keep the file's weights */
+    size_t lock_vertex_count;
+    double smooth;       /* fit: cost of the squared difference of weights along an edge; 0: none */
+    double prune;        /* fit: weights below this are dropped and the others refitted */
+    double ridge;        /* joints: cost of a squared weight; 0: the default, negative: none */
+    double normal_scale; /* joints: how much normals count in the fit; 0: the default, negative: not at all */
+
+    /* The correctives. */
+    uint32_t poses;               /* psd, wpsd: most important poses kept; 0: all */
+    uint32_t principal_joints;    /* wpsd: most sources of movement per vertex; 0: all that matter */
+    const char *distance_weights; /* wpsd: "driving" (NULL) or "blend" */
+    uint32_t per_joint;           /* eigen: displacements of every joint; 0: 5, or as many as per_vertex allows */
+    uint32_t per_vertex;       /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, 0: no limit */
+    int sweeps_only;           /* eigen: learn from examples that move one joint alone, as the paper does */
+    int plain_normals;         /* eigen, kernel: displacements come without changes of the rest normals */
+    const char *displacements; /* "float", "half"; NULL: half where that is within a hundred-thousandth of the size */
     pelt_progress progress;
 } pelt_fit_options;
 
@@ -182,6 +206,11 @@ typedef struct pelt_skin_bytes {
 pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
                           pelt_error *error);
 void pelt_skin_free(pelt_skin_bytes *skin);
+
+/* Refits the weights of a skin so that none is negative, on the joints that each vertex has, with its rest positions.
+ */
+pelt_skin_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
+                                 pelt_error *error);
 
 /* Replaces the text that the skin carries about itself (pelt_skin.about): a JSON object, as text. */
 pelt_result pelt_skin_set_about(pelt_skin_bytes *skin, const char *about, pelt_error *error);
@@ -204,7 +233,9 @@ typedef struct pelt_measure {
     double max;          /* largest |error| */
     double rms_fraction; /* of the rest bounding-box diagonal */
     double max_fraction;
-    double rel_err; /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that blend is exact */
+    double rel_err; /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact */
+    double normal_rms_degrees; /* angles between normals of the skin and area-weighted normals of the true positions */
+    double normal_max_degrees;
     uint32_t worst_frame, worst_vertex; /* where max is; the frame is an index into the examples */
     float *frame_rms;                   /* [frame_count] */
     float *frame_max;                   /* [frame_count] */

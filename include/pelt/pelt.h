@@ -85,6 +85,36 @@ typedef struct pelt_joint {
     uint32_t name;          /* offset of the name in pelt_skin.names */
 } pelt_joint;
 
+/* What a driven joint does with the motion of the joint that drives it. */
+#define PELT_DRIVEN_KINDS(X)                                                                                           \
+    X(PELT_DRIVEN_TURN, "turn")   /* a fraction of its rotation, at the same place */                                  \
+    X(PELT_DRIVEN_TWIST, "twist") /* a fraction of the part about the bone */                                          \
+    X(PELT_DRIVEN_BEND, "bend")   /* a fraction of the rest */                                                         \
+    X(PELT_DRIVEN_BULGE, "bulge") /* scales the middle of a bone up across it as the limb folds */                     \
+    X(PELT_DRIVEN_DENT, "dent")   /* scales it down */
+
+typedef enum pelt_driven_kind {
+#define PELT_DRIVEN_NAME(name, text) name,
+    PELT_DRIVEN_KINDS(PELT_DRIVEN_NAME)
+#undef PELT_DRIVEN_NAME
+        PELT_DRIVEN_KIND_COUNT
+} pelt_driven_kind;
+
+/* A joint that pelt_pose computes from others (runtime/driven.c has the formulas). Vectors are in the model space of
+   the rest mesh. */
+typedef struct pelt_driven {
+    uint32_t kind;       /* pelt_driven_kind */
+    int32_t parent;      /* the joint that the driver moves relative to; -1: none, never for bulges */
+    uint32_t driver;     /* the joint whose motion is used */
+    uint32_t host;       /* the joint that carries it: the driver, or for a bulge the joint whose bone it is in */
+    float amount;        /* the fraction; of bulges k, which is at least 0 */
+    uint32_t name;       /* offset of the name in pelt_skin.names */
+    float origin[3];     /* where the driver is; of bulges the middle of the bone */
+    float axis[3];       /* twist, bend: along the bone; of bulges across it; unit length */
+    float upstream[3];   /* bulges: from the driver to the parent */
+    float downstream[3]; /* bulges: from the driver to its children, summed */
+} pelt_driven;
+
 /* Instruction sets of the deform loop. All give the same positions to rounding. */
 #define PELT_ISAS(X)                                                                                                   \
     X(PELT_ISA_SCALAR, "scalar")                                                                                       \
@@ -118,10 +148,26 @@ typedef struct pelt_skin {
     const uint32_t *vertex_slots; /* [vertex_count] slot of each vertex of the mesh */
 
     const uint32_t *block_first;  /* [block_count + 1] first entry of each block */
-    const uint16_t *entry_joints; /* [entry_count] joint of each entry */
+    const uint16_t *entry_joints; /* [entry_count] joint of each entry, driven ones after the others */
     const float *entry_weights;   /* [entry_count][16] weight of that joint on the block's vertices */
     const float *rest_positions;  /* [block_count][3][16] */
     const float *rest_normals;    /* [block_count][3][16] */
+
+    uint32_t driven_count;     /* joints computed from others; joint joint_count + i of an entry is driven joint i */
+    const pelt_driven *driven; /* [driven_count], NULL when there are none */
+
+    /* The corrective, added to the rest pose before it is blended; NULL where the skin has none (docs/format.md). A
+       block lists rows of displacements and where their factors come from. */
+    const struct pelt_file_drivers *drivers; /* what turns a pose into coefficients or pose distances */
+    const uint32_t *row_first;               /* [block_count + 1] first row of each block */
+    const uint16_t *row_sources;             /* [row] coefficient, or centre of the weighted form */
+    const float *row_floats;                 /* [row][3][16]; weighted: [row][4][16]; or as half floats: */
+    const uint16_t *row_halfs;
+    const float *turn_floats; /* [row][3][16] change of the normals, likewise */
+    const uint16_t *turn_halfs;
+    const uint32_t *axis_first;   /* [block_count + 1] weighted form: what drives each block */
+    const uint16_t *axis_sources; /* [entry] axis of the pose distance */
+    const float *axis_weights;    /* [entry][16] */
 
     const char *about;   /* UTF-8 JSON text: method, options, errors; for people and tools, not used at run time */
     uint32_t about_size; /* without the terminating zero */

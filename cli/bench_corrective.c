@@ -1,0 +1,289 @@
+/* bench_corrective.c: made-up correctives for `pelt bench` (bench_corrective.h).
+
+   eigen-5: five displacements per vertex, driven by the joint that carries it most. psd-8: eight principal poses.
+   wpsd-8: eight poses, each vertex with a distance over its own four joints. */
+
+#include "cli/bench_corrective.h"
+#include "cli/cli.h"
+#include "fit/displacement.h"
+#include "fit/model.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Random numbers ------------------------------------------------------------------------------------------------ */
+
+static float noise(uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return (float)(*state >> 8) / 8388608.0f - 1;
+}
+
+static void random_rotation(uint32_t *state, float q[4]) {
+    float length = 0;
+    for (int i = 0; i < 4; i++) q[i] = 0.4f * noise(state) + (i == 3), length += q[i] * q[i];
+    for (int i = 0; i < 4; i++) q[i] /= sqrtf(length);
+}
+
+static float *random_floats(pelt_arena *arena, uint32_t *state, size_t count, float scale) {
+    float *out = PELT_NEW(arena, float, count);
+    for (size_t i = 0; out && i < count; i++) out[i] = scale * noise(state);
+    return out;
+}
+
+/* Centres for `axes` rotations. */
+static float *random_centers(pelt_arena *arena, uint32_t *state, size_t centers, size_t axes) {
+    float *out = PELT_NEW(arena, float, 4 * centers * axes);
+    for (size_t i = 0; out && i < centers * axes; i++) random_rotation(state, out + 4 * i);
+    return out;
+}
+
+static pelt_axis *joint_axes(pelt_arena *arena, uint32_t first, uint32_t count) {
+    pelt_axis *axes = PELT_NEW(arena, pelt_axis, count);
+    for (uint32_t i = 0; axes && i < count; i++)
+        axes[i] = (pelt_axis){.kind = PELT_AXIS_CHORD, .joint = first + i, .weight = 1};
+    return axes;
+}
+
+static bool make_rbf(pelt_arena *arena, uint32_t *state, uint32_t first_joint, uint32_t axes, uint32_t centers,
+                     uint32_t coefficients, pelt_rbf *out) {
+    *out = (pelt_rbf){.axis_count = axes,
+                      .center_count = centers,
+                      .coefficient_count = coefficients,
+                      .axes = joint_axes(arena, first_joint, axes),
+                      .centers = random_centers(arena, state, centers, axes),
+                      .phi = PELT_PHI_MIXED,
+                      .width = 2,
+                      .matrix = random_floats(arena, state, (size_t)centers * coefficients, 0.5f)};
+    return out->axes && out->centers && out->matrix;
+}
+
+/* -- Correctives --------------------------------------------------------------------------------------------------- */
+
+static uint32_t main_joint(const pelt_influences *in, uint32_t v) {
+    uint32_t best = in->first[v];
+    for (uint32_t i = best; i < in->first[v + 1]; i++)
+        if (in->weights[i] > in->weights[best]) best = i;
+    return in->joints[best];
+}
+
+/* `terms` displacements for every vertex; coefficients of the joint that carries it, or the same for all. */
+static pelt_displacements *make_displacements(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state,
+                                              uint32_t terms, bool by_joint) {
+    uint32_t n = bundle->mesh.vertex_count;
+    pelt_displacements *d = PELT_NEW(arena, pelt_displacements, 1);
+    if (!d) return NULL;
+    d->first = PELT_NEW(arena, uint32_t, (size_t)n + 1);
+    d->coefficients = PELT_NEW(arena, uint32_t, (size_t)n * terms);
+    d->positions = random_floats(arena, state, 3 * (size_t)n * terms, 0.005f * bundle->mesh.diagonal);
+    if (!d->first || !d->coefficients || !d->positions) return NULL;
+    for (uint32_t v = 0; v < n; v++) {
+        uint32_t base = by_joint ? main_joint(&bundle->mesh.influences, v) * terms : 0;
+        for (uint32_t k = 0; k < terms; k++) d->coefficients[(size_t)v * terms + k] = base + k;
+        d->first[v + 1] = (v + 1) * terms;
+    }
+    return d;
+}
+
+static bool make_eigen(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
+                       pelt_corrective *out) {
+    uint32_t joints = bundle->skeleton.joint_count;
+    pelt_rbf *rbfs = PELT_NEW(arena, pelt_rbf, joints);
+    for (uint32_t j = 0; rbfs && j < joints; j++)
+        if (!make_rbf(arena, state, j, 1, 6, terms, &rbfs[j])) return false;
+    *out = (pelt_corrective){joints, rbfs, NULL, make_displacements(bundle, arena, state, terms, true), NULL};
+    return rbfs && out->displacements;
+}
+
+static bool make_psd(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
+                     pelt_corrective *out) {
+    pelt_rbf *rbf = PELT_NEW(arena, pelt_rbf, 1);
+    if (!rbf || !make_rbf(arena, state, 0, bundle->skeleton.joint_count, terms, terms, rbf)) return false;
+    *out = (pelt_corrective){1, rbf, NULL, make_displacements(bundle, arena, state, terms, false), NULL};
+    return out->displacements != NULL;
+}
+
+static bool make_wpsd(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
+                      pelt_corrective *out) {
+    uint32_t joints = bundle->skeleton.joint_count, n = bundle->mesh.vertex_count;
+    const pelt_influences *in = &bundle->mesh.influences;
+    pelt_weighted *w = PELT_NEW(arena, pelt_weighted, 1);
+    float *folded = random_floats(arena, state, 4 * (size_t)n * terms, 0.005f * bundle->mesh.diagonal);
+    if (!w || !folded) return false;
+    *w = (pelt_weighted){.axis_count = joints,
+                         .center_count = terms,
+                         .axes = joint_axes(arena, 0, joints),
+                         .centers = random_centers(arena, state, terms, joints),
+                         .phi = PELT_PHI_GAUSSIAN,
+                         .width = 1,
+                         .first = in->first,
+                         .vertex_axes = in->joints,
+                         .axis_weights = in->weights,
+                         .folded = folded,
+                         .unnormalised = true};
+    *out = (pelt_corrective){.weighted = w};
+    return w->axes && w->centers;
+}
+
+static pelt_skin_bytes *pack(const pelt_bundle *bundle, const pelt_corrective *corrective, pelt_error *error) {
+    pelt_model model = {.skeleton = &bundle->skeleton,
+                        .vertex_count = bundle->mesh.vertex_count,
+                        .positions = bundle->mesh.positions,
+                        .normals = bundle->mesh.normals,
+                        .influences = bundle->mesh.influences,
+                        .corrective = corrective,
+                        .half_displacements = true};
+    return pelt_model_pack(&model, error);
+}
+
+/* -- Ready to run -------------------------------------------------------------------------------------------------- */
+
+/* What the pose gives, for the plain loops: they are timed on vertices alone, like pelt_deform. */
+static bool pose_plain(const pelt_bundle *bundle, const pelt_transform *locals, const pelt_corrective *c,
+                       bench_corrective *out) {
+    uint32_t joints = bundle->skeleton.joint_count, count = pelt_corrective_coefficient_count(c);
+    float *rotations = calloc(4 * (size_t)joints, sizeof *rotations);
+    float *translations = calloc(3 * (size_t)joints, sizeof *translations);
+    double *a = calloc((size_t)count + 1, sizeof *a);
+    out->coefficients = calloc((size_t)count + 1, sizeof *out->coefficients);
+    out->distances = calloc((size_t)joints * out->terms, sizeof *out->distances);
+    bool ready = rotations && translations && a && out->coefficients && out->distances;
+    if (ready) {
+        pelt_pose_rotations(&bundle->skeleton, locals, rotations);
+        pelt_corrective_coefficients(c, rotations, translations, a);
+        for (uint32_t k = 0; k < count; k++) out->coefficients[k] = (float)a[k];
+        const pelt_weighted *w = c->weighted;
+        for (uint32_t j = 0; w && j < joints; j++)
+            for (uint32_t q = 0; q < out->terms; q++)
+                out->distances[j * out->terms + q] =
+                    (float)(pelt_axis_distance2(&w->axes[j], rotations + 4 * (size_t)j, translations,
+                                                w->centers + 4 * ((size_t)q * joints + j)) /
+                            (2 * w->width * w->width));
+    }
+    free(rotations), free(translations), free(a);
+    return ready;
+}
+
+static bool copy_terms(const pelt_bundle *bundle, const pelt_corrective *c, bench_corrective *out) {
+    size_t count = (size_t)bundle->mesh.vertex_count * out->terms, stride = out->weighted ? 4 : 3;
+    out->sources = calloc(count, sizeof *out->sources);
+    out->vectors = malloc(3 * count * sizeof *out->vectors);
+    if (!out->sources || !out->vectors) return false;
+    for (size_t i = 0; i < count && c->displacements; i++)
+        out->sources[i] = (uint16_t)c->displacements->coefficients[i];
+    const float *vectors = out->weighted ? c->weighted->folded : c->displacements->positions;
+    for (size_t i = 0; i < count; i++) memcpy(out->vectors + 3 * i, vectors + stride * i, 3 * sizeof *vectors);
+    return true;
+}
+
+typedef bool make_corrective(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
+                             pelt_corrective *out);
+
+static bool make_one(pelt_bundle *bundle, const pelt_transform *locals, make_corrective *make, bench_corrective *out,
+                     pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_corrective corrective = {0};
+    uint32_t state = 7;
+    bool ready = arena && make(bundle, arena, &state, out->terms, &corrective) &&
+                 copy_terms(bundle, &corrective, out) && pose_plain(bundle, locals, &corrective, out);
+    if (!ready) pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the corrective %s", out->name);
+    if (ready) out->bytes = pack(bundle, &corrective, error);
+    ready = ready && out->bytes && !pelt_open(out->bytes->bytes, out->bytes->size, &out->skin);
+    if (ready) out->scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(&out->skin));
+    if (ready && out->scratch) pelt_pose(&out->skin, locals, out->scratch);
+    pelt_arena_free(arena);
+    return ready && out->scratch;
+}
+
+bool bench_correctives_make(pelt_bundle *bundle, const pelt_transform *locals, bench_corrective *list,
+                            pelt_error *error) {
+    list[0] = (bench_corrective){.name = "eigen-5", .terms = 5};
+    list[1] = (bench_corrective){.name = "psd-8", .terms = 8};
+    list[2] = (bench_corrective){.name = "wpsd-8", .terms = 8, .weighted = true};
+    static make_corrective *const makers[] = {make_eigen, make_psd, make_wpsd};
+    for (int i = 0; i < BENCH_CORRECTIVES; i++)
+        if (!make_one(bundle, locals, makers[i], &list[i], error)) return false;
+    return true;
+}
+
+void bench_correctives_free(bench_corrective *list) {
+    for (int i = 0; i < BENCH_CORRECTIVES; i++) {
+        free(list[i].scratch), free(list[i].sources), free(list[i].vectors);
+        free(list[i].coefficients), free(list[i].distances);
+        pelt_skin_free(list[i].bytes);
+    }
+}
+
+/* -- Poses --------------------------------------------------------------------------------------------------------- */
+
+static bool make_psd_all(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
+                         pelt_corrective *out) {
+    if (!make_psd(bundle, arena, state, terms, out)) return false;
+    return (((pelt_rbf *)out->rbfs)->norm = random_floats(arena, state, terms, 1)) != NULL;
+}
+
+/* 64 groups of 10 coefficients, each of 12 joints and 8 pairs. */
+static bool make_kernel(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
+                        pelt_corrective *out) {
+    enum { GROUPS = 64, UNITS = 20, COEFFICIENTS = 10 };
+    uint32_t joints = bundle->skeleton.joint_count;
+    pelt_kernel *k = PELT_NEW(arena, pelt_kernel, 1);
+    uint32_t *list = PELT_NEW(arena, uint32_t, joints), *chosen = PELT_NEW(arena, uint32_t, UNITS * GROUPS),
+             *centers = PELT_NEW(arena, uint32_t, terms);
+    float *scales = PELT_NEW(arena, float, joints);
+    pelt_kernel_unit *units = PELT_NEW(arena, pelt_kernel_unit, 2 * (size_t)joints);
+    pelt_kernel_group *groups = PELT_NEW(arena, pelt_kernel_group, GROUPS);
+    if (!k || !list || !chosen || !centers || !scales || !units || !groups) return false;
+    for (uint32_t j = 0; j < joints; j++) list[j] = j, scales[j] = 0.125f;
+    for (uint32_t u = 0; u < 2 * joints; u++)
+        units[u] = (pelt_kernel_unit){u / 2, u % 2 ? (u / 2 + 1) % joints : u / 2, u % 2 ? 0.5f : 1};
+    for (uint32_t i = 0; i < UNITS * GROUPS; i++) chosen[i] = i * 7 % (2 * joints);
+    for (uint32_t c = 0; c < terms; c++) centers[c] = c;
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        groups[g] = (pelt_kernel_group){UNITS,        terms,
+                                        COEFFICIENTS, chosen + g * UNITS,
+                                        centers,      random_floats(arena, state, (size_t)terms * COEFFICIENTS, 0.1f)};
+        if (!groups[g].matrix) return false;
+    }
+    *k = (pelt_kernel){joints, terms, 2 * joints, GROUPS, list, scales, random_centers(arena, state, terms, joints),
+                       units,  groups};
+    *out = (pelt_corrective){.kernel = k, .displacements = make_displacements(bundle, arena, state, 1, false)};
+    return k->centers && out->displacements;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of many poses. */
+static double time_pose(const bench_corrective *c, const pelt_transform *locals) {
+    enum { TIMES = 101 };
+    double times[TIMES];
+    for (int i = 0; i < TIMES; i++) {
+        double start = cli_wall_seconds();
+        pelt_pose(&c->skin, locals, c->scratch);
+        times[i] = cli_wall_seconds() - start;
+    }
+    qsort(times, TIMES, sizeof *times, compare_doubles);
+    return times[TIMES / 2];
+}
+
+bool bench_pose_seconds(pelt_bundle *bundle, const pelt_transform *locals, uint32_t examples, double *psd,
+                        double *kernel, pelt_error *error) {
+    bench_corrective list[BENCH_CORRECTIVES] = {{.name = "psd", .terms = examples},
+                                                {.name = "kernel", .terms = examples}};
+    bool ready = make_one(bundle, locals, make_psd_all, &list[0], error);
+    if (ready) *psd = time_pose(&list[0], locals);
+    list[1].sources = NULL;
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_corrective corrective = {0};
+    uint32_t state = 7;
+    ready = ready && arena && make_kernel(bundle, arena, &state, examples, &corrective);
+    if (ready) list[1].bytes = pack(bundle, &corrective, error);
+    ready = ready && list[1].bytes && !pelt_open(list[1].bytes->bytes, list[1].bytes->size, &list[1].skin);
+    if (ready) list[1].scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(&list[1].skin));
+    if (ready && list[1].scratch) *kernel = time_pose(&list[1], locals);
+    pelt_arena_free(arena);
+    bench_correctives_free(list);
+    return ready;
+}

@@ -1,0 +1,138 @@
+/* cmd_export.c: pelt export: a skin as plain glTF that any engine plays. */
+
+#include "cli/cli.h"
+#include "fit/plain.h"
+#include "io/io.h"
+#include <string.h>
+
+typedef struct exporting {
+    const cli_args *args;
+    pelt_arena *arena;
+    pelt_bundle *bundle;
+    pelt_skin_bytes *bytes, *convex;
+    pelt_skin skin;
+    double cost[2]; /* rel_err on the training clips before and after --convex */
+} exporting;
+
+/* What plain glTF cannot hold is refused, with the reason. */
+static bool is_plain(const exporting *x) {
+    json_t *about = json_loads(x->skin.about, 0, NULL);
+    const char *corrective = json_string_value(json_object_get(about, "corrective"));
+    bool plain = !corrective || !strcmp(corrective, "none");
+    if (!plain)
+        cli_fail("%s: its corrective (%s) is driven by the pose, which plain nodes and weights cannot do; fit with "
+                 "--corrective none",
+                 x->args->inputs[0], corrective);
+    json_decref(about);
+    return plain;
+}
+
+static bool measure_cost(exporting *x, pelt_examples examples, int which) {
+    pelt_error error;
+    pelt_measure *measure = pelt_measure_examples(&x->skin, x->bundle, examples, x->args->threads, &error);
+    if (measure) x->cost[which] = measure->rel_err;
+    if (!measure) cli_error(&error);
+    pelt_measure_free(measure);
+    return measure != NULL;
+}
+
+/* Refits the weights without negative ones and tells what that costs. */
+static bool make_convex(exporting *x) {
+    const pelt_clip **clips;
+    size_t count;
+    pelt_error error;
+    if (!cli_value(x->args, "train"))
+        return cli_misuse(x->args, "--convex refits weights to examples: --train CLIP,... says which"), false;
+    if (!cli_clips(x->bundle, cli_value(x->args, "train"), PELT_NEED_POSITIONS, &clips, &count)) return false;
+    pelt_examples examples = pelt_bundle_examples(x->bundle, clips, count);
+    if (!measure_cost(x, examples, 0)) return false;
+    x->convex = pelt_fit_convex(&x->skin, x->bundle, examples, x->args->threads, &error);
+    if (!x->convex) return cli_error(&error), false;
+    pelt_result result = pelt_open(x->convex->bytes, x->convex->size, &x->skin);
+    if (result) return cli_fail("the refitted skin cannot be opened: %s", pelt_result_text(result)), false;
+    const char *refitted = cli_value(x->args, "refitted");
+    if (refitted && pelt_skin_write(x->convex, refitted, &error)) return cli_error(&error), false;
+    return measure_cost(x, examples, 1);
+}
+
+static uint32_t beyond_four(const pelt_mesh *mesh) {
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < mesh->vertex_count; v++)
+        count += mesh->influences.first[v + 1] - mesh->influences.first[v] > 4;
+    return count;
+}
+
+static int write_plain(exporting *x, const char *path) {
+    const cli_args *args = x->args;
+    const pelt_clip **clips = NULL;
+    size_t count = 0;
+    pelt_error error;
+    pelt_model model;
+    pelt_plain plain;
+    if (cli_value(args, "clip") && !cli_clips(x->bundle, cli_value(args, "clip"), PELT_NEED_POSE, &clips, &count))
+        return CLI_FAILED;
+    if (pelt_model_unpack(x->arena, &x->skin, &model, &error) ||
+        pelt_plain_make(x->arena, &model, x->bundle, clips, count, &plain, &error))
+        return cli_fail("%s: %s", args->inputs[0], error.text);
+    pelt_gltf_content content = {.mesh = &plain.mesh,
+                                 .skeleton = &plain.skeleton,
+                                 .clips = plain.clips,
+                                 .clip_count = plain.clip_count,
+                                 .name = "skin"};
+    if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
+    uint32_t many = beyond_four(&plain.mesh);
+    cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %zu clips\n", path, model.vertex_count,
+            model.skeleton->joint_count, model.driven_count, count);
+    if (x->convex)
+        cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
+    if (many)
+        cli_say(args, "  %u vertices follow more than 4 joints: engines that read only four will show them wrong\n",
+                many);
+    if (plain.worst > 1e-4)
+        cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and nodes cannot shear\n",
+                plain.worst);
+    json_t *object =
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:f}", "output", path, "skin", args->inputs[0], "vertices",
+                  (int)model.vertex_count, "joints", (int)model.skeleton->joint_count, "driven",
+                  (int)model.driven_count, "clips", (int)count, "beyond_four", (int)many, "shear", plain.worst);
+    if (x->convex)
+        json_object_set_new(object, "convex",
+                            json_pack("{s:f, s:f}", "rel_err_before", x->cost[0], "rel_err_after", x->cost[1]));
+    return cli_print_json(args, object);
+}
+
+static int run(const cli_args *args) {
+    const char *path = cli_value(args, "output");
+    if (!path) return cli_misuse(args, "-o OUT.glb says where the result goes; it is missing");
+    exporting x = {.args = args, .arena = pelt_arena_new(0)};
+    if (!x.arena) return cli_fail("not enough memory");
+    pelt_error error;
+    int code = CLI_FAILED;
+    x.bytes = pelt_skin_read(args->inputs[0], &x.skin, &error);
+    if (x.bytes) x.bundle = pelt_bundle_read(args->inputs[1], &error);
+    if (!x.bundle)
+        code = cli_error(&error);
+    else if (is_plain(&x) && (!cli_value(args, "convex") || make_convex(&x)))
+        code = write_plain(&x, path);
+    pelt_bundle_free(x.bundle);
+    pelt_skin_free(x.bytes), pelt_skin_free(x.convex);
+    pelt_arena_free(x.arena);
+    return code;
+}
+
+const cli_command cli_export = {
+    "export",
+    "SKIN BUNDLE [--clip CLIP,...] -o OUT.glb",
+    "Writes a skin as plain glTF that any engine plays.",
+    "Weights and rest positions are those of the skin; driven joints become nodes whose motion is written down frame "
+    "by\n"
+    "frame for the clips that are named. glTF forbids negative weights: --convex refits them.",
+    run,
+    2,
+    2,
+    {{"clip", "CLIP,...", "Clips to write along; default: none."},
+     {"output", "OUT.glb", "The file to write."},
+     {"convex", NULL, "Refit the weights without negative ones, on the same joints; needs --train."},
+     {"train", "CLIP,...", "Clips to refit to."},
+     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb."}},
+};

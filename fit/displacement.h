@@ -1,0 +1,66 @@
+/* displacement.h: the examples as correctives see them: poses as rotations from rest, and displacements of the rest
+   pose.
+
+   u_i^e = S_e^-1 v_i^e - v_i^0 is what must be added to rest position i so that the blend carries it to where example e
+   has it. Vertices of a seam (one rest position, one motion, one blend) are one *point*, so that a seam cannot crack.
+ */
+
+#ifndef PELT_DISPLACEMENT_H
+#define PELT_DISPLACEMENT_H
+
+#include "fit/model.h"
+
+#define PELT_NO_DRIVER UINT32_MAX
+
+/* Joints that the examples always turn together: one joint, or several that share a movement (a spine), with the
+   helpers that follow them (twist joints). */
+typedef struct pelt_driver {
+    uint32_t first, count; /* members: pelt_poses.members[first] to [first + count - 1], without followers */
+    uint32_t parent;       /* the nearest driver above in the skeleton, or PELT_NO_DRIVER */
+    bool swept;            /* some examples move it alone */
+} pelt_driver;
+
+typedef struct pelt_poses {
+    uint32_t count, joint_count;
+    float *rotations;    /* [pose][joint][4] local rotation relative to rest, unit, w >= 0 */
+    float *translations; /* [pose][joint][3] local translation minus that at rest */
+    bool *moves;         /* [joint] turns in some pose */
+    bool *slides;        /* [joint] its local translation changes in some pose */
+    bool *rest;          /* [pose] nothing moves */
+
+    uint32_t driver_count;
+    pelt_driver *drivers;
+    uint32_t *members;   /* [member_count] joints, driver by driver */
+    uint32_t *driver_of; /* [joint] its driver, also of followers; PELT_NO_DRIVER for joints that do not turn */
+    uint32_t *sweep_of;  /* [pose] the only driver that moves, or PELT_NO_DRIVER */
+} pelt_poses;
+
+/* Poses of the examples. The arena owns the result. */
+pelt_result pelt_poses_of(pelt_arena *arena, const pelt_skeleton *skeleton, pelt_examples examples, pelt_poses *poses,
+                          pelt_error *error);
+
+/* Rotations of one pose relative to rest: [joint][4], unit, w >= 0. */
+void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *locals, float *rotations);
+
+/* Angle between two rotations, 0 to pi; q and -q are one rotation. */
+double pelt_rotation_angle(const float a[4], const float b[4]);
+
+typedef struct pelt_example_displacements {
+    uint32_t example_count, vertex_count, point_count;
+    uint32_t *point_of;  /* [vertex] */
+    uint32_t *vertex_of; /* [point] its first vertex */
+    float *positions;    /* [example][point][3] */
+    uint64_t damped;     /* (example, point) pairs whose blend is nearly singular */
+    uint32_t damped_points;
+    uint32_t worst_example, worst_vertex; /* where the blend is closest to singular */
+} pelt_example_displacements;
+
+/* Displacements of all examples for the blend of fitting->model. The fitting's arena owns the result. */
+pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displacements *out, pelt_error *error);
+
+/* Change of the rest normals that makes the blend carry them to the normals of the examples: [example][vertex][3],
+   owned by the arena; NULL when memory is out. The normals of an example are those of its surface, turned as the rest
+   normals of the file are turned from the rest surface, so that hard edges stay hard. */
+float *pelt_normal_displacements_of(pelt_fitting *fitting);
+
+#endif

@@ -1,0 +1,292 @@
+/* kernel.c: the kernel corrective: kernel ridge regression on the rotations that drive a point, compressed.
+
+   Beyond the papers (EigenSkin names general sets of poses and coupling between joints as future work), with the same
+   run-time form: a few displacements per vertex, with coefficients from the pose.
+
+   1. Joints that drive each point, and kernels on rotations that vanish at rest (kernel_drivers.c).
+   2. The settings of the regression, by cross-validation (kernel_ridge.c).
+   3. Clusters of points with common displacements U_q, orthonormal, under a budget (cluster.c).
+   4. Per cluster, the ridge regression of the coordinates U_q^T u on the mean kernel of its points: that of point i is
+      K_i = sum_g k_g + gamma sum_(g,h) k_g k_h over the joints that drive it; points count by their energy.
+      Examples that others span to within a tenth of the ridge are not centres.
+
+   Bound: K is positive definite, so a coefficient a = sum_q c_q K(., q) obeys |a(p)|^2 <= K(p, p) c^T K c, and
+   k_g(p, p) = 2 - 2 E_g(p, rest) < 2, so K(p, p) < 2 sum of gains of single joints + 4 sum of gains of pairs: whatever
+   the pose, displacements stay within a bound that is known when the fit is done. */
+
+#include "fit/kernel.h"
+#include "fit/linear.h"
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_EXAMPLES = 1000, MOST_CLUSTERS = 96, POINTS_PER_CLUSTER = 8 };
+static const double SPANNED = 0.1; /* of the ridge: what centres may leave of an example; they are the cost of a pose */
+static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
+
+typedef struct kernel_fit {
+    pelt_fitting *f;
+    pelt_poses poses;
+    pelt_example_displacements u;
+    pelt_supports supports;
+    pelt_kernel_drivers drivers;
+    pelt_kernel_settings settings;
+    double left; /* of the error, in cross-validation */
+    float *tables;
+    pelt_clusters clusters;
+    pelt_ridge *ridges;    /* [cluster] */
+    double **coefficients; /* [cluster] malloc'ed [example of the ridge][rank] */
+    bool no_memory;
+} kernel_fit;
+
+static pelt_result check(const kernel_fit *k, pelt_error *error) {
+    if (k->f->examples.count > MOST_EXAMPLES)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%zu examples are more than the kernel corrective takes (%d): give fewer clips, or every n-th "
+                         "frame",
+                         k->f->examples.count, MOST_EXAMPLES);
+    return PELT_OK;
+}
+
+/* -- Clusters ------------------------------------------------------------------------------------------------------ */
+
+/* Weights of a cluster's points by energy. */
+static double *energy_weights(const kernel_fit *k, const uint32_t *points, size_t count) {
+    double *weights = calloc(count, sizeof *weights), sum = 0;
+    for (size_t i = 0; weights && i < count; i++)
+        for (uint32_t e = 0; e < k->u.example_count; e++) {
+            const float *d = k->u.positions + 3 * ((size_t)e * k->u.point_count + points[i]);
+            weights[i] += (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2];
+        }
+    for (size_t i = 0; weights && i < count; i++) sum += weights[i];
+    for (size_t i = 0; weights && i < count && sum > 0; i++) weights[i] /= sum;
+    return weights;
+}
+
+/* Coordinates U^T u of the ridge's examples: [example][rank]. */
+static void project(const kernel_fit *k, size_t q, double *out) {
+    const pelt_ridge *ridge = &k->ridges[q];
+    const uint32_t *points = k->clusters.points + k->clusters.first[q];
+    size_t count = k->clusters.first[q + 1] - k->clusters.first[q], rank = k->clusters.ranks[q];
+    for (size_t a = 0; a < ridge->example_count; a++)
+        for (size_t r = 0; r < rank; r++) {
+            const double *shape = k->clusters.shapes[q] + r * 3 * count;
+            double sum = 0;
+            for (size_t i = 0; i < count; i++)
+                for (size_t c = 0; c < 3; c++)
+                    sum += shape[3 * i + c] *
+                           k->u.positions[3 * ((size_t)ridge->examples[a] * k->u.point_count + points[i]) + c];
+            out[a * rank + r] = sum;
+        }
+}
+
+static bool fit_cluster(kernel_fit *k, size_t q) {
+    const uint32_t *points = k->clusters.points + k->clusters.first[q];
+    size_t count = k->clusters.first[q + 1] - k->clusters.first[q], rank = k->clusters.ranks[q];
+    double *weights = energy_weights(k, points, count);
+    bool done = weights && !pelt_ridge_of(&k->drivers, k->poses.count, count, points, weights, &k->ridges[q]);
+    size_t n = done ? k->ridges[q].example_count : 0;
+    double *matrix = malloc((n * n + 1) * sizeof *matrix);
+    k->coefficients[q] = malloc((n * rank + 1) * sizeof *k->coefficients[q]);
+    done = done && matrix && k->coefficients[q];
+    if (done && n) {
+        pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
+        project(k, q, k->coefficients[q]);
+        done = pelt_ridge_solve(&k->ridges[q], matrix, k->settings.lambda, SPANNED * k->settings.lambda, rank,
+                                k->coefficients[q]);
+    }
+    free(weights), free(matrix);
+    return done;
+}
+
+static void fit_one(void *user, size_t q) {
+    kernel_fit *k = user;
+    if (k->clusters.ranks[q] && !fit_cluster(k, q)) __atomic_store_n(&k->no_memory, true, __ATOMIC_RELAXED);
+}
+
+/* -- The corrective ------------------------------------------------------------------------------------------------ */
+
+/* The examples that are centres of some cluster. */
+static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *count) {
+    for (uint32_t q = 0; q < k->clusters.count; q++)
+        for (uint32_t a = 0; a < k->ridges[q].example_count; a++) index_of[k->ridges[q].examples[a]] = 1;
+    float *centers = PELT_NEW(k->f->arena, float, 4 * (size_t)k->poses.count * k->drivers.count);
+    *count = 0;
+    for (uint32_t e = 0; centers && e < k->poses.count; e++) {
+        if (!index_of[e]) continue;
+        for (uint32_t g = 0; g < k->drivers.count; g++)
+            memcpy(centers + 4 * ((size_t)*count * k->drivers.count + g),
+                   k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + k->drivers.joints[g]),
+                   4 * sizeof *centers);
+        index_of[e] = (*count)++;
+    }
+    return centers;
+}
+
+static bool make_group(const kernel_fit *k, size_t q, const uint32_t *index_of, pelt_kernel_unit *units,
+                       uint32_t *unit_count, pelt_kernel_group *out) {
+    const pelt_ridge *ridge = &k->ridges[q];
+    size_t n = ridge->example_count, rank = k->clusters.ranks[q];
+    uint32_t *list = PELT_NEW(k->f->arena, uint32_t, ridge->unit_count);
+    uint32_t *centers = PELT_NEW(k->f->arena, uint32_t, n);
+    float *matrix = PELT_NEW(k->f->arena, float, n *rank);
+    if (!list || !centers || !matrix) return false;
+    for (uint32_t u = 0; u < ridge->unit_count; u++) {
+        pelt_kernel_unit unit = ridge->units[u];
+        if (unit.first != unit.second) unit.gain *= (float)k->settings.pair;
+        list[u] = *unit_count;
+        units[(*unit_count)++] = unit;
+    }
+    for (size_t a = 0; a < n; a++) centers[a] = index_of[ridge->examples[a]];
+    for (size_t i = 0; i < n * rank; i++) matrix[i] = (float)k->coefficients[q][i];
+    *out = (pelt_kernel_group){.unit_count = ridge->unit_count,
+                               .center_count = (uint32_t)n,
+                               .coefficient_count = (uint32_t)rank,
+                               .units = list,
+                               .centers = centers,
+                               .matrix = matrix};
+    return true;
+}
+
+static pelt_kernel *make_kernel(const kernel_fit *k) {
+    pelt_arena *arena = k->f->arena;
+    size_t units = 0;
+    for (uint32_t q = 0; q < k->clusters.count; q++) units += k->ridges[q].unit_count;
+    pelt_kernel *out = PELT_NEW(arena, pelt_kernel, 1);
+    uint32_t *index_of = PELT_NEW(arena, uint32_t, k->poses.count);
+    pelt_kernel_unit *table = PELT_NEW(arena, pelt_kernel_unit, units);
+    pelt_kernel_group *groups = PELT_NEW(arena, pelt_kernel_group, k->clusters.count);
+    float *scales = PELT_NEW(arena, float, k->drivers.count);
+    if (!out || !index_of || !table || !groups || !scales) return NULL;
+    for (uint32_t g = 0; g < k->drivers.count; g++) scales[g] = (float)pelt_kernel_scale(&k->drivers, &k->settings, g);
+    *out = (pelt_kernel){.joint_count = k->drivers.count,
+                         .joints = k->drivers.joints,
+                         .scales = scales,
+                         .units = table,
+                         .groups = groups};
+    out->centers = make_centers(k, index_of, &out->center_count);
+    if (!out->centers) return NULL;
+    for (uint32_t q = 0; q < k->clusters.count; q++)
+        if (k->clusters.ranks[q] && !make_group(k, q, index_of, table, &out->unit_count, &groups[out->group_count++]))
+            return NULL;
+    return out;
+}
+
+static pelt_displacements *make_displacements(const kernel_fit *k) {
+    const pelt_clusters *c = &k->clusters;
+    size_t total = 0, at = 0;
+    for (uint32_t q = 0; q < c->count; q++) total += (size_t)c->ranks[q] * (c->first[q + 1] - c->first[q]);
+    pelt_entry *entries = PELT_NEW(k->f->arena, pelt_entry, total);
+    uint32_t coefficient = 0;
+    for (uint32_t q = 0; entries && q < c->count; q++)
+        for (uint32_t r = 0; r < c->ranks[q]; r++, coefficient++) {
+            uint32_t count = c->first[q + 1] - c->first[q];
+            for (uint32_t i = 0; i < count; i++) {
+                pelt_entry *entry = &entries[at++];
+                *entry = (pelt_entry){.point = c->points[c->first[q] + i], .coefficient = coefficient};
+                for (size_t x = 0; x < 3; x++)
+                    entry->position[x] =
+                        c->weights[c->first[q] + i] * (float)c->shapes[q][((size_t)r * count + i) * 3 + x];
+            }
+        }
+    return entries ? pelt_gather_displacements(k->f->arena, &k->u, entries, total) : NULL;
+}
+
+/* Changes of normals that go with the fitted coordinates a, in the least squares sense: rows of (a^T a)^-1 a^T. */
+static bool normal_weights(const kernel_fit *k, size_t q, double *weights) {
+    const pelt_ridge *ridge = &k->ridges[q];
+    size_t n = ridge->example_count, rank = k->clusters.ranks[q];
+    double *matrix = malloc((n * n + 1) * sizeof *matrix), *a = malloc((n * rank + 1) * sizeof *a);
+    double *gram = malloc(rank * rank * sizeof *gram), *rows = malloc((n * rank + 1) * sizeof *rows), trace = 0;
+    bool done = matrix && a && gram && rows;
+    if (done && n) {
+        pelt_ridge_matrix(ridge, k->tables, k->poses.count, k->settings.pair, matrix);
+        pelt_gemm(false, false, n, rank, n, 1, matrix, k->coefficients[q], 0, a);
+        pelt_gemm(true, false, rank, rank, n, 1, a, a, 0, gram);
+        for (size_t r = 0; r < rank; r++) trace += gram[r * rank + r];
+        for (size_t r = 0; r < rank; r++) gram[r * rank + r] += 1e-9 * trace + 1e-300;
+        for (size_t e = 0; e < n; e++)
+            for (size_t r = 0; r < rank; r++) rows[r * n + e] = a[e * rank + r];
+        done = pelt_cholesky(rank, gram);
+        if (done) pelt_cholesky_solve(rank, gram, n, rows);
+        for (size_t r = 0; done && r < rank; r++)
+            for (size_t e = 0; e < n; e++) weights[r * k->poses.count + ridge->examples[e]] = rows[r * n + e];
+    }
+    free(matrix), free(a), free(gram), free(rows);
+    return done;
+}
+
+static pelt_result correct_normals(const kernel_fit *k, pelt_displacements *out) {
+    size_t total = 0, row = 0;
+    for (uint32_t q = 0; q < k->clusters.count; q++) total += k->clusters.ranks[q];
+    const float *normals = pelt_normal_displacements_of(k->f);
+    double *weights = PELT_NEW(k->f->arena, double, total * k->poses.count);
+    if (!normals || !weights) return PELT_ERROR_MEMORY;
+    for (uint32_t q = 0; q < k->clusters.count; q++) {
+        if (!k->clusters.ranks[q]) continue;
+        if (!normal_weights(k, q, weights + row * k->poses.count)) return PELT_ERROR_MEMORY;
+        row += k->clusters.ranks[q];
+    }
+    return pelt_gather_normals(k->f->arena, out, k->u.vertex_count, k->u.example_count, normals, weights);
+}
+
+static pelt_result assemble(kernel_fit *k) {
+    pelt_corrective *corrective = PELT_NEW(k->f->arena, pelt_corrective, 1);
+    pelt_displacements *displacements = make_displacements(k);
+    if (!corrective || !displacements) return PELT_ERROR_MEMORY;
+    if (!k->f->options.plain_normals && correct_normals(k, displacements)) return PELT_ERROR_MEMORY;
+    corrective->kernel = make_kernel(k);
+    corrective->displacements = displacements;
+    if (!corrective->kernel) return PELT_ERROR_MEMORY;
+    k->f->model.corrective = corrective;
+    k->f->details = pelt_arena_format(
+        k->f->arena,
+        "{\"width\":%.4g,\"range\":%.4g,\"pair\":%.4g,\"lambda\":%.4g,\"validation_error\":%.4f,\"joints\":%u,"
+        "\"clusters\":%u,\"damped\":%u}",
+        k->settings.width, k->settings.range, k->settings.pair, k->settings.lambda, k->left, k->drivers.count,
+        corrective->kernel->group_count, k->u.damped_points);
+    return k->f->details ? PELT_OK : PELT_ERROR_MEMORY;
+}
+
+static pelt_result regress(kernel_fit *k, pelt_error *error) {
+    pelt_fitting *f = k->f;
+    uint32_t threads = f->options.threads;
+    size_t size = (size_t)k->poses.count * k->poses.count;
+    uint32_t count = k->u.point_count / POINTS_PER_CLUSTER;
+    count = count < 1 ? 1 : count > MOST_CLUSTERS ? MOST_CLUSTERS : count;
+    k->tables = PELT_NEW(f->arena, float, size * k->drivers.count);
+    k->settings = START;
+    if (!k->tables || pelt_kernel_validate(&k->poses, &k->u, &k->drivers, threads, k->tables, &k->settings, &k->left))
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the kernels of %u joints in %u examples",
+                         k->drivers.count, k->poses.count);
+    double budget = f->options.per_vertex ? f->options.per_vertex : 10;
+    if (pelt_cluster(f->arena, &k->u, &f->bundle->mesh, f->model.positions, count, budget, threads, &k->clusters,
+                     error))
+        return error ? error->code : PELT_ERROR_MEMORY;
+    k->ridges = PELT_NEW(f->arena, pelt_ridge, k->clusters.count);
+    k->coefficients = PELT_NEW(f->arena, double *, k->clusters.count);
+    if (k->ridges && k->coefficients) pelt_parallel(threads, k->clusters.count, fit_one, k);
+    bool done = k->ridges && k->coefficients && !k->no_memory && !assemble(k);
+    for (uint32_t q = 0; k->ridges && k->coefficients && q < k->clusters.count; q++) {
+        pelt_ridge_free(&k->ridges[q]);
+        free(k->coefficients[q]);
+    }
+    return done ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the kernel corrective");
+}
+
+pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
+    kernel_fit k = {.f = f};
+    pelt_result result = check(&k, error);
+    if (!result) result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &k.poses, error);
+    if (!result && !k.poses.driver_count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "no joint turns in any example, so there is nothing to drive a corrective with: train on a "
+                         "clip in which the skeleton moves");
+    if (!result) result = pelt_displacements_of(f, &k.u, error);
+    if (!result) result = pelt_supports_of(f->arena, &f->model, &k.poses, &k.u, &k.supports, error);
+    if (!result)
+        result = pelt_kernel_drivers_of(f->arena, &f->bundle->skeleton, &k.poses, &k.supports, &k.drivers, error);
+    if (!result) result = regress(&k, error);
+    return result;
+}

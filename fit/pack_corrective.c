@@ -1,0 +1,461 @@
+/* pack_corrective.c: a corrective becomes sections of a skin file: for each block of 16 vertices the coefficients (or
+   centres) that any of them uses, each with 16-wide rows of displacements; and the drivers, laid out so that centres
+   are worked on sixteen at a time (docs/format.md). */
+
+#include "fit/pack.h"
+#include "runtime/format.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Half floats --------------------------------------------------------------------------------------------------- */
+
+uint16_t pelt_half_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
+    double magnitude = fabs((double)value);
+    if (!(magnitude < 65520)) return sign | 0x7c00u;
+    /* Steps of 2^-24 up to the first normal number, then 2^-10 of the power of two below. */
+    int exponent = 0;
+    frexp(magnitude, &exponent);
+    if (exponent < -13 || magnitude == 0) exponent = -13;
+    double steps = rint(ldexp(magnitude, 11 - exponent));
+    if (steps >= 2048) steps /= 2, exponent++;
+    return sign | (uint16_t)((exponent + 13) * 1024 + (int)steps);
+}
+
+float pelt_half_value(uint16_t half) {
+    int exponent = half >> 10 & 31, mantissa = half & 1023;
+    double magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
+                       : exponent     ? ldexp(1024 + mantissa, exponent - 25)
+                                      : ldexp(mantissa, -24);
+    return (float)(half & 0x8000u ? -magnitude : magnitude);
+}
+
+/* -- The order of vertices ----------------------------------------------------------------------------------------- */
+
+/* Joints and coefficients of each vertex as one list: coefficient k is joint joint_count + k. */
+static bool combined_influences(pelt_arena *arena, const pelt_model *model, uint32_t joint_count,
+                                pelt_influences *out) {
+    const pelt_influences *in = &model->influences;
+    const pelt_displacements *d = model->corrective->displacements;
+    uint32_t n = model->vertex_count;
+    uint64_t total = (uint64_t)in->first[n] + d->first[n];
+    if (total > UINT32_MAX) return false;
+    out->first = PELT_NEW(arena, uint32_t, (size_t)n + 1);
+    out->joints = PELT_NEW(arena, uint32_t, total);
+    out->weights = PELT_NEW(arena, float, total);
+    if (!out->first || !out->joints || !out->weights) return false;
+    uint32_t at = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++, at++)
+            out->joints[at] = in->joints[i], out->weights[at] = in->weights[i];
+        for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++, at++)
+            out->joints[at] = joint_count + d->coefficients[i], out->weights[at] = 1;
+        out->first[v + 1] = at;
+    }
+    return true;
+}
+
+/* Time that the blocks of an order take: a joint is about four times the work of a row of displacements. */
+static uint64_t order_work(const pelt_influences *in, uint32_t vertex_count, uint32_t joint_count,
+                           const uint32_t *order, uint32_t *stamp) {
+    uint64_t work = 0;
+    for (uint32_t slot = 0; slot < vertex_count; slot++) {
+        uint32_t block = slot / PELT_BLOCK + 1;
+        for (uint32_t i = in->first[order[slot]]; i < in->first[order[slot] + 1]; i++) {
+            uint32_t *seen = &stamp[in->joints[i]];
+            if (in->weights[i] != 0 && *seen != block) *seen = block, work += in->joints[i] < joint_count ? 4 : 1;
+        }
+    }
+    return work;
+}
+
+static uint32_t coefficient_total(const pelt_corrective *corrective) {
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < corrective->rbf_count; i++) total += corrective->rbfs[i].coefficient_count;
+    for (uint32_t g = 0; corrective->kernel && g < corrective->kernel->group_count; g++)
+        total += corrective->kernel->groups[g].coefficient_count;
+    return total;
+}
+
+pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
+    uint32_t n = model->vertex_count, joints = pelt_model_matrix_count(model);
+    pelt_result result = pelt_block_order(arena, &model->influences, n, joints, order);
+    if (result || !model->corrective || !model->corrective->displacements) return result;
+    uint32_t columns = joints + coefficient_total(model->corrective);
+    pelt_influences both;
+    uint32_t *other = PELT_NEW(arena, uint32_t, n), *stamp = PELT_NEW(arena, uint32_t, columns),
+             *other_stamp = PELT_NEW(arena, uint32_t, columns);
+    if (!other || !stamp || !other_stamp || !combined_influences(arena, model, joints, &both)) return PELT_ERROR_MEMORY;
+    result = pelt_block_order(arena, &both, n, columns, other);
+    if (!result && order_work(&both, n, joints, other, stamp) < order_work(&both, n, joints, order, other_stamp))
+        memcpy(order, other, n * sizeof *order);
+    return result;
+}
+
+/* -- Rows ---------------------------------------------------------------------------------------------------------- */
+
+/* Lists of what the blocks use: a bitmap of sources is turned into sorted lists, then rows are filled in. */
+typedef struct lists {
+    uint32_t *first;   /* [block + 1] */
+    uint16_t *sources; /* [row] */
+    uint32_t count;
+} lists;
+
+typedef void mark_vertex(const void *user, uint32_t vertex, uint8_t *used);
+
+/* Two passes: count, then list. */
+static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const uint32_t *order, uint32_t source_count,
+                                mark_vertex *mark, const void *user, lists *out) {
+    uint8_t *used = PELT_NEW(arena, uint8_t, source_count);
+    out->first = PELT_NEW(arena, uint32_t, (size_t)block_count + 1);
+    if (!used || !out->first) return PELT_ERROR_MEMORY;
+    for (int filling = 0; filling < 2; filling++) {
+        uint64_t count = 0;
+        for (uint32_t b = 0; b < block_count; b++) {
+            for (int lane = 0; lane < PELT_BLOCK; lane++)
+                mark(user, order[(size_t)b * PELT_BLOCK + (size_t)lane], used);
+            for (uint32_t s = 0; s < source_count; s++) {
+                if (!used[s]) continue;
+                used[s] = 0;
+                if (filling) out->sources[count] = (uint16_t)s;
+                count++;
+            }
+            if (count > UINT32_MAX) return PELT_ERROR_MEMORY;
+            out->first[b + 1] = (uint32_t)count;
+        }
+        out->count = (uint32_t)count;
+        if (!filling && !(out->sources = PELT_NEW(arena, uint16_t, count + 1))) return PELT_ERROR_MEMORY;
+    }
+    return PELT_OK;
+}
+
+/* The row of a source in a block: lists are sorted. */
+static uint32_t row_of(const lists *l, uint32_t block, uint32_t source) {
+    uint32_t low = l->first[block], high = l->first[block + 1] - 1;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (l->sources[middle] < source)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void mark_displacements(const void *user, uint32_t v, uint8_t *used) {
+    const pelt_displacements *d = user;
+    for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++) {
+        const float *u = d->positions + 3 * (size_t)i;
+        bool still = u[0] == 0 && u[1] == 0 && u[2] == 0;
+        if (still && d->normals) u = d->normals + 3 * (size_t)i, still = u[0] == 0 && u[1] == 0 && u[2] == 0;
+        if (!still) used[d->coefficients[i]] = 1;
+    }
+}
+
+/* [row][components][16] from one vector per entry. */
+static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, const float *vectors, const lists *l,
+                                const uint32_t *order, uint32_t block_count) {
+    float *rows = PELT_NEW(arena, float, ((size_t)l->count + 1) * 3 * PELT_BLOCK);
+    for (size_t slot = 0; rows && slot < (size_t)block_count * PELT_BLOCK; slot++) {
+        uint32_t v = order[slot], block = (uint32_t)(slot / PELT_BLOCK);
+        for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++) {
+            const float *u = vectors + 3 * (size_t)i;
+            if (l->first[block] == l->first[block + 1]) continue;
+            uint32_t row = row_of(l, block, d->coefficients[i]);
+            if (l->sources[row] != d->coefficients[i]) continue; /* nothing but zeros in this block */
+            for (size_t c = 0; c < 3; c++) rows[((size_t)row * 3 + c) * PELT_BLOCK + slot % PELT_BLOCK] += u[c];
+        }
+    }
+    return rows;
+}
+
+static uint16_t *half_rows(pelt_arena *arena, const float *rows, size_t count) {
+    uint16_t *halfs = PELT_NEW(arena, uint16_t, count + 1);
+    for (size_t i = 0; halfs && i < count; i++) halfs[i] = pelt_half_of(rows[i]);
+    return halfs;
+}
+
+typedef struct corrective_packing {
+    pelt_arena *arena;
+    const pelt_model *model;
+    const uint32_t *order;
+    pelt_skin *skin;
+    uint64_t *sizes;
+} corrective_packing;
+
+/* Gives the skin its rows as floats or as half floats. */
+static pelt_result put_rows(corrective_packing *p, float *rows, size_t count, const float **floats,
+                            const uint16_t **halfs, uint64_t *float_size, uint64_t *half_size) {
+    if (!rows) return PELT_ERROR_MEMORY;
+    if (p->model->half_displacements) {
+        *halfs = half_rows(p->arena, rows, count);
+        *half_size = count * sizeof **halfs;
+        return *halfs ? PELT_OK : PELT_ERROR_MEMORY;
+    }
+    *floats = rows;
+    *float_size = count * sizeof **floats;
+    return PELT_OK;
+}
+
+static pelt_result pack_displacements(corrective_packing *p) {
+    const pelt_displacements *d = p->model->corrective->displacements;
+    pelt_skin *skin = p->skin;
+    lists l = {0};
+    pelt_result result = list_sources(p->arena, skin->block_count, p->order, coefficient_total(p->model->corrective),
+                                      mark_displacements, d, &l);
+    if (result) return result;
+    skin->row_first = l.first;
+    skin->row_sources = l.sources;
+    p->sizes[PELT_SECTION_SOURCES] = 2 * (uint64_t)l.count;
+    size_t count = (size_t)l.count * 3 * PELT_BLOCK;
+    result = put_rows(p, displacement_rows(p->arena, d, d->positions, &l, p->order, skin->block_count), count,
+                      &skin->row_floats, &skin->row_halfs, &p->sizes[PELT_SECTION_ROW_FLOATS],
+                      &p->sizes[PELT_SECTION_ROW_HALFS]);
+    if (result || !d->normals) return result;
+    return put_rows(p, displacement_rows(p->arena, d, d->normals, &l, p->order, skin->block_count), count,
+                    &skin->turn_floats, &skin->turn_halfs, &p->sizes[PELT_SECTION_TURN_FLOATS],
+                    &p->sizes[PELT_SECTION_TURN_HALFS]);
+}
+
+/* -- The weighted form --------------------------------------------------------------------------------------------- */
+
+static void mark_centers(const void *user, uint32_t v, uint8_t *used) {
+    const pelt_weighted *w = user;
+    const float *folded = w->folded + 4 * (size_t)v * w->center_count;
+    for (uint32_t q = 0; q < w->center_count; q++)
+        for (int c = 0; c < (w->unnormalised ? 3 : 4); c++) used[q] |= folded[4 * (size_t)q + (size_t)c] != 0;
+}
+
+static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
+    const pelt_weighted *w = user;
+    for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++) used[w->vertex_axes[i]] |= w->axis_weights[i] != 0;
+}
+
+static pelt_result pack_weighted(corrective_packing *p) {
+    const pelt_weighted *w = p->model->corrective->weighted;
+    pelt_skin *skin = p->skin;
+    lists centers = {0}, axes = {0};
+    if (list_sources(p->arena, skin->block_count, p->order, w->center_count, mark_centers, w, &centers) ||
+        list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, &axes))
+        return PELT_ERROR_MEMORY;
+    size_t parts = w->unnormalised ? 3 : 4, count = (size_t)centers.count * parts * PELT_BLOCK;
+    float *rows = PELT_NEW(p->arena, float, count + 1),
+          *weights = PELT_NEW(p->arena, float, ((size_t)axes.count + 1) * PELT_BLOCK);
+    if (!rows || !weights) return PELT_ERROR_MEMORY;
+    for (size_t slot = 0; slot < (size_t)skin->block_count * PELT_BLOCK; slot++) {
+        uint32_t v = p->order[slot], block = (uint32_t)(slot / PELT_BLOCK);
+        for (uint32_t r = centers.first[block]; r < centers.first[block + 1]; r++)
+            for (size_t c = 0; c < parts; c++)
+                rows[(parts * (size_t)r + c) * PELT_BLOCK + slot % PELT_BLOCK] =
+                    w->folded[4 * ((size_t)v * w->center_count + centers.sources[r]) + c];
+        for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++)
+            if (w->axis_weights[i] != 0)
+                weights[row_of(&axes, block, w->vertex_axes[i]) * (size_t)PELT_BLOCK + slot % PELT_BLOCK] +=
+                    w->axis_weights[i];
+    }
+    skin->row_first = centers.first, skin->row_sources = centers.sources;
+    skin->axis_first = axes.first, skin->axis_sources = axes.sources, skin->axis_weights = weights;
+    p->sizes[PELT_SECTION_SOURCES] = 2 * (uint64_t)centers.count;
+    p->sizes[PELT_SECTION_AXIS_SOURCES] = 2 * (uint64_t)axes.count;
+    p->sizes[PELT_SECTION_AXIS_WEIGHTS] = (uint64_t)axes.count * PELT_BLOCK * sizeof(float);
+    return put_rows(p, rows, count, &skin->row_floats, &skin->row_halfs, &p->sizes[PELT_SECTION_ROW_FLOATS],
+                    &p->sizes[PELT_SECTION_ROW_HALFS]);
+}
+
+/* -- Drivers ------------------------------------------------------------------------------------------------------- */
+
+/* The section while it grows. Places are given by offset, since it moves. */
+typedef struct builder {
+    char *bytes;
+    size_t size, capacity;
+    bool failed;
+} builder;
+
+/* Room for an array; returns its offset. */
+static uint64_t append(builder *b, size_t count, size_t each) {
+    size_t at = b->size, more = (count * each + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
+    if (at + more > b->capacity) {
+        size_t capacity = 2 * (at + more);
+        char *bytes = realloc(b->bytes, capacity);
+        if (!bytes) b->failed = true;
+        if (!bytes) return 0;
+        memset(bytes + b->capacity, 0, capacity - b->capacity);
+        b->bytes = bytes, b->capacity = capacity;
+    }
+    b->size += more;
+    return at;
+}
+
+static uint64_t append_copy(builder *b, const void *data, size_t count, size_t each) {
+    uint64_t at = append(b, count, each);
+    if (!b->failed && count) memcpy(b->bytes + at, data, count * each);
+    return at;
+}
+
+/* Centres [center][axis][4] become [axis][4][center], padded. */
+static uint64_t append_centers(builder *b, const float *centers, size_t center_count, size_t axis_count) {
+    size_t stride = (size_t)pelt_padded(center_count);
+    uint64_t at = append(b, 4 * axis_count * stride, sizeof(float));
+    float *out = b->failed ? NULL : (float *)(b->bytes + at);
+    for (size_t c = 0; out && c < center_count; c++)
+        for (size_t i = 0; i < 4 * axis_count; i++) out[i * stride + c] = centers[c * 4 * axis_count + i];
+    return at;
+}
+
+/* [center][column] becomes [column][center], padded; `extra` [center] is one column more, or NULL. */
+static uint64_t append_matrix(builder *b, const float *matrix, size_t center_count, size_t columns,
+                              const float *extra) {
+    size_t stride = (size_t)pelt_padded(center_count);
+    uint64_t at = append(b, (columns + (extra != NULL)) * stride, sizeof(float));
+    float *out = b->failed ? NULL : (float *)(b->bytes + at);
+    for (size_t c = 0; out && c < center_count; c++) {
+        for (size_t k = 0; k < columns; k++) out[k * stride + c] = matrix[c * columns + k];
+        if (extra) out[columns * stride + c] = extra[c];
+    }
+    return at;
+}
+
+/* Sums over the centres, of each column and of `extra`. */
+static uint64_t append_sums(builder *b, const float *matrix, size_t center_count, size_t columns, const float *extra) {
+    uint64_t at = append(b, columns + (extra != NULL), sizeof(float));
+    float *out = b->failed ? NULL : (float *)(b->bytes + at);
+    for (size_t k = 0; out && k < columns + (extra != NULL); k++) {
+        double sum = 0;
+        for (size_t c = 0; c < center_count; c++) sum += k < columns ? matrix[c * columns + k] : extra[c];
+        out[k] = (float)sum;
+    }
+    return at;
+}
+
+static void put_axes(pelt_file_axis *out, const pelt_axis *axes, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = (pelt_file_axis){.kind = (uint32_t)axes[i].kind,
+                                  .joint = axes[i].joint,
+                                  .direction = {axes[i].direction[0], axes[i].direction[1], axes[i].direction[2]},
+                                  .weight = axes[i].weight};
+}
+
+static void append_rbfs(builder *b, const pelt_corrective *c, uint64_t at, uint32_t *axis, uint32_t *coefficient) {
+    for (uint32_t i = 0; i < c->rbf_count && !b->failed; i++) {
+        const pelt_rbf *rbf = &c->rbfs[i];
+        pelt_file_rbf out = {.first_axis = *axis,
+                             .axis_count = rbf->axis_count,
+                             .center_count = rbf->center_count,
+                             .coefficient_count = rbf->coefficient_count,
+                             .first_coefficient = *coefficient,
+                             .phi = (uint32_t)rbf->phi,
+                             .normalised = rbf->norm != NULL,
+                             .width = rbf->width};
+        out.centers = append_centers(b, rbf->centers, rbf->center_count, rbf->axis_count);
+        out.matrix = append_matrix(b, rbf->matrix, rbf->center_count, rbf->coefficient_count, rbf->norm);
+        out.bias = append_sums(b, rbf->matrix, rbf->center_count, rbf->coefficient_count, rbf->norm);
+        if (b->failed) return;
+        memcpy(b->bytes + at + i * sizeof out, &out, sizeof out);
+        *axis += rbf->axis_count, *coefficient += rbf->coefficient_count;
+    }
+}
+
+static void append_groups(builder *b, const pelt_kernel *kernel, uint64_t at, uint32_t *coefficient) {
+    for (uint32_t g = 0; g < kernel->group_count && !b->failed; g++) {
+        const pelt_kernel_group *group = &kernel->groups[g];
+        pelt_file_kernel_group out = {.unit_count = group->unit_count,
+                                      .center_count = group->center_count,
+                                      .coefficient_count = group->coefficient_count,
+                                      .first_coefficient = *coefficient};
+        out.units = append_copy(b, group->units, group->unit_count, sizeof *group->units);
+        out.centers = append_copy(b, group->centers, group->center_count, sizeof *group->centers);
+        out.matrix = append_matrix(b, group->matrix, group->center_count, group->coefficient_count, NULL);
+        if (b->failed) return;
+        memcpy(b->bytes + at + g * sizeof out, &out, sizeof out);
+        *coefficient += group->coefficient_count;
+    }
+}
+
+static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t *coefficient) {
+    pelt_file_kernel out = {.joint_count = kernel->joint_count,
+                            .center_count = kernel->center_count,
+                            .unit_count = kernel->unit_count,
+                            .group_count = kernel->group_count};
+    uint64_t at = append(b, 1, sizeof out);
+    out.joints = append(b, kernel->joint_count, sizeof(pelt_file_kernel_joint));
+    out.units = append(b, kernel->unit_count, sizeof(pelt_file_kernel_unit));
+    out.groups = append(b, kernel->group_count, sizeof(pelt_file_kernel_group));
+    out.centers = append_centers(b, kernel->centers, kernel->center_count, kernel->joint_count);
+    if (b->failed) return 0;
+    for (uint32_t j = 0; j < kernel->joint_count; j++)
+        ((pelt_file_kernel_joint *)(b->bytes + out.joints))[j] =
+            (pelt_file_kernel_joint){kernel->joints[j], kernel->scales[j]};
+    for (uint32_t u = 0; u < kernel->unit_count; u++)
+        ((pelt_file_kernel_unit *)(b->bytes + out.units))[u] =
+            (pelt_file_kernel_unit){kernel->units[u].first, kernel->units[u].second, kernel->units[u].gain, 0};
+    append_groups(b, kernel, out.groups, coefficient);
+    if (!b->failed) memcpy(b->bytes + at, &out, sizeof out);
+    return at;
+}
+
+static uint64_t append_weighted(builder *b, const pelt_weighted *w, uint32_t first_axis) {
+    pelt_file_weighted out = {.first_axis = first_axis,
+                              .axis_count = w->axis_count,
+                              .center_count = w->center_count,
+                              .phi = (uint32_t)w->phi,
+                              .width = w->width,
+                              .normalised = !w->unnormalised};
+    uint64_t at = append(b, 1, sizeof out);
+    out.centers = append_centers(b, w->centers, w->center_count, w->axis_count);
+    if (!b->failed) memcpy(b->bytes + at, &out, sizeof out);
+    return at;
+}
+
+static pelt_result pack_drivers(corrective_packing *p) {
+    const pelt_corrective *c = p->model->corrective;
+    builder b = {0};
+    pelt_file_drivers head = {.rbf_count = c->rbf_count};
+    uint32_t axis = 0;
+    for (uint32_t i = 0; i < c->rbf_count; i++) head.axis_count += c->rbfs[i].axis_count;
+    if (c->weighted) head.axis_count += c->weighted->axis_count;
+    append(&b, 1, sizeof head);
+    head.axes = append(&b, head.axis_count, sizeof(pelt_file_axis));
+    head.rbfs = append(&b, c->rbf_count, sizeof(pelt_file_rbf));
+    if (!b.failed) {
+        pelt_file_axis *axes = (pelt_file_axis *)(b.bytes + head.axes);
+        for (uint32_t i = 0; i < c->rbf_count; axes += c->rbfs[i++].axis_count)
+            put_axes(axes, c->rbfs[i].axes, c->rbfs[i].axis_count);
+        if (c->weighted) put_axes(axes, c->weighted->axes, c->weighted->axis_count);
+        append_rbfs(&b, c, head.rbfs, &axis, &head.coefficient_count);
+    }
+    if (!b.failed && c->kernel) head.kernel = append_kernel(&b, c->kernel, &head.coefficient_count);
+    if (!b.failed && c->weighted) head.weighted = append_weighted(&b, c->weighted, axis);
+    char *section = b.failed ? NULL : pelt_alloc(p->arena, b.size, 1);
+    if (section) {
+        memcpy(section, b.bytes, b.size);
+        memcpy(section, &head, sizeof head);
+        p->skin->drivers = (const pelt_file_drivers *)section;
+        p->sizes[PELT_SECTION_DRIVERS] = b.size;
+    }
+    free(b.bytes);
+    return section ? PELT_OK : PELT_ERROR_MEMORY;
+}
+
+pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
+                                 uint64_t *sizes, pelt_error *error) {
+    const pelt_corrective *c = model->corrective;
+    corrective_packing p = {arena, model, order, skin, sizes};
+    if (!c || (!c->displacements && !c->weighted)) return PELT_OK;
+    if (c->displacements && c->weighted)
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                         "a skin holds displacements of a basis or weighted ones, not both");
+    uint32_t sources = c->weighted ? c->weighted->center_count : coefficient_total(c);
+    uint32_t axes = c->weighted ? c->weighted->axis_count : 0;
+    if (sources > 65536 || axes > 65536)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "the corrective has %u coefficients and %u axes; a skin can hold 65536 of each: give it fewer "
+                         "examples or ask for fewer poses",
+                         sources, axes);
+    if (!sources) return PELT_OK;
+    pelt_result result = c->weighted ? pack_weighted(&p) : pack_displacements(&p);
+    if (!result) result = pack_drivers(&p);
+    return result ? pelt_fail(error, result, "not enough memory to pack the corrective") : PELT_OK;
+}

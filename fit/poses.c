@@ -1,0 +1,213 @@
+/* poses.c: what the joints do in the examples: rotations relative to rest, which joints move, which of them always move
+   together, and which examples move one of those groups alone (the sweeps that EigenSkin trains on).
+
+   Nothing is known about the rig but its poses. Let M_e be the joints that example e moves. The *mates* of a joint are
+   the joints that move in every sweep-like example that moves it: if two joints are each other's mates they are one
+   driver; a joint whose mates do not name it back only follows them (a twist helper follows its limb). */
+
+#include "fit/displacement.h"
+#include <math.h>
+#include <string.h>
+
+static const double STILL_ANGLE = 1e-4; /* radians; poses come through float quaternions and file formats */
+
+void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *locals, float *rotations) {
+    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
+        const float *r = skeleton->rest[j].rotation, *l = locals[j].rotation;
+        double a[4] = {-r[0], -r[1], -r[2], r[3]}, b[4] = {l[0], l[1], l[2], l[3]};
+        double q[4] = {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+                       a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+                       a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
+                       a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
+        double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+        float *out = rotations + 4 * (size_t)j;
+        if (length > 0 && isfinite(length)) {
+            for (int i = 0; i < 4; i++) out[i] = (float)(q[3] < 0 ? -q[i] / length : q[i] / length);
+        } else {
+            out[0] = out[1] = out[2] = 0, out[3] = 1;
+        }
+    }
+}
+
+/* By the sine of the half angle, which stays exact where the cosine does not. */
+double pelt_rotation_angle(const float a[4], const float b[4]) {
+    double x = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1],
+           y = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0],
+           z = (double)a[3] * b[2] - (double)a[0] * b[1] + (double)a[1] * b[0] - (double)a[2] * b[3],
+           w = (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
+    return 2 * atan2(sqrt(x * x + y * y + z * z), fabs(w));
+}
+
+/* -- Which joints move -------------------------------------------------------------------------------------------- */
+
+typedef struct movement {
+    pelt_poses *poses;
+    const pelt_skeleton *skeleton;
+    bool *moved;      /* [pose][joint] */
+    uint32_t *counts; /* [pose] joints that it moves */
+    bool *mates;      /* [joint][joint] */
+    uint32_t moving;
+} movement;
+
+static const bool *moved_in(const movement *m, uint32_t pose) {
+    return m->moved + (size_t)pose * m->poses->joint_count;
+}
+
+static void note_movement(movement *m) {
+    static const float identity[4] = {0, 0, 0, 1};
+    pelt_poses *p = m->poses;
+    for (uint32_t e = 0; e < p->count; e++) {
+        p->rest[e] = true;
+        for (uint32_t j = 0; j < p->joint_count; j++) {
+            size_t at = (size_t)e * p->joint_count + j;
+            const float *t = p->translations + 3 * at, *rest = m->skeleton->rest[j].translation;
+            double slide = sqrt((double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]);
+            double size = sqrt((double)rest[0] * rest[0] + (double)rest[1] * rest[1] + (double)rest[2] * rest[2]);
+            m->moved[at] = pelt_rotation_angle(p->rotations + 4 * at, identity) > STILL_ANGLE;
+            m->counts[e] += m->moved[at];
+            p->moves[j] |= m->moved[at];
+            p->slides[j] |= slide > 1e-5 * size + 1e-9;
+            p->rest[e] &= !m->moved[at] && !(slide > 1e-5 * size + 1e-9);
+        }
+    }
+    for (uint32_t j = 0; j < p->joint_count; j++) m->moving += p->moves[j];
+}
+
+/* Examples that move at most a quarter of what moves at all may be sweeps; poses of the whole body say nothing about
+   which joints belong together. */
+static bool sweep_like(const movement *m, uint32_t pose) {
+    uint32_t most = m->moving / 4 > 1 ? m->moving / 4 : 1;
+    return m->counts[pose] >= 1 && m->counts[pose] <= most;
+}
+
+static void find_mates(movement *m) {
+    uint32_t n = m->poses->joint_count;
+    for (uint32_t j = 0; j < n; j++) {
+        bool *mates = m->mates + (size_t)j * n, any = false;
+        for (uint32_t e = 0; e < m->poses->count; e++) {
+            const bool *moved = moved_in(m, e);
+            if (!moved[j] || !sweep_like(m, e)) continue;
+            for (uint32_t k = 0; k < n; k++) mates[k] = (mates[k] || !any) && moved[k];
+            any = true;
+        }
+        mates[j] = true;
+    }
+}
+
+/* -- Drivers ------------------------------------------------------------------------------------------------------ */
+
+/* Joints that are each other's mates become a driver, in the order of the skeleton. */
+static void make_drivers(movement *m) {
+    pelt_poses *p = m->poses;
+    uint32_t n = p->joint_count, members = 0;
+    for (uint32_t j = 0; j < n; j++) p->driver_of[j] = PELT_NO_DRIVER;
+    for (uint32_t j = 0; j < n; j++) {
+        const bool *mates = m->mates + (size_t)j * n;
+        bool follows = false;
+        for (uint32_t k = 0; k < n; k++) follows |= mates[k] && !m->mates[(size_t)k * n + j];
+        if (!p->moves[j] || follows || p->driver_of[j] != PELT_NO_DRIVER) continue;
+        pelt_driver *driver = &p->drivers[p->driver_count];
+        driver->first = members;
+        for (uint32_t k = j; k < n; k++) {
+            if (!p->moves[k] || !mates[k] || !m->mates[(size_t)k * n + j]) continue;
+            p->driver_of[k] = p->driver_count;
+            p->members[members++] = k;
+        }
+        driver->count = members - driver->first;
+        p->driver_count++;
+    }
+}
+
+/* A follower belongs to the driver among its mates that is nearest above it, or else to the first. */
+static void attach_followers(movement *m) {
+    pelt_poses *p = m->poses;
+    uint32_t n = p->joint_count, drivers = p->driver_count;
+    for (uint32_t j = 0; j < n; j++) {
+        if (!p->moves[j] || (p->driver_of[j] != PELT_NO_DRIVER)) continue;
+        const bool *mates = m->mates + (size_t)j * n;
+        uint32_t found = PELT_NO_DRIVER;
+        for (int32_t k = m->skeleton->parents[j]; k >= 0 && found == PELT_NO_DRIVER; k = m->skeleton->parents[k])
+            if (mates[k] && p->driver_of[k] < drivers) found = p->driver_of[k];
+        for (uint32_t k = 0; k < n && found == PELT_NO_DRIVER; k++)
+            if (mates[k] && k != j && p->driver_of[k] < drivers) found = p->driver_of[k];
+        p->driver_of[j] = found;
+    }
+}
+
+static void find_parents(movement *m) {
+    pelt_poses *p = m->poses;
+    for (uint32_t g = 0; g < p->driver_count; g++) {
+        uint32_t found = PELT_NO_DRIVER;
+        int32_t k = m->skeleton->parents[p->members[p->drivers[g].first]];
+        for (; k >= 0 && found == PELT_NO_DRIVER; k = m->skeleton->parents[k])
+            if (p->driver_of[k] != g) found = p->driver_of[k];
+        p->drivers[g].parent = found;
+    }
+}
+
+/* An example is a sweep of a driver when nothing else moves in it. */
+static void find_sweeps(movement *m) {
+    pelt_poses *p = m->poses;
+    for (uint32_t e = 0; e < p->count; e++) {
+        const bool *moved = moved_in(m, e);
+        uint32_t only = PELT_NO_DRIVER;
+        bool several = false;
+        for (uint32_t j = 0; j < p->joint_count; j++) {
+            if (!moved[j]) continue;
+            several |= only != PELT_NO_DRIVER && p->driver_of[j] != only;
+            only = p->driver_of[j];
+        }
+        p->sweep_of[e] = several ? PELT_NO_DRIVER : only;
+        if (p->sweep_of[e] != PELT_NO_DRIVER) p->drivers[only].swept = true;
+    }
+}
+
+static void read_poses(const pelt_skeleton *skeleton, pelt_examples examples, pelt_transform *locals, pelt_poses *p) {
+    for (uint32_t e = 0; e < p->count; e++) {
+        pelt_clip_pose(examples.list[e].clip, skeleton, examples.list[e].frame, locals);
+        pelt_pose_rotations(skeleton, locals, p->rotations + 4 * (size_t)e * p->joint_count);
+        float *t = p->translations + 3 * (size_t)e * p->joint_count;
+        for (uint32_t j = 0; j < p->joint_count; j++)
+            for (int i = 0; i < 3; i++)
+                t[3 * (size_t)j + (size_t)i] = locals[j].translation[i] - skeleton->rest[j].translation[i];
+    }
+}
+
+pelt_result pelt_poses_of(pelt_arena *arena, const pelt_skeleton *skeleton, pelt_examples examples, pelt_poses *poses,
+                          pelt_error *error) {
+    size_t n = skeleton->joint_count, count = examples.count;
+    *poses = (pelt_poses){.count = (uint32_t)count,
+                          .joint_count = (uint32_t)n,
+                          .rotations = PELT_NEW(arena, float, 4 * n * count),
+                          .translations = PELT_NEW(arena, float, 3 * n * count),
+                          .moves = PELT_NEW(arena, bool, n),
+                          .slides = PELT_NEW(arena, bool, n),
+                          .rest = PELT_NEW(arena, bool, count),
+                          .drivers = PELT_NEW(arena, pelt_driver, n),
+                          .members = PELT_NEW(arena, uint32_t, n),
+                          .driver_of = PELT_NEW(arena, uint32_t, n),
+                          .sweep_of = PELT_NEW(arena, uint32_t, count)};
+    pelt_arena *work = pelt_arena_new(0);
+    movement m = {.poses = poses, .skeleton = skeleton};
+    pelt_transform *locals = NULL;
+    if (work) {
+        m.moved = PELT_NEW(work, bool, n *count);
+        m.counts = PELT_NEW(work, uint32_t, count);
+        m.mates = PELT_NEW(work, bool, n *n);
+        locals = PELT_NEW(work, pelt_transform, n);
+    }
+    bool ready = poses->rotations && poses->translations && poses->moves && poses->slides && poses->rest &&
+                 poses->drivers && poses->members && poses->driver_of && poses->sweep_of && m.moved && m.counts &&
+                 m.mates && locals;
+    if (ready) {
+        read_poses(skeleton, examples, locals, poses);
+        note_movement(&m);
+        find_mates(&m);
+        make_drivers(&m);
+        attach_followers(&m);
+        find_parents(&m);
+        find_sweeps(&m);
+    }
+    pelt_arena_free(work);
+    return ready ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %zu poses", count);
+}

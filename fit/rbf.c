@@ -1,0 +1,399 @@
+/* rbf.c: distinct poses, what drives a vertex, and kernels over poses (rbf.h).
+
+   The closed form of leave-one-out: with c = phi^-1 y and p = diag(phi^-1), the error of the interpolation that has not
+   seen pose e is c_e / p_e; for a normalised one the same is done to the row of ones, and the two are divided. */
+
+#include "fit/rbf.h"
+#include "fit/linear.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Distinct poses ------------------------------------------------------------------------------------------------ */
+
+static const double SAME_ANGLE = 1e-3; /* radians, over all joints together */
+
+static double pose_gap2(const pelt_training *t, const float *rotations, const float *translations, uint32_t pose,
+                        double limit) {
+    size_t joints = t->poses.joint_count;
+    double sum = 0;
+    for (size_t j = 0; j < joints && sum <= limit; j++) {
+        const float *a = rotations + 4 * j, *b = t->rotations + 4 * (pose * joints + j);
+        const float *s = translations + 3 * j, *r = t->translations + 3 * (pose * joints + j);
+        if (t->poses.moves[j]) sum += pow(pelt_rotation_angle(a, b), 2);
+        if (t->poses.slides[j])
+            for (int i = 0; i < 3; i++) sum += ((double)s[i] - r[i]) * ((double)s[i] - r[i]);
+    }
+    return sum;
+}
+
+static const char *example_name(pelt_arena *arena, pelt_examples examples, size_t e) {
+    return pelt_arena_format(arena, "%s:%u", examples.list[e].clip->name, examples.list[e].frame);
+}
+
+static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b) {
+    double worst = 0;
+    for (size_t p = 0; p < 3 * (size_t)d->point_count; p += 3) {
+        const float *x = d->positions + a * 3 * d->point_count + p, *y = d->positions + b * 3 * d->point_count + p;
+        double u = (double)x[0] - y[0], v = (double)x[1] - y[1], w = (double)x[2] - y[2];
+        worst = fmax(worst, u * u + v * v + w * w);
+    }
+    return sqrt(worst);
+}
+
+/* Poses are sorted by one number, the sum of all angles, so that only near ones are compared. */
+typedef struct keyed {
+    double key;
+    uint32_t pose;
+} keyed;
+
+static double pose_key(const pelt_training *t, const float *rotations, const float *translations) {
+    static const float rest[4] = {0, 0, 0, 1};
+    double sum = 0;
+    for (size_t j = 0; j < t->poses.joint_count; j++) {
+        if (t->poses.moves[j]) sum += pelt_rotation_angle(rotations + 4 * j, rest);
+        if (t->poses.slides[j])
+            for (size_t i = 0; i < 3; i++) sum += translations[3 * j + i];
+    }
+    return sum;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    const keyed *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return (x->pose > y->pose) - (x->pose < y->pose);
+}
+
+/* first_of[e] gets the first example in the same pose. Sums of angles of two poses differ by at most sqrt(joints) times
+   their distance. All of a group are close to one of it, its leader, so that slow motion is not one long group. */
+static pelt_result find_same(pelt_training *t, pelt_arena *work, const float *locals, uint32_t *first_of) {
+    size_t n = t->poses.count, joints = t->poses.joint_count;
+    keyed *sorted = PELT_NEW(work, keyed, n);
+    uint32_t *leader = PELT_NEW(work, uint32_t, n);
+    if (!sorted || !leader) return PELT_ERROR_MEMORY;
+    for (uint32_t e = 0; e < n; e++)
+        sorted[e] = (keyed){pose_key(t, t->poses.rotations + 4 * e * joints, locals + 3 * e * joints), e};
+    qsort(sorted, n, sizeof *sorted, compare_keys);
+    double reach = SAME_ANGLE * sqrt(7.0 * (double)joints), limit = SAME_ANGLE * SAME_ANGLE;
+    pelt_training view = *t;
+    view.rotations = t->poses.rotations, view.translations = (float *)locals;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t e = sorted[i].pose, found = e;
+        for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {
+            uint32_t o = sorted[k].pose;
+            if (leader[o] == o &&
+                pose_gap2(&view, view.rotations + 4 * e * joints, locals + 3 * e * joints, o, limit) <= limit)
+                found = o;
+        }
+        leader[e] = found;
+        first_of[e] = e;
+    }
+    for (uint32_t e = 0; e < n; e++) /* the first example of a group, not its leader */
+        if (e < first_of[leader[e]]) first_of[leader[e]] = e;
+    for (uint32_t e = 0; e < n; e++)
+        if (leader[e] != e) first_of[e] = first_of[leader[e]];
+    return PELT_OK;
+}
+
+static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, const uint32_t *first_of,
+                                     pelt_error *error) {
+    double most = 1e-3 * f->bundle->mesh.diagonal;
+    for (uint32_t e = 0; e < t->poses.count; e++) {
+        if (first_of[e] == e) continue;
+        double gap = shape_gap(&t->displacements, e, first_of[e]);
+        if (gap <= most) continue;
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "examples %s and %s have the same pose, but their shapes differ by up to %.3g: no function of "
+                         "the pose can give both; remove one, or give the joint that tells them apart",
+                         example_name(f->arena, f->examples, first_of[e]), example_name(f->arena, f->examples, e), gap);
+    }
+    return PELT_OK;
+}
+
+/* Copies poses and shapes of the distinct ones. */
+static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, const float *locals, const uint32_t *first_of,
+                         uint32_t *tally) {
+    size_t joints = t->poses.joint_count, size = 3 * (size_t)t->displacements.point_count;
+    for (size_t j = 0; j < joints; j++) {
+        t->rotations[4 * j + 3] = 1;
+        memcpy(t->translations + 3 * j, skeleton->rest[j].translation, 3 * sizeof(float));
+    }
+    t->count = 1;
+    for (uint32_t e = 0; e < t->poses.count; e++) {
+        uint32_t pose = t->poses.rest[e] ? 0 : first_of[e] == e ? t->count++ : t->pose_of[first_of[e]];
+        t->pose_of[e] = pose;
+        if (!tally[pose] && pose) {
+            memcpy(t->rotations + 4 * pose * joints, t->poses.rotations + 4 * e * joints, 4 * joints * sizeof(float));
+            memcpy(t->translations + 3 * pose * joints, locals + 3 * e * joints, 3 * joints * sizeof(float));
+        }
+        tally[pose]++;
+        for (size_t i = 0; i < size; i++) t->shapes[pose * size + i] += t->displacements.positions[e * size + i];
+    }
+    for (uint32_t p = 0; p < t->count; p++)
+        for (size_t i = 0; i < size && tally[p] > 1; i++) t->shapes[p * size + i] /= tally[p];
+}
+
+/* A pose of several drivers is taken to lie between others; one of a single driver does when another goes further the
+   same way. */
+static void mark_interior(pelt_training *t) {
+    const pelt_poses *p = &t->poses;
+    for (uint32_t e = 0; e < p->count; e++) {
+        uint32_t g = p->sweep_of[e];
+        if (p->rest[e]) continue;
+        if (g == PELT_NO_DRIVER) {
+            t->interior[t->pose_of[e]] = true;
+            continue;
+        }
+        uint32_t joint = p->members[p->drivers[g].first];
+        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
+        for (uint32_t o = 0; o < p->count && !t->interior[t->pose_of[e]]; o++) {
+            if (p->sweep_of[o] != g || o == e) continue;
+            const float *r = p->rotations + 4 * ((size_t)o * p->joint_count + joint);
+            double dot = (double)q[0] * r[0] + (double)q[1] * r[1] + (double)q[2] * r[2];
+            double own = (double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2];
+            if (dot > 1.01 * own) t->interior[t->pose_of[e]] = true;
+        }
+    }
+}
+
+static pelt_result check_pose_count(const pelt_training *t, pelt_error *error) {
+    if (t->count <= PELT_MOST_POSES) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%u different poses are more than the %d that can be interpolated: train on fewer frames, such as "
+                     "every %u. one",
+                     t->count, PELT_MOST_POSES, t->count / PELT_MOST_POSES + 1);
+}
+
+pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *error) {
+    *t = (pelt_training){0};
+    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &t->poses, error);
+    if (!result) result = pelt_displacements_of(f, &t->displacements, error);
+    if (result) return result;
+    size_t n = t->poses.count, joints = t->poses.joint_count, points = t->displacements.point_count;
+    pelt_arena *work = pelt_arena_new(0);
+    float *locals = work ? PELT_NEW(work, float, 3 * joints * n) : NULL;
+    uint32_t *first_of = work ? PELT_NEW(work, uint32_t, n) : NULL,
+             *tally = work ? PELT_NEW(work, uint32_t, n + 1) : NULL;
+    t->pose_of = PELT_NEW(f->arena, uint32_t, n);
+    t->rotations = PELT_NEW(f->arena, float, 4 * joints * (n + 1));
+    t->translations = PELT_NEW(f->arena, float, 3 * joints * (n + 1));
+    t->shapes = PELT_NEW(f->arena, double, 3 * points * (n + 1));
+    t->interior = PELT_NEW(f->arena, bool, n + 1);
+    bool ready =
+        locals && first_of && tally && t->pose_of && t->rotations && t->translations && t->shapes && t->interior;
+    for (size_t i = 0; ready && i < 3 * joints * n; i++)
+        locals[i] = t->poses.translations[i] + f->bundle->skeleton.rest[i / 3 % joints].translation[i % 3];
+    if (!ready || find_same(t, work, locals, first_of))
+        result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %zu examples", n);
+    if (!result) result = refuse_duplicates(f, t, first_of, error);
+    if (!result) {
+        gather_poses(t, &f->bundle->skeleton, locals, first_of, tally);
+        mark_interior(t);
+        result = check_pose_count(t, error);
+    }
+    pelt_arena_free(work);
+    return result;
+}
+
+bool pelt_find_hinge(const pelt_poses *p, uint32_t joint, float direction[3]) {
+    double longest = 0;
+    for (uint32_t e = 0; e < p->count; e++) {
+        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
+        double length = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
+        if (length <= longest) continue;
+        longest = length;
+        for (int i = 0; i < 3; i++) direction[i] = (float)(q[i] / length);
+    }
+    if (longest < 1e-3) return false;
+    for (uint32_t e = 0; e < p->count; e++) {
+        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
+        double along = (double)q[0] * direction[0] + (double)q[1] * direction[1] + (double)q[2] * direction[2];
+        for (int i = 0; i < 3; i++)
+            if (fabs(q[i] - along * direction[i]) > 2e-3) return false;
+    }
+    return true;
+}
+
+/* -- Sources of movement ------------------------------------------------------------------------------------------- */
+
+static void add_source(pelt_sources *s, pelt_axis_kind kind, const uint32_t *joints, uint32_t count, float weight) {
+    s->list[s->count++] = (pelt_source){s->axis_count, count};
+    for (uint32_t i = 0; i < count; i++)
+        s->axes[s->axis_count++] = (pelt_axis){.kind = kind, .joint = joints[i], .weight = weight};
+}
+
+static void list_sources(const pelt_poses *p, pelt_sources *s) {
+    for (uint32_t g = 0; g < p->driver_count; g++)
+        add_source(s, PELT_AXIS_CHORD, p->members + p->drivers[g].first, p->drivers[g].count, 1);
+    for (uint32_t j = 0; j < p->joint_count; j++) {
+        if (!p->slides[j]) continue;
+        double range = 0;
+        for (uint32_t e = 0; e < p->count; e++) {
+            const float *t = p->translations + 3 * ((size_t)e * p->joint_count + j);
+            range = fmax(range, (double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]);
+        }
+        add_source(s, PELT_AXIS_TRANSLATION, &j, 1, (float)(1 / range));
+    }
+}
+
+static void fill_distances(const pelt_training *t, pelt_sources *s) {
+    size_t n = t->count, joints = t->poses.joint_count;
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t a = 0; a < s->axis_count; a++)
+            pelt_axis_center(&s->axes[a], t->rotations + 4 * (i * joints + s->axes[a].joint),
+                             t->translations + 3 * (i * joints + s->axes[a].joint),
+                             s->centers + 4 * (i * s->axis_count + a));
+    for (uint32_t k = 0; k < s->count; k++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t o = 0; o < i; o++) {
+                double sum = 0;
+                for (uint32_t a = s->list[k].first_axis; a < s->list[k].first_axis + s->list[k].axis_count; a++) {
+                    const pelt_axis *axis = &s->axes[a];
+                    sum += axis->weight * pelt_axis_distance2(axis, t->rotations + 4 * (i * joints + axis->joint),
+                                                              t->translations + 3 * (i * joints + axis->joint),
+                                                              s->centers + 4 * (o * s->axis_count + a));
+                }
+                s->distances[(k * n + i) * n + o] = s->distances[(k * n + o) * n + i] = (float)sum;
+            }
+}
+
+/* Blend weight that a vertex has on the joints that a driver carries: its members, what follows them, and joints below
+   that do not move by themselves. */
+static void owned_weights(const pelt_fitting *f, const pelt_poses *p, uint32_t v, const uint32_t *owner,
+                          double *owned) {
+    const pelt_influences *in = &f->model.influences;
+    for (uint32_t g = 0; g < p->driver_count; g++) owned[g] = 0;
+    for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
+        uint32_t joint = in->joints[i], g = joint < p->joint_count ? owner[joint] : PELT_NO_DRIVER;
+        if (g != PELT_NO_DRIVER) owned[g] += in->weights[i];
+    }
+}
+
+/* A source that no example moves alone: guess from the blend, a part of what the known ones do there. */
+static double guess_driving(const pelt_poses *p, uint32_t g, const double *owned, double known, double diagonal) {
+    uint32_t parent = p->drivers[g].parent;
+    double share = fmin(owned[g] + (parent != PELT_NO_DRIVER ? owned[parent] : 0), 1);
+    return share * fmin(0.5 * known + 2e-4 * diagonal, 1e-3 * diagonal);
+}
+
+static void fill_driving(const pelt_fitting *f, const pelt_training *t, const uint32_t *owner, double *owned,
+                         pelt_sources *s) {
+    const pelt_poses *p = &t->poses;
+    const pelt_example_displacements *d = &t->displacements;
+    double diagonal = f->bundle->mesh.diagonal;
+    for (uint32_t point = 0; point < d->point_count; point++) {
+        float *row = s->driving + (size_t)point * s->count;
+        double known = 0;
+        for (uint32_t e = 0; e < p->count; e++) {
+            if (p->sweep_of[e] == PELT_NO_DRIVER) continue;
+            const float *u = d->positions + 3 * ((size_t)e * d->point_count + point);
+            double size = sqrt((double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
+            row[p->sweep_of[e]] = (float)fmax(row[p->sweep_of[e]], size);
+            known = fmax(known, size);
+        }
+        owned_weights(f, p, d->vertex_of[point], owner, owned);
+        for (uint32_t g = 0; g < p->driver_count; g++)
+            if (!p->drivers[g].swept) row[g] = (float)guess_driving(p, g, owned, known, diagonal);
+        for (uint32_t k = p->driver_count; k < s->count; k++) { /* translations */
+            uint32_t g = owner[s->axes[s->list[k].first_axis].joint];
+            row[k] = (float)(g == PELT_NO_DRIVER ? 1e-3 * diagonal : guess_driving(p, g, owned, known, diagonal));
+        }
+    }
+}
+
+pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_sources *s, pelt_error *error) {
+    const pelt_poses *p = &t->poses;
+    size_t n = t->count, most = 2 * (size_t)p->joint_count;
+    *s = (pelt_sources){.list = PELT_NEW(f->arena, pelt_source, most), .axes = PELT_NEW(f->arena, pelt_axis, most)};
+    uint32_t *owner = PELT_NEW(f->arena, uint32_t, p->joint_count);
+    double *owned = PELT_NEW(f->arena, double, p->joint_count);
+    bool ready = s->list && s->axes && owner && owned;
+    if (ready) {
+        list_sources(p, s);
+        for (uint32_t j = 0; j < p->joint_count; j++) {
+            int32_t parent = f->bundle->skeleton.parents[j];
+            owner[j] = p->driver_of[j] != PELT_NO_DRIVER ? p->driver_of[j]
+                       : parent >= 0                     ? owner[parent]
+                                                         : PELT_NO_DRIVER;
+        }
+        s->centers = PELT_NEW(f->arena, float, 4 * n * s->axis_count);
+        s->distances = PELT_NEW(f->arena, float, n *n * s->count);
+        s->driving = PELT_NEW(f->arena, float, (size_t)t->displacements.point_count * s->count);
+        ready = s->centers && s->distances && s->driving;
+    }
+    if (!ready) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the distances of %zu poses", n);
+    fill_distances(t, s);
+    fill_driving(f, t, owner, owned, s);
+    return PELT_OK;
+}
+
+/* -- Kernels ------------------------------------------------------------------------------------------------------- */
+
+double pelt_leave_one_out(size_t n, double *phi, size_t columns, const double *values, const bool *marked,
+                          double *growth) {
+    double *inverse = calloc(n * n, sizeof *inverse), *c = malloc(n * columns * sizeof *c), sum = INFINITY;
+    *growth = INFINITY;
+    if (inverse && c && pelt_cholesky(n, phi)) {
+        for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+        pelt_cholesky_solve(n, phi, n, inverse);
+        pelt_gemm(false, false, n, columns, n, 1, inverse, values, 0, c);
+        sum = *growth = 0;
+        for (size_t e = 0; e < n; e++) {
+            double ones = 0, size = 0, own = inverse[e * n + e];
+            for (size_t k = 0; k < n; k++) ones += inverse[e * n + k], size += fabs(inverse[e * n + k]);
+            *growth = fmax(*growth, size);
+            double guard = pelt_norm_guard(1 - ones / own);
+            for (size_t k = 0; k < columns && marked[e]; k++) {
+                double y = values[e * columns + k], error = (y - c[e * columns + k] / own) * guard - y;
+                sum += error * error;
+            }
+        }
+    }
+    free(inverse), free(c);
+    return sum;
+}
+
+/* Takes the direction of column q out of all columns and out of the values. */
+static void deflate(size_t rows, size_t columns, double *phi, size_t m, double *values, size_t q, double *unit,
+                    double *along) {
+    double length = 0;
+    for (size_t r = 0; r < rows; r++) unit[r] = phi[r * columns + q], length += unit[r] * unit[r];
+    length = sqrt(length);
+    for (size_t r = 0; r < rows; r++) unit[r] = length > 0 ? unit[r] / length : 0;
+    for (int which = 0; which < 2; which++) {
+        double *a = which ? values : phi;
+        size_t width = which ? m : columns;
+        for (size_t k = 0; k < width; k++) along[k] = 0;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = 0; k < width; k++) along[k] += unit[r] * a[r * width + k];
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = 0; k < width; k++) a[r * width + k] -= unit[r] * along[k];
+    }
+}
+
+void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, double *values, uint32_t given,
+                         uint32_t count, uint32_t *chosen) {
+    size_t widest = columns > m ? columns : m;
+    double *work = malloc((rows + widest + columns * (m + 1)) * sizeof *work);
+    if (!work) { /* any choice is better than none */
+        for (uint32_t k = given; k < count; k++) chosen[k] = k % (uint32_t)columns;
+        return;
+    }
+    double *unit = work, *along = work + rows, *gain = along + widest, *size = gain + columns * m;
+    for (uint32_t k = 0; k < given; k++) deflate(rows, columns, phi, m, values, chosen[k], unit, along);
+    for (uint32_t k = given; k < count; k++) {
+        pelt_gemm(true, false, columns, m, rows, 1, phi, values, 0, gain);
+        for (size_t q = 0; q < columns; q++) size[q] = 0;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t q = 0; q < columns; q++) size[q] += phi[r * columns + q] * phi[r * columns + q];
+        double best = -1;
+        for (size_t q = 0; q < columns; q++) {
+            double score = 0;
+            for (size_t i = 0; i < m; i++) score += gain[q * m + i] * gain[q * m + i];
+            score = size[q] > 1e-8 * (double)rows ? score / size[q] : 0;
+            if (score > best) best = score, chosen[k] = (uint32_t)q;
+        }
+        deflate(rows, columns, phi, m, values, chosen[k], unit, along);
+    }
+    free(work);
+}

@@ -1,0 +1,45 @@
+/* support.h: which driver moves which part of the skin. */
+
+#ifndef PELT_SUPPORT_H
+#define PELT_SUPPORT_H
+
+#include "fit/displacement.h"
+
+typedef struct pelt_supports {
+    uint32_t driver_count, point_count;
+    float *amplitudes; /* [driver][point] largest displacement over the examples that move this driver alone */
+    float *peaks;      /* [driver] the largest of them */
+    float noise;       /* displacements below this are rounding: a hundred thousandth of the mesh's diagonal */
+    float *carried;    /* [driver + 1][point] blend weight of the joints that the driver carries: its own, those that
+                          follow it, and those below it that nothing else drives; the last row: of joints that no
+                          driver moves */
+} pelt_supports;
+
+/* The arena owns the result. */
+pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
+                             const pelt_example_displacements *displacements, pelt_supports *out, pelt_error *error);
+
+/* Blend weight of what a driver and the one above it carry at a point: where to look for its effect when no example
+   shows it alone. */
+float pelt_carried_around(const pelt_supports *supports, const pelt_poses *poses, uint32_t driver, uint32_t point);
+
+/* The joints of a driver for messages: "c_spine0+c_spine1". */
+const char *pelt_driver_name(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
+                             uint32_t driver);
+
+/* A displacement of a point, and the coefficient that scales it. */
+typedef struct pelt_entry {
+    uint32_t point, coefficient;
+    float position[3];
+} pelt_entry;
+
+/* Entries of points become the displacements of all vertices; those of a point keep their order. */
+pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_example_displacements *displacements,
+                                              const pelt_entry *entries, size_t count);
+
+/* Gives displacements their normals. `normals` is [example][vertex][3], the changes of the rest normals that the
+   examples want; `weights` [coefficient][example] makes the change that goes with a coefficient out of them. */
+pelt_result pelt_gather_normals(pelt_arena *arena, pelt_displacements *displacements, uint32_t vertex_count,
+                                uint32_t example_count, const float *normals, const double *weights);
+
+#endif

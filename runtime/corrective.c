@@ -1,0 +1,348 @@
+/* corrective.c: the corrective of a skin: checks its sections once, then turns poses into what drives it. The loops are
+   in drive.inc, the displacements themselves in displace.inc.
+
+   A pose is, for every joint, its local rotation relative to rest, R = rest^-1 local, and its local translation. */
+
+#include "runtime/format.h"
+#include "runtime/kernel.h"
+#include <math.h>
+#include <string.h>
+
+/* -- Checks -------------------------------------------------------------------------------------------------------- */
+
+typedef uint32_t __attribute__((may_alias)) float_bits;
+
+static int all_finite(const void *floats, uint64_t count) {
+    const float_bits *bits = floats;
+    uint32_t bad = 0;
+    for (uint64_t i = 0; i < count; i++) bad |= (bits[i] & 0x7f800000u) == 0x7f800000u;
+    return !bad;
+}
+
+static int all_finite_halfs(const uint16_t *halfs, uint64_t count) {
+    uint32_t bad = 0;
+    for (uint64_t i = 0; i < count; i++) bad |= (halfs[i] & 0x7c00u) == 0x7c00u;
+    return !bad;
+}
+
+static int all_below_u16(const uint16_t *values, uint64_t count, uint32_t limit) {
+    uint32_t bad = 0;
+    for (uint64_t i = 0; i < count; i++) bad |= values[i] >= limit;
+    return !bad;
+}
+
+static int all_below_u32(const uint32_t *values, uint64_t count, uint32_t limit) {
+    uint32_t bad = 0;
+    for (uint64_t i = 0; i < count; i++) bad |= values[i] >= limit;
+    return !bad;
+}
+
+/* The section DRIV while it is checked. */
+typedef struct section {
+    const char *bytes;
+    uint64_t size;
+} section;
+
+/* An array of a x b x c bytes at an offset, or NULL when it does not lie in the section. */
+static const void *array_at(const section *s, uint64_t offset, uint64_t a, uint64_t b, uint64_t c) {
+    if (offset % PELT_ALIGN || offset > s->size) return NULL;
+    uint64_t room = s->size - offset;
+    if (a && b && c && (a > room || b > room / a || c > room / (a * b))) return NULL;
+    return s->bytes + offset;
+}
+
+static pelt_result check_floats(const section *s, uint64_t offset, uint64_t rows, uint64_t columns) {
+    const void *floats = array_at(s, offset, rows, columns, sizeof(float));
+    if (!floats) return PELT_ERROR_FORMAT;
+    return all_finite(floats, rows * columns) ? PELT_OK : PELT_ERROR_NUMBER;
+}
+
+static pelt_result check_phi(uint32_t phi, float width) {
+    if (phi >= PELT_FILE_PHI_KINDS) return PELT_ERROR_UNSUPPORTED;
+    return all_finite(&width, 1) && width >= 1e-6f && width <= 1e9f ? PELT_OK : PELT_ERROR_NUMBER;
+}
+
+/* What rbfs and the weighted form have in common. A skin has at most 65536 centres: rows name them by 16 bits. */
+static pelt_result check_centers(const section *s, uint32_t first_axis, uint32_t axis_count, uint32_t center_count,
+                                 uint64_t centers) {
+    const pelt_file_drivers *head = (const void *)s->bytes;
+    if (first_axis > head->axis_count || axis_count > head->axis_count - first_axis) return PELT_ERROR_INDEX;
+    if (!center_count || center_count > 65536) return PELT_ERROR_FORMAT;
+    return check_floats(s, centers, 4 * (uint64_t)axis_count, pelt_padded(center_count));
+}
+
+static pelt_result check_axes(const section *s, uint32_t joint_count) {
+    const pelt_file_drivers *head = (const void *)s->bytes;
+    const pelt_file_axis *axes = array_at(s, head->axes, head->axis_count, sizeof *axes, 1);
+    if (!axes) return PELT_ERROR_FORMAT;
+    for (uint32_t i = 0; i < head->axis_count; i++) {
+        if (axes[i].kind >= PELT_FILE_AXIS_KINDS) return PELT_ERROR_UNSUPPORTED;
+        if (axes[i].joint >= joint_count) return PELT_ERROR_INDEX;
+        if (!all_finite(axes[i].direction, 4) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
+    }
+    return PELT_OK;
+}
+
+static pelt_result check_rbfs(const section *s, uint64_t *coefficients) {
+    const pelt_file_drivers *head = (const void *)s->bytes;
+    const pelt_file_rbf *rbfs = array_at(s, head->rbfs, head->rbf_count, sizeof *rbfs, 1);
+    if (!rbfs) return PELT_ERROR_FORMAT;
+    for (uint32_t i = 0; i < head->rbf_count; i++) {
+        const pelt_file_rbf *rbf = &rbfs[i];
+        if (rbf->first_coefficient != *coefficients || rbf->normalised > 1) return PELT_ERROR_FORMAT;
+        *coefficients += rbf->coefficient_count;
+        pelt_result result = check_phi(rbf->phi, rbf->width);
+        if (!result) result = check_centers(s, rbf->first_axis, rbf->axis_count, rbf->center_count, rbf->centers);
+        if (!result)
+            result = check_floats(s, rbf->matrix, (uint64_t)rbf->coefficient_count + rbf->normalised,
+                                  pelt_padded(rbf->center_count));
+        if (!result) result = check_floats(s, rbf->bias, (uint64_t)rbf->coefficient_count + rbf->normalised, 1);
+        if (result) return result;
+    }
+    return PELT_OK;
+}
+
+static pelt_result check_group(const section *s, const pelt_file_kernel *kernel, const pelt_file_kernel_group *group) {
+    const uint32_t *units = array_at(s, group->units, group->unit_count, sizeof *units, 1);
+    const uint32_t *centers = array_at(s, group->centers, group->center_count, sizeof *centers, 1);
+    if (!units || !centers || !group->center_count) return PELT_ERROR_FORMAT;
+    if (!all_below_u32(units, group->unit_count, kernel->unit_count) ||
+        !all_below_u32(centers, group->center_count, kernel->center_count))
+        return PELT_ERROR_INDEX;
+    return check_floats(s, group->matrix, group->coefficient_count, pelt_padded(group->center_count));
+}
+
+static pelt_result check_kernel(const section *s, uint32_t joint_count, uint64_t *coefficients) {
+    const pelt_file_drivers *head = (const void *)s->bytes;
+    const pelt_file_kernel *kernel = array_at(s, head->kernel, 1, sizeof *kernel, 1);
+    if (!kernel || !kernel->center_count || kernel->center_count > 65536) return PELT_ERROR_FORMAT;
+    const pelt_file_kernel_joint *joints = array_at(s, kernel->joints, kernel->joint_count, sizeof *joints, 1);
+    const pelt_file_kernel_unit *units = array_at(s, kernel->units, kernel->unit_count, sizeof *units, 1);
+    const pelt_file_kernel_group *groups = array_at(s, kernel->groups, kernel->group_count, sizeof *groups, 1);
+    if (!joints || !units || !groups) return PELT_ERROR_FORMAT;
+    for (uint32_t i = 0; i < kernel->joint_count; i++) {
+        if (joints[i].joint >= joint_count) return PELT_ERROR_INDEX;
+        if (!all_finite(&joints[i].scale, 1) || joints[i].scale < 0) return PELT_ERROR_NUMBER;
+    }
+    for (uint32_t i = 0; i < kernel->unit_count; i++) {
+        if (units[i].first >= kernel->joint_count || units[i].second >= kernel->joint_count) return PELT_ERROR_INDEX;
+        if (!all_finite(&units[i].gain, 1)) return PELT_ERROR_NUMBER;
+    }
+    pelt_result result =
+        check_floats(s, kernel->centers, 4 * (uint64_t)kernel->joint_count, pelt_padded(kernel->center_count));
+    for (uint32_t i = 0; i < kernel->group_count && !result; i++) {
+        if (groups[i].first_coefficient != *coefficients) return PELT_ERROR_FORMAT;
+        *coefficients += groups[i].coefficient_count;
+        result = check_group(s, kernel, &groups[i]);
+    }
+    return result;
+}
+
+/* Firsts begin with 0 and never fall; *count gets the last. */
+static pelt_result check_firsts(const uint32_t *first, uint32_t block_count, uint64_t *count) {
+    int ordered = first[0] == 0;
+    for (uint32_t b = 0; b < block_count; b++) ordered &= first[b] <= first[b + 1];
+    *count = first[block_count];
+    return ordered ? PELT_OK : PELT_ERROR_INDEX;
+}
+
+/* Rows as floats or as half floats: exactly one of them, or none where that is allowed. */
+static pelt_result check_rows(const float *floats, uint64_t float_size, const uint16_t *halfs, uint64_t half_size,
+                              uint64_t numbers, int needed) {
+    if ((floats && halfs) || (needed && !floats && !halfs)) return PELT_ERROR_FORMAT;
+    if ((floats && float_size != numbers * sizeof *floats) || (halfs && half_size != numbers * sizeof *halfs))
+        return PELT_ERROR_FORMAT;
+    return (!floats || all_finite(floats, numbers)) && (!halfs || all_finite_halfs(halfs, numbers)) ? PELT_OK
+                                                                                                    : PELT_ERROR_NUMBER;
+}
+
+static pelt_result check_weighted(const pelt_skin *skin, const section *s, const uint64_t *sizes, uint32_t *sources,
+                                  uint32_t *parts) {
+    const pelt_file_weighted *weighted = array_at(s, skin->drivers->weighted, 1, sizeof *weighted, 1);
+    if (!weighted || !skin->axis_first || !skin->axis_sources || !skin->axis_weights || skin->turn_floats ||
+        skin->turn_halfs || skin->drivers->rbf_count || skin->drivers->kernel)
+        return PELT_ERROR_FORMAT;
+    *sources = weighted->center_count;
+    if (weighted->normalised > 1) return PELT_ERROR_FORMAT;
+    *parts = weighted->normalised ? 4 : 3;
+    pelt_result result = check_phi(weighted->phi, weighted->width);
+    if (!result)
+        result =
+            check_centers(s, weighted->first_axis, weighted->axis_count, weighted->center_count, weighted->centers);
+    uint64_t entries = 0;
+    if (!result) result = check_firsts(skin->axis_first, skin->block_count, &entries);
+    if (result) return result;
+    if (sizes[PELT_SECTION_AXIS_SOURCES] != 2 * entries ||
+        sizes[PELT_SECTION_AXIS_WEIGHTS] != entries * PELT_BLOCK * sizeof(float))
+        return PELT_ERROR_FORMAT;
+    if (!all_below_u16(skin->axis_sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
+    return all_finite(skin->axis_weights, entries * PELT_BLOCK) ? PELT_OK : PELT_ERROR_NUMBER;
+}
+
+pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes) {
+    section s = {(const char *)skin->drivers, sizes[PELT_SECTION_DRIVERS]};
+    if (!skin->drivers)
+        return skin->row_first || skin->row_sources || skin->row_floats || skin->row_halfs || skin->turn_floats ||
+                       skin->turn_halfs || skin->axis_first || skin->axis_sources || skin->axis_weights
+                   ? PELT_ERROR_FORMAT
+                   : PELT_OK;
+    if (s.size < sizeof *skin->drivers || !skin->row_first || !skin->row_sources) return PELT_ERROR_FORMAT;
+    uint64_t coefficients = 0, rows = 0;
+    uint32_t sources = skin->drivers->coefficient_count, parts = 3;
+    pelt_result result = check_axes(&s, skin->joint_count);
+    if (!result) result = check_rbfs(&s, &coefficients);
+    if (!result && skin->drivers->kernel) result = check_kernel(&s, skin->joint_count, &coefficients);
+    if (!result && (coefficients != sources || coefficients > 65536)) result = PELT_ERROR_FORMAT;
+    if (!result && skin->drivers->weighted)
+        result = check_weighted(skin, &s, sizes, &sources, &parts);
+    else if (!result && (skin->axis_first || skin->axis_sources || skin->axis_weights))
+        result = PELT_ERROR_FORMAT;
+    if (!result) result = check_firsts(skin->row_first, skin->block_count, &rows);
+    if (result) return result;
+    if (sizes[PELT_SECTION_SOURCES] != 2 * rows) return PELT_ERROR_FORMAT;
+    if (!all_below_u16(skin->row_sources, rows, sources)) return PELT_ERROR_INDEX;
+    result = check_rows(skin->row_floats, sizes[PELT_SECTION_ROW_FLOATS], skin->row_halfs,
+                        sizes[PELT_SECTION_ROW_HALFS], rows * PELT_BLOCK * parts, 1);
+    if (result) return result;
+    return check_rows(skin->turn_floats, sizes[PELT_SECTION_TURN_FLOATS], skin->turn_halfs,
+                      sizes[PELT_SECTION_TURN_HALFS], rows * PELT_BLOCK * 3, 0);
+}
+
+/* -- Scratch memory ------------------------------------------------------------------------------------------------ */
+
+static size_t take(size_t *end, uint64_t floats) {
+    size_t at = *end;
+    *end += ((size_t)floats * sizeof(float) + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
+    return at;
+}
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin) {
+    const pelt_file_drivers *head = skin->drivers;
+    const char *bytes = (const char *)head;
+    const pelt_file_rbf *rbfs = (const void *)(bytes + head->rbfs);
+    const pelt_file_kernel *kernel = head->kernel ? (const void *)(bytes + head->kernel) : NULL;
+    const pelt_file_weighted *weighted = head->weighted ? (const void *)(bytes + head->weighted) : NULL;
+    uint64_t widest = kernel ? pelt_padded(kernel->center_count) : PELT_BLOCK, gathered = PELT_BLOCK;
+    for (uint32_t i = 0; i < head->rbf_count; i++) widest = most(widest, pelt_padded(rbfs[i].center_count));
+    for (uint32_t g = 0; kernel && g < kernel->group_count; g++) {
+        const pelt_file_kernel_group *group = (const pelt_file_kernel_group *)(bytes + kernel->groups) + g;
+        gathered = most(gathered, pelt_padded(group->center_count));
+    }
+    pelt_drive_offsets at;
+    size_t end = 0;
+    at.coefficients = take(&end, head->coefficient_count);
+    at.distances = take(&end, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
+    at.rotations = take(&end, 4 * (uint64_t)skin->joint_count);
+    at.translations = take(&end, 4 * (uint64_t)skin->joint_count);
+    at.phi = take(&end, widest);
+    at.gathered = take(&end, gathered);
+    at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(kernel->center_count) : 0);
+    at.size = end;
+    return at;
+}
+
+/* -- Poses --------------------------------------------------------------------------------------------------------- */
+
+/* out = rest^-1 local, made unit length; the identity when that cannot be. */
+static void relative_rotation(const float *rest, const float *local, float *out) {
+    float x = -rest[0], y = -rest[1], z = -rest[2], w = rest[3];
+    out[0] = w * local[0] + x * local[3] + y * local[2] - z * local[1];
+    out[1] = w * local[1] - x * local[2] + y * local[3] + z * local[0];
+    out[2] = w * local[2] + x * local[1] - y * local[0] + z * local[3];
+    out[3] = w * local[3] - x * local[0] - y * local[1] - z * local[2];
+    float square = out[0] * out[0] + out[1] * out[1] + out[2] * out[2] + out[3] * out[3];
+    if (square > 1e-30f && square < 1e30f) {
+        float scale = 1 / sqrtf(square);
+        for (int i = 0; i < 4; i++) out[i] *= scale;
+    } else {
+        out[0] = out[1] = out[2] = 0, out[3] = 1;
+    }
+}
+
+static void drive(const pelt_skin *skin, void *scratch, const pelt_drive_offsets *at) {
+    pelt_drive_job job = {skin, scratch, *at};
+    switch (skin->isa) {
+#if defined(__x86_64__) || defined(__i386__)
+    case PELT_ISA_AVX512:
+        pelt_drive_avx512(&job);
+        break;
+    case PELT_ISA_AVX2:
+        pelt_drive_avx2(&job);
+        break;
+#endif
+    case PELT_ISA_SIMD128:
+        pelt_drive_simd128(&job);
+        break;
+    default:
+        pelt_drive_scalar(&job);
+        break;
+    }
+}
+
+void pelt_drive(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
+    char *driven = (char *)scratch + pelt_pose_layout(skin).size;
+    pelt_drive_offsets at = pelt_drive_layout(skin);
+    float *rotations = (float *)(driven + at.rotations), *translations = (float *)(driven + at.translations);
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        relative_rotation(skin->joints[j].rest.rotation, locals[j].rotation, rotations + 4 * (size_t)j);
+        memcpy(translations + 4 * (size_t)j, locals[j].translation, 3 * sizeof *translations);
+    }
+    drive(skin, driven, &at);
+}
+
+/* The inverse of a row-major 3x4 map; zeros when it is flat. */
+static void invert(const float *m, float *out) {
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            int r1 = (c + 1) % 3, r2 = (c + 2) % 3, c1 = (r + 1) % 3, c2 = (r + 2) % 3;
+            out[4 * r + c] = m[4 * r1 + c1] * m[4 * r2 + c2] - m[4 * r1 + c2] * m[4 * r2 + c1];
+        }
+    float determinant = m[0] * out[0] + m[1] * out[4] + m[2] * out[8];
+    float scale = fabsf(determinant) > 1e-30f ? 1 / determinant : 0;
+    for (int r = 0; r < 3; r++) {
+        for (int c = 0; c < 3; c++) out[4 * r + c] *= scale;
+        out[4 * r + 3] = -(out[4 * r] * m[3] + out[4 * r + 1] * m[7] + out[4 * r + 2] * m[11]);
+    }
+}
+
+/* The quaternion of the rotation in a map that may also scale: its columns made unit length. Of four ways to take it
+   from a matrix the one with the largest part is used. */
+static void rotation_of(const float *m, float *q) {
+    float r[9], length[3];
+    for (int c = 0; c < 3; c++) length[c] = sqrtf(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c]);
+    for (int i = 0; i < 9; i++) r[i] = length[i % 3] > 0 ? m[4 * (i / 3) + i % 3] / length[i % 3] : i % 4 == 0;
+    float trace = r[0] + r[4] + r[8];
+    if (trace >= r[0] && trace >= r[4] && trace >= r[8]) {
+        q[0] = r[7] - r[5], q[1] = r[2] - r[6], q[2] = r[3] - r[1], q[3] = 1 + trace;
+        return;
+    }
+    int i = r[4] > r[0] ? (r[8] > r[4] ? 2 : 1) : (r[8] > r[0] ? 2 : 0), j = (i + 1) % 3, k = (i + 2) % 3;
+    q[i] = 1 + 2 * r[4 * i] - trace;
+    q[j] = r[3 * i + j] + r[3 * j + i];
+    q[k] = r[3 * i + k] + r[3 * k + i];
+    q[3] = r[3 * k + j] - r[3 * j + k];
+}
+
+void pelt_drive_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
+    char *driven = (char *)scratch + pelt_pose_layout(skin).size;
+    pelt_drive_offsets at = pelt_drive_layout(skin);
+    float *rotations = (float *)(driven + at.rotations), *translations = (float *)(driven + at.translations);
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        float local[12], inverse[12], q[4];
+        const float *m = globals[j];
+        memcpy(local, m, sizeof local);
+        if (skin->joints[j].parent >= 0) {
+            invert(globals[skin->joints[j].parent], inverse);
+            for (int r = 0; r < 3; r++)
+                for (int c = 0; c < 4; c++)
+                    local[4 * r + c] = inverse[4 * r] * m[c] + inverse[4 * r + 1] * m[4 + c] +
+                                       inverse[4 * r + 2] * m[8 + c] + (c == 3 ? inverse[4 * r + 3] : 0);
+        }
+        rotation_of(local, q);
+        relative_rotation(skin->joints[j].rest.rotation, q, rotations + 4 * (size_t)j);
+        for (int i = 0; i < 3; i++) translations[4 * (size_t)j + (size_t)i] = local[4 * i + 3];
+    }
+    drive(skin, driven, &at);
+}

@@ -1,0 +1,210 @@
+/* driven.c: joints that are functions of the pose (Mohr & Gleicher 2003, section 4.1), appended to the palette.
+
+   Everything is said in the space of the rest mesh, where T_j maps rest to posed; so no rest frame of any joint
+   matters, turned or scaled as it may be. With X = T_parent^-1 T_j the motion of joint j relative to its parent, R its
+   rotation, and o where the joint is in the rest pose:
+
+       turn, twist, bend:  T = T_parent R' R^-1 X,  moved so that o goes where T_j takes it;
+                           R' = R^f,  (twist of R about the bone)^f,  (what is left of R without the twist)^f
+       bulge, dent:        T = T_host (I + (q - 1) a a^T) about the middle of the bone,  q = s / s0 or s0 / s,
+                           s = 1 + k/2 (cos angle(b1, b2) + 1),  s0 the same at rest
+
+   where b1 goes from the joint to its parent and b2 to its children: they point apart when the limb is straight (s = 1)
+   and together when it is folded (s = 1 + k). fit/driven.c is the same in double. */
+
+#include "runtime/kernel.h"
+#include <math.h>
+
+static void rotate(const float *m, const float v[3], float out[3]) {
+    for (int r = 0; r < 3; r++) out[r] = m[4 * r] * v[0] + m[4 * r + 1] * v[1] + m[4 * r + 2] * v[2];
+}
+
+static float dot(const float a[3], const float b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+/* -- Bulges ---------------------------------------------------------------------------------------------------------
+ */
+
+/* s of the formula above; a bone without length counts as a straight limb. */
+static float bulge_scale(float k, const float b1[3], const float b2[3]) {
+    float lengths = sqrtf(dot(b1, b1) * dot(b2, b2));
+    float cosine = lengths > 1e-30f ? dot(b1, b2) / lengths : -1;
+    return 1 + k / 2 * (fminf(fmaxf(cosine, -1), 1) + 1);
+}
+
+static void bulge(const pelt_driven *d, const float *palette, float *out) {
+    float b1[3], b2[3];
+    rotate(palette + (size_t)d->parent * PALETTE_STRIDE, d->upstream, b1);
+    rotate(palette + (size_t)d->driver * PALETTE_STRIDE, d->downstream, b2);
+    float s = bulge_scale(d->amount, b1, b2), s0 = bulge_scale(d->amount, d->upstream, d->downstream);
+    float more = (d->kind == PELT_DRIVEN_BULGE ? s / s0 : s0 / s) - 1, along[3];
+    const float *host = palette + (size_t)d->host * PALETTE_STRIDE;
+    rotate(host, d->axis, along);
+    float middle = dot(d->axis, d->origin);
+    for (int r = 0; r < 3; r++) {
+        for (int c = 0; c < 3; c++) out[4 * r + c] = host[4 * r + c] + more * along[r] * d->axis[c];
+        out[4 * r + 3] = host[4 * r + 3] - more * along[r] * middle;
+    }
+}
+
+/* -- Rotations ------------------------------------------------------------------------------------------------------
+ */
+
+/* 3x3, row-major. */
+typedef struct matrix {
+    float m[3][3];
+} matrix;
+
+static matrix linear_part(const float *m) {
+    matrix out;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) out.m[r][c] = m[4 * r + c];
+    return out;
+}
+
+static matrix product(const matrix *a, const matrix *b) {
+    matrix out;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            out.m[r][c] = a->m[r][0] * b->m[0][c] + a->m[r][1] * b->m[1][c] + a->m[r][2] * b->m[2][c];
+    return out;
+}
+
+static matrix transpose(const matrix *a) {
+    matrix out;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) out.m[r][c] = a->m[c][r];
+    return out;
+}
+
+/* False when the matrix is flat. */
+static int invert(const matrix *a, matrix *out) {
+    float largest = 0;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
+            out->m[c][r] = a->m[r1][c1] * a->m[r2][c2] - a->m[r1][c2] * a->m[r2][c1];
+            largest = fmaxf(largest, fabsf(a->m[r][c]));
+        }
+    float determinant = a->m[0][0] * out->m[0][0] + a->m[0][1] * out->m[1][0] + a->m[0][2] * out->m[2][0];
+    if (!(fabsf(determinant) > 1e-5f * largest * largest * largest)) return 0;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) out->m[r][c] /= determinant;
+    return 1;
+}
+
+/* The rotation nearest to a matrix, by Newton's iteration (R + R^-T) / 2; one step when it is a rotation already. */
+static int nearest_rotation(const matrix *a, matrix *out) {
+    matrix inverse, next;
+    *out = *a;
+    for (int round = 0; round < 12; round++) {
+        float change = 0;
+        if (!invert(out, &inverse)) return 0;
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 3; c++) {
+                next.m[r][c] = (out->m[r][c] + inverse.m[c][r]) / 2;
+                change = fmaxf(change, fabsf(next.m[r][c] - out->m[r][c]));
+            }
+        *out = next;
+        if (change < 1e-4f) break;
+    }
+    float(*m)[3] = out->m;
+    float determinant = m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
+                        m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
+                        m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
+    for (int i = 0; i < 9 && determinant < 0; i++) m[i / 3][i % 3] = -m[i / 3][i % 3]; /* mirrored joints */
+    return 1;
+}
+
+/* Unit quaternion with w >= 0: of the two that are one rotation the one nearer to rest. Half a turn has no nearer one;
+   there the first component that is not zero is positive. */
+static void to_quaternion(const matrix *r, float q[4]) {
+    const float(*m)[3] = r->m;
+    float trace = m[0][0] + m[1][1] + m[2][2];
+    int i = m[1][1] > m[0][0];
+    if (m[2][2] > m[i][i]) i = 2;
+    if (trace >= m[i][i]) {
+        q[0] = m[2][1] - m[1][2], q[1] = m[0][2] - m[2][0], q[2] = m[1][0] - m[0][1], q[3] = 1 + trace;
+    } else {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        q[i] = 1 + m[i][i] - m[j][j] - m[k][k];
+        q[j] = m[j][i] + m[i][j], q[k] = m[k][i] + m[i][k], q[3] = m[k][j] - m[j][k];
+    }
+    float length = sqrtf(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    float first = fabsf(q[3]) > 1e-6f * length ? q[3] : q[0] != 0 ? q[0] : q[1] != 0 ? q[1] : q[2];
+    float scale = first < 0 ? -1 / length : 1 / length;
+    for (int c = 0; c < 4; c++) q[c] *= scale;
+}
+
+/* The part of q that turns about the axis, and the part before it that does not: q = bend twist. */
+static void keep_twist(const float axis[3], float q[4]) {
+    float along = dot(q, axis), length = sqrtf(along * along + q[3] * q[3]);
+    if (length < 1e-6f) along = 0, q[3] = length = 1;
+    if (q[3] < 0) length = -length;
+    for (int i = 0; i < 3; i++) q[i] = axis[i] * along / length;
+    q[3] /= length;
+}
+
+static void keep_bend(const float axis[3], float q[4]) {
+    float t[4] = {q[0], q[1], q[2], q[3]}, p[4] = {q[0], q[1], q[2], q[3]};
+    keep_twist(axis, t);
+    q[0] = -p[3] * t[0] + p[0] * t[3] - p[1] * t[2] + p[2] * t[1];
+    q[1] = -p[3] * t[1] + p[1] * t[3] - p[2] * t[0] + p[0] * t[2];
+    q[2] = -p[3] * t[2] + p[2] * t[3] - p[0] * t[1] + p[1] * t[0];
+    q[3] = p[3] * t[3] + p[0] * t[0] + p[1] * t[1] + p[2] * t[2];
+    float sign = q[3] < 0 ? -1 : 1;
+    for (int i = 0; i < 4; i++) q[i] *= sign;
+}
+
+/* q^f, along the shorter way from no rotation. */
+static void scale_angle(float f, float q[4]) {
+    float sine = sqrtf(dot(q, q)), half = atan2f(sine, q[3]);
+    float scale = sine > 1e-6f ? sinf(f * half) / sine : f;
+    for (int i = 0; i < 3; i++) q[i] *= scale;
+    q[3] = cosf(f * half);
+}
+
+static matrix from_quaternion(const float q[4]) {
+    float x = q[0], y = q[1], z = q[2], w = q[3];
+    return (matrix){{{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)},
+                     {2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)},
+                     {2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)}}};
+}
+
+/* A parent or a joint that is flattened has no rotation to take a part of; the driver's own matrix stands in. */
+static void turn(const pelt_driven *d, const float *palette, float *out) {
+    static const matrix still = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+    const float *driver = palette + (size_t)d->driver * PALETTE_STRIDE;
+    matrix joint = linear_part(driver), inverse = still, parent = still, rotation;
+    if (d->parent >= 0) parent = linear_part(palette + (size_t)d->parent * PALETTE_STRIDE);
+    int whole = d->parent < 0 || invert(&parent, &inverse);
+    matrix motion = product(&inverse, &joint);
+    if (whole) whole = nearest_rotation(&motion, &rotation);
+    if (whole) {
+        float q[4];
+        to_quaternion(&rotation, q);
+        if (d->kind == PELT_DRIVEN_TWIST) keep_twist(d->axis, q);
+        if (d->kind == PELT_DRIVEN_BEND) keep_bend(d->axis, q);
+        scale_angle(d->amount, q);
+        matrix part = from_quaternion(q), back = transpose(&rotation);
+        part = product(&part, &back);
+        part = product(&part, &motion);
+        joint = product(&parent, &part);
+    }
+    float place[3], moved[3];
+    rotate(driver, d->origin, place);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) out[4 * r + c] = joint.m[r][c];
+    rotate(out, d->origin, moved);
+    for (int r = 0; r < 3; r++) out[4 * r + 3] = place[r] + driver[4 * r + 3] - moved[r];
+}
+
+void pelt_pose_driven(const pelt_skin *skin, float *palette) {
+    for (uint32_t i = 0; i < skin->driven_count; i++) {
+        const pelt_driven *d = &skin->driven[i];
+        float *out = palette + ((size_t)skin->joint_count + i) * PALETTE_STRIDE;
+        if (d->kind == PELT_DRIVEN_BULGE || d->kind == PELT_DRIVEN_DENT)
+            bulge(d, palette, out);
+        else
+            turn(d, palette, out);
+    }
+}

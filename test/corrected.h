@@ -1,0 +1,110 @@
+/* corrected.h: characters whose true corrective is known: v = S_p(v0 + D(p)), for tests of correctives. */
+
+#ifndef PELT_TEST_CORRECTED_H
+#define PELT_TEST_CORRECTED_H
+
+#include "test/character.h"
+
+/* Fills in the displacement of every vertex, [vertex_count][3], for the angles of the joints about z, in degrees. */
+typedef void corrected_truth(const pelt_bundle *bundle, const double *angles, double *displacements);
+
+/* A chain of joints with a clip of examples: angles [frame][joint] in degrees about z. */
+static inline pelt_clip *corrected_clip(pelt_bundle *bundle, const char *name, uint32_t frames, const double *angles,
+                                        corrected_truth *truth) {
+    uint32_t joints = bundle->skeleton.joint_count, n = bundle->mesh.vertex_count;
+    pelt_transform *locals = PELT_NEW(bundle->arena, pelt_transform, (size_t)frames * joints);
+    for (uint32_t f = 0; f < frames; f++)
+        for (uint32_t j = 0; j < joints; j++) {
+            pelt_transform *to = &locals[(size_t)f * joints + j];
+            *to = bundle->skeleton.rest[j];
+            memcpy(to->rotation, character_turn(0, 0, 1, angles[(size_t)f * joints + j]).rotation, sizeof to->rotation);
+        }
+    pelt_clip *clip = character_clip(bundle, name, frames, locals);
+    float *positions = PELT_NEW(bundle->arena, float, 3 * (size_t)n * frames);
+    pelt_affine *matrices = PELT_NEW(bundle->arena, pelt_affine, joints);
+    double *d = PELT_NEW(bundle->arena, double, 3 * (size_t)n);
+    const pelt_influences *in = &bundle->mesh.influences;
+    for (uint32_t f = 0; f < frames; f++) {
+        memset(d, 0, 3 * (size_t)n * sizeof *d);
+        truth(bundle, angles + (size_t)f * joints, d);
+        pelt_joint_matrices(&bundle->skeleton, locals + (size_t)f * joints, NULL, matrices);
+        for (uint32_t v = 0; v < n; v++) {
+            double x[3], y[3], sum[3] = {0};
+            for (int c = 0; c < 3; c++) x[c] = bundle->mesh.positions[3 * v + c] + d[3 * v + c];
+            for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
+                pelt_affine_point(&matrices[in->joints[i]], x, y);
+                for (int c = 0; c < 3; c++) sum[c] += in->weights[i] * y[c];
+            }
+            for (int c = 0; c < 3; c++) positions[3 * ((size_t)f * n + v) + c] = (float)sum[c];
+        }
+    }
+    clip->positions = positions;
+    return clip;
+}
+
+/* A fit in the making: blend done, corrective not yet. */
+static inline pelt_fitting corrected_fitting(pelt_bundle *bundle, const pelt_clip *clip) {
+    pelt_fitting f = {.bundle = bundle,
+                      .examples = pelt_bundle_examples(bundle, &clip, 1),
+                      .options = {.method = "ssd", .threads = 1},
+                      .arena = pelt_arena_new(0)};
+    pelt_error error = {0};
+    assert_int_equal(pelt_fit_resolve(&f.options, &error), PELT_OK);
+    assert_int_equal(pelt_fit_blend(&f, &error), PELT_OK);
+    return f;
+}
+
+/* Largest difference of the fitted corrective from the truth in a pose. */
+static inline double corrected_error(const pelt_fitting *f, const double *angles, corrected_truth *truth) {
+    uint32_t n = f->model.vertex_count, joints = f->bundle->skeleton.joint_count;
+    double *d = calloc(3 * (size_t)n, sizeof *d), *t = calloc(3 * (size_t)n, sizeof *t), worst = 0;
+    pelt_transform *locals = malloc(joints * sizeof *locals);
+    for (uint32_t j = 0; j < joints; j++) {
+        locals[j] = f->bundle->skeleton.rest[j];
+        memcpy(locals[j].rotation, character_turn(0, 0, 1, angles[j]).rotation, sizeof locals[j].rotation);
+    }
+    truth(f->bundle, angles, t);
+    assert_true(pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, n, d, NULL));
+    for (size_t i = 0; i < 3 * (size_t)n; i++) worst = fmax(worst, fabs(d[i] - t[i]));
+    free(d), free(t), free(locals);
+    return worst;
+}
+
+/* The bytes of two fits, with 1 and with 2 threads. */
+static inline void corrected_same_bytes(pelt_bundle *bundle, pelt_clip *clip, pelt_fit_options options) {
+    pelt_examples examples = pelt_bundle_examples(bundle, (const pelt_clip *const *)&clip, 1);
+    pelt_skin_bytes *skins[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        pelt_error error = {0};
+        options.threads = k + 1;
+        skins[k] = pelt_fit(bundle, examples, &options, &error);
+        if (!skins[k]) fail_msg("%s", error.text);
+    }
+    assert_int_equal(skins[0]->size, skins[1]->size);
+    assert_memory_equal(skins[0]->bytes, skins[1]->bytes, skins[0]->size);
+    for (int k = 0; k < 2; k++) pelt_skin_free(skins[k]);
+}
+
+/* Fits a real character and measures it on a clip. */
+static inline double corrected_rel_err(const char *path, const char *test, pelt_fit_options options, double *max) {
+    pelt_error error = {0};
+    pelt_bundle *bundle = pelt_bundle_read(path, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    const pelt_clip *train = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
+    const pelt_clip *unseen = pelt_bundle_clip(bundle, test, PELT_NEED_POSITIONS, &error);
+    if (!train || !unseen) fail_msg("%s", error.text);
+    pelt_skin_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &train, 1), &options, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    pelt_skin skin;
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+    pelt_measure *m = pelt_measure_examples(&skin, bundle, pelt_bundle_examples(bundle, &unseen, 1), 0, &error);
+    assert_non_null(m);
+    double rel_err = m->rel_err;
+    if (max) *max = m->max;
+    pelt_measure_free(m);
+    pelt_skin_free(bytes);
+    pelt_bundle_free(bundle);
+    return rel_err;
+}
+
+#endif

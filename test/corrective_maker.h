@@ -1,0 +1,175 @@
+/* corrective_maker.h: correctives made of random numbers, with everything that a corrective can have. */
+
+#ifndef PELT_TEST_CORRECTIVE_MAKER_H
+#define PELT_TEST_CORRECTIVE_MAKER_H
+
+#include "test/character.h"
+
+static inline float maker_noise(uint64_t *seed) { return (float)(2 * test_random(seed) - 1); }
+
+static inline float *maker_floats(pelt_arena *arena, uint64_t *seed, size_t count, double scale) {
+    float *out = PELT_NEW(arena, float, count + 1);
+    for (size_t i = 0; i < count; i++) out[i] = (float)scale * maker_noise(seed);
+    return out;
+}
+
+static inline void maker_quaternion(uint64_t *seed, double spread, float q[4]) {
+    double length = 0;
+    for (int i = 0; i < 4; i++) {
+        q[i] = (float)(spread * maker_noise(seed) + (i == 3));
+        length += (double)q[i] * q[i];
+    }
+    double sign = test_random(seed) < 0.5 ? -1 : 1; /* q and -q are one rotation */
+    for (int i = 0; i < 4; i++) q[i] = (float)(sign * q[i] / sqrt(length));
+}
+
+/* Axes of all kinds, over all joints in turn. */
+static inline pelt_axis *maker_axes(pelt_arena *arena, uint64_t *seed, uint32_t joints, uint32_t count) {
+    pelt_axis *axes = PELT_NEW(arena, pelt_axis, count);
+    for (uint32_t i = 0; i < count; i++) {
+        axes[i] = (pelt_axis){.kind = (pelt_axis_kind)(i % 4), .joint = i % joints, .weight = 0.2f + (float)(i % 3)};
+        axes[i].direction[(uint32_t)(test_random(seed) * 3) % 3] = 1;
+    }
+    return axes;
+}
+
+static inline float *maker_centers(pelt_arena *arena, uint64_t *seed, const pelt_axis *axes, uint32_t axis_count,
+                                   uint32_t center_count) {
+    float *out = PELT_NEW(arena, float, 4 * (size_t)axis_count * center_count);
+    for (uint32_t c = 0; c < center_count; c++)
+        for (uint32_t a = 0; a < axis_count; a++) {
+            float q[4], t[3] = {maker_noise(seed), 1 + maker_noise(seed), maker_noise(seed)};
+            maker_quaternion(seed, 0.5, q);
+            pelt_axis_center(&axes[a], q, t, out + 4 * ((size_t)c * axis_count + a));
+        }
+    return out;
+}
+
+static inline pelt_rbf maker_rbf(pelt_arena *arena, uint64_t *seed, uint32_t joints, uint32_t axes, uint32_t centers,
+                                 uint32_t coefficients, pelt_phi phi, bool normalised) {
+    pelt_rbf rbf = {.axis_count = axes,
+                    .center_count = centers,
+                    .coefficient_count = coefficients,
+                    .axes = maker_axes(arena, seed, joints, axes),
+                    .phi = phi,
+                    .width = 1.5f,
+                    .matrix = maker_floats(arena, seed, (size_t)centers * coefficients, 1)};
+    rbf.centers = maker_centers(arena, seed, rbf.axes, axes, centers);
+    if (normalised) rbf.norm = maker_floats(arena, seed, centers, 1);
+    return rbf;
+}
+
+static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint32_t joints, uint32_t centers,
+                                        uint32_t groups, uint32_t coefficients) {
+    pelt_kernel *k = PELT_NEW(arena, pelt_kernel, 1);
+    uint32_t *list = PELT_NEW(arena, uint32_t, joints);
+    float *scales = PELT_NEW(arena, float, joints), *places = PELT_NEW(arena, float, 4 * (size_t)joints * centers);
+    pelt_kernel_unit *units = PELT_NEW(arena, pelt_kernel_unit, 2 * joints);
+    pelt_kernel_group *all = PELT_NEW(arena, pelt_kernel_group, groups);
+    for (uint32_t j = 0; j < joints; j++) list[j] = joints - 1 - j, scales[j] = 0.1f + 0.1f * (float)j;
+    for (uint32_t i = 0; i < joints * centers; i++) maker_quaternion(seed, 0.5, places + 4 * (size_t)i);
+    for (uint32_t u = 0; u < 2 * joints; u++)
+        units[u] = (pelt_kernel_unit){u / 2, u % 2 ? (u / 2 + 1) % joints : u / 2, 0.3f + 0.1f * (float)u};
+    for (uint32_t g = 0; g < groups; g++) {
+        uint32_t *own_units = PELT_NEW(arena, uint32_t, joints), *own_centers = PELT_NEW(arena, uint32_t, centers);
+        uint32_t count = centers - g % centers;
+        for (uint32_t i = 0; i < joints; i++) own_units[i] = (g + i * 3) % (2 * joints);
+        for (uint32_t i = 0; i < count; i++) own_centers[i] = centers - 1 - i;
+        all[g] =
+            (pelt_kernel_group){joints,    count,       coefficients,
+                                own_units, own_centers, maker_floats(arena, seed, (size_t)count * coefficients, 0.5)};
+    }
+    *k = (pelt_kernel){joints, centers, 2 * joints, groups, list, scales, places, units, all};
+    return k;
+}
+
+/* Some of the coefficients for every vertex; none for some. */
+static inline pelt_displacements *maker_displacements(pelt_arena *arena, uint64_t *seed, uint32_t vertices,
+                                                      uint32_t coefficients, uint32_t most, double scale) {
+    pelt_displacements *d = PELT_NEW(arena, pelt_displacements, 1);
+    d->first = PELT_NEW(arena, uint32_t, (size_t)vertices + 1);
+    d->coefficients = PELT_NEW(arena, uint32_t, (size_t)vertices * most);
+    for (uint32_t v = 0; v < vertices; v++) {
+        uint32_t count = v % (most + 1), start = (uint32_t)(test_random(seed) * coefficients);
+        d->first[v + 1] = d->first[v] + count;
+        for (uint32_t k = 0; k < count; k++) d->coefficients[d->first[v] + k] = (start + k * 5) % coefficients;
+    }
+    d->positions = maker_floats(arena, seed, 3 * (size_t)d->first[vertices], scale);
+    d->normals = maker_floats(arena, seed, 3 * (size_t)d->first[vertices], 0.3);
+    return d;
+}
+
+/* Radial functions of every shape, with and without norm, and kernel groups. */
+static inline pelt_corrective *maker_basis(pelt_bundle *bundle, uint64_t *seed) {
+    pelt_arena *arena = bundle->arena;
+    uint32_t joints = bundle->skeleton.joint_count;
+    pelt_rbf *rbfs = PELT_NEW(arena, pelt_rbf, 6);
+    for (uint32_t i = 0; i < 6; i++)
+        rbfs[i] = maker_rbf(arena, seed, joints, 1 + 2 * i, 3 + 7 * i, 1 + i, (pelt_phi)(i % 3), i % 2);
+    pelt_corrective *c = PELT_NEW(arena, pelt_corrective, 1);
+    *c = (pelt_corrective){.rbf_count = 6, .rbfs = rbfs, .kernel = maker_kernel(arena, seed, joints, 19, 5, 3)};
+    c->displacements =
+        maker_displacements(arena, seed, bundle->mesh.vertex_count, pelt_corrective_coefficient_count(c), 7, 0.05);
+    return c;
+}
+
+static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *seed, pelt_phi phi) {
+    enum { AXES = 9, CENTERS = 21 };
+    pelt_arena *arena = bundle->arena;
+    uint32_t n = bundle->mesh.vertex_count;
+    pelt_weighted *w = PELT_NEW(arena, pelt_weighted, 1);
+    uint32_t *first = PELT_NEW(arena, uint32_t, (size_t)n + 1), *axes = PELT_NEW(arena, uint32_t, 3 * (size_t)n);
+    float *weights = PELT_NEW(arena, float, 3 * (size_t)n);
+    float *folded = maker_floats(arena, seed, 4 * (size_t)n * CENTERS, 0.05);
+    for (uint32_t v = 0; v < n; v++) {
+        first[v + 1] = first[v] + 1 + v % 3;
+        for (uint32_t i = first[v]; i < first[v + 1]; i++)
+            axes[i] = (v / 7 + i - first[v]) % AXES, weights[i] = (float)test_random(seed);
+        for (uint32_t q = 0; q < CENTERS; q++) {
+            float *c = folded + 4 * ((size_t)v * CENTERS + q);
+            c[3] = 0.2f + 4 * c[3];
+            if ((v / 5 + q) % 3 == 0) memset(c, 0, 4 * sizeof *c); /* not every vertex uses every centre */
+        }
+    }
+    *w = (pelt_weighted){.axis_count = AXES,
+                         .center_count = CENTERS,
+                         .axes = maker_axes(arena, seed, bundle->skeleton.joint_count, AXES),
+                         .phi = phi,
+                         .width = 1.2f,
+                         .first = first,
+                         .vertex_axes = axes,
+                         .axis_weights = weights,
+                         .folded = folded};
+    for (uint32_t a = 0; a < AXES; a++) ((pelt_axis *)w->axes)[a].weight = 1;
+    w->centers = maker_centers(arena, seed, w->axes, AXES, CENTERS);
+    pelt_corrective *c = PELT_NEW(arena, pelt_corrective, 1);
+    c->weighted = w;
+    return c;
+}
+
+static inline pelt_skin_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corrective *corrective, bool half,
+                                          pelt_skin *skin) {
+    pelt_model model = {.skeleton = &bundle->skeleton,
+                        .vertex_count = bundle->mesh.vertex_count,
+                        .positions = bundle->mesh.positions,
+                        .normals = bundle->mesh.normals,
+                        .influences = bundle->mesh.influences,
+                        .corrective = corrective,
+                        .half_displacements = half};
+    pelt_error error = {0};
+    pelt_skin_bytes *bytes = pelt_model_pack(&model, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, skin), PELT_OK);
+    return bytes;
+}
+
+/* A random pose; joints also slide a little. */
+static inline void maker_pose(const pelt_bundle *bundle, uint64_t *seed, double spread, pelt_transform *locals) {
+    for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++) {
+        locals[j] = bundle->skeleton.rest[j];
+        maker_quaternion(seed, spread, locals[j].rotation);
+        for (int i = 0; i < 3; i++) locals[j].translation[i] += 0.1f * maker_noise(seed);
+    }
+}
+
+#endif

@@ -1,0 +1,25 @@
+# export.sh DUMP_SKIN PELT: the Khronos validator must find nothing wrong with what `pelt export` writes, and three.js must
+# move it as `pelt eval` does, driven joints and all.
+
+. "$(dirname "$0")/common.sh"
+PELT=$2
+
+# try NAME FIT-OPTIONS...: fits, exports with convex weights, validates, plays.
+try() {
+  name=$1; shift
+  "$PELT" fit "$FOLDER/$name.glb" --train train --holdout 0 --quiet "$@" -o "$FOLDER/skin.pelt" &&
+  "$PELT" export "$FOLDER/skin.pelt" "$FOLDER/$name.glb" --clip test --convex --train train --refitted "$FOLDER/convex.pelt" \
+    -o "$FOLDER/$name.plain.glb" --quiet &&
+  "$DUMP" "$FOLDER/convex.pelt" "$FOLDER/$name.glb" test "$FOLDER/dump.bin" &&
+  node "$HERE/validate.mjs" "$FOLDER/$name.plain.glb" &&
+  node "$HERE/blend.mjs" "$FOLDER/dump.bin" "$FOLDER/$name.plain.glb" || STATUS=1
+}
+
+echo '[{"joints": "*", "turn": 1, "twist": 2, "bend": 1, "bulge": 2}]' > "$FOLDER/drive.json"
+for name in arm elbow box; do
+  "$PELT" sample $name --vertices 900 -o "$FOLDER" --quiet || STATUS=1
+  try $name --blend fit
+  try $name --method joints
+  try $name --method joints --drive "$FOLDER/drive.json"
+done
+exit $STATUS

@@ -1,0 +1,171 @@
+/* test_export.c: skins as plain glTF: what is read back from the file moves as the skin does. */
+
+#include "fit/plain.h"
+#include "io/io.h"
+#include "samples/samples.h"
+#include "test/character.h"
+
+typedef struct exported {
+    pelt_bundle *bundle, *back;
+    pelt_examples examples;
+    pelt_skin_bytes *bytes;
+    pelt_skin skin;
+    pelt_plain plain;
+    char path[1024];
+} exported;
+
+/* Writes a skin as a file and reads it again. */
+static pelt_result write_and_read(exported *x, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_model model;
+    const pelt_clip *clips[2] = {pelt_bundle_clip(x->bundle, "train", PELT_NEED_POSE, error),
+                                 pelt_bundle_clip(x->bundle, "test", PELT_NEED_POSE, error)};
+    pelt_result result = pelt_model_unpack(arena, &x->skin, &model, error);
+    if (!result) result = pelt_plain_make(arena, &model, x->bundle, clips, 2, &x->plain, error);
+    pelt_gltf_content content = {.mesh = &x->plain.mesh,
+                                 .skeleton = &x->plain.skeleton,
+                                 .clips = x->plain.clips,
+                                 .clip_count = x->plain.clip_count};
+    snprintf(x->path, sizeof x->path, "%s/plain.glb", test_folder());
+    if (!result) result = pelt_gltf_write(x->path, &content, error);
+    if (!result) x->back = pelt_bundle_read(x->path, error);
+    pelt_arena_free(arena);
+    return result;
+}
+
+static void open_skin(exported *x) { assert_int_equal(pelt_open(x->bytes->bytes, x->bytes->size, &x->skin), PELT_OK); }
+
+static exported fit(const char *sample, pelt_fit_options options) {
+    exported x = {0};
+    pelt_error error = {0};
+    x.bundle = pelt_sample_make(&(pelt_sample_options){.name = sample, .vertices = 700}, &error);
+    const pelt_clip *train = pelt_bundle_clip(x.bundle, "train", PELT_NEED_POSITIONS, &error);
+    x.examples = pelt_bundle_examples(x.bundle, &train, 1);
+    x.bytes = pelt_fit(x.bundle, x.examples, &options, &error);
+    if (!x.bytes) fail_msg("%s", error.text);
+    open_skin(&x);
+    return x;
+}
+
+static void make_convex(exported *x) {
+    pelt_error error = {0};
+    pelt_skin_bytes *convex = pelt_fit_convex(&x->skin, x->bundle, x->examples, 1, &error);
+    if (!convex) fail_msg("%s", error.text);
+    pelt_skin_free(x->bytes);
+    x->bytes = convex;
+    open_skin(x);
+}
+
+static void drop(exported *x) {
+    unlink(x->path);
+    pelt_skin_free(x->bytes);
+    pelt_bundle_free(x->back);
+    pelt_bundle_free(x->bundle);
+}
+
+/* Largest distance between the skin and the linear blend of the file that was read back, over all frames. */
+static double worst_distance(exported *x) {
+    pelt_error error = {0};
+    double worst = 0;
+    pelt_player *player = pelt_player_new(&x->skin, x->bundle, &error);
+    assert_non_null(player);
+    size_t n = x->skin.vertex_count, joints = x->back->skeleton.joint_count;
+    float *positions = malloc(3 * n * sizeof *positions);
+    double *blended = malloc(3 * n * sizeof *blended);
+    pelt_transform *locals = malloc(joints * sizeof *locals);
+    pelt_affine *matrices = malloc(joints * sizeof *matrices);
+    for (uint32_t c = 0; c < x->back->clip_count; c++) {
+        const pelt_clip *clip = &x->back->clips[c];
+        const pelt_clip *source = pelt_bundle_clip(x->bundle, clip->name, PELT_NEED_POSE, &error);
+        assert_int_equal(clip->frame_count, source->frame_count);
+        for (uint32_t f = 0; f < clip->frame_count; f++) {
+            pelt_player_frame(player, source, f, positions, NULL);
+            pelt_clip_pose(clip, &x->back->skeleton, f, locals);
+            pelt_joint_matrices(&x->back->skeleton, locals, NULL, matrices);
+            pelt_blend_mesh(&x->back->mesh, matrices, blended);
+            for (size_t i = 0; i < 3 * n; i++) worst = fmax(worst, fabs(blended[i] - positions[i]));
+        }
+    }
+    free(positions), free(blended), free(locals), free(matrices);
+    pelt_player_free(player);
+    return worst;
+}
+
+static void convex_skins_are_the_same_in_plain_gltf(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    exported x = fit("arm", (pelt_fit_options){.blend = "fit", .rest = "refit"});
+    if (write_and_read(&x, &error)) fail_msg("%s", error.text);
+    assert_int_equal(x.back->clip_count, 2);
+    assert_true(worst_distance(&x) < 2e-6 * x.bundle->mesh.diagonal);
+    drop(&x);
+}
+
+static void negative_weights_are_refused_with_the_way_out(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    exported x = fit("arm", (pelt_fit_options){.method = "joints"});
+    assert_int_equal(write_and_read(&x, &error), PELT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "negative"));
+    assert_non_null(strstr(error.text, "--convex"));
+    assert_int_not_equal(access(x.path, F_OK), 0);
+    drop(&x);
+}
+
+/* Half turns, twists, bends, bulges and dents, after the weights were made convex. */
+static void driven_joints_are_the_same_as_nodes(void **state) {
+    (void)state;
+    static const char everything[] =
+        "[{\"joints\": \"*\", \"turn\": 1, \"twist\": 1, \"bend\": [0.5], \"bulge\": {\"k\": 2}}]";
+    static const char *const samples[] = {"arm", "elbow", "box"};
+    for (int i = 0; i < 3; i++) {
+        pelt_error error = {0};
+        exported x = fit(samples[i], (pelt_fit_options){.method = "joints", .drive = everything, .influences = 6});
+        make_convex(&x);
+        if (write_and_read(&x, &error)) fail_msg("%s", error.text);
+        assert_true(x.skin.driven_count > 0);
+        assert_true(x.plain.worst < 1e-5);
+        assert_true(worst_distance(&x) < 5e-6 * x.bundle->mesh.diagonal);
+        drop(&x);
+    }
+}
+
+static void refitted_weights_are_not_negative_and_not_better(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    exported x = fit("arm", (pelt_fit_options){.method = "joints"});
+    pelt_measure *before = pelt_measure_examples(&x.skin, x.bundle, x.examples, 1, &error);
+    make_convex(&x);
+    pelt_measure *after = pelt_measure_examples(&x.skin, x.bundle, x.examples, 1, &error);
+    for (size_t i = 0; i < (size_t)x.skin.entry_count * PELT_BLOCK; i++) assert_true(x.skin.entry_weights[i] >= 0);
+    assert_true(after->rms >= before->rms);
+    assert_true(after->rel_err < 1);
+    pelt_measure_free(before), pelt_measure_free(after);
+    drop(&x);
+}
+
+static void a_skin_of_another_mesh_is_refused(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    exported x = fit("box", (pelt_fit_options){.blend = "fit"});
+    pelt_bundle *other = pelt_sample_make(&(pelt_sample_options){.name = "box", .vertices = 500}, &error);
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_model model;
+    pelt_plain plain;
+    assert_int_equal(pelt_model_unpack(arena, &x.skin, &model, &error), PELT_OK);
+    assert_int_not_equal(pelt_plain_make(arena, &model, other, NULL, 0, &plain, &error), PELT_OK);
+    pelt_arena_free(arena);
+    pelt_bundle_free(other);
+    drop(&x);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convex_skins_are_the_same_in_plain_gltf),
+        cmocka_unit_test(negative_weights_are_refused_with_the_way_out),
+        cmocka_unit_test(driven_joints_are_the_same_as_nodes),
+        cmocka_unit_test(refitted_weights_are_not_negative_and_not_better),
+        cmocka_unit_test(a_skin_of_another_mesh_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,577 @@
+/* test_kernel.c: the kernel corrective against brute force, its bound, and characters whose truth is known. */
+
+#include "test/corrected.h"
+#include "fit/kernel.h"
+#include "fit/linear.h"
+
+enum { JOINTS = 4, VERTICES = 160, MOST = 128 };
+
+/* Bulges that grow with the angle, and products of neighbours. */
+static void bulges(const pelt_bundle *bundle, const double *angles, double *d) {
+    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
+        const float *x = bundle->mesh.positions + 3 * (size_t)v;
+        double sizes[JOINTS + 1] = {0};
+        for (int j = 1; j < JOINTS; j++) {
+            double away = fabs(x[1] - j);
+            sizes[j] = away < 1 ? pow(cos(away * acos(-1) / 2), 2) : 0;
+        }
+        for (int j = 1; j < JOINTS; j++) {
+            double alone = sizes[j] * (1 - cos(angles[j] * acos(-1) / 180));
+            double together = j > 1 ? 4 * sizes[j] * sizes[j - 1] * angles[j] * angles[j - 1] / 8100 : 0;
+            d[3 * v] += (0.6 * alone + 0.6 * together) * x[0];
+            d[3 * v + 1] += 0.1 * sizes[j] * angles[j] / 90;
+            d[3 * v + 2] += (0.9 * alone - 0.6 * together) * x[2];
+        }
+    }
+}
+
+/* Rest, sweeps, and poses of all joints. */
+static uint32_t examples(double angles[][JOINTS], uint32_t more) {
+    uint32_t count = 1;
+    uint64_t seed = 5;
+    memset(angles[0], 0, sizeof angles[0]);
+    for (int j = 1; j < JOINTS; j++)
+        for (int a = -60; a <= 60; a += 30) {
+            if (!a) continue;
+            memset(angles[count], 0, sizeof angles[count]);
+            angles[count++][j] = a;
+        }
+    for (uint32_t i = 0; i < more; i++, count++)
+        for (int j = 0; j < JOINTS; j++) angles[count][j] = j ? 120 * (test_random(&seed) - 0.5) : 0;
+    return count;
+}
+
+typedef struct parts {
+    pelt_bundle *bundle;
+    pelt_fitting f;
+    pelt_poses poses;
+    pelt_example_displacements u;
+    pelt_supports supports;
+    pelt_kernel_drivers drivers;
+    float *tables;
+} parts;
+
+static parts make_parts(uint32_t vertices) {
+    double angles[MOST][JOINTS];
+    parts p = {.bundle = character_chain(JOINTS, vertices)};
+    pelt_clip *clip = corrected_clip(p.bundle, "train", examples(angles, 40), angles[0], bulges);
+    pelt_error error = {0};
+    p.f = corrected_fitting(p.bundle, clip);
+    assert_int_equal(pelt_poses_of(p.f.arena, &p.bundle->skeleton, p.f.examples, &p.poses, &error), PELT_OK);
+    assert_int_equal(pelt_displacements_of(&p.f, &p.u, &error), PELT_OK);
+    assert_int_equal(pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports, &error), PELT_OK);
+    assert_int_equal(pelt_kernel_drivers_of(p.f.arena, &p.bundle->skeleton, &p.poses, &p.supports, &p.drivers, &error),
+                     PELT_OK);
+    p.tables = PELT_NEW(p.f.arena, float, (size_t)p.poses.count *p.poses.count *p.drivers.count);
+    return p;
+}
+
+static void free_parts(parts *p) {
+    pelt_arena_free(p->f.arena);
+    character_free(p->bundle);
+}
+
+static void rotation_matrix(const float q[4], double m[9]) {
+    double x = q[0], y = q[1], z = q[2], w = q[3];
+    double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - z * w),     2 * (x * z + y * w),
+                   2 * (x * y + z * w),     1 - 2 * (x * x + z * z), 2 * (y * z - x * w),
+                   2 * (x * z - y * w),     2 * (y * z + x * w),     1 - 2 * (x * x + y * y)};
+    memcpy(m, r, sizeof r);
+}
+
+/* exp(-(3 - tr A^T B) scale), from matrices. */
+static double kernel_of(const float *a, const float *b, double scale) {
+    double m[9], n[9], trace = 0;
+    rotation_matrix(a, m), rotation_matrix(b, n);
+    for (int i = 0; i < 9; i++) trace += m[i] * n[i];
+    return exp(-(3 - trace) * scale);
+}
+
+static double at_rest_zero(const float *a, const float *b, double scale) {
+    static const float rest[4] = {0, 0, 0, 1};
+    return kernel_of(a, b, scale) - kernel_of(a, rest, scale) - kernel_of(rest, b, scale) + 1;
+}
+
+/* -- Kernels ------------------------------------------------------------------------------------------------------- */
+
+static void tables_hold_the_formula_of_rotation_matrices(void **state) {
+    (void)state;
+    parts p = make_parts(VERTICES);
+    pelt_kernel_settings settings = {.width = 1.3, .range = 1, .pair = 0.5, .lambda = 0.01};
+    pelt_kernel_tables(&p.poses, &p.drivers, &settings, 1, p.tables);
+    size_t n = p.poses.count;
+    assert_int_equal(p.drivers.count, JOINTS - 1);
+    for (uint32_t g = 0; g < p.drivers.count; g++)
+        for (size_t a = 0; a < n; a++)
+            for (size_t b = 0; b < n; b++) {
+                const float *x = p.poses.rotations + 4 * (a * JOINTS + p.drivers.joints[g]);
+                const float *y = p.poses.rotations + 4 * (b * JOINTS + p.drivers.joints[g]);
+                double wanted = at_rest_zero(x, y, pelt_kernel_scale(&p.drivers, &settings, g));
+                assert_near(p.tables[(g * n + a) * n + b], wanted, 2e-6);
+            }
+    free_parts(&p);
+}
+
+static void without_ridge_the_regression_interpolates(void **state) {
+    (void)state;
+    parts p = make_parts(VERTICES);
+    pelt_kernel_settings settings = {.width = 0.7, .range = 0, .pair = 0.5};
+    memset(p.drivers.supports, 1, (size_t)p.u.point_count * p.drivers.count); /* or what others do would be left */
+    pelt_kernel_tables(&p.poses, &p.drivers, &settings, 1, p.tables);
+    double before = INFINITY;
+    for (double lambda = 1; lambda > 1e-6; lambda *= 0.01) {
+        double worst = 0;
+        for (uint32_t i = 0; i < p.u.point_count; i += 17) {
+            pelt_ridge ridge;
+            assert_int_equal(pelt_ridge_of(&p.drivers, p.poses.count, 1, &i, &(double){1}, &ridge), PELT_OK);
+            size_t n = ridge.example_count;
+            double *k = calloc(2 * n * n + 1, sizeof *k), *c = calloc(3 * n + 1, sizeof *c);
+            pelt_ridge_matrix(&ridge, p.tables, p.poses.count, settings.pair, k);
+            memcpy(k + n * n, k, n * n * sizeof *k);
+            for (size_t a = 0; a < n; a++) {
+                k[a * n + a] += lambda;
+                for (size_t x = 0; x < 3; x++)
+                    c[3 * a + x] = p.u.positions[3 * ((size_t)ridge.examples[a] * p.u.point_count + i) + x];
+            }
+            assert_true(!n || pelt_cholesky(n, k)); /* positive definite: the bound rests on it */
+            if (n) pelt_cholesky_solve(n, k, 3, c);
+            for (size_t a = 0; a < n; a++)
+                for (size_t x = 0; x < 3; x++) {
+                    double sum = -p.u.positions[3 * ((size_t)ridge.examples[a] * p.u.point_count + i) + x];
+                    for (size_t b = 0; b < n; b++) sum += k[n * n + a * n + b] * c[3 * b + x];
+                    worst = fmax(worst, fabs(sum));
+                }
+            free(k), free(c);
+            pelt_ridge_free(&ridge);
+        }
+        assert_true(worst < before);
+        before = worst;
+    }
+    assert_true(before < 1e-3);
+    free_parts(&p);
+}
+
+static void with_all_centres_the_solution_is_that_of_the_whole_system(void **state) {
+    (void)state;
+    parts p = make_parts(VERTICES);
+    pelt_kernel_settings settings = {.width = 1, .range = 0, .pair = 0.5};
+    pelt_kernel_tables(&p.poses, &p.drivers, &settings, 1, p.tables);
+    pelt_ridge ridge;
+    uint32_t point = 70, centers[MOST];
+    assert_int_equal(pelt_ridge_of(&p.drivers, p.poses.count, 1, &point, &(double){1}, &ridge), PELT_OK);
+    size_t n = ridge.example_count;
+    double *k = calloc(n * n, sizeof *k), *whole = calloc(n * n, sizeof *whole), *c = calloc(n, sizeof *c), a[MOST];
+    for (double tolerance = 1e-9; tolerance < 0.1; tolerance *= 1e4) {
+        pelt_ridge few = {ridge.unit_count, ridge.example_count, ridge.units, centers};
+        memcpy(centers, ridge.examples, n * sizeof *centers);
+        pelt_ridge_matrix(&ridge, p.tables, p.poses.count, settings.pair, k);
+        memcpy(whole, k, n * n * sizeof *k);
+        for (size_t i = 0; i < n; i++) {
+            a[i] = c[i] = p.u.positions[3 * ((size_t)ridge.examples[i] * p.u.point_count + point)];
+            whole[i * n + i] += 0.01;
+        }
+        assert_true(pelt_cholesky(n, whole));
+        pelt_cholesky_solve(n, whole, 1, c);
+        assert_true(pelt_ridge_solve(&few, k, 0.01, tolerance, 1, a));
+        double worst = 0, most = 0;
+        for (size_t i = 0; i < n; i++) { /* compare predictions: coefficients of close examples may trade places */
+            double x = 0, y = 0;
+            for (size_t b = 0; b < n; b++) x += k[i * n + b] * c[b];
+            for (size_t b = 0; b < few.example_count; b++) {
+                size_t at = 0;
+                while (ridge.examples[at] != few.examples[b]) at++;
+                y += k[i * n + at] * a[b];
+            }
+            worst = fmax(worst, fabs(x - y)), most = fmax(most, fabs(x));
+        }
+        assert_true(worst < (tolerance < 1e-6 ? 1e-4 : 0.02) * most);
+    }
+    free(k), free(whole), free(c);
+    pelt_ridge_free(&ridge);
+    free_parts(&p);
+}
+
+/* Cross-validation by refitting without the fold, plainly, for every point. */
+static double brute_validation(const parts *p, const pelt_kernel_settings *s) {
+    double left = 0, all = 0;
+    int fold_of[MOST], next = 0;
+    for (uint32_t e = 0; e < p->poses.count; e++) {
+        bool several = !p->poses.rest[e] && p->poses.sweep_of[e] == PELT_NO_DRIVER;
+        fold_of[e] = several ? next++ % 5 : -1;
+    }
+    for (uint32_t i = 0; i < p->u.point_count; i++)
+        for (int fold = 0; fold < 5; fold++) {
+            uint32_t in[MOST], n = 0;
+            const uint8_t *support = p->drivers.supports + (size_t)i * p->drivers.count;
+            for (uint32_t e = 0; e < p->poses.count; e++)
+                if (fold_of[e] != fold && !p->poses.rest[e]) in[n++] = e;
+            double *k = calloc((size_t)n * n, sizeof *k), *c = calloc(3 * (size_t)n, sizeof *c);
+            double row[MOST];
+            for (uint32_t a = 0; a < n + p->poses.count; a++) {
+                uint32_t e = a < n ? in[a] : a - n;
+                if (a >= n && fold_of[e] != fold) continue;
+                for (uint32_t b = 0; b < n; b++) {
+                    double single[JOINTS] = {0};
+                    row[b] = 0;
+                    for (uint32_t g = 0; g < p->drivers.count; g++)
+                        if (support[g])
+                            row[b] += single[g] =
+                                at_rest_zero(p->poses.rotations + 4 * ((size_t)e * JOINTS + p->drivers.joints[g]),
+                                             p->poses.rotations + 4 * ((size_t)in[b] * JOINTS + p->drivers.joints[g]),
+                                             pelt_kernel_scale(&p->drivers, s, g));
+                    for (uint32_t g = 1; g < p->drivers.count; g++) /* a chain: above is one less, and two less */
+                        row[b] += s->pair * single[g] * (single[g - 1] + (g > 1 ? single[g - 2] : 0));
+                    if (a < n) k[(size_t)a * n + b] = row[b] + (a == b ? s->lambda : 0);
+                }
+                const float *u = p->u.positions + 3 * ((size_t)e * p->u.point_count + i);
+                if (a < n) {
+                    for (int x = 0; x < 3; x++) c[3 * a + x] = u[x];
+                    if (a == n - 1) {
+                        assert_true(pelt_cholesky(n, k));
+                        pelt_cholesky_solve(n, k, 3, c);
+                    }
+                    continue;
+                }
+                for (int x = 0; x < 3; x++) {
+                    double miss = u[x];
+                    bool driven = false;
+                    for (uint32_t g = 0; g < p->drivers.count; g++) driven |= support[g];
+                    for (uint32_t b = 0; b < n; b++) miss -= row[b] * c[3 * b + x];
+                    if (driven) left += miss * miss, all += (double)u[x] * u[x];
+                }
+            }
+            free(k), free(c);
+        }
+    return sqrt(left / all);
+}
+
+static void validation_from_one_inverse_equals_refitting(void **state) {
+    (void)state;
+    parts p = make_parts(40);
+    pelt_kernel_settings settings = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
+    double left = 0;
+    assert_int_equal(pelt_kernel_validate(&p.poses, &p.u, &p.drivers, 1, p.tables, &settings, &left), PELT_OK);
+    assert_near(left, brute_validation(&p, &settings), 1e-3 * left + 1e-6);
+    free_parts(&p);
+}
+
+/* -- Clusters ------------------------------------------------------------------------------------------------------ */
+
+/* Two halves of a cloud, each with a shape of its own times its own signal. */
+static void planted_clusters_are_found(void **state) {
+    (void)state;
+    enum { POINTS = 120, EXAMPLES = 30 };
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_example_displacements u = {.example_count = EXAMPLES,
+                                    .vertex_count = POINTS,
+                                    .point_count = POINTS,
+                                    .vertex_of = PELT_NEW(arena, uint32_t, POINTS),
+                                    .positions = PELT_NEW(arena, float, 3 * POINTS * EXAMPLES)};
+    float *places = PELT_NEW(arena, float, 3 * POINTS);
+    uint64_t seed = 7;
+    double shape[3 * POINTS];
+    for (int i = 0; i < 3 * POINTS; i++) shape[i] = test_random(&seed) - 0.5, places[i] = (float)test_random(&seed);
+    for (uint32_t i = 0; i < POINTS; i++) u.vertex_of[i] = i;
+    for (uint32_t e = 0; e < EXAMPLES; e++) {
+        double signals[2] = {test_random(&seed) - 0.5, test_random(&seed) - 0.5};
+        for (uint32_t i = 0; i < POINTS; i++)
+            for (uint32_t c = 0; c < 3; c++)
+                u.positions[3 * (e * POINTS + i) + c] = (float)(shape[3 * i + c] * signals[i % 2]);
+    }
+    pelt_clusters clusters;
+    pelt_mesh mesh = {.vertex_count = POINTS};
+    pelt_error error = {0};
+    assert_int_equal(pelt_cluster(arena, &u, &mesh, places, 2, 1, 1, &clusters, &error), PELT_OK);
+    for (uint32_t q = 0; q < 2; q++)
+        for (uint32_t m = clusters.first[q]; m < clusters.first[q + 1]; m++)
+            assert_int_equal(clusters.points[m] % 2, clusters.points[clusters.first[q]] % 2);
+    for (uint32_t q = 0; q < 2; q++) { /* orthonormal, and along the planted shape */
+        double dot = 0, length = 0, norm = 0;
+        uint32_t count = clusters.first[q + 1] - clusters.first[q];
+        assert_int_equal(clusters.ranks[q], 1);
+        for (uint32_t m = 0; m < count; m++)
+            for (uint32_t c = 0; c < 3; c++) {
+                double x = clusters.shapes[q][3 * m + c], y = shape[3 * clusters.points[clusters.first[q] + m] + c];
+                dot += x * y, length += x * x, norm += y * y;
+            }
+        assert_near(length, 1, 1e-9);
+        assert_near(fabs(dot), sqrt(norm), 1e-5);
+    }
+    pelt_arena_free(arena);
+}
+
+/* A tube cut in two at half its height: rings of edges are rings of the tube. */
+static void clusters_overlap_by_rings_with_weights_that_sum_to_one(void **state) {
+    (void)state;
+    enum { SIDES = 8, RINGS = 20, POINTS = SIDES * RINGS };
+    pelt_bundle *bundle = character_chain(JOINTS, POINTS);
+    pelt_example_displacements u = {.vertex_count = POINTS, .point_count = POINTS};
+    uint32_t first[] = {0, POINTS / 2, POINTS}, points[POINTS];
+    u.point_of = points;
+    for (uint32_t i = 0; i < POINTS; i++) points[i] = i;
+    pelt_clusters grown = {.count = 2, .first = first, .points = points};
+    assert_int_equal(pelt_overlap_clusters(bundle->arena, &bundle->mesh, &u, 3, 1.5, &grown), PELT_OK);
+    assert_int_equal(grown.first[2], POINTS + 2 * 3 * SIDES); /* three rings of the other half in both */
+    double sums[POINTS] = {0};
+    for (uint32_t q = 0; q < 2; q++)
+        for (uint32_t m = grown.first[q]; m < grown.first[q + 1]; m++) {
+            int ring = (int)grown.points[m] / SIDES, depth = q ? RINGS / 2 - 1 - ring : ring - RINGS / 2;
+            double own = 1, other = 1 - (depth + 1) / 4.0; /* of a foreign point, `depth` rings past the border */
+            if (depth >= 0) assert_near(grown.weights[m], other / (own + other), 1e-6);
+            sums[grown.points[m]] += grown.weights[m];
+        }
+    for (uint32_t i = 0; i < POINTS; i++) assert_near(sums[i], 1, 1e-6);
+    pelt_clusters apart = {.count = 2, .first = first, .points = points};
+    assert_int_equal(pelt_overlap_clusters(bundle->arena, &bundle->mesh, &u, 3, 1.05, &apart), PELT_OK);
+    assert_int_equal(apart.first[2], POINTS); /* no room for even one ring */
+    for (uint32_t i = 0; i < POINTS; i++) assert_near(apart.weights[i], 1, 0);
+    character_free(bundle);
+}
+
+static void the_budget_is_the_mean_over_all_vertices(void **state) {
+    (void)state;
+    double angles[MOST][JOINTS];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 40), angles[0], bulges);
+    for (uint32_t n = 1; n <= 9; n += 4) {
+        pelt_fitting f = corrected_fitting(bundle, clip);
+        pelt_error error = {0};
+        f.options.per_vertex = n;
+        assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+        assert_true(f.model.corrective->displacements->first[VERTICES] <= n * VERTICES);
+        pelt_arena_free(f.arena);
+    }
+    character_free(bundle);
+}
+
+/* -- The corrective ------------------------------------------------------------------------------------------------ */
+
+static void the_truth_is_learned_and_the_rest_pose_kept(void **state) {
+    (void)state;
+    double angles[MOST][JOINTS];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 80), angles[0], bulges);
+    pelt_fitting f = corrected_fitting(bundle, clip);
+    pelt_error error = {0};
+    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+    assert_true(corrected_error(&f, (double[JOINTS]){0}, bulges) < 1e-6);
+    uint64_t seed = 77;
+    for (int i = 0; i < 50; i++) {
+        double pose[JOINTS] = {0}, nothing = 0;
+        double truth[3 * VERTICES] = {0};
+        for (int j = 1; j < JOINTS; j++) pose[j] = 100 * (test_random(&seed) - 0.5);
+        bulges(bundle, pose, truth);
+        for (int k = 0; k < 3 * VERTICES; k++) nothing = fmax(nothing, fabs(truth[k]));
+        assert_true(corrected_error(&f, pose, bulges) < 0.1 * nothing + 0.005);
+    }
+    pelt_arena_free(f.arena);
+    character_free(bundle);
+}
+
+/* |a(p)|^2 <= K(p, p) c^T K c, with K(p, p) < sum of gains x 2 for joints, x 4 for pairs. */
+static double coefficient_bound(const pelt_kernel *k, const pelt_kernel_group *group, uint32_t coefficient) {
+    double most = 0, square = 0;
+    for (uint32_t u = 0; u < group->unit_count; u++) {
+        const pelt_kernel_unit *unit = &k->units[group->units[u]];
+        most += unit->gain * (unit->first == unit->second ? 2 : 4);
+    }
+    for (uint32_t a = 0; a < group->center_count; a++)
+        for (uint32_t b = 0; b < group->center_count; b++) {
+            double value = 0;
+            for (uint32_t u = 0; u < group->unit_count; u++) {
+                const pelt_kernel_unit *unit = &k->units[group->units[u]];
+                double product = unit->gain;
+                for (int side = 0; side < (unit->first == unit->second ? 1 : 2); side++) {
+                    uint32_t g = side ? unit->second : unit->first;
+                    product *=
+                        at_rest_zero(k->centers + 4 * ((size_t)group->centers[a] * k->joint_count + g),
+                                     k->centers + 4 * ((size_t)group->centers[b] * k->joint_count + g), k->scales[g]);
+                }
+                value += product;
+            }
+            square += (double)group->matrix[(size_t)a * group->coefficient_count + coefficient] * value *
+                      (double)group->matrix[(size_t)b * group->coefficient_count + coefficient];
+        }
+    return sqrt(most * fmax(square, 0));
+}
+
+static void coefficients_stay_within_the_bound_in_any_pose(void **state) {
+    (void)state;
+    double angles[MOST][JOINTS];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 40), angles[0], bulges);
+    pelt_fitting f = corrected_fitting(bundle, clip);
+    pelt_error error = {0};
+    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+    const pelt_kernel *k = f.model.corrective->kernel;
+    uint32_t count = pelt_corrective_coefficient_count(f.model.corrective), at = 0;
+    double *bounds = calloc(count, sizeof *bounds), *a = calloc(count, sizeof *a);
+    for (uint32_t q = 0; q < k->group_count; q++)
+        for (uint32_t c = 0; c < k->groups[q].coefficient_count; c++)
+            bounds[at++] = coefficient_bound(k, &k->groups[q], c);
+    uint64_t seed = 11;
+    float translations[3 * JOINTS] = {0};
+    for (int i = 0; i < 5000; i++) {
+        float rotations[4 * JOINTS];
+        for (int j = 0; j < JOINTS; j++) {
+            double q[4], length = 0;
+            for (int x = 0; x < 4; x++) q[x] = test_random(&seed) - 0.5, length += q[x] * q[x];
+            for (int x = 0; x < 4; x++) rotations[4 * j + x] = (float)(q[x] / sqrt(length));
+        }
+        pelt_corrective_coefficients(f.model.corrective, rotations, translations, a);
+        for (uint32_t c = 0; c < count; c++) assert_true(fabs(a[c]) <= bounds[c] * 1.001 + 1e-6);
+    }
+    free(bounds), free(a);
+    pelt_arena_free(f.arena);
+    character_free(bundle);
+}
+
+static void one_thread_and_two_give_the_same_bytes(void **state) {
+    (void)state;
+    double angles[MOST][JOINTS];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 40), angles[0], bulges);
+    corrected_same_bytes(bundle, clip, (pelt_fit_options){.method = "kernel"});
+    character_free(bundle);
+}
+
+/* -- Bad input ----------------------------------------------------------------------------------------------------- */
+
+static pelt_result try_fit(uint32_t count, const double *angles, pelt_error *error, double *worst) {
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", count, angles, bulges);
+    pelt_fitting f = corrected_fitting(bundle, clip);
+    pelt_result result = pelt_fit_kernel(&f, error);
+    *worst = 0;
+    for (uint32_t e = 0; e < count && !result; e++)
+        *worst = fmax(*worst, corrected_error(&f, angles + (size_t)e * JOINTS, bulges));
+    pelt_arena_free(f.arena);
+    character_free(bundle);
+    return result;
+}
+
+static void examples_in_which_nothing_turns_are_refused(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    double rest[3][JOINTS] = {{0}}, worst;
+    assert_int_equal(try_fit(1, rest[0], &error, &worst), PELT_ERROR_DATA);
+    assert_int_equal(try_fit(3, rest[0], &error, &worst), PELT_ERROR_DATA);
+    assert_non_null(strstr(error.text, "turns"));
+}
+
+static void one_example_and_examples_all_alike_are_learned(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    double alike[3][JOINTS] = {{0, 30, 20, 10}, {0, 30, 20, 10}, {0, 30, 20, 10}}, worst;
+    assert_int_equal(try_fit(1, alike[0], &error, &worst), PELT_OK);
+    assert_true(worst < 0.02);
+    assert_int_equal(try_fit(3, alike[0], &error, &worst), PELT_OK);
+    assert_true(worst < 0.02);
+}
+
+static void joints_need_not_move_alone_nor_rest_nor_stay_below_half_a_turn(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    double angles[60][JOINTS], worst;
+    uint64_t seed = 21;
+    for (int e = 0; e < 60; e++)
+        for (int j = 0; j < JOINTS; j++) angles[e][j] = j ? 80 * (test_random(&seed) - 0.5) : 0;
+    assert_int_equal(try_fit(60, angles[0], &error, &worst), PELT_OK);
+    assert_true(worst < 0.05);
+    for (int e = 0; e < 60; e++) angles[e][2] = 5.0 * e;
+    assert_int_equal(try_fit(60, angles[0], &error, &worst), PELT_OK);
+    assert_true(isfinite(worst));
+}
+
+static void too_many_examples_are_refused_with_a_number(void **state) {
+    (void)state;
+    enum { COUNT = 5000 };
+    double(*angles)[JOINTS] = calloc(COUNT, sizeof *angles), worst;
+    pelt_error error = {0};
+    for (int e = 0; e < COUNT; e++) angles[e][1] = e * 0.01;
+    assert_int_equal(try_fit(COUNT, angles[0], &error, &worst), PELT_ERROR_DATA);
+    assert_non_null(strstr(error.text, "5000"));
+    free(angles);
+}
+
+/* -- Real characters ----------------------------------------------------------------------------------------------- */
+
+static void unseen_poses_of_a_hand(void **state) {
+    (void)state;
+    const char *path = test_data("mhr_hand/mhr_hand.glb");
+    if (!path) skip();
+    double max;
+    assert_true(corrected_rel_err(path, "test", (pelt_fit_options){.method = "kernel", .per_vertex = 5}, &max) < 0.28);
+    assert_true(corrected_rel_err(path, "test", (pelt_fit_options){.method = "kernel", .per_vertex = 10}, &max) <
+                0.235);
+    assert_true(max < 0.005);
+}
+
+/* Along every mesh edge, how far the difference of the two displacements is from the true one, relative to it: root of
+   the sums over all edges across cluster borders, [1], and inside, [0]. */
+static void edge_jumps(const pelt_fitting *f, const pelt_clip *clip, double relative[2]) {
+    const pelt_mesh *mesh = &f->bundle->mesh;
+    const pelt_displacements *d = f->model.corrective->displacements;
+    pelt_fitting unseen = *f;
+    pelt_example_displacements u;
+    pelt_error error = {0};
+    unseen.examples = pelt_bundle_examples(f->bundle, &clip, 1);
+    assert_int_equal(pelt_displacements_of(&unseen, &u, &error), PELT_OK);
+    double *model = calloc(3 * (size_t)mesh->vertex_count, sizeof *model), miss[2] = {0}, all[2] = {0};
+    pelt_transform *locals = calloc(f->bundle->skeleton.joint_count, sizeof *locals);
+    for (uint32_t e = 0; e < clip->frame_count; e++) {
+        pelt_clip_pose(clip, &f->bundle->skeleton, e, locals);
+        pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, mesh->vertex_count, model, NULL);
+        for (uint32_t c = 0; c < 3 * mesh->triangle_count; c++) {
+            uint32_t a = mesh->triangles[c], b = mesh->triangles[c % 3 == 2 ? c - 2 : c + 1];
+            int across = d->coefficients[d->first[a]] != d->coefficients[d->first[b]];
+            for (uint32_t x = 0; x < 3; x++) {
+                double truth = u.positions[3 * ((size_t)e * u.point_count + u.point_of[a]) + x] -
+                               u.positions[3 * ((size_t)e * u.point_count + u.point_of[b]) + x];
+                miss[across] += pow(model[3 * a + x] - model[3 * b + x] - truth, 2), all[across] += truth * truth;
+            }
+        }
+    }
+    for (int k = 0; k < 2; k++) relative[k] = sqrt(miss[k] / all[k]);
+    free(model), free(locals);
+}
+
+static void borders_of_clusters_show_no_more_than_what_is_inside(void **state) {
+    (void)state;
+    const char *path = test_data("mhr_hand/mhr_hand.glb");
+    if (!path) skip();
+    pelt_error error = {0};
+    pelt_bundle *bundle = pelt_bundle_read(path, &error);
+    assert_non_null(bundle);
+    const pelt_clip *train = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
+    const pelt_clip *unseen = pelt_bundle_clip(bundle, "test", PELT_NEED_POSITIONS, &error);
+    pelt_fitting f = corrected_fitting(bundle, train);
+    double relative[2];
+    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+    edge_jumps(&f, unseen, relative);
+    assert_true(relative[1] < relative[0]);
+    pelt_arena_free(f.arena);
+    pelt_bundle_free(bundle);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_hold_the_formula_of_rotation_matrices),
+        cmocka_unit_test(without_ridge_the_regression_interpolates),
+        cmocka_unit_test(with_all_centres_the_solution_is_that_of_the_whole_system),
+        cmocka_unit_test(validation_from_one_inverse_equals_refitting),
+        cmocka_unit_test(planted_clusters_are_found),
+        cmocka_unit_test(clusters_overlap_by_rings_with_weights_that_sum_to_one),
+        cmocka_unit_test(the_budget_is_the_mean_over_all_vertices),
+        cmocka_unit_test(the_truth_is_learned_and_the_rest_pose_kept),
+        cmocka_unit_test(coefficients_stay_within_the_bound_in_any_pose),
+        cmocka_unit_test(one_thread_and_two_give_the_same_bytes),
+        cmocka_unit_test(examples_in_which_nothing_turns_are_refused),
+        cmocka_unit_test(one_example_and_examples_all_alike_are_learned),
+        cmocka_unit_test(joints_need_not_move_alone_nor_rest_nor_stay_below_half_a_turn),
+        cmocka_unit_test(too_many_examples_are_refused_with_a_number),
+        cmocka_unit_test(unseen_poses_of_a_hand),
+        cmocka_unit_test(borders_of_clusters_show_no_more_than_what_is_inside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,345 @@
+/* test_rbf.c: poses and displacements of examples, and the kernels over poses that PSD and weighted PSD share. */
+
+#include "fit/linear.h"
+#include "fit/rbf.h"
+#include "test/character.h"
+
+/* -- Poses --------------------------------------------------------------------------------------------------------- */
+
+/* A limb (1) with a twist helper (2) that follows half way, a spine of two joints (3, 4), and a head (5). */
+static pelt_bundle *rigged(pelt_fitting *f, uint32_t frames, pelt_transform *locals, float **positions) {
+    static const int32_t parents[] = {-1, 0, 1, 0, 3, 4};
+    pelt_bundle *bundle = character_new(6, parents);
+    character_bind(bundle);
+    character_tube(bundle, 96, 0.3, 4);
+    uint64_t seed = 4;
+    character_random_weights(bundle, 2, &seed);
+    pelt_clip *clip = character_clip(bundle, "train", frames, locals);
+    float *blended = character_blend(bundle, clip);
+    if (positions) *positions = blended;
+    const pelt_clip *clips[] = {clip};
+    pelt_error error;
+    *f = (pelt_fitting){.bundle = bundle, .arena = bundle->arena, .options = {.method = "ssd"}};
+    f->examples = pelt_bundle_examples(bundle, clips, 1);
+    assert_int_equal(pelt_fit_resolve(&f->options, &error), PELT_OK);
+    assert_int_equal(pelt_fit_blend(f, &error), PELT_OK);
+    return bundle;
+}
+
+/* Example 0 rest; 1, 2 the limb raised; 3, 4 the limb twisted with its helper; 5, 6 the spine; 7 to 9 all of it. */
+static void limb_and_spine(pelt_transform locals[10][6]) {
+    for (int e = 0; e < 10; e++)
+        for (int j = 0; j < 6; j++) locals[e][j] = character_still, locals[e][j].translation[1] = j > 0;
+    for (int e = 1; e < 10; e++) {
+        double angle = 10 + 7 * e;
+        bool all = e > 6;
+        pelt_transform raise = character_turn(1, 0, 0, angle), twist = character_turn(0, 1, 0, 2 * angle),
+                       half = character_turn(0, 1, 0, angle), bend = character_turn(0, 0, 1, angle / 3);
+        if (e <= 2 || all) memcpy(locals[e][1].rotation, raise.rotation, sizeof raise.rotation);
+        if (e == 3 || e == 4) memcpy(locals[e][1].rotation, twist.rotation, sizeof twist.rotation);
+        if (e == 3 || e == 4 || all) memcpy(locals[e][2].rotation, half.rotation, sizeof half.rotation);
+        for (int j = 3; j < 5; j++)
+            if (e == 5 || e == 6 || all) memcpy(locals[e][j].rotation, bend.rotation, sizeof bend.rotation);
+        if (all) memcpy(locals[e][5].rotation, raise.rotation, sizeof raise.rotation);
+    }
+}
+
+static void joints_that_always_move_together_are_one_driver(void **state) {
+    (void)state;
+    /* Sweeps may move a quarter of what moves, so there must be enough: repeat the character's joints 4 times. */
+    pelt_bundle *bundle = character_new(24, NULL);
+    for (int j = 0; j < 24; j++)
+        bundle->skeleton.parents[j] = j % 6 == 0 ? -1 : (int32_t[]){0, 0, 1, 0, 3, 4}[j % 6] + j / 6 * 6;
+    for (int j = 0; j < 24; j++) bundle->skeleton.rest[j].translation[1] = j % 6 > 0;
+    character_bind(bundle);
+    pelt_transform part[10][6], (*locals)[24] = calloc(1 + 4 * 6 + 3, sizeof *locals);
+    limb_and_spine(part);
+    for (int e = 0; e < 28; e++)
+        for (int j = 0; j < 24; j++) {
+            int group = (e - 1) / 6, own = 1 + (e - 1) % 6;
+            locals[e][j] = e == 0   ? part[0][j % 6]
+                           : e > 24 ? part[e - 18][j % 6]
+                                    : part[j / 6 == group ? own : 0][j % 6];
+        }
+    pelt_clip *clip = character_clip(bundle, "train", 28, locals[0]);
+    const pelt_clip *clips[] = {clip};
+    pelt_poses p;
+    pelt_error error;
+    assert_int_equal(
+        pelt_poses_of(bundle->arena, &bundle->skeleton, pelt_bundle_examples(bundle, clips, 1), &p, &error), PELT_OK);
+    assert_int_equal(p.driver_count, 4 * 3); /* limb, spine and head of each */
+    for (uint32_t k = 0; k < 24; k += 6) {
+        assert_int_equal(p.driver_of[k + 2], p.driver_of[k + 1]); /* the helper follows */
+        assert_int_equal(p.driver_of[k + 4], p.driver_of[k + 3]);
+        assert_true(p.driver_of[k + 1] != p.driver_of[k + 3]);
+        const pelt_driver *limb = &p.drivers[p.driver_of[k + 1]], *spine = &p.drivers[p.driver_of[k + 3]],
+                          *head = &p.drivers[p.driver_of[k + 5]];
+        assert_int_equal(limb->count, 1);
+        assert_int_equal(spine->count, 2);
+        assert_true(limb->swept && spine->swept && !head->swept);
+        assert_int_equal(head->parent, p.driver_of[k + 3]);
+        assert_int_equal(limb->parent, PELT_NO_DRIVER);
+    }
+    assert_true(p.rest[0] && !p.rest[1]);
+    assert_int_equal(p.sweep_of[3], p.driver_of[1]); /* twisting with the helper is still the limb alone */
+    assert_int_equal(p.sweep_of[26], PELT_NO_DRIVER);
+    free(locals), character_free(bundle);
+}
+
+static void a_rotation_and_its_negative_are_the_same_distance(void **state) {
+    (void)state;
+    uint64_t seed = 5;
+    for (int i = 0; i < 200; i++) {
+        double angle = 360 * test_random(&seed), x = test_random(&seed), y = test_random(&seed), z = 0.1;
+        pelt_transform a = character_turn(x, y, z, angle), b = character_turn(x, y, z, angle + 50);
+        float negative[4] = {-b.rotation[0], -b.rotation[1], -b.rotation[2], -b.rotation[3]};
+        assert_near(pelt_rotation_angle(a.rotation, b.rotation), 50 * acos(-1) / 180, 1e-6);
+        assert_near(pelt_rotation_angle(a.rotation, negative), 50 * acos(-1) / 180, 1e-6);
+    }
+    pelt_transform a = character_turn(1, 2, 3, 10), b = character_turn(1, 2, 3, 340);
+    assert_near(pelt_rotation_angle(a.rotation, b.rotation), 30 * acos(-1) / 180, 1e-6); /* the short way round */
+}
+
+static void hinges_are_told_from_other_joints(void **state) {
+    (void)state;
+    pelt_transform locals[10][6];
+    pelt_fitting f;
+    pelt_poses p;
+    pelt_error error;
+    limb_and_spine(locals);
+    pelt_bundle *bundle = rigged(&f, 10, locals[0], NULL);
+    assert_int_equal(pelt_poses_of(f.arena, &bundle->skeleton, f.examples, &p, &error), PELT_OK);
+    float direction[3];
+    assert_true(pelt_find_hinge(&p, 3, direction));
+    assert_near(fabs(direction[2]), 1, 1e-5);
+    assert_false(pelt_find_hinge(&p, 1, direction)); /* raised and twisted */
+    assert_false(pelt_find_hinge(&p, 0, direction)); /* never moves */
+    character_free(bundle);
+}
+
+/* -- Displacements ------------------------------------------------------------------------------------------------- */
+
+static void displacements_carry_the_rest_pose_to_every_example(void **state) {
+    (void)state;
+    pelt_transform locals[10][6];
+    pelt_fitting f;
+    float *positions;
+    pelt_example_displacements d;
+    pelt_error error;
+    uint64_t seed = 8;
+    limb_and_spine(locals);
+    pelt_bundle *bundle = rigged(&f, 10, locals[0], &positions);
+    size_t n = bundle->mesh.vertex_count;
+    for (size_t i = 3 * n; i < 30 * n; i++) positions[i] += (float)(0.1 * test_random(&seed));
+    assert_int_equal(pelt_displacements_of(&f, &d, &error), PELT_OK);
+    assert_int_equal(d.damped, 0);
+    pelt_affine matrices[6];
+    for (uint32_t e = 0; e < 10; e++) {
+        pelt_mesh moved = bundle->mesh;
+        moved.positions = malloc(3 * n * sizeof(float));
+        double *out = malloc(3 * n * sizeof *out);
+        for (size_t i = 0; i < 3 * n; i++)
+            moved.positions[i] =
+                bundle->mesh.positions[i] + d.positions[3 * ((size_t)e * d.point_count + d.point_of[i / 3]) + i % 3];
+        pelt_joint_matrices(&bundle->skeleton, locals[e], NULL, matrices);
+        pelt_blend_mesh(&moved, matrices, out);
+        for (size_t i = 0; i < 3 * n; i++) assert_near(out[i], positions[3 * n * e + i], 2e-5);
+        free(moved.positions), free(out);
+    }
+    character_free(bundle);
+}
+
+/* Two joints turned half a turn apart flatten the vertices between them. */
+static void a_blend_that_collapses_gives_bounded_displacements_and_is_counted(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(2, 64);
+    for (uint32_t i = 0; i < bundle->mesh.influences.first[64]; i++) bundle->mesh.influences.weights[i] = 0.5f;
+    pelt_transform locals[2][2] = {{character_still, character_still}, {character_still, character_turn(0, 1, 0, 180)}};
+    locals[0][1].translation[1] = locals[1][1].translation[1] = 1;
+    pelt_clip *clip = character_clip(bundle, "train", 2, locals[0]);
+    float *positions = character_blend(bundle, clip);
+    for (size_t i = 0; i < 3 * 64; i++) positions[3 * 64 + i] = bundle->mesh.positions[i] + 0.1f; /* not flat at all */
+    const pelt_clip *clips[] = {clip};
+    pelt_error error;
+    pelt_fitting f = {.bundle = bundle, .arena = bundle->arena, .options = {.method = "ssd"}};
+    f.examples = pelt_bundle_examples(bundle, clips, 1);
+    pelt_fit_resolve(&f.options, &error);
+    assert_int_equal(pelt_fit_blend(&f, &error), PELT_OK);
+    pelt_example_displacements d;
+    assert_int_equal(pelt_displacements_of(&f, &d, &error), PELT_OK);
+    assert_int_equal(d.damped, 64);
+    assert_int_equal(d.damped_points, 64);
+    assert_int_equal(d.worst_example, 1);
+    for (size_t i = 0; i < 3 * 2 * (size_t)d.point_count; i++) assert_true(fabsf(d.positions[i]) < 17 * 0.7);
+    character_free(bundle);
+}
+
+/* Four vertices at one place: two move and blend alike, one moves apart, one has other weights. */
+static void vertices_of_a_seam_are_one_point_unless_something_tells_them_apart(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(2, 64);
+    pelt_mesh *mesh = &bundle->mesh;
+    for (int v = 61; v < 64; v++) {
+        memcpy(mesh->positions + 3 * v, mesh->positions + 3 * 60, 3 * sizeof(float));
+        memcpy(mesh->influences.weights + 2 * v, mesh->influences.weights + 2 * 60, 2 * sizeof(float));
+        memcpy(mesh->influences.joints + 2 * v, mesh->influences.joints + 2 * 60, 2 * sizeof(uint32_t));
+    }
+    mesh->influences.weights[2 * 63] = 0.75f, mesh->influences.weights[2 * 63 + 1] = 0.25f;
+    pelt_transform locals[2] = {character_still, character_still};
+    locals[1].translation[1] = 1;
+    pelt_clip *clip = character_clip(bundle, "train", 1, locals);
+    float *positions = character_blend(bundle, clip);
+    positions[3 * 62] += 0.5f;
+    const pelt_clip *clips[] = {clip};
+    pelt_error error;
+    pelt_fitting f = {.bundle = bundle, .arena = bundle->arena, .options = {.method = "ssd"}};
+    f.examples = pelt_bundle_examples(bundle, clips, 1);
+    pelt_fit_resolve(&f.options, &error);
+    pelt_fit_blend(&f, &error);
+    pelt_example_displacements d;
+    assert_int_equal(pelt_displacements_of(&f, &d, &error), PELT_OK);
+    assert_int_equal(d.point_of[61], d.point_of[60]);
+    assert_true(d.point_of[62] != d.point_of[60] && d.point_of[63] != d.point_of[60]);
+    assert_int_equal(d.point_count, 63);
+    character_free(bundle);
+}
+
+static void examples_in_one_pose_are_merged_or_refused(void **state) {
+    (void)state;
+    pelt_transform locals[10][6];
+    pelt_fitting f;
+    float *positions;
+    pelt_training t;
+    pelt_error error;
+    limb_and_spine(locals);
+    memcpy(locals[9], locals[4], sizeof locals[4]);
+    for (int i = 0; i < 4; i++) locals[9][1].rotation[i] *= -1; /* the same rotation */
+    pelt_bundle *bundle = rigged(&f, 10, locals[0], &positions);
+    size_t n = 3 * (size_t)bundle->mesh.vertex_count;
+    assert_int_equal(pelt_training_of(&f, &t, &error), PELT_OK);
+    assert_int_equal(t.count, 9);
+    assert_int_equal(t.pose_of[9], t.pose_of[4]);
+    assert_int_equal(t.pose_of[0], 0);
+    positions[9 * n + 5] += 0.1f;
+    assert_int_equal(pelt_training_of(&f, &t, &error), PELT_ERROR_DATA);
+    assert_non_null(strstr(error.text, "train:4"));
+    assert_non_null(strstr(error.text, "train:9"));
+    character_free(bundle);
+}
+
+static void an_example_set_without_the_rest_pose_gets_it(void **state) {
+    (void)state;
+    pelt_transform locals[10][6];
+    pelt_fitting f;
+    pelt_training t;
+    pelt_error error;
+    limb_and_spine(locals);
+    pelt_bundle *bundle = rigged(&f, 9, locals[1], NULL);
+    assert_int_equal(pelt_training_of(&f, &t, &error), PELT_OK);
+    assert_int_equal(t.count, 10);
+    for (size_t i = 0; i < 3 * (size_t)t.displacements.point_count; i++) assert_true(t.shapes[i] == 0);
+    character_free(bundle);
+}
+
+/* -- Kernels ------------------------------------------------------------------------------------------------------- */
+
+enum { N = 12, M = 5 };
+
+static void random_problem(double phi[N * N], double values[N * M], uint64_t *seed) {
+    double x[N], y[N];
+    for (int i = 0; i < N; i++) x[i] = 3 * test_random(seed), y[i] = 3 * test_random(seed);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++)
+            phi[i * N + k] = exp(-sqrt((x[i] - x[k]) * (x[i] - x[k]) + (y[i] - y[k]) * (y[i] - y[k])));
+    for (int i = 0; i < N * M; i++) values[i] = test_random(seed) - 0.5;
+}
+
+/* Solves the interpolation without pose e and evaluates it there, normalised. */
+static double left_out_error(const double *phi, const double *values, size_t e) {
+    double part[(N - 1) * (N - 1)], right[(N - 1) * (M + 1)], sum = 0, norm = 0, d[M] = {0};
+    for (size_t i = 0, r = 0; i < N; i++) {
+        if (i == e) continue;
+        for (size_t k = 0, c = 0; k < N; k++)
+            if (k != e) part[r * (N - 1) + c++] = phi[i * N + k];
+        for (size_t k = 0; k < M; k++) right[r * (M + 1) + k] = values[i * M + k];
+        right[r++ * (M + 1) + M] = 1;
+    }
+    assert_true(pelt_cholesky(N - 1, part));
+    pelt_cholesky_solve(N - 1, part, M + 1, right);
+    for (size_t i = 0, r = 0; i < N; i++) {
+        if (i == e) continue;
+        for (size_t k = 0; k < M; k++) d[k] += phi[e * N + i] * right[r * (M + 1) + k];
+        norm += phi[e * N + i] * right[r++ * (M + 1) + M];
+    }
+    for (size_t k = 0; k < M; k++) sum += pow(d[k] * pelt_norm_guard(norm) - values[e * M + k], 2);
+    return sum;
+}
+
+static void leave_one_out_equals_solving_without_each_pose(void **state) {
+    (void)state;
+    uint64_t seed = 21;
+    double phi[N * N], values[N * M], copy[N * N], growth, expected = 0;
+    bool marked[N];
+    random_problem(phi, values, &seed);
+    for (size_t e = 0; e < N; e++) {
+        marked[e] = e % 3 != 0;
+        if (marked[e]) expected += left_out_error(phi, values, e);
+    }
+    memcpy(copy, phi, sizeof copy);
+    assert_near(pelt_leave_one_out(N, copy, M, values, marked, &growth), expected, 1e-9);
+    assert_true(growth >= 1);
+}
+
+/* What is left of the values after the best fit by some columns. */
+static double residual(const double *phi, const double *values, const uint32_t *columns, size_t count) {
+    double a[N * N], b[N * M], sum = 0;
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < count; k++) a[i * count + k] = phi[i * N + columns[k]];
+    memcpy(b, values, sizeof b);
+    assert_true(pelt_least_squares(N, count, a, M, b, 1e-12, NULL, NULL));
+    for (size_t i = 0; i < N; i++)
+        for (size_t m = 0; m < M; m++) {
+            double fitted = 0;
+            for (size_t k = 0; k < count; k++) fitted += phi[i * N + columns[k]] * b[k * M + m];
+            sum += pow(values[i * M + m] - fitted, 2);
+        }
+    return sum;
+}
+
+static void each_chosen_column_is_the_one_that_helps_most(void **state) {
+    (void)state;
+    uint64_t seed = 22;
+    double phi[N * N], values[N * M], phi_copy[N * N], values_copy[N * M];
+    uint32_t chosen[5] = {7};
+    random_problem(phi, values, &seed);
+    memcpy(phi_copy, phi, sizeof phi), memcpy(values_copy, values, sizeof values);
+    pelt_choose_columns(N, N, phi_copy, M, values_copy, 1, 5, chosen);
+    assert_int_equal(chosen[0], 7);
+    for (size_t k = 1; k < 5; k++) {
+        double own = residual(phi, values, chosen, k + 1);
+        for (uint32_t other = 0; other < N; other++) {
+            uint32_t trial[5];
+            memcpy(trial, chosen, sizeof trial);
+            trial[k] = other;
+            bool new = true;
+            for (size_t i = 0; i < k; i++) new &= chosen[i] != other;
+            if (new) assert_true(own <= residual(phi, values, trial, k + 1) + 1e-9);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joints_that_always_move_together_are_one_driver),
+        cmocka_unit_test(a_rotation_and_its_negative_are_the_same_distance),
+        cmocka_unit_test(hinges_are_told_from_other_joints),
+        cmocka_unit_test(displacements_carry_the_rest_pose_to_every_example),
+        cmocka_unit_test(a_blend_that_collapses_gives_bounded_displacements_and_is_counted),
+        cmocka_unit_test(vertices_of_a_seam_are_one_point_unless_something_tells_them_apart),
+        cmocka_unit_test(examples_in_one_pose_are_merged_or_refused),
+        cmocka_unit_test(an_example_set_without_the_rest_pose_gets_it),
+        cmocka_unit_test(leave_one_out_equals_solving_without_each_pose),
+        cmocka_unit_test(each_chosen_column_is_the_one_that_helps_most),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
