@@ -38,6 +38,7 @@ typedef struct measuring {
     double key_cpu, full_cpu; /* seconds of a processor: of one light; of one path at one point */
     double quick_cpu;         /* of one light with 64 paths per key */
     uint32_t key_runs, full_runs;
+    double rays; /* of all full gathers */
 } measuring;
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
@@ -72,7 +73,7 @@ static void gather_truth(measuring *m, uint32_t seed) {
                                        .seed = 0x40000000u + 2 * seed + h,
                                        .threads = m->args->threads};
         double start = cli_cpu_seconds();
-        pelt_gather(m->stage.tracer, m->points, m->count, &options, NULL, m->truth[h]);
+        m->rays += (double)pelt_gather(m->stage.tracer, m->points, m->count, &options, NULL, m->truth[h]);
         m->full_cpu += (cli_cpu_seconds() - start) / ((double)m->count * m->reference);
         m->full_runs++;
     }
@@ -142,6 +143,7 @@ static int print_results(const measuring *m, const group *groups, size_t count) 
     double n = plane->lights, error = sqrt(plane->square / n), noise = sqrt(plane->noise_square / n);
     double color = sqrt(plane->color_square / n), one_path = noise * sqrt(m->reference);
     double full = m->full_cpu / m->full_runs * (double)m->stage.point_count, keys = m->key_cpu / m->key_runs;
+    double rays = m->rays / (m->full_cpu * (double)m->count * m->reference);
     double speedup = full * m->key_samples / keys, equal = full * pow(one_path / error, 2) / keys;
     cli_say(m->args, "%-22s %7s %7s %7s  flagged  wrong (over %.0f%%), of these unflagged\n", "lights", "count",
             "error", "worst", 100 * WRONG);
@@ -152,8 +154,9 @@ static int print_results(const measuring *m, const group *groups, size_t count) 
     cli_say(m->args, "%-22s %7u %6.2f%%\n", "coloured, in the plane", plane->lights, 100 * color);
     cli_say(m->args,
             "noise of a full gather: %.0f%% / sqrt(paths); keys at %u paths: %.1f ms of a processor, %.0f times faster "
-            "than the full gather at equal paths, %.0f times at equal error; keys at 64 paths: %.1f ms\n",
-            100 * one_path, m->key_samples, 1e3 * keys, speedup, equal, 1e3 * m->quick_cpu);
+            "than the full gather at equal paths, %.0f times at equal error; keys at 64 paths: %.1f ms; %.1f million "
+            "rays a second and core\n",
+            100 * one_path, m->key_samples, 1e3 * keys, speedup, equal, 1e3 * m->quick_cpu, 1e-6 * rays);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) json_array_append_new(list, group_json(&groups[i]));
     return cli_print_json(m->args,

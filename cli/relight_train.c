@@ -162,6 +162,11 @@ static int make_keys(training *t, const char *path) {
                                     .threads = t->args->threads,
                                     .progress = cli_progress(t->args)};
     if (pelt_denoise(t->stage.arena, &halves, &options, &clean, &error)) return cli_error(&error);
+    if (clean.dark && !t->args->quiet)
+        fprintf(stderr,
+                "pelt: warning: %u of the %u training lights light nothing that the camera sees; are they inside "
+                "objects?\n",
+                clean.dark, clean.frame_count);
     pelt_skin_bytes *bytes = train_keys(t, &clean, &report, &error);
     if (!bytes) return cli_error(&error);
     int code = write_keys(t, bytes, clean.noise, path);

@@ -51,12 +51,15 @@ static pelt_result read_means(work *w, double *difference, double *product, pelt
         pelt_result result = w->halves->read(w->halves->user, f, 0, mean, error);
         if (!result) result = w->halves->read(w->halves->user, f, 1, w->reading, error);
         if (result) return result;
+        double sum = 0;
         for (size_t i = 0; i < values; i++) {
             double a = mean[i], b = w->reading[i];
             *difference += (a - b) * (a - b) / 4;
             *product += a * b;
             mean[i] = (float)((a + b) / 2);
+            sum += a + b;
         }
+        w->out->dark += sum <= 0;
     }
     return PELT_OK;
 }

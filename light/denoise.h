@@ -19,6 +19,7 @@ typedef struct pelt_clean_frames {
     float *pictures; /* [point_count][rank] */
     float *mix;      /* [3 * frame_count][rank] */
     double noise;    /* of the frames as they came, relative to their RMS */
+    uint32_t dark;   /* frames without any light */
 } pelt_clean_frames;
 
 /* `points` are those of a picture of width x height pixels; their ids are their pixels. */

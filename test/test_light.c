@@ -2,6 +2,7 @@
    against laws: energy is not created, noise falls, threads do not matter. */
 
 #include "light/light.h"
+#include "light/sampling.h"
 #include "test/test.h"
 
 /* -- Scenes made by hand --------------------------------------------------------------------------------------------
@@ -75,6 +76,23 @@ static double mean(const float *values, size_t count) {
     double sum = 0;
     for (size_t i = 0; i < count; i++) sum += values[3 * i];
     return sum / (double)count;
+}
+
+/* Of 256 samples of a pair, every box of 2^-a by 2^-(8 - a) holds exactly one. */
+static void pairs_fill_every_elementary_interval(void **state) {
+    (void)state;
+    pair pairs[256];
+    for (uint32_t seed = 0; seed < 50; seed++) {
+        sample_pairs(0, 255, 77 * seed, pairs, 256);
+        for (int a = 0; a <= 8; a++) {
+            int filled[256] = {0};
+            for (int i = 0; i < 256; i++) {
+                int column = (int)(pairs[i].u * (float)(1 << a)), row = (int)(pairs[i].v * (float)(1 << (8 - a)));
+                filled[(column << (8 - a)) + row]++;
+            }
+            for (int i = 0; i < 256; i++) assert_int_equal(filled[i], 1);
+        }
+    }
 }
 
 /* -- Closed forms ---------------------------------------------------------------------------------------------------
@@ -394,6 +412,7 @@ static void no_light_is_darkness_and_a_light_in_a_block_stays_there(void **state
 int main(void) {
 
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_fill_every_elementary_interval),
         cmocka_unit_test(furnace_has_the_radiance_of_a_geometric_series),
         cmocka_unit_test(form_factor_of_parallel_squares_is_right),
         cmocka_unit_test(one_bounce_agrees_with_a_sum_over_the_reflecting_surface),

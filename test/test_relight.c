@@ -307,6 +307,16 @@ static void bad_words_and_files_get_a_sentence(void **state) {
             1, "no light reaches");
 }
 
+/* One light in the small block, three in the open: the picture is right, and the user is told. */
+static void lights_inside_objects_are_named(void **state) {
+    (void)state;
+    assert_int_equal(
+        relight("train cornell --lights 2x2@0.18,0.1,0.17:0.45,0.1,0.05 --size 16x16 --samples 32 --keys 12 "
+                "--basis 4 -o partly.keys"),
+        0);
+    assert_non_null(strstr(errors, "1 of the 4 training lights light nothing"));
+}
+
 static void hostile_pictures_are_refused(void **state) {
     (void)state;
     static const char *const texts[] = {"",
@@ -338,6 +348,7 @@ int main(void) {
         cmocka_unit_test(gltf_gives_materials_lights_and_camera),
         cmocka_unit_test(a_scene_from_gltf_is_trained_and_run),
         cmocka_unit_test(bad_words_and_files_get_a_sentence),
+        cmocka_unit_test(lights_inside_objects_are_named),
         cmocka_unit_test(hostile_pictures_are_refused),
     };
     return cmocka_run_group_tests(tests, train_once, NULL);
