@@ -160,13 +160,13 @@ static int print_results(const measuring *m, const group *groups, size_t count) 
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) json_array_append_new(list, group_json(&groups[i]));
     return cli_print_json(m->args,
-                          json_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:o}",
+                          json_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:o}",
                                     "points", (json_int_t)m->stage.point_count, "keys", (int)m->file.keys.key_count,
                                     "basis", (int)m->file.keys.basis_count, "lights", (int)plane->lights, "rel_rms",
                                     error, "noise_rel_rms", noise, "speedup", speedup, "speedup_equal_error", equal,
                                     "color_rel_rms", color, "key_samples", (int)m->key_samples, "reference_samples",
                                     (int)m->reference, "noise_of_one_path", one_path, "key_ms", 1e3 * keys, "key_ms_64",
-                                    1e3 * m->quick_cpu, "groups", list));
+                                    1e3 * m->quick_cpu, "rays_per_second", rays, "groups", list));
 }
 
 /* -- The command -------------------------------------------------------------------------------------------------- */
