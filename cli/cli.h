@@ -39,8 +39,8 @@ typedef struct cli_command {
     cli_option options[CLI_MAX_OPTIONS]; /* fewer than that: a NULL name ends it */
 } cli_command;
 
-extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_keys, cli_bench,
-    cli_sample, cli_demo;
+extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_keys, cli_relight,
+    cli_bench, cli_sample, cli_demo;
 
 /* All commands, NULL at the end. */
 extern const cli_command *const cli_commands[];

@@ -1,6 +1,7 @@
 /* fuzz_gltf.c: any bytes as a glTF file. What is accepted must be safe to use: every index in range, every clip
    playable, and writing must not fail in any other way than with a sentence. */
 
+#include "io/gltf_light.h"
 #include "io/io.h"
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +36,24 @@ static void touch(const pelt_bundle *bundle) {
     for (uint32_t c = 0; c < bundle->clip_count; c++) blend(bundle, &bundle->clips[c]);
 }
 
+/* The same bytes as a scene of light: every triangle has a material that exists. */
+static void read_light(const pelt_file *file) {
+    pelt_error error;
+    pelt_arena *arena = pelt_arena_new(64 * file->size + ((size_t)16 << 20));
+    pelt_scene scene = {.arena = arena};
+    if (pelt_light_scene_parse(&scene, file, NULL, &error) == PELT_OK)
+        for (uint32_t t = 0; t < scene.triangle_count; t++)
+            if (scene.triangle_materials[t] >= scene.material_count) abort();
+    pelt_arena_free(arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     pelt_error error;
     pelt_arena *arena = pelt_arena_new(64 * size + ((size_t)16 << 20));
     uint8_t *bytes = PELT_NEW(arena, uint8_t, size + 1);
     memcpy(bytes, data, size);
     pelt_bundle bundle = {.arena = arena};
+    read_light(&(pelt_file){bytes, size});
     if (pelt_gltf_parse(&bundle, &(pelt_file){bytes, size}, NULL, &error) == PELT_OK) {
         pelt_gltf_content content = {
             .mesh = &bundle.mesh, .skeleton = &bundle.skeleton, .clips = bundle.clips, .clip_count = bundle.clip_count};

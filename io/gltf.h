@@ -7,6 +7,7 @@
        gltf_mesh.c       all meshes of a scene  -> one mesh
        gltf_clip.c       animations             -> clips
        gltf_read.c       all of it              -> bundle
+       gltf_light.c      geometry, materials, lights, camera -> a scene of light
 
    Functions that return bool return false after gltf_fail, which keeps the sentence for the caller of the reader. */
 
@@ -74,6 +75,11 @@ const char *gltf_text(gltf_item item, const char *fallback);
 
 /* Parses container and JSON text (g->json, g->root), then finds the bytes of all buffers. */
 bool gltf_open(gltf *g, const pelt_file *file);
+
+/* -- gltf_read.c ------------------------------------------------------------------------------------------------- */
+
+/* That the file is glTF 2.0 and requires no extension that changes where vertices are. */
+bool gltf_check(gltf *g);
 
 /* -- gltf_accessor.c --------------------------------------------------------------------------------------------- */
 

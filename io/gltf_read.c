@@ -43,6 +43,8 @@ static bool check_extensions(gltf *g) {
     return true;
 }
 
+bool gltf_check(gltf *g) { return check_version(g) && check_extensions(g); }
+
 pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const char *path, pelt_error *error) {
     pelt_bundle result = {.arena = bundle->arena};
     gltf g = {.path = path, .bundle = &result, .arena = bundle->arena};
@@ -52,7 +54,7 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
     g.work_left = 64 * (uint64_t)file->size + ((uint64_t)16 << 20);
     result.path = path ? pelt_arena_format(g.arena, "%s", path) : NULL;
     bool done = g.scratch && g.files && (result.path || !path) ? true : gltf_out_of_memory(&g);
-    done = done && gltf_open(&g, file) && check_version(&g) && check_extensions(&g) && gltf_read_scene(&g, &scene) &&
+    done = done && gltf_open(&g, file) && gltf_check(&g) && gltf_read_scene(&g, &scene) &&
            gltf_read_mesh(&g, &scene) && gltf_read_clips(&g, &scene);
     if (done)
         *bundle = result;

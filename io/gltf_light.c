@@ -1,0 +1,209 @@
+/* gltf_light.c: a glTF file as a scene of light.
+
+   Geometry is the rest pose, as the reader of characters flattens it; this file adds what that reader leaves out: the
+   material of each triangle (base colour as albedo, emissive colour and strength), the lights of KHR_lights_punctual
+   (their candela and lux are taken as radiant units) and the first perspective camera. Textures are not read. */
+
+#include "io/gltf_light.h"
+#include "io/gltf.h"
+#include <math.h>
+#include <string.h>
+
+enum { TRIANGLES = 4, TRIANGLE_FAN = 6 };
+
+static bool read_number(gltf *g, gltf_item item, double fallback, double low, double high, double *value) {
+    *value = fallback;
+    if (!item.json) return true;
+    *value = json_number_value(item.json);
+    if (json_is_number(item.json) && *value >= low && *value <= high) return true;
+    return gltf_fail(g, PELT_ERROR_NUMBER, item, "must be a number from %g to %g", low, high);
+}
+
+/* -- Materials ---------------------------------------------------------------------------------------------------- */
+
+static bool read_material(gltf *g, gltf_item item, pelt_material *out) {
+    double color[4] = {1, 1, 1, 1}, emission[3] = {0, 0, 0}, strength;
+    gltf_item extension = gltf_member(gltf_member(item, "extensions"), "KHR_materials_emissive_strength");
+    if (!gltf_numbers(g, gltf_member(gltf_member(item, "pbrMetallicRoughness"), "baseColorFactor"), 4, color) ||
+        !gltf_numbers(g, gltf_member(item, "emissiveFactor"), 3, emission) ||
+        !read_number(g, gltf_member(extension, "emissiveStrength"), 1, 0, 1e30, &strength))
+        return false;
+    for (int c = 0; c < 3; c++) {
+        out->albedo[c] = (float)fmin(fmax(color[c], 0), 1);
+        out->emission[c] = (float)fmax(emission[c] * strength, 0);
+    }
+    return true;
+}
+
+/* The last one is for primitives that name none. */
+static bool read_materials(gltf *g, pelt_scene *scene) {
+    uint32_t count;
+    if (!gltf_length(g, gltf_member(g->root, "materials"), &count)) return false;
+    scene->materials = GLTF_NEW(g, g->arena, pelt_material, count + 1);
+    if (!scene->materials) return false;
+    scene->material_count = count + 1;
+    scene->materials[count] = (pelt_material){.albedo = {1, 1, 1}};
+    for (uint32_t i = 0; i < count; i++)
+        if (!read_material(g, gltf_entry(g, "materials", i), &scene->materials[i])) return false;
+    return true;
+}
+
+/* Triangles of a primitive, counted as gltf_mesh.c does; 0 for points and lines. */
+static bool count_triangles(gltf *g, gltf_item primitive, uint32_t *count) {
+    gltf_item indices = gltf_member(primitive, "indices");
+    gltf_item position = gltf_member(gltf_member(primitive, "attributes"), "POSITION");
+    gltf_accessor a;
+    uint64_t mode;
+    *count = 0;
+    if (!gltf_natural(g, gltf_member(primitive, "mode"), TRIANGLES, &mode)) return false;
+    if (mode < TRIANGLES || mode > TRIANGLE_FAN || !position.json) return true;
+    if (!gltf_accessor_open(g, indices.json ? indices : position, indices.json ? "SCALAR" : "VEC3", &a)) return false;
+    *count = mode == TRIANGLES ? a.count / 3 : a.count < 3 ? 0 : a.count - 2;
+    return true;
+}
+
+/* Triangles stand in the order of nodes and primitives. */
+static bool assign_materials(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
+    uint32_t done = 0, n, count, material;
+    for (uint32_t i = 0; i < nodes->mesh_node_count; i++) {
+        gltf_item mesh = gltf_entry(g, "meshes", (size_t)nodes->meshes[nodes->mesh_nodes[i]]);
+        gltf_item list = gltf_member(mesh, "primitives");
+        if (!gltf_length(g, list, &n)) return false;
+        for (uint32_t k = 0; k < n; k++) {
+            gltf_item primitive = gltf_element(list, k), named = gltf_member(primitive, "material");
+            material = scene->material_count - 1;
+            if (named.json && !gltf_reference(g, named, "materials", &material)) return false;
+            if (!count_triangles(g, primitive, &count)) return false;
+            for (uint32_t t = 0; t < count && done < scene->triangle_count; t++)
+                scene->triangle_materials[done++] = material;
+        }
+    }
+    return true;
+}
+
+/* -- Lights and camera --------------------------------------------------------------------------------------------- */
+
+/* Column c of a node's matrix, with unit length. */
+static void axis_of(const pelt_affine *place, int column, double axis[3]) {
+    double length = 0;
+    for (int r = 0; r < 3; r++) axis[r] = place->m[4 * r + column], length += axis[r] * axis[r];
+    for (int r = 0; r < 3; r++) axis[r] = length > 0 ? axis[r] / sqrt(length) : r == column;
+}
+
+static bool read_light(gltf *g, gltf_item item, const pelt_affine *place, pelt_light *out) {
+    double color[3] = {1, 1, 1}, axis[3], intensity, inner, outer;
+    const char *type = gltf_text(gltf_member(item, "type"), "");
+    gltf_item spot = gltf_member(item, "spot");
+    if (!gltf_numbers(g, gltf_member(item, "color"), 3, color) ||
+        !read_number(g, gltf_member(item, "intensity"), 1, 0, 1e30, &intensity) ||
+        !read_number(g, gltf_member(spot, "innerConeAngle"), 0, 0, M_PI / 2, &inner) ||
+        !read_number(g, gltf_member(spot, "outerConeAngle"), M_PI / 4, 0, M_PI / 2 + 1e-6, &outer))
+        return false;
+    if (!strcmp(type, "point"))
+        out->kind = PELT_LIGHT_POINT;
+    else if (!strcmp(type, "spot"))
+        out->kind = PELT_LIGHT_SPOT;
+    else if (!strcmp(type, "directional"))
+        out->kind = PELT_LIGHT_FAR;
+    else
+        return gltf_fail(g, PELT_ERROR_FORMAT, gltf_member(item, "type"), "is not point, spot or directional");
+    axis_of(place, 2, axis);
+    out->intensity = (float)intensity, out->inner_cone = (float)inner, out->outer_cone = (float)outer;
+    for (int c = 0; c < 3; c++) {
+        out->position[c] = (float)place->m[4 * c + 3];
+        out->direction[c] = (float)-axis[c];
+        out->color[c] = (float)fmax(color[c], 0);
+    }
+    return true;
+}
+
+static bool read_lights(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
+    gltf_item all = gltf_member(gltf_member(g->root, "extensions"), "KHR_lights_punctual");
+    gltf_item list = gltf_member(all, "lights");
+    uint32_t known;
+    if (!gltf_length(g, list, &known)) return false;
+    scene->lights = GLTF_NEW(g, g->arena, pelt_light, nodes->node_count);
+    if (!scene->lights) return false;
+    for (uint32_t i = 0; i < nodes->node_count; i++) {
+        gltf_item extensions = gltf_member(gltf_entry(g, "nodes", i), "extensions");
+        gltf_item named = gltf_member(gltf_member(extensions, "KHR_lights_punctual"), "light");
+        uint64_t index;
+        if (!named.json) continue;
+        if (!gltf_natural(g, named, 0, &index)) return false;
+        if (index >= known) return gltf_fail(g, PELT_ERROR_INDEX, named, "the file has only %u lights", known);
+        if (!read_light(g, gltf_element(list, index), &nodes->globals[i], &scene->lights[scene->light_count++]))
+            return false;
+    }
+    return true;
+}
+
+static bool read_camera(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
+    for (uint32_t i = 0; i < nodes->node_count && !scene->has_camera; i++) {
+        gltf_item named = gltf_member(gltf_entry(g, "nodes", i), "camera");
+        uint32_t index;
+        if (!named.json) continue;
+        if (!gltf_reference(g, named, "cameras", &index)) return false;
+        gltf_item lens = gltf_member(gltf_entry(g, "cameras", index), "perspective");
+        if (!lens.json) continue;
+        if (!read_number(g, gltf_member(lens, "yfov"), 0.8, 1e-3, 3.1, &scene->camera.field_of_view)) return false;
+        for (int c = 0; c < 3; c++) {
+            scene->camera.eye[c] = nodes->globals[i].m[4 * c + 3];
+            axis_of(&nodes->globals[i], c, scene->camera.axes[c]);
+        }
+        scene->has_camera = true;
+    }
+    return true;
+}
+
+/* -- All ---------------------------------------------------------------------------------------------------------- */
+
+static bool take_mesh(gltf *g, pelt_scene *scene) {
+    const pelt_mesh *mesh = &g->bundle->mesh;
+    scene->vertex_count = mesh->vertex_count;
+    scene->triangle_count = mesh->triangle_count;
+    scene->positions = mesh->positions;
+    scene->triangles = mesh->triangles;
+    scene->triangle_materials = GLTF_NEW(g, g->arena, uint32_t, mesh->triangle_count);
+    return scene->triangle_materials != NULL;
+}
+
+static bool read_all(gltf *g, const pelt_file *file, pelt_scene *scene) {
+    gltf_scene nodes;
+    return gltf_open(g, file) && gltf_check(g) && gltf_read_scene(g, &nodes) && gltf_read_mesh(g, &nodes) &&
+           take_mesh(g, scene) && read_materials(g, scene) && assign_materials(g, &nodes, scene) &&
+           read_lights(g, &nodes, scene) && read_camera(g, &nodes, scene);
+}
+
+pelt_result pelt_light_scene_parse(pelt_scene *scene, const pelt_file *file, const char *path, pelt_error *error) {
+    pelt_bundle bundle = {.arena = scene->arena};
+    gltf g = {.path = path, .bundle = &bundle, .arena = scene->arena};
+    g.scratch = pelt_arena_new(PELT_READ_FACTOR / 2 * file->size + PELT_READ_LIMIT / 2);
+    g.files = pelt_arena_new(0);
+    g.work_left = PELT_READ_FACTOR * (uint64_t)file->size + PELT_READ_LIMIT;
+    scene->name = path ? pelt_arena_format(scene->arena, "%s", path) : "glTF";
+    bool done = g.scratch && g.files && scene->name ? read_all(&g, file, scene) : gltf_out_of_memory(&g);
+    if (!done && error) *error = g.error;
+    json_decref(g.json);
+    pelt_arena_free(g.files);
+    pelt_arena_free(g.scratch);
+    return done ? PELT_OK : g.error.code;
+}
+
+pelt_scene *pelt_light_scene_read(const char *path, pelt_error *error) {
+    pelt_arena *file_arena = pelt_arena_new(0), *arena = NULL;
+    pelt_scene *scene = NULL;
+    pelt_file file;
+    if (!file_arena || pelt_file_read(file_arena, path, &file, error)) {
+        if (!file_arena) pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        pelt_arena_free(file_arena);
+        return NULL;
+    }
+    arena = pelt_arena_new(PELT_READ_FACTOR / 2 * file.size + PELT_READ_LIMIT / 2);
+    scene = arena ? PELT_NEW(arena, pelt_scene, 1) : NULL;
+    if (scene) scene->arena = arena;
+    bool done = scene ? pelt_light_scene_parse(scene, &file, path, error) == PELT_OK
+                      : pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path) == PELT_OK;
+    if (!done) pelt_arena_free(arena);
+    pelt_arena_free(file_arena);
+    return done ? scene : NULL;
+}
