@@ -63,7 +63,7 @@ project/build/making
 export PKG_CONFIG_PATH=$(dirname "$(find "$folder/usr" -name pelt.pc)")
 "$compiler" outside.c -o outside $(pkg-config --cflags --libs pelt)
 ./outside
-"$compiler" making.c -o making $(pkg-config --cflags --static --libs pelt-fit)
+"$compiler" making.c -o making $(pkg-config --cflags --libs pelt-fit)
 ./making
 
 # The run time stands alone: nothing but the C library and libm.
