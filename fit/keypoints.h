@@ -18,6 +18,7 @@ typedef struct pelt_training {
     uint32_t point_count, candidates; /* keys come from points 0 to candidates - 1 */
     const float *positions;           /* [point_count][3], or NULL */
     double diagonal;
+    uint8_t *lone;  /* [column_count] 1: a pose by itself, no part of a shot */
     uint32_t *fold; /* [column_count] 0 to PELT_FOLDS - 1: shots that are left out together */
 
 } pelt_training;

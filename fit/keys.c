@@ -96,20 +96,22 @@ static pelt_result check_input(const pelt_frames *f, const pelt_keys_options *o,
    never left out. */
 static bool set_folds(pelt_training *t, const pelt_frames *frames) {
     t->fold = PELT_NEW(t->arena, uint32_t, t->s.column_count);
-    uint32_t shots = 0, n = frames->frame_count, stretches = 2 * PELT_FOLDS;
-    for (uint32_t f = 0; frames->shots && f < n; f++) shots += f == 0 || frames->shots[f] != frames->shots[f - 1];
+    t->lone = PELT_NEW(t->arena, uint8_t, t->s.column_count);
+    uint32_t shots = 0, n = frames->frame_count, stretches = 2 * PELT_FOLDS, shot = 0, lone_count = 0;
+    const uint32_t *number = frames->shots;
+    if (!t->fold || !t->lone) return false;
+    for (uint32_t f = 0; number && f < n; f++) shots += f == 0 || number[f] != number[f - 1];
     bool few = shots < stretches;
-    uint32_t shot = 0;
-    for (uint32_t f = 0; t->fold && f < n; f++) {
-        bool remembered_one = frames->shots && frames->shots[f] == UINT32_MAX;
-        if (few)
-            shot = (uint32_t)((uint64_t)f * stretches / n);
-        else if (f && frames->shots[f] != frames->shots[f - 1])
-            shot++;
-        for (uint32_t c = 0; c < t->columns_per_frame; c++)
-            t->fold[f * t->columns_per_frame + c] = remembered_one ? PELT_FOLDS : shot % PELT_FOLDS;
+    for (uint32_t f = 0; f < n; f++) {
+        bool begins = !few && f && number[f] != number[f - 1], ends = few || f + 1 == n || number[f] != number[f + 1];
+        bool remembered_one = number && number[f] == UINT32_MAX, lone = !few && (begins || !f) && ends;
+        shot = few ? (uint32_t)((uint64_t)f * stretches / n) : shot + begins;
+        lone_count += lone;
+        for (uint32_t c = f * t->columns_per_frame; c < (f + 1) * t->columns_per_frame; c++)
+            t->fold[c] = remembered_one ? PELT_FOLDS : shot % PELT_FOLDS, t->lone[c] = lone;
     }
-    return t->fold != NULL;
+    if (lone_count == n) memset(t->lone, 0, t->s.column_count); /* nothing but poses: they are what will be posed */
+    return true;
 }
 
 static pelt_result set_places(pelt_training *t, const pelt_frames *frames, pelt_error *error) {

@@ -158,7 +158,7 @@ static int by_e(const void *a, const void *b) {
 }
 
 /* The factor: as large as lets at most one bad frame in a thousand pass, but not so small that more than 50 in a
-   thousand ordinary frames miss, nor so large that fewer than 15 do: what is rarer than that has hardly been tried. */
+   thousand ordinary frames miss, nor so large that fewer than 5 do: what is rarer than that has hardly been tried. */
 static float find_factor(judged *list, size_t count, double bar, float *ordinary) {
     size_t bad = 0, plain = 0, passed = 0;
     float factor = 0;
@@ -170,7 +170,7 @@ static float find_factor(judged *list, size_t count, double bar, float *ordinary
         if ((double)bad > 0.001 * (double)count) break;
         factor = list[passed].e;
     }
-    float enough = quantile(ordinary, plain, 0.95), most = plain ? quantile(ordinary, plain, 0.985) : factor;
+    float enough = quantile(ordinary, plain, 0.95), most = plain ? quantile(ordinary, plain, 0.995) : factor;
     return fmaxf(fminf(factor, most), enough);
 }
 

@@ -158,7 +158,7 @@ pelt_result pelt_try_fold(const pelt_training *t, const pelt_map *map, const uin
         result = try_frames(&r, fold, left_out, share, trials->errors + trials->count,
                             trials->lengths + trials->count * map->key_count, error);
     if (!result) {
-        memset(trials->novel + trials->count, novel, r.frame_count);
+        for (size_t f = 0; f < r.frame_count; f++) trials->novel[trials->count + f] = novel || t->lone[r.frames[f]];
         trials->count += r.frame_count;
     }
     pelt_arena_free(r.arena);
@@ -172,11 +172,12 @@ static int ascending(const void *a, const void *b) {
 
 double pelt_trial_quantile(const pelt_trials *trials, double share) {
     float *sorted = malloc((trials->count + 1) * sizeof *sorted);
-    if (!sorted || !trials->count) return free(sorted), INFINITY;
-    memcpy(sorted, trials->errors, trials->count * sizeof *sorted);
-    qsort(sorted, trials->count, sizeof *sorted, ascending);
-    size_t at = (size_t)(share * (double)(trials->count - 1) + 0.5);
-    double value = sorted[at];
+    size_t count = 0;
+    for (size_t i = 0; sorted && i < trials->count; i++)
+        if (!trials->novel[i]) sorted[count++] = trials->errors[i];
+    if (!count) return free(sorted), INFINITY;
+    qsort(sorted, count, sizeof *sorted, ascending);
+    double value = sorted[(size_t)(share * (double)(count - 1) + 0.5)];
     free(sorted);
     return value;
 }

@@ -12,7 +12,7 @@ typedef struct pelt_trials {
     uint32_t key_count;
     float *errors;  /* [count] largest error of a point, a fraction of the diagonal */
     float *lengths; /* [count][key_count] squared length of the misfit of each key */
-    uint8_t *novel; /* [count] 1: controls were held out, not just shots */
+    uint8_t *novel; /* [count] 1: controls were held out, or the frame is a pose by itself: not what shots are like */
 } pelt_trials;
 
 /* How the misfit is measured: 0: by the map itself; otherwise by least squares on so many leading directions. */
@@ -24,7 +24,7 @@ uint32_t pelt_detector_basis(const pelt_training *t, uint32_t key_count);
 pelt_result pelt_try_fold(const pelt_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
                           bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error);
 
-/* The error that a share of the trials (0.995) stays under. */
+/* The error that a share (0.995) of the trials that are parts of shots stays under. */
 double pelt_trial_quantile(const pelt_trials *trials, double share);
 
 #endif

@@ -25,11 +25,14 @@ typedef struct parts {
     float *reconstruction, *before; /* [values] of this frame, and the result of the frame before */
     float *offsets;                 /* [values] o */
     float *truth;                   /* [values] of the points in `list` */
+    float *answer;                  /* [values] what the engine gave for the points in `asked` */
     float *trust;                   /* [points] */
     float *region_trust;            /* [regions] */
     float *controls;                /* of the frame before */
-    uint32_t *list, *fresh;         /* [points] those to compute; those of them that were not computed before */
+    uint32_t *list, *fresh, *asked; /* [points] those to compute; those of them that were not computed before; those of
+                                       them that are not keys, whose values are known already */
     uint8_t *state;                 /* [points] */
+    uint8_t *is_key;                /* [points] */
 } parts;
 
 static size_t round_up(size_t bytes) { return (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
@@ -46,12 +49,15 @@ static size_t lay_out(const pelt_keys *keys, uint32_t control_count, char *memor
                 {(void **)&p->before, floats},
                 {(void **)&p->offsets, floats},
                 {(void **)&p->truth, floats},
+                {(void **)&p->answer, floats},
                 {(void **)&p->trust, points * sizeof(float)},
                 {(void **)&p->region_trust, keys->region_count * sizeof(float)},
                 {(void **)&p->controls, ((size_t)control_count + 1) * sizeof(float)},
                 {(void **)&p->list, points * sizeof(uint32_t)},
                 {(void **)&p->fresh, points * sizeof(uint32_t)},
-                {(void **)&p->state, points}};
+                {(void **)&p->asked, points * sizeof(uint32_t)},
+                {(void **)&p->state, points},
+                {(void **)&p->is_key, points}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         if (memory) *list[i].part = memory + at;
         at += round_up(list[i].bytes);
@@ -79,6 +85,8 @@ pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, 
     parts p;
     lay_out(keys, engine.control_count, memory, &p);
     memset(p.state, NOT_COMPUTED, keys->point_count);
+    memset(p.is_key, 0, keys->point_count);
+    for (uint32_t k = 0; k < keys->key_count; k++) p.is_key[keys->key_points[k]] = 1;
     return PELT_OK;
 }
 
@@ -102,6 +110,21 @@ static pelt_result compute(pelt_soft_cache *cache, const float *controls, const 
     cache->evaluated += count;
     if (cache->engine.evaluate(cache->engine.user, controls, points, count, values)) return PELT_ERROR_DATA;
     return all_finite(values, (size_t)count * cache->keys->component_count) ? PELT_OK : PELT_ERROR_NUMBER;
+}
+
+/* The truth of the points in the list: of keys it is known, the others are computed. */
+static pelt_result compute_list(pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t count) {
+    const pelt_keys *keys = cache->keys;
+    size_t each = keys->component_count;
+    uint32_t asked = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!p->is_key[p->list[i]]) p->asked[asked++] = p->list[i];
+    pelt_result result = compute(cache, controls, p->asked, asked, p->answer);
+    for (size_t i = 0; i < asked && !result; i++)
+        memcpy(p->truth + p->asked[i] * each, p->answer + i * each, each * sizeof *p->truth);
+    for (size_t k = 0; k < keys->key_count && !result; k++)
+        memcpy(p->truth + keys->key_points[k] * each, p->key_values + k * each, each * sizeof *p->truth);
+    return result;
 }
 
 /* -- Deciding ------------------------------------------------------------------------------------------------------ */
@@ -135,11 +158,11 @@ static uint32_t decide(pelt_soft_cache *cache, const parts *p, const pelt_misfit
 /* Where the points that begin to be computed were in the frame before. */
 static pelt_result look_back(pelt_soft_cache *cache, const parts *p, uint32_t fresh_count) {
     size_t each = cache->keys->component_count;
-    pelt_result result = compute(cache, p->controls, p->fresh, fresh_count, p->truth);
+    pelt_result result = compute(cache, p->controls, p->fresh, fresh_count, p->answer);
     for (size_t i = 0; i < fresh_count && !result; i++)
         for (size_t c = 0; c < each; c++) {
             size_t at = p->fresh[i] * each + c;
-            p->offsets[at] = p->before[at] - p->truth[i * each + c];
+            p->offsets[at] = p->before[at] - p->answer[i * each + c];
         }
     return result;
 }
@@ -170,9 +193,9 @@ static void blend(const pelt_soft_cache *cache, const parts *p, uint32_t count, 
     for (size_t i = 0; i < count; i++) {
         size_t at = p->list[i] * each;
         uint8_t state =
-            move_offset(p->reconstruction + at, p->truth + i * each, p->trust[p->list[i]], most, each, p->offsets + at);
+            move_offset(p->reconstruction + at, p->truth + at, p->trust[p->list[i]], most, each, p->offsets + at);
         p->state[p->list[i]] = limited ? state : NOT_COMPUTED;
-        for (size_t c = 0; c < each; c++) values[at + c] = p->truth[i * each + c] + p->offsets[at + c];
+        for (size_t c = 0; c < each; c++) values[at + c] = p->truth[at + c] + p->offsets[at + c];
     }
 }
 
@@ -199,7 +222,7 @@ pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, 
     uint32_t fresh_count, count = decide(cache, &p, &misfit, &fresh_count);
     bool limited = cache->options.step > 0 && !cache->options.new_each_frame;
     if (limited && cache->started) result = look_back(cache, &p, fresh_count);
-    if (!result) result = compute(cache, controls, p.list, count, p.truth);
+    if (!result) result = compute_list(cache, &p, controls, count);
     if (result) return result;
 
     memcpy(values, p.reconstruction, size * sizeof *values);

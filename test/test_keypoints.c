@@ -24,6 +24,7 @@ static void start(setup *s, uint32_t frames, uint32_t points, uint32_t modes, do
     pelt_columns *columns = pelt_columns_open(t->arena, &s->t->frames, false, 1 << 30, &error);
     assert_int_equal(pelt_subspace_find(t->arena, columns, rank, true, 1, NULL, &t->s, &error), PELT_OK);
     t->fold = PELT_NEW(t->arena, uint32_t, frames);
+    t->lone = PELT_NEW(t->arena, uint8_t, frames);
     for (uint32_t f = 0; f < frames; f++) t->fold[f] = f / 10 % PELT_FOLDS;
     float *places = PELT_NEW(t->arena, float, 3 * points);
     for (uint32_t p = 0; p < points; p++) places[3 * p] = (float)p / (float)points;

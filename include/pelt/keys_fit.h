@@ -1,7 +1,8 @@
 /* keys_fit.h: train key points.
 
        pelt_frames frames = {...};                 // where training frames come from: read in batches, several times
-       pelt_keys_bytes = pelt_keys_train(&frames, &(pelt_keys_options){.keys = 170}, &report, &error);
+       pelt_skin_bytes *bytes = pelt_keys_train(&frames, &(pelt_keys_options){.keys = 170}, &report, &error);
+       pelt_keys_write(bytes, "face.keys", &error);
 
    The run-time half is keys.h. As in fit.h, functions that can fail take a pelt_error, options are zero-initialised,
    and zero means the default. */
