@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANEL = 160, GAP = 4, PLAN = 3 * PANEL + 2 * GAP, NOVEL = 3, FULL_SAMPLES = 256 };
+enum { PANEL = 108, GAP = 4, PLAN = 3 * PANEL + 2 * GAP, NOVEL = 3, FULL_SAMPLES = 256 };
 
 static const double places[NOVEL][2] = {{0.13, 0.2}, {0.55, 0.7}, {0.87, 0.36}};
 
@@ -118,9 +118,9 @@ static int put_novel(figure *f, const relight_about *about, int index) {
     shade(f, f->keys);
     float white = white_of(f);
     put_panel(f, f->shown, white, x, PANEL + GAP, PANEL);
+    if (index == 1) put_plan(f, about);
     shade(f, f->full);
     put_panel(f, f->shown, white, x, 0, PANEL);
-    if (index == 1) put_plan(f, about);
     for (size_t i = 0; i < 3 * f->stage->point_count; i++)
         f->shown[i] = 10 * fabsf(f->full[i] - f->keys[i]) * f->stage->points[i / 3].albedo[i % 3];
     put_panel(f, f->shown, white, x, 2 * (PANEL + GAP), PANEL);

@@ -91,14 +91,12 @@ static pelt_light light_of(const measuring *m, const group *g, uint32_t index) {
 }
 
 static int measure_light(measuring *m, group *g, uint32_t index, uint32_t seed) {
-    relight_frame frame = {.light = light_of(m, g, index),
-                           .samples = m->key_samples,
-                           .seed = 0x20000000u + seed,
-                           .threads = m->args->threads};
+    relight_frame frame = {
+        .light = light_of(m, g, index), .samples = m->key_samples, .seed = 0x20000000u + seed, .threads = 1};
     double start = cli_cpu_seconds();
     int code = relight_solve(&m->gatherer, &frame);
     if (code) return code;
-    relight_fill(&m->gatherer, m->args->threads, m->values);
+    relight_fill(&m->gatherer, 1, m->values); /* one thread: idle ones would count as work */
     m->key_cpu += cli_cpu_seconds() - start;
     m->key_runs++;
     gather_truth(m, seed);

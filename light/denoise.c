@@ -31,11 +31,10 @@ typedef struct work {
     pelt_clean_frames *out;
     pelt_arena *arena;
     size_t n, columns; /* points; channels of all frames */
-    float *all;        /* [frame_count][n][3] mean of the halves */
+    float *all[2];     /* [frame_count][n][3] the halves */
     double *grams;     /* [STRIPS][columns][columns] */
     float *half[2];    /* [n][rank] the pictures, from each half */
     int32_t *pixels;   /* [height][width] point of each pixel, or -1 */
-    float *reading;    /* [n][3] */
     const float *from; /* of a parallel step */
     float *to;
     const float *mix_rows;
@@ -44,55 +43,66 @@ typedef struct work {
 
 /* -- Principal components ------------------------------------------------------------------------------------------ */
 
-static pelt_result read_means(work *w, double *difference, double *product, pelt_error *error) {
+static pelt_result read_halves(work *w, double *difference, double *product, pelt_error *error) {
     size_t values = 3 * w->n;
     for (uint32_t f = 0; f < w->halves->frame_count; f++) {
-        float *mean = w->all + f * values;
-        pelt_result result = w->halves->read(w->halves->user, f, 0, mean, error);
-        if (!result) result = w->halves->read(w->halves->user, f, 1, w->reading, error);
+        float *a = w->all[0] + f * values, *b = w->all[1] + f * values;
+        pelt_result result = w->halves->read(w->halves->user, f, 0, a, error);
+        if (!result) result = w->halves->read(w->halves->user, f, 1, b, error);
         if (result) return result;
         double sum = 0;
         for (size_t i = 0; i < values; i++) {
-            double a = mean[i], b = w->reading[i];
-            *difference += (a - b) * (a - b) / 4;
-            *product += a * b;
-            mean[i] = (float)((a + b) / 2);
-            sum += a + b;
+            *difference += ((double)a[i] - b[i]) * ((double)a[i] - b[i]) / 4;
+            *product += (double)a[i] * b[i];
+            sum += (double)a[i] + b[i];
         }
         w->out->dark += sum <= 0;
     }
     return PELT_OK;
 }
 
-/* Q^T Q over the points of one strip. */
+/* Some points of one half as rows [count][columns]. */
+static void take_rows(const work *w, int half, size_t first, size_t count, double *rows) {
+    for (size_t f = 0; f < w->columns / 3; f++)
+        for (size_t p = 0; p < count; p++)
+            for (size_t c = 0; c < 3; c++)
+                rows[p * w->columns + 3 * f + c] = w->all[half][3 * (f * w->n + first + p) + c];
+}
+
+/* A^T B over the points of one strip. */
 static void add_gram(void *user, size_t strip) {
     const work *w = user;
     size_t begin = w->n * strip / STRIPS, end = w->n * (strip + 1) / STRIPS, columns = w->columns;
     pelt_arena *arena = pelt_arena_new(0);
-    double *rows = arena ? PELT_NEW(arena, double, CHUNK *columns) : NULL, *gram = w->grams + strip * columns * columns;
-    gram[0] = rows ? 0 : NAN; /* out of memory shows in the sum */
-    for (size_t first = begin; rows && first < end; first += CHUNK) {
+    double *a = arena ? PELT_NEW(arena, double, CHUNK *columns) : NULL;
+    double *b = arena ? PELT_NEW(arena, double, CHUNK *columns) : NULL, *gram = w->grams + strip * columns * columns;
+    gram[0] = a && b ? 0 : NAN; /* out of memory shows in the sum */
+    for (size_t first = begin; a && b && first < end; first += CHUNK) {
         size_t count = end - first < CHUNK ? end - first : CHUNK;
-        for (size_t f = 0; f < columns / 3; f++)
-            for (size_t p = 0; p < count; p++)
-                for (size_t c = 0; c < 3; c++) rows[p * columns + 3 * f + c] = w->all[3 * (f * w->n + first + p) + c];
-        pelt_gemm(true, false, columns, columns, count, 1, rows, rows, 1, gram);
+        take_rows(w, 0, first, count, a);
+        take_rows(w, 1, first, count, b);
+        pelt_gemm(true, false, columns, columns, count, 1, a, b, 1, gram);
     }
     pelt_arena_free(arena);
 }
 
 static pelt_result find_mix(work *w, pelt_error *error) {
     size_t columns = w->columns, rank = w->out->rank;
-    double *values = PELT_NEW(w->arena, double, columns);
-    w->grams = PELT_NEW(w->arena, double, STRIPS *columns *columns);
-    if (!values || !w->grams) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
+    double *values = PELT_NEW(w->arena, double, columns),
+           *sum = w->grams = PELT_NEW(w->arena, double, STRIPS *columns *columns);
+    if (!values || !sum) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
     pelt_parallel(w->options->threads, STRIPS, add_gram, w);
     for (size_t s = 1; s < STRIPS; s++)
-        for (size_t i = 0; i < columns * columns; i++) w->grams[i] += w->grams[s * columns * columns + i];
-    if (!isfinite(w->grams[0]) || !pelt_eigen(columns, w->grams, values))
+        for (size_t i = 0; i < columns * columns; i++) sum[i] += sum[s * columns * columns + i];
+    for (size_t i = 0; i < columns; i++)
+        for (size_t k = 0; k < i; k++) {
+            double both = (sum[i * columns + k] + sum[k * columns + i]) / 2;
+            sum[i * columns + k] = sum[k * columns + i] = both;
+        }
+    if (!isfinite(sum[0]) || !pelt_eigen(columns, sum, values))
         return pelt_fail(error, PELT_ERROR_NUMBER, "the training frames have no usable components");
     for (size_t c = 0; c < columns; c++)
-        for (size_t k = 0; k < rank; k++) w->out->mix[c * rank + k] = (float)w->grams[c * columns + columns - 1 - k];
+        for (size_t k = 0; k < rank; k++) w->out->mix[c * rank + k] = (float)sum[c * columns + columns - 1 - k];
     return PELT_OK;
 }
 
@@ -108,15 +118,13 @@ static void add_frame(void *user, size_t strip) {
         }
 }
 
-static pelt_result project_halves(work *w, pelt_error *error) {
+static void project_halves(work *w) {
     for (uint32_t f = 0; f < w->halves->frame_count; f++)
         for (uint32_t half = 0; half < 2; half++) {
-            pelt_result result = w->halves->read(w->halves->user, f, half, w->reading, error);
-            if (result) return result;
-            w->from = w->reading, w->to = w->half[half], w->mix_rows = w->out->mix + 3 * (size_t)f * w->out->rank;
+            w->from = w->all[half] + 3 * f * w->n, w->to = w->half[half];
+            w->mix_rows = w->out->mix + 3 * (size_t)f * w->out->rank;
             pelt_parallel(w->options->threads, STRIPS, add_frame, w);
         }
-    return PELT_OK;
 }
 
 /* -- Smoothing ----------------------------------------------------------------------------------------------------- */
@@ -218,13 +226,14 @@ static pelt_result smooth_pictures(work *w, pelt_error *error) {
 static bool allocate(work *w, pelt_arena *arena) {
     const pelt_denoise_options *o = w->options;
     size_t pixels = (size_t)o->width * o->height, rank = w->out->rank;
-    w->all = PELT_NEW(w->arena, float, w->columns * w->n);
-    w->reading = PELT_NEW(w->arena, float, 3 * w->n);
     w->pixels = PELT_NEW(w->arena, int32_t, pixels);
-    for (int h = 0; h < 2; h++) w->half[h] = PELT_NEW(w->arena, float, w->n *rank);
+    for (int h = 0; h < 2; h++) {
+        w->all[h] = PELT_NEW(w->arena, float, w->columns * w->n);
+        w->half[h] = PELT_NEW(w->arena, float, w->n *rank);
+    }
     w->out->pictures = PELT_NEW(arena, float, w->n *rank);
     w->out->mix = PELT_NEW(arena, float, w->columns *rank);
-    if (!w->all || !w->reading || !w->pixels || !w->half[0] || !w->half[1] || !w->out->pictures || !w->out->mix)
+    if (!w->all[0] || !w->all[1] || !w->pixels || !w->half[0] || !w->half[1] || !w->out->pictures || !w->out->mix)
         return false;
     memset(w->pixels, -1, pixels * sizeof *w->pixels);
     for (size_t p = 0; p < w->n; p++) w->pixels[o->points[p].id] = (int32_t)p;
@@ -247,13 +256,13 @@ pelt_result pelt_denoise(pelt_arena *arena, const pelt_halves *halves, const pel
     pelt_result result = PELT_OK;
     if (!w.arena || !allocate(&w, arena))
         result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
-    if (!result) result = read_means(&w, &difference, &product, error);
+    if (!result) result = read_halves(&w, &difference, &product, error);
     if (!result && !(product > 0))
         result = pelt_fail(error, PELT_ERROR_DATA,
                            "no light reaches anything that the camera sees: the lights may be inside objects, or the "
                            "camera inside a wall");
     if (!result) result = find_mix(&w, error);
-    if (!result) result = project_halves(&w, error);
+    if (!result) project_halves(&w);
     if (!result) result = smooth_pictures(&w, error);
     out->noise = product > 0 ? sqrt(difference / product) : 0;
     pelt_arena_free(w.arena);
