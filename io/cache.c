@@ -130,7 +130,7 @@ struct pelt_cache_writer {
     const cache_format *format;
     pelt_writer *file;       /* with a format */
     pelt_obj_folder *folder; /* without */
-    const pelt_mesh *mesh;
+    pelt_mesh mesh;          /* a copy: the caller's may be gone by the next frame, its arrays may not */
     uint32_t frame_count, frames_put;
     pelt_error failure; /* the first one */
 };
@@ -161,7 +161,7 @@ pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count
         pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
         return NULL;
     }
-    *writer = (pelt_cache_writer){.format = format_of(path), .mesh = mesh, .frame_count = frame_count};
+    *writer = (pelt_cache_writer){.format = format_of(path), .mesh = *mesh, .frame_count = frame_count};
     if (writer->format)
         writer->file = pelt_writer_open(path, error);
     else
@@ -179,9 +179,9 @@ pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count
 void pelt_cache_writer_frame(pelt_cache_writer *writer, const float *positions) {
     if (writer->failure.code || writer->frames_put++ >= writer->frame_count) return;
     if (writer->file)
-        writer->format->put(writer->file, positions, 3 * (size_t)writer->mesh->vertex_count);
+        writer->format->put(writer->file, positions, 3 * (size_t)writer->mesh.vertex_count);
     else
-        pelt_obj_folder_frame(writer->folder, positions, writer->mesh, &writer->failure);
+        pelt_obj_folder_frame(writer->folder, positions, &writer->mesh, &writer->failure);
 }
 
 pelt_result pelt_cache_writer_commit(pelt_cache_writer *writer, pelt_error *error) {
