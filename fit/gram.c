@@ -188,7 +188,7 @@ enum { PAIR_ROWS = 16 }; /* candidates whose products with all before them are c
 typedef struct pairing {
     const pelt_gram *gram;
     double *pairs;
-    bool failed;
+    _Atomic bool failed; /* set by any thread */
 } pairing;
 
 /* The symmetric part of a 4x4 matrix as coefficients of the monomials. */

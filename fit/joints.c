@@ -61,7 +61,7 @@ typedef struct joining {
     double (*errors)[ROUNDS + 1]; /* [point] before each change of the rest position */
     uint8_t *deficient;           /* [point] singular values that were zeroed */
     float *normals;               /* [point][3] fitted rest normals, or NULL */
-    bool failed;
+    _Atomic bool failed;          /* set by any thread */
 } joining;
 
 /* -- Near in the skeleton -------------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ static void choose_chunk(void *user, size_t c) {
         uint32_t vertices[CHUNK], begin = b.chunk->begin, count = b.chunk->count;
         double *work = malloc(count * 3 * w->gram.examples * sizeof *work), rest[3], normal[3];
         for (uint32_t i = 0; i < count; i++) vertices[i] = w->points.vertex[w->order[begin + i]];
-        w->failed |= !work;
+        if (!work) w->failed = true;
         if (work) pelt_gram_moments(&b.gram, vertices, count, work, b.moments, w->energy + begin);
         if (work && w->with_normals)
             pelt_gram_moments(&b.normal_gram, vertices, count, work, b.normal_moments, w->normal_energy + begin);

@@ -32,7 +32,8 @@ typedef struct weighing {
     pelt_blend_result before; /* of the sweep before, when smooth */
     uint32_t most;
     double smooth;
-    bool final, failed;
+    bool final;
+    _Atomic bool failed; /* set by any thread */
 } weighing;
 
 /* -- Locks ----------------------------------------------------------------------------------------------------------

@@ -32,9 +32,9 @@ typedef struct wpsd {
     uint32_t *order; /* points in the order of the blocks of their first vertices */
     pelt_phi phi;
     double width;
-    uint32_t wanted; /* poses per point; 0: all */
-    float *folded;   /* [point][pose][4] */
-    bool failed;     /* memory */
+    uint32_t wanted;     /* poses per point; 0: all */
+    float *folded;       /* [point][pose][4] */
+    _Atomic bool failed; /* memory ran out on some thread */
 } wpsd;
 
 /* -- What drives a point ------------------------------------------------------------------------------------------- */
