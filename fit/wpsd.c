@@ -215,7 +215,7 @@ static void fold_points(void *user, size_t part) {
     wpsd *w = user;
     uint32_t all = w->training.displacements.point_count;
     bench *b = open_bench(w->training.count);
-    if (!bench_ready(b)) __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
+    if (!bench_ready(b)) w->failed = true;
     for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all && bench_ready(b); p++)
         if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, b);
     close_bench(b);
@@ -296,7 +296,7 @@ static void fit_group(void *user, size_t group) {
     bench *b = open_bench(w->training.count);
     bool done = chosen && bench_ready(b) && choose_for_group(w, points, count, b, chosen);
     for (size_t p = 0; p < count && done; p++) fit_to_chosen(w, points[p], b, chosen);
-    if (!done) __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
+    if (!done) w->failed = true;
     close_bench(b), free(chosen);
 }
 
