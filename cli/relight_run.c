@@ -69,7 +69,18 @@ static int write_picture(running *r, const char *path) {
     return result ? cli_error(&error) : CLI_DONE;
 }
 
+/* A light outside a closed scene gives black keys, which fit any basis: the misfit cannot tell. */
+static void warn_when_dark(const running *r) {
+    float brightest = 0;
+    for (size_t i = 0; i < 3 * r->stage.point_count; i++) brightest = fmaxf(brightest, r->indirect[i]);
+    if (brightest > 0 || r->args->quiet) return;
+    fprintf(stderr,
+            "pelt: warning: the light gives no indirect light to anything that the camera sees; is it inside the "
+            "scene, in the scene's units?\n");
+}
+
 static void print_result(const running *r, const char *path) {
+    warn_when_dark(r);
     const char *verdict = cli_value(r->args, "full") ? "full" : r->trust >= 1 ? "hit" : r->trust > 0 ? "blend" : "miss";
     bool gathered = r->full_seconds > 0;
     cli_say(r->args, "%s: %s", path, verdict);
