@@ -14,8 +14,4 @@ pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_
 pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
                                  uint64_t *sizes, pelt_error *error);
 
-/* The nearest half float, and back. Beyond the largest half it is infinite. */
-uint16_t pelt_half_of(float value);
-float pelt_half_value(uint16_t half);
-
 #endif

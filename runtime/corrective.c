@@ -19,12 +19,6 @@ static int all_finite(const void *floats, uint64_t count) {
     return !bad;
 }
 
-static int all_finite_halfs(const uint16_t *halfs, uint64_t count) {
-    uint32_t bad = 0;
-    for (uint64_t i = 0; i < count; i++) bad |= (halfs[i] & 0x7c00u) == 0x7c00u;
-    return !bad;
-}
-
 static int all_below_u16(const uint16_t *values, uint64_t count, uint32_t limit) {
     uint32_t bad = 0;
     for (uint64_t i = 0; i < count; i++) bad |= values[i] >= limit;
@@ -146,25 +140,70 @@ static pelt_result check_firsts(const uint32_t *first, uint32_t block_count, uin
     return ordered ? PELT_OK : PELT_ERROR_INDEX;
 }
 
-/* Rows as floats or as half floats: exactly one of them, or none where that is allowed. */
-static pelt_result check_rows(const float *floats, uint64_t float_size, const uint16_t *halfs, uint64_t half_size,
-                              uint64_t numbers, int needed) {
-    if ((floats && halfs) || (needed && !floats && !halfs)) return PELT_ERROR_FORMAT;
-    if ((floats && float_size != numbers * sizeof *floats) || (halfs && half_size != numbers * sizeof *halfs))
-        return PELT_ERROR_FORMAT;
-    return (!floats || all_finite(floats, numbers)) && (!halfs || all_finite_halfs(halfs, numbers)) ? PELT_OK
-                                                                                                    : PELT_ERROR_NUMBER;
+/* The five sections of rows, counted from the first of them. */
+enum { FIRST, SOURCES, FLOATS, PAIRS, SCALES };
+
+static int no_rows(const pelt_rows *rows) {
+    return !rows->first && !rows->sources && !rows->floats && !rows->pairs && !rows->scales;
 }
 
-static pelt_result check_weighted(const pelt_skin *skin, const section *s, const uint64_t *sizes, uint32_t *sources,
-                                  uint32_t *parts) {
-    const pelt_file_weighted *weighted = array_at(s, skin->drivers->weighted, 1, sizeof *weighted, 1);
-    if (!weighted || !skin->axis_first || !skin->axis_sources || !skin->axis_weights || skin->turn_floats ||
-        skin->turn_halfs || skin->drivers->rbf_count || skin->drivers->kernel)
+/* Numbers of `count` rows with `parts` x 16 of them, as floats or in 16 bits. */
+static pelt_result check_numbers(const pelt_rows *rows, const uint64_t *sizes, uint64_t count, uint32_t parts,
+                                 uint64_t scales) {
+    uint64_t numbers = count * PELT_BLOCK * parts;
+    if (!rows->floats == !rows->pairs || !rows->pairs != !rows->scales) return PELT_ERROR_FORMAT;
+    if (rows->floats && sizes[FLOATS] != numbers * sizeof *rows->floats) return PELT_ERROR_FORMAT;
+    if (rows->floats) return all_finite(rows->floats, numbers) ? PELT_OK : PELT_ERROR_NUMBER;
+    if (sizes[PAIRS] != numbers * sizeof *rows->pairs || sizes[SCALES] != scales * sizeof *rows->scales)
         return PELT_ERROR_FORMAT;
-    *sources = weighted->center_count;
-    if (weighted->normalised > 1) return PELT_ERROR_FORMAT;
-    *parts = weighted->normalised ? 4 : 3;
+    return all_finite(rows->scales, scales) ? PELT_OK : PELT_ERROR_NUMBER;
+}
+
+/* Rows of 16 bits go in twos: every block has an even number of them. */
+static int even_firsts(const uint32_t *first, uint32_t block_count) {
+    uint32_t odd = 0;
+    for (uint32_t b = 0; b <= block_count; b++) odd |= first[b];
+    return !(odd & 1);
+}
+
+static pelt_result check_lists(const pelt_skin *skin, const pelt_rows *rows, const uint64_t *sizes, uint64_t sources,
+                               uint64_t *count) {
+    if (!rows->first || !rows->sources) return PELT_ERROR_FORMAT;
+    pelt_result result = check_firsts(rows->first, skin->block_count, count);
+    if (result) return result;
+    if (sizes[SOURCES] != 2 * *count) return PELT_ERROR_FORMAT;
+    if (rows->pairs && !even_firsts(rows->first, skin->block_count)) return PELT_ERROR_INDEX;
+    return all_below_u16(rows->sources, *count, (uint32_t)sources) ? PELT_OK : PELT_ERROR_INDEX;
+}
+
+/* In 16 bits the two rows of a pair are for coefficients 2 i and 2 i + 1. */
+static pelt_result check_basis(const pelt_skin *skin, const pelt_rows *rows, const uint64_t *sizes) {
+    uint64_t coefficients = skin->drivers->coefficient_count, even = (coefficients + 1) / 2 * 2, count = 0;
+    pelt_result result = check_lists(skin, rows, sizes, rows->pairs ? even : coefficients, &count);
+    uint32_t apart = 0;
+    for (uint64_t r = 0; !result && rows->pairs && r < count; r += 2)
+        apart |= (rows->sources[r] & 1u) | (rows->sources[r] ^ 1u ^ rows->sources[r + 1]);
+    if (apart) result = PELT_ERROR_INDEX;
+    return result ? result : check_numbers(rows, sizes, count, 3, even);
+}
+
+/* Rows and turns of the weighted form are for the same centres, and both floats or both in 16 bits. */
+static pelt_result check_centered(const pelt_skin *skin, const uint64_t *sizes, const pelt_file_weighted *weighted) {
+    const pelt_rows *turns = &skin->turns;
+    uint64_t count = 0;
+    pelt_result result = check_lists(skin, &skin->rows, sizes + PELT_SECTION_ROW_FIRST, weighted->center_count, &count);
+    if (!result)
+        result = check_numbers(&skin->rows, sizes + PELT_SECTION_ROW_FIRST, count, weighted->normalised ? 4 : 3, 2);
+    if (result || no_rows(turns)) return result;
+    if (turns->first || turns->sources || !turns->floats != !skin->rows.floats) return PELT_ERROR_FORMAT;
+    return check_numbers(turns, sizes + PELT_SECTION_TURN_FIRST, count, 3, 2);
+}
+
+static pelt_result check_weighted(const pelt_skin *skin, const section *s, const uint64_t *sizes) {
+    const pelt_file_weighted *weighted = array_at(s, skin->drivers->weighted, 1, sizeof *weighted, 1);
+    if (!weighted || !skin->axis_first || !skin->axis_sources || !skin->axis_weights || skin->drivers->rbf_count ||
+        skin->drivers->kernel || weighted->normalised > 1)
+        return PELT_ERROR_FORMAT;
     pelt_result result = check_phi(weighted->phi, weighted->width);
     if (!result)
         result =
@@ -176,36 +215,27 @@ static pelt_result check_weighted(const pelt_skin *skin, const section *s, const
         sizes[PELT_SECTION_AXIS_WEIGHTS] != entries * PELT_BLOCK * sizeof(float))
         return PELT_ERROR_FORMAT;
     if (!all_below_u16(skin->axis_sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
-    return all_finite(skin->axis_weights, entries * PELT_BLOCK) ? PELT_OK : PELT_ERROR_NUMBER;
+    if (!all_finite(skin->axis_weights, entries * PELT_BLOCK)) return PELT_ERROR_NUMBER;
+    return check_centered(skin, sizes, weighted);
 }
 
 pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes) {
     section s = {(const char *)skin->drivers, sizes[PELT_SECTION_DRIVERS]};
-    if (!skin->drivers)
-        return skin->row_first || skin->row_sources || skin->row_floats || skin->row_halfs || skin->turn_floats ||
-                       skin->turn_halfs || skin->axis_first || skin->axis_sources || skin->axis_weights
-                   ? PELT_ERROR_FORMAT
-                   : PELT_OK;
-    if (s.size < sizeof *skin->drivers || !skin->row_first || !skin->row_sources) return PELT_ERROR_FORMAT;
-    uint64_t coefficients = 0, rows = 0;
-    uint32_t sources = skin->drivers->coefficient_count, parts = 3;
+    int axes = skin->axis_first || skin->axis_sources || skin->axis_weights;
+    if (!skin->drivers) return axes || !no_rows(&skin->rows) || !no_rows(&skin->turns) ? PELT_ERROR_FORMAT : PELT_OK;
+    if (s.size < sizeof *skin->drivers) return PELT_ERROR_FORMAT;
+    uint64_t coefficients = 0;
     pelt_result result = check_axes(&s, skin->joint_count);
     if (!result) result = check_rbfs(&s, &coefficients);
     if (!result && skin->drivers->kernel) result = check_kernel(&s, skin->joint_count, &coefficients);
-    if (!result && (coefficients != sources || coefficients > 65536)) result = PELT_ERROR_FORMAT;
-    if (!result && skin->drivers->weighted)
-        result = check_weighted(skin, &s, sizes, &sources, &parts);
-    else if (!result && (skin->axis_first || skin->axis_sources || skin->axis_weights))
+    if (!result && (coefficients != skin->drivers->coefficient_count || coefficients > 65536))
         result = PELT_ERROR_FORMAT;
-    if (!result) result = check_firsts(skin->row_first, skin->block_count, &rows);
     if (result) return result;
-    if (sizes[PELT_SECTION_SOURCES] != 2 * rows) return PELT_ERROR_FORMAT;
-    if (!all_below_u16(skin->row_sources, rows, sources)) return PELT_ERROR_INDEX;
-    result = check_rows(skin->row_floats, sizes[PELT_SECTION_ROW_FLOATS], skin->row_halfs,
-                        sizes[PELT_SECTION_ROW_HALFS], rows * PELT_BLOCK * parts, 1);
-    if (result) return result;
-    return check_rows(skin->turn_floats, sizes[PELT_SECTION_TURN_FLOATS], skin->turn_halfs,
-                      sizes[PELT_SECTION_TURN_HALFS], rows * PELT_BLOCK * 3, 0);
+    if (skin->drivers->weighted) return check_weighted(skin, &s, sizes);
+    if (axes) return PELT_ERROR_FORMAT;
+    result = check_basis(skin, &skin->rows, sizes + PELT_SECTION_ROW_FIRST);
+    if (result || no_rows(&skin->turns)) return result;
+    return check_basis(skin, &skin->turns, sizes + PELT_SECTION_TURN_FIRST);
 }
 
 /* -- Scratch memory ------------------------------------------------------------------------------------------------ */
@@ -232,7 +262,10 @@ pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin) {
     }
     pelt_drive_offsets at;
     size_t end = 0;
+    uint64_t pairs = ((uint64_t)head->coefficient_count + 1) / 2 * (sizeof(pelt_pair) / sizeof(float));
     at.coefficients = take(&end, head->coefficient_count);
+    at.row_pairs = take(&end, skin->rows.pairs ? pairs : 0);
+    at.turn_pairs = take(&end, skin->turns.pairs ? pairs : 0);
     at.distances = take(&end, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
     at.rotations = take(&end, 4 * (uint64_t)skin->joint_count);
     at.translations = take(&end, 4 * (uint64_t)skin->joint_count);
@@ -261,7 +294,21 @@ static void relative_rotation(const float *rest, const float *local, float *out)
     }
 }
 
-static void drive(const pelt_skin *skin, void *scratch, const pelt_drive_offsets *at) {
+static int16_t nearest(float x) { return (int16_t)(x < 0 ? x - 0.5f : x + 0.5f); }
+
+/* A pose beyond all reason displaces nothing. */
+static float usable(float x) { return fabsf(x) < 1e30f ? x : 0; }
+
+static void pair_up(const float *coefficients, const float *scales, uint32_t count, pelt_pair *out) {
+    for (uint32_t k = 0; k < count; k += 2) {
+        float a = usable(coefficients[k] * scales[k]);
+        float b = k + 1 < count ? usable(coefficients[k + 1] * scales[k + 1]) : 0;
+        float most = fmaxf(fabsf(a), fabsf(b)), steps = most > 1e-30f ? 32767 / most : 0;
+        out[k / 2] = (pelt_pair){{nearest(a * steps), nearest(b * steps)}, most / 32767};
+    }
+}
+
+static void drive(const pelt_skin *skin, char *scratch, const pelt_drive_offsets *at) {
     pelt_drive_job job = {skin, scratch, *at};
     switch (skin->isa) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -279,6 +326,11 @@ static void drive(const pelt_skin *skin, void *scratch, const pelt_drive_offsets
         pelt_drive_scalar(&job);
         break;
     }
+    if (skin->drivers->weighted) return;
+    const float *coefficients = (const float *)(scratch + at->coefficients);
+    uint32_t count = skin->drivers->coefficient_count;
+    if (skin->rows.pairs) pair_up(coefficients, skin->rows.scales, count, (pelt_pair *)(scratch + at->row_pairs));
+    if (skin->turns.pairs) pair_up(coefficients, skin->turns.scales, count, (pelt_pair *)(scratch + at->turn_pairs));
 }
 
 void pelt_drive(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {

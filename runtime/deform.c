@@ -50,6 +50,8 @@ static void add_corrective(const pelt_skin *skin, const char *driven, pelt_defor
     pelt_drive_offsets at = pelt_drive_layout(skin);
     if (!skin->drivers->weighted) {
         job->coefficients = (const float *)(driven + at.coefficients);
+        job->row_pairs = (const pelt_pair *)(driven + at.row_pairs);
+        job->turn_pairs = (const pelt_pair *)(driven + at.turn_pairs);
         return;
     }
     const pelt_file_weighted *weighted = (const void *)((const char *)skin->drivers + skin->drivers->weighted);

@@ -42,7 +42,8 @@ void pelt_pose_driven(const pelt_skin *skin, float *palette);
 /* What the drivers work with and leave behind, after pelt_pose_layout's part of the scratch memory; offsets in bytes
    from the start of it. Arrays over centres have room for a multiple of 16. */
 typedef struct pelt_drive_offsets {
-    size_t coefficients; /* [coefficient] of the basis form */
+    size_t coefficients;          /* [coefficient] of the basis form */
+    size_t row_pairs, turn_pairs; /* [coefficient / 2] the same in 16 bits, for rows and turns that are */
     size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
     size_t translations;  /* [joint][4] */
@@ -50,6 +51,12 @@ typedef struct pelt_drive_offsets {
     size_t joint_kernels; /* [kernel joint][center] */
     size_t size;
 } pelt_drive_offsets;
+
+/* Two coefficients in 16 bits with a common scale: two rows are multiplied with them at once. */
+typedef struct pelt_pair {
+    int16_t factors[2]; /* never below -32767, so that the sum of two products fits 32 bits */
+    float scale;
+} pelt_pair;
 
 pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin);
 
@@ -69,9 +76,7 @@ pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes);
 /* sqrt(2 log2 e): squared distances scaled for a Gaussian, rooted, become an exponential's. */
 #define GAUSSIAN_TO_EXP 1.6986436f
 
-/* Half floats: the bits moved into a float's place, times this, are the number, denormals too. Adding and taking away
-   the magic number rounds to whole numbers. */
-#define HALF_SCALE 0x1p112f
+/* Adding and taking away this number rounds to whole numbers. */
 #define ROUND_MAGIC 12582912.0f
 /* 2^f for |f| <= 1/2, relative error 2e-9 before rounding. */
 #define POWER_POLYNOMIAL(f) (POWER_SLOPE(f) * (f) + 1.0f)
@@ -98,10 +103,12 @@ typedef struct pelt_deform_job {
     const float *palette;
     const float *normal_palette; /* NULL: normals use `palette` */
     const float *coefficients;   /* of the corrective's basis form, or NULL */
-    const float *distances;      /* of its weighted form, or NULL */
-    uint32_t distance_stride;    /* floats from axis to axis */
-    uint32_t phi;                /* of the weighted form */
-    int parts;                   /* rows per centre of the weighted form: 4, or 3 without norm */
+    const pelt_pair *row_pairs;  /* the same in 16 bits */
+    const pelt_pair *turn_pairs;
+    const float *distances;   /* of its weighted form, or NULL */
+    uint32_t distance_stride; /* floats from axis to axis */
+    uint32_t phi;             /* of the weighted form */
+    int parts;                /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;
     float *positions;
     float *normals; /* NULL: none wanted */
