@@ -3,33 +3,12 @@
 
    A pose is, for every joint, its local rotation relative to rest, R = rest^-1 local, and its local translation. */
 
-#include "runtime/format.h"
+#include "runtime/container.h"
 #include "runtime/kernel.h"
 #include <math.h>
 #include <string.h>
 
 /* -- Checks -------------------------------------------------------------------------------------------------------- */
-
-typedef uint32_t __attribute__((may_alias)) float_bits;
-
-static int all_finite(const void *floats, uint64_t count) {
-    const float_bits *bits = floats;
-    uint32_t bad = 0;
-    for (uint64_t i = 0; i < count; i++) bad |= (bits[i] & 0x7f800000u) == 0x7f800000u;
-    return !bad;
-}
-
-static int all_below_u16(const uint16_t *values, uint64_t count, uint32_t limit) {
-    uint32_t bad = 0;
-    for (uint64_t i = 0; i < count; i++) bad |= values[i] >= limit;
-    return !bad;
-}
-
-static int all_below_u32(const uint32_t *values, uint64_t count, uint32_t limit) {
-    uint32_t bad = 0;
-    for (uint64_t i = 0; i < count; i++) bad |= values[i] >= limit;
-    return !bad;
-}
 
 /* The section DRIV while it is checked. */
 typedef struct section {
@@ -48,12 +27,12 @@ static const void *array_at(const section *s, uint64_t offset, uint64_t a, uint6
 static pelt_result check_floats(const section *s, uint64_t offset, uint64_t rows, uint64_t columns) {
     const void *floats = array_at(s, offset, rows, columns, sizeof(float));
     if (!floats) return PELT_ERROR_FORMAT;
-    return all_finite(floats, rows * columns) ? PELT_OK : PELT_ERROR_NUMBER;
+    return pelt_all_finite(floats, rows * columns) ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
 static pelt_result check_phi(uint32_t phi, float width) {
     if (phi >= PELT_FILE_PHI_KINDS) return PELT_ERROR_UNSUPPORTED;
-    return all_finite(&width, 1) && width >= 1e-6f && width <= 1e9f ? PELT_OK : PELT_ERROR_NUMBER;
+    return pelt_all_finite(&width, 1) && width >= 1e-6f && width <= 1e9f ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
 /* What rbfs and the weighted form have in common. A skin has at most 65536 centres: rows name them by 16 bits. */
@@ -72,7 +51,7 @@ static pelt_result check_axes(const section *s, uint32_t joint_count) {
     for (uint32_t i = 0; i < head->axis_count; i++) {
         if (axes[i].kind >= PELT_FILE_AXIS_KINDS) return PELT_ERROR_UNSUPPORTED;
         if (axes[i].joint >= joint_count) return PELT_ERROR_INDEX;
-        if (!all_finite(axes[i].direction, 4) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(axes[i].direction, 4) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
     }
     return PELT_OK;
 }
@@ -100,8 +79,8 @@ static pelt_result check_group(const section *s, const pelt_file_kernel *kernel,
     const uint32_t *units = array_at(s, group->units, group->unit_count, sizeof *units, 1);
     const uint32_t *centers = array_at(s, group->centers, group->center_count, sizeof *centers, 1);
     if (!units || !centers || !group->center_count) return PELT_ERROR_FORMAT;
-    if (!all_below_u32(units, group->unit_count, kernel->unit_count) ||
-        !all_below_u32(centers, group->center_count, kernel->center_count))
+    if (!pelt_all_below_u32(units, group->unit_count, kernel->unit_count) ||
+        !pelt_all_below_u32(centers, group->center_count, kernel->center_count))
         return PELT_ERROR_INDEX;
     return check_floats(s, group->matrix, group->coefficient_count, pelt_padded(group->center_count));
 }
@@ -116,11 +95,11 @@ static pelt_result check_kernel(const section *s, uint32_t joint_count, uint64_t
     if (!joints || !units || !groups) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < kernel->joint_count; i++) {
         if (joints[i].joint >= joint_count) return PELT_ERROR_INDEX;
-        if (!all_finite(&joints[i].scale, 1) || joints[i].scale < 0) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(&joints[i].scale, 1) || joints[i].scale < 0) return PELT_ERROR_NUMBER;
     }
     for (uint32_t i = 0; i < kernel->unit_count; i++) {
         if (units[i].first >= kernel->joint_count || units[i].second >= kernel->joint_count) return PELT_ERROR_INDEX;
-        if (!all_finite(&units[i].gain, 1)) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(&units[i].gain, 1)) return PELT_ERROR_NUMBER;
     }
     pelt_result result =
         check_floats(s, kernel->centers, 4 * (uint64_t)kernel->joint_count, pelt_padded(kernel->center_count));
@@ -152,7 +131,7 @@ static pelt_result check_numbers(const pelt_rows *rows, const uint64_t *sizes, u
     uint64_t numbers = count * PELT_BLOCK * parts;
     if (rows->pairs) return sizes[PAIRS] == numbers * sizeof *rows->pairs ? PELT_OK : PELT_ERROR_FORMAT;
     if (sizes[FLOATS] != numbers * sizeof *rows->floats) return PELT_ERROR_FORMAT;
-    return all_finite(rows->floats, numbers) ? PELT_OK : PELT_ERROR_NUMBER;
+    return pelt_all_finite(rows->floats, numbers) ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
 /* Rows are floats, or pairs with factors: fills in factor_count from the size of their section. */
@@ -162,7 +141,7 @@ static pelt_result check_factors(pelt_rows *rows, uint64_t size, uint32_t coeffi
     if (size % sizeof *rows->factors || count % 2 || count > 65536) return PELT_ERROR_FORMAT;
     for (uint64_t i = 0; i < count; i++) {
         if (rows->factors[i].coefficient >= coefficient_count) return PELT_ERROR_INDEX;
-        if (!all_finite(&rows->factors[i].step, 1)) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(&rows->factors[i].step, 1)) return PELT_ERROR_NUMBER;
     }
     rows->factor_count = (uint32_t)count;
     return PELT_OK;
@@ -182,7 +161,7 @@ static pelt_result check_lists(const pelt_skin *skin, const pelt_rows *rows, con
     if (result) return result;
     if (sizes[SOURCES] != 2 * *count) return PELT_ERROR_FORMAT;
     if (rows->pairs && !even_firsts(rows->first, skin->block_count)) return PELT_ERROR_INDEX;
-    return all_below_u16(rows->sources, *count, (uint32_t)sources) ? PELT_OK : PELT_ERROR_INDEX;
+    return pelt_all_below_u16(rows->sources, *count, (uint32_t)sources) ? PELT_OK : PELT_ERROR_INDEX;
 }
 
 /* In 16 bits the two rows of a pair are for factors 2 i and 2 i + 1. */
@@ -230,8 +209,8 @@ static pelt_result check_weighted(pelt_skin *skin, const section *s, const uint6
     if (sizes[PELT_SECTION_AXIS_SOURCES] != 2 * entries ||
         sizes[PELT_SECTION_AXIS_WEIGHTS] != entries * PELT_BLOCK * sizeof(float))
         return PELT_ERROR_FORMAT;
-    if (!all_below_u16(skin->axis_sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
-    if (!all_finite(skin->axis_weights, entries * PELT_BLOCK)) return PELT_ERROR_NUMBER;
+    if (!pelt_all_below_u16(skin->axis_sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
+    if (!pelt_all_finite(skin->axis_weights, entries * PELT_BLOCK)) return PELT_ERROR_NUMBER;
     return check_centered(skin, sizes, weighted);
 }
 
