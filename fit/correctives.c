@@ -80,13 +80,32 @@ static pelt_result choose_precision(pelt_fitting *f, pelt_error *error) {
     const char *wanted = f->options.displacements;
     if (!f->model.corrective || (wanted && !strcmp(wanted, "float"))) return PELT_OK;
     double worst = half_error(f);
-    f->model.half_displacements = worst <= HALF_TOLERANCE * f->bundle->mesh.diagonal;
-    if (!wanted || f->model.half_displacements) return PELT_OK;
+    f->model.half_displacements = wanted || worst <= HALF_TOLERANCE * f->bundle->mesh.diagonal;
+    if (!f->model.half_displacements) return PELT_OK;
     if (!isfinite(worst))
         return pelt_fail(error, PELT_ERROR_NUMBER,
                          "--displacements half: some displacements are beyond what half floats can hold; use float");
-    f->model.half_displacements = true;
+    f->figures.storage_error = worst;
     return PELT_OK;
+}
+
+/* -- Too much ------------------------------------------------------------------------------------------------------ */
+
+/* Every n-th of all frames of the clips, whatever part of them was given here: then the advice holds for a fit to some
+   of them too, such as the one that holds examples out. */
+pelt_result pelt_refuse_count(const pelt_fitting *f, size_t count, const char *what, uint32_t most, pelt_error *error) {
+    size_t frames = 0;
+    const pelt_clip *last = NULL;
+    for (size_t e = 0; e < f->examples.count; e++) {
+        const pelt_clip *clip = f->examples.list[e].clip;
+        if (clip != last) frames += clip->frame_count;
+        last = clip;
+    }
+    if (frames < count) frames = count;
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%zu %s are more than the %u that the corrective \"%s\" takes: train on every n-th frame, with "
+                     "--every %zu, or on fewer clips",
+                     count, what, most, f->options.corrective, (frames + most - 1) / most);
 }
 
 /* -- The stage ----------------------------------------------------------------------------------------------------- */

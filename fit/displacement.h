@@ -47,15 +47,14 @@ double pelt_rotation_angle(const float a[4], const float b[4]);
 
 typedef struct pelt_example_displacements {
     uint32_t example_count, vertex_count, point_count;
-    uint32_t *point_of;  /* [vertex] */
-    uint32_t *vertex_of; /* [point] its first vertex */
-    float *positions;    /* [example][point][3] */
-    uint64_t damped;     /* (example, point) pairs whose blend is nearly singular */
-    uint32_t damped_points;
+    uint32_t *point_of;                   /* [vertex] */
+    uint32_t *vertex_of;                  /* [point] its first vertex */
+    float *positions;                     /* [example][point][3] */
     uint32_t worst_example, worst_vertex; /* where the blend is closest to singular */
 } pelt_example_displacements;
 
-/* Displacements of all examples for the blend of fitting->model. The fitting's arena owns the result. */
+/* Displacements of all examples for the blend of fitting->model; fitting->figures gets how often the inverse had to be
+   damped. The fitting's arena owns the result. */
 pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displacements *out, pelt_error *error);
 
 /* Change of the rest normals that makes the blend carry them to the normals of the examples: [example][vertex][3],

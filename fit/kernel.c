@@ -11,8 +11,9 @@
       Examples that others span to within a tenth of the ridge are not centres.
 
    Bound: K is positive definite, so a coefficient a = sum_q c_q K(., q) obeys |a(p)|^2 <= K(p, p) c^T K c, and
-   k_g(p, p) = 2 - 2 E_g(p, rest) < 2, so K(p, p) < 2 sum of gains of single joints + 4 sum of gains of pairs: whatever
-   the pose, displacements stay within a bound that is known when the fit is done. */
+   k_g(p, p) = 2 - 2 E_g(p, rest) <= 2 - 2 exp(-2 / s_g^2) =: m_g, so K(p, p) <= sum of gain m_g over single joints +
+   sum of gain m_g m_h over pairs: whatever the pose, displacements stay within a bound that is known when the fit is
+   done. */
 
 #include "fit/kernel.h"
 #include "fit/linear.h"
@@ -37,17 +38,9 @@ typedef struct kernel_fit {
     pelt_clusters clusters;
     pelt_ridge *ridges;    /* [cluster] */
     double **coefficients; /* [cluster] malloc'ed [example of the ridge][rank] */
-    bool no_memory;
+    double *sizes;         /* [cluster] |K|, the root of the sum of squares: the largest eigenvalue or little more */
+    _Atomic bool no_memory;
 } kernel_fit;
-
-static pelt_result check(const kernel_fit *k, pelt_error *error) {
-    if (k->f->examples.count > MOST_EXAMPLES)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%zu examples are more than the kernel corrective takes (%d): give fewer clips, or every n-th "
-                         "frame",
-                         k->f->examples.count, MOST_EXAMPLES);
-    return PELT_OK;
-}
 
 /* -- Clusters ------------------------------------------------------------------------------------------------------ */
 
@@ -81,28 +74,135 @@ static void project(const kernel_fit *k, size_t q, double *out) {
         }
 }
 
-static bool fit_cluster(kernel_fit *k, size_t q) {
+/* The units and examples of a cluster, and the kernel matrix between these, to be freed; NULL when memory is out. */
+static double *cluster_matrix(const kernel_fit *k, size_t q, pelt_ridge *ridge) {
     const uint32_t *points = k->clusters.points + k->clusters.first[q];
-    size_t count = k->clusters.first[q + 1] - k->clusters.first[q], rank = k->clusters.ranks[q];
+    size_t count = k->clusters.first[q + 1] - k->clusters.first[q];
     double *weights = energy_weights(k, points, count);
-    bool done = weights && !pelt_ridge_of(&k->drivers, k->poses.count, count, points, weights, &k->ridges[q]);
-    size_t n = done ? k->ridges[q].example_count : 0;
-    double *matrix = malloc((n * n + 1) * sizeof *matrix);
+    bool done = weights && !pelt_ridge_of(&k->drivers, k->poses.count, count, points, weights, ridge);
+    size_t n = done ? ridge->example_count : 0;
+    double *matrix = done ? malloc((n * n + 1) * sizeof *matrix) : NULL;
+    if (matrix) pelt_ridge_matrix(ridge, k->tables, k->poses.count, k->settings.pair, matrix);
+    free(weights);
+    return matrix;
+}
+
+static bool fit_cluster(kernel_fit *k, size_t q) {
+    size_t rank = k->clusters.ranks[q];
+    double *matrix = cluster_matrix(k, q, &k->ridges[q]), size = 0;
+    size_t n = matrix ? k->ridges[q].example_count : 0;
     k->coefficients[q] = malloc((n * rank + 1) * sizeof *k->coefficients[q]);
-    done = done && matrix && k->coefficients[q];
+    bool done = matrix && k->coefficients[q];
+    for (size_t i = 0; i < n * n; i++) size += matrix[i] * matrix[i];
+    k->sizes[q] = sqrt(size);
     if (done && n) {
-        pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
         project(k, q, k->coefficients[q]);
         done = pelt_ridge_solve(&k->ridges[q], matrix, k->settings.lambda, SPANNED * k->settings.lambda, rank,
                                 k->coefficients[q]);
     }
-    free(weights), free(matrix);
+    free(matrix);
     return done;
 }
 
 static void fit_one(void *user, size_t q) {
     kernel_fit *k = user;
-    if (k->clusters.ranks[q] && !fit_cluster(k, q)) __atomic_store_n(&k->no_memory, true, __ATOMIC_RELAXED);
+    if (k->clusters.ranks[q] && !fit_cluster(k, q)) k->no_memory = true;
+}
+
+/* -- Figures ------------------------------------------------------------------------------------------------------- */
+
+/* The two closest examples of a cluster: by 2 sin(angle / 2) of its joints, each counted by its part in the kernel. */
+static void find_closest(const kernel_fit *k, const pelt_ridge *ridge, pelt_condition *out) {
+    out->distance = INFINITY;
+    for (uint32_t a = 0; a < ridge->example_count; a++)
+        for (uint32_t b = a + 1; b < ridge->example_count; b++) {
+            double sum = 0;
+            for (uint32_t u = 0; u < ridge->unit_count; u++) {
+                if (ridge->units[u].first != ridge->units[u].second) continue;
+                size_t joint = k->drivers.joints[ridge->units[u].first], joints = k->poses.joint_count;
+                double angle = pelt_rotation_angle(k->poses.rotations + 4 * (ridge->examples[a] * joints + joint),
+                                                   k->poses.rotations + 4 * (ridge->examples[b] * joints + joint));
+                sum += ridge->units[u].gain * pow(2 * sin(0.5 * angle), 2);
+            }
+            if (!(sqrt(sum) < out->distance)) continue;
+            out->distance = sqrt(sum);
+            out->closest[0] = ridge->examples[a], out->closest[1] = ridge->examples[b];
+        }
+}
+
+/* The condition of K + lambda I of a cluster. */
+static bool measure_cluster(kernel_fit *k, size_t q, pelt_condition *out) {
+    pelt_ridge ridge = {0};
+    double *matrix = cluster_matrix(k, q, &ridge);
+    size_t n = ridge.example_count;
+    for (size_t a = 0; matrix && a < n; a++) matrix[a * n + a] += k->settings.lambda;
+    if (matrix && n) {
+        out->value = pelt_condition_of(n, matrix);
+        find_closest(k, &ridge, out);
+    }
+    bool done = matrix != NULL;
+    free(matrix), pelt_ridge_free(&ridge);
+    return done;
+}
+
+/* Of the worst cluster: the smallest eigenvalue of K + lambda I is hardly more than lambda, so it is one of those with
+   the largest K. */
+static bool note_condition(kernel_fit *k) {
+    enum { MEASURED = 4 };
+    pelt_condition worst = {0};
+    for (int i = 0; i < MEASURED; i++) {
+        uint32_t largest = 0;
+        for (uint32_t q = 1; q < k->clusters.count; q++)
+            if (k->sizes[q] > k->sizes[largest]) largest = q;
+        if (!(k->sizes[largest] > 0)) break;
+        k->sizes[largest] = 0;
+        pelt_condition c = {0};
+        if (!measure_cluster(k, largest, &c)) return false;
+        uint32_t vertex = k->u.vertex_of[k->clusters.points[k->clusters.first[largest]]];
+        c.where = pelt_arena_format(k->f->arena, "the cluster of vertex %u", vertex);
+        if (c.value > worst.value) worst = c;
+    }
+    if (worst.value > 0) pelt_note_condition(k->f, &worst);
+    return true;
+}
+
+/* The most that K(p, p) can be: k_g(p, p) = 2 - 2 E_g(p, rest), and 3 - tr R is 4 at the most. */
+static double largest_kernel(const kernel_fit *k, const pelt_ridge *ridge) {
+    double sum = 0;
+    for (uint32_t u = 0; u < ridge->unit_count; u++) {
+        const pelt_kernel_unit *unit = &ridge->units[u];
+        double first = 2 - 2 * exp(-4 * pelt_kernel_scale(&k->drivers, &k->settings, unit->first));
+        double second = 2 - 2 * exp(-4 * pelt_kernel_scale(&k->drivers, &k->settings, unit->second));
+        sum += unit->first == unit->second ? unit->gain * first : unit->gain * k->settings.pair * first * second;
+    }
+    return sum;
+}
+
+static bool note_bound(kernel_fit *k, const pelt_displacements *displacements) {
+    size_t total = 0, at = 0;
+    for (uint32_t q = 0; q < k->clusters.count; q++) total += k->clusters.ranks[q];
+    double *most = calloc(total + 1, sizeof *most);
+    bool done = most != NULL;
+    for (uint32_t q = 0; q < k->clusters.count && done; q++) {
+        size_t n = k->ridges[q].example_count, rank = k->clusters.ranks[q];
+        double *matrix = malloc((n * n + n * rank + 1) * sizeof *matrix), *product = matrix ? matrix + n * n : NULL;
+        double ceiling = largest_kernel(k, &k->ridges[q]);
+        done = matrix != NULL;
+        if (done && n && rank) {
+            pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
+            pelt_gemm(false, false, n, rank, n, 1, matrix, k->coefficients[q], 0, product);
+            for (size_t r = 0; r < rank; r++) {
+                double square = 0;
+                for (size_t a = 0; a < n; a++) square += k->coefficients[q][a * rank + r] * product[a * rank + r];
+                most[at + r] = sqrt(ceiling * fmax(square, 0));
+            }
+        }
+        at += rank;
+        free(matrix);
+    }
+    if (done) k->f->figures.bound = pelt_largest_displacement(displacements, k->u.vertex_count, most);
+    free(most);
+    return done;
 }
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
@@ -238,14 +338,14 @@ static pelt_result assemble(kernel_fit *k) {
     if (!k->f->options.plain_normals && correct_normals(k, displacements)) return PELT_ERROR_MEMORY;
     corrective->kernel = make_kernel(k);
     corrective->displacements = displacements;
-    if (!corrective->kernel) return PELT_ERROR_MEMORY;
+    if (!corrective->kernel || !note_condition(k) || !note_bound(k, displacements)) return PELT_ERROR_MEMORY;
     k->f->model.corrective = corrective;
     k->f->details = pelt_arena_format(
         k->f->arena,
         "{\"width\":%.4g,\"range\":%.4g,\"pair\":%.4g,\"lambda\":%.4g,\"validation_error\":%.4f,\"joints\":%u,"
-        "\"clusters\":%u,\"damped\":%u}",
+        "\"clusters\":%u}",
         k->settings.width, k->settings.range, k->settings.pair, k->settings.lambda, k->left, k->drivers.count,
-        corrective->kernel->group_count, k->u.damped_points);
+        corrective->kernel->group_count);
     return k->f->details ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
@@ -266,8 +366,9 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
         return error ? error->code : PELT_ERROR_MEMORY;
     k->ridges = PELT_NEW(f->arena, pelt_ridge, k->clusters.count);
     k->coefficients = PELT_NEW(f->arena, double *, k->clusters.count);
-    if (k->ridges && k->coefficients) pelt_parallel(threads, k->clusters.count, fit_one, k);
-    bool done = k->ridges && k->coefficients && !k->no_memory && !assemble(k);
+    k->sizes = PELT_NEW(f->arena, double, k->clusters.count);
+    if (k->ridges && k->coefficients && k->sizes) pelt_parallel(threads, k->clusters.count, fit_one, k);
+    bool done = k->ridges && k->coefficients && k->sizes && !k->no_memory && !assemble(k);
     for (uint32_t q = 0; k->ridges && k->coefficients && q < k->clusters.count; q++) {
         pelt_ridge_free(&k->ridges[q]);
         free(k->coefficients[q]);
@@ -277,8 +378,9 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
 
 pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
     kernel_fit k = {.f = f};
-    pelt_result result = check(&k, error);
-    if (!result) result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &k.poses, error);
+    if (f->examples.count > MOST_EXAMPLES)
+        return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
+    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &k.poses, error);
     if (!result && !k.poses.driver_count)
         return pelt_fail(error, PELT_ERROR_DATA,
                          "no joint turns in any example, so there is nothing to drive a corrective with: train on a "

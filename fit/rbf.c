@@ -4,6 +4,7 @@
    seen pose e is c_e / p_e; for a normalised one the same is done to the row of ones, and the two are divided. */
 
 #include "fit/rbf.h"
+#include "fit/correctives.h"
 #include "fit/linear.h"
 #include <math.h>
 #include <stdlib.h>
@@ -25,10 +26,6 @@ static double pose_gap2(const pelt_training *t, const float *rotations, const fl
             for (int i = 0; i < 3; i++) sum += ((double)s[i] - r[i]) * ((double)s[i] - r[i]);
     }
     return sum;
-}
-
-static const char *example_name(pelt_arena *arena, pelt_examples examples, size_t e) {
-    return pelt_arena_format(arena, "%s:%u", examples.list[e].clip->name, examples.list[e].frame);
 }
 
 static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b) {
@@ -105,9 +102,16 @@ static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, co
         return pelt_fail(error, PELT_ERROR_DATA,
                          "examples %s and %s have the same pose, but their shapes differ by up to %.3g: no function of "
                          "the pose can give both; remove one, or give the joint that tells them apart",
-                         example_name(f->arena, f->examples, first_of[e]), example_name(f->arena, f->examples, e), gap);
+                         pelt_example_name(f, first_of[e]), pelt_example_name(f, e), gap);
     }
     return PELT_OK;
+}
+
+/* As close to rest as examples that are taken for one are to each other: next to the rest pose it would be another. */
+static bool as_good_as_rest(const pelt_training *t, const float *locals, size_t e) {
+    size_t joints = t->poses.joint_count;
+    double limit = SAME_ANGLE * SAME_ANGLE;
+    return pose_gap2(t, t->poses.rotations + 4 * e * joints, locals + 3 * e * joints, 0, limit) <= limit;
 }
 
 /* Copies poses and shapes of the distinct ones. */
@@ -120,7 +124,7 @@ static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, const 
     }
     t->count = 1;
     for (uint32_t e = 0; e < t->poses.count; e++) {
-        uint32_t pose = t->poses.rest[e] ? 0 : first_of[e] == e ? t->count++ : t->pose_of[first_of[e]];
+        uint32_t pose = as_good_as_rest(t, locals, e) ? 0 : first_of[e] == e ? t->count++ : t->pose_of[first_of[e]];
         t->pose_of[e] = pose;
         if (!tally[pose] && pose) {
             memcpy(t->rotations + 4 * pose * joints, t->poses.rotations + 4 * e * joints, 4 * joints * sizeof(float));
@@ -156,14 +160,6 @@ static void mark_interior(pelt_training *t) {
     }
 }
 
-static pelt_result check_pose_count(const pelt_training *t, pelt_error *error) {
-    if (t->count <= PELT_MOST_POSES) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_DATA,
-                     "%u different poses are more than the %d that can be interpolated: train on fewer frames, such as "
-                     "every %u. one",
-                     t->count, PELT_MOST_POSES, t->count / PELT_MOST_POSES + 1);
-}
-
 pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *error) {
     *t = (pelt_training){0};
     pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &t->poses, error);
@@ -189,10 +185,17 @@ pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *erro
     if (!result) {
         gather_poses(t, &f->bundle->skeleton, locals, first_of, tally);
         mark_interior(t);
-        result = check_pose_count(t, error);
+        if (t->count - 1 > PELT_MOST_POSES) /* the rest pose is extra */
+            result = pelt_refuse_count(f, t->count - 1, "different poses", PELT_MOST_POSES, error);
     }
     pelt_arena_free(work);
     return result;
+}
+
+uint32_t pelt_pose_example(const pelt_training *t, uint32_t pose) {
+    for (uint32_t e = 0; e < t->poses.count; e++)
+        if (t->pose_of[e] == pose) return e;
+    return PELT_REST_EXAMPLE;
 }
 
 bool pelt_find_hinge(const pelt_poses *p, uint32_t joint, float direction[3]) {
@@ -371,6 +374,12 @@ static void deflate(size_t rows, size_t columns, double *phi, size_t m, double *
     }
 }
 
+static bool listed(const uint32_t *list, uint32_t count, uint32_t value) {
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == value) return true;
+    return false;
+}
+
 void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, double *values, uint32_t given,
                          uint32_t count, uint32_t *chosen) {
     size_t widest = columns > m ? columns : m;
@@ -391,7 +400,7 @@ void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, dou
             double score = 0;
             for (size_t i = 0; i < m; i++) score += gain[q * m + i] * gain[q * m + i];
             score = size[q] > 1e-8 * (double)rows ? score / size[q] : 0;
-            if (score > best) best = score, chosen[k] = (uint32_t)q;
+            if (score > best && !listed(chosen, k, (uint32_t)q)) best = score, chosen[k] = (uint32_t)q;
         }
         deflate(rows, columns, phi, m, values, chosen[k], unit, along);
     }
