@@ -327,16 +327,7 @@ static void coupling_does_no_harm_where_there_is_none(void **state) {
 /* -- Bad input ----------------------------------------------------------------------------------------------------- */
 
 static pelt_result try_fit(uint32_t count, const double *angles, pelt_error *error, double *worst) {
-    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
-    pelt_clip *clip = corrected_clip(bundle, "train", count, angles, one_shape_per_joint);
-    pelt_fitting f = corrected_fitting(bundle, clip);
-    pelt_result result = pelt_fit_eigenskin(&f, error);
-    *worst = 0;
-    for (uint32_t e = 0; e < count && !result; e++)
-        *worst = fmax(*worst, corrected_error(&f, angles + (size_t)e * JOINTS, one_shape_per_joint));
-    pelt_arena_free(f.arena);
-    character_free(bundle);
-    return result;
+    return corrected_try(JOINTS, VERTICES, count, angles, one_shape_per_joint, pelt_fit_eigenskin, error, worst);
 }
 
 static void examples_without_a_joint_moved_alone_are_refused_with_a_remedy(void **state) {

@@ -438,16 +438,7 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
 /* -- Bad input ----------------------------------------------------------------------------------------------------- */
 
 static pelt_result try_fit(uint32_t count, const double *angles, pelt_error *error, double *worst) {
-    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
-    pelt_clip *clip = corrected_clip(bundle, "train", count, angles, bulges);
-    pelt_fitting f = corrected_fitting(bundle, clip);
-    pelt_result result = pelt_fit_kernel(&f, error);
-    *worst = 0;
-    for (uint32_t e = 0; e < count && !result; e++)
-        *worst = fmax(*worst, corrected_error(&f, angles + (size_t)e * JOINTS, bulges));
-    pelt_arena_free(f.arena);
-    character_free(bundle);
-    return result;
+    return corrected_try(JOINTS, VERTICES, count, angles, bulges, pelt_fit_kernel, error, worst);
 }
 
 static void examples_in_which_nothing_turns_are_refused(void **state) {
