@@ -148,8 +148,9 @@ static int fit_bundle(fitting *f, const char *path) {
             json_array_append_new(f->warnings, json_string(findings.list[i].text));
     if (!cli_examples(args, f->bundle, clips, clip_count, &f->all)) return CLI_MISUSE;
     if (!f->all.count) return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
+    if (!fit_all(f, &error)) return cli_error(&error); /* first, so that what it refuses is said of all examples */
     if (fraction > 0 && !fit_held_out(f, fraction, &error)) return cli_error(&error);
-    if (!fit_all(f, &error) || !describe(f, &error)) return cli_error(&error);
+    if (!describe(f, &error)) return cli_error(&error);
     warn_from_skin(f);
     /* An interpolation is always better on its own examples; it matters while much of the blend's error is left. */
     if (f->holdout && f->holdout->rms > 2 * f->train->rms && f->holdout->rel_err > 0.2)

@@ -181,8 +181,10 @@ static void say_condition(const cli_args *args, const json_t *condition) {
     cli_say(args, json_is_number(value) ? "  condition %.1e" : "  condition infinite", json_number_value(value));
     if (where) cli_say(args, " at %s", where);
     if (part(condition, "median") > 0) cli_say(args, " (median %.1e)", part(condition, "median"));
-    cli_say(args, "; closest examples %s and %s, %.2g rad apart\n", json_string_value(json_array_get(closest, 0)),
-            json_string_value(json_array_get(closest, 1)), part(condition, "distance"));
+    if (json_is_array(closest))
+        cli_say(args, "; closest examples %s and %s, %.2g rad apart", json_string_value(json_array_get(closest, 0)),
+                json_string_value(json_array_get(closest, 1)), part(condition, "distance"));
+    cli_say(args, "\n");
 }
 
 void cli_corrective_figures(const cli_args *args, const json_t *about, json_t *object) {

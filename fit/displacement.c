@@ -119,6 +119,7 @@ typedef struct displacing {
         uint64_t damped;
         double flattest;
         uint32_t flattest_vertex;
+        uint32_t broken;    /* 1 + a vertex whose displacement is not a finite number; 0: there is none */
     } * states;             /* [example] */
     _Atomic bool *flat;     /* [point] set by any example */
     _Atomic bool no_memory; /* likewise */
@@ -163,7 +164,8 @@ static void displace_example(void *user, size_t e) {
         if (flatness < FLAT) state->damped++, d->flat[p] = true;
         if (flatness < state->flattest) state->flattest = flatness, state->flattest_vertex = v;
         float *to = out->positions + 3 * (e * out->point_count + p);
-        for (int i = 0; i < 3; i++) to[i] = isfinite(u[i]) ? (float)u[i] : 0;
+        for (int i = 0; i < 3; i++) to[i] = (float)u[i];
+        if (!isfinite(to[0]) || !isfinite(to[1]) || !isfinite(to[2])) state->broken = v + 1;
     }
     free(matrices);
 }
@@ -181,6 +183,15 @@ static void sum_up(displacing *d) {
         }
     }
     for (uint32_t p = 0; p < out->point_count; p++) figures->damped_points += d->flat[p];
+}
+
+static pelt_result refuse_broken(const displacing *d, pelt_error *error) {
+    for (uint32_t e = 0; e < d->out->example_count; e++)
+        if (d->states[e].broken)
+            return pelt_fail(error, PELT_ERROR_NUMBER,
+                             "example %s: vertex %u is not a finite number: leave out that frame or make it again",
+                             pelt_example_name(d->fitting, e), d->states[e].broken - 1);
+    return PELT_OK;
 }
 
 static void tell_damped(pelt_fitting *f, const pelt_example_displacements *out) {
@@ -211,14 +222,15 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
         ready = out->positions && d.states && d.flat;
     }
     if (ready) pelt_parallel(f->options.threads, out->example_count, displace_example, &d);
-    if (ready && !d.no_memory) sum_up(&d);
+    pelt_result result = ready && !d.no_memory
+                             ? PELT_OK
+                             : pelt_fail(error, PELT_ERROR_MEMORY,
+                                         "not enough memory for the displacements of %zu examples", f->examples.count);
+    if (!result) sum_up(&d);
+    if (!result) result = refuse_broken(&d, error);
+    if (!result) tell_damped(f, out);
     pelt_arena_free(work);
-    if (ready && !d.no_memory) {
-        tell_damped(f, out);
-        return PELT_OK;
-    }
-    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the displacements of %zu examples",
-                     f->examples.count);
+    return result;
 }
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */

@@ -45,6 +45,10 @@ void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *lo
 /* Angle between two rotations, 0 to pi; q and -q are one rotation. */
 double pelt_rotation_angle(const float a[4], const float b[4]);
 
+/* first_of[pose] gets the first pose that is the same, or PELT_REST_EXAMPLE when it is the rest pose, to within a
+   thousandth of a radian; translations count as parts of `size`. */
+pelt_result pelt_same_poses(const pelt_poses *poses, double size, uint32_t *first_of);
+
 typedef struct pelt_example_displacements {
     uint32_t example_count, vertex_count, point_count;
     uint32_t *point_of;                   /* [vertex] */

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 double pelt_condition_of(size_t n, double *matrix) {
     double *values = malloc((n + 1) * sizeof *values), least = INFINITY, most = 0;
@@ -28,22 +29,26 @@ const char *pelt_example_name(pelt_fitting *f, uint32_t example) {
 void pelt_note_condition(pelt_fitting *f, const pelt_condition *c) {
     f->figures.condition = *c;
     if (c->value <= PELT_WORST_CONDITION) return;
-    pelt_find(
-        &f->findings, f->arena, PELT_WARNING, "close-poses",
-        "some poses are so close together that their shapes can hardly be told apart in single precision "
-        "(condition %.2g%s%s, more than %.2g); the closest are %s and %s, %.2g rad apart: remove one of them, train "
-        "on fewer frames with --every N, or keep fewer poses with --poses N",
-        c->value, c->where ? " at " : "", c->where ? c->where : "", PELT_WORST_CONDITION,
-        pelt_example_name(f, c->closest[0]), pelt_example_name(f, c->closest[1]), c->distance);
+    bool keeps_poses = !strcmp(f->options.corrective, "psd") || !strcmp(f->options.corrective, "wpsd");
+    pelt_find(&f->findings, f->arena, PELT_WARNING, "close-poses",
+              "some poses are so close together that their shapes can hardly be told apart in single precision "
+              "(condition %.2g%s%s, more than %.2g); the closest are %s and %s, %.2g rad apart: remove one of them, or "
+              "train on fewer frames with --every N%s",
+              c->value, c->where ? " at " : "", c->where ? c->where : "", PELT_WORST_CONDITION,
+              pelt_example_name(f, c->closest[0]), pelt_example_name(f, c->closest[1]), c->distance,
+              keeps_poses ? ", or keep fewer poses with --poses N" : "");
 }
 
 /* JSON has no infinity. */
 static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
 static json_t *condition_json(pelt_fitting *f, const pelt_condition *c) {
-    json_t *object = json_pack("{s:o, s:s?, s:[s, s], s:o}", "value", number(c->value), "where", c->where, "closest",
-                               pelt_example_name(f, c->closest[0]), pelt_example_name(f, c->closest[1]), "distance",
-                               number(c->distance));
+    json_t *object = json_pack("{s:o, s:s?, s:n, s:o}", "value", number(c->value), "where", c->where, "closest",
+                               "distance", number(c->distance));
+    if (isfinite(c->distance))
+        json_object_set_new(
+            object, "closest",
+            json_pack("[s, s]", pelt_example_name(f, c->closest[0]), pelt_example_name(f, c->closest[1])));
     if (c->median > 0) json_object_set_new(object, "median", number(c->median));
     return object;
 }

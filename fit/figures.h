@@ -15,8 +15,9 @@ typedef struct pelt_condition {
     double value;        /* largest over smallest eigenvalue; 0: nothing was inverted */
     double median;       /* over the vertices, where each has a matrix of its own; otherwise 0 */
     const char *where;   /* "vertex 12", the name of a joint; NULL: there is one matrix */
-    uint32_t closest[2]; /* the two closest examples in it, the earlier one first; PELT_REST_EXAMPLE: the rest pose */
-    double distance;     /* between them, as the method measures it: radians, joints weighted by what they move */
+    uint32_t closest[2]; /* the two closest examples in it; PELT_REST_EXAMPLE: the rest pose */
+    double distance;     /* between them, as the method measures it: radians, joints weighted by what they move;
+                            INFINITY when there are no two */
 } pelt_condition;
 
 typedef struct pelt_figures {
@@ -27,9 +28,9 @@ typedef struct pelt_figures {
     double storage_error;   /* the largest error that 16-bit storage makes at the examples; 0 when it is not used */
 } pelt_figures;
 
-/* Above this a condition is bad. The run time computes the matrix's rows in floats, which keep 24 bits: what they lose
-   is then as large as the smallest eigenvalue, and with it goes the difference between the closest examples. */
-#define PELT_WORST_CONDITION 16777216.0
+/* Above 2^22 a condition is bad. The run time computes the rows of the matrix in floats, which keep 24 bits: what they
+   lose is then more than a quarter of the smallest eigenvalue, and so much of what tells the closest examples apart. */
+#define PELT_WORST_CONDITION 4194304.0
 
 /* The 2-norm condition of a symmetric matrix, which is destroyed; INFINITY when it is singular or memory is out. */
 double pelt_condition_of(size_t n, double *matrix);

@@ -77,11 +77,22 @@ static void functions(const pairing *w, const pair *p, double *phi) {
         }
 }
 
-/* M = (phi + rho I)^-1, without rho at rest: there the displacement is 0. */
+static void add_ridge(size_t n, const double *phi, double rho, double *out) {
+    memcpy(out, phi, n * n * sizeof *out);
+    for (size_t i = 1; i < n; i++) out[i * n + i] += rho;
+}
+
+/* M = (phi + rho I)^-1, without rho at rest: there the displacement is 0. Exponentials of angles are nearly always
+   positive definite, and then it takes a small part of the time. */
 static bool invert(size_t n, const double *phi, double rho, double *scratch, double *inverse) {
-    memcpy(scratch, phi, n * n * sizeof *scratch);
     memset(inverse, 0, n * n * sizeof *inverse);
-    for (size_t i = 0; i < n; i++) scratch[i * n + i] += i ? rho : 0, inverse[i * n + i] = 1;
+    for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+    add_ridge(n, phi, rho, scratch);
+    if (pelt_cholesky(n, scratch)) {
+        pelt_cholesky_solve(n, scratch, n, inverse);
+        return true;
+    }
+    add_ridge(n, phi, rho, scratch);
     return pelt_least_squares(n, n, scratch, n, inverse, 1e-12, NULL, NULL);
 }
 

@@ -34,7 +34,7 @@ typedef struct wpsd {
     double width;
     uint32_t wanted;        /* poses per point; 0: all */
     float *folded;          /* [point][pose][4] */
-    double *conditions;     /* [point] of its matrix: a bound from below until it is measured; 0: not driven */
+    double *conditions;     /* [point] of its matrix: an estimate until it is measured; 0: not driven */
     double *bounds;         /* [point] squared: what D can never exceed */
     uint32_t (*closest)[2]; /* [point] the two closest poses of those that are measured */
     double *distances;      /* [point] between them */
@@ -92,12 +92,14 @@ static bool weigh_points(wpsd *w) {
 
 /* -- One point ----------------------------------------------------------------------------------------------------- */
 
+enum { COLUMNS = 5 };
+
 /* What a point is solved with; one per call, so that points are independent. */
 typedef struct bench {
     float *r2;        /* [pose][pose], lower triangle */
     double *phi;      /* [center][center] */
     double *values;   /* [center][4] */
-    double *solution; /* [center][4] */
+    double *solution; /* [center][COLUMNS] */
     uint32_t *poses;  /* [center] the pose that stands for it */
     uint32_t *of;     /* [pose] its center */
     float *row;       /* [center] */
@@ -110,7 +112,7 @@ static bench *open_bench(size_t n) {
     b->r2 = malloc(n * n * sizeof *b->r2);
     b->phi = malloc(n * n * sizeof *b->phi);
     b->values = malloc(4 * n * sizeof *b->values);
-    b->solution = malloc(4 * n * sizeof *b->solution);
+    b->solution = malloc(COLUMNS * n * sizeof *b->solution);
     b->poses = malloc(n * sizeof *b->poses);
     b->of = malloc(n * sizeof *b->of);
     b->row = malloc(n * sizeof *b->row);
@@ -195,12 +197,34 @@ static bool is_driven(const wpsd *w, uint32_t point) {
     return any;
 }
 
-/* The largest over the smallest diagonal of L L^T, which no eigenvalues are closer than. */
-static double pivot_ratio(size_t n, const double *factor) {
-    double least = INFINITY, most = 0;
-    for (size_t i = 0; i < n; i++)
-        least = fmin(least, fabs(factor[i * n + i])), most = fmax(most, fabs(factor[i * n + i]));
-    return most * most / (least * least);
+/* Where a factor has its smallest pivot. */
+static size_t smallest_pivot(size_t n, const double *factor) {
+    size_t least = 0;
+    for (size_t i = 1; i < n; i++)
+        if (factor[i * n + i] < factor[least * n + least]) least = i;
+    return least;
+}
+
+/* phi^-1 [d, 1, e], e being 1 at the smallest pivot, from its factor in b->phi. */
+static void solve_point(bench *b) {
+    size_t m = b->count, least = smallest_pivot(m, b->phi);
+    for (size_t i = 0; i < m; i++) {
+        memcpy(b->solution + COLUMNS * i, b->values + 4 * i, 4 * sizeof *b->values);
+        b->solution[COLUMNS * i + 4] = i == least;
+    }
+    pelt_cholesky_solve(m, b->phi, COLUMNS, b->solution);
+}
+
+/* About the condition: the largest eigenvalue by the vector of ones, which is close to its own, the smallest by that of
+   the smallest pivot, |phi^-1 e| |e|. The upper triangle of b->phi still is phi. */
+static double estimate_condition(const bench *b) {
+    size_t m = b->count;
+    double sum = (double)m, square = 0;
+    for (size_t i = 0; i < m; i++) {
+        for (size_t k = i + 1; k < m; k++) sum += 2 * b->phi[i * m + k];
+        square += b->solution[COLUMNS * i + 4] * b->solution[COLUMNS * i + 4];
+    }
+    return sum / (double)m * sqrt(square);
 }
 
 /* All poses: exact. A tiny multiple of the identity where phi is not positive definite to working precision.
@@ -219,16 +243,16 @@ static void fold_point(wpsd *w, uint32_t point, bench *b) {
         solved = pelt_cholesky(m, b->phi);
         ridge = ridge > 0 ? 100 * ridge : 1e-10;
     }
-    w->conditions[point] = solved ? pivot_ratio(m, b->phi) : INFINITY;
+    w->conditions[point] = INFINITY;
     if (!solved) return;
-    pelt_cholesky_solve(m, b->phi, 4, b->values);
+    solve_point(b);
+    w->conditions[point] = estimate_condition(b);
     float *out = w->folded + 4 * (size_t)point * n;
     for (size_t i = 0; i < m; i++)
-        for (size_t c = 0; c < 4; c++) out[4 * b->poses[i] + c] = (float)b->values[4 * i + c];
-    memcpy(b->solution, b->values, 4 * m * sizeof *b->solution);
-    merge_shapes(w, point, b);
-    for (size_t i = 0; i < m; i++)
-        for (size_t c = 0; c < 3; c++) w->bounds[point] += b->values[4 * i + c] * b->solution[4 * i + c];
+        for (size_t c = 0; c < 4; c++) {
+            out[4 * b->poses[i] + c] = (float)b->solution[COLUMNS * i + c];
+            if (c < 3) w->bounds[point] += b->values[4 * i + c] * b->solution[COLUMNS * i + c];
+        }
     w->bounds[point] /= PELT_NORM_FLOOR * PELT_NORM_FLOOR;
 }
 
@@ -404,9 +428,9 @@ static bool choose_width(wpsd *w) {
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
 
-/* Eigenvalues cost many times what folding does, so they are computed only where the pivots are worst, and at the point
-   in the middle. */
-enum { MEASURED = 8 };
+/* Eigenvalues cost many times what folding does, so they are computed only where the estimates are worst, and at the
+   point in the middle. */
+enum { MEASURED = 4 };
 
 typedef struct measuring {
     wpsd *w;
