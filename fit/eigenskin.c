@@ -12,8 +12,7 @@
 #include <string.h>
 
 enum { MOST_EXAMPLES = 2000 };
-static const double SUPPORT_THRESHOLD = 0.04; /* of the largest displacement, as in the paper */
-static const double WIDTH = 1.4;              /* radians: where nothing in the data says more */
+static const double WIDTH = 1.4; /* radians: where nothing in the data says more */
 
 typedef struct eigen_fit {
     pelt_fitting *f;
@@ -200,7 +199,8 @@ static pelt_result find_basis(eigen_fit *e, pelt_error *error) {
     if (!result) result = pelt_displacements_of(f, &e->u, error);
     if (!result) result = pelt_supports_of(f->arena, &f->model, &e->poses, &e->u, &e->supports, error);
     if (!result)
-        result = pelt_eigen_basis_of(f->arena, &e->poses, &e->u, &e->supports, SUPPORT_THRESHOLD, &e->basis, error);
+        result =
+            pelt_eigen_basis_of(f->arena, &e->poses, &e->u, &e->supports, PELT_SUPPORT_THRESHOLD, &e->basis, error);
     if (!result && !e->basis.joint_count)
         result = pelt_fail(error, PELT_ERROR_DATA,
                            "no example moves one joint alone and changes the skin by it, so EigenSkin has no joint "

@@ -6,6 +6,9 @@
 #include "fit/correctives.h"
 #include "fit/support.h"
 
+/* A point is in a joint's support when it is displaced by more than this part of the largest displacement. */
+#define PELT_SUPPORT_THRESHOLD 0.04
+
 /* One joint support (or driver of several joints): its examples, its points, its eigendisplacements. */
 typedef struct pelt_eigen_joint {
     uint32_t driver;

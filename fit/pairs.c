@@ -19,7 +19,6 @@
 enum { MOST_KEPT = 3, LEAST_POSES = 10 };
 static const double PAYS = 0.8;     /* of a displacement's squared coordinates may be left */
 static const double CARRIES = 0.05; /* blend weight that makes a support where amplitudes are not known */
-static const double SUPPORT_THRESHOLD = 0.04;
 
 typedef struct pairing {
     const pelt_poses *poses;
@@ -43,7 +42,7 @@ static bool supports(const pairing *w, uint32_t driver, uint32_t point) {
     size_t at = (size_t)driver * w->supports->point_count + point;
     if (w->poses->drivers[driver].swept)
         return w->supports->peaks[driver] > w->supports->noise &&
-               w->supports->amplitudes[at] > (float)SUPPORT_THRESHOLD * w->supports->peaks[driver];
+               w->supports->amplitudes[at] > (float)PELT_SUPPORT_THRESHOLD * w->supports->peaks[driver];
     float own = w->supports->carried[at];
     return own > 0 && pelt_carried_around(w->supports, w->poses, driver, point) > (float)CARRIES;
 }

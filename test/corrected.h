@@ -70,22 +70,6 @@ static inline double corrected_error(const pelt_fitting *f, const double *angles
     return worst;
 }
 
-/* Fits a corrective to examples of a chain (angles [count][joints]); `worst` gets its largest error at them. */
-static inline pelt_result corrected_try(uint32_t joints, uint32_t vertices, uint32_t count, const double *angles,
-                                        corrected_truth *truth, pelt_result (*fit)(pelt_fitting *, pelt_error *),
-                                        pelt_error *error, double *worst) {
-    pelt_bundle *bundle = character_chain(joints, vertices);
-    pelt_clip *clip = corrected_clip(bundle, "train", count, angles, truth);
-    pelt_fitting f = corrected_fitting(bundle, clip);
-    pelt_result result = fit(&f, error);
-    *worst = 0;
-    for (uint32_t e = 0; e < count && !result; e++)
-        *worst = fmax(*worst, corrected_error(&f, angles + (size_t)e * joints, truth));
-    pelt_arena_free(f.arena);
-    character_free(bundle);
-    return result;
-}
-
 /* The bytes of two fits, with 1 and with 2 threads. */
 static inline void corrected_same_bytes(pelt_bundle *bundle, pelt_clip *clip, pelt_fit_options options) {
     pelt_examples examples = pelt_bundle_examples(bundle, (const pelt_clip *const *)&clip, 1);
