@@ -37,7 +37,8 @@ typedef struct kernel_fit {
     float *tables;
     pelt_clusters clusters;
     pelt_ridge *ridges;    /* [cluster] */
-    double **coefficients; /* [cluster] malloc'ed [example of the ridge][rank] */
+    double **coefficients; /* [cluster] malloc'ed [centre][rank]: c */
+    double **fitted;       /* [cluster] malloc'ed [centre][rank]: K c, the coordinates at the centres */
     double *sizes;         /* [cluster] |K|, the root of the sum of squares: the largest eigenvalue or little more */
     _Atomic bool no_memory;
 } kernel_fit;
@@ -92,13 +93,17 @@ static bool fit_cluster(kernel_fit *k, size_t q) {
     double *matrix = cluster_matrix(k, q, &k->ridges[q]), size = 0;
     size_t n = matrix ? k->ridges[q].example_count : 0;
     k->coefficients[q] = malloc((n * rank + 1) * sizeof *k->coefficients[q]);
-    bool done = matrix && k->coefficients[q];
+    k->fitted[q] = malloc((n * rank + 1) * sizeof *k->fitted[q]);
+    bool done = matrix && k->coefficients[q] && k->fitted[q];
     for (size_t i = 0; i < n * n; i++) size += matrix[i] * matrix[i];
     k->sizes[q] = sqrt(size);
     if (done && n) {
         project(k, q, k->coefficients[q]);
         done = pelt_ridge_solve(&k->ridges[q], matrix, k->settings.lambda, SPANNED * k->settings.lambda, rank,
                                 k->coefficients[q]);
+        size_t m = k->ridges[q].example_count; /* the centres, of the n examples */
+        pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
+        if (m) pelt_gemm(false, false, m, rank, m, 1, matrix, k->coefficients[q], 0, k->fitted[q]);
     }
     free(matrix);
     return done;
@@ -130,19 +135,21 @@ static void find_closest(const kernel_fit *k, const pelt_ridge *ridge, pelt_cond
         }
 }
 
-/* The condition of K + lambda I of a cluster. */
-static bool measure_cluster(kernel_fit *k, size_t q, pelt_condition *out) {
-    pelt_ridge ridge = {0};
-    double *matrix = cluster_matrix(k, q, &ridge);
-    size_t n = ridge.example_count;
+/* The condition of K + lambda I of a cluster; its units and examples go to `ridge`. 0 when memory is out. */
+static double cluster_condition(const kernel_fit *k, size_t q, pelt_ridge *ridge) {
+    double *matrix = cluster_matrix(k, q, ridge), condition = 0;
+    size_t n = ridge->example_count;
     for (size_t a = 0; matrix && a < n; a++) matrix[a * n + a] += k->settings.lambda;
-    if (matrix && n) {
-        out->value = pelt_condition_of(n, matrix);
-        find_closest(k, &ridge, out);
-    }
-    bool done = matrix != NULL;
-    free(matrix), pelt_ridge_free(&ridge);
-    return done;
+    if (matrix) condition = pelt_condition_of(n, matrix);
+    free(matrix);
+    return condition;
+}
+
+static uint32_t largest_cluster(const kernel_fit *k) {
+    uint32_t largest = 0;
+    for (uint32_t q = 1; q < k->clusters.count; q++)
+        if (k->sizes[q] > k->sizes[largest]) largest = q;
+    return largest;
 }
 
 /* Of the worst cluster: the smallest eigenvalue of K + lambda I is hardly more than lambda, so it is one of those with
@@ -150,19 +157,28 @@ static bool measure_cluster(kernel_fit *k, size_t q, pelt_condition *out) {
 static bool note_condition(kernel_fit *k) {
     enum { MEASURED = 4 };
     pelt_condition worst = {0};
+    pelt_ridge worst_ridge = {0};
     for (int i = 0; i < MEASURED; i++) {
-        uint32_t largest = 0;
-        for (uint32_t q = 1; q < k->clusters.count; q++)
-            if (k->sizes[q] > k->sizes[largest]) largest = q;
-        if (!(k->sizes[largest] > 0)) break;
-        k->sizes[largest] = 0;
-        pelt_condition c = {0};
-        if (!measure_cluster(k, largest, &c)) return false;
-        uint32_t vertex = k->u.vertex_of[k->clusters.points[k->clusters.first[largest]]];
-        c.where = pelt_arena_format(k->f->arena, "the cluster of vertex %u", vertex);
-        if (c.value > worst.value) worst = c;
+        uint32_t q = largest_cluster(k);
+        if (!(k->sizes[q] > 0)) break;
+        k->sizes[q] = 0;
+        pelt_ridge ridge = {0};
+        double condition = cluster_condition(k, q, &ridge);
+        if (condition > worst.value) {
+            uint32_t vertex = k->u.vertex_of[k->clusters.points[k->clusters.first[q]]];
+            worst.value = condition;
+            worst.where = pelt_arena_format(k->f->arena, "the cluster of vertex %u", vertex);
+            pelt_ridge swap = ridge;
+            ridge = worst_ridge, worst_ridge = swap;
+        }
+        pelt_ridge_free(&ridge);
+        if (!(condition > 0)) return pelt_ridge_free(&worst_ridge), false;
     }
-    if (worst.value > 0) pelt_note_condition(k->f, &worst);
+    if (worst.value > 0) {
+        find_closest(k, &worst_ridge, &worst);
+        pelt_note_condition(k->f, &worst);
+    }
+    pelt_ridge_free(&worst_ridge);
     return true;
 }
 
@@ -178,29 +194,22 @@ static double largest_kernel(const kernel_fit *k, const pelt_ridge *ridge) {
     return sum;
 }
 
+/* |a|^2 <= K(p, p) c^T K c of every coefficient. */
 static bool note_bound(kernel_fit *k, const pelt_displacements *displacements) {
     size_t total = 0, at = 0;
     for (uint32_t q = 0; q < k->clusters.count; q++) total += k->clusters.ranks[q];
     double *most = calloc(total + 1, sizeof *most);
-    bool done = most != NULL;
-    for (uint32_t q = 0; q < k->clusters.count && done; q++) {
+    for (uint32_t q = 0; q < k->clusters.count && most; q++) {
         size_t n = k->ridges[q].example_count, rank = k->clusters.ranks[q];
-        double *matrix = malloc((n * n + n * rank + 1) * sizeof *matrix), *product = matrix ? matrix + n * n : NULL;
         double ceiling = largest_kernel(k, &k->ridges[q]);
-        done = matrix != NULL;
-        if (done && n && rank) {
-            pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
-            pelt_gemm(false, false, n, rank, n, 1, matrix, k->coefficients[q], 0, product);
-            for (size_t r = 0; r < rank; r++) {
-                double square = 0;
-                for (size_t a = 0; a < n; a++) square += k->coefficients[q][a * rank + r] * product[a * rank + r];
-                most[at + r] = sqrt(ceiling * fmax(square, 0));
-            }
+        for (size_t r = 0; r < rank; r++, at++) {
+            double square = 0;
+            for (size_t a = 0; a < n; a++) square += k->coefficients[q][a * rank + r] * k->fitted[q][a * rank + r];
+            most[at] = sqrt(ceiling * fmax(square, 0));
         }
-        at += rank;
-        free(matrix);
     }
-    if (done) k->f->figures.bound = pelt_largest_displacement(displacements, k->u.vertex_count, most);
+    if (most) k->f->figures.bound = pelt_largest_displacement(displacements, k->u.vertex_count, most);
+    bool done = most != NULL;
     free(most);
     return done;
 }
@@ -297,12 +306,10 @@ static pelt_displacements *make_displacements(const kernel_fit *k) {
 static bool normal_weights(const kernel_fit *k, size_t q, double *weights) {
     const pelt_ridge *ridge = &k->ridges[q];
     size_t n = ridge->example_count, rank = k->clusters.ranks[q];
-    double *matrix = malloc((n * n + 1) * sizeof *matrix), *a = malloc((n * rank + 1) * sizeof *a);
+    const double *a = k->fitted[q];
     double *gram = malloc(rank * rank * sizeof *gram), *rows = malloc((n * rank + 1) * sizeof *rows), trace = 0;
-    bool done = matrix && a && gram && rows;
+    bool done = gram && rows;
     if (done && n) {
-        pelt_ridge_matrix(ridge, k->tables, k->poses.count, k->settings.pair, matrix);
-        pelt_gemm(false, false, n, rank, n, 1, matrix, k->coefficients[q], 0, a);
         pelt_gemm(true, false, rank, rank, n, 1, a, a, 0, gram);
         for (size_t r = 0; r < rank; r++) trace += gram[r * rank + r];
         for (size_t r = 0; r < rank; r++) gram[r * rank + r] += 1e-9 * trace + 1e-300;
@@ -313,7 +320,7 @@ static bool normal_weights(const kernel_fit *k, size_t q, double *weights) {
         for (size_t r = 0; done && r < rank; r++)
             for (size_t e = 0; e < n; e++) weights[r * k->poses.count + ridge->examples[e]] = rows[r * n + e];
     }
-    free(matrix), free(a), free(gram), free(rows);
+    free(gram), free(rows);
     return done;
 }
 
@@ -366,12 +373,14 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
         return error ? error->code : PELT_ERROR_MEMORY;
     k->ridges = PELT_NEW(f->arena, pelt_ridge, k->clusters.count);
     k->coefficients = PELT_NEW(f->arena, double *, k->clusters.count);
+    k->fitted = PELT_NEW(f->arena, double *, k->clusters.count);
     k->sizes = PELT_NEW(f->arena, double, k->clusters.count);
-    if (k->ridges && k->coefficients && k->sizes) pelt_parallel(threads, k->clusters.count, fit_one, k);
-    bool done = k->ridges && k->coefficients && k->sizes && !k->no_memory && !assemble(k);
-    for (uint32_t q = 0; k->ridges && k->coefficients && q < k->clusters.count; q++) {
+    bool ready = k->ridges && k->coefficients && k->fitted && k->sizes;
+    if (ready) pelt_parallel(threads, k->clusters.count, fit_one, k);
+    bool done = ready && !k->no_memory && !assemble(k);
+    for (uint32_t q = 0; ready && q < k->clusters.count; q++) {
         pelt_ridge_free(&k->ridges[q]);
-        free(k->coefficients[q]);
+        free(k->coefficients[q]), free(k->fitted[q]);
     }
     return done ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the kernel corrective");
 }

@@ -216,7 +216,7 @@ static void solve_point(bench *b) {
 }
 
 /* About the condition: the largest eigenvalue by the vector of ones, which is close to its own, the smallest by that of
-   the smallest pivot, |phi^-1 e| |e|. The upper triangle of b->phi still is phi. */
+   the smallest pivot, 1 / |phi^-1 e|. The upper triangle of b->phi still is phi. */
 static double estimate_condition(const bench *b) {
     size_t m = b->count;
     double sum = (double)m, square = 0;

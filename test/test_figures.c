@@ -310,40 +310,71 @@ static void no_pose_displaces_a_vertex_beyond_the_bound(void **state) {
     }
 }
 
-/* -- Storage ------------------------------------------------------------------------------------------------------- */
-
-static void positions_of(pelt_bundle *bundle, const pelt_clip *clip, const char *stored, float *out, double *told) {
+/* Positions of a clip by a skin, [frame][vertex][3]; *told gets a figure that the skin tells of itself. */
+static float *run(pelt_bundle *bundle, const pelt_clip *train, const char *method, const char *stored,
+                  const pelt_clip *clip, const char *figure, double *told) {
     pelt_error error = {0};
-    pelt_fit_options options = {.method = "eigen", .displacements = stored};
-    pelt_examples examples = pelt_bundle_examples(bundle, &clip, 1);
-    pelt_skin_bytes *bytes = pelt_fit(bundle, examples, &options, &error);
+    pelt_fit_options options = {.method = method, .displacements = stored};
+    pelt_skin_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &train, 1), &options, &error);
     if (!bytes) fail_msg("%s", error.text);
     pelt_skin skin;
     assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
     pelt_player *player = pelt_player_new(&skin, bundle, &error);
-    assert_non_null(player);
+    float *out = malloc(3 * (size_t)VERTICES * clip->frame_count * sizeof *out);
+    assert_true(player && out);
     for (uint32_t f = 0; f < clip->frame_count; f++)
         pelt_player_frame(player, clip, f, out + 3 * (size_t)VERTICES * f, NULL);
     json_t *about = json_loads(skin.about, 0, NULL);
-    *told = json_number_value(json_object_get(json_object_get(about, "details"), "storage_error"));
+    *told = json_number_value(json_object_get(json_object_get(about, "details"), figure));
     json_decref(about);
     pelt_player_free(player);
     pelt_skin_free(bytes);
+    return out;
 }
+
+/* Blends of rotations with weights between 0 and 1 make nothing longer: a corrected vertex is no farther from the one
+   that is only blended than the bound, in the floats of the run time too. */
+static void the_run_time_stays_within_the_bound(void **state) {
+    (void)state;
+    enum { FRAMES = 2000 };
+    static pelt_transform locals[FRAMES][JOINTS];
+    double angles[MOST][JOINTS], bound;
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    uint64_t seed = 8;
+    pelt_clip *train = corrected_clip(bundle, "train", poses(angles), angles[0], bumps);
+    for (int f = 0; f < FRAMES; f++) random_pose(&bundle->skeleton, &seed, locals[f]);
+    pelt_clip *wild = character_clip(bundle, "wild", FRAMES, locals[0]);
+    float *blended = run(bundle, train, "ssd", NULL, wild, "bound", &bound);
+    static const char *const methods[] = {"psd", "wpsd", "eigen", "kernel"};
+    for (int m = 0; m < 4; m++) {
+        float *corrected = run(bundle, train, methods[m], NULL, wild, "bound", &bound);
+        double most = 0;
+        for (size_t i = 0; i < 3 * (size_t)VERTICES * FRAMES; i += 3) {
+            double x = corrected[i] - blended[i], y = corrected[i + 1] - blended[i + 1],
+                   z = corrected[i + 2] - blended[i + 2];
+            most = fmax(most, sqrt(x * x + y * y + z * z));
+        }
+        assert_true(most > 0 && most <= 1.001 * bound + 1e-5);
+        free(corrected);
+    }
+    free(blended);
+    character_free(bundle);
+}
+
+/* -- Storage ------------------------------------------------------------------------------------------------------- */
 
 /* Displacements of the rest pose are only turned by the blend, and by no more than a factor of 1 made longer. */
 static void the_storage_error_is_what_half_floats_do_to_the_examples(void **state) {
     (void)state;
     enum { FRAMES = 12 };
     double angles[MOST][JOINTS], told[2], most = 0;
-    static float positions[2][3 * VERTICES * FRAMES];
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     poses(angles);
     pelt_clip *clip = corrected_clip(bundle, "train", FRAMES, angles[0], bumps);
-    positions_of(bundle, clip, "float", positions[0], &told[0]);
-    positions_of(bundle, clip, "half", positions[1], &told[1]);
-    for (size_t i = 0; i < 3 * VERTICES * FRAMES; i++)
-        most = fmax(most, fabs((double)positions[0][i] - positions[1][i]));
+    float *exact = run(bundle, clip, "eigen", "float", clip, "storage_error", &told[0]);
+    float *rounded = run(bundle, clip, "eigen", "half", clip, "storage_error", &told[1]);
+    for (size_t i = 0; i < 3 * VERTICES * FRAMES; i++) most = fmax(most, fabs((double)exact[i] - rounded[i]));
+    free(exact), free(rounded);
     assert_true(told[0] == 0);
     assert_true(most > 0.5 * told[1] && most < sqrt(3) * told[1] + 1e-6);
     character_free(bundle);
@@ -357,6 +388,7 @@ int main(void) {
         cmocka_unit_test(the_kernel_tells_the_worst_cluster),
         cmocka_unit_test(a_bad_condition_is_a_warning_with_the_pair_and_the_remedy),
         cmocka_unit_test(no_pose_displaces_a_vertex_beyond_the_bound),
+        cmocka_unit_test(the_run_time_stays_within_the_bound),
         cmocka_unit_test(the_storage_error_is_what_half_floats_do_to_the_examples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
