@@ -431,7 +431,7 @@ const cli_command cli_compare = {
      {"poses", "N", "psd, wpsd: keep the N most important poses."},
      {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance."},
      {"distance-weights", "driving|blend", "wpsd: what joints count by in it."},
-     {"displacements", "float|half", "How displacements are stored, as in `pelt fit`."},
+     {"displacements", "16|32", "Bits of the numbers of displacements, as in `pelt fit`."},
      {"per-joint", "N", "eigen: displacements of every joint."},
      {"per-vertex", "N", "kernel: mean displacements of a vertex; eigen: the most of any vertex."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
