@@ -252,11 +252,6 @@ static bool make_kernel(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *
     return k->centers && out->displacements;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of many poses. */
 static double time_pose(const bench_corrective *c, const pelt_transform *locals) {
     enum { TIMES = 101 };
@@ -266,7 +261,7 @@ static double time_pose(const bench_corrective *c, const pelt_transform *locals)
         pelt_pose(&c->skin, locals, c->scratch);
         times[i] = cli_wall_seconds() - start;
     }
-    qsort(times, TIMES, sizeof *times, compare_doubles);
+    qsort(times, TIMES, sizeof *times, cli_compare_doubles);
     return times[TIMES / 2];
 }
 

@@ -80,6 +80,14 @@ pelt_progress cli_progress(const cli_args *args);
 /* Clips by name, "a,b=FILE,c", with their positions. False after a message. */
 bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pelt_clip ***clips, size_t *count);
 
+/* All frames of some clips, or every n-th of them as --every says. False after a message. */
+bool cli_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count,
+                  pelt_examples *examples);
+
+/* What the fit of a corrective says about itself, in words, and as the members of `object`; from a skin's text about
+   itself. */
+void cli_corrective_figures(const cli_args *args, const json_t *about, json_t *object);
+
 /* Options of fitted blends, where the command has them. Files that they name are read into the arena. False after a
    message. */
 bool cli_blend_options(const cli_args *args, pelt_arena *arena, pelt_fit_options *options);
@@ -92,6 +100,9 @@ json_t *cli_findings_json(pelt_findings findings);
 json_t *cli_measure_json(const pelt_measure *measure, const char *skin, const char *clip, pelt_examples examples);
 /* "rms 0.00336 (0.153%)  max 0.0587 (2.67%)  rel_err 1.000". */
 void cli_measure_text(const pelt_measure *measure, char *text, size_t size);
+
+/* For qsort, rising. */
+int cli_compare_doubles(const void *a, const void *b);
 
 double cli_wall_seconds(void);
 double cli_cpu_seconds(void);

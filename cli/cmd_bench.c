@@ -191,11 +191,6 @@ static double time_turn(workload *work, const run *r, uint32_t vertices, uint32_
     return 1e9 * (cli_wall_seconds() - start) / repeats / vertices;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Contestants take turns. Those with several threads wait until the others are done, since idle threads disturb. */
 static void time_runs(workload *work, run *runs, size_t count, uint32_t vertices, uint32_t turns) {
     uint32_t repeats[MOST_RUNS];
@@ -210,7 +205,7 @@ static void time_runs(workload *work, run *runs, size_t count, uint32_t vertices
                 if ((runs[r].threads > 1) == threaded)
                     runs[r].turns[t] = time_turn(work, &runs[r], vertices, repeats[r]);
     for (size_t r = 0; r < count; r++) {
-        qsort(runs[r].turns, turns, sizeof(double), compare_doubles);
+        qsort(runs[r].turns, turns, sizeof(double), cli_compare_doubles);
         runs[r].best = runs[r].turns[0];
         runs[r].median = runs[r].turns[turns / 2];
     }

@@ -81,11 +81,6 @@ static bool list_contestants(comparison *c) {
     return good;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Time of a whole frame, pose and positions and normals, on one thread: the median over the test frames. */
 static double time_frames(const comparison *c, const pelt_skin *skin) {
     enum { FRAMES = 50 };
@@ -103,7 +98,7 @@ static double time_frames(const comparison *c, const pelt_skin *skin) {
         times[i] = cli_wall_seconds() - start;
     }
     free(scratch), free(positions), free(normals), free(locals);
-    qsort(times, FRAMES, sizeof *times, compare_doubles);
+    qsort(times, FRAMES, sizeof *times, cli_compare_doubles);
     return 1e9 * times[FRAMES / 2] / skin->vertex_count;
 }
 
@@ -377,7 +372,7 @@ static int compare(comparison *c) {
                     c->test[i]->name);
     c->findings = pelt_diagnose(c->bundle, c->train, c->train_count);
     if (!cli_check_findings(args, c->findings)) return CLI_FAILED;
-    c->train_examples = pelt_bundle_examples(c->bundle, c->train, c->train_count);
+    if (!cli_examples(args, c->bundle, c->train, c->train_count, &c->train_examples)) return CLI_MISUSE;
     c->test_examples = pelt_bundle_examples(c->bundle, c->test, c->test_count);
     if (!c->train_examples.count || !c->test_examples.count)
         return cli_fail("%s: a clip has no frames", c->bundle->path);
@@ -423,6 +418,7 @@ const cli_command cli_compare = {
     1,
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
+     {"every", "N", "Train on every N-th frame of the clips only; default all."},
      {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
      {"methods", "M,...", "What to compare; default: all."},
      {"influences", "K", "Most joints per vertex."},

@@ -12,11 +12,6 @@ static double frame_rate(const pelt_clip *clip) {
     return span > 0 ? (clip->frame_count - 1) / span : 30;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 static pelt_result write_cache(const cli_args *args, pelt_player *player, const pelt_bundle *bundle,
                                const pelt_clip *clip, const char *path, pelt_error *error) {
     float *positions = malloc(3 * (size_t)bundle->mesh.vertex_count * sizeof *positions);
@@ -79,8 +74,8 @@ static int run(const cli_args *args) {
     int code = CLI_FAILED;
     if (!player) {
         cli_error(&error);
-    } else if (ends_with(path, ".glb") ? write_gltf(player, bundle, clip, path, &error)
-                                       : write_cache(args, player, bundle, clip, path, &error)) {
+    } else if (pelt_ends_with(path, ".glb") ? write_gltf(player, bundle, clip, path, &error)
+                                            : write_cache(args, player, bundle, clip, path, &error)) {
         cli_error(&error);
     } else {
         cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, skin.vertex_count);

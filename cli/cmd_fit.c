@@ -14,7 +14,7 @@ typedef struct fitting {
     pelt_skin_bytes *skin;
     pelt_measure *train, *holdout;
     double seconds, cpu_seconds;
-    json_t *warnings;
+    json_t *warnings, *about; /* what the skin says about itself */
 } fitting;
 
 static bool read_options(fitting *f) {
@@ -76,10 +76,10 @@ static bool describe(fitting *f, pelt_error *error) {
     if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return false;
     json_t *about = json_loads(opened.about, 0, NULL);
     if (!about) about = json_object();
+    f->about = about;
     json_object_set_new(about, "train", cli_measure_json(f->train, "", cli_value(f->args, "train"), f->all));
     if (f->holdout) json_object_set_new(about, "holdout", cli_measure_json(f->holdout, "", "held out", f->held));
     char *text = json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    json_decref(about);
     bool done = text && !pelt_skin_set_about(f->skin, text, error);
     free(text);
     return done;
@@ -92,23 +92,16 @@ static void warn(fitting *f, const char *text) {
 
 /* What the fit itself wants to say is in the skin's text about itself. */
 static void warn_from_skin(fitting *f) {
-    pelt_skin opened;
-    if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return;
-    json_t *about = json_loads(opened.about, 0, NULL), *list = json_object_get(about, "warnings");
+    json_t *list = json_object_get(f->about, "warnings");
     for (size_t i = 0; i < json_array_size(list); i++) warn(f, json_string_value(json_array_get(list, i)));
-    json_decref(about);
 }
 
 /* How the alternation of weights and rest positions came to rest, where there was one. */
 static void print_convergence(const fitting *f) {
-    pelt_skin opened;
-    if (pelt_open(f->skin->bytes, f->skin->size, &opened)) return;
-    json_t *about = json_loads(opened.about, 0, NULL);
-    json_t *rms = json_object_get(json_object_get(about, "blend_fit"), "rms");
+    json_t *rms = json_object_get(json_object_get(f->about, "blend_fit"), "rms");
     for (size_t i = 0; i < json_array_size(rms); i++)
         cli_say(f->args, "%s%.4f%%%s", i ? ", " : "  fit converged: ", 100 * json_number_value(json_array_get(rms, i)),
                 i + 1 == json_array_size(rms) ? " of the diagonal after each round\n" : "");
-    json_decref(about);
 }
 
 static void print_result(fitting *f, const char *path) {
@@ -118,6 +111,8 @@ static void print_result(fitting *f, const char *path) {
     cli_say(f->args, "%s: %s (blend %s, corrective %s), %u vertices, %zu bytes (%.1f per vertex), %.2f s\n", path,
             o->method, o->blend, o->corrective, f->bundle->mesh.vertex_count, f->skin->size, per_vertex, f->seconds);
     print_convergence(f);
+    json_t *figures = json_object();
+    cli_corrective_figures(f->args, f->about, figures);
     cli_measure_text(f->train, text, sizeof text);
     cli_say(f->args, "  training  %s  on %zu examples\n", text, f->all.count);
     if (f->holdout) {
@@ -131,6 +126,8 @@ static void print_result(fitting *f, const char *path) {
                                f->holdout ? cli_measure_json(f->holdout, path, "held out", f->held) : json_null(),
                                "bytes", (json_int_t)f->skin->size, "bytes_per_vertex", per_vertex, "seconds",
                                f->seconds, "cpu_seconds", f->cpu_seconds, "warnings", f->warnings);
+    json_object_update(object, figures);
+    json_decref(figures);
     cli_print_json(f->args, object);
 }
 
@@ -149,10 +146,11 @@ static int fit_bundle(fitting *f, const char *path) {
     for (size_t i = 0; i < findings.count; i++)
         if (findings.list[i].severity != PELT_NOTE)
             json_array_append_new(f->warnings, json_string(findings.list[i].text));
-    f->all = pelt_bundle_examples(f->bundle, clips, clip_count);
+    if (!cli_examples(args, f->bundle, clips, clip_count, &f->all)) return CLI_MISUSE;
     if (!f->all.count) return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
+    if (!fit_all(f, &error)) return cli_error(&error); /* first, so that what it refuses is said of all examples */
     if (fraction > 0 && !fit_held_out(f, fraction, &error)) return cli_error(&error);
-    if (!fit_all(f, &error) || !describe(f, &error)) return cli_error(&error);
+    if (!describe(f, &error)) return cli_error(&error);
     warn_from_skin(f);
     /* An interpolation is always better on its own examples; it matters while much of the blend's error is left. */
     if (f->holdout && f->holdout->rms > 2 * f->train->rms && f->holdout->rel_err > 0.2)
@@ -176,6 +174,7 @@ static int run(const cli_args *args) {
     pelt_bundle_free(f.bundle);
     pelt_arena_free(f.arena);
     json_decref(f.warnings);
+    json_decref(f.about);
     return code;
 }
 
@@ -192,6 +191,7 @@ const cli_command cli_fit = {
     1,
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
+     {"every", "N", "Train on every N-th frame of the clips only; default all."},
      {"output", "SKIN.pelt", "The skin file to write."},
      {"method", "ssd|joints|psd|wpsd|eigen|kernel", "A preset of blend and corrective; default ssd."},
      {"blend", "file|distance|fit|joints",
@@ -216,7 +216,8 @@ const cli_command cli_fit = {
      {"per-joint", "N", "eigen: displacements of every joint; default 5, or what --per-vertex allows."},
      {"per-vertex", "N", "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},
-     {"plain-normals", NULL, "psd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
+     {"plain-normals", NULL,
+      "psd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
 };

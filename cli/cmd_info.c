@@ -8,12 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool ends_with(const char *text, const char *end) {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcasecmp(text + n - m, end);
-}
-
-static bool is_gltf(const char *path) { return ends_with(path, ".glb") || ends_with(path, ".gltf"); }
+static bool is_gltf(const char *path) { return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf"); }
 
 /* -- Skins -------------------------------------------------------------------------------------------------------- */
 
@@ -60,6 +55,7 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
             skin.vertex_count, skin.block_count, skin.joint_count, entries, bytes->size,
             (double)bytes->size / skin.vertex_count);
     json_t *driven = list_driven(args, &skin);
+    cli_corrective_figures(args, about, NULL);
     static const char *const figures[] = {"train", "holdout"};
     for (int i = 0; i < 2; i++) {
         json_t *measure = json_object_get(about, figures[i]);
@@ -208,10 +204,10 @@ static int run(const cli_args *args) {
     for (int i = 0; i < args->input_count; i++) {
         const char *path = args->inputs[i];
         pelt_error error = {0};
-        json_t *object = is_gltf(path)              ? info_bundle(args, path, &error)
-                         : ends_with(path, ".pelt") ? info_skin(args, path, &error)
-                         : ends_with(path, ".keys") ? info_keys(args, path, &error)
-                                                    : info_cache(args, path, &error);
+        json_t *object = is_gltf(path)                   ? info_bundle(args, path, &error)
+                         : pelt_ends_with(path, ".pelt") ? info_skin(args, path, &error)
+                         : pelt_ends_with(path, ".keys") ? info_keys(args, path, &error)
+                                                         : info_cache(args, path, &error);
         if (!object) {
             code = cli_error(&error);
             object = json_pack("{s:s, s:s}", "file", path, "error", error.text);

@@ -117,6 +117,17 @@ bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pel
     return found;
 }
 
+bool cli_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count,
+                  pelt_examples *examples) {
+    uint32_t every = 1;
+    if (!cli_count(args, "every", 1, 1000000, &every)) return false;
+    *examples = pelt_bundle_examples(bundle, clips, clip_count);
+    size_t count = 0;
+    for (size_t i = 0; i < examples->count; i += every) examples->list[count++] = examples->list[i];
+    examples->count = count;
+    return true;
+}
+
 static const char *severity_name(pelt_severity severity) {
     return severity == PELT_FATAL ? "error" : severity == PELT_WARNING ? "warning" : "note";
 }
@@ -157,6 +168,47 @@ json_t *cli_measure_json(const pelt_measure *m, const char *skin, const char *cl
 void cli_measure_text(const pelt_measure *m, char *text, size_t size) {
     snprintf(text, size, "rms %.4g (%.3f%%)  max %.4g (%.2f%%)  rel_err %.3f  normals %.2f deg", m->rms,
              100 * m->rms_fraction, m->max, 100 * m->max_fraction, m->rel_err, m->normal_rms_degrees);
+}
+
+/* -- Correctives --------------------------------------------------------------------------------------------------- */
+
+static double part(const json_t *object, const char *key) { return json_number_value(json_object_get(object, key)); }
+
+static void say_condition(const cli_args *args, const json_t *condition) {
+    const json_t *closest = json_object_get(condition, "closest"), *value = json_object_get(condition, "value");
+    const char *where = json_string_value(json_object_get(condition, "where"));
+    if (!condition) return;
+    cli_say(args, json_is_number(value) ? "  condition %.1e" : "  condition infinite", json_number_value(value));
+    if (where) cli_say(args, " at %s", where);
+    if (part(condition, "median") > 0) cli_say(args, " (median %.1e)", part(condition, "median"));
+    if (json_is_array(closest))
+        cli_say(args, "; closest examples %s and %s, %.2g rad apart", json_string_value(json_array_get(closest, 0)),
+                json_string_value(json_array_get(closest, 1)), part(condition, "distance"));
+    cli_say(args, "\n");
+}
+
+void cli_corrective_figures(const cli_args *args, const json_t *about, json_t *object) {
+    static const char *const keys[] = {"condition", "damped", "bound", "storage_error"};
+    const json_t *details = json_object_get(about, "details"), *damped = json_object_get(details, "damped");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && object; i++) {
+        json_t *value = json_object_get(details, keys[i]);
+        json_object_set_new(object, keys[i], value ? json_incref(value) : json_null());
+    }
+    if (!json_object_get(details, "bound")) return;
+    say_condition(args, json_object_get(details, "condition"));
+    cli_say(args, "  displacements are below %.3g (%.3g%%) in any pose; storage error %.2g (%.2g%%)\n",
+            part(details, "bound"), 100 * part(details, "bound_fraction"), part(details, "storage_error"),
+            100 * part(details, "storage_error_fraction"));
+    if (part(damped, "times") > 0)
+        cli_say(args, "  blend too flat to invert %.0f times, at %.0f points\n", part(damped, "times"),
+                part(damped, "points"));
+}
+
+/* -- Small things -------------------------------------------------------------------------------------------------- */
+
+int cli_compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
 const char *cli_base_name(const char *path) {

@@ -97,11 +97,6 @@ static pelt_result read_joined(void *user, uint32_t first, uint32_t count, float
 
 /* -- Opening parts ------------------------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *path, const char *ending) {
-    size_t length = strlen(path), tail = strlen(ending);
-    return length >= tail && strcasecmp(path + length - tail, ending) == 0;
-}
-
 /* Takes the column "shot" out of a table; the others are controls. */
 static bool take_controls(keys_input *input, keys_part *p, const pelt_table *table) {
     uint32_t shot = UINT32_MAX;
@@ -235,9 +230,9 @@ static bool open_parts(keys_input *input, const char *const *paths, int count, p
     for (int i = 0; i < count; i++) {
         keys_part *p = &input->parts[input->part_count++];
         p->path = paths[i];
-        bool opened = ends_with(p->path, ".csv")      ? open_controls(input, p, engine, error)
-                      : ends_with(p->path, ".misses") ? open_misses(input, p, error)
-                                                      : open_cache(input, p, error);
+        bool opened = pelt_ends_with(p->path, ".csv")      ? open_controls(input, p, engine, error)
+                      : pelt_ends_with(p->path, ".misses") ? open_misses(input, p, error)
+                                                           : open_cache(input, p, error);
         if (!opened || (with && !open_second(p, with, error))) return false;
         const keys_part *first = &input->parts[0];
         if (p->frames.point_count != first->frames.point_count ||

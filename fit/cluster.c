@@ -31,7 +31,8 @@ typedef struct clustering {
     double **shapes;   /* [cluster] malloc'ed [least(3n, examples)][3n] */
     double **values;   /* [cluster] malloc'ed squares of singular values, falling */
     uint32_t *lengths; /* [cluster] how many */
-    bool begun, no_memory;
+    bool begun;
+    _Atomic bool no_memory;
 } clustering;
 
 static const float *place(const clustering *c, uint32_t point) {
@@ -129,7 +130,7 @@ static void improve_basis(void *user, size_t q) {
     size_t rows = 3 * (size_t)(c->first[q + 1] - c->first[q]), n = c->examples, rank = c->rank;
     double *m = cluster_rows(c, q), *basis = c->bases + q * n * rank;
     double *image = malloc((rows * rank + 1) * sizeof *image);
-    if (!m || !image) __atomic_store_n(&c->no_memory, true, __ATOMIC_RELAXED);
+    if (!m || !image) c->no_memory = true;
     for (int step = 0; step < STEPS && m && image && rows; step++) {
         if (c->begun || step)
             pelt_gemm(false, false, rows, rank, n, 1, m, basis, 0, image);
@@ -163,7 +164,7 @@ static void explain(void *user, size_t q) {
     size_t n = c->examples, size = 3 * n, rank = c->rank, count = 0, slots[BATCH];
     double *rows = malloc(BATCH * size * sizeof *rows), *image = malloc(BATCH * 3 * rank * sizeof *image);
     const double *basis = c->bases + q * n * rank;
-    if (!rows || !image) __atomic_store_n(&c->no_memory, true, __ATOMIC_RELAXED);
+    if (!rows || !image) c->no_memory = true;
     for (size_t slot = 0; slot <= (size_t)c->points * CANDIDATES && rows && image; slot++) {
         bool last = slot == (size_t)c->points * CANDIDATES;
         if (!last && c->near[slot] == q) {
@@ -221,7 +222,7 @@ static void decompose(void *user, size_t q) {
     }
     if (!done) {
         free(values), free(shapes), values = shapes = NULL;
-        __atomic_store_n(&c->no_memory, true, __ATOMIC_RELAXED);
+        c->no_memory = true;
     }
     free(m), free(gram);
     c->values[q] = values, c->shapes[q] = shapes;

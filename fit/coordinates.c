@@ -187,6 +187,26 @@ pelt_result pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, c
                   : PELT_OK;
 }
 
+pelt_condition pelt_eigen_condition(const pelt_poses *poses, uint32_t driver, const pelt_coordinates *c, double width) {
+    size_t n = c->center_count;
+    double *phi = malloc(n * n * sizeof *phi);
+    pelt_condition out = {.value = INFINITY, .distance = INFINITY};
+    if (phi) {
+        pelt_eigen_functions(poses, driver, n, c->centers, n, c->centers, width, phi);
+        out.value = pelt_condition_of(n, phi);
+    }
+    free(phi);
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < i; k++) {
+            uint32_t a = c->centers[i], b = c->centers[k];
+            double r = pelt_eigen_distance(poses, driver, a, b);
+            if (!(r < out.distance)) continue;
+            out.distance = r;
+            out.closest[0] = k && a < b ? a : b, out.closest[1] = k && a < b ? b : a; /* the rest pose first */
+        }
+    return out;
+}
+
 /* -- Basis functions ----------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,

@@ -85,11 +85,29 @@ static double rounding(const pelt_fitting *f) {
 
 static void choose_precision(pelt_fitting *f) {
     const char *wanted = f->options.displacements;
-    if (!f->model.corrective) return;
-    if (wanted)
-        f->model.in_16_bits = !strcmp(wanted, "16");
-    else
-        f->model.in_16_bits = rounding(f) <= MOST_ROUNDING * f->bundle->mesh.diagonal;
+    if (!f->model.corrective || (wanted && strcmp(wanted, "16"))) return;
+    double worst = rounding(f);
+    f->model.in_16_bits = wanted || worst <= MOST_ROUNDING * f->bundle->mesh.diagonal;
+    if (f->model.in_16_bits) f->figures.storage_error = worst;
+}
+
+/* -- Too much ------------------------------------------------------------------------------------------------------ */
+
+/* Every n-th of all frames of the clips, whatever part of them was given here: then the advice holds for a fit to some
+   of them too, such as the one that holds examples out. */
+pelt_result pelt_refuse_count(const pelt_fitting *f, size_t count, const char *what, uint32_t most, pelt_error *error) {
+    size_t frames = 0;
+    const pelt_clip *last = NULL;
+    for (size_t e = 0; e < f->examples.count; e++) {
+        const pelt_clip *clip = f->examples.list[e].clip;
+        if (clip != last) frames += clip->frame_count;
+        last = clip;
+    }
+    if (frames < count) frames = count;
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%zu %s are more than the %u that the corrective \"%s\" takes: train on every n-th frame, with "
+                     "--every %zu, or on fewer clips",
+                     count, what, most, f->options.corrective, (frames + most - 1) / most);
 }
 
 /* -- The stage ----------------------------------------------------------------------------------------------------- */

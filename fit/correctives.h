@@ -14,6 +14,10 @@ pelt_result pelt_fit_wpsd(pelt_fitting *fitting, pelt_error *error);
 pelt_result pelt_fit_eigenskin(pelt_fitting *fitting, pelt_error *error);
 pelt_result pelt_fit_kernel(pelt_fitting *fitting, pelt_error *error);
 
+/* Refuses more examples than a corrective takes, and says which of them to take instead. */
+pelt_result pelt_refuse_count(const pelt_fitting *fitting, size_t count, const char *what, uint32_t most,
+                              pelt_error *error);
+
 /* Names for --corrective, NULL at the end. */
 extern const char *const pelt_correctives[];
 

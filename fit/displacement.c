@@ -119,9 +119,10 @@ typedef struct displacing {
         uint64_t damped;
         double flattest;
         uint32_t flattest_vertex;
-    } * states;     /* [example] */
-    uint8_t *flat;  /* [point] set by any example: all of them write the same 1 */
-    bool no_memory; /* likewise */
+        uint32_t broken;    /* 1 + a vertex whose displacement is not a finite number; 0: there is none */
+    } * states;             /* [example] */
+    _Atomic bool *flat;     /* [point] set by any example */
+    _Atomic bool no_memory; /* likewise */
 } displacing;
 
 /* Joint matrices of an example; to be freed. */
@@ -148,7 +149,7 @@ static void displace_example(void *user, size_t e) {
     struct example_state *state = &d->states[e];
     pelt_affine *matrices = example_matrices(f, e);
     if (!matrices) {
-        __atomic_store_n(&d->no_memory, true, __ATOMIC_RELAXED);
+        d->no_memory = true;
         return;
     }
     state->flattest = INFINITY;
@@ -160,35 +161,49 @@ static void displace_example(void *user, size_t e) {
         pelt_affine_point(&blend, (double[3]){rest[0], rest[1], rest[2]}, moved);
         for (int i = 0; i < 3; i++) moved[i] = truth[3 * (size_t)v + (size_t)i] - moved[i];
         double flatness = damped_solve(&blend, moved, u);
-        if (flatness < FLAT) state->damped++, __atomic_store_n(&d->flat[p], 1, __ATOMIC_RELAXED);
+        if (flatness < FLAT) state->damped++, d->flat[p] = true;
         if (flatness < state->flattest) state->flattest = flatness, state->flattest_vertex = v;
         float *to = out->positions + 3 * (e * out->point_count + p);
-        for (int i = 0; i < 3; i++) to[i] = isfinite(u[i]) ? (float)u[i] : 0;
+        for (int i = 0; i < 3; i++) to[i] = (float)u[i];
+        if (!isfinite(to[0]) || !isfinite(to[1]) || !isfinite(to[2])) state->broken = v + 1;
     }
     free(matrices);
 }
 
 static void sum_up(displacing *d) {
     pelt_example_displacements *out = d->out;
+    pelt_figures *figures = &d->fitting->figures;
     double flattest = INFINITY;
+    figures->damped = figures->damped_points = 0;
     for (uint32_t e = 0; e < out->example_count; e++) {
-        out->damped += d->states[e].damped;
+        figures->damped += d->states[e].damped;
         if (d->states[e].flattest < flattest) {
             flattest = d->states[e].flattest;
             out->worst_example = e, out->worst_vertex = d->states[e].flattest_vertex;
         }
     }
-    for (uint32_t p = 0; p < out->point_count; p++) out->damped_points += d->flat[p];
+    for (uint32_t p = 0; p < out->point_count; p++) figures->damped_points += d->flat[p];
+}
+
+static pelt_result refuse_broken(const displacing *d, pelt_error *error) {
+    for (uint32_t e = 0; e < d->out->example_count; e++)
+        if (d->states[e].broken)
+            return pelt_fail(error, PELT_ERROR_NUMBER,
+                             "example %s: vertex %u is not a finite number: leave out that frame or make it again",
+                             pelt_example_name(d->fitting, e), d->states[e].broken - 1);
+    return PELT_OK;
 }
 
 static void tell_damped(pelt_fitting *f, const pelt_example_displacements *out) {
-    if (!out->damped) return;
+    const pelt_figures *figures = &f->figures;
+    if (!figures->damped) return;
     const pelt_example *worst = &f->examples.list[out->worst_example];
     pelt_find(
         &f->findings, f->arena, PELT_WARNING, "flat-blend",
         "the blend flattens %u points in some examples (%llu times; most at vertex %u in %s:%u): what the corrective "
         "can do there is limited; joints that turn against each other by half a turn should share no vertex",
-        out->damped_points, (unsigned long long)out->damped, out->worst_vertex, worst->clip->name, worst->frame);
+        figures->damped_points, (unsigned long long)figures->damped, out->worst_vertex, worst->clip->name,
+        worst->frame);
 }
 
 pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *out, pelt_error *error) {
@@ -203,18 +218,19 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
     if (ready) {
         out->positions = PELT_NEW(f->arena, float, 3 * (size_t)out->point_count * out->example_count);
         d.states = pelt_alloc(work, out->example_count, sizeof *d.states);
-        d.flat = PELT_NEW(work, uint8_t, out->point_count);
+        d.flat = PELT_NEW(work, _Atomic bool, out->point_count);
         ready = out->positions && d.states && d.flat;
     }
     if (ready) pelt_parallel(f->options.threads, out->example_count, displace_example, &d);
-    if (ready && !d.no_memory) sum_up(&d);
+    pelt_result result = ready && !d.no_memory
+                             ? PELT_OK
+                             : pelt_fail(error, PELT_ERROR_MEMORY,
+                                         "not enough memory for the displacements of %zu examples", f->examples.count);
+    if (!result) sum_up(&d);
+    if (!result) result = refuse_broken(&d, error);
+    if (!result) tell_damped(f, out);
     pelt_arena_free(work);
-    if (ready && !d.no_memory) {
-        tell_damped(f, out);
-        return PELT_OK;
-    }
-    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the displacements of %zu examples",
-                     f->examples.count);
+    return result;
 }
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
@@ -223,7 +239,7 @@ typedef struct turning {
     pelt_fitting *fitting;
     const float *surface; /* [vertex][3] normals of the rest surface, not those of the file */
     float *out;
-    bool no_memory;
+    _Atomic bool no_memory;
 } turning;
 
 /* sum_j w_j T_j^-T, which is what moves normals at run time; returned in the 3x3 part. */
@@ -261,7 +277,7 @@ static void turn_example(void *user, size_t e) {
     pelt_affine *matrices = example_matrices(f, e);
     if (!normals || !matrices) {
         free(normals), free(matrices);
-        __atomic_store_n(&t->no_memory, true, __ATOMIC_RELAXED);
+        t->no_memory = true;
         return;
     }
     pelt_mesh_normals(truth, n, mesh->triangles, mesh->triangle_count, normals);

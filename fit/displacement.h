@@ -45,17 +45,20 @@ void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *lo
 /* Angle between two rotations, 0 to pi; q and -q are one rotation. */
 double pelt_rotation_angle(const float a[4], const float b[4]);
 
+/* first_of[pose] gets the first pose that is the same, or PELT_REST_EXAMPLE when it is the rest pose, to within a
+   thousandth of a radian; translations count as parts of `size`. */
+pelt_result pelt_same_poses(const pelt_poses *poses, double size, uint32_t *first_of);
+
 typedef struct pelt_example_displacements {
     uint32_t example_count, vertex_count, point_count;
-    uint32_t *point_of;  /* [vertex] */
-    uint32_t *vertex_of; /* [point] its first vertex */
-    float *positions;    /* [example][point][3] */
-    uint64_t damped;     /* (example, point) pairs whose blend is nearly singular */
-    uint32_t damped_points;
+    uint32_t *point_of;                   /* [vertex] */
+    uint32_t *vertex_of;                  /* [point] its first vertex */
+    float *positions;                     /* [example][point][3] */
     uint32_t worst_example, worst_vertex; /* where the blend is closest to singular */
 } pelt_example_displacements;
 
-/* Displacements of all examples for the blend of fitting->model. The fitting's arena owns the result. */
+/* Displacements of all examples for the blend of fitting->model; fitting->figures gets how often the inverse had to be
+   damped. The fitting's arena owns the result. */
 pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displacements *out, pelt_error *error);
 
 /* Change of the rest normals that makes the blend carry them to the normals of the examples: [example][vertex][3],

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SUPPORT_THRESHOLD = 0.04;
-
 /* Squared displacements of all points in a joint's examples, also outside its support. */
 static double energy_of(const pelt_eigen_joint *joint, const pelt_example_displacements *u) {
     double sum = 0;
@@ -73,7 +71,7 @@ pelt_result pelt_eigen_study(pelt_bundle *bundle, pelt_examples examples, const 
     if (!result) result = pelt_poses_of(f.arena, &bundle->skeleton, examples, &poses, error);
     if (!result) result = pelt_displacements_of(&f, &u, error);
     if (!result) result = pelt_supports_of(f.arena, &f.model, &poses, &u, &supports, error);
-    if (!result) result = pelt_eigen_basis_of(f.arena, &poses, &u, &supports, SUPPORT_THRESHOLD, &basis, error);
+    if (!result) result = pelt_eigen_basis_of(f.arena, &poses, &u, &supports, PELT_SUPPORT_THRESHOLD, &basis, error);
     if (!result) qsort(basis.joints, basis.joint_count, sizeof *basis.joints, by_size);
     size_t most = *count;
     *count = 0;

@@ -7,12 +7,12 @@
 
 #include "fit/eigenskin.h"
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_EXAMPLES = 2000 };
-static const double SUPPORT_THRESHOLD = 0.04; /* of the largest displacement, as in the paper */
-static const double WIDTH = 1.4;              /* radians: where nothing in the data says more */
+static const double WIDTH = 1.4; /* radians: where nothing in the data says more */
 
 typedef struct eigen_fit {
     pelt_fitting *f;
@@ -27,14 +27,6 @@ typedef struct eigen_fit {
     pelt_corrective *corrective;
     pelt_eigen_pairs pairs;
 } eigen_fit;
-
-static pelt_result check_examples(const pelt_fitting *f, pelt_error *error) {
-    if (f->examples.count > MOST_EXAMPLES)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%zu examples are more than EigenSkin takes (%d): give fewer clips, or every n-th frame",
-                         f->examples.count, MOST_EXAMPLES);
-    return PELT_OK;
-}
 
 /* Entries of all joints: an eigendisplacement times the mask of its support. */
 static pelt_result make_entries(eigen_fit *e) {
@@ -126,6 +118,43 @@ static pelt_result add_pairs(eigen_fit *e) {
     return e->corrective->displacements ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
+/* With phi between f and 1, |sum_q c_q phi_q| <= |sum_q c_q| (1 + f) / 2 + sum_q |c_q| (1 - f) / 2; f is phi of half a
+   turn of all joints. (Distances are angles, of which exponentials are not always positive definite: the sharper bound
+   of psd.c does not hold here.) */
+static pelt_result note_bound(eigen_fit *e) {
+    const pelt_corrective *c = e->corrective;
+    double *most = calloc((size_t)pelt_corrective_coefficient_count(c) + 1, sizeof *most), *to = most;
+    if (!most) return PELT_ERROR_MEMORY;
+    for (uint32_t i = 0; i < c->rbf_count; i++) {
+        const pelt_rbf *rbf = &c->rbfs[i];
+        double least = pelt_phi_value(rbf->phi, rbf->width, acos(-1) * acos(-1) * rbf->axis_count);
+        for (uint32_t k = 0; k < rbf->coefficient_count; k++, to++) {
+            double sum = 0, sizes = 0;
+            for (size_t q = 0; q < rbf->center_count; q++) {
+                double x = rbf->matrix[q * rbf->coefficient_count + k];
+                sum += x, sizes += fabs(x);
+            }
+            *to = 0.5 * (fabs(sum) * (1 + least) + sizes * (1 - least));
+        }
+    }
+    e->f->figures.bound = pelt_largest_displacement(c->displacements, e->u.vertex_count, most);
+    free(most);
+    return PELT_OK;
+}
+
+/* The condition of the worst joint. Pairs have a ridge, which keeps theirs small. */
+static void note_condition(eigen_fit *e) {
+    pelt_condition worst = {0};
+    for (uint32_t j = 0; j < e->basis.joint_count; j++) {
+        uint32_t driver = e->basis.joints[j].driver;
+        if (!e->basis.joints[j].kept) continue;
+        pelt_condition c = pelt_eigen_condition(&e->poses, driver, &e->coordinates[j], e->width);
+        c.where = pelt_driver_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, driver);
+        if (c.value > worst.value) worst = c;
+    }
+    pelt_note_condition(e->f, &worst);
+}
+
 static json_t *describe_pairs(eigen_fit *e) {
     json_t *pairs = json_array();
     for (uint32_t p = 0; p < e->pairs.pair_count; p++) {
@@ -153,8 +182,7 @@ static pelt_result describe(eigen_fit *e) {
                               "examples", (int)joint->pose_count, "support", (int)joint->point_count, "kept",
                               (int)joint->kept, "singular_values", singular));
     }
-    json_t *object = json_pack("{s:f, s:i, s:o, s:o}", "width", e->width, "damped", (int)e->u.damped_points, "joints",
-                               joints, "pairs", describe_pairs(e));
+    json_t *object = json_pack("{s:f, s:o, s:o}", "width", e->width, "joints", joints, "pairs", describe_pairs(e));
     char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(object);
     if (text) e->f->details = pelt_arena_format(e->f->arena, "%s", text);
@@ -165,12 +193,14 @@ static pelt_result describe(eigen_fit *e) {
 /* Examples in, supports and eigendisplacements out. */
 static pelt_result find_basis(eigen_fit *e, pelt_error *error) {
     pelt_fitting *f = e->f;
-    pelt_result result = check_examples(f, error);
-    if (!result) result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &e->poses, error);
+    if (f->examples.count > MOST_EXAMPLES)
+        return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
+    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &e->poses, error);
     if (!result) result = pelt_displacements_of(f, &e->u, error);
     if (!result) result = pelt_supports_of(f->arena, &f->model, &e->poses, &e->u, &e->supports, error);
     if (!result)
-        result = pelt_eigen_basis_of(f->arena, &e->poses, &e->u, &e->supports, SUPPORT_THRESHOLD, &e->basis, error);
+        result =
+            pelt_eigen_basis_of(f->arena, &e->poses, &e->u, &e->supports, PELT_SUPPORT_THRESHOLD, &e->basis, error);
     if (!result && !e->basis.joint_count)
         result = pelt_fail(error, PELT_ERROR_DATA,
                            "no example moves one joint alone and changes the skin by it, so EigenSkin has no joint "
@@ -195,7 +225,8 @@ pelt_result pelt_fit_eigenskin(pelt_fitting *f, pelt_error *error) {
         result = pelt_eigen_pairs_of(f->arena, &e.poses, &e.u, &e.supports, e.width, e.corrective, &e.pairs, error);
         done = !result && !add_pairs(&e);
     }
-    done = done && (o->plain_normals || !correct_normals(&e)) && !describe(&e);
+    done = done && (o->plain_normals || !correct_normals(&e)) && !note_bound(&e) && !describe(&e);
+    if (done) note_condition(&e);
     if (done || result) return result;
     return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for EigenSkin");
 }

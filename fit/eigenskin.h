@@ -6,6 +6,9 @@
 #include "fit/correctives.h"
 #include "fit/support.h"
 
+/* A point is in a joint's support when it is displaced by more than this part of the largest displacement. */
+#define PELT_SUPPORT_THRESHOLD 0.04
+
 /* One joint support (or driver of several joints): its examples, its points, its eigendisplacements. */
 typedef struct pelt_eigen_joint {
     uint32_t driver;
@@ -46,7 +49,7 @@ typedef struct pelt_coordinates {
     double *values;    /* [center_count][kept]; 0 at rest */
 } pelt_coordinates;
 
-#define PELT_REST_CENTER UINT32_MAX
+#define PELT_REST_CENTER PELT_REST_EXAMPLE
 
 /* Chooses the centres of every joint, and the width r0 of exp(-r / r0) by leaving out examples one by one, those that
    lie between two others; `fallback` when there is none. */
@@ -59,6 +62,11 @@ double pelt_eigen_distance(const pelt_poses *poses, uint32_t driver, uint32_t a,
 /* exp(-r / width) between poses of a driver: phi[rows][columns]. */
 void pelt_eigen_functions(const pelt_poses *poses, uint32_t driver, size_t rows, const uint32_t *a, size_t columns,
                           const uint32_t *b, double width, double *phi);
+
+/* The condition of one joint's basis functions at its centres, and the two closest of these. INFINITY when memory is
+   out. */
+pelt_condition pelt_eigen_condition(const pelt_poses *poses, uint32_t driver, const pelt_coordinates *coordinates,
+                                    double width);
 
 /* Shifts the values so that they also serve examples that move several joints, where that helps unseen ones; `entries`
    are the eigendisplacements kept, with coefficients in the order of the joints. */

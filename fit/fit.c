@@ -52,7 +52,7 @@ pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error) {
 }
 
 /* What the skin says about itself; `pelt fit` adds the errors it measured. */
-static char *describe(const pelt_fitting *f) {
+static char *describe(pelt_fitting *f) {
     const pelt_fit_options *options = &f->options;
     json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "made_by", "pelt " PELT_VERSION, "bundle",
                               f->bundle->path, "method", options->method, "blend", options->blend, "corrective",
@@ -63,7 +63,8 @@ static char *describe(const pelt_fitting *f) {
     if (blend) json_object_set_new(about, "blend_fit", blend);
     if (json_array_size(warnings)) json_object_set(about, "warnings", warnings);
     json_decref(warnings);
-    if (f->details) json_object_set_new(about, "details", json_loads(f->details, 0, NULL));
+    const char *details = f->model.corrective ? pelt_figures_text(f) : f->details;
+    if (details) json_object_set_new(about, "details", json_loads(details, 0, NULL));
     char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
     json_decref(about);
     return text;

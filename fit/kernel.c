@@ -11,8 +11,9 @@
       Examples that others span to within a tenth of the ridge are not centres.
 
    Bound: K is positive definite, so a coefficient a = sum_q c_q K(., q) obeys |a(p)|^2 <= K(p, p) c^T K c, and
-   k_g(p, p) = 2 - 2 E_g(p, rest) < 2, so K(p, p) < 2 sum of gains of single joints + 4 sum of gains of pairs: whatever
-   the pose, displacements stay within a bound that is known when the fit is done. */
+   k_g(p, p) = 2 - 2 E_g(p, rest) <= 2 - 2 exp(-2 / s_g^2) =: m_g, so K(p, p) <= sum of gain m_g over single joints +
+   sum of gain m_g m_h over pairs: whatever the pose, displacements stay within a bound that is known when the fit is
+   done. */
 
 #include "fit/kernel.h"
 #include "fit/linear.h"
@@ -36,18 +37,11 @@ typedef struct kernel_fit {
     float *tables;
     pelt_clusters clusters;
     pelt_ridge *ridges;    /* [cluster] */
-    double **coefficients; /* [cluster] malloc'ed [example of the ridge][rank] */
-    bool no_memory;
+    double **coefficients; /* [cluster] malloc'ed [centre][rank]: c */
+    double **fitted;       /* [cluster] malloc'ed [centre][rank]: K c, the coordinates at the centres */
+    double *sizes;         /* [cluster] |K|, the root of the sum of squares: the largest eigenvalue or little more */
+    _Atomic bool no_memory;
 } kernel_fit;
-
-static pelt_result check(const kernel_fit *k, pelt_error *error) {
-    if (k->f->examples.count > MOST_EXAMPLES)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%zu examples are more than the kernel corrective takes (%d): give fewer clips, or every n-th "
-                         "frame",
-                         k->f->examples.count, MOST_EXAMPLES);
-    return PELT_OK;
-}
 
 /* -- Clusters ------------------------------------------------------------------------------------------------------ */
 
@@ -81,28 +75,143 @@ static void project(const kernel_fit *k, size_t q, double *out) {
         }
 }
 
-static bool fit_cluster(kernel_fit *k, size_t q) {
+/* The units and examples of a cluster, and the kernel matrix between these, to be freed; NULL when memory is out. */
+static double *cluster_matrix(const kernel_fit *k, size_t q, pelt_ridge *ridge) {
     const uint32_t *points = k->clusters.points + k->clusters.first[q];
-    size_t count = k->clusters.first[q + 1] - k->clusters.first[q], rank = k->clusters.ranks[q];
+    size_t count = k->clusters.first[q + 1] - k->clusters.first[q];
     double *weights = energy_weights(k, points, count);
-    bool done = weights && !pelt_ridge_of(&k->drivers, k->poses.count, count, points, weights, &k->ridges[q]);
-    size_t n = done ? k->ridges[q].example_count : 0;
-    double *matrix = malloc((n * n + 1) * sizeof *matrix);
+    bool done = weights && !pelt_ridge_of(&k->drivers, k->poses.count, count, points, weights, ridge);
+    size_t n = done ? ridge->example_count : 0;
+    double *matrix = done ? malloc((n * n + 1) * sizeof *matrix) : NULL;
+    if (matrix) pelt_ridge_matrix(ridge, k->tables, k->poses.count, k->settings.pair, matrix);
+    free(weights);
+    return matrix;
+}
+
+static bool fit_cluster(kernel_fit *k, size_t q) {
+    size_t rank = k->clusters.ranks[q];
+    double *matrix = cluster_matrix(k, q, &k->ridges[q]), size = 0;
+    size_t n = matrix ? k->ridges[q].example_count : 0;
     k->coefficients[q] = malloc((n * rank + 1) * sizeof *k->coefficients[q]);
-    done = done && matrix && k->coefficients[q];
+    k->fitted[q] = malloc((n * rank + 1) * sizeof *k->fitted[q]);
+    bool done = matrix && k->coefficients[q] && k->fitted[q];
+    for (size_t i = 0; i < n * n; i++) size += matrix[i] * matrix[i];
+    k->sizes[q] = sqrt(size);
     if (done && n) {
-        pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
         project(k, q, k->coefficients[q]);
         done = pelt_ridge_solve(&k->ridges[q], matrix, k->settings.lambda, SPANNED * k->settings.lambda, rank,
                                 k->coefficients[q]);
+        size_t m = k->ridges[q].example_count; /* the centres, of the n examples */
+        pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
+        if (m) pelt_gemm(false, false, m, rank, m, 1, matrix, k->coefficients[q], 0, k->fitted[q]);
     }
-    free(weights), free(matrix);
+    free(matrix);
     return done;
 }
 
 static void fit_one(void *user, size_t q) {
     kernel_fit *k = user;
-    if (k->clusters.ranks[q] && !fit_cluster(k, q)) __atomic_store_n(&k->no_memory, true, __ATOMIC_RELAXED);
+    if (k->clusters.ranks[q] && !fit_cluster(k, q)) k->no_memory = true;
+}
+
+/* -- Figures ------------------------------------------------------------------------------------------------------- */
+
+/* The two closest examples of a cluster: by 2 sin(angle / 2) of its joints, each counted by its part in the kernel. */
+static void find_closest(const kernel_fit *k, const pelt_ridge *ridge, pelt_condition *out) {
+    out->distance = INFINITY;
+    for (uint32_t a = 0; a < ridge->example_count; a++)
+        for (uint32_t b = a + 1; b < ridge->example_count; b++) {
+            double sum = 0;
+            for (uint32_t u = 0; u < ridge->unit_count; u++) {
+                if (ridge->units[u].first != ridge->units[u].second) continue;
+                size_t joint = k->drivers.joints[ridge->units[u].first], joints = k->poses.joint_count;
+                double angle = pelt_rotation_angle(k->poses.rotations + 4 * (ridge->examples[a] * joints + joint),
+                                                   k->poses.rotations + 4 * (ridge->examples[b] * joints + joint));
+                sum += ridge->units[u].gain * pow(2 * sin(0.5 * angle), 2);
+            }
+            if (!(sqrt(sum) < out->distance)) continue;
+            out->distance = sqrt(sum);
+            out->closest[0] = ridge->examples[a], out->closest[1] = ridge->examples[b];
+        }
+}
+
+/* The condition of K + lambda I of a cluster; its units and examples go to `ridge`. 0 when memory is out. */
+static double cluster_condition(const kernel_fit *k, size_t q, pelt_ridge *ridge) {
+    double *matrix = cluster_matrix(k, q, ridge), condition = 0;
+    size_t n = ridge->example_count;
+    for (size_t a = 0; matrix && a < n; a++) matrix[a * n + a] += k->settings.lambda;
+    if (matrix) condition = pelt_condition_of(n, matrix);
+    free(matrix);
+    return condition;
+}
+
+static uint32_t largest_cluster(const kernel_fit *k) {
+    uint32_t largest = 0;
+    for (uint32_t q = 1; q < k->clusters.count; q++)
+        if (k->sizes[q] > k->sizes[largest]) largest = q;
+    return largest;
+}
+
+/* Of the worst cluster: the smallest eigenvalue of K + lambda I is hardly more than lambda, so it is one of those with
+   the largest K. */
+static bool note_condition(kernel_fit *k) {
+    enum { MEASURED = 4 };
+    pelt_condition worst = {0};
+    pelt_ridge worst_ridge = {0};
+    for (int i = 0; i < MEASURED; i++) {
+        uint32_t q = largest_cluster(k);
+        if (!(k->sizes[q] > 0)) break;
+        k->sizes[q] = 0;
+        pelt_ridge ridge = {0};
+        double condition = cluster_condition(k, q, &ridge);
+        if (condition > worst.value) {
+            uint32_t vertex = k->u.vertex_of[k->clusters.points[k->clusters.first[q]]];
+            worst.value = condition;
+            worst.where = pelt_arena_format(k->f->arena, "the cluster of vertex %u", vertex);
+            pelt_ridge swap = ridge;
+            ridge = worst_ridge, worst_ridge = swap;
+        }
+        pelt_ridge_free(&ridge);
+        if (!(condition > 0)) return pelt_ridge_free(&worst_ridge), false;
+    }
+    if (worst.value > 0) {
+        find_closest(k, &worst_ridge, &worst);
+        pelt_note_condition(k->f, &worst);
+    }
+    pelt_ridge_free(&worst_ridge);
+    return true;
+}
+
+/* The most that K(p, p) can be: k_g(p, p) = 2 - 2 E_g(p, rest), and 3 - tr R is 4 at the most. */
+static double largest_kernel(const kernel_fit *k, const pelt_ridge *ridge) {
+    double sum = 0;
+    for (uint32_t u = 0; u < ridge->unit_count; u++) {
+        const pelt_kernel_unit *unit = &ridge->units[u];
+        double first = 2 - 2 * exp(-4 * pelt_kernel_scale(&k->drivers, &k->settings, unit->first));
+        double second = 2 - 2 * exp(-4 * pelt_kernel_scale(&k->drivers, &k->settings, unit->second));
+        sum += unit->first == unit->second ? unit->gain * first : unit->gain * k->settings.pair * first * second;
+    }
+    return sum;
+}
+
+/* |a|^2 <= K(p, p) c^T K c of every coefficient. */
+static bool note_bound(kernel_fit *k, const pelt_displacements *displacements) {
+    size_t total = 0, at = 0;
+    for (uint32_t q = 0; q < k->clusters.count; q++) total += k->clusters.ranks[q];
+    double *most = calloc(total + 1, sizeof *most);
+    for (uint32_t q = 0; q < k->clusters.count && most; q++) {
+        size_t n = k->ridges[q].example_count, rank = k->clusters.ranks[q];
+        double ceiling = largest_kernel(k, &k->ridges[q]);
+        for (size_t r = 0; r < rank; r++, at++) {
+            double square = 0;
+            for (size_t a = 0; a < n; a++) square += k->coefficients[q][a * rank + r] * k->fitted[q][a * rank + r];
+            most[at] = sqrt(ceiling * fmax(square, 0));
+        }
+    }
+    if (most) k->f->figures.bound = pelt_largest_displacement(displacements, k->u.vertex_count, most);
+    bool done = most != NULL;
+    free(most);
+    return done;
 }
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
@@ -197,12 +306,10 @@ static pelt_displacements *make_displacements(const kernel_fit *k) {
 static bool normal_weights(const kernel_fit *k, size_t q, double *weights) {
     const pelt_ridge *ridge = &k->ridges[q];
     size_t n = ridge->example_count, rank = k->clusters.ranks[q];
-    double *matrix = malloc((n * n + 1) * sizeof *matrix), *a = malloc((n * rank + 1) * sizeof *a);
+    const double *a = k->fitted[q];
     double *gram = malloc(rank * rank * sizeof *gram), *rows = malloc((n * rank + 1) * sizeof *rows), trace = 0;
-    bool done = matrix && a && gram && rows;
+    bool done = gram && rows;
     if (done && n) {
-        pelt_ridge_matrix(ridge, k->tables, k->poses.count, k->settings.pair, matrix);
-        pelt_gemm(false, false, n, rank, n, 1, matrix, k->coefficients[q], 0, a);
         pelt_gemm(true, false, rank, rank, n, 1, a, a, 0, gram);
         for (size_t r = 0; r < rank; r++) trace += gram[r * rank + r];
         for (size_t r = 0; r < rank; r++) gram[r * rank + r] += 1e-9 * trace + 1e-300;
@@ -213,7 +320,7 @@ static bool normal_weights(const kernel_fit *k, size_t q, double *weights) {
         for (size_t r = 0; done && r < rank; r++)
             for (size_t e = 0; e < n; e++) weights[r * k->poses.count + ridge->examples[e]] = rows[r * n + e];
     }
-    free(matrix), free(a), free(gram), free(rows);
+    free(gram), free(rows);
     return done;
 }
 
@@ -240,13 +347,14 @@ static pelt_result assemble(kernel_fit *k) {
     corrective->displacements = displacements;
     if (!plain) corrective->turns = turns_of(k, displacements);
     if (!corrective->kernel || (!plain && !corrective->turns)) return PELT_ERROR_MEMORY;
+    if (!note_condition(k) || !note_bound(k, displacements)) return PELT_ERROR_MEMORY;
     k->f->model.corrective = corrective;
     k->f->details = pelt_arena_format(
         k->f->arena,
         "{\"width\":%.4g,\"range\":%.4g,\"pair\":%.4g,\"lambda\":%.4g,\"validation_error\":%.4f,\"joints\":%u,"
-        "\"clusters\":%u,\"damped\":%u}",
+        "\"clusters\":%u}",
         k->settings.width, k->settings.range, k->settings.pair, k->settings.lambda, k->left, k->drivers.count,
-        corrective->kernel->group_count, k->u.damped_points);
+        corrective->kernel->group_count);
     return k->f->details ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
@@ -267,19 +375,23 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
         return error ? error->code : PELT_ERROR_MEMORY;
     k->ridges = PELT_NEW(f->arena, pelt_ridge, k->clusters.count);
     k->coefficients = PELT_NEW(f->arena, double *, k->clusters.count);
-    if (k->ridges && k->coefficients) pelt_parallel(threads, k->clusters.count, fit_one, k);
-    bool done = k->ridges && k->coefficients && !k->no_memory && !assemble(k);
-    for (uint32_t q = 0; k->ridges && k->coefficients && q < k->clusters.count; q++) {
+    k->fitted = PELT_NEW(f->arena, double *, k->clusters.count);
+    k->sizes = PELT_NEW(f->arena, double, k->clusters.count);
+    bool ready = k->ridges && k->coefficients && k->fitted && k->sizes;
+    if (ready) pelt_parallel(threads, k->clusters.count, fit_one, k);
+    bool done = ready && !k->no_memory && !assemble(k);
+    for (uint32_t q = 0; ready && q < k->clusters.count; q++) {
         pelt_ridge_free(&k->ridges[q]);
-        free(k->coefficients[q]);
+        free(k->coefficients[q]), free(k->fitted[q]);
     }
     return done ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the kernel corrective");
 }
 
 pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
     kernel_fit k = {.f = f};
-    pelt_result result = check(&k, error);
-    if (!result) result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &k.poses, error);
+    if (f->examples.count > MOST_EXAMPLES)
+        return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
+    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &k.poses, error);
     if (!result && !k.poses.driver_count)
         return pelt_fail(error, PELT_ERROR_DATA,
                          "no joint turns in any example, so there is nothing to drive a corrective with: train on a "

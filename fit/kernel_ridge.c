@@ -166,7 +166,7 @@ typedef struct validation {
     size_t set_count;
     const pelt_kernel_settings *trial;
     double *errors; /* [set] */
-    bool no_memory;
+    _Atomic bool no_memory;
 } validation;
 
 /* Folds are made of poses that move several joints: what matters is how those are predicted. Where there are too few,
@@ -250,7 +250,7 @@ static void validate_set(void *user, size_t s) {
                 v->errors[s] += fold_error(v, set, fold, inverse, product, matrix, right);
         }
     } else {
-        __atomic_store_n(&v->no_memory, true, __ATOMIC_RELAXED);
+        v->no_memory = true;
     }
     free(matrix), free(product);
 }

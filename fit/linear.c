@@ -55,6 +55,11 @@ bool pelt_eigen(size_t n, double *a, double *values) {
     return LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)n, a, (lapack_int)n, values) == 0;
 }
 
+bool pelt_eigenvalues(size_t n, double *a, double *values) {
+    one_thread();
+    return LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'N', 'L', (lapack_int)n, a, (lapack_int)n, values) == 0;
+}
+
 bool pelt_svd(size_t rows, size_t columns, double *a, double *u, double *s, double *vt) {
     one_thread();
     size_t k = rows < columns ? rows : columns;

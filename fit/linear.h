@@ -23,6 +23,9 @@ bool pelt_orthonormalize(size_t rows, size_t columns, double *a);
 /* Eigenvalues (ascending) and eigenvectors (columns of a) of a symmetric matrix, in place. */
 bool pelt_eigen(size_t n, double *a, double *values);
 
+/* Eigenvalues alone (ascending); a is destroyed. */
+bool pelt_eigenvalues(size_t n, double *a, double *values);
+
 /* a[rows][columns] = u diag(s) vt, with u [rows][k], vt [k][columns], k = min(rows, columns). a is destroyed. */
 bool pelt_svd(size_t rows, size_t columns, double *a, double *u, double *s, double *vt);
 

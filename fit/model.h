@@ -4,6 +4,7 @@
 #define PELT_MODEL_H
 
 #include "fit/corrective.h"
+#include "fit/figures.h"
 #include "rig/rig.h"
 
 typedef struct pelt_model {
@@ -29,7 +30,8 @@ typedef struct pelt_fitting {
     pelt_model model;
     pelt_findings findings;  /* what the stages want to say to the user; in the arena */
     const char *blend_about; /* JSON text about the fit of the blend, for pelt_skin.about; NULL: nothing to say */
-    const char *details;     /* JSON object: what the fit of the corrective found, for pelt_skin.about; NULL: nothing */
+    const char *details;  /* JSON object: what the method of the corrective found, for pelt_skin.about; NULL: nothing */
+    pelt_figures figures; /* what all methods say */
 } pelt_fitting;
 
 /* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */

@@ -19,7 +19,6 @@
 enum { MOST_KEPT = 3, LEAST_POSES = 10 };
 static const double PAYS = 0.8;     /* of a displacement's squared coordinates may be left */
 static const double CARRIES = 0.05; /* blend weight that makes a support where amplitudes are not known */
-static const double SUPPORT_THRESHOLD = 0.04;
 
 typedef struct pairing {
     const pelt_poses *poses;
@@ -43,7 +42,7 @@ static bool supports(const pairing *w, uint32_t driver, uint32_t point) {
     size_t at = (size_t)driver * w->supports->point_count + point;
     if (w->poses->drivers[driver].swept)
         return w->supports->peaks[driver] > w->supports->noise &&
-               w->supports->amplitudes[at] > (float)SUPPORT_THRESHOLD * w->supports->peaks[driver];
+               w->supports->amplitudes[at] > (float)PELT_SUPPORT_THRESHOLD * w->supports->peaks[driver];
     float own = w->supports->carried[at];
     return own > 0 && pelt_carried_around(w->supports, w->poses, driver, point) > (float)CARRIES;
 }
@@ -77,11 +76,22 @@ static void functions(const pairing *w, const pair *p, double *phi) {
         }
 }
 
-/* M = (phi + rho I)^-1, without rho at rest: there the displacement is 0. */
+static void add_ridge(size_t n, const double *phi, double rho, double *out) {
+    memcpy(out, phi, n * n * sizeof *out);
+    for (size_t i = 1; i < n; i++) out[i * n + i] += rho;
+}
+
+/* M = (phi + rho I)^-1, without rho at rest: there the displacement is 0. Exponentials of angles are nearly always
+   positive definite, and then it takes a small part of the time. */
 static bool invert(size_t n, const double *phi, double rho, double *scratch, double *inverse) {
-    memcpy(scratch, phi, n * n * sizeof *scratch);
     memset(inverse, 0, n * n * sizeof *inverse);
-    for (size_t i = 0; i < n; i++) scratch[i * n + i] += i ? rho : 0, inverse[i * n + i] = 1;
+    for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+    add_ridge(n, phi, rho, scratch);
+    if (pelt_cholesky(n, scratch)) {
+        pelt_cholesky_solve(n, scratch, n, inverse);
+        return true;
+    }
+    add_ridge(n, phi, rho, scratch);
     return pelt_least_squares(n, n, scratch, n, inverse, 1e-12, NULL, NULL);
 }
 

@@ -7,6 +7,7 @@
 
 #include "fit/displacement.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double STILL_ANGLE = 1e-4; /* radians; poses come through float quaternions and file formats */
@@ -210,4 +211,82 @@ pelt_result pelt_poses_of(pelt_arena *arena, const pelt_skeleton *skeleton, pelt
     }
     pelt_arena_free(work);
     return ready ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %zu poses", count);
+}
+
+/* -- Same poses ---------------------------------------------------------------------------------------------------- */
+
+static const double SAME_ANGLE = 1e-3; /* radians, over all joints together */
+
+/* Squared distance of two poses; `b` may be PELT_REST_EXAMPLE. */
+static double pose_gap2(const pelt_poses *p, double size, uint32_t a, uint32_t b, double limit) {
+    static const float identity[4] = {0, 0, 0, 1}, still[3] = {0};
+    double sum = 0;
+    for (size_t j = 0; j < p->joint_count && sum <= limit; j++) {
+        size_t at = (size_t)a * p->joint_count + j, other = (size_t)b * p->joint_count + j;
+        const float *q = b == PELT_REST_EXAMPLE ? identity : p->rotations + 4 * other;
+        const float *t = b == PELT_REST_EXAMPLE ? still : p->translations + 3 * other;
+        if (p->moves[j]) sum += pow(pelt_rotation_angle(p->rotations + 4 * at, q), 2);
+        for (size_t i = 0; i < 3 && p->slides[j]; i++)
+            sum += pow(((double)p->translations[3 * at + i] - t[i]) / size, 2);
+    }
+    return sum;
+}
+
+/* Poses are sorted by one number, the sum of all angles, so that only near ones are compared. */
+typedef struct keyed {
+    double key;
+    uint32_t pose;
+} keyed;
+
+static double pose_key(const pelt_poses *p, double size, uint32_t pose) {
+    static const float identity[4] = {0, 0, 0, 1};
+    double sum = 0;
+    for (size_t j = 0; j < p->joint_count; j++) {
+        size_t at = (size_t)pose * p->joint_count + j;
+        if (p->moves[j]) sum += pelt_rotation_angle(p->rotations + 4 * at, identity);
+        for (size_t i = 0; i < 3 && p->slides[j]; i++) sum += p->translations[3 * at + i] / size;
+    }
+    return sum;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    const keyed *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return (x->pose > y->pose) - (x->pose < y->pose);
+}
+
+/* All of a group are close to one of it, its leader, so that slow motion is not one long group. Sums of angles of two
+   poses differ by at most sqrt(joints) times their distance. */
+static void find_leaders(const pelt_poses *p, double size, const keyed *sorted, uint32_t *leader) {
+    double reach = SAME_ANGLE * sqrt(7.0 * p->joint_count), limit = SAME_ANGLE * SAME_ANGLE;
+    for (size_t i = 0; i < p->count; i++) {
+        uint32_t e = sorted[i].pose, found = e;
+        for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {
+            uint32_t o = sorted[k].pose;
+            if (leader[o] == o && pose_gap2(p, size, e, o, limit) <= limit) found = o;
+        }
+        leader[e] = found;
+    }
+}
+
+pelt_result pelt_same_poses(const pelt_poses *p, double size, uint32_t *first_of) {
+    size_t n = p->count;
+    double limit = SAME_ANGLE * SAME_ANGLE, unit = size > 0 ? size : 1;
+    keyed *sorted = malloc((n + 1) * sizeof *sorted);
+    uint32_t *leader = malloc((n + 1) * sizeof *leader);
+    bool ready = sorted && leader;
+    if (ready) {
+        for (uint32_t e = 0; e < n; e++) sorted[e] = (keyed){pose_key(p, unit, e), e};
+        qsort(sorted, n, sizeof *sorted, compare_keys);
+        find_leaders(p, unit, sorted, leader);
+        for (uint32_t e = 0; e < n; e++) first_of[e] = e;
+        for (uint32_t e = (uint32_t)n; e-- > 0;) first_of[leader[e]] = e; /* the first of a group, not its leader */
+        for (uint32_t e = 0; e < n; e++) sorted[e].pose = first_of[leader[e]];
+        for (uint32_t e = 0; e < n; e++) {
+            bool rest = pose_gap2(p, unit, sorted[e].pose, PELT_REST_EXAMPLE, limit) <= limit;
+            first_of[e] = rest ? PELT_REST_EXAMPLE : sorted[e].pose;
+        }
+    }
+    free(sorted), free(leader);
+    return ready ? PELT_OK : PELT_ERROR_MEMORY;
 }

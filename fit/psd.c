@@ -27,7 +27,8 @@ typedef struct psd {
     double width;
     uint32_t center_count;
     uint32_t *centers; /* [center_count] poses; the first is the rest pose */
-    double growth;     /* by which rounding grows at the width chosen; 0 when few poses are kept */
+    double growth;     /* by which rounding grows: the largest row sum of |phi^-1| */
+    bool singular;     /* phi has no inverse */
     uint32_t skip;     /* 1: the rest pose has no displacement, so it needs no coefficient */
 } psd;
 
@@ -98,28 +99,6 @@ static const bool *poses_to_leave_out(const psd *p, bool *all) {
     return any ? p->training.interior : all;
 }
 
-/* The two poses that make phi hard to invert, by their first examples; the rest pose may have none. */
-static const char *pose_name(const psd *p, uint32_t pose) {
-    const pelt_examples *examples = &p->fitting->examples;
-    for (uint32_t e = 0; e < examples->count; e++)
-        if (p->training.pose_of[e] == pose)
-            return pelt_arena_format(p->fitting->arena, "%s:%u", examples->list[e].clip->name, examples->list[e].frame);
-    return "the rest pose";
-}
-
-static void name_closest(psd *p) {
-    size_t n = p->training.count;
-    uint32_t a = 0, b = 1;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = i + 1; k < n; k++)
-            if (p->distances[i * n + k] < p->distances[a * n + b]) a = i, b = k;
-    pelt_find(
-        &p->fitting->findings, p->fitting->arena, PELT_WARNING, "close-poses",
-        "the poses are so close together that PSD reproduces them only roughly; the closest are %s and %s: remove "
-        "one of them, or keep fewer with --poses N",
-        pose_name(p, a), pose_name(p, b));
-}
-
 static bool choose_width(psd *p, double *phi) {
     size_t n = p->training.count;
     bool *all = PELT_NEW(p->work, bool, n);
@@ -131,31 +110,104 @@ static bool choose_width(psd *p, double *phi) {
         double growth, width = width_factors[w] * typical;
         fill_phi(p, width, phi);
         double error = pelt_leave_one_out(n, phi, n, p->factor, marked, &growth);
-        if (!w || (error < best && growth < MOST_GROWTH)) p->growth = growth, p->width = width;
-        if (error < best && growth < MOST_GROWTH) best = error;
+        if (error < best && growth < MOST_GROWTH) best = error, p->width = width;
     }
-    if (p->growth > MOST_GROWTH) name_closest(p);
     if (!(p->width > 0)) p->width = 1;
     return true;
+}
+
+/* -- Figures ------------------------------------------------------------------------------------------------------- */
+
+/* phi of the chosen centres. */
+static void center_phi(const psd *p, double *phi) {
+    size_t n = p->training.count, m = p->center_count;
+    for (size_t i = 0; i < m; i++)
+        for (size_t k = 0; k < m; k++)
+            phi[i * m + k] = pelt_phi_value(PELT_PHI_MIXED, p->width, p->distances[p->centers[i] * n + p->centers[k]]);
+}
+
+static bool note_condition(psd *p) {
+    size_t n = p->training.count, m = p->center_count;
+    double *phi = malloc(m * m * sizeof *phi), least = INFINITY;
+    if (!phi) return false;
+    center_phi(p, phi);
+    pelt_condition c = {.value = pelt_condition_of(m, phi)};
+    free(phi);
+    for (size_t i = 0; i < m; i++)
+        for (size_t k = i + 1; k < m; k++) {
+            double r2 = p->distances[p->centers[i] * n + p->centers[k]];
+            if (r2 < least) least = r2, c.closest[0] = p->centers[i], c.closest[1] = p->centers[k];
+        }
+    c.distance = sqrt(least);
+    for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&p->training, c.closest[i]);
+    pelt_note_condition(p->fitting, &c);
+    return true;
+}
+
+/* A function f = sum_q c_q phi(., q) with values d at the centres obeys |f(p)|^2 <= phi(0) c^T phi c = d^T phi^-1 d,
+   phi being positive definite; the guard of the norm multiplies it by no more than 1 / PELT_NORM_FLOOR. */
+typedef struct bounding {
+    size_t count, size;            /* displacements of a point, their numbers in all points */
+    const double *metric, *shapes; /* [count][count], [count][size] */
+    double *largest;               /* [stretch] of points: the largest squared bound */
+    _Atomic bool no_memory;
+} bounding;
+
+enum { STRETCH = 3 * 64 };
+
+static void bound_stretch(void *user, size_t stretch) {
+    bounding *b = user;
+    size_t first = stretch * STRETCH, width = b->size - first < STRETCH ? b->size - first : STRETCH;
+    double *d = malloc(2 * b->count * width * sizeof *d), *product = d ? d + b->count * width : NULL, sum = 0;
+    if (!d) b->no_memory = true;
+    for (size_t k = 0; d && k < b->count; k++)
+        memcpy(d + k * width, b->shapes + k * b->size + first, width * sizeof *d);
+    if (d) pelt_gemm(false, false, b->count, width, b->count, 1, b->metric, d, 0, product);
+    for (size_t i = 0; d && i < width; i++) {
+        if (i % 3 == 0) sum = 0;
+        for (size_t k = 0; k < b->count; k++) sum += d[k * width + i] * product[k * width + i];
+        b->largest[stretch] = fmax(b->largest[stretch], sum);
+    }
+    free(d);
+}
+
+static bool note_bound(psd *p, const double *lambda, const double *shapes) {
+    size_t m = p->center_count, count = m - p->skip, size = 3 * (size_t)p->training.displacements.point_count;
+    size_t stretches = (size + STRETCH - 1) / STRETCH;
+    double *metric = PELT_NEW(p->work, double, count *count), most = 0;
+    bounding b = {.count = count,
+                  .size = size,
+                  .metric = metric,
+                  .shapes = shapes,
+                  .largest = PELT_NEW(p->work, double, stretches)};
+    if (!metric || !b.largest) return false;
+    for (size_t i = 0; i < count; i++)
+        memcpy(metric + i * count, lambda + (i + p->skip) * m + p->skip, count * sizeof *metric);
+    pelt_parallel(p->fitting->options.threads, stretches, bound_stretch, &b);
+    for (size_t s = 0; s < stretches; s++) most = fmax(most, b.largest[s]);
+    p->fitting->figures.bound = sqrt(most) / PELT_NORM_FLOOR;
+    return !b.no_memory;
 }
 
 /* -- Functions of the pose ----------------------------------------------------------------------------------------- */
 
 /* lambda [center][center] of the chosen centres, inverse of their part of phi. */
-static bool invert_phi(const psd *p, double *lambda) {
-    size_t n = p->training.count, m = p->center_count;
+static bool invert_phi(psd *p, double *lambda) {
+    size_t m = p->center_count;
     double *part = malloc(m * m * sizeof *part);
-    bool done = part != NULL;
-    for (size_t i = 0; done && i < m; i++)
-        for (size_t k = 0; k < m; k++) {
-            double r2 = p->distances[(size_t)p->centers[i] * n + p->centers[k]];
-            part[i * m + k] = pelt_phi_value(PELT_PHI_MIXED, p->width, r2);
-            lambda[i * m + k] = i == k;
-        }
-    done = done && pelt_cholesky(m, part);
-    if (done) pelt_cholesky_solve(m, part, m, lambda);
+    if (!part) return false;
+    center_phi(p, part);
+    p->singular = !pelt_cholesky(m, part);
+    for (size_t i = 0; i < m * m; i++) lambda[i] = i / m == i % m;
+    if (!p->singular) pelt_cholesky_solve(m, part, m, lambda);
     free(part);
-    return done;
+    p->growth = 0;
+    for (size_t i = 0; i < m; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < m; k++) sum += fabs(lambda[i * m + k]);
+        p->growth = fmax(p->growth, sum);
+    }
+    return !p->singular;
 }
 
 /* r_t at every pose: [pose][center]. */
@@ -340,7 +392,7 @@ static bool finish(psd *p, bool all) {
     const pelt_example_displacements *points = &p->training.displacements;
     const double *shapes = columns_of(p, weights, p->training.shapes, 3 * (size_t)points->point_count);
     const double *turns = normals ? columns_of(p, weights, normals, 3 * (size_t)points->vertex_count) : NULL;
-    if (!shapes || (normals && !turns)) return false;
+    if (!shapes || (normals && !turns) || !note_condition(p) || !note_bound(p, lambda, shapes)) return false;
     pelt_corrective *corrective = PELT_NEW(p->fitting->arena, pelt_corrective, 1);
     pelt_rbf *rbf = make_rbf(p, lambda);
     if (!corrective || !rbf) return false;
@@ -383,9 +435,13 @@ pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
     if (!result && p.training.count > 1) {
         result = pelt_sources_of(f, &p.training, &p.sources, error);
         if (!result && !fit(&p, f->options.poses))
-            result = pelt_fail(error, PELT_ERROR_NUMBER,
-                               "the %u poses cannot be interpolated: some are too much alike, or memory is out",
-                               p.training.count);
+            result = p.singular
+                         ? pelt_fail(error, PELT_ERROR_NUMBER,
+                                     "the %u poses cannot be interpolated, some are too much alike: train on fewer "
+                                     "frames with --every N",
+                                     p.training.count)
+                         : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u poses of %u vertices",
+                                     p.training.count, f->model.vertex_count);
     }
     pelt_arena_free(p.work);
     return result;

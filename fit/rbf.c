@@ -4,32 +4,13 @@
    seen pose e is c_e / p_e; for a normalised one the same is done to the row of ones, and the two are divided. */
 
 #include "fit/rbf.h"
+#include "fit/correctives.h"
 #include "fit/linear.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* -- Distinct poses ------------------------------------------------------------------------------------------------ */
-
-static const double SAME_ANGLE = 1e-3; /* radians, over all joints together */
-
-static double pose_gap2(const pelt_training *t, const float *rotations, const float *translations, uint32_t pose,
-                        double limit) {
-    size_t joints = t->poses.joint_count;
-    double sum = 0;
-    for (size_t j = 0; j < joints && sum <= limit; j++) {
-        const float *a = rotations + 4 * j, *b = t->rotations + 4 * (pose * joints + j);
-        const float *s = translations + 3 * j, *r = t->translations + 3 * (pose * joints + j);
-        if (t->poses.moves[j]) sum += pow(pelt_rotation_angle(a, b), 2);
-        if (t->poses.slides[j])
-            for (int i = 0; i < 3; i++) sum += ((double)s[i] - r[i]) * ((double)s[i] - r[i]);
-    }
-    return sum;
-}
-
-static const char *example_name(pelt_arena *arena, pelt_examples examples, size_t e) {
-    return pelt_arena_format(arena, "%s:%u", examples.list[e].clip->name, examples.list[e].frame);
-}
 
 static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b) {
     double worst = 0;
@@ -41,92 +22,42 @@ static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b)
     return sqrt(worst);
 }
 
-/* Poses are sorted by one number, the sum of all angles, so that only near ones are compared. */
-typedef struct keyed {
-    double key;
-    uint32_t pose;
-} keyed;
-
-static double pose_key(const pelt_training *t, const float *rotations, const float *translations) {
-    static const float rest[4] = {0, 0, 0, 1};
-    double sum = 0;
-    for (size_t j = 0; j < t->poses.joint_count; j++) {
-        if (t->poses.moves[j]) sum += pelt_rotation_angle(rotations + 4 * j, rest);
-        if (t->poses.slides[j])
-            for (size_t i = 0; i < 3; i++) sum += translations[3 * j + i];
-    }
-    return sum;
-}
-
-static int compare_keys(const void *a, const void *b) {
-    const keyed *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return (x->pose > y->pose) - (x->pose < y->pose);
-}
-
-/* first_of[e] gets the first example in the same pose. Sums of angles of two poses differ by at most sqrt(joints) times
-   their distance. All of a group are close to one of it, its leader, so that slow motion is not one long group. */
-static pelt_result find_same(pelt_training *t, pelt_arena *work, const float *locals, uint32_t *first_of) {
-    size_t n = t->poses.count, joints = t->poses.joint_count;
-    keyed *sorted = PELT_NEW(work, keyed, n);
-    uint32_t *leader = PELT_NEW(work, uint32_t, n);
-    if (!sorted || !leader) return PELT_ERROR_MEMORY;
-    for (uint32_t e = 0; e < n; e++)
-        sorted[e] = (keyed){pose_key(t, t->poses.rotations + 4 * e * joints, locals + 3 * e * joints), e};
-    qsort(sorted, n, sizeof *sorted, compare_keys);
-    double reach = SAME_ANGLE * sqrt(7.0 * (double)joints), limit = SAME_ANGLE * SAME_ANGLE;
-    pelt_training view = *t;
-    view.rotations = t->poses.rotations, view.translations = (float *)locals;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t e = sorted[i].pose, found = e;
-        for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {
-            uint32_t o = sorted[k].pose;
-            if (leader[o] == o &&
-                pose_gap2(&view, view.rotations + 4 * e * joints, locals + 3 * e * joints, o, limit) <= limit)
-                found = o;
-        }
-        leader[e] = found;
-        first_of[e] = e;
-    }
-    for (uint32_t e = 0; e < n; e++) /* the first example of a group, not its leader */
-        if (e < first_of[leader[e]]) first_of[leader[e]] = e;
-    for (uint32_t e = 0; e < n; e++)
-        if (leader[e] != e) first_of[e] = first_of[leader[e]];
-    return PELT_OK;
-}
-
-static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, const uint32_t *first_of,
-                                     pelt_error *error) {
+static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, pelt_error *error) {
     double most = 1e-3 * f->bundle->mesh.diagonal;
     for (uint32_t e = 0; e < t->poses.count; e++) {
-        if (first_of[e] == e) continue;
-        double gap = shape_gap(&t->displacements, e, first_of[e]);
+        uint32_t first = pelt_pose_example(t, t->pose_of[e]);
+        double gap = shape_gap(&t->displacements, e, first);
         if (gap <= most) continue;
         return pelt_fail(error, PELT_ERROR_DATA,
                          "examples %s and %s have the same pose, but their shapes differ by up to %.3g: no function of "
                          "the pose can give both; remove one, or give the joint that tells them apart",
-                         example_name(f->arena, f->examples, first_of[e]), example_name(f->arena, f->examples, e), gap);
+                         pelt_example_name(f, first), pelt_example_name(f, e), gap);
     }
     return PELT_OK;
 }
 
-/* Copies poses and shapes of the distinct ones. */
-static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, const float *locals, const uint32_t *first_of,
-                         uint32_t *tally) {
-    size_t joints = t->poses.joint_count, size = 3 * (size_t)t->displacements.point_count;
-    for (size_t j = 0; j < joints; j++) {
-        t->rotations[4 * j + 3] = 1;
-        memcpy(t->translations + 3 * j, skeleton->rest[j].translation, 3 * sizeof(float));
-    }
+/* Numbers the distinct poses: the rest pose is 0. */
+static void number_poses(pelt_training *t, const uint32_t *first_of) {
     t->count = 1;
-    for (uint32_t e = 0; e < t->poses.count; e++) {
-        uint32_t pose = t->poses.rest[e] ? 0 : first_of[e] == e ? t->count++ : t->pose_of[first_of[e]];
-        t->pose_of[e] = pose;
-        if (!tally[pose] && pose) {
-            memcpy(t->rotations + 4 * pose * joints, t->poses.rotations + 4 * e * joints, 4 * joints * sizeof(float));
-            memcpy(t->translations + 3 * pose * joints, locals + 3 * e * joints, 3 * joints * sizeof(float));
+    for (uint32_t e = 0; e < t->poses.count; e++)
+        t->pose_of[e] = first_of[e] == PELT_REST_EXAMPLE ? 0 : first_of[e] == e ? t->count++ : t->pose_of[first_of[e]];
+}
+
+/* Copies poses and shapes of the distinct ones; tally [pose] counts examples. */
+static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, uint32_t *tally) {
+    size_t joints = t->poses.joint_count, size = 3 * (size_t)t->displacements.point_count;
+    for (size_t p = 0; p < t->count; p++)
+        for (size_t j = 0; j < joints; j++) {
+            t->rotations[4 * (p * joints + j) + 3] = 1;
+            memcpy(t->translations + 3 * (p * joints + j), skeleton->rest[j].translation, 3 * sizeof(float));
         }
-        tally[pose]++;
+    for (uint32_t e = 0; e < t->poses.count; e++) {
+        uint32_t pose = t->pose_of[e];
+        if (!tally[pose]++ && pose) {
+            memcpy(t->rotations + 4 * pose * joints, t->poses.rotations + 4 * e * joints, 4 * joints * sizeof(float));
+            for (size_t i = 0; i < 3 * joints; i++)
+                t->translations[3 * pose * joints + i] += t->poses.translations[3 * e * joints + i];
+        }
         for (size_t i = 0; i < size; i++) t->shapes[pose * size + i] += t->displacements.positions[e * size + i];
     }
     for (uint32_t p = 0; p < t->count; p++)
@@ -156,43 +87,45 @@ static void mark_interior(pelt_training *t) {
     }
 }
 
-static pelt_result check_pose_count(const pelt_training *t, pelt_error *error) {
-    if (t->count <= PELT_MOST_POSES) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_DATA,
-                     "%u different poses are more than the %d that can be interpolated: train on fewer frames, such as "
-                     "every %u. one",
-                     t->count, PELT_MOST_POSES, t->count / PELT_MOST_POSES + 1);
+static pelt_result no_memory(const pelt_training *t, pelt_error *error) {
+    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u examples", t->poses.count);
+}
+
+/* Poses first: when there are too many of them, nothing of the size of the mesh has been computed. */
+static pelt_result find_poses(pelt_fitting *f, pelt_training *t, pelt_error *error) {
+    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &t->poses, error);
+    if (result) return result;
+    uint32_t *first_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
+    t->pose_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
+    if (!first_of || !t->pose_of || pelt_same_poses(&t->poses, f->bundle->mesh.diagonal, first_of))
+        return no_memory(t, error);
+    number_poses(t, first_of);
+    if (t->count - 1 <= PELT_MOST_POSES) return PELT_OK; /* the rest pose is extra */
+    return pelt_refuse_count(f, t->count, "different poses", PELT_MOST_POSES, error);
 }
 
 pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *error) {
     *t = (pelt_training){0};
-    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &t->poses, error);
+    pelt_result result = find_poses(f, t, error);
     if (!result) result = pelt_displacements_of(f, &t->displacements, error);
+    if (!result) result = refuse_duplicates(f, t, error);
     if (result) return result;
-    size_t n = t->poses.count, joints = t->poses.joint_count, points = t->displacements.point_count;
-    pelt_arena *work = pelt_arena_new(0);
-    float *locals = work ? PELT_NEW(work, float, 3 * joints * n) : NULL;
-    uint32_t *first_of = work ? PELT_NEW(work, uint32_t, n) : NULL,
-             *tally = work ? PELT_NEW(work, uint32_t, n + 1) : NULL;
-    t->pose_of = PELT_NEW(f->arena, uint32_t, n);
-    t->rotations = PELT_NEW(f->arena, float, 4 * joints * (n + 1));
-    t->translations = PELT_NEW(f->arena, float, 3 * joints * (n + 1));
-    t->shapes = PELT_NEW(f->arena, double, 3 * points * (n + 1));
-    t->interior = PELT_NEW(f->arena, bool, n + 1);
-    bool ready =
-        locals && first_of && tally && t->pose_of && t->rotations && t->translations && t->shapes && t->interior;
-    for (size_t i = 0; ready && i < 3 * joints * n; i++)
-        locals[i] = t->poses.translations[i] + f->bundle->skeleton.rest[i / 3 % joints].translation[i % 3];
-    if (!ready || find_same(t, work, locals, first_of))
-        result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %zu examples", n);
-    if (!result) result = refuse_duplicates(f, t, first_of, error);
-    if (!result) {
-        gather_poses(t, &f->bundle->skeleton, locals, first_of, tally);
-        mark_interior(t);
-        result = check_pose_count(t, error);
-    }
-    pelt_arena_free(work);
-    return result;
+    size_t n = t->count, joints = t->poses.joint_count, points = t->displacements.point_count;
+    uint32_t *tally = PELT_NEW(f->arena, uint32_t, n);
+    t->rotations = PELT_NEW(f->arena, float, 4 * joints * n);
+    t->translations = PELT_NEW(f->arena, float, 3 * joints * n);
+    t->shapes = PELT_NEW(f->arena, double, 3 * points * n);
+    t->interior = PELT_NEW(f->arena, bool, n);
+    if (!tally || !t->rotations || !t->translations || !t->shapes || !t->interior) return no_memory(t, error);
+    gather_poses(t, &f->bundle->skeleton, tally);
+    mark_interior(t);
+    return PELT_OK;
+}
+
+uint32_t pelt_pose_example(const pelt_training *t, uint32_t pose) {
+    for (uint32_t e = 0; e < t->poses.count; e++)
+        if (t->pose_of[e] == pose) return e;
+    return PELT_REST_EXAMPLE;
 }
 
 bool pelt_find_hinge(const pelt_poses *p, uint32_t joint, float direction[3]) {
@@ -276,6 +209,23 @@ static double guess_driving(const pelt_poses *p, uint32_t g, const double *owned
     return share * fmin(0.5 * known + 2e-4 * diagonal, 1e-3 * diagonal);
 }
 
+static double largest_displacement(const pelt_example_displacements *d, uint32_t point) {
+    double most = 0;
+    for (uint32_t e = 0; e < d->example_count; e++) {
+        const float *u = d->positions + 3 * ((size_t)e * d->point_count + point);
+        most = fmax(most, (double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
+    }
+    return sqrt(most);
+}
+
+/* No source is known to displace a point, nor does the blend name one. Where it is displaced all the same, any of those
+   that no example moves alone may be the reason. */
+static bool nothing_drives(const pelt_poses *p, const float *row, double diagonal) {
+    double sum = 0;
+    for (uint32_t g = 0; g < p->driver_count; g++) sum += row[g];
+    return !(sum > 1e-6 * diagonal);
+}
+
 static void fill_driving(const pelt_fitting *f, const pelt_training *t, const uint32_t *owner, double *owned,
                          pelt_sources *s) {
     const pelt_poses *p = &t->poses;
@@ -294,6 +244,8 @@ static void fill_driving(const pelt_fitting *f, const pelt_training *t, const ui
         owned_weights(f, p, d->vertex_of[point], owner, owned);
         for (uint32_t g = 0; g < p->driver_count; g++)
             if (!p->drivers[g].swept) row[g] = (float)guess_driving(p, g, owned, known, diagonal);
+        if (nothing_drives(p, row, diagonal) && largest_displacement(d, point) > 1e-5 * diagonal)
+            for (uint32_t g = 0; g < p->driver_count; g++) row[g] = (float)(p->drivers[g].swept ? 0 : 1e-4 * diagonal);
         for (uint32_t k = p->driver_count; k < s->count; k++) { /* translations */
             uint32_t g = owner[s->axes[s->list[k].first_axis].joint];
             row[k] = (float)(g == PELT_NO_DRIVER ? 1e-3 * diagonal : guess_driving(p, g, owned, known, diagonal));
@@ -371,6 +323,12 @@ static void deflate(size_t rows, size_t columns, double *phi, size_t m, double *
     }
 }
 
+static bool listed(const uint32_t *list, uint32_t count, uint32_t value) {
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == value) return true;
+    return false;
+}
+
 void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, double *values, uint32_t given,
                          uint32_t count, uint32_t *chosen) {
     size_t widest = columns > m ? columns : m;
@@ -391,7 +349,7 @@ void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, dou
             double score = 0;
             for (size_t i = 0; i < m; i++) score += gain[q * m + i] * gain[q * m + i];
             score = size[q] > 1e-8 * (double)rows ? score / size[q] : 0;
-            if (score > best) best = score, chosen[k] = (uint32_t)q;
+            if (score > best && !listed(chosen, k, (uint32_t)q)) best = score, chosen[k] = (uint32_t)q;
         }
         deflate(rows, columns, phi, m, values, chosen[k], unit, along);
     }

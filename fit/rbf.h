@@ -27,6 +27,9 @@ pelt_result pelt_training_of(pelt_fitting *fitting, pelt_training *training, pel
 
 enum { PELT_MOST_POSES = 2048 };
 
+/* The first example in a pose; PELT_REST_EXAMPLE for a rest pose that no example shows. */
+uint32_t pelt_pose_example(const pelt_training *training, uint32_t pose);
+
 /* -- Sources of movement ------------------------------------------------------------------------------------------- */
 
 /* What a corrective can be driven by: a driver's rotations or one joint's translation. */

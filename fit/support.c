@@ -101,6 +101,19 @@ pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_exam
     return out;
 }
 
+double pelt_largest_displacement(const pelt_displacements *d, uint32_t vertex_count, const double *most) {
+    double largest = 0;
+    for (uint32_t v = 0; v < vertex_count; v++) {
+        double sum = 0;
+        for (size_t at = d->first[v]; at < d->first[v + 1]; at++) {
+            const float *u = d->vectors + 3 * at;
+            sum += most[d->coefficients[at]] * sqrt((double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
+        }
+        largest = fmax(largest, sum);
+    }
+    return largest;
+}
+
 pelt_displacements *pelt_gather_turns(pelt_arena *arena, const pelt_displacements *d, uint32_t vertex_count,
                                       uint32_t example_count, const float *normals, const double *weights) {
     pelt_displacements *out = PELT_NEW(arena, pelt_displacements, 1);

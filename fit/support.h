@@ -37,6 +37,9 @@ typedef struct pelt_entry {
 pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_example_displacements *displacements,
                                               const pelt_entry *entries, size_t count);
 
+/* The largest displacement of any vertex when coefficient k is `most`[k] at the most. */
+double pelt_largest_displacement(const pelt_displacements *displacements, uint32_t vertex_count, const double *most);
+
 /* Changes of the rest normals that go with displacements, coefficient by coefficient. `normals` is
    [example][vertex][3], the changes that the examples want; `weights` [coefficient][example] makes that of a
    coefficient out of them. */

@@ -32,9 +32,13 @@ typedef struct wpsd {
     uint32_t *order; /* points in the order of the blocks of their first vertices */
     pelt_phi phi;
     double width;
-    uint32_t wanted;     /* poses per point; 0: all */
-    float *folded;       /* [point][pose][4] */
-    _Atomic bool failed; /* memory ran out on some thread */
+    uint32_t wanted;        /* poses per point; 0: all */
+    float *folded;          /* [point][pose][4] */
+    double *conditions;     /* [point] of its matrix: an estimate until it is measured; 0: not driven */
+    double *bounds;         /* [point] squared: what D can never exceed */
+    uint32_t (*closest)[2]; /* [point] the two closest poses of those that are measured */
+    double *distances;      /* [point] between them */
+    _Atomic bool failed;    /* memory ran out on some thread */
 } wpsd;
 
 /* -- What drives a point ------------------------------------------------------------------------------------------- */
@@ -88,15 +92,18 @@ static bool weigh_points(wpsd *w) {
 
 /* -- One point ----------------------------------------------------------------------------------------------------- */
 
+enum { COLUMNS = 5 };
+
 /* What a point is solved with; one per call, so that points are independent. */
 typedef struct bench {
-    float *r2;       /* [pose][pose], lower triangle */
-    double *phi;     /* [center][center] */
-    double *values;  /* [center][4] */
-    uint32_t *poses; /* [center] the pose that stands for it */
-    uint32_t *of;    /* [pose] its center */
-    float *row;      /* [center] */
-    uint32_t count;  /* centers */
+    float *r2;        /* [pose][pose], lower triangle */
+    double *phi;      /* [center][center] */
+    double *values;   /* [center][4] */
+    double *solution; /* [center][COLUMNS] */
+    uint32_t *poses;  /* [center] the pose that stands for it */
+    uint32_t *of;     /* [pose] its center */
+    float *row;       /* [center] */
+    uint32_t count;   /* centers */
 } bench;
 
 static bench *open_bench(size_t n) {
@@ -105,6 +112,7 @@ static bench *open_bench(size_t n) {
     b->r2 = malloc(n * n * sizeof *b->r2);
     b->phi = malloc(n * n * sizeof *b->phi);
     b->values = malloc(4 * n * sizeof *b->values);
+    b->solution = malloc(COLUMNS * n * sizeof *b->solution);
     b->poses = malloc(n * sizeof *b->poses);
     b->of = malloc(n * sizeof *b->of);
     b->row = malloc(n * sizeof *b->row);
@@ -112,11 +120,13 @@ static bench *open_bench(size_t n) {
 }
 
 static void close_bench(bench *b) {
-    if (b) free(b->r2), free(b->phi), free(b->values), free(b->poses), free(b->of), free(b->row);
+    if (b) free(b->r2), free(b->phi), free(b->values), free(b->solution), free(b->poses), free(b->of), free(b->row);
     free(b);
 }
 
-static bool bench_ready(const bench *b) { return b && b->r2 && b->phi && b->values && b->poses && b->of && b->row; }
+static bool bench_ready(const bench *b) {
+    return b && b->r2 && b->phi && b->values && b->solution && b->poses && b->of && b->row;
+}
 
 static void point_distances(const wpsd *w, const float *row, float *r2) {
     size_t n = w->training.count;
@@ -187,7 +197,38 @@ static bool is_driven(const wpsd *w, uint32_t point) {
     return any;
 }
 
-/* All poses: exact. A tiny multiple of the identity where phi is not positive definite to working precision. */
+/* Where a factor has its smallest pivot. */
+static size_t smallest_pivot(size_t n, const double *factor) {
+    size_t least = 0;
+    for (size_t i = 1; i < n; i++)
+        if (factor[i * n + i] < factor[least * n + least]) least = i;
+    return least;
+}
+
+/* phi^-1 [d, 1, e], e being 1 at the smallest pivot, from its factor in b->phi. */
+static void solve_point(bench *b) {
+    size_t m = b->count, least = smallest_pivot(m, b->phi);
+    for (size_t i = 0; i < m; i++) {
+        memcpy(b->solution + COLUMNS * i, b->values + 4 * i, 4 * sizeof *b->values);
+        b->solution[COLUMNS * i + 4] = i == least;
+    }
+    pelt_cholesky_solve(m, b->phi, COLUMNS, b->solution);
+}
+
+/* About the condition: the largest eigenvalue by the vector of ones, which is close to its own, the smallest by that of
+   the smallest pivot, 1 / |phi^-1 e|. The upper triangle of b->phi still is phi. */
+static double estimate_condition(const bench *b) {
+    size_t m = b->count;
+    double sum = (double)m, square = 0;
+    for (size_t i = 0; i < m; i++) {
+        for (size_t k = i + 1; k < m; k++) sum += 2 * b->phi[i * m + k];
+        square += b->solution[COLUMNS * i + 4] * b->solution[COLUMNS * i + 4];
+    }
+    return sum / (double)m * sqrt(square);
+}
+
+/* All poses: exact. A tiny multiple of the identity where phi is not positive definite to working precision.
+   D is bounded as in psd.c: |f(p)|^2 <= d^T phi^-1 d. */
 static void fold_point(wpsd *w, uint32_t point, bench *b) {
     size_t n = w->training.count;
     point_distances(w, point_weights(w, point), b->r2);
@@ -202,10 +243,31 @@ static void fold_point(wpsd *w, uint32_t point, bench *b) {
         solved = pelt_cholesky(m, b->phi);
         ridge = ridge > 0 ? 100 * ridge : 1e-10;
     }
-    if (solved) pelt_cholesky_solve(m, b->phi, 4, b->values);
+    w->conditions[point] = INFINITY;
+    if (!solved) return;
+    solve_point(b);
+    w->conditions[point] = estimate_condition(b);
     float *out = w->folded + 4 * (size_t)point * n;
-    for (size_t i = 0; solved && i < m; i++)
-        for (size_t c = 0; c < 4; c++) out[4 * b->poses[i] + c] = (float)b->values[4 * i + c];
+    for (size_t i = 0; i < m; i++)
+        for (size_t c = 0; c < 4; c++) {
+            out[4 * b->poses[i] + c] = (float)b->solution[COLUMNS * i + c];
+            if (c < 3) w->bounds[point] += b->values[4 * i + c] * b->solution[COLUMNS * i + c];
+        }
+    w->bounds[point] /= PELT_NORM_FLOOR * PELT_NORM_FLOOR;
+}
+
+/* The two closest of some poses, as a point sees them, without those that are one to it. */
+static void find_closest(wpsd *w, const bench *b, uint32_t point, size_t count, const uint32_t *poses) {
+    size_t n = w->training.count;
+    double least = INFINITY;
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = 0; k < i; k++) {
+            uint32_t high = poses[i] > poses[k] ? poses[i] : poses[k], low = poses[i] > poses[k] ? poses[k] : poses[i];
+            if (!(b->r2[high * n + low] < least) || b->r2[high * n + low] < (float)(SAME_POSE * SAME_POSE)) continue;
+            least = b->r2[high * n + low];
+            w->closest[point][0] = low, w->closest[point][1] = high;
+        }
+    w->distances[point] = sqrt(least);
 }
 
 /* Points are folded many at a time, so that their tables are made once. */
@@ -262,8 +324,8 @@ static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count
 /* The displacements that fit all poses best, by least squares. */
 static bool fit_to_chosen(wpsd *w, uint32_t point, bench *b, const uint32_t *chosen) {
     size_t n = w->training.count, m = w->wanted, all = w->training.displacements.point_count;
-    double *phi = malloc(n * m * sizeof *phi), *normal = malloc(m * m * sizeof *normal),
-           *sums = calloc(3 * m, sizeof *sums);
+    double *phi = malloc(n * m * sizeof *phi), *normal = malloc(2 * m * m * sizeof *normal),
+           *sums = calloc(3 * m, sizeof *sums), *matrix = normal ? normal + m * m : NULL;
     bool ready = phi && normal && sums;
     if (ready) {
         point_distances(w, point_weights(w, point), b->r2);
@@ -275,11 +337,18 @@ static bool fit_to_chosen(wpsd *w, uint32_t point, bench *b, const uint32_t *cho
             for (size_t k = 0; k < m; k++)
                 for (size_t c = 0; c < 3; c++) sums[3 * k + c] += phi[i * m + k] * u[c];
         }
+        memcpy(matrix, normal, m * m * sizeof *matrix);
+        w->conditions[point] = pelt_condition_of(m, matrix);
+        find_closest(w, b, point, m, chosen);
         ready = pelt_cholesky(m, normal);
         if (ready) pelt_cholesky_solve(m, normal, 3, sums);
         float *out = w->folded + 4 * point * n;
         for (size_t k = 0; k < m && ready; k++)
             for (size_t c = 0; c < 3; c++) out[4 * chosen[k] + c] = (float)sums[3 * k + c];
+        for (size_t k = 0; k < m && ready; k++) /* |f(p)|^2 <= c^T phi c */
+            for (size_t l = 0; l < m; l++)
+                for (size_t c = 0; c < 3; c++)
+                    w->bounds[point] += sums[3 * k + c] * phi[chosen[k] * m + l] * sums[3 * l + c];
     }
     free(phi), free(normal), free(sums);
     return ready;
@@ -295,7 +364,7 @@ static void fit_group(void *user, size_t group) {
     uint32_t *chosen = calloc(w->wanted, sizeof *chosen);
     bench *b = open_bench(w->training.count);
     bool done = chosen && bench_ready(b) && choose_for_group(w, points, count, b, chosen);
-    for (size_t p = 0; p < count && done; p++) fit_to_chosen(w, points[p], b, chosen);
+    for (size_t p = 0; p < count && done; p++) done = fit_to_chosen(w, points[p], b, chosen);
     if (!done) w->failed = true;
     close_bench(b), free(chosen);
 }
@@ -357,6 +426,73 @@ static bool choose_width(wpsd *w) {
     return true;
 }
 
+/* -- Figures ------------------------------------------------------------------------------------------------------- */
+
+/* Eigenvalues cost many times what folding does, so they are computed only where the estimates are worst, and at the
+   point in the middle. */
+enum { MEASURED = 4 };
+
+typedef struct measuring {
+    wpsd *w;
+    uint32_t points[MEASURED + 1];
+} measuring;
+
+static void measure_point(void *user, size_t i) {
+    wpsd *w = ((measuring *)user)->w;
+    uint32_t point = ((measuring *)user)->points[i];
+    bench *b = open_bench(w->training.count);
+    if (bench_ready(b)) {
+        point_distances(w, point_weights(w, point), b->r2);
+        merge_poses(w, b);
+        fill_phi(w, w->width, b);
+        w->conditions[point] = pelt_condition_of(b->count, b->phi);
+        find_closest(w, b, point, b->count, b->poses);
+    } else {
+        w->failed = true;
+    }
+    close_bench(b);
+}
+
+typedef struct ranked {
+    double condition;
+    uint32_t point;
+} ranked;
+
+static int worst_first(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->condition != y->condition) return x->condition > y->condition ? -1 : 1;
+    return (x->point > y->point) - (x->point < y->point);
+}
+
+static bool note_figures(wpsd *w) {
+    const pelt_example_displacements *d = &w->training.displacements;
+    ranked *order = PELT_NEW(w->work, ranked, d->point_count);
+    uint32_t count = 0;
+    double most = 0;
+    if (!order) return false;
+    for (uint32_t p = 0; p < d->point_count; p++) {
+        if (w->conditions[p] > 0) order[count++] = (ranked){w->conditions[p], p};
+        most = fmax(most, w->bounds[p]);
+    }
+    w->fitting->figures.bound = sqrt(most);
+    if (!count) return true;
+    qsort(order, count, sizeof *order, worst_first);
+    uint32_t measured = count < MEASURED ? count : MEASURED, worst = order[0].point, middle = order[count / 2].point;
+    measuring m = {.w = w};
+    for (uint32_t i = 0; i < measured; i++) m.points[i] = order[i].point;
+    m.points[measured] = middle;
+    if (!w->wanted) pelt_parallel(w->fitting->options.threads, measured + (count / 2 >= measured), measure_point, &m);
+    for (uint32_t i = 0; i < measured; i++)
+        if (w->conditions[order[i].point] > w->conditions[worst]) worst = order[i].point;
+    pelt_condition c = {.value = w->conditions[worst],
+                        .median = w->conditions[middle],
+                        .where = pelt_arena_format(w->fitting->arena, "vertex %u", d->vertex_of[worst]),
+                        .distance = w->distances[worst]};
+    for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&w->training, w->closest[worst][i]);
+    pelt_note_condition(w->fitting, &c);
+    return true;
+}
+
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
 /* Points in the order in which their first vertices come in the blocks. */
@@ -415,12 +551,17 @@ static bool fit(wpsd *w) {
     w->wanted = w->fitting->options.poses && w->fitting->options.poses < n ? w->fitting->options.poses : 0;
     w->phi = w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED;
     w->folded = PELT_NEW(w->work, float, 4 * (size_t)points * n);
-    if (!w->folded || !weigh_points(w) || !order_points(w) || !choose_width(w)) return false;
+    w->conditions = PELT_NEW(w->work, double, points);
+    w->bounds = PELT_NEW(w->work, double, points);
+    w->distances = PELT_NEW(w->work, double, points);
+    w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
+    if (!w->folded || !w->conditions || !w->bounds || !w->distances || !w->closest) return false;
+    if (!weigh_points(w) || !order_points(w) || !choose_width(w)) return false;
     if (w->wanted)
         pelt_parallel(w->fitting->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
     else
         pelt_parallel(w->fitting->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
-    pelt_weighted *weighted = w->failed ? NULL : make_weighted(w);
+    pelt_weighted *weighted = w->failed || !note_figures(w) || w->failed ? NULL : make_weighted(w);
     pelt_corrective *corrective = PELT_NEW(w->fitting->arena, pelt_corrective, 1);
     if (!weighted || !corrective) return false;
     corrective->weighted = weighted;

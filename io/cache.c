@@ -23,14 +23,9 @@ static const cache_format formats[] = {
     {".npy", pelt_npy_parse, pelt_npy_begin, pelt_put_floats_little},
 };
 
-static bool ends_with(const char *path, const char *ending) {
-    size_t length = strlen(path), tail = strlen(ending);
-    return length >= tail && strcasecmp(path + length - tail, ending) == 0;
-}
-
 static const cache_format *format_of(const char *path) {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (ends_with(path, formats[i].ending)) return &formats[i];
+        if (pelt_ends_with(path, formats[i].ending)) return &formats[i];
     return NULL;
 }
 
@@ -112,8 +107,8 @@ pelt_result pelt_cache_read(pelt_arena *arena, const char *path, pelt_cache *cac
     *cache = (pelt_cache){0};
     if (is_folder(path)) return pelt_obj_folder_read(arena, path, cache, error);
     const cache_format *format = format_of(path);
-    parse_function *parse = format ? format->parse : ends_with(path, ".obj") ? parse_obj_cache : NULL;
-    if (ends_with(path, ".abc"))
+    parse_function *parse = format ? format->parse : pelt_ends_with(path, ".obj") ? parse_obj_cache : NULL;
+    if (pelt_ends_with(path, ".abc"))
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "%s: Alembic is not read yet; convert it to .pc2, .mdd, .npy or a folder of .obj", path);
     if (!parse)

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,6 +51,11 @@ static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char 
                          (unsigned long long)size);
     *file = (pelt_file){bytes, (size_t)size};
     return read_all(descriptor, bytes, (size_t)size, path, error);
+}
+
+bool pelt_ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), tail = strlen(ending);
+    return length >= tail && !strcasecmp(path + length - tail, ending);
 }
 
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error) {

@@ -21,11 +21,6 @@ struct pelt_frame_file {
     pelt_frames frames;
 };
 
-static bool ends_with(const char *path, const char *ending) {
-    size_t length = strlen(path), tail = strlen(ending);
-    return length >= tail && strcasecmp(path + length - tail, ending) == 0;
-}
-
 static pelt_result read_frames(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
     const pelt_frame_file *file = user;
     size_t frame = (size_t)file->frames.point_count * file->frames.component_count * sizeof(float);
@@ -49,8 +44,8 @@ static pelt_result read_frames(void *user, uint32_t first, uint32_t count, float
 
 /* Finds out whether the file can be read where it lies; *plain is false when it cannot. */
 static pelt_result locate(const pelt_file *head, const char *path, pelt_npy_layout *at, pelt_error *error) {
-    if (ends_with(path, ".npy")) return pelt_npy_locate(head, path, at, error);
-    at->plain = ends_with(path, ".pc2") && PELT_HOST_IS_LITTLE_ENDIAN && head->size >= 32 &&
+    if (pelt_ends_with(path, ".npy")) return pelt_npy_locate(head, path, at, error);
+    at->plain = pelt_ends_with(path, ".pc2") && PELT_HOST_IS_LITTLE_ENDIAN && head->size >= 32 &&
                 !memcmp(head->bytes, "POINTCACHE2", 12);
     if (!at->plain) return PELT_OK;
     at->points = (int32_t)pelt_u32_little(head->bytes + 16);

@@ -21,6 +21,9 @@ typedef struct pelt_file {
     size_t size;
 } pelt_file;
 
+/* True when a path ends like this, in small or capital letters. */
+bool pelt_ends_with(const char *path, const char *ending);
+
 /* Reads a whole regular file. */
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error);
 

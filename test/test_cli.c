@@ -1,63 +1,13 @@
 /* test_cli.c: the program as a user meets it: words in, words and files out, exit codes. Keys of the JSON are those of
    the documented contract; figures are compared with ones computed here from the files themselves. */
 
-#include "test/test.h"
+#include "test/program.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "io/io.h"
-
-/* -- Running the program ------------------------------------------------------------------------------------------ */
-
-static char output[1 << 20], errors[1 << 16];
-
-static void read_back(const char *path, char *text, size_t size) {
-    FILE *file = fopen(path, "rb");
-    size_t n = file ? fread(text, 1, size - 1, file) : 0;
-    text[n] = 0;
-    if (file) fclose(file);
-}
-
-/* Runs `pelt WORDS` in the test's folder; returns the exit code. Output goes to `output` and `errors`. */
-static int pelt(const char *format, ...) {
-    char words[3000], line[5000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    const char *program = getenv("PELT_PROGRAM");
-    snprintf(line, sizeof line, "cd %s && %s %s >out.txt 2>err.txt", test_folder(), program ? program : "build/pelt",
-             words);
-    int status = system(line);
-    char path[200];
-    snprintf(path, sizeof path, "%s/out.txt", test_folder());
-    read_back(path, output, sizeof output);
-    snprintf(path, sizeof path, "%s/err.txt", test_folder());
-    read_back(path, errors, sizeof errors);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static json_t *pelt_json(const char *format, ...) {
-    char words[3000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    if (pelt("%s --json", words)) fail_msg("pelt %s: %s", words, errors);
-    json_t *object = json_loads(output, 0, NULL);
-    assert_non_null(object);
-    return object;
-}
-
-static double number(json_t *object, const char *key) {
-    json_t *value = json_object_get(object, key);
-    if (!json_is_number(value)) fail_msg("no number \"%s\" in %s", key, output);
-    return json_number_value(value);
-}
 
 static void *file_bytes(const char *name, size_t *size) {
     char path[300];
@@ -101,14 +51,14 @@ static void help_is_there_for_every_command(void **state) {
     static const char *const verbs[] = {"info", "fit", "eval", "measure", "compare", "bench", "sample", "demo"};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         assert_int_equal(pelt("%s --help", verbs[i]), 0);
-        assert_non_null(strstr(output, "--threads"));
+        assert_non_null(strstr(program_output, "--threads"));
     }
     assert_int_equal(pelt("--version"), 0);
-    assert_string_equal(output, "pelt " PELT_VERSION "\n");
+    assert_string_equal(program_output, "pelt " PELT_VERSION "\n");
     assert_int_equal(pelt("help --man"), 0);
-    assert_non_null(strstr(output, "\\-\\-influences"));
+    assert_non_null(strstr(program_output, "\\-\\-influences"));
     assert_int_equal(pelt("help --bash"), 0);
-    assert_non_null(strstr(output, "complete "));
+    assert_non_null(strstr(program_output, "complete "));
 }
 
 static void misuse_is_2_and_says_what_is_meant(void **state) {
@@ -134,7 +84,8 @@ static void misuse_is_2_and_says_what_is_meant(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int code = pelt("%s", cases[i].words);
-        if (code != 2 || !strstr(errors, cases[i].said)) fail_msg("pelt %s: %d, %s", cases[i].words, code, errors);
+        if (code != 2 || !strstr(program_errors, cases[i].said))
+            fail_msg("pelt %s: %d, %s", cases[i].words, code, program_errors);
     }
     assert_int_equal(files_that_contain("x.pelt"), 0);
 }
@@ -155,8 +106,9 @@ static void a_failed_job_is_1_and_names_the_file(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int code = pelt("%s", cases[i].words);
-        if (code != 1 || !strstr(errors, cases[i].said)) fail_msg("pelt %s: %d, %s", cases[i].words, code, errors);
-        if (strncmp(errors, "pelt: ", 6)) fail_msg("pelt %s: %s", cases[i].words, errors);
+        if (code != 1 || !strstr(program_errors, cases[i].said))
+            fail_msg("pelt %s: %d, %s", cases[i].words, code, program_errors);
+        if (strncmp(program_errors, "pelt: ", 6)) fail_msg("pelt %s: %s", cases[i].words, program_errors);
     }
     assert_int_equal(files_that_contain("x."), 0);
 }
@@ -307,7 +259,7 @@ static void info_counts_and_finds_problems(void **state) {
     fclose(file);
     free(bytes);
     assert_int_equal(pelt("fit arm.glb --train train=cm.pc2 -o cm.pelt"), 1);
-    assert_non_null(strstr(errors, "centimetres against metres"));
+    assert_non_null(strstr(program_errors, "centimetres against metres"));
     assert_int_equal(files_that_contain("cm.pelt"), 0);
 }
 
@@ -334,7 +286,7 @@ static void a_full_disk_is_an_error(void **state) {
     (void)state;
     if (access("/dev/full", W_OK)) skip();
     assert_int_equal(pelt("fit arm.glb --train train -o /dev/full"), 1);
-    assert_non_null(strstr(errors, "/dev/full"));
+    assert_non_null(strstr(program_errors, "/dev/full"));
     char line[1000];
     snprintf(line, sizeof line, "cd %s && %s info arm.glb >/dev/full 2>err.txt", test_folder(), getenv("PELT_PROGRAM"));
     assert_int_equal(WEXITSTATUS(system(line)), 1);

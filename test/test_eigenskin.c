@@ -324,75 +324,6 @@ static void coupling_does_no_harm_where_there_is_none(void **state) {
     assert_true(unseen_error(0, one_shape_per_joint) < 1.1 * unseen_error(1, one_shape_per_joint));
 }
 
-/* -- Bad input ----------------------------------------------------------------------------------------------------- */
-
-static pelt_result try_fit(uint32_t count, const double *angles, pelt_error *error, double *worst) {
-    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
-    pelt_clip *clip = corrected_clip(bundle, "train", count, angles, one_shape_per_joint);
-    pelt_fitting f = corrected_fitting(bundle, clip);
-    pelt_result result = pelt_fit_eigenskin(&f, error);
-    *worst = 0;
-    for (uint32_t e = 0; e < count && !result; e++)
-        *worst = fmax(*worst, corrected_error(&f, angles + (size_t)e * JOINTS, one_shape_per_joint));
-    pelt_arena_free(f.arena);
-    character_free(bundle);
-    return result;
-}
-
-static void examples_without_a_joint_moved_alone_are_refused_with_a_remedy(void **state) {
-    (void)state;
-    pelt_error error = {0};
-    double worst;
-    double rest[JOINTS] = {0}, alike[3][JOINTS] = {{0, 30, 20, 10}, {0, 30, 20, 10}, {0, 30, 20, 10}};
-    assert_int_equal(try_fit(1, rest, &error, &worst), PELT_ERROR_DATA);
-    assert_non_null(strstr(error.text, "kernel"));
-    assert_int_equal(try_fit(3, alike[0], &error, &worst), PELT_ERROR_DATA);
-}
-
-static void examples_need_not_have_the_rest_pose(void **state) {
-    (void)state;
-    double angles[64][JOINTS], worst;
-    pelt_error error = {0};
-    uint32_t count = sweeps(angles);
-    assert_int_equal(try_fit(count - 1, angles[1], &error, &worst), PELT_OK);
-    assert_true(worst < 0.02);
-}
-
-static void joints_may_turn_past_half_a_turn(void **state) {
-    (void)state;
-    double angles[16][JOINTS] = {{0}}, worst;
-    pelt_error error = {0};
-    for (int e = 0; e < 12; e++) angles[e][2] = 25.0 * e;
-    assert_int_equal(try_fit(12, angles[0], &error, &worst), PELT_OK);
-    assert_true(worst < 0.05);
-}
-
-static void one_pose_with_two_shapes_gives_one_of_them_or_between(void **state) {
-    (void)state;
-    double angles[5][JOINTS] = {{0}, {0, 40}, {0, 40}, {0, 80}, {0, -40}};
-    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
-    pelt_clip *clip = corrected_clip(bundle, "train", 5, angles[0], one_shape_per_joint);
-    float *other = (float *)clip->positions + 3 * (size_t)VERTICES * 2;
-    for (size_t i = 0; i < 3 * (size_t)VERTICES; i++) other[i] += 0.01f;
-    pelt_fitting f = corrected_fitting(bundle, clip);
-    pelt_error error = {0};
-    assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
-    assert_true(corrected_error(&f, angles[1], one_shape_per_joint) < 0.03);
-    pelt_arena_free(f.arena);
-    character_free(bundle);
-}
-
-static void too_many_examples_are_refused_with_a_number(void **state) {
-    (void)state;
-    enum { COUNT = 5000 };
-    double(*angles)[JOINTS] = calloc(COUNT, sizeof *angles), worst;
-    pelt_error error = {0};
-    for (int e = 0; e < COUNT; e++) angles[e][1] = e * 0.01;
-    assert_int_equal(try_fit(COUNT, angles[0], &error, &worst), PELT_ERROR_DATA);
-    assert_non_null(strstr(error.text, "5000"));
-    free(angles);
-}
-
 static void one_thread_and_two_give_the_same_bytes(void **state) {
     (void)state;
     double angles[128][JOINTS];
@@ -467,11 +398,6 @@ int main(void) {
         cmocka_unit_test(the_rest_pose_stays_as_it_is),
         cmocka_unit_test(examples_of_several_joints_teach_how_neighbours_couple),
         cmocka_unit_test(coupling_does_no_harm_where_there_is_none),
-        cmocka_unit_test(examples_without_a_joint_moved_alone_are_refused_with_a_remedy),
-        cmocka_unit_test(examples_need_not_have_the_rest_pose),
-        cmocka_unit_test(joints_may_turn_past_half_a_turn),
-        cmocka_unit_test(one_pose_with_two_shapes_gives_one_of_them_or_between),
-        cmocka_unit_test(too_many_examples_are_refused_with_a_number),
         cmocka_unit_test(one_thread_and_two_give_the_same_bytes),
         cmocka_unit_test(figure_seven_of_the_paper),
         cmocka_unit_test(unseen_grasps_of_the_finite_element_hand),

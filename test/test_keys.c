@@ -4,29 +4,9 @@
 #include "io/io.h"
 #include "runtime/half.h"
 #include "runtime/keys_format.h"
+#include "test/allocations.h"
 #include "test/frames.h"
 #include <time.h>
-
-/* -- Allocations are counted (see CMakeLists.txt) -------------------------------------------------------------------
- */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-static volatile int allocations;
-
-void *__wrap_malloc(size_t size) { return allocations++, __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return allocations++, __real_calloc(count, size); }
-void *__wrap_realloc(void *memory, size_t size) { return allocations++, __real_realloc(memory, size); }
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return allocations++, __real_aligned_alloc(alignment, size);
-}
 
 /* -- Helpers ------------------------------------------------------------------------------------------------------- */
 

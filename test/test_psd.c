@@ -1,16 +1,9 @@
-/* test_psd.c: pose space deformation: interpolation, unseen motion, principal poses, and input that cannot work. */
+/* test_psd.c: pose space deformation: interpolation, unseen motion, principal poses. */
 
 #include "fit/correctives.h"
 #include "fit/displacement.h"
-#include "samples/samples.h"
 #include "test/character.h"
-
-static pelt_examples all_of(pelt_bundle *bundle, const char *name) {
-    pelt_error error;
-    const pelt_clip *clip = pelt_bundle_clip(bundle, name, PELT_NEED_POSITIONS, &error);
-    if (!clip) fail_msg("%s", error.text);
-    return pelt_bundle_examples(bundle, &clip, 1);
-}
+#include "test/sampled.h"
 
 static pelt_measure *fit_and_measure(pelt_bundle *bundle, pelt_examples train, pelt_examples test,
                                      pelt_fit_options options, size_t *bytes) {
@@ -40,19 +33,12 @@ static double rel_err(pelt_bundle *bundle, pelt_examples train, pelt_examples te
     return error;
 }
 
-static pelt_bundle *sample(const char *name) {
-    pelt_error error;
-    pelt_bundle *bundle = pelt_sample_make(&(pelt_sample_options){.name = name, .vertices = 400}, &error);
-    if (!bundle) fail_msg("%s", error.text);
-    return bundle;
-}
-
 static void every_example_is_interpolated(void **state) {
     (void)state;
     static const char *const names[] = {"elbow", "arm"};
     for (int i = 0; i < 2; i++)
         for (int half = 0; half < 2; half++) {
-            pelt_bundle *bundle = sample(names[i]);
+            pelt_bundle *bundle = sampled(names[i], 400);
             pelt_examples train = all_of(bundle, "train");
             pelt_fit_options options = {.method = "psd", .displacements = half ? NULL : "32"};
             assert_true(worst_fraction(bundle, train, train, options) < 1e-5);
@@ -75,7 +61,7 @@ static void a_real_hand_is_interpolated_and_unseen_poses_come_closer(void **stat
 
 static void more_principal_poses_fit_better_and_few_make_a_smaller_skin(void **state) {
     (void)state;
-    pelt_bundle *bundle = sample("arm");
+    pelt_bundle *bundle = sampled("arm", 400);
     pelt_examples train = all_of(bundle, "train");
     double last = 1;
     size_t few = 0, many = 0;
@@ -93,7 +79,7 @@ static void more_principal_poses_fit_better_and_few_make_a_smaller_skin(void **s
 /* Far from all examples the correction stays of the size of the examples' own, and is finite in any pose. */
 static void no_pose_makes_it_explode(void **state) {
     (void)state;
-    pelt_bundle *bundle = sample("arm");
+    pelt_bundle *bundle = sampled("arm", 400);
     pelt_error error;
     pelt_fitting f = {.bundle = bundle, .arena = bundle->arena, .options = {.method = "psd"}};
     f.examples = all_of(bundle, "train");
@@ -125,7 +111,7 @@ static void no_pose_makes_it_explode(void **state) {
 
 static void the_number_of_threads_does_not_change_a_byte(void **state) {
     (void)state;
-    pelt_bundle *bundle = sample("arm");
+    pelt_bundle *bundle = sampled("arm", 400);
     pelt_examples train = all_of(bundle, "train");
     pelt_error error;
     static const char *const methods[] = {"psd", "wpsd"};
@@ -143,59 +129,6 @@ static void the_number_of_threads_does_not_change_a_byte(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* -- Input that cannot work ---------------------------------------------------------------------------------------- */
-
-/* A chain whose middle joint bends; `frames` examples with a bump that grows with the angle. */
-static pelt_bundle *bumpy(uint32_t frames, double degrees, float **positions) {
-    pelt_bundle *bundle = character_chain(2, 64);
-    pelt_transform *locals = PELT_NEW(bundle->arena, pelt_transform, 2 * (size_t)frames);
-    for (uint32_t e = 0; e < frames; e++) {
-        locals[2 * e] = character_still;
-        locals[2 * e + 1] = character_turn(1, 0, 0, frames > 1 ? degrees * e / (frames - 1) : degrees);
-        locals[2 * e + 1].translation[1] = 1;
-    }
-    pelt_clip *clip = character_clip(bundle, "train", frames, locals);
-    *positions = character_blend(bundle, clip);
-    for (uint32_t e = 0; e < frames; e++)
-        for (size_t v = 0; v < 64; v++) (*positions)[3 * (64 * e + v)] += (float)(0.1 * e / frames * sin((double)v));
-    bundle->clips = clip, bundle->clip_count = 1;
-    return bundle;
-}
-
-static void odd_example_sets_give_a_skin_or_a_sentence(void **state) {
-    (void)state;
-    static const char *const methods[] = {"psd", "wpsd"};
-    pelt_error error;
-    float *positions;
-    for (int m = 0; m < 2; m++) {
-        pelt_fit_options options = {.method = methods[m]};
-        pelt_bundle *one = bumpy(1, 40, &positions); /* a single example, away from rest */
-        assert_true(worst_fraction(one, all_of(one, "train"), all_of(one, "train"), options) < 1e-5);
-        character_free(one);
-
-        pelt_bundle *still = bumpy(5, 0, &positions); /* poses all alike, shapes not */
-        assert_null(pelt_fit(still, all_of(still, "train"), &options, &error));
-        assert_non_null(strstr(error.text, "same pose"));
-        character_free(still);
-
-        pelt_bundle *alike = bumpy(5, 0, &positions); /* poses and shapes all alike */
-        for (size_t e = 0; e < 5; e++) memcpy(positions + 3 * 64 * e, alike->mesh.positions, 3 * 64 * sizeof(float));
-        assert_true(worst_fraction(alike, all_of(alike, "train"), all_of(alike, "train"), options) < 1e-5);
-        character_free(alike);
-
-        pelt_bundle *turned = bumpy(24, 700, &positions); /* a joint that goes round almost twice */
-        pelt_skin_bytes *skin = pelt_fit(turned, all_of(turned, "train"), &options, &error);
-        if (!skin) assert_non_null(strstr(error.text, "same pose"));
-        pelt_skin_free(skin), character_free(turned);
-
-        pelt_bundle *many = bumpy(5000, 350, &positions);
-        assert_null(pelt_fit(many, all_of(many, "train"), &options, &error));
-        assert_non_null(strstr(error.text, "5000"));
-        assert_non_null(strstr(error.text, "fewer"));
-        character_free(many);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_example_is_interpolated),
@@ -203,7 +136,6 @@ int main(void) {
         cmocka_unit_test(more_principal_poses_fit_better_and_few_make_a_smaller_skin),
         cmocka_unit_test(no_pose_makes_it_explode),
         cmocka_unit_test(the_number_of_threads_does_not_change_a_byte),
-        cmocka_unit_test(odd_example_sets_give_a_skin_or_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,7 @@ static void displacements_carry_the_rest_pose_to_every_example(void **state) {
     size_t n = bundle->mesh.vertex_count;
     for (size_t i = 3 * n; i < 30 * n; i++) positions[i] += (float)(0.1 * test_random(&seed));
     assert_int_equal(pelt_displacements_of(&f, &d, &error), PELT_OK);
-    assert_int_equal(d.damped, 0);
+    assert_int_equal(f.figures.damped, 0);
     pelt_affine matrices[6];
     for (uint32_t e = 0; e < 10; e++) {
         pelt_mesh moved = bundle->mesh;
@@ -167,8 +167,8 @@ static void a_blend_that_collapses_gives_bounded_displacements_and_is_counted(vo
     assert_int_equal(pelt_fit_blend(&f, &error), PELT_OK);
     pelt_example_displacements d;
     assert_int_equal(pelt_displacements_of(&f, &d, &error), PELT_OK);
-    assert_int_equal(d.damped, 64);
-    assert_int_equal(d.damped_points, 64);
+    assert_int_equal(f.figures.damped, 64);
+    assert_int_equal(f.figures.damped_points, 64);
     assert_int_equal(d.worst_example, 1);
     assert_int_equal(f.findings.count, 1);
     assert_non_null(strstr(f.findings.list[0].text, "64 points"));

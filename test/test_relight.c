@@ -5,52 +5,18 @@
 #include "io/pfm.h"
 #include "light/denoise.h"
 #include "test/gltf_maker.h"
-#include "test/test.h"
-#include <jansson.h>
-#include <sys/wait.h>
-
-/* -- Running the program ------------------------------------------------------------------------------------------ */
-
-static char output[1 << 16], errors[1 << 16];
-
-static void read_back(const char *name, char *text, size_t size) {
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
-    FILE *file = fopen(path, "rb");
-    size_t n = file ? fread(text, 1, size - 1, file) : 0;
-    text[n] = 0;
-    if (file) fclose(file);
-}
+#include "test/program.h"
 
 static int relight(const char *format, ...) {
-    char words[2000], line[4000];
+    char words[2000];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
-    const char *program = getenv("PELT_PROGRAM");
-    char here[1000];
-    assert_non_null(getcwd(here, sizeof here));
-    snprintf(line, sizeof line, "cd %s && %s%s relight %s >out.txt 2>err.txt", test_folder(), program ? "" : here,
-             program ? program : "/build/pelt", words);
-    int status = system(line);
-    read_back("out.txt", output, sizeof output);
-    read_back("err.txt", errors, sizeof errors);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return pelt("relight %s", words);
 }
 
-static json_t *relight_json(const char *words) {
-    if (relight("%s --json", words)) fail_msg("pelt relight %s: %s", words, errors);
-    json_t *object = json_loads(output, 0, NULL);
-    assert_non_null(object);
-    return object;
-}
-
-static double number(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_number(value)) fail_msg("no number \"%s\" in %s", key, output);
-    return json_number_value(value);
-}
+static json_t *relight_json(const char *words) { return pelt_json("relight %s", words); }
 
 static pelt_picture read_picture(pelt_arena *arena, const char *name) {
     char path[300];
@@ -75,7 +41,7 @@ static double relative_difference(const pelt_picture *a, const pelt_picture *b) 
 
 static int train_once(void **state) {
     (void)state;
-    if (relight(TRAIN "-o box.keys")) fail_msg("%s", errors);
+    if (relight(TRAIN "-o box.keys")) fail_msg("%s", program_errors);
     return 0;
 }
 
@@ -147,7 +113,7 @@ static void stopped_training_goes_on_and_gives_the_same_bytes(void **state) {
              test_folder());
     assert_int_equal(system(line), 0);
     assert_int_equal(relight(TRAIN "--threads 1 -o again.keys"), 0);
-    assert_non_null(strstr(output, "24 of 32 gathers are there already"));
+    assert_non_null(strstr(program_output, "24 of 32 gathers are there already"));
     snprintf(line, sizeof line, "cd %s && cmp box.keys again.keys", test_folder());
     assert_int_equal(system(line), 0);
 }
@@ -284,7 +250,8 @@ static void a_scene_from_gltf_is_trained_and_run(void **state) {
 
 static void refused(const char *words, int code, const char *sentence) {
     assert_int_equal(relight("%s", words), code);
-    if (!strstr(errors, sentence)) fail_msg("pelt relight %s: \"%s\" is not in: %s", words, sentence, errors);
+    if (!strstr(program_errors, sentence))
+        fail_msg("pelt relight %s: \"%s\" is not in: %s", words, sentence, program_errors);
 }
 
 static void bad_words_and_files_get_a_sentence(void **state) {
@@ -314,7 +281,7 @@ static void lights_inside_objects_are_named(void **state) {
         relight("train cornell --lights 2x2@0.18,0.1,0.17:0.45,0.1,0.05 --size 16x16 --samples 32 --keys 12 "
                 "--basis 4 -o partly.keys"),
         0);
-    assert_non_null(strstr(errors, "1 of the 4 training lights light nothing"));
+    assert_non_null(strstr(program_errors, "1 of the 4 training lights light nothing"));
 }
 
 static void hostile_pictures_are_refused(void **state) {

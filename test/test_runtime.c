@@ -1,28 +1,8 @@
 /* test_runtime.c: poses and the deform loops, against a blend in double that is written here from matrices alone. */
 
+#include "test/allocations.h"
 #include "test/character.h"
 #include <pelt/pelt.h>
-
-/* -- Counted allocation ------------------------------------------------------------------------------------------- */
-
-/* The linker sends every call of these to the functions below (see test/CMakeLists.txt). */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-static volatile int allocations; /* the compiler thinks that malloc changes nothing */
-
-void *__wrap_malloc(size_t size) { return allocations++, __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return allocations++, __real_calloc(count, size); }
-void *__wrap_realloc(void *memory, size_t size) { return allocations++, __real_realloc(memory, size); }
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return allocations++, __real_aligned_alloc(alignment, size);
-}
 
 /* -- The reference ------------------------------------------------------------------------------------------------ */
 

@@ -4,15 +4,8 @@
 #include "fit/correctives.h"
 #include "fit/displacement.h"
 #include "fit/linear.h"
-#include "samples/samples.h"
 #include "test/character.h"
-
-static pelt_examples all_of(pelt_bundle *bundle, const char *name) {
-    pelt_error error;
-    const pelt_clip *clip = pelt_bundle_clip(bundle, name, PELT_NEED_POSITIONS, &error);
-    if (!clip) fail_msg("%s", error.text);
-    return pelt_bundle_examples(bundle, &clip, 1);
-}
+#include "test/sampled.h"
 
 static pelt_fitting fitted(pelt_bundle *bundle, pelt_fit_options options) {
     pelt_error error;
@@ -23,13 +16,6 @@ static pelt_fitting fitted(pelt_bundle *bundle, pelt_fit_options options) {
     assert_int_equal(pelt_fit_blend(&f, &error), PELT_OK);
     if (pelt_fit_corrective(&f, &error)) fail_msg("%s", error.text);
     return f;
-}
-
-static pelt_bundle *sample(const char *name, uint32_t vertices) {
-    pelt_error error;
-    pelt_bundle *bundle = pelt_sample_make(&(pelt_sample_options){.name = name, .vertices = vertices}, &error);
-    if (!bundle) fail_msg("%s", error.text);
-    return bundle;
 }
 
 /* Rhee et al.'s formula as they write it, for one vertex and pose: r_t = sum_k lambda_tk phi_k / sum, D = sum r_t d_t,
@@ -65,7 +51,7 @@ static double vertex_distance(const pelt_weighted *w, uint32_t v, const float *a
 
 static void the_folded_form_equals_the_unfolded_formula(void **state) {
     (void)state;
-    pelt_bundle *bundle = sample("arm", 200);
+    pelt_bundle *bundle = sampled("arm", 200);
     pelt_fitting f = fitted(bundle, (pelt_fit_options){0});
     const pelt_weighted *w = f.model.corrective->weighted;
     pelt_poses poses, test;
@@ -121,7 +107,7 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
 /* One joint drives everything: every example differs for every vertex that moves. */
 static void every_example_is_interpolated(void **state) {
     (void)state;
-    pelt_bundle *bundle = sample("elbow", 300);
+    pelt_bundle *bundle = sampled("elbow", 300);
     pelt_error error;
     pelt_skin skin;
     pelt_examples train = all_of(bundle, "train");
@@ -135,7 +121,7 @@ static void every_example_is_interpolated(void **state) {
 
 static void principal_joints_bound_the_axes_and_principal_poses_the_centres(void **state) {
     (void)state;
-    pelt_bundle *bundle = sample("arm", 300);
+    pelt_bundle *bundle = sampled("arm", 300);
     pelt_fitting f = fitted(bundle, (pelt_fit_options){.principal_joints = 2, .poses = 5});
     const pelt_weighted *w = f.model.corrective->weighted;
     for (uint32_t v = 0; v < 300; v++) {
