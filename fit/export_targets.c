@@ -6,9 +6,13 @@
 #include <string.h>
 
 static float row_value(const pelt_rows *rows, uint32_t row, size_t component, size_t lane) {
-    size_t at = ((size_t)row * 3 + component) * PELT_BLOCK + lane;
-    size_t pair = (((size_t)row / 2 * 3 + component) * PELT_BLOCK + lane) * 2 + row % 2;
-    return rows->floats ? rows->floats[at] : (float)rows->pairs[pair] * rows->scales[rows->sources[row]];
+    if (rows->floats) return rows->floats[((size_t)row * 3 + component) * PELT_BLOCK + lane];
+    size_t pair = ((size_t)row / 2 * 3 + component) * PELT_BLOCK + lane;
+    return (float)rows->pairs[2 * pair + row % 2] * rows->factors[rows->sources[row]].step;
+}
+
+static uint32_t row_coefficient(const pelt_rows *rows, uint32_t row) {
+    return rows->floats ? rows->sources[row] : rows->factors[rows->sources[row]].coefficient;
 }
 
 /* Goes through all vectors that are not zero; targets [coefficient] count them, and take them where there is room. */
@@ -19,7 +23,7 @@ static void count_or_fill(const pelt_skin *skin, const pelt_rows *rows, pelt_tar
             float delta[3];
             for (size_t c = 0; c < 3; c++) delta[c] = row_value(rows, r, c, lane);
             if (delta[0] == 0 && delta[1] == 0 && delta[2] == 0) continue;
-            pelt_target *target = &targets[rows->sources[r]];
+            pelt_target *target = &targets[row_coefficient(rows, r)];
             if (fill) {
                 memcpy((float *)target->deltas + 3 * (size_t)target->count, delta, sizeof delta);
                 ((uint32_t *)target->vertices)[target->count] = v;
@@ -31,7 +35,7 @@ static void count_or_fill(const pelt_skin *skin, const pelt_rows *rows, pelt_tar
 
 /* One target for each coefficient, empty ones too; NULL when memory is out. */
 static pelt_target *targets_of(pelt_arena *arena, const pelt_skin *skin, const pelt_rows *rows) {
-    uint32_t n = skin->drivers->coefficient_count + 1; /* rows in 16 bits may have a filler at the end */
+    uint32_t n = skin->drivers->coefficient_count;
     pelt_target *list = PELT_NEW(arena, pelt_target, n);
     if (!list) return NULL;
     count_or_fill(skin, rows, list, false);

@@ -47,19 +47,11 @@ static uint64_t order_work(const pelt_influences *in, uint32_t vertex_count, uin
     return work;
 }
 
-static uint32_t coefficient_total(const pelt_corrective *corrective) {
-    uint32_t total = 0;
-    for (uint32_t i = 0; i < corrective->rbf_count; i++) total += corrective->rbfs[i].coefficient_count;
-    for (uint32_t g = 0; corrective->kernel && g < corrective->kernel->group_count; g++)
-        total += corrective->kernel->groups[g].coefficient_count;
-    return total;
-}
-
 pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
     uint32_t n = model->vertex_count, joints = pelt_model_matrix_count(model);
     pelt_result result = pelt_block_order(arena, &model->influences, n, joints, order);
     if (result || !model->corrective || !model->corrective->displacements) return result;
-    uint32_t columns = joints + coefficient_total(model->corrective);
+    uint32_t columns = joints + pelt_corrective_coefficient_count(model->corrective);
     pelt_influences both;
     uint32_t *other = PELT_NEW(arena, uint32_t, n), *stamp = PELT_NEW(arena, uint32_t, columns),
              *other_stamp = PELT_NEW(arena, uint32_t, columns);
@@ -72,17 +64,10 @@ pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_
 
 /* -- Rows ---------------------------------------------------------------------------------------------------------- */
 
-/* Lists of what the blocks use: a bitmap of sources is turned into sorted lists, then rows are filled in. */
-typedef struct lists {
-    uint32_t *first;   /* [block + 1] */
-    uint16_t *sources; /* [row] */
-    uint32_t count;
-} lists;
-
 typedef void mark_vertex(const void *user, uint32_t vertex, uint8_t *used);
 
-/* How rows are grouped: not at all; coefficients 2 i and 2 i + 1 together; or any two that follow one another, the last
-   of an odd number with a filler of the same source. */
+/* How rows are grouped: not at all; sources 2 i and 2 i + 1 together; or any two that follow one another, the last of
+   an odd number with a filler of the same source. */
 typedef enum grouping { SINGLE, NEIGHBOURS, TWOS } grouping;
 
 /* Lists the sources marked in `used` at `out` (NULL: only counts) and clears the marks. */
@@ -102,9 +87,9 @@ static uint64_t take_marked(uint8_t *used, uint32_t source_count, grouping group
     return count;
 }
 
-/* Two passes: count, then list. */
+/* A bitmap of sources is turned into sorted lists. Two passes: count, then list. */
 static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const uint32_t *order, uint32_t source_count,
-                                mark_vertex *mark, const void *user, grouping group, lists *out) {
+                                mark_vertex *mark, const void *user, grouping group, pelt_row_lists *out) {
     uint8_t *used = PELT_NEW(arena, uint8_t, source_count);
     out->first = PELT_NEW(arena, uint32_t, (size_t)block_count + 1);
     if (!used || !out->first) return PELT_ERROR_MEMORY;
@@ -124,7 +109,7 @@ static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const u
 }
 
 /* The row of a source in a block: lists are sorted. */
-static uint32_t row_of(const lists *l, uint32_t block, uint32_t source) {
+static uint32_t row_of(const pelt_row_lists *l, uint32_t block, uint32_t source) {
     uint32_t low = l->first[block], high = l->first[block + 1] - 1;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -145,8 +130,8 @@ static void mark_displacements(const void *user, uint32_t v, uint8_t *used) {
 }
 
 /* [row][3][16] from one vector per entry. */
-static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, const lists *l, const uint32_t *order,
-                                uint32_t block_count) {
+static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, const pelt_row_lists *l,
+                                const uint32_t *order, uint32_t block_count) {
     float *rows = PELT_NEW(arena, float, ((size_t)l->count + 1) * 3 * PELT_BLOCK);
     for (size_t slot = 0; rows && slot < (size_t)block_count * PELT_BLOCK; slot++) {
         uint32_t v = order[slot], block = (uint32_t)(slot / PELT_BLOCK);
@@ -161,57 +146,6 @@ static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, 
     return rows;
 }
 
-/* -- 16 bits ------------------------------------------------------------------------------------------------------- */
-
-static const float MOST_STEPS = 32767;
-
-static int16_t nearest_step(double x) { return (int16_t)fmax(-32767, fmin(32767, rint(x))); }
-
-/* Steps of each coefficient: its largest number is 32767 of them. */
-static float *coefficient_scales(pelt_arena *arena, const float *rows, const lists *l, size_t coefficient_count) {
-    float *scales = PELT_NEW(arena, float, coefficient_count);
-    for (size_t r = 0; scales && r < l->count; r++)
-        for (size_t i = 0; i < 3 * PELT_BLOCK; i++)
-            scales[l->sources[r]] = fmaxf(scales[l->sources[r]], fabsf(rows[r * 3 * PELT_BLOCK + i]) / MOST_STEPS);
-    return scales;
-}
-
-static int16_t *coefficient_pairs(pelt_arena *arena, const float *rows, const lists *l, const float *scales) {
-    int16_t *pairs = PELT_NEW(arena, int16_t, (size_t)l->count * 3 * PELT_BLOCK + 1);
-    for (size_t r = 0; pairs && r < l->count; r++) {
-        float scale = scales[l->sources[r]];
-        for (size_t i = 0; i < 3 * PELT_BLOCK && scale > 0; i++)
-            pairs[r / 2 * 6 * PELT_BLOCK + 2 * i + r % 2] = nearest_step((double)rows[r * 3 * PELT_BLOCK + i] / scale);
-    }
-    return pairs;
-}
-
-/* One scale for the vectors and one for the norm. Both are of 1/65536 steps: rows are read as 32 bits. */
-static float *center_scales(pelt_arena *arena, const float *rows, size_t row_count, size_t parts) {
-    float *scales = PELT_NEW(arena, float, 2);
-    for (size_t i = 0; scales && i < row_count * parts * PELT_BLOCK; i++) {
-        float *scale = &scales[i / PELT_BLOCK % parts == 3];
-        *scale = fmaxf(*scale, fabsf(rows[i]) / MOST_STEPS / 65536);
-    }
-    return scales;
-}
-
-/* The second number of a pair is read from all 32 bits, so the first one, as an unsigned fraction, is taken off it. */
-static int16_t *center_pairs(pelt_arena *arena, const float *rows, size_t row_count, size_t parts,
-                             const float *scales) {
-    size_t each = parts * PELT_BLOCK;
-    int16_t *pairs = PELT_NEW(arena, int16_t, row_count * each + 1);
-    for (size_t r = 0; pairs && r < row_count; r += 2)
-        for (size_t i = 0; i < each; i++) {
-            double step = 65536.0 * scales[i / PELT_BLOCK == 3];
-            int16_t *pair = pairs + r * each + 2 * i;
-            if (!(step > 0)) continue;
-            pair[0] = nearest_step(rows[r * each + i] / step);
-            pair[1] = nearest_step(rows[(r + 1) * each + i] / step - (uint16_t)pair[0] / 65536.0);
-        }
-    return pairs;
-}
-
 typedef struct corrective_packing {
     pelt_arena *arena;
     const pelt_model *model;
@@ -223,32 +157,50 @@ typedef struct corrective_packing {
 /* -- The basis form ------------------------------------------------------------------------------------------------ */
 
 /* Sizes of the sections of rows, counted from the first of them. */
-enum { FIRST, SOURCES, FLOATS, PAIRS, SCALES };
+enum { FIRST, SOURCES, FLOATS, PAIRS, FACTORS };
+
+static pelt_result list_displacements(corrective_packing *p, const pelt_displacements *d, uint32_t sources,
+                                      grouping group, pelt_row_lists *out) {
+    return list_sources(p->arena, p->skin->block_count, p->order, sources, mark_displacements, d, group, out);
+}
+
+static pelt_result pack_floats(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients,
+                               pelt_rows *out, uint64_t *sizes) {
+    pelt_row_lists l = {0};
+    if (list_displacements(p, d, coefficients, SINGLE, &l)) return PELT_ERROR_MEMORY;
+    *out = (pelt_rows){.first = l.first,
+                       .sources = l.sources,
+                       .floats = displacement_rows(p->arena, d, &l, p->order, p->skin->block_count)};
+    sizes[SOURCES] = l.count * sizeof *l.sources;
+    sizes[FLOATS] = (size_t)l.count * 3 * PELT_BLOCK * sizeof *out->floats;
+    return out->floats ? PELT_OK : PELT_ERROR_MEMORY;
+}
+
+static pelt_result pack_pairs(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients, pelt_rows *out,
+                              uint64_t *sizes) {
+    uint32_t blocks = p->skin->block_count;
+    pelt_row_lists used = {0}, l = {0};
+    pelt_pairing pairing;
+    if (list_displacements(p, d, coefficients, SINGLE, &used) ||
+        pelt_pair_coefficients(p->arena, &used, blocks, coefficients, &pairing))
+        return PELT_ERROR_MEMORY;
+    const pelt_displacements *of_factors = pelt_displacements_of_factors(p->arena, d, p->model->vertex_count, &pairing);
+    if (!of_factors || list_displacements(p, of_factors, pairing.count, NEIGHBOURS, &l)) return PELT_ERROR_MEMORY;
+    float *rows = displacement_rows(p->arena, of_factors, &l, p->order, blocks);
+    *out = (pelt_rows){.first = l.first,
+                       .sources = l.sources,
+                       .pairs = rows ? pelt_factor_pairs(p->arena, rows, &l, &pairing) : NULL,
+                       .factors = pairing.factors};
+    sizes[SOURCES] = l.count * sizeof *l.sources;
+    sizes[PAIRS] = (size_t)l.count * 3 * PELT_BLOCK * sizeof *out->pairs;
+    sizes[FACTORS] = pairing.count * sizeof *pairing.factors;
+    return out->pairs ? PELT_OK : PELT_ERROR_MEMORY;
+}
 
 static pelt_result pack_displacements(corrective_packing *p, const pelt_displacements *d, pelt_rows *out,
                                       uint64_t *sizes) {
-    uint32_t block_count = p->skin->block_count, coefficients = coefficient_total(p->model->corrective);
-    uint32_t even = (coefficients + 1) / 2 * 2;
-    lists l = {0};
-    pelt_result result =
-        p->model->in_16_bits
-            ? list_sources(p->arena, block_count, p->order, even, mark_displacements, d, NEIGHBOURS, &l)
-            : list_sources(p->arena, block_count, p->order, coefficients, mark_displacements, d, SINGLE, &l);
-    float *rows = result ? NULL : displacement_rows(p->arena, d, &l, p->order, block_count);
-    if (!rows) return PELT_ERROR_MEMORY;
-    size_t numbers = (size_t)l.count * 3 * PELT_BLOCK;
-    out->first = l.first, out->sources = l.sources;
-    sizes[SOURCES] = l.count * sizeof *l.sources;
-    if (!p->model->in_16_bits) {
-        out->floats = rows;
-        sizes[FLOATS] = numbers * sizeof *rows;
-        return PELT_OK;
-    }
-    out->scales = coefficient_scales(p->arena, rows, &l, even);
-    out->pairs = out->scales ? coefficient_pairs(p->arena, rows, &l, out->scales) : NULL;
-    sizes[PAIRS] = numbers * sizeof *out->pairs;
-    sizes[SCALES] = even * sizeof *out->scales;
-    return out->pairs ? PELT_OK : PELT_ERROR_MEMORY;
+    uint32_t coefficients = pelt_corrective_coefficient_count(p->model->corrective);
+    return (p->model->in_16_bits ? pack_pairs : pack_floats)(p, d, coefficients, out, sizes);
 }
 
 static pelt_result pack_basis(corrective_packing *p) {
@@ -276,8 +228,8 @@ static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
 }
 
 /* Rows of `parts` numbers out of folded ones, of which a centre has `stride`. */
-static pelt_result pack_centers(corrective_packing *p, const lists *l, const float *folded, size_t stride, size_t parts,
-                                pelt_rows *out, uint64_t *sizes) {
+static pelt_result pack_centers(corrective_packing *p, const pelt_row_lists *l, const float *folded, size_t stride,
+                                size_t parts, pelt_rows *out, uint64_t *sizes) {
     size_t centers = p->model->corrective->weighted->center_count, numbers = (size_t)l->count * parts * PELT_BLOCK;
     float *rows = PELT_NEW(p->arena, float, numbers + 1);
     if (!rows) return PELT_ERROR_MEMORY;
@@ -293,16 +245,17 @@ static pelt_result pack_centers(corrective_packing *p, const lists *l, const flo
         sizes[FLOATS] = numbers * sizeof *rows;
         return PELT_OK;
     }
-    out->scales = center_scales(p->arena, rows, l->count, parts);
-    out->pairs = out->scales ? center_pairs(p->arena, rows, l->count, parts, out->scales) : NULL;
+    pelt_factor *factors;
+    out->pairs = pelt_center_pairs(p->arena, rows, l->count, parts, &factors);
+    out->factors = factors;
     sizes[PAIRS] = numbers * sizeof *out->pairs;
-    sizes[SCALES] = 2 * sizeof *out->scales;
+    sizes[FACTORS] = 2 * sizeof *out->factors;
     return out->pairs ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
 static pelt_result pack_axes(corrective_packing *p, const pelt_weighted *w) {
     pelt_skin *skin = p->skin;
-    lists axes = {0};
+    pelt_row_lists axes = {0};
     pelt_result result =
         list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, SINGLE, &axes);
     float *weights = result ? NULL : PELT_NEW(p->arena, float, ((size_t)axes.count + 1) * PELT_BLOCK);
@@ -323,7 +276,7 @@ static pelt_result pack_axes(corrective_packing *p, const pelt_weighted *w) {
 static pelt_result pack_weighted(corrective_packing *p) {
     const pelt_weighted *w = p->model->corrective->weighted;
     pelt_skin *skin = p->skin;
-    lists centers = {0};
+    pelt_row_lists centers = {0};
     if (pack_axes(p, w) || list_sources(p->arena, skin->block_count, p->order, w->center_count, mark_centers, w,
                                         p->model->in_16_bits ? TWOS : SINGLE, &centers))
         return PELT_ERROR_MEMORY;
@@ -512,12 +465,11 @@ static pelt_result pack_drivers(corrective_packing *p) {
 pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
                                  uint64_t *sizes, pelt_error *error) {
     const pelt_corrective *c = model->corrective;
-    corrective_packing p = {arena, model, order, skin, sizes};
     if (!c || (!c->displacements && !c->weighted)) return PELT_OK;
     if (c->displacements && c->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "a skin holds displacements of a basis or weighted ones, not both");
-    uint32_t sources = c->weighted ? c->weighted->center_count : coefficient_total(c);
+    uint32_t sources = c->weighted ? c->weighted->center_count : pelt_corrective_coefficient_count(c);
     uint32_t axes = c->weighted ? c->weighted->axis_count : 0;
     if (sources > 65536 || axes > 65536)
         return pelt_fail(error, PELT_ERROR_DATA,
@@ -525,6 +477,7 @@ pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, con
                          "examples or ask for fewer poses",
                          sources, axes);
     if (!sources) return PELT_OK;
+    corrective_packing p = {arena, model, order, skin, sizes};
     pelt_result result = c->weighted ? pack_weighted(&p) : pack_basis(&p);
     if (!result) result = pack_drivers(&p);
     return result ? pelt_fail(error, result, "not enough memory to pack the corrective") : PELT_OK;

@@ -52,12 +52,12 @@ typedef struct pelt_file_section {
     X(ROW_SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), rows.sources, 0, 0)                                                \
     X(ROW_FLOATS, PELT_FOURCC('C', 'F', '3', '2'), rows.floats, 0, 0)                                                  \
     X(ROW_PAIRS, PELT_FOURCC('C', 'I', '1', '6'), rows.pairs, 0, 0)                                                    \
-    X(ROW_SCALES, PELT_FOURCC('C', 'S', 'C', 'L'), rows.scales, 0, 0)                                                  \
+    X(ROW_FACTORS, PELT_FOURCC('C', 'F', 'A', 'C'), rows.factors, 0, 0)                                                \
     X(TURN_FIRST, PELT_FOURCC('T', 'B', 'L', 'K'), turns.first, ((uint64_t)skin->block_count + 1) * 4, 0)              \
     X(TURN_SOURCES, PELT_FOURCC('T', 'S', 'R', 'C'), turns.sources, 0, 0)                                              \
     X(TURN_FLOATS, PELT_FOURCC('T', 'F', '3', '2'), turns.floats, 0, 0)                                                \
     X(TURN_PAIRS, PELT_FOURCC('T', 'I', '1', '6'), turns.pairs, 0, 0)                                                  \
-    X(TURN_SCALES, PELT_FOURCC('T', 'S', 'C', 'L'), turns.scales, 0, 0)                                                \
+    X(TURN_FACTORS, PELT_FOURCC('T', 'F', 'A', 'C'), turns.factors, 0, 0)                                              \
     X(AXIS_ENTRIES, PELT_FOURCC('A', 'B', 'L', 'K'), axis_first, ((uint64_t)skin->block_count + 1) * 4, 0)             \
     X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), axis_sources, 0, 0)                                               \
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), axis_weights, 0, 0)                                               \

@@ -42,8 +42,10 @@ void pelt_pose_driven(const pelt_skin *skin, float *palette);
 /* What the drivers work with and leave behind, after pelt_pose_layout's part of the scratch memory; offsets in bytes
    from the start of it. Arrays over centres have room for a multiple of 16. */
 typedef struct pelt_drive_offsets {
-    size_t coefficients;          /* [coefficient] of the basis form */
-    size_t row_pairs, turn_pairs; /* [coefficient / 2] the same in 16 bits, for rows and turns that are */
+    size_t coefficients; /* [coefficient] of the basis form */
+    size_t row_factors,
+        turn_factors;     /* [coefficient] the same in 16 bits, for rows and turns that are; their two ... */
+    size_t factor_scales; /* ... scales */
     size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
     size_t translations;  /* [joint][4] */
@@ -52,11 +54,11 @@ typedef struct pelt_drive_offsets {
     size_t size;
 } pelt_drive_offsets;
 
-/* Two coefficients in 16 bits with a common scale: two rows are multiplied with them at once. */
-typedef struct pelt_pair {
-    int16_t factors[2]; /* never below -32767, so that the sum of two products fits 32 bits */
+/* Factors in 16 bits with a common scale. None is below -32767, so that the sum of two products fits 32 bits. */
+typedef struct pelt_factors {
+    const int16_t *list;
     float scale;
-} pelt_pair;
+} pelt_factors;
 
 pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin);
 
@@ -64,8 +66,8 @@ pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin);
 void pelt_drive(const pelt_skin *skin, const pelt_transform *locals, void *scratch);
 void pelt_drive_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch);
 
-/* Checks the sections of a corrective; sizes are those of format.h's list. */
-pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes);
+/* Checks the sections of a corrective and counts its factors; sizes are those of format.h's list. */
+pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);
 
 /* A normalised sum is divided by its norm s; where all centres are far that would be 0 / 0. Below this the quotient
    fades to 0 instead. */
@@ -103,8 +105,8 @@ typedef struct pelt_deform_job {
     const float *palette;
     const float *normal_palette; /* NULL: normals use `palette` */
     const float *coefficients;   /* of the corrective's basis form, or NULL */
-    const pelt_pair *row_pairs;  /* the same in 16 bits */
-    const pelt_pair *turn_pairs;
+    pelt_factors row_factors;    /* the same in 16 bits */
+    pelt_factors turn_factors;
     const float *distances;   /* of its weighted form, or NULL */
     uint32_t distance_stride; /* floats from axis to axis */
     uint32_t phi;             /* of the weighted form */

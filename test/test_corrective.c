@@ -107,17 +107,16 @@ static void every_instruction_set_gives_the_weighted_form_of_the_definition(void
     }
 }
 
-/* A number is off by at most half a step of its coefficient's rows, and a coefficient by half a 32767th of the larger
-   term of its pair. */
-static double rounding_bound(const pelt_corrective *c, const pelt_skin *skin, const double *a, uint32_t v) {
+/* A number is off by at most half a step of its coefficient's rows, and a coefficient by half a 32767th of the largest
+   term of all. */
+static double rounding_bound(const pelt_corrective *c, const double *a, uint32_t v) {
     const pelt_displacements *d = c->displacements;
-    uint32_t count = pelt_corrective_coefficient_count(c);
-    double bound = 1e-6;
-    for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++) {
-        uint32_t k = d->coefficients[i], other = (k ^ 1) < count ? k ^ 1 : k;
-        double own = fabs(a[k]) * skin->rows.scales[k], largest = fmax(own, fabs(a[other]) * skin->rows.scales[other]);
-        bound += 0.5 * own + 0.5 * largest;
-    }
+    double largest = 0, bound = 1e-6, sizes[64] = {0};
+    for (uint32_t i = 0; i < 3 * d->first[120]; i++)
+        sizes[d->coefficients[i / 3]] = fmax(sizes[d->coefficients[i / 3]], fabs(d->vectors[i]));
+    for (uint32_t k = 0; k < pelt_corrective_coefficient_count(c); k++) largest = fmax(largest, fabs(a[k]) * sizes[k]);
+    for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++)
+        bound += 0.5 / 32767 * (fabs(a[d->coefficients[i]]) * sizes[d->coefficients[i]] + largest);
     return bound;
 }
 
@@ -140,7 +139,7 @@ static void numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set(
             if (!pelt_isa_works((pelt_isa)isa)) continue;
             run(&exact, (pelt_isa)isa), run(&rounded, (pelt_isa)isa);
             for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
-                double bound = sqrt(3) * rounding_bound(c, &rounded.skin, a, v), gap = 0;
+                double bound = sqrt(3) * rounding_bound(c, a, v), gap = 0;
                 for (uint32_t i = 0; i < 3; i++) {
                     double e = exact.positions[3 * (size_t)exact.skin.vertex_slots[v] + i] -
                                rounded.positions[3 * (size_t)rounded.skin.vertex_slots[v] + i];
@@ -153,6 +152,27 @@ static void numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set(
     }
     assert_true(widest > 1e-7); /* they really were rounded */
     free(a), close_runner(&exact), close_runner(&rounded), character_free(bundle);
+}
+
+/* Blocks use coefficients in threes, 0 3 6, 1 4 7, 2 5 8, which no pairing of neighbours would serve. */
+static void coefficients_of_the_same_blocks_are_paired(void **state) {
+    (void)state;
+    enum { BLOCKS = 30, COEFFICIENTS = 9 };
+    pelt_arena *arena = pelt_arena_new(0);
+    uint32_t first[BLOCKS + 1];
+    uint16_t sources[3 * BLOCKS];
+    for (uint32_t b = 0; b <= BLOCKS; b++) first[b] = 3 * b;
+    for (uint32_t r = 0; r < 3 * BLOCKS; r++) sources[r] = (uint16_t)(r / 3 % 3 + r % 3 * 3);
+    pelt_pairing p;
+    pelt_row_lists used = {first, sources, 3 * BLOCKS};
+    assert_int_equal(pelt_pair_coefficients(arena, &used, BLOCKS, COEFFICIENTS, &p), PELT_OK);
+    assert_int_equal(p.count, COEFFICIENTS + 1);
+    uint32_t together = 0;
+    for (uint32_t i = 0; i < p.count; i += 2)
+        together += p.factors[i].coefficient % 3 == p.factors[i + 1].coefficient % 3;
+    assert_true(together >= 4); /* a pair in each three, and the odd one with its filler */
+    for (uint32_t k = 0; k < COEFFICIENTS; k++) assert_int_equal(p.factors[p.factor_of[k]].coefficient, k);
+    pelt_arena_free(arena);
 }
 
 static void poses_given_as_matrices_drive_it_like_poses_given_as_transforms(void **state) {
@@ -302,7 +322,7 @@ static uint8_t *table_entry(uint8_t *file, const char *kind) {
 static void a_corrective_that_lacks_a_section_is_refused(void **state) {
     (void)state;
     static const char *const needed[3][10] = {{"DRIV", "CBLK", "CSRC", "CF32", "TBLK", "TSRC", "TF32"},
-                                              {"DRIV", "CBLK", "CSRC", "CI16", "CSCL", "TBLK", "TSRC", "TI16", "TSCL"},
+                                              {"DRIV", "CBLK", "CSRC", "CI16", "CFAC", "TBLK", "TSRC", "TI16", "TFAC"},
                                               {"DRIV", "CBLK", "CSRC", "CF32", "ABLK", "ASRC", "AWGT"}};
     for (int kind = 0; kind < 3; kind++)
         for (int i = 0; needed[kind][i]; i++) {
@@ -319,7 +339,7 @@ static void a_corrective_that_lacks_a_section_is_refused(void **state) {
 
 static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **state) {
     (void)state;
-    for (int what = 0; what < 9; what++) {
+    for (int what = 0; what < 10; what++) {
         pelt_bundle *bundle;
         pelt_skin skin;
         pelt_skin_bytes *file = small_file(what == 6 ? 2 : what >= 5, &bundle, &skin);
@@ -335,10 +355,11 @@ static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **stat
         if (what == 2) ((uint32_t *)skin.rows.first)[0] = 1;                   /* rows that do not begin at 0 */
         if (what == 3) head[0]++;                                              /* a coefficient that nothing drives */
         if (what == 4) memcpy(section + rbfs + 8, &(uint32_t){0x10000000}, 4); /* more centres than there are */
-        if (what == 5) ((float *)skin.turns.scales)[0] = INFINITY;             /* steps of no size */
+        if (what == 5) ((pelt_factor *)skin.turns.factors)[0].step = INFINITY; /* steps of no size */
         if (what == 6) ((uint16_t *)skin.axis_sources)[0] = 9;                 /* an axis that does not exist */
         if (what == 7) ((uint16_t *)skin.turns.sources)[1] ^= 3;               /* two rows that are no pair */
         if (what == 8) ((uint32_t *)skin.rows.first)[1]--;                     /* half a pair */
+        if (what == 9) ((pelt_factor *)skin.rows.factors)[1].coefficient = head[0]; /* of no coefficient */
         pelt_result result = try_file(file->bytes, file->size);
         if (result != expected) fail_msg("case %d: %s", what, pelt_result_text(result));
         character_free_skin(file), character_free(bundle);
@@ -350,6 +371,7 @@ int main(void) {
         cmocka_unit_test(every_instruction_set_gives_the_basis_form_of_the_definition),
         cmocka_unit_test(every_instruction_set_gives_the_weighted_form_of_the_definition),
         cmocka_unit_test(numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set),
+        cmocka_unit_test(coefficients_of_the_same_blocks_are_paired),
         cmocka_unit_test(poses_given_as_matrices_drive_it_like_poses_given_as_transforms),
         cmocka_unit_test(any_range_of_blocks_gives_the_same_bytes),
         cmocka_unit_test(no_pose_takes_the_weighted_form_beyond_its_bound),

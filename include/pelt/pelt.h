@@ -136,14 +136,22 @@ const char *pelt_isa_name(pelt_isa isa);
 /* 1 when this build and this machine can run the instruction set. */
 int pelt_isa_works(pelt_isa isa);
 
+/* What rows of 16 bits are multiplied by: a coefficient, and the step that their whole numbers count. */
+typedef struct pelt_factor {
+    uint32_t coefficient;
+    float step;
+} pelt_factor;
+
 /* Vectors in rows of 16: one row for each block and source that some vertex of the block uses. A source is a
    coefficient of the corrective, or a centre of its weighted form. */
 typedef struct pelt_rows {
-    const uint32_t *first;   /* [block_count + 1] first row of each block */
-    const uint16_t *sources; /* [row] */
-    const float *floats;     /* [row][3][16]; with norm [row][4][16]; or in 16 bits: */
-    const int16_t *pairs;    /* [row / 2][3][16][2], two rows side by side, to be multiplied by ... */
-    const float *scales;     /* ... [source]; in the weighted form by one number for vectors and one for the norm */
+    const uint32_t *first;      /* [block_count + 1] first row of each block */
+    const uint16_t *sources;    /* [row] */
+    const float *floats;        /* [row][3][16]; with norm [row][4][16]; or in 16 bits: */
+    const int16_t *pairs;       /* [row / 2][3][16][2], two rows side by side */
+    const pelt_factor *factors; /* [factor_count]; the source of a row is then one of them, of two that follow each
+                                   other; the weighted form has one for vectors and one for the norm */
+    uint32_t factor_count;
 } pelt_rows;
 
 /* An opened skin: counts, and pointers into the bytes given to pelt_open. Treat it as read-only, except `isa`. */
