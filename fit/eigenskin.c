@@ -120,20 +120,21 @@ static pelt_result couple_neighbours(const eigen_fit *e, eigen_field *x, pelt_er
 static pelt_result fit_field(const eigen_fit *e, uint32_t per_vertex, eigen_field *x, pelt_error *error) {
     pelt_arena *arena = e->f->arena;
     const pelt_fit_options *o = &e->f->options;
-    bool sweeps_only = o->sweeps_only;
+    uint32_t per_joint = o->per_joint ? o->per_joint : PER_JOINT;
+    bool room_for_pairs = !per_vertex || per_vertex >= 2 * per_joint; /* when two joints fill it there is none */
     pelt_result result =
         pelt_eigen_basis_of(arena, &e->poses, &x->u, &x->supports, SUPPORT_THRESHOLD, &x->basis, error);
     if (result || !x->basis.joint_count) return result;
     x->coordinates = PELT_NEW(arena, pelt_coordinates, x->basis.joint_count);
     if (!x->coordinates) return PELT_ERROR_MEMORY;
-    pelt_eigen_keep(&x->basis, o->per_joint ? o->per_joint : PER_JOINT);
+    pelt_eigen_keep(&x->basis, per_joint);
     result = pelt_eigen_coordinates(arena, &e->poses, &x->basis, WIDTH, x->coordinates, &x->width, error);
     if (!result) result = make_entries(arena, x);
-    if (!result && !sweeps_only)
+    if (!result && !o->sweeps_only)
         result = pelt_eigen_refine(&e->poses, &x->u, &x->basis, x->part.entries, x->part.entry_count, x->width,
                                    x->coordinates, error);
     if (!result) result = make_rbfs(arena, &e->poses, x);
-    if (!result && !sweeps_only) result = couple_neighbours(e, x, error);
+    if (!result && !o->sweeps_only && room_for_pairs) result = couple_neighbours(e, x, error);
     if (!result && per_vertex) result = pelt_eigen_budget(&e->poses, x->u.point_count, per_vertex, &x->part);
     return result;
 }

@@ -397,13 +397,14 @@ static void the_rest_pose_stays_as_it_is(void **state) {
     }
 }
 
-static double unseen_error(int sweeps_only, uint32_t per_vertex, corrected_truth *truth) {
+static double unseen_error(pelt_fit_options options, corrected_truth *truth) {
     double angles[128][JOINTS];
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     pelt_clip *clip = corrected_clip(bundle, "train", with_random_poses(angles, 60), angles[0], truth);
     pelt_fitting f = corrected_fitting(bundle, clip);
     pelt_error error = {0};
-    f.options.sweeps_only = sweeps_only, f.options.per_vertex = per_vertex;
+    f.options.sweeps_only = options.sweeps_only;
+    f.options.per_joint = options.per_joint, f.options.per_vertex = options.per_vertex;
     assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
     uint64_t seed = 99;
     double sum = 0;
@@ -419,17 +420,21 @@ static double unseen_error(int sweeps_only, uint32_t per_vertex, corrected_truth
 
 static void examples_of_several_joints_teach_how_neighbours_couple(void **state) {
     (void)state;
-    assert_true(unseen_error(0, 0, products) < 0.6 * unseen_error(1, 0, products));
+    assert_true(unseen_error((pelt_fit_options){0}, products) <
+                0.6 * unseen_error((pelt_fit_options){.sweeps_only = 1}, products));
 }
 
 static void displacements_of_neighbours_compete_for_a_budget(void **state) {
     (void)state;
-    assert_true(unseen_error(0, 6, products) < 0.75 * unseen_error(1, 6, products));
+    pelt_fit_options options = {.per_joint = 2, .per_vertex = 8}, alone = options;
+    alone.sweeps_only = 1;
+    assert_true(unseen_error(options, products) < 0.75 * unseen_error(alone, products));
 }
 
 static void coupling_does_no_harm_where_there_is_none(void **state) {
     (void)state;
-    assert_true(unseen_error(0, 0, one_shape_per_joint) < 1.1 * unseen_error(1, 0, one_shape_per_joint));
+    assert_true(unseen_error((pelt_fit_options){0}, one_shape_per_joint) <
+                1.1 * unseen_error((pelt_fit_options){.sweeps_only = 1}, one_shape_per_joint));
 }
 
 /* -- Bad input ----------------------------------------------------------------------------------------------------- */
