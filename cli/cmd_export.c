@@ -56,15 +56,15 @@ static uint32_t beyond_four(const pelt_mesh *mesh) {
 }
 
 /* The corrective as morph targets, and their weights in every frame of the clips: glTF morphs before it skins. */
-static bool add_targets(exporting *x, const pelt_clip *const *clips, size_t clip_count, pelt_mesh *mesh,
+static bool add_targets(exporting *x, const pelt_clip *const *clips, size_t clip_count, pelt_skin_targets *targets,
                         const float ***weights, pelt_error *error) {
     *weights = NULL;
-    if (pelt_skin_targets(x->arena, &x->skin, &mesh->targets, &mesh->target_count, error)) return false;
-    if (!mesh->target_count) return true;
+    if (pelt_skin_targets_of(x->arena, &x->skin, !cli_value(x->args, "no-normals"), targets, error)) return false;
+    if (!targets->count) return true;
     *weights = PELT_NEW(x->arena, const float *, clip_count + 1);
     if (!*weights) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of targets"), false;
     for (size_t c = 0; c < clip_count; c++) {
-        (*weights)[c] = pelt_skin_target_weights(x->arena, &x->skin, x->bundle, clips[c], error);
+        (*weights)[c] = pelt_skin_target_weights(x->arena, &x->skin, targets, x->bundle, clips[c], error);
         if (!(*weights)[c]) return false;
     }
     return true;
@@ -77,18 +77,21 @@ static int write_plain(exporting *x, const char *path) {
     pelt_error error;
     pelt_model model;
     pelt_plain plain;
+    pelt_skin_targets targets;
     const float **weights;
     if (cli_value(args, "clip") && !cli_clips(x->bundle, cli_value(args, "clip"), PELT_NEED_POSE, &clips, &count))
         return CLI_FAILED;
     if (pelt_model_unpack(x->arena, &x->skin, &model, &error) ||
         pelt_plain_make(x->arena, &model, x->bundle, clips, count, &plain, &error) ||
-        !add_targets(x, clips, count, &plain.mesh, &weights, &error))
+        !add_targets(x, clips, count, &targets, &weights, &error))
         return cli_fail("%s: %s", args->inputs[0], error.text);
+    plain.mesh.targets = targets.positions, plain.mesh.target_count = targets.count;
     pelt_gltf_content content = {.mesh = &plain.mesh,
                                  .skeleton = &plain.skeleton,
                                  .clips = plain.clips,
                                  .clip_count = plain.clip_count,
                                  .clip_weights = weights,
+                                 .target_normals = targets.normals,
                                  .name = "skin"};
     if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
     uint32_t many = beyond_four(&plain.mesh);
@@ -138,13 +141,16 @@ const cli_command cli_export = {
     "Weights and rest positions are those of the skin; driven joints become nodes whose motion is written down frame "
     "by\n"
     "frame for the clips that are named. Correctives (psd, eigen, kernel) become morph targets with tracks of "
-    "weights;\n"
-    "wpsd has no such form and is refused. glTF forbids negative weights: --convex refits them.",
+    "weights, and\n"
+    "with changes of normals, which --no-normals leaves out; wpsd has no such form and is refused. glTF forbids "
+    "negative\n"
+    "weights: --convex refits them.",
     run,
     2,
     2,
     {{"clip", "CLIP,...", "Clips to write along; default: none."},
      {"output", "OUT.glb", "The file to write."},
+     {"no-normals", NULL, "Leave out what correctives do to normals: smaller, and engines shade it as the blend does."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},
      {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb."}},

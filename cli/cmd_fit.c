@@ -213,8 +213,10 @@ const cli_command cli_fit = {
      {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},
      {"distance-weights", "driving|blend", "wpsd: joints count by how far they displace a vertex, or by blend weight."},
      {"displacements", "16|32", "Bits of the numbers of displacements; default 16 where that is exact enough."},
-     {"per-joint", "N", "eigen: displacements of every joint; default 5, or what --per-vertex allows."},
-     {"per-vertex", "N", "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex."},
+     {"per-joint", "N", "eigen: displacements of every joint, and as many changes of normals; default 5."},
+     {"per-vertex", "N",
+      "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex, half of them for its "
+      "normal."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},
      {"plain-normals", NULL,
       "psd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},

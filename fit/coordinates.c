@@ -176,11 +176,13 @@ pelt_result pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, c
     pelt_result result = PELT_OK;
     for (uint32_t j = 0; j < basis->joint_count && !result; j++) {
         result = choose_centers(arena, poses, &basis->joints[j], &out[j]);
-        if (!result) result = try_widths(poses, &basis->joints[j], &out[j], WIDTHS, widths, errors, &inside);
+        if (!result && *width == 0)
+            result = try_widths(poses, &basis->joints[j], &out[j], WIDTHS, widths, errors, &inside);
     }
-    *width = fallback;
-    for (int w = 0, best = 0; w < WIDTHS && inside; w++)
-        if (w == 0 || errors[w] < errors[best]) *width = widths[w], best = w;
+    int best = 0;
+    for (int w = 1; w < WIDTHS; w++)
+        if (errors[w] < errors[best]) best = w;
+    if (*width == 0) *width = inside ? widths[best] : fallback;
     for (uint32_t j = 0; j < basis->joint_count && !result; j++)
         result = fit_values(arena, poses, &basis->joints[j], *width, &out[j]);
     return result ? pelt_fail(error, result, "not enough memory for the coordinates of the eigendisplacements")

@@ -23,15 +23,11 @@ static pelt_result gather_support(pelt_arena *arena, const pelt_poses *poses, co
     float least = (float)threshold * supports->peaks[joint->driver];
     joint->poses = PELT_NEW(arena, uint32_t, poses->count);
     joint->points = PELT_NEW(arena, uint32_t, supports->point_count);
-    joint->mask = PELT_NEW(arena, float, supports->point_count);
-    if (!joint->poses || !joint->points || !joint->mask) return PELT_ERROR_MEMORY;
+    if (!joint->poses || !joint->points) return PELT_ERROR_MEMORY;
     for (uint32_t e = 0; e < poses->count; e++)
         if (poses->sweep_of[e] == joint->driver) joint->poses[joint->pose_count++] = e;
-    for (uint32_t i = 0; i < supports->point_count; i++) {
-        if (!(amplitudes[i] > least)) continue;
-        joint->mask[joint->point_count] = 1;
-        joint->points[joint->point_count++] = i;
-    }
+    for (uint32_t i = 0; i < supports->point_count; i++)
+        if (amplitudes[i] > least) joint->points[joint->point_count++] = i;
     return PELT_OK;
 }
 
@@ -108,75 +104,7 @@ void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_di
     }
 }
 
-/* -- Budget -------------------------------------------------------------------------------------------------------- */
-
-/* Where more than `most` supports meet, a point stays in those whose joints move it most, relative to their peaks. The
-   mask of a joint with relative amplitude a is 1 - (t / a)^2, t being that of the strongest one left out: it falls to 0
-   exactly where the joint drops out, so supports fade instead of ending. */
-static pelt_result fade_supports(pelt_arena *arena, const pelt_supports *supports, pelt_eigen_basis *basis,
-                                 uint32_t most) {
-    uint32_t n = supports->point_count;
-    float *strongest = PELT_NEW(arena, float, ((size_t)most + 1) * n); /* [point][most + 1], falling */
-    if (!strongest) return PELT_ERROR_MEMORY;
-    for (uint32_t j = 0; j < basis->joint_count; j++) {
-        uint32_t g = basis->joints[j].driver;
-        for (uint32_t k = 0; k < basis->joints[j].point_count; k++) {
-            uint32_t i = basis->joints[j].points[k];
-            float a = supports->amplitudes[(size_t)g * n + i] / supports->peaks[g];
-            float *list = strongest + ((size_t)most + 1) * i;
-            for (uint32_t at = 0; at <= most; at++)
-                if (a > list[at]) {
-                    float pushed = list[at];
-                    list[at] = a, a = pushed;
-                }
-        }
-    }
-    for (uint32_t j = 0; j < basis->joint_count; j++) {
-        pelt_eigen_joint *joint = &basis->joints[j];
-        uint32_t kept = 0;
-        for (uint32_t k = 0; k < joint->point_count; k++) {
-            uint32_t i = joint->points[k];
-            float a = supports->amplitudes[(size_t)joint->driver * n + i] / supports->peaks[joint->driver];
-            float t = strongest[((size_t)most + 1) * i + most];
-            if (!(a > t)) continue;
-            joint->mask[kept] = 1 - (t / a) * (t / a);
-            joint->points[kept++] = i;
-        }
-        joint->point_count = kept;
-    }
-    return PELT_OK;
-}
-
-/* The next eigendisplacement is that of the largest singular value among joints whose points all have room. */
-static pelt_result keep_by_error(pelt_arena *arena, const pelt_supports *supports, pelt_eigen_basis *basis,
-                                 uint32_t per_vertex) {
-    uint32_t *counts = PELT_NEW(arena, uint32_t, supports->point_count);
-    bool *full = PELT_NEW(arena, bool, basis->joint_count);
-    if (!counts || !full) return PELT_ERROR_MEMORY;
-    for (uint32_t j = 0; j < basis->joint_count; j++) basis->joints[j].kept = 0;
-    for (;;) {
-        pelt_eigen_joint *best = NULL;
-        for (uint32_t j = 0; j < basis->joint_count; j++) {
-            pelt_eigen_joint *joint = &basis->joints[j];
-            for (uint32_t k = 0; k < joint->point_count && !full[j]; k++)
-                full[j] = counts[joint->points[k]] >= per_vertex;
-            if (full[j] || joint->kept == joint->rank) continue;
-            if (!best || joint->singular[joint->kept] > best->singular[best->kept]) best = joint;
-        }
-        if (!best) return PELT_OK;
-        best->kept++;
-        for (uint32_t k = 0; k < best->point_count; k++) counts[best->points[k]]++;
-    }
-}
-
-pelt_result pelt_eigen_budget(pelt_arena *arena, const pelt_supports *supports, pelt_eigen_basis *basis,
-                              uint32_t per_joint, uint32_t per_vertex, pelt_error *error) {
-    pelt_result result = PELT_OK;
-    uint32_t n = per_joint ? per_joint : 5;
-    if (per_vertex && n > per_vertex) n = per_vertex;
+void pelt_eigen_keep(pelt_eigen_basis *basis, uint32_t per_joint) {
     for (uint32_t j = 0; j < basis->joint_count; j++)
-        basis->joints[j].kept = n < basis->joints[j].rank ? n : basis->joints[j].rank;
-    if (per_vertex) result = fade_supports(arena, supports, basis, per_joint ? per_vertex / n : per_vertex);
-    if (per_vertex && !per_joint && !result) result = keep_by_error(arena, supports, basis, per_vertex);
-    return result ? pelt_fail(error, result, "not enough memory for the supports") : PELT_OK;
+        basis->joints[j].kept = per_joint < basis->joints[j].rank ? per_joint : basis->joints[j].rank;
 }

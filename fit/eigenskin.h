@@ -15,7 +15,6 @@ typedef struct pelt_eigen_joint {
     uint32_t pose_count, point_count;
     uint32_t *poses;  /* [pose_count] examples that move it alone: P_j */
     uint32_t *points; /* [point_count] its support: S_j */
-    float *mask;      /* [point_count] 1, or less where the support fades */
     uint32_t rank;    /* singular values that are not zero */
     double *singular; /* [rank], falling */
     double *
@@ -34,13 +33,11 @@ pelt_result pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, cons
                                 const pelt_supports *supports, double threshold, pelt_eigen_basis *out,
                                 pelt_error *error);
 
-/* Eigendisplacement k of a joint: u = A v_k / s_k, [point_count][3], without the mask. */
+/* Eigendisplacement k of a joint: u = A v_k / s_k, [point_count][3]. */
 void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_displacements *u, uint32_t k, float *out);
 
-/* Chooses n_j of every joint (per_joint 0: by error) and fades supports so that no point has more than per_vertex
-   displacements (0: no limit). */
-pelt_result pelt_eigen_budget(pelt_arena *arena, const pelt_supports *supports, pelt_eigen_basis *basis,
-                              uint32_t per_joint, uint32_t per_vertex, pelt_error *error);
+/* n_j of every joint is per_joint, or its rank. */
+void pelt_eigen_keep(pelt_eigen_basis *basis, uint32_t per_joint);
 
 /* What drives a joint's eigendisplacements: their coordinates at some of its examples, the centres. */
 typedef struct pelt_coordinates {
@@ -51,8 +48,8 @@ typedef struct pelt_coordinates {
 
 #define PELT_REST_CENTER PELT_REST_EXAMPLE
 
-/* Chooses the centres of every joint, and the width r0 of exp(-r / r0) by leaving out examples one by one, those that
-   lie between two others; `fallback` when there is none. */
+/* Chooses the centres of every joint, and the width r0 of exp(-r / r0), unless *width is one already: by leaving out
+   examples one by one, those that lie between two others; `fallback` when there is none. */
 pelt_result pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis,
                                    double fallback, pelt_coordinates *out, double *width, pelt_error *error);
 
@@ -95,6 +92,28 @@ typedef struct pelt_eigen_pairs {
 pelt_result pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                 const pelt_supports *supports, double width, const pelt_corrective *corrective,
                                 pelt_eigen_pairs *out, pelt_error *error);
+
+/* -- Positions and normals (eigen_join.c) ------------------------------------------------------------------------- */
+
+/* All that corrects positions, or normals: entries, and the functions of their coefficients, one after the other. */
+typedef struct pelt_eigen_part {
+    uint32_t rbf_count;
+    const pelt_rbf *rbfs;
+    size_t entry_count;
+    pelt_entry *entries;
+} pelt_eigen_part;
+
+uint32_t pelt_eigen_coefficient_count(const pelt_eigen_part *part);
+
+/* Leaves every point the `most` entries that move it most in the examples. An entry of strength a is scaled by
+   1 - (t / a)^4, t being that of the strongest one left out: it falls to 0 exactly where the entry drops out, so that
+   supports fade instead of ending. */
+pelt_result pelt_eigen_budget(const pelt_poses *poses, uint32_t point_count, uint32_t most, pelt_eigen_part *part);
+
+/* The functions of both parts, in out->rbfs: those with the same centres are one, and coefficients without entries are
+   left out. Entries are renumbered. */
+pelt_result pelt_eigen_join(pelt_arena *arena, pelt_eigen_part *positions, pelt_eigen_part *normals,
+                            pelt_corrective *out);
 
 /* -- For people (eigen_study.c) ------------------------------------------------------------------------------------ */
 

@@ -15,15 +15,15 @@ static uint32_t row_coefficient(const pelt_rows *rows, uint32_t row) {
     return rows->floats ? rows->sources[row] : rows->factors[rows->sources[row]].coefficient;
 }
 
-/* Calls for each (vertex, row) of the skin whose displacement is not zero. */
-static void count_or_fill(const pelt_skin *skin, pelt_target *targets, bool fill) {
+/* Goes through all vectors that are not zero; targets [coefficient] count them, and take them where there is room. */
+static void count_or_fill(const pelt_skin *skin, const pelt_rows *rows, pelt_target *targets, bool fill) {
     for (uint32_t v = 0; v < skin->vertex_count; v++) {
         uint32_t block = skin->vertex_slots[v] / PELT_BLOCK, lane = skin->vertex_slots[v] % PELT_BLOCK;
-        for (uint32_t r = skin->rows.first[block]; r < skin->rows.first[block + 1]; r++) {
+        for (uint32_t r = rows->first[block]; r < rows->first[block + 1]; r++) {
             float delta[3];
-            for (size_t c = 0; c < 3; c++) delta[c] = row_value(&skin->rows, r, c, lane);
+            for (size_t c = 0; c < 3; c++) delta[c] = row_value(rows, r, c, lane);
             if (delta[0] == 0 && delta[1] == 0 && delta[2] == 0) continue;
-            pelt_target *target = &targets[row_coefficient(&skin->rows, r)];
+            pelt_target *target = &targets[row_coefficient(rows, r)];
             if (fill) {
                 memcpy((float *)target->deltas + 3 * (size_t)target->count, delta, sizeof delta);
                 ((uint32_t *)target->vertices)[target->count] = v;
@@ -33,28 +33,50 @@ static void count_or_fill(const pelt_skin *skin, pelt_target *targets, bool fill
     }
 }
 
-pelt_result pelt_skin_targets(pelt_arena *arena, const pelt_skin *skin, pelt_target **targets, uint32_t *count,
-                              pelt_error *error) {
-    *targets = NULL, *count = 0;
+/* One target for each coefficient, empty ones too; NULL when memory is out. */
+static pelt_target *targets_of(pelt_arena *arena, const pelt_skin *skin, const pelt_rows *rows) {
+    uint32_t n = skin->drivers->coefficient_count;
+    pelt_target *list = PELT_NEW(arena, pelt_target, n);
+    if (!list) return NULL;
+    count_or_fill(skin, rows, list, false);
+    for (uint32_t k = 0; k < n; k++) {
+        list[k].name = pelt_arena_format(arena, "displacement %u", k);
+        list[k].vertices = PELT_NEW(arena, uint32_t, (size_t)list[k].count + 1);
+        list[k].deltas = PELT_NEW(arena, float, 3 * ((size_t)list[k].count + 1));
+        if (!list[k].name || !list[k].vertices || !list[k].deltas) return NULL;
+        list[k].count = 0;
+    }
+    count_or_fill(skin, rows, list, true);
+    return list;
+}
+
+/* Leaves out coefficients that move nothing. */
+static void drop_empty(uint32_t coefficient_count, uint32_t *coefficients, pelt_skin_targets *out) {
+    for (uint32_t k = 0; k < coefficient_count; k++) {
+        if (!out->positions[k].count && !(out->normals && out->normals[k].count)) continue;
+        coefficients[out->count] = k;
+        out->positions[out->count] = out->positions[k];
+        if (out->normals) out->normals[out->count] = out->normals[k];
+        out->count++;
+    }
+    out->coefficients = coefficients;
+}
+
+pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool with_normals, pelt_skin_targets *out,
+                                 pelt_error *error) {
+    *out = (pelt_skin_targets){0};
     if (!skin->drivers) return PELT_OK;
     if (skin->drivers->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "weighted PSD gives every vertex a pose distance of its own, which morph targets cannot: fit "
                          "with --corrective psd, eigen or kernel instead");
-    uint32_t n = skin->drivers->coefficient_count;
-    pelt_target *list = PELT_NEW(arena, pelt_target, n);
-    if (!list) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u targets", n);
-    count_or_fill(skin, list, false);
-    for (uint32_t k = 0; k < n; k++) {
-        list[k].name = pelt_arena_format(arena, "displacement %u", k);
-        list[k].vertices = PELT_NEW(arena, uint32_t, (size_t)list[k].count + 1);
-        list[k].deltas = PELT_NEW(arena, float, 3 * ((size_t)list[k].count + 1));
-        if (!list[k].name || !list[k].vertices || !list[k].deltas)
-            return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u targets", n);
-        list[k].count = 0;
-    }
-    count_or_fill(skin, list, true);
-    *targets = list, *count = n;
+    uint32_t n = skin->drivers->coefficient_count, *coefficients = PELT_NEW(arena, uint32_t, n);
+    with_normals = with_normals && skin->turns.first;
+    out->positions = targets_of(arena, skin, &skin->rows);
+    if (with_normals) out->normals = targets_of(arena, skin, &skin->turns);
+    if (!coefficients || !out->positions || (with_normals && !out->normals))
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u targets", n);
+    drop_empty(n, coefficients, out);
     return PELT_OK;
 }
 
@@ -67,10 +89,10 @@ static uint32_t find_joint(const pelt_skin *skin, const pelt_skeleton *skeleton,
     return found;
 }
 
-float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const pelt_bundle *bundle,
-                                const pelt_clip *clip, pelt_error *error) {
+float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const pelt_skin_targets *targets,
+                                const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error) {
     const pelt_skeleton *skeleton = &bundle->skeleton;
-    uint32_t n = skin->drivers ? skin->drivers->coefficient_count : 0;
+    uint32_t n = targets->count;
     float *weights = PELT_NEW(arena, float, (size_t)clip->frame_count *n + 1);
     pelt_transform *all = PELT_NEW(arena, pelt_transform, skeleton->joint_count);
     pelt_transform *locals = PELT_NEW(arena, pelt_transform, skin->joint_count);
@@ -92,7 +114,8 @@ float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const 
         for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = all[source[j]];
         pelt_pose(skin, locals, scratch);
         const char *driven = scratch + pelt_pose_layout(skin).size;
-        memcpy(weights + (size_t)f * n, driven + pelt_drive_layout(skin).coefficients, n * sizeof *weights);
+        const float *coefficients = (const float *)(driven + pelt_drive_layout(skin).coefficients);
+        for (uint32_t k = 0; k < n; k++) weights[(size_t)f * n + k] = coefficients[targets->coefficients[k]];
     }
     return weights;
 }

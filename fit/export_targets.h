@@ -5,13 +5,21 @@
 
 #include "rig/rig.h"
 
-/* One morph target per coefficient of the skin's corrective, in the mesh's order of vertices; none when there is no
-   corrective. Fails for the weighted form, which has no coefficients. The arena owns the result. */
-pelt_result pelt_skin_targets(pelt_arena *arena, const pelt_skin *skin, pelt_target **targets, uint32_t *count,
-                              pelt_error *error);
+/* Morph targets, one for each coefficient of a corrective that moves something, in the mesh's order of vertices. */
+typedef struct pelt_skin_targets {
+    uint32_t count;
+    const uint32_t *coefficients; /* [count] of the skin */
+    pelt_target *positions;       /* [count] */
+    pelt_target *normals;         /* [count] changes of normals; NULL: none */
+} pelt_skin_targets;
+
+/* None when there is no corrective. Fails for the weighted form, which has no coefficients. The arena owns the result.
+ */
+pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool with_normals, pelt_skin_targets *out,
+                                 pelt_error *error);
 
 /* Weights of those targets in every frame of a clip: [frame_count][count], owned by the arena; NULL after an error. */
-float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const pelt_bundle *bundle,
-                                const pelt_clip *clip, pelt_error *error);
+float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const pelt_skin_targets *targets,
+                                const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error);
 
 #endif

@@ -204,38 +204,65 @@ static bool write_weights(output *out, json_t *attributes) {
     return true;
 }
 
-static bool write_target(output *out, const pelt_target *target, json_t *targets) {
-    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+/* Which vertices a sparse accessor changes: in 16 bits when there are few. Returns the view, or -1. */
+static int write_indices(output *out, const pelt_target *target, bool in_16_bits) {
+    if (!in_16_bits) return add_view(out, target->vertices, target->count * sizeof(uint32_t), 0);
+    uint16_t *indices = new_array(out, target->count, sizeof *indices);
+    for (uint32_t i = 0; indices && i < target->count; i++) indices[i] = (uint16_t)target->vertices[i];
+    return indices ? add_view(out, indices, target->count * sizeof *indices, 0) : -1;
+}
+
+/* Vectors that are zero but for some vertices; zero everywhere when the target is empty. Returns the accessor, or -1.
+ */
+static int write_sparse(output *out, const pelt_target *target) {
     uint32_t vertex_count = out->content->mesh->vertex_count;
+    bool in_16_bits = vertex_count <= 65536;
     int accessor = add_accessor(out, -1, FLOAT, "VEC3", vertex_count);
-    if (target->count < vertex_count) widen_bounds((const float[3]){0, 0, 0}, 1, low, high);
-    if (!widen_bounds(target->deltas, target->count, low, high)) {
+    if (!target->count) return accessor;
+    int indices = write_indices(out, target, in_16_bits);
+    int values = add_view(out, target->deltas, 3 * (size_t)target->count * sizeof(float), 0);
+    if (indices < 0 || values < 0) return -1;
+    json_object_set_new(json_array_get(out->accessors, (size_t)accessor), "sparse",
+                        json_pack("{s:I, s:{s:i, s:i}, s:{s:i}}", "count", (json_int_t)target->count, "indices",
+                                  "bufferView", indices, "componentType", in_16_bits ? USHORT : UINT, "values",
+                                  "bufferView", values));
+    return accessor;
+}
+
+static bool all_finite(const pelt_target *target) {
+    float low[3] = {0}, high[3] = {0};
+    return widen_bounds(target->deltas, target->count, low, high);
+}
+
+/* Players take the mesh itself for what a target lacks while others have it, so all targets have positions, and all or
+   none have normals. `normals` may be NULL. */
+static bool write_target(output *out, const pelt_target *target, const pelt_target *normals, json_t *targets) {
+    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    if (target->count < out->content->mesh->vertex_count) widen_bounds((const float[3]){0, 0, 0}, 1, low, high);
+    if (!widen_bounds(target->deltas, target->count, low, high) || (normals && !all_finite(normals))) {
         pelt_fail(out->error, PELT_ERROR_NUMBER, "%s: cannot be written: the target %s is not finite", out->path,
                   target->name);
         return false;
     }
-    set_bounds(out, accessor, low, high, 3);
-    if (target->count) {
-        int indices = add_view(out, target->vertices, target->count * sizeof(uint32_t), 0);
-        int values = add_view(out, target->deltas, 3 * (size_t)target->count * sizeof(float), 0);
-        if (indices < 0 || values < 0) return false;
-        json_object_set_new(json_array_get(out->accessors, (size_t)accessor), "sparse",
-                            json_pack("{s:I, s:{s:i, s:i}, s:{s:i}}", "count", (json_int_t)target->count, "indices",
-                                      "bufferView", indices, "componentType", UINT, "values", "bufferView", values));
-    }
-    json_array_append_new(targets, json_pack("{s:i}", "POSITION", accessor));
+    int position = write_sparse(out, target), normal = normals ? write_sparse(out, normals) : 0;
+    if (position < 0 || normal < 0) return false;
+    set_bounds(out, position, low, high, 3);
+    json_t *object = json_pack("{s:i}", "POSITION", position);
+    if (normals) json_object_set_new(object, "NORMAL", json_integer(normal));
+    json_array_append_new(targets, object);
     return true;
 }
 
 static bool write_targets(output *out, json_t *mesh_object, json_t *primitive) {
     const pelt_mesh *mesh = out->content->mesh;
+    const pelt_target *normals = out->content->target_normals;
     if (!mesh->target_count) return true;
     json_t *targets = json_array(), *names = json_array(), *weights = json_array();
     json_object_set_new(primitive, "targets", targets);
     json_object_set_new(mesh_object, "weights", weights);
     json_object_set_new(mesh_object, "extras", json_pack("{s:o}", "targetNames", names));
     for (uint32_t t = 0; t < mesh->target_count; t++) {
-        if (!write_target(out, &mesh->targets[t], targets)) return false;
+        if (!write_target(out, &mesh->targets[t], normals ? &normals[t] : NULL, targets)) return false;
         json_array_append_new(names, json_string(mesh->targets[t].name));
         json_array_append_new(weights, json_real(0));
     }

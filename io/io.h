@@ -50,11 +50,12 @@ typedef struct pelt_gltf_content {
     const pelt_skeleton *skeleton; /* NULL: a plain mesh without skin */
     const pelt_clip *clips;        /* written with their channels */
     uint32_t clip_count;
-    const float *const *clip_weights; /* [clip_count], each [frame_count][target_count]: weights of the mesh's targets
-                                         at the clip's times; NULL: none */
-    const pelt_clip *play_targets;    /* an animation that shows target i at time i of this clip; NULL: none */
-    const char *name;                 /* of the mesh */
-    float color[4];                   /* base colour; all zero: a plain skin tone */
+    const float *const *clip_weights;  /* [clip_count], each [frame_count][target_count]: weights of the mesh's targets
+                                          at the clip's times; NULL: none */
+    const pelt_target *target_normals; /* [target_count] changes of normals that go with the targets; NULL: none */
+    const pelt_clip *play_targets;     /* an animation that shows target i at time i of this clip; NULL: none */
+    const char *name;                  /* of the mesh */
+    float color[4];                    /* base colour; all zero: a plain skin tone */
 } pelt_gltf_content;
 pelt_result pelt_gltf_write(const char *path, const pelt_gltf_content *content, pelt_error *error);
 

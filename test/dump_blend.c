@@ -2,10 +2,11 @@
 
        dump_blend FILE.glb OUT.bin [COPY.glb]
 
-   OUT.bin, little-endian: uint32 vertices, float32 diagonal, uint32 clips; then for each clip uint32 length of its
-   name, the name padded with zeros to a multiple of 4, uint32 frames, and for each frame float32 time and float32
-   positions[vertices][3]. The first clip has an empty name and one frame: the rest pose. Long clips are thinned out.
-   COPY.glb is the file written again by pelt. */
+   OUT.bin, little-endian: uint32 vertices, float32 diagonal, uint32 1 when there are normals, uint32 clips; then for
+   each clip uint32 length of its name, the name padded with zeros to a multiple of 4, uint32 frames, and for each frame
+   float32 time, float32 positions[vertices][3], and float32 normals[vertices][3] where there are any. The first clip
+   has an empty name and one frame: the rest pose. Long clips are thinned out. COPY.glb is the file written again by
+   pelt. */
 
 #include "io/io.h"
 #include <stdio.h>
@@ -59,6 +60,7 @@ static void put_bundle(blender *b) {
     if (most < 3) most = 3;
     put_u32(b->out, bundle->mesh.vertex_count);
     fwrite(&bundle->mesh.diagonal, sizeof bundle->mesh.diagonal, 1, b->out);
+    put_u32(b->out, 0);
     put_u32(b->out, 1 + bundle->clip_count);
     put_name(b->out, "");
     put_u32(b->out, 1);

@@ -16,14 +16,15 @@ static void put_name(FILE *out, const char *name) {
     fwrite("\0\0\0", 1, (4 - length % 4) % 4, out);
 }
 
-static void put_frames(FILE *out, pelt_player *player, const pelt_clip *clip, uint32_t count, float *positions,
+/* `vectors` has room for positions and normals. */
+static void put_frames(FILE *out, pelt_player *player, const pelt_clip *clip, uint32_t count, float *vectors,
                        size_t numbers) {
     put_name(out, clip->channel_count ? clip->name : "");
     put_u32(out, count);
     for (uint32_t f = 0; f < count; f++) {
-        pelt_player_frame(player, clip, f, positions, NULL);
+        pelt_player_frame(player, clip, f, vectors, vectors + numbers);
         fwrite(&clip->times[f], sizeof(float), 1, out);
-        fwrite(positions, sizeof *positions, numbers, out);
+        fwrite(vectors, sizeof *vectors, 2 * numbers, out);
     }
 }
 
@@ -43,19 +44,20 @@ int main(int count, char **arguments) {
         return 1;
     }
     size_t numbers = 3 * (size_t)skin.vertex_count;
-    float *positions = malloc(numbers * sizeof *positions);
+    float *vectors = malloc(2 * numbers * sizeof *vectors);
     FILE *out = fopen(arguments[4], "wb");
-    if (!positions || !out) return 1;
+    if (!vectors || !out) return 1;
     const float zero = 0;
     pelt_clip rest = {.name = "", .frame_count = 1, .times = &zero};
     put_u32(out, skin.vertex_count);
     fwrite(&bundle->mesh.diagonal, sizeof bundle->mesh.diagonal, 1, out);
+    put_u32(out, 1);
     put_u32(out, 2);
-    put_frames(out, player, &rest, 1, positions, numbers);
-    put_frames(out, player, clip, clip->frame_count, positions, numbers);
+    put_frames(out, player, &rest, 1, vectors, numbers);
+    put_frames(out, player, clip, clip->frame_count, vectors, numbers);
     int status = ferror(out) != 0;
     status |= fclose(out) != 0;
-    free(positions);
+    free(vectors);
     pelt_player_free(player);
     pelt_bundle_free(bundle);
     pelt_skin_free(bytes);

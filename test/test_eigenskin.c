@@ -73,6 +73,7 @@ static uint32_t with_random_poses(double angles[][JOINTS], uint32_t more) {
     return count;
 }
 
+/* What EigenSkin is made of, for positions or for normals. */
 typedef struct parts {
     pelt_bundle *bundle;
     pelt_fitting f;
@@ -82,7 +83,14 @@ typedef struct parts {
     pelt_eigen_basis basis;
 } parts;
 
-static parts make_parts(corrected_truth *truth, double threshold) {
+/* Changes of normals in the place of displacements; every vertex is a point. */
+static void use_normals(parts *p) {
+    p->u.positions = pelt_normal_displacements_of(&p->f);
+    p->u.point_count = p->u.vertex_count;
+    for (uint32_t v = 0; v < p->u.vertex_count; v++) p->u.point_of[v] = p->u.vertex_of[v] = v;
+}
+
+static parts make_parts_of(corrected_truth *truth, double threshold, bool normals) {
     double angles[64][JOINTS];
     parts p = {.bundle = character_chain(JOINTS, VERTICES)};
     pelt_clip *clip = corrected_clip(p.bundle, "train", sweeps(angles), angles[0], truth);
@@ -90,10 +98,13 @@ static parts make_parts(corrected_truth *truth, double threshold) {
     p.f = corrected_fitting(p.bundle, clip);
     assert_int_equal(pelt_poses_of(p.f.arena, &p.bundle->skeleton, p.f.examples, &p.poses, &error), PELT_OK);
     assert_int_equal(pelt_displacements_of(&p.f, &p.u, &error), PELT_OK);
+    if (normals) use_normals(&p);
     assert_int_equal(pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports, &error), PELT_OK);
     assert_int_equal(pelt_eigen_basis_of(p.f.arena, &p.poses, &p.u, &p.supports, threshold, &p.basis, &error), PELT_OK);
     return p;
 }
+
+static parts make_parts(corrected_truth *truth, double threshold) { return make_parts_of(truth, threshold, false); }
 
 static void free_parts(parts *p) {
     pelt_arena_free(p->f.arena);
@@ -141,9 +152,9 @@ static void a_support_holds_points_displaced_by_more_than_four_percent(void **st
     free_parts(&p);
 }
 
-static void singular_values_and_vectors_are_those_of_lapack(void **state) {
-    (void)state;
-    parts p = make_parts(rough, 0.04);
+static void compare_with_lapack(bool normals) {
+    parts p = make_parts_of(rough, 0.04, normals);
+    assert_int_equal(p.basis.joint_count, JOINTS - 1);
     for (uint32_t j = 0; j < p.basis.joint_count; j++) {
         const pelt_eigen_joint *joint = &p.basis.joints[j];
         size_t rows = 3 * (size_t)joint->point_count, n = joint->pose_count;
@@ -164,9 +175,14 @@ static void singular_values_and_vectors_are_those_of_lapack(void **state) {
     free_parts(&p);
 }
 
-static void what_truncation_leaves_is_the_sum_of_the_dropped_squares(void **state) {
+static void singular_values_and_vectors_are_those_of_lapack(void **state) {
     (void)state;
-    parts p = make_parts(rough, 0.04);
+    compare_with_lapack(false);
+    compare_with_lapack(true);
+}
+
+static void truncate_one_by_one(bool normals) {
+    parts p = make_parts_of(rough, 0.04, normals);
     const pelt_eigen_joint *joint = &p.basis.joints[1];
     size_t rows = 3 * (size_t)joint->point_count, n = joint->pose_count;
     double *a = joint_matrix(&p, joint);
@@ -186,6 +202,12 @@ static void what_truncation_leaves_is_the_sum_of_the_dropped_squares(void **stat
     free_parts(&p);
 }
 
+static void what_truncation_leaves_is_the_sum_of_the_dropped_squares(void **state) {
+    (void)state;
+    truncate_one_by_one(false);
+    truncate_one_by_one(true);
+}
+
 /* -- Budgets ------------------------------------------------------------------------------------------------------- */
 
 static uint32_t most_per_vertex(const pelt_displacements *d, uint32_t n) {
@@ -195,6 +217,7 @@ static uint32_t most_per_vertex(const pelt_displacements *d, uint32_t n) {
     return most;
 }
 
+/* Positions have the odd one when a budget cannot be halved. */
 static void no_vertex_has_more_displacements_than_its_budget(void **state) {
     (void)state;
     double angles[64][JOINTS];
@@ -205,34 +228,62 @@ static void no_vertex_has_more_displacements_than_its_budget(void **state) {
             pelt_fitting f = corrected_fitting(bundle, clip);
             pelt_error error = {0};
             f.options.per_vertex = per_vertex, f.options.per_joint = per_joint;
+            f.options.plain_normals = per_joint == 4;
+            uint32_t for_normals = f.options.plain_normals ? 0 : per_vertex / 2;
             assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
-            assert_true(most_per_vertex(f.model.corrective->displacements, VERTICES) <= per_vertex);
+            const pelt_corrective *c = f.model.corrective;
+            assert_true(most_per_vertex(c->displacements, VERTICES) <= per_vertex - for_normals);
+            assert_int_equal(c->turns != NULL, for_normals > 0);
+            if (c->turns) assert_true(most_per_vertex(c->turns, VERTICES) <= for_normals);
             pelt_arena_free(f.arena);
             character_free(bundle);
         }
 }
 
-static void masks_fall_to_nothing_where_a_joint_drops_out(void **state) {
+/* Coefficients of two joints, and vectors of random length at five points. */
+static void a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing(void **state) {
     (void)state;
-    parts p = make_parts(one_shape_per_joint, 0.01);
+    enum { COEFFICIENTS = 4, POINTS = 5, MOST = 2 };
+    parts p = make_parts(rough, 0.04);
     pelt_error error = {0};
-    uint32_t before = p.basis.joints[0].point_count + p.basis.joints[1].point_count;
-    assert_int_equal(pelt_eigen_budget(p.f.arena, &p.supports, &p.basis, 1, 1, &error), PELT_OK);
-    assert_true(p.basis.joints[0].point_count + p.basis.joints[1].point_count < before);
-    for (uint32_t j = 0; j < p.basis.joint_count; j++)
-        for (uint32_t i = 0; i < p.basis.joints[j].point_count; i++) {
-            uint32_t point = p.basis.joints[j].points[i];
-            float strongest_other = 0, own = 0;
-            for (uint32_t l = 0; l < p.basis.joint_count; l++) {
-                uint32_t g = p.basis.joints[l].driver;
-                float a = p.supports.amplitudes[(size_t)g * p.u.point_count + point] / p.supports.peaks[g];
-                if (l == j)
-                    own = a;
-                else if (a > 0.01f && a > strongest_other)
-                    strongest_other = a;
-            }
-            assert_near(p.basis.joints[j].mask[i], 1 - pow(strongest_other / own, 2), 1e-5);
+    pelt_coordinates *c = PELT_NEW(p.f.arena, pelt_coordinates, p.basis.joint_count);
+    pelt_rbf rbfs[2];
+    pelt_entry entries[COEFFICIENTS * POINTS] = {0}, before[COEFFICIENTS * POINTS];
+    double width = 0, sizes[COEFFICIENTS] = {0}, a[COEFFICIENTS];
+    uint64_t seed = 5;
+    pelt_eigen_keep(&p.basis, 2);
+    assert_int_equal(pelt_eigen_coordinates(p.f.arena, &p.poses, &p.basis, 1, c, &width, &error), PELT_OK);
+    for (int j = 0; j < 2; j++) pelt_eigen_rbf(p.f.arena, &p.poses, &p.basis.joints[j], &c[j], width, &rbfs[j]);
+    for (uint32_t e = 0; e < p.poses.count; e++) {
+        pelt_corrective_coefficients(&(pelt_corrective){.rbf_count = 2, .rbfs = rbfs},
+                                     p.poses.rotations + 4 * e * p.poses.joint_count,
+                                     p.poses.translations + 3 * e * p.poses.joint_count, a);
+        for (int k = 0; k < COEFFICIENTS; k++) sizes[k] += a[k] * a[k];
+    }
+    for (uint32_t i = 0; i < COEFFICIENTS * POINTS; i++) {
+        entries[i].point = i / COEFFICIENTS, entries[i].coefficient = i % COEFFICIENTS;
+        entries[i].position[i % 3] = (float)(test_random(&seed) / sqrt(sizes[i % COEFFICIENTS]));
+    }
+    memcpy(before, entries, sizeof before);
+    pelt_eigen_part part = {2, rbfs, COEFFICIENTS * POINTS, entries};
+    assert_int_equal(pelt_eigen_budget(&p.poses, POINTS, MOST, &part), PELT_OK);
+    assert_int_equal(part.entry_count, MOST * POINTS);
+    for (size_t e = 0; e < part.entry_count; e++) {
+        const pelt_entry *first = &before[COEFFICIENTS * entries[e].point];
+        double strengths[COEFFICIENTS], own = 0, third = 0;
+        for (uint32_t k = 0; k < COEFFICIENTS; k++)
+            strengths[k] = first[k].position[(COEFFICIENTS * first[k].point + k) % 3] * sqrt(sizes[k]);
+        own = strengths[entries[e].coefficient];
+        for (int k = 0; k < COEFFICIENTS; k++) {
+            int stronger = 0;
+            for (int l = 0; l < COEFFICIENTS; l++) stronger += strengths[l] > strengths[k];
+            if (stronger == MOST) third = strengths[k];
         }
+        assert_true(own > third);
+        for (int i = 0; i < 3; i++)
+            assert_near(entries[e].position[i], first[entries[e].coefficient].position[i] * (1 - pow(third / own, 4)),
+                        1e-5);
+    }
     free_parts(&p);
 }
 
@@ -254,7 +305,7 @@ static void the_width_is_found_by_leaving_out(void **state) {
     pelt_coordinates *c = PELT_NEW(p.f.arena, pelt_coordinates, p.basis.joint_count);
     pelt_error error = {0};
     double width = 0;
-    assert_int_equal(pelt_eigen_budget(p.f.arena, &p.supports, &p.basis, 1, 0, &error), PELT_OK);
+    pelt_eigen_keep(&p.basis, 1);
     assert_int_equal(pelt_eigen_coordinates(p.f.arena, &p.poses, &p.basis, 9, c, &width, &error), PELT_OK);
     assert_near(width, sinh_width, 1e-9);
     free_parts(&p);
@@ -278,6 +329,58 @@ static void one_known_shape_per_joint_is_recovered(void **state) {
     character_free(bundle);
 }
 
+/* With as many vectors as there are examples nothing is left of the changes of normals but what supports leave out. */
+static void normals_of_the_examples_are_recovered_in_bases_of_their_own(void **state) {
+    (void)state;
+    double angles[64][JOINTS], *d = calloc(6 * VERTICES, sizeof *d), peak = 0, worst = 0;
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    uint32_t count = sweeps(angles);
+    pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], one_shape_per_joint);
+    pelt_fitting f = corrected_fitting(bundle, clip);
+    pelt_transform *locals = calloc(JOINTS, sizeof *locals);
+    pelt_error error = {0};
+    f.options.per_joint = count;
+    assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
+    const pelt_corrective *c = f.model.corrective;
+    assert_int_equal(c->rbf_count, JOINTS - 1); /* functions of a joint serve positions and normals */
+    const float *wanted = pelt_normal_displacements_of(&f);
+    for (uint32_t e = 0; e < count; e++) {
+        pelt_clip_pose(clip, &bundle->skeleton, e, locals);
+        assert_true(pelt_corrective_eval(c, &bundle->skeleton, locals, VERTICES, d, d + 3 * VERTICES));
+        for (size_t i = 0; i < 3 * VERTICES; i++) {
+            peak = fmax(peak, fabs(wanted[3 * VERTICES * e + i]));
+            worst = fmax(worst, fabs(wanted[3 * VERTICES * e + i] - d[3 * VERTICES + i]));
+        }
+    }
+    assert_true(peak > 0.1);
+    assert_true(worst < 0.04 * sqrt(3) * peak);
+    pelt_arena_free(f.arena);
+    character_free(bundle);
+    free(d), free(locals);
+}
+
+/* Angles between normals of the skin and of the true surface, which the fit has not seen in this pose. */
+static void normals_of_unseen_poses_are_better_than_those_of_the_blend(void **state) {
+    (void)state;
+    double angles[64][JOINTS], unseen[1][JOINTS] = {{0, 50, -30, 50}}, degrees[2];
+    for (int plain = 0; plain < 2; plain++) {
+        pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+        const pelt_clip *train = corrected_clip(bundle, "train", sweeps(angles), angles[0], one_shape_per_joint);
+        const pelt_clip *test = corrected_clip(bundle, "test", 1, unseen[0], one_shape_per_joint);
+        pelt_error error = {0};
+        pelt_fit_options options = {.method = "eigen", .per_joint = 3, .plain_normals = plain, .threads = 1};
+        pelt_skin_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &train, 1), &options, &error);
+        if (!bytes) fail_msg("%s", error.text);
+        pelt_skin skin;
+        assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+        pelt_measure *m = pelt_measure_examples(&skin, bundle, pelt_bundle_examples(bundle, &test, 1), 1, &error);
+        degrees[plain] = m->normal_rms_degrees;
+        pelt_measure_free(m), pelt_skin_free(bytes);
+        character_free(bundle);
+    }
+    assert_true(degrees[0] < 0.5 * degrees[1]);
+}
+
 static void the_rest_pose_stays_as_it_is(void **state) {
     (void)state;
     double angles[128][JOINTS];
@@ -294,13 +397,14 @@ static void the_rest_pose_stays_as_it_is(void **state) {
     }
 }
 
-static double unseen_error(int sweeps_only, corrected_truth *truth) {
+static double unseen_error(pelt_fit_options options, corrected_truth *truth) {
     double angles[128][JOINTS];
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     pelt_clip *clip = corrected_clip(bundle, "train", with_random_poses(angles, 60), angles[0], truth);
     pelt_fitting f = corrected_fitting(bundle, clip);
     pelt_error error = {0};
-    f.options.sweeps_only = sweeps_only;
+    f.options.sweeps_only = options.sweeps_only;
+    f.options.per_joint = options.per_joint, f.options.per_vertex = options.per_vertex;
     assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
     uint64_t seed = 99;
     double sum = 0;
@@ -316,12 +420,21 @@ static double unseen_error(int sweeps_only, corrected_truth *truth) {
 
 static void examples_of_several_joints_teach_how_neighbours_couple(void **state) {
     (void)state;
-    assert_true(unseen_error(0, products) < 0.6 * unseen_error(1, products));
+    assert_true(unseen_error((pelt_fit_options){0}, products) <
+                0.6 * unseen_error((pelt_fit_options){.sweeps_only = 1}, products));
+}
+
+static void displacements_of_neighbours_compete_for_a_budget(void **state) {
+    (void)state;
+    pelt_fit_options options = {.per_joint = 2, .per_vertex = 8}, alone = options;
+    alone.sweeps_only = 1;
+    assert_true(unseen_error(options, products) < 0.75 * unseen_error(alone, products));
 }
 
 static void coupling_does_no_harm_where_there_is_none(void **state) {
     (void)state;
-    assert_true(unseen_error(0, one_shape_per_joint) < 1.1 * unseen_error(1, one_shape_per_joint));
+    assert_true(unseen_error((pelt_fit_options){0}, one_shape_per_joint) <
+                1.1 * unseen_error((pelt_fit_options){.sweeps_only = 1}, one_shape_per_joint));
 }
 
 static void one_thread_and_two_give_the_same_bytes(void **state) {
@@ -392,11 +505,14 @@ int main(void) {
         cmocka_unit_test(singular_values_and_vectors_are_those_of_lapack),
         cmocka_unit_test(what_truncation_leaves_is_the_sum_of_the_dropped_squares),
         cmocka_unit_test(no_vertex_has_more_displacements_than_its_budget),
-        cmocka_unit_test(masks_fall_to_nothing_where_a_joint_drops_out),
+        cmocka_unit_test(a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing),
         cmocka_unit_test(the_width_is_found_by_leaving_out),
         cmocka_unit_test(one_known_shape_per_joint_is_recovered),
+        cmocka_unit_test(normals_of_the_examples_are_recovered_in_bases_of_their_own),
+        cmocka_unit_test(normals_of_unseen_poses_are_better_than_those_of_the_blend),
         cmocka_unit_test(the_rest_pose_stays_as_it_is),
         cmocka_unit_test(examples_of_several_joints_teach_how_neighbours_couple),
+        cmocka_unit_test(displacements_of_neighbours_compete_for_a_budget),
         cmocka_unit_test(coupling_does_no_harm_where_there_is_none),
         cmocka_unit_test(one_thread_and_two_give_the_same_bytes),
         cmocka_unit_test(figure_seven_of_the_paper),

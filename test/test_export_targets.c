@@ -9,7 +9,7 @@
 static pelt_bundle *sample(pelt_examples *train) {
     pelt_error error;
     pelt_bundle *bundle =
-        pelt_sample_make(&(pelt_sample_options){.name = "arm", .vertices = 300, .frames = 12}, &error);
+        pelt_sample_make(&(pelt_sample_options){.name = "arm", .vertices = 300, .frames = 40}, &error);
     assert_non_null(bundle);
     const pelt_clip *clip = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
     *train = pelt_bundle_examples(bundle, &clip, 1);
@@ -42,19 +42,23 @@ static void targets_and_weights_play_like_the_skin_also_through_a_file(void **st
     assert_non_null(file);
     assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
     const pelt_clip *clip = pelt_bundle_clip(bundle, "test", PELT_NEED_POSE, &error);
-    pelt_target *targets;
-    uint32_t count;
-    assert_int_equal(pelt_skin_targets(bundle->arena, &skin, &targets, &count, &error), PELT_OK);
-    float *weights = pelt_skin_target_weights(bundle->arena, &skin, bundle, clip, &error);
-    assert_true(count > 0 && weights);
+    pelt_skin_targets targets;
+    assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &targets, &error), PELT_OK);
+    float *weights = pelt_skin_target_weights(bundle->arena, &skin, &targets, bundle, clip, &error);
+    uint32_t count = targets.count;
+    assert_true(count > 0 && weights && targets.normals);
 
     char path[300];
     snprintf(path, sizeof path, "%s/arm.glb", test_folder());
     pelt_mesh mesh = bundle->mesh;
-    mesh.targets = targets, mesh.target_count = count;
+    mesh.targets = targets.positions, mesh.target_count = count;
     const float *tracks[] = {weights};
-    pelt_gltf_content content = {
-        .mesh = &mesh, .skeleton = &bundle->skeleton, .clips = clip, .clip_count = 1, .clip_weights = tracks};
+    pelt_gltf_content content = {.mesh = &mesh,
+                                 .skeleton = &bundle->skeleton,
+                                 .clips = clip,
+                                 .clip_count = 1,
+                                 .clip_weights = tracks,
+                                 .target_normals = targets.normals};
     if (pelt_gltf_write(path, &content, &error)) fail_msg("%s", error.text);
     pelt_bundle *read = pelt_bundle_read(path, &error);
     if (!read) fail_msg("%s", error.text);
@@ -78,17 +82,94 @@ static void targets_and_weights_play_like_the_skin_also_through_a_file(void **st
     pelt_bundle_free(read), pelt_skin_free(file), pelt_bundle_free(bundle);
 }
 
+/* Morph, blend, make unit: what a shader does with a normal. The arm's joints only turn. */
+static void play_normals(const pelt_bundle *bundle, const pelt_skin_targets *targets, const float *weights,
+                         const pelt_transform *locals, double *out) {
+    pelt_mesh mesh = bundle->mesh;
+    size_t n = 3 * (size_t)mesh.vertex_count;
+    pelt_affine *matrices = calloc(bundle->skeleton.joint_count, sizeof *matrices);
+    mesh.positions = malloc(n * sizeof(float)); /* blended as points, by matrices that do not move them */
+    memcpy(mesh.positions, bundle->mesh.normals, n * sizeof(float));
+    for (uint32_t t = 0; t < targets->count; t++)
+        for (uint32_t i = 0; i < targets->normals[t].count; i++)
+            for (uint32_t c = 0; c < 3; c++)
+                mesh.positions[3 * targets->normals[t].vertices[i] + c] +=
+                    weights[t] * targets->normals[t].deltas[3 * i + c];
+    pelt_joint_matrices(&bundle->skeleton, locals, NULL, matrices);
+    for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++)
+        for (int r = 0; r < 3; r++) matrices[j].m[4 * r + 3] = 0;
+    pelt_blend_mesh(&mesh, matrices, out);
+    for (size_t i = 0; i < n; i += 3) {
+        double length = sqrt(out[i] * out[i] + out[i + 1] * out[i + 1] + out[i + 2] * out[i + 2]);
+        for (size_t c = 0; c < 3; c++) out[i + c] /= length;
+    }
+    free(mesh.positions), free(matrices);
+}
+
+static void targets_turn_normals_as_the_skin_does(void **state) {
+    (void)state;
+    static const char *const methods[] = {"psd", "eigen", "kernel"};
+    pelt_examples train;
+    pelt_bundle *bundle = sample(&train);
+    pelt_error error;
+    const pelt_clip *clip = pelt_bundle_clip(bundle, "test", PELT_NEED_POSE, &error);
+    size_t n = 3 * (size_t)bundle->mesh.vertex_count;
+    float *positions = malloc(2 * n * sizeof *positions), *own = positions + n;
+    double *played = malloc(n * sizeof *played);
+    pelt_transform *locals = calloc(bundle->skeleton.joint_count, sizeof *locals);
+    for (int m = 0; m < 3; m++) {
+        pelt_skin skin;
+        pelt_skin_targets targets;
+        pelt_skin_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = methods[m]}, &error);
+        if (!file) fail_msg("%s", error.text);
+        assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
+        assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &targets, &error), PELT_OK);
+        float *weights = pelt_skin_target_weights(bundle->arena, &skin, &targets, bundle, clip, &error);
+        pelt_player *player = pelt_player_new(&skin, bundle, &error);
+        for (uint32_t f = 0; f < clip->frame_count; f += 3) {
+            pelt_player_frame(player, clip, f, positions, own);
+            pelt_clip_pose(clip, &bundle->skeleton, f, locals);
+            play_normals(bundle, &targets, weights + (size_t)f * targets.count, locals, played);
+            for (size_t i = 0; i < n; i++) assert_near(played[i], own[i], 2e-4);
+        }
+        pelt_player_free(player), pelt_skin_free(file);
+    }
+    free(positions), free(played), free(locals), pelt_bundle_free(bundle);
+}
+
+static void without_normals_only_targets_that_move_something_are_left(void **state) {
+    (void)state;
+    pelt_examples train;
+    pelt_bundle *bundle = sample(&train);
+    pelt_error error;
+    pelt_skin skin;
+    pelt_skin_targets both, alone;
+    pelt_skin_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = "eigen"}, &error);
+    if (!file) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
+    assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &both, &error), PELT_OK);
+    assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, false, &alone, &error), PELT_OK);
+    assert_null(alone.normals);
+    assert_true(alone.count > 0 && alone.count < both.count);
+    for (uint32_t t = 0, b = 0; t < alone.count; t++, b++) {
+        while (both.coefficients[b] != alone.coefficients[t]) b++;
+        assert_true(alone.positions[t].count > 0);
+        assert_int_equal(alone.positions[t].count, both.positions[b].count);
+        assert_memory_equal(alone.positions[t].deltas, both.positions[b].deltas, 12 * alone.positions[t].count);
+    }
+    pelt_skin_free(file), pelt_bundle_free(bundle);
+}
+
 static void weighted_psd_is_refused_with_the_reason(void **state) {
     (void)state;
     pelt_examples train;
     pelt_bundle *bundle = sample(&train);
     pelt_error error;
     pelt_skin skin;
-    pelt_target *targets;
-    uint32_t count;
+    pelt_skin_targets targets;
     pelt_skin_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = "wpsd"}, &error);
     assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
-    assert_int_equal(pelt_skin_targets(bundle->arena, &skin, &targets, &count, &error), PELT_ERROR_UNSUPPORTED);
+    assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &targets, &error), PELT_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "--corrective psd"));
     pelt_skin_free(file), pelt_bundle_free(bundle);
 }
@@ -96,6 +177,8 @@ static void weighted_psd_is_refused_with_the_reason(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets_and_weights_play_like_the_skin_also_through_a_file),
+        cmocka_unit_test(targets_turn_normals_as_the_skin_does),
+        cmocka_unit_test(without_normals_only_targets_that_move_something_are_left),
         cmocka_unit_test(weighted_psd_is_refused_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,10 +182,11 @@ typedef struct pelt_fit_options {
     uint32_t poses;               /* psd, wpsd: most important poses kept; 0: all */
     uint32_t principal_joints;    /* wpsd: most sources of movement per vertex; 0: all that matter */
     const char *distance_weights; /* wpsd: "driving" (NULL) or "blend" */
-    uint32_t per_joint;           /* eigen: displacements of every joint; 0: 5, or as many as per_vertex allows */
-    uint32_t per_vertex;       /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, 0: no limit */
-    int sweeps_only;           /* eigen: learn from examples that move one joint alone, as the paper does */
-    int plain_normals;         /* displacements come without changes of the rest normals */
+    uint32_t per_joint;           /* eigen: displacements of every joint, and as many changes of normals; 0: 5 */
+    uint32_t per_vertex; /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, half of them for
+                            its normal unless plain_normals, 0: no limit */
+    int sweeps_only;     /* eigen: learn from examples that move one joint alone, as the paper does */
+    int plain_normals;   /* displacements come without changes of the rest normals */
     const char *displacements; /* bits of their numbers: "16", "32"; NULL: 16 where that moves no vertex by more
                                   than a hundred-thousandth of the size */
     pelt_progress progress;

@@ -2,13 +2,15 @@
 //
 // DUMP.bin is made by test/dump_blend.c, which says what is in it. three.js loads each file, plays each clip at the same
 // times, and every vertex of every mesh, in the order of the scene, is compared. Exit 1 when one is off by more than
-// 1e-5 of the diagonal of the rest pose. Morph targets are off, since pelt reads none as motion, unless MORPHS is set.
+// 1e-5 of the diagonal of the rest pose. Morph targets are off, since pelt reads none as motion, unless MORPHS is set;
+// then normals are compared too, if the dump has any, and may be off by 0.05 degrees.
 
 import { readFileSync } from "node:fs";
-import { AnimationMixer, Vector3 } from "three";
+import { AnimationMixer, MathUtils, Matrix3, Matrix4, Vector3, Vector4 } from "three";
 import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
 
 const TOLERANCE = 1e-5;
+const NORMAL_TOLERANCE = 0.05; // degrees
 
 // Textures need a browser and move no vertex.
 globalThis.self = globalThis;
@@ -32,12 +34,12 @@ function readDump(path) {
     at += Math.ceil(length / 4) * 4;
     return value;
   };
-  const dump = { vertices: u32(), diagonal: f32(), clips: [] };
+  const dump = { vertices: u32(), diagonal: f32(), hasNormals: u32() !== 0, clips: [] };
+  const vectors = () => new Float32Array(bytes, (at += 12 * dump.vertices) - 12 * dump.vertices, 3 * dump.vertices);
   for (let clips = u32(); clips > 0; clips--) {
     const clip = { name: text(), frames: [] };
     for (let frames = u32(); frames > 0; frames--) {
-      clip.frames.push({ time: f32(), positions: new Float32Array(bytes, at, 3 * dump.vertices) });
-      at += 12 * dump.vertices;
+      clip.frames.push({ time: f32(), positions: vectors(), normals: dump.hasNormals ? vectors() : null });
     }
     dump.clips.push(clip);
   }
@@ -85,6 +87,45 @@ function worstDistance(meshes, positions) {
   return worst;
 }
 
+// What the vertex shader of three.js makes of the normal of vertex i: morphed, skinned as a direction, turned with the
+// mesh, and of unit length.
+function worldNormal(mesh, i, out) {
+  const { normal, skinIndex, skinWeight } = mesh.geometry.attributes;
+  const morphs = mesh.geometry.morphAttributes.normal ?? [];
+  out.fromBufferAttribute(normal, i);
+  const delta = new Vector3();
+  morphs.forEach((morph, k) => out.addScaledVector(delta.fromBufferAttribute(morph, i), mesh.morphTargetInfluences[k]));
+  if (mesh.isSkinnedMesh) {
+    const joints = new Vector4().fromBufferAttribute(skinIndex, i);
+    const weights = new Vector4().fromBufferAttribute(skinWeight, i);
+    const bound = out.applyMatrix3(new Matrix3().setFromMatrix4(mesh.bindMatrix)).clone();
+    out.set(0, 0, 0);
+    for (const [k, weight] of weights.toArray().entries()) {
+      const joint = joints.getComponent(k);
+      const matrix = new Matrix4().multiplyMatrices(mesh.skeleton.bones[joint].matrixWorld, mesh.skeleton.boneInverses[joint]);
+      out.addScaledVector(bound.clone().applyMatrix3(new Matrix3().setFromMatrix4(matrix)), weight);
+    }
+    out.applyMatrix3(new Matrix3().setFromMatrix4(mesh.bindMatrixInverse));
+  }
+  return out.applyNormalMatrix(new Matrix3().getNormalMatrix(mesh.matrixWorld)).normalize();
+}
+
+// The largest angle in degrees between the normals of the scene as it stands and those of a frame.
+function worstAngle(meshes, normals) {
+  const ours = new Vector3();
+  const theirs = new Vector3();
+  let vertex = 0;
+  let worst = 0;
+  for (const mesh of meshes) {
+    for (let i = 0; i < mesh.geometry.attributes.position.count; i++, vertex++) {
+      const chord = worldNormal(mesh, i, theirs).distanceTo(ours.fromArray(normals, 3 * vertex));
+      const angle = MathUtils.radToDeg(2 * Math.asin(Math.min(chord / 2, 1)));
+      if (!(angle <= worst)) worst = angle;
+    }
+  }
+  return worst;
+}
+
 function play(gltf, clip, time) {
   const mixer = new AnimationMixer(gltf.scene);
   const action = mixer.clipAction(clip).play();
@@ -103,16 +144,18 @@ async function compare(path, dump) {
     return false;
   }
   let worst = 0;
+  let worstNormal = 0;
   let frames = 0;
   for (const [index, { name, frames: list }] of dump.clips.entries()) {
     // Clips that move no joint are not in the dump, so clips are found by name; those without a name of their own come
     // in the order of the file.
     const clip = gltf.animations.find((a) => a.name === name) ?? gltf.animations[index - 1];
-    for (const { time, positions } of list) {
+    for (const { time, positions, normals } of list) {
       const stop = index > 0 ? play(gltf, clip, time) : () => {};
       if (!process.env.MORPHS) for (const mesh of meshes) mesh.morphTargetInfluences?.fill(0);
       gltf.scene.updateMatrixWorld(true);
       const fraction = worstDistance(meshes, positions) / dump.diagonal;
+      if (process.env.MORPHS && normals) worstNormal = Math.max(worstNormal, worstAngle(meshes, normals));
       stop();
       frames++;
       if (!(fraction <= worst)) worst = fraction;
@@ -120,7 +163,8 @@ async function compare(path, dump) {
     }
   }
   console.log(`${path}: ${count} vertices, ${frames} frames, off by at most ${worst.toExponential(2)} of the diagonal`);
-  return worst <= TOLERANCE;
+  if (process.env.MORPHS && dump.hasNormals) console.log(`  normals are off by at most ${worstNormal.toExponential(2)} degrees`);
+  return worst <= TOLERANCE && worstNormal <= NORMAL_TOLERANCE;
 }
 
 const [dumpPath, ...paths] = process.argv.slice(2);

@@ -15,13 +15,14 @@ try() {
   node "$HERE/blend.mjs" "$FOLDER/dump.bin" "$FOLDER/$name.plain.glb" || STATUS=1
 }
 
-# try_targets NAME FIT-OPTIONS...: a corrective as morph targets; its weights are convex already.
+# try_targets NAME FIT-OPTIONS...: a corrective as morph targets, with and without normals; its weights are convex already.
 try_targets() {
   name=$1; shift
   "$PELT" fit "$FOLDER/$name.glb" --train train --holdout 0 --quiet "$@" -o "$FOLDER/skin.pelt" &&
   "$PELT" export "$FOLDER/skin.pelt" "$FOLDER/$name.glb" --clip test -o "$FOLDER/$name.plain.glb" --quiet &&
   "$DUMP" "$FOLDER/skin.pelt" "$FOLDER/$name.glb" test "$FOLDER/dump.bin" &&
-  node "$HERE/validate.mjs" "$FOLDER/$name.plain.glb" &&
+  "$PELT" export "$FOLDER/skin.pelt" "$FOLDER/$name.glb" --clip test --no-normals -o "$FOLDER/$name.smaller.glb" --quiet &&
+  node "$HERE/validate.mjs" "$FOLDER/$name.plain.glb" "$FOLDER/$name.smaller.glb" &&
   MORPHS=1 node "$HERE/blend.mjs" "$FOLDER/dump.bin" "$FOLDER/$name.plain.glb" || STATUS=1
 }
 
@@ -33,5 +34,6 @@ for name in arm elbow box; do
   try $name --method joints --drive "$FOLDER/drive.json"
 done
 for method in psd eigen kernel; do try_targets arm --method $method; done
+try_targets elbow --method eigen --per-vertex 4
 try_targets arm --method kernel --blend fit
 exit $STATUS
