@@ -21,7 +21,8 @@
 #include <string.h>
 
 static const double MOST_ROUNDING = 4e-6; /* of the diagonal, by floats at run time */
-static const double RIDGE = 1e-4;         /* keeps least squares from large terms that cancel */
+static const double MOST_NARROWING = 4;
+static const double RIDGE = 1e-4; /* keeps least squares from large terms that cancel */
 
 typedef struct wpsd {
     pelt_fitting *fitting;
@@ -168,13 +169,15 @@ static double fold_shapes(wpsd *w, uint32_t point, bench *b) {
     return 0x1p-24 * sum;
 }
 
-/* All poses: exact. Where examples are so close that floats would not give them back, the kernel of the point is made
-   narrower, by doubling its distances; but not where some cannot be told apart anyway: wider ones predict better. */
+/* All poses: exact. Where examples are so close that floats would not quite give them back, the kernel of the point is
+   made narrower, by longer distances; but not by much, nor where some cannot be told apart: wider ones predict better.
+ */
 static void fold_point(wpsd *w, uint32_t point, bench *b) {
-    double rounding = fold_shapes(w, point, b), most = MOST_ROUNDING * w->fitting->bundle->mesh.diagonal;
-    for (int tries = 0; tries < 5 && rounding > most && w->driving.left[point] == 0; tries++) {
+    double rounding = fold_shapes(w, point, b);
+    double excess = rounding / (MOST_ROUNDING * w->fitting->bundle->mesh.diagonal);
+    if (excess > 1 && excess < MOST_NARROWING && w->driving.left[point] == 0) {
         float *row = w->driving.weights + (size_t)point * w->sources.count;
-        for (uint32_t s = 0; s < w->sources.count; s++) row[s] *= 4;
+        for (uint32_t s = 0; s < w->sources.count; s++) row[s] *= (float)(excess * excess);
         rounding = fold_shapes(w, point, b);
     }
     if (!w->normals || rounding < 0) return;
@@ -427,15 +430,16 @@ static const char *details_of(const wpsd *w) {
     if (w->wanted) return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g}", w->wanted, w->width);
     for (uint32_t p = 0; p < w->training.displacements.point_count; p++) left = fmax(left, w->driving.left[p]);
     return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g,\"not_told_apart\":%.6g}",
-                             w->training.count, w->width, left / w->fitting->bundle->mesh.diagonal);
+                             w->training.count, w->width, left);
 }
 
 static bool fit(wpsd *w) {
     uint32_t points = w->training.displacements.point_count, n = w->training.count;
     w->wanted = w->fitting->options.poses && w->fitting->options.poses < n ? w->fitting->options.poses : 0;
     w->phi = w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED;
-    if (!pelt_weigh_points(w->fitting, &w->training, &w->sources, !w->wanted, w->work, &w->driving) ||
-        !order_points(w) || !list_members(w) || !make_room(w) || !choose_width(w))
+    if (!make_room(w) ||
+        !pelt_weigh_points(w->fitting, &w->training, &w->sources, w->normals, !w->wanted, w->work, &w->driving) ||
+        !order_points(w) || !list_members(w) || !choose_width(w))
         return false;
     if (w->wanted)
         pelt_parallel(w->fitting->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);

@@ -15,6 +15,7 @@
 
 static const double LEAST_SHARE = 0.001;
 static const double SAME_SHAPE = 3e-6;     /* of the diagonal */
+static const double SAME_TURN = 0.01;      /* of a normal, radians */
 static const double LEAST_STRENGTH = 1e-7; /* of the diagonal: what rounding makes of none */
 
 /* -- Distances ----------------------------------------------------------------------------------------------------- */
@@ -43,9 +44,9 @@ typedef struct weighing {
     const pelt_training *training;
     const pelt_sources *sources;
     bool apart, blend;
-    uint32_t most;  /* sources per point */
-    double same;    /* shapes that differ by less are one */
-    float strength; /* that a source has at least when it comes back */
+    uint32_t most;         /* sources per point */
+    const double *normals; /* [pose][vertex][3], or NULL */
+    float strength;        /* that a source has at least when it comes back */
     pelt_point_weights *out;
     _Atomic bool failed;
 } weighing;
@@ -87,7 +88,7 @@ static uint32_t keep_strong(const float *strengths, uint32_t count, uint32_t mos
 /* What one thread works with. */
 typedef struct desk {
     float *r2;              /* [pose][pose] with the strengths as they are */
-    double *shapes;         /* [pose][3] of the point */
+    double *shapes;         /* [pose][6] displacement and turn of the point, in what is the same */
     uint32_t *centers, *of; /* [pose] */
     float *strengths;       /* [source] */
     bool *wanted;           /* [source] */
@@ -95,7 +96,7 @@ typedef struct desk {
 
 static bool open_desk(desk *d, size_t poses, size_t sources) {
     *d = (desk){.r2 = malloc(poses * poses * sizeof *d->r2),
-                .shapes = malloc(3 * poses * sizeof *d->shapes),
+                .shapes = malloc(6 * poses * sizeof *d->shapes),
                 .centers = malloc(poses * sizeof *d->centers),
                 .of = malloc(poses * sizeof *d->of),
                 .strengths = malloc(sources * sizeof *d->strengths),
@@ -107,9 +108,14 @@ static void close_desk(desk *d) {
     free(d->r2), free(d->shapes), free(d->centers), free(d->of), free(d->strengths), free(d->wanted);
 }
 
-static double shape_gap(const double *a, const double *b) {
-    return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
+static double length(const double *v) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
+
+/* How far two shapes are apart, in what is the same: displacements, and all. */
+static double shift_gap(const double *a, const double *b) {
+    return length((double[3]){a[0] - b[0], a[1] - b[1], a[2] - b[2]});
 }
+
+static double shape_gap(const double *a, const double *b) { return fmax(shift_gap(a, b), shift_gap(a + 3, b + 3)); }
 
 /* What a source weighs when it comes back. */
 static float returning_strength(const weighing *w, const desk *d, uint32_t source) {
@@ -129,7 +135,8 @@ static uint32_t find_separator(const weighing *w, const desk *d, const float *ro
     return d->r2[a * n + b] + most > enough ? best : w->sources->count;
 }
 
-/* Marks the sources that are wanted back; returns the largest difference of shapes that no source tells apart. */
+/* Marks the sources that are wanted back; returns the largest difference of displacements that no source tells apart,
+   of the diagonal. */
 static double mark_wanted(const weighing *w, desk *d, const float *row, double sum, bool full) {
     size_t n = w->training->count;
     float same2 = (float)(PELT_SAME_POSE * PELT_SAME_POSE * sum);
@@ -138,15 +145,15 @@ static double mark_wanted(const weighing *w, desk *d, const float *row, double s
     pelt_merge_poses(n, d->r2, fmaxf(same2, FLT_MIN), d->centers, d->of);
     for (size_t i = 0; i < n; i++) {
         uint32_t center = d->centers[d->of[i]];
-        double gap = shape_gap(d->shapes + 3 * i, d->shapes + 3 * (size_t)center);
-        if (gap <= w->same) continue;
+        const double *own = d->shapes + 6 * i, *other = d->shapes + 6 * (size_t)center;
+        if (shape_gap(own, other) <= 1) continue;
         uint32_t source = full ? w->sources->count : find_separator(w, d, row, i, center, 1.1f * same2);
         if (source < w->sources->count)
             d->wanted[source] = true;
         else
-            left = fmax(left, gap);
+            left = fmax(left, shift_gap(own, other));
     }
-    return left;
+    return left > 1 ? left * SAME_SHAPE : 0;
 }
 
 /* Brings weak sources back until all examples that differ are told apart; returns what cannot be. */
@@ -177,14 +184,18 @@ static double tell_apart(const weighing *w, desk *d, uint32_t kept, float *row) 
 
 /* Shapes of the point; false when none needs a corrective. */
 static bool find_shapes(const weighing *w, uint32_t point, double *shapes) {
-    static const double none[3] = {0};
-    size_t points = w->training->displacements.point_count;
-    double largest = 0;
+    static const double none[6] = {0};
+    const pelt_example_displacements *d = &w->training->displacements;
+    double shift = 1 / (SAME_SHAPE * w->fitting->bundle->mesh.diagonal), turn = 1 / SAME_TURN, largest = 0;
     for (size_t i = 0; i < w->training->count; i++) {
-        memcpy(shapes + 3 * i, w->training->shapes + 3 * (i * points + point), 3 * sizeof *shapes);
-        largest = fmax(largest, shape_gap(shapes + 3 * i, none));
+        double *to = shapes + 6 * i;
+        for (size_t c = 0; c < 3; c++) {
+            to[c] = shift * w->training->shapes[3 * (i * d->point_count + point) + c];
+            to[3 + c] = w->normals ? turn * w->normals[3 * (i * d->vertex_count + d->vertex_of[point]) + c] : 0;
+        }
+        largest = fmax(largest, shape_gap(to, none));
     }
-    return largest > w->same;
+    return largest > 1;
 }
 
 static void weigh_point(const weighing *w, desk *d, uint32_t point) {
@@ -212,12 +223,12 @@ static void weigh_part(void *user, size_t part) {
 }
 
 bool pelt_weigh_points(const pelt_fitting *fitting, const pelt_training *training, const pelt_sources *sources,
-                       bool apart, pelt_arena *arena, pelt_point_weights *out) {
+                       const double *normals, bool apart, pelt_arena *arena, pelt_point_weights *out) {
     const pelt_fit_options *options = &fitting->options;
     size_t points = training->displacements.point_count;
-    weighing w = {.fitting = fitting, .training = training, .sources = sources, .apart = apart, .out = out};
+    weighing w = {.fitting = fitting, .training = training, .sources = sources, .normals = normals};
+    w.apart = apart, w.out = out;
     w.blend = options->distance_weights && !strcmp(options->distance_weights, "blend");
-    w.same = SAME_SHAPE * fitting->bundle->mesh.diagonal;
     w.strength = w.blend ? 0 : (float)(LEAST_STRENGTH * fitting->bundle->mesh.diagonal);
     w.most = options->principal_joints ? options->principal_joints : UINT32_MAX;
     out->weights = PELT_NEW(arena, float, points * sources->count);
