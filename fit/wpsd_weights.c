@@ -3,9 +3,9 @@
    A source counts by how far it displaces the point, or by blend weight; those with less than a thousandth of the
    strongest are left out, since every source makes more poses differ and so more to store. But two examples that differ
    in nothing else are then one to the point, and only their mean can be had. So where their shapes differ, the source
-   that moves them apart most comes back, and so on until every example can be interpolated. A joint that does nothing
-   by itself may do something together with others, so where weights come from the examples all of them may come back.
- */
+   that moves them apart most comes back, and so on until every example can be interpolated. What does nothing by itself
+   may do something together with others: where strengths come from the examples, any source may come back, with the
+   difference that it explains as its strength. */
 
 #include "fit/wpsd.h"
 #include <float.h>
@@ -46,7 +46,7 @@ typedef struct weighing {
     bool apart, blend;
     uint32_t most;         /* sources per point */
     const double *normals; /* [pose][vertex][3], or NULL */
-    float strength;        /* that a source has at least when it comes back */
+    double same;           /* SAME_SHAPE as a length */
     pelt_point_weights *out;
     _Atomic bool failed;
 } weighing;
@@ -91,7 +91,7 @@ typedef struct desk {
     double *shapes;         /* [pose][6] displacement and turn of the point, in what is the same */
     uint32_t *centers, *of; /* [pose] */
     float *strengths;       /* [source] */
-    bool *wanted;           /* [source] */
+    float *wanted;          /* [source] strength with which it comes back; 0: not at all */
 } desk;
 
 static bool open_desk(desk *d, size_t poses, size_t sources) {
@@ -117,22 +117,20 @@ static double shift_gap(const double *a, const double *b) {
 
 static double shape_gap(const double *a, const double *b) { return fmax(shift_gap(a, b), shift_gap(a + 3, b + 3)); }
 
-/* What a source weighs when it comes back. */
-static float returning_strength(const weighing *w, const desk *d, uint32_t source) {
-    return fmaxf(d->strengths[source], w->strength);
-}
-
-/* The source, of those left out, that moves two poses apart most; the number of sources when even that is not enough.
- */
-static uint32_t find_separator(const weighing *w, const desk *d, const float *row, size_t a, size_t b, float enough) {
+/* Wants back the source, of those left out, that moves two poses apart most; false when even that is not enough. */
+static bool want_separator(const weighing *w, desk *d, const float *row, size_t a, size_t b, double gap, float enough) {
     size_t n = w->training->count;
-    uint32_t best = w->sources->count;
-    float most = 0;
+    uint32_t best = 0;
+    float most = 0, none = w->blend ? 0 : (float)(LEAST_STRENGTH / SAME_SHAPE * w->same);
     for (uint32_t s = 0; s < w->sources->count; s++) {
-        float gain = row[s] > 0 ? 0 : returning_strength(w, d, s) * w->sources->distances[(s * n + a) * n + b];
+        float gain = row[s] > 0 ? 0 : fmaxf(d->strengths[s], none) * w->sources->distances[(s * n + a) * n + b];
         if (gain > most) most = gain, best = s;
     }
-    return d->r2[a * n + b] + most > enough ? best : w->sources->count;
+    float strength = w->blend ? d->strengths[best] : fmaxf(d->strengths[best], (float)(gap * w->same));
+    if (!(most > 0) || d->r2[a * n + b] + strength * w->sources->distances[(best * n + a) * n + b] <= enough)
+        return false;
+    d->wanted[best] = fmaxf(d->wanted[best], strength);
+    return true;
 }
 
 /* Marks the sources that are wanted back; returns the largest difference of displacements that no source tells apart,
@@ -147,11 +145,8 @@ static double mark_wanted(const weighing *w, desk *d, const float *row, double s
         uint32_t center = d->centers[d->of[i]];
         const double *own = d->shapes + 6 * i, *other = d->shapes + 6 * (size_t)center;
         if (shape_gap(own, other) <= 1) continue;
-        uint32_t source = full ? w->sources->count : find_separator(w, d, row, i, center, 1.1f * same2);
-        if (source < w->sources->count)
-            d->wanted[source] = true;
-        else
-            left = fmax(left, shift_gap(own, other));
+        double gap = shift_gap(own, other);
+        if (full || !want_separator(w, d, row, i, center, gap, 1.1f * same2)) left = fmax(left, gap);
     }
     return left > 1 ? left * SAME_SHAPE : 0;
 }
@@ -170,8 +165,8 @@ static double tell_apart(const weighing *w, desk *d, uint32_t kept, float *row) 
         more = false;
         left = mark_wanted(w, d, row, sum, kept >= w->most);
         for (uint32_t s = 0; s < w->sources->count; s++) {
-            if (!d->wanted[s] || kept >= w->most) continue;
-            row[s] = returning_strength(w, d, s);
+            if (!(d->wanted[s] > 0) || kept >= w->most) continue;
+            row[s] = d->wanted[s];
             pelt_add_distances(w->sources, n, s, row[s], d->r2);
             sum += row[s];
             more = true, kept++;
@@ -186,7 +181,7 @@ static double tell_apart(const weighing *w, desk *d, uint32_t kept, float *row) 
 static bool find_shapes(const weighing *w, uint32_t point, double *shapes) {
     static const double none[6] = {0};
     const pelt_example_displacements *d = &w->training->displacements;
-    double shift = 1 / (SAME_SHAPE * w->fitting->bundle->mesh.diagonal), turn = 1 / SAME_TURN, largest = 0;
+    double shift = 1 / w->same, turn = 1 / SAME_TURN, largest = 0;
     for (size_t i = 0; i < w->training->count; i++) {
         double *to = shapes + 6 * i;
         for (size_t c = 0; c < 3; c++) {
@@ -229,7 +224,7 @@ bool pelt_weigh_points(const pelt_fitting *fitting, const pelt_training *trainin
     weighing w = {.fitting = fitting, .training = training, .sources = sources, .normals = normals};
     w.apart = apart, w.out = out;
     w.blend = options->distance_weights && !strcmp(options->distance_weights, "blend");
-    w.strength = w.blend ? 0 : (float)(LEAST_STRENGTH * fitting->bundle->mesh.diagonal);
+    w.same = SAME_SHAPE * fitting->bundle->mesh.diagonal;
     w.most = options->principal_joints ? options->principal_joints : UINT32_MAX;
     out->weights = PELT_NEW(arena, float, points * sources->count);
     out->left = PELT_NEW(arena, float, points);
