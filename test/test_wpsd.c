@@ -120,20 +120,28 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
 
 /* -- Interpolation ------------------------------------------------------------------------------------------------- */
 
-/* The largest error of any example on any instruction set, of the diagonal. */
-static double worst_example(pelt_bundle *bundle) {
+/* Every so many of the examples. */
+static pelt_examples some_of(pelt_bundle *bundle, pelt_examples all, size_t step) {
+    pelt_examples some = {.list = PELT_NEW(bundle->arena, pelt_example, all.count)};
+    for (size_t i = 0; i < all.count; i += step) some.list[some.count++] = all.list[i];
+    return some;
+}
+
+/* The largest error of any example, of the diagonal; other instruction sets than the best run every `step`. one. */
+static double worst_example(pelt_bundle *bundle, size_t step) {
     pelt_error error;
     pelt_skin skin;
-    pelt_examples train = all_of(bundle, "train");
+    pelt_examples train = all_of(bundle, "train"), some = some_of(bundle, train, step);
     pelt_skin_bytes *file =
         pelt_fit(bundle, train, &(pelt_fit_options){.method = "wpsd", .displacements = "32"}, &error);
     if (!file) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
+    pelt_isa best = skin.isa;
     double worst = 0;
     for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
         if (!pelt_isa_works((pelt_isa)isa)) continue;
         skin.isa = (pelt_isa)isa;
-        pelt_measure *m = pelt_measure_examples(&skin, bundle, train, 0, &error);
+        pelt_measure *m = pelt_measure_examples(&skin, bundle, skin.isa == best ? train : some, 0, &error);
         worst = fmax(worst, m->max_fraction);
         pelt_measure_free(m);
     }
@@ -146,7 +154,7 @@ static void every_example_is_interpolated_on_every_instruction_set(void **state)
     static const char *const names[] = {"elbow", "arm"};
     for (int i = 0; i < 2; i++) {
         pelt_bundle *bundle = sample(names[i], 300);
-        assert_true(worst_example(bundle) < 1e-5);
+        assert_true(worst_example(bundle, 1) < 1e-5);
         pelt_bundle_free(bundle);
     }
 }
@@ -159,7 +167,7 @@ static void every_example_of_a_real_body_and_hand_is_interpolated(void **state) 
         pelt_error error;
         pelt_bundle *bundle = pelt_bundle_read(paths[i], &error);
         assert_non_null(bundle);
-        assert_true(worst_example(bundle) < 1e-5);
+        assert_true(worst_example(bundle, 16) < 1e-5);
         pelt_bundle_free(bundle);
     }
 }
