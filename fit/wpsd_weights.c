@@ -88,7 +88,7 @@ static uint32_t keep_strong(const float *strengths, uint32_t count, uint32_t mos
 /* What one thread works with. */
 typedef struct desk {
     float *r2;              /* [pose][pose] with the strengths as they are */
-    double *shapes;         /* [pose][6] displacement and turn of the point, in what is the same */
+    double *shapes;         /* [pose][6] displacement and turn of the point, 1 being what still counts as the same */
     uint32_t *centers, *of; /* [pose] */
     float *strengths;       /* [source] */
     float *wanted;          /* [source] strength with which it comes back; 0: not at all */
@@ -110,7 +110,8 @@ static void close_desk(desk *d) {
 
 static double length(const double *v) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
-/* How far two shapes are apart, in what is the same: displacements, and all. */
+/* How far two shapes are apart, in units of what still counts as the same: by displacement, and by the worse of
+   displacement and turn. */
 static double shift_gap(const double *a, const double *b) {
     return length((double[3]){a[0] - b[0], a[1] - b[1], a[2] - b[2]});
 }
@@ -126,7 +127,8 @@ static bool want_separator(const weighing *w, desk *d, const float *row, size_t 
         float gain = row[s] > 0 ? 0 : fmaxf(d->strengths[s], none) * w->sources->distances[(s * n + a) * n + b];
         if (gain > most) most = gain, best = s;
     }
-    float strength = w->blend ? d->strengths[best] : fmaxf(d->strengths[best], (float)(gap * w->same));
+    float strength = fmaxf(d->strengths[best], none);
+    if (!w->blend) strength = fmaxf(strength, (float)(gap * w->same));
     if (!(most > 0) || d->r2[a * n + b] + strength * w->sources->distances[(best * n + a) * n + b] <= enough)
         return false;
     d->wanted[best] = fmaxf(d->wanted[best], strength);
