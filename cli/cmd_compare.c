@@ -437,7 +437,7 @@ const cli_command cli_compare = {
       "kernel: mean displacements of a vertex; eigen: the most of any vertex, half of them for its normal."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
      {"plain-normals", NULL,
-      "psd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
+      "psd, wpsd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},

@@ -219,7 +219,7 @@ const cli_command cli_fit = {
       "normal."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},
      {"plain-normals", NULL,
-      "psd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
+      "psd, wpsd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
 };

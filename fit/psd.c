@@ -319,22 +319,6 @@ static pelt_rbf *make_rbf(psd *p, const double *lambda) {
     return rbf;
 }
 
-/* Normals of the distinct poses, [pose][vertex][3]: the mean of their examples. */
-static double *pose_normals(psd *p) {
-    const pelt_training *t = &p->training;
-    size_t size = 3 * (size_t)t->displacements.vertex_count;
-    float *examples = pelt_normal_displacements_of(p->fitting);
-    double *out = examples ? PELT_NEW(p->work, double, size * t->count) : NULL;
-    uint32_t *tally = PELT_NEW(p->work, uint32_t, t->count);
-    if (!out || !tally) return NULL;
-    for (uint32_t e = 0; e < t->poses.count; e++) tally[t->pose_of[e]]++;
-    for (uint32_t e = 0; e < t->poses.count; e++)
-        for (size_t i = 0; i < size; i++)
-            out[t->pose_of[e] * size + i] += examples[e * size + i] / tally[t->pose_of[e]];
-    memset(out, 0, size * sizeof *out); /* the rest pose keeps its normals */
-    return out;
-}
-
 static const double LEAST_SHIFT = 2e-7, LEAST_TURN = 1e-3; /* of the diagonal; radians */
 
 static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
@@ -380,7 +364,8 @@ static const double *columns_of(psd *p, const double *weights, const double *pos
 static bool finish(psd *p, bool all) {
     size_t n = p->training.count, m = p->center_count;
     bool plain = p->fitting->options.plain_normals;
-    double *lambda = PELT_NEW(p->work, double, m *m), *weights = NULL, *normals = plain ? NULL : pose_normals(p);
+    double *lambda = PELT_NEW(p->work, double, m *m), *weights = NULL, *normals = NULL;
+    if (!plain) normals = pelt_training_normals(p->fitting, &p->training, p->work);
     if (!lambda || (!plain && !normals) || !invert_phi(p, lambda)) return false;
     if (!all) {
         double *r = PELT_NEW(p->work, double, n *m);

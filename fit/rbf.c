@@ -128,6 +128,21 @@ uint32_t pelt_pose_example(const pelt_training *t, uint32_t pose) {
     return PELT_REST_EXAMPLE;
 }
 
+double *pelt_training_normals(pelt_fitting *f, const pelt_training *t, pelt_arena *arena) {
+    size_t size = 3 * (size_t)t->displacements.vertex_count;
+    float *examples = pelt_normal_displacements_of(f);
+    double *out = examples ? PELT_NEW(arena, double, size * t->count) : NULL;
+    uint32_t *tally = PELT_NEW(arena, uint32_t, t->count);
+    if (!out || !tally) return NULL;
+    for (uint32_t e = 0; e < t->poses.count; e++) tally[t->pose_of[e]]++;
+    for (uint32_t e = 0; e < t->poses.count; e++) {
+        double *to = out + t->pose_of[e] * size;
+        for (size_t i = 0; i < size; i++) to[i] += examples[e * size + i] / tally[t->pose_of[e]];
+    }
+    memset(out, 0, size * sizeof *out);
+    return out;
+}
+
 bool pelt_find_hinge(const pelt_poses *p, uint32_t joint, float direction[3]) {
     double longest = 0;
     for (uint32_t e = 0; e < p->count; e++) {

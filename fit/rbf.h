@@ -25,6 +25,10 @@ typedef struct pelt_training {
    interpolated. */
 pelt_result pelt_training_of(pelt_fitting *fitting, pelt_training *training, pelt_error *error);
 
+/* Changes of the rest normals that the poses want, [pose][vertex][3]: the mean of their examples, and none in the rest
+   pose. NULL when memory is out. */
+double *pelt_training_normals(pelt_fitting *fitting, const pelt_training *training, pelt_arena *arena);
+
 enum { PELT_MOST_POSES = 2048 };
 
 /* The first example in a pose; PELT_REST_EXAMPLE for a rest pose that no example shows. */

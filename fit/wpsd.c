@@ -8,19 +8,20 @@
    the paper, at a cost that is linear in the poses.
 
    Poses that differ only in what does not drive a vertex are one pose to it: they are merged there, or phi_i would be
-   singular. With few principal poses, sixteen points in the order of the blocks choose theirs together, and their
-   displacements are fitted to all examples, without a norm: D = sum_q phi_q c_iq. */
+   singular; wpsd_weights.c sees to it that this costs nothing wherever examples can be told apart. Changes of the rest
+   normals are folded in the same way. With few principal poses, sixteen points in the order of the blocks choose theirs
+   together, and their displacements are fitted to all examples, without a norm: D = sum_q phi_q c_iq. */
 
 #include "fit/correctives.h"
 #include "fit/linear.h"
 #include "fit/pack.h"
-#include "fit/rbf.h"
+#include "fit/wpsd.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double SAME_POSE = 2e-3; /* distance below which poses are one to a vertex */
-static const double LEAST_SHARE = 0.01;
+static const double MOST_ROUNDING = 4e-6; /* of the diagonal, by floats at run time */
+static const double MOST_NARROWING = 4;
 static const double RIDGE = 1e-4; /* keeps least squares from large terms that cancel */
 
 typedef struct wpsd {
@@ -28,12 +29,15 @@ typedef struct wpsd {
     pelt_arena *work;
     pelt_training training;
     pelt_sources sources;
-    float *weights;  /* [point][source], sum 1 or all 0 */
-    uint32_t *order; /* points in the order of the blocks of their first vertices */
+    pelt_point_weights driving;
+    uint32_t *order;                  /* points in the order of the blocks of their first vertices */
+    uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
+    double *normals;                  /* [pose][vertex][3] changes of the rest normals, or NULL */
     pelt_phi phi;
     double width;
     uint32_t wanted;        /* poses per point; 0: all */
     float *folded;          /* [point][pose][4] */
+    float *turns;           /* [vertex][pose][3] the same for normals, or NULL */
     double *conditions;     /* [point] of its matrix: an estimate until it is measured; 0: not driven */
     double *bounds;         /* [point] squared: what D can never exceed */
     uint32_t (*closest)[2]; /* [point] the two closest poses of those that are measured */
@@ -41,69 +45,19 @@ typedef struct wpsd {
     _Atomic bool failed;    /* memory ran out on some thread */
 } wpsd;
 
-/* -- What drives a point ------------------------------------------------------------------------------------------- */
-
-static void keep_largest(float *row, uint32_t count, uint32_t most) {
-    for (;;) {
-        uint32_t used = 0, least = 0;
-        for (uint32_t s = 0; s < count; s++) {
-            if (!(row[s] > 0)) continue;
-            if (!used++ || row[s] < row[least]) least = s;
-        }
-        if (used <= most) return;
-        row[least] = 0;
-    }
-}
-
-/* Blend weight on the joints of a source. */
-static double blend_share(const wpsd *w, uint32_t point, uint32_t source) {
-    const pelt_influences *in = &w->fitting->model.influences;
-    uint32_t v = w->training.displacements.vertex_of[point];
-    double sum = 0;
-    for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
-        if (in->joints[i] < w->training.poses.joint_count && w->training.poses.driver_of[in->joints[i]] == source)
-            sum += in->weights[i];
-    return sum;
-}
-
-static bool weigh_points(wpsd *w) {
-    uint32_t sources = w->sources.count, points = w->training.displacements.point_count;
-    const char *by = w->fitting->options.distance_weights;
-    bool blend = by && !strcmp(by, "blend");
-    uint32_t most = w->fitting->options.principal_joints;
-    w->weights = PELT_NEW(w->work, float, (size_t)points *sources);
-    if (!w->weights) return false;
-    for (uint32_t p = 0; p < points; p++) {
-        float *row = w->weights + (size_t)p * sources;
-        double largest = 0, sum = 0;
-        for (uint32_t s = 0; s < sources; s++) {
-            row[s] = blend ? (float)blend_share(w, p, s) : w->sources.driving[(size_t)p * sources + s];
-            largest = fmax(largest, row[s]);
-        }
-        if (largest < (blend ? 1e-6 : 1e-6 * w->fitting->bundle->mesh.diagonal)) largest = INFINITY;
-        for (uint32_t s = 0; s < sources; s++)
-            if (row[s] < LEAST_SHARE * largest) row[s] = 0;
-        if (most) keep_largest(row, sources, most);
-        for (uint32_t s = 0; s < sources; s++) sum += row[s];
-        for (uint32_t s = 0; s < sources && sum > 0; s++) row[s] = (float)(row[s] / sum);
-    }
-    return true;
-}
-
 /* -- One point ----------------------------------------------------------------------------------------------------- */
-
-enum { COLUMNS = 5 };
 
 /* What a point is solved with; one per call, so that points are independent. */
 typedef struct bench {
-    float *r2;        /* [pose][pose], lower triangle */
-    double *phi;      /* [center][center] */
-    double *values;   /* [center][4] */
-    double *solution; /* [center][COLUMNS] */
-    uint32_t *poses;  /* [center] the pose that stands for it */
-    uint32_t *of;     /* [pose] its center */
-    float *row;       /* [center] */
-    uint32_t count;   /* centers */
+    float *r2;       /* [pose][pose], lower triangle */
+    double *phi;     /* [center][center] */
+    double *values;  /* [center][4] */
+    double *probe;   /* [center] */
+    uint32_t *tally; /* [center] poses that are one */
+    uint32_t *poses; /* [center] the pose that stands for it */
+    uint32_t *of;    /* [pose] its center */
+    float *row;      /* [center] */
+    uint32_t count;  /* centers */
 } bench;
 
 static bench *open_bench(size_t n) {
@@ -112,7 +66,8 @@ static bench *open_bench(size_t n) {
     b->r2 = malloc(n * n * sizeof *b->r2);
     b->phi = malloc(n * n * sizeof *b->phi);
     b->values = malloc(4 * n * sizeof *b->values);
-    b->solution = malloc(COLUMNS * n * sizeof *b->solution);
+    b->probe = malloc(n * sizeof *b->probe);
+    b->tally = malloc(n * sizeof *b->tally);
     b->poses = malloc(n * sizeof *b->poses);
     b->of = malloc(n * sizeof *b->of);
     b->row = malloc(n * sizeof *b->row);
@@ -120,60 +75,55 @@ static bench *open_bench(size_t n) {
 }
 
 static void close_bench(bench *b) {
-    if (b) free(b->r2), free(b->phi), free(b->values), free(b->solution), free(b->poses), free(b->of), free(b->row);
-    free(b);
+    if (!b) return;
+    free(b->r2), free(b->phi), free(b->values), free(b->probe);
+    free(b->tally), free(b->poses), free(b->of), free(b->row), free(b);
 }
 
 static bool bench_ready(const bench *b) {
-    return b && b->r2 && b->phi && b->values && b->solution && b->poses && b->of && b->row;
+    return b && b->r2 && b->phi && b->values && b->probe && b->tally && b->poses && b->of && b->row;
 }
 
 static void point_distances(const wpsd *w, const float *row, float *r2) {
     size_t n = w->training.count;
-    bool first = true;
-    for (uint32_t s = 0; s < w->sources.count; s++) {
-        if (!(row[s] > 0)) continue;
-        const float *table = w->sources.distances + s * n * n;
-        float share = row[s];
-        for (size_t i = 0; i < n; i++) {
-            float *to = r2 + i * n;
-            const float *from = table + i * n;
-            if (first)
-                for (size_t k = 0; k <= i; k++) to[k] = share * from[k];
-            else
-                for (size_t k = 0; k <= i; k++) to[k] += share * from[k];
-        }
-        first = false;
-    }
+    memset(r2, 0, n * n * sizeof *r2);
+    for (uint32_t s = 0; s < w->sources.count; s++)
+        if (row[s] > 0) pelt_add_distances(&w->sources, n, s, row[s], r2);
 }
 
-/* Centres: the first pose of each group of poses that are the same to this point. */
-static void merge_poses(const wpsd *w, bench *b) {
+static const float *point_weights(const wpsd *w, uint32_t point) {
+    return w->driving.weights + (size_t)point * w->sources.count;
+}
+
+/* Distances of a point, and its centres. */
+static void find_centers(const wpsd *w, uint32_t point, bench *b) {
     size_t n = w->training.count;
-    float same = (float)(SAME_POSE * SAME_POSE);
-    b->count = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t c = 0;
-        while (c < b->count && b->r2[i * n + b->poses[c]] >= same) c++;
-        if (c == b->count) b->poses[b->count++] = i;
-        b->of[i] = c;
-    }
+    point_distances(w, point_weights(w, point), b->r2);
+    b->count = pelt_merge_poses(n, b->r2, (float)(PELT_SAME_POSE * PELT_SAME_POSE), b->poses, b->of);
+    memset(b->tally, 0, n * sizeof *b->tally);
+    for (size_t i = 0; i < n; i++) b->tally[b->of[i]]++;
 }
 
-/* Mean displacement of the poses of each centre, and 1. */
-static void merge_shapes(const wpsd *w, uint32_t point, bench *b) {
-    size_t n = w->training.count, points = w->training.displacements.point_count;
-    for (size_t i = 0; i < 4 * (size_t)b->count; i++) b->values[i] = 0;
-    for (size_t i = 0; i < n; i++) {
-        double *to = b->values + 4 * (size_t)b->of[i];
-        const double *u = w->training.shapes + 3 * (i * points + point);
-        for (int c = 0; c < 3; c++) to[c] += u[c];
-        to[3]++;
-    }
-    for (size_t i = 0; i < b->count; i++) {
-        for (size_t c = 0; c < 3; c++) b->values[4 * i + c] /= b->values[4 * i + 3];
-        b->values[4 * i + 3] = 1;
-    }
+/* A vector in every pose: `stride` doubles from one to the next. */
+typedef struct series {
+    const double *first;
+    size_t stride;
+} series;
+
+static series point_shapes(const wpsd *w, uint32_t point) {
+    return (series){w->training.shapes + 3 * (size_t)point, 3 * (size_t)w->training.displacements.point_count};
+}
+
+static series vertex_normals(const wpsd *w, uint32_t vertex) {
+    return (series){w->normals + 3 * (size_t)vertex, 3 * (size_t)w->training.displacements.vertex_count};
+}
+
+/* values [center][columns]: means over the poses that are one; a fourth column is 1. */
+static void merge_vectors(const wpsd *w, series vectors, size_t columns, bench *b) {
+    for (size_t i = 0; i < columns * b->count; i++) b->values[i] = i % columns == 3;
+    for (size_t i = 0; i < w->training.count; i++)
+        for (size_t c = 0; c < 3; c++)
+            b->values[columns * b->of[i] + c] += vectors.first[vectors.stride * i + c] / b->tally[b->of[i]];
 }
 
 static void fill_phi(const wpsd *w, double width, bench *b) {
@@ -186,15 +136,32 @@ static void fill_phi(const wpsd *w, double width, bench *b) {
     }
 }
 
-static const float *point_weights(const wpsd *w, uint32_t point) {
-    return w->weights + (size_t)point * w->sources.count;
-}
-
 static bool is_driven(const wpsd *w, uint32_t point) {
     const float *row = point_weights(w, point);
     bool any = false;
     for (uint32_t s = 0; s < w->sources.count; s++) any |= row[s] > 0;
     return any;
+}
+
+/* phi factored, with a tiny multiple of the identity where it is not positive definite to working precision. */
+static bool factor_phi(const wpsd *w, bench *b) {
+    double ridge = 0;
+    for (int tries = 0; tries < 6; tries++) {
+        fill_phi(w, w->width, b);
+        for (size_t i = 0; i < b->count; i++) b->phi[i * b->count + i] += ridge;
+        if (pelt_cholesky(b->count, b->phi)) return true;
+        ridge = ridge > 0 ? 100 * ridge : 1e-10;
+    }
+    return false;
+}
+
+/* out [pose][columns] = phi^-1 times the vectors, at the centres. */
+static void fold_vectors(const wpsd *w, series vectors, size_t columns, bench *b, float *out) {
+    merge_vectors(w, vectors, columns, b);
+    pelt_cholesky_solve(b->count, b->phi, columns, b->values);
+    memset(out, 0, columns * w->training.count * sizeof *out);
+    for (size_t i = 0; i < b->count; i++)
+        for (size_t c = 0; c < columns; c++) out[columns * b->poses[i] + c] = (float)b->values[columns * i + c];
 }
 
 /* Where a factor has its smallest pivot. */
@@ -205,69 +172,59 @@ static size_t smallest_pivot(size_t n, const double *factor) {
     return least;
 }
 
-/* phi^-1 [d, 1, e], e being 1 at the smallest pivot, from its factor in b->phi. */
-static void solve_point(bench *b) {
-    size_t m = b->count, least = smallest_pivot(m, b->phi);
-    for (size_t i = 0; i < m; i++) {
-        memcpy(b->solution + COLUMNS * i, b->values + 4 * i, 4 * sizeof *b->values);
-        b->solution[COLUMNS * i + 4] = i == least;
-    }
-    pelt_cholesky_solve(m, b->phi, COLUMNS, b->solution);
-}
-
 /* About the condition: the largest eigenvalue by the vector of ones, which is close to its own, the smallest by that of
    the smallest pivot, 1 / |phi^-1 e|. The upper triangle of b->phi still is phi. */
 static double estimate_condition(const bench *b) {
-    size_t m = b->count;
+    size_t m = b->count, least = smallest_pivot(m, b->phi);
     double sum = (double)m, square = 0;
+    for (size_t i = 0; i < m; i++) b->probe[i] = i == least;
+    pelt_cholesky_solve(m, b->phi, 1, b->probe);
     for (size_t i = 0; i < m; i++) {
         for (size_t k = i + 1; k < m; k++) sum += 2 * b->phi[i * m + k];
-        square += b->solution[COLUMNS * i + 4] * b->solution[COLUMNS * i + 4];
+        square += b->probe[i] * b->probe[i];
     }
     return sum / (double)m * sqrt(square);
 }
 
-/* All poses: exact. A tiny multiple of the identity where phi is not positive definite to working precision.
-   D is bounded as in psd.c: |f(p)|^2 <= d^T phi^-1 d. */
-static void fold_point(wpsd *w, uint32_t point, bench *b) {
-    size_t n = w->training.count;
-    point_distances(w, point_weights(w, point), b->r2);
-    merge_poses(w, b);
-    merge_shapes(w, point, b);
-    size_t m = b->count;
-    double ridge = 0;
-    bool solved = false;
-    for (int tries = 0; tries < 6 && !solved; tries++) {
-        fill_phi(w, w->width, b);
-        for (size_t i = 0; i < m; i++) b->phi[i * m + i] += ridge;
-        solved = pelt_cholesky(m, b->phi);
-        ridge = ridge > 0 ? 100 * ridge : 1e-10;
-    }
-    w->conditions[point] = INFINITY;
-    if (!solved) return;
-    solve_point(b);
-    w->conditions[point] = estimate_condition(b);
-    float *out = w->folded + 4 * (size_t)point * n;
-    for (size_t i = 0; i < m; i++)
-        for (size_t c = 0; c < 4; c++) {
-            out[4 * b->poses[i] + c] = (float)b->solution[COLUMNS * i + c];
-            if (c < 3) w->bounds[point] += b->values[4 * i + c] * b->solution[COLUMNS * i + c];
-        }
-    w->bounds[point] /= PELT_NORM_FLOOR * PELT_NORM_FLOOR;
+/* D is bounded as in psd.c: |f(p)|^2 <= d^T phi^-1 d, d being the means over poses that are one. */
+static double squared_bound(const wpsd *w, series shapes, const bench *b) {
+    double sum = 0;
+    for (size_t i = 0; i < w->training.count; i++)
+        for (size_t c = 0; c < 3; c++)
+            sum += shapes.first[shapes.stride * i + c] * b->values[4 * (size_t)b->of[i] + c] / b->tally[b->of[i]];
+    return sum / (PELT_NORM_FLOOR * PELT_NORM_FLOOR);
 }
 
-/* The two closest of some poses, as a point sees them, without those that are one to it. */
-static void find_closest(wpsd *w, const bench *b, uint32_t point, size_t count, const uint32_t *poses) {
-    size_t n = w->training.count;
-    double least = INFINITY;
-    for (size_t i = 1; i < count; i++)
-        for (size_t k = 0; k < i; k++) {
-            uint32_t high = poses[i] > poses[k] ? poses[i] : poses[k], low = poses[i] > poses[k] ? poses[k] : poses[i];
-            if (!(b->r2[high * n + low] < least) || b->r2[high * n + low] < (float)(SAME_POSE * SAME_POSE)) continue;
-            least = b->r2[high * n + low];
-            w->closest[point][0] = low, w->closest[point][1] = high;
-        }
-    w->distances[point] = sqrt(least);
+/* Folds the displacements of a point; returns by how much its sum is rounded at run time: every phi by half a unit in
+   the last place of a float, times what it is multiplied with. Negative when phi cannot be inverted. */
+static double fold_shapes(wpsd *w, uint32_t point, bench *b) {
+    double sum = 0;
+    find_centers(w, point, b);
+    w->conditions[point] = INFINITY;
+    if (!factor_phi(w, b)) return -1;
+    fold_vectors(w, point_shapes(w, point), 4, b, w->folded + 4 * (size_t)w->training.count * point);
+    w->conditions[point] = estimate_condition(b);
+    w->bounds[point] = squared_bound(w, point_shapes(w, point), b);
+    for (const double *v = b->values; v < b->values + 4 * (size_t)b->count; v += 4)
+        sum += sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    return 0x1p-24 * sum;
+}
+
+/* All poses: exact. Where examples are so close that floats would not quite give them back, the kernel of the point is
+   made narrower, by longer distances; but not by much, nor where some cannot be told apart: wider ones predict better.
+ */
+static void fold_point(wpsd *w, uint32_t point, bench *b) {
+    double rounding = fold_shapes(w, point, b);
+    double excess = rounding / (MOST_ROUNDING * w->fitting->bundle->mesh.diagonal);
+    if (excess > 1 && excess < MOST_NARROWING && w->driving.left[point] == 0) {
+        float *row = w->driving.weights + (size_t)point * w->sources.count;
+        for (uint32_t s = 0; s < w->sources.count; s++) row[s] *= (float)(excess * excess);
+        rounding = fold_shapes(w, point, b);
+    }
+    if (!w->normals || rounding < 0) return;
+    for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1]; i++)
+        fold_vectors(w, vertex_normals(w, w->members[i]), 3, b,
+                     w->turns + 3 * (size_t)w->training.count * w->members[i]);
 }
 
 /* Points are folded many at a time, so that their tables are made once. */
@@ -281,6 +238,21 @@ static void fold_points(void *user, size_t part) {
     for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all && bench_ready(b); p++)
         if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, b);
     close_bench(b);
+}
+
+/* The two closest of some poses, as a point sees them, without those that are one to it. */
+static void find_closest(wpsd *w, const bench *b, uint32_t point, size_t count, const uint32_t *poses) {
+    size_t n = w->training.count;
+    double least = INFINITY;
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = 0; k < i; k++) {
+            uint32_t high = poses[i] > poses[k] ? poses[i] : poses[k], low = poses[i] > poses[k] ? poses[k] : poses[i];
+            if (!(b->r2[high * n + low] < least) || b->r2[high * n + low] < (float)(PELT_SAME_POSE * PELT_SAME_POSE))
+                continue;
+            least = b->r2[high * n + low];
+            w->closest[point][0] = low, w->closest[point][1] = high;
+        }
+    w->distances[point] = sqrt(least);
 }
 
 /* -- Principal poses ----------------------------------------------------------------------------------------------- */
@@ -305,7 +277,7 @@ static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count
     bool ready = mean && phi && values;
     if (ready) {
         for (size_t p = 0; p < count; p++)
-            for (size_t s = 0; s < sources; s++) mean[s] += w->weights[points[p] * sources + s] / (float)count;
+            for (size_t s = 0; s < sources; s++) mean[s] += point_weights(w, points[p])[s] / (float)count;
         point_distances(w, mean, b->r2);
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k <= i; k++)
@@ -321,37 +293,63 @@ static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count
     return ready;
 }
 
-/* The displacements that fit all poses best, by least squares. */
-static bool fit_to_chosen(wpsd *w, uint32_t point, bench *b, const uint32_t *chosen) {
-    size_t n = w->training.count, m = w->wanted, all = w->training.displacements.point_count;
-    double *phi = malloc(n * m * sizeof *phi), *normal = malloc(2 * m * m * sizeof *normal),
-           *sums = calloc(3 * m, sizeof *sums), *matrix = normal ? normal + m * m : NULL;
-    bool ready = phi && normal && sums;
-    if (ready) {
-        point_distances(w, point_weights(w, point), b->r2);
-        phi_columns(w, b, chosen, m, phi);
-        pelt_gemm(true, false, m, m, n, 1, phi, phi, 0, normal);
-        for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + RIDGE;
-        for (size_t i = 0; i < n; i++) {
-            const double *u = w->training.shapes + 3 * (i * all + point);
-            for (size_t k = 0; k < m; k++)
-                for (size_t c = 0; c < 3; c++) sums[3 * k + c] += phi[i * m + k] * u[c];
-        }
-        memcpy(matrix, normal, m * m * sizeof *matrix);
-        w->conditions[point] = pelt_condition_of(m, matrix);
-        find_closest(w, b, point, m, chosen);
-        ready = pelt_cholesky(m, normal);
-        if (ready) pelt_cholesky_solve(m, normal, 3, sums);
-        float *out = w->folded + 4 * point * n;
-        for (size_t k = 0; k < m && ready; k++)
-            for (size_t c = 0; c < 3; c++) out[4 * chosen[k] + c] = (float)sums[3 * k + c];
-        for (size_t k = 0; k < m && ready; k++) /* |f(p)|^2 <= c^T phi c */
-            for (size_t l = 0; l < m; l++)
-                for (size_t c = 0; c < 3; c++)
-                    w->bounds[point] += sums[3 * k + c] * phi[chosen[k] * m + l] * sums[3 * l + c];
+/* Least squares over all poses with the kernels of the chosen ones: the same for all vectors of a point. */
+typedef struct problem {
+    const uint32_t *chosen;
+    double *phi;    /* [pose][chosen] */
+    double *normal; /* [chosen][chosen] phi^T phi, factored */
+    double *matrix; /* [chosen][chosen] the same, for its condition */
+    double *sums;   /* [chosen][3] */
+} problem;
+
+static bool make_problem(wpsd *w, uint32_t point, bench *b, problem *p) {
+    size_t n = w->training.count, m = w->wanted;
+    point_distances(w, point_weights(w, point), b->r2);
+    phi_columns(w, b, p->chosen, m, p->phi);
+    pelt_gemm(true, false, m, m, n, 1, p->phi, p->phi, 0, p->normal);
+    for (size_t k = 0; k < m; k++) p->normal[k * m + k] *= 1 + RIDGE;
+    memcpy(p->matrix, p->normal, m * m * sizeof *p->matrix);
+    w->conditions[point] = pelt_condition_of(m, p->matrix);
+    find_closest(w, b, point, m, p->chosen);
+    return pelt_cholesky(m, p->normal);
+}
+
+/* out [pose][columns] = normal^-1 phi^T times the vectors, at the chosen poses. */
+static void fit_vectors(const wpsd *w, const problem *p, series vectors, size_t columns, float *out) {
+    size_t n = w->training.count, m = w->wanted;
+    memset(p->sums, 0, 3 * m * sizeof *p->sums);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++)
+            for (size_t c = 0; c < 3; c++)
+                p->sums[3 * k + c] += p->phi[i * m + k] * vectors.first[vectors.stride * i + c];
+    pelt_cholesky_solve(m, p->normal, 3, p->sums);
+    for (size_t k = 0; k < m; k++)
+        for (size_t c = 0; c < 3; c++) out[columns * p->chosen[k] + c] = (float)p->sums[3 * k + c];
+}
+
+/* |f(p)|^2 <= c^T phi c. */
+static double squared_size(const problem *p, size_t m) {
+    double sum = 0;
+    for (size_t k = 0; k < m; k++)
+        for (size_t l = 0; l < m; l++)
+            for (size_t c = 0; c < 3; c++)
+                sum += p->sums[3 * k + c] * p->phi[p->chosen[k] * m + l] * p->sums[3 * l + c];
+    return sum;
+}
+
+static void fit_point(wpsd *w, uint32_t point, bench *b, const uint32_t *chosen) {
+    size_t n = w->training.count, m = w->wanted;
+    problem p = {chosen, malloc(n * m * sizeof *p.phi), malloc(m * m * sizeof *p.normal),
+                 malloc(m * m * sizeof *p.matrix), malloc(3 * m * sizeof *p.sums)};
+    if (!p.phi || !p.normal || !p.matrix || !p.sums)
+        w->failed = true;
+    else if (make_problem(w, point, b, &p)) {
+        fit_vectors(w, &p, point_shapes(w, point), 4, w->folded + 4 * n * point);
+        w->bounds[point] = squared_size(&p, m);
+        for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1] && w->normals; i++)
+            fit_vectors(w, &p, vertex_normals(w, w->members[i]), 3, w->turns + 3 * n * w->members[i]);
     }
-    free(phi), free(normal), free(sums);
-    return ready;
+    free(p.phi), free(p.normal), free(p.matrix), free(p.sums);
 }
 
 static void fit_group(void *user, size_t group) {
@@ -364,7 +362,7 @@ static void fit_group(void *user, size_t group) {
     uint32_t *chosen = calloc(w->wanted, sizeof *chosen);
     bench *b = open_bench(w->training.count);
     bool done = chosen && bench_ready(b) && choose_for_group(w, points, count, b, chosen);
-    for (size_t p = 0; p < count && done; p++) done = fit_to_chosen(w, points[p], b, chosen);
+    for (size_t p = 0; p < count && done; p++) fit_point(w, points[p], b, chosen);
     if (!done) w->failed = true;
     close_bench(b), free(chosen);
 }
@@ -386,25 +384,22 @@ static void try_widths(void *user, size_t sample) {
     uint32_t point = t->points[sample];
     size_t n = w->training.count;
     bench *b = is_driven(w, point) ? open_bench(n) : NULL;
-    double *values = b ? malloc(3 * n * sizeof *values) : NULL;
     bool *marked = b ? calloc(n, sizeof *marked) : NULL, any = false;
-    if (bench_ready(b) && values && marked) {
-        point_distances(w, point_weights(w, point), b->r2);
-        merge_poses(w, b);
-        merge_shapes(w, point, b);
+    if (bench_ready(b) && marked) {
+        find_centers(w, point, b);
+        merge_vectors(w, point_shapes(w, point), 3, b);
         for (size_t i = 0; i < b->count; i++) {
             marked[i] = w->training.interior[b->poses[i]];
             any |= marked[i];
-            for (size_t c = 0; c < 3; c++) values[3 * i + c] = b->values[4 * i + c];
         }
         for (size_t i = 1; i < b->count && !any; i++) marked[i] = true;
         for (int k = 0; k < WIDTHS; k++) {
             double growth;
             fill_phi(w, widths[k], b);
-            t->errors[sample][k] = pelt_leave_one_out(b->count, b->phi, 3, values, marked, &growth);
+            t->errors[sample][k] = pelt_leave_one_out(b->count, b->phi, 3, b->values, marked, &growth);
         }
     }
-    free(values), free(marked), close_bench(b);
+    free(marked), close_bench(b);
 }
 
 /* The points that are tried are spread over the mesh, every so many of the order. */
@@ -442,8 +437,7 @@ static void measure_point(void *user, size_t i) {
     uint32_t point = ((measuring *)user)->points[i];
     bench *b = open_bench(w->training.count);
     if (bench_ready(b)) {
-        point_distances(w, point_weights(w, point), b->r2);
-        merge_poses(w, b);
+        find_centers(w, point, b);
         fill_phi(w, w->width, b);
         w->conditions[point] = pelt_condition_of(b->count, b->phi);
         find_closest(w, b, point, b->count, b->poses);
@@ -507,6 +501,32 @@ static bool order_points(wpsd *w) {
     return count == d->point_count;
 }
 
+/* Which vertices a point has. */
+static bool list_members(wpsd *w) {
+    const pelt_example_displacements *d = &w->training.displacements;
+    uint32_t *end = w->first_vertex = PELT_NEW(w->work, uint32_t, (size_t)d->point_count + 2);
+    w->members = PELT_NEW(w->work, uint32_t, d->vertex_count);
+    if (!end || !w->members) return false;
+    for (uint32_t v = 0; v < d->vertex_count; v++) end[d->point_of[v] + 2]++;
+    for (uint32_t p = 0; p < d->point_count; p++) end[p + 2] += end[p + 1];
+    for (uint32_t v = 0; v < d->vertex_count; v++) w->members[end[d->point_of[v] + 1]++] = v;
+    return true;
+}
+
+static bool make_room(wpsd *w) {
+    size_t n = w->training.count, points = w->training.displacements.point_count;
+    w->folded = PELT_NEW(w->work, float, 4 * points * n);
+    w->conditions = PELT_NEW(w->work, double, points);
+    w->bounds = PELT_NEW(w->work, double, points);
+    w->distances = PELT_NEW(w->work, double, points);
+    w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
+    bool ready = w->folded && w->conditions && w->bounds && w->distances && w->closest;
+    if (!ready || w->fitting->options.plain_normals) return ready;
+    w->normals = pelt_training_normals(w->fitting, &w->training, w->work);
+    w->turns = PELT_NEW(w->fitting->arena, float, 3 * n * w->training.displacements.vertex_count);
+    return w->normals && w->turns;
+}
+
 static pelt_weighted *make_weighted(wpsd *w) {
     const pelt_example_displacements *d = &w->training.displacements;
     pelt_arena *arena = w->fitting->arena;
@@ -542,21 +562,27 @@ static pelt_weighted *make_weighted(wpsd *w) {
                            .vertex_axes = axes,
                            .axis_weights = weights,
                            .folded = folded,
+                           .folded_turns = w->turns,
                            .unnormalised = w->wanted > 0};
     return out;
+}
+
+static const char *details_of(const wpsd *w) {
+    double left = 0;
+    if (w->wanted) return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g}", w->wanted, w->width);
+    for (uint32_t p = 0; p < w->training.displacements.point_count; p++) left = fmax(left, w->driving.left[p]);
+    return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g,\"not_told_apart\":%.6g}",
+                             w->training.count, w->width, left);
 }
 
 static bool fit(wpsd *w) {
     uint32_t points = w->training.displacements.point_count, n = w->training.count;
     w->wanted = w->fitting->options.poses && w->fitting->options.poses < n ? w->fitting->options.poses : 0;
     w->phi = w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED;
-    w->folded = PELT_NEW(w->work, float, 4 * (size_t)points * n);
-    w->conditions = PELT_NEW(w->work, double, points);
-    w->bounds = PELT_NEW(w->work, double, points);
-    w->distances = PELT_NEW(w->work, double, points);
-    w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
-    if (!w->folded || !w->conditions || !w->bounds || !w->distances || !w->closest) return false;
-    if (!weigh_points(w) || !order_points(w) || !choose_width(w)) return false;
+    if (!make_room(w) ||
+        !pelt_weigh_points(w->fitting, &w->training, &w->sources, w->normals, !w->wanted, w->work, &w->driving) ||
+        !order_points(w) || !list_members(w) || !choose_width(w))
+        return false;
     if (w->wanted)
         pelt_parallel(w->fitting->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
     else
@@ -566,6 +592,7 @@ static bool fit(wpsd *w) {
     if (!weighted || !corrective) return false;
     corrective->weighted = weighted;
     w->fitting->model.corrective = corrective;
+    w->fitting->details = details_of(w);
     return true;
 }
 

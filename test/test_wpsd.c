@@ -1,10 +1,10 @@
 /* test_wpsd.c: weighted pose space deformation: the folded form against the formula it was folded from, interpolation,
-   and what drives a vertex. */
+   normals, and what drives a vertex. */
 
 #include "fit/correctives.h"
 #include "fit/displacement.h"
 #include "fit/linear.h"
-#include "test/character.h"
+#include "test/corrected.h"
 #include "test/sampled.h"
 
 static pelt_fitting fitted(pelt_bundle *bundle, pelt_fit_options options) {
@@ -74,7 +74,7 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
         for (uint32_t e = 0; e < n; e++) {
             size_t c = 0;
             while (c < count && vertex_distance(w, v, poses.rotations + 4 * e * joints,
-                                                poses.rotations + 4 * kept[c] * joints) >= 4e-6)
+                                                poses.rotations + 4 * kept[c] * joints) >= 1e-8)
                 c++;
             if (c == count) kept[count++] = e;
             tally[c]++;
@@ -104,20 +104,151 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* One joint drives everything: every example differs for every vertex that moves. */
-static void every_example_is_interpolated(void **state) {
-    (void)state;
-    pelt_bundle *bundle = sampled("elbow", 300);
+/* -- Interpolation ------------------------------------------------------------------------------------------------- */
+
+/* Every so many of the examples. */
+static pelt_examples some_of(pelt_bundle *bundle, pelt_examples all, size_t step) {
+    pelt_examples some = {.list = PELT_NEW(bundle->arena, pelt_example, all.count)};
+    for (size_t i = 0; i < all.count; i += step) some.list[some.count++] = all.list[i];
+    return some;
+}
+
+/* The largest error of any example, of the diagonal; other instruction sets than the best run every `step`. one. */
+static double worst_example(pelt_bundle *bundle, size_t step) {
     pelt_error error;
     pelt_skin skin;
-    pelt_examples train = all_of(bundle, "train");
-    pelt_skin_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = "wpsd"}, &error);
-    assert_non_null(file);
+    pelt_examples train = all_of(bundle, "train"), some = some_of(bundle, train, step);
+    pelt_skin_bytes *file =
+        pelt_fit(bundle, train, &(pelt_fit_options){.method = "wpsd", .displacements = "32"}, &error);
+    if (!file) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
-    pelt_measure *m = pelt_measure_examples(&skin, bundle, train, 1, &error);
-    assert_true(m->max_fraction < 1e-5);
-    pelt_measure_free(m), pelt_skin_free(file), pelt_bundle_free(bundle);
+    pelt_isa best = skin.isa;
+    double worst = 0;
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!pelt_isa_works((pelt_isa)isa)) continue;
+        skin.isa = (pelt_isa)isa;
+        pelt_measure *m = pelt_measure_examples(&skin, bundle, skin.isa == best ? train : some, 0, &error);
+        worst = fmax(worst, m->max_fraction);
+        pelt_measure_free(m);
+    }
+    pelt_skin_free(file);
+    return worst;
 }
+
+static void every_example_is_interpolated_on_every_instruction_set(void **state) {
+    (void)state;
+    static const char *const names[] = {"elbow", "arm"};
+    for (int i = 0; i < 2; i++) {
+        pelt_bundle *bundle = sampled(names[i], 300);
+        assert_true(worst_example(bundle, 1) < 1e-5);
+        pelt_bundle_free(bundle);
+    }
+}
+
+static void every_example_of_a_real_body_and_hand_is_interpolated(void **state) {
+    (void)state;
+    const char *paths[] = {test_data("mhr_body/mhr_body.glb"), test_data("mhr_hand/mhr_hand.glb")};
+    if (!paths[0] || !paths[1]) skip();
+    for (int i = 0; i < 2; i++) {
+        pelt_error error;
+        pelt_bundle *bundle = pelt_bundle_read(paths[i], &error);
+        assert_non_null(bundle);
+        assert_true(worst_example(bundle, 16) < 1e-5);
+        pelt_bundle_free(bundle);
+    }
+}
+
+/* Examples of a chain of three joints, of which two turn: sweeps of both, and some of both together. */
+enum { TURNS = 9 };
+static const double turns[TURNS][3] = {{0, 20, 0}, {0, 40, 0},  {0, 60, 0},  {0, 0, 20}, {0, 0, 40},
+                                       {0, 0, 60}, {0, 60, 60}, {0, 60, 30}, {0, 30, 60}};
+
+/* The second joint displaces everything; what the third does is a ten-thousandth of it. */
+static void a_strong_and_a_weak_joint(const pelt_bundle *bundle, const double *angles, double *d) {
+    for (size_t v = 0; v < bundle->mesh.vertex_count; v++) d[3 * v] = 0.2 * angles[1] / 60 + 5e-5 * angles[2] / 60;
+}
+
+/* The third joint does nothing by itself. */
+static void a_joint_that_works_through_another(const pelt_bundle *bundle, const double *angles, double *d) {
+    for (size_t v = 0; v < bundle->mesh.vertex_count; v++)
+        d[3 * v] = 0.2 * angles[1] / 60 + 0.05 * angles[1] * angles[2] / 3600;
+}
+
+static void two_joints_that_displace(const pelt_bundle *bundle, const double *angles, double *d) {
+    for (size_t v = 0; v < bundle->mesh.vertex_count; v++) d[3 * v] = 0.2 * angles[1] / 60 + 0.1 * angles[2] / 60;
+}
+
+static void examples_that_only_a_weak_joint_tells_apart_are_interpolated(void **state) {
+    (void)state;
+    static corrected_truth *const truths[] = {a_strong_and_a_weak_joint, a_joint_that_works_through_another};
+    for (int i = 0; i < 2; i++) {
+        pelt_error error;
+        pelt_bundle *bundle = character_chain(3, 64);
+        pelt_fitting f = corrected_fitting(bundle, corrected_clip(bundle, "train", TURNS, turns[0], truths[i]));
+        assert_int_equal(pelt_fit_wpsd(&f, &error), PELT_OK);
+        for (int e = 0; e < TURNS; e++)
+            assert_near(corrected_error(&f, turns[e], truths[i]), 0, 1e-5 * bundle->mesh.diagonal);
+        pelt_arena_free(f.arena), character_free(bundle);
+    }
+}
+
+/* By blend weights, a vertex that does not follow the third joint cannot know what it does: poses that differ in
+   nothing else get the mean of their displacements. The fit says by how much such examples differ at most: by all of
+   the displacement, where a vertex follows neither joint. */
+static void examples_that_nothing_tells_apart_get_their_mean(void **state) {
+    (void)state;
+    pelt_error error;
+    pelt_bundle *bundle = character_chain(3, 64);
+    pelt_fitting f =
+        corrected_fitting(bundle, corrected_clip(bundle, "train", TURNS, turns[0], two_joints_that_displace));
+    f.options.distance_weights = "blend";
+    assert_int_equal(pelt_fit_wpsd(&f, &error), PELT_OK);
+    const pelt_weighted *w = f.model.corrective->weighted;
+    double out[3 * 64], mean = 0.2 + 0.1 * (0 + 60 + 30) / 3 / 60; /* of those with the second joint at 60 degrees */
+    pelt_transform locals[3];
+    for (int j = 0; j < 3; j++) locals[j] = bundle->skeleton.rest[j];
+    memcpy(locals[1].rotation, character_turn(0, 0, 1, 60).rotation, sizeof locals[1].rotation);
+    assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, 64, out, NULL));
+    int seen = 0;
+    for (uint32_t v = 0; v < 64; v++) {
+        if (w->first[v + 1] - w->first[v] != 1 || w->axes[w->vertex_axes[w->first[v]]].joint != 1) continue;
+        assert_near(out[3 * v], mean, 1e-5);
+        seen++;
+    }
+    assert_true(seen > 0);
+    const char *said = strstr(f.details, "\"not_told_apart\":");
+    assert_non_null(said);
+    assert_near(strtod(said + strlen("\"not_told_apart\":"), NULL), 0.3 / bundle->mesh.diagonal, 1e-6);
+    pelt_arena_free(f.arena), character_free(bundle);
+}
+
+/* -- Normals ------------------------------------------------------------------------------------------------------- */
+
+/* Error of the normals in degrees, root of the mean square. */
+static double normal_error(pelt_bundle *bundle, const char *clip, pelt_fit_options options) {
+    pelt_error error;
+    pelt_skin skin;
+    options.method = "wpsd";
+    pelt_skin_bytes *file = pelt_fit(bundle, all_of(bundle, "train"), &options, &error);
+    if (!file) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
+    pelt_measure *m = pelt_measure_examples(&skin, bundle, all_of(bundle, clip), 1, &error);
+    double degrees = m->normal_rms_degrees;
+    pelt_measure_free(m), pelt_skin_free(file);
+    return degrees;
+}
+
+static void normals_of_the_examples_come_back_and_unseen_ones_come_closer(void **state) {
+    (void)state;
+    pelt_bundle *bundle = sampled("arm", 300);
+    double plain = normal_error(bundle, "test", (pelt_fit_options){.plain_normals = 1});
+    assert_true(normal_error(bundle, "train", (pelt_fit_options){0}) < 0.05);
+    assert_true(normal_error(bundle, "test", (pelt_fit_options){0}) < 0.1 * plain);
+    assert_true(normal_error(bundle, "test", (pelt_fit_options){.poses = 8}) < 0.3 * plain);
+    pelt_bundle_free(bundle);
+}
+
+/* -- What drives a vertex ------------------------------------------------------------------------------------------ */
 
 static void principal_joints_bound_the_axes_and_principal_poses_the_centres(void **state) {
     (void)state;
@@ -166,7 +297,11 @@ static void driving_weights_beat_blend_weights_on_unseen_poses_of_a_real_body(vo
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_folded_form_equals_the_unfolded_formula),
-        cmocka_unit_test(every_example_is_interpolated),
+        cmocka_unit_test(every_example_is_interpolated_on_every_instruction_set),
+        cmocka_unit_test(every_example_of_a_real_body_and_hand_is_interpolated),
+        cmocka_unit_test(examples_that_only_a_weak_joint_tells_apart_are_interpolated),
+        cmocka_unit_test(examples_that_nothing_tells_apart_get_their_mean),
+        cmocka_unit_test(normals_of_the_examples_come_back_and_unseen_ones_come_closer),
         cmocka_unit_test(principal_joints_bound_the_axes_and_principal_poses_the_centres),
         cmocka_unit_test(driving_weights_beat_blend_weights_on_unseen_poses_of_a_real_body),
     };
