@@ -61,14 +61,17 @@ static double half_error(pelt_fitting *f) {
     double *exact = work ? PELT_NEW(work, double, 3 * (size_t)n) : NULL, worst = 0;
     double *rounded = work ? PELT_NEW(work, double, 3 * (size_t)n) : NULL;
     pelt_transform *locals = work ? PELT_NEW(work, pelt_transform, f->bundle->skeleton.joint_count) : NULL;
-    bool ready =
-        exact && rounded && locals && round_trip(work, f->model.corrective, n, &half, &displacements, &weighted);
+    float *row = work ? PELT_NEW(work, float, f->bundle->controls.count + 1) : NULL;
+    float *controls = work ? PELT_NEW(work, float, f->model.control_count + 1) : NULL;
+    bool ready = exact && rounded && locals && row && controls &&
+                 round_trip(work, f->model.corrective, n, &half, &displacements, &weighted);
     size_t tried = f->examples.count < TRIED ? f->examples.count : TRIED;
     for (size_t i = 0; i < tried && ready; i++) {
         const pelt_example *example = &f->examples.list[(2 * i + 1) * f->examples.count / (2 * tried)];
         pelt_clip_pose(example->clip, &f->bundle->skeleton, example->frame, locals);
-        ready = pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, n, exact, NULL) &&
-                pelt_corrective_eval(&half, &f->bundle->skeleton, locals, n, rounded, NULL);
+        pelt_control_values(f->bundle, f->model.controls, f->model.control_count, example, row, controls);
+        ready = pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, controls, n, exact, NULL) &&
+                pelt_corrective_eval(&half, &f->bundle->skeleton, locals, controls, n, rounded, NULL);
         for (size_t k = 0; k < 3 * (size_t)n && ready; k++)
             if (!(fabs(exact[k] - rounded[k]) <= worst)) worst = fabs(exact[k] - rounded[k]);
     }
@@ -89,6 +92,18 @@ static pelt_result choose_precision(pelt_fitting *f, pelt_error *error) {
     return PELT_OK;
 }
 
+/* -- Controls ------------------------------------------------------------------------------------------------------ */
+
+/* The model's controls are those that the poses had: the same examples give the same list. */
+static pelt_result name_controls(pelt_fitting *f, pelt_error *error) {
+    pelt_fit_control *list;
+    if (!f->model.corrective) return PELT_OK;
+    pelt_result result = pelt_varying_controls(f->arena, f->bundle, f->examples, f->options.control_scale, &list,
+                                               &f->model.control_count, error);
+    f->model.controls = list;
+    return result;
+}
+
 /* -- The stage ----------------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
@@ -102,6 +117,7 @@ pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
         if (pelt_report(&f->options.progress, f->options.corrective, 0))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         pelt_result result = ways[i].fit(f, error);
+        if (!result) result = name_controls(f, error);
         return result ? result : choose_precision(f, error);
     }
     return PELT_OK;

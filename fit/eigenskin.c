@@ -166,7 +166,7 @@ static pelt_result describe(eigen_fit *e) {
 static pelt_result find_basis(eigen_fit *e, pelt_error *error) {
     pelt_fitting *f = e->f;
     pelt_result result = check_examples(f, error);
-    if (!result) result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &e->poses, error);
+    if (!result) result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &e->poses, error);
     if (!result) result = pelt_displacements_of(f, &e->u, error);
     if (!result) result = pelt_supports_of(f->arena, &f->model, &e->poses, &e->u, &e->supports, error);
     if (!result)

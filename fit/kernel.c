@@ -107,6 +107,14 @@ static void fit_one(void *user, size_t q) {
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
+static void fill_center(const kernel_fit *k, uint32_t e, uint32_t g, float center[4]) {
+    uint32_t joint = k->drivers.joints[g];
+    if (pelt_kernel_control(&k->drivers, g))
+        center[0] = k->poses.controls[(size_t)e * k->poses.control_count + joint];
+    else
+        memcpy(center, k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + joint), 4 * sizeof *center);
+}
+
 /* The examples that are centres of some cluster. */
 static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *count) {
     for (uint32_t q = 0; q < k->clusters.count; q++)
@@ -116,9 +124,7 @@ static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *co
     for (uint32_t e = 0; centers && e < k->poses.count; e++) {
         if (!index_of[e]) continue;
         for (uint32_t g = 0; g < k->drivers.count; g++)
-            memcpy(centers + 4 * ((size_t)*count * k->drivers.count + g),
-                   k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + k->drivers.joints[g]),
-                   4 * sizeof *centers);
+            fill_center(k, e, g, centers + 4 * ((size_t)*count * k->drivers.count + g));
         index_of[e] = (*count)++;
     }
     return centers;
@@ -159,8 +165,13 @@ static pelt_kernel *make_kernel(const kernel_fit *k) {
     pelt_kernel_group *groups = PELT_NEW(arena, pelt_kernel_group, k->clusters.count);
     float *scales = PELT_NEW(arena, float, k->drivers.count);
     if (!out || !index_of || !table || !groups || !scales) return NULL;
-    for (uint32_t g = 0; g < k->drivers.count; g++) scales[g] = (float)pelt_kernel_scale(&k->drivers, &k->settings, g);
+    for (uint32_t g = 0; g < k->drivers.count; g++) {
+        bool control = pelt_kernel_control(&k->drivers, g);
+        double unit = control ? k->poses.control_list[k->drivers.joints[g]].scale : 1;
+        scales[g] = (float)(pelt_kernel_scale(&k->drivers, &k->settings, g) * unit * unit);
+    }
     *out = (pelt_kernel){.joint_count = k->drivers.count,
+                         .control_count = k->drivers.control_count,
                          .joints = k->drivers.joints,
                          .scales = scales,
                          .units = table,
@@ -278,10 +289,11 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
 pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
     kernel_fit k = {.f = f};
     pelt_result result = check(&k, error);
-    if (!result) result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &k.poses, error);
+    if (!result) result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &k.poses, error);
     if (!result && !k.poses.driver_count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "no joint turns in any example, so there is nothing to drive a corrective with: train on a "
+                         "no joint turns and no control changes in any example, so there is nothing to drive a "
+                         "corrective with: train on a "
                          "clip in which the skeleton moves");
     if (!result) result = pelt_displacements_of(f, &k.u, error);
     if (!result) result = pelt_supports_of(f->arena, &f->model, &k.poses, &k.u, &k.supports, error);

@@ -5,6 +5,7 @@
 
 #include "fit/rbf.h"
 #include "fit/linear.h"
+#include "fit/support.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,22 +14,33 @@
 
 static const double SAME_ANGLE = 1e-3; /* radians, over all joints together */
 
-static double pose_gap2(const pelt_training *t, const float *rotations, const float *translations, uint32_t pose,
-                        double limit) {
-    size_t joints = t->poses.joint_count;
+/* Squared distance of two examples over all joints and controls, or something beyond the limit. */
+static double example_gap2(const pelt_poses *p, size_t e, size_t o, double limit) {
+    size_t joints = p->joint_count, controls = p->control_count;
     double sum = 0;
     for (size_t j = 0; j < joints && sum <= limit; j++) {
-        const float *a = rotations + 4 * j, *b = t->rotations + 4 * (pose * joints + j);
-        const float *s = translations + 3 * j, *r = t->translations + 3 * (pose * joints + j);
-        if (t->poses.moves[j]) sum += pow(pelt_rotation_angle(a, b), 2);
-        if (t->poses.slides[j])
+        const float *a = p->rotations + 4 * (e * joints + j), *b = p->rotations + 4 * (o * joints + j);
+        const float *s = p->translations + 3 * (e * joints + j), *r = p->translations + 3 * (o * joints + j);
+        if (p->moves[j]) sum += pow(pelt_rotation_angle(a, b), 2);
+        if (p->slides[j])
             for (int i = 0; i < 3; i++) sum += ((double)s[i] - r[i]) * ((double)s[i] - r[i]);
     }
+    for (size_t c = 0; c < controls; c++)
+        sum +=
+            pow(((double)p->controls[e * controls + c] - p->controls[o * controls + c]) * p->control_list[c].scale, 2);
     return sum;
 }
 
 static const char *example_name(pelt_arena *arena, pelt_examples examples, size_t e) {
     return pelt_arena_format(arena, "%s:%u", examples.list[e].clip->name, examples.list[e].frame);
+}
+
+/* Where the controls of a clip are looked for: body.CLIP.csv. */
+static const char *table_name(pelt_arena *arena, const char *bundle, const char *clip) {
+    const char *slash = bundle ? strrchr(bundle, '/') : NULL, *name = slash ? slash + 1 : bundle ? bundle : "BUNDLE";
+    const char *dot = strrchr(name, '.');
+    return pelt_arena_format(arena, "%.*s.%s.csv", (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name)),
+                             name, clip);
 }
 
 static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b) {
@@ -41,20 +53,24 @@ static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b)
     return sqrt(worst);
 }
 
-/* Poses are sorted by one number, the sum of all angles, so that only near ones are compared. */
+/* Poses are sorted by one number, the sum of all angles and the like, so that only near ones are compared. */
 typedef struct keyed {
     double key;
     uint32_t pose;
 } keyed;
 
-static double pose_key(const pelt_training *t, const float *rotations, const float *translations) {
+static double pose_key(const pelt_poses *p, size_t e) {
     static const float rest[4] = {0, 0, 0, 1};
+    const float *rotations = p->rotations + 4 * e * p->joint_count,
+                *translations = p->translations + 3 * e * p->joint_count;
     double sum = 0;
-    for (size_t j = 0; j < t->poses.joint_count; j++) {
-        if (t->poses.moves[j]) sum += pelt_rotation_angle(rotations + 4 * j, rest);
-        if (t->poses.slides[j])
+    for (size_t j = 0; j < p->joint_count; j++) {
+        if (p->moves[j]) sum += pelt_rotation_angle(rotations + 4 * j, rest);
+        if (p->slides[j])
             for (size_t i = 0; i < 3; i++) sum += translations[3 * j + i];
     }
+    for (size_t c = 0; c < p->control_count; c++)
+        sum += p->controls[e * p->control_count + c] * p->control_list[c].scale;
     return sum;
 }
 
@@ -65,25 +81,21 @@ static int compare_keys(const void *a, const void *b) {
 }
 
 /* first_of[e] gets the first example in the same pose. Sums of angles of two poses differ by at most sqrt(joints) times
-   their distance. All of a group are close to one of it, its leader, so that slow motion is not one long group. */
-static pelt_result find_same(pelt_training *t, pelt_arena *work, const float *locals, uint32_t *first_of) {
-    size_t n = t->poses.count, joints = t->poses.joint_count;
+   their distance, and likewise with what else counts. All of a group are close to one of it, its leader, so that slow
+   motion is not one long group. */
+static pelt_result find_same(const pelt_poses *p, pelt_arena *work, uint32_t *first_of) {
+    size_t n = p->count;
     keyed *sorted = PELT_NEW(work, keyed, n);
     uint32_t *leader = PELT_NEW(work, uint32_t, n);
     if (!sorted || !leader) return PELT_ERROR_MEMORY;
-    for (uint32_t e = 0; e < n; e++)
-        sorted[e] = (keyed){pose_key(t, t->poses.rotations + 4 * e * joints, locals + 3 * e * joints), e};
+    for (uint32_t e = 0; e < n; e++) sorted[e] = (keyed){pose_key(p, e), e};
     qsort(sorted, n, sizeof *sorted, compare_keys);
-    double reach = SAME_ANGLE * sqrt(7.0 * (double)joints), limit = SAME_ANGLE * SAME_ANGLE;
-    pelt_training view = *t;
-    view.rotations = t->poses.rotations, view.translations = (float *)locals;
+    double reach = SAME_ANGLE * sqrt(7.0 * p->joint_count + p->control_count), limit = SAME_ANGLE * SAME_ANGLE;
     for (size_t i = 0; i < n; i++) {
         uint32_t e = sorted[i].pose, found = e;
         for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {
             uint32_t o = sorted[k].pose;
-            if (leader[o] == o &&
-                pose_gap2(&view, view.rotations + 4 * e * joints, locals + 3 * e * joints, o, limit) <= limit)
-                found = o;
+            if (leader[o] == o && example_gap2(p, e, o, limit) <= limit) found = o;
         }
         leader[e] = found;
         first_of[e] = e;
@@ -104,8 +116,10 @@ static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, co
         if (gap <= most) continue;
         return pelt_fail(error, PELT_ERROR_DATA,
                          "examples %s and %s have the same pose, but their shapes differ by up to %.3g: no function of "
-                         "the pose can give both; remove one, or give the joint that tells them apart",
-                         example_name(f->arena, f->examples, first_of[e]), example_name(f->arena, f->examples, e), gap);
+                         "the pose can give both; remove one, or give what tells them apart: a joint, or a named "
+                         "control as a column of %s",
+                         example_name(f->arena, f->examples, first_of[e]), example_name(f->arena, f->examples, e), gap,
+                         table_name(f->arena, f->bundle->path, f->examples.list[e].clip->name));
     }
     return PELT_OK;
 }
@@ -113,7 +127,8 @@ static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, co
 /* Copies poses and shapes of the distinct ones. */
 static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, const float *locals, const uint32_t *first_of,
                          uint32_t *tally) {
-    size_t joints = t->poses.joint_count, size = 3 * (size_t)t->displacements.point_count;
+    size_t joints = t->poses.joint_count, controls = t->poses.control_count;
+    size_t size = 3 * (size_t)t->displacements.point_count;
     for (size_t j = 0; j < joints; j++) {
         t->rotations[4 * j + 3] = 1;
         memcpy(t->translations + 3 * j, skeleton->rest[j].translation, 3 * sizeof(float));
@@ -125,12 +140,25 @@ static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, const 
         if (!tally[pose] && pose) {
             memcpy(t->rotations + 4 * pose * joints, t->poses.rotations + 4 * e * joints, 4 * joints * sizeof(float));
             memcpy(t->translations + 3 * pose * joints, locals + 3 * e * joints, 3 * joints * sizeof(float));
+            memcpy(t->controls + pose * controls, t->poses.controls + e * controls, controls * sizeof(float));
         }
         tally[pose]++;
         for (size_t i = 0; i < size; i++) t->shapes[pose * size + i] += t->displacements.positions[e * size + i];
     }
     for (uint32_t p = 0; p < t->count; p++)
         for (size_t i = 0; i < size && tally[p] > 1; i++) t->shapes[p * size + i] /= tally[p];
+}
+
+/* Where a driver is in an example: a vector that grows along with its movement. */
+static void driver_vector(const pelt_poses *p, uint32_t driver, uint32_t example, double out[3]) {
+    const pelt_driver *d = &p->drivers[driver];
+    out[1] = out[2] = 0;
+    if (pelt_is_control(d)) {
+        out[0] = p->controls[(size_t)example * p->control_count + d->first];
+        return;
+    }
+    const float *q = p->rotations + 4 * ((size_t)example * p->joint_count + p->members[d->first]);
+    for (int i = 0; i < 3; i++) out[i] = q[i];
 }
 
 /* A pose of several drivers is taken to lie between others; one of a single driver does when another goes further the
@@ -144,13 +172,12 @@ static void mark_interior(pelt_training *t) {
             t->interior[t->pose_of[e]] = true;
             continue;
         }
-        uint32_t joint = p->members[p->drivers[g].first];
-        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
+        double q[3], r[3];
+        driver_vector(p, g, e, q);
         for (uint32_t o = 0; o < p->count && !t->interior[t->pose_of[e]]; o++) {
             if (p->sweep_of[o] != g || o == e) continue;
-            const float *r = p->rotations + 4 * ((size_t)o * p->joint_count + joint);
-            double dot = (double)q[0] * r[0] + (double)q[1] * r[1] + (double)q[2] * r[2];
-            double own = (double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2];
+            driver_vector(p, g, o, r);
+            double dot = q[0] * r[0] + q[1] * r[1] + q[2] * r[2], own = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
             if (dot > 1.01 * own) t->interior[t->pose_of[e]] = true;
         }
     }
@@ -166,7 +193,7 @@ static pelt_result check_pose_count(const pelt_training *t, pelt_error *error) {
 
 pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *error) {
     *t = (pelt_training){0};
-    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &t->poses, error);
+    pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &t->poses, error);
     if (!result) result = pelt_displacements_of(f, &t->displacements, error);
     if (result) return result;
     size_t n = t->poses.count, joints = t->poses.joint_count, points = t->displacements.point_count;
@@ -177,13 +204,14 @@ pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *erro
     t->pose_of = PELT_NEW(f->arena, uint32_t, n);
     t->rotations = PELT_NEW(f->arena, float, 4 * joints * (n + 1));
     t->translations = PELT_NEW(f->arena, float, 3 * joints * (n + 1));
+    t->controls = PELT_NEW(f->arena, float, t->poses.control_count *(n + 1) + 1);
     t->shapes = PELT_NEW(f->arena, double, 3 * points * (n + 1));
     t->interior = PELT_NEW(f->arena, bool, n + 1);
-    bool ready =
-        locals && first_of && tally && t->pose_of && t->rotations && t->translations && t->shapes && t->interior;
+    bool ready = locals && first_of && tally && t->pose_of && t->rotations && t->translations && t->controls &&
+                 t->shapes && t->interior;
     for (size_t i = 0; ready && i < 3 * joints * n; i++)
         locals[i] = t->poses.translations[i] + f->bundle->skeleton.rest[i / 3 % joints].translation[i % 3];
-    if (!ready || find_same(t, work, locals, first_of))
+    if (!ready || find_same(&t->poses, work, first_of))
         result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %zu examples", n);
     if (!result) result = refuse_duplicates(f, t, first_of, error);
     if (!result) {
@@ -223,8 +251,14 @@ static void add_source(pelt_sources *s, pelt_axis_kind kind, const uint32_t *joi
 }
 
 static void list_sources(const pelt_poses *p, pelt_sources *s) {
-    for (uint32_t g = 0; g < p->driver_count; g++)
-        add_source(s, PELT_AXIS_CHORD, p->members + p->drivers[g].first, p->drivers[g].count, 1);
+    for (uint32_t g = 0; g < p->driver_count; g++) {
+        const pelt_driver *d = &p->drivers[g];
+        if (pelt_is_control(d))
+            add_source(s, PELT_AXIS_CONTROL, &d->first, 1,
+                       p->control_list[d->first].scale * p->control_list[d->first].scale);
+        else
+            add_source(s, PELT_AXIS_CHORD, p->members + d->first, d->count, 1);
+    }
     for (uint32_t j = 0; j < p->joint_count; j++) {
         if (!p->slides[j]) continue;
         double range = 0;
@@ -236,25 +270,30 @@ static void list_sources(const pelt_poses *p, pelt_sources *s) {
     }
 }
 
+static pelt_pose_state training_pose(const pelt_training *t, size_t pose) {
+    size_t joints = t->poses.joint_count;
+    return (pelt_pose_state){t->rotations + 4 * pose * joints, t->translations + 3 * pose * joints,
+                             t->controls + pose * t->poses.control_count};
+}
+
 static void fill_distances(const pelt_training *t, pelt_sources *s) {
-    size_t n = t->count, joints = t->poses.joint_count;
-    for (size_t i = 0; i < n; i++)
+    size_t n = t->count;
+    for (size_t i = 0; i < n; i++) {
+        pelt_pose_state pose = training_pose(t, i);
         for (uint32_t a = 0; a < s->axis_count; a++)
-            pelt_axis_center(&s->axes[a], t->rotations + 4 * (i * joints + s->axes[a].joint),
-                             t->translations + 3 * (i * joints + s->axes[a].joint),
-                             s->centers + 4 * (i * s->axis_count + a));
+            pelt_axis_center(&s->axes[a], &pose, s->centers + 4 * (i * s->axis_count + a));
+    }
     for (uint32_t k = 0; k < s->count; k++)
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+            pelt_pose_state pose = training_pose(t, i);
             for (size_t o = 0; o < i; o++) {
                 double sum = 0;
-                for (uint32_t a = s->list[k].first_axis; a < s->list[k].first_axis + s->list[k].axis_count; a++) {
-                    const pelt_axis *axis = &s->axes[a];
-                    sum += axis->weight * pelt_axis_distance2(axis, t->rotations + 4 * (i * joints + axis->joint),
-                                                              t->translations + 3 * (i * joints + axis->joint),
-                                                              s->centers + 4 * (o * s->axis_count + a));
-                }
+                for (uint32_t a = s->list[k].first_axis; a < s->list[k].first_axis + s->list[k].axis_count; a++)
+                    sum += s->axes[a].weight *
+                           pelt_axis_distance2(&s->axes[a], &pose, s->centers + 4 * (o * s->axis_count + a));
                 s->distances[(k * n + i) * n + o] = s->distances[(k * n + o) * n + i] = (float)sum;
             }
+        }
 }
 
 /* Blend weight that a vertex has on the joints that a driver carries: its members, what follows them, and joints below
@@ -293,7 +332,8 @@ static void fill_driving(const pelt_fitting *f, const pelt_training *t, const ui
         }
         owned_weights(f, p, d->vertex_of[point], owner, owned);
         for (uint32_t g = 0; g < p->driver_count; g++)
-            if (!p->drivers[g].swept) row[g] = (float)guess_driving(p, g, owned, known, diagonal);
+            if (!p->drivers[g].swept && !pelt_is_control(&p->drivers[g]))
+                row[g] = (float)guess_driving(p, g, owned, known, diagonal);
         for (uint32_t k = p->driver_count; k < s->count; k++) { /* translations */
             uint32_t g = owner[s->axes[s->list[k].first_axis].joint];
             row[k] = (float)(g == PELT_NO_DRIVER ? 1e-3 * diagonal : guess_driving(p, g, owned, known, diagonal));
@@ -301,12 +341,27 @@ static void fill_driving(const pelt_fitting *f, const pelt_training *t, const ui
     }
 }
 
+/* Controls also drive what other examples show. */
+static pelt_result fill_control_driving(pelt_arena *arena, const pelt_training *t, pelt_sources *s) {
+    const pelt_poses *p = &t->poses;
+    size_t points = t->displacements.point_count;
+    float *amplitudes = PELT_NEW(arena, float, points);
+    if (!amplitudes) return PELT_ERROR_MEMORY;
+    for (uint32_t g = 0; g < p->driver_count; g++) {
+        if (!pelt_is_control(&p->drivers[g])) continue;
+        pelt_control_amplitudes(p, &t->displacements, g, amplitudes);
+        for (size_t i = 0; i < points; i++)
+            s->driving[i * s->count + g] = fmaxf(s->driving[i * s->count + g], amplitudes[i]);
+    }
+    return PELT_OK;
+}
+
 pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_sources *s, pelt_error *error) {
     const pelt_poses *p = &t->poses;
-    size_t n = t->count, most = 2 * (size_t)p->joint_count;
+    size_t n = t->count, most = 2 * (size_t)p->joint_count + p->control_count;
     *s = (pelt_sources){.list = PELT_NEW(f->arena, pelt_source, most), .axes = PELT_NEW(f->arena, pelt_axis, most)};
     uint32_t *owner = PELT_NEW(f->arena, uint32_t, p->joint_count);
-    double *owned = PELT_NEW(f->arena, double, p->joint_count);
+    double *owned = PELT_NEW(f->arena, double, (size_t)p->driver_count + 1);
     bool ready = s->list && s->axes && owner && owned;
     if (ready) {
         list_sources(p, s);
@@ -324,7 +379,9 @@ pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_source
     if (!ready) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the distances of %zu poses", n);
     fill_distances(t, s);
     fill_driving(f, t, owner, owned, s);
-    return PELT_OK;
+    return fill_control_driving(f->arena, t, s)
+               ? pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for what controls drive")
+               : PELT_OK;
 }
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */

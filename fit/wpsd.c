@@ -51,8 +51,15 @@ static void keep_largest(float *row, uint32_t count, uint32_t most) {
     }
 }
 
-/* Blend weight on the joints of a source. */
+/* Blend weight on the joints of a source. A control carries nothing; it counts by how far it displaces the point, next
+   to what displaces it most. */
 static double blend_share(const wpsd *w, uint32_t point, uint32_t source) {
+    const float *driving = w->sources.driving + (size_t)point * w->sources.count;
+    if (source < w->training.poses.driver_count && pelt_is_control(&w->training.poses.drivers[source])) {
+        float most = 0;
+        for (uint32_t s = 0; s < w->sources.count; s++) most = fmaxf(most, driving[s]);
+        return most > 0 ? driving[source] / most : 0;
+    }
     const pelt_influences *in = &w->fitting->model.influences;
     uint32_t v = w->training.displacements.vertex_of[point];
     double sum = 0;

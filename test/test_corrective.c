@@ -11,6 +11,7 @@ typedef struct runner {
     pelt_skin skin;
     pelt_skin_bytes *bytes;
     pelt_transform *locals;
+    float controls[MAKER_CONTROLS]; /* minus the values at rest */
     void *scratch;
     float *positions, *normals;
 } runner;
@@ -32,7 +33,9 @@ static void close_runner(runner *r) {
 
 static void run(runner *r, pelt_isa isa) {
     r->skin.isa = isa;
-    pelt_pose(&r->skin, r->locals, r->scratch);
+    float values[MAKER_CONTROLS];
+    for (int i = 0; i < MAKER_CONTROLS; i++) values[i] = maker_controls[i].rest + r->controls[i];
+    pelt_pose_from(&r->skin, &(pelt_pose_input){.locals = r->locals, .controls = values}, r->scratch);
     pelt_deform(&r->skin, r->scratch, pelt_all_blocks(&r->skin), r->positions, r->normals);
 }
 
@@ -41,7 +44,8 @@ static void reference(const runner *r, const pelt_corrective *c, double *positio
     const pelt_mesh *mesh = &r->bundle->mesh;
     const pelt_influences *in = &mesh->influences;
     pelt_affine *matrices = calloc(r->bundle->skeleton.joint_count, sizeof *matrices);
-    assert_true(pelt_corrective_eval(c, &r->bundle->skeleton, r->locals, mesh->vertex_count, positions, normals));
+    assert_true(
+        pelt_corrective_eval(c, &r->bundle->skeleton, r->locals, r->controls, mesh->vertex_count, positions, normals));
     pelt_joint_matrices(&r->bundle->skeleton, r->locals, NULL, matrices);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
         double p[3], n[3], length = 0;
@@ -68,6 +72,7 @@ static void check_against_reference(runner *r, const pelt_corrective *c, double 
     double *positions = calloc(3 * n, sizeof *positions), *normals = calloc(3 * n, sizeof *normals);
     for (int pose = 0; pose < 6; pose++) {
         maker_pose(r->bundle, seed, pose < 3 ? 0.4 : 2, r->locals);
+        for (int i = 0; i < MAKER_CONTROLS; i++) r->controls[i] = (pose < 3 ? 1.0f : 3.0f) * maker_noise(seed);
         reference(r, c, positions, normals);
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
@@ -122,7 +127,7 @@ static void half_floats_stay_within_their_bound_on_every_instruction_set(void **
         memcpy(half.locals, exact.locals, 5 * sizeof *half.locals);
         pelt_pose_rotations(&bundle->skeleton, exact.locals, rotations);
         for (int i = 0; i < 15; i++) translations[i] = exact.locals[i / 3].translation[i % 3];
-        pelt_corrective_coefficients(c, rotations, translations, a);
+        pelt_corrective_coefficients(c, &(pelt_pose_state){rotations, translations, NULL}, a);
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
             run(&exact, (pelt_isa)isa), run(&half, (pelt_isa)isa);

@@ -88,7 +88,7 @@ static parts make_parts(corrected_truth *truth, double threshold) {
     pelt_clip *clip = corrected_clip(p.bundle, "train", sweeps(angles), angles[0], truth);
     pelt_error error = {0};
     p.f = corrected_fitting(p.bundle, clip);
-    assert_int_equal(pelt_poses_of(p.f.arena, &p.bundle->skeleton, p.f.examples, &p.poses, &error), PELT_OK);
+    assert_int_equal(pelt_poses_of(p.f.arena, p.bundle, p.f.examples, NULL, &p.poses, &error), PELT_OK);
     assert_int_equal(pelt_displacements_of(&p.f, &p.u, &error), PELT_OK);
     assert_int_equal(pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports, &error), PELT_OK);
     assert_int_equal(pelt_eigen_basis_of(p.f.arena, &p.poses, &p.u, &p.supports, threshold, &p.basis, &error), PELT_OK);
