@@ -1,7 +1,8 @@
-/* control_support.c: which points a control moves, when examples move other things beside it.
+/* control_support.c: which points a driver moves, when examples move other things beside it. Controls call for it: what
+   a joint does may show only where a muscle is tense, and the other way round.
 
-   Two kinds of evidence. Examples that differ in nothing but the control say it exactly: by how far their displacements
-   are apart. For all others, the displacements of a point are regressed on the control's value c,
+   Two kinds of evidence. Examples that differ in nothing but the driver say it exactly: by how far their displacements
+   are apart. For controls that no example moves alone, the displacements of a point are regressed on the value c,
 
        u_e = a + b1 c_e + b2 c_e^2 + what other drivers do,
 
@@ -12,18 +13,20 @@
 #include <string.h>
 
 static const double SAME_ANGLE = 1e-3; /* radians; controls likewise, as parts of their range */
-static const double BY_CHANCE = 10;    /* over the number of examples: the share of variance that chance explains */
+enum { LEAST_EXAMPLES = 12 };
+static const double BY_CHANCE = 10; /* over the number of examples: the share of variance that chance explains */
 
 static const float *displacement(const pelt_example_displacements *u, uint32_t example, uint32_t point) {
     return u->positions + 3 * ((size_t)example * u->point_count + point);
 }
 
-/* -- Examples that differ in the control alone ----------------------------------------------------------------------
+/* -- Examples that differ in one driver alone -----------------------------------------------------------------------
  */
 
-static bool all_else_is_same(const pelt_poses *p, uint32_t control, uint32_t a, uint32_t b) {
+static bool all_else_is_same(const pelt_poses *p, uint32_t driver, uint32_t a, uint32_t b) {
     size_t joints = p->joint_count, controls = p->control_count;
     for (size_t j = 0; j < joints; j++) {
+        if (p->driver_of[j] == driver) continue;
         const float *s = p->translations + 3 * (a * joints + j), *t = p->translations + 3 * (b * joints + j);
         if (p->moves[j] &&
             pelt_rotation_angle(p->rotations + 4 * (a * joints + j), p->rotations + 4 * (b * joints + j)) > SAME_ANGLE)
@@ -33,17 +36,17 @@ static bool all_else_is_same(const pelt_poses *p, uint32_t control, uint32_t a, 
     }
     for (size_t c = 0; c < controls; c++) {
         double gap = (double)p->controls[a * controls + c] - p->controls[b * controls + c];
-        if (c != control && fabs(gap * p->control_list[c].scale) > SAME_ANGLE) return false;
+        if (p->driver_count - controls + c != driver && fabs(gap * p->control_list[c].scale) > SAME_ANGLE) return false;
     }
     return true;
 }
 
 /* An example is compared with the first that is like it: enough to see what moves, without looking at all pairs. */
-static void compare_pairs(const pelt_poses *p, const pelt_example_displacements *u, uint32_t control,
+static void compare_pairs(const pelt_poses *p, const pelt_example_displacements *u, uint32_t driver,
                           float *amplitudes) {
     for (uint32_t e = 1; e < p->count; e++) {
         uint32_t o = 0;
-        while (o < e && !all_else_is_same(p, control, e, o)) o++;
+        while (o < e && !all_else_is_same(p, driver, e, o)) o++;
         for (uint32_t i = 0; i < u->point_count && o < e; i++) {
             const float *a = displacement(u, e, i), *b = displacement(u, o, i);
             float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
@@ -100,7 +103,7 @@ static double regress(const parabola *p, const pelt_example_displacements *u, ui
         slopes[1][i] = p->inverse[1] * moments[0][i] + p->inverse[2] * moments[1][i];
         explained += slopes[0][i] * moments[0][i] + slopes[1][i] * moments[1][i];
     }
-    if (!(explained > fmin(BY_CHANCE / n, 0.5) * total)) return 0;
+    if (!(explained > BY_CHANCE / n * total)) return 0;
     for (uint32_t e = 0; e < n; e++) {
         double square = 0, x = power_of(p, e, 0), y = power_of(p, e, 1);
         for (int i = 0; i < 3; i++) square += pow(slopes[0][i] * x + slopes[1][i] * y, 2);
@@ -109,12 +112,13 @@ static double regress(const parabola *p, const pelt_example_displacements *u, ui
     return sqrt(largest);
 }
 
-void pelt_control_amplitudes(const pelt_poses *poses, const pelt_example_displacements *u, uint32_t driver,
-                             float *amplitudes) {
+void pelt_driver_amplitudes(const pelt_poses *poses, const pelt_example_displacements *u, uint32_t driver,
+                            float *amplitudes) {
     const pelt_driver *d = &poses->drivers[driver];
     memset(amplitudes, 0, u->point_count * sizeof *amplitudes);
-    compare_pairs(poses, u, d->first, amplitudes);
-    if (d->swept) return; /* what it does alone is known, and joints must not be taken for it */
+    compare_pairs(poses, u, driver, amplitudes);
+    /* Where what it does alone is known, joints must not be taken for it; and few examples tell nothing. */
+    if (!pelt_is_control(d) || d->swept || poses->count < LEAST_EXAMPLES) return;
     parabola p = parabola_of(poses, d->first);
     for (uint32_t i = 0; i < u->point_count; i++) amplitudes[i] = fmaxf(amplitudes[i], (float)regress(&p, u, i));
 }

@@ -341,15 +341,14 @@ static void fill_driving(const pelt_fitting *f, const pelt_training *t, const ui
     }
 }
 
-/* Controls also drive what other examples show. */
-static pelt_result fill_control_driving(pelt_arena *arena, const pelt_training *t, pelt_sources *s) {
+/* With controls, examples that move several things say more than sweeps do. */
+static pelt_result fill_other_driving(pelt_arena *arena, const pelt_training *t, pelt_sources *s) {
     const pelt_poses *p = &t->poses;
     size_t points = t->displacements.point_count;
     float *amplitudes = PELT_NEW(arena, float, points);
     if (!amplitudes) return PELT_ERROR_MEMORY;
     for (uint32_t g = 0; g < p->driver_count; g++) {
-        if (!pelt_is_control(&p->drivers[g])) continue;
-        pelt_control_amplitudes(p, &t->displacements, g, amplitudes);
+        pelt_driver_amplitudes(p, &t->displacements, g, amplitudes);
         for (size_t i = 0; i < points; i++)
             s->driving[i * s->count + g] = fmaxf(s->driving[i * s->count + g], amplitudes[i]);
     }
@@ -379,7 +378,7 @@ pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_source
     if (!ready) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the distances of %zu poses", n);
     fill_distances(t, s);
     fill_driving(f, t, owner, owned, s);
-    return fill_control_driving(f->arena, t, s)
+    return p->control_count && fill_other_driving(f->arena, t, s)
                ? pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for what controls drive")
                : PELT_OK;
 }

@@ -19,14 +19,14 @@ static void measure_amplitudes(const pelt_poses *poses, const pelt_example_displ
     }
 }
 
-static pelt_result measure_controls(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                                    pelt_supports *out) {
+/* With controls, examples that move several things say more than sweeps do. */
+static pelt_result measure_others(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                                  pelt_supports *out) {
     float *found = PELT_NEW(arena, float, u->point_count);
     if (!found) return PELT_ERROR_MEMORY;
     for (uint32_t g = 0; g < poses->driver_count; g++) {
-        if (!pelt_is_control(&poses->drivers[g])) continue;
         float *amplitudes = out->amplitudes + (size_t)g * u->point_count;
-        pelt_control_amplitudes(poses, u, g, found);
+        pelt_driver_amplitudes(poses, u, g, found);
         for (uint32_t i = 0; i < u->point_count; i++) {
             amplitudes[i] = fmaxf(amplitudes[i], found[i]);
             out->peaks[g] = fmaxf(out->peaks[g], amplitudes[i]);
@@ -67,7 +67,8 @@ pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const p
                            .carried = PELT_NEW(arena, float, size + u->point_count)};
     uint32_t *carriers = PELT_NEW(arena, uint32_t, poses->joint_count);
     if (out->amplitudes && out->peaks) measure_amplitudes(poses, u, out);
-    if (!out->amplitudes || !out->peaks || !out->carried || !carriers || measure_controls(arena, poses, u, out))
+    if (!out->amplitudes || !out->peaks || !out->carried || !carriers ||
+        (poses->control_count && measure_others(arena, poses, u, out)))
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the supports of %u joints",
                          poses->driver_count);
     for (uint32_t j = 0; j < poses->joint_count; j++) carriers[j] = carrier_of(model->skeleton, poses, j);

@@ -276,7 +276,7 @@ static pelt_skin_bytes *small_file(int kind, pelt_bundle **bundle, pelt_skin *sk
         c = maker_weighted(*bundle, &seed, PELT_PHI_GAUSSIAN);
     } else {
         pelt_rbf *rbf = PELT_NEW((*bundle)->arena, pelt_rbf, 1);
-        *rbf = maker_rbf((*bundle)->arena, &seed, 3, 2, 3, 2, PELT_PHI_MIXED, true);
+        *rbf = maker_rbf((*bundle)->arena, &seed, 3, 5, 3, 2, PELT_PHI_MIXED, true);
         if (kind == 0) c->rbf_count = 1, c->rbfs = rbf;
         if (kind == 1) c->kernel = maker_kernel((*bundle)->arena, &seed, 3, 4, 2, 2);
         c->displacements =
@@ -335,17 +335,18 @@ static void a_corrective_that_lacks_a_section_is_refused(void **state) {
 
 static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **state) {
     (void)state;
-    for (int what = 0; what < 7; what++) {
+    for (int what = 0; what < 12; what++) {
         pelt_bundle *bundle;
         pelt_skin skin;
-        pelt_skin_bytes *file = small_file(what == 5 ? 1 : what == 6 ? 2 : 0, &bundle, &skin);
+        pelt_skin_bytes *file = small_file(what == 5 || what == 8 ? 1 : what == 6 ? 2 : 0, &bundle, &skin);
         uint32_t *head = (uint32_t *)skin.drivers;
         char *section = (char *)head;
         uint64_t axes, rbfs;
         memcpy(&rbfs, section + 16, 8), memcpy(&axes, section + 24, 8);
-        pelt_result expected = what < 3 || what == 6 ? PELT_ERROR_INDEX
-                               : what == 5           ? PELT_ERROR_NUMBER
-                                                     : PELT_ERROR_FORMAT;
+        pelt_result expected = what < 3 || (what >= 6 && what < 10) ? PELT_ERROR_INDEX
+                               : what == 5 || what == 10            ? PELT_ERROR_NUMBER
+                                                                    : PELT_ERROR_FORMAT;
+        pelt_control *control = (pelt_control *)skin.controls;
         if (what == 0) ((uint16_t *)skin.row_sources)[0] = (uint16_t)head[0];  /* a coefficient that does not exist */
         if (what == 1) memcpy(section + axes + 4, &(uint32_t){3}, 4);          /* a joint that does not exist */
         if (what == 2) ((uint32_t *)skin.row_first)[0] = 1;                    /* rows that do not begin at 0 */
@@ -353,6 +354,15 @@ static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **stat
         if (what == 4) memcpy(section + rbfs + 8, &(uint32_t){0x10000000}, 4); /* more centres than there are */
         if (what == 5) ((uint16_t *)skin.row_halfs)[0] = 0x7c00;               /* an infinite half float */
         if (what == 6) ((uint16_t *)skin.axis_sources)[0] = 9;                 /* an axis that does not exist */
+        if (what == 7) memcpy(section + axes + 32 * 4 + 4, &(uint32_t){MAKER_CONTROLS}, 4); /* a control likewise */
+        if (what == 8) { /* a kernel joint beyond joints and controls */
+            uint64_t kernel, joints;
+            memcpy(&kernel, section + 32, 8), memcpy(&joints, section + kernel + 16, 8);
+            memcpy(section + joints, &(uint32_t){3 + MAKER_CONTROLS}, 4);
+        }
+        if (what == 9) control[1].name = 1u << 20;                                         /* a name outside of NAME */
+        if (what == 10) control[1].most = NAN;                                             /* a range without an end */
+        if (what == 11) memcpy(table_entry(file->bytes, "CTRL") + 16, &(uint64_t){24}, 8); /* one control and a half */
         pelt_result result = try_file(file->bytes, file->size);
         if (result != expected) fail_msg("case %d: %s", what, pelt_result_text(result));
         character_free_skin(file), character_free(bundle);
