@@ -102,7 +102,9 @@ static bool fit_cluster(kernel_fit *k, size_t q) {
 
 static void fit_one(void *user, size_t q) {
     kernel_fit *k = user;
-    if (k->clusters.ranks[q] && !fit_cluster(k, q)) __atomic_store_n(&k->no_memory, true, __ATOMIC_RELAXED);
+    if (!k->clusters.ranks[q]) return;
+    if (!fit_cluster(k, q)) __atomic_store_n(&k->no_memory, true, __ATOMIC_RELAXED);
+    if (!k->ridges[q].example_count) k->clusters.ranks[q] = 0; /* nothing drives it: all that is there is rounding */
 }
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */

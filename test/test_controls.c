@@ -5,7 +5,7 @@
 #include "fit/export_targets.h"
 #include "fit/kernel.h"
 #include "fit/rbf.h"
-#include "runtime/format.h"
+#include "samples/samples.h"
 #include "test/corrected.h"
 
 /* -- A chain of three joints with one control -----------------------------------------------------------------------
@@ -199,6 +199,20 @@ static void the_bytes_do_not_depend_on_the_number_of_threads(void **state) {
         corrected_same_bytes(bundle, training_clip(bundle, 0), (pelt_fit_options){.method = methods[i]});
         character_free(bundle);
     }
+}
+
+/* In the biceps nothing moves the hand but the blend, which is exact there: displacements are rounding. */
+static void parts_that_nothing_drives_need_no_kernel(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    pelt_bundle *bundle =
+        pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 100, .frames = 6}, &error);
+    assert_non_null(bundle);
+    pelt_skin skin;
+    pelt_skin_bytes *bytes = fit(bundle, &bundle->clips[0], (pelt_fit_options){.method = "kernel"}, &skin);
+    pelt_measure *m = measure(&skin, bundle, &bundle->clips[0]);
+    assert_true(m->rel_err < 0.1);
+    pelt_measure_free(m), pelt_skin_free(bytes), pelt_bundle_free(bundle);
 }
 
 /* -- What controls drive ---------------------------------------------------------------------------------------------
@@ -475,6 +489,7 @@ int main(void) {
         cmocka_unit_test(without_the_control_psd_says_that_one_is_missing_and_where_it_goes),
         cmocka_unit_test(a_skin_lists_the_controls_that_vary_with_their_ranges),
         cmocka_unit_test(the_bytes_do_not_depend_on_the_number_of_threads),
+        cmocka_unit_test(parts_that_nothing_drives_need_no_kernel),
         cmocka_unit_test(an_example_that_moves_a_control_is_a_sweep_of_it_or_of_nothing),
         cmocka_unit_test(what_a_control_drives_is_seen_through_the_motion_of_joints),
         cmocka_unit_test(a_scale_makes_distances_along_a_control_longer),
