@@ -76,6 +76,7 @@ pelt_result pelt_varying_controls(pelt_arena *arena, const pelt_bundle *bundle, 
         find_range(bundle, examples, &control);
         double farthest = fmax(fabs((double)control.most - control.rest), fabs((double)control.least - control.rest));
         if (!(control.most - control.least > 1e-6 * fmax(1, farthest))) continue;
+        control.farthest = (float)farthest;
         control.scale = (float)(scales[i] / farthest);
         (*list)[(*count)++] = control;
     }

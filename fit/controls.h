@@ -11,7 +11,8 @@ typedef struct pelt_fit_control {
     uint32_t source; /* of the bundle's controls */
     const char *name;
     float rest, least, most; /* least and most over the examples */
-    float scale;             /* distances along it are differences times this: 1 / the farthest from rest, by default */
+    float farthest;          /* from rest */
+    float scale;             /* distances along it are differences times this: 1 / farthest, by default */
 } pelt_fit_control;
 
 /* The controls that take more than one value in the examples; `scale` is the option control_scale. The arena owns the

@@ -56,9 +56,8 @@ static const bool *moved_in(const movement *m, uint32_t pose) {
 }
 
 static bool control_moved(const pelt_poses *p, uint32_t pose, uint32_t control) {
-    const pelt_fit_control *c = &p->control_list[control];
-    double farthest = fmax(fabs((double)c->most - c->rest), fabs((double)c->least - c->rest));
-    return fabs(p->controls[(size_t)pose * p->control_count + control]) > STILL_CONTROL * farthest;
+    float value = p->controls[(size_t)pose * p->control_count + control];
+    return fabsf(value) > STILL_CONTROL * p->control_list[control].farthest;
 }
 
 static void note_movement(movement *m) {
