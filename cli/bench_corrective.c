@@ -74,8 +74,8 @@ static pelt_displacements *make_displacements(const pelt_bundle *bundle, pelt_ar
     if (!d) return NULL;
     d->first = PELT_NEW(arena, uint32_t, (size_t)n + 1);
     d->coefficients = PELT_NEW(arena, uint32_t, (size_t)n * terms);
-    d->positions = random_floats(arena, state, 3 * (size_t)n * terms, 0.005f * bundle->mesh.diagonal);
-    if (!d->first || !d->coefficients || !d->positions) return NULL;
+    d->vectors = random_floats(arena, state, 3 * (size_t)n * terms, 0.005f * bundle->mesh.diagonal);
+    if (!d->first || !d->coefficients || !d->vectors) return NULL;
     for (uint32_t v = 0; v < n; v++) {
         uint32_t base = by_joint ? main_joint(&bundle->mesh.influences, v) * terms : 0;
         for (uint32_t k = 0; k < terms; k++) d->coefficients[(size_t)v * terms + k] = base + k;
@@ -90,7 +90,8 @@ static bool make_eigen(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *s
     pelt_rbf *rbfs = PELT_NEW(arena, pelt_rbf, joints);
     for (uint32_t j = 0; rbfs && j < joints; j++)
         if (!make_rbf(arena, state, j, 1, 6, terms, &rbfs[j])) return false;
-    *out = (pelt_corrective){joints, rbfs, NULL, make_displacements(bundle, arena, state, terms, true), NULL};
+    *out = (pelt_corrective){
+        .rbf_count = joints, .rbfs = rbfs, .displacements = make_displacements(bundle, arena, state, terms, true)};
     return rbfs && out->displacements;
 }
 
@@ -98,7 +99,8 @@ static bool make_psd(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *sta
                      pelt_corrective *out) {
     pelt_rbf *rbf = PELT_NEW(arena, pelt_rbf, 1);
     if (!rbf || !make_rbf(arena, state, 0, bundle->skeleton.joint_count, terms, terms, rbf)) return false;
-    *out = (pelt_corrective){1, rbf, NULL, make_displacements(bundle, arena, state, terms, false), NULL};
+    *out = (pelt_corrective){
+        .rbf_count = 1, .rbfs = rbf, .displacements = make_displacements(bundle, arena, state, terms, false)};
     return out->displacements != NULL;
 }
 
@@ -131,7 +133,7 @@ static pelt_skin_bytes *pack(const pelt_bundle *bundle, const pelt_corrective *c
                         .normals = bundle->mesh.normals,
                         .influences = bundle->mesh.influences,
                         .corrective = corrective,
-                        .half_displacements = true};
+                        .in_16_bits = true};
     return pelt_model_pack(&model, error);
 }
 
@@ -170,7 +172,7 @@ static bool copy_terms(const pelt_bundle *bundle, const pelt_corrective *c, benc
     if (!out->sources || !out->vectors) return false;
     for (size_t i = 0; i < count && c->displacements; i++)
         out->sources[i] = (uint16_t)c->displacements->coefficients[i];
-    const float *vectors = out->weighted ? c->weighted->folded : c->displacements->positions;
+    const float *vectors = out->weighted ? c->weighted->folded : c->displacements->vectors;
     for (size_t i = 0; i < count; i++) memcpy(out->vectors + 3 * i, vectors + stride * i, 3 * sizeof *vectors);
     return true;
 }

@@ -231,7 +231,7 @@ static size_t list_runs(const workload *work, run *runs, uint32_t threads) {
                 0};
     }
     for (const bench_corrective *c = work->correctives; c < work->correctives + BENCH_CORRECTIVES; c++) {
-        double terms = 2.0 * 3 * c->skin.row_first[c->skin.block_count] / c->skin.block_count;
+        double terms = 2.0 * 3 * c->skin.rows.first[c->skin.block_count] / c->skin.block_count;
         runs[count++] = (run){c->name, "plain", 0, false, 1, run_plain_corrective, c, 48 + 12.0 * c->terms, {0}, 0, 0};
         for (int normals = 0; normals < 2; normals++)
             for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)

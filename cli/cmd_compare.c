@@ -437,7 +437,7 @@ const cli_command cli_compare = {
      {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance."},
      {"distance-weights", "driving|blend", "wpsd: what joints count by in it."},
      {"control-scale", "NAME=S,...", "How much more a control counts in pose distances, as in `pelt fit`."},
-     {"displacements", "float|half", "How displacements are stored, as in `pelt fit`."},
+     {"displacements", "16|32", "Bits of the numbers of displacements, as in `pelt fit`."},
      {"per-joint", "N", "eigen: displacements of every joint."},
      {"per-vertex", "N", "kernel: mean displacements of a vertex; eigen: the most of any vertex."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},

@@ -217,7 +217,7 @@ const cli_command cli_fit = {
      {"distance-weights", "driving|blend", "wpsd: joints count by how far they displace a vertex, or by blend weight."},
      {"control-scale", "NAME=S,...",
       "How much more a control counts in pose distances; default 1: at its farthest from rest like a radian."},
-     {"displacements", "float|half", "How displacements are stored; default half where it is exact enough."},
+     {"displacements", "16|32", "Bits of the numbers of displacements; default 16 where that is exact enough."},
      {"per-joint", "N", "eigen: displacements of every joint; default 5, or what --per-vertex allows."},
      {"per-vertex", "N", "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},

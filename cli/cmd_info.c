@@ -1,6 +1,7 @@
 /* cmd_info.c: pelt info: what is in a file, and every problem found. */
 
 #include "cli/cli.h"
+#include "cli/info_keys.h"
 #include "io/io.h"
 #include "runtime/format.h"
 #include <math.h>
@@ -277,6 +278,7 @@ static int run(const cli_args *args) {
         json_t *object = is_gltf(path)              ? info_bundle(args, path, &error)
                          : ends_with(path, ".pelt") ? info_skin(args, path, &error)
                          : ends_with(path, ".csv")  ? info_table(args, path, &error)
+                         : ends_with(path, ".keys") ? info_keys(args, path, &error)
                                                     : info_cache(args, path, &error);
         if (!object) {
             code = cli_error(&error);
@@ -291,7 +293,7 @@ static int run(const cli_args *args) {
 const cli_command cli_info = {
     "info",
     "FILE...",
-    "What is in a glTF, cache or skin file, and every problem found.",
+    "What is in a glTF, cache, skin or .keys file, and every problem found.",
     "Caches beside a glTF file (body.CLIP.pc2 beside body.glb) are read with it and compared with the rig: scale, "
     "axes,\n"
     "order of vertices, rest pose, duplicates.",

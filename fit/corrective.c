@@ -174,19 +174,23 @@ void pelt_corrective_coefficients(const pelt_corrective *c, const pelt_pose_stat
 
 /* -- The weighted form --------------------------------------------------------------------------------------------- */
 
-/* distances [axis][center] of the pose. */
-static void weighted_vertex(const pelt_weighted *w, const double *distances, uint32_t v, double out[3]) {
-    double sum[4] = {0};
+/* distances [axis][center] of the pose; `turn` may be NULL. */
+static void weighted_vertex(const pelt_weighted *w, const double *distances, uint32_t v, double shift[3],
+                            double *turn) {
+    double sum[7] = {0};
     for (uint32_t q = 0; q < w->center_count; q++) {
         const float *c = w->folded + 4 * ((size_t)v * w->center_count + q);
-        if (c[0] == 0 && c[1] == 0 && c[2] == 0 && c[3] == 0) continue;
+        const float *t = w->folded_turns ? w->folded_turns + 3 * ((size_t)v * w->center_count + q) : NULL;
         double r2 = 0;
         for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++)
             r2 += w->axis_weights[i] * distances[(size_t)w->vertex_axes[i] * w->center_count + q];
         double phi = pelt_phi_value(w->phi, w->width, r2);
         for (int i = 0; i < 4; i++) sum[i] += phi * c[i];
+        for (int i = 0; t && i < 3; i++) sum[4 + i] += phi * t[i];
     }
-    for (int i = 0; i < 3; i++) out[i] = w->unnormalised ? sum[i] : sum[i] * pelt_norm_guard(sum[3]);
+    double guard = w->unnormalised ? 1 : pelt_norm_guard(sum[3]);
+    for (int i = 0; i < 3; i++) shift[i] += sum[i] * guard;
+    for (int i = 0; turn && i < 3; i++) turn[i] += sum[4 + i] * guard;
 }
 
 static void weighted_distances(const pelt_weighted *w, const pelt_pose_state *pose, double *distances) {
@@ -198,11 +202,10 @@ static void weighted_distances(const pelt_weighted *w, const pelt_pose_state *po
 
 /* -- Both ---------------------------------------------------------------------------------------------------------- */
 
-static void add_basis(const pelt_displacements *d, const float *vectors, const double *a, uint32_t vertex_count,
-                      double *out) {
+static void add_basis(const pelt_displacements *d, const double *a, uint32_t vertex_count, double *out) {
     for (uint32_t v = 0; v < vertex_count; v++)
-        for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++)
-            for (size_t c = 0; c < 3; c++) out[3 * (size_t)v + c] += a[d->coefficients[i]] * vectors[3 * (size_t)i + c];
+        for (size_t i = d->first[v]; i < d->first[v + 1]; i++)
+            for (size_t c = 0; c < 3; c++) out[3 * (size_t)v + c] += a[d->coefficients[i]] * d->vectors[3 * i + c];
 }
 
 bool pelt_corrective_eval(const pelt_corrective *c, const pelt_skeleton *skeleton, const pelt_transform *locals,
@@ -223,14 +226,10 @@ bool pelt_corrective_eval(const pelt_corrective *c, const pelt_skeleton *skeleto
         pelt_pose_state pose = {rotations, translations, controls};
         pelt_corrective_coefficients(c, &pose, a);
         if (w) weighted_distances(w, &pose, distances);
-        if (c->displacements) add_basis(c->displacements, c->displacements->positions, a, vertex_count, displacements);
-        if (c->displacements && normals && c->displacements->normals)
-            add_basis(c->displacements, c->displacements->normals, a, vertex_count, normals);
-        for (uint32_t v = 0; w && v < vertex_count; v++) {
-            double d[3];
-            weighted_vertex(w, distances, v, d);
-            for (size_t i = 0; i < 3; i++) displacements[3 * (size_t)v + i] += d[i];
-        }
+        if (c->displacements) add_basis(c->displacements, a, vertex_count, displacements);
+        if (c->turns && normals) add_basis(c->turns, a, vertex_count, normals);
+        for (size_t v = 0; w && v < vertex_count; v++)
+            weighted_vertex(w, distances, (uint32_t)v, displacements + 3 * v, normals ? normals + 3 * v : NULL);
     }
     free(rotations), free(translations), free(a), free(distances);
     return ready;

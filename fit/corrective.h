@@ -82,12 +82,11 @@ typedef struct pelt_kernel {
     uint32_t control_count; /* the last so many of joints[] are controls */
 } pelt_kernel;
 
-/* Displacements of the basis form; those of vertex v are entries first[v] to first[v + 1] - 1. */
+/* Vectors of the basis form; those of vertex v are entries first[v] to first[v + 1] - 1. */
 typedef struct pelt_displacements {
     uint32_t *first;        /* [vertex_count + 1] */
     uint32_t *coefficients; /* index k: rbfs in order, then kernel groups in order */
-    float *positions;       /* [entry][3] */
-    float *normals;         /* [entry][3] change of the rest normal, or NULL */
+    float *vectors;         /* [entry][3] */
 } pelt_displacements;
 
 /* The weighted form. The distance of vertex v has axes of its own. */
@@ -101,6 +100,7 @@ typedef struct pelt_weighted {
     const uint32_t *vertex_axes; /* ... */
     const float *axis_weights;   /* ... and how much: r_v^2 = sum weight d_axis^2 */
     const float *folded;         /* [vertex][center][4]: c_iq, xyz and w */
+    const float *folded_turns;   /* [vertex][center][3] the same for normals, or NULL */
     bool unnormalised;           /* D_i = sum_q phi c_iq[xyz]: w is not used */
 } pelt_weighted;
 
@@ -108,7 +108,8 @@ typedef struct pelt_corrective {
     uint32_t rbf_count;
     const pelt_rbf *rbfs;
     const pelt_kernel *kernel;               /* NULL: none */
-    const pelt_displacements *displacements; /* NULL: none */
+    const pelt_displacements *displacements; /* of rest positions; NULL: none */
+    const pelt_displacements *turns;         /* of rest normals; NULL: none */
     const pelt_weighted *weighted;           /* NULL: none */
 } pelt_corrective;
 

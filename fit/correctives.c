@@ -1,7 +1,7 @@
 /* correctives.c: the stage of a fit that makes the corrective D: which way, and how finely it is stored.
 
-   Half floats keep 11 bits. Whether that is enough depends on how much the terms of D cancel, so it is tried: the
-   corrective is evaluated with both at some of the examples. */
+   Whether 16 bits are enough depends on how much the terms of D cancel, so it is tried: the skin is packed both ways
+   and run at some of the examples. */
 
 #include "fit/correctives.h"
 #include "fit/displacement.h"
@@ -23,73 +23,79 @@ static const struct way {
 
 const char *const pelt_correctives[] = {"none", "psd", "wpsd", "eigen", "kernel", NULL};
 
-/* -- Half floats --------------------------------------------------------------------------------------------------- */
+/* -- 16 bits ------------------------------------------------------------------------------------------------------- */
 
-static const double HALF_TOLERANCE = 1e-5; /* of the diagonal */
+static const double MOST_ROUNDING = 1e-5; /* of the diagonal */
 enum { TRIED = 12 };
 
-static float *halved(pelt_arena *arena, const float *values, size_t count) {
-    float *out = PELT_NEW(arena, float, count + 1);
-    for (size_t i = 0; out && i < count; i++) out[i] = pelt_half_value(pelt_half_of(values[i]));
-    return out;
+/* A model packed and ready to run. */
+typedef struct trial {
+    pelt_skin_bytes *bytes;
+    pelt_skin skin;
+    void *scratch;
+    float *positions;
+} trial;
+
+static bool open_trial(const pelt_model *model, bool in_16_bits, trial *t) {
+    pelt_model copy = *model;
+    copy.in_16_bits = in_16_bits, copy.about = "{}";
+    t->bytes = pelt_model_pack(&copy, NULL);
+    if (!t->bytes || pelt_open(t->bytes->bytes, t->bytes->size, &t->skin)) return false;
+    t->scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(&t->skin));
+    t->positions = aligned_alloc(PELT_ALIGN, pelt_output_size(&t->skin));
+    return t->scratch && t->positions;
 }
 
-/* The same corrective as it is after a trip through half floats. */
-static bool round_trip(pelt_arena *arena, const pelt_corrective *c, uint32_t vertex_count, pelt_corrective *out,
-                       pelt_displacements *displacements, pelt_weighted *weighted) {
-    *out = *c;
-    if (c->displacements) {
-        *displacements = *c->displacements;
-        displacements->positions =
-            halved(arena, c->displacements->positions, 3 * (size_t)c->displacements->first[vertex_count]);
-        out->displacements = displacements;
-        return displacements->positions != NULL;
+static void run_trial(trial *t, const pelt_pose_input *pose) {
+    pelt_pose_from(&t->skin, pose, t->scratch);
+    pelt_deform(&t->skin, t->scratch, pelt_all_blocks(&t->skin), t->positions, NULL);
+}
+
+static void close_trial(trial *t) {
+    free(t->scratch), free(t->positions);
+    pelt_skin_free(t->bytes);
+}
+
+static double largest_gap(const trial *a, const trial *b) {
+    double worst = 0;
+    for (uint32_t v = 0; v < a->skin.vertex_count; v++) {
+        const float *p = a->positions + 3 * (size_t)a->skin.vertex_slots[v];
+        const float *q = b->positions + 3 * (size_t)b->skin.vertex_slots[v];
+        worst = fmax(worst, hypot(hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]));
     }
-    *weighted = *c->weighted;
-    weighted->folded = halved(arena, c->weighted->folded, 4 * (size_t)vertex_count * c->weighted->center_count);
-    out->weighted = weighted;
-    return weighted->folded != NULL;
+    return worst;
 }
 
-/* Largest difference that half floats make at some of the examples, or INFINITY. */
-static double half_error(pelt_fitting *f) {
-    uint32_t n = f->model.vertex_count;
-    pelt_arena *work = pelt_arena_new(0);
-    pelt_corrective half;
-    pelt_displacements displacements;
-    pelt_weighted weighted;
-    double *exact = work ? PELT_NEW(work, double, 3 * (size_t)n) : NULL, worst = 0;
-    double *rounded = work ? PELT_NEW(work, double, 3 * (size_t)n) : NULL;
-    pelt_transform *locals = work ? PELT_NEW(work, pelt_transform, f->bundle->skeleton.joint_count) : NULL;
-    float *row = work ? PELT_NEW(work, float, f->bundle->controls.count + 1) : NULL;
-    float *controls = work ? PELT_NEW(work, float, f->model.control_count + 1) : NULL;
-    bool ready = exact && rounded && locals && row && controls &&
-                 round_trip(work, f->model.corrective, n, &half, &displacements, &weighted);
+/* How far 16 bits move a vertex at most, at some of the examples; INFINITY when that cannot be told. */
+static double rounding(const pelt_fitting *f) {
+    trial exact = {0}, rounded = {0};
+    pelt_transform *locals = malloc(f->bundle->skeleton.joint_count * sizeof *locals);
+    float *row = malloc(((size_t)f->bundle->controls.count + 1) * sizeof *row);
+    float *controls = malloc(((size_t)f->model.control_count + 1) * sizeof *controls);
+    bool ready =
+        locals && row && controls && open_trial(&f->model, false, &exact) && open_trial(&f->model, true, &rounded);
     size_t tried = f->examples.count < TRIED ? f->examples.count : TRIED;
+    double worst = 0;
     for (size_t i = 0; i < tried && ready; i++) {
         const pelt_example *example = &f->examples.list[(2 * i + 1) * f->examples.count / (2 * tried)];
         pelt_clip_pose(example->clip, &f->bundle->skeleton, example->frame, locals);
-        pelt_control_values(f->bundle, f->model.controls, f->model.control_count, example, row, controls);
-        ready = pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, controls, n, exact, NULL) &&
-                pelt_corrective_eval(&half, &f->bundle->skeleton, locals, controls, n, rounded, NULL);
-        for (size_t k = 0; k < 3 * (size_t)n && ready; k++)
-            if (!(fabs(exact[k] - rounded[k]) <= worst)) worst = fabs(exact[k] - rounded[k]);
+        pelt_clip_controls(example->clip, &f->bundle->controls, example->frame, row);
+        for (uint32_t k = 0; k < f->model.control_count; k++) controls[k] = row[f->model.controls[k].source];
+        pelt_pose_input pose = {.locals = locals, .controls = controls};
+        run_trial(&exact, &pose), run_trial(&rounded, &pose);
+        worst = fmax(worst, largest_gap(&exact, &rounded));
     }
-    pelt_arena_free(work);
-    return ready && isfinite(worst) ? worst : INFINITY;
+    close_trial(&exact), close_trial(&rounded), free(locals), free(row), free(controls);
+    return ready ? worst : INFINITY;
 }
 
-static pelt_result choose_precision(pelt_fitting *f, pelt_error *error) {
+static void choose_precision(pelt_fitting *f) {
     const char *wanted = f->options.displacements;
-    if (!f->model.corrective || (wanted && !strcmp(wanted, "float"))) return PELT_OK;
-    double worst = half_error(f);
-    f->model.half_displacements = worst <= HALF_TOLERANCE * f->bundle->mesh.diagonal;
-    if (!wanted || f->model.half_displacements) return PELT_OK;
-    if (!isfinite(worst))
-        return pelt_fail(error, PELT_ERROR_NUMBER,
-                         "--displacements half: some displacements are beyond what half floats can hold; use float");
-    f->model.half_displacements = true;
-    return PELT_OK;
+    if (!f->model.corrective) return;
+    if (wanted)
+        f->model.in_16_bits = !strcmp(wanted, "16");
+    else
+        f->model.in_16_bits = rounding(f) <= MOST_ROUNDING * f->bundle->mesh.diagonal;
 }
 
 /* -- Controls ------------------------------------------------------------------------------------------------------ */
@@ -108,8 +114,8 @@ static pelt_result name_controls(pelt_fitting *f, pelt_error *error) {
 
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
     const char *precision = f->options.displacements, *weights = f->options.distance_weights;
-    if (precision && strcmp(precision, "float") && strcmp(precision, "half"))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "--displacements %s: choose from float, half", precision);
+    if (precision && strcmp(precision, "16") && strcmp(precision, "32"))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "--displacements %s: choose from 16, 32 (bits)", precision);
     if (weights && strcmp(weights, "driving") && strcmp(weights, "blend"))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "--distance-weights %s: choose from driving, blend", weights);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -118,7 +124,8 @@ pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         pelt_result result = ways[i].fit(f, error);
         if (!result) result = name_controls(f, error);
-        return result ? result : choose_precision(f, error);
+        if (!result) choose_precision(f);
+        return result;
     }
     return PELT_OK;
 }

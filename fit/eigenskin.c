@@ -25,7 +25,6 @@ typedef struct eigen_fit {
     pelt_entry *entries;
     size_t entry_count;
     pelt_corrective *corrective;
-    pelt_displacements *displacements; /* of the corrective */
     pelt_eigen_pairs pairs;
 } eigen_fit;
 
@@ -79,7 +78,9 @@ static pelt_result correct_normals(eigen_fit *e) {
                 weights[row * e->u.example_count + joint->poses[p]] =
                     joint->right[(size_t)k * joint->pose_count + p] / joint->singular[k];
     }
-    return pelt_gather_normals(e->f->arena, e->displacements, e->u.vertex_count, e->u.example_count, normals, weights);
+    e->corrective->turns = pelt_gather_turns(e->f->arena, e->corrective->displacements, e->u.vertex_count,
+                                             e->u.example_count, normals, weights);
+    return e->corrective->turns ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
 static pelt_result assemble(eigen_fit *e) {
@@ -94,10 +95,9 @@ static pelt_result assemble(eigen_fit *e) {
         if (pelt_eigen_rbf(arena, &e->poses, &e->basis.joints[j], &e->coordinates[j], e->width, rbf))
             return PELT_ERROR_MEMORY;
     }
-    e->corrective->displacements = e->displacements =
-        pelt_gather_displacements(arena, &e->u, e->entries, e->entry_count);
+    e->corrective->displacements = pelt_gather_displacements(arena, &e->u, e->entries, e->entry_count);
     e->f->model.corrective = e->corrective;
-    return e->displacements ? PELT_OK : PELT_ERROR_MEMORY;
+    return e->corrective->displacements ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
 /* The same corrective with the displacements of pairs behind those of the joints. */
@@ -122,8 +122,8 @@ static pelt_result add_pairs(eigen_fit *e) {
     }
     e->entries = entries;
     e->corrective->rbfs = rbfs, e->corrective->rbf_count = (uint32_t)rbf_count;
-    e->corrective->displacements = e->displacements = pelt_gather_displacements(arena, &e->u, entries, e->entry_count);
-    return e->displacements ? PELT_OK : PELT_ERROR_MEMORY;
+    e->corrective->displacements = pelt_gather_displacements(arena, &e->u, entries, e->entry_count);
+    return e->corrective->displacements ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
 static json_t *describe_pairs(eigen_fit *e) {

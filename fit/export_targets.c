@@ -2,24 +2,29 @@
 
 #include "fit/export_targets.h"
 #include "fit/controls.h"
-#include "fit/pack.h"
 #include "runtime/kernel.h"
 #include <stdlib.h>
 #include <string.h>
 
-static float row_value(const pelt_skin *skin, size_t at) {
-    return skin->row_floats ? skin->row_floats[at] : pelt_half_value(skin->row_halfs[at]);
+static float row_value(const pelt_rows *rows, uint32_t row, size_t component, size_t lane) {
+    if (rows->floats) return rows->floats[((size_t)row * 3 + component) * PELT_BLOCK + lane];
+    size_t pair = ((size_t)row / 2 * 3 + component) * PELT_BLOCK + lane;
+    return (float)rows->pairs[2 * pair + row % 2] * rows->factors[rows->sources[row]].step;
+}
+
+static uint32_t row_coefficient(const pelt_rows *rows, uint32_t row) {
+    return rows->floats ? rows->sources[row] : rows->factors[rows->sources[row]].coefficient;
 }
 
 /* Calls for each (vertex, row) of the skin whose displacement is not zero. */
 static void count_or_fill(const pelt_skin *skin, pelt_target *targets, bool fill) {
     for (uint32_t v = 0; v < skin->vertex_count; v++) {
         uint32_t block = skin->vertex_slots[v] / PELT_BLOCK, lane = skin->vertex_slots[v] % PELT_BLOCK;
-        for (uint32_t r = skin->row_first[block]; r < skin->row_first[block + 1]; r++) {
+        for (uint32_t r = skin->rows.first[block]; r < skin->rows.first[block + 1]; r++) {
             float delta[3];
-            for (size_t c = 0; c < 3; c++) delta[c] = row_value(skin, ((size_t)r * 3 + c) * PELT_BLOCK + lane);
+            for (size_t c = 0; c < 3; c++) delta[c] = row_value(&skin->rows, r, c, lane);
             if (delta[0] == 0 && delta[1] == 0 && delta[2] == 0) continue;
-            pelt_target *target = &targets[skin->row_sources[r]];
+            pelt_target *target = &targets[row_coefficient(&skin->rows, r)];
             if (fill) {
                 memcpy((float *)target->deltas + 3 * (size_t)target->count, delta, sizeof delta);
                 ((uint32_t *)target->vertices)[target->count] = v;

@@ -230,28 +230,29 @@ static bool normal_weights(const kernel_fit *k, size_t q, double *weights) {
     return done;
 }
 
-static pelt_result correct_normals(const kernel_fit *k, pelt_displacements *out) {
+static pelt_displacements *turns_of(const kernel_fit *k, const pelt_displacements *displacements) {
     size_t total = 0, row = 0;
     for (uint32_t q = 0; q < k->clusters.count; q++) total += k->clusters.ranks[q];
     const float *normals = pelt_normal_displacements_of(k->f);
     double *weights = PELT_NEW(k->f->arena, double, total * k->poses.count);
-    if (!normals || !weights) return PELT_ERROR_MEMORY;
+    if (!normals || !weights) return NULL;
     for (uint32_t q = 0; q < k->clusters.count; q++) {
         if (!k->clusters.ranks[q]) continue;
-        if (!normal_weights(k, q, weights + row * k->poses.count)) return PELT_ERROR_MEMORY;
+        if (!normal_weights(k, q, weights + row * k->poses.count)) return NULL;
         row += k->clusters.ranks[q];
     }
-    return pelt_gather_normals(k->f->arena, out, k->u.vertex_count, k->u.example_count, normals, weights);
+    return pelt_gather_turns(k->f->arena, displacements, k->u.vertex_count, k->u.example_count, normals, weights);
 }
 
 static pelt_result assemble(kernel_fit *k) {
     pelt_corrective *corrective = PELT_NEW(k->f->arena, pelt_corrective, 1);
     pelt_displacements *displacements = make_displacements(k);
     if (!corrective || !displacements) return PELT_ERROR_MEMORY;
-    if (!k->f->options.plain_normals && correct_normals(k, displacements)) return PELT_ERROR_MEMORY;
+    bool plain = k->f->options.plain_normals;
     corrective->kernel = make_kernel(k);
     corrective->displacements = displacements;
-    if (!corrective->kernel) return PELT_ERROR_MEMORY;
+    if (!plain) corrective->turns = turns_of(k, displacements);
+    if (!corrective->kernel || (!plain && !corrective->turns)) return PELT_ERROR_MEMORY;
     k->f->model.corrective = corrective;
     k->f->details = pelt_arena_format(
         k->f->arena,

@@ -14,7 +14,7 @@ typedef struct pelt_model {
     const float *normals;              /* [vertex_count][3] */
     pelt_influences influences;        /* joints of the skeleton, then driven ones */
     const pelt_corrective *corrective; /* NULL: none */
-    bool half_displacements;           /* store its displacements as half floats */
+    bool in_16_bits;                   /* how its displacements are stored */
     const char *about;                 /* JSON text for pelt_skin.about */
     uint32_t driven_count;
     const pelt_driven *driven; /* name is an index into driven_names until it is packed */

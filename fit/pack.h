@@ -14,8 +14,34 @@ pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_
 pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
                                  uint64_t *sizes, pelt_error *error);
 
-/* The nearest half float, and back. Beyond the largest half it is infinite. */
-uint16_t pelt_half_of(float value);
-float pelt_half_value(uint16_t half);
+/* -- Rows (pack_corrective.c) and their 16 bits (pack_16_bits.c) --------------------------------------------------- */
+
+/* Lists of what the blocks use. */
+typedef struct pelt_row_lists {
+    uint32_t *first;   /* [block + 1] */
+    uint16_t *sources; /* [row], increasing in a block */
+    uint32_t count;
+} pelt_row_lists;
+
+/* Coefficients in twos, so that those of a pair are used by the same blocks as often as can be. */
+typedef struct pelt_pairing {
+    uint32_t count;       /* of factors; even */
+    uint32_t *factor_of;  /* [coefficient] */
+    pelt_factor *factors; /* [count] without steps; the other one of a lone coefficient is a filler */
+} pelt_pairing;
+
+pelt_result pelt_pair_coefficients(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count,
+                                   uint32_t coefficient_count, pelt_pairing *out);
+
+/* The same displacements, of factors instead of coefficients. */
+pelt_displacements *pelt_displacements_of_factors(pelt_arena *arena, const pelt_displacements *displacements,
+                                                  uint32_t vertex_count, const pelt_pairing *pairing);
+
+/* Rows [row][3][16] of factors as pairs; fills in the steps of the factors. */
+int16_t *pelt_factor_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, pelt_pairing *pairing);
+
+/* Rows [row][parts][16] of centres, an even number of them, as pairs; gives one step for vectors and one for the norm.
+ */
+int16_t *pelt_center_pairs(pelt_arena *arena, const float *rows, size_t row_count, size_t parts, pelt_factor **factors);
 
 #endif

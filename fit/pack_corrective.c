@@ -8,31 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Half floats --------------------------------------------------------------------------------------------------- */
-
-uint16_t pelt_half_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
-    double magnitude = fabs((double)value);
-    if (!(magnitude < 65520)) return sign | 0x7c00u;
-    /* Steps of 2^-24 up to the first normal number, then 2^-10 of the power of two below. */
-    int exponent = 0;
-    frexp(magnitude, &exponent);
-    if (exponent < -13 || magnitude == 0) exponent = -13;
-    double steps = rint(ldexp(magnitude, 11 - exponent));
-    if (steps >= 2048) steps /= 2, exponent++;
-    return sign | (uint16_t)((exponent + 13) * 1024 + (int)steps);
-}
-
-float pelt_half_value(uint16_t half) {
-    int exponent = half >> 10 & 31, mantissa = half & 1023;
-    double magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                       : exponent     ? ldexp(1024 + mantissa, exponent - 25)
-                                      : ldexp(mantissa, -24);
-    return (float)(half & 0x8000u ? -magnitude : magnitude);
-}
-
 /* -- The order of vertices ----------------------------------------------------------------------------------------- */
 
 /* Joints and coefficients of each vertex as one list: coefficient k is joint joint_count + k. */
@@ -72,19 +47,11 @@ static uint64_t order_work(const pelt_influences *in, uint32_t vertex_count, uin
     return work;
 }
 
-static uint32_t coefficient_total(const pelt_corrective *corrective) {
-    uint32_t total = 0;
-    for (uint32_t i = 0; i < corrective->rbf_count; i++) total += corrective->rbfs[i].coefficient_count;
-    for (uint32_t g = 0; corrective->kernel && g < corrective->kernel->group_count; g++)
-        total += corrective->kernel->groups[g].coefficient_count;
-    return total;
-}
-
 pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
     uint32_t n = model->vertex_count, joints = pelt_model_matrix_count(model);
     pelt_result result = pelt_block_order(arena, &model->influences, n, joints, order);
     if (result || !model->corrective || !model->corrective->displacements) return result;
-    uint32_t columns = joints + coefficient_total(model->corrective);
+    uint32_t columns = joints + pelt_corrective_coefficient_count(model->corrective);
     pelt_influences both;
     uint32_t *other = PELT_NEW(arena, uint32_t, n), *stamp = PELT_NEW(arena, uint32_t, columns),
              *other_stamp = PELT_NEW(arena, uint32_t, columns);
@@ -97,18 +64,32 @@ pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_
 
 /* -- Rows ---------------------------------------------------------------------------------------------------------- */
 
-/* Lists of what the blocks use: a bitmap of sources is turned into sorted lists, then rows are filled in. */
-typedef struct lists {
-    uint32_t *first;   /* [block + 1] */
-    uint16_t *sources; /* [row] */
-    uint32_t count;
-} lists;
-
 typedef void mark_vertex(const void *user, uint32_t vertex, uint8_t *used);
 
-/* Two passes: count, then list. */
+/* How rows are grouped: not at all; sources 2 i and 2 i + 1 together; or any two that follow one another, the last of
+   an odd number with a filler of the same source. */
+typedef enum grouping { SINGLE, NEIGHBOURS, TWOS } grouping;
+
+/* Lists the sources marked in `used` at `out` (NULL: only counts) and clears the marks. */
+static uint64_t take_marked(uint8_t *used, uint32_t source_count, grouping group, uint16_t *out) {
+    uint64_t count = 0;
+    for (uint32_t s = 0; s < source_count; s++) {
+        if (group == NEIGHBOURS && s % 2 == 0) used[s] = used[s + 1] |= used[s];
+        if (!used[s]) continue;
+        if (out) out[count] = (uint16_t)s;
+        count++;
+    }
+    if (group == TWOS && count % 2) {
+        if (out) out[count] = out[count - 1];
+        count++;
+    }
+    memset(used, 0, source_count);
+    return count;
+}
+
+/* A bitmap of sources is turned into sorted lists. Two passes: count, then list. */
 static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const uint32_t *order, uint32_t source_count,
-                                mark_vertex *mark, const void *user, lists *out) {
+                                mark_vertex *mark, const void *user, grouping group, pelt_row_lists *out) {
     uint8_t *used = PELT_NEW(arena, uint8_t, source_count);
     out->first = PELT_NEW(arena, uint32_t, (size_t)block_count + 1);
     if (!used || !out->first) return PELT_ERROR_MEMORY;
@@ -117,12 +98,7 @@ static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const u
         for (uint32_t b = 0; b < block_count; b++) {
             for (int lane = 0; lane < PELT_BLOCK; lane++)
                 mark(user, order[(size_t)b * PELT_BLOCK + (size_t)lane], used);
-            for (uint32_t s = 0; s < source_count; s++) {
-                if (!used[s]) continue;
-                used[s] = 0;
-                if (filling) out->sources[count] = (uint16_t)s;
-                count++;
-            }
+            count += take_marked(used, source_count, group, filling ? out->sources + count : NULL);
             if (count > UINT32_MAX) return PELT_ERROR_MEMORY;
             out->first[b + 1] = (uint32_t)count;
         }
@@ -133,7 +109,7 @@ static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const u
 }
 
 /* The row of a source in a block: lists are sorted. */
-static uint32_t row_of(const lists *l, uint32_t block, uint32_t source) {
+static uint32_t row_of(const pelt_row_lists *l, uint32_t block, uint32_t source) {
     uint32_t low = l->first[block], high = l->first[block + 1] - 1;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -147,35 +123,27 @@ static uint32_t row_of(const lists *l, uint32_t block, uint32_t source) {
 
 static void mark_displacements(const void *user, uint32_t v, uint8_t *used) {
     const pelt_displacements *d = user;
-    for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++) {
-        const float *u = d->positions + 3 * (size_t)i;
-        bool still = u[0] == 0 && u[1] == 0 && u[2] == 0;
-        if (still && d->normals) u = d->normals + 3 * (size_t)i, still = u[0] == 0 && u[1] == 0 && u[2] == 0;
-        if (!still) used[d->coefficients[i]] = 1;
+    for (size_t i = d->first[v]; i < d->first[v + 1]; i++) {
+        const float *u = d->vectors + 3 * i;
+        if (u[0] != 0 || u[1] != 0 || u[2] != 0) used[d->coefficients[i]] = 1;
     }
 }
 
-/* [row][components][16] from one vector per entry. */
-static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, const float *vectors, const lists *l,
+/* [row][3][16] from one vector per entry. */
+static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, const pelt_row_lists *l,
                                 const uint32_t *order, uint32_t block_count) {
     float *rows = PELT_NEW(arena, float, ((size_t)l->count + 1) * 3 * PELT_BLOCK);
     for (size_t slot = 0; rows && slot < (size_t)block_count * PELT_BLOCK; slot++) {
         uint32_t v = order[slot], block = (uint32_t)(slot / PELT_BLOCK);
-        for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++) {
-            const float *u = vectors + 3 * (size_t)i;
+        for (size_t i = d->first[v]; i < d->first[v + 1]; i++) {
             if (l->first[block] == l->first[block + 1]) continue;
             uint32_t row = row_of(l, block, d->coefficients[i]);
             if (l->sources[row] != d->coefficients[i]) continue; /* nothing but zeros in this block */
-            for (size_t c = 0; c < 3; c++) rows[((size_t)row * 3 + c) * PELT_BLOCK + slot % PELT_BLOCK] += u[c];
+            for (size_t c = 0; c < 3; c++)
+                rows[((size_t)row * 3 + c) * PELT_BLOCK + slot % PELT_BLOCK] += d->vectors[3 * i + c];
         }
     }
     return rows;
-}
-
-static uint16_t *half_rows(pelt_arena *arena, const float *rows, size_t count) {
-    uint16_t *halfs = PELT_NEW(arena, uint16_t, count + 1);
-    for (size_t i = 0; halfs && i < count; i++) halfs[i] = pelt_half_of(rows[i]);
-    return halfs;
 }
 
 typedef struct corrective_packing {
@@ -186,38 +154,60 @@ typedef struct corrective_packing {
     uint64_t *sizes;
 } corrective_packing;
 
-/* Gives the skin its rows as floats or as half floats. */
-static pelt_result put_rows(corrective_packing *p, float *rows, size_t count, const float **floats,
-                            const uint16_t **halfs, uint64_t *float_size, uint64_t *half_size) {
-    if (!rows) return PELT_ERROR_MEMORY;
-    if (p->model->half_displacements) {
-        *halfs = half_rows(p->arena, rows, count);
-        *half_size = count * sizeof **halfs;
-        return *halfs ? PELT_OK : PELT_ERROR_MEMORY;
-    }
-    *floats = rows;
-    *float_size = count * sizeof **floats;
-    return PELT_OK;
+/* -- The basis form ------------------------------------------------------------------------------------------------ */
+
+/* Sizes of the sections of rows, counted from the first of them. */
+enum { FIRST, SOURCES, FLOATS, PAIRS, FACTORS };
+
+static pelt_result list_displacements(corrective_packing *p, const pelt_displacements *d, uint32_t sources,
+                                      grouping group, pelt_row_lists *out) {
+    return list_sources(p->arena, p->skin->block_count, p->order, sources, mark_displacements, d, group, out);
 }
 
-static pelt_result pack_displacements(corrective_packing *p) {
-    const pelt_displacements *d = p->model->corrective->displacements;
-    pelt_skin *skin = p->skin;
-    lists l = {0};
-    pelt_result result = list_sources(p->arena, skin->block_count, p->order, coefficient_total(p->model->corrective),
-                                      mark_displacements, d, &l);
-    if (result) return result;
-    skin->row_first = l.first;
-    skin->row_sources = l.sources;
-    p->sizes[PELT_SECTION_SOURCES] = 2 * (uint64_t)l.count;
-    size_t count = (size_t)l.count * 3 * PELT_BLOCK;
-    result = put_rows(p, displacement_rows(p->arena, d, d->positions, &l, p->order, skin->block_count), count,
-                      &skin->row_floats, &skin->row_halfs, &p->sizes[PELT_SECTION_ROW_FLOATS],
-                      &p->sizes[PELT_SECTION_ROW_HALFS]);
-    if (result || !d->normals) return result;
-    return put_rows(p, displacement_rows(p->arena, d, d->normals, &l, p->order, skin->block_count), count,
-                    &skin->turn_floats, &skin->turn_halfs, &p->sizes[PELT_SECTION_TURN_FLOATS],
-                    &p->sizes[PELT_SECTION_TURN_HALFS]);
+static pelt_result pack_floats(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients,
+                               pelt_rows *out, uint64_t *sizes) {
+    pelt_row_lists l = {0};
+    if (list_displacements(p, d, coefficients, SINGLE, &l)) return PELT_ERROR_MEMORY;
+    *out = (pelt_rows){.first = l.first,
+                       .sources = l.sources,
+                       .floats = displacement_rows(p->arena, d, &l, p->order, p->skin->block_count)};
+    sizes[SOURCES] = l.count * sizeof *l.sources;
+    sizes[FLOATS] = (size_t)l.count * 3 * PELT_BLOCK * sizeof *out->floats;
+    return out->floats ? PELT_OK : PELT_ERROR_MEMORY;
+}
+
+static pelt_result pack_pairs(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients, pelt_rows *out,
+                              uint64_t *sizes) {
+    uint32_t blocks = p->skin->block_count;
+    pelt_row_lists used = {0}, l = {0};
+    pelt_pairing pairing;
+    if (list_displacements(p, d, coefficients, SINGLE, &used) ||
+        pelt_pair_coefficients(p->arena, &used, blocks, coefficients, &pairing))
+        return PELT_ERROR_MEMORY;
+    const pelt_displacements *of_factors = pelt_displacements_of_factors(p->arena, d, p->model->vertex_count, &pairing);
+    if (!of_factors || list_displacements(p, of_factors, pairing.count, NEIGHBOURS, &l)) return PELT_ERROR_MEMORY;
+    float *rows = displacement_rows(p->arena, of_factors, &l, p->order, blocks);
+    *out = (pelt_rows){.first = l.first,
+                       .sources = l.sources,
+                       .pairs = rows ? pelt_factor_pairs(p->arena, rows, &l, &pairing) : NULL,
+                       .factors = pairing.factors};
+    sizes[SOURCES] = l.count * sizeof *l.sources;
+    sizes[PAIRS] = (size_t)l.count * 3 * PELT_BLOCK * sizeof *out->pairs;
+    sizes[FACTORS] = pairing.count * sizeof *pairing.factors;
+    return out->pairs ? PELT_OK : PELT_ERROR_MEMORY;
+}
+
+static pelt_result pack_displacements(corrective_packing *p, const pelt_displacements *d, pelt_rows *out,
+                                      uint64_t *sizes) {
+    uint32_t coefficients = pelt_corrective_coefficient_count(p->model->corrective);
+    return (p->model->in_16_bits ? pack_pairs : pack_floats)(p, d, coefficients, out, sizes);
+}
+
+static pelt_result pack_basis(corrective_packing *p) {
+    const pelt_corrective *c = p->model->corrective;
+    pelt_result result = pack_displacements(p, c->displacements, &p->skin->rows, p->sizes + PELT_SECTION_ROW_FIRST);
+    if (result || !c->turns) return result;
+    return pack_displacements(p, c->turns, &p->skin->turns, p->sizes + PELT_SECTION_TURN_FIRST);
 }
 
 /* -- The weighted form --------------------------------------------------------------------------------------------- */
@@ -225,8 +215,11 @@ static pelt_result pack_displacements(corrective_packing *p) {
 static void mark_centers(const void *user, uint32_t v, uint8_t *used) {
     const pelt_weighted *w = user;
     const float *folded = w->folded + 4 * (size_t)v * w->center_count;
-    for (uint32_t q = 0; q < w->center_count; q++)
-        for (int c = 0; c < (w->unnormalised ? 3 : 4); c++) used[q] |= folded[4 * (size_t)q + (size_t)c] != 0;
+    const float *turns = w->folded_turns ? w->folded_turns + 3 * (size_t)v * w->center_count : NULL;
+    for (size_t q = 0; q < w->center_count; q++) {
+        for (size_t c = 0; c < (w->unnormalised ? 3 : 4); c++) used[q] |= folded[4 * q + c] != 0;
+        for (size_t c = 0; turns && c < 3; c++) used[q] |= turns[3 * q + c] != 0;
+    }
 }
 
 static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
@@ -234,35 +227,65 @@ static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
     for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++) used[w->vertex_axes[i]] |= w->axis_weights[i] != 0;
 }
 
-static pelt_result pack_weighted(corrective_packing *p) {
-    const pelt_weighted *w = p->model->corrective->weighted;
+/* Rows of `parts` numbers out of folded ones, of which a centre has `stride`. */
+static pelt_result pack_centers(corrective_packing *p, const pelt_row_lists *l, const float *folded, size_t stride,
+                                size_t parts, pelt_rows *out, uint64_t *sizes) {
+    size_t centers = p->model->corrective->weighted->center_count, numbers = (size_t)l->count * parts * PELT_BLOCK;
+    float *rows = PELT_NEW(p->arena, float, numbers + 1);
+    if (!rows) return PELT_ERROR_MEMORY;
+    for (size_t slot = 0; slot < (size_t)p->skin->block_count * PELT_BLOCK; slot++)
+        for (uint32_t r = l->first[slot / PELT_BLOCK]; r < l->first[slot / PELT_BLOCK + 1]; r++) {
+            bool filler = r > l->first[slot / PELT_BLOCK] && l->sources[r] == l->sources[r - 1];
+            for (size_t c = 0; c < parts && !filler; c++)
+                rows[(parts * r + c) * PELT_BLOCK + slot % PELT_BLOCK] =
+                    folded[stride * (p->order[slot] * centers + l->sources[r]) + c];
+        }
+    if (!p->model->in_16_bits) {
+        out->floats = rows;
+        sizes[FLOATS] = numbers * sizeof *rows;
+        return PELT_OK;
+    }
+    pelt_factor *factors;
+    out->pairs = pelt_center_pairs(p->arena, rows, l->count, parts, &factors);
+    out->factors = factors;
+    sizes[PAIRS] = numbers * sizeof *out->pairs;
+    sizes[FACTORS] = 2 * sizeof *out->factors;
+    return out->pairs ? PELT_OK : PELT_ERROR_MEMORY;
+}
+
+static pelt_result pack_axes(corrective_packing *p, const pelt_weighted *w) {
     pelt_skin *skin = p->skin;
-    lists centers = {0}, axes = {0};
-    if (list_sources(p->arena, skin->block_count, p->order, w->center_count, mark_centers, w, &centers) ||
-        list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, &axes))
-        return PELT_ERROR_MEMORY;
-    size_t parts = w->unnormalised ? 3 : 4, count = (size_t)centers.count * parts * PELT_BLOCK;
-    float *rows = PELT_NEW(p->arena, float, count + 1),
-          *weights = PELT_NEW(p->arena, float, ((size_t)axes.count + 1) * PELT_BLOCK);
-    if (!rows || !weights) return PELT_ERROR_MEMORY;
+    pelt_row_lists axes = {0};
+    pelt_result result =
+        list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, SINGLE, &axes);
+    float *weights = result ? NULL : PELT_NEW(p->arena, float, ((size_t)axes.count + 1) * PELT_BLOCK);
+    if (!weights) return PELT_ERROR_MEMORY;
     for (size_t slot = 0; slot < (size_t)skin->block_count * PELT_BLOCK; slot++) {
         uint32_t v = p->order[slot], block = (uint32_t)(slot / PELT_BLOCK);
-        for (uint32_t r = centers.first[block]; r < centers.first[block + 1]; r++)
-            for (size_t c = 0; c < parts; c++)
-                rows[(parts * (size_t)r + c) * PELT_BLOCK + slot % PELT_BLOCK] =
-                    w->folded[4 * ((size_t)v * w->center_count + centers.sources[r]) + c];
         for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++)
             if (w->axis_weights[i] != 0)
                 weights[row_of(&axes, block, w->vertex_axes[i]) * (size_t)PELT_BLOCK + slot % PELT_BLOCK] +=
                     w->axis_weights[i];
     }
-    skin->row_first = centers.first, skin->row_sources = centers.sources;
     skin->axis_first = axes.first, skin->axis_sources = axes.sources, skin->axis_weights = weights;
-    p->sizes[PELT_SECTION_SOURCES] = 2 * (uint64_t)centers.count;
-    p->sizes[PELT_SECTION_AXIS_SOURCES] = 2 * (uint64_t)axes.count;
-    p->sizes[PELT_SECTION_AXIS_WEIGHTS] = (uint64_t)axes.count * PELT_BLOCK * sizeof(float);
-    return put_rows(p, rows, count, &skin->row_floats, &skin->row_halfs, &p->sizes[PELT_SECTION_ROW_FLOATS],
-                    &p->sizes[PELT_SECTION_ROW_HALFS]);
+    p->sizes[PELT_SECTION_AXIS_SOURCES] = axes.count * sizeof *axes.sources;
+    p->sizes[PELT_SECTION_AXIS_WEIGHTS] = (uint64_t)axes.count * PELT_BLOCK * sizeof *weights;
+    return PELT_OK;
+}
+
+static pelt_result pack_weighted(corrective_packing *p) {
+    const pelt_weighted *w = p->model->corrective->weighted;
+    pelt_skin *skin = p->skin;
+    pelt_row_lists centers = {0};
+    if (pack_axes(p, w) || list_sources(p->arena, skin->block_count, p->order, w->center_count, mark_centers, w,
+                                        p->model->in_16_bits ? TWOS : SINGLE, &centers))
+        return PELT_ERROR_MEMORY;
+    skin->rows.first = centers.first, skin->rows.sources = centers.sources;
+    p->sizes[PELT_SECTION_ROW_SOURCES] = centers.count * sizeof *centers.sources;
+    pelt_result result = pack_centers(p, &centers, w->folded, 4, w->unnormalised ? 3 : 4, &skin->rows,
+                                      p->sizes + PELT_SECTION_ROW_FIRST);
+    if (result || !w->folded_turns) return result;
+    return pack_centers(p, &centers, w->folded_turns, 3, 3, &skin->turns, p->sizes + PELT_SECTION_TURN_FIRST);
 }
 
 /* -- Drivers ------------------------------------------------------------------------------------------------------- */
@@ -444,12 +467,11 @@ static pelt_result pack_drivers(corrective_packing *p) {
 pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
                                  uint64_t *sizes, pelt_error *error) {
     const pelt_corrective *c = model->corrective;
-    corrective_packing p = {arena, model, order, skin, sizes};
     if (!c || (!c->displacements && !c->weighted)) return PELT_OK;
     if (c->displacements && c->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "a skin holds displacements of a basis or weighted ones, not both");
-    uint32_t sources = c->weighted ? c->weighted->center_count : coefficient_total(c);
+    uint32_t sources = c->weighted ? c->weighted->center_count : pelt_corrective_coefficient_count(c);
     uint32_t axes = c->weighted ? c->weighted->axis_count : 0;
     if (sources > 65536 || axes > 65536)
         return pelt_fail(error, PELT_ERROR_DATA,
@@ -457,7 +479,8 @@ pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, con
                          "examples or ask for fewer poses",
                          sources, axes);
     if (!sources) return PELT_OK;
-    pelt_result result = c->weighted ? pack_weighted(&p) : pack_displacements(&p);
+    corrective_packing p = {arena, model, order, skin, sizes};
+    pelt_result result = c->weighted ? pack_weighted(&p) : pack_basis(&p);
     if (!result) result = pack_drivers(&p);
     return result ? pelt_fail(error, result, "not enough memory to pack the corrective") : PELT_OK;
 }

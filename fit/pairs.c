@@ -233,7 +233,7 @@ static bool make_residual(pairing *w, const pelt_corrective *corrective) {
             for (size_t c = 0; c < 3; c++) {
                 double sum = w->u->positions[3 * ((size_t)w->examples[m] * n + i) + c];
                 for (uint32_t e = d->first[v]; e < d->first[v + 1]; e++)
-                    sum -= a[d->coefficients[e]] * d->positions[3 * (size_t)e + c];
+                    sum -= a[d->coefficients[e]] * d->vectors[3 * (size_t)e + c];
                 w->residual[3 * (m * n + i) + c] = (float)sum;
             }
         }

@@ -283,28 +283,26 @@ static double *pose_normals(psd *p) {
     return out;
 }
 
+static const double LEAST_SHIFT = 2e-7, LEAST_TURN = 1e-3; /* of the diagonal; radians */
+
 static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
-/* Displacements [column][point][3] and turns of normals [column][vertex][3] (or NULL) to lists, without those too small
- * to matter. */
-static pelt_displacements *list_displacements(psd *p, const double *shapes, const double *normals, uint32_t columns) {
-    const pelt_example_displacements *d = &p->training.displacements;
+/* Vectors [column][of points or vertices][3] to lists, without those too small to matter; `index` [vertex] says where a
+   vertex has its own, NULL: at its number. */
+static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t stride, const uint32_t *index,
+                                        double least) {
     pelt_arena *arena = p->fitting->arena;
-    size_t n = d->vertex_count, points = d->point_count;
-    double least = 2e-7 * p->fitting->bundle->mesh.diagonal, least_turn = 1e-3;
+    size_t n = p->training.displacements.vertex_count;
+    uint32_t columns = p->center_count - p->skip;
     pelt_displacements *out = PELT_NEW(arena, pelt_displacements, 1);
     if (!out || !(out->first = PELT_NEW(arena, uint32_t, n + 1))) return NULL;
     for (int filling = 0; filling < 2; filling++) {
         size_t at = 0;
         for (uint32_t v = 0; v < n; v++) {
             for (uint32_t k = 0; k < columns; k++) {
-                const double *u = shapes + 3 * (k * points + d->point_of[v]);
-                const double *turn = normals ? normals + 3 * (k * n + v) : NULL;
-                if (largest_part(u) < least && (!turn || largest_part(turn) < least_turn)) continue;
-                for (size_t c = 0; c < 3 && filling; c++) {
-                    out->positions[3 * at + c] = (float)u[c];
-                    if (turn) out->normals[3 * at + c] = (float)turn[c];
-                }
+                const double *u = vectors + 3 * (k * stride + (index ? index[v] : v));
+                if (largest_part(u) < least) continue;
+                for (size_t c = 0; c < 3 && filling; c++) out->vectors[3 * at + c] = (float)u[c];
                 if (filling) out->coefficients[at] = k;
                 at++;
             }
@@ -312,9 +310,8 @@ static pelt_displacements *list_displacements(psd *p, const double *shapes, cons
         }
         if (filling) break;
         out->coefficients = PELT_NEW(arena, uint32_t, at + 1);
-        out->positions = PELT_NEW(arena, float, 3 * (at + 1));
-        if (normals) out->normals = PELT_NEW(arena, float, 3 * (at + 1));
-        if (at > UINT32_MAX || !out->coefficients || !out->positions || (normals && !out->normals)) return NULL;
+        out->vectors = PELT_NEW(arena, float, 3 * (at + 1));
+        if (at > UINT32_MAX || !out->coefficients || !out->vectors) return NULL;
     }
     return out;
 }
@@ -344,11 +341,14 @@ static bool finish(psd *p, bool all) {
     const double *shapes = columns_of(p, weights, p->training.shapes, 3 * (size_t)points->point_count);
     const double *turns = normals ? columns_of(p, weights, normals, 3 * (size_t)points->vertex_count) : NULL;
     if (!shapes || (normals && !turns)) return false;
-    pelt_rbf *rbf = make_rbf(p, lambda);
-    pelt_displacements *d = rbf ? list_displacements(p, shapes, turns, (uint32_t)m - p->skip) : NULL;
     pelt_corrective *corrective = PELT_NEW(p->fitting->arena, pelt_corrective, 1);
-    if (!d || !corrective) return false;
-    *corrective = (pelt_corrective){.rbf_count = 1, .rbfs = rbf, .displacements = d};
+    pelt_rbf *rbf = make_rbf(p, lambda);
+    if (!corrective || !rbf) return false;
+    *corrective = (pelt_corrective){.rbf_count = 1, .rbfs = rbf};
+    corrective->displacements =
+        list_vectors(p, shapes, points->point_count, points->point_of, LEAST_SHIFT * p->fitting->bundle->mesh.diagonal);
+    if (turns) corrective->turns = list_vectors(p, turns, points->vertex_count, NULL, LEAST_TURN);
+    if (!corrective->displacements || (turns && !corrective->turns)) return false;
     p->fitting->model.corrective = corrective;
     p->fitting->details =
         pelt_arena_format(p->fitting->arena, "{\"poses\":%zu,\"width\":%.6g,\"growth\":%.6g}", m, p->width, p->growth);

@@ -107,22 +107,24 @@ pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_exam
     }
     size_t total = out->first[u->vertex_count];
     out->coefficients = PELT_NEW(arena, uint32_t, total);
-    out->positions = PELT_NEW(arena, float, 3 * total);
-    if (!out->coefficients || !out->positions) return NULL;
+    out->vectors = PELT_NEW(arena, float, 3 * total);
+    if (!out->coefficients || !out->vectors) return NULL;
     for (uint32_t v = 0; v < u->vertex_count; v++) {
         const uint32_t *from = list + first[u->point_of[v] + 1];
         for (size_t at = out->first[v]; at < out->first[v + 1]; at++, from++) {
             out->coefficients[at] = entries[*from].coefficient;
-            memcpy(out->positions + 3 * at, entries[*from].position, sizeof entries->position);
+            memcpy(out->vectors + 3 * at, entries[*from].position, sizeof entries->position);
         }
     }
     return out;
 }
 
-pelt_result pelt_gather_normals(pelt_arena *arena, pelt_displacements *d, uint32_t vertex_count, uint32_t example_count,
-                                const float *normals, const double *weights) {
-    d->normals = PELT_NEW(arena, float, 3 * (size_t)d->first[vertex_count]);
-    if (!d->normals) return PELT_ERROR_MEMORY;
+pelt_displacements *pelt_gather_turns(pelt_arena *arena, const pelt_displacements *d, uint32_t vertex_count,
+                                      uint32_t example_count, const float *normals, const double *weights) {
+    pelt_displacements *out = PELT_NEW(arena, pelt_displacements, 1);
+    float *vectors = PELT_NEW(arena, float, 3 * (size_t)d->first[vertex_count]);
+    if (!out || !vectors) return NULL;
+    *out = (pelt_displacements){d->first, d->coefficients, vectors};
     for (uint32_t v = 0; v < vertex_count; v++)
         for (size_t at = d->first[v]; at < d->first[v + 1]; at++) {
             const double *w = weights + (size_t)d->coefficients[at] * example_count;
@@ -131,7 +133,7 @@ pelt_result pelt_gather_normals(pelt_arena *arena, pelt_displacements *d, uint32
                 if (w[e] == 0) continue;
                 for (int c = 0; c < 3; c++) sum[c] += w[e] * normals[3 * ((size_t)e * vertex_count + v) + (size_t)c];
             }
-            for (int c = 0; c < 3; c++) d->normals[3 * at + (size_t)c] = (float)sum[c];
+            for (int c = 0; c < 3; c++) vectors[3 * at + (size_t)c] = (float)sum[c];
         }
-    return PELT_OK;
+    return out;
 }

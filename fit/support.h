@@ -47,9 +47,10 @@ typedef struct pelt_entry {
 pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_example_displacements *displacements,
                                               const pelt_entry *entries, size_t count);
 
-/* Gives displacements their normals. `normals` is [example][vertex][3], the changes of the rest normals that the
-   examples want; `weights` [coefficient][example] makes the change that goes with a coefficient out of them. */
-pelt_result pelt_gather_normals(pelt_arena *arena, pelt_displacements *displacements, uint32_t vertex_count,
-                                uint32_t example_count, const float *normals, const double *weights);
+/* Changes of the rest normals that go with displacements, coefficient by coefficient. `normals` is
+   [example][vertex][3], the changes that the examples want; `weights` [coefficient][example] makes that of a
+   coefficient out of them. */
+pelt_displacements *pelt_gather_turns(pelt_arena *arena, const pelt_displacements *displacements, uint32_t vertex_count,
+                                      uint32_t example_count, const float *normals, const double *weights);
 
 #endif

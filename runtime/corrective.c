@@ -4,39 +4,12 @@
    A pose is, for every joint, its local rotation relative to rest, R = rest^-1 local, and its local translation; and
    for every control its value minus that at rest. */
 
-#include "runtime/format.h"
+#include "runtime/container.h"
 #include "runtime/kernel.h"
 #include <math.h>
 #include <string.h>
 
 /* -- Checks -------------------------------------------------------------------------------------------------------- */
-
-typedef uint32_t __attribute__((may_alias)) float_bits;
-
-static int all_finite(const void *floats, uint64_t count) {
-    const float_bits *bits = floats;
-    uint32_t bad = 0;
-    for (uint64_t i = 0; i < count; i++) bad |= (bits[i] & 0x7f800000u) == 0x7f800000u;
-    return !bad;
-}
-
-static int all_finite_halfs(const uint16_t *halfs, uint64_t count) {
-    uint32_t bad = 0;
-    for (uint64_t i = 0; i < count; i++) bad |= (halfs[i] & 0x7c00u) == 0x7c00u;
-    return !bad;
-}
-
-static int all_below_u16(const uint16_t *values, uint64_t count, uint32_t limit) {
-    uint32_t bad = 0;
-    for (uint64_t i = 0; i < count; i++) bad |= values[i] >= limit;
-    return !bad;
-}
-
-static int all_below_u32(const uint32_t *values, uint64_t count, uint32_t limit) {
-    uint32_t bad = 0;
-    for (uint64_t i = 0; i < count; i++) bad |= values[i] >= limit;
-    return !bad;
-}
 
 /* The section DRIV while it is checked. */
 typedef struct section {
@@ -55,12 +28,12 @@ static const void *array_at(const section *s, uint64_t offset, uint64_t a, uint6
 static pelt_result check_floats(const section *s, uint64_t offset, uint64_t rows, uint64_t columns) {
     const void *floats = array_at(s, offset, rows, columns, sizeof(float));
     if (!floats) return PELT_ERROR_FORMAT;
-    return all_finite(floats, rows * columns) ? PELT_OK : PELT_ERROR_NUMBER;
+    return pelt_all_finite(floats, rows * columns) ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
 static pelt_result check_phi(uint32_t phi, float width) {
     if (phi >= PELT_FILE_PHI_KINDS) return PELT_ERROR_UNSUPPORTED;
-    return all_finite(&width, 1) && width >= 1e-6f && width <= 1e9f ? PELT_OK : PELT_ERROR_NUMBER;
+    return pelt_all_finite(&width, 1) && width >= 1e-6f && width <= 1e9f ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
 /* What rbfs and the weighted form have in common. A skin has at most 65536 centres: rows name them by 16 bits. */
@@ -80,7 +53,7 @@ static pelt_result check_axes(const section *s, const pelt_skin *skin) {
         if (axes[i].kind >= PELT_FILE_AXIS_KINDS) return PELT_ERROR_UNSUPPORTED;
         uint32_t limit = axes[i].kind == PELT_FILE_AXIS_CONTROL ? skin->control_count : skin->joint_count;
         if (axes[i].joint >= limit) return PELT_ERROR_INDEX;
-        if (!all_finite(axes[i].direction, 4) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(axes[i].direction, 4) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
     }
     return PELT_OK;
 }
@@ -108,8 +81,8 @@ static pelt_result check_group(const section *s, const pelt_file_kernel *kernel,
     const uint32_t *units = array_at(s, group->units, group->unit_count, sizeof *units, 1);
     const uint32_t *centers = array_at(s, group->centers, group->center_count, sizeof *centers, 1);
     if (!units || !centers || !group->center_count) return PELT_ERROR_FORMAT;
-    if (!all_below_u32(units, group->unit_count, kernel->unit_count) ||
-        !all_below_u32(centers, group->center_count, kernel->center_count))
+    if (!pelt_all_below_u32(units, group->unit_count, kernel->unit_count) ||
+        !pelt_all_below_u32(centers, group->center_count, kernel->center_count))
         return PELT_ERROR_INDEX;
     return check_floats(s, group->matrix, group->coefficient_count, pelt_padded(group->center_count));
 }
@@ -124,11 +97,11 @@ static pelt_result check_kernel(const section *s, const pelt_skin *skin, uint64_
     if (!joints || !units || !groups) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < kernel->joint_count; i++) {
         if (joints[i].joint >= skin->joint_count + skin->control_count) return PELT_ERROR_INDEX;
-        if (!all_finite(&joints[i].scale, 1) || joints[i].scale < 0) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(&joints[i].scale, 1) || joints[i].scale < 0) return PELT_ERROR_NUMBER;
     }
     for (uint32_t i = 0; i < kernel->unit_count; i++) {
         if (units[i].first >= kernel->joint_count || units[i].second >= kernel->joint_count) return PELT_ERROR_INDEX;
-        if (!all_finite(&units[i].gain, 1)) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(&units[i].gain, 1)) return PELT_ERROR_NUMBER;
     }
     pelt_result result =
         check_floats(s, kernel->centers, 4 * (uint64_t)kernel->joint_count, pelt_padded(kernel->center_count));
@@ -148,25 +121,86 @@ static pelt_result check_firsts(const uint32_t *first, uint32_t block_count, uin
     return ordered ? PELT_OK : PELT_ERROR_INDEX;
 }
 
-/* Rows as floats or as half floats: exactly one of them, or none where that is allowed. */
-static pelt_result check_rows(const float *floats, uint64_t float_size, const uint16_t *halfs, uint64_t half_size,
-                              uint64_t numbers, int needed) {
-    if ((floats && halfs) || (needed && !floats && !halfs)) return PELT_ERROR_FORMAT;
-    if ((floats && float_size != numbers * sizeof *floats) || (halfs && half_size != numbers * sizeof *halfs))
-        return PELT_ERROR_FORMAT;
-    return (!floats || all_finite(floats, numbers)) && (!halfs || all_finite_halfs(halfs, numbers)) ? PELT_OK
-                                                                                                    : PELT_ERROR_NUMBER;
+/* The five sections of rows, counted from the first of them. */
+enum { FIRST, SOURCES, FLOATS, PAIRS, FACTORS };
+
+static int no_rows(const pelt_rows *rows) {
+    return !rows->first && !rows->sources && !rows->floats && !rows->pairs && !rows->factors;
 }
 
-static pelt_result check_weighted(const pelt_skin *skin, const section *s, const uint64_t *sizes, uint32_t *sources,
-                                  uint32_t *parts) {
+/* Numbers of `count` rows with `parts` x 16 of them, as floats or in 16 bits. */
+static pelt_result check_numbers(const pelt_rows *rows, const uint64_t *sizes, uint64_t count, uint32_t parts) {
+    uint64_t numbers = count * PELT_BLOCK * parts;
+    if (rows->pairs) return sizes[PAIRS] == numbers * sizeof *rows->pairs ? PELT_OK : PELT_ERROR_FORMAT;
+    if (sizes[FLOATS] != numbers * sizeof *rows->floats) return PELT_ERROR_FORMAT;
+    return pelt_all_finite(rows->floats, numbers) ? PELT_OK : PELT_ERROR_NUMBER;
+}
+
+/* Rows are floats, or pairs with factors: fills in factor_count from the size of their section. */
+static pelt_result check_factors(pelt_rows *rows, uint64_t size, uint32_t coefficient_count) {
+    uint64_t count = size / sizeof *rows->factors;
+    if (!rows->floats == !rows->pairs || !rows->pairs != !rows->factors) return PELT_ERROR_FORMAT;
+    if (size % sizeof *rows->factors || count % 2 || count > 65536) return PELT_ERROR_FORMAT;
+    for (uint64_t i = 0; i < count; i++) {
+        if (rows->factors[i].coefficient >= coefficient_count) return PELT_ERROR_INDEX;
+        if (!pelt_all_finite(&rows->factors[i].step, 1)) return PELT_ERROR_NUMBER;
+    }
+    rows->factor_count = (uint32_t)count;
+    return PELT_OK;
+}
+
+/* Rows of 16 bits go in twos: every block has an even number of them. */
+static int even_firsts(const uint32_t *first, uint32_t block_count) {
+    uint32_t odd = 0;
+    for (uint32_t b = 0; b <= block_count; b++) odd |= first[b];
+    return !(odd & 1);
+}
+
+static pelt_result check_lists(const pelt_skin *skin, const pelt_rows *rows, const uint64_t *sizes, uint64_t sources,
+                               uint64_t *count) {
+    if (!rows->first || !rows->sources) return PELT_ERROR_FORMAT;
+    pelt_result result = check_firsts(rows->first, skin->block_count, count);
+    if (result) return result;
+    if (sizes[SOURCES] != 2 * *count) return PELT_ERROR_FORMAT;
+    if (rows->pairs && !even_firsts(rows->first, skin->block_count)) return PELT_ERROR_INDEX;
+    return pelt_all_below_u16(rows->sources, *count, (uint32_t)sources) ? PELT_OK : PELT_ERROR_INDEX;
+}
+
+/* In 16 bits the two rows of a pair are for factors 2 i and 2 i + 1. */
+static pelt_result check_basis(const pelt_skin *skin, pelt_rows *rows, const uint64_t *sizes) {
+    uint64_t coefficients = skin->drivers->coefficient_count, count = 0;
+    pelt_result result = check_factors(rows, sizes[FACTORS], (uint32_t)coefficients);
+    if (!result) result = check_lists(skin, rows, sizes, rows->pairs ? rows->factor_count : coefficients, &count);
+    uint32_t apart = 0;
+    for (uint64_t r = 0; !result && rows->pairs && r < count; r += 2)
+        apart |= (rows->sources[r] & 1u) | (rows->sources[r] ^ 1u ^ rows->sources[r + 1]);
+    if (apart) result = PELT_ERROR_INDEX;
+    return result ? result : check_numbers(rows, sizes, count, 3);
+}
+
+/* Rows and turns of the weighted form are for the same centres, and both floats or both in 16 bits. */
+static pelt_result check_centered(pelt_skin *skin, const uint64_t *sizes, const pelt_file_weighted *weighted) {
+    pelt_rows *turns = &skin->turns;
+    uint64_t count = 0;
+    pelt_result result = check_factors(&skin->rows, sizes[PELT_SECTION_ROW_FACTORS], 1);
+    if (!result)
+        result = check_lists(skin, &skin->rows, sizes + PELT_SECTION_ROW_FIRST, weighted->center_count, &count);
+    if (!result)
+        result = check_numbers(&skin->rows, sizes + PELT_SECTION_ROW_FIRST, count, weighted->normalised ? 4 : 3);
+    if (!result && skin->rows.pairs && skin->rows.factor_count != 2) result = PELT_ERROR_FORMAT;
+    if (result || no_rows(turns)) return result;
+    if (turns->first || turns->sources || !turns->floats != !skin->rows.floats) return PELT_ERROR_FORMAT;
+    result = check_factors(turns, sizes[PELT_SECTION_TURN_FACTORS], 1);
+    if (!result) result = check_numbers(turns, sizes + PELT_SECTION_TURN_FIRST, count, 3);
+    if (!result && turns->pairs && turns->factor_count != 2) result = PELT_ERROR_FORMAT;
+    return result;
+}
+
+static pelt_result check_weighted(pelt_skin *skin, const section *s, const uint64_t *sizes) {
     const pelt_file_weighted *weighted = array_at(s, skin->drivers->weighted, 1, sizeof *weighted, 1);
-    if (!weighted || !skin->axis_first || !skin->axis_sources || !skin->axis_weights || skin->turn_floats ||
-        skin->turn_halfs || skin->drivers->rbf_count || skin->drivers->kernel)
+    if (!weighted || !skin->axis_first || !skin->axis_sources || !skin->axis_weights || skin->drivers->rbf_count ||
+        skin->drivers->kernel || weighted->normalised > 1)
         return PELT_ERROR_FORMAT;
-    *sources = weighted->center_count;
-    if (weighted->normalised > 1) return PELT_ERROR_FORMAT;
-    *parts = weighted->normalised ? 4 : 3;
     pelt_result result = check_phi(weighted->phi, weighted->width);
     if (!result)
         result =
@@ -177,37 +211,28 @@ static pelt_result check_weighted(const pelt_skin *skin, const section *s, const
     if (sizes[PELT_SECTION_AXIS_SOURCES] != 2 * entries ||
         sizes[PELT_SECTION_AXIS_WEIGHTS] != entries * PELT_BLOCK * sizeof(float))
         return PELT_ERROR_FORMAT;
-    if (!all_below_u16(skin->axis_sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
-    return all_finite(skin->axis_weights, entries * PELT_BLOCK) ? PELT_OK : PELT_ERROR_NUMBER;
+    if (!pelt_all_below_u16(skin->axis_sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
+    if (!pelt_all_finite(skin->axis_weights, entries * PELT_BLOCK)) return PELT_ERROR_NUMBER;
+    return check_centered(skin, sizes, weighted);
 }
 
-pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes) {
+pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
     section s = {(const char *)skin->drivers, sizes[PELT_SECTION_DRIVERS]};
-    if (!skin->drivers)
-        return skin->row_first || skin->row_sources || skin->row_floats || skin->row_halfs || skin->turn_floats ||
-                       skin->turn_halfs || skin->axis_first || skin->axis_sources || skin->axis_weights
-                   ? PELT_ERROR_FORMAT
-                   : PELT_OK;
-    if (s.size < sizeof *skin->drivers || !skin->row_first || !skin->row_sources) return PELT_ERROR_FORMAT;
-    uint64_t coefficients = 0, rows = 0;
-    uint32_t sources = skin->drivers->coefficient_count, parts = 3;
+    int axes = skin->axis_first || skin->axis_sources || skin->axis_weights;
+    if (!skin->drivers) return axes || !no_rows(&skin->rows) || !no_rows(&skin->turns) ? PELT_ERROR_FORMAT : PELT_OK;
+    if (s.size < sizeof *skin->drivers) return PELT_ERROR_FORMAT;
+    uint64_t coefficients = 0;
     pelt_result result = check_axes(&s, skin);
     if (!result) result = check_rbfs(&s, &coefficients);
     if (!result && skin->drivers->kernel) result = check_kernel(&s, skin, &coefficients);
-    if (!result && (coefficients != sources || coefficients > 65536)) result = PELT_ERROR_FORMAT;
-    if (!result && skin->drivers->weighted)
-        result = check_weighted(skin, &s, sizes, &sources, &parts);
-    else if (!result && (skin->axis_first || skin->axis_sources || skin->axis_weights))
+    if (!result && (coefficients != skin->drivers->coefficient_count || coefficients > 65536))
         result = PELT_ERROR_FORMAT;
-    if (!result) result = check_firsts(skin->row_first, skin->block_count, &rows);
     if (result) return result;
-    if (sizes[PELT_SECTION_SOURCES] != 2 * rows) return PELT_ERROR_FORMAT;
-    if (!all_below_u16(skin->row_sources, rows, sources)) return PELT_ERROR_INDEX;
-    result = check_rows(skin->row_floats, sizes[PELT_SECTION_ROW_FLOATS], skin->row_halfs,
-                        sizes[PELT_SECTION_ROW_HALFS], rows * PELT_BLOCK * parts, 1);
-    if (result) return result;
-    return check_rows(skin->turn_floats, sizes[PELT_SECTION_TURN_FLOATS], skin->turn_halfs,
-                      sizes[PELT_SECTION_TURN_HALFS], rows * PELT_BLOCK * 3, 0);
+    if (skin->drivers->weighted) return check_weighted(skin, &s, sizes);
+    if (axes) return PELT_ERROR_FORMAT;
+    result = check_basis(skin, &skin->rows, sizes + PELT_SECTION_ROW_FIRST);
+    if (result || no_rows(&skin->turns)) return result;
+    return check_basis(skin, &skin->turns, sizes + PELT_SECTION_TURN_FIRST);
 }
 
 /* -- Scratch memory ------------------------------------------------------------------------------------------------ */
@@ -235,6 +260,9 @@ pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin) {
     pelt_drive_offsets at;
     size_t end = 0;
     at.coefficients = take(&end, head->coefficient_count);
+    at.row_factors = take(&end, skin->rows.factor_count / 2); /* two are as large as a float */
+    at.turn_factors = take(&end, skin->turns.factor_count / 2);
+    at.factor_scales = take(&end, 2);
     at.distances = take(&end, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
     at.rotations = take(&end, 4 * (uint64_t)skin->joint_count);
     at.translations = take(&end, 4 * (uint64_t)skin->joint_count);
@@ -264,7 +292,22 @@ static void relative_rotation(const float *rest, const float *local, float *out)
     }
 }
 
-static void drive(const pelt_skin *skin, void *scratch, const pelt_drive_offsets *at) {
+/* Coefficients times the steps of their rows, as whole numbers of a common scale. A pose beyond all reason displaces
+   nothing. */
+static void round_factors(const float *coefficients, const pelt_rows *rows, int16_t *out, float *scale) {
+    const pelt_factor *factors = rows->factors;
+    float most = 0;
+    for (uint32_t i = 0; i < rows->factor_count; i++)
+        most = fmaxf(most, fabsf(coefficients[factors[i].coefficient] * factors[i].step));
+    float fit = most > 1e-30f && most < 1e30f ? 32767 / most : 0;
+    for (uint32_t i = 0; i < rows->factor_count; i++) {
+        float x = coefficients[factors[i].coefficient] * factors[i].step * fit;
+        out[i] = x > -32768 && x < 32768 ? (int16_t)(x < 0 ? x - 0.5f : x + 0.5f) : 0;
+    }
+    *scale = fit > 0 ? most / 32767 : 0;
+}
+
+static void drive(const pelt_skin *skin, char *scratch, const pelt_drive_offsets *at) {
     pelt_drive_job job = {skin, scratch, *at};
     switch (skin->isa) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -282,6 +325,12 @@ static void drive(const pelt_skin *skin, void *scratch, const pelt_drive_offsets
         pelt_drive_scalar(&job);
         break;
     }
+    if (skin->drivers->weighted) return;
+    const float *coefficients = (const float *)(scratch + at->coefficients);
+    float *scales = (float *)(scratch + at->factor_scales);
+    if (skin->rows.pairs) round_factors(coefficients, &skin->rows, (int16_t *)(scratch + at->row_factors), &scales[0]);
+    if (skin->turns.pairs)
+        round_factors(coefficients, &skin->turns, (int16_t *)(scratch + at->turn_factors), &scales[1]);
 }
 
 static void place_locals(const pelt_skin *skin, const pelt_transform *locals, float *rotations, float *translations) {
@@ -349,7 +398,7 @@ static void place_controls(const pelt_skin *skin, const float *values, float *co
     for (uint32_t i = 0; i < skin->control_count; i++) {
         float away = values ? values[i] - skin->controls[i].rest : 0;
         float *control = controls + 4 * (size_t)i;
-        control[0] = all_finite(&away, 1) ? fminf(fmaxf(away, -FARTHEST), FARTHEST) : 0;
+        control[0] = pelt_all_finite(&away, 1) ? fminf(fmaxf(away, -FARTHEST), FARTHEST) : 0;
         control[1] = control[2] = control[3] = 0;
     }
 }

@@ -50,6 +50,9 @@ static void add_corrective(const pelt_skin *skin, const char *driven, pelt_defor
     pelt_drive_offsets at = pelt_drive_layout(skin);
     if (!skin->drivers->weighted) {
         job->coefficients = (const float *)(driven + at.coefficients);
+        const float *scales = (const float *)(driven + at.factor_scales);
+        job->row_factors = (pelt_factors){(const int16_t *)(driven + at.row_factors), scales[0]};
+        job->turn_factors = (pelt_factors){(const int16_t *)(driven + at.turn_factors), scales[1]};
         return;
     }
     const pelt_file_weighted *weighted = (const void *)((const char *)skin->drivers + skin->drivers->weighted);

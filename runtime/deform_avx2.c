@@ -6,6 +6,7 @@
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 #include <math.h>
+#include <string.h>
 
 #define LANES 8
 #define VECTORS 2
@@ -20,7 +21,18 @@ typedef float wide __attribute__((vector_size(32)));
 
 static inline wide load(const float *p) { return (wide)_mm256_load_ps(p); }
 
-static inline wide load_half(const uint16_t *p) { return (wide)_mm256_cvtph_ps(_mm_load_si128((const __m128i *)p)); }
+static inline wide multiply_pairs(const int16_t *p, const int16_t *factors) {
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide)_mm256_cvtepi32_ps(_mm256_madd_epi16(_mm256_load_si256((const __m256i *)p), _mm256_set1_epi32(both)));
+}
+
+static inline void split_pairs(const int16_t *p, wide *low, wide *high) {
+    __m256i both = _mm256_load_si256((const __m256i *)p);
+    *low = (wide)_mm256_cvtepi32_ps(_mm256_slli_epi32(both, 16));
+    *high = (wide)_mm256_cvtepi32_ps(both);
+}
+
 static inline void store(float *p, wide x) { _mm256_storeu_ps(p, (__m256)x); }
 static inline wide square_root(wide x) { return (wide)_mm256_sqrt_ps((__m256)x); }
 static inline wide smaller(wide a, wide b) { return (wide)_mm256_min_ps((__m256)a, (__m256)b); }

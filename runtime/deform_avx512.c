@@ -6,6 +6,7 @@
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #include <math.h>
+#include <string.h>
 
 #define LANES 16
 #define VECTORS 1
@@ -19,7 +20,18 @@ typedef float wide __attribute__((vector_size(64)));
 
 static inline wide load(const float *p) { return (wide)_mm512_load_ps(p); }
 
-static inline wide load_half(const uint16_t *p) { return (wide)_mm512_cvtph_ps(_mm256_load_si256((const __m256i *)p)); }
+static inline wide multiply_pairs(const int16_t *p, const int16_t *factors) {
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_load_si512(p), _mm512_set1_epi32(both)));
+}
+
+static inline void split_pairs(const int16_t *p, wide *low, wide *high) {
+    __m512i both = _mm512_load_si512(p);
+    *low = (wide)_mm512_cvtepi32_ps(_mm512_slli_epi32(both, 16));
+    *high = (wide)_mm512_cvtepi32_ps(both);
+}
+
 static inline void store(float *p, wide x) { _mm512_storeu_ps(p, (__m512)x); }
 static inline wide square_root(wide x) { return (wide)_mm512_sqrt_ps((__m512)x); }
 static inline wide smaller(wide a, wide b) { return (wide)_mm512_min_ps((__m512)a, (__m512)b); }

@@ -23,12 +23,13 @@ static inline wide larger(wide a, wide b) { return a > b ? a : b; }
 static inline wide reciprocal(wide x) { return 1.0f / x; }
 static inline float sum_lanes(wide x) { return x; }
 
-static inline wide load_half(const uint16_t *p) {
-    uint32_t bits = (*p & 0x7fffu) << 13, sign = (*p & 0x8000u) << 16;
-    float magnitude;
-    memcpy(&magnitude, &bits, sizeof magnitude);
-    magnitude *= HALF_SCALE;
-    return sign ? -magnitude : magnitude;
+static inline wide multiply_pairs(const int16_t *p, const int16_t *factors) {
+    return (float)(p[0] * factors[0] + p[1] * factors[1]);
+}
+
+static inline void split_pairs(const int16_t *p, wide *low, wide *high) {
+    *low = (float)p[0] * 65536;
+    *high = (float)p[1] * 65536 + (float)(uint16_t)p[0];
 }
 
 static inline wide power_of_two(wide x) {

@@ -2,6 +2,7 @@
 
 #include "runtime/kernel.h"
 #include <math.h>
+#include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #elif defined(__aarch64__)
@@ -21,7 +22,7 @@
 
 typedef float wide __attribute__((vector_size(16)));
 typedef int32_t wide_int __attribute__((vector_size(16)));
-typedef uint16_t wide_half __attribute__((vector_size(8), aligned(2), may_alias));
+typedef int32_t wide_pairs __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float wide_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
 
 static inline wide load(const float *p) { return *(const wide_unaligned *)p; }
@@ -35,10 +36,26 @@ static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
 static inline wide reciprocal(wide x) { return 1.0f / x; }
 static inline float sum_lanes(wide x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
-static inline wide load_half(const uint16_t *p) {
-    wide_int h = __builtin_convertvector(*(const wide_half *)p, wide_int);
-    wide magnitude = (wide)((h & 0x7fff) << 13) * HALF_SCALE;
-    return (wide)((wide_int)magnitude | ((h & 0x8000) << 16));
+static inline wide multiply_pairs(const int16_t *p, const int16_t *factors) {
+    wide_int pairs = *(const wide_pairs *)p;
+#if defined(__SSE2__)
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide)_mm_cvtepi32_ps(_mm_madd_epi16((__m128i)pairs, _mm_set1_epi32(both)));
+#elif defined(__wasm_simd128__)
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide)wasm_f32x4_convert_i32x4(wasm_i32x4_dot_i16x8((v128_t)pairs, wasm_i32x4_splat(both)));
+#else
+    wide_int low = (pairs << 16) >> 16, high = pairs >> 16;
+    return __builtin_convertvector(low * factors[0] + high * factors[1], wide);
+#endif
+}
+
+static inline void split_pairs(const int16_t *p, wide *low, wide *high) {
+    wide_int both = *(const wide_pairs *)p;
+    *low = __builtin_convertvector(both << 16, wide);
+    *high = __builtin_convertvector(both, wide);
 }
 
 static inline wide power_of_two(wide x) {

@@ -49,12 +49,16 @@ typedef struct pelt_file_section {
     X(DRIVEN, PELT_FOURCC('D', 'R', 'V', 'N'), driven, 0, 0)                                                           \
     X(CONTROLS, PELT_FOURCC('C', 'T', 'R', 'L'), controls, 0, 0)                                                       \
     X(DRIVERS, PELT_FOURCC('D', 'R', 'I', 'V'), drivers, 0, 0)                                                         \
-    X(ROWS, PELT_FOURCC('C', 'B', 'L', 'K'), row_first, ((uint64_t)skin->block_count + 1) * 4, 0)                      \
-    X(SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), row_sources, 0, 0)                                                     \
-    X(ROW_FLOATS, PELT_FOURCC('C', 'D', 'F', 'L'), row_floats, 0, 0)                                                   \
-    X(ROW_HALFS, PELT_FOURCC('C', 'D', 'H', 'F'), row_halfs, 0, 0)                                                     \
-    X(TURN_FLOATS, PELT_FOURCC('C', 'N', 'F', 'L'), turn_floats, 0, 0)                                                 \
-    X(TURN_HALFS, PELT_FOURCC('C', 'N', 'H', 'F'), turn_halfs, 0, 0)                                                   \
+    X(ROW_FIRST, PELT_FOURCC('C', 'B', 'L', 'K'), rows.first, ((uint64_t)skin->block_count + 1) * 4, 0)                \
+    X(ROW_SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), rows.sources, 0, 0)                                                \
+    X(ROW_FLOATS, PELT_FOURCC('C', 'F', '3', '2'), rows.floats, 0, 0)                                                  \
+    X(ROW_PAIRS, PELT_FOURCC('C', 'I', '1', '6'), rows.pairs, 0, 0)                                                    \
+    X(ROW_FACTORS, PELT_FOURCC('C', 'F', 'A', 'C'), rows.factors, 0, 0)                                                \
+    X(TURN_FIRST, PELT_FOURCC('T', 'B', 'L', 'K'), turns.first, ((uint64_t)skin->block_count + 1) * 4, 0)              \
+    X(TURN_SOURCES, PELT_FOURCC('T', 'S', 'R', 'C'), turns.sources, 0, 0)                                              \
+    X(TURN_FLOATS, PELT_FOURCC('T', 'F', '3', '2'), turns.floats, 0, 0)                                                \
+    X(TURN_PAIRS, PELT_FOURCC('T', 'I', '1', '6'), turns.pairs, 0, 0)                                                  \
+    X(TURN_FACTORS, PELT_FOURCC('T', 'F', 'A', 'C'), turns.factors, 0, 0)                                              \
     X(AXIS_ENTRIES, PELT_FOURCC('A', 'B', 'L', 'K'), axis_first, ((uint64_t)skin->block_count + 1) * 4, 0)             \
     X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), axis_sources, 0, 0)                                               \
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), axis_weights, 0, 0)                                               \

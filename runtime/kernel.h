@@ -43,6 +43,9 @@ void pelt_pose_driven(const pelt_skin *skin, float *palette);
    from the start of it. Arrays over centres have room for a multiple of 16. */
 typedef struct pelt_drive_offsets {
     size_t coefficients; /* [coefficient] of the basis form */
+    size_t row_factors,
+        turn_factors;     /* [coefficient] the same in 16 bits, for rows and turns that are; their two ... */
+    size_t factor_scales; /* ... scales */
     size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
     size_t translations;  /* [joint][4] */
@@ -52,13 +55,19 @@ typedef struct pelt_drive_offsets {
     size_t size;
 } pelt_drive_offsets;
 
+/* Factors in 16 bits with a common scale. None is below -32767, so that the sum of two products fits 32 bits. */
+typedef struct pelt_factors {
+    const int16_t *list;
+    float scale;
+} pelt_factors;
+
 pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin);
 
 /* Fills in coefficients or distances from the rotations and translations of the joints, and from the controls. */
 void pelt_drive(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
-/* Checks the sections of a corrective; sizes are those of format.h's list. */
-pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes);
+/* Checks the sections of a corrective and counts its factors; sizes are those of format.h's list. */
+pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);
 
 /* A normalised sum is divided by its norm s; where all centres are far that would be 0 / 0. Below this the quotient
    fades to 0 instead. */
@@ -69,9 +78,7 @@ pelt_result pelt_check_corrective(const pelt_skin *skin, const uint64_t *sizes);
 /* sqrt(2 log2 e): squared distances scaled for a Gaussian, rooted, become an exponential's. */
 #define GAUSSIAN_TO_EXP 1.6986436f
 
-/* Half floats: the bits moved into a float's place, times this, are the number, denormals too. Adding and taking away
-   the magic number rounds to whole numbers. */
-#define HALF_SCALE 0x1p112f
+/* Adding and taking away this number rounds to whole numbers. */
 #define ROUND_MAGIC 12582912.0f
 /* 2^f for |f| <= 1/2, relative error 2e-9 before rounding. */
 #define POWER_POLYNOMIAL(f) (POWER_SLOPE(f) * (f) + 1.0f)
@@ -98,10 +105,12 @@ typedef struct pelt_deform_job {
     const float *palette;
     const float *normal_palette; /* NULL: normals use `palette` */
     const float *coefficients;   /* of the corrective's basis form, or NULL */
-    const float *distances;      /* of its weighted form, or NULL */
-    uint32_t distance_stride;    /* floats from axis to axis */
-    uint32_t phi;                /* of the weighted form */
-    int parts;                   /* rows per centre of the weighted form: 4, or 3 without norm */
+    pelt_factors row_factors;    /* the same in 16 bits */
+    pelt_factors turn_factors;
+    const float *distances;   /* of its weighted form, or NULL */
+    uint32_t distance_stride; /* floats from axis to axis */
+    uint32_t phi;             /* of the weighted form */
+    int parts;                /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;
     float *positions;
     float *normals; /* NULL: none wanted */

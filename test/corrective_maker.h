@@ -107,8 +107,7 @@ static inline pelt_displacements *maker_displacements(pelt_arena *arena, uint64_
         d->first[v + 1] = d->first[v] + count;
         for (uint32_t k = 0; k < count; k++) d->coefficients[d->first[v] + k] = (start + k * 5) % coefficients;
     }
-    d->positions = maker_floats(arena, seed, 3 * (size_t)d->first[vertices], scale);
-    d->normals = maker_floats(arena, seed, 3 * (size_t)d->first[vertices], 0.3);
+    d->vectors = maker_floats(arena, seed, 3 * (size_t)d->first[vertices], scale);
     return d;
 }
 
@@ -123,6 +122,8 @@ static inline pelt_corrective *maker_basis(pelt_bundle *bundle, uint64_t *seed) 
     *c = (pelt_corrective){.rbf_count = 6, .rbfs = rbfs, .kernel = maker_kernel(arena, seed, joints, 19, 5, 3)};
     c->displacements =
         maker_displacements(arena, seed, bundle->mesh.vertex_count, pelt_corrective_coefficient_count(c), 7, 0.05);
+    c->turns =
+        maker_displacements(arena, seed, bundle->mesh.vertex_count, pelt_corrective_coefficient_count(c), 5, 0.3);
     return c;
 }
 
@@ -134,6 +135,7 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
     uint32_t *first = PELT_NEW(arena, uint32_t, (size_t)n + 1), *axes = PELT_NEW(arena, uint32_t, 3 * (size_t)n);
     float *weights = PELT_NEW(arena, float, 3 * (size_t)n);
     float *folded = maker_floats(arena, seed, 4 * (size_t)n * CENTERS, 0.05);
+    float *turns = maker_floats(arena, seed, 3 * (size_t)n * CENTERS, 0.1);
     for (uint32_t v = 0; v < n; v++) {
         first[v + 1] = first[v] + 1 + v % 3;
         for (uint32_t i = first[v]; i < first[v + 1]; i++)
@@ -141,7 +143,9 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
         for (uint32_t q = 0; q < CENTERS; q++) {
             float *c = folded + 4 * ((size_t)v * CENTERS + q);
             c[3] = 0.2f + 4 * c[3];
-            if ((v / 5 + q) % 3 == 0) memset(c, 0, 4 * sizeof *c); /* not every vertex uses every centre */
+            if ((v / 5 + q) % 3) continue; /* not every vertex uses every centre */
+            memset(c, 0, 4 * sizeof *c);
+            memset(turns + 3 * ((size_t)v * CENTERS + q), 0, 3 * sizeof *turns);
         }
     }
     *w = (pelt_weighted){.axis_count = AXES,
@@ -152,7 +156,8 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
                          .first = first,
                          .vertex_axes = axes,
                          .axis_weights = weights,
-                         .folded = folded};
+                         .folded = folded,
+                         .folded_turns = turns};
     for (uint32_t a = 0; a < AXES; a++) ((pelt_axis *)w->axes)[a].weight = 1;
     w->centers = maker_centers(arena, seed, w->axes, AXES, CENTERS);
     pelt_corrective *c = PELT_NEW(arena, pelt_corrective, 1);
@@ -160,7 +165,7 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
     return c;
 }
 
-static inline pelt_skin_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corrective *corrective, bool half,
+static inline pelt_skin_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits,
                                           pelt_skin *skin) {
     pelt_model model = {.skeleton = &bundle->skeleton,
                         .vertex_count = bundle->mesh.vertex_count,
@@ -168,7 +173,7 @@ static inline pelt_skin_bytes *maker_pack(const pelt_bundle *bundle, const pelt_
                         .normals = bundle->mesh.normals,
                         .influences = bundle->mesh.influences,
                         .corrective = corrective,
-                        .half_displacements = half,
+                        .in_16_bits = in_16_bits,
                         .control_count = MAKER_CONTROLS,
                         .controls = maker_controls};
     pelt_error error = {0};

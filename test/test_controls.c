@@ -122,7 +122,7 @@ static void psd_and_wpsd_reproduce_examples_that_differ_in_a_control(void **stat
             pelt_skin skin;
             pelt_skin_bytes *bytes = fit(
                 bundle, clip,
-                (pelt_fit_options){.method = weighted ? "wpsd" : "psd", .displacements = "float", .threads = 1}, &skin);
+                (pelt_fit_options){.method = weighted ? "wpsd" : "psd", .displacements = "32", .threads = 1}, &skin);
             skin.isa = (pelt_isa)isa;
             pelt_measure *m = measure(&skin, bundle, clip);
             assert_near(m->max_fraction, 0, 1e-5);

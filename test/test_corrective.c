@@ -1,4 +1,4 @@
-/* test_corrective.c: correctives at run time: every instruction set, floats and half floats, against the definition
+/* test_corrective.c: correctives at run time: every instruction set, in 32 and in 16 bits, against the definition
    evaluated in double; and skin files with correctives that are damaged. */
 
 #include "fit/displacement.h"
@@ -16,9 +16,9 @@ typedef struct runner {
     float *positions, *normals;
 } runner;
 
-static runner open_runner(pelt_bundle *bundle, const pelt_corrective *corrective, bool half) {
+static runner open_runner(pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits) {
     runner r = {.bundle = bundle};
-    r.bytes = maker_pack(bundle, corrective, half, &r.skin);
+    r.bytes = maker_pack(bundle, corrective, in_16_bits, &r.skin);
     r.locals = PELT_NEW(bundle->arena, pelt_transform, bundle->skeleton.joint_count);
     r.scratch = aligned_alloc(64, pelt_scratch_size(&r.skin));
     r.positions = aligned_alloc(64, pelt_output_size(&r.skin));
@@ -100,45 +100,54 @@ static void every_instruction_set_gives_the_basis_form_of_the_definition(void **
 
 static void every_instruction_set_gives_the_weighted_form_of_the_definition(void **state) {
     (void)state;
-    for (int i = 0; i < 9; i++) { /* of every shape with and without norm, and of the latter as half floats */
+    for (int i = 0; i < 24; i++) { /* every phi, with norm and without, in 32 and in 16 bits, with turns and without */
         uint64_t seed = 12;
         pelt_bundle *bundle = character_chain(5, 203);
         pelt_corrective *c = maker_weighted(bundle, &seed, (pelt_phi)(i % 3));
-        ((pelt_weighted *)c->weighted)->unnormalised = i >= 3;
-        runner r = open_runner(bundle, c, i >= 6);
-        check_against_reference(&r, c, i >= 6 ? 2e-4 : 2e-5, &seed);
+        ((pelt_weighted *)c->weighted)->unnormalised = i / 3 % 2;
+        if (i >= 12) ((pelt_weighted *)c->weighted)->folded_turns = NULL;
+        runner r = open_runner(bundle, c, i / 6 % 2);
+        check_against_reference(&r, c, 2e-5, &seed);
         close_runner(&r), character_free(bundle);
     }
 }
 
-/* Rounding to 11 bits is at most 2^-11 of each term, or half of the smallest step, 2^-25. */
-static void half_floats_stay_within_their_bound_on_every_instruction_set(void **state) {
+/* A number is off by at most half a step of its coefficient's rows, and a coefficient by half a 32767th of the largest
+   term of all. */
+static double rounding_bound(const pelt_corrective *c, const double *a, uint32_t v) {
+    const pelt_displacements *d = c->displacements;
+    double largest = 0, bound = 1e-6, sizes[64] = {0};
+    for (uint32_t i = 0; i < 3 * d->first[120]; i++)
+        sizes[d->coefficients[i / 3]] = fmax(sizes[d->coefficients[i / 3]], fabs(d->vectors[i]));
+    for (uint32_t k = 0; k < pelt_corrective_coefficient_count(c); k++) largest = fmax(largest, fabs(a[k]) * sizes[k]);
+    for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++)
+        bound += 0.5 / 32767 * (fabs(a[d->coefficients[i]]) * sizes[d->coefficients[i]] + largest);
+    return bound;
+}
+
+static void numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set(void **state) {
     (void)state;
     uint64_t seed = 13;
     pelt_bundle *bundle = character_chain(5, 120);
     pelt_corrective *c = maker_basis(bundle, &seed);
-    const pelt_displacements *d = c->displacements;
-    runner exact = open_runner(bundle, c, false), half = open_runner(bundle, c, true);
+    runner exact = open_runner(bundle, c, false), rounded = open_runner(bundle, c, true);
     float rotations[20], translations[15];
     double *a = calloc(pelt_corrective_coefficient_count(c), sizeof *a), widest = 0;
-    assert_true(half.bytes->size < exact.bytes->size);
+    assert_true(rounded.bytes->size < exact.bytes->size);
     for (int pose = 0; pose < 4; pose++) {
         maker_pose(bundle, &seed, 0.5, exact.locals);
-        memcpy(half.locals, exact.locals, 5 * sizeof *half.locals);
+        memcpy(rounded.locals, exact.locals, 5 * sizeof *rounded.locals);
         pelt_pose_rotations(&bundle->skeleton, exact.locals, rotations);
         for (int i = 0; i < 15; i++) translations[i] = exact.locals[i / 3].translation[i % 3];
         pelt_corrective_coefficients(c, &(pelt_pose_state){rotations, translations, NULL}, a);
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
-            run(&exact, (pelt_isa)isa), run(&half, (pelt_isa)isa);
+            run(&exact, (pelt_isa)isa), run(&rounded, (pelt_isa)isa);
             for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
-                double bound = 1e-5, gap = 0;
-                for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++)
-                    for (uint32_t k = 0; k < 3; k++)
-                        bound += fabs(a[d->coefficients[i]]) * (fabs(d->positions[3 * i + k]) * 0x1p-11 + 0x1p-25);
+                double bound = sqrt(3) * rounding_bound(c, a, v), gap = 0;
                 for (uint32_t i = 0; i < 3; i++) {
                     double e = exact.positions[3 * (size_t)exact.skin.vertex_slots[v] + i] -
-                               half.positions[3 * (size_t)half.skin.vertex_slots[v] + i];
+                               rounded.positions[3 * (size_t)rounded.skin.vertex_slots[v] + i];
                     gap += e * e;
                 }
                 assert_true(sqrt(gap) <= bound);
@@ -146,30 +155,29 @@ static void half_floats_stay_within_their_bound_on_every_instruction_set(void **
             }
         }
     }
-    assert_true(widest > 1e-6); /* they really were half floats */
-    free(a), close_runner(&exact), close_runner(&half), character_free(bundle);
+    assert_true(widest > 1e-7); /* they really were rounded */
+    free(a), close_runner(&exact), close_runner(&rounded), character_free(bundle);
 }
 
-static void every_half_float_comes_back_and_others_go_to_the_nearest(void **state) {
+/* Blocks use coefficients in threes, 0 3 6, 1 4 7, 2 5 8, which no pairing of neighbours would serve. */
+static void coefficients_of_the_same_blocks_are_paired(void **state) {
     (void)state;
-    for (uint32_t h = 0; h < 65536; h++) {
-        if ((h & 0x7c00) == 0x7c00) continue;
-        assert_int_equal(pelt_half_of(pelt_half_value((uint16_t)h)), h);
-    }
-    assert_int_equal(pelt_half_of(1.0f), 0x3c00);
-    assert_int_equal(pelt_half_of(-2.0f), 0xc000);
-    assert_int_equal(pelt_half_of(65504.0f), 0x7bff);
-    assert_int_equal(pelt_half_of(1e6f), 0x7c00);
-    assert_int_equal(pelt_half_of(0x1p-24f), 1);
-    uint64_t seed = 3;
-    for (int i = 0; i < 20000; i++) {
-        float x = (float)((2 * test_random(&seed) - 1) * pow(2, 30 * test_random(&seed) - 20));
-        uint16_t h = pelt_half_of(x);
-        if ((h & 0x7fff) == 0x7c00) continue;
-        double own = fabs((double)pelt_half_value(h) - x);
-        if ((h & 0x7fff) < 0x7bff) assert_true(own <= fabs((double)pelt_half_value((uint16_t)(h + 1)) - x));
-        if (h & 0x7fff) assert_true(own <= fabs((double)pelt_half_value((uint16_t)(h - 1)) - x));
-    }
+    enum { BLOCKS = 30, COEFFICIENTS = 9 };
+    pelt_arena *arena = pelt_arena_new(0);
+    uint32_t first[BLOCKS + 1];
+    uint16_t sources[3 * BLOCKS];
+    for (uint32_t b = 0; b <= BLOCKS; b++) first[b] = 3 * b;
+    for (uint32_t r = 0; r < 3 * BLOCKS; r++) sources[r] = (uint16_t)(r / 3 % 3 + r % 3 * 3);
+    pelt_pairing p;
+    pelt_row_lists used = {first, sources, 3 * BLOCKS};
+    assert_int_equal(pelt_pair_coefficients(arena, &used, BLOCKS, COEFFICIENTS, &p), PELT_OK);
+    assert_int_equal(p.count, COEFFICIENTS + 1);
+    uint32_t together = 0;
+    for (uint32_t i = 0; i < p.count; i += 2)
+        together += p.factors[i].coefficient % 3 == p.factors[i + 1].coefficient % 3;
+    assert_true(together >= 4); /* a pair in each three, and the odd one with its filler */
+    for (uint32_t k = 0; k < COEFFICIENTS; k++) assert_int_equal(p.factors[p.factor_of[k]].coefficient, k);
+    pelt_arena_free(arena);
 }
 
 static void poses_given_as_matrices_drive_it_like_poses_given_as_transforms(void **state) {
@@ -279,8 +287,9 @@ static pelt_skin_bytes *small_file(int kind, pelt_bundle **bundle, pelt_skin *sk
         *rbf = maker_rbf((*bundle)->arena, &seed, 3, 5, 3, 2, PELT_PHI_MIXED, true);
         if (kind == 0) c->rbf_count = 1, c->rbfs = rbf;
         if (kind == 1) c->kernel = maker_kernel((*bundle)->arena, &seed, 3, 4, 2, 2);
-        c->displacements =
-            maker_displacements((*bundle)->arena, &seed, 17, pelt_corrective_coefficient_count(c), 2, 0.1);
+        uint32_t count = pelt_corrective_coefficient_count(c);
+        c->displacements = maker_displacements((*bundle)->arena, &seed, 17, count, 2, 0.1);
+        c->turns = maker_displacements((*bundle)->arena, &seed, 17, count, 2, 0.1);
     }
     return maker_pack(*bundle, c, kind == 1, skin);
 }
@@ -317,11 +326,11 @@ static uint8_t *table_entry(uint8_t *file, const char *kind) {
 
 static void a_corrective_that_lacks_a_section_is_refused(void **state) {
     (void)state;
-    static const char *const needed[3][6] = {{"DRIV", "CBLK", "CSRC", "CDFL", NULL},
-                                             {"DRIV", "CBLK", "CSRC", "CDHF", NULL},
-                                             {"DRIV", "CBLK", "CSRC", "ABLK", "ASRC", "AWGT"}};
+    static const char *const needed[3][10] = {{"DRIV", "CBLK", "CSRC", "CF32", "TBLK", "TSRC", "TF32"},
+                                              {"DRIV", "CBLK", "CSRC", "CI16", "CFAC", "TBLK", "TSRC", "TI16", "TFAC"},
+                                              {"DRIV", "CBLK", "CSRC", "CF32", "ABLK", "ASRC", "AWGT"}};
     for (int kind = 0; kind < 3; kind++)
-        for (int i = 0; i < 6 && needed[kind][i]; i++) {
+        for (int i = 0; needed[kind][i]; i++) {
             pelt_bundle *bundle;
             pelt_skin skin;
             pelt_skin_bytes *file = small_file(kind, &bundle, &skin);
@@ -335,34 +344,38 @@ static void a_corrective_that_lacks_a_section_is_refused(void **state) {
 
 static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **state) {
     (void)state;
-    for (int what = 0; what < 12; what++) {
+    for (int what = 0; what < 15; what++) {
         pelt_bundle *bundle;
         pelt_skin skin;
-        pelt_skin_bytes *file = small_file(what == 5 || what == 8 ? 1 : what == 6 ? 2 : 0, &bundle, &skin);
+        bool has_rbf = what < 5 || what == 10 || what > 11;
+        pelt_skin_bytes *file = small_file(what == 6 ? 2 : !has_rbf, &bundle, &skin);
         uint32_t *head = (uint32_t *)skin.drivers;
         char *section = (char *)head;
         uint64_t axes, rbfs;
         memcpy(&rbfs, section + 16, 8), memcpy(&axes, section + 24, 8);
-        pelt_result expected = what < 3 || (what >= 6 && what < 10) ? PELT_ERROR_INDEX
-                               : what == 5 || what == 10            ? PELT_ERROR_NUMBER
-                                                                    : PELT_ERROR_FORMAT;
+        pelt_result expected = what == 5 || what == 13                ? PELT_ERROR_NUMBER
+                               : what == 3 || what == 4 || what == 14 ? PELT_ERROR_FORMAT
+                                                                      : PELT_ERROR_INDEX;
         pelt_control *control = (pelt_control *)skin.controls;
-        if (what == 0) ((uint16_t *)skin.row_sources)[0] = (uint16_t)head[0];  /* a coefficient that does not exist */
+        if (what == 0) ((uint16_t *)skin.rows.sources)[0] = (uint16_t)head[0]; /* a coefficient that does not exist */
         if (what == 1) memcpy(section + axes + 4, &(uint32_t){3}, 4);          /* a joint that does not exist */
-        if (what == 2) ((uint32_t *)skin.row_first)[0] = 1;                    /* rows that do not begin at 0 */
+        if (what == 2) ((uint32_t *)skin.rows.first)[0] = 1;                   /* rows that do not begin at 0 */
         if (what == 3) head[0]++;                                              /* a coefficient that nothing drives */
         if (what == 4) memcpy(section + rbfs + 8, &(uint32_t){0x10000000}, 4); /* more centres than there are */
-        if (what == 5) ((uint16_t *)skin.row_halfs)[0] = 0x7c00;               /* an infinite half float */
+        if (what == 5) ((pelt_factor *)skin.turns.factors)[0].step = INFINITY; /* steps of no size */
         if (what == 6) ((uint16_t *)skin.axis_sources)[0] = 9;                 /* an axis that does not exist */
-        if (what == 7) memcpy(section + axes + 32 * 4 + 4, &(uint32_t){MAKER_CONTROLS}, 4); /* a control likewise */
-        if (what == 8) { /* a kernel joint beyond joints and controls */
+        if (what == 7) ((uint16_t *)skin.turns.sources)[1] ^= 3;               /* two rows that are no pair */
+        if (what == 8) ((uint32_t *)skin.rows.first)[1]--;                     /* half a pair */
+        if (what == 9) ((pelt_factor *)skin.rows.factors)[1].coefficient = head[0];          /* of no coefficient */
+        if (what == 10) memcpy(section + axes + 32 * 4 + 4, &(uint32_t){MAKER_CONTROLS}, 4); /* a control likewise */
+        if (what == 11) { /* a kernel joint beyond joints and controls */
             uint64_t kernel, joints;
             memcpy(&kernel, section + 32, 8), memcpy(&joints, section + kernel + 16, 8);
             memcpy(section + joints, &(uint32_t){3 + MAKER_CONTROLS}, 4);
         }
-        if (what == 9) control[1].name = 1u << 20;                                         /* a name outside of NAME */
-        if (what == 10) control[1].most = NAN;                                             /* a range without an end */
-        if (what == 11) memcpy(table_entry(file->bytes, "CTRL") + 16, &(uint64_t){24}, 8); /* one control and a half */
+        if (what == 12) control[1].name = 1u << 20;                                        /* a name outside of NAME */
+        if (what == 13) control[1].most = NAN;                                             /* a range without an end */
+        if (what == 14) memcpy(table_entry(file->bytes, "CTRL") + 16, &(uint64_t){24}, 8); /* one control and a half */
         pelt_result result = try_file(file->bytes, file->size);
         if (result != expected) fail_msg("case %d: %s", what, pelt_result_text(result));
         character_free_skin(file), character_free(bundle);
@@ -373,8 +386,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction_set_gives_the_basis_form_of_the_definition),
         cmocka_unit_test(every_instruction_set_gives_the_weighted_form_of_the_definition),
-        cmocka_unit_test(half_floats_stay_within_their_bound_on_every_instruction_set),
-        cmocka_unit_test(every_half_float_comes_back_and_others_go_to_the_nearest),
+        cmocka_unit_test(numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set),
+        cmocka_unit_test(coefficients_of_the_same_blocks_are_paired),
         cmocka_unit_test(poses_given_as_matrices_drive_it_like_poses_given_as_transforms),
         cmocka_unit_test(any_range_of_blocks_gives_the_same_bytes),
         cmocka_unit_test(no_pose_takes_the_weighted_form_beyond_its_bound),

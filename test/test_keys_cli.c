@@ -46,6 +46,17 @@ static int make_face(void **state) {
     return run("PELT keys train f/face.train.npy f/face.range.npy --mesh f/face.glb --keys 40 -o face.keys --quiet");
 }
 
+static void info_says_what_a_keys_file_holds(void **state) {
+    (void)state;
+    assert_int_equal(run("PELT info face.keys --json > i.json"), 0);
+    json_t *all = json_loads(slurp("i.json"), 0, NULL), *info = json_array_get(json_object_get(all, "files"), 0);
+    assert_string_equal(json_string_value(json_object_get(info, "kind")), "keys");
+    assert_near(number(info, "points"), 700, 0);
+    assert_near(number(info, "keys"), 40, 0);
+    assert_near(number(info, "components"), 3, 0);
+    json_decref(all);
+}
+
 static void measure_prints_what_the_contract_promises(void **state) {
     (void)state;
     assert_int_equal(
@@ -145,6 +156,7 @@ static void keys_on_one_mesh_drive_another(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(info_says_what_a_keys_file_holds),
         cmocka_unit_test(measure_prints_what_the_contract_promises),
         cmocka_unit_test(frames_from_files_and_from_the_engine_are_the_same),
         cmocka_unit_test(running_gives_what_measure_says_and_logs_what_it_misses),

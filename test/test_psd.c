@@ -54,7 +54,7 @@ static void every_example_is_interpolated(void **state) {
         for (int half = 0; half < 2; half++) {
             pelt_bundle *bundle = sample(names[i]);
             pelt_examples train = all_of(bundle, "train");
-            pelt_fit_options options = {.method = "psd", .displacements = half ? NULL : "float"};
+            pelt_fit_options options = {.method = "psd", .displacements = half ? NULL : "32"};
             assert_true(worst_fraction(bundle, train, train, options) < 1e-5);
             pelt_bundle_free(bundle);
         }

@@ -201,9 +201,10 @@ typedef struct pelt_fit_options {
     uint32_t per_joint;           /* eigen: displacements of every joint; 0: 5, or as many as per_vertex allows */
     uint32_t per_vertex;       /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, 0: no limit */
     int sweeps_only;           /* eigen: learn from examples that move one joint alone, as the paper does */
-    int plain_normals;         /* eigen, kernel: displacements come without changes of the rest normals */
+    int plain_normals;         /* displacements come without changes of the rest normals */
     const char *control_scale; /* "NAME=S,...": how much more than by default a control counts in distances; NULL: 1 */
-    const char *displacements; /* "float", "half"; NULL: half where that is within a hundred-thousandth of the size */
+    const char *displacements; /* bits of their numbers: "16", "32"; NULL: 16 where that moves no vertex by more
+                                  than a hundred-thousandth of the size */
     pelt_progress progress;
 } pelt_fit_options;
 

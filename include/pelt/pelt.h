@@ -143,6 +143,24 @@ const char *pelt_isa_name(pelt_isa isa);
 /* 1 when this build and this machine can run the instruction set. */
 int pelt_isa_works(pelt_isa isa);
 
+/* What rows of 16 bits are multiplied by: a coefficient, and the step that their whole numbers count. */
+typedef struct pelt_factor {
+    uint32_t coefficient;
+    float step;
+} pelt_factor;
+
+/* Vectors in rows of 16: one row for each block and source that some vertex of the block uses. A source is a
+   coefficient of the corrective, or a centre of its weighted form. */
+typedef struct pelt_rows {
+    const uint32_t *first;      /* [block_count + 1] first row of each block */
+    const uint16_t *sources;    /* [row] */
+    const float *floats;        /* [row][3][16]; with norm [row][4][16]; or in 16 bits: */
+    const int16_t *pairs;       /* [row / 2][3][16][2], two rows side by side */
+    const pelt_factor *factors; /* [factor_count]; the source of a row is then one of them, of two that follow each
+                                   other; the weighted form has one for vectors and one for the norm */
+    uint32_t factor_count;
+} pelt_rows;
+
 /* An opened skin: counts, and pointers into the bytes given to pelt_open. Treat it as read-only, except `isa`. */
 typedef struct pelt_skin {
     uint32_t vertex_count; /* vertices of the mesh */
@@ -166,15 +184,10 @@ typedef struct pelt_skin {
     uint32_t control_count;       /* numbers beside the joints that drive the corrective */
     const pelt_control *controls; /* [control_count], NULL when there are none */
 
-    /* The corrective, added to the rest pose before it is blended; NULL where the skin has none (docs/format.md). A
-       block lists rows of displacements and where their factors come from. */
+    /* The corrective, added to the rest pose before it is blended; NULL where the skin has none (docs/format.md). */
     const struct pelt_file_drivers *drivers; /* what turns a pose into coefficients or pose distances */
-    const uint32_t *row_first;               /* [block_count + 1] first row of each block */
-    const uint16_t *row_sources;             /* [row] coefficient, or centre of the weighted form */
-    const float *row_floats;                 /* [row][3][16]; weighted: [row][4][16]; or as half floats: */
-    const uint16_t *row_halfs;
-    const float *turn_floats; /* [row][3][16] change of the normals, likewise */
-    const uint16_t *turn_halfs;
+    pelt_rows rows;                          /* displacements of the rest positions */
+    pelt_rows turns; /* changes of the rest normals; in the weighted form the rows are for the same sources */
     const uint32_t *axis_first;   /* [block_count + 1] weighted form: what drives each block */
     const uint16_t *axis_sources; /* [entry] axis of the pose distance */
     const float *axis_weights;    /* [entry][16] */

@@ -1,0 +1,80 @@
+/* container.c: checks files of sections (container.h). The loops over numbers are plain integer work, so that the
+   compiler makes them as fast as memory. */
+
+#include "runtime/container.h"
+#include <string.h>
+
+pelt_result pelt_check_container(const void *bytes, size_t size, const char *magic, uint32_t version) {
+    const pelt_container *header = bytes;
+    if (!bytes) return PELT_ERROR_ARGUMENT;
+    if ((uintptr_t)bytes % PELT_ALIGN) return PELT_ERROR_ALIGNMENT;
+    if (size < sizeof header->magic || memcmp(header->magic, magic, sizeof header->magic)) return PELT_ERROR_FORMAT;
+    if (size < PELT_HEADER_SIZE) return PELT_ERROR_TRUNCATED;
+    if (header->version != version) return PELT_ERROR_VERSION;
+    if (header->file_size > size) return PELT_ERROR_TRUNCATED;
+    if (header->file_size != size || header->section_count > (size - PELT_HEADER_SIZE) / sizeof(pelt_file_section))
+        return PELT_ERROR_FORMAT;
+    return PELT_OK;
+}
+
+static int find_kind(const pelt_known_section *known, int count, uint32_t kind) {
+    int k = 0;
+    while (k < count && known[k].kind != kind) k++;
+    return k;
+}
+
+pelt_result pelt_find_sections(const void *bytes, const pelt_known_section *known, int count, void *object,
+                               uint64_t *sizes) {
+    const pelt_container *header = bytes;
+    const pelt_file_section *table = (const pelt_file_section *)((const char *)bytes + PELT_HEADER_SIZE);
+    uint32_t found = 0, needed = 0;
+    for (int k = 0; k < count; k++) needed |= (uint32_t)(known[k].always != 0) << k;
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        const pelt_file_section *section = &table[i];
+        if (section->offset % PELT_ALIGN || section->offset > header->file_size ||
+            section->size > header->file_size - section->offset)
+            return PELT_ERROR_FORMAT;
+        int k = find_kind(known, count, section->kind);
+        if (k == count) {
+            if (section->flags & PELT_SECTION_REQUIRED) return PELT_ERROR_UNSUPPORTED;
+            continue;
+        }
+        if (found & 1u << k || (known[k].size && section->size != known[k].size)) return PELT_ERROR_FORMAT;
+        const void *data = (const char *)bytes + section->offset;
+        memcpy((char *)object + known[k].field, &data, sizeof data);
+        sizes[k] = section->size;
+        found |= 1u << k;
+    }
+    return (found & needed) == needed ? PELT_OK : PELT_ERROR_FORMAT;
+}
+
+int pelt_is_text(const char *text, uint64_t size) { return size && size <= UINT32_MAX && text[size - 1] == 0; }
+
+/* The bits of floats, which the compiler must not take for other objects than the floats themselves. */
+typedef uint32_t __attribute__((may_alias)) float_bits;
+
+/* Exponent bits that are all ones mean infinity or not-a-number. */
+int pelt_all_finite(const void *floats, uint64_t count) {
+    const float_bits *bits = floats;
+    uint32_t bad = 0;
+    for (uint64_t i = 0; i < count; i++) bad |= (bits[i] & 0x7f800000u) == 0x7f800000u;
+    return !bad;
+}
+
+int pelt_all_below_u16(const uint16_t *values, uint64_t count, uint64_t limit) {
+    uint16_t most = 0;
+    for (uint64_t i = 0; i < count; i++) most = values[i] > most ? values[i] : most;
+    return !count || most < limit;
+}
+
+int pelt_all_below_u32(const uint32_t *values, uint64_t count, uint64_t limit) {
+    uint32_t most = 0;
+    for (uint64_t i = 0; i < count; i++) most = values[i] > most ? values[i] : most;
+    return !count || most < limit;
+}
+
+pelt_isa pelt_best_isa(void) {
+    return pelt_isa_works(PELT_ISA_AVX512) ? PELT_ISA_AVX512
+           : pelt_isa_works(PELT_ISA_AVX2) ? PELT_ISA_AVX2
+                                           : PELT_ISA_SIMD128;
+}

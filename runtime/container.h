@@ -1,0 +1,45 @@
+/* container.h: what skin files and .keys files have in common: a header, a table of sections, and the sections, each at
+   a multiple of 64 bytes; and the checks that both need. */
+
+#ifndef PELT_CONTAINER_H
+#define PELT_CONTAINER_H
+
+#include "runtime/format.h"
+
+/* The first 24 of the 64 bytes of a header; counts follow. */
+typedef struct pelt_container {
+    char magic[8];
+    uint32_t version;
+    uint32_t section_count;
+    uint64_t file_size;
+} pelt_container;
+
+enum { PELT_HEADER_SIZE = 64 };
+
+/* Checks alignment, magic, version and sizes. */
+pelt_result pelt_check_container(const void *bytes, size_t size, const char *magic, uint32_t version);
+
+/* A section that a reader knows. */
+typedef struct pelt_known_section {
+    uint32_t kind;
+    int always;    /* every file has it */
+    size_t field;  /* where the pointer to it belongs in the opened object */
+    uint64_t size; /* bytes that it has; 0: any */
+} pelt_known_section;
+
+/* Points the fields of `object` at the sections of a checked container; sizes [count] gets their bytes. At most 32 are
+   known. */
+pelt_result pelt_find_sections(const void *bytes, const pelt_known_section *known, int count, void *object,
+                               uint64_t *sizes);
+
+/* A section of text: not empty, and ending with a zero byte. */
+int pelt_is_text(const char *text, uint64_t size);
+
+int pelt_all_finite(const void *floats, uint64_t count);
+int pelt_all_below_u16(const uint16_t *values, uint64_t count, uint64_t limit);
+int pelt_all_below_u32(const uint32_t *values, uint64_t count, uint64_t limit);
+
+/* The fastest instruction set of this machine. */
+pelt_isa pelt_best_isa(void);
+
+#endif
