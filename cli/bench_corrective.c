@@ -151,14 +151,14 @@ static bool pose_plain(const pelt_bundle *bundle, const pelt_transform *locals, 
     bool ready = rotations && translations && a && out->coefficients && out->distances;
     if (ready) {
         pelt_pose_rotations(&bundle->skeleton, locals, rotations);
-        pelt_corrective_coefficients(c, rotations, translations, a);
+        pelt_pose_state pose = {rotations, translations, NULL};
+        pelt_corrective_coefficients(c, &pose, a);
         for (uint32_t k = 0; k < count; k++) out->coefficients[k] = (float)a[k];
         const pelt_weighted *w = c->weighted;
         for (uint32_t j = 0; w && j < joints; j++)
             for (uint32_t q = 0; q < out->terms; q++)
                 out->distances[j * out->terms + q] =
-                    (float)(pelt_axis_distance2(&w->axes[j], rotations + 4 * (size_t)j, translations,
-                                                w->centers + 4 * ((size_t)q * joints + j)) /
+                    (float)(pelt_axis_distance2(&w->axes[j], &pose, w->centers + 4 * ((size_t)q * joints + j)) /
                             (2 * w->width * w->width));
     }
     free(rotations), free(translations), free(a);

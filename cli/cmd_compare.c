@@ -64,6 +64,7 @@ static bool list_contestants(comparison *c) {
                                .plain_normals = cli_value(c->args, "plain-normals") != NULL,
                                .distance_weights = cli_value(c->args, "distance-weights"),
                                .displacements = cli_value(c->args, "displacements"),
+                               .control_scale = cli_value(c->args, "control-scale"),
                                .threads = c->args->threads,
                                .progress = cli_progress(c->args)};
     if (!cli_count(c->args, "influences", 1, 64, &common.influences) ||
@@ -431,6 +432,7 @@ const cli_command cli_compare = {
      {"poses", "N", "psd, wpsd: keep the N most important poses."},
      {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance."},
      {"distance-weights", "driving|blend", "wpsd: what joints count by in it."},
+     {"control-scale", "NAME=S,...", "How much more a control counts in pose distances, as in `pelt fit`."},
      {"displacements", "16|32", "Bits of the numbers of displacements, as in `pelt fit`."},
      {"per-joint", "N", "eigen: displacements of every joint, and as many changes of normals."},
      {"per-vertex", "N",

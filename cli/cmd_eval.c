@@ -72,6 +72,7 @@ static int run(const cli_args *args) {
     const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
     pelt_player *player = clip ? pelt_player_new(&skin, bundle, &error) : NULL;
     int code = CLI_FAILED;
+    if (player) cli_note_controls(args, &skin, bundle);
     if (!player) {
         cli_error(&error);
     } else if (pelt_ends_with(path, ".glb") ? write_gltf(player, bundle, clip, path, &error)

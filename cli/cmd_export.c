@@ -81,6 +81,7 @@ static int write_plain(exporting *x, const char *path) {
     const float **weights;
     if (cli_value(args, "clip") && !cli_clips(x->bundle, cli_value(args, "clip"), PELT_NEED_POSE, &clips, &count))
         return CLI_FAILED;
+    if (count) cli_note_controls(args, &x->skin, x->bundle);
     if (pelt_model_unpack(x->arena, &x->skin, &model, &error) ||
         pelt_plain_make(x->arena, &model, x->bundle, clips, count, &plain, &error) ||
         !add_targets(x, clips, count, &targets, &weights, &error))

@@ -29,6 +29,7 @@ static bool read_options(fitting *f) {
     pelt_error error;
     f->options.distance_weights = cli_value(args, "distance-weights");
     f->options.displacements = cli_value(args, "displacements");
+    f->options.control_scale = cli_value(args, "control-scale");
     if (!cli_count(args, "influences", 1, 64, &f->options.influences) ||
         !cli_blend_options(args, f->arena, &f->options) || !cli_count(args, "poses", 1, 2048, &f->options.poses) ||
         !cli_count(args, "principal-joints", 1, 64, &f->options.principal_joints) ||
@@ -184,7 +185,9 @@ const cli_command cli_fit = {
     "Fits a skin to examples.",
     "BUNDLE is a glTF file; keyframe i of a clip is the pose of example i, and the true positions are in a point "
     "cache\n"
-    "beside it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE.\n"
+    "beside it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. Named "
+    "controls\n"
+    "are columns of body.CLIP.csv, one row per frame, or tracks of the file.\n"
     "The training error is of the skin that is written; the held-out error is of a fit that did not see those "
     "examples.",
     run,
@@ -212,6 +215,8 @@ const cli_command cli_fit = {
      {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},
      {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},
      {"distance-weights", "driving|blend", "wpsd: joints count by how far they displace a vertex, or by blend weight."},
+     {"control-scale", "NAME=S,...",
+      "How much more a control counts in pose distances; default 1: at its farthest from rest like a radian."},
      {"displacements", "16|32", "Bits of the numbers of displacements; default 16 where that is exact enough."},
      {"per-joint", "N", "eigen: displacements of every joint, and as many changes of normals; default 5."},
      {"per-vertex", "N",

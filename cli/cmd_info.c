@@ -42,6 +42,18 @@ static json_t *list_driven(const cli_args *args, const pelt_skin *skin) {
     return list;
 }
 
+static json_t *list_skin_controls(const cli_args *args, const pelt_skin *skin) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < skin->control_count; i++) {
+        const pelt_control *c = &skin->controls[i];
+        cli_say(args, "  control \"%s\": %g to %g in training, %g at rest\n", skin->names + c->name, (double)c->least,
+                (double)c->most, (double)c->rest);
+        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f}", "name", skin->names + c->name, "rest",
+                                              (double)c->rest, "least", (double)c->least, "most", (double)c->most));
+    }
+    return list;
+}
+
 static json_t *info_skin(const cli_args *args, const char *path, pelt_error *error) {
     pelt_skin skin;
     pelt_skin_bytes *bytes = pelt_skin_read(path, &skin, error);
@@ -54,7 +66,7 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
     cli_say(args, "  %u vertices in %u blocks, %u joints, %.2f joints per block, %zu bytes (%.1f per vertex)\n",
             skin.vertex_count, skin.block_count, skin.joint_count, entries, bytes->size,
             (double)bytes->size / skin.vertex_count);
-    json_t *driven = list_driven(args, &skin);
+    json_t *driven = list_driven(args, &skin), *controls = list_skin_controls(args, &skin);
     cli_corrective_figures(args, about, NULL);
     static const char *const figures[] = {"train", "holdout"};
     for (int i = 0; i < 2; i++) {
@@ -66,10 +78,10 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
                     json_number_value(json_object_get(measure, "rel_err")));
     }
     json_t *object =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind", "skin", "vertices",
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind", "skin", "vertices",
                   (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints", (int)skin.joint_count, "driven",
-                  driven, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size, "bytes_per_vertex",
-                  (double)bytes->size / skin.vertex_count, "about", about);
+                  driven, "controls", controls, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size,
+                  "bytes_per_vertex", (double)bytes->size / skin.vertex_count, "about", about);
     pelt_skin_free(bytes);
     return object;
 }
@@ -119,6 +131,39 @@ static json_t *info_cache(const cli_args *args, const char *path, pelt_error *er
     return object;
 }
 
+/* -- Tables of controls ------------------------------------------------------------------------------------------- */
+
+/* Least and most of a column. */
+static void column_range(const float *values, size_t rows, size_t columns, size_t column, double range[2]) {
+    range[0] = INFINITY, range[1] = -INFINITY;
+    for (size_t r = 0; r < rows; r++) {
+        range[0] = fmin(range[0], values[r * columns + column]);
+        range[1] = fmax(range[1], values[r * columns + column]);
+    }
+}
+
+static json_t *info_table(const cli_args *args, const char *path, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_table table;
+    if (!arena || pelt_table_read(arena, path, &table, error)) {
+        pelt_arena_free(arena);
+        return NULL;
+    }
+    cli_say(args, "%s: table of controls, %u rows of %u columns\n", path, table.row_count, table.column_count);
+    json_t *columns = json_array();
+    for (uint32_t c = 0; c < table.column_count; c++) {
+        double range[2];
+        column_range(table.values, table.row_count, table.column_count, c, range);
+        cli_say(args, "  \"%s\": %g to %g\n", table.names[c], range[0], range[1]);
+        json_array_append_new(
+            columns, json_pack("{s:s, s:f, s:f}", "name", table.names[c], "least", range[0], "most", range[1]));
+    }
+    json_t *object = json_pack("{s:s, s:s, s:i, s:o}", "file", path, "kind", "table", "rows", (int)table.row_count,
+                               "columns", columns);
+    pelt_arena_free(arena);
+    return object;
+}
+
 /* -- Bundles ------------------------------------------------------------------------------------------------------ */
 
 /* The cache of a clip that was given beside the bundle on the command line: body.glb and body.CLIP.pc2. */
@@ -129,7 +174,7 @@ static const char *given_cache(const cli_args *args, const char *bundle_path, co
     size_t length = strlen(stem), clip_length = strlen(clip);
     for (int i = 0; i < args->input_count; i++) {
         const char *name = cli_base_name(args->inputs[i]);
-        if (!is_gltf(name) && !strncmp(name, stem, length) && name[length] == '.' &&
+        if (!is_gltf(name) && !pelt_ends_with(name, ".csv") && !strncmp(name, stem, length) && name[length] == '.' &&
             !strncmp(name + length + 1, clip, clip_length) && name[length + 1 + clip_length] == '.')
             return args->inputs[i];
     }
@@ -160,6 +205,24 @@ static size_t load_clips(const cli_args *args, pelt_bundle *bundle, const pelt_c
     return count;
 }
 
+static json_t *list_controls(const cli_args *args, const pelt_bundle *bundle) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < bundle->controls.count; i++) {
+        double least = bundle->controls.rest[i], most = least, range[2];
+        for (uint32_t c = 0; c < bundle->clip_count; c++) {
+            const pelt_clip *clip = &bundle->clips[c];
+            if (!clip->controls) continue;
+            column_range(clip->controls, clip->frame_count, bundle->controls.count, i, range);
+            least = fmin(least, range[0]), most = fmax(most, range[1]);
+        }
+        cli_say(args, "  control \"%s\": %g to %g, %g at rest\n", bundle->controls.names[i], least, most,
+                (double)bundle->controls.rest[i]);
+        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f}", "name", bundle->controls.names[i], "rest",
+                                              (double)bundle->controls.rest[i], "least", least, "most", most));
+    }
+    return list;
+}
+
 static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *error) {
     pelt_bundle *bundle = pelt_bundle_read(path, error);
     if (!bundle) return NULL;
@@ -175,24 +238,28 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
     cli_say(args, "  %u joints, at most %u influences per vertex\n", bundle->skeleton.joint_count,
             most_influences(mesh));
     for (size_t c = 0; c < clip_count; c++) {
-        cli_say(args, "  clip \"%s\": %u frames%s%s\n", clips[c]->name, clips[c]->frame_count,
+        cli_say(args, "  clip \"%s\": %u frames%s%s%s%s\n", clips[c]->name, clips[c]->frame_count,
                 clips[c]->positions ? ", true positions in " : ", no true positions",
-                clips[c]->positions ? clips[c]->source : "");
-        json_array_append_new(clip_list, json_pack("{s:s, s:i, s:s?}", "name", clips[c]->name, "frames",
+                clips[c]->positions ? clips[c]->source : "", clips[c]->controls_source ? ", controls in " : "",
+                clips[c]->controls_source ? clips[c]->controls_source : "");
+        json_array_append_new(clip_list, json_pack("{s:s, s:i, s:s?, s:s?}", "name", clips[c]->name, "frames",
                                                    (int)clips[c]->frame_count, "positions",
-                                                   clips[c]->positions ? clips[c]->source : NULL));
+                                                   clips[c]->positions ? clips[c]->source : NULL, "controls",
+                                                   clips[c]->controls_source));
     }
+    json_t *controls = list_controls(args, bundle);
     pelt_findings findings = pelt_diagnose(bundle, clips, clip_count);
     for (size_t i = 0; i < json_array_size(problems); i++)
         pelt_find(&findings, bundle->arena, PELT_FATAL, "cache", "%s", json_string_value(json_array_get(problems, i)));
     static const char *const words[] = {"note", "warning", "error"};
     for (size_t i = 0; i < findings.count; i++)
         cli_say(args, "  %s: %s\n", words[findings.list[i].severity], findings.list[i].text);
-    json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:o, s:o}", "file", path, "kind",
-                               "bundle", "vertices", (int)mesh->vertex_count, "points", (int)points, "triangles",
-                               (int)mesh->triangle_count, "targets", (int)mesh->target_count, "joints",
-                               (int)bundle->skeleton.joint_count, "influences", (int)most_influences(mesh), "diagonal",
-                               (double)mesh->diagonal, "clips", clip_list, "findings", cli_findings_json(findings));
+    json_t *object =
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:o, s:o, s:o}", "file", path, "kind", "bundle",
+                  "vertices", (int)mesh->vertex_count, "points", (int)points, "triangles", (int)mesh->triangle_count,
+                  "targets", (int)mesh->target_count, "joints", (int)bundle->skeleton.joint_count, "influences",
+                  (int)most_influences(mesh), "diagonal", (double)mesh->diagonal, "clips", clip_list, "controls",
+                  controls, "findings", cli_findings_json(findings));
     json_decref(problems);
     pelt_bundle_free(bundle);
     return object;
@@ -206,6 +273,7 @@ static int run(const cli_args *args) {
         pelt_error error = {0};
         json_t *object = is_gltf(path)                   ? info_bundle(args, path, &error)
                          : pelt_ends_with(path, ".pelt") ? info_skin(args, path, &error)
+                         : pelt_ends_with(path, ".csv")  ? info_table(args, path, &error)
                          : pelt_ends_with(path, ".keys") ? info_keys(args, path, &error)
                                                          : info_cache(args, path, &error);
         if (!object) {

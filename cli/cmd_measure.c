@@ -9,6 +9,7 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
     pelt_error error;
     if (!cli_clips(bundle, names, PELT_NEED_POSITIONS, &clips, &clip_count)) return CLI_FAILED;
     pelt_examples examples = pelt_bundle_examples(bundle, clips, clip_count);
+    cli_note_controls(args, skin, bundle);
     pelt_measure *result = pelt_measure_examples(skin, bundle, examples, args->threads, &error);
     if (!result) return cli_error(&error);
     char text[200];

@@ -32,6 +32,11 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const c
         snprintf(path, sizeof path, "%s/%s.%s.pc2", folder, name, clip->name);
         if (write_clip(bundle, clip, path, &error)) return cli_error(&error);
         cli_say(args, "%s: %u frames\n", path, clip->frame_count);
+        if (!clip->controls) continue;
+        snprintf(path, sizeof path, "%s/%s.%s.csv", folder, name, clip->name);
+        pelt_table table = {clip->frame_count, bundle->controls.count, bundle->controls.names, (float *)clip->controls};
+        if (pelt_table_write(path, &table, &error)) return cli_error(&error);
+        cli_say(args, "%s: %u controls\n", path, bundle->controls.count);
     }
     return cli_print_json(args, json_pack("{s:s, s:s, s:i, s:i, s:i}", "sample", name, "folder", folder, "vertices",
                                           (int)bundle->mesh.vertex_count, "joints", (int)bundle->skeleton.joint_count,
@@ -61,8 +66,10 @@ const cli_command cli_sample = {
     "sample",
     "NAME -o DIR",
     "Writes a built-in character as a bundle.",
-    "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease) or\n"
-    "humanoid (53 joints, for speed). Their true deformation is known by formula, and linear blending cannot reach "
+    "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), "
+    "biceps\n"
+    "(the arm's elbow, with the control \"tension\" in .csv files) or humanoid (53 joints, for speed). Their true "
+    "deformation is known by formula, and linear blending cannot reach "
     "it.\n"
     "face is a slow face rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
     run,

@@ -154,6 +154,15 @@ json_t *cli_findings_json(pelt_findings findings) {
     return list;
 }
 
+void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_bundle *bundle) {
+    for (uint32_t i = 0; i < skin->control_count && !args->quiet; i++) {
+        const char *name = skin->names + skin->controls[i].name;
+        if (pelt_control_named(&bundle->controls, name) == bundle->controls.count)
+            fprintf(stderr, "pelt: note: %s has no control \"%s\", which the skin depends on: it stays at rest, %g\n",
+                    bundle->path, name, (double)skin->controls[i].rest);
+    }
+}
+
 json_t *cli_measure_json(const pelt_measure *m, const char *skin, const char *clip, pelt_examples examples) {
     const pelt_example *worst = &examples.list[m->worst_frame];
     json_t *object =

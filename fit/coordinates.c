@@ -3,8 +3,9 @@
 
        a_jk(p) = sum_q lambda_q^jk exp(-r_jq(p) / r0),    a_jk(rest) = 0,    a_jk(p) = s_k v_kp in the examples P_j
 
-   r is the angle between two rotations (over several joints that move as one: the root of the sum of squares). The rest
-   pose is an example of every joint, with coordinates 0. */
+   r is the angle between two rotations (over several joints that move as one: the root of the sum of squares), or the
+   difference of a control, which at its farthest from rest counts like a radian. The rest pose is an example of every
+   joint, with coordinates 0. */
 
 #include "fit/eigenskin.h"
 #include "fit/linear.h"
@@ -22,15 +23,40 @@ static const float *rotation(const pelt_poses *poses, uint32_t example, uint32_t
     return poses->rotations + 4 * ((size_t)example * poses->joint_count + joint);
 }
 
+static double control(const pelt_poses *poses, uint32_t example, uint32_t which) {
+    return example == PELT_REST_CENTER ? 0 : poses->controls[(size_t)example * poses->control_count + which];
+}
+
 double pelt_eigen_distance(const pelt_poses *poses, uint32_t driver, uint32_t a, uint32_t b) {
     const pelt_driver *d = &poses->drivers[driver];
     double sum = 0;
+    if (pelt_is_control(d))
+        return fabs(control(poses, a, d->first) - control(poses, b, d->first)) * poses->control_list[d->first].scale;
     for (uint32_t k = 0; k < d->count; k++) {
         uint32_t joint = poses->members[d->first + k];
         double angle = pelt_rotation_angle(rotation(poses, a, joint), rotation(poses, b, joint));
         sum += angle * angle;
     }
     return sqrt(sum);
+}
+
+uint32_t pelt_driver_axes(const pelt_poses *poses, uint32_t driver, pelt_axis *axes) {
+    const pelt_driver *d = &poses->drivers[driver];
+    if (axes && pelt_is_control(d)) {
+        float scale = poses->control_list[d->first].scale;
+        axes[0] = (pelt_axis){.kind = PELT_AXIS_CONTROL, .joint = d->first, .weight = scale * scale};
+    }
+    for (uint32_t k = 0; axes && k < d->count; k++)
+        axes[k] = (pelt_axis){.kind = PELT_AXIS_ROTATION, .joint = poses->members[d->first + k], .weight = 1};
+    return pelt_is_control(d) ? 1 : d->count;
+}
+
+void pelt_driver_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t example, float center[4]) {
+    memset(center, 0, 4 * sizeof *center);
+    if (axis->kind == PELT_AXIS_CONTROL)
+        center[0] = (float)control(poses, example, axis->joint);
+    else
+        memcpy(center, rotation(poses, example, axis->joint), 4 * sizeof *center);
 }
 
 void pelt_eigen_functions(const pelt_poses *poses, uint32_t driver, size_t rows, const uint32_t *a, size_t columns,
@@ -213,27 +239,23 @@ pelt_condition pelt_eigen_condition(const pelt_poses *poses, uint32_t driver, co
 
 pelt_result pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
                            const pelt_coordinates *c, double width, pelt_rbf *out) {
-    const pelt_driver *driver = &poses->drivers[joint->driver];
-    size_t n = c->center_count, kept = joint->kept;
-    pelt_axis *axes = PELT_NEW(arena, pelt_axis, driver->count);
-    float *centers = PELT_NEW(arena, float, 4 * n * driver->count), *matrix = PELT_NEW(arena, float, n *kept);
+    size_t n = c->center_count, kept = joint->kept, axis_count = pelt_driver_axes(poses, joint->driver, NULL);
+    pelt_axis *axes = PELT_NEW(arena, pelt_axis, axis_count);
+    float *centers = PELT_NEW(arena, float, 4 * n * axis_count), *matrix = PELT_NEW(arena, float, n *kept);
     double *phi = malloc(n * n * sizeof *phi), *lambda = malloc(n * kept * sizeof *lambda);
     bool done = axes && centers && matrix && phi && lambda;
-    for (uint32_t k = 0; done && k < driver->count; k++) {
-        uint32_t joint_index = poses->members[driver->first + k];
-        axes[k] = (pelt_axis){.kind = PELT_AXIS_ROTATION, .joint = joint_index, .weight = 1};
-        for (size_t q = 0; q < n; q++)
-            memcpy(centers + 4 * (q * driver->count + k), rotation(poses, c->centers[q], joint_index),
-                   4 * sizeof *centers);
-    }
     if (done) {
+        pelt_driver_axes(poses, joint->driver, axes);
+        for (size_t k = 0; k < axis_count; k++)
+            for (size_t q = 0; q < n; q++)
+                pelt_driver_center(poses, &axes[k], c->centers[q], centers + 4 * (q * axis_count + k));
         pelt_eigen_functions(poses, joint->driver, n, c->centers, n, c->centers, width, phi);
         memcpy(lambda, c->values, n * kept * sizeof *lambda);
         done = solve(n, phi, kept, lambda);
     }
     for (size_t i = 0; done && i < n * kept; i++) matrix[i] = (float)lambda[i];
     free(phi), free(lambda);
-    *out = (pelt_rbf){.axis_count = driver->count,
+    *out = (pelt_rbf){.axis_count = (uint32_t)axis_count,
                       .center_count = (uint32_t)n,
                       .coefficient_count = joint->kept,
                       .axes = axes,

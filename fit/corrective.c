@@ -52,47 +52,61 @@ double pelt_hinge_angle(const float q[4], const float direction[3]) {
     return 2 * atan2(along, q[3]);
 }
 
-void pelt_axis_center(const pelt_axis *axis, const float *rotation, const float *translation, float center[4]) {
-    memset(center, 0, 4 * sizeof *center);
-    if (axis->kind == PELT_AXIS_ROTATION || axis->kind == PELT_AXIS_CHORD)
-        memcpy(center, rotation, 4 * sizeof *center);
-    else if (axis->kind == PELT_AXIS_TRANSLATION)
-        memcpy(center, translation, 3 * sizeof *center);
-    else
-        center[0] = (float)pelt_hinge_angle(rotation, axis->direction);
+static const float *rotation_of(const pelt_axis *axis, const pelt_pose_state *pose) {
+    return pose->rotations + 4 * (size_t)axis->joint;
 }
 
-double pelt_axis_distance2(const pelt_axis *axis, const float *rotation, const float *translation,
-                           const float center[4]) {
+static const float *translation_of(const pelt_axis *axis, const pelt_pose_state *pose) {
+    return pose->translations + 3 * (size_t)axis->joint;
+}
+
+static float control_value(const pelt_pose_state *pose, uint32_t control) {
+    return pose->controls ? pose->controls[control] : 0;
+}
+
+void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float center[4]) {
+    memset(center, 0, 4 * sizeof *center);
+    if (axis->kind == PELT_AXIS_ROTATION || axis->kind == PELT_AXIS_CHORD)
+        memcpy(center, rotation_of(axis, pose), 4 * sizeof *center);
+    else if (axis->kind == PELT_AXIS_TRANSLATION)
+        memcpy(center, translation_of(axis, pose), 3 * sizeof *center);
+    else if (axis->kind == PELT_AXIS_CONTROL)
+        center[0] = control_value(pose, axis->joint);
+    else
+        center[0] = (float)pelt_hinge_angle(rotation_of(axis, pose), axis->direction);
+}
+
+double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, const float center[4]) {
     double d = 0, sum = 0;
     switch (axis->kind) {
     case PELT_AXIS_ROTATION:
-        d = pelt_rotation_angle(rotation, center);
+        d = pelt_rotation_angle(rotation_of(axis, pose), center);
         return d * d;
     case PELT_AXIS_CHORD:
-        d = 2 * sin(0.5 * pelt_rotation_angle(rotation, center));
+        d = 2 * sin(0.5 * pelt_rotation_angle(rotation_of(axis, pose), center));
         return d * d;
     case PELT_AXIS_HINGE:
-        d = remainder(pelt_hinge_angle(rotation, axis->direction) - center[0], 2 * acos(-1));
+        d = remainder(pelt_hinge_angle(rotation_of(axis, pose), axis->direction) - center[0], 2 * acos(-1));
+        return d * d;
+    case PELT_AXIS_CONTROL:
+        d = (double)control_value(pose, axis->joint) - center[0];
         return d * d;
     default:
-        for (int i = 0; i < 3; i++) d = (double)translation[i] - center[i], sum += d * d;
+        for (int i = 0; i < 3; i++) d = (double)translation_of(axis, pose)[i] - center[i], sum += d * d;
         return sum;
     }
 }
 
 /* -- The basis form ------------------------------------------------------------------------------------------------ */
 
-static double *rbf_coefficients(const pelt_rbf *rbf, const float *rotations, const float *translations, double *a) {
+static double *rbf_coefficients(const pelt_rbf *rbf, const pelt_pose_state *pose, double *a) {
     double norm = 0;
     for (uint32_t k = 0; k < rbf->coefficient_count; k++) a[k] = 0;
     for (uint32_t q = 0; q < rbf->center_count; q++) {
         double r2 = 0;
         for (uint32_t i = 0; i < rbf->axis_count; i++) {
             const pelt_axis *axis = &rbf->axes[i];
-            r2 += axis->weight * pelt_axis_distance2(axis, rotations + 4 * (size_t)axis->joint,
-                                                     translations + 3 * (size_t)axis->joint,
-                                                     rbf->centers + 4 * ((size_t)q * rbf->axis_count + i));
+            r2 += axis->weight * pelt_axis_distance2(axis, pose, rbf->centers + 4 * ((size_t)q * rbf->axis_count + i));
         }
         double phi = pelt_phi_value(rbf->phi, rbf->width, r2);
         for (uint32_t k = 0; k < rbf->coefficient_count; k++)
@@ -112,24 +126,31 @@ static double rotation_kernel(const float a[4], const float b[4], double scale) 
     return exp(-4 * (x * x + y * y + z * z) * scale);
 }
 
-static double joint_kernel(const pelt_kernel *kernel, uint32_t g, const float *rotations, uint32_t q) {
+static double control_kernel(double a, double b, double scale) { return exp(-(a - b) * (a - b) * scale); }
+
+static double joint_kernel(const pelt_kernel *kernel, uint32_t g, const pelt_pose_state *pose, uint32_t q) {
     static const float rest[4] = {0, 0, 0, 1};
-    const float *pose = rotations + 4 * (size_t)kernel->joints[g];
     const float *center = kernel->centers + 4 * ((size_t)q * kernel->joint_count + g);
     double scale = kernel->scales[g];
-    return rotation_kernel(pose, center, scale) - rotation_kernel(pose, rest, scale) -
+    if (g >= kernel->joint_count - kernel->control_count) {
+        double a = control_value(pose, kernel->joints[g]);
+        return control_kernel(a, center[0], scale) - control_kernel(a, 0, scale) - control_kernel(0, center[0], scale) +
+               1;
+    }
+    const float *rotation = pose->rotations + 4 * (size_t)kernel->joints[g];
+    return rotation_kernel(rotation, center, scale) - rotation_kernel(rotation, rest, scale) -
            rotation_kernel(rest, center, scale) + 1;
 }
 
-static double *group_coefficients(const pelt_kernel *kernel, const pelt_kernel_group *group, const float *rotations,
-                                  double *a) {
+static double *group_coefficients(const pelt_kernel *kernel, const pelt_kernel_group *group,
+                                  const pelt_pose_state *pose, double *a) {
     for (uint32_t k = 0; k < group->coefficient_count; k++) a[k] = 0;
     for (uint32_t i = 0; i < group->center_count; i++) {
         double sum = 0;
         for (uint32_t u = 0; u < group->unit_count; u++) {
             const pelt_kernel_unit *unit = &kernel->units[group->units[u]];
-            double k = joint_kernel(kernel, unit->first, rotations, group->centers[i]);
-            if (unit->second != unit->first) k *= joint_kernel(kernel, unit->second, rotations, group->centers[i]);
+            double k = joint_kernel(kernel, unit->first, pose, group->centers[i]);
+            if (unit->second != unit->first) k *= joint_kernel(kernel, unit->second, pose, group->centers[i]);
             sum += unit->gain * k;
         }
         for (uint32_t k = 0; k < group->coefficient_count; k++)
@@ -145,11 +166,10 @@ uint32_t pelt_corrective_coefficient_count(const pelt_corrective *c) {
     return total;
 }
 
-void pelt_corrective_coefficients(const pelt_corrective *c, const float *rotations, const float *translations,
-                                  double *a) {
-    for (uint32_t i = 0; i < c->rbf_count; i++) a = rbf_coefficients(&c->rbfs[i], rotations, translations, a);
+void pelt_corrective_coefficients(const pelt_corrective *c, const pelt_pose_state *pose, double *a) {
+    for (uint32_t i = 0; i < c->rbf_count; i++) a = rbf_coefficients(&c->rbfs[i], pose, a);
     for (uint32_t g = 0; c->kernel && g < c->kernel->group_count; g++)
-        a = group_coefficients(c->kernel, &c->kernel->groups[g], rotations, a);
+        a = group_coefficients(c->kernel, &c->kernel->groups[g], pose, a);
 }
 
 /* -- The weighted form --------------------------------------------------------------------------------------------- */
@@ -173,13 +193,11 @@ static void weighted_vertex(const pelt_weighted *w, const double *distances, uin
     for (int i = 0; turn && i < 3; i++) turn[i] += sum[4 + i] * guard;
 }
 
-static void weighted_distances(const pelt_weighted *w, const float *rotations, const float *translations,
-                               double *distances) {
+static void weighted_distances(const pelt_weighted *w, const pelt_pose_state *pose, double *distances) {
     for (uint32_t i = 0; i < w->axis_count; i++)
         for (uint32_t q = 0; q < w->center_count; q++)
-            distances[(size_t)i * w->center_count + q] = pelt_axis_distance2(
-                &w->axes[i], rotations + 4 * (size_t)w->axes[i].joint, translations + 3 * (size_t)w->axes[i].joint,
-                w->centers + 4 * ((size_t)q * w->axis_count + i));
+            distances[(size_t)i * w->center_count + q] =
+                pelt_axis_distance2(&w->axes[i], pose, w->centers + 4 * ((size_t)q * w->axis_count + i));
 }
 
 /* -- Both ---------------------------------------------------------------------------------------------------------- */
@@ -191,7 +209,7 @@ static void add_basis(const pelt_displacements *d, const double *a, uint32_t ver
 }
 
 bool pelt_corrective_eval(const pelt_corrective *c, const pelt_skeleton *skeleton, const pelt_transform *locals,
-                          uint32_t vertex_count, double *displacements, double *normals) {
+                          const float *controls, uint32_t vertex_count, double *displacements, double *normals) {
     size_t joints = skeleton->joint_count, count = pelt_corrective_coefficient_count(c);
     const pelt_weighted *w = c->weighted;
     float *rotations = malloc(4 * joints * sizeof *rotations),
@@ -205,8 +223,9 @@ bool pelt_corrective_eval(const pelt_corrective *c, const pelt_skeleton *skeleto
         pelt_pose_rotations(skeleton, locals, rotations);
         for (size_t j = 0; j < joints; j++)
             memcpy(translations + 3 * j, locals[j].translation, 3 * sizeof *translations);
-        pelt_corrective_coefficients(c, rotations, translations, a);
-        if (w) weighted_distances(w, rotations, translations, distances);
+        pelt_pose_state pose = {rotations, translations, controls};
+        pelt_corrective_coefficients(c, &pose, a);
+        if (w) weighted_distances(w, &pose, distances);
         if (c->displacements) add_basis(c->displacements, a, vertex_count, displacements);
         if (c->turns && normals) add_basis(c->turns, a, vertex_count, normals);
         for (size_t v = 0; w && v < vertex_count; v++)

@@ -6,7 +6,7 @@
 
    The coefficients a_k depend on the pose alone and are computed once a frame by *drivers*; the displacements u_ik are
    per vertex. A pose is, for every joint, its local rotation relative to rest, R_j = rest_j^-1 local_j (the identity at
-   rest), as a unit quaternion; q and -q are one rotation. */
+   rest), as a unit quaternion; q and -q are one rotation; and, for every control, its value minus that at rest. */
 
 #ifndef PELT_CORRECTIVE_H
 #define PELT_CORRECTIVE_H
@@ -29,18 +29,20 @@ typedef enum pelt_axis_kind {
     PELT_AXIS_TRANSLATION, /* d = distance between the two local translations */
     PELT_AXIS_CHORD,       /* d = 2 sin(angle / 2): like the angle when close, smooth past half a turn, and a Euclidean
                               distance, so that Gaussians of it are positive definite (those of the angle are not) */
+    PELT_AXIS_CONTROL,     /* d = difference of the values of a control */
 } pelt_axis_kind;
 
 typedef struct pelt_axis {
     pelt_axis_kind kind;
-    uint32_t joint;
+    uint32_t joint; /* of PELT_AXIS_CONTROL the control of the model */
     float direction[3];
     float weight;
 } pelt_axis;
 
 /* Radial basis functions: phi_q = phi(r(p, center q)), a_k = sum_q matrix[q][k] phi_q. When normalised, a_k is divided
    by sum_q norm[q] phi_q, guarded: the quotient fades to 0 where all phi are tiny, and never grows. Centres hold four
-   floats per axis: the quaternion of a rotation, the angle of a hinge first, a translation first three. */
+   floats per axis: the quaternion of a rotation, the angle of a hinge or the value of a control first, a translation
+   first three. */
 typedef struct pelt_rbf {
     uint32_t axis_count, center_count, coefficient_count;
     const pelt_axis *axes;
@@ -56,7 +58,8 @@ typedef struct pelt_rbf {
        k_g(p, q) = E_g(p, q) - E_g(p, rest) - E_g(rest, q) + 1
        a_k = sum_q matrix[q][k] sum_units k_u(p, q),    k_u = gain k_g   or   gain k_g k_h for a pair of joints
 
-   The joint tables are shared by all groups; a group is a set of units with its own coefficients. */
+   A control counts as a joint whose E_g(a, b) = exp(-(a - b)^2 scale_g). The joint tables are shared by all groups; a
+   group is a set of units with its own coefficients. */
 typedef struct pelt_kernel_unit {
     uint32_t first, second; /* indices into joints[]; second == first for a single joint */
     float gain;
@@ -71,11 +74,12 @@ typedef struct pelt_kernel_group {
 
 typedef struct pelt_kernel {
     uint32_t joint_count, center_count, unit_count, group_count;
-    const uint32_t *joints; /* [joint_count] joints of the skeleton */
+    const uint32_t *joints; /* [joint_count] joints of the skeleton, then controls of the model */
     const float *scales;    /* [joint_count] */
-    const float *centers;   /* [center_count][joint_count][4] quaternions */
+    const float *centers;   /* [center_count][joint_count][4] quaternions; of controls the value first */
     const pelt_kernel_unit *units;
     const pelt_kernel_group *groups;
+    uint32_t control_count; /* the last so many of joints[] are controls */
 } pelt_kernel;
 
 /* Vectors of the basis form; those of vertex v are entries first[v] to first[v + 1] - 1. */
@@ -121,25 +125,29 @@ double pelt_phi_value(pelt_phi phi, double width, double r2);
 /* The same for many, faster, to a relative 1e-10. */
 void pelt_phi_row(pelt_phi phi, double width, size_t count, const float *r2, double *out);
 
-/* Squared distance of a pose from a centre along an axis, without the axis's weight. `rotation` [4] relative to rest
-   and `translation` [3], both of the axis's joint. */
-double pelt_axis_distance2(const pelt_axis *axis, const float *rotation, const float *translation,
-                           const float center[4]);
+/* One pose. What no axis asks for may be NULL. */
+typedef struct pelt_pose_state {
+    const float *rotations;    /* [joint][4] relative to rest */
+    const float *translations; /* [joint][3] the local ones */
+    const float *controls;     /* [control of the model] minus the value at rest; NULL: all at rest */
+} pelt_pose_state;
+
+/* Squared distance of a pose from a centre along an axis, without the axis's weight. */
+double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, const float center[4]);
 /* A pose as a centre: the four floats of one axis. */
-void pelt_axis_center(const pelt_axis *axis, const float *rotation, const float *translation, float center[4]);
+void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float center[4]);
 
 /* Signed angle of a rotation about a unit direction. */
 double pelt_hinge_angle(const float rotation[4], const float direction[3]);
 
-/* Coefficients a_k of the basis form in a pose, and their number. rotations [joint][4] are relative to rest,
-   translations [joint][3] are the local ones. */
+/* Coefficients a_k of the basis form in a pose, and their number. */
 uint32_t pelt_corrective_coefficient_count(const pelt_corrective *corrective);
-void pelt_corrective_coefficients(const pelt_corrective *corrective, const float *rotations, const float *translations,
-                                  double *coefficients);
+void pelt_corrective_coefficients(const pelt_corrective *corrective, const pelt_pose_state *pose, double *coefficients);
 
-/* The reference: displacements D of all vertices in a pose, [vertex_count][3]; normals may be NULL. False when memory
-   is out. */
+/* The reference: displacements D of all vertices in a pose, [vertex_count][3]; normals may be NULL, and controls too
+   (pelt_pose_state). False when memory is out. */
 bool pelt_corrective_eval(const pelt_corrective *corrective, const pelt_skeleton *skeleton,
-                          const pelt_transform *locals, uint32_t vertex_count, double *displacements, double *normals);
+                          const pelt_transform *locals, const float *controls, uint32_t vertex_count,
+                          double *displacements, double *normals);
 
 #endif

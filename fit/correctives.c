@@ -46,8 +46,8 @@ static bool open_trial(const pelt_model *model, bool in_16_bits, trial *t) {
     return t->scratch && t->positions;
 }
 
-static void run_trial(trial *t, const pelt_transform *locals) {
-    pelt_pose(&t->skin, locals, t->scratch);
+static void run_trial(trial *t, const pelt_pose_input *pose) {
+    pelt_pose_from(&t->skin, pose, t->scratch);
     pelt_deform(&t->skin, t->scratch, pelt_all_blocks(&t->skin), t->positions, NULL);
 }
 
@@ -70,16 +70,22 @@ static double largest_gap(const trial *a, const trial *b) {
 static double rounding(const pelt_fitting *f) {
     trial exact = {0}, rounded = {0};
     pelt_transform *locals = malloc(f->bundle->skeleton.joint_count * sizeof *locals);
-    bool ready = locals && open_trial(&f->model, false, &exact) && open_trial(&f->model, true, &rounded);
+    float *row = malloc(((size_t)f->bundle->controls.count + 1) * sizeof *row);
+    float *controls = malloc(((size_t)f->model.control_count + 1) * sizeof *controls);
+    bool ready =
+        locals && row && controls && open_trial(&f->model, false, &exact) && open_trial(&f->model, true, &rounded);
     size_t tried = f->examples.count < TRIED ? f->examples.count : TRIED;
     double worst = 0;
     for (size_t i = 0; i < tried && ready; i++) {
         const pelt_example *example = &f->examples.list[(2 * i + 1) * f->examples.count / (2 * tried)];
         pelt_clip_pose(example->clip, &f->bundle->skeleton, example->frame, locals);
-        run_trial(&exact, locals), run_trial(&rounded, locals);
+        pelt_clip_controls(example->clip, &f->bundle->controls, example->frame, row);
+        for (uint32_t k = 0; k < f->model.control_count; k++) controls[k] = row[f->model.controls[k].source];
+        pelt_pose_input pose = {.locals = locals, .controls = controls};
+        run_trial(&exact, &pose), run_trial(&rounded, &pose);
         worst = fmax(worst, largest_gap(&exact, &rounded));
     }
-    close_trial(&exact), close_trial(&rounded), free(locals);
+    close_trial(&exact), close_trial(&rounded), free(locals), free(row), free(controls);
     return ready ? worst : INFINITY;
 }
 
@@ -110,6 +116,18 @@ pelt_result pelt_refuse_count(const pelt_fitting *f, size_t count, const char *w
                      count, what, most, f->options.corrective, (frames + most - 1) / most);
 }
 
+/* -- Controls ------------------------------------------------------------------------------------------------------ */
+
+/* The model's controls are those that the poses had: the same examples give the same list. */
+static pelt_result name_controls(pelt_fitting *f, pelt_error *error) {
+    pelt_fit_control *list;
+    if (!f->model.corrective) return PELT_OK;
+    pelt_result result = pelt_varying_controls(f->arena, f->bundle, f->examples, f->options.control_scale, &list,
+                                               &f->model.control_count, error);
+    f->model.controls = list;
+    return result;
+}
+
 /* -- The stage ----------------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
@@ -123,6 +141,7 @@ pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
         if (pelt_report(&f->options.progress, f->options.corrective, 0))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         pelt_result result = ways[i].fit(f, error);
+        if (!result) result = name_controls(f, error);
         if (!result) choose_precision(f);
         return result;
     }

@@ -8,17 +8,20 @@
 #ifndef PELT_DISPLACEMENT_H
 #define PELT_DISPLACEMENT_H
 
+#include "fit/controls.h"
 #include "fit/model.h"
 
 #define PELT_NO_DRIVER UINT32_MAX
 
 /* Joints that the examples always turn together: one joint, or several that share a movement (a spine), with the
-   helpers that follow them (twist joints). */
+   helpers that follow them (twist joints). Or a control: then count is 0, and first is its index. */
 typedef struct pelt_driver {
     uint32_t first, count; /* members: pelt_poses.members[first] to [first + count - 1], without followers */
     uint32_t parent;       /* the nearest driver above in the skeleton, or PELT_NO_DRIVER */
     bool swept;            /* some examples move it alone */
 } pelt_driver;
+
+static inline bool pelt_is_control(const pelt_driver *driver) { return driver->count == 0; }
 
 typedef struct pelt_poses {
     uint32_t count, joint_count;
@@ -28,16 +31,20 @@ typedef struct pelt_poses {
     bool *slides;        /* [joint] its local translation changes in some pose */
     bool *rest;          /* [pose] nothing moves */
 
+    uint32_t control_count; /* that take more than one value in the poses */
+    pelt_fit_control *control_list;
+    float *controls; /* [pose][control] value minus that at rest */
+
     uint32_t driver_count;
-    pelt_driver *drivers;
-    uint32_t *members;   /* [member_count] joints, driver by driver */
-    uint32_t *driver_of; /* [joint] its driver, also of followers; PELT_NO_DRIVER for joints that do not turn */
-    uint32_t *sweep_of;  /* [pose] the only driver that moves, or PELT_NO_DRIVER */
+    pelt_driver *drivers; /* of joints, then one for each control */
+    uint32_t *members;    /* [member_count] joints, driver by driver */
+    uint32_t *driver_of;  /* [joint] its driver, also of followers; PELT_NO_DRIVER for joints that do not turn */
+    uint32_t *sweep_of;   /* [pose] the only driver that moves, or PELT_NO_DRIVER */
 } pelt_poses;
 
-/* Poses of the examples. The arena owns the result. */
-pelt_result pelt_poses_of(pelt_arena *arena, const pelt_skeleton *skeleton, pelt_examples examples, pelt_poses *poses,
-                          pelt_error *error);
+/* Poses of the examples; control_scale is the option of that name. The arena owns the result. */
+pelt_result pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                          const char *control_scale, pelt_poses *poses, pelt_error *error);
 
 /* Rotations of one pose relative to rest: [joint][4], unit, w >= 0. */
 void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *locals, float *rotations);

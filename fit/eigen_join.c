@@ -22,8 +22,10 @@ static void measure_sizes(const pelt_poses *poses, const pelt_eigen_part *part, 
     pelt_corrective corrective = {.rbf_count = part->rbf_count, .rbfs = part->rbfs};
     double *a = sizes + count;
     for (uint32_t e = 0; e < poses->count; e++) {
-        pelt_corrective_coefficients(&corrective, poses->rotations + 4 * (size_t)e * poses->joint_count,
-                                     poses->translations + 3 * (size_t)e * poses->joint_count, a);
+        pelt_pose_state pose = {poses->rotations + 4 * (size_t)e * poses->joint_count,
+                                poses->translations + 3 * (size_t)e * poses->joint_count,
+                                poses->controls + (size_t)e * poses->control_count};
+        pelt_corrective_coefficients(&corrective, &pose, a);
         for (uint32_t k = 0; k < count; k++) sizes[k] = hypot(sizes[k], a[k]);
     }
 }

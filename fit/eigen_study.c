@@ -68,7 +68,7 @@ pelt_result pelt_eigen_study(pelt_bundle *bundle, pelt_examples examples, const 
     pelt_eigen_basis basis = {0};
     pelt_result result = f.arena ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
     if (!result) result = pelt_fit_blend(&f, error);
-    if (!result) result = pelt_poses_of(f.arena, &bundle->skeleton, examples, &poses, error);
+    if (!result) result = pelt_poses_of(f.arena, bundle, examples, options->control_scale, &poses, error);
     if (!result) result = pelt_displacements_of(&f, &u, error);
     if (!result) result = pelt_supports_of(f.arena, &f.model, &poses, &u, &supports, error);
     if (!result) result = pelt_eigen_basis_of(f.arena, &poses, &u, &supports, PELT_SUPPORT_THRESHOLD, &basis, error);

@@ -143,6 +143,8 @@ static pelt_result note_bound(eigen_fit *e) {
     for (uint32_t i = 0; i < c->rbf_count; i++) {
         const pelt_rbf *rbf = &c->rbfs[i];
         double least = pelt_phi_value(rbf->phi, rbf->width, acos(-1) * acos(-1) * rbf->axis_count);
+        for (uint32_t a = 0; a < rbf->axis_count; a++)
+            if (rbf->axes[a].kind == PELT_AXIS_CONTROL) least = 0; /* which can be any distance away */
         for (uint32_t k = 0; k < rbf->coefficient_count; k++, to++) {
             double sum = 0, sizes = 0;
             for (size_t q = 0; q < rbf->center_count; q++) {
@@ -215,7 +217,7 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
     pelt_fitting *f = e->f;
     if (f->examples.count > MOST_EXAMPLES)
         return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
-    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &e->poses, error);
+    pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &e->poses, error);
     if (!result) result = pelt_displacements_of(f, &e->positions.u, error);
     if (!result)
         result = pelt_supports_of(f->arena, &f->model, &e->poses, &e->positions.u, &e->positions.supports, error);

@@ -56,6 +56,11 @@ pelt_result pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, c
 /* Distance of two poses of a driver; each is an example or PELT_REST_CENTER. */
 double pelt_eigen_distance(const pelt_poses *poses, uint32_t driver, uint32_t a, uint32_t b);
 
+/* The axes along which that is measured, and their number; `axes` may be NULL. And an example, or PELT_REST_CENTER, as
+   a centre on one of them. */
+uint32_t pelt_driver_axes(const pelt_poses *poses, uint32_t driver, pelt_axis *axes);
+void pelt_driver_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t example, float center[4]);
+
 /* exp(-r / width) between poses of a driver: phi[rows][columns]. */
 void pelt_eigen_functions(const pelt_poses *poses, uint32_t driver, size_t rows, const uint32_t *a, size_t columns,
                           const uint32_t *b, double width, double *phi);

@@ -1,6 +1,7 @@
 /* export_targets.c: displacements of a packed skin as morph targets, and their coefficients as tracks of weights. */
 
 #include "fit/export_targets.h"
+#include "fit/controls.h"
 #include "runtime/kernel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,10 @@ float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const 
     pelt_transform *locals = PELT_NEW(arena, pelt_transform, skin->joint_count);
     uint32_t *source = PELT_NEW(arena, uint32_t, skin->joint_count);
     char *scratch = pelt_alloc(arena, pelt_scratch_size(skin), 1);
-    if (!weights || !all || !locals || !source || !scratch) {
+    uint32_t *control_source = PELT_NEW(arena, uint32_t, (size_t)skin->control_count + 1);
+    float *row = PELT_NEW(arena, float, (size_t)bundle->controls.count + 1);
+    float *controls = PELT_NEW(arena, float, (size_t)skin->control_count + 1);
+    if (!weights || !all || !locals || !source || !scratch || !control_source || !row || !controls) {
         pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of %u frames", clip->frame_count);
         return NULL;
     }
@@ -109,10 +113,12 @@ float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const 
                   skin->names + skin->joints[j].name);
         return NULL;
     }
+    pelt_match_controls(skin, &bundle->controls, control_source);
     for (uint32_t f = 0; n && f < clip->frame_count; f++) {
         pelt_clip_pose(clip, skeleton, f, all);
         for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = all[source[j]];
-        pelt_pose(skin, locals, scratch);
+        pelt_matched_controls(skin, &bundle->controls, control_source, clip, f, row, controls);
+        pelt_pose_from(skin, &(pelt_pose_input){.locals = locals, .controls = controls}, scratch);
         const char *driven = scratch + pelt_pose_layout(skin).size;
         const float *coefficients = (const float *)(driven + pelt_drive_layout(skin).coefficients);
         for (uint32_t k = 0; k < n; k++) weights[(size_t)f * n + k] = coefficients[targets->coefficients[k]];

@@ -111,12 +111,26 @@ static bool fit_cluster(kernel_fit *k, size_t q) {
 
 static void fit_one(void *user, size_t q) {
     kernel_fit *k = user;
-    if (k->clusters.ranks[q] && !fit_cluster(k, q)) k->no_memory = true;
+    if (!k->clusters.ranks[q]) return;
+    if (!fit_cluster(k, q)) k->no_memory = true;
+    if (!k->ridges[q].example_count) k->clusters.ranks[q] = 0; /* nothing drives it: all that is there is rounding */
 }
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
 
-/* The two closest examples of a cluster: by 2 sin(angle / 2) of its joints, each counted by its part in the kernel. */
+/* 2 sin(angle / 2) of a joint between two examples, or the difference of a scaled control. */
+static double driver_distance(const kernel_fit *k, uint32_t g, size_t a, size_t b) {
+    const pelt_poses *p = &k->poses;
+    size_t joint = k->drivers.joints[g];
+    if (pelt_kernel_control(&k->drivers, g))
+        return ((double)p->controls[a * p->control_count + joint] - p->controls[b * p->control_count + joint]) *
+               p->control_list[joint].scale;
+    double angle = pelt_rotation_angle(p->rotations + 4 * (a * p->joint_count + joint),
+                                       p->rotations + 4 * (b * p->joint_count + joint));
+    return 2 * sin(0.5 * angle);
+}
+
+/* The two closest examples of a cluster, each of what drives it counted by its part in the kernel. */
 static void find_closest(const kernel_fit *k, const pelt_ridge *ridge, pelt_condition *out) {
     out->distance = INFINITY;
     for (uint32_t a = 0; a < ridge->example_count; a++)
@@ -124,10 +138,8 @@ static void find_closest(const kernel_fit *k, const pelt_ridge *ridge, pelt_cond
             double sum = 0;
             for (uint32_t u = 0; u < ridge->unit_count; u++) {
                 if (ridge->units[u].first != ridge->units[u].second) continue;
-                size_t joint = k->drivers.joints[ridge->units[u].first], joints = k->poses.joint_count;
-                double angle = pelt_rotation_angle(k->poses.rotations + 4 * (ridge->examples[a] * joints + joint),
-                                                   k->poses.rotations + 4 * (ridge->examples[b] * joints + joint));
-                sum += ridge->units[u].gain * pow(2 * sin(0.5 * angle), 2);
+                sum += ridge->units[u].gain *
+                       pow(driver_distance(k, ridge->units[u].first, ridge->examples[a], ridge->examples[b]), 2);
             }
             if (!(sqrt(sum) < out->distance)) continue;
             out->distance = sqrt(sum);
@@ -182,13 +194,17 @@ static bool note_condition(kernel_fit *k) {
     return true;
 }
 
-/* The most that K(p, p) can be: k_g(p, p) = 2 - 2 E_g(p, rest), and 3 - tr R is 4 at the most. */
+/* The most that k_g(p, p) = 2 - 2 E_g(p, rest) can be: 3 - tr R is 4 at the most, a control goes anywhere. */
+static double largest_unit(const kernel_fit *k, uint32_t g) {
+    if (pelt_kernel_control(&k->drivers, g)) return 2;
+    return 2 - 2 * exp(-4 * pelt_kernel_scale(&k->drivers, &k->settings, g));
+}
+
 static double largest_kernel(const kernel_fit *k, const pelt_ridge *ridge) {
     double sum = 0;
     for (uint32_t u = 0; u < ridge->unit_count; u++) {
         const pelt_kernel_unit *unit = &ridge->units[u];
-        double first = 2 - 2 * exp(-4 * pelt_kernel_scale(&k->drivers, &k->settings, unit->first));
-        double second = 2 - 2 * exp(-4 * pelt_kernel_scale(&k->drivers, &k->settings, unit->second));
+        double first = largest_unit(k, unit->first), second = largest_unit(k, unit->second);
         sum += unit->first == unit->second ? unit->gain * first : unit->gain * k->settings.pair * first * second;
     }
     return sum;
@@ -216,6 +232,14 @@ static bool note_bound(kernel_fit *k, const pelt_displacements *displacements) {
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
+static void fill_center(const kernel_fit *k, uint32_t e, uint32_t g, float center[4]) {
+    uint32_t joint = k->drivers.joints[g];
+    if (pelt_kernel_control(&k->drivers, g))
+        center[0] = k->poses.controls[(size_t)e * k->poses.control_count + joint];
+    else
+        memcpy(center, k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + joint), 4 * sizeof *center);
+}
+
 /* The examples that are centres of some cluster. */
 static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *count) {
     for (uint32_t q = 0; q < k->clusters.count; q++)
@@ -225,9 +249,7 @@ static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *co
     for (uint32_t e = 0; centers && e < k->poses.count; e++) {
         if (!index_of[e]) continue;
         for (uint32_t g = 0; g < k->drivers.count; g++)
-            memcpy(centers + 4 * ((size_t)*count * k->drivers.count + g),
-                   k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + k->drivers.joints[g]),
-                   4 * sizeof *centers);
+            fill_center(k, e, g, centers + 4 * ((size_t)*count * k->drivers.count + g));
         index_of[e] = (*count)++;
     }
     return centers;
@@ -268,8 +290,13 @@ static pelt_kernel *make_kernel(const kernel_fit *k) {
     pelt_kernel_group *groups = PELT_NEW(arena, pelt_kernel_group, k->clusters.count);
     float *scales = PELT_NEW(arena, float, k->drivers.count);
     if (!out || !index_of || !table || !groups || !scales) return NULL;
-    for (uint32_t g = 0; g < k->drivers.count; g++) scales[g] = (float)pelt_kernel_scale(&k->drivers, &k->settings, g);
+    for (uint32_t g = 0; g < k->drivers.count; g++) {
+        bool control = pelt_kernel_control(&k->drivers, g);
+        double unit = control ? k->poses.control_list[k->drivers.joints[g]].scale : 1;
+        scales[g] = (float)(pelt_kernel_scale(&k->drivers, &k->settings, g) * unit * unit);
+    }
     *out = (pelt_kernel){.joint_count = k->drivers.count,
+                         .control_count = k->drivers.control_count,
                          .joints = k->drivers.joints,
                          .scales = scales,
                          .units = table,
@@ -391,10 +418,11 @@ pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
     kernel_fit k = {.f = f};
     if (f->examples.count > MOST_EXAMPLES)
         return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
-    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &k.poses, error);
+    pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &k.poses, error);
     if (!result && !k.poses.driver_count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "no joint turns in any example, so there is nothing to drive a corrective with: train on a "
+                         "no joint turns and no control changes in any example, so there is nothing to drive a "
+                         "corrective with: train on a "
                          "clip in which the skeleton moves");
     if (!result) result = pelt_displacements_of(f, &k.u, error);
     if (!result) result = pelt_supports_of(f->arena, &f->model, &k.poses, &k.u, &k.supports, error);

@@ -6,15 +6,19 @@
 #include "fit/correctives.h"
 #include "fit/support.h"
 
-/* Joints that can drive a point, after joints that only repeat others are left out. */
+/* Joints that can drive a point, after joints that only repeat others are left out; then controls. */
 typedef struct pelt_kernel_drivers {
-    uint32_t count;
-    uint32_t *joints;  /* [count] joints of the skeleton */
-    int32_t *parents;  /* [count] the nearest of them above, or -1 */
-    double *ranges;    /* [count] largest 3 - tr R over the examples */
+    uint32_t count, control_count;
+    uint32_t *joints;  /* [count] joints of the skeleton; the last control_count are controls */
+    int32_t *parents;  /* [count] the nearest of them above, or -1; of a control the joint that it works with */
+    double *ranges;    /* [count] largest 3 - tr R, or square of a scaled control, over the examples */
     uint8_t *supports; /* [point][count] 1 where the joint drives the point */
     uint8_t *moved;    /* [example][count] 1 where the joint is turned */
 } pelt_kernel_drivers;
+
+static inline bool pelt_kernel_control(const pelt_kernel_drivers *drivers, uint32_t g) {
+    return g >= drivers->count - drivers->control_count;
+}
 
 pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
                                    const pelt_supports *supports, pelt_kernel_drivers *out, pelt_error *error);
@@ -27,7 +31,7 @@ typedef struct pelt_kernel_settings {
     double lambda; /* ridge */
 } pelt_kernel_settings;
 
-/* Scale of joint g in E_g = exp(-(3 - tr R_a^T R_b) scale). */
+/* Scale of joint g in E_g = exp(-(3 - tr R_a^T R_b) scale), or of a control in units of its range. */
 double pelt_kernel_scale(const pelt_kernel_drivers *drivers, const pelt_kernel_settings *settings, uint32_t joint);
 
 /* k_g between examples: table[example][example]. */

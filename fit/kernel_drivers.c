@@ -2,7 +2,9 @@
    examples.
 
        E_g(a, b) = exp(-(3 - tr R_a^T R_b) / 2 s_g^2),    3 - tr R_a^T R_b = 4 (1 - (q_a . q_b)^2)
-       k_g(a, b) = E_g(a, b) - E_g(a, rest) - E_g(rest, b) + 1:    0 whenever a or b is the rest pose of the joint */
+       k_g(a, b) = E_g(a, b) - E_g(a, rest) - E_g(rest, b) + 1:    0 whenever a or b is the rest pose of the joint
+
+   A control is one more joint, with E_g(a, b) = exp(-(a - b)^2 / 2 s_g^2) of values in units of its range. */
 
 #include "fit/kernel.h"
 #include <math.h>
@@ -18,6 +20,12 @@ static double dot4(const float *a, const float *b) {
 static double angle_from_rest(const pelt_poses *poses, uint32_t example, uint32_t joint) {
     static const float rest[4] = {0, 0, 0, 1};
     return pelt_rotation_angle(poses->rotations + 4 * ((size_t)example * poses->joint_count + joint), rest);
+}
+
+/* In units of how far it goes from rest. */
+static double scaled_control(const pelt_poses *poses, uint32_t example, uint32_t control) {
+    return poses->controls[(size_t)example * poses->control_count + control] *
+           (double)poses->control_list[control].scale;
 }
 
 /* -- Repetitions --------------------------------------------------------------------------------------------------- */
@@ -57,7 +65,7 @@ static void find_repetitions(const pelt_poses *poses, uint32_t *stands_for) {
    the driver above. */
 static bool drives(const pelt_poses *poses, const pelt_supports *s, uint32_t driver, uint32_t point) {
     size_t n = s->point_count;
-    if (poses->drivers[driver].swept) {
+    if (poses->drivers[driver].swept || pelt_is_control(&poses->drivers[driver])) {
         float amplitude = s->amplitudes[driver * n + point];
         return amplitude > s->noise && amplitude > (float)DRIVES * s->peaks[driver];
     }
@@ -73,6 +81,27 @@ static void fill_supports(const pelt_poses *poses, const pelt_supports *s, const
             for (uint32_t i = 0; i < s->point_count; i++)
                 if (drives(poses, s, d, i)) out->supports[(size_t)i * out->count + g] = 1;
         }
+    for (uint32_t c = 0; c < poses->control_count; c++) {
+        uint32_t d = poses->driver_count - poses->control_count + c;
+        size_t g = out->count - poses->control_count + c;
+        for (uint32_t i = 0; i < s->point_count; i++)
+            if (drives(poses, s, d, i)) out->supports[(size_t)i * out->count + g] = 1;
+    }
+}
+
+/* Controls follow the joints. The joint "above" one is its partner's first. */
+static void add_controls(const pelt_poses *poses, const pelt_supports *s, const uint32_t *stands_for,
+                         const int32_t *index_of, pelt_kernel_drivers *out) {
+    for (uint32_t c = 0; c < poses->control_count; c++) {
+        uint32_t g = out->count++,
+                 partner = pelt_control_partner(s, poses, poses->driver_count - poses->control_count + c);
+        const pelt_driver *d = partner == PELT_NO_DRIVER ? NULL : &poses->drivers[partner];
+        out->joints[g] = c;
+        out->parents[g] = d ? index_of[stands_for[poses->members[d->first]]] : -1;
+        for (uint32_t e = 0; e < poses->count; e++)
+            out->ranges[g] = fmax(out->ranges[g], pow(scaled_control(poses, e, c), 2));
+    }
+    out->control_count = poses->control_count;
 }
 
 pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
@@ -80,9 +109,10 @@ pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skele
     uint32_t n = poses->joint_count;
     uint32_t *stands_for = PELT_NEW(arena, uint32_t, n);
     int32_t *index_of = PELT_NEW(arena, int32_t, n);
-    *out = (pelt_kernel_drivers){.joints = PELT_NEW(arena, uint32_t, n),
-                                 .parents = PELT_NEW(arena, int32_t, n),
-                                 .ranges = PELT_NEW(arena, double, n)};
+    size_t most = (size_t)n + poses->control_count;
+    *out = (pelt_kernel_drivers){.joints = PELT_NEW(arena, uint32_t, most),
+                                 .parents = PELT_NEW(arena, int32_t, most),
+                                 .ranges = PELT_NEW(arena, double, most)};
     bool ready = stands_for && index_of && out->joints && out->parents && out->ranges;
     for (uint32_t j = 0; ready && j < n; j++) stands_for[j] = UINT32_MAX;
     if (ready) find_repetitions(poses, stands_for);
@@ -99,6 +129,7 @@ pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skele
         }
     }
     if (ready) {
+        add_controls(poses, supports, stands_for, index_of, out);
         out->supports = PELT_NEW(arena, uint8_t, (size_t)supports->point_count * out->count);
         out->moved = PELT_NEW(arena, uint8_t, (size_t)poses->count * out->count);
         ready = out->supports && out->moved;
@@ -109,7 +140,9 @@ pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skele
     fill_supports(poses, supports, stands_for, index_of, out);
     for (uint32_t e = 0; e < poses->count; e++)
         for (uint32_t g = 0; g < out->count; g++)
-            out->moved[(size_t)e * out->count + g] = angle_from_rest(poses, e, out->joints[g]) > 1e-4;
+            out->moved[(size_t)e * out->count + g] =
+                (pelt_kernel_control(out, g) ? fabs(scaled_control(poses, e, out->joints[g]))
+                                             : angle_from_rest(poses, e, out->joints[g])) > 1e-4;
     return PELT_OK;
 }
 
@@ -133,9 +166,22 @@ double pelt_kernel_scale(const pelt_kernel_drivers *drivers, const pelt_kernel_s
     return 1 / (2 * settings->width * settings->width * pow(relative, settings->range));
 }
 
+static void control_table(const pelt_poses *poses, uint32_t control, double scale, float *table) {
+    size_t n = poses->count;
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < n; b++) {
+            double x = scaled_control(poses, a, control), y = scaled_control(poses, b, control);
+            table[a * n + b] = (float)(exp(-(x - y) * (x - y) * scale) - exp(-x * x * scale) - exp(-y * y * scale) + 1);
+        }
+}
+
 void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_drivers *drivers, double scale, uint32_t g,
                        float *table) {
     size_t n = poses->count, stride = 4 * (size_t)poses->joint_count;
+    if (pelt_kernel_control(drivers, g)) {
+        control_table(poses, drivers->joints[g], scale, table);
+        return;
+    }
     const float *q = poses->rotations + 4 * (size_t)drivers->joints[g];
     for (size_t a = 0; a < n; a++) {
         for (size_t b = 0; b <= a; b++) {

@@ -1,7 +1,7 @@
 /* measure.c: how wrong a skin is. The very run time that a user has is run over the examples and compared with their
    true positions; the baseline of rel_err is the linear blend with the file's own weights, in double. */
 
-#include "rig/rig.h"
+#include "fit/controls.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,13 @@
 struct pelt_player {
     const pelt_skin *skin;
     const pelt_skeleton *skeleton;
-    uint32_t *source;        /* [skin joint] the joint of the bundle with the same name */
-    pelt_transform *locals;  /* of the bundle's skeleton */
-    pelt_transform *renamed; /* in the order of the skin's joints */
+    const pelt_controls *controls; /* of the bundle, which may get more */
+    uint32_t matched;              /* so many of them have been looked at */
+    uint32_t *control_source;      /* [skin control] the bundle's, by name */
+    float *row, *values;           /* controls of the bundle and of the skin */
+    uint32_t *source;              /* [skin joint] the joint of the bundle with the same name */
+    pelt_transform *locals;        /* of the bundle's skeleton */
+    pelt_transform *renamed;       /* in the order of the skin's joints */
     void *scratch;
     float *positions, *normals; /* in slot order */
 };
@@ -40,6 +44,11 @@ static pelt_result match_joints(pelt_player *player, const pelt_bundle *bundle, 
     return PELT_OK;
 }
 
+static void match_controls(pelt_player *player) {
+    pelt_match_controls(player->skin, player->controls, player->control_source);
+    player->matched = player->controls->count;
+}
+
 pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error) {
     if (skin->vertex_count != bundle->mesh.vertex_count) {
         pelt_fail(error, PELT_ERROR_DATA,
@@ -52,6 +61,10 @@ pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, p
     if (player) {
         player->skin = skin;
         player->skeleton = &bundle->skeleton;
+        player->controls = &bundle->controls;
+        player->control_source = calloc((size_t)skin->control_count + 1, sizeof *player->control_source);
+        player->values = calloc((size_t)skin->control_count + 1, sizeof *player->values);
+        player->row = calloc(PELT_MOST_CONTROLS, sizeof *player->row);
         player->source = calloc(joints, sizeof *player->source);
         player->locals = calloc(bundle->skeleton.joint_count, sizeof *player->locals);
         player->renamed = calloc(joints, sizeof *player->renamed);
@@ -59,8 +72,8 @@ pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, p
         player->positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
         player->normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
     }
-    if (!player || !player->source || !player->locals || !player->renamed || !player->scratch || !player->positions ||
-        !player->normals) {
+    if (!player || !player->control_source || !player->values || !player->row || !player->source || !player->locals ||
+        !player->renamed || !player->scratch || !player->positions || !player->normals) {
         pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to run a skin of %u vertices", skin->vertex_count);
         pelt_player_free(player);
         return NULL;
@@ -69,11 +82,13 @@ pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, p
         pelt_player_free(player);
         return NULL;
     }
+    match_controls(player);
     return player;
 }
 
 void pelt_player_free(pelt_player *player) {
     if (!player) return;
+    free(player->control_source), free(player->row), free(player->values);
     free(player->source), free(player->locals), free(player->renamed), free(player->scratch);
     free(player->positions), free(player->normals), free(player);
 }
@@ -87,7 +102,9 @@ void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t fram
     const pelt_skin *skin = player->skin;
     pelt_clip_pose(clip, player->skeleton, frame, player->locals);
     for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = player->locals[player->source[j]];
-    pelt_pose(skin, player->renamed, player->scratch);
+    if (player->matched != player->controls->count) match_controls(player);
+    pelt_matched_controls(skin, player->controls, player->control_source, clip, frame, player->row, player->values);
+    pelt_pose_from(skin, &(pelt_pose_input){.locals = player->renamed, .controls = player->values}, player->scratch);
     pelt_deform(skin, player->scratch, pelt_all_blocks(skin), player->positions, normals ? player->normals : NULL);
     gather(skin, player->positions, positions);
     if (normals) gather(skin, player->normals, normals);

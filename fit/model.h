@@ -3,6 +3,7 @@
 #ifndef PELT_MODEL_H
 #define PELT_MODEL_H
 
+#include "fit/controls.h"
 #include "fit/corrective.h"
 #include "fit/figures.h"
 #include "rig/rig.h"
@@ -19,6 +20,8 @@ typedef struct pelt_model {
     uint32_t driven_count;
     const pelt_driven *driven; /* name is an index into driven_names until it is packed */
     const char **driven_names;
+    uint32_t control_count; /* what the corrective's controls are */
+    const pelt_fit_control *controls;
 } pelt_model;
 
 /* What a stage of a fit works with. */

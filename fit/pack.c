@@ -31,9 +31,9 @@ static pelt_result order_slots(packing *p) {
     return result;
 }
 
-/* Driven joints, with their names after those of the joints, from `at` on. */
-static pelt_result pack_driven(packing *p, char *names, uint32_t at) {
-    uint32_t n = p->skin.driven_count = p->model->driven_count;
+/* Driven joints, with their names after those of the joints, from *place on, which moves on. */
+static pelt_result pack_driven(packing *p, char *names, uint32_t *place) {
+    uint32_t n = p->skin.driven_count = p->model->driven_count, at = *place;
     if (!n) return PELT_OK;
     pelt_driven *driven = PELT_NEW(p->arena, pelt_driven, n);
     if (!driven) return PELT_ERROR_MEMORY;
@@ -46,6 +46,25 @@ static pelt_result pack_driven(packing *p, char *names, uint32_t at) {
     }
     p->skin.driven = driven;
     p->sizes[PELT_SECTION_DRIVEN] = n * sizeof *driven;
+    *place = at;
+    return PELT_OK;
+}
+
+/* Controls, with their names after all others, from `at` on. */
+static pelt_result pack_controls(packing *p, char *names, uint32_t at) {
+    uint32_t n = p->skin.control_count = p->model->control_count;
+    if (!n) return PELT_OK;
+    pelt_control *controls = PELT_NEW(p->arena, pelt_control, n);
+    if (!controls) return PELT_ERROR_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        const pelt_fit_control *c = &p->model->controls[i];
+        size_t length = strlen(c->name) + 1;
+        controls[i] = (pelt_control){at, c->rest, c->least, c->most};
+        memcpy(names + at, c->name, length);
+        at += (uint32_t)length;
+    }
+    p->skin.controls = controls;
+    p->sizes[PELT_SECTION_CONTROLS] = n * sizeof *controls;
     return PELT_OK;
 }
 
@@ -56,6 +75,7 @@ static pelt_result pack_joints(packing *p) {
     size_t names_size = 0;
     for (uint32_t j = 0; j < n; j++) names_size += strlen(skeleton->names[j]) + 1;
     for (uint32_t i = 0; i < p->model->driven_count; i++) names_size += strlen(p->model->driven_names[i]) + 1;
+    for (uint32_t i = 0; i < p->model->control_count; i++) names_size += strlen(p->model->controls[i].name) + 1;
     char *names = PELT_NEW(p->arena, char, names_size);
     if (!joints || !names || names_size > UINT32_MAX) return PELT_ERROR_MEMORY;
     uint32_t at = 0;
@@ -71,7 +91,8 @@ static pelt_result pack_joints(packing *p) {
     p->skin.joints = joints;
     p->skin.names = names;
     p->sizes[PELT_SECTION_NAMES] = names_size;
-    return pack_driven(p, names, at);
+    pelt_result result = pack_driven(p, names, &at);
+    return result ? result : pack_controls(p, names, at);
 }
 
 /* The joints of one block, sorted; returns their number, at least 1. `joints` holds what 16 vertices can have. */

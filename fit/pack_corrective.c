@@ -397,7 +397,8 @@ static void append_groups(builder *b, const pelt_kernel *kernel, uint64_t at, ui
     }
 }
 
-static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t *coefficient) {
+/* Controls are numbered on from the joints of the skeleton. */
+static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t joint_count, uint32_t *coefficient) {
     pelt_file_kernel out = {.joint_count = kernel->joint_count,
                             .center_count = kernel->center_count,
                             .unit_count = kernel->unit_count,
@@ -409,8 +410,8 @@ static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t *c
     out.centers = append_centers(b, kernel->centers, kernel->center_count, kernel->joint_count);
     if (b->failed) return 0;
     for (uint32_t j = 0; j < kernel->joint_count; j++)
-        ((pelt_file_kernel_joint *)(b->bytes + out.joints))[j] =
-            (pelt_file_kernel_joint){kernel->joints[j], kernel->scales[j]};
+        ((pelt_file_kernel_joint *)(b->bytes + out.joints))[j] = (pelt_file_kernel_joint){
+            kernel->joints[j] + (j < kernel->joint_count - kernel->control_count ? 0 : joint_count), kernel->scales[j]};
     for (uint32_t u = 0; u < kernel->unit_count; u++)
         ((pelt_file_kernel_unit *)(b->bytes + out.units))[u] =
             (pelt_file_kernel_unit){kernel->units[u].first, kernel->units[u].second, kernel->units[u].gain, 0};
@@ -449,7 +450,8 @@ static pelt_result pack_drivers(corrective_packing *p) {
         if (c->weighted) put_axes(axes, c->weighted->axes, c->weighted->axis_count);
         append_rbfs(&b, c, head.rbfs, &axis, &head.coefficient_count);
     }
-    if (!b.failed && c->kernel) head.kernel = append_kernel(&b, c->kernel, &head.coefficient_count);
+    if (!b.failed && c->kernel)
+        head.kernel = append_kernel(&b, c->kernel, p->skin->joint_count, &head.coefficient_count);
     if (!b.failed && c->weighted) head.weighted = append_weighted(&b, c->weighted, axis);
     char *section = b.failed ? NULL : pelt_alloc(p->arena, b.size, 1);
     if (section) {

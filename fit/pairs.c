@@ -1,7 +1,8 @@
 /* pairs.c: displacements of neighbouring joints that move together, for EigenSkin with general sets of poses.
 
    What the joints' own eigendisplacements leave in the examples that move several joints is searched pair by pair (a
-   joint and the one above; or a single joint that no example moves alone): the leading eigendisplacements of the
+   joint and the one above, a control and the joint that works on most of its points; or a single one that no example
+   moves alone): the leading eigendisplacements of the
    residual where both joints have their supports, with coordinates by ridge regression on exp(-r / r0) over the
    rotations of both,
 
@@ -40,7 +41,7 @@ typedef struct pair {
 
 static bool supports(const pairing *w, uint32_t driver, uint32_t point) {
     size_t at = (size_t)driver * w->supports->point_count + point;
-    if (w->poses->drivers[driver].swept)
+    if (w->poses->drivers[driver].swept || pelt_is_control(&w->poses->drivers[driver]))
         return w->supports->peaks[driver] > w->supports->noise &&
                w->supports->amplitudes[at] > (float)PELT_SUPPORT_THRESHOLD * w->supports->peaks[driver];
     float own = w->supports->carried[at];
@@ -130,23 +131,15 @@ static bool decompose(const pairing *w, const pair *p, double *gram, double *val
 static bool make_rbf(pelt_arena *arena, const pairing *w, const pair *p, size_t kept, const double *lambda,
                      pelt_rbf *out) {
     size_t axis_count = 0, n = p->center_count, at = 0;
-    for (uint32_t d = 0; d < p->driver_count; d++) axis_count += w->poses->drivers[p->drivers[d]].count;
+    for (uint32_t d = 0; d < p->driver_count; d++) axis_count += pelt_driver_axes(w->poses, p->drivers[d], NULL);
     pelt_axis *axes = PELT_NEW(arena, pelt_axis, axis_count);
     float *centers = PELT_NEW(arena, float, 4 * n * axis_count), *matrix = PELT_NEW(arena, float, n *kept);
     if (!axes || !centers || !matrix) return false;
     for (uint32_t d = 0; d < p->driver_count; d++) {
-        const pelt_driver *driver = &w->poses->drivers[p->drivers[d]];
-        for (uint32_t k = 0; k < driver->count; k++, at++) {
-            uint32_t joint = w->poses->members[driver->first + k];
-            axes[at] = (pelt_axis){.kind = PELT_AXIS_ROTATION, .joint = joint, .weight = 1};
-            for (size_t q = 0; q < n; q++) {
-                float *to = centers + 4 * (q * axis_count + at);
-                to[3] = 1;
-                if (p->centers[q] != PELT_REST_CENTER)
-                    memcpy(to, w->poses->rotations + 4 * ((size_t)p->centers[q] * w->poses->joint_count + joint),
-                           4 * sizeof *to);
-            }
-        }
+        uint32_t count = pelt_driver_axes(w->poses, p->drivers[d], axes + at);
+        for (uint32_t k = 0; k < count; k++, at++)
+            for (size_t q = 0; q < n; q++)
+                pelt_driver_center(w->poses, &axes[at], p->centers[q], centers + 4 * (q * axis_count + at));
     }
     for (size_t i = 0; i < n * kept; i++) matrix[i] = (float)lambda[i];
     *out = (pelt_rbf){.axis_count = (uint32_t)axis_count,
@@ -240,8 +233,10 @@ static bool make_residual(pairing *w, const pelt_corrective *corrective) {
     uint32_t joints = w->poses->joint_count, n = w->u->point_count;
     double *a = malloc(((size_t)pelt_corrective_coefficient_count(corrective) + 1) * sizeof *a);
     for (size_t m = 0; m < w->pose_count && a; m++) {
-        pelt_corrective_coefficients(corrective, w->poses->rotations + 4 * (size_t)w->examples[m] * joints,
-                                     w->poses->translations + 3 * (size_t)w->examples[m] * joints, a);
+        size_t at = w->examples[m];
+        pelt_pose_state pose = {w->poses->rotations + 4 * at * joints, w->poses->translations + 3 * at * joints,
+                                w->poses->controls + at * w->poses->control_count};
+        pelt_corrective_coefficients(corrective, &pose, a);
         const pelt_displacements *d = corrective->displacements;
         for (uint32_t i = 0; i < n; i++) {
             uint32_t v = w->u->vertex_of[i];
@@ -261,6 +256,7 @@ static bool try_all(pelt_arena *arena, const pairing *w, pair *p, pelt_eigen_pai
     for (int round = 0; round < 2; round++) /* joints that have nothing yet come first */
         for (uint32_t d = 0; d < w->poses->driver_count; d++) {
             uint32_t parent = w->poses->drivers[d].parent;
+            if (pelt_is_control(&w->poses->drivers[d])) parent = pelt_control_partner(w->supports, w->poses, d);
             bool alone = round == 0 && !w->poses->drivers[d].swept, two = round == 1 && parent != PELT_NO_DRIVER;
             if (!alone && !two) continue;
             p->drivers[0] = d, p->drivers[1] = parent, p->driver_count = alone ? 1 : 2;

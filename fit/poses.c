@@ -3,14 +3,16 @@
 
    Nothing is known about the rig but its poses. Let M_e be the joints that example e moves. The *mates* of a joint are
    the joints that move in every sweep-like example that moves it: if two joints are each other's mates they are one
-   driver; a joint whose mates do not name it back only follows them (a twist helper follows its limb). */
+   driver; a joint whose mates do not name it back only follows them (a twist helper follows its limb). A control is a
+   driver of its own. */
 
 #include "fit/displacement.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double STILL_ANGLE = 1e-4; /* radians; poses come through float quaternions and file formats */
+static const double STILL_ANGLE = 1e-4;   /* radians; poses come through float quaternions and file formats */
+static const double STILL_CONTROL = 1e-4; /* of the farthest that it goes from rest */
 
 void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *locals, float *rotations) {
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
@@ -54,6 +56,11 @@ static const bool *moved_in(const movement *m, uint32_t pose) {
     return m->moved + (size_t)pose * m->poses->joint_count;
 }
 
+static bool control_moved(const pelt_poses *p, uint32_t pose, uint32_t control) {
+    float value = p->controls[(size_t)pose * p->control_count + control];
+    return fabsf(value) > STILL_CONTROL * p->control_list[control].farthest;
+}
+
 static void note_movement(movement *m) {
     static const float identity[4] = {0, 0, 0, 1};
     pelt_poses *p = m->poses;
@@ -70,6 +77,7 @@ static void note_movement(movement *m) {
             p->slides[j] |= slide > 1e-5 * size + 1e-9;
             p->rest[e] &= !m->moved[at] && !(slide > 1e-5 * size + 1e-9);
         }
+        for (uint32_t c = 0; c < p->control_count; c++) p->rest[e] &= !control_moved(p, e, c);
     }
     for (uint32_t j = 0; j < p->joint_count; j++) m->moving += p->moves[j];
 }
@@ -119,6 +127,11 @@ static void make_drivers(movement *m) {
     }
 }
 
+static void add_controls(pelt_poses *p) {
+    for (uint32_t c = 0; c < p->control_count; c++)
+        p->drivers[p->driver_count++] = (pelt_driver){.first = c, .parent = PELT_NO_DRIVER};
+}
+
 /* A follower belongs to the driver among its mates that is nearest above it, or else to the first. */
 static void attach_followers(movement *m) {
     pelt_poses *p = m->poses;
@@ -158,13 +171,22 @@ static void find_sweeps(movement *m) {
             several |= only != PELT_NO_DRIVER && p->driver_of[j] != only;
             only = p->driver_of[j];
         }
+        for (uint32_t g = p->driver_count - p->control_count; g < p->driver_count; g++) {
+            if (!control_moved(p, e, p->drivers[g].first)) continue;
+            several |= only != PELT_NO_DRIVER;
+            only = g;
+        }
         p->sweep_of[e] = several ? PELT_NO_DRIVER : only;
         if (p->sweep_of[e] != PELT_NO_DRIVER) p->drivers[only].swept = true;
     }
 }
 
-static void read_poses(const pelt_skeleton *skeleton, pelt_examples examples, pelt_transform *locals, pelt_poses *p) {
+static void read_poses(const pelt_bundle *bundle, pelt_examples examples, pelt_transform *locals, float *row,
+                       pelt_poses *p) {
+    const pelt_skeleton *skeleton = &bundle->skeleton;
     for (uint32_t e = 0; e < p->count; e++) {
+        pelt_control_values(bundle, p->control_list, p->control_count, &examples.list[e], row,
+                            p->controls + (size_t)e * p->control_count);
         pelt_clip_pose(examples.list[e].clip, skeleton, examples.list[e].frame, locals);
         pelt_pose_rotations(skeleton, locals, p->rotations + 4 * (size_t)e * p->joint_count);
         float *t = p->translations + 3 * (size_t)e * p->joint_count;
@@ -174,9 +196,13 @@ static void read_poses(const pelt_skeleton *skeleton, pelt_examples examples, pe
     }
 }
 
-pelt_result pelt_poses_of(pelt_arena *arena, const pelt_skeleton *skeleton, pelt_examples examples, pelt_poses *poses,
-                          pelt_error *error) {
-    size_t n = skeleton->joint_count, count = examples.count;
+pelt_result pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                          const char *control_scale, pelt_poses *poses, pelt_error *error) {
+    size_t n = bundle->skeleton.joint_count, count = examples.count;
+    pelt_fit_control *list;
+    uint32_t controls;
+    pelt_result result = pelt_varying_controls(arena, bundle, examples, control_scale, &list, &controls, error);
+    if (result) return result;
     *poses = (pelt_poses){.count = (uint32_t)count,
                           .joint_count = (uint32_t)n,
                           .rotations = PELT_NEW(arena, float, 4 * n * count),
@@ -184,29 +210,35 @@ pelt_result pelt_poses_of(pelt_arena *arena, const pelt_skeleton *skeleton, pelt
                           .moves = PELT_NEW(arena, bool, n),
                           .slides = PELT_NEW(arena, bool, n),
                           .rest = PELT_NEW(arena, bool, count),
-                          .drivers = PELT_NEW(arena, pelt_driver, n),
+                          .control_count = controls,
+                          .control_list = list,
+                          .controls = PELT_NEW(arena, float, count *controls + 1),
+                          .drivers = PELT_NEW(arena, pelt_driver, n + controls),
                           .members = PELT_NEW(arena, uint32_t, n),
                           .driver_of = PELT_NEW(arena, uint32_t, n),
                           .sweep_of = PELT_NEW(arena, uint32_t, count)};
     pelt_arena *work = pelt_arena_new(0);
-    movement m = {.poses = poses, .skeleton = skeleton};
+    movement m = {.poses = poses, .skeleton = &bundle->skeleton};
     pelt_transform *locals = NULL;
+    float *row = NULL;
     if (work) {
         m.moved = PELT_NEW(work, bool, n *count);
         m.counts = PELT_NEW(work, uint32_t, count);
         m.mates = PELT_NEW(work, bool, n *n);
         locals = PELT_NEW(work, pelt_transform, n);
+        row = PELT_NEW(work, float, bundle->controls.count + 1);
     }
     bool ready = poses->rotations && poses->translations && poses->moves && poses->slides && poses->rest &&
-                 poses->drivers && poses->members && poses->driver_of && poses->sweep_of && m.moved && m.counts &&
-                 m.mates && locals;
+                 poses->controls && poses->drivers && poses->members && poses->driver_of && poses->sweep_of &&
+                 m.moved && m.counts && m.mates && locals && row;
     if (ready) {
-        read_poses(skeleton, examples, locals, poses);
+        read_poses(bundle, examples, locals, row, poses);
         note_movement(&m);
         find_mates(&m);
         make_drivers(&m);
         attach_followers(&m);
         find_parents(&m);
+        add_controls(poses);
         find_sweeps(&m);
     }
     pelt_arena_free(work);
@@ -229,10 +261,14 @@ static double pose_gap2(const pelt_poses *p, double size, uint32_t a, uint32_t b
         for (size_t i = 0; i < 3 && p->slides[j]; i++)
             sum += pow(((double)p->translations[3 * at + i] - t[i]) / size, 2);
     }
+    for (size_t c = 0; c < p->control_count; c++) {
+        float other = b == PELT_REST_EXAMPLE ? 0 : p->controls[(size_t)b * p->control_count + c];
+        sum += pow(((double)p->controls[(size_t)a * p->control_count + c] - other) * p->control_list[c].scale, 2);
+    }
     return sum;
 }
 
-/* Poses are sorted by one number, the sum of all angles, so that only near ones are compared. */
+/* Poses are sorted by one number, the sum of all angles and the like, so that only near ones are compared. */
 typedef struct keyed {
     double key;
     uint32_t pose;
@@ -246,6 +282,8 @@ static double pose_key(const pelt_poses *p, double size, uint32_t pose) {
         if (p->moves[j]) sum += pelt_rotation_angle(p->rotations + 4 * at, identity);
         for (size_t i = 0; i < 3 && p->slides[j]; i++) sum += p->translations[3 * at + i] / size;
     }
+    for (size_t c = 0; c < p->control_count; c++)
+        sum += p->controls[(size_t)pose * p->control_count + c] * (double)p->control_list[c].scale;
     return sum;
 }
 
@@ -258,7 +296,7 @@ static int compare_keys(const void *a, const void *b) {
 /* All of a group are close to one of it, its leader, so that slow motion is not one long group. Sums of angles of two
    poses differ by at most sqrt(joints) times their distance. */
 static void find_leaders(const pelt_poses *p, double size, const keyed *sorted, uint32_t *leader) {
-    double reach = SAME_ANGLE * sqrt(7.0 * p->joint_count), limit = SAME_ANGLE * SAME_ANGLE;
+    double reach = SAME_ANGLE * sqrt(7.0 * p->joint_count + p->control_count), limit = SAME_ANGLE * SAME_ANGLE;
     for (size_t i = 0; i < p->count; i++) {
         uint32_t e = sorted[i].pose, found = e;
         for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {

@@ -6,11 +6,20 @@
 #include "fit/rbf.h"
 #include "fit/correctives.h"
 #include "fit/linear.h"
+#include "fit/support.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* -- Distinct poses ------------------------------------------------------------------------------------------------ */
+
+/* Where the controls of a clip are looked for: body.CLIP.csv. */
+static const char *table_name(pelt_arena *arena, const char *bundle, const char *clip) {
+    const char *slash = bundle ? strrchr(bundle, '/') : NULL, *name = slash ? slash + 1 : bundle ? bundle : "BUNDLE";
+    const char *dot = strrchr(name, '.');
+    return pelt_arena_format(arena, "%.*s.%s.csv", (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name)),
+                             name, clip);
+}
 
 static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b) {
     double worst = 0;
@@ -30,8 +39,10 @@ static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, pe
         if (gap <= most) continue;
         return pelt_fail(error, PELT_ERROR_DATA,
                          "examples %s and %s have the same pose, but their shapes differ by up to %.3g: no function of "
-                         "the pose can give both; remove one, or give the joint that tells them apart",
-                         pelt_example_name(f, first), pelt_example_name(f, e), gap);
+                         "the pose can give both; remove one, or give what tells them apart: a joint, or a named "
+                         "control as a column of %s",
+                         pelt_example_name(f, first), pelt_example_name(f, e), gap,
+                         table_name(f->arena, f->bundle->path, f->examples.list[e].clip->name));
     }
     return PELT_OK;
 }
@@ -45,7 +56,8 @@ static void number_poses(pelt_training *t, const uint32_t *first_of) {
 
 /* Copies poses and shapes of the distinct ones; tally [pose] counts examples. */
 static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, uint32_t *tally) {
-    size_t joints = t->poses.joint_count, size = 3 * (size_t)t->displacements.point_count;
+    size_t joints = t->poses.joint_count, controls = t->poses.control_count;
+    size_t size = 3 * (size_t)t->displacements.point_count;
     for (size_t p = 0; p < t->count; p++)
         for (size_t j = 0; j < joints; j++) {
             t->rotations[4 * (p * joints + j) + 3] = 1;
@@ -57,11 +69,24 @@ static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, uint32
             memcpy(t->rotations + 4 * pose * joints, t->poses.rotations + 4 * e * joints, 4 * joints * sizeof(float));
             for (size_t i = 0; i < 3 * joints; i++)
                 t->translations[3 * pose * joints + i] += t->poses.translations[3 * e * joints + i];
+            memcpy(t->controls + pose * controls, t->poses.controls + e * controls, controls * sizeof(float));
         }
         for (size_t i = 0; i < size; i++) t->shapes[pose * size + i] += t->displacements.positions[e * size + i];
     }
     for (uint32_t p = 0; p < t->count; p++)
         for (size_t i = 0; i < size && tally[p] > 1; i++) t->shapes[p * size + i] /= tally[p];
+}
+
+/* Where a driver is in an example: a vector that grows along with its movement. */
+static void driver_vector(const pelt_poses *p, uint32_t driver, uint32_t example, double out[3]) {
+    const pelt_driver *d = &p->drivers[driver];
+    out[1] = out[2] = 0;
+    if (pelt_is_control(d)) {
+        out[0] = p->controls[(size_t)example * p->control_count + d->first];
+        return;
+    }
+    const float *q = p->rotations + 4 * ((size_t)example * p->joint_count + p->members[d->first]);
+    for (int i = 0; i < 3; i++) out[i] = q[i];
 }
 
 /* A pose of several drivers is taken to lie between others; one of a single driver does when another goes further the
@@ -75,13 +100,12 @@ static void mark_interior(pelt_training *t) {
             t->interior[t->pose_of[e]] = true;
             continue;
         }
-        uint32_t joint = p->members[p->drivers[g].first];
-        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
+        double q[3], r[3];
+        driver_vector(p, g, e, q);
         for (uint32_t o = 0; o < p->count && !t->interior[t->pose_of[e]]; o++) {
             if (p->sweep_of[o] != g || o == e) continue;
-            const float *r = p->rotations + 4 * ((size_t)o * p->joint_count + joint);
-            double dot = (double)q[0] * r[0] + (double)q[1] * r[1] + (double)q[2] * r[2];
-            double own = (double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2];
+            driver_vector(p, g, o, r);
+            double dot = q[0] * r[0] + q[1] * r[1] + q[2] * r[2], own = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
             if (dot > 1.01 * own) t->interior[t->pose_of[e]] = true;
         }
     }
@@ -93,7 +117,7 @@ static pelt_result no_memory(const pelt_training *t, pelt_error *error) {
 
 /* Poses first: when there are too many of them, nothing of the size of the mesh has been computed. */
 static pelt_result find_poses(pelt_fitting *f, pelt_training *t, pelt_error *error) {
-    pelt_result result = pelt_poses_of(f->arena, &f->bundle->skeleton, f->examples, &t->poses, error);
+    pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &t->poses, error);
     if (result) return result;
     uint32_t *first_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
     t->pose_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
@@ -114,9 +138,11 @@ pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *erro
     uint32_t *tally = PELT_NEW(f->arena, uint32_t, n);
     t->rotations = PELT_NEW(f->arena, float, 4 * joints * n);
     t->translations = PELT_NEW(f->arena, float, 3 * joints * n);
+    t->controls = PELT_NEW(f->arena, float, t->poses.control_count *n + 1);
     t->shapes = PELT_NEW(f->arena, double, 3 * points * n);
     t->interior = PELT_NEW(f->arena, bool, n);
-    if (!tally || !t->rotations || !t->translations || !t->shapes || !t->interior) return no_memory(t, error);
+    if (!tally || !t->rotations || !t->translations || !t->controls || !t->shapes || !t->interior)
+        return no_memory(t, error);
     gather_poses(t, &f->bundle->skeleton, tally);
     mark_interior(t);
     return PELT_OK;
@@ -171,8 +197,14 @@ static void add_source(pelt_sources *s, pelt_axis_kind kind, const uint32_t *joi
 }
 
 static void list_sources(const pelt_poses *p, pelt_sources *s) {
-    for (uint32_t g = 0; g < p->driver_count; g++)
-        add_source(s, PELT_AXIS_CHORD, p->members + p->drivers[g].first, p->drivers[g].count, 1);
+    for (uint32_t g = 0; g < p->driver_count; g++) {
+        const pelt_driver *d = &p->drivers[g];
+        if (pelt_is_control(d))
+            add_source(s, PELT_AXIS_CONTROL, &d->first, 1,
+                       p->control_list[d->first].scale * p->control_list[d->first].scale);
+        else
+            add_source(s, PELT_AXIS_CHORD, p->members + d->first, d->count, 1);
+    }
     for (uint32_t j = 0; j < p->joint_count; j++) {
         if (!p->slides[j]) continue;
         double range = 0;
@@ -184,25 +216,30 @@ static void list_sources(const pelt_poses *p, pelt_sources *s) {
     }
 }
 
+static pelt_pose_state training_pose(const pelt_training *t, size_t pose) {
+    size_t joints = t->poses.joint_count;
+    return (pelt_pose_state){t->rotations + 4 * pose * joints, t->translations + 3 * pose * joints,
+                             t->controls + pose * t->poses.control_count};
+}
+
 static void fill_distances(const pelt_training *t, pelt_sources *s) {
-    size_t n = t->count, joints = t->poses.joint_count;
-    for (size_t i = 0; i < n; i++)
+    size_t n = t->count;
+    for (size_t i = 0; i < n; i++) {
+        pelt_pose_state pose = training_pose(t, i);
         for (uint32_t a = 0; a < s->axis_count; a++)
-            pelt_axis_center(&s->axes[a], t->rotations + 4 * (i * joints + s->axes[a].joint),
-                             t->translations + 3 * (i * joints + s->axes[a].joint),
-                             s->centers + 4 * (i * s->axis_count + a));
+            pelt_axis_center(&s->axes[a], &pose, s->centers + 4 * (i * s->axis_count + a));
+    }
     for (uint32_t k = 0; k < s->count; k++)
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+            pelt_pose_state pose = training_pose(t, i);
             for (size_t o = 0; o < i; o++) {
                 double sum = 0;
-                for (uint32_t a = s->list[k].first_axis; a < s->list[k].first_axis + s->list[k].axis_count; a++) {
-                    const pelt_axis *axis = &s->axes[a];
-                    sum += axis->weight * pelt_axis_distance2(axis, t->rotations + 4 * (i * joints + axis->joint),
-                                                              t->translations + 3 * (i * joints + axis->joint),
-                                                              s->centers + 4 * (o * s->axis_count + a));
-                }
+                for (uint32_t a = s->list[k].first_axis; a < s->list[k].first_axis + s->list[k].axis_count; a++)
+                    sum += s->axes[a].weight *
+                           pelt_axis_distance2(&s->axes[a], &pose, s->centers + 4 * (o * s->axis_count + a));
                 s->distances[(k * n + i) * n + o] = s->distances[(k * n + o) * n + i] = (float)sum;
             }
+        }
 }
 
 /* Blend weight that a vertex has on the joints that a driver carries: its members, what follows them, and joints below
@@ -258,7 +295,8 @@ static void fill_driving(const pelt_fitting *f, const pelt_training *t, const ui
         }
         owned_weights(f, p, d->vertex_of[point], owner, owned);
         for (uint32_t g = 0; g < p->driver_count; g++)
-            if (!p->drivers[g].swept) row[g] = (float)guess_driving(p, g, owned, known, diagonal);
+            if (!p->drivers[g].swept && !pelt_is_control(&p->drivers[g]))
+                row[g] = (float)guess_driving(p, g, owned, known, diagonal);
         if (nothing_drives(p, row, diagonal) && largest_displacement(d, point) > 1e-5 * diagonal)
             for (uint32_t g = 0; g < p->driver_count; g++) row[g] = (float)(p->drivers[g].swept ? 0 : 1e-4 * diagonal);
         for (uint32_t k = p->driver_count; k < s->count; k++) { /* translations */
@@ -268,12 +306,26 @@ static void fill_driving(const pelt_fitting *f, const pelt_training *t, const ui
     }
 }
 
+/* With controls, examples that move several things say more than sweeps do. */
+static pelt_result fill_other_driving(pelt_arena *arena, const pelt_training *t, pelt_sources *s) {
+    const pelt_poses *p = &t->poses;
+    size_t points = t->displacements.point_count;
+    float *amplitudes = PELT_NEW(arena, float, points);
+    if (!amplitudes) return PELT_ERROR_MEMORY;
+    for (uint32_t g = 0; g < p->driver_count; g++) {
+        pelt_driver_amplitudes(p, &t->displacements, g, amplitudes);
+        for (size_t i = 0; i < points; i++)
+            s->driving[i * s->count + g] = fmaxf(s->driving[i * s->count + g], amplitudes[i]);
+    }
+    return PELT_OK;
+}
+
 pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_sources *s, pelt_error *error) {
     const pelt_poses *p = &t->poses;
-    size_t n = t->count, most = 2 * (size_t)p->joint_count;
+    size_t n = t->count, most = 2 * (size_t)p->joint_count + p->control_count;
     *s = (pelt_sources){.list = PELT_NEW(f->arena, pelt_source, most), .axes = PELT_NEW(f->arena, pelt_axis, most)};
     uint32_t *owner = PELT_NEW(f->arena, uint32_t, p->joint_count);
-    double *owned = PELT_NEW(f->arena, double, p->joint_count);
+    double *owned = PELT_NEW(f->arena, double, (size_t)p->driver_count + 1);
     bool ready = s->list && s->axes && owner && owned;
     if (ready) {
         list_sources(p, s);
@@ -291,7 +343,9 @@ pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_source
     if (!ready) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the distances of %zu poses", n);
     fill_distances(t, s);
     fill_driving(f, t, owner, owned, s);
-    return PELT_OK;
+    return p->control_count && fill_other_driving(f->arena, t, s)
+               ? pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for what controls drive")
+               : PELT_OK;
 }
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */

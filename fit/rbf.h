@@ -17,6 +17,7 @@ typedef struct pelt_training {
     uint32_t *pose_of;   /* [example] its distinct pose */
     float *rotations;    /* [pose][joint][4] relative to rest */
     float *translations; /* [pose][joint][3] local */
+    float *controls;     /* [pose][control] minus the value at rest */
     double *shapes;      /* [pose][point][3] displacements, of examples in the same pose their mean */
     bool *interior;      /* [pose] lies between others, so that leaving it out asks for no extrapolation */
 } pelt_training;
@@ -36,7 +37,8 @@ uint32_t pelt_pose_example(const pelt_training *training, uint32_t pose);
 
 /* -- Sources of movement ------------------------------------------------------------------------------------------- */
 
-/* What a corrective can be driven by: a driver's rotations or one joint's translation. */
+/* What a corrective can be driven by: a driver's rotations, a control, or one joint's translation. Sources of drivers
+   come first, in their order. */
 typedef struct pelt_source {
     uint32_t first_axis, axis_count;
 } pelt_source;
@@ -44,7 +46,7 @@ typedef struct pelt_source {
 typedef struct pelt_sources {
     uint32_t count, axis_count;
     pelt_source *list;
-    pelt_axis *axes;  /* [axis_count] weight 1 for rotations; for translations 1 / range^2 */
+    pelt_axis *axes;  /* [axis_count] weight 1 for rotations; for translations and controls 1 / range^2 */
     float *centers;   /* [pose][axis][4] */
     float *distances; /* [source][pose][pose] squared */
     float *driving;   /* [point][source] how much a source displaces a point: a length */

@@ -19,6 +19,22 @@ static void measure_amplitudes(const pelt_poses *poses, const pelt_example_displ
     }
 }
 
+/* With controls, examples that move several things say more than sweeps do. */
+static pelt_result measure_others(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                                  pelt_supports *out) {
+    float *found = PELT_NEW(arena, float, u->point_count);
+    if (!found) return PELT_ERROR_MEMORY;
+    for (uint32_t g = 0; g < poses->driver_count; g++) {
+        float *amplitudes = out->amplitudes + (size_t)g * u->point_count;
+        pelt_driver_amplitudes(poses, u, g, found);
+        for (uint32_t i = 0; i < u->point_count; i++) {
+            amplitudes[i] = fmaxf(amplitudes[i], found[i]);
+            out->peaks[g] = fmaxf(out->peaks[g], amplitudes[i]);
+        }
+    }
+    return PELT_OK;
+}
+
 /* The driver that moves a joint: its own, or that of the nearest joint above which has one. */
 static uint32_t carrier_of(const pelt_skeleton *skeleton, const pelt_poses *poses, uint32_t joint) {
     for (int32_t j = (int32_t)joint; j >= 0; j = skeleton->parents[j])
@@ -50,11 +66,12 @@ pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const p
                            .peaks = PELT_NEW(arena, float, poses->driver_count),
                            .carried = PELT_NEW(arena, float, size + u->point_count)};
     uint32_t *carriers = PELT_NEW(arena, uint32_t, poses->joint_count);
-    if (!out->amplitudes || !out->peaks || !out->carried || !carriers)
+    if (out->amplitudes && out->peaks) measure_amplitudes(poses, u, out);
+    if (!out->amplitudes || !out->peaks || !out->carried || !carriers ||
+        (poses->control_count && measure_others(arena, poses, u, out)))
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the supports of %u joints",
                          poses->driver_count);
     for (uint32_t j = 0; j < poses->joint_count; j++) carriers[j] = carrier_of(model->skeleton, poses, j);
-    measure_amplitudes(poses, u, out);
     sum_carried(model, poses, u, carriers, out);
     return PELT_OK;
 }
@@ -67,6 +84,7 @@ float pelt_carried_around(const pelt_supports *s, const pelt_poses *poses, uint3
 const char *pelt_driver_name(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
                              uint32_t driver) {
     const pelt_driver *d = &poses->drivers[driver];
+    if (pelt_is_control(d)) return poses->control_list[d->first].name;
     const char *name = skeleton->names[poses->members[d->first]];
     for (uint32_t k = 1; k < d->count && name; k++)
         name = pelt_arena_format(arena, "%s+%s", name, skeleton->names[poses->members[d->first + k]]);

@@ -51,10 +51,17 @@ typedef struct weighing {
     _Atomic bool failed;
 } weighing;
 
-/* Blend weight on the joints of a source. */
+/* Blend weight on the joints of a source. A control carries nothing; it counts by how far it displaces the point, next
+   to what displaces it most. */
 static double blend_share(const weighing *w, uint32_t point, uint32_t source) {
     const pelt_influences *in = &w->fitting->model.influences;
     const pelt_poses *poses = &w->training->poses;
+    if (source < poses->driver_count && pelt_is_control(&poses->drivers[source])) {
+        const float *driving = w->sources->driving + (size_t)point * w->sources->count;
+        float most = 0;
+        for (uint32_t s = 0; s < w->sources->count; s++) most = fmaxf(most, driving[s]);
+        return most > 0 ? driving[source] / most : 0;
+    }
     uint32_t v = w->training->displacements.vertex_of[point];
     double sum = 0;
     for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)

@@ -32,6 +32,11 @@ static void touch(const pelt_bundle *bundle) {
             if (mesh->targets[t].vertices[i] >= mesh->vertex_count) abort();
     for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++)
         if (bundle->skeleton.parents[j] >= (int32_t)j) abort();
+    for (uint32_t c = 0; c < bundle->clip_count; c++) {
+        const pelt_clip *clip = &bundle->clips[c];
+        for (size_t i = 0; clip->controls && i < (size_t)clip->frame_count * bundle->controls.count; i++)
+            if (!(clip->controls[i] >= -PELT_LARGEST_CONTROL && clip->controls[i] <= PELT_LARGEST_CONTROL)) abort();
+    }
     blend(bundle, NULL);
     for (uint32_t c = 0; c < bundle->clip_count; c++) blend(bundle, &bundle->clips[c]);
 }

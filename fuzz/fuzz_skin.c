@@ -10,26 +10,28 @@ static void run(pelt_skin *skin) {
     /* A small file can ask for tables of many kernel joints; a user would see malloc fail. */
     if (pelt_scratch_size(skin) > (size_t)1 << 28) return;
     pelt_transform *locals = calloc(skin->joint_count, sizeof *locals);
+    float *controls = calloc((size_t)skin->control_count + 1, sizeof *controls);
     void *scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
     float *positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
     float *normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
-    if (locals && scratch && positions && normals) {
+    if (locals && controls && scratch && positions && normals) {
         for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = skin->joints[j].rest;
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
             skin->isa = (pelt_isa)isa;
-            pelt_pose(skin, locals, scratch);
+            pelt_pose_from(skin, &(pelt_pose_input){.locals = locals, .controls = controls}, scratch);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
         }
         /* What a user does next: names, text, and a look at every vertex. */
         volatile size_t text = strlen(skin->about);
         for (uint32_t j = 0; j < skin->joint_count; j++) text += strlen(skin->names + skin->joints[j].name);
+        for (uint32_t c = 0; c < skin->control_count; c++) text += strlen(skin->names + skin->controls[c].name);
         volatile float sum = 0;
         for (uint32_t v = 0; v < skin->vertex_count; v++) sum += positions[3 * (size_t)skin->vertex_slots[v]];
         (void)text, (void)sum;
     }
-    free(locals), free(scratch), free(positions), free(normals);
+    free(locals), free(controls), free(scratch), free(positions), free(normals);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,8 +1,8 @@
-/* bundle.c: the true positions of a clip.
+/* bundle.c: the true positions of a clip, and its controls.
 
    Looked for in this order: the file that the caller names ("CLIP=FILE"); beside body.glb, body.CLIP.pc2, .mdd, .npy
    and the folder body.CLIP/ of .obj files; the morph targets of the mesh, when there are as many of them as the clip
-   has keys: position of vertex v in frame i = rest_v + delta_iv. */
+   has keys: position of vertex v in frame i = rest_v + delta_iv. Controls come from body.CLIP.csv beside it. */
 
 #include "io/io.h"
 #include <stdio.h>
@@ -123,18 +123,23 @@ static pelt_result load_cache(pelt_bundle *bundle, pelt_clip *clip, const char *
     return PELT_OK;
 }
 
-/* The first cache that lies beside the bundle, or NULL. A clip whose name has a slash in it has none: the name came
-   from the file, and must not lead into other folders. */
-static const char *cache_beside(const pelt_bundle *bundle, const pelt_clip *clip, char *path, size_t size) {
+/* The file of a clip beside the bundle with this ending (a folder when there is none), or NULL. A clip whose name has a
+   slash in it has none: the name came from the file, and must not lead into other folders. */
+static const char *file_beside(const pelt_bundle *bundle, const pelt_clip *clip, const char *ending, char *path,
+                               size_t size) {
+    if (!bundle->path || strchr(clip->name, '/')) return NULL;
     const char *name = base_name(bundle->path), *dot = strrchr(name, '.');
     int stem = (int)(dot && dot > name ? dot - bundle->path : (ptrdiff_t)strlen(bundle->path));
-    for (int i = 0; i < ENDINGS && !strchr(clip->name, '/'); i++) {
-        struct stat status;
-        int length = snprintf(path, size, "%.*s.%s%s", stem, bundle->path, clip->name, endings[i]);
-        if (length < 0 || (size_t)length >= size || stat(path, &status) != 0) continue;
-        if (S_ISDIR(status.st_mode) == !*endings[i]) return path;
-    }
-    return NULL;
+    struct stat status;
+    int length = snprintf(path, size, "%.*s.%s%s", stem, bundle->path, clip->name, ending);
+    if (length < 0 || (size_t)length >= size || stat(path, &status) != 0) return NULL;
+    return S_ISDIR(status.st_mode) == !*ending ? path : NULL;
+}
+
+static const char *cache_beside(const pelt_bundle *bundle, const pelt_clip *clip, char *path, size_t size) {
+    const char *found = NULL;
+    for (int i = 0; i < ENDINGS && !found; i++) found = file_beside(bundle, clip, endings[i], path, size);
+    return found;
 }
 
 /* -- Positions from morph targets -------------------------------------------------------------------------------- */
@@ -193,6 +198,14 @@ static pelt_result load_positions(pelt_bundle *bundle, pelt_clip *clip, const ch
     return no_positions(bundle, clip, error);
 }
 
+/* Once per clip; what the file itself says of other controls stays. */
+static pelt_result load_controls(pelt_bundle *bundle, pelt_clip *clip, pelt_error *error) {
+    char path[4096];
+    const char *beside = file_beside(bundle, clip, ".csv", path, sizeof path);
+    if (!beside || (clip->controls_source && !strcmp(clip->controls_source, beside))) return PELT_OK;
+    return pelt_controls_read(bundle, clip, beside, error);
+}
+
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error) {
     const char *file;
     pelt_clip *clip = find_clip(bundle, name, &file);
@@ -204,6 +217,7 @@ const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_ne
         pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: name a file after the =", name);
         return NULL;
     }
+    if (load_controls(bundle, clip, error)) return NULL;
     if (!file && need == PELT_NEED_POSE) return clip;
     return load_positions(bundle, clip, file, error) == PELT_OK ? clip : NULL;
 }

@@ -146,6 +146,38 @@ bool gltf_read_scene(gltf *g, gltf_scene *scene);
    the rest pose has none: its mesh stays in its own space. Returns false for those. */
 bool gltf_rigid_bind(const gltf_scene *scene, uint32_t node, pelt_affine *place, pelt_affine *bind);
 
+/* -- gltf_control.c ---------------------------------------------------------------------------------------------- */
+
+/* Names of numbers, each once, and their values at rest; in scratch, but for the names themselves. */
+typedef struct gltf_names {
+    uint32_t count, capacity;
+    const char **names;
+    float *rest;
+    json_t *places; /* of the names in the list */
+} gltf_names;
+
+typedef struct gltf_track {
+    uint32_t clip, control;
+    pelt_channel keys; /* single numbers */
+} gltf_track;
+
+typedef struct gltf_tracks {
+    gltf_names controls;
+    uint32_t count, capacity;
+    gltf_track *list;     /* clip by clip */
+    uint32_t other_count; /* channels that animate something else */
+} gltf_tracks;
+
+/* Fills in the bundle's extras. */
+bool gltf_read_extras(gltf *g);
+/* The control that a channel with the path "pointer" animates; false in *wanted when it is none. */
+bool gltf_track_target(gltf *g, gltf_tracks *tracks, gltf_item target, uint32_t *control, bool *wanted);
+bool gltf_add_track(gltf *g, gltf_tracks *tracks, uint32_t clip, uint32_t control, const pelt_channel *keys);
+/* Times of a clip: the keys of its channels and of the tracks from `first` on. */
+bool gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_clip *clip);
+/* Fills in the controls of the bundle and of its clips, when all clips are there. */
+bool gltf_sample_tracks(gltf *g, const gltf_tracks *tracks);
+
 /* -- gltf_mesh.c, gltf_clip.c -------------------------------------------------------------------------------------- */
 
 bool gltf_read_mesh(gltf *g, const gltf_scene *scene);

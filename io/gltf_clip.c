@@ -1,7 +1,7 @@
 /* gltf_clip.c: animations become clips.
 
    A channel keeps the keys and the interpolation of its sampler; what cannot move the mesh (nodes outside the skeleton,
-   weights of morph targets) is left out. */
+   weights of morph targets) is left out. Tracks of controls are sampled at the frames of their clip. */
 
 #include "io/gltf.h"
 #include <string.h>
@@ -12,6 +12,7 @@ typedef struct clip_reader {
     uint32_t *channel_of; /* [3 joints + path] 1 + channel of this clip that moves it */
     json_t *names;        /* of the clips so far */
     uint32_t morph_count, empty_count;
+    gltf_tracks tracks;
 } clip_reader;
 
 static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_channel *channel) {
@@ -32,16 +33,16 @@ static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_chann
     return true;
 }
 
-static bool read_values(gltf *g, gltf_item output, pelt_channel *channel) {
-    bool rotation = channel->path == PELT_ROTATION;
+/* `size` numbers for each key: 4 for rotations, 1 for controls. */
+static bool read_values(gltf *g, gltf_item output, uint32_t size, pelt_channel *channel) {
     uint32_t per_key = channel->interpolation == PELT_CUBIC ? 3 : 1;
     gltf_accessor a;
-    if (!gltf_accessor_open(g, output, rotation ? "VEC4" : "VEC3", &a)) return false;
+    if (!gltf_accessor_open(g, output, size == 4 ? "VEC4" : size == 3 ? "VEC3" : "SCALAR", &a)) return false;
     if (a.count != (uint64_t)channel->key_count * per_key)
         return gltf_fail(g, PELT_ERROR_DATA, output, "%u values for %u keys of %u each", a.count, channel->key_count,
                          per_key);
-    if (rotation) a.normalized = true; /* integers can mean nothing else here */
-    float *values = GLTF_NEW(g, g->arena, float, (rotation ? 4 : 3) * (size_t)a.count);
+    if (size == 4) a.normalized = true; /* integers can mean nothing else here */
+    float *values = GLTF_NEW(g, g->arena, float, size *(size_t)a.count);
     channel->values = values;
     return values && gltf_accessor_floats(g, &a, values);
 }
@@ -84,14 +85,12 @@ static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_cha
     return true;
 }
 
-static bool read_channel(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, pelt_channel *channel,
-                         bool *wanted) {
+/* The keys of a channel, with `size` numbers each. */
+static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, uint32_t size,
+                         pelt_channel *channel) {
     gltf_item reference = gltf_member(item, "sampler"), samplers = gltf_member(animation, "samplers");
     uint32_t sampler_count;
     uint64_t index;
-    *channel = (pelt_channel){0};
-    if (!read_target(g, reader, gltf_member(item, "target"), channel, wanted)) return false;
-    if (!*wanted) return true;
     if (!gltf_length(g, samplers, &sampler_count) || !gltf_natural(g, reference, UINT64_MAX, &index)) return false;
     if (index >= sampler_count)
         return gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the %u samplers of the animation",
@@ -99,7 +98,24 @@ static bool read_channel(gltf *g, clip_reader *reader, gltf_item animation, gltf
     gltf_item sampler = gltf_element(samplers, (size_t)index);
     return read_interpolation(g, gltf_member(sampler, "interpolation"), &channel->interpolation) &&
            read_times(g, reader, gltf_member(sampler, "input"), channel) &&
-           read_values(g, gltf_member(sampler, "output"), channel);
+           read_values(g, gltf_member(sampler, "output"), size, channel);
+}
+
+static bool read_channel(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, pelt_channel *channel,
+                         bool *wanted) {
+    *channel = (pelt_channel){0};
+    if (!read_target(g, reader, gltf_member(item, "target"), channel, wanted)) return false;
+    return !*wanted || read_sampler(g, reader, animation, item, channel->path == PELT_ROTATION ? 4 : 3, channel);
+}
+
+static bool read_track(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item) {
+    pelt_channel keys = {0};
+    uint32_t control;
+    bool wanted;
+    if (!gltf_track_target(g, &reader->tracks, gltf_member(item, "target"), &control, &wanted)) return false;
+    if (!wanted) return true;
+    return read_sampler(g, reader, animation, item, 1, &keys) &&
+           gltf_add_track(g, &reader->tracks, g->bundle->clip_count, control, &keys);
 }
 
 /* A property that two channels move follows the last of them, as in three.js. */
@@ -112,7 +128,12 @@ static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pel
     for (uint32_t i = 0; i < count; i++) {
         pelt_channel channel;
         bool wanted;
-        if (!read_channel(g, reader, animation, gltf_element(list, i), &channel, &wanted)) return false;
+        gltf_item item = gltf_element(list, i);
+        if (!strcmp(gltf_text(gltf_member(gltf_member(item, "target"), "path"), ""), "pointer")) {
+            if (!read_track(g, reader, animation, item)) return false;
+            continue;
+        }
+        if (!read_channel(g, reader, animation, item, &channel, &wanted)) return false;
         if (!wanted) continue;
         uint32_t *slot = &reader->channel_of[3 * (size_t)channel.joint + channel.path];
         if (!*slot) *slot = ++clip->channel_count;
@@ -153,12 +174,13 @@ static bool read_animations(gltf *g, clip_reader *reader) {
     for (uint32_t i = 0; i < count; i++) {
         gltf_item animation = gltf_element(list, i);
         pelt_clip clip = {0};
+        uint32_t first = reader->tracks.count;
         if (!read_channels(g, reader, animation, &clip)) return false;
-        if (!clip.channel_count) {
+        if (!clip.channel_count && reader->tracks.count == first) {
             reader->empty_count++;
             continue;
         }
-        if (pelt_clip_merge_times(g->arena, &clip) != PELT_OK) return gltf_out_of_memory(g);
+        if (!gltf_merge_times(g, &reader->tracks, first, &clip)) return false;
         if (!name_clip(g, reader, animation, i, &clip)) return false;
         bundle->clips[bundle->clip_count++] = clip;
     }
@@ -166,14 +188,16 @@ static bool read_animations(gltf *g, clip_reader *reader) {
 }
 
 bool gltf_read_clips(gltf *g, const gltf_scene *scene) {
-    clip_reader reader = {.scene = scene, .names = json_object()};
-    bool done = reader.names ? read_animations(g, &reader) : gltf_out_of_memory(g);
+    clip_reader reader = {.scene = scene, .names = json_object(), .tracks = {.controls = {.places = json_object()}}};
+    bool done = reader.names && reader.tracks.controls.places ? read_animations(g, &reader) : gltf_out_of_memory(g);
+    done = done && gltf_sample_tracks(g, &reader.tracks);
     json_decref(reader.names);
+    json_decref(reader.tracks.controls.places);
     if (reader.morph_count)
         pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "morph-animation",
                   "%u channels animate the weights of morph targets; they are left out", reader.morph_count);
     if (reader.empty_count)
         pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "empty-clip",
-                  "%u animations move no joint of the skeleton; they are left out", reader.empty_count);
+                  "%u animations move no joint of the skeleton and no control; they are left out", reader.empty_count);
     return done;
 }

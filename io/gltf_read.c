@@ -10,9 +10,9 @@ static size_t memory_limit(size_t file_size) {
 
 /* Extensions that say nothing about where vertices are, or that the reader understands. */
 static bool extension_is_known(const char *name) {
-    static const char *const harmless[] = {"KHR_mesh_quantization", "KHR_materials_", "KHR_texture_",
-                                           "KHR_lights_",           "KHR_xmp",        "EXT_texture_",
-                                           "EXT_lights_",           "MSFT_texture_"};
+    static const char *const harmless[] = {"KHR_mesh_quantization", "KHR_animation_pointer", "KHR_materials_",
+                                           "KHR_texture_",          "KHR_lights_",           "KHR_xmp",
+                                           "EXT_texture_",          "EXT_lights_",           "MSFT_texture_"};
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (!strncmp(name, harmless[i], strlen(harmless[i]))) return true;
     return false;
@@ -54,8 +54,8 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
     g.work_left = 64 * (uint64_t)file->size + ((uint64_t)16 << 20);
     result.path = path ? pelt_arena_format(g.arena, "%s", path) : NULL;
     bool done = g.scratch && g.files && (result.path || !path) ? true : gltf_out_of_memory(&g);
-    done = done && gltf_open(&g, file) && gltf_check(&g) && gltf_read_scene(&g, &scene) &&
-           gltf_read_mesh(&g, &scene) && gltf_read_clips(&g, &scene);
+    done = done && gltf_open(&g, file) && gltf_check(&g) && gltf_read_scene(&g, &scene) && gltf_read_mesh(&g, &scene) &&
+           gltf_read_extras(&g) && gltf_read_clips(&g, &scene);
     if (done)
         *bundle = result;
     else if (error)

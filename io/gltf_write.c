@@ -485,7 +485,7 @@ static bool write_clips(output *out) {
     json_t *animations = json_array();
     bool done = !out->content->play_targets || write_play(out, animations);
     for (uint32_t i = 0; done && i < out->content->clip_count; i++)
-        if (out->content->clips[i].channel_count)
+        if (out->content->clips[i].channel_count || out->content->clip_weights)
             done = write_clip(out, &out->content->clips[i],
                               out->content->clip_weights ? out->content->clip_weights[i] : NULL, animations);
     if (json_array_size(animations)) json_object_set(out->root, "animations", animations);

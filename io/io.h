@@ -99,18 +99,24 @@ typedef struct pelt_frame_file pelt_frame_file;
 pelt_frame_file *pelt_frame_file_open(const char *path, pelt_frames *frames, pelt_error *error);
 void pelt_frame_file_close(pelt_frame_file *file);
 
-/* -- Tables of controls (table.c) -----------------------------------------------------------------------------------
+/* -- Tables of controls (table.c, controls.c)
+ * -----------------------------------------------------------------------------------
  */
 
 /* A CSV file: a line of names, then a line of numbers per frame. */
 typedef struct pelt_table {
     uint32_t row_count, column_count;
     const char **names;
-    float *values; /* [row_count][column_count] */
+    float *values;     /* [row_count][column_count] */
+    size_t empty_line; /* the first line with an empty cell, which counts as 0; 0: there is none */
 } pelt_table;
 pelt_result pelt_table_read(pelt_arena *arena, const char *path, pelt_table *table, pelt_error *error);
 pelt_result pelt_table_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_table *table,
                              pelt_error *error);
+/* Gives a clip the controls of a table: a column per control, a row per frame. */
+pelt_result pelt_controls_read(pelt_bundle *bundle, pelt_clip *clip, const char *path, pelt_error *error);
+pelt_result pelt_controls_from_table(pelt_bundle *bundle, pelt_clip *clip, const pelt_table *table, const char *path,
+                                     pelt_error *error);
 pelt_result pelt_table_write(const char *path, const pelt_table *table, pelt_error *error);
 
 /* -- The log of missed frames (misslog.c) ---------------------------------------------------------------------------

@@ -87,8 +87,14 @@ static pelt_result read_names(pelt_arena *arena, reader *r, const char *path, pe
 
 static bool blank_line(const reader *r) { return r->at < r->end && (*r->at == '\n' || *r->at == '\r'); }
 
-static pelt_result read_row(reader *r, const char *path, const pelt_table *table, float *row, pelt_error *error) {
+static bool empty_cell(reader r) {
+    while (!ends_cell(&r) && *r.at == ' ') r.at++;
+    return ends_cell(&r);
+}
+
+static pelt_result read_row(reader *r, const char *path, pelt_table *table, float *row, pelt_error *error) {
     for (uint32_t c = 0; c < table->column_count; c++) {
+        if (!table->empty_line && empty_cell(*r)) table->empty_line = r->line;
         if (!read_number(r, &row[c]))
             return pelt_fail(error, PELT_ERROR_FORMAT, "%s: line %zu: \"%s\" is not a number", path, r->line,
                              table->names[c]);

@@ -14,6 +14,7 @@ typedef struct diagnosis {
     pelt_bundle *bundle;
     pelt_arena *scratch;
     pelt_findings findings;
+    double *control_ranges; /* [control] farthest from rest */
 } diagnosis;
 
 #define FIND(d, severity, what, ...) pelt_find(&(d)->findings, (d)->bundle->arena, severity, what, __VA_ARGS__)
@@ -355,6 +356,19 @@ static double pose_distance(const diagnosis *d, const pelt_affine *a, const pelt
     return worst;
 }
 
+/* Controls in units of the farthest that any of the clips takes them from rest. */
+static double control_of(const diagnosis *d, const pelt_clip *clip, uint32_t frame, uint32_t control) {
+    const pelt_controls *all = &d->bundle->controls;
+    double value = clip->controls ? clip->controls[(size_t)frame * all->count + control] : all->rest[control];
+    return d->control_ranges[control] > 0 ? (value - all->rest[control]) / d->control_ranges[control] : 0;
+}
+
+static bool same_controls(const diagnosis *d, const pose_key *a, const pose_key *b) {
+    for (uint32_t i = 0; i < d->bundle->controls.count; i++)
+        if (fabs(control_of(d, a->clip, a->frame, i) - control_of(d, b->clip, b->frame, i)) > 1e-5) return false;
+    return true;
+}
+
 /* Largest distance of a vertex between two frames; 0 where there are no shapes to compare. */
 static double shape_distance(const diagnosis *d, const pose_key *a, const pose_key *b) {
     if (!a->clip->positions || !b->clip->positions) return 0;
@@ -392,6 +406,8 @@ static pose_key *sorted_poses(diagnosis *d, const pelt_clip *const *clips, size_
             for (uint32_t j = 0; j < skeleton->joint_count; j++)
                 for (int i = 0; i < 12; i++)
                     key += sin(12.9898 * j + 4.1414 * i) * pose[j].m[i] / (i % 4 == 3 ? size : 1);
+            for (uint32_t i = 0; i < d->bundle->controls.count; i++)
+                key += sin(7.233 * i + 1) * control_of(d, clips[c], f, i);
             keys[filled] = (pose_key){key, clips[c], f, filled};
             filled++;
         }
@@ -412,7 +428,7 @@ static duplicates find_duplicates(diagnosis *d, const pelt_clip *const *clips, s
         local_matrices(d, keys[i].clip, keys[i].frame, locals, a);
         for (size_t k = i + 1; k < found.total && k <= i + LOOK_AHEAD && keys[k].key - keys[i].key < 1e-4; k++) {
             local_matrices(d, keys[k].clip, keys[k].frame, locals, b);
-            if (pose_distance(d, a, b) > 1e-5) continue;
+            if (pose_distance(d, a, b) > 1e-5 || !same_controls(d, &keys[i], &keys[k])) continue;
             bool ordered = keys[i].place < keys[k].place;
             pose_key pair[2] = {keys[ordered ? i : k], keys[ordered ? k : i]};
             if (!found.alike++ || pair[0].place < found.first[0].place) memcpy(found.first, pair, sizeof pair);
@@ -430,8 +446,9 @@ static void check_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t
     if (found.worst > 1e-3 * size)
         FIND(d, PELT_WARNING, "duplicate-pose-different-shape",
              "%s: frame %u of \"%s\" and frame %u of \"%s\" have the same pose but shapes that differ by %.3g (%.2g%% "
-             "of the size): the shape depends on something that the skeleton does not show, such as the time or a "
-             "control; a skin can only give their mean",
+             "of the size): the shape depends on something that the skeleton does not show, such as the time or the "
+             "tension of a muscle; a skin can only give their mean, unless a named control tells them apart: a column "
+             "of a table BUNDLE.CLIP.csv, one row per frame",
              d->bundle->path, found.differ[0].frame, found.differ[0].clip->name, found.differ[1].frame,
              found.differ[1].clip->name, found.worst, 100 * found.worst / size);
     else if (found.alike)
@@ -440,6 +457,37 @@ static void check_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t
              "\"%s\"",
              d->bundle->path, found.alike, found.total, found.first[0].frame, found.first[0].clip->name,
              found.first[1].frame, found.first[1].clip->name);
+}
+
+static bool range_controls(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
+    const pelt_controls *all = &d->bundle->controls;
+    d->control_ranges = PELT_NEW(d->scratch, double, all->count);
+    if (!d->control_ranges) return false;
+    for (size_t c = 0; c < clip_count; c++)
+        for (size_t i = 0; clips[c]->controls && i < (size_t)clips[c]->frame_count * all->count; i++) {
+            double *range = &d->control_ranges[i % all->count];
+            *range = fmax(*range, fabs((double)clips[c]->controls[i] - all->rest[i % all->count]));
+        }
+    return true;
+}
+
+/* A clip that lacks a control that others have is taken to leave it at rest. */
+static void check_controls(diagnosis *d, const pelt_clip *clip) {
+    char names[300] = "";
+    size_t at = 0, still = 0;
+    for (uint32_t i = 0; i < d->bundle->controls.count; i++) {
+        bool moves = !(d->control_ranges[i] > 0);
+        for (uint32_t f = 0; f < clip->frame_count && !moves; f++) moves = control_of(d, clip, f, i) != 0;
+        if (moves) continue;
+        if (still++ < 6 && at < sizeof names - 1)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", still > 1 ? ", " : "",
+                                   d->bundle->controls.names[i]);
+    }
+    if (still)
+        FIND(d, PELT_NOTE, "still-controls",
+             "%s: clip \"%s\" has no values for %zu of the controls that other clips move, or leaves them at rest: "
+             "%.280s%s",
+             d->bundle->path, clip->name, still, names, still > 6 ? ", ..." : "");
 }
 
 /* Joints that carry skin but keep their local transform in all frames teach nothing about themselves. */
@@ -487,8 +535,8 @@ static int compare_severity(const void *a, const void *b) {
 }
 
 pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count) {
-    diagnosis d = {bundle, pelt_arena_new(0), {0}};
-    if (!d.scratch) return d.findings;
+    diagnosis d = {bundle, pelt_arena_new(0), {0}, NULL};
+    if (!d.scratch || !range_controls(&d, clips, clip_count)) return pelt_arena_free(d.scratch), d.findings;
     for (size_t i = 0; i < bundle->notes.count; i++)
         FIND(&d, bundle->notes.list[i].severity, bundle->notes.list[i].what, "%s", bundle->notes.list[i].text);
     check_rest(&d);
@@ -496,6 +544,7 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
         if (clips[c]->positions && clips[c]->frame_count && check_numbers(&d, clips[c])) check_placement(&d, clips[c]);
     size_t frames = 0;
     for (size_t c = 0; c < clip_count; c++) frames += clips[c]->frame_count;
+    for (size_t c = 0; c < clip_count; c++) check_controls(&d, clips[c]);
     if (frames > 1) { /* a single pose can neither repeat nor move */
         check_duplicates(&d, clips, clip_count);
         check_still_joints(&d, clips, clip_count);

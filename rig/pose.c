@@ -34,8 +34,7 @@ static void cubic(const float *key, int size, double span, double t, double *out
                  span * (t3 - t2) * in1[i];
 }
 
-static void channel_value(const pelt_channel *channel, double time, double *out) {
-    int size = channel->path == PELT_ROTATION ? 4 : 3;
+static void channel_value(const pelt_channel *channel, int size, double time, double *out) {
     size_t stride = channel->interpolation == PELT_CUBIC ? 3 * (size_t)size : (size_t)size;
     const float *times = channel->times;
     size_t low = 0, high = channel->key_count - 1; /* the last key at or before `time` */
@@ -70,13 +69,20 @@ void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32
         const pelt_channel *channel = &clip->channels[c];
         pelt_transform *local = &locals[channel->joint];
         double value[4];
+        int size = channel->path == PELT_ROTATION ? 4 : 3;
         if (!channel->key_count) continue;
-        channel_value(channel, clip->times[frame], value);
+        channel_value(channel, size, clip->times[frame], value);
         float *target = channel->path == PELT_ROTATION      ? local->rotation
                         : channel->path == PELT_TRANSLATION ? local->translation
                                                             : local->scale;
-        for (int i = 0; i < (channel->path == PELT_ROTATION ? 4 : 3); i++) target[i] = (float)value[i];
+        for (int i = 0; i < size; i++) target[i] = (float)value[i];
     }
+}
+
+float pelt_track_value(const pelt_channel *track, double time) {
+    double value = 0;
+    if (track->key_count) channel_value(track, 1, time, &value);
+    return (float)value;
 }
 
 static int compare_floats(const void *a, const void *b) {

@@ -32,8 +32,8 @@ void pelt_arena_raise_limit(pelt_arena *arena, size_t more);
 /* -- Findings ---------------------------------------------------------------------------------------------------- */
 
 /* Appends a finding; text and list live in the arena. */
-void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severity, const char *what,
-               const char *format, ...) __attribute__((format(printf, 5, 6)));
+void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severity, const char *what, const char *format,
+               ...) __attribute__((format(printf, 5, 6)));
 
 /* -- Parallel loops ---------------------------------------------------------------------------------------------- */
 
@@ -74,6 +74,24 @@ void pelt_blend_mesh(const pelt_mesh *mesh, const pelt_affine *joint_matrices, d
 
 /* Fills in frame_count and times of a clip from its channels. */
 pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip);
+
+/* -- Controls (controls.c) ---------------------------------------------------------------------------------------- */
+
+enum { PELT_MOST_CONTROLS = 4096 };
+/* Larger values have squares that floats cannot work with. */
+#define PELT_LARGEST_CONTROL 1e9f
+
+/* The control with this name; the number of controls when there is none. */
+uint32_t pelt_control_named(const pelt_controls *controls, const char *name);
+
+/* Gives a clip controls: values[frame_count][count], for controls by name; other controls of the clip stay as they are.
+   Names that the bundle does not know yet are added to it; their rest value is that of its extras, or 0. The clip is
+   one of the bundle's, or has no controls yet. PELT_ERROR_DATA: too many controls. */
+pelt_result pelt_clip_set_controls(pelt_bundle *bundle, pelt_clip *clip, uint32_t count, const char *const *names,
+                                   const float *values);
+
+/* The value of a track of single numbers at a time; its path and joint do not matter. */
+float pelt_track_value(const pelt_channel *track, double time);
 
 /* -- Meshes ------------------------------------------------------------------------------------------------------ */
 

@@ -1,7 +1,8 @@
 /* corrective.c: the corrective of a skin: checks its sections once, then turns poses into what drives it. The loops are
    in drive.inc, the displacements themselves in displace.inc.
 
-   A pose is, for every joint, its local rotation relative to rest, R = rest^-1 local, and its local translation. */
+   A pose is, for every joint, its local rotation relative to rest, R = rest^-1 local, and its local translation; and
+   for every control its value minus that at rest. */
 
 #include "runtime/container.h"
 #include "runtime/kernel.h"
@@ -44,13 +45,14 @@ static pelt_result check_centers(const section *s, uint32_t first_axis, uint32_t
     return check_floats(s, centers, 4 * (uint64_t)axis_count, pelt_padded(center_count));
 }
 
-static pelt_result check_axes(const section *s, uint32_t joint_count) {
+static pelt_result check_axes(const section *s, const pelt_skin *skin) {
     const pelt_file_drivers *head = (const void *)s->bytes;
     const pelt_file_axis *axes = array_at(s, head->axes, head->axis_count, sizeof *axes, 1);
     if (!axes) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < head->axis_count; i++) {
         if (axes[i].kind >= PELT_FILE_AXIS_KINDS) return PELT_ERROR_UNSUPPORTED;
-        if (axes[i].joint >= joint_count) return PELT_ERROR_INDEX;
+        uint32_t limit = axes[i].kind == PELT_FILE_AXIS_CONTROL ? skin->control_count : skin->joint_count;
+        if (axes[i].joint >= limit) return PELT_ERROR_INDEX;
         if (!pelt_all_finite(axes[i].direction, 4) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
     }
     return PELT_OK;
@@ -85,7 +87,7 @@ static pelt_result check_group(const section *s, const pelt_file_kernel *kernel,
     return check_floats(s, group->matrix, group->coefficient_count, pelt_padded(group->center_count));
 }
 
-static pelt_result check_kernel(const section *s, uint32_t joint_count, uint64_t *coefficients) {
+static pelt_result check_kernel(const section *s, const pelt_skin *skin, uint64_t *coefficients) {
     const pelt_file_drivers *head = (const void *)s->bytes;
     const pelt_file_kernel *kernel = array_at(s, head->kernel, 1, sizeof *kernel, 1);
     if (!kernel || !kernel->center_count || kernel->center_count > 65536) return PELT_ERROR_FORMAT;
@@ -94,7 +96,7 @@ static pelt_result check_kernel(const section *s, uint32_t joint_count, uint64_t
     const pelt_file_kernel_group *groups = array_at(s, kernel->groups, kernel->group_count, sizeof *groups, 1);
     if (!joints || !units || !groups) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < kernel->joint_count; i++) {
-        if (joints[i].joint >= joint_count) return PELT_ERROR_INDEX;
+        if (joints[i].joint >= skin->joint_count + skin->control_count) return PELT_ERROR_INDEX;
         if (!pelt_all_finite(&joints[i].scale, 1) || joints[i].scale < 0) return PELT_ERROR_NUMBER;
     }
     for (uint32_t i = 0; i < kernel->unit_count; i++) {
@@ -220,9 +222,9 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
     if (!skin->drivers) return axes || !no_rows(&skin->rows) || !no_rows(&skin->turns) ? PELT_ERROR_FORMAT : PELT_OK;
     if (s.size < sizeof *skin->drivers) return PELT_ERROR_FORMAT;
     uint64_t coefficients = 0;
-    pelt_result result = check_axes(&s, skin->joint_count);
+    pelt_result result = check_axes(&s, skin);
     if (!result) result = check_rbfs(&s, &coefficients);
-    if (!result && skin->drivers->kernel) result = check_kernel(&s, skin->joint_count, &coefficients);
+    if (!result && skin->drivers->kernel) result = check_kernel(&s, skin, &coefficients);
     if (!result && (coefficients != skin->drivers->coefficient_count || coefficients > 65536))
         result = PELT_ERROR_FORMAT;
     if (result) return result;
@@ -264,6 +266,7 @@ pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin) {
     at.distances = take(&end, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
     at.rotations = take(&end, 4 * (uint64_t)skin->joint_count);
     at.translations = take(&end, 4 * (uint64_t)skin->joint_count);
+    at.controls = take(&end, 4 * (uint64_t)skin->control_count);
     at.phi = take(&end, widest);
     at.gathered = take(&end, gathered);
     at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(kernel->center_count) : 0);
@@ -330,15 +333,11 @@ static void drive(const pelt_skin *skin, char *scratch, const pelt_drive_offsets
         round_factors(coefficients, &skin->turns, (int16_t *)(scratch + at->turn_factors), &scales[1]);
 }
 
-void pelt_drive(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
-    char *driven = (char *)scratch + pelt_pose_layout(skin).size;
-    pelt_drive_offsets at = pelt_drive_layout(skin);
-    float *rotations = (float *)(driven + at.rotations), *translations = (float *)(driven + at.translations);
+static void place_locals(const pelt_skin *skin, const pelt_transform *locals, float *rotations, float *translations) {
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         relative_rotation(skin->joints[j].rest.rotation, locals[j].rotation, rotations + 4 * (size_t)j);
         memcpy(translations + 4 * (size_t)j, locals[j].translation, 3 * sizeof *translations);
     }
-    drive(skin, driven, &at);
 }
 
 /* The inverse of a row-major 3x4 map; zeros when it is flat. */
@@ -374,10 +373,7 @@ static void rotation_of(const float *m, float *q) {
     q[3] = r[3 * k + j] - r[3 * j + k];
 }
 
-void pelt_drive_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
-    char *driven = (char *)scratch + pelt_pose_layout(skin).size;
-    pelt_drive_offsets at = pelt_drive_layout(skin);
-    float *rotations = (float *)(driven + at.rotations), *translations = (float *)(driven + at.translations);
+static void place_globals(const pelt_skin *skin, const float (*globals)[12], float *rotations, float *translations) {
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         float local[12], inverse[12], q[4];
         const float *m = globals[j];
@@ -393,5 +389,28 @@ void pelt_drive_matrices(const pelt_skin *skin, const float (*globals)[12], void
         relative_rotation(skin->joints[j].rest.rotation, q, rotations + 4 * (size_t)j);
         for (int i = 0; i < 3; i++) translations[4 * (size_t)j + (size_t)i] = local[4 * i + 3];
     }
+}
+
+/* Beyond this the square of a distance would be infinite, and of no use to anybody. */
+#define FARTHEST 1e15f
+
+static void place_controls(const pelt_skin *skin, const float *values, float *controls) {
+    for (uint32_t i = 0; i < skin->control_count; i++) {
+        float away = values ? values[i] - skin->controls[i].rest : 0;
+        float *control = controls + 4 * (size_t)i;
+        control[0] = pelt_all_finite(&away, 1) ? fminf(fmaxf(away, -FARTHEST), FARTHEST) : 0;
+        control[1] = control[2] = control[3] = 0;
+    }
+}
+
+void pelt_drive(const pelt_skin *skin, const pelt_pose_input *input, void *scratch) {
+    char *driven = (char *)scratch + pelt_pose_layout(skin).size;
+    pelt_drive_offsets at = pelt_drive_layout(skin);
+    float *rotations = (float *)(driven + at.rotations), *translations = (float *)(driven + at.translations);
+    if (input->locals)
+        place_locals(skin, input->locals, rotations, translations);
+    else
+        place_globals(skin, input->globals, rotations, translations);
+    place_controls(skin, input->controls, (float *)(driven + at.controls));
     drive(skin, driven, &at);
 }

@@ -47,6 +47,7 @@ typedef struct pelt_file_section {
     X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)    \
     X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)        \
     X(DRIVEN, PELT_FOURCC('D', 'R', 'V', 'N'), driven, 0, 0)                                                           \
+    X(CONTROLS, PELT_FOURCC('C', 'T', 'R', 'L'), controls, 0, 0)                                                       \
     X(DRIVERS, PELT_FOURCC('D', 'R', 'I', 'V'), drivers, 0, 0)                                                         \
     X(ROW_FIRST, PELT_FOURCC('C', 'B', 'L', 'K'), rows.first, ((uint64_t)skin->block_count + 1) * 4, 0)                \
     X(ROW_SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), rows.sources, 0, 0)                                                \
@@ -88,12 +89,13 @@ enum {
     PELT_FILE_AXIS_HINGE,
     PELT_FILE_AXIS_TRANSLATION,
     PELT_FILE_AXIS_CHORD,
+    PELT_FILE_AXIS_CONTROL,
     PELT_FILE_AXIS_KINDS
 };
 enum { PELT_FILE_PHI_EXP, PELT_FILE_PHI_GAUSSIAN, PELT_FILE_PHI_MIXED, PELT_FILE_PHI_KINDS };
 
 typedef struct pelt_file_axis {
-    uint32_t kind, joint;
+    uint32_t kind, joint; /* of PELT_FILE_AXIS_CONTROL the control */
     float direction[3], weight;
     uint32_t reserved[2];
 } pelt_file_axis;
@@ -102,7 +104,7 @@ typedef struct pelt_file_rbf {
     uint32_t first_axis, axis_count, center_count, coefficient_count, first_coefficient;
     uint32_t phi, normalised;
     float width;
-    uint64_t centers; /* f32 [axis][4][center] */
+    uint64_t centers; /* f32 [axis][4][center]; controls minus their rest value, then zeros */
     uint64_t matrix;  /* f32 [coefficient][center]; when normalised one row more: the norm */
     uint64_t bias;    /* f32 per row of the matrix: the sum of the row */
     uint64_t unused;
@@ -118,7 +120,7 @@ typedef struct pelt_file_kernel {
 } pelt_file_kernel;
 
 typedef struct pelt_file_kernel_joint {
-    uint32_t joint;
+    uint32_t joint; /* from joint_count on: a control */
     float scale;
 } pelt_file_kernel_joint;
 
@@ -157,5 +159,6 @@ _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");
 _Static_assert(sizeof(pelt_driven) == 72, "a driven joint is 72 bytes");
+_Static_assert(sizeof(pelt_control) == 16, "a control is 16 bytes");
 
 #endif

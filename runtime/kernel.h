@@ -49,6 +49,7 @@ typedef struct pelt_drive_offsets {
     size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
     size_t translations;  /* [joint][4] */
+    size_t controls;      /* [control][4] minus the rest value, and zeros */
     size_t phi, gathered; /* [center] */
     size_t joint_kernels; /* [kernel joint][center] */
     size_t size;
@@ -62,9 +63,8 @@ typedef struct pelt_factors {
 
 pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin);
 
-/* Fills in coefficients or distances from rotations and translations. */
-void pelt_drive(const pelt_skin *skin, const pelt_transform *locals, void *scratch);
-void pelt_drive_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch);
+/* Fills in coefficients or distances from the rotations and translations of the joints, and from the controls. */
+void pelt_drive(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
 /* Checks the sections of a corrective and counts its factors; sizes are those of format.h's list. */
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);

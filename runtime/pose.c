@@ -91,20 +91,31 @@ static void finish_pose(const pelt_skin *skin, void *scratch) {
         inverse_transpose(palette + (size_t)j * PALETTE_STRIDE, normal_palette + (size_t)j * PALETTE_STRIDE);
 }
 
-void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
-    float *globals = (float *)((char *)scratch + pelt_pose_layout(skin).globals);
+static void chain_locals(const pelt_skin *skin, const pelt_transform *locals, float *globals) {
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         int32_t parent = skin->joints[j].parent;
         float local[12], *global = globals + (size_t)j * 12;
         transform_matrix(&locals[j], parent < 0 ? global : local);
         if (parent >= 0) multiply(globals + (size_t)parent * 12, local, global);
     }
+}
+
+void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *scratch) {
+    float *globals = (float *)((char *)scratch + pelt_pose_layout(skin).globals);
+    if (input->locals)
+        chain_locals(skin, input->locals, globals);
+    else
+        memcpy(globals, input->globals, (size_t)skin->joint_count * 12 * sizeof *globals);
     finish_pose(skin, scratch);
-    if (skin->drivers) pelt_drive(skin, locals, scratch);
+    if (skin->drivers) pelt_drive(skin, input, scratch);
+}
+
+void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
+    pelt_pose_input input = {locals, NULL, NULL};
+    pelt_pose_from(skin, &input, scratch);
 }
 
 void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
-    memcpy((char *)scratch + pelt_pose_layout(skin).globals, globals, (size_t)skin->joint_count * 12 * sizeof(float));
-    finish_pose(skin, scratch);
-    if (skin->drivers) pelt_drive_matrices(skin, globals, scratch);
+    pelt_pose_input input = {NULL, globals, NULL};
+    pelt_pose_from(skin, &input, scratch);
 }

@@ -42,6 +42,18 @@ static pelt_result check_driven(pelt_skin *skin, uint64_t size, uint64_t names_s
     return PELT_OK;
 }
 
+/* Fills in control_count from the size of the section. */
+static pelt_result check_controls(pelt_skin *skin, uint64_t size, uint64_t names_size) {
+    if (!skin->controls) return PELT_OK;
+    if (!size || size % sizeof(pelt_control) || size / sizeof(pelt_control) > 65536) return PELT_ERROR_FORMAT;
+    skin->control_count = (uint32_t)(size / sizeof(pelt_control));
+    for (uint32_t i = 0; i < skin->control_count; i++) {
+        if (skin->controls[i].name >= names_size) return PELT_ERROR_INDEX;
+        if (!pelt_all_finite(&skin->controls[i].rest, 3)) return PELT_ERROR_NUMBER;
+    }
+    return PELT_OK;
+}
+
 static pelt_result check_blocks(const pelt_skin *skin) {
     const uint32_t *first = skin->block_first;
     int ordered = first[0] == 0 && first[skin->block_count] == skin->entry_count;
@@ -75,6 +87,7 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     result = find_sections(bytes, &opened, sizes);
     if (result == PELT_OK) result = check_joints(&opened, sizes[PELT_SECTION_NAMES]);
     if (result == PELT_OK) result = check_driven(&opened, sizes[PELT_SECTION_DRIVEN], sizes[PELT_SECTION_NAMES]);
+    if (result == PELT_OK) result = check_controls(&opened, sizes[PELT_SECTION_CONTROLS], sizes[PELT_SECTION_NAMES]);
     if (result == PELT_OK) result = check_blocks(&opened);
     if (result == PELT_OK) result = pelt_check_corrective(&opened, sizes);
     if (result == PELT_OK && !pelt_is_text(opened.about, sizes[PELT_SECTION_ABOUT])) result = PELT_ERROR_FORMAT;

@@ -9,7 +9,10 @@
        for hand, wrist, elbow, shoulder:  twist, crease, carry
        p = p + pull of the shoulder on the chest (pull_chest)
 
-   so bends are round, and the twist of the wrist is spread over the whole forearm, as in an arm with two bones. */
+   so bends are round, and the twist of the wrist is spread over the whole forearm, as in an arm with two bones.
+
+   "biceps" is the same arm, of which only the elbow bends, with a muscle that can also be tensed in any pose: the
+   control "tension", which no joint shows. */
 
 #include "samples/build.h"
 #include "samples/arm.h"
@@ -116,15 +119,17 @@ static double facing(const double point[3], double side) {
 }
 
 /* Bending the elbow swells the biceps and the forearm below the crease, flattens the triceps, and brings out the point
-   of the elbow; lifting the shoulder bunches the deltoid. */
-static void flex_muscles(const spine_bend bends[ARM_JOINTS], double x, double point[3]) {
+   of the elbow; lifting the shoulder bunches the deltoid. Tension raises the biceps, less where it is short already. */
+static void flex_muscles(const spine_bend bends[ARM_JOINTS], double tension, double x, double point[3]) {
     double flex = pow(sin(bends[ELBOW].angle / 2), 2);
     double lift =
         bends[SHOULDER].inward[1] > 0 ? pow(sin(bends[SHOULDER].angle / 2) * bends[SHOULDER].inward[1], 2) : 0;
     double upper = facing(point, 1), lower = facing(point, -1);
     double biceps = sample_bump(0.21, 0.43 - 0.02 * flex, x), triceps = sample_bump(0.20, 0.42, x);
     double forearm = sample_bump(0.45, 0.62, x), tip = sample_bump(ARM_ELBOW - 0.035, ARM_ELBOW + 0.035, x);
-    double across = 1 + flex * (0.10 * biceps + 0.12 * forearm);
+    double across = 1 + flex * (0.10 * biceps + 0.12 * forearm), tense = tension * (1 - 0.4 * flex);
+    across += tense * 0.08 * biceps;
+    point[1] += tense * 0.022 * biceps * upper;
     point[1] += flex * (0.026 * biceps * upper + 0.007 * triceps * lower - 0.014 * tip * lower * lower);
     point[1] -= flex * 0.011 * sample_bump(ARM_ELBOW - 0.075, ARM_ELBOW + 0.075, x);
     point[1] += lift * 0.035 * sample_bump(0.09, 0.27, x) * upper;
@@ -137,14 +142,14 @@ static void pull_chest(const spine_bend *shoulder, double x, double point[3]) {
     for (int i = 1; i < 3; i++) point[i] += pull * shoulder->inward[i];
 }
 
-static void truth(const pelt_mesh *rest, const pelt_transform *locals, float *positions) {
+static void truth(const pelt_mesh *rest, const pelt_transform *locals, double tension, float *positions) {
     spine_bend bends[ARM_JOINTS];
     for (int j = SHOULDER; j < ARM_JOINTS; j++)
         bends[j] = spine_bend_of(locals[j].rotation, arm_joints[j].place, arm_joints[j].reach);
     for (size_t v = 0; v < rest->vertex_count; v++) {
         const float *p = rest->positions + 3 * v;
         double x = -p[0], point[3] = {x, p[1], -p[2]}; /* model space is that of the collar, half a turn about y */
-        flex_muscles(bends, x, point);
+        flex_muscles(bends, tension, x, point);
         for (int j = HAND; j >= SHOULDER; j--) {
             spine_twist(&bends[j], arm_joints[j].twist_from, arm_joints[j].twist_to, x, point);
             spine_crease(&bends[j], arm_joints[j].contact, x, point);
@@ -157,4 +162,51 @@ static void truth(const pelt_mesh *rest, const pelt_transform *locals, float *po
     }
 }
 
-const sample_recipe sample_arm = {"arm", 11574, 100, 60, {0, 1, 0, 0}, skeleton, arm_mesh, weights, pose, truth};
+/* -- The biceps ---------------------------------------------------------------------------------------------------- */
+
+/* Examples: the elbow alone, the tension alone, then both at once, on a grid that is shifted from row to row. */
+static void biceps_example(uint32_t frame, uint32_t frame_count, double *bend, double *tension) {
+    uint32_t sweep = (frame_count - 1) / 4, both = frame_count - 1 - 2 * sweep;
+    uint32_t columns = (uint32_t)ceil(sqrt(both)), rows = columns ? (both + columns - 1) / columns : 0;
+    *bend = *tension = 0;
+    if (frame > 2 * sweep) {
+        uint32_t i = frame - 1 - 2 * sweep;
+        double shift = (i / columns) % 2 ? 0.25 : -0.25;
+        *bend = (i % columns + 1.0) / columns;
+        *tension = fmin((i / columns + 0.75 + shift * 0.5) / rows, 1);
+    } else if (frame > sweep) {
+        *tension = (double)(frame - sweep) / sweep;
+    } else if (frame > 0) {
+        *bend = (double)frame / sweep;
+    }
+}
+
+/* Bend and tension, 0 to 1; in the motion the muscle tenses now early, now late. */
+static void biceps_moment(const sample_moment *moment, double *bend, double *tension) {
+    if (moment->training) {
+        biceps_example(moment->frame, moment->frame_count, bend, tension);
+        return;
+    }
+    double time = (moment->frame + 0.5) / moment->frame_count * 360 * DEGREE;
+    *bend = 0.5 - 0.47 * cos(2 * time);
+    *tension = 0.5 - 0.47 * cos(3 * time + 0.7);
+}
+
+static void biceps_pose(const sample_moment *moment, sample_random *random, double (*rotations)[4]) {
+    (void)random;
+    double bend, tension;
+    biceps_moment(moment, &bend, &tension);
+    sample_swing_twist(0, bend * range[FLEX][1] * DEGREE, 0, rotations[ELBOW]);
+}
+
+static double biceps_tension(const sample_moment *moment, sample_random *random) {
+    (void)random;
+    double bend, tension;
+    biceps_moment(moment, &bend, &tension);
+    return tension;
+}
+
+const sample_recipe sample_biceps = {"biceps", 2972,    49,          60,    {0, 1, 0, 0}, skeleton,
+                                     arm_mesh, weights, biceps_pose, truth, "tension",    biceps_tension};
+const sample_recipe sample_arm = {"arm",    11574,   100,  60,    {0, 1, 0, 0}, skeleton,
+                                  arm_mesh, weights, pose, truth, NULL,         NULL};

@@ -65,7 +65,8 @@ static void pose(const sample_moment *moment, sample_random *random, double (*ro
     sample_axis_rotation((double[3]){1, 0, 0}, angle * DEGREE, rotations[1]);
 }
 
-static void truth(const pelt_mesh *rest, const pelt_transform *locals, float *positions) {
+static void truth(const pelt_mesh *rest, const pelt_transform *locals, double control, float *positions) {
+    (void)control;
     spine_bend joint = spine_bend_of(locals[1].rotation, 0, stretch);
     for (size_t v = 0; v < rest->vertex_count; v++) {
         const float *p = rest->positions + 3 * v;
@@ -75,4 +76,4 @@ static void truth(const pelt_mesh *rest, const pelt_transform *locals, float *po
     }
 }
 
-const sample_recipe sample_box = {"box", 3000, 13, 40, {0, 0, 0, 1}, skeleton, mesh, weights, pose, truth};
+const sample_recipe sample_box = {"box", 3000, 13, 40, {0, 0, 0, 1}, skeleton, mesh, weights, pose, truth, NULL, NULL};

@@ -51,10 +51,15 @@ typedef struct sample_recipe {
     void (*pose)(const sample_moment *moment, sample_random *random, double (*rotations)[4]);
 
     /* The true shape in a pose, for any rest positions; NULL: the linear blend of the weights. */
-    void (*truth)(const pelt_mesh *mesh, const pelt_transform *locals, float *positions);
+    void (*truth)(const pelt_mesh *mesh, const pelt_transform *locals, double control, float *positions);
+
+    /* A control that the shape depends on beside the joints, 0 at rest; NULL: none. Its value is asked for after each
+       pose. */
+    const char *control;
+    double (*control_value)(const sample_moment *moment, sample_random *random);
 } sample_recipe;
 
-extern const sample_recipe sample_box, sample_elbow, sample_arm, sample_humanoid;
+extern const sample_recipe sample_box, sample_elbow, sample_arm, sample_biceps, sample_humanoid;
 
 /* Weights that fall smoothly with the distance to each bone: 1 at the nearest bone, 0 where another bone is farther
    than the nearest one by `falloff`. */

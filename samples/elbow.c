@@ -72,7 +72,8 @@ static double volume(const pelt_mesh *surface, const float *positions) {
     return sum / 6;
 }
 
-static void truth(const pelt_mesh *rest, const pelt_transform *locals, float *positions) {
+static void truth(const pelt_mesh *rest, const pelt_transform *locals, double control, float *positions) {
+    (void)control;
     spine_bend joint = spine_bend_of(locals[1].rotation, 0, reach);
     double wanted = volume(rest, rest->positions), before = 0, bulge = 0;
     bend_tube(rest, &joint, bulge, positions);
@@ -87,4 +88,5 @@ static void truth(const pelt_mesh *rest, const pelt_transform *locals, float *po
     }
 }
 
-const sample_recipe sample_elbow = {"elbow", 3000, 16, 40, {0, 0, 0, 1}, skeleton, mesh, weights, pose, truth};
+const sample_recipe sample_elbow = {"elbow", 3000,    16,   40,    {0, 0, 0, 1}, skeleton,
+                                    mesh,    weights, pose, truth, NULL,         NULL};

@@ -193,4 +193,5 @@ static void pose(const sample_moment *moment, sample_random *random, double (*ro
     }
 }
 
-const sample_recipe sample_humanoid = {"humanoid", 11574, 8, 8, {0, 0, 0, 1}, skeleton, mesh, weights, pose, NULL};
+const sample_recipe sample_humanoid = {"humanoid", 11574,   8,    8,    {0, 0, 0, 1}, skeleton,
+                                       mesh,       weights, pose, NULL, NULL,         NULL};

@@ -9,8 +9,9 @@ enum { LEAST_VERTICES = 100, MOST_VERTICES = 4000000, MOST_FRAMES = 100000, MOST
 
 static const uint64_t most_bytes = (uint64_t)4 << 30; /* of true positions */
 
-static const sample_recipe *const recipes[] = {&sample_box, &sample_elbow, &sample_arm, &sample_humanoid};
-const char *const pelt_sample_names[] = {"box", "elbow", "arm", "humanoid", NULL};
+static const sample_recipe *const recipes[] = {&sample_box, &sample_elbow, &sample_arm, &sample_biceps,
+                                               &sample_humanoid};
+const char *const pelt_sample_names[] = {"box", "elbow", "arm", "biceps", "humanoid", NULL};
 
 double sample_uniform(sample_random *random, double low, double high) {
     uint64_t x = random->state += 0x9e3779b97f4a7c15u;
@@ -120,16 +121,18 @@ static pelt_result make_skeleton(pelt_arena *arena, const sample_recipe *recipe,
 
 /* -- Clips --------------------------------------------------------------------------------------------------------- */
 
-/* The rotations of all frames: [frame_count][joint_count][4], relative to the parent. */
+/* The rotations of all frames: [frame_count][joint_count][4], relative to the parent; and the values of the control. */
 static float *pose_frames(pelt_arena *arena, const sample_recipe *recipe, const pelt_skeleton *skeleton, bool training,
-                          uint32_t frame_count, uint32_t seed) {
+                          uint32_t frame_count, uint32_t seed, float *controls) {
     uint32_t n = skeleton->joint_count;
     float *out = PELT_NEW(arena, float, 4 * (size_t)n * frame_count);
     sample_random random = {seed * (uint64_t)2 + training};
     for (uint32_t f = 0; out && f < frame_count; f++) {
         double rotations[SAMPLE_JOINTS][4] = {{0}};
         for (uint32_t j = 0; j < n; j++) rotations[j][3] = 1;
-        recipe->pose(&(sample_moment){training, f, frame_count}, &random, rotations);
+        sample_moment moment = {training, f, frame_count};
+        recipe->pose(&moment, &random, rotations);
+        if (controls) controls[f] = (float)recipe->control_value(&moment, &random);
         for (uint32_t j = 0; j < n; j++) {
             double rest[4], turned[4];
             for (int i = 0; i < 4; i++) rest[i] = skeleton->rest[j].rotation[i];
@@ -186,7 +189,7 @@ static void true_frame(void *user, size_t frame) {
     pelt_transform locals[SAMPLE_JOINTS];
     pelt_clip_pose(job->clip, &job->bundle->skeleton, (uint32_t)frame, locals);
     if (job->recipe->truth) {
-        job->recipe->truth(mesh, locals, out);
+        job->recipe->truth(mesh, locals, job->clip->controls ? job->clip->controls[frame] : 0, out);
         return;
     }
     pelt_affine matrices[SAMPLE_JOINTS];
@@ -198,8 +201,11 @@ static void true_frame(void *user, size_t frame) {
 static pelt_result make_clip(pelt_bundle *bundle, const sample_recipe *recipe, bool training, uint32_t frame_count,
                              uint32_t seed, pelt_clip *clip) {
     *clip = (pelt_clip){.name = training ? "train" : "test", .frame_count = frame_count, .source = recipe->name};
-    float *rotations = pose_frames(bundle->arena, recipe, &bundle->skeleton, training, frame_count, seed);
-    if (!rotations || make_channels(bundle->arena, &bundle->skeleton, rotations, training, clip))
+    float *controls = recipe->control ? PELT_NEW(bundle->arena, float, frame_count) : NULL;
+    float *rotations = pose_frames(bundle->arena, recipe, &bundle->skeleton, training, frame_count, seed, controls);
+    clip->controls = controls;
+    if ((recipe->control && !controls) || !rotations ||
+        make_channels(bundle->arena, &bundle->skeleton, rotations, training, clip))
         return PELT_ERROR_MEMORY;
     size_t size = 3 * (size_t)bundle->mesh.vertex_count;
     truth_job job = {recipe, bundle, clip, PELT_NEW(bundle->arena, float, size *frame_count), NULL};
@@ -226,6 +232,11 @@ static pelt_result make_bundle(pelt_bundle *bundle, const sample_recipe *recipe,
         weigh_mesh(arena, recipe, joints, bundle->skeleton.joint_count, &bundle->mesh))
         return PELT_ERROR_MEMORY;
     bundle->clip_count = 2;
+    if (recipe->control) {
+        bundle->controls = (pelt_controls){1, PELT_NEW(arena, const char *, 1), PELT_NEW(arena, float, 1)};
+        if (!bundle->controls.names || !bundle->controls.rest) return PELT_ERROR_MEMORY;
+        bundle->controls.names[0] = recipe->control;
+    }
     for (int c = 0; c < 2; c++)
         if (make_clip(bundle, recipe, c == 0, frames[c], seed, &bundle->clips[c])) return PELT_ERROR_MEMORY;
     return PELT_OK;
@@ -234,7 +245,7 @@ static pelt_result make_bundle(pelt_bundle *bundle, const sample_recipe *recipe,
 static const sample_recipe *find_recipe(const char *name, pelt_error *error) {
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (name && !strcmp(name, recipes[i]->name)) return recipes[i];
-    pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: no sample has this name; there are box, elbow, arm and humanoid",
+    pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: no sample has this name; there are box, elbow, arm, biceps and humanoid",
               name ? name : "(none)");
     return NULL;
 }

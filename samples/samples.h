@@ -7,7 +7,8 @@
 #include "rig/rig.h"
 
 /* "box" (Mohr & Gleicher's twisting box), "elbow" (a bending tube), "arm" (collar, shoulder, elbow, wrist),
-   "humanoid" (53 joints, for speed; its truth is its own linear blend). */
+   "biceps" (the arm's elbow, and a muscle that the control "tension" raises in any pose), "humanoid" (53 joints, for
+   speed; its truth is its own linear blend). */
 typedef struct pelt_sample_options {
     const char *name;
     uint32_t vertices; /* exactly so many; 0: the sample's own default */

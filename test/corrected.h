@@ -64,7 +64,7 @@ static inline double corrected_error(const pelt_fitting *f, const double *angles
         memcpy(locals[j].rotation, character_turn(0, 0, 1, angles[j]).rotation, sizeof locals[j].rotation);
     }
     truth(f->bundle, angles, t);
-    assert_true(pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, n, d, NULL));
+    assert_true(pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, NULL, n, d, NULL));
     for (size_t i = 0; i < 3 * (size_t)n; i++) worst = fmax(worst, fabs(d[i] - t[i]));
     free(d), free(t), free(locals);
     return worst;

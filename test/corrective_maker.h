@@ -23,11 +23,17 @@ static inline void maker_quaternion(uint64_t *seed, double spread, float q[4]) {
     for (int i = 0; i < 4; i++) q[i] = (float)(sign * q[i] / sqrt(length));
 }
 
+/* Controls of the skins made here; their values at rest are not 0. */
+enum { MAKER_CONTROLS = 2 };
+static const pelt_fit_control maker_controls[MAKER_CONTROLS] = {{.name = "flex", .rest = 0.25f, .least = -1, .most = 2},
+                                                                {.name = "smile", .rest = -3, .least = -4, .most = -2}};
+
 /* Axes of all kinds, over all joints in turn. */
 static inline pelt_axis *maker_axes(pelt_arena *arena, uint64_t *seed, uint32_t joints, uint32_t count) {
     pelt_axis *axes = PELT_NEW(arena, pelt_axis, count);
     for (uint32_t i = 0; i < count; i++) {
-        axes[i] = (pelt_axis){.kind = (pelt_axis_kind)(i % 4), .joint = i % joints, .weight = 0.2f + (float)(i % 3)};
+        axes[i] = (pelt_axis){.kind = (pelt_axis_kind)(i % 5), .joint = i % joints, .weight = 0.2f + (float)(i % 3)};
+        if (axes[i].kind == PELT_AXIS_CONTROL) axes[i].joint = i / 5 % MAKER_CONTROLS;
         axes[i].direction[(uint32_t)(test_random(seed) * 3) % 3] = 1;
     }
     return axes;
@@ -38,9 +44,11 @@ static inline float *maker_centers(pelt_arena *arena, uint64_t *seed, const pelt
     float *out = PELT_NEW(arena, float, 4 * (size_t)axis_count * center_count);
     for (uint32_t c = 0; c < center_count; c++)
         for (uint32_t a = 0; a < axis_count; a++) {
-            float q[4], t[3] = {maker_noise(seed), 1 + maker_noise(seed), maker_noise(seed)};
+            float q[4], t[3] = {maker_noise(seed), 1 + maker_noise(seed), maker_noise(seed)}, x = maker_noise(seed);
+            pelt_axis first = axes[a]; /* of a skeleton of one joint */
             maker_quaternion(seed, 0.5, q);
-            pelt_axis_center(&axes[a], q, t, out + 4 * ((size_t)c * axis_count + a));
+            first.joint = 0;
+            pelt_axis_center(&first, &(pelt_pose_state){q, t, &x}, out + 4 * ((size_t)c * axis_count + a));
         }
     return out;
 }
@@ -59,14 +67,19 @@ static inline pelt_rbf maker_rbf(pelt_arena *arena, uint64_t *seed, uint32_t joi
     return rbf;
 }
 
-static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint32_t joints, uint32_t centers,
+/* Over all joints of the skeleton and all controls. */
+static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint32_t skeleton_joints, uint32_t centers,
                                         uint32_t groups, uint32_t coefficients) {
+    uint32_t joints = skeleton_joints + MAKER_CONTROLS;
     pelt_kernel *k = PELT_NEW(arena, pelt_kernel, 1);
     uint32_t *list = PELT_NEW(arena, uint32_t, joints);
     float *scales = PELT_NEW(arena, float, joints), *places = PELT_NEW(arena, float, 4 * (size_t)joints * centers);
     pelt_kernel_unit *units = PELT_NEW(arena, pelt_kernel_unit, 2 * joints);
     pelt_kernel_group *all = PELT_NEW(arena, pelt_kernel_group, groups);
-    for (uint32_t j = 0; j < joints; j++) list[j] = joints - 1 - j, scales[j] = 0.1f + 0.1f * (float)j;
+    for (uint32_t j = 0; j < joints; j++) {
+        list[j] = j < skeleton_joints ? skeleton_joints - 1 - j : j - skeleton_joints;
+        scales[j] = 0.1f + 0.1f * (float)j;
+    }
     for (uint32_t i = 0; i < joints * centers; i++) maker_quaternion(seed, 0.5, places + 4 * (size_t)i);
     for (uint32_t u = 0; u < 2 * joints; u++)
         units[u] = (pelt_kernel_unit){u / 2, u % 2 ? (u / 2 + 1) % joints : u / 2, 0.3f + 0.1f * (float)u};
@@ -79,7 +92,7 @@ static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint3
             (pelt_kernel_group){joints,    count,       coefficients,
                                 own_units, own_centers, maker_floats(arena, seed, (size_t)count * coefficients, 0.5)};
     }
-    *k = (pelt_kernel){joints, centers, 2 * joints, groups, list, scales, places, units, all};
+    *k = (pelt_kernel){joints, centers, 2 * joints, groups, list, scales, places, units, all, MAKER_CONTROLS};
     return k;
 }
 
@@ -160,7 +173,9 @@ static inline pelt_skin_bytes *maker_pack(const pelt_bundle *bundle, const pelt_
                         .normals = bundle->mesh.normals,
                         .influences = bundle->mesh.influences,
                         .corrective = corrective,
-                        .in_16_bits = in_16_bits};
+                        .in_16_bits = in_16_bits,
+                        .control_count = MAKER_CONTROLS,
+                        .controls = maker_controls};
     pelt_error error = {0};
     pelt_skin_bytes *bytes = pelt_model_pack(&model, &error);
     if (!bytes) fail_msg("%s", error.text);

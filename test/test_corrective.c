@@ -11,6 +11,7 @@ typedef struct runner {
     pelt_skin skin;
     pelt_skin_bytes *bytes;
     pelt_transform *locals;
+    float controls[MAKER_CONTROLS]; /* minus the values at rest */
     void *scratch;
     float *positions, *normals;
 } runner;
@@ -32,7 +33,9 @@ static void close_runner(runner *r) {
 
 static void run(runner *r, pelt_isa isa) {
     r->skin.isa = isa;
-    pelt_pose(&r->skin, r->locals, r->scratch);
+    float values[MAKER_CONTROLS];
+    for (int i = 0; i < MAKER_CONTROLS; i++) values[i] = maker_controls[i].rest + r->controls[i];
+    pelt_pose_from(&r->skin, &(pelt_pose_input){.locals = r->locals, .controls = values}, r->scratch);
     pelt_deform(&r->skin, r->scratch, pelt_all_blocks(&r->skin), r->positions, r->normals);
 }
 
@@ -41,7 +44,8 @@ static void reference(const runner *r, const pelt_corrective *c, double *positio
     const pelt_mesh *mesh = &r->bundle->mesh;
     const pelt_influences *in = &mesh->influences;
     pelt_affine *matrices = calloc(r->bundle->skeleton.joint_count, sizeof *matrices);
-    assert_true(pelt_corrective_eval(c, &r->bundle->skeleton, r->locals, mesh->vertex_count, positions, normals));
+    assert_true(
+        pelt_corrective_eval(c, &r->bundle->skeleton, r->locals, r->controls, mesh->vertex_count, positions, normals));
     pelt_joint_matrices(&r->bundle->skeleton, r->locals, NULL, matrices);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
         double p[3], n[3], length = 0;
@@ -68,6 +72,7 @@ static void check_against_reference(runner *r, const pelt_corrective *c, double 
     double *positions = calloc(3 * n, sizeof *positions), *normals = calloc(3 * n, sizeof *normals);
     for (int pose = 0; pose < 6; pose++) {
         maker_pose(r->bundle, seed, pose < 3 ? 0.4 : 2, r->locals);
+        for (int i = 0; i < MAKER_CONTROLS; i++) r->controls[i] = (pose < 3 ? 1.0f : 3.0f) * maker_noise(seed);
         reference(r, c, positions, normals);
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
@@ -134,7 +139,7 @@ static void numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set(
         memcpy(rounded.locals, exact.locals, 5 * sizeof *rounded.locals);
         pelt_pose_rotations(&bundle->skeleton, exact.locals, rotations);
         for (int i = 0; i < 15; i++) translations[i] = exact.locals[i / 3].translation[i % 3];
-        pelt_corrective_coefficients(c, rotations, translations, a);
+        pelt_corrective_coefficients(c, &(pelt_pose_state){rotations, translations, NULL}, a);
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
             run(&exact, (pelt_isa)isa), run(&rounded, (pelt_isa)isa);
@@ -279,7 +284,7 @@ static pelt_skin_bytes *small_file(int kind, pelt_bundle **bundle, pelt_skin *sk
         c = maker_weighted(*bundle, &seed, PELT_PHI_GAUSSIAN);
     } else {
         pelt_rbf *rbf = PELT_NEW((*bundle)->arena, pelt_rbf, 1);
-        *rbf = maker_rbf((*bundle)->arena, &seed, 3, 2, 3, 2, PELT_PHI_MIXED, true);
+        *rbf = maker_rbf((*bundle)->arena, &seed, 3, 5, 3, 2, PELT_PHI_MIXED, true);
         if (kind == 0) c->rbf_count = 1, c->rbfs = rbf;
         if (kind == 1) c->kernel = maker_kernel((*bundle)->arena, &seed, 3, 4, 2, 2);
         uint32_t count = pelt_corrective_coefficient_count(c);
@@ -339,17 +344,19 @@ static void a_corrective_that_lacks_a_section_is_refused(void **state) {
 
 static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **state) {
     (void)state;
-    for (int what = 0; what < 10; what++) {
+    for (int what = 0; what < 15; what++) {
         pelt_bundle *bundle;
         pelt_skin skin;
-        pelt_skin_bytes *file = small_file(what == 6 ? 2 : what >= 5, &bundle, &skin);
+        bool has_rbf = what < 5 || what == 10 || what > 11;
+        pelt_skin_bytes *file = small_file(what == 6 ? 2 : !has_rbf, &bundle, &skin);
         uint32_t *head = (uint32_t *)skin.drivers;
         char *section = (char *)head;
         uint64_t axes, rbfs;
         memcpy(&rbfs, section + 16, 8), memcpy(&axes, section + 24, 8);
-        pelt_result expected = what < 3 || what >= 6 ? PELT_ERROR_INDEX
-                               : what == 5           ? PELT_ERROR_NUMBER
-                                                     : PELT_ERROR_FORMAT;
+        pelt_result expected = what == 5 || what == 13                ? PELT_ERROR_NUMBER
+                               : what == 3 || what == 4 || what == 14 ? PELT_ERROR_FORMAT
+                                                                      : PELT_ERROR_INDEX;
+        pelt_control *control = (pelt_control *)skin.controls;
         if (what == 0) ((uint16_t *)skin.rows.sources)[0] = (uint16_t)head[0]; /* a coefficient that does not exist */
         if (what == 1) memcpy(section + axes + 4, &(uint32_t){3}, 4);          /* a joint that does not exist */
         if (what == 2) ((uint32_t *)skin.rows.first)[0] = 1;                   /* rows that do not begin at 0 */
@@ -359,7 +366,16 @@ static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **stat
         if (what == 6) ((uint16_t *)skin.axis_sources)[0] = 9;                 /* an axis that does not exist */
         if (what == 7) ((uint16_t *)skin.turns.sources)[1] ^= 3;               /* two rows that are no pair */
         if (what == 8) ((uint32_t *)skin.rows.first)[1]--;                     /* half a pair */
-        if (what == 9) ((pelt_factor *)skin.rows.factors)[1].coefficient = head[0]; /* of no coefficient */
+        if (what == 9) ((pelt_factor *)skin.rows.factors)[1].coefficient = head[0];          /* of no coefficient */
+        if (what == 10) memcpy(section + axes + 32 * 4 + 4, &(uint32_t){MAKER_CONTROLS}, 4); /* a control likewise */
+        if (what == 11) { /* a kernel joint beyond joints and controls */
+            uint64_t kernel, joints;
+            memcpy(&kernel, section + 32, 8), memcpy(&joints, section + kernel + 16, 8);
+            memcpy(section + joints, &(uint32_t){3 + MAKER_CONTROLS}, 4);
+        }
+        if (what == 12) control[1].name = 1u << 20;                                        /* a name outside of NAME */
+        if (what == 13) control[1].most = NAN;                                             /* a range without an end */
+        if (what == 14) memcpy(table_entry(file->bytes, "CTRL") + 16, &(uint64_t){24}, 8); /* one control and a half */
         pelt_result result = try_file(file->bytes, file->size);
         if (result != expected) fail_msg("case %d: %s", what, pelt_result_text(result));
         character_free_skin(file), character_free(bundle);

@@ -96,7 +96,7 @@ static parts make_parts_of(corrected_truth *truth, double threshold, bool normal
     pelt_clip *clip = corrected_clip(p.bundle, "train", sweeps(angles), angles[0], truth);
     pelt_error error = {0};
     p.f = corrected_fitting(p.bundle, clip);
-    assert_int_equal(pelt_poses_of(p.f.arena, &p.bundle->skeleton, p.f.examples, &p.poses, &error), PELT_OK);
+    assert_int_equal(pelt_poses_of(p.f.arena, p.bundle, p.f.examples, NULL, &p.poses, &error), PELT_OK);
     assert_int_equal(pelt_displacements_of(&p.f, &p.u, &error), PELT_OK);
     if (normals) use_normals(&p);
     assert_int_equal(pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports, &error), PELT_OK);
@@ -256,8 +256,9 @@ static void a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing(void 
     for (int j = 0; j < 2; j++) pelt_eigen_rbf(p.f.arena, &p.poses, &p.basis.joints[j], &c[j], width, &rbfs[j]);
     for (uint32_t e = 0; e < p.poses.count; e++) {
         pelt_corrective_coefficients(&(pelt_corrective){.rbf_count = 2, .rbfs = rbfs},
-                                     p.poses.rotations + 4 * e * p.poses.joint_count,
-                                     p.poses.translations + 3 * e * p.poses.joint_count, a);
+                                     &(pelt_pose_state){p.poses.rotations + 4 * e * p.poses.joint_count,
+                                                        p.poses.translations + 3 * e * p.poses.joint_count, NULL},
+                                     a);
         for (int k = 0; k < COEFFICIENTS; k++) sizes[k] += a[k] * a[k];
     }
     for (uint32_t i = 0; i < COEFFICIENTS * POINTS; i++) {
@@ -346,7 +347,7 @@ static void normals_of_the_examples_are_recovered_in_bases_of_their_own(void **s
     const float *wanted = pelt_normal_displacements_of(&f);
     for (uint32_t e = 0; e < count; e++) {
         pelt_clip_pose(clip, &bundle->skeleton, e, locals);
-        assert_true(pelt_corrective_eval(c, &bundle->skeleton, locals, VERTICES, d, d + 3 * VERTICES));
+        assert_true(pelt_corrective_eval(c, &bundle->skeleton, locals, NULL, VERTICES, d, d + 3 * VERTICES));
         for (size_t i = 0; i < 3 * VERTICES; i++) {
             peak = fmax(peak, fabs(wanted[3 * VERTICES * e + i]));
             worst = fmax(worst, fabs(wanted[3 * VERTICES * e + i] - d[3 * VERTICES + i]));

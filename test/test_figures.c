@@ -288,7 +288,7 @@ static double farthest(const fitted *x, uint32_t count) {
     uint64_t seed = 77;
     for (uint32_t i = 0; i < count; i++) {
         random_pose(&x->bundle->skeleton, &seed, locals);
-        assert_true(pelt_corrective_eval(x->f.model.corrective, &x->bundle->skeleton, locals, VERTICES, d, NULL));
+        assert_true(pelt_corrective_eval(x->f.model.corrective, &x->bundle->skeleton, locals, NULL, VERTICES, d, NULL));
         for (uint32_t v = 0; v < VERTICES; v++)
             most = fmax(most, d[3 * v] * d[3 * v] + d[3 * v + 1] * d[3 * v + 1] + d[3 * v + 2] * d[3 * v + 2]);
     }

@@ -57,7 +57,7 @@ static parts make_parts(uint32_t vertices) {
     pelt_clip *clip = corrected_clip(p.bundle, "train", examples(angles, 40), angles[0], bulges);
     pelt_error error = {0};
     p.f = corrected_fitting(p.bundle, clip);
-    assert_int_equal(pelt_poses_of(p.f.arena, &p.bundle->skeleton, p.f.examples, &p.poses, &error), PELT_OK);
+    assert_int_equal(pelt_poses_of(p.f.arena, p.bundle, p.f.examples, NULL, &p.poses, &error), PELT_OK);
     assert_int_equal(pelt_displacements_of(&p.f, &p.u, &error), PELT_OK);
     assert_int_equal(pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports, &error), PELT_OK);
     assert_int_equal(pelt_kernel_drivers_of(p.f.arena, &p.bundle->skeleton, &p.poses, &p.supports, &p.drivers, &error),
@@ -418,7 +418,7 @@ static void coefficients_stay_within_the_bound_in_any_pose(void **state) {
             for (int x = 0; x < 4; x++) q[x] = test_random(&seed) - 0.5, length += q[x] * q[x];
             for (int x = 0; x < 4; x++) rotations[4 * j + x] = (float)(q[x] / sqrt(length));
         }
-        pelt_corrective_coefficients(f.model.corrective, rotations, translations, a);
+        pelt_corrective_coefficients(f.model.corrective, &(pelt_pose_state){rotations, translations, NULL}, a);
         for (uint32_t c = 0; c < count; c++) assert_true(fabs(a[c]) <= bounds[c] * 1.001 + 1e-6);
     }
     free(bounds), free(a);
@@ -488,7 +488,7 @@ static void edge_jumps(const pelt_fitting *f, const pelt_clip *clip, double rela
     pelt_transform *locals = calloc(f->bundle->skeleton.joint_count, sizeof *locals);
     for (uint32_t e = 0; e < clip->frame_count; e++) {
         pelt_clip_pose(clip, &f->bundle->skeleton, e, locals);
-        pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, mesh->vertex_count, model, NULL);
+        pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, NULL, mesh->vertex_count, model, NULL);
         for (uint32_t c = 0; c < 3 * mesh->triangle_count; c++) {
             uint32_t a = mesh->triangles[c], b = mesh->triangles[c % 3 == 2 ? c - 2 : c + 1];
             int across = d->coefficients[d->first[a]] != d->coefficients[d->first[b]];

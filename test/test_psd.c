@@ -102,7 +102,7 @@ static void no_pose_makes_it_explode(void **state) {
             locals[j] = bundle->skeleton.rest[j];
             memcpy(locals[j].rotation, turn.rotation, sizeof turn.rotation);
         }
-        assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, n, out, NULL));
+        assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, NULL, n, out, NULL));
         for (size_t i = 0; i < 3 * (size_t)n; i++) worst = fmax(worst, fabs(out[i]));
     }
     assert_true(isfinite(worst) && worst < 8 * largest);

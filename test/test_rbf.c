@@ -65,8 +65,8 @@ static void joints_that_always_move_together_are_one_driver(void **state) {
     const pelt_clip *clips[] = {clip};
     pelt_poses p;
     pelt_error error;
-    assert_int_equal(
-        pelt_poses_of(bundle->arena, &bundle->skeleton, pelt_bundle_examples(bundle, clips, 1), &p, &error), PELT_OK);
+    assert_int_equal(pelt_poses_of(bundle->arena, bundle, pelt_bundle_examples(bundle, clips, 1), NULL, &p, &error),
+                     PELT_OK);
     assert_int_equal(p.driver_count, 4 * 3); /* limb, spine and head of each */
     for (uint32_t k = 0; k < 24; k += 6) {
         assert_int_equal(p.driver_of[k + 2], p.driver_of[k + 1]); /* the helper follows */
@@ -108,7 +108,7 @@ static void hinges_are_told_from_other_joints(void **state) {
     pelt_error error;
     limb_and_spine(locals);
     pelt_bundle *bundle = rigged(&f, 10, locals[0], NULL);
-    assert_int_equal(pelt_poses_of(f.arena, &bundle->skeleton, f.examples, &p, &error), PELT_OK);
+    assert_int_equal(pelt_poses_of(f.arena, bundle, f.examples, NULL, &p, &error), PELT_OK);
     float direction[3];
     assert_true(pelt_find_hinge(&p, 3, direction));
     assert_near(fabs(direction[2]), 1, 1e-5);

@@ -44,7 +44,7 @@ static double vertex_distance(const pelt_weighted *w, uint32_t v, const float *a
     double sum = 0;
     for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++) {
         const pelt_axis *axis = &w->axes[w->vertex_axes[i]];
-        sum += w->axis_weights[i] * pelt_axis_distance2(axis, a + 4 * axis->joint, NULL, b + 4 * axis->joint);
+        sum += w->axis_weights[i] * pelt_axis_distance2(axis, &(pelt_pose_state){.rotations = a}, b + 4 * axis->joint);
     }
     return sum;
 }
@@ -59,8 +59,8 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
     pelt_example_displacements d;
     pelt_examples unseen = all_of(bundle, "test");
     assert_int_equal(pelt_displacements_of(&f, &d, &error), PELT_OK);
-    assert_int_equal(pelt_poses_of(f.arena, &bundle->skeleton, f.examples, &poses, &error), PELT_OK);
-    assert_int_equal(pelt_poses_of(f.arena, &bundle->skeleton, unseen, &test, &error), PELT_OK);
+    assert_int_equal(pelt_poses_of(f.arena, bundle, f.examples, NULL, &poses, &error), PELT_OK);
+    assert_int_equal(pelt_poses_of(f.arena, bundle, unseen, NULL, &test, &error), PELT_OK);
     size_t joints = bundle->skeleton.joint_count, n = f.examples.count, points = d.point_count;
     pelt_transform *locals = PELT_NEW(f.arena, pelt_transform, joints);
     double *out = PELT_NEW(f.arena, double, 3 * 200), *between = PELT_NEW(f.arena, double, n *n),
@@ -91,7 +91,7 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
                     vertex_distance(w, v, test.rotations + 4 * e * joints, poses.rotations + 4 * kept[k] * joints);
             unfolded(w, between, to_pose, shapes, count, expected);
             pelt_clip_pose(unseen.list[e].clip, &bundle->skeleton, unseen.list[e].frame, locals);
-            assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, 200, out, NULL));
+            assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, NULL, 200, out, NULL));
             for (size_t i = 0; i < 3; i++) {
                 worst = fmax(worst, fabs(out[3 * v + i] - expected[i]));
                 most = fmax(most, fabs(expected[i]));
@@ -208,7 +208,7 @@ static void examples_that_nothing_tells_apart_get_their_mean(void **state) {
     pelt_transform locals[3];
     for (int j = 0; j < 3; j++) locals[j] = bundle->skeleton.rest[j];
     memcpy(locals[1].rotation, character_turn(0, 0, 1, 60).rotation, sizeof locals[1].rotation);
-    assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, 64, out, NULL));
+    assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, NULL, 64, out, NULL));
     int seen = 0;
     for (uint32_t v = 0; v < 64; v++) {
         if (w->first[v + 1] - w->first[v] != 1 || w->axes[w->vertex_axes[w->first[v]]].joint != 1) continue;

@@ -104,9 +104,19 @@ typedef struct pelt_clip {
     uint32_t frame_count, channel_count;
     const float *times; /* [frame_count]: all key times of all channels, merged */
     const pelt_channel *channels;
-    const float *positions; /* [frame_count][vertex_count][3] true positions, or NULL when not loaded */
-    const char *source;     /* the file that the positions came from */
+    const float *positions;      /* [frame_count][vertex_count][3] true positions, or NULL when not loaded */
+    const char *source;          /* the file that the positions came from */
+    const float *controls;       /* [frame_count][count of the bundle's controls]; NULL: all at rest */
+    const char *controls_source; /* the file that the controls came from; NULL: no file */
 } pelt_clip;
+
+/* Named numbers that ride along with the clips, and that the shape depends on beside the joints: the tension of a
+   muscle, a smile, an age. */
+typedef struct pelt_controls {
+    uint32_t count;
+    const char **names;
+    float *rest; /* [count] values in the rest pose */
+} pelt_controls;
 
 /* One example: a frame of a clip that has positions. What fits and measures are made of. */
 typedef struct pelt_example {
@@ -122,6 +132,9 @@ typedef struct pelt_examples {
 /* The pose of a frame: one transform per joint, relative to its parent. */
 void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame, pelt_transform *locals);
 
+/* The values of the controls in a frame, [controls->count]. */
+void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, uint32_t frame, float *values);
+
 /* -- Reading ------------------------------------------------------------------------------------------------------ */
 
 /* A character and its examples: a glTF file, and the caches beside it. */
@@ -129,6 +142,8 @@ typedef struct pelt_bundle {
     const char *path;
     pelt_mesh mesh;
     pelt_skeleton skeleton;
+    pelt_controls controls; /* of the file, and of all clips asked for so far: a clip can add some */
+    pelt_controls extras;   /* numbers that nodes of the file carry as "extras": rest values of controls named so */
     uint32_t clip_count;
     pelt_clip *clips;
     pelt_findings notes;      /* what the reader noticed and mended: weights that did not sum to 1, ... */
@@ -145,7 +160,8 @@ typedef enum pelt_need {
 } pelt_need;
 
 /* A clip by name. Its true positions are found as CLI.md says: `body.CLIP.pc2` (or .mdd, .npy, a folder of .obj)
-   beside `body.glb`, or morph targets of the file itself; or in a named file: "CLIP=FILE". */
+   beside `body.glb`, or morph targets of the file itself; or in a named file: "CLIP=FILE". Its controls are tracks of
+   the file, and columns of `body.CLIP.csv` beside it, one row per frame. */
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
 
 /* All frames of some clips. Owned by the bundle; a list of NULL when memory is out. */
@@ -187,6 +203,7 @@ typedef struct pelt_fit_options {
                             its normal unless plain_normals, 0: no limit */
     int sweeps_only;     /* eigen: learn from examples that move one joint alone, as the paper does */
     int plain_normals;   /* displacements come without changes of the rest normals */
+    const char *control_scale; /* "NAME=S,...": how much more than by default a control counts in distances; NULL: 1 */
     const char *displacements; /* bits of their numbers: "16", "32"; NULL: 16 where that moves no vertex by more
                                   than a hundred-thousandth of the size */
     pelt_progress progress;

@@ -85,6 +85,13 @@ typedef struct pelt_joint {
     uint32_t name;          /* offset of the name in pelt_skin.names */
 } pelt_joint;
 
+/* A named number beside the joints that the shape also depends on: the tension of a muscle, a smile. */
+typedef struct pelt_control {
+    uint32_t name;     /* offset of the name in pelt_skin.names */
+    float rest;        /* its value at rest */
+    float least, most; /* the values that the skin has seen; others are taken as they are */
+} pelt_control;
+
 /* What a driven joint does with the motion of the joint that drives it. */
 #define PELT_DRIVEN_KINDS(X)                                                                                           \
     X(PELT_DRIVEN_TURN, "turn")   /* a fraction of its rotation, at the same place */                                  \
@@ -162,7 +169,7 @@ typedef struct pelt_skin {
     uint32_t entry_count; /* (block, joint) pairs: what the blend costs */
 
     const pelt_joint *joints;     /* [joint_count], parents first */
-    const char *names;            /* zero-terminated joint names, see pelt_joint.name */
+    const char *names;            /* zero-terminated names, see pelt_joint.name */
     const uint32_t *vertex_slots; /* [vertex_count] slot of each vertex of the mesh */
 
     const uint32_t *block_first;  /* [block_count + 1] first entry of each block */
@@ -173,6 +180,9 @@ typedef struct pelt_skin {
 
     uint32_t driven_count;     /* joints computed from others; joint joint_count + i of an entry is driven joint i */
     const pelt_driven *driven; /* [driven_count], NULL when there are none */
+
+    uint32_t control_count;       /* numbers beside the joints that drive the corrective */
+    const pelt_control *controls; /* [control_count], NULL when there are none */
 
     /* The corrective, added to the rest pose before it is blended; NULL where the skin has none (docs/format.md). */
     const struct pelt_file_drivers *drivers; /* what turns a pose into coefficients or pose distances */
@@ -205,6 +215,16 @@ void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratc
 
 /* The same from matrices, for engines that have them: the transform of each joint in model space, row-major 3x4. */
 void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch);
+
+/* All that a pose can be given by. */
+typedef struct pelt_pose_input {
+    const pelt_transform *locals; /* [joint_count] as for pelt_pose; or NULL, and then: */
+    const float (*globals)[12];   /* [joint_count] as for pelt_pose_matrices */
+    const float *controls;        /* [control_count]; NULL: all at rest. One that is not finite is at rest too */
+} pelt_pose_input;
+
+/* The same for skins with controls. */
+void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
 /* A range of blocks. */
 typedef struct pelt_range {

@@ -1,0 +1,65 @@
+/* controls.c: named numbers that ride along with clips. The bundle lists their names; a clip has a row of values for
+   each frame, as wide as that list, or none when all are at rest. */
+
+#include "rig/rig.h"
+#include <string.h>
+
+uint32_t pelt_control_named(const pelt_controls *controls, const char *name) {
+    uint32_t i = 0;
+    while (i < controls->count && strcmp(controls->names[i], name)) i++;
+    return i;
+}
+
+void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, uint32_t frame, float *values) {
+    const float *row = clip->controls ? clip->controls + (size_t)frame * controls->count : controls->rest;
+    if (controls->count) memcpy(values, row, controls->count * sizeof *values);
+}
+
+/* Rows of a clip with room for more controls, which are at rest. */
+static pelt_result widen(pelt_arena *arena, pelt_clip *clip, const pelt_controls *before, const pelt_controls *after) {
+    float *rows = PELT_NEW(arena, float, (size_t)clip->frame_count * after->count);
+    if (!rows) return PELT_ERROR_MEMORY;
+    for (uint32_t f = 0; f < clip->frame_count; f++) {
+        float *row = rows + (size_t)f * after->count;
+        memcpy(row, after->rest, after->count * sizeof *row);
+        pelt_clip_controls(clip, before, f, row);
+    }
+    clip->controls = rows;
+    return PELT_OK;
+}
+
+/* Adds the names that are new. Clips that have controls already get room for them. */
+static pelt_result add_names(pelt_bundle *bundle, uint32_t count, const char *const *names) {
+    pelt_controls *now = &bundle->controls, more = *now;
+    if (count > PELT_MOST_CONTROLS) return PELT_ERROR_DATA;
+    more.names = PELT_NEW(bundle->arena, const char *, (size_t)now->count + count);
+    more.rest = PELT_NEW(bundle->arena, float, (size_t)now->count + count);
+    if (!more.names || !more.rest) return PELT_ERROR_MEMORY;
+    if (now->count) {
+        memcpy(more.names, now->names, now->count * sizeof *more.names);
+        memcpy(more.rest, now->rest, now->count * sizeof *more.rest);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (pelt_control_named(now, names[i]) < now->count) continue;
+        uint32_t extra = pelt_control_named(&bundle->extras, names[i]);
+        more.names[more.count] = names[i];
+        more.rest[more.count++] = extra < bundle->extras.count ? bundle->extras.rest[extra] : 0;
+    }
+    if (more.count > PELT_MOST_CONTROLS) return PELT_ERROR_DATA;
+    for (uint32_t c = 0; c < bundle->clip_count && more.count > now->count; c++)
+        if (bundle->clips[c].controls && widen(bundle->arena, &bundle->clips[c], now, &more)) return PELT_ERROR_MEMORY;
+    *now = more;
+    return PELT_OK;
+}
+
+pelt_result pelt_clip_set_controls(pelt_bundle *bundle, pelt_clip *clip, uint32_t count, const char *const *names,
+                                   const float *values) {
+    pelt_result result = add_names(bundle, count, names);
+    if (!result) result = widen(bundle->arena, clip, &bundle->controls, &bundle->controls);
+    for (uint32_t i = 0; i < count && !result; i++) {
+        size_t place = pelt_control_named(&bundle->controls, names[i]), width = bundle->controls.count;
+        for (size_t f = 0; f < clip->frame_count; f++)
+            ((float *)clip->controls)[f * width + place] = values[f * count + i];
+    }
+    return result;
+}
