@@ -28,6 +28,8 @@ static bool read_options(fitting *f) {
                                     .progress = cli_progress(args)};
     pelt_error error;
     f->options.distance_weights = cli_value(args, "distance-weights");
+    f->options.rbf = cli_value(args, "rbf");
+    f->options.unnormalised = cli_value(args, "no-norm") != NULL;
     f->options.displacements = cli_value(args, "displacements");
     f->options.control_scale = cli_value(args, "control-scale");
     if (!cli_count(args, "influences", 1, 64, &f->options.influences) ||
@@ -215,6 +217,9 @@ const cli_command cli_fit = {
      {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},
      {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},
      {"distance-weights", "driving|blend", "wpsd: joints count by how far they displace a vertex, or by blend weight."},
+     {"rbf", "mixed|gaussian|exp",
+      "psd, wpsd: function of the pose distance; default mixed, mostly Gaussian; gaussian for wpsd with --poses."},
+     {"no-norm", NULL, "psd, wpsd: do not divide the functions by their sum."},
      {"control-scale", "NAME=S,...",
       "How much more a control counts in pose distances; default 1: at its farthest from rest like a radian."},
      {"displacements", "16|32", "Bits of the numbers of displacements; default 16 where that is exact enough."},

@@ -131,9 +131,11 @@ static pelt_result name_controls(pelt_fitting *f, pelt_error *error) {
 /* -- The stage ----------------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
-    const char *precision = f->options.displacements, *weights = f->options.distance_weights;
+    const char *precision = f->options.displacements, *weights = f->options.distance_weights, *rbf = f->options.rbf;
     if (precision && strcmp(precision, "16") && strcmp(precision, "32"))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "--displacements %s: choose from 16, 32 (bits)", precision);
+    if (rbf && strcmp(rbf, "exp") && strcmp(rbf, "gaussian") && strcmp(rbf, "mixed"))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "--rbf %s: choose from mixed, gaussian, exp", rbf);
     if (weights && strcmp(weights, "driving") && strcmp(weights, "blend"))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "--distance-weights %s: choose from driving, blend", weights);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {

@@ -24,6 +24,8 @@ typedef struct psd {
     pelt_sources sources;
     double *distances; /* [pose][pose] squared */
     double *factor;    /* [pose][pose]: any matrix whose rows have the inner products of the shapes */
+    pelt_phi phi;
+    bool normalised; /* divided by the sum of the functions */
     double width;
     uint32_t center_count;
     uint32_t *centers; /* [center_count] poses; the first is the rest pose */
@@ -74,7 +76,8 @@ static void fill_phi(const psd *p, double width, double *phi) {
     size_t n = p->training.count;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
-            phi[i * n + k] = phi[k * n + i] = pelt_phi_value(PELT_PHI_MIXED, width, p->distances[i * n + k]);
+            phi[i * n + k] = phi[k * n + i] =
+                pelt_phi_value(p->phi, width, p->distances[i * n + k]) + (i == k ? pelt_phi_ridge(p->phi) : 0);
 }
 
 /* -- The width ----------------------------------------------------------------------------------------------------- */
@@ -109,7 +112,7 @@ static bool choose_width(psd *p, double *phi) {
     for (int w = 0; w < WIDTHS && typical > 0; w++) {
         double growth, width = width_factors[w] * typical;
         fill_phi(p, width, phi);
-        double error = pelt_leave_one_out(n, phi, n, p->factor, marked, &growth);
+        double error = pelt_leave_one_out(n, phi, n, p->factor, marked, p->normalised, &growth);
         if (error < best && growth < MOST_GROWTH) best = error, p->width = width;
     }
     if (!(p->width > 0)) p->width = 1;
@@ -123,7 +126,8 @@ static void center_phi(const psd *p, double *phi) {
     size_t n = p->training.count, m = p->center_count;
     for (size_t i = 0; i < m; i++)
         for (size_t k = 0; k < m; k++)
-            phi[i * m + k] = pelt_phi_value(PELT_PHI_MIXED, p->width, p->distances[p->centers[i] * n + p->centers[k]]);
+            phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[p->centers[i] * n + p->centers[k]]) +
+                             (i == k ? pelt_phi_ridge(p->phi) : 0);
 }
 
 static bool note_condition(psd *p) {
@@ -185,7 +189,7 @@ static bool note_bound(psd *p, const double *lambda, const double *shapes) {
         memcpy(metric + i * count, lambda + (i + p->skip) * m + p->skip, count * sizeof *metric);
     pelt_parallel(p->fitting->options.threads, stretches, bound_stretch, &b);
     for (size_t s = 0; s < stretches; s++) most = fmax(most, b.largest[s]);
-    p->fitting->figures.bound = sqrt(most) / PELT_NORM_FLOOR;
+    p->fitting->figures.bound = sqrt(most) / (p->normalised ? PELT_NORM_FLOOR : 1);
     return !b.no_memory;
 }
 
@@ -216,9 +220,9 @@ static void functions_at_poses(const psd *p, const double *lambda, double *r) {
     double *phi = malloc(n * m * sizeof *phi);
     for (size_t i = 0; phi && i < n; i++)
         for (size_t k = 0; k < m; k++)
-            phi[i * m + k] = pelt_phi_value(PELT_PHI_MIXED, p->width, p->distances[i * n + p->centers[k]]);
+            phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[i * n + p->centers[k]]);
     if (phi) pelt_gemm(false, false, n, m, m, 1, phi, lambda, 0, r);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && p->normalised; i++) {
         double sum = 0;
         for (size_t k = 0; k < m; k++) sum += r[i * m + k];
         for (size_t k = 0; k < m; k++) r[i * m + k] *= pelt_norm_guard(sum);
@@ -312,10 +316,10 @@ static pelt_rbf *make_rbf(psd *p, const double *lambda) {
                       .coefficient_count = (uint32_t)columns,
                       .axes = p->sources.axes,
                       .centers = centers,
-                      .phi = PELT_PHI_MIXED,
+                      .phi = p->phi,
                       .width = (float)p->width,
                       .matrix = matrix,
-                      .norm = norm};
+                      .norm = p->normalised ? norm : NULL};
     return rbf;
 }
 
@@ -414,7 +418,10 @@ static bool fit(psd *p, uint32_t wanted) {
 }
 
 pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
-    psd p = {.fitting = f, .work = pelt_arena_new(0)};
+    psd p = {.fitting = f,
+             .work = pelt_arena_new(0),
+             .phi = pelt_chosen_phi(&f->options, PELT_PHI_MIXED),
+             .normalised = !f->options.unnormalised};
     pelt_result result = p.work ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
     if (!result) result = pelt_training_of(f, &p.training, error);
     if (!result && p.training.count > 1) {

@@ -350,8 +350,17 @@ pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_source
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */
 
+pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual) {
+    if (!options->rbf) return usual;
+    return !strcmp(options->rbf, "exp")        ? PELT_PHI_EXP
+           : !strcmp(options->rbf, "gaussian") ? PELT_PHI_GAUSSIAN
+                                               : PELT_PHI_MIXED;
+}
+
+double pelt_phi_ridge(pelt_phi phi) { return phi == PELT_PHI_GAUSSIAN ? 1e-3 : 0; }
+
 double pelt_leave_one_out(size_t n, double *phi, size_t columns, const double *values, const bool *marked,
-                          double *growth) {
+                          bool normalised, double *growth) {
     double *inverse = calloc(n * n, sizeof *inverse), *c = malloc(n * columns * sizeof *c), sum = INFINITY;
     *growth = INFINITY;
     if (inverse && c && pelt_cholesky(n, phi)) {
@@ -363,7 +372,7 @@ double pelt_leave_one_out(size_t n, double *phi, size_t columns, const double *v
             double ones = 0, size = 0, own = inverse[e * n + e];
             for (size_t k = 0; k < n; k++) ones += inverse[e * n + k], size += fabs(inverse[e * n + k]);
             *growth = fmax(*growth, size);
-            double guard = pelt_norm_guard(1 - ones / own);
+            double guard = normalised ? pelt_norm_guard(1 - ones / own) : 1;
             for (size_t k = 0; k < columns && marked[e]; k++) {
                 double y = values[e * columns + k], error = (y - c[e * columns + k] / own) * guard - y;
                 sum += error * error;

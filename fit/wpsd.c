@@ -34,6 +34,7 @@ typedef struct wpsd {
     uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
     double *normals;                  /* [pose][vertex][3] changes of the rest normals, or NULL */
     pelt_phi phi;
+    bool normalised;
     double width;
     uint32_t wanted;        /* poses per point; 0: all */
     float *folded;          /* [point][pose][4] */
@@ -133,6 +134,7 @@ static void fill_phi(const wpsd *w, double width, bench *b) {
         for (size_t k = 0; k <= i; k++) b->row[k] = r2[b->poses[k]];
         pelt_phi_row(w->phi, width, i + 1, b->row, b->phi + i * m);
         for (size_t k = 0; k < i; k++) b->phi[k * m + i] = b->phi[i * m + k];
+        b->phi[i * m + i] += w->wanted ? 0 : pelt_phi_ridge(w->phi);
     }
 }
 
@@ -192,7 +194,7 @@ static double squared_bound(const wpsd *w, series shapes, const bench *b) {
     for (size_t i = 0; i < w->training.count; i++)
         for (size_t c = 0; c < 3; c++)
             sum += shapes.first[shapes.stride * i + c] * b->values[4 * (size_t)b->of[i] + c] / b->tally[b->of[i]];
-    return sum / (PELT_NORM_FLOOR * PELT_NORM_FLOOR);
+    return w->normalised ? sum / (PELT_NORM_FLOOR * PELT_NORM_FLOOR) : sum;
 }
 
 /* Folds the displacements of a point; returns by how much its sum is rounded at run time: every phi by half a unit in
@@ -396,7 +398,7 @@ static void try_widths(void *user, size_t sample) {
         for (int k = 0; k < WIDTHS; k++) {
             double growth;
             fill_phi(w, widths[k], b);
-            t->errors[sample][k] = pelt_leave_one_out(b->count, b->phi, 3, b->values, marked, &growth);
+            t->errors[sample][k] = pelt_leave_one_out(b->count, b->phi, 3, b->values, marked, w->normalised, &growth);
         }
     }
     free(marked), close_bench(b);
@@ -563,7 +565,7 @@ static pelt_weighted *make_weighted(wpsd *w) {
                            .axis_weights = weights,
                            .folded = folded,
                            .folded_turns = w->turns,
-                           .unnormalised = w->wanted > 0};
+                           .unnormalised = !w->normalised};
     return out;
 }
 
@@ -578,7 +580,8 @@ static const char *details_of(const wpsd *w) {
 static bool fit(wpsd *w) {
     uint32_t points = w->training.displacements.point_count, n = w->training.count;
     w->wanted = w->fitting->options.poses && w->fitting->options.poses < n ? w->fitting->options.poses : 0;
-    w->phi = w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED;
+    w->phi = pelt_chosen_phi(&w->fitting->options, w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED);
+    w->normalised = !w->wanted && !w->fitting->options.unnormalised;
     if (!make_room(w) ||
         !pelt_weigh_points(w->fitting, &w->training, &w->sources, w->normals, !w->wanted, w->work, &w->driving) ||
         !order_points(w) || !list_members(w) || !choose_width(w))

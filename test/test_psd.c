@@ -46,6 +46,22 @@ static void every_example_is_interpolated(void **state) {
         }
 }
 
+/* Of every function, divided by their sum or not, for plain and weighted PSD; a Gaussian alone comes close. */
+static void every_function_interpolates_the_examples(void **state) {
+    (void)state;
+    static const char *const functions[] = {"mixed", "gaussian", "exp"};
+    pelt_bundle *bundle = sampled("elbow", 300);
+    pelt_examples train = all_of(bundle, "train");
+    for (int i = 0; i < 12; i++) {
+        pelt_fit_options options = {.method = i % 2 ? "wpsd" : "psd", .rbf = functions[i / 2 % 3]};
+        options.unnormalised = i >= 6;
+        double worst = worst_fraction(bundle, train, train, options);
+        if (!(worst < (i / 2 % 3 == 1 ? 5e-3 : 1e-5)))
+            fail_msg("%s %s %d: %g", options.method, options.rbf, options.unnormalised, worst);
+    }
+    pelt_bundle_free(bundle);
+}
+
 static void a_real_hand_is_interpolated_and_unseen_poses_come_closer(void **state) {
     (void)state;
     const char *path = test_data("mhr_hand/mhr_hand.glb");
@@ -132,6 +148,7 @@ static void the_number_of_threads_does_not_change_a_byte(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_example_is_interpolated),
+        cmocka_unit_test(every_function_interpolates_the_examples),
         cmocka_unit_test(a_real_hand_is_interpolated_and_unseen_poses_come_closer),
         cmocka_unit_test(more_principal_poses_fit_better_and_few_make_a_smaller_skin),
         cmocka_unit_test(no_pose_makes_it_explode),

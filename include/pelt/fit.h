@@ -198,7 +198,10 @@ typedef struct pelt_fit_options {
     uint32_t poses;               /* psd, wpsd: most important poses kept; 0: all */
     uint32_t principal_joints;    /* wpsd: most sources of movement per vertex; 0: all that matter */
     const char *distance_weights; /* wpsd: "driving" (NULL) or "blend" */
-    uint32_t per_joint;           /* eigen: displacements of every joint, and as many changes of normals; 0: 5 */
+    const char *rbf;     /* psd, wpsd: function of the distance: "exp", "gaussian", "mixed"; NULL: mixed, for wpsd
+                            with few poses gaussian */
+    int unnormalised;    /* psd, wpsd: functions are not divided by their sum */
+    uint32_t per_joint;  /* eigen: displacements of every joint, and as many changes of normals; 0: 5 */
     uint32_t per_vertex; /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, half of them for
                             its normal unless plain_normals, 0: no limit */
     int sweeps_only;     /* eigen: learn from examples that move one joint alone, as the paper does */
