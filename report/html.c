@@ -145,13 +145,14 @@ static void put_length(text *out, const char *kind, double length, double fracti
 
 static void put_errors(text *out, const pelt_measure *m, bool held_out, double bar_full) {
     if (!m) {
-        text_format(out, "<td class=\"g\" colspan=\"%d\">not measured</td>", held_out ? 5 : 2);
+        text_format(out, "<td class=\"g\" colspan=\"%d\">not measured</td>", held_out ? 6 : 2);
         return;
     }
     put_length(out, " class=\"g\"", m->rms, m->rms_fraction, bar_full);
     if (!held_out) return;
     put_length(out, "", m->max, m->max_fraction, 0);
     put_cell(out, "", m->rel_err, text_number);
+    put_cell(out, "", m->normal_rms_degrees, text_number);
 }
 
 static void put_count(text *out, double count) { text_count(out, count > 0 ? (size_t)count : 0); }
@@ -181,13 +182,15 @@ static void put_table(text *out, const pelt_report_page *page) {
     for (size_t r = 0; r < page->row_count; r++)
         if (page->rows[r].test_all && isfinite(page->rows[r].test_all->rms))
             bar_full = fmax(bar_full, page->rows[r].test_all->rms);
-    text_put(out, "<section>\n<h2>Methods</h2>\n<div class=\"scroll\"><table>\n<thead>\n"
-                  "<tr><th colspan=\"3\"></th><th class=\"g\" colspan=\"2\">Training</th><th class=\"g\" "
-                  "colspan=\"5\">Held out</th><th class=\"g\" colspan=\"4\">Cost</th></tr>\n"
-                  "<tr><th class=\"l\">method</th><th class=\"l\">blend</th><th class=\"l\">corrective</th>"
-                  "<th class=\"g\">RMS</th><th>% of size</th><th class=\"g\">RMS</th><th>% of size</th><th>max</th>"
-                  "<th>% of size</th><th>rel. error</th><th class=\"g\">bytes</th><th>bytes / vertex</th>"
-                  "<th>fit time</th><th>ns / vertex</th></tr>\n</thead>\n<tbody>\n");
+    text_put(
+        out,
+        "<section>\n<h2>Methods</h2>\n<div class=\"scroll\"><table>\n<thead>\n"
+        "<tr><th colspan=\"3\"></th><th class=\"g\" colspan=\"2\">Training</th><th class=\"g\" "
+        "colspan=\"6\">Held out</th><th class=\"g\" colspan=\"4\">Cost</th></tr>\n"
+        "<tr><th class=\"l\">method</th><th class=\"l\">blend</th><th class=\"l\">corrective</th>"
+        "<th class=\"g\">RMS</th><th>% of size</th><th class=\"g\">RMS</th><th>% of size</th><th>max</th>"
+        "<th>% of size</th><th>rel. error</th><th>normals &deg;</th><th class=\"g\">bytes</th><th>bytes / vertex</th>"
+        "<th>fit time</th><th>ns / vertex</th></tr>\n</thead>\n<tbody>\n");
     for (size_t r = 0; r < page->row_count; r++) put_table_row(out, page, r, r == best, bar_full);
     text_put(
         out,
@@ -383,6 +386,9 @@ static void put_closing(text *out, const pelt_report_page *page) {
         "<dt>rel. error</dt><dd>&#8214;model &minus; truth&#8214; / &#8214;blend &minus; truth&#8214;, where the blend "
         "is "
         "linear with the file's own weights: 1 is no better than that, 0 is perfect.</dd>\n"
+        "<dt>normals &deg;</dt><dd>Angles between the normals of the model and those of the true surface, root of the "
+        "mean "
+        "square.</dd>\n"
         "<dt>training</dt><dd>Measured on the clips that the skins were fitted to.</dd>\n"
         "<dt>held out</dt><dd>Measured on clips that no fit has seen.</dd>\n"
         "<dt>bytes</dt><dd>Size of the skin file.</dd>\n"
