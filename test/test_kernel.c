@@ -172,7 +172,7 @@ static void with_all_centres_the_solution_is_that_of_the_whole_system(void **sta
         }
         assert_true(pelt_cholesky(n, whole));
         pelt_cholesky_solve(n, whole, 1, c);
-        assert_true(pelt_ridge_solve(&few, k, 0.01, tolerance, 1, a));
+        assert_true(pelt_ridge_solve(&few, k, 0.01, tolerance, 1, &(pelt_ridge_values){1, a}));
         double worst = 0, most = 0;
         for (size_t i = 0; i < n; i++) { /* compare predictions: coefficients of close examples may trade places */
             double x = 0, y = 0;
@@ -435,7 +435,8 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
     character_free(bundle);
 }
 
-/* -- Any set of poses ----------------------------------------------------------------------------------------------- */
+/* -- Any set of poses -----------------------------------------------------------------------------------------------
+ */
 
 static double worst_in_training(uint32_t count, const double *angles) {
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
@@ -443,8 +444,7 @@ static double worst_in_training(uint32_t count, const double *angles) {
     pelt_error error = {0};
     double worst = 0;
     if (pelt_fit_kernel(&f, &error)) fail_msg("%s", error.text);
-    for (uint32_t e = 0; e < count; e++)
-        worst = fmax(worst, corrected_error(&f, angles + (size_t)e * JOINTS, bulges));
+    for (uint32_t e = 0; e < count; e++) worst = fmax(worst, corrected_error(&f, angles + (size_t)e * JOINTS, bulges));
     pelt_arena_free(f.arena);
     character_free(bundle);
     return worst;
