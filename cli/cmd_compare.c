@@ -440,7 +440,8 @@ const cli_command cli_compare = {
      {"displacements", "16|32", "Bits of the numbers of displacements, as in `pelt fit`."},
      {"per-joint", "N", "eigen: displacements of every joint, and as many changes of normals."},
      {"per-vertex", "N",
-      "kernel: mean displacements of a vertex; eigen: the most of any vertex, half of them for its normal."},
+      "kernel: mean displacements of a vertex, and as many changes of its normal; eigen: the most of any vertex, "
+      "half of them for its normal."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
      {"plain-normals", NULL,
       "psd, wpsd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},

@@ -225,8 +225,8 @@ const cli_command cli_fit = {
      {"displacements", "16|32", "Bits of the numbers of displacements; default 16 where that is exact enough."},
      {"per-joint", "N", "eigen: displacements of every joint, and as many changes of normals; default 5."},
      {"per-vertex", "N",
-      "kernel: mean displacements of a vertex, default 10; eigen: the most of any vertex, half of them for its "
-      "normal."},
+      "kernel: mean displacements of a vertex, and as many changes of its normal, default 10; eigen: the most of any "
+      "vertex, half of them for its normal."},
      {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."},
      {"plain-normals", NULL,
       "psd, wpsd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},

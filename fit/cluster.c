@@ -4,7 +4,8 @@
    belongs to the cluster that leaves the smallest residual |Z_i|^2 - |Z_i B_q^T|^2. Rounds alternate between the two:
    the leading right singular vectors of the points of each cluster, and the best cluster for each point among those
    that are near it, so that clusters stay patches. At the end every cluster gets its exact principal components, as
-   shapes over its points, and the budget goes to those that explain most per entry. */
+   shapes over its points, and the budget goes to those that explain most per entry. What else the points do, like
+   turning their normals, gets principal components of its own in the same clusters. */
 
 #include "fit/kernel.h"
 #include "fit/linear.h"
@@ -249,17 +250,29 @@ static void spend(const clustering *c, double budget, uint32_t *ranks) {
 
 /* The members of all clusters, which then overlap; `first` and `members` become those of the overlapping ones. */
 static pelt_result overlap(pelt_arena *arena, clustering *c, const pelt_mesh *mesh, pelt_clusters *out) {
-    *out = (pelt_clusters){.count = c->clusters, .first = c->first, .points = c->members};
+    out->first = c->first, out->points = c->members;
     if (pelt_overlap_clusters(arena, mesh, c->u, MOST_RINGS, MOST_GROWTH, out)) return PELT_ERROR_MEMORY;
     c->first = out->first, c->members = out->points;
     return PELT_OK;
 }
 
-static pelt_result hand_over(pelt_arena *arena, const clustering *c, double budget, pelt_clusters *out) {
-    out->ranks = PELT_NEW(arena, uint32_t, c->clusters);
+/* Room for what `decompose` finds. */
+static bool prepare_components(pelt_arena *work, clustering *c) {
+    c->rows = PELT_NEW(work, float, 3 * (size_t)c->points * c->examples);
+    c->energies = PELT_NEW(work, double, c->points);
+    c->shapes = PELT_NEW(work, double *, c->clusters), c->values = PELT_NEW(work, double *, c->clusters);
+    c->lengths = PELT_NEW(work, uint32_t, c->clusters);
+    return c->rows && c->energies && c->shapes && c->values && c->lengths;
+}
+
+static void free_components(clustering *c) {
+    for (uint32_t q = 0; c->values && c->shapes && q < c->clusters; q++) free(c->values[q]), free(c->shapes[q]);
+}
+
+/* The first out->ranks of each cluster's shapes. */
+static pelt_result hand_over(pelt_arena *arena, const clustering *c, pelt_clusters *out) {
     out->shapes = PELT_NEW(arena, double *, c->clusters);
-    if (!out->ranks || !out->shapes) return PELT_ERROR_MEMORY;
-    spend(c, budget, out->ranks);
+    if (!out->shapes) return PELT_ERROR_MEMORY;
     for (uint32_t q = 0; q < c->clusters; q++) {
         size_t size = 3 * (size_t)out->ranks[q] * (c->first[q + 1] - c->first[q]);
         if (!size) continue;
@@ -292,28 +305,71 @@ pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u,
     c.clusters = cluster_count < c.points ? cluster_count : c.points;
     c.rank = per_point < 1 ? 1 : per_point > 16 ? 16 : (uint32_t)(per_point + 0.5);
     if (c.rank > c.examples) c.rank = c.examples;
-    bool ready = work != NULL;
+    *out = (pelt_clusters){.count = c.clusters};
+    bool ready = work && prepare_components(work, &c) && (out->ranks = PELT_NEW(arena, uint32_t, c.clusters));
     if (ready) {
-        c.rows = PELT_NEW(work, float, 3 * (size_t)c.points * c.examples);
-        c.energies = PELT_NEW(work, double, c.points), c.nearest = PELT_NEW(work, double, c.points);
+        c.nearest = PELT_NEW(work, double, c.points);
         c.centers = pelt_alloc(work, c.clusters, sizeof *c.centers);
         c.bases = PELT_NEW(work, double, (size_t)c.clusters *c.examples *c.rank);
         c.label = PELT_NEW(work, uint32_t, c.points);
         c.near = PELT_NEW(work, uint32_t, (size_t)c.points * CANDIDATES);
         c.explained = PELT_NEW(work, double, (size_t)c.points *CANDIDATES);
         c.first = PELT_NEW(work, uint32_t, (size_t)c.clusters + 1), c.members = PELT_NEW(work, uint32_t, c.points);
-        c.shapes = PELT_NEW(work, double *, c.clusters), c.values = PELT_NEW(work, double *, c.clusters);
-        c.lengths = PELT_NEW(work, uint32_t, c.clusters);
-        ready = c.rows && c.energies && c.centers && c.bases && c.label && c.near && c.explained && c.first &&
-                c.members && c.shapes && c.values && c.lengths && c.nearest;
+        ready = c.nearest && c.centers && c.bases && c.label && c.near && c.explained && c.first && c.members;
     }
     if (ready) iterate(&c, threads);
     ready = ready && !c.no_memory && !overlap(arena, &c, mesh, out);
     if (ready) pelt_parallel(threads, c.clusters, decompose, &c);
-    ready = ready && !c.no_memory && !hand_over(arena, &c, per_point, out);
-    for (uint32_t q = 0; c.values && q < c.clusters; q++) free(c.values[q]), free(c.shapes[q]);
+    if (ready && !c.no_memory) spend(&c, per_point, out->ranks);
+    ready = ready && !c.no_memory && !hand_over(arena, &c, out);
+    free_components(&c);
     pelt_arena_free(work);
     return ready ? PELT_OK
                  : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to cluster %u points in %u examples",
                              u->point_count, u->example_count);
+}
+
+/* -- Other fields on the same clusters ----------------------------------------------------------------------------- */
+
+/* The vertices of each cluster's points, with the points' weights. */
+static pelt_result list_vertices(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c,
+                                 pelt_clusters *out) {
+    uint32_t *first = PELT_NEW(arena, uint32_t, (size_t)u->point_count + 2), *list;
+    list = PELT_NEW(arena, uint32_t, u->vertex_count);
+    out->first = PELT_NEW(arena, uint32_t, (size_t)c->count + 1);
+    if (!first || !list || !out->first) return PELT_ERROR_MEMORY;
+    for (uint32_t v = 0; v < u->vertex_count; v++) first[u->point_of[v] + 2]++;
+    for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
+    for (uint32_t v = 0; v < u->vertex_count; v++) list[first[u->point_of[v] + 1]++] = v; /* first[i]: where i starts */
+    for (uint32_t q = 0, total = 0; q < c->count; q++, out->first[q] = total)
+        for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++) total += first[c->points[m] + 1] - first[c->points[m]];
+    out->points = PELT_NEW(arena, uint32_t, out->first[c->count]);
+    out->weights = PELT_NEW(arena, float, out->first[c->count]);
+    if (!out->points || !out->weights) return PELT_ERROR_MEMORY;
+    for (uint32_t m = 0, at = 0; m < c->first[c->count]; m++)
+        for (uint32_t k = first[c->points[m]]; k < first[c->points[m] + 1]; k++, at++)
+            out->points[at] = list[k], out->weights[at] = c->weights[m];
+    return PELT_OK;
+}
+
+pelt_result pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
+                               const pelt_example_displacements *turns, double per_vertex, uint32_t threads,
+                               pelt_clusters *out) {
+    pelt_arena *work = pelt_arena_new(0);
+    clustering c = {
+        .u = turns, .points = turns->point_count, .examples = turns->example_count, .clusters = clusters->count};
+    *out = (pelt_clusters){.count = c.clusters};
+    bool ready = work && prepare_components(work, &c) && !list_vertices(arena, u, clusters, out) &&
+                 (out->ranks = PELT_NEW(arena, uint32_t, c.clusters));
+    if (ready) {
+        c.first = out->first, c.members = out->points;
+        pelt_parallel(threads, c.points, fill_rows, &c);
+        pelt_parallel(threads, c.clusters, decompose, &c);
+    }
+    ready = ready && !c.no_memory;
+    if (ready) spend(&c, per_vertex, out->ranks);
+    ready = ready && !hand_over(arena, &c, out);
+    free_components(&c);
+    pelt_arena_free(work);
+    return ready ? PELT_OK : PELT_ERROR_MEMORY;
 }

@@ -314,3 +314,15 @@ float *pelt_normal_displacements_of(pelt_fitting *f) {
     free(surface);
     return done ? t.out : NULL;
 }
+
+pelt_result pelt_turns_of(pelt_fitting *f, pelt_example_displacements *out) {
+    uint32_t n = f->bundle->mesh.vertex_count, *same = PELT_NEW(f->arena, uint32_t, n);
+    *out = (pelt_example_displacements){.example_count = (uint32_t)f->examples.count,
+                                        .vertex_count = n,
+                                        .point_count = n,
+                                        .point_of = same,
+                                        .vertex_of = same,
+                                        .positions = pelt_normal_displacements_of(f)};
+    for (uint32_t v = 0; same && v < n; v++) same[v] = v;
+    return same && out->positions ? PELT_OK : PELT_ERROR_MEMORY;
+}

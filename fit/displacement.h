@@ -72,5 +72,7 @@ pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displaceme
    owned by the arena; NULL when memory is out. The normals of an example are those of its surface, turned as the rest
    normals of the file are turned from the rest surface, so that hard edges stay hard. */
 float *pelt_normal_displacements_of(pelt_fitting *fitting);
+/* The same as displacements of points, where a point is a vertex: the two sides of a hard edge have a normal each. */
+pelt_result pelt_turns_of(pelt_fitting *fitting, pelt_example_displacements *out);
 
 #endif

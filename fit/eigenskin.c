@@ -230,20 +230,11 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
 }
 
 /* The linear normal corrections of section 2, with bases of their own; they share the width of positions, and with it
-   the basis functions. A point of them is a vertex: the two sides of a hard edge have a normal each. */
+   the basis functions. */
 static pelt_result fit_normals(eigen_fit *e, uint32_t per_vertex, pelt_error *error) {
-    pelt_arena *arena = e->f->arena;
     pelt_example_displacements *u = &e->normals.u;
-    uint32_t n = e->f->model.vertex_count, *same = PELT_NEW(arena, uint32_t, n);
-    *u = (pelt_example_displacements){.example_count = (uint32_t)e->f->examples.count,
-                                      .vertex_count = n,
-                                      .point_count = n,
-                                      .point_of = same,
-                                      .vertex_of = same,
-                                      .positions = pelt_normal_displacements_of(e->f)};
-    if (!same || !u->positions) return PELT_ERROR_MEMORY;
-    for (uint32_t v = 0; v < n; v++) same[v] = v;
-    pelt_result result = pelt_supports_of(arena, &e->f->model, &e->poses, u, &e->normals.supports, error);
+    if (pelt_turns_of(e->f, u)) return PELT_ERROR_MEMORY;
+    pelt_result result = pelt_supports_of(e->f->arena, &e->f->model, &e->poses, u, &e->normals.supports, error);
     e->normals.supports.noise = (float)LEAST_TURN;
     e->normals.width = e->positions.width;
     return result ? result : fit_field(e, per_vertex, &e->normals, error);

@@ -5,10 +5,12 @@
 
    1. Joints that drive each point, and kernels on rotations that vanish at rest (kernel_drivers.c).
    2. The settings of the regression, by cross-validation (kernel_ridge.c).
-   3. Clusters of points with common displacements U_q, orthonormal, under a budget (cluster.c).
+   3. Clusters of points with common displacements U_q, orthonormal, under a budget; the changes of their normals have
+      vectors of their own, under a budget as large (cluster.c).
    4. Per cluster, the ridge regression of the coordinates U_q^T u on the mean kernel of its points: that of point i is
       K_i = sum_g k_g + gamma sum_(g,h) k_g k_h over the joints that drive it; points count by their energy.
-      Examples that others span to within a tenth of the ridge are not centres.
+      Examples that others span to within a tenth of the ridge are not centres. Normals share kernel, centres and
+      factorisation.
 
    Bound: K is positive definite, so a coefficient a = sum_q c_q K(., q) obeys |a(p)|^2 <= K(p, p) c^T K c, and
    k_g(p, p) = 2 - 2 E_g(p, rest) <= 2 - 2 exp(-2 / s_g^2) =: m_g, so K(p, p) <= sum of gain m_g over single joints +
@@ -26,20 +28,25 @@ enum { MOST_EXAMPLES = 1000, MOST_CLUSTERS = 96, POINTS_PER_CLUSTER = 8 };
 static const double SPANNED = 0.1; /* of the ridge: what centres may leave of an example; they are the cost of a pose */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
+/* Displacements of points, or changes of the normals of vertices. */
+typedef struct field {
+    pelt_example_displacements u;
+    pelt_clusters clusters; /* the same for both; shapes and ranks differ */
+    double **coefficients;  /* [cluster] malloc'ed [centre][rank]: c */
+} field;
+
 typedef struct kernel_fit {
     pelt_fitting *f;
     pelt_poses poses;
-    pelt_example_displacements u;
+    field positions, normals; /* of plain normals all ranks are 0 */
     pelt_supports supports;
     pelt_kernel_drivers drivers;
     pelt_kernel_settings settings;
     double left; /* of the error, in cross-validation */
     float *tables;
-    pelt_clusters clusters;
-    pelt_ridge *ridges;    /* [cluster] */
-    double **coefficients; /* [cluster] malloc'ed [centre][rank]: c */
-    double **fitted;       /* [cluster] malloc'ed [centre][rank]: K c, the coordinates at the centres */
-    double *sizes;         /* [cluster] |K|, the root of the sum of squares: the largest eigenvalue or little more */
+    pelt_ridge *ridges; /* [cluster] */
+    double **fitted;    /* [cluster] malloc'ed [centre][rank]: K c, the coordinates of positions at the centres */
+    double *sizes;      /* [cluster] |K|, the root of the sum of squares: the largest eigenvalue or little more */
     _Atomic bool no_memory;
 } kernel_fit;
 
@@ -49,8 +56,8 @@ typedef struct kernel_fit {
 static double *energy_weights(const kernel_fit *k, const uint32_t *points, size_t count) {
     double *weights = calloc(count, sizeof *weights), sum = 0;
     for (size_t i = 0; weights && i < count; i++)
-        for (uint32_t e = 0; e < k->u.example_count; e++) {
-            const float *d = k->u.positions + 3 * ((size_t)e * k->u.point_count + points[i]);
+        for (uint32_t e = 0; e < k->positions.u.example_count; e++) {
+            const float *d = k->positions.u.positions + 3 * ((size_t)e * k->positions.u.point_count + points[i]);
             weights[i] += (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2];
         }
     for (size_t i = 0; weights && i < count; i++) sum += weights[i];
@@ -58,27 +65,29 @@ static double *energy_weights(const kernel_fit *k, const uint32_t *points, size_
     return weights;
 }
 
-/* Coordinates U^T u of the ridge's examples: [example][rank]. */
-static void project(const kernel_fit *k, size_t q, double *out) {
-    const pelt_ridge *ridge = &k->ridges[q];
-    const uint32_t *points = k->clusters.points + k->clusters.first[q];
-    size_t count = k->clusters.first[q + 1] - k->clusters.first[q], rank = k->clusters.ranks[q];
-    for (size_t a = 0; a < ridge->example_count; a++)
+/* Coordinates U^T u of the ridge's examples, [example][rank], to be freed; NULL when memory is out. */
+static double *project(const field *x, size_t q, const pelt_ridge *ridge) {
+    const uint32_t *points = x->clusters.points + x->clusters.first[q];
+    size_t count = x->clusters.first[q + 1] - x->clusters.first[q], rank = x->clusters.ranks[q];
+    double *out = malloc((ridge->example_count * rank + 1) * sizeof *out);
+    for (size_t a = 0; out && a < ridge->example_count; a++)
         for (size_t r = 0; r < rank; r++) {
-            const double *shape = k->clusters.shapes[q] + r * 3 * count;
+            const double *shape = x->clusters.shapes[q] + r * 3 * count;
             double sum = 0;
             for (size_t i = 0; i < count; i++)
                 for (size_t c = 0; c < 3; c++)
                     sum += shape[3 * i + c] *
-                           k->u.positions[3 * ((size_t)ridge->examples[a] * k->u.point_count + points[i]) + c];
+                           x->u.positions[3 * ((size_t)ridge->examples[a] * x->u.point_count + points[i]) + c];
             out[a * rank + r] = sum;
         }
+    return out;
 }
 
 /* The units and examples of a cluster, and the kernel matrix between these, to be freed; NULL when memory is out. */
 static double *cluster_matrix(const kernel_fit *k, size_t q, pelt_ridge *ridge) {
-    const uint32_t *points = k->clusters.points + k->clusters.first[q];
-    size_t count = k->clusters.first[q + 1] - k->clusters.first[q];
+    const pelt_clusters *clusters = &k->positions.clusters;
+    const uint32_t *points = clusters->points + clusters->first[q];
+    size_t count = clusters->first[q + 1] - clusters->first[q];
     double *weights = energy_weights(k, points, count);
     bool done = weights && !pelt_ridge_of(&k->drivers, k->poses.count, count, points, weights, ridge);
     size_t n = done ? ridge->example_count : 0;
@@ -89,31 +98,39 @@ static double *cluster_matrix(const kernel_fit *k, size_t q, pelt_ridge *ridge) 
 }
 
 static bool fit_cluster(kernel_fit *k, size_t q) {
-    size_t rank = k->clusters.ranks[q];
-    double *matrix = cluster_matrix(k, q, &k->ridges[q]), size = 0;
-    size_t n = matrix ? k->ridges[q].example_count : 0;
-    k->coefficients[q] = malloc((n * rank + 1) * sizeof *k->coefficients[q]);
+    pelt_ridge *ridge = &k->ridges[q];
+    double *matrix = cluster_matrix(k, q, ridge), size = 0;
+    size_t n = matrix ? ridge->example_count : 0, rank = k->positions.clusters.ranks[q],
+           turn_rank = k->normals.clusters.ranks[q];
+    double *c = matrix ? project(&k->positions, q, ridge) : NULL;
+    double *turns = matrix && turn_rank ? project(&k->normals, q, ridge) : NULL;
+    k->positions.coefficients[q] = c, k->normals.coefficients[q] = turns;
     k->fitted[q] = malloc((n * rank + 1) * sizeof *k->fitted[q]);
-    bool done = matrix && k->coefficients[q] && k->fitted[q];
+    bool done = c && (turns || !turn_rank) && k->fitted[q];
     for (size_t i = 0; i < n * n; i++) size += matrix[i] * matrix[i];
     k->sizes[q] = sqrt(size);
     if (done && n) {
-        project(k, q, k->coefficients[q]);
-        done = pelt_ridge_solve(&k->ridges[q], matrix, k->settings.lambda, SPANNED * k->settings.lambda, rank,
-                                k->coefficients[q]);
-        size_t m = k->ridges[q].example_count; /* the centres, of the n examples */
-        pelt_ridge_matrix(&k->ridges[q], k->tables, k->poses.count, k->settings.pair, matrix);
-        if (m) pelt_gemm(false, false, m, rank, m, 1, matrix, k->coefficients[q], 0, k->fitted[q]);
+        done = pelt_ridge_solve(ridge, matrix, k->settings.lambda, SPANNED * k->settings.lambda, 2,
+                                (pelt_ridge_values[]){{rank, c}, {turn_rank, turns}});
+        size_t m = ridge->example_count; /* the centres, of the n examples */
+        pelt_ridge_matrix(ridge, k->tables, k->poses.count, k->settings.pair, matrix);
+        if (m && rank) pelt_gemm(false, false, m, rank, m, 1, matrix, c, 0, k->fitted[q]);
     }
     free(matrix);
     return done;
 }
 
+/* Coefficients of a cluster: those of positions, then those of normals. */
+static uint32_t group_size(const kernel_fit *k, size_t q) {
+    return k->positions.clusters.ranks[q] + k->normals.clusters.ranks[q];
+}
+
 static void fit_one(void *user, size_t q) {
     kernel_fit *k = user;
-    if (!k->clusters.ranks[q]) return;
+    if (!group_size(k, q)) return;
     if (!fit_cluster(k, q)) k->no_memory = true;
-    if (!k->ridges[q].example_count) k->clusters.ranks[q] = 0; /* nothing drives it: all that is there is rounding */
+    if (!k->ridges[q].example_count) /* nothing drives it: all that is there is rounding */
+        k->positions.clusters.ranks[q] = k->normals.clusters.ranks[q] = 0;
 }
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
@@ -159,7 +176,7 @@ static double cluster_condition(const kernel_fit *k, size_t q, pelt_ridge *ridge
 
 static uint32_t largest_cluster(const kernel_fit *k) {
     uint32_t largest = 0;
-    for (uint32_t q = 1; q < k->clusters.count; q++)
+    for (uint32_t q = 1; q < k->positions.clusters.count; q++)
         if (k->sizes[q] > k->sizes[largest]) largest = q;
     return largest;
 }
@@ -177,7 +194,8 @@ static bool note_condition(kernel_fit *k) {
         pelt_ridge ridge = {0};
         double condition = cluster_condition(k, q, &ridge);
         if (condition > worst.value) {
-            uint32_t vertex = k->u.vertex_of[k->clusters.points[k->clusters.first[q]]];
+            const field *x = &k->positions;
+            uint32_t vertex = x->u.vertex_of[x->clusters.points[x->clusters.first[q]]];
             worst.value = condition;
             worst.where = pelt_arena_format(k->f->arena, "the cluster of vertex %u", vertex);
             pelt_ridge swap = ridge;
@@ -210,21 +228,23 @@ static double largest_kernel(const kernel_fit *k, const pelt_ridge *ridge) {
     return sum;
 }
 
-/* |a|^2 <= K(p, p) c^T K c of every coefficient. */
+/* |a|^2 <= K(p, p) c^T K c of every coefficient of positions. */
 static bool note_bound(kernel_fit *k, const pelt_displacements *displacements) {
+    const pelt_clusters *clusters = &k->positions.clusters;
     size_t total = 0, at = 0;
-    for (uint32_t q = 0; q < k->clusters.count; q++) total += k->clusters.ranks[q];
+    for (uint32_t q = 0; q < clusters->count; q++) total += group_size(k, q);
     double *most = calloc(total + 1, sizeof *most);
-    for (uint32_t q = 0; q < k->clusters.count && most; q++) {
-        size_t n = k->ridges[q].example_count, rank = k->clusters.ranks[q];
+    for (uint32_t q = 0; q < clusters->count && most; at += group_size(k, q), q++) {
+        size_t n = k->ridges[q].example_count, rank = clusters->ranks[q];
+        const double *c = k->positions.coefficients[q], *fitted = k->fitted[q];
         double ceiling = largest_kernel(k, &k->ridges[q]);
-        for (size_t r = 0; r < rank; r++, at++) {
+        for (size_t r = 0; r < rank; r++) {
             double square = 0;
-            for (size_t a = 0; a < n; a++) square += k->coefficients[q][a * rank + r] * k->fitted[q][a * rank + r];
-            most[at] = sqrt(ceiling * fmax(square, 0));
+            for (size_t a = 0; a < n; a++) square += c[a * rank + r] * fitted[a * rank + r];
+            most[at + r] = sqrt(ceiling * fmax(square, 0));
         }
     }
-    if (most) k->f->figures.bound = pelt_largest_displacement(displacements, k->u.vertex_count, most);
+    if (most) k->f->figures.bound = pelt_largest_displacement(displacements, k->f->model.vertex_count, most);
     bool done = most != NULL;
     free(most);
     return done;
@@ -242,7 +262,7 @@ static void fill_center(const kernel_fit *k, uint32_t e, uint32_t g, float cente
 
 /* The examples that are centres of some cluster. */
 static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *count) {
-    for (uint32_t q = 0; q < k->clusters.count; q++)
+    for (uint32_t q = 0; q < k->positions.clusters.count; q++)
         for (uint32_t a = 0; a < k->ridges[q].example_count; a++) index_of[k->ridges[q].examples[a]] = 1;
     float *centers = PELT_NEW(k->f->arena, float, 4 * (size_t)k->poses.count * k->drivers.count);
     *count = 0;
@@ -255,13 +275,27 @@ static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *co
     return centers;
 }
 
+/* [centre][coefficient] of a cluster; NULL when memory is out. */
+static const float *make_matrix(const kernel_fit *k, size_t q) {
+    size_t n = k->ridges[q].example_count, size = group_size(k, q), first = 0;
+    float *matrix = PELT_NEW(k->f->arena, float, n *size);
+    const field *fields[] = {&k->positions, &k->normals};
+    for (int i = 0; i < 2 && matrix; first += fields[i++]->clusters.ranks[q]) {
+        size_t rank = fields[i]->clusters.ranks[q];
+        for (size_t a = 0; a < n; a++)
+            for (size_t r = 0; r < rank; r++)
+                matrix[a * size + first + r] = (float)fields[i]->coefficients[q][a * rank + r];
+    }
+    return matrix;
+}
+
 static bool make_group(const kernel_fit *k, size_t q, const uint32_t *index_of, pelt_kernel_unit *units,
                        uint32_t *unit_count, pelt_kernel_group *out) {
     const pelt_ridge *ridge = &k->ridges[q];
-    size_t n = ridge->example_count, rank = k->clusters.ranks[q];
+    size_t n = ridge->example_count;
     uint32_t *list = PELT_NEW(k->f->arena, uint32_t, ridge->unit_count);
     uint32_t *centers = PELT_NEW(k->f->arena, uint32_t, n);
-    float *matrix = PELT_NEW(k->f->arena, float, n *rank);
+    const float *matrix = make_matrix(k, q);
     if (!list || !centers || !matrix) return false;
     for (uint32_t u = 0; u < ridge->unit_count; u++) {
         pelt_kernel_unit unit = ridge->units[u];
@@ -270,10 +304,9 @@ static bool make_group(const kernel_fit *k, size_t q, const uint32_t *index_of, 
         units[(*unit_count)++] = unit;
     }
     for (size_t a = 0; a < n; a++) centers[a] = index_of[ridge->examples[a]];
-    for (size_t i = 0; i < n * rank; i++) matrix[i] = (float)k->coefficients[q][i];
     *out = (pelt_kernel_group){.unit_count = ridge->unit_count,
                                .center_count = (uint32_t)n,
-                               .coefficient_count = (uint32_t)rank,
+                               .coefficient_count = group_size(k, q),
                                .units = list,
                                .centers = centers,
                                .matrix = matrix};
@@ -282,12 +315,13 @@ static bool make_group(const kernel_fit *k, size_t q, const uint32_t *index_of, 
 
 static pelt_kernel *make_kernel(const kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
+    uint32_t clusters = k->positions.clusters.count;
     size_t units = 0;
-    for (uint32_t q = 0; q < k->clusters.count; q++) units += k->ridges[q].unit_count;
+    for (uint32_t q = 0; q < clusters; q++) units += k->ridges[q].unit_count;
     pelt_kernel *out = PELT_NEW(arena, pelt_kernel, 1);
     uint32_t *index_of = PELT_NEW(arena, uint32_t, k->poses.count);
     pelt_kernel_unit *table = PELT_NEW(arena, pelt_kernel_unit, units);
-    pelt_kernel_group *groups = PELT_NEW(arena, pelt_kernel_group, k->clusters.count);
+    pelt_kernel_group *groups = PELT_NEW(arena, pelt_kernel_group, clusters);
     float *scales = PELT_NEW(arena, float, k->drivers.count);
     if (!out || !index_of || !table || !groups || !scales) return NULL;
     for (uint32_t g = 0; g < k->drivers.count; g++) {
@@ -303,76 +337,42 @@ static pelt_kernel *make_kernel(const kernel_fit *k) {
                          .groups = groups};
     out->centers = make_centers(k, index_of, &out->center_count);
     if (!out->centers) return NULL;
-    for (uint32_t q = 0; q < k->clusters.count; q++)
-        if (k->clusters.ranks[q] && !make_group(k, q, index_of, table, &out->unit_count, &groups[out->group_count++]))
+    for (uint32_t q = 0; q < clusters; q++)
+        if (group_size(k, q) && !make_group(k, q, index_of, table, &out->unit_count, &groups[out->group_count++]))
             return NULL;
     return out;
 }
 
-static pelt_displacements *make_displacements(const kernel_fit *k) {
-    const pelt_clusters *c = &k->clusters;
+/* The vectors of a field, faded at the borders of clusters. */
+static pelt_displacements *make_vectors(const kernel_fit *k, const field *x) {
+    const pelt_clusters *c = &x->clusters;
     size_t total = 0, at = 0;
     for (uint32_t q = 0; q < c->count; q++) total += (size_t)c->ranks[q] * (c->first[q + 1] - c->first[q]);
     pelt_entry *entries = PELT_NEW(k->f->arena, pelt_entry, total);
-    uint32_t coefficient = 0;
-    for (uint32_t q = 0; entries && q < c->count; q++)
-        for (uint32_t r = 0; r < c->ranks[q]; r++, coefficient++) {
+    uint32_t first = 0;
+    for (uint32_t q = 0; entries && q < c->count; first += group_size(k, q), q++)
+        for (uint32_t r = 0; r < c->ranks[q]; r++) {
+            uint32_t coefficient = first + r + (x == &k->normals ? k->positions.clusters.ranks[q] : 0);
             uint32_t count = c->first[q + 1] - c->first[q];
             for (uint32_t i = 0; i < count; i++) {
                 pelt_entry *entry = &entries[at++];
                 *entry = (pelt_entry){.point = c->points[c->first[q] + i], .coefficient = coefficient};
-                for (size_t x = 0; x < 3; x++)
-                    entry->position[x] =
-                        c->weights[c->first[q] + i] * (float)c->shapes[q][((size_t)r * count + i) * 3 + x];
+                for (size_t d = 0; d < 3; d++)
+                    entry->position[d] =
+                        c->weights[c->first[q] + i] * (float)c->shapes[q][((size_t)r * count + i) * 3 + d];
             }
         }
-    return entries ? pelt_gather_displacements(k->f->arena, &k->u, entries, total) : NULL;
-}
-
-/* Changes of normals that go with the fitted coordinates a, in the least squares sense: rows of (a^T a)^-1 a^T. */
-static bool normal_weights(const kernel_fit *k, size_t q, double *weights) {
-    const pelt_ridge *ridge = &k->ridges[q];
-    size_t n = ridge->example_count, rank = k->clusters.ranks[q];
-    const double *a = k->fitted[q];
-    double *gram = malloc(rank * rank * sizeof *gram), *rows = malloc((n * rank + 1) * sizeof *rows), trace = 0;
-    bool done = gram && rows;
-    if (done && n) {
-        pelt_gemm(true, false, rank, rank, n, 1, a, a, 0, gram);
-        for (size_t r = 0; r < rank; r++) trace += gram[r * rank + r];
-        for (size_t r = 0; r < rank; r++) gram[r * rank + r] += 1e-9 * trace + 1e-300;
-        for (size_t e = 0; e < n; e++)
-            for (size_t r = 0; r < rank; r++) rows[r * n + e] = a[e * rank + r];
-        done = pelt_cholesky(rank, gram);
-        if (done) pelt_cholesky_solve(rank, gram, n, rows);
-        for (size_t r = 0; done && r < rank; r++)
-            for (size_t e = 0; e < n; e++) weights[r * k->poses.count + ridge->examples[e]] = rows[r * n + e];
-    }
-    free(gram), free(rows);
-    return done;
-}
-
-static pelt_displacements *turns_of(const kernel_fit *k, const pelt_displacements *displacements) {
-    size_t total = 0, row = 0;
-    for (uint32_t q = 0; q < k->clusters.count; q++) total += k->clusters.ranks[q];
-    const float *normals = pelt_normal_displacements_of(k->f);
-    double *weights = PELT_NEW(k->f->arena, double, total * k->poses.count);
-    if (!normals || !weights) return NULL;
-    for (uint32_t q = 0; q < k->clusters.count; q++) {
-        if (!k->clusters.ranks[q]) continue;
-        if (!normal_weights(k, q, weights + row * k->poses.count)) return NULL;
-        row += k->clusters.ranks[q];
-    }
-    return pelt_gather_turns(k->f->arena, displacements, k->u.vertex_count, k->u.example_count, normals, weights);
+    return entries ? pelt_gather_displacements(k->f->arena, &x->u, entries, total) : NULL;
 }
 
 static pelt_result assemble(kernel_fit *k) {
     pelt_corrective *corrective = PELT_NEW(k->f->arena, pelt_corrective, 1);
-    pelt_displacements *displacements = make_displacements(k);
+    pelt_displacements *displacements = make_vectors(k, &k->positions);
     if (!corrective || !displacements) return PELT_ERROR_MEMORY;
     bool plain = k->f->options.plain_normals;
     corrective->kernel = make_kernel(k);
     corrective->displacements = displacements;
-    if (!plain) corrective->turns = turns_of(k, displacements);
+    if (!plain) corrective->turns = make_vectors(k, &k->normals);
     if (!corrective->kernel || (!plain && !corrective->turns)) return PELT_ERROR_MEMORY;
     if (!note_condition(k) || !note_bound(k, displacements)) return PELT_ERROR_MEMORY;
     k->f->model.corrective = corrective;
@@ -385,31 +385,48 @@ static pelt_result assemble(kernel_fit *k) {
     return k->f->details ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
+/* Clusters of points, and vectors for their displacements and for their normals. */
+static pelt_result cluster(kernel_fit *k, pelt_error *error) {
+    pelt_fitting *f = k->f;
+    field *x = &k->positions, *normals = &k->normals;
+    uint32_t threads = f->options.threads, count = x->u.point_count / POINTS_PER_CLUSTER;
+    count = count < 1 ? 1 : count > MOST_CLUSTERS ? MOST_CLUSTERS : count;
+    double budget = f->options.per_vertex ? f->options.per_vertex : 10;
+    pelt_result result = pelt_cluster(f->arena, &x->u, &f->bundle->mesh, f->model.positions, count, budget, threads,
+                                      &x->clusters, error);
+    if (result) return result;
+    if (f->options.plain_normals)
+        normals->clusters.ranks = PELT_NEW(f->arena, uint32_t, x->clusters.count);
+    else if (!pelt_turns_of(f, &normals->u))
+        result = pelt_cluster_turns(f->arena, &x->u, &x->clusters, &normals->u, budget, threads, &normals->clusters);
+    bool done = !result && normals->clusters.ranks;
+    return done ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the normals of the examples");
+}
+
 static pelt_result regress(kernel_fit *k, pelt_error *error) {
     pelt_fitting *f = k->f;
     uint32_t threads = f->options.threads;
     size_t size = (size_t)k->poses.count * k->poses.count;
-    uint32_t count = k->u.point_count / POINTS_PER_CLUSTER;
-    count = count < 1 ? 1 : count > MOST_CLUSTERS ? MOST_CLUSTERS : count;
     k->tables = PELT_NEW(f->arena, float, size * k->drivers.count);
     k->settings = START;
-    if (!k->tables || pelt_kernel_validate(&k->poses, &k->u, &k->drivers, threads, k->tables, &k->settings, &k->left))
+    if (!k->tables ||
+        pelt_kernel_validate(&k->poses, &k->positions.u, &k->drivers, threads, k->tables, &k->settings, &k->left))
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the kernels of %u joints in %u examples",
                          k->drivers.count, k->poses.count);
-    double budget = f->options.per_vertex ? f->options.per_vertex : 10;
-    if (pelt_cluster(f->arena, &k->u, &f->bundle->mesh, f->model.positions, count, budget, threads, &k->clusters,
-                     error))
-        return error ? error->code : PELT_ERROR_MEMORY;
-    k->ridges = PELT_NEW(f->arena, pelt_ridge, k->clusters.count);
-    k->coefficients = PELT_NEW(f->arena, double *, k->clusters.count);
-    k->fitted = PELT_NEW(f->arena, double *, k->clusters.count);
-    k->sizes = PELT_NEW(f->arena, double, k->clusters.count);
-    bool ready = k->ridges && k->coefficients && k->fitted && k->sizes;
-    if (ready) pelt_parallel(threads, k->clusters.count, fit_one, k);
+    pelt_result result = cluster(k, error);
+    if (result) return result;
+    uint32_t count = k->positions.clusters.count;
+    k->ridges = PELT_NEW(f->arena, pelt_ridge, count);
+    k->positions.coefficients = PELT_NEW(f->arena, double *, count);
+    k->normals.coefficients = PELT_NEW(f->arena, double *, count);
+    k->fitted = PELT_NEW(f->arena, double *, count);
+    k->sizes = PELT_NEW(f->arena, double, count);
+    bool ready = k->ridges && k->positions.coefficients && k->normals.coefficients && k->fitted && k->sizes;
+    if (ready) pelt_parallel(threads, count, fit_one, k);
     bool done = ready && !k->no_memory && !assemble(k);
-    for (uint32_t q = 0; ready && q < k->clusters.count; q++) {
+    for (uint32_t q = 0; ready && q < count; q++) {
         pelt_ridge_free(&k->ridges[q]);
-        free(k->coefficients[q]), free(k->fitted[q]);
+        free(k->positions.coefficients[q]), free(k->normals.coefficients[q]), free(k->fitted[q]);
     }
     return done ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the kernel corrective");
 }
@@ -424,8 +441,8 @@ pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
                          "no joint turns and no control changes in any example, so there is nothing to drive a "
                          "corrective with: train on a "
                          "clip in which the skeleton moves");
-    if (!result) result = pelt_displacements_of(f, &k.u, error);
-    if (!result) result = pelt_supports_of(f->arena, &f->model, &k.poses, &k.u, &k.supports, error);
+    if (!result) result = pelt_displacements_of(f, &k.positions.u, error);
+    if (!result) result = pelt_supports_of(f->arena, &f->model, &k.poses, &k.positions.u, &k.supports, error);
     if (!result)
         result = pelt_kernel_drivers_of(f->arena, &f->bundle->skeleton, &k.poses, &k.supports, &k.drivers, error);
     if (!result) result = regress(&k, error);

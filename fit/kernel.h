@@ -58,11 +58,18 @@ void pelt_ridge_free(pelt_ridge *ridge);
 /* The kernel matrix between the ridge's examples, [example_count][example_count]; tables[joint][example][example]. */
 void pelt_ridge_matrix(const pelt_ridge *ridge, const float *tables, size_t example_count, double pair, double *matrix);
 
+/* [example][columns]; the solution is [centre][columns]. */
+typedef struct pelt_ridge_values {
+    size_t columns;
+    double *values;
+} pelt_ridge_values;
+
 /* Ridge regression with fewer centres: examples are taken as centres as long as the others do not span one to within
    `tolerance`, the next one always being the farthest from what is spanned. The ridge's examples become the centres;
-   values [example][columns] become their coefficients. False when memory is out. */
-bool pelt_ridge_solve(pelt_ridge *ridge, const double *matrix, double lambda, double tolerance, size_t columns,
-                      double *values);
+   values become their coefficients: one factorisation for all sets, and each has the bits that it has alone. False
+   when memory is out. */
+bool pelt_ridge_solve(pelt_ridge *ridge, const double *matrix, double lambda, double tolerance, size_t set_count,
+                      const pelt_ridge_values *sets);
 
 /* Settings by cross-validation on the training examples; `error` gets the error that is left, relative to none at all.
  */
@@ -90,6 +97,12 @@ typedef struct pelt_clusters {
 pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
                          const float *positions, uint32_t cluster_count, double per_point, uint32_t threads,
                          pelt_clusters *out, pelt_error *error);
+
+/* The same clusters with vectors for the changes of normals, `turns`, under a budget of their own. A vertex has its own
+   normal, so the points of `turns` and of `out` are vertices. */
+pelt_result pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
+                               const pelt_example_displacements *turns, double per_vertex, uint32_t threads,
+                               pelt_clusters *out);
 
 /* Lets clusters (first, points) overlap by up to most_rings mesh edges, as long as the number of points, counted in
    every cluster that they are in, grows by no more than the factor most_growth (overlap.c). */

@@ -99,9 +99,10 @@ static size_t choose_centers(size_t n, const double *matrix, double tolerance, d
 }
 
 /* min |a - K_nm c|^2 + lambda c^T K_mm c. */
-bool pelt_ridge_solve(pelt_ridge *r, const double *matrix, double lambda, double tolerance, size_t columns,
-                      double *values) {
-    size_t n = r->example_count;
+bool pelt_ridge_solve(pelt_ridge *r, const double *matrix, double lambda, double tolerance, size_t set_count,
+                      const pelt_ridge_values *sets) {
+    size_t n = r->example_count, columns = 0;
+    for (size_t s = 0; s < set_count; s++) columns = sets[s].columns > columns ? sets[s].columns : columns;
     double *work = malloc((3 * n * n + n + n * columns + 1) * sizeof *work);
     uint32_t *chosen = malloc((n + 1) * sizeof *chosen);
     bool done = work && chosen;
@@ -114,10 +115,14 @@ bool pelt_ridge_solve(pelt_ridge *r, const double *matrix, double lambda, double
             for (size_t l = 0; l < m; l++) normal[k * m + l] = matrix[chosen[k] * n + chosen[l]];
         for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + 1e-10;
         if (m) pelt_gemm(true, false, m, m, n, 1, across, across, lambda, normal);
-        if (m) pelt_gemm(true, false, m, columns, n, 1, across, values, 0, right);
         done = !m || pelt_cholesky(m, normal);
-        if (done && m) pelt_cholesky_solve(m, normal, columns, right);
-        memcpy(values, right, m * columns * sizeof *values);
+        for (size_t s = 0; s < set_count && done && m; s++) {
+            size_t own = sets[s].columns;
+            if (!own) continue;
+            pelt_gemm(true, false, m, own, n, 1, across, sets[s].values, 0, right);
+            pelt_cholesky_solve(m, normal, own, right);
+            memcpy(sets[s].values, right, m * own * sizeof *right);
+        }
         for (size_t k = 0; k < m; k++) chosen[k] = r->examples[chosen[k]];
         memcpy(r->examples, chosen, m * sizeof *chosen);
         r->example_count = (uint32_t)m;

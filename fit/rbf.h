@@ -60,17 +60,17 @@ bool pelt_find_hinge(const pelt_poses *poses, uint32_t joint, float direction[3]
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */
 
-/* Sum of squared leave-one-out errors over the poses marked, of interpolation, normalised or not, with kernel matrix phi
-   [n][n] of values [n][columns]; also the largest row sum of |phi^-1|, by which rounding grows. phi is destroyed. INFINITY
-   when phi cannot be inverted. */
+/* Sum of squared leave-one-out errors over the poses marked, of interpolation, normalised or not, with kernel matrix
+   phi [n][n] of values [n][columns]; also the largest row sum of |phi^-1|, by which rounding grows. phi is destroyed.
+   INFINITY when phi cannot be inverted. */
 double pelt_leave_one_out(size_t n, double *phi, size_t columns, const double *values, const bool *marked,
                           bool normalised, double *growth);
 
 /* The function that the user asked for, or `usual`. */
 pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual);
 
-/* What is added to the diagonal of phi. Gaussians alone are so much alike that floats cannot hold what tells them apart:
-   they meet the examples closely instead of exactly. */
+/* What is added to the diagonal of phi. Gaussians alone are so much alike that floats cannot hold what tells them
+   apart: they meet the examples closely instead of exactly. */
 double pelt_phi_ridge(pelt_phi phi);
 
 /* Forward selection: the `count` columns of phi [rows][columns] that together bring the residual of values [rows][m]

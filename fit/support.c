@@ -131,22 +131,3 @@ double pelt_largest_displacement(const pelt_displacements *d, uint32_t vertex_co
     }
     return largest;
 }
-
-pelt_displacements *pelt_gather_turns(pelt_arena *arena, const pelt_displacements *d, uint32_t vertex_count,
-                                      uint32_t example_count, const float *normals, const double *weights) {
-    pelt_displacements *out = PELT_NEW(arena, pelt_displacements, 1);
-    float *vectors = PELT_NEW(arena, float, 3 * (size_t)d->first[vertex_count]);
-    if (!out || !vectors) return NULL;
-    *out = (pelt_displacements){d->first, d->coefficients, vectors};
-    for (uint32_t v = 0; v < vertex_count; v++)
-        for (size_t at = d->first[v]; at < d->first[v + 1]; at++) {
-            const double *w = weights + (size_t)d->coefficients[at] * example_count;
-            double sum[3] = {0};
-            for (uint32_t e = 0; e < example_count; e++) {
-                if (w[e] == 0) continue;
-                for (int c = 0; c < 3; c++) sum[c] += w[e] * normals[3 * ((size_t)e * vertex_count + v) + (size_t)c];
-            }
-            for (int c = 0; c < 3; c++) vectors[3 * at + (size_t)c] = (float)sum[c];
-        }
-    return out;
-}

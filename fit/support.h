@@ -50,10 +50,4 @@ pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_exam
 /* The largest displacement of any vertex when coefficient k is `most`[k] at the most. */
 double pelt_largest_displacement(const pelt_displacements *displacements, uint32_t vertex_count, const double *most);
 
-/* Changes of the rest normals that go with displacements, coefficient by coefficient. `normals` is
-   [example][vertex][3], the changes that the examples want; `weights` [coefficient][example] makes that of a
-   coefficient out of them. */
-pelt_displacements *pelt_gather_turns(pelt_arena *arena, const pelt_displacements *displacements, uint32_t vertex_count,
-                                      uint32_t example_count, const float *normals, const double *weights);
-
 #endif

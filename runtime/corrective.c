@@ -297,12 +297,14 @@ static void relative_rotation(const float *rest, const float *local, float *out)
 static void round_factors(const float *coefficients, const pelt_rows *rows, int16_t *out, float *scale) {
     const pelt_factor *factors = rows->factors;
     float most = 0;
-    for (uint32_t i = 0; i < rows->factor_count; i++)
-        most = fmaxf(most, fabsf(coefficients[factors[i].coefficient] * factors[i].step));
+    for (uint32_t i = 0; i < rows->factor_count; i++) {
+        float size = fabsf(coefficients[factors[i].coefficient] * factors[i].step);
+        most = size > most ? size : most;
+    }
     float fit = most > 1e-30f && most < 1e30f ? 32767 / most : 0;
     for (uint32_t i = 0; i < rows->factor_count; i++) {
         float x = coefficients[factors[i].coefficient] * factors[i].step * fit;
-        out[i] = x > -32768 && x < 32768 ? (int16_t)(x < 0 ? x - 0.5f : x + 0.5f) : 0;
+        out[i] = x > -32768 && x < 32768 ? (int16_t)(x + copysignf(0.5f, x)) : 0;
     }
     *scale = fit > 0 ? most / 32767 : 0;
 }

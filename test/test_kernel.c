@@ -172,7 +172,7 @@ static void with_all_centres_the_solution_is_that_of_the_whole_system(void **sta
         }
         assert_true(pelt_cholesky(n, whole));
         pelt_cholesky_solve(n, whole, 1, c);
-        assert_true(pelt_ridge_solve(&few, k, 0.01, tolerance, 1, a));
+        assert_true(pelt_ridge_solve(&few, k, 0.01, tolerance, 1, &(pelt_ridge_values){1, a}));
         double worst = 0, most = 0;
         for (size_t i = 0; i < n; i++) { /* compare predictions: coefficients of close examples may trade places */
             double x = 0, y = 0;
@@ -368,6 +368,123 @@ static void the_truth_is_learned_and_the_rest_pose_kept(void **state) {
     character_free(bundle);
 }
 
+/* -- Normals ------------------------------------------------------------------------------------------------------- */
+
+/* How far the tube is stretched along x when its root is turned. */
+static double stretch_of(double angle) { return 1 + 0.6 * (1 - cos(angle * acos(-1) / 180)); }
+
+static void stretch(const pelt_bundle *bundle, const double *angles, double *d) {
+    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++)
+        d[3 * v] = (stretch_of(angles[0]) - 1) * bundle->mesh.positions[3 * v];
+}
+
+/* Sums of squares over all vertices of what normals miss when the root is turned: with the corrective, [0], and
+   without, [1]. The root turns all vertices as one, so the blend keeps normals as they are at rest; those of the
+   stretched surface are (n_x / stretch, n_y, n_z), made unit: sums of cross products follow linear maps exactly. */
+static void add_misses(const pelt_fitting *f, double angle, double misses[2]) {
+    uint32_t n = f->model.vertex_count;
+    double *d = calloc(6 * (size_t)n, sizeof *d), *turns = d + 3 * (size_t)n;
+    pelt_transform locals[JOINTS];
+    memcpy(locals, f->bundle->skeleton.rest, sizeof locals);
+    memcpy(locals[0].rotation, character_turn(0, 0, 1, angle).rotation, sizeof locals[0].rotation);
+    assert_true(pelt_corrective_eval(f->model.corrective, &f->bundle->skeleton, locals, NULL, n, d, turns));
+    for (uint32_t v = 0; v < n; v++) {
+        const float *rest = f->model.normals + 3 * (size_t)v;
+        double truth[3] = {rest[0] / stretch_of(angle), rest[1], rest[2]}, fitted[3], length = 0, own = 0;
+        for (uint32_t c = 0; c < 3; c++) {
+            fitted[c] = rest[c] + turns[3 * v + c];
+            length += truth[c] * truth[c], own += fitted[c] * fitted[c];
+        }
+        for (uint32_t c = 0; c < 3; c++) {
+            misses[0] += pow(fitted[c] / sqrt(own) - truth[c] / sqrt(length), 2);
+            misses[1] += pow(rest[c] - truth[c] / sqrt(length), 2);
+        }
+    }
+    free(d);
+}
+
+static void normals_of_a_stretched_tube_follow_the_closed_form(void **state) {
+    (void)state;
+    double angles[25][JOINTS] = {{0}}, misses[2] = {0};
+    for (int e = 0; e < 25; e++) angles[e][0] = 5 * (e - 12);
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_mesh *mesh = &bundle->mesh;
+    pelt_mesh_normals(mesh->positions, VERTICES, mesh->triangles, mesh->triangle_count, mesh->normals);
+    pelt_fitting f = corrected_fitting(bundle, corrected_clip(bundle, "train", 25, angles[0], stretch));
+    pelt_error error = {0};
+    if (pelt_fit_kernel(&f, &error)) fail_msg("%s", error.text);
+    for (double angle = -57.5; angle < 60; angle += 5) add_misses(&f, angle, misses); /* between the examples */
+    assert_true(sqrt(misses[0]) < 0.02 * sqrt(misses[1]));
+    pelt_arena_free(f.arena);
+    character_free(bundle);
+}
+
+static void displacements_have_the_same_bits_with_plain_normals(void **state) {
+    (void)state;
+    double angles[MOST][JOINTS], *d[2];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 40), angles[0], bulges);
+    for (int plain = 0; plain < 2; plain++) {
+        pelt_fitting f = corrected_fitting(bundle, clip);
+        pelt_error error = {0};
+        f.options.plain_normals = plain;
+        assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+        assert_true((f.model.corrective->turns == NULL) == plain);
+        d[plain] = calloc(3 * VERTICES * clip->frame_count, sizeof **d);
+        for (uint32_t e = 0; e < clip->frame_count; e++) {
+            pelt_transform locals[JOINTS];
+            pelt_clip_pose(clip, &bundle->skeleton, e, locals);
+            assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, NULL, VERTICES,
+                                             d[plain] + 3 * VERTICES * (size_t)e, NULL));
+        }
+        pelt_arena_free(f.arena);
+    }
+    assert_memory_equal(d[0], d[1], 3 * VERTICES * clip->frame_count * sizeof **d);
+    free(d[0]), free(d[1]);
+    character_free(bundle);
+}
+
+/* Vertices 1 and 3 are one point in two clusters; their normals turn in ways of their own. With as many vectors as
+   there are ways, shapes times coordinates are the turns, and the weights of each vertex sum to 1. */
+static void the_sides_of_a_seam_turn_apart_in_every_cluster_of_their_point(void **state) {
+    (void)state;
+    enum { CORNERS = 5, NUMBERS = 3 * CORNERS, EXAMPLES = 7, WAYS = 2 };
+    uint32_t point_of[] = {0, 1, 2, 1, 3}, same[] = {0, 1, 2, 3, 4}, first[] = {0, 2, 5}, points[] = {0, 1, 1, 2, 3};
+    float weights[] = {1, 0.25F, 0.75F, 1, 1}, turned[NUMBERS * EXAMPLES] = {0};
+    double ways[WAYS][NUMBERS], sums[CORNERS] = {0};
+    uint64_t seed = 3;
+    for (int i = 0; i < WAYS * NUMBERS; i++) ways[i / NUMBERS][i % NUMBERS] = test_random(&seed) - 0.5;
+    for (int e = 0; e < EXAMPLES; e++)
+        for (int w = 0; w < WAYS; w++) {
+            double much = test_random(&seed) - 0.5;
+            for (int i = 0; i < NUMBERS; i++) turned[e * NUMBERS + i] += (float)(much * ways[w][i]);
+        }
+    pelt_example_displacements u = {.vertex_count = CORNERS, .point_count = 4, .point_of = point_of};
+    pelt_example_displacements turns = {EXAMPLES, CORNERS, CORNERS, same, same, turned, 0, 0};
+    pelt_clusters clusters = {.count = 2, .first = first, .points = points, .weights = weights}, out;
+    pelt_arena *arena = pelt_arena_new(0);
+    assert_int_equal(pelt_cluster_turns(arena, &u, &clusters, &turns, 4, 1, &out), PELT_OK);
+    for (uint32_t q = 0; q < 2; q++) {
+        uint32_t count = out.first[q + 1] - out.first[q], *list = out.points + out.first[q];
+        assert_int_equal(count, q ? 4 : 3);
+        assert_int_equal(out.ranks[q], WAYS);
+        for (uint32_t m = 0; m < count; m++) sums[list[m]] += out.weights[out.first[q] + m];
+        for (uint32_t e = 0; e < EXAMPLES; e++)
+            for (uint32_t i = 0; i < 3 * count; i++) {
+                double sum = 0;
+                for (uint32_t r = 0; r < WAYS; r++)
+                    for (uint32_t k = 0; k < 3 * count; k++)
+                        sum += out.shapes[q][r * 3 * count + i] * out.shapes[q][r * 3 * count + k] *
+                               turned[e * NUMBERS + 3 * list[k / 3] + k % 3];
+                assert_near(sum, turned[e * NUMBERS + 3 * list[i / 3] + i % 3], 1e-6);
+            }
+    }
+    for (uint32_t v = 0; v < CORNERS; v++) assert_near(sums[v], 1, 0);
+    pelt_arena_free(arena);
+}
+
+/* -- Bounds and bytes ---------------------------------------------------------------------------------------------- */
+
 /* |a(p)|^2 <= K(p, p) c^T K c, with K(p, p) < sum of gains x 2 for joints, x 4 for pairs. */
 static double coefficient_bound(const pelt_kernel *k, const pelt_kernel_group *group, uint32_t coefficient) {
     double most = 0, square = 0;
@@ -435,7 +552,8 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
     character_free(bundle);
 }
 
-/* -- Any set of poses ----------------------------------------------------------------------------------------------- */
+/* -- Any set of poses -----------------------------------------------------------------------------------------------
+ */
 
 static double worst_in_training(uint32_t count, const double *angles) {
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
@@ -443,8 +561,7 @@ static double worst_in_training(uint32_t count, const double *angles) {
     pelt_error error = {0};
     double worst = 0;
     if (pelt_fit_kernel(&f, &error)) fail_msg("%s", error.text);
-    for (uint32_t e = 0; e < count; e++)
-        worst = fmax(worst, corrected_error(&f, angles + (size_t)e * JOINTS, bulges));
+    for (uint32_t e = 0; e < count; e++) worst = fmax(worst, corrected_error(&f, angles + (size_t)e * JOINTS, bulges));
     pelt_arena_free(f.arena);
     character_free(bundle);
     return worst;
@@ -531,6 +648,9 @@ int main(void) {
         cmocka_unit_test(clusters_overlap_by_rings_with_weights_that_sum_to_one),
         cmocka_unit_test(the_budget_is_the_mean_over_all_vertices),
         cmocka_unit_test(the_truth_is_learned_and_the_rest_pose_kept),
+        cmocka_unit_test(normals_of_a_stretched_tube_follow_the_closed_form),
+        cmocka_unit_test(displacements_have_the_same_bits_with_plain_normals),
+        cmocka_unit_test(the_sides_of_a_seam_turn_apart_in_every_cluster_of_their_point),
         cmocka_unit_test(coefficients_stay_within_the_bound_in_any_pose),
         cmocka_unit_test(one_thread_and_two_give_the_same_bytes),
         cmocka_unit_test(joints_need_not_move_alone_nor_rest_nor_stay_below_half_a_turn),

@@ -202,8 +202,8 @@ typedef struct pelt_fit_options {
                             with few poses gaussian */
     int unnormalised;    /* psd, wpsd: functions are not divided by their sum */
     uint32_t per_joint;  /* eigen: displacements of every joint, and as many changes of normals; 0: 5 */
-    uint32_t per_vertex; /* kernel: mean displacements of a vertex, 0: 10; eigen: the most of any, half of them for
-                            its normal unless plain_normals, 0: no limit */
+    uint32_t per_vertex; /* kernel: mean displacements of a vertex, and as many changes of its normal, 0: 10; eigen:
+                            the most of any, half of them for its normal unless plain_normals, 0: no limit */
     int sweeps_only;     /* eigen: learn from examples that move one joint alone, as the paper does */
     int plain_normals;   /* displacements come without changes of the rest normals */
     const char *control_scale; /* "NAME=S,...": how much more than by default a control counts in distances; NULL: 1 */
