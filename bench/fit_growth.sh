@@ -1,6 +1,7 @@
 #!/bin/sh
 # fit_growth.sh [PELT]: how the time of a fit grows with vertices and with examples, on one thread, at four sizes each.
-# CPU seconds of the fit alone (reading excluded), the best of three. The built-in humanoid has 53 joints.
+# CPU seconds of the fit alone (reading excluded), the best of three. Blends on the built-in humanoid with 53 joints,
+# correctives on the built-in arm.
 PELT=${1:-build/pelt}
 FOLDER=$(mktemp -d)
 trap 'rm -rf "$FOLDER"' EXIT
@@ -13,12 +14,23 @@ fit_seconds() { # NAME OPTIONS...
   done | sort -g | head -1
 }
 
-row() { # VERTICES EXAMPLES
+blend_row() { # VERTICES EXAMPLES
   "$PELT" sample humanoid --vertices "$1" --frames "$2" -o "$FOLDER" --quiet || exit 1
   printf '%8s %8s   %8.3f   %8.3f\n' "$1" "$2" "$(fit_seconds humanoid --blend fit --influences 4)" \
     "$(fit_seconds humanoid --method joints --influences 5)"
 }
 
+corrective_row() { # VERTICES EXAMPLES
+  "$PELT" sample arm --vertices "$1" --frames "$2" -o "$FOLDER" --quiet || exit 1
+  printf '%8s %8s' "$1" "$2"
+  for method in psd wpsd eigen kernel; do printf '   %8.3f' "$(fit_seconds arm --method $method)"; done
+  echo
+}
+
 echo "vertices examples  fit (4), s  joints (5), s"
-for vertices in 3000 6000 12000 24000; do row $vertices 50; done
-for examples in 25 100 200; do row 6000 $examples; done
+for vertices in 3000 6000 12000 24000; do blend_row $vertices 50; done
+for examples in 25 100 200; do blend_row 6000 $examples; done
+
+echo "vertices examples     psd, s    wpsd, s   eigen, s  kernel, s"
+for vertices in 6000 12000 24000 46036; do corrective_row $vertices 100; done
+for examples in 50 200 400; do corrective_row 6000 $examples; done
