@@ -40,8 +40,9 @@ pelt_displacements *pelt_displacements_of_factors(pelt_arena *arena, const pelt_
 /* Rows [row][3][16] of factors as pairs; fills in the steps of the factors. */
 int16_t *pelt_factor_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, pelt_pairing *pairing);
 
-/* Rows [row][parts][16] of centres, an even number of them, as pairs; gives one step for vectors and one for the norm.
- */
-int16_t *pelt_center_pairs(pelt_arena *arena, const float *rows, size_t row_count, size_t parts, pelt_factor **factors);
+/* Rows [row][parts][16] of centres, an even number of them in each block, as pairs; factors [block][2] gets a step for
+   vectors and one for the norm. */
+int16_t *pelt_center_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, uint32_t block_count,
+                           size_t parts, pelt_factor *factors);
 
 #endif

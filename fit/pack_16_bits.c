@@ -120,25 +120,30 @@ int16_t *pelt_factor_pairs(pelt_arena *arena, const float *rows, const pelt_row_
     return pairs;
 }
 
-/* The second number of a pair is read from all 32 bits, so the first one, as an unsigned fraction, is taken off it;
-   what is read counts 65536ths of steps. */
-int16_t *pelt_center_pairs(pelt_arena *arena, const float *rows, size_t row_count, size_t parts,
-                           pelt_factor **factors) {
-    size_t each = parts * PELT_BLOCK;
-    int16_t *pairs = PELT_NEW(arena, int16_t, row_count * each + 1);
-    *factors = PELT_NEW(arena, pelt_factor, 2);
-    if (!pairs || !*factors) return NULL;
+/* Steps of a block: its largest number is 32767 of them, in 65536ths, which is what the run time reads. */
+static void find_steps(const float *rows, size_t row_count, size_t parts, pelt_factor steps[2]) {
     for (size_t i = 0; i < row_count * parts; i++) {
-        float *step = &(*factors)[i % parts == 3].step;
+        float *step = &steps[i % parts == 3].step;
         *step = fmaxf(*step, largest(rows + i * PELT_BLOCK, PELT_BLOCK) / MOST_STEPS / 65536);
     }
-    for (size_t r = 0; r < row_count; r += 2)
-        for (size_t i = 0; i < each; i++) {
-            double step = 65536.0 * (*factors)[i / PELT_BLOCK == 3].step;
-            int16_t *pair = pairs + r * each + 2 * i;
-            if (!(step > 0)) continue;
-            pair[0] = nearest_step(rows[r * each + i] / step);
-            pair[1] = nearest_step(rows[(r + 1) * each + i] / step - (uint16_t)pair[0] / 65536.0);
-        }
+}
+
+/* The second number of a pair is read from all 32 bits, so the first one, as an unsigned fraction, is taken off it. */
+int16_t *pelt_center_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *l, uint32_t block_count,
+                           size_t parts, pelt_factor *factors) {
+    size_t each = parts * PELT_BLOCK;
+    int16_t *pairs = PELT_NEW(arena, int16_t, l->count * each + 1);
+    for (uint32_t b = 0; pairs && b < block_count; b++) {
+        pelt_factor *steps = factors + 2 * (size_t)b;
+        find_steps(rows + l->first[b] * each, l->first[b + 1] - l->first[b], parts, steps);
+        for (size_t r = l->first[b]; r < l->first[b + 1]; r += 2)
+            for (size_t i = 0; i < each; i++) {
+                double step = 65536.0 * steps[i / PELT_BLOCK == 3].step;
+                int16_t *pair = pairs + r * each + 2 * i;
+                if (!(step > 0)) continue;
+                pair[0] = nearest_step(rows[r * each + i] / step);
+                pair[1] = nearest_step(rows[(r + 1) * each + i] / step - (uint16_t)pair[0] / 65536.0);
+            }
+    }
     return pairs;
 }

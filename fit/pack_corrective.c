@@ -245,11 +245,13 @@ static pelt_result pack_centers(corrective_packing *p, const pelt_row_lists *l, 
         sizes[FLOATS] = numbers * sizeof *rows;
         return PELT_OK;
     }
-    pelt_factor *factors;
-    out->pairs = pelt_center_pairs(p->arena, rows, l->count, parts, &factors);
+    size_t blocks = p->skin->block_count;
+    pelt_factor *factors = PELT_NEW(p->arena, pelt_factor, 2 * blocks);
+    if (!factors) return PELT_ERROR_MEMORY;
+    out->pairs = pelt_center_pairs(p->arena, rows, l, (uint32_t)blocks, parts, factors);
     out->factors = factors;
     sizes[PAIRS] = numbers * sizeof *out->pairs;
-    sizes[FACTORS] = 2 * sizeof *out->factors;
+    sizes[FACTORS] = 2 * blocks * sizeof *factors;
     return out->pairs ? PELT_OK : PELT_ERROR_MEMORY;
 }
 

@@ -136,11 +136,13 @@ static pelt_result check_numbers(const pelt_rows *rows, const uint64_t *sizes, u
     return pelt_all_finite(rows->floats, numbers) ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
-/* Rows are floats, or pairs with factors: fills in factor_count from the size of their section. */
-static pelt_result check_factors(pelt_rows *rows, uint64_t size, uint32_t coefficient_count) {
+/* Rows are floats, or pairs with factors: `wanted` of them, or, when that is 0, any even number that sources can name.
+   Fills in factor_count from the size of their section. */
+static pelt_result check_factors(pelt_rows *rows, uint64_t size, uint32_t coefficient_count, uint64_t wanted) {
     uint64_t count = size / sizeof *rows->factors;
     if (!rows->floats == !rows->pairs || !rows->pairs != !rows->factors) return PELT_ERROR_FORMAT;
-    if (size % sizeof *rows->factors || count % 2 || count > 65536) return PELT_ERROR_FORMAT;
+    if (size % sizeof *rows->factors || (rows->pairs && wanted ? count != wanted : count % 2 || count > 65536))
+        return PELT_ERROR_FORMAT;
     for (uint64_t i = 0; i < count; i++) {
         if (rows->factors[i].coefficient >= coefficient_count) return PELT_ERROR_INDEX;
         if (!pelt_all_finite(&rows->factors[i].step, 1)) return PELT_ERROR_NUMBER;
@@ -169,7 +171,7 @@ static pelt_result check_lists(const pelt_skin *skin, const pelt_rows *rows, con
 /* In 16 bits the two rows of a pair are for factors 2 i and 2 i + 1. */
 static pelt_result check_basis(const pelt_skin *skin, pelt_rows *rows, const uint64_t *sizes) {
     uint64_t coefficients = skin->drivers->coefficient_count, count = 0;
-    pelt_result result = check_factors(rows, sizes[FACTORS], (uint32_t)coefficients);
+    pelt_result result = check_factors(rows, sizes[FACTORS], (uint32_t)coefficients, 0);
     if (!result) result = check_lists(skin, rows, sizes, rows->pairs ? rows->factor_count : coefficients, &count);
     uint32_t apart = 0;
     for (uint64_t r = 0; !result && rows->pairs && r < count; r += 2)
@@ -181,19 +183,16 @@ static pelt_result check_basis(const pelt_skin *skin, pelt_rows *rows, const uin
 /* Rows and turns of the weighted form are for the same centres, and both floats or both in 16 bits. */
 static pelt_result check_centered(pelt_skin *skin, const uint64_t *sizes, const pelt_file_weighted *weighted) {
     pelt_rows *turns = &skin->turns;
-    uint64_t count = 0;
-    pelt_result result = check_factors(&skin->rows, sizes[PELT_SECTION_ROW_FACTORS], 1);
+    uint64_t count = 0, factors = 2 * (uint64_t)skin->block_count;
+    pelt_result result = check_factors(&skin->rows, sizes[PELT_SECTION_ROW_FACTORS], 1, factors);
     if (!result)
         result = check_lists(skin, &skin->rows, sizes + PELT_SECTION_ROW_FIRST, weighted->center_count, &count);
     if (!result)
         result = check_numbers(&skin->rows, sizes + PELT_SECTION_ROW_FIRST, count, weighted->normalised ? 4 : 3);
-    if (!result && skin->rows.pairs && skin->rows.factor_count != 2) result = PELT_ERROR_FORMAT;
     if (result || no_rows(turns)) return result;
     if (turns->first || turns->sources || !turns->floats != !skin->rows.floats) return PELT_ERROR_FORMAT;
-    result = check_factors(turns, sizes[PELT_SECTION_TURN_FACTORS], 1);
-    if (!result) result = check_numbers(turns, sizes + PELT_SECTION_TURN_FIRST, count, 3);
-    if (!result && turns->pairs && turns->factor_count != 2) result = PELT_ERROR_FORMAT;
-    return result;
+    result = check_factors(turns, sizes[PELT_SECTION_TURN_FACTORS], 1, factors);
+    return result ? result : check_numbers(turns, sizes + PELT_SECTION_TURN_FIRST, count, 3);
 }
 
 static pelt_result check_weighted(pelt_skin *skin, const section *s, const uint64_t *sizes) {
@@ -260,8 +259,8 @@ pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin) {
     pelt_drive_offsets at;
     size_t end = 0;
     at.coefficients = take(&end, head->coefficient_count);
-    at.row_factors = take(&end, skin->rows.factor_count / 2); /* two are as large as a float */
-    at.turn_factors = take(&end, skin->turns.factor_count / 2);
+    at.row_factors = take(&end, weighted ? 0 : skin->rows.factor_count / 2); /* two are as large as a float */
+    at.turn_factors = take(&end, weighted ? 0 : skin->turns.factor_count / 2);
     at.factor_scales = take(&end, 2);
     at.distances = take(&end, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
     at.rotations = take(&end, 4 * (uint64_t)skin->joint_count);

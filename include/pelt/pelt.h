@@ -157,7 +157,7 @@ typedef struct pelt_rows {
     const float *floats;        /* [row][3][16]; with norm [row][4][16]; or in 16 bits: */
     const int16_t *pairs;       /* [row / 2][3][16][2], two rows side by side */
     const pelt_factor *factors; /* [factor_count]; the source of a row is then one of them, of two that follow each
-                                   other; the weighted form has one for vectors and one for the norm */
+                                   other; the weighted form has two for each block, for vectors and for the norm */
     uint32_t factor_count;
 } pelt_rows;
 
