@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double SAME_ANGLE = 1e-3; /* radians; controls likewise, as parts of their range */
+static const double SAME_ANGLE = 1e-3; /* radians; translations and controls likewise, as parts of their range */
 enum { LEAST_EXAMPLES = 12 };
 static const double BY_CHANCE = 10; /* over the number of examples: the share of variance that chance explains */
 
@@ -32,7 +32,7 @@ static bool all_else_is_same(const pelt_poses *p, uint32_t driver, uint32_t a, u
             pelt_rotation_angle(p->rotations + 4 * (a * joints + j), p->rotations + 4 * (b * joints + j)) > SAME_ANGLE)
             return false;
         for (int i = 0; i < 3 && p->slides[j]; i++)
-            if (fabs((double)s[i] - t[i]) > SAME_ANGLE) return false;
+            if (fabs((double)s[i] - t[i]) > SAME_ANGLE * p->size) return false;
     }
     for (size_t c = 0; c < controls; c++) {
         double gap = (double)p->controls[a * controls + c] - p->controls[b * controls + c];

@@ -25,6 +25,7 @@ static inline bool pelt_is_control(const pelt_driver *driver) { return driver->c
 
 typedef struct pelt_poses {
     uint32_t count, joint_count;
+    double size; /* of the character: what translations are small or large by */
     float *rotations;    /* [pose][joint][4] local rotation relative to rest, unit, w >= 0 */
     float *translations; /* [pose][joint][3] local translation minus that at rest */
     bool *moves;         /* [joint] turns in some pose */
@@ -53,8 +54,8 @@ void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *lo
 double pelt_rotation_angle(const float a[4], const float b[4]);
 
 /* first_of[pose] gets the first pose that is the same, or PELT_REST_EXAMPLE when it is the rest pose, to within a
-   thousandth of a radian; translations count as parts of `size`. */
-pelt_result pelt_same_poses(const pelt_poses *poses, double size, uint32_t *first_of);
+   thousandth of a radian; translations count as parts of the size. */
+pelt_result pelt_same_poses(const pelt_poses *poses, uint32_t *first_of);
 
 typedef struct pelt_example_displacements {
     uint32_t example_count, vertex_count, point_count;

@@ -205,6 +205,7 @@ pelt_result pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_exa
     if (result) return result;
     *poses = (pelt_poses){.count = (uint32_t)count,
                           .joint_count = (uint32_t)n,
+                          .size = bundle->mesh.diagonal > 0 ? bundle->mesh.diagonal : 1,
                           .rotations = PELT_NEW(arena, float, 4 * n * count),
                           .translations = PELT_NEW(arena, float, 3 * n * count),
                           .moves = PELT_NEW(arena, bool, n),
@@ -250,7 +251,7 @@ pelt_result pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_exa
 static const double SAME_ANGLE = 1e-3; /* radians, over all joints together */
 
 /* Squared distance of two poses; `b` may be PELT_REST_EXAMPLE. */
-static double pose_gap2(const pelt_poses *p, double size, uint32_t a, uint32_t b, double limit) {
+static double pose_gap2(const pelt_poses *p, uint32_t a, uint32_t b, double limit) {
     static const float identity[4] = {0, 0, 0, 1}, still[3] = {0};
     double sum = 0;
     for (size_t j = 0; j < p->joint_count && sum <= limit; j++) {
@@ -259,7 +260,7 @@ static double pose_gap2(const pelt_poses *p, double size, uint32_t a, uint32_t b
         const float *t = b == PELT_REST_EXAMPLE ? still : p->translations + 3 * other;
         if (p->moves[j]) sum += pow(pelt_rotation_angle(p->rotations + 4 * at, q), 2);
         for (size_t i = 0; i < 3 && p->slides[j]; i++)
-            sum += pow(((double)p->translations[3 * at + i] - t[i]) / size, 2);
+            sum += pow(((double)p->translations[3 * at + i] - t[i]) / p->size, 2);
     }
     for (size_t c = 0; c < p->control_count; c++) {
         float other = b == PELT_REST_EXAMPLE ? 0 : p->controls[(size_t)b * p->control_count + c];
@@ -274,13 +275,13 @@ typedef struct keyed {
     uint32_t pose;
 } keyed;
 
-static double pose_key(const pelt_poses *p, double size, uint32_t pose) {
+static double pose_key(const pelt_poses *p, uint32_t pose) {
     static const float identity[4] = {0, 0, 0, 1};
     double sum = 0;
     for (size_t j = 0; j < p->joint_count; j++) {
         size_t at = (size_t)pose * p->joint_count + j;
         if (p->moves[j]) sum += pelt_rotation_angle(p->rotations + 4 * at, identity);
-        for (size_t i = 0; i < 3 && p->slides[j]; i++) sum += p->translations[3 * at + i] / size;
+        for (size_t i = 0; i < 3 && p->slides[j]; i++) sum += p->translations[3 * at + i] / p->size;
     }
     for (size_t c = 0; c < p->control_count; c++)
         sum += p->controls[(size_t)pose * p->control_count + c] * (double)p->control_list[c].scale;
@@ -295,33 +296,33 @@ static int compare_keys(const void *a, const void *b) {
 
 /* All of a group are close to one of it, its leader, so that slow motion is not one long group. Sums of angles of two
    poses differ by at most sqrt(joints) times their distance. */
-static void find_leaders(const pelt_poses *p, double size, const keyed *sorted, uint32_t *leader) {
+static void find_leaders(const pelt_poses *p, const keyed *sorted, uint32_t *leader) {
     double reach = SAME_ANGLE * sqrt(7.0 * p->joint_count + p->control_count), limit = SAME_ANGLE * SAME_ANGLE;
     for (size_t i = 0; i < p->count; i++) {
         uint32_t e = sorted[i].pose, found = e;
         for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {
             uint32_t o = sorted[k].pose;
-            if (leader[o] == o && pose_gap2(p, size, e, o, limit) <= limit) found = o;
+            if (leader[o] == o && pose_gap2(p, e, o, limit) <= limit) found = o;
         }
         leader[e] = found;
     }
 }
 
-pelt_result pelt_same_poses(const pelt_poses *p, double size, uint32_t *first_of) {
+pelt_result pelt_same_poses(const pelt_poses *p, uint32_t *first_of) {
     size_t n = p->count;
-    double limit = SAME_ANGLE * SAME_ANGLE, unit = size > 0 ? size : 1;
+    double limit = SAME_ANGLE * SAME_ANGLE;
     keyed *sorted = malloc((n + 1) * sizeof *sorted);
     uint32_t *leader = malloc((n + 1) * sizeof *leader);
     bool ready = sorted && leader;
     if (ready) {
-        for (uint32_t e = 0; e < n; e++) sorted[e] = (keyed){pose_key(p, unit, e), e};
+        for (uint32_t e = 0; e < n; e++) sorted[e] = (keyed){pose_key(p, e), e};
         qsort(sorted, n, sizeof *sorted, compare_keys);
-        find_leaders(p, unit, sorted, leader);
+        find_leaders(p, sorted, leader);
         for (uint32_t e = 0; e < n; e++) first_of[e] = e;
         for (uint32_t e = (uint32_t)n; e-- > 0;) first_of[leader[e]] = e; /* the first of a group, not its leader */
         for (uint32_t e = 0; e < n; e++) sorted[e].pose = first_of[leader[e]];
         for (uint32_t e = 0; e < n; e++) {
-            bool rest = pose_gap2(p, unit, sorted[e].pose, PELT_REST_EXAMPLE, limit) <= limit;
+            bool rest = pose_gap2(p, sorted[e].pose, PELT_REST_EXAMPLE, limit) <= limit;
             first_of[e] = rest ? PELT_REST_EXAMPLE : sorted[e].pose;
         }
     }

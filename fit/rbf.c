@@ -121,8 +121,7 @@ static pelt_result find_poses(pelt_fitting *f, pelt_training *t, pelt_error *err
     if (result) return result;
     uint32_t *first_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
     t->pose_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
-    if (!first_of || !t->pose_of || pelt_same_poses(&t->poses, f->bundle->mesh.diagonal, first_of))
-        return no_memory(t, error);
+    if (!first_of || !t->pose_of || pelt_same_poses(&t->poses, first_of)) return no_memory(t, error);
     number_poses(t, first_of);
     if (t->count - 1 <= PELT_MOST_POSES) return PELT_OK; /* the rest pose is extra */
     return pelt_refuse_count(f, t->count, "different poses", PELT_MOST_POSES, error);
