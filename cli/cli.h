@@ -99,7 +99,7 @@ json_t *cli_findings_json(pelt_findings findings);
 /* Says which controls of a skin the bundle's clips do not have: they stay at rest. */
 void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_bundle *bundle);
 
-/* The measure object of CLI.md. */
+/* A measure as --json gives it. */
 json_t *cli_measure_json(const pelt_measure *measure, const char *skin, const char *clip, pelt_examples examples);
 /* "rms 0.00336 (0.153%)  max 0.0587 (2.67%)  rel_err 1.000". */
 void cli_measure_text(const pelt_measure *measure, char *text, size_t size);

@@ -194,12 +194,13 @@ static uint32_t most_influences(const pelt_mesh *mesh) {
 static size_t load_clips(const cli_args *args, pelt_bundle *bundle, const pelt_clip **clips, json_t *problems) {
     size_t count = 0;
     for (uint32_t c = 0; c < bundle->clip_count; c++) {
-        pelt_error error = {0};
+        pelt_error error = {0}, of_pose = {0};
         const char *name = bundle->clips[c].name, *cache = given_cache(args, bundle->path, name);
         char *word = cache ? pelt_arena_format(bundle->arena, "%s=%s", name, cache) : NULL;
         const pelt_clip *clip = pelt_bundle_clip(bundle, word ? word : name, PELT_NEED_POSITIONS, &error);
-        if (!clip && (cache || error.code != PELT_ERROR_FILE)) json_array_append_new(problems, json_string(error.text));
-        if (!clip) clip = pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error);
+        bool broken = !clip && (cache || error.code != PELT_ERROR_FILE);
+        if (!clip) clip = pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &of_pose);
+        if (broken || !clip) json_array_append_new(problems, json_string(broken ? error.text : of_pose.text));
         if (clip) clips[count++] = clip;
     }
     return count;

@@ -88,6 +88,7 @@ enum { LONGEST_NAME = 200 };
 static const char *pointer_part(const char *at, char part[LONGEST_NAME + 1]) {
     size_t length = 0;
     for (; *at && *at != '/'; at++) {
+        part[length] = 0; /* whatever comes, the caller has a string */
         if (length == LONGEST_NAME) return NULL;
         bool escape = *at == '~' && (at[1] == '0' || at[1] == '1');
         if (escape) at++;

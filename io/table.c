@@ -74,7 +74,11 @@ static pelt_result read_names(pelt_arena *arena, reader *r, const char *path, pe
                          columns);
     while (count < columns) {
         const char *begin = r->at;
-        while (!ends_cell(r)) r->at++;
+        for (; !ends_cell(r); r->at++)
+            if ((unsigned char)*r->at < ' ' && *r->at != '\t')
+                return pelt_fail(error, PELT_ERROR_FORMAT,
+                                 "%s: line 1 is not text: the table must be a CSV file, with names in the first line",
+                                 path);
         table->names[count++] =
             pelt_arena_format(arena, "%.*s", (int)(r->at - begin < 200 ? r->at - begin : 200), begin);
         if (!table->names[count - 1]) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);

@@ -4,6 +4,8 @@
 #include "runtime/kernel.h"
 #include <string.h>
 
+_Static_assert(PELT_SECTION_COUNT <= 32, "pelt_find_sections keeps a bit for each");
+
 static pelt_result find_sections(const void *bytes, pelt_skin *skin, uint64_t sizes[PELT_SECTION_COUNT]) {
     const pelt_known_section known[PELT_SECTION_COUNT] = {
 #define KNOWN(name, code, member, size, always) {code, always, offsetof(pelt_skin, member), size},

@@ -107,4 +107,20 @@ static inline double corrected_rel_err(const char *path, const char *test, pelt_
     return rel_err;
 }
 
+/* Angles of poses, [pose][joints]: rest, each joint but the first alone from -60 to 60 degrees in steps, then `more`
+   poses of all these joints at random. Returns how many there are. */
+static inline uint32_t corrected_poses(uint32_t joints, int step, uint32_t more, uint64_t seed, double *angles) {
+    uint32_t count = 1;
+    for (uint32_t j = 0; j < joints; j++) angles[j] = 0;
+    for (uint32_t moved = 1; moved < joints; moved++)
+        for (int a = -60; a <= 60; a += step) {
+            if (!a) continue;
+            for (uint32_t j = 0; j < joints; j++) angles[count * joints + j] = j == moved ? a : 0;
+            count++;
+        }
+    for (uint32_t i = 0; i < more; i++, count++)
+        for (uint32_t j = 0; j < joints; j++) angles[count * joints + j] = j ? 120 * (test_random(&seed) - 0.5) : 0;
+    return count;
+}
+
 #endif

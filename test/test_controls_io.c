@@ -3,9 +3,8 @@
 
 #include "io/io.h"
 #include "test/gltf_maker.h"
-#include <jansson.h>
+#include "test/program.h"
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 static const char *path_of(const char *name) {
     static char paths[8][1024];
@@ -159,6 +158,7 @@ static pelt_bundle *with_tracks(maker *m, const char *extras, const char *sample
     return read_bytes(make_glb(m, text), NULL, error);
 }
 
+#define LONG "a_name_of_fifty_letters_without_any_slash_within_it"
 #define POINTER(sampler, pointer)                                                                                      \
     ",{'sampler':" sampler ",'target':{'path':'pointer','extensions':{'KHR_animation_pointer':{'pointer':'" pointer    \
     "'}}}}"
@@ -236,6 +236,7 @@ static void broken_tracks_are_refused_and_foreign_ones_left_out(void **state) {
         {",{'input':4,'output':8}", POINTER("1", "extras/tension"), NULL},
         {",{'input':4,'output':8}", POINTER("1", ""), NULL},
         {"", ",{'sampler':9,'target':{'path':'pointer'}}", NULL},
+        {",{'input':4,'output':8}", POINTER("1", "/nodes/1/extras/" LONG LONG LONG LONG LONG), NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         maker m;
@@ -256,31 +257,9 @@ static void broken_tracks_are_refused_and_foreign_ones_left_out(void **state) {
 /* -- The program ------------------------------------------------------------------------------------------------------
  */
 
-static char output[1 << 16], errors[1 << 14];
-
-static void read_back(const char *name, char *text, size_t size) {
-    FILE *file = fopen(path_of(name), "rb");
-    size_t n = file ? fread(text, 1, size - 1, file) : 0;
-    text[n] = 0;
-    if (file) fclose(file);
-}
-
-static int pelt(const char *words) {
-    char line[3000];
-    const char *program = getenv("PELT_PROGRAM");
-    snprintf(line, sizeof line, "cd %s && %s %s >out.txt 2>err.txt", test_folder(), program ? program : "build/pelt",
-             words);
-    int status = system(line);
-    read_back("out.txt", output, sizeof output), read_back("err.txt", errors, sizeof errors);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static double rel_err(const char *words, const char *part) {
-    if (pelt(words)) fail_msg("pelt %s: %s", words, errors);
-    json_t *object = json_loads(output, 0, NULL);
-    json_t *measure = part ? json_object_get(object, part) : object;
-    double value = json_number_value(json_object_get(measure, "rel_err"));
-    assert_true(json_is_number(json_object_get(measure, "rel_err")));
+    json_t *object = pelt_json("%s", words);
+    double value = number(part ? json_object_get(object, part) : object, "rel_err");
     json_decref(object);
     return value;
 }
@@ -288,23 +267,38 @@ static double rel_err(const char *words, const char *part) {
 static void the_sample_with_a_muscle_needs_its_control(void **state) {
     (void)state;
     assert_int_equal(pelt("sample biceps --vertices 800 -o ."), 0);
-    assert_true(rel_err("fit biceps.glb --train train --method psd -o a.pelt --json", "holdout") < 0.1);
-    assert_true(rel_err("measure a.pelt biceps.glb --clip test --json", NULL) < 0.06);
+    assert_true(rel_err("fit biceps.glb --train train --method psd -o a.pelt", "holdout") < 0.1);
+    assert_true(rel_err("measure a.pelt biceps.glb --clip test", NULL) < 0.06);
     assert_int_equal(pelt("info biceps.glb biceps.train.csv a.pelt"), 0);
-    assert_non_null(strstr(output, "control \"tension\": 0 to 1, 0 at rest"));
-    assert_non_null(strstr(output, "\"tension\": 0 to 1\n"));
-    assert_non_null(strstr(output, "control \"tension\": 0 to 1 in training, 0 at rest"));
+    assert_non_null(strstr(program_output, "control \"tension\": 0 to 1, 0 at rest"));
+    assert_non_null(strstr(program_output, "\"tension\": 0 to 1\n"));
+    assert_non_null(strstr(program_output, "control \"tension\": 0 to 1 in training, 0 at rest"));
     assert_int_equal(pelt("eval a.pelt biceps.glb --clip test -o test.pc2"), 0);
     assert_int_equal(pelt("export a.pelt biceps.glb --clip test -o plain.glb"), 0);
 
     assert_int_equal(rename(path_of("biceps.test.csv"), path_of("elsewhere.csv")), 0);
-    assert_true(rel_err("measure a.pelt biceps.glb --clip train --json", NULL) < 0.01);
+    assert_true(rel_err("measure a.pelt biceps.glb --clip train", NULL) < 0.01);
     assert_int_equal(rename(path_of("biceps.train.csv"), path_of("away.csv")), 0);
-    assert_true(rel_err("measure a.pelt biceps.glb --clip test --json", NULL) > 0.15);
-    assert_non_null(strstr(errors, "no control \"tension\""));
+    assert_true(rel_err("measure a.pelt biceps.glb --clip test", NULL) > 0.15);
+    assert_non_null(strstr(program_errors, "no control \"tension\""));
     assert_int_equal(pelt("fit biceps.glb --train train --method psd -o b.pelt"), 1);
-    assert_non_null(strstr(errors, "same pose"));
-    assert_non_null(strstr(errors, "a named control as a column of biceps.train.csv"));
+    assert_non_null(strstr(program_errors, "same pose"));
+    assert_non_null(strstr(program_errors, "a named control as a column of biceps.train.csv"));
+}
+
+static uint32_t times_said(const char *text, const char *words) {
+    uint32_t count = 0;
+    while ((text = strstr(text, words))) count++, text++;
+    return count;
+}
+
+static void a_clip_whose_table_cannot_be_read_is_said_once_by_info(void **state) {
+    (void)state;
+    assert_int_equal(pelt("sample biceps --vertices 800 -o ."), 0);
+    write_text("biceps.train.csv", "tension\n0\n");
+    pelt("info biceps.glb");
+    assert_int_equal(times_said(program_output, "biceps.train.csv: 1 rows of numbers"), 1);
+    assert_non_null(strstr(program_output, "clip \"test\""));
 }
 
 static int remove_folder(void **state) {
@@ -325,6 +319,7 @@ int main(void) {
         cmocka_unit_test(numbers_of_nodes_are_rest_values_for_tables),
         cmocka_unit_test(broken_tracks_are_refused_and_foreign_ones_left_out),
         cmocka_unit_test(the_sample_with_a_muscle_needs_its_control),
+        cmocka_unit_test(a_clip_whose_table_cannot_be_read_is_said_once_by_info),
     };
     return cmocka_run_group_tests(tests, NULL, remove_folder);
 }

@@ -52,26 +52,11 @@ static void products(const pelt_bundle *bundle, const double *angles, double *d)
     }
 }
 
-/* Rest, then each joint alone at -60 to 60 in steps of 20. */
-static uint32_t sweeps(double angles[][JOINTS]) {
-    uint32_t count = 1;
-    for (int j = 0; j < JOINTS; j++) angles[0][j] = 0;
-    for (int j = 1; j < JOINTS; j++)
-        for (int a = -60; a <= 60; a += 20) {
-            if (!a) continue;
-            memset(angles[count], 0, sizeof angles[count]);
-            angles[count++][j] = a;
-        }
-    return count;
+static uint32_t with_random_poses(double angles[][JOINTS], uint32_t more) {
+    return corrected_poses(JOINTS, 20, more, 3, angles[0]);
 }
 
-static uint32_t with_random_poses(double angles[][JOINTS], uint32_t more) {
-    uint32_t count = sweeps(angles);
-    uint64_t seed = 3;
-    for (uint32_t i = 0; i < more; i++, count++)
-        for (int j = 0; j < JOINTS; j++) angles[count][j] = j ? 120 * (test_random(&seed) - 0.5) : 0;
-    return count;
-}
+static uint32_t sweeps(double angles[][JOINTS]) { return with_random_poses(angles, 0); }
 
 /* What EigenSkin is made of, for positions or for normals. */
 typedef struct parts {

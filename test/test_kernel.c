@@ -25,20 +25,8 @@ static void bulges(const pelt_bundle *bundle, const double *angles, double *d) {
     }
 }
 
-/* Rest, sweeps, and poses of all joints. */
 static uint32_t examples(double angles[][JOINTS], uint32_t more) {
-    uint32_t count = 1;
-    uint64_t seed = 5;
-    memset(angles[0], 0, sizeof angles[0]);
-    for (int j = 1; j < JOINTS; j++)
-        for (int a = -60; a <= 60; a += 30) {
-            if (!a) continue;
-            memset(angles[count], 0, sizeof angles[count]);
-            angles[count++][j] = a;
-        }
-    for (uint32_t i = 0; i < more; i++, count++)
-        for (int j = 0; j < JOINTS; j++) angles[count][j] = j ? 120 * (test_random(&seed) - 0.5) : 0;
-    return count;
+    return corrected_poses(JOINTS, 30, more, 5, angles[0]);
 }
 
 typedef struct parts {

@@ -159,7 +159,7 @@ typedef enum pelt_need {
     PELT_NEED_POSITIONS, /* and the true positions, or it is an error */
 } pelt_need;
 
-/* A clip by name. Its true positions are found as CLI.md says: `body.CLIP.pc2` (or .mdd, .npy, a folder of .obj)
+/* A clip by name. Its true positions are in `body.CLIP.pc2` (or .mdd, .npy, a folder of .obj)
    beside `body.glb`, or morph targets of the file itself; or in a named file: "CLIP=FILE". Its controls are tracks of
    the file, and columns of `body.CLIP.csv` beside it, one row per frame. */
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
