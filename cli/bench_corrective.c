@@ -5,8 +5,8 @@
 
 #include "cli/bench_corrective.h"
 #include "cli/cli.h"
-#include "fit/displacement.h"
-#include "fit/model.h"
+#include "fit/examples/displacement.h"
+#include "pack/model.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

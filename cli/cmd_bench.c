@@ -48,7 +48,8 @@ typedef struct deform_part {
     const run *run;
 } deform_part;
 
-static void deform_thread(void *user, size_t part) {
+static void deform_thread(void *user, size_t part, pelt_arena *unused) {
+    (void)unused;
     const deform_part *d = user;
     const bench_corrective *corrective = d->run->corrective;
     const pelt_skin *skin = corrective ? &corrective->skin : &d->work->skin;
@@ -67,9 +68,9 @@ static void run_pelt(workload *work, const run *r) {
         work->skin.isa = r->isa;
     deform_part part = {work, r};
     if (r->threads == 1)
-        deform_thread(&part, 0);
+        deform_thread(&part, 0, NULL);
     else
-        pelt_parallel(r->threads, r->threads, deform_thread, &part);
+        pelt_parallel(NULL, r->threads, r->threads, deform_thread, &part);
 }
 
 static void run_plain(workload *work, const run *r) {

@@ -2,7 +2,7 @@
    of them has seen. */
 
 #include "cli/cli.h"
-#include "fit/eigenskin.h"
+#include "fit/corrective/eigenskin.h"
 #include "io/io.h"
 #include "report/report.h"
 #include <stdlib.h>

@@ -19,7 +19,7 @@ static pelt_result write_cache(const cli_args *args, pelt_player *player, const 
     pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, frame_rate(clip), error);
     pelt_progress progress = cli_progress(args);
     for (uint32_t f = 0; writer && f < clip->frame_count; f++) {
-        pelt_report(&progress, "deforming", (double)f / clip->frame_count);
+        pelt_should_stop(&progress, "deforming", (double)f / clip->frame_count);
         pelt_player_frame(player, clip, f, positions, NULL);
         pelt_cache_writer_frame(writer, positions);
     }

@@ -1,8 +1,8 @@
 /* cmd_export.c: pelt export: a skin as plain glTF that any engine plays. */
 
 #include "cli/cli.h"
-#include "fit/export_targets.h"
-#include "fit/plain.h"
+#include "pack/targets.h"
+#include "pack/plain.h"
 #include "io/io.h"
 #include <string.h>
 

@@ -153,7 +153,7 @@ static pelt_result run_frames(running *r, const uint32_t *shots, float *truth, p
     for (uint32_t f = 0; f < r->controls->row_count; f++) {
         const float *controls = r->controls->values + (size_t)f * r->controls->column_count;
         pelt_soft_cache_frame_info info;
-        pelt_report(&progress, "running", (double)f / r->controls->row_count);
+        pelt_should_stop(&progress, "running", (double)f / r->controls->row_count);
         if (f && shots && shots[f] != shots[f - 1]) r->cache.started = 0;
         pelt_result result = pelt_soft_cache_next(&r->cache, controls, r->values, &info);
         if (result == PELT_ERROR_DATA && pelt_engine_failure(r->engine)->code)

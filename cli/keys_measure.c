@@ -203,7 +203,7 @@ bool keys_measure_run(const pelt_keys *keys, keys_input *input, const pelt_soft_
     if (!done) pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to measure");
     pelt_soft_cache cache;
     for (uint32_t f = 0; done && f < frames->frame_count; f++) {
-        pelt_report(progress, "measuring", (double)f / frames->frame_count);
+        pelt_should_stop(progress, "measuring", (double)f / frames->frame_count);
         done = play_frame(&p, &cache, options, frames, f, out, &times[f], error) == PELT_OK;
     }
     if (done) {

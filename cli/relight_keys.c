@@ -119,7 +119,8 @@ typedef struct filling {
     float *values;
 } filling;
 
-static void fill_part(void *user, size_t part) {
+static void fill_part(void *user, size_t part, pelt_arena *scratch) {
+    (void)scratch;
     const filling *f = user;
     uint32_t first = (uint32_t)part * FILL_BLOCKS, left = f->g->keys->block_count - first;
     pelt_keys_fill(f->g->keys, f->g->scratch, 1, (pelt_range){first, left < FILL_BLOCKS ? left : FILL_BLOCKS},
@@ -129,7 +130,7 @@ static void fill_part(void *user, size_t part) {
 /* Light is never negative, though A b may be, by rounding or near black. */
 void relight_fill(const relight_gatherer *g, uint32_t threads, float *values) {
     filling f = {g, values};
-    pelt_parallel(threads, (g->keys->block_count + FILL_BLOCKS - 1) / FILL_BLOCKS, fill_part, &f);
+    pelt_parallel(NULL, threads, (g->keys->block_count + FILL_BLOCKS - 1) / FILL_BLOCKS, fill_part, &f);
     for (size_t i = 0; i < 3 * (size_t)g->keys->point_count; i++) values[i] = values[i] > 0 ? values[i] : 0;
 }
 

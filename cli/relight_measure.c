@@ -211,7 +211,7 @@ static int measure(measuring *m) {
     int code = CLI_DONE;
     for (uint32_t g = 0; g < group_count; g++)
         for (uint32_t i = 0; i < groups[g].lights && !code; i++, done++) {
-            pelt_report(&progress, "lights", (double)done / total);
+            pelt_should_stop(&progress, "lights", (double)done / total);
             code = measure_light(m, &groups[g], i, done);
         }
     if (!code) code = time_quick(m);

@@ -27,7 +27,7 @@ static void say_progress(const training *t, double done, double started_at, doub
     double elapsed = cli_wall_seconds() - start, left = elapsed * (1 - done) / (done - started_at);
     if (done > started_at && left < 360000)
         snprintf(task, sizeof task, "lights, %d min %02d s left", (int)(left / 60), (int)left % 60);
-    pelt_report(&progress, task, done);
+    pelt_should_stop(&progress, task, done);
 }
 
 static int gather_half(training *t, uint32_t light, uint32_t half, float *values) {

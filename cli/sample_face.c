@@ -70,7 +70,7 @@ static pelt_result write_frames(const face_sample *s, const char *path, const fl
     pelt_cache_writer *writer = positions ? pelt_cache_writer_open(path, frames, mesh, 30, error) : NULL;
     pelt_progress progress = cli_progress(s->args);
     for (uint32_t f = 0; writer && f < frames; f++) {
-        pelt_report(&progress, "evaluating", (double)f / frames);
+        pelt_should_stop(&progress, "evaluating", (double)f / frames);
         pelt_face_evaluate(s->face, controls + (size_t)f * FACE_CONTROLS, NULL, mesh->vertex_count, positions);
         pelt_cache_writer_frame(writer, positions);
     }

@@ -110,7 +110,8 @@ typedef struct call {
     pelt_error errors[MOST_WORKERS];
 } call;
 
-static void evaluate_part(void *user, size_t w) {
+static void evaluate_part(void *user, size_t w, pelt_arena *scratch) {
+    (void)scratch;
     call *c = user;
     pelt_engine *e = c->engine;
     uint32_t first = (uint32_t)((uint64_t)c->count * w / e->worker_count);
@@ -127,7 +128,7 @@ pelt_result pelt_engine_evaluate(pelt_engine *e, const float *controls, const ui
                                  float *values, pelt_error *error) {
     call c = {e, controls, points ? points : e->all, count, values, {{0}}};
     if (count > e->points) return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points asked of %u", count, e->points);
-    pelt_parallel(e->worker_count, e->worker_count, evaluate_part, &c);
+    pelt_parallel(NULL, e->worker_count, e->worker_count, evaluate_part, &c);
     for (uint32_t w = 0; w < e->worker_count; w++)
         if (c.errors[w].code) return pelt_fail(error, c.errors[w].code, "%s", c.errors[w].text);
     for (size_t i = 0; i < (size_t)count * e->components; i++)

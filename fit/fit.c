@@ -4,8 +4,8 @@
 
    A method names where the blend S gets its weights and how the corrective D is stored and driven. */
 
-#include "fit/correctives.h"
-#include "fit/model.h"
+#include "fit/corrective/correctives.h"
+#include "fit/fitting.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,16 +70,20 @@ static char *describe(pelt_fitting *f) {
     return text;
 }
 
+static pelt_result fit_model(void *user, pelt_error *error) {
+    pelt_fitting *f = user;
+    if (pelt_should_stop(&f->options.progress, "blend", 0))
+        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    pelt_result result = pelt_fit_blend(f, error);
+    return result ? result : pelt_fit_corrective(f, error);
+}
+
 pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *given,
                           pelt_error *error) {
     pelt_fitting f = {.bundle = bundle, .examples = examples, .options = *given};
     if (pelt_fit_resolve(&f.options, error)) return NULL;
     f.arena = pelt_arena_new(0);
-    pelt_result result = f.arena ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
-    if (!result && pelt_report(&f.options.progress, "blend", 0))
-        result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-    if (!result) result = pelt_fit_blend(&f, error);
-    if (!result) result = pelt_fit_corrective(&f, error);
+    pelt_result result = pelt_stage(f.arena, fit_model, &f, error);
     char *about = result ? NULL : describe(&f);
     f.model.about = about;
     pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&f.model, error);

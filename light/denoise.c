@@ -11,7 +11,7 @@
    around each point and for each picture: but for a constant this is the error of smoothing against the truth. */
 
 #include "light/denoise.h"
-#include "fit/linear.h"
+#include "rig/linear.h"
 #include "light/vector.h"
 #include <string.h>
 
@@ -70,7 +70,8 @@ static void take_rows(const work *w, int half, size_t first, size_t count, doubl
 }
 
 /* A^T B over the points of one strip. */
-static void add_gram(void *user, size_t strip) {
+static void add_gram(void *user, size_t strip, pelt_arena *scratch) {
+    (void)scratch;
     const work *w = user;
     size_t begin = w->n * strip / STRIPS, end = w->n * (strip + 1) / STRIPS, columns = w->columns;
     pelt_arena *arena = pelt_arena_new(0);
@@ -91,7 +92,7 @@ static pelt_result find_mix(work *w, pelt_error *error) {
     double *values = PELT_NEW(w->arena, double, columns),
            *sum = w->grams = PELT_NEW(w->arena, double, STRIPS *columns *columns);
     if (!values || !sum) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
-    pelt_parallel(w->options->threads, STRIPS, add_gram, w);
+    pelt_parallel(NULL, w->options->threads, STRIPS, add_gram, w);
     for (size_t s = 1; s < STRIPS; s++)
         for (size_t i = 0; i < columns * columns; i++) sum[i] += sum[s * columns * columns + i];
     for (size_t i = 0; i < columns; i++)
@@ -107,7 +108,8 @@ static pelt_result find_mix(work *w, pelt_error *error) {
 }
 
 /* Adds what one frame brings to the pictures. */
-static void add_frame(void *user, size_t strip) {
+static void add_frame(void *user, size_t strip, pelt_arena *scratch) {
+    (void)scratch;
     const work *w = user;
     size_t rank = w->out->rank;
     for (size_t p = w->n * strip / STRIPS; p < w->n * (strip + 1) / STRIPS; p++)
@@ -123,7 +125,7 @@ static void project_halves(work *w) {
         for (uint32_t half = 0; half < 2; half++) {
             w->from = w->all[half] + 3 * f * w->n, w->to = w->half[half];
             w->mix_rows = w->out->mix + 3 * (size_t)f * w->out->rank;
-            pelt_parallel(w->options->threads, STRIPS, add_frame, w);
+            pelt_parallel(NULL, w->options->threads, STRIPS, add_frame, w);
         }
 }
 
@@ -153,7 +155,8 @@ static void smooth_point(const work *w, size_t p) {
     for (int k = 0; k < GROUP; k++) w->to[GROUP * p + k] = sums[k] / total;
 }
 
-static void smooth_strip(void *user, size_t strip) {
+static void smooth_strip(void *user, size_t strip, pelt_arena *scratch) {
+    (void)scratch;
     const work *w = user;
     size_t strips = 8 * STRIPS;
     for (size_t p = w->n * strip / strips; p < w->n * (strip + 1) / strips; p++) smooth_point(w, p);
@@ -161,7 +164,7 @@ static void smooth_strip(void *user, size_t strip) {
 
 static void smooth(work *w, int radius, const float *from, float *to) {
     w->radius = radius, w->from = from, w->to = to;
-    pelt_parallel(w->options->threads, 8 * STRIPS, smooth_strip, w);
+    pelt_parallel(NULL, w->options->threads, 8 * STRIPS, smooth_strip, w);
 }
 
 /* Room for a group of pictures: the halves, smoothed, and errors. */
@@ -205,7 +208,7 @@ static pelt_result smooth_pictures(work *w, pelt_error *error) {
     if (!allocate_group(w->arena, w->n, &g))
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
     for (size_t first = 0; first < rank; first += GROUP) {
-        if (pelt_report(&w->options->progress, "noise", (double)first / (double)rank))
+        if (pelt_should_stop(&w->options->progress, "noise", (double)first / (double)rank))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         load_group(w, &g, first);
         try_candidate(w, &g, g.half[0], g.half[1], true);

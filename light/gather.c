@@ -373,7 +373,8 @@ static void gather_point(gathering *g, size_t index) {
     atomic_fetch_add_explicit(&g->ray_count, b.ray_count, memory_order_relaxed);
 }
 
-static void gather_chunk(void *user, size_t chunk) {
+static void gather_chunk(void *user, size_t chunk, pelt_arena *scratch) {
+    (void)scratch;
     gathering *g = user;
     for (size_t i = chunk * g->chunk; i < (chunk + 1) * g->chunk && i < g->count; i++) gather_point(g, i);
 }
@@ -395,6 +396,6 @@ uint64_t pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, 
                    .direct = direct,
                    .indirect = indirect};
     for (uint32_t i = 0; i < tracer->own_count; i++) g.hittable |= tracer->emitters[i].hittable;
-    pelt_parallel(options->threads, (count + chunk - 1) / chunk, gather_chunk, &g);
+    pelt_parallel(NULL, options->threads, (count + chunk - 1) / chunk, gather_chunk, &g);
     return g.ray_count;
 }

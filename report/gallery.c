@@ -253,7 +253,8 @@ typedef struct batch {
 } batch;
 
 /* A picture that cannot be drawn has no PNG; gallery_make sees that. */
-static void draw_picture(void *user, size_t i) {
+static void draw_picture(void *user, size_t i, pelt_arena *scratch) {
+    (void)scratch;
     const batch *b = user;
     const pelt_mesh *mesh = b->plan->page->mesh;
     picture *pic = b->plan->pictures[b->first + i];
@@ -269,11 +270,11 @@ static void draw_picture(void *user, size_t i) {
 static pelt_result draw_all(const plan *p, pelt_error *error) {
     enum { BATCH = 16 }; /* progress is told between batches, by one thread */
     for (size_t first = 0; first < p->picture_count; first += BATCH) {
-        if (pelt_report(&p->page->progress, "pictures", (double)first / (double)p->picture_count))
+        if (pelt_should_stop(&p->page->progress, "pictures", (double)first / (double)p->picture_count))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "the report was stopped on request");
         batch b = {p, first};
         size_t count = p->picture_count - first < BATCH ? p->picture_count - first : BATCH;
-        pelt_parallel(p->page->threads, count, draw_picture, &b);
+        pelt_parallel(NULL, p->page->threads, count, draw_picture, &b);
         for (size_t i = 0; i < count; i++)
             if (!p->pictures[first + i]->png)
                 return pelt_fail(error, PELT_ERROR_MEMORY, "there is no memory for the pictures of the report");

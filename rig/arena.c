@@ -1,8 +1,14 @@
-/* arena.c: memory that is freed all at once. Small allocations share chunks; large ones have a chunk of their own. */
+/* arena.c: memory that is freed all at once, and stages of work that end when it runs out.
 
-#include "rig/rig.h"
+   Small allocations share chunks; large ones have a chunk of their own. Arenas form a tree: a failure goes up to the
+   root, where the stage waits for it. */
+
+#include "rig/memory.h"
+#include "rig/linear.h"
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CHUNK = 64 * 1024 };
 
@@ -10,11 +16,16 @@ typedef struct chunk {
     struct chunk *next;
     size_t used, size; /* of the data */
     char *data;        /* aligned, behind the chunk */
+    bool fresh;        /* the data have never been used: they are zero */
 } chunk;
 
 struct pelt_arena {
     chunk *chunks; /* the first one is the one with room */
+    chunk *spare;  /* of pelt_arena_empty */
     size_t used, limit;
+    bool failed;
+    jmp_buf *stage; /* of a root: where to go when memory is out; NULL: nowhere */
+    pelt_arena *parent, *children, *next, *previous;
 };
 
 pelt_arena *pelt_arena_new(size_t limit) {
@@ -23,14 +34,76 @@ pelt_arena *pelt_arena_new(size_t limit) {
     return arena;
 }
 
-void pelt_arena_free(pelt_arena *arena) {
-    if (!arena) return;
-    for (chunk *c = arena->chunks, *next; c; c = next) {
+pelt_arena *pelt_arena_inside(pelt_arena *parent) {
+    pelt_arena *arena = pelt_arena_new(0);
+    if (!arena) return pelt_arena_fail(parent), NULL;
+    arena->parent = parent;
+    arena->next = parent->children;
+    if (arena->next) arena->next->previous = arena;
+    parent->children = arena;
+    return arena;
+}
+
+static void free_chunks(chunk *list) {
+    for (chunk *c = list, *next; c; c = next) {
         next = c->next;
         free(c);
     }
+}
+
+void pelt_arena_free(pelt_arena *arena) {
+    if (!arena) return;
+    while (arena->children) pelt_arena_free(arena->children);
+    if (arena->next) arena->next->previous = arena->previous;
+    if (arena->previous)
+        arena->previous->next = arena->next;
+    else if (arena->parent)
+        arena->parent->children = arena->next;
+    free_chunks(arena->chunks), free_chunks(arena->spare);
     free(arena);
 }
+
+void pelt_arena_empty(pelt_arena *arena) {
+    while (arena->chunks) {
+        chunk *c = arena->chunks;
+        arena->chunks = c->next;
+        c->used = 0, c->fresh = false;
+        c->next = arena->spare;
+        arena->spare = c;
+    }
+    arena->used = 0;
+}
+
+/* -- Failure ------------------------------------------------------------------------------------------------------- */
+
+bool pelt_arena_failed(const pelt_arena *arena) { return !arena || arena->failed; }
+
+void pelt_arena_fail(pelt_arena *arena) {
+    if (!arena) return;
+    arena->failed = true;
+    if (arena->parent) pelt_arena_fail(arena->parent);
+    if (arena->stage) longjmp(*arena->stage, 1);
+}
+
+pelt_result pelt_no_memory(pelt_error *error) { return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"); }
+
+/* The only setjmp. What changes between it and the jump is behind pointers, so no local variable can be lost. */
+pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt_error *error) {
+    if (pelt_arena_failed(arena)) return pelt_no_memory(error);
+    jmp_buf here;
+    pelt_result result = PELT_ERROR_MEMORY;
+    pelt_blas_enter();
+    if (!setjmp(here)) {
+        arena->stage = &here;
+        result = body(user, error);
+        if (pelt_blas_failed()) pelt_arena_fail(arena);
+    }
+    arena->stage = NULL;
+    pelt_blas_leave();
+    return arena->failed ? pelt_no_memory(error) : result;
+}
+
+/* -- Allocation ---------------------------------------------------------------------------------------------------- */
 
 /* calloc knows when memory is fresh from the system and zero already: the bytes of a large file are then touched first
    by the read, not by a memset before it. */
@@ -39,21 +112,31 @@ static chunk *chunk_new(size_t size) {
     if (!c) return NULL;
     char *behind = (char *)(c + 1);
     size_t step = (PELT_ALIGN - (uintptr_t)behind % PELT_ALIGN) % PELT_ALIGN;
-    *c = (chunk){NULL, 0, size, behind + step};
+    *c = (chunk){NULL, 0, size, behind + step, true};
     return c;
 }
 
-void *pelt_alloc(pelt_arena *arena, size_t count, size_t size) {
+/* A chunk with room, from those that were emptied or from the system. */
+static chunk *chunk_for(pelt_arena *arena, size_t bytes) {
+    for (chunk **link = &arena->spare; *link; link = &(*link)->next) {
+        chunk *c = *link;
+        if (c->size < bytes) continue;
+        *link = c->next;
+        return c;
+    }
+    return chunk_new(bytes > CHUNK / 4 ? bytes : CHUNK);
+}
+
+static void *allocate(pelt_arena *arena, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 4 * PELT_ALIGN) return NULL;
     bytes = bytes ? (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN : PELT_ALIGN;
     if (bytes > arena->limit - arena->used) return NULL;
     chunk *c = arena->chunks;
     if (!c || c->size - c->used < bytes) {
-        bool large = bytes > CHUNK / 4;
-        c = chunk_new(large ? bytes : CHUNK);
+        c = chunk_for(arena, bytes);
         if (!c) return NULL;
-        if (large && arena->chunks) { /* keep the chunk with room in front */
+        if (c->size == bytes && arena->chunks) { /* keep the chunk with room in front */
             c->next = arena->chunks->next;
             arena->chunks->next = c;
         } else {
@@ -62,8 +145,15 @@ void *pelt_alloc(pelt_arena *arena, size_t count, size_t size) {
         }
     }
     void *memory = c->data + c->used;
+    if (!c->fresh) memset(memory, 0, bytes);
     c->used += bytes;
     arena->used += bytes;
+    return memory;
+}
+
+void *pelt_alloc(pelt_arena *arena, size_t count, size_t size) {
+    void *memory = pelt_arena_failed(arena) ? NULL : allocate(arena, count, size);
+    if (!memory) pelt_arena_fail(arena);
     return memory;
 }
 
@@ -83,5 +173,23 @@ char *pelt_arena_format(pelt_arena *arena, const char *format, ...) {
 size_t pelt_arena_used(const pelt_arena *arena) { return arena->used; }
 
 void pelt_arena_raise_limit(pelt_arena *arena, size_t more) {
+    if (!arena) return;
+    arena->failed = false;
     arena->limit = more > SIZE_MAX - arena->limit ? SIZE_MAX : arena->limit + more;
+}
+
+/* -- One call of a parallel loop ----------------------------------------------------------------------------------- */
+
+bool pelt_arena_call(pelt_arena *scratch, pelt_loop_body body, void *user, size_t i) {
+    jmp_buf here;
+    if (pelt_arena_failed(scratch)) return false;
+    if (!setjmp(here)) {
+        scratch->stage = &here;
+        body(user, i, scratch);
+        if (pelt_blas_failed()) pelt_arena_fail(scratch);
+    }
+    scratch->stage = NULL;
+    pelt_arena_empty(scratch);
+    while (scratch->children) pelt_arena_free(scratch->children);
+    return !scratch->failed;
 }

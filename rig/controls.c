@@ -63,3 +63,19 @@ pelt_result pelt_clip_set_controls(pelt_bundle *bundle, pelt_clip *clip, uint32_
     }
     return result;
 }
+
+/* -- Playing a skin ------------------------------------------------------------------------------------------------ */
+
+void pelt_match_controls(const pelt_skin *skin, const pelt_controls *controls, uint32_t *sources) {
+    for (uint32_t i = 0; i < skin->control_count; i++)
+        sources[i] = pelt_control_named(controls, skin->names + skin->controls[i].name);
+}
+
+void pelt_matched_controls(const pelt_skin *skin, const pelt_controls *controls, const uint32_t *sources,
+                           const pelt_clip *clip, uint32_t frame, float *row, float *values) {
+    pelt_clip_controls(clip, controls, frame, row);
+    for (uint32_t i = 0; i < skin->control_count; i++) {
+        bool known = sources[i] < controls->count && clip->controls;
+        values[i] = known ? row[sources[i]] : skin->controls[i].rest;
+    }
+}

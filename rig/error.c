@@ -31,6 +31,6 @@ void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severit
     findings->count++;
 }
 
-bool pelt_report(const pelt_progress *progress, const char *task, double fraction) {
+bool pelt_should_stop(const pelt_progress *progress, const char *task, double fraction) {
     return progress && progress->report && progress->report(progress->user, task, fraction) != 0;
 }

@@ -1,23 +1,37 @@
-/* parallel.c: the one parallel loop. */
+/* parallel.c: the one parallel loop. Every thread has an arena of its own. */
 
-#include "rig/rig.h"
+#include "rig/memory.h"
 #ifdef _OPENMP
 #include <omp.h>
 
 /* More than this help nobody, and a machine that cannot start them would end the program. */
 enum { MOST_THREADS_PER_PROCESSOR = 8 };
-#endif
 
-void pelt_parallel(uint32_t threads, size_t count, void (*body)(void *user, size_t i), void *user) {
-#ifdef _OPENMP
+static int team_size(uint32_t threads, size_t count) {
     size_t wanted = threads ? threads : (size_t)omp_get_max_threads();
     size_t most = (size_t)omp_get_num_procs() * MOST_THREADS_PER_PROCESSOR;
     if (most > count) most = count ? count : 1;
-    int team = (int)(wanted < most ? wanted : most);
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1) if (team > 1)
-    for (size_t i = 0; i < count; i++) body(user, i);
+    return (int)(wanted < most ? wanted : most);
+}
+#endif
+
+bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_body body, void *user) {
+    bool done = true;
+#ifdef _OPENMP
+    int team = team_size(threads, count);
+#pragma omp parallel num_threads(team) if (team > 1) reduction(&& : done)
+    {
+        pelt_arena *scratch = pelt_arena_new(0);
+#pragma omp for schedule(dynamic, 1)
+        for (size_t i = 0; i < count; i++) done = pelt_arena_call(scratch, body, user, i) && done;
+        pelt_arena_free(scratch);
+    }
 #else
     (void)threads;
-    for (size_t i = 0; i < count; i++) body(user, i);
+    pelt_arena *scratch = pelt_arena_new(0);
+    for (size_t i = 0; i < count; i++) done = pelt_arena_call(scratch, body, user, i) && done;
+    pelt_arena_free(scratch);
 #endif
+    if (!done) pelt_arena_fail(arena);
+    return done;
 }

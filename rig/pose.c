@@ -127,6 +127,35 @@ pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
     return PELT_OK;
 }
 
+/* -- Rotations ---------------------------------------------------------------------------------------------------- */
+
+void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *locals, float *rotations) {
+    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
+        const float *r = skeleton->rest[j].rotation, *l = locals[j].rotation;
+        double a[4] = {-r[0], -r[1], -r[2], r[3]}, b[4] = {l[0], l[1], l[2], l[3]};
+        double q[4] = {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+                       a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+                       a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
+                       a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
+        double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+        float *out = rotations + 4 * (size_t)j;
+        if (length > 0 && isfinite(length)) {
+            for (int i = 0; i < 4; i++) out[i] = (float)(q[3] < 0 ? -q[i] / length : q[i] / length);
+        } else {
+            out[0] = out[1] = out[2] = 0, out[3] = 1;
+        }
+    }
+}
+
+/* By the sine of the half angle, which stays exact where the cosine does not. */
+double pelt_rotation_angle(const float a[4], const float b[4]) {
+    double x = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1],
+           y = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0],
+           z = (double)a[3] * b[2] - (double)a[0] * b[1] + (double)a[1] * b[0] - (double)a[2] * b[3],
+           w = (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
+    return 2 * atan2(sqrt(x * x + y * y + z * z), fabs(w));
+}
+
 /* -- Blending ---------------------------------------------------------------------------------------------------- */
 
 void pelt_joint_matrices(const pelt_skeleton *skeleton, const pelt_transform *locals, pelt_affine *globals,

@@ -14,20 +14,39 @@
 pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* -- Arena ------------------------------------------------------------------------------------------------------- */
+/* -- Memory ------------------------------------------------------------------------------------------------------ */
 
-/* Memory that is freed all at once. Allocation is zeroed and aligned to 64 bytes; it returns NULL when the arena's
-   limit would be passed or the machine has no more, so that a hostile file fails politely. */
+/* Memory that is freed all at once. Allocation is zeroed and aligned to 64 bytes. It fails when the arena's limit would
+   be passed or the machine has no more; failure is *sticky*: from then on every allocation of the arena fails, so that
+   a group of them is checked once, with pelt_arena_failed.
+
+   Inside pelt_stage there is nothing to check: an allocation that fails ends the stage. */
 typedef struct pelt_arena pelt_arena;
 
-pelt_arena *pelt_arena_new(size_t limit); /* limit 0: none */
+pelt_arena *pelt_arena_new(size_t limit); /* limit 0: none. NULL counts as an arena that has failed */
+/* For passing needs within a stage: freed with its parent, or before. A failure is its parent's too. */
+pelt_arena *pelt_arena_inside(pelt_arena *parent);
 void pelt_arena_free(pelt_arena *arena);
 void *pelt_alloc(pelt_arena *arena, size_t count, size_t size);
 char *pelt_arena_format(pelt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t pelt_arena_used(const pelt_arena *arena);
+/* Also makes a failed arena usable again: what it could not hold before it may hold now. */
 void pelt_arena_raise_limit(pelt_arena *arena, size_t more);
+bool pelt_arena_failed(const pelt_arena *arena);
+/* As an allocation that fails; ends the stage, if there is one. */
+void pelt_arena_fail(pelt_arena *arena);
 
 #define PELT_NEW(arena, type, count) ((type *)pelt_alloc((arena), (count), sizeof(type)))
+
+/* Runs a stage of offline work that takes its memory from the arena, from arenas inside it and from the scratch of
+   parallel loops, and from nowhere else. When memory is out the stage is left on the spot, wherever it is, and
+   PELT_ERROR_MEMORY is returned with a sentence; so the stage must hold nothing open that an arena does not own. While
+   it runs, BLAS keeps to the calling thread: sums in another order have other bits. */
+typedef pelt_result (*pelt_stage_body)(void *user, pelt_error *error);
+pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt_error *error);
+
+/* "not enough memory", for those who do not work in stages. */
+pelt_result pelt_no_memory(pelt_error *error);
 
 /* -- Findings ---------------------------------------------------------------------------------------------------- */
 
@@ -37,14 +56,17 @@ void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severit
 
 /* -- Parallel loops ---------------------------------------------------------------------------------------------- */
 
-/* Calls body(user, i) for i = 0 .. count - 1 on some threads (0: all of the machine). Each i must write only its own
-   results; then the outcome is the same bytes for any number of threads. */
-void pelt_parallel(uint32_t threads, size_t count, void (*body)(void *user, size_t i), void *user);
+/* Calls body(user, i, scratch) for i = 0 .. count - 1 on some threads (0: all of the machine). Each i must write only
+   its own results; then the outcome is the same bytes for any number of threads. `scratch` is memory for one call: it
+   is emptied before the next. When it runs out the body is left on the spot, and the loop fails as an allocation from
+   `arena` would (NULL: none): it ends the stage, or false is returned. */
+typedef void (*pelt_loop_body)(void *user, size_t i, pelt_arena *scratch);
+bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_body body, void *user);
 
 /* -- Progress ---------------------------------------------------------------------------------------------------- */
 
-/* True when the work should stop. */
-bool pelt_report(const pelt_progress *progress, const char *task, double fraction);
+/* Tells how far the work is; true when it should stop. */
+bool pelt_should_stop(const pelt_progress *progress, const char *task, double fraction);
 
 /* -- Affine maps, row-major 3x4, in double ------------------------------------------------------------------------ */
 
@@ -72,6 +94,12 @@ void pelt_joint_matrices(const pelt_skeleton *skeleton, const pelt_transform *lo
 /* Linear blend in double with the mesh's own weights: the baseline of rel_err. out[vertex_count][3]. */
 void pelt_blend_mesh(const pelt_mesh *mesh, const pelt_affine *joint_matrices, double *out);
 
+/* Rotations of one pose relative to rest: [joint][4], unit, w >= 0. */
+void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *locals, float *rotations);
+
+/* Angle between two rotations, 0 to pi; q and -q are one rotation. */
+double pelt_rotation_angle(const float a[4], const float b[4]);
+
 /* Fills in frame_count and times of a clip from its channels. */
 pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip);
 
@@ -89,6 +117,14 @@ uint32_t pelt_control_named(const pelt_controls *controls, const char *name);
    one of the bundle's, or has no controls yet. PELT_ERROR_DATA: too many controls. */
 pelt_result pelt_clip_set_controls(pelt_bundle *bundle, pelt_clip *clip, uint32_t count, const char *const *names,
                                    const float *values);
+
+/* The bundle's control for each of the skin's, by name; the number of the bundle's controls where it has none. */
+void pelt_match_controls(const pelt_skin *skin, const pelt_controls *controls, uint32_t *sources);
+
+/* The values of a skin's controls in a frame; those that the clip does not have are at rest. `row` has room for all of
+   the bundle's. */
+void pelt_matched_controls(const pelt_skin *skin, const pelt_controls *controls, const uint32_t *sources,
+                           const pelt_clip *clip, uint32_t frame, float *row, float *values);
 
 /* The value of a track of single numbers at a time; its path and joint do not matter. */
 float pelt_track_value(const pelt_channel *track, double time);

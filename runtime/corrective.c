@@ -5,7 +5,7 @@
    for every control its value minus that at rest. */
 
 #include "runtime/container.h"
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* deform.c: chooses the deform loop for this machine and this call. */
 
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #define HAVE_AVX 1

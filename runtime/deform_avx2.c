@@ -1,7 +1,7 @@
 /* deform_avx2.c: the deform loop sixteen vertices at a time in pairs of 8-wide registers, a row of the matrix at once:
    8 accumulators, 2 weights and 4 broadcasts fit the 16 registers. */
 
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 /* deform_avx512.c: the deform loop sixteen vertices at a time: a block is one register wide, the whole blended matrix
    is twelve accumulators. */
 
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

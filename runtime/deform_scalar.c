@@ -1,6 +1,6 @@
 /* deform_scalar.c: the deform loop one vertex at a time; what the others are tested against. */
 
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* deform_simd128.c: the deform loop four vertices at a time: SSE2, NEON, WebAssembly. */
 
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 #include <math.h>
 #include <string.h>
 #if defined(__SSE2__)

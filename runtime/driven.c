@@ -12,7 +12,7 @@
    where b1 goes from the joint to its parent and b2 to its children: they point apart when the limb is straight (s = 1)
    and together when it is folded (s = 1 + k). fit/driven.c is the same in double. */
 
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 #include <math.h>
 
 static void rotate(const float *m, const float v[3], float out[3]) {

@@ -5,7 +5,7 @@
    W maps key values to coordinates. The misfit's matrix is stored as a whole, since it rests on fewer basis vectors
    than the reconstruction: as many vectors as the keys have values would explain anything. */
 
-#include "runtime/keys_kernel.h"
+#include "runtime/keys_loops.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* keys_avx2.c: the loop of key points eight rows at a time. */
 
-#include "runtime/keys_kernel.h"
+#include "runtime/keys_loops.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #include <immintrin.h>

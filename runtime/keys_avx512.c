@@ -1,6 +1,6 @@
 /* keys_avx512.c: the loop of key points sixteen rows at a time. */
 
-#include "runtime/keys_kernel.h"
+#include "runtime/keys_loops.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

@@ -1,6 +1,6 @@
 /* keys_scalar.c: the loop of key points one row at a time; what the others are tested against. */
 
-#include "runtime/keys_kernel.h"
+#include "runtime/keys_loops.h"
 #include "runtime/half.h"
 
 #define LANES 1

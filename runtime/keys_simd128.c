@@ -1,6 +1,6 @@
 /* keys_simd128.c: the loop of key points four rows at a time: SSE2, NEON, WebAssembly. */
 
-#include "runtime/keys_kernel.h"
+#include "runtime/keys_loops.h"
 #include <string.h>
 
 #define LANES 4

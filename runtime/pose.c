@@ -4,7 +4,7 @@
 
    and, for normals, T_j^-T where a joint scales. */
 
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 #include <math.h>
 #include <string.h>
 

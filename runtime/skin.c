@@ -1,7 +1,7 @@
 /* skin.c: opens a skin file in memory. Everything is checked here, once; after that nothing is checked again. */
 
 #include "runtime/container.h"
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 #include <string.h>
 
 _Static_assert(PELT_SECTION_COUNT <= 32, "pelt_find_sections keeps a bit for each");

@@ -181,7 +181,8 @@ typedef struct truth_job {
     double *blended; /* [vertex_count][3], for a truth that is a linear blend: then one frame after the other */
 } truth_job;
 
-static void true_frame(void *user, size_t frame) {
+static void true_frame(void *user, size_t frame, pelt_arena *scratch) {
+    (void)scratch;
     const truth_job *job = user;
     const pelt_mesh *mesh = &job->bundle->mesh;
     size_t size = 3 * (size_t)mesh->vertex_count;
@@ -212,7 +213,7 @@ static pelt_result make_clip(pelt_bundle *bundle, const sample_recipe *recipe, b
     pelt_arena *scratch = pelt_arena_new(0);
     if (scratch && !recipe->truth) job.blended = PELT_NEW(scratch, double, size);
     bool enough = job.positions && scratch && (recipe->truth || job.blended);
-    if (enough) pelt_parallel(job.blended ? 1 : 0, frame_count, true_frame, &job);
+    if (enough) pelt_parallel(NULL, job.blended ? 1 : 0, frame_count, true_frame, &job);
     pelt_arena_free(scratch);
     clip->positions = job.positions;
     return enough ? PELT_OK : PELT_ERROR_MEMORY;

@@ -103,7 +103,8 @@ static pelt_result plan_rings(pelt_arena *arena, uint32_t vertex_count, layout *
     return PELT_OK;
 }
 
-static void place_ring(void *user, size_t i) {
+static void place_ring(void *user, size_t i, pelt_arena *scratch) {
+    (void)scratch;
     const layout *l = user;
     double t = ring_station(l, (uint32_t)i) / STATIONS, point[3];
     uint32_t begin = l->first[i], size = l->first[i + 1] - begin;
@@ -135,7 +136,7 @@ pelt_result tube_mesh(pelt_arena *arena, const tube_shape *shape, uint32_t verte
     survey_tube(shape, &measured);
     layout l = {shape, &measured, 0, 0, NULL, positions};
     if (plan_rings(arena, vertex_count, &l)) return PELT_ERROR_MEMORY;
-    pelt_parallel(0, l.ring_count, place_ring, &l);
+    pelt_parallel(NULL, 0, l.ring_count, place_ring, &l);
     for (uint32_t i = 0; i + 1 < l.ring_count; i++)
         triangles =
             join_rings(base + l.first[i], l.first[i + 1] - l.first[i], l.first[i + 2] - l.first[i + 1], triangles);

@@ -5,7 +5,7 @@
 #define PELT_TEST_CHARACTER_H
 
 #include "test/test.h"
-#include "fit/model.h"
+#include "fit/fitting.h"
 
 static const pelt_transform character_still = {{0, 0, 0, 1}, {0, 0, 0}, {1, 1, 1}};
 

@@ -25,7 +25,7 @@ static inline void maker_quaternion(uint64_t *seed, double spread, float q[4]) {
 
 /* Controls of the skins made here; their values at rest are not 0. */
 enum { MAKER_CONTROLS = 2 };
-static const pelt_fit_control maker_controls[MAKER_CONTROLS] = {{.name = "flex", .rest = 0.25f, .least = -1, .most = 2},
+static const pelt_model_control maker_controls[MAKER_CONTROLS] = {{.name = "flex", .rest = 0.25f, .least = -1, .most = 2},
                                                                 {.name = "smile", .rest = -3, .least = -4, .most = -2}};
 
 /* Axes of all kinds, over all joints in turn. */

@@ -1,10 +1,10 @@
 /* test_controls.c: controls from examples to the run time: fits find out what they drive, skins carry them by name, and
    whatever plays a clip plays its controls too. The characters' true correctives are known in closed form. */
 
-#include "fit/eigenskin.h"
-#include "fit/export_targets.h"
-#include "fit/kernel.h"
-#include "fit/rbf.h"
+#include "fit/corrective/eigenskin.h"
+#include "pack/targets.h"
+#include "fit/corrective/kernel.h"
+#include "fit/corrective/rbf.h"
 #include "samples/samples.h"
 #include "test/corrected.h"
 

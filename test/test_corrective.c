@@ -1,8 +1,8 @@
 /* test_corrective.c: correctives at run time: every instruction set, in 32 and in 16 bits, against the definition
    evaluated in double; and skin files with correctives that are damaged. */
 
-#include "fit/displacement.h"
-#include "fit/pack.h"
+#include "fit/examples/displacement.h"
+#include "pack/pack.h"
 #include "test/corrective_maker.h"
 #include <pelt/pelt.h>
 

@@ -1,8 +1,8 @@
 /* test_driven.c: driven joints against closed forms, the run time against the fit, and files that lie about them. */
 
-#include "fit/plain.h"
+#include "pack/plain.h"
 #include "runtime/format.h"
-#include "runtime/kernel.h"
+#include "runtime/loops.h"
 #include "test/character.h"
 
 typedef struct subject {

@@ -1,8 +1,8 @@
 /* test_eigenskin.c: EigenSkin against LAPACK's decomposition, closed forms, and a character whose truth is known. */
 
 #include "test/corrected.h"
-#include "fit/eigenskin.h"
-#include "fit/linear.h"
+#include "fit/corrective/eigenskin.h"
+#include "rig/linear.h"
 
 enum { JOINTS = 4, VERTICES = 160 };
 

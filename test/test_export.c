@@ -1,6 +1,6 @@
 /* test_export.c: skins as plain glTF: what is read back from the file moves as the skin does. */
 
-#include "fit/plain.h"
+#include "pack/plain.h"
 #include "io/io.h"
 #include "samples/samples.h"
 #include "test/character.h"

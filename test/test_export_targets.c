@@ -1,7 +1,7 @@
 /* test_export_targets.c: the corrective of a skin as morph targets and weights: what a glTF player computes from them
    is what the skin computes. */
 
-#include "fit/export_targets.h"
+#include "pack/targets.h"
 #include "io/io.h"
 #include "samples/samples.h"
 #include "test/character.h"

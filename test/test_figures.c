@@ -1,8 +1,8 @@
 /* test_figures.c: what the fit of a corrective says about itself, against matrices that are built here from the
    formulas and decomposed by SVD, and against thousands of random poses. */
 
-#include "fit/correctives.h"
-#include "fit/linear.h"
+#include "fit/corrective/correctives.h"
+#include "rig/linear.h"
 #include "test/corrected.h"
 #include <jansson.h>
 

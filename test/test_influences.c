@@ -1,8 +1,8 @@
 /* test_influences.c: the choice of joints and the affine fit, against brute force and LAPACK. */
 
-#include "fit/bilinear.h"
-#include "fit/influences.h"
-#include "fit/linear.h"
+#include "fit/blend/bilinear.h"
+#include "fit/blend/influences.h"
+#include "rig/linear.h"
 #include "test/test.h"
 
 static double brute_diameter(const double *xyz, size_t n) {

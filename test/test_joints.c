@@ -1,6 +1,6 @@
 /* test_joints.c: Mohr & Gleicher's blend on the samples that their figures show, and its options. */
 
-#include "fit/driven.h"
+#include "pack/driven.h"
 #include "samples/samples.h"
 #include "test/character.h"
 

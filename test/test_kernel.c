@@ -1,8 +1,8 @@
 /* test_kernel.c: the kernel corrective against brute force, its bound, and characters whose truth is known. */
 
 #include "test/corrected.h"
-#include "fit/kernel.h"
-#include "fit/linear.h"
+#include "fit/corrective/kernel.h"
+#include "rig/linear.h"
 
 enum { JOINTS = 4, VERTICES = 160, MOST = 128 };
 

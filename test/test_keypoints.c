@@ -1,7 +1,7 @@
 /* test_keypoints.c: the choice of keys and the map, against brute force and closed forms. */
 
-#include "fit/keypoints.h"
-#include "fit/linear.h"
+#include "fit/keys/keypoints.h"
+#include "rig/linear.h"
 #include "test/frames.h"
 
 typedef struct setup {

@@ -1,6 +1,6 @@
 /* test_keys.c: key points as a whole: training, files, the run time on every instruction set, the soft cache. */
 
-#include "fit/linear.h"
+#include "rig/linear.h"
 #include "io/io.h"
 #include "runtime/half.h"
 #include "runtime/keys_format.h"

@@ -1,7 +1,7 @@
 /* test_psd.c: pose space deformation: interpolation, unseen motion, principal poses. */
 
-#include "fit/correctives.h"
-#include "fit/displacement.h"
+#include "fit/corrective/correctives.h"
+#include "fit/examples/displacement.h"
 #include "test/character.h"
 #include "test/sampled.h"
 

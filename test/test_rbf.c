@@ -1,7 +1,7 @@
 /* test_rbf.c: poses and displacements of examples, and the kernels over poses that PSD and weighted PSD share. */
 
-#include "fit/linear.h"
-#include "fit/rbf.h"
+#include "rig/linear.h"
+#include "fit/corrective/rbf.h"
 #include "test/character.h"
 
 /* -- Poses --------------------------------------------------------------------------------------------------------- */

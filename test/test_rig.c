@@ -26,25 +26,106 @@ static void arena_memory_is_zeroed_aligned_and_never_shared(void **state) {
     pelt_arena_free(NULL);
 }
 
+/* A refusal costs nothing; the arena refuses everything else too, until its limit is raised. */
+static void refuses(pelt_arena *arena, size_t count, size_t size) {
+    size_t used = pelt_arena_used(arena);
+    assert_false(pelt_arena_failed(arena));
+    assert_null(pelt_alloc(arena, count, size));
+    assert_true(pelt_arena_failed(arena));
+    assert_null(pelt_alloc(arena, 1, 1));
+    assert_null(pelt_arena_format(arena, "x"));
+    assert_int_equal(pelt_arena_used(arena), used);
+    pelt_arena_raise_limit(arena, 0);
+}
+
 static void an_arena_refuses_what_passes_its_limit_or_overflows(void **state) {
     (void)state;
     pelt_arena *arena = pelt_arena_new(1024);
-    assert_null(pelt_alloc(arena, SIZE_MAX, 1));
-    assert_null(pelt_alloc(arena, SIZE_MAX / 2 + 1, 2));
-    assert_null(pelt_alloc(arena, SIZE_MAX - 100, 1));
-    assert_null(pelt_alloc(arena, 1025, 1));
-    assert_int_equal(pelt_arena_used(arena), 0); /* a refusal costs nothing */
+    refuses(arena, SIZE_MAX, 1);
+    refuses(arena, SIZE_MAX / 2 + 1, 2);
+    refuses(arena, SIZE_MAX - 100, 1);
+    refuses(arena, 1025, 1);
     assert_non_null(pelt_alloc(arena, 900, 1));
-    assert_null(pelt_alloc(arena, 128, 1));
+    refuses(arena, 128, 1);
     assert_non_null(pelt_alloc(arena, 64, 1));
     assert_int_equal(pelt_arena_used(arena), 1024);
     pelt_arena_raise_limit(arena, 64);
     assert_non_null(pelt_alloc(arena, 0, 8));
-    assert_null(pelt_alloc(arena, 0, 8));
+    refuses(arena, 0, 8);
     pelt_arena_raise_limit(arena, SIZE_MAX);
     assert_non_null(pelt_alloc(arena, 100000, 1));
     assert_string_equal(pelt_arena_format(arena, "%s-%d", "joint", 7), "joint-7");
     pelt_arena_free(arena);
+    assert_true(pelt_arena_failed(NULL));
+    assert_null(pelt_alloc(NULL, 1, 1));
+}
+
+static void arenas_inside_are_freed_with_their_parent_and_fail_with_it(void **state) {
+    (void)state;
+    pelt_arena *parent = pelt_arena_new(0);
+    pelt_arena *children[3];
+    for (int i = 0; i < 3; i++) assert_non_null(PELT_NEW(children[i] = pelt_arena_inside(parent), double, 100000));
+    pelt_arena_free(children[1]); /* the others: with the parent; the address sanitizer counts */
+    assert_null(pelt_alloc(children[2], SIZE_MAX, 1));
+    assert_true(pelt_arena_failed(children[2]));
+    assert_true(pelt_arena_failed(parent));
+    assert_false(pelt_arena_failed(children[0]));
+    pelt_arena_free(parent);
+}
+
+/* -- Stages -------------------------------------------------------------------------------------------------------- */
+
+typedef struct staged {
+    pelt_arena *arena;
+    int steps;
+    size_t bad; /* call of the loop that asks for too much */
+    int threads_of_blas;
+} staged;
+
+extern int openblas_get_num_threads(void);
+extern void openblas_set_num_threads(int count);
+
+static void greedy_body(void *user, size_t i, pelt_arena *scratch) {
+    const staged *s = user;
+    memset(PELT_NEW(scratch, char, 1000 + 100000 * (i % 3)), (int)i, 1000);
+    assert_int_equal(PELT_NEW(scratch, char, 50000)[49999], 0); /* zero, although the memory was used before */
+    memset(PELT_NEW(scratch, char, 50000), 1, 50000);
+    if (i == s->bad) *PELT_NEW(pelt_arena_inside(scratch), char, SIZE_MAX / 2) = 1; /* never reached */
+}
+
+static pelt_result staged_body(void *user, pelt_error *error) {
+    staged *s = user;
+    s->steps = 1;
+    s->threads_of_blas = openblas_get_num_threads();
+    PELT_NEW(pelt_arena_inside(s->arena), int, 1000)[999] = 1;
+    pelt_parallel(s->arena, 2, 100, greedy_body, s);
+    s->steps = 2;
+    if (s->bad == 1000) *PELT_NEW(pelt_arena_inside(s->arena), char, SIZE_MAX) = 1;
+    s->steps = 3;
+    return s->bad == 1001 ? pelt_fail(error, PELT_ERROR_DATA, "told") : PELT_OK;
+}
+
+static void a_stage_ends_where_memory_does(void **state) {
+    (void)state;
+    const struct {
+        size_t bad;
+        int steps;
+        pelt_result result;
+    } cases[] = {{SIZE_MAX, 3, PELT_OK}, {57, 1, PELT_ERROR_MEMORY}, {1000, 2, PELT_ERROR_MEMORY}, {1001, 3, PELT_ERROR_DATA}};
+    openblas_set_num_threads(2);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pelt_error error = {0};
+        staged s = {.arena = pelt_arena_new(0), .bad = cases[i].bad};
+        assert_int_equal(pelt_stage(s.arena, staged_body, &s, &error), cases[i].result);
+        assert_int_equal(error.code, cases[i].result);
+        assert_int_equal(s.steps, cases[i].steps);
+        assert_int_equal(s.threads_of_blas, 1);
+        assert_int_equal(openblas_get_num_threads(), 2); /* as it was */
+        pelt_arena_free(s.arena);
+    }
+    assert_int_equal(pelt_stage(NULL, staged_body, NULL, NULL), PELT_ERROR_MEMORY);
+    assert_false(pelt_parallel(NULL, 2, 100, greedy_body, &(staged){.bad = 3}));
+    assert_true(pelt_parallel(NULL, 2, 100, greedy_body, &(staged){.bad = SIZE_MAX}));
 }
 
 static void findings_keep_their_order_and_long_texts_are_cut(void **state) {
@@ -81,7 +162,8 @@ typedef struct loop {
     uint32_t *calls;
 } loop;
 
-static void loop_body(void *user, size_t i) {
+static void loop_body(void *user, size_t i, pelt_arena *scratch) {
+    (void)scratch;
     loop *l = user;
     double x = (double)i;
     for (int k = 0; k < 50; k++) x = sin(x + k);
@@ -100,17 +182,17 @@ static void a_parallel_loop_gives_the_same_bytes_for_any_number_of_threads(void 
     static const uint32_t threads[] = {1, 2, 7, 0, 5000000, UINT32_MAX};
     for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
         uint32_t calls[COUNT] = {0};
-        pelt_parallel(threads[t], COUNT, loop_body, &(loop){t ? many : one, calls});
+        pelt_parallel(NULL, threads[t], COUNT, loop_body, &(loop){t ? many : one, calls});
         for (int i = 0; i < COUNT; i++) assert_int_equal(calls[i], 1);
         if (t) assert_memory_equal(one, many, sizeof one);
     }
-    pelt_parallel(3, 0, loop_body, NULL); /* nothing to do */
+    pelt_parallel(NULL, 3, 0, loop_body, NULL); /* nothing to do */
     int stops = 0;
     pelt_progress progress = {stop_at_half, &stops};
-    assert_false(pelt_report(&progress, "work", 0.4));
-    assert_true(pelt_report(&progress, "work", 0.6));
-    assert_false(pelt_report(NULL, "work", 1));
-    assert_false(pelt_report(&(pelt_progress){0}, "work", 1));
+    assert_false(pelt_should_stop(&progress, "work", 0.4));
+    assert_true(pelt_should_stop(&progress, "work", 0.6));
+    assert_false(pelt_should_stop(NULL, "work", 1));
+    assert_false(pelt_should_stop(&(pelt_progress){0}, "work", 1));
 }
 
 /* -- Affine maps -------------------------------------------------------------------------------------------------- */
@@ -407,6 +489,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_never_shared),
         cmocka_unit_test(an_arena_refuses_what_passes_its_limit_or_overflows),
+        cmocka_unit_test(arenas_inside_are_freed_with_their_parent_and_fail_with_it),
+        cmocka_unit_test(a_stage_ends_where_memory_does),
         cmocka_unit_test(findings_keep_their_order_and_long_texts_are_cut),
         cmocka_unit_test(a_parallel_loop_gives_the_same_bytes_for_any_number_of_threads),
         cmocka_unit_test(an_inverse_undoes_its_map_and_singular_maps_have_none),

@@ -424,7 +424,8 @@ typedef struct halves {
     output *out;
 } halves;
 
-static void deform_half(void *user, size_t i) {
+static void deform_half(void *user, size_t i, pelt_arena *scratch) {
+    (void)scratch;
     const halves *h = user;
     uint32_t middle = h->skin->block_count / 2;
     pelt_range range = i ? (pelt_range){middle, UINT32_MAX} : (pelt_range){0, middle};
@@ -451,7 +452,7 @@ static void outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unal
             pelt_deform(&skin, scratch, pelt_all_blocks(&skin), loose[0] + 1, loose[1] + 1);
             assert_memory_equal(whole.positions, loose[0] + 1, 4 * whole.count);
             assert_memory_equal(whole.normals, loose[1] + 1, 4 * whole.count);
-            pelt_parallel(2, 2, deform_half, &(halves){&skin, scratch, &split});
+            pelt_parallel(NULL, 2, 2, deform_half, &(halves){&skin, scratch, &split});
             assert_memory_equal(whole.positions, split.positions, 4 * whole.count);
             assert_memory_equal(whole.normals, split.normals, 4 * whole.count);
         }

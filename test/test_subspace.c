@@ -1,7 +1,7 @@
 /* test_subspace.c: the streamed subspace against a full SVD in double, and its limits. */
 
-#include "fit/linear.h"
-#include "fit/subspace.h"
+#include "rig/linear.h"
+#include "fit/keys/subspace.h"
 #include "test/frames.h"
 
 static void find(test_frames *t, pelt_arena *arena, uint32_t rank, bool shared, bool centred, size_t memory,

@@ -1,7 +1,7 @@
 /* test_weights.c: convex weights against brute force, against weights that are known, and under every option. */
 
-#include "fit/blend.h"
-#include "fit/linear.h"
+#include "fit/blend/blend.h"
+#include "rig/linear.h"
 #include "test/character.h"
 
 /* -- The solver ------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 /* test_wpsd.c: weighted pose space deformation: the folded form against the formula it was folded from, interpolation,
    normals, and what drives a vertex. */
 
-#include "fit/correctives.h"
-#include "fit/displacement.h"
-#include "fit/linear.h"
+#include "fit/corrective/correctives.h"
+#include "fit/examples/displacement.h"
+#include "rig/linear.h"
 #include "test/corrected.h"
 #include "test/sampled.h"
 

@@ -1,0 +1,120 @@
+/* bilinear.c: weights and rest position of one vertex, each with the other held (Mohr & Gleicher 5.2).
+
+   With w_1 = 1 - (w_2 + ... + w_n) the weights are a plain least squares problem whose columns are (T_i - T_1) v. Its
+   normal matrix and right-hand side are
+
+       G_ij = C_ij - C_1i - C_1j + C_11,   c_i = C_11 - C_1i,
+
+   and the squares of its singular values are the eigenvalues of G. The rest position solves
+   (sum_jk w_j w_k K_jk) (v, 1) = sum_j w_j m_j, three equations, with m the moments. */
+
+#include "fit/blend/bilinear.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <string.h>
+
+enum { MOST = PELT_MOST_WEIGHTS };
+
+/* Solves by Cholesky when no singular value can be below the cut: the condition of G is at most tr G tr G^-1. */
+static bool solve_well_conditioned(uint32_t n, const double *g, double cut, double *x) {
+    double l[MOST * MOST], inverse_trace = 0, trace = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        trace += g[i * n + i];
+        for (uint32_t j = 0; j <= i; j++) {
+            double sum = g[i * n + j];
+            for (uint32_t k = 0; k < j; k++) sum -= l[i * n + k] * l[j * n + k];
+            if (i == j && !(sum > 1e-13 * g[i * n + i])) return false;
+            l[i * n + j] = i == j ? sqrt(sum) : sum / l[j * n + j];
+        }
+    }
+    for (uint32_t c = 0; c < n; c++) { /* the columns of L^-1, squared and summed */
+        double column[MOST] = {0};
+        for (uint32_t i = c; i < n; i++) {
+            double sum = i == c;
+            for (uint32_t k = c; k < i; k++) sum -= l[i * n + k] * column[k];
+            column[i] = sum / l[i * n + i];
+            inverse_trace += column[i] * column[i];
+        }
+    }
+    if (!(trace * inverse_trace * cut * cut < 1)) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < i; k++) x[i] -= l[i * n + k] * x[k];
+        x[i] /= l[i * n + i];
+    }
+    for (uint32_t i = n; i-- > 0;) {
+        for (uint32_t k = i + 1; k < n; k++) x[i] -= l[k * n + i] * x[k];
+        x[i] /= l[i * n + i];
+    }
+    return true;
+}
+
+/* The same with small singular values zeroed; returns how many. */
+static uint32_t solve_cut(uint32_t n, double *g, double ridge, double cut, double *x) {
+    double values[MOST], part[MOST] = {0}, out[MOST] = {0};
+    uint32_t zeroed = 0;
+    if (!pelt_eigen(n, g, values)) memset(values, 0, sizeof values);
+    for (uint32_t m = 0; m < n; m++) {
+        bool kept = values[m] > 0 && values[m] - ridge > cut * cut * (values[n - 1] - ridge);
+        zeroed += !kept;
+        for (uint32_t i = 0; i < n && kept; i++) part[m] += g[i * n + m] * x[i];
+        for (uint32_t i = 0; i < n && kept; i++) out[i] += g[i * n + m] * part[m] / values[m];
+    }
+    memcpy(x, out, n * sizeof *x);
+    return zeroed;
+}
+
+uint32_t pelt_affine_weights(pelt_problem *p, double ridge, double cut, pelt_weights *set) {
+    uint32_t m = set->count, n = m - 1, zeroed = 0;
+    double c[MOST * MOST], g[MOST * MOST], x[MOST], sum = 0;
+    ridge *= p->gram ? (double)p->gram->examples : 1;
+    for (uint32_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j <= i; j++)
+            c[i * m + j] = c[j * m + i] =
+                pelt_problem_entry(p, set->joints[i], set->joints[j]) - (i == j ? p->diagonal : 0);
+    for (uint32_t i = 0; i < n; i++) {
+        x[i] = c[0] - c[i + 1];
+        for (uint32_t j = 0; j < n; j++)
+            g[i * n + j] = c[(i + 1) * m + j + 1] - c[i + 1] - c[j + 1] + c[0] + (i == j ? ridge + p->diagonal : 0);
+    }
+    if (n && !solve_well_conditioned(n, g, cut, x)) zeroed = solve_cut(n, g, ridge, cut, x);
+    for (uint32_t i = 0; i < n; i++) sum += set->weights[i + 1] = x[i];
+    set->weights[0] = 1 - sum;
+    set->error = 0;
+    for (uint32_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j < m; j++) set->error += set->weights[i] * set->weights[j] * c[i * m + j];
+    return zeroed;
+}
+
+/* Solves a symmetric 3x3 system by Cramer's rule; false when it is singular. */
+static bool solve3(const double a[3][3], const double b[3], double x[3]) {
+    double c[3][3], size = 0;
+    for (int r = 0; r < 3; r++)
+        for (int k = 0; k < 3; k++) {
+            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, k1 = (k + 1) % 3, k2 = (k + 2) % 3;
+            c[r][k] = a[r1][k1] * a[r2][k2] - a[r1][k2] * a[r2][k1];
+            size = fmax(size, fabs(a[r][k]));
+        }
+    double determinant = a[0][0] * c[0][0] + a[0][1] * c[0][1] + a[0][2] * c[0][2];
+    if (!(fabs(determinant) > 1e-15 * size * size * size)) return false;
+    for (int i = 0; i < 3; i++) x[i] = (c[0][i] * b[0] + c[1][i] * b[1] + c[2][i] * b[2]) / determinant;
+    return true;
+}
+
+void pelt_rest_fit(const pelt_gram *g, const pelt_weights *set, const double *moments, bool affine, double rest[3]) {
+    double q[PELT_MONOMIALS] = {0}, m[3] = {0}, x[3];
+    size_t n = g->count;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const double *pairs = g->pairs + set->joints[i] * n * PELT_MONOMIALS;
+        for (int c = 0; c < 3; c++) m[c] += set->weights[i] * moments[4 * (size_t)set->joints[i] + (size_t)c];
+        for (uint32_t k = 0; k < set->count; k++)
+            for (size_t a = 0; a < PELT_MONOMIALS; a++)
+                q[a] += set->weights[i] * set->weights[k] * pairs[set->joints[k] * PELT_MONOMIALS + a];
+    }
+    double hold = 1e-9 * (q[0] + q[4] + q[7]) + 1e-12 * (double)g->examples; /* keeps what nothing else decides */
+    double half = affine ? 0.5 : 0;
+    const double a[3][3] = {
+        {q[0] + hold, q[1] / 2, q[2] / 2}, {q[1] / 2, q[4] + hold, q[5] / 2}, {q[2] / 2, q[5] / 2, q[7] + hold}};
+    const double b[3] = {m[0] - half * q[3] + hold * rest[0], m[1] - half * q[6] + hold * rest[1],
+                         m[2] - half * q[8] + hold * rest[2]};
+    if (solve3(a, b, x) && isfinite(x[0] + x[1] + x[2])) memcpy(rest, x, sizeof x);
+}

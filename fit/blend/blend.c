@@ -1,0 +1,37 @@
+/* blend.c: the blend S of a skin: which joints move a vertex, and how much. */
+
+#include "fit/blend/blend.h"
+#include <string.h>
+
+uint32_t pelt_model_matrix_count(const pelt_model *model) { return model->skeleton->joint_count + model->driven_count; }
+
+void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, pelt_affine *matrices) {
+    pelt_joint_matrices(model->skeleton, locals, NULL, matrices);
+    pelt_driven_matrices(model, matrices);
+}
+
+static pelt_result file_weights(pelt_fitting *f, pelt_error *error) {
+    f->model.influences = f->bundle->mesh.influences;
+    if (!f->options.influences) return PELT_OK;
+    if (pelt_limit_influences(f->arena, &f->bundle->mesh.influences, f->model.vertex_count, f->options.influences,
+                              &f->model.influences))
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights");
+    return PELT_OK;
+}
+
+pelt_result pelt_fit_blend(pelt_fitting *f, pelt_error *error) {
+    const pelt_mesh *mesh = &f->bundle->mesh;
+    f->model.skeleton = &f->bundle->skeleton;
+    f->model.vertex_count = mesh->vertex_count;
+    f->model.positions = mesh->positions;
+    f->model.normals = mesh->normals;
+    if (!strcmp(f->options.blend, "distance"))
+        return pelt_distance_weights(f->arena, mesh, &f->bundle->skeleton, f->options.influences, f->options.threads,
+                                     &f->model.influences, error);
+    bool fit = !strcmp(f->options.blend, "fit"), joints = !strcmp(f->options.blend, "joints");
+    if (!fit && !joints) return file_weights(f, error);
+    if (!f->examples.count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "there are no examples to fit the blend to: name clips that have frames");
+    return fit ? pelt_fit_weights(f, error) : pelt_fit_joints(f, error);
+}

@@ -1,0 +1,185 @@
+/* blend_result.c: what the fitted blends share: from weights over candidates to the influences of the model, lists of
+   joint names, and what is said of joints that the examples cannot tell apart. */
+
+#include "fit/blend/blend.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pelt_result no_memory(pelt_error *error) {
+    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights");
+}
+
+/* -- Results --------------------------------------------------------------------------------------------------------
+ */
+
+pelt_result pelt_blend_result_new(pelt_fitting *f, uint32_t points, uint32_t most, pelt_blend_result *out,
+                                  pelt_error *error) {
+    out->most = most;
+    out->counts = PELT_NEW(f->arena, uint32_t, points);
+    out->joints = PELT_NEW(f->arena, uint32_t, (size_t)points * most);
+    out->weights = PELT_NEW(f->arena, double, (size_t)points *most);
+    out->rest = pelt_alloc(f->arena, points, sizeof *out->rest);
+    out->errors = PELT_NEW(f->arena, double, points);
+    if (!out->counts || !out->joints || !out->weights || !out->rest || !out->errors) return no_memory(error);
+    return PELT_OK;
+}
+
+void pelt_blend_store(pelt_blend_result *result, uint32_t point, const pelt_weights *set, const double rest[3]) {
+    uint32_t count = set->count < result->most ? set->count : result->most;
+    size_t at = (size_t)point * result->most;
+    result->counts[point] = count;
+    memcpy(result->joints + at, set->joints, count * sizeof *set->joints);
+    memcpy(result->weights + at, set->weights, count * sizeof *set->weights);
+    memcpy(result->rest[point], rest, 3 * sizeof *rest);
+    result->errors[point] = set->error;
+}
+
+void pelt_blend_load(const pelt_blend_result *result, uint32_t point, pelt_weights *set) {
+    size_t at = (size_t)point * result->most;
+    set->count = result->counts[point];
+    set->error = result->errors[point];
+    memcpy(set->joints, result->joints + at, set->count * sizeof *set->joints);
+    memcpy(set->weights, result->weights + at, set->count * sizeof *set->weights);
+}
+
+/* -- Into the model -------------------------------------------------------------------------------------------------
+ */
+
+/* The point has weights, all finite, and a finite rest position. */
+static bool is_sound(const pelt_blend_result *result, uint32_t point) {
+    double sum = 0;
+    for (uint32_t k = 0; k < result->counts[point]; k++) sum += result->weights[(size_t)point * result->most + k];
+    const double *rest = result->rest[point];
+    return result->counts[point] && isfinite(sum) && fabs(sum) > 1e-3 && isfinite(rest[0] + rest[1] + rest[2]);
+}
+
+static uint32_t file_influences(const pelt_influences *file, uint32_t v, uint32_t *joints, float *weights) {
+    uint32_t count = file->first[v + 1] - file->first[v];
+    memcpy(joints, file->joints + file->first[v], count * sizeof *joints);
+    memcpy(weights, file->weights + file->first[v], count * sizeof *weights);
+    return count;
+}
+
+static uint32_t point_influences(const pelt_fitting *f, const pelt_candidates *candidates, const pelt_points *points,
+                                 const pelt_blend_result *result, uint32_t point, uint32_t *joints, float *weights) {
+    size_t at = (size_t)point * result->most;
+    double sum = 0;
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < result->counts[point]; k++) sum += result->weights[at + k];
+    for (uint32_t k = 0; k < result->counts[point]; k++) {
+        float weight = (float)(result->weights[at + k] / sum);
+        if (weight == 0) continue;
+        joints[count] = pelt_candidate_matrix(f, candidates, result->joints[at + k], points->vertex[point]);
+        weights[count++] = weight;
+    }
+    return count;
+}
+
+pelt_result pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates, const pelt_points *points,
+                              const pelt_gram *gram, const pelt_blend_result *result, const bool *locked,
+                              pelt_error *error) {
+    const pelt_mesh *mesh = &f->bundle->mesh;
+    const pelt_influences *file = &mesh->influences;
+    size_t n = mesh->vertex_count, room = n * result->most + file->first[n];
+    pelt_influences out = {PELT_NEW(f->arena, uint32_t, n + 1), PELT_NEW(f->arena, uint32_t, room),
+                           PELT_NEW(f->arena, float, room)};
+    float *positions = PELT_NEW(f->arena, float, 3 * n);
+    if (!out.first || !out.joints || !out.weights || !positions) return no_memory(error);
+    memcpy(positions, mesh->positions, 3 * n * sizeof *positions);
+    uint32_t unsound = 0, first_unsound = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        uint32_t point = points->of_vertex[v], at = out.first[v];
+        bool keep = locked && locked[point], sound = is_sound(result, point);
+        if (!keep && !sound && !unsound++) first_unsound = v;
+        if (keep || !sound) {
+            out.first[v + 1] = at + file_influences(file, v, out.joints + at, out.weights + at);
+            continue;
+        }
+        out.first[v + 1] =
+            at + point_influences(f, candidates, points, result, point, out.joints + at, out.weights + at);
+        for (size_t c = 0; c < 3 && strcmp(f->options.rest, "keep"); c++)
+            positions[3 * v + c] = (float)(result->rest[point][c] * gram->scale + gram->center[c]);
+    }
+    if (unsound)
+        pelt_find(&f->findings, f->arena, PELT_WARNING, "unsound",
+                  "%u vertices have no fit and keep the file's weights, the first is vertex %u: look at their examples",
+                  unsound, first_unsound);
+    f->model.influences = out;
+    f->model.positions = positions;
+    return PELT_OK;
+}
+
+/* -- Names ----------------------------------------------------------------------------------------------------------
+ */
+
+/* `pattern` of some length against a name; * stands for any letters. */
+static bool fits_pattern(const char *pattern, size_t length, const char *name) {
+    if (!length) return !*name;
+    if (*pattern == '*') {
+        for (const char *rest = name;; rest++) {
+            if (fits_pattern(pattern + 1, length - 1, rest)) return true;
+            if (!*rest) return false;
+        }
+    }
+    return *name && *name == *pattern && fits_pattern(pattern + 1, length - 1, name + 1);
+}
+
+bool pelt_name_listed(const char *list, const char *name) {
+    for (const char *word = list; *word;) {
+        size_t length = strcspn(word, ",");
+        if (length && fits_pattern(word, length, name)) return true;
+        word += length + (word[length] == ',');
+    }
+    return false;
+}
+
+pelt_result pelt_check_names(const char *list, const char *option, const pelt_skeleton *skeleton, pelt_error *error) {
+    for (const char *word = list; *word;) {
+        size_t length = strcspn(word, ",");
+        bool found = !length;
+        for (uint32_t j = 0; j < skeleton->joint_count && !found; j++)
+            found = fits_pattern(word, length, skeleton->names[j]);
+        if (!found)
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "--%s: the skeleton has no joint \"%.*s\"", option,
+                             (int)(length < 200 ? length : 200), word);
+        word += length + (word[length] == ',');
+    }
+    return PELT_OK;
+}
+
+pelt_result pelt_usable_matrices(pelt_fitting *f, bool **allowed, pelt_error *error) {
+    const char *dropped = f->options.drop_joints;
+    uint32_t n = pelt_model_matrix_count(&f->model), joints = f->model.skeleton->joint_count;
+    *allowed = NULL;
+    if (!dropped) return PELT_OK;
+    pelt_result result = pelt_check_names(dropped, "drop-joints", f->model.skeleton, error);
+    if (result) return result;
+    *allowed = PELT_NEW(f->arena, bool, n);
+    if (!*allowed) return no_memory(error);
+    for (uint32_t j = 0; j < n; j++)
+        (*allowed)[j] = j >= joints || !pelt_name_listed(dropped, f->model.skeleton->names[j]);
+    return PELT_OK;
+}
+
+void pelt_report_twins(pelt_fitting *f, const pelt_candidates *candidates) {
+    const pelt_skeleton *skeleton = f->model.skeleton;
+    const pelt_influences *in = &f->bundle->mesh.influences;
+    bool *carries = PELT_NEW(f->arena, bool, skeleton->joint_count);
+    if (!carries) return;
+    for (uint32_t i = 0; i < in->first[f->bundle->mesh.vertex_count]; i++)
+        if (in->weights[i] > 0) carries[in->joints[i]] = true;
+    uint32_t count = 0;
+    const char *one = NULL, *other = NULL;
+    for (uint32_t c = 0; c < candidates->count; c++)
+        for (uint32_t m = candidates->first[c] + 1; m < candidates->first[c + 1]; m++) {
+            uint32_t leader = candidates->members[candidates->first[c]], joint = candidates->members[m];
+            if (joint >= skeleton->joint_count || !carries[joint] || leader >= skeleton->joint_count) continue;
+            if (!count++) one = skeleton->names[joint], other = skeleton->names[leader];
+        }
+    if (count)
+        pelt_find(&f->findings, f->arena, PELT_WARNING, "twins",
+                  "%u joint%s with weight in the file never part%s from another in the examples (\"%s\" from \"%s\"): "
+                  "the file decides between them; examples that move them apart would",
+                  count, count > 1 ? "s" : "", count > 1 ? "" : "s", one, other);
+}

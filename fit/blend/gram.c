@@ -1,0 +1,372 @@
+/* gram.c: sums over the examples, from which every vertex's least squares problem is put together (gram.h). */
+
+#include "fit/blend/gram.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Twins: in units of the diagonal, and of 1 for rotations. Poses in files have about seven digits. */
+static const double never_apart = 2e-5;
+
+/* What a weight costs that brings nothing, per example: keeps C positive definite where joints hardly differ, and is
+   the square of a millionth of the diagonal. */
+static const double jitter = 1e-12;
+
+static pelt_result no_memory(pelt_error *error) {
+    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the blend");
+}
+
+/* -- Matrices, candidates, points -----------------------------------------------------------------------------------
+ */
+
+typedef struct posing {
+    pelt_fitting *fitting;
+    pelt_affine *matrices;
+    pelt_transform *locals;
+    uint32_t count;
+} posing;
+
+static void pose_example(void *user, size_t e, pelt_arena *scratch) {
+    (void)scratch;
+    posing *p = user;
+    const pelt_example *example = &p->fitting->examples.list[e];
+    const pelt_skeleton *skeleton = p->fitting->model.skeleton;
+    pelt_transform *locals = p->locals + e * skeleton->joint_count;
+    pelt_clip_pose(example->clip, skeleton, example->frame, locals);
+    pelt_model_matrices(&p->fitting->model, locals, p->matrices + e * p->count);
+}
+
+pelt_result pelt_example_matrices(pelt_fitting *f, pelt_affine **matrices, pelt_error *error) {
+    size_t examples = f->examples.count;
+    posing p = {.fitting = f, .count = pelt_model_matrix_count(&f->model)};
+    p.matrices = PELT_NEW(f->arena, pelt_affine, examples * p.count);
+    p.locals = PELT_NEW(f->arena, pelt_transform, examples * f->model.skeleton->joint_count);
+    if (!p.matrices || !p.locals) return no_memory(error);
+    pelt_parallel(NULL, f->options.threads, examples, pose_example, &p);
+    for (size_t i = 0; i < examples * p.count; i++)
+        for (int k = 0; k < 12; k++)
+            if (!isfinite(p.matrices[i].m[k]))
+                return pelt_fail(error, PELT_ERROR_NUMBER,
+                                 "example %zu has a pose that is not finite: leave out that frame", i / p.count);
+    *matrices = p.matrices;
+    return PELT_OK;
+}
+
+/* Weight that each matrix carries in the file; driven joints carry none. */
+static double *carried_weight(pelt_fitting *f, uint32_t matrix_count) {
+    const pelt_influences *in = &f->bundle->mesh.influences;
+    double *carried = PELT_NEW(f->arena, double, matrix_count);
+    for (uint32_t i = 0; carried && i < in->first[f->bundle->mesh.vertex_count]; i++)
+        carried[in->joints[i]] += in->weights[i];
+    return carried;
+}
+
+static bool are_twins(const pelt_affine *matrices, size_t examples, uint32_t stride, const double middle[3],
+                      double diagonal, uint32_t a, uint32_t b) {
+    for (size_t e = 0; e < examples; e++) {
+        const double *p = matrices[e * stride + a].m, *q = matrices[e * stride + b].m;
+        for (int r = 0; r < 3; r++) {
+            double moved = p[4 * r + 3] - q[4 * r + 3];
+            for (int c = 0; c < 3; c++) {
+                double turned = p[4 * r + c] - q[4 * r + c];
+                if (fabs(turned) > never_apart) return false;
+                moved += turned * middle[c];
+            }
+            if (fabs(moved) > never_apart * diagonal) return false;
+        }
+    }
+    return true;
+}
+
+static void middle_of(const float *positions, size_t count, double middle[3]) {
+    double sum[3] = {0};
+    for (size_t v = 0; v < count; v++)
+        for (int i = 0; i < 3; i++) sum[i] += positions[3 * v + (size_t)i];
+    for (int i = 0; i < 3; i++) middle[i] = sum[i] / (double)count;
+}
+
+typedef struct carrier {
+    double weight;
+    uint32_t matrix;
+} carrier;
+
+static int compare_carriers(const void *a, const void *b) {
+    const carrier *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+    return (x->matrix > y->matrix) - (x->matrix < y->matrix);
+}
+
+pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, const bool *allowed,
+                                 pelt_candidates *out, pelt_error *error) {
+    uint32_t n = pelt_model_matrix_count(&f->model), kept = 0, order_count = 0;
+    double *carried = carried_weight(f, n), middle[3];
+    carrier *order = PELT_NEW(f->arena, carrier, n);
+    uint32_t *leaders = PELT_NEW(f->arena, uint32_t, n), *group = PELT_NEW(f->arena, uint32_t, n);
+    uint32_t *first = PELT_NEW(f->arena, uint32_t, (size_t)n + 1), *members = PELT_NEW(f->arena, uint32_t, n);
+    if (!carried || !order || !leaders || !group || !first || !members) return no_memory(error);
+    middle_of(f->bundle->mesh.positions, f->bundle->mesh.vertex_count, middle);
+    for (uint32_t j = 0; j < n; j++)
+        if (!allowed || allowed[j]) order[order_count++] = (carrier){carried[j], j};
+    qsort(order, order_count, sizeof *order, compare_carriers);
+    for (uint32_t i = 0; i < order_count; i++) {
+        uint32_t j = order[i].matrix, g = 0;
+        while (g < kept && !are_twins(matrices, f->examples.count, n, middle, f->bundle->mesh.diagonal, leaders[g], j))
+            g++;
+        if (g == kept) leaders[kept++] = j;
+        group[i] = g, first[g + 1]++;
+    }
+    for (uint32_t g = 0; g < kept; g++) first[g + 1] += first[g];
+    uint32_t *fill = PELT_NEW(f->arena, uint32_t, n);
+    if (!fill) return no_memory(error);
+    for (uint32_t i = 0; i < order_count; i++) members[first[group[i]] + fill[group[i]]++] = order[i].matrix;
+    *out = (pelt_candidates){kept, first, members};
+    if (!kept) return pelt_fail(error, PELT_ERROR_DATA, "no joint is left that the fit may use: drop fewer of them");
+    return PELT_OK;
+}
+
+uint32_t pelt_candidate_matrix(const pelt_fitting *f, const pelt_candidates *candidates, uint32_t candidate,
+                               uint32_t vertex) {
+    const pelt_influences *in = &f->bundle->mesh.influences;
+    uint32_t begin = candidates->first[candidate], end = candidates->first[candidate + 1];
+    uint32_t best = candidates->members[begin];
+    float most = 0;
+    for (uint32_t i = in->first[vertex]; i < in->first[vertex + 1] && end - begin > 1; i++)
+        for (uint32_t m = begin; m < end; m++)
+            if (candidates->members[m] == in->joints[i] && in->weights[i] > most)
+                most = in->weights[i], best = in->joints[i];
+    return best;
+}
+
+pelt_result pelt_find_points(pelt_fitting *f, pelt_points *points, pelt_error *error) {
+    const pelt_mesh *mesh = &f->bundle->mesh;
+    uint32_t *of_vertex = PELT_NEW(f->arena, uint32_t, mesh->vertex_count);
+    uint32_t *vertex = PELT_NEW(f->arena, uint32_t, mesh->vertex_count);
+    const pelt_clip **clips = PELT_NEW(f->arena, const pelt_clip *, f->examples.count);
+    size_t clip_count = 0;
+    if (!of_vertex || !vertex || !clips) return no_memory(error);
+    for (size_t e = 0; e < f->examples.count; e++)
+        if (!clip_count || clips[clip_count - 1] != f->examples.list[e].clip)
+            clips[clip_count++] = f->examples.list[e].clip;
+    uint32_t count = pelt_weld(f->arena, mesh, clips, clip_count, 1e-6 * mesh->diagonal, of_vertex);
+    for (uint32_t v = mesh->vertex_count; v-- > 0;) vertex[of_vertex[v]] = v;
+    *points = (pelt_points){count, of_vertex, vertex};
+    return PELT_OK;
+}
+
+/* -- Sums -----------------------------------------------------------------------------------------------------------
+ */
+
+void pelt_monomials(const double p[3], double w, double out[PELT_MONOMIALS]) {
+    double x = p[0], y = p[1], z = p[2];
+    const double all[PELT_MONOMIALS] = {x * x, x * y, x * z, x * w, y * y, y * z, y * w, z * z, z * w, w * w};
+    memcpy(out, all, sizeof all);
+}
+
+/* The rows of T in the gram's units: T' (x') = (T (scale x' + center) - center_e) / scale. Normals move by T^-T. */
+static void fill_rows(const pelt_gram *g, const pelt_affine *matrices, const pelt_candidates *candidates,
+                      uint32_t matrix_count, bool normals, double *rows) {
+    size_t columns = 3 * g->examples;
+    for (size_t e = 0; e < g->examples; e++)
+        for (uint32_t j = 0; j < g->count; j++) {
+            pelt_affine t = matrices[e * matrix_count + candidates->members[candidates->first[j]]], inverse;
+            if (normals) {
+                pelt_affine_invert(&t, &inverse);
+                for (int r = 0; r < 3; r++)
+                    for (int c = 0; c < 4; c++) t.m[4 * r + c] = c < 3 ? inverse.m[4 * c + r] : 0;
+            }
+            for (size_t r = 0; r < 3; r++) {
+                const double *row = t.m + 4 * r;
+                double moved = row[0] * g->center[0] + row[1] * g->center[1] + row[2] * g->center[2] + row[3];
+                for (size_t c = 0; c < 3; c++) rows[(4 * j + c) * columns + 3 * e + r] = row[c];
+                rows[(4 * j + 3) * columns + 3 * e + r] = normals ? 0 : (moved - g->centers[e][r]) / g->scale;
+            }
+        }
+}
+
+enum { PAIR_ROWS = 16 }; /* candidates whose products with all before them are computed at once */
+
+typedef struct pairing {
+    const pelt_gram *gram;
+    double *pairs;
+    _Atomic bool failed; /* set by any thread */
+} pairing;
+
+/* The symmetric part of a 4x4 matrix as coefficients of the monomials. */
+static void to_quadratic(const double *k, size_t stride, double out[PELT_MONOMIALS]) {
+    int m = 0;
+    for (size_t a = 0; a < 4; a++)
+        for (size_t b = a; b < 4; b++) out[m++] = a == b ? k[a * stride + a] : k[a * stride + b] + k[b * stride + a];
+}
+
+static void sum_pairs(void *user, size_t block, pelt_arena *scratch) {
+    (void)scratch;
+    pairing *p = user;
+    const pelt_gram *g = p->gram;
+    size_t begin = block * PAIR_ROWS, end = begin + PAIR_ROWS < g->count ? begin + PAIR_ROWS : g->count;
+    size_t columns = 4 * end, inner = 3 * g->examples;
+    double *k = malloc(4 * (end - begin) * columns * sizeof *k), q[PELT_MONOMIALS];
+    if (!k) {
+        p->failed = true;
+        return;
+    }
+    pelt_gemm(false, true, 4 * (end - begin), columns, inner, 1, g->rows + 4 * begin * inner, g->rows, 0, k);
+    for (size_t i = begin; i < end; i++)
+        for (size_t j = 0; j <= i; j++) {
+            to_quadratic(k + 4 * (i - begin) * columns + 4 * j, columns, q);
+            memcpy(p->pairs + (i * g->count + j) * PELT_MONOMIALS, q, sizeof q);
+            memcpy(p->pairs + (j * g->count + i) * PELT_MONOMIALS, q, sizeof q);
+        }
+    free(k);
+}
+
+static bool set_frames(pelt_fitting *f, const float *const *normals, pelt_gram *g) {
+    size_t n = f->bundle->mesh.vertex_count;
+    g->examples = f->examples.count;
+    g->frames = PELT_NEW(f->arena, const float *, g->examples);
+    g->centers = pelt_alloc(f->arena, g->examples, sizeof *g->centers);
+    if (!g->frames || !g->centers) return false;
+    g->scale = !normals && f->bundle->mesh.diagonal > 0 ? f->bundle->mesh.diagonal : 1;
+    for (size_t e = 0; e < g->examples; e++) {
+        const pelt_example *example = &f->examples.list[e];
+        g->frames[e] = normals ? normals[e] : example->clip->positions + 3 * n * example->frame;
+        if (!normals) middle_of(g->frames[e], n, g->centers[e]);
+    }
+    if (!normals) middle_of(f->bundle->mesh.positions, n, g->center);
+    return true;
+}
+
+pelt_result pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pelt_candidates *candidates,
+                          const float *const *normals, pelt_gram *g, pelt_error *error) {
+    *g = (pelt_gram){.count = candidates->count};
+    if (!set_frames(f, normals, g)) return no_memory(error);
+    size_t n = g->count;
+    double *rows = PELT_NEW(f->arena, double, 4 * n * 3 * g->examples);
+    double *pairs = PELT_NEW(f->arena, double, n *PELT_MONOMIALS *n);
+    if (!rows || !pairs) return no_memory(error);
+    fill_rows(g, matrices, candidates, pelt_model_matrix_count(&f->model), normals != NULL, rows);
+    g->rows = rows;
+    pairing p = {.gram = g, .pairs = pairs};
+    pelt_parallel(NULL, f->options.threads, (n + PAIR_ROWS - 1) / PAIR_ROWS, sum_pairs, &p);
+    if (p.failed) return no_memory(error);
+    g->pairs = pairs;
+    return PELT_OK;
+}
+
+bool pelt_gram_subset(const pelt_gram *g, const uint32_t *list, uint32_t count, bool with_rows, pelt_gram *out) {
+    size_t n = count, inner = 3 * g->examples;
+    *out = *g;
+    if (count == g->count) return true;
+    double *pairs = malloc(n * n * PELT_MONOMIALS * sizeof *pairs);
+    double *rows = with_rows ? malloc(4 * n * inner * sizeof *rows) : NULL;
+    out->subset = true, out->count = count, out->pairs = pairs, out->rows = rows;
+    if (!pairs || (with_rows && !rows)) return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            memcpy(pairs + (i * n + j) * PELT_MONOMIALS,
+                   g->pairs + ((size_t)list[i] * g->count + list[j]) * PELT_MONOMIALS, PELT_MONOMIALS * sizeof *pairs);
+    for (size_t i = 0; i < n && with_rows; i++)
+        memcpy(rows + 4 * i * inner, g->rows + 4 * (size_t)list[i] * inner, 4 * inner * sizeof *rows);
+    return true;
+}
+
+void pelt_gram_subset_free(pelt_gram *subset) {
+    if (subset->subset) free((void *)subset->rows), free((void *)subset->pairs);
+}
+
+void pelt_gram_moments(const pelt_gram *g, const uint32_t *vertices, size_t count, double *work, double *moments,
+                       double *energy) {
+    size_t inner = 3 * g->examples;
+    double inverse = 1 / g->scale;
+    for (size_t e = 0; e < g->examples; e++)
+        for (size_t i = 0; i < count; i++) {
+            const float *p = g->frames[e] + 3 * (size_t)vertices[i];
+            for (size_t c = 0; c < 3; c++) work[i * inner + 3 * e + c] = (p[c] - g->centers[e][c]) * inverse;
+        }
+    for (size_t i = 0; i < count; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < inner; k++) sum += work[i * inner + k] * work[i * inner + k];
+        energy[i] = sum;
+    }
+    pelt_gemm(false, true, count, 4 * (size_t)g->count, inner, 1, work, g->rows, 0, moments);
+}
+
+/* -- One vertex -----------------------------------------------------------------------------------------------------
+ */
+
+pelt_problem *pelt_problem_new(uint32_t count) {
+    pelt_problem *problem = calloc(1, sizeof *problem);
+    if (!problem) return NULL;
+    size_t n = count ? count : 1;
+    problem->count = count;
+    problem->columns = malloc(n * n * sizeof *problem->columns);
+    problem->known = calloc(n, sizeof *problem->known);
+    problem->linear = calloc(n, sizeof *problem->linear);
+    problem->gradient = calloc(n, sizeof *problem->gradient);
+    if (problem->columns && problem->known && problem->linear && problem->gradient) return problem;
+    pelt_problem_free(problem);
+    return NULL;
+}
+
+void pelt_problem_free(pelt_problem *problem) {
+    if (!problem) return;
+    free(problem->columns), free(problem->known), free(problem->linear), free(problem->gradient);
+    free(problem);
+}
+
+void pelt_problem_forget(pelt_problem *problem) { memset(problem->known, 0, problem->count * sizeof *problem->known); }
+
+void pelt_problem_set(pelt_problem *problem, const pelt_gram *g, const double rest[3], const double *moments,
+                      double energy) {
+    problem->gram = g;
+    problem->normals = NULL;
+    problem->constant = energy;
+    problem->diagonal = jitter * (double)g->examples;
+    pelt_monomials(rest, 1, problem->monomials);
+    for (size_t j = 0; j < g->count; j++) {
+        const double *b = moments + 4 * j;
+        problem->linear[j] = b[0] * rest[0] + b[1] * rest[1] + b[2] * rest[2] + b[3];
+    }
+    pelt_problem_forget(problem);
+}
+
+void pelt_problem_add_normals(pelt_problem *problem, const pelt_gram *normals, const double normal[3],
+                              const double *moments, double energy, double scale) {
+    double square = scale * scale;
+    problem->normals = normals;
+    problem->constant += square * energy;
+    pelt_monomials(normal, 0, problem->normal_monomials);
+    for (int m = 0; m < PELT_MONOMIALS; m++) problem->normal_monomials[m] *= square;
+    for (size_t j = 0; j < normals->count; j++) {
+        const double *b = moments + 4 * j;
+        problem->linear[j] += square * (b[0] * normal[0] + b[1] * normal[1] + b[2] * normal[2]);
+    }
+    pelt_problem_forget(problem);
+}
+
+static double quadratic(const double m[PELT_MONOMIALS], const double *k) {
+    return m[0] * k[0] + m[1] * k[1] + m[2] * k[2] + m[3] * k[3] + m[4] * k[4] +
+           (m[5] * k[5] + m[6] * k[6] + m[7] * k[7] + m[8] * k[8] + m[9] * k[9]);
+}
+
+double pelt_problem_entry(const pelt_problem *p, uint32_t r, uint32_t c) {
+    size_t n = p->count, at = (c * n + r) * PELT_MONOMIALS;
+    if (p->known[c] || !p->gram) return p->columns[c * n + r];
+    double sum = p->constant - p->linear[c] - p->linear[r] + quadratic(p->monomials, p->gram->pairs + at);
+    if (p->normals) sum += quadratic(p->normal_monomials, p->normals->pairs + at);
+    return r == c ? sum + p->diagonal : sum;
+}
+
+const double *pelt_problem_column(pelt_problem *p, uint32_t c) {
+    size_t n = p->count, at = c * n * PELT_MONOMIALS;
+    double *column = p->columns + c * n;
+    if (p->known[c] || !p->gram) return column;
+    double base = p->constant - p->linear[c];
+    for (size_t j = 0; j < n; j++)
+        column[j] = base - p->linear[j] + quadratic(p->monomials, p->gram->pairs + at + j * PELT_MONOMIALS);
+    for (size_t j = 0; j < n && p->normals; j++)
+        column[j] += quadratic(p->normal_monomials, p->normals->pairs + at + j * PELT_MONOMIALS);
+    column[c] += p->diagonal;
+    p->known[c] = true;
+    return column;
+}

@@ -1,0 +1,227 @@
+/* coupling.c: what examples that move several joints teach EigenSkin (the paper's future work: general sets of poses).
+
+   The coordinates a_jk(p) = sum_q W_j(p, q) b_qjk interpolate values b at the joints' own examples q, with
+   W_j = phi_j(p) phi_j^-1. Examples that move one joint alone fix b; examples that move several show what is left,
+
+       r_p = u_p - sum_jk a_jk(p) U_jk,
+
+   because displacements of joints that move together do not simply add up. The values are shifted by d to serve both,
+
+       min  sum_p | r_p - sum_jk (W_j(p) d_jk) U_jk |^2 + mu |d|^2,
+
+   where mu = 1 would count every example alike; cross-validation over the examples that move several joints chooses it,
+   or chooses to leave the values as they are. The normal equations are never formed: with the overlaps O = U^T U of all
+   eigendisplacements, conjugate gradients need only W d O. */
+
+#include "fit/corrective/eigenskin.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOLDS = 5, STEPS = 60 };
+
+typedef struct coupling {
+    const pelt_poses *poses;
+    const pelt_eigen_basis *basis;
+    pelt_coordinates *coordinates;
+    size_t pose_count, shape_count, value_count; /* examples of several joints; eigendisplacements; values b */
+    uint32_t *examples;                          /* [pose] */
+    double **weights;                            /* [joint] -> [pose][center_count]: W_j */
+    double *overlaps;                            /* [shape][shape]: O */
+    double *left;                                /* [pose][shape]: <U_jk, r_p> */
+    bool *used;                                  /* [pose] takes part in the fit */
+    double *image, *mixed;                       /* [pose][shape] */
+} coupling;
+
+/* -- The operator -------------------------------------------------------------------------------------------------- */
+
+/* image = W d: coordinates of all eigendisplacements in all poses. Values of the rest pose stay 0. */
+static void coordinates_of(const coupling *c, const double *d, double *image) {
+    size_t shape = 0;
+    memset(image, 0, c->pose_count * c->shape_count * sizeof *image);
+    for (uint32_t j = 0; j < c->basis->joint_count; j++) {
+        size_t kept = c->basis->joints[j].kept, centers = c->coordinates[j].center_count;
+        for (size_t p = 0; p < c->pose_count; p++)
+            for (size_t q = 1; q < centers; q++)
+                for (size_t k = 0; k < kept; k++)
+                    image[p * c->shape_count + shape + k] += c->weights[j][p * centers + q] * d[(q - 1) * kept + k];
+        d += (centers - 1) * kept;
+        shape += kept;
+    }
+}
+
+/* out = W^T image, over the poses that take part. */
+static void values_of(const coupling *c, const double *image, double *out) {
+    size_t shape = 0;
+    memset(out, 0, c->value_count * sizeof *out);
+    for (uint32_t j = 0; j < c->basis->joint_count; j++) {
+        size_t kept = c->basis->joints[j].kept, centers = c->coordinates[j].center_count;
+        for (size_t p = 0; p < c->pose_count; p++)
+            for (size_t q = 1; q < centers && c->used[p]; q++)
+                for (size_t k = 0; k < kept; k++)
+                    out[(q - 1) * kept + k] += c->weights[j][p * centers + q] * image[p * c->shape_count + shape + k];
+        out += (centers - 1) * kept;
+        shape += kept;
+    }
+}
+
+/* out = (W^T O W + mu) d. */
+static void apply(const coupling *c, double mu, const double *d, double *out) {
+    coordinates_of(c, d, c->image);
+    pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, 1, c->image, c->overlaps, 0, c->mixed);
+    values_of(c, c->mixed, out);
+    for (size_t i = 0; i < c->value_count; i++) out[i] += mu * d[i];
+}
+
+static double dot(size_t n, const double *a, const double *b) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* Conjugate gradients from 0; work has room for three vectors. */
+static void solve(const coupling *c, double mu, double *d, double *work) {
+    size_t n = c->value_count;
+    double *r = work, *p = work + n, *image = work + 2 * n;
+    memset(d, 0, n * sizeof *d);
+    values_of(c, c->left, r);
+    memcpy(p, r, n * sizeof *p);
+    double square = dot(n, r, r), stop = 1e-12 * square;
+    for (int step = 0; step < STEPS && square > stop; step++) {
+        apply(c, mu, p, image);
+        double alpha = square / dot(n, p, image), before = square;
+        for (size_t i = 0; i < n; i++) d[i] += alpha * p[i], r[i] -= alpha * image[i];
+        square = dot(n, r, r);
+        for (size_t i = 0; i < n; i++) p[i] = r[i] + square / before * p[i];
+    }
+}
+
+/* By how much d changes the squared error of the poses that did not take part. */
+static double change(const coupling *c, const double *d) {
+    double sum = 0;
+    coordinates_of(c, d, c->image);
+    pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, 1, c->image, c->overlaps, 0, c->mixed);
+    for (size_t p = 0; p < c->pose_count; p++)
+        for (size_t s = 0; s < c->shape_count && !c->used[p]; s++) {
+            size_t at = p * c->shape_count + s;
+            sum += c->image[at] * (c->mixed[at] - 2 * c->left[at]);
+        }
+    return sum;
+}
+
+/* -- Setting up ---------------------------------------------------------------------------------------------------- */
+
+/* W_j = phi_pc phi_cc^-1; phi is symmetric. */
+static bool make_weights(coupling *c, pelt_arena *work, double width) {
+    for (uint32_t j = 0; j < c->basis->joint_count; j++) {
+        const pelt_eigen_joint *joint = &c->basis->joints[j];
+        const pelt_coordinates *own = &c->coordinates[j];
+        size_t n = own->center_count;
+        double *phi = PELT_NEW(work, double, n *n), *inverse = PELT_NEW(work, double, n *n);
+        double *across = PELT_NEW(work, double, c->pose_count *n);
+        c->weights[j] = PELT_NEW(work, double, c->pose_count *n);
+        if (!phi || !inverse || !across || !c->weights[j]) return false;
+        pelt_eigen_functions(c->poses, joint->driver, n, own->centers, n, own->centers, width, phi);
+        pelt_eigen_functions(c->poses, joint->driver, c->pose_count, c->examples, n, own->centers, width, across);
+        for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+        if (!pelt_least_squares(n, n, phi, n, inverse, 1e-12, NULL, NULL)) return false;
+        pelt_gemm(false, false, c->pose_count, n, n, 1, across, inverse, 0, c->weights[j]);
+    }
+    return true;
+}
+
+/* O, and <U_jk, u_p>, in one pass over the points. */
+static bool make_products(coupling *c, pelt_arena *work, const pelt_example_displacements *u, const pelt_entry *entries,
+                          size_t entry_count) {
+    uint32_t *first = PELT_NEW(work, uint32_t, (size_t)u->point_count + 2);
+    const pelt_entry **list = PELT_NEW(work, const pelt_entry *, entry_count);
+    if (!first || !list) return false;
+    for (size_t e = 0; e < entry_count; e++) first[entries[e].point + 2]++;
+    for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
+    for (size_t e = 0; e < entry_count; e++) list[first[entries[e].point + 1]++] = &entries[e];
+    for (uint32_t i = 0; i < u->point_count; i++)
+        for (uint32_t a = first[i]; a < first[i + 1]; a++) {
+            const float *x = list[a]->position;
+            for (uint32_t b = first[i]; b < first[i + 1]; b++) {
+                const float *y = list[b]->position;
+                c->overlaps[list[a]->coefficient * c->shape_count + list[b]->coefficient] +=
+                    (double)x[0] * y[0] + (double)x[1] * y[1] + (double)x[2] * y[2];
+            }
+            for (size_t p = 0; p < c->pose_count; p++) {
+                const float *y = u->positions + 3 * ((size_t)c->examples[p] * u->point_count + i);
+                c->left[p * c->shape_count + list[a]->coefficient] +=
+                    (double)x[0] * y[0] + (double)x[1] * y[1] + (double)x[2] * y[2];
+            }
+        }
+    return true;
+}
+
+/* Takes what the present values explain away from <U_jk, u_p>. */
+static void subtract_explained(coupling *c, double *values) {
+    double *to = values;
+    for (uint32_t j = 0; j < c->basis->joint_count; j++) {
+        size_t kept = c->basis->joints[j].kept, size = (c->coordinates[j].center_count - 1) * kept;
+        memcpy(to, c->coordinates[j].values + kept, size * sizeof *to);
+        to += size;
+    }
+    coordinates_of(c, values, c->image);
+    pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, -1, c->image, c->overlaps, 1, c->left);
+}
+
+/* The strength that helps unseen examples most; infinity when none does. */
+static double choose_strength(coupling *c, double *d, double *work) {
+    static const double strengths[] = {0.3, 1, 3, 10, 30, 100};
+    double best = INFINITY, best_change = 0;
+    for (size_t s = 0; s < sizeof strengths / sizeof *strengths; s++) {
+        double sum = 0;
+        for (size_t fold = 0; fold < FOLDS; fold++) {
+            for (size_t p = 0; p < c->pose_count; p++) c->used[p] = p % FOLDS != fold;
+            solve(c, strengths[s], d, work);
+            sum += change(c, d);
+        }
+        if (sum < best_change) best_change = sum, best = strengths[s];
+    }
+    return best;
+}
+
+static void refine(coupling *c, double *d, double *work) {
+    subtract_explained(c, d);
+    double strength = choose_strength(c, d, work);
+    if (isinf(strength)) return;
+    for (size_t p = 0; p < c->pose_count; p++) c->used[p] = true;
+    solve(c, strength, d, work);
+    for (uint32_t j = 0; j < c->basis->joint_count; j++) {
+        size_t kept = c->basis->joints[j].kept, size = (c->coordinates[j].center_count - 1) * kept;
+        for (size_t i = 0; i < size; i++) c->coordinates[j].values[kept + i] += d[i];
+        d += size;
+    }
+}
+
+pelt_result pelt_eigen_refine(const pelt_poses *poses, const pelt_example_displacements *u,
+                              const pelt_eigen_basis *basis, const pelt_entry *entries, size_t entry_count,
+                              double width, pelt_coordinates *coordinates, pelt_error *error) {
+    pelt_arena *work = pelt_arena_new(0);
+    coupling c = {.poses = poses, .basis = basis, .coordinates = coordinates};
+    bool ready = work && (c.examples = PELT_NEW(work, uint32_t, poses->count));
+    for (uint32_t e = 0; e < poses->count && ready; e++)
+        if (!poses->rest[e] && poses->sweep_of[e] == PELT_NO_DRIVER) c.examples[c.pose_count++] = e;
+    for (uint32_t j = 0; j < basis->joint_count; j++) {
+        c.shape_count += basis->joints[j].kept;
+        c.value_count += (size_t)(coordinates[j].center_count - 1) * basis->joints[j].kept;
+    }
+    if (ready && c.pose_count >= 2 * FOLDS && c.value_count) {
+        size_t size = c.pose_count * c.shape_count;
+        c.weights = PELT_NEW(work, double *, basis->joint_count);
+        c.overlaps = PELT_NEW(work, double, c.shape_count *c.shape_count);
+        c.left = PELT_NEW(work, double, size);
+        c.image = PELT_NEW(work, double, size), c.mixed = PELT_NEW(work, double, size);
+        c.used = PELT_NEW(work, bool, c.pose_count);
+        double *vectors = PELT_NEW(work, double, 4 * c.value_count);
+        ready = c.weights && c.overlaps && c.left && c.image && c.mixed && c.used && vectors &&
+                make_weights(&c, work, width) && make_products(&c, work, u, entries, entry_count);
+        if (ready) refine(&c, vectors, vectors + c.value_count);
+    }
+    pelt_arena_free(work);
+    return ready ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to couple joints");
+}

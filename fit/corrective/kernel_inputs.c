@@ -1,0 +1,198 @@
+/* kernel_drivers.c: which joints drive a point of the kernel corrective, and the kernels of single joints between
+   examples.
+
+       E_g(a, b) = exp(-(3 - tr R_a^T R_b) / 2 s_g^2),    3 - tr R_a^T R_b = 4 (1 - (q_a . q_b)^2)
+       k_g(a, b) = E_g(a, b) - E_g(a, rest) - E_g(rest, b) + 1:    0 whenever a or b is the rest pose of the joint
+
+   A control is one more joint, with E_g(a, b) = exp(-(a - b)^2 / 2 s_g^2) of values in units of its range. */
+
+#include "fit/corrective/kernel.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double DRIVES = 0.01; /* of the most that a joint displaces any point; of a blend weight likewise */
+
+static double dot4(const float *a, const float *b) {
+    return (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
+}
+
+static double angle_from_rest(const pelt_poses *poses, uint32_t example, uint32_t joint) {
+    static const float rest[4] = {0, 0, 0, 1};
+    return pelt_rotation_angle(poses->rotations + 4 * ((size_t)example * poses->joint_count + joint), rest);
+}
+
+/* In units of how far it goes from rest. */
+static double scaled_control(const pelt_poses *poses, uint32_t example, uint32_t control) {
+    return poses->controls[(size_t)example * poses->control_count + control] *
+           (double)poses->control_list[control].scale;
+}
+
+/* -- Repetitions --------------------------------------------------------------------------------------------------- */
+
+/* True when joint b turns by a fixed multiple of joint a in all examples: as a driver it adds nothing. */
+static bool repeats(const pelt_poses *poses, uint32_t a, uint32_t b) {
+    double aa = 0, ab = 0, bb = 0;
+    for (uint32_t e = 0; e < poses->count; e++) {
+        double x = angle_from_rest(poses, e, a), y = angle_from_rest(poses, e, b);
+        aa += x * x, ab += x * y, bb += y * y;
+    }
+    return aa > 0 && bb > 0 && aa * bb - ab * ab < 1e-4 * aa * bb;
+}
+
+/* stands_for[joint] gets the joint that it repeats, the one that turns most, or itself. */
+static void find_repetitions(const pelt_poses *poses, uint32_t *stands_for) {
+    for (uint32_t d = 0; d < poses->driver_count; d++)
+        for (uint32_t k = 0; k < poses->drivers[d].count; k++) {
+            uint32_t joint = poses->members[poses->drivers[d].first + k];
+            stands_for[joint] = joint;
+        }
+    for (uint32_t a = 0; a < poses->joint_count; a++)
+        for (uint32_t b = 0; b < poses->joint_count; b++) {
+            if (a == b || stands_for[a] != a || stands_for[b] != b || !repeats(poses, a, b)) continue;
+            double turn_a = 0, turn_b = 0;
+            for (uint32_t e = 0; e < poses->count; e++)
+                turn_a += angle_from_rest(poses, e, a), turn_b += angle_from_rest(poses, e, b);
+            if (turn_b > turn_a) continue;
+            for (uint32_t j = 0; j < poses->joint_count; j++)
+                if (stands_for[j] == b) stands_for[j] = a;
+        }
+}
+
+/* -- Supports ------------------------------------------------------------------------------------------------------ */
+
+/* By what its own motion displaces; for a driver that no example moves alone, by the weight of its joints and those of
+   the driver above. */
+static bool drives(const pelt_poses *poses, const pelt_supports *s, uint32_t driver, uint32_t point) {
+    size_t n = s->point_count;
+    if (poses->drivers[driver].swept || pelt_is_control(&poses->drivers[driver])) {
+        float amplitude = s->amplitudes[driver * n + point];
+        return amplitude > s->noise && amplitude > (float)DRIVES * s->peaks[driver];
+    }
+    return pelt_carried_around(s, poses, driver, point) > (float)DRIVES;
+}
+
+static void fill_supports(const pelt_poses *poses, const pelt_supports *s, const uint32_t *stands_for,
+                          const int32_t *index_of, pelt_kernel_drivers *out) {
+    for (uint32_t d = 0; d < poses->driver_count; d++)
+        for (uint32_t k = 0; k < poses->drivers[d].count; k++) {
+            uint32_t joint = poses->members[poses->drivers[d].first + k];
+            size_t g = (size_t)index_of[stands_for[joint]];
+            for (uint32_t i = 0; i < s->point_count; i++)
+                if (drives(poses, s, d, i)) out->supports[(size_t)i * out->count + g] = 1;
+        }
+    for (uint32_t c = 0; c < poses->control_count; c++) {
+        uint32_t d = poses->driver_count - poses->control_count + c;
+        size_t g = out->count - poses->control_count + c;
+        for (uint32_t i = 0; i < s->point_count; i++)
+            if (drives(poses, s, d, i)) out->supports[(size_t)i * out->count + g] = 1;
+    }
+}
+
+/* Controls follow the joints. The joint "above" one is its partner's first. */
+static void add_controls(const pelt_poses *poses, const pelt_supports *s, const uint32_t *stands_for,
+                         const int32_t *index_of, pelt_kernel_drivers *out) {
+    for (uint32_t c = 0; c < poses->control_count; c++) {
+        uint32_t g = out->count++,
+                 partner = pelt_control_partner(s, poses, poses->driver_count - poses->control_count + c);
+        const pelt_driver *d = partner == PELT_NO_DRIVER ? NULL : &poses->drivers[partner];
+        out->joints[g] = c;
+        out->parents[g] = d ? index_of[stands_for[poses->members[d->first]]] : -1;
+        for (uint32_t e = 0; e < poses->count; e++)
+            out->ranges[g] = fmax(out->ranges[g], pow(scaled_control(poses, e, c), 2));
+    }
+    out->control_count = poses->control_count;
+}
+
+pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
+                                   const pelt_supports *supports, pelt_kernel_drivers *out, pelt_error *error) {
+    uint32_t n = poses->joint_count;
+    uint32_t *stands_for = PELT_NEW(arena, uint32_t, n);
+    int32_t *index_of = PELT_NEW(arena, int32_t, n);
+    size_t most = (size_t)n + poses->control_count;
+    *out = (pelt_kernel_drivers){.joints = PELT_NEW(arena, uint32_t, most),
+                                 .parents = PELT_NEW(arena, int32_t, most),
+                                 .ranges = PELT_NEW(arena, double, most)};
+    bool ready = stands_for && index_of && out->joints && out->parents && out->ranges;
+    for (uint32_t j = 0; ready && j < n; j++) stands_for[j] = UINT32_MAX;
+    if (ready) find_repetitions(poses, stands_for);
+    for (uint32_t j = 0; ready && j < n; j++) {
+        index_of[j] = -1;
+        if (stands_for[j] != j) continue;
+        uint32_t g = out->count++;
+        index_of[j] = (int32_t)g, out->joints[g] = j, out->parents[g] = -1;
+        for (int32_t above = skeleton->parents[j]; above >= 0 && out->parents[g] < 0; above = skeleton->parents[above])
+            out->parents[g] = index_of[above];
+        for (uint32_t e = 0; e < poses->count; e++) {
+            double w = poses->rotations[4 * ((size_t)e * n + j) + 3];
+            out->ranges[g] = fmax(out->ranges[g], 4 * (1 - w * w));
+        }
+    }
+    if (ready) {
+        add_controls(poses, supports, stands_for, index_of, out);
+        out->supports = PELT_NEW(arena, uint8_t, (size_t)supports->point_count * out->count);
+        out->moved = PELT_NEW(arena, uint8_t, (size_t)poses->count * out->count);
+        ready = out->supports && out->moved;
+    }
+    if (!ready)
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the drivers of %u points",
+                         supports->point_count);
+    fill_supports(poses, supports, stands_for, index_of, out);
+    for (uint32_t e = 0; e < poses->count; e++)
+        for (uint32_t g = 0; g < out->count; g++)
+            out->moved[(size_t)e * out->count + g] =
+                (pelt_kernel_control(out, g) ? fabs(scaled_control(poses, e, out->joints[g]))
+                                             : angle_from_rest(poses, e, out->joints[g])) > 1e-4;
+    return PELT_OK;
+}
+
+/* -- Kernels ------------------------------------------------------------------------------------------------------- */
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* s_g^2 = s^2 (range_g / median range)^r. */
+double pelt_kernel_scale(const pelt_kernel_drivers *drivers, const pelt_kernel_settings *settings, uint32_t joint) {
+    double *sorted = malloc(drivers->count * sizeof *sorted), middle = 1;
+    if (sorted) {
+        memcpy(sorted, drivers->ranges, drivers->count * sizeof *sorted);
+        qsort(sorted, drivers->count, sizeof *sorted, compare_doubles);
+        middle = sorted[drivers->count / 2];
+    }
+    free(sorted);
+    double relative = middle > 0 ? fmax(drivers->ranges[joint] / middle, 1e-3) : 1;
+    return 1 / (2 * settings->width * settings->width * pow(relative, settings->range));
+}
+
+static void control_table(const pelt_poses *poses, uint32_t control, double scale, float *table) {
+    size_t n = poses->count;
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < n; b++) {
+            double x = scaled_control(poses, a, control), y = scaled_control(poses, b, control);
+            table[a * n + b] = (float)(exp(-(x - y) * (x - y) * scale) - exp(-x * x * scale) - exp(-y * y * scale) + 1);
+        }
+}
+
+void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_drivers *drivers, double scale, uint32_t g,
+                       float *table) {
+    size_t n = poses->count, stride = 4 * (size_t)poses->joint_count;
+    if (pelt_kernel_control(drivers, g)) {
+        control_table(poses, drivers->joints[g], scale, table);
+        return;
+    }
+    const float *q = poses->rotations + 4 * (size_t)drivers->joints[g];
+    for (size_t a = 0; a < n; a++) {
+        for (size_t b = 0; b <= a; b++) {
+            if (!drivers->moved[a * drivers->count + g] || !drivers->moved[b * drivers->count + g]) {
+                table[a * n + b] = table[b * n + a] = 0;
+                continue;
+            }
+            double ab = dot4(q + a * stride, q + b * stride), wa = q[a * stride + 3], wb = q[b * stride + 3];
+            table[a * n + b] = table[b * n + a] =
+                (float)(exp(-4 * (1 - ab * ab) * scale) - exp(-4 * (1 - wa * wa) * scale) -
+                        exp(-4 * (1 - wb * wb) * scale) + 1);
+        }
+    }
+}

@@ -1,0 +1,441 @@
+/* psd.c: pose space deformation (Lewis, Cordner & Fong 2000): every example's displacement, driven by the pose's
+   distance from all of them.
+
+       D(p) = sum_t r_t(p) d^t,    r_t = f_t / sum_s f_s,    f_t(p) = sum_k lambda_tk phi(|p - p_k|),   lambda = phi^-1
+
+   The distance is over all joints, each weighted by how much it displaces the mesh as a whole: a finger moves little
+   skin, and where it points should not decide what the back looks like. The width of phi is the one that best predicts
+   poses left out.
+
+   With N principal poses the functions r_t of those alone are used, and the displacements are those that fit all
+   examples best. */
+
+#include "fit/corrective/correctives.h"
+#include "rig/linear.h"
+#include "fit/corrective/rbf.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct psd {
+    pelt_fitting *fitting;
+    pelt_arena *work;
+    pelt_training training;
+    pelt_sources sources;
+    double *distances; /* [pose][pose] squared */
+    double *factor;    /* [pose][pose]: any matrix whose rows have the inner products of the shapes */
+    pelt_phi phi;
+    bool normalised; /* divided by the sum of the functions */
+    double width;
+    uint32_t center_count;
+    uint32_t *centers; /* [center_count] poses; the first is the rest pose */
+    double growth;     /* by which rounding grows: the largest row sum of |phi^-1| */
+    bool singular;     /* phi has no inverse */
+    uint32_t skip;     /* 1: the rest pose has no displacement, so it needs no coefficient */
+} psd;
+
+/* -- Distances ----------------------------------------------------------------------------------------------------- */
+
+static bool weigh_sources(psd *p) {
+    pelt_sources *s = &p->sources;
+    size_t n = p->training.count;
+    double *relevance = PELT_NEW(p->work, double, s->count), most = 0, mean = 0;
+    p->distances = PELT_NEW(p->work, double, n *n);
+    if (!relevance || !p->distances) return false;
+    for (uint32_t k = 0; k < s->count; k++) {
+        for (size_t i = 0; i < p->training.displacements.point_count; i++)
+            relevance[k] += (double)s->driving[i * s->count + k] * s->driving[i * s->count + k];
+        relevance[k] = sqrt(relevance[k]), most = fmax(most, relevance[k]);
+    }
+    for (uint32_t k = 0; k < s->count; k++) {
+        relevance[k] = fmax(sqrt(most > 0 ? relevance[k] / most : 1), 0.01);
+        mean += relevance[k] / s->count;
+    }
+    for (uint32_t k = 0; k < s->count; k++) {
+        double weight = relevance[k] / mean;
+        for (uint32_t a = 0; a < s->list[k].axis_count; a++) s->axes[s->list[k].first_axis + a].weight *= (float)weight;
+        for (size_t i = 0; i < n * n; i++) p->distances[i] += weight * s->distances[k * n * n + i];
+    }
+    return true;
+}
+
+/* Inner products of shapes are all that errors need: one pass over the vertices, then everything is [pose][pose]. */
+static bool factor_shapes(psd *p) {
+    size_t n = p->training.count, size = 3 * (size_t)p->training.displacements.point_count;
+    double *values = PELT_NEW(p->work, double, n);
+    p->factor = PELT_NEW(p->work, double, n *n);
+    if (!values || !p->factor) return false;
+    pelt_gemm(false, true, n, n, size, 1, p->training.shapes, p->training.shapes, 0, p->factor);
+    if (!pelt_eigen(n, p->factor, values)) return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) p->factor[i * n + k] *= sqrt(fmax(values[k], 0));
+    return true;
+}
+
+static void fill_phi(const psd *p, double width, double *phi) {
+    size_t n = p->training.count;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k <= i; k++)
+            phi[i * n + k] = phi[k * n + i] =
+                pelt_phi_value(p->phi, width, p->distances[i * n + k]) + (i == k ? pelt_phi_ridge(p->phi) : 0);
+}
+
+/* -- The width ----------------------------------------------------------------------------------------------------- */
+
+/* Root mean square of the distances. */
+static double typical_distance(const psd *p) {
+    size_t n = p->training.count;
+    double sum = 0;
+    for (size_t i = 0; i < n * n; i++) sum += p->distances[i];
+    return n > 1 ? sqrt(sum / (double)(n * (n - 1))) : 1;
+}
+
+static const double width_factors[] = {0.35, 0.5, 0.7, 1, 1.4, 2, 2.8};
+enum { WIDTHS = sizeof width_factors / sizeof *width_factors };
+
+/* Float arithmetic at run time must still interpolate: rounding grows by the row sums of the inverse. */
+static const double MOST_GROWTH = 1.6e4;
+
+static const bool *poses_to_leave_out(const psd *p, bool *all) {
+    bool any = false;
+    for (uint32_t i = 0; i < p->training.count; i++) any |= p->training.interior[i], all[i] = i > 0;
+    return any ? p->training.interior : all;
+}
+
+static bool choose_width(psd *p, double *phi) {
+    size_t n = p->training.count;
+    bool *all = PELT_NEW(p->work, bool, n);
+    if (!all) return false;
+    const bool *marked = poses_to_leave_out(p, all);
+    double typical = typical_distance(p), best = INFINITY;
+    p->width = width_factors[0] * typical;
+    for (int w = 0; w < WIDTHS && typical > 0; w++) {
+        double growth, width = width_factors[w] * typical;
+        fill_phi(p, width, phi);
+        double error = pelt_leave_one_out(n, phi, n, p->factor, marked, p->normalised, &growth);
+        if (error < best && growth < MOST_GROWTH) best = error, p->width = width;
+    }
+    if (!(p->width > 0)) p->width = 1;
+    return true;
+}
+
+/* -- Figures ------------------------------------------------------------------------------------------------------- */
+
+/* phi of the chosen centres. */
+static void center_phi(const psd *p, double *phi) {
+    size_t n = p->training.count, m = p->center_count;
+    for (size_t i = 0; i < m; i++)
+        for (size_t k = 0; k < m; k++)
+            phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[p->centers[i] * n + p->centers[k]]) +
+                             (i == k ? pelt_phi_ridge(p->phi) : 0);
+}
+
+static bool note_condition(psd *p) {
+    size_t n = p->training.count, m = p->center_count;
+    double *phi = malloc(m * m * sizeof *phi), least = INFINITY;
+    if (!phi) return false;
+    center_phi(p, phi);
+    pelt_condition c = {.value = pelt_condition_of(m, phi)};
+    free(phi);
+    for (size_t i = 0; i < m; i++)
+        for (size_t k = i + 1; k < m; k++) {
+            double r2 = p->distances[p->centers[i] * n + p->centers[k]];
+            if (r2 < least) least = r2, c.closest[0] = p->centers[i], c.closest[1] = p->centers[k];
+        }
+    c.distance = sqrt(least);
+    for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&p->training, c.closest[i]);
+    pelt_note_condition(p->fitting, &c);
+    return true;
+}
+
+/* A function f = sum_q c_q phi(., q) with values d at the centres obeys |f(p)|^2 <= phi(0) c^T phi c = d^T phi^-1 d,
+   phi being positive definite; the guard of the norm multiplies it by no more than 1 / PELT_NORM_FLOOR. */
+typedef struct bounding {
+    size_t count, size;            /* displacements of a point, their numbers in all points */
+    const double *metric, *shapes; /* [count][count], [count][size] */
+    double *largest;               /* [stretch] of points: the largest squared bound */
+    _Atomic bool no_memory;
+} bounding;
+
+enum { STRETCH = 3 * 64 };
+
+static void bound_stretch(void *user, size_t stretch, pelt_arena *scratch) {
+    (void)scratch;
+    bounding *b = user;
+    size_t first = stretch * STRETCH, width = b->size - first < STRETCH ? b->size - first : STRETCH;
+    double *d = malloc(2 * b->count * width * sizeof *d), *product = d ? d + b->count * width : NULL, sum = 0;
+    if (!d) b->no_memory = true;
+    for (size_t k = 0; d && k < b->count; k++)
+        memcpy(d + k * width, b->shapes + k * b->size + first, width * sizeof *d);
+    if (d) pelt_gemm(false, false, b->count, width, b->count, 1, b->metric, d, 0, product);
+    for (size_t i = 0; d && i < width; i++) {
+        if (i % 3 == 0) sum = 0;
+        for (size_t k = 0; k < b->count; k++) sum += d[k * width + i] * product[k * width + i];
+        b->largest[stretch] = fmax(b->largest[stretch], sum);
+    }
+    free(d);
+}
+
+static bool note_bound(psd *p, const double *lambda, const double *shapes) {
+    size_t m = p->center_count, count = m - p->skip, size = 3 * (size_t)p->training.displacements.point_count;
+    size_t stretches = (size + STRETCH - 1) / STRETCH;
+    double *metric = PELT_NEW(p->work, double, count *count), most = 0;
+    bounding b = {.count = count,
+                  .size = size,
+                  .metric = metric,
+                  .shapes = shapes,
+                  .largest = PELT_NEW(p->work, double, stretches)};
+    if (!metric || !b.largest) return false;
+    for (size_t i = 0; i < count; i++)
+        memcpy(metric + i * count, lambda + (i + p->skip) * m + p->skip, count * sizeof *metric);
+    pelt_parallel(NULL, p->fitting->options.threads, stretches, bound_stretch, &b);
+    for (size_t s = 0; s < stretches; s++) most = fmax(most, b.largest[s]);
+    p->fitting->figures.bound = sqrt(most) / (p->normalised ? PELT_NORM_FLOOR : 1);
+    return !b.no_memory;
+}
+
+/* -- Functions of the pose ----------------------------------------------------------------------------------------- */
+
+/* lambda [center][center] of the chosen centres, inverse of their part of phi. */
+static bool invert_phi(psd *p, double *lambda) {
+    size_t m = p->center_count;
+    double *part = malloc(m * m * sizeof *part);
+    if (!part) return false;
+    center_phi(p, part);
+    p->singular = !pelt_cholesky(m, part);
+    for (size_t i = 0; i < m * m; i++) lambda[i] = i / m == i % m;
+    if (!p->singular) pelt_cholesky_solve(m, part, m, lambda);
+    free(part);
+    p->growth = 0;
+    for (size_t i = 0; i < m; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < m; k++) sum += fabs(lambda[i * m + k]);
+        p->growth = fmax(p->growth, sum);
+    }
+    return !p->singular;
+}
+
+/* r_t at every pose: [pose][center]. */
+static void functions_at_poses(const psd *p, const double *lambda, double *r) {
+    size_t n = p->training.count, m = p->center_count;
+    double *phi = malloc(n * m * sizeof *phi);
+    for (size_t i = 0; phi && i < n; i++)
+        for (size_t k = 0; k < m; k++)
+            phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[i * n + p->centers[k]]);
+    if (phi) pelt_gemm(false, false, n, m, m, 1, phi, lambda, 0, r);
+    for (size_t i = 0; i < n && p->normalised; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < m; k++) sum += r[i * m + k];
+        for (size_t k = 0; k < m; k++) r[i * m + k] *= pelt_norm_guard(sum);
+    }
+    free(phi);
+}
+
+/* Least squares over all poses: [coefficient][pose], to be multiplied with shapes. */
+static bool shape_weights(const psd *p, const double *r, double *weights) {
+    size_t n = p->training.count, m = p->center_count - p->skip;
+    double *columns = calloc(n * m, sizeof *columns), *normal = malloc(m * m * sizeof *normal);
+    bool done = columns && normal;
+    if (done) {
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < m; k++)
+                columns[i * m + k] = weights[k * n + i] = r[i * p->center_count + k + p->skip];
+        pelt_gemm(true, false, m, m, n, 1, columns, columns, 0, normal);
+        for (size_t k = 0; k < m; k++) normal[k * m + k] += 1e-6 * normal[k * m + k] + 1e-12;
+        done = pelt_cholesky(m, normal);
+        if (done) pelt_cholesky_solve(m, normal, n, weights);
+    }
+    free(columns), free(normal);
+    return done;
+}
+
+/* -- Principal poses ----------------------------------------------------------------------------------------------- */
+
+static double principal_error(psd *p, double *lambda, double *r, double *weights, double *left) {
+    size_t n = p->training.count, m = p->center_count - p->skip;
+    if (!invert_phi(p, lambda)) return INFINITY;
+    functions_at_poses(p, lambda, r);
+    if (!shape_weights(p, r, weights)) return INFINITY;
+    double *shapes = malloc(m * n * sizeof *shapes), sum = INFINITY;
+    if (shapes) {
+        pelt_gemm(false, false, m, n, n, 1, weights, p->factor, 0, shapes);
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < m; k++) lambda[i * m + k] = r[i * p->center_count + k + p->skip];
+        memcpy(left, p->factor, n * n * sizeof *left);
+        pelt_gemm(false, false, n, n, m, -1, lambda, shapes, 1, left);
+        sum = 0;
+        for (size_t i = 0; i < n * n; i++) sum += left[i] * left[i];
+    }
+    free(shapes);
+    return sum;
+}
+
+/* For each width the poses that bring the error down fastest; the best of the widths. */
+static bool choose_poses(psd *p, uint32_t count) {
+    size_t n = p->training.count, large = n * n;
+    double *phi = PELT_NEW(p->work, double, large), *left = PELT_NEW(p->work, double, large);
+    double *lambda = PELT_NEW(p->work, double, large), *r = PELT_NEW(p->work, double, large);
+    double *weights = PELT_NEW(p->work, double, large), best = INFINITY, best_width = 1, typical = typical_distance(p);
+    uint32_t *kept = PELT_NEW(p->work, uint32_t, count + 1);
+    if (!phi || !left || !lambda || !r || !weights || !kept) return false;
+    p->center_count = count + 1;
+    for (int w = 0; w < WIDTHS; w++) {
+        p->width = width_factors[w] * typical;
+        fill_phi(p, p->width, phi);
+        memcpy(left, p->factor, large * sizeof *left);
+        p->centers[0] = 0;
+        pelt_choose_columns(n, n, phi, n, left, 1, p->center_count, p->centers);
+        double error = principal_error(p, lambda, r, weights, left);
+        if (error < best) {
+            best = error, best_width = p->width;
+            memcpy(kept, p->centers, p->center_count * sizeof *kept);
+        }
+    }
+    p->width = best_width;
+    if (isfinite(best)) memcpy(p->centers, kept, p->center_count * sizeof *kept);
+    return isfinite(best);
+}
+
+/* -- The corrective ------------------------------------------------------------------------------------------------ */
+
+static pelt_rbf *make_rbf(psd *p, const double *lambda) {
+    pelt_arena *arena = p->fitting->arena;
+    size_t m = p->center_count, axes = p->sources.axis_count, columns = m - p->skip;
+    pelt_rbf *rbf = PELT_NEW(arena, pelt_rbf, 1);
+    float *centers = PELT_NEW(arena, float, 4 * m * axes), *matrix = PELT_NEW(arena, float, m *columns),
+          *norm = PELT_NEW(arena, float, m);
+    if (!rbf || !centers || !matrix || !norm) return NULL;
+    for (size_t i = 0; i < m; i++) {
+        double sum = 0;
+        memcpy(centers + 4 * i * axes, p->sources.centers + 4 * p->centers[i] * axes, 4 * axes * sizeof *centers);
+        for (size_t k = 0; k < m; k++) sum += lambda[i * m + k];
+        for (size_t k = 0; k < columns; k++) matrix[i * columns + k] = (float)lambda[i * m + k + p->skip];
+        norm[i] = (float)sum;
+    }
+    *rbf = (pelt_rbf){.axis_count = (uint32_t)axes,
+                      .center_count = (uint32_t)m,
+                      .coefficient_count = (uint32_t)columns,
+                      .axes = p->sources.axes,
+                      .centers = centers,
+                      .phi = p->phi,
+                      .width = (float)p->width,
+                      .matrix = matrix,
+                      .norm = p->normalised ? norm : NULL};
+    return rbf;
+}
+
+static const double LEAST_SHIFT = 2e-7, LEAST_TURN = 1e-3; /* of the diagonal; radians */
+
+static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
+
+/* Vectors [column][of points or vertices][3] to lists, without those too small to matter; `index` [vertex] says where a
+   vertex has its own, NULL: at its number. */
+static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t stride, const uint32_t *index,
+                                        double least) {
+    pelt_arena *arena = p->fitting->arena;
+    size_t n = p->training.displacements.vertex_count;
+    uint32_t columns = p->center_count - p->skip;
+    pelt_displacements *out = PELT_NEW(arena, pelt_displacements, 1);
+    if (!out || !(out->first = PELT_NEW(arena, uint32_t, n + 1))) return NULL;
+    for (int filling = 0; filling < 2; filling++) {
+        size_t at = 0;
+        for (uint32_t v = 0; v < n; v++) {
+            for (uint32_t k = 0; k < columns; k++) {
+                const double *u = vectors + 3 * (k * stride + (index ? index[v] : v));
+                if (largest_part(u) < least) continue;
+                for (size_t c = 0; c < 3 && filling; c++) out->vectors[3 * at + c] = (float)u[c];
+                if (filling) out->coefficients[at] = k;
+                at++;
+            }
+            out->first[v + 1] = (uint32_t)at;
+        }
+        if (filling) break;
+        out->coefficients = PELT_NEW(arena, uint32_t, at + 1);
+        out->vectors = PELT_NEW(arena, float, 3 * (at + 1));
+        if (at > UINT32_MAX || !out->coefficients || !out->vectors) return NULL;
+    }
+    return out;
+}
+
+/* Columns of the corrective from all poses: those poses themselves, or what fits them best with few. */
+static const double *columns_of(psd *p, const double *weights, const double *poses, size_t size) {
+    size_t n = p->training.count, m = p->center_count - p->skip;
+    if (!weights) return poses + size * p->skip;
+    double *fitted = PELT_NEW(p->work, double, size *m);
+    if (fitted) pelt_gemm(false, false, m, size, n, 1, weights, poses, 0, fitted);
+    return fitted;
+}
+
+static bool finish(psd *p, bool all) {
+    size_t n = p->training.count, m = p->center_count;
+    bool plain = p->fitting->options.plain_normals;
+    double *lambda = PELT_NEW(p->work, double, m *m), *weights = NULL, *normals = NULL;
+    if (!plain) normals = pelt_training_normals(p->fitting, &p->training, p->work);
+    if (!lambda || (!plain && !normals) || !invert_phi(p, lambda)) return false;
+    if (!all) {
+        double *r = PELT_NEW(p->work, double, n *m);
+        weights = PELT_NEW(p->work, double, n *m);
+        if (!r || !weights) return false;
+        functions_at_poses(p, lambda, r);
+        if (!shape_weights(p, r, weights)) return false;
+    }
+    const pelt_example_displacements *points = &p->training.displacements;
+    const double *shapes = columns_of(p, weights, p->training.shapes, 3 * (size_t)points->point_count);
+    const double *turns = normals ? columns_of(p, weights, normals, 3 * (size_t)points->vertex_count) : NULL;
+    if (!shapes || (normals && !turns) || !note_condition(p) || !note_bound(p, lambda, shapes)) return false;
+    pelt_corrective *corrective = PELT_NEW(p->fitting->arena, pelt_corrective, 1);
+    pelt_rbf *rbf = make_rbf(p, lambda);
+    if (!corrective || !rbf) return false;
+    *corrective = (pelt_corrective){.rbf_count = 1, .rbfs = rbf};
+    corrective->displacements =
+        list_vectors(p, shapes, points->point_count, points->point_of, LEAST_SHIFT * p->fitting->bundle->mesh.diagonal);
+    if (turns) corrective->turns = list_vectors(p, turns, points->vertex_count, NULL, LEAST_TURN);
+    if (!corrective->displacements || (turns && !corrective->turns)) return false;
+    p->fitting->model.corrective = corrective;
+    p->fitting->details =
+        pelt_arena_format(p->fitting->arena, "{\"poses\":%zu,\"width\":%.6g,\"growth\":%.6g}", m, p->width, p->growth);
+    return true;
+}
+
+/* A blend with rest positions of its own can need a correction even at rest. */
+static bool rest_is_displaced(const psd *p) {
+    double most = 0;
+    for (size_t i = 0; i < 3 * (size_t)p->training.displacements.point_count; i++)
+        most = fmax(most, fabs(p->training.shapes[i]));
+    return most > 1e-6 * p->fitting->bundle->mesh.diagonal;
+}
+
+static bool fit(psd *p, uint32_t wanted) {
+    size_t n = p->training.count;
+    bool all = !wanted || wanted + 1 >= n;
+    p->centers = PELT_NEW(p->work, uint32_t, n);
+    p->skip = !rest_is_displaced(p);
+    double *phi = PELT_NEW(p->work, double, n *n);
+    if (!p->centers || !phi || !weigh_sources(p) || !factor_shapes(p)) return false;
+    if (!all) return choose_poses(p, wanted) && finish(p, false);
+    p->center_count = (uint32_t)n;
+    for (uint32_t i = 0; i < n; i++) p->centers[i] = i;
+    return choose_width(p, phi) && finish(p, true);
+}
+
+pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
+    psd p = {.fitting = f,
+             .work = pelt_arena_new(0),
+             .phi = pelt_chosen_phi(&f->options, PELT_PHI_MIXED),
+             .normalised = !f->options.unnormalised};
+    pelt_result result = p.work ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
+    if (!result) result = pelt_training_of(f, &p.training, error);
+    if (!result && p.training.count > 1) {
+        result = pelt_sources_of(f, &p.training, &p.sources, error);
+        if (!result && !fit(&p, f->options.poses))
+            result = p.singular
+                         ? pelt_fail(error, PELT_ERROR_NUMBER,
+                                     "the %u poses cannot be interpolated, some are too much alike: train on fewer "
+                                     "frames with --every N",
+                                     p.training.count)
+                         : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u poses of %u vertices",
+                                     p.training.count, f->model.vertex_count);
+    }
+    pelt_arena_free(p.work);
+    return result;
+}

@@ -1,0 +1,434 @@
+/* rbf.c: distinct poses, what drives a vertex, and kernels over poses (rbf.h).
+
+   The closed form of leave-one-out: with c = phi^-1 y and p = diag(phi^-1), the error of the interpolation that has not
+   seen pose e is c_e / p_e; for a normalised one the same is done to the row of ones, and the two are divided. */
+
+#include "fit/corrective/rbf.h"
+#include "fit/corrective/correctives.h"
+#include "rig/linear.h"
+#include "fit/examples/support.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Distinct poses ------------------------------------------------------------------------------------------------ */
+
+/* Where the controls of a clip are looked for: body.CLIP.csv. */
+static const char *table_name(pelt_arena *arena, const char *bundle, const char *clip) {
+    const char *slash = bundle ? strrchr(bundle, '/') : NULL, *name = slash ? slash + 1 : bundle ? bundle : "BUNDLE";
+    const char *dot = strrchr(name, '.');
+    return pelt_arena_format(arena, "%.*s.%s.csv", (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name)),
+                             name, clip);
+}
+
+static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b) {
+    double worst = 0;
+    for (size_t p = 0; p < 3 * (size_t)d->point_count; p += 3) {
+        const float *x = d->positions + a * 3 * d->point_count + p, *y = d->positions + b * 3 * d->point_count + p;
+        double u = (double)x[0] - y[0], v = (double)x[1] - y[1], w = (double)x[2] - y[2];
+        worst = fmax(worst, u * u + v * v + w * w);
+    }
+    return sqrt(worst);
+}
+
+static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, pelt_error *error) {
+    double most = 1e-3 * f->bundle->mesh.diagonal;
+    for (uint32_t e = 0; e < t->poses.count; e++) {
+        uint32_t first = pelt_pose_example(t, t->pose_of[e]);
+        double gap = shape_gap(&t->displacements, e, first);
+        if (gap <= most) continue;
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "examples %s and %s have the same pose, but their shapes differ by up to %.3g: no function of "
+                         "the pose can give both; remove one, or give what tells them apart: a joint, or a named "
+                         "control as a column of %s",
+                         pelt_example_name(f, first), pelt_example_name(f, e), gap,
+                         table_name(f->arena, f->bundle->path, f->examples.list[e].clip->name));
+    }
+    return PELT_OK;
+}
+
+/* Numbers the distinct poses: the rest pose is 0. */
+static void number_poses(pelt_training *t, const uint32_t *first_of) {
+    t->count = 1;
+    for (uint32_t e = 0; e < t->poses.count; e++)
+        t->pose_of[e] = first_of[e] == PELT_REST_EXAMPLE ? 0 : first_of[e] == e ? t->count++ : t->pose_of[first_of[e]];
+}
+
+/* Copies poses and shapes of the distinct ones; tally [pose] counts examples. */
+static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, uint32_t *tally) {
+    size_t joints = t->poses.joint_count, controls = t->poses.control_count;
+    size_t size = 3 * (size_t)t->displacements.point_count;
+    for (size_t p = 0; p < t->count; p++)
+        for (size_t j = 0; j < joints; j++) {
+            t->rotations[4 * (p * joints + j) + 3] = 1;
+            memcpy(t->translations + 3 * (p * joints + j), skeleton->rest[j].translation, 3 * sizeof(float));
+        }
+    for (uint32_t e = 0; e < t->poses.count; e++) {
+        uint32_t pose = t->pose_of[e];
+        if (!tally[pose]++ && pose) {
+            memcpy(t->rotations + 4 * pose * joints, t->poses.rotations + 4 * e * joints, 4 * joints * sizeof(float));
+            for (size_t i = 0; i < 3 * joints; i++)
+                t->translations[3 * pose * joints + i] += t->poses.translations[3 * e * joints + i];
+            memcpy(t->controls + pose * controls, t->poses.controls + e * controls, controls * sizeof(float));
+        }
+        for (size_t i = 0; i < size; i++) t->shapes[pose * size + i] += t->displacements.positions[e * size + i];
+    }
+    for (uint32_t p = 0; p < t->count; p++)
+        for (size_t i = 0; i < size && tally[p] > 1; i++) t->shapes[p * size + i] /= tally[p];
+}
+
+/* Where a driver is in an example: a vector that grows along with its movement. */
+static void driver_vector(const pelt_poses *p, uint32_t driver, uint32_t example, double out[3]) {
+    const pelt_driver *d = &p->drivers[driver];
+    out[1] = out[2] = 0;
+    if (pelt_is_control(d)) {
+        out[0] = p->controls[(size_t)example * p->control_count + d->first];
+        return;
+    }
+    const float *q = p->rotations + 4 * ((size_t)example * p->joint_count + p->members[d->first]);
+    for (int i = 0; i < 3; i++) out[i] = q[i];
+}
+
+/* A pose of several drivers is taken to lie between others; one of a single driver does when another goes further the
+   same way. */
+static void mark_interior(pelt_training *t) {
+    const pelt_poses *p = &t->poses;
+    for (uint32_t e = 0; e < p->count; e++) {
+        uint32_t g = p->sweep_of[e];
+        if (p->rest[e]) continue;
+        if (g == PELT_NO_DRIVER) {
+            t->interior[t->pose_of[e]] = true;
+            continue;
+        }
+        double q[3], r[3];
+        driver_vector(p, g, e, q);
+        for (uint32_t o = 0; o < p->count && !t->interior[t->pose_of[e]]; o++) {
+            if (p->sweep_of[o] != g || o == e) continue;
+            driver_vector(p, g, o, r);
+            double dot = q[0] * r[0] + q[1] * r[1] + q[2] * r[2], own = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
+            if (dot > 1.01 * own) t->interior[t->pose_of[e]] = true;
+        }
+    }
+}
+
+static pelt_result no_memory(const pelt_training *t, pelt_error *error) {
+    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u examples", t->poses.count);
+}
+
+/* Poses first: when there are too many of them, nothing of the size of the mesh has been computed. */
+static pelt_result find_poses(pelt_fitting *f, pelt_training *t, pelt_error *error) {
+    pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &t->poses, error);
+    if (result) return result;
+    uint32_t *first_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
+    t->pose_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
+    if (!first_of || !t->pose_of || pelt_same_poses(&t->poses, first_of)) return no_memory(t, error);
+    number_poses(t, first_of);
+    if (t->count - 1 <= PELT_MOST_POSES) return PELT_OK; /* the rest pose is extra */
+    return pelt_refuse_count(f, t->count, "different poses", PELT_MOST_POSES, error);
+}
+
+pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *error) {
+    *t = (pelt_training){0};
+    pelt_result result = find_poses(f, t, error);
+    if (!result) result = pelt_displacements_of(f, &t->displacements, error);
+    if (!result) result = refuse_duplicates(f, t, error);
+    if (result) return result;
+    size_t n = t->count, joints = t->poses.joint_count, points = t->displacements.point_count;
+    uint32_t *tally = PELT_NEW(f->arena, uint32_t, n);
+    t->rotations = PELT_NEW(f->arena, float, 4 * joints * n);
+    t->translations = PELT_NEW(f->arena, float, 3 * joints * n);
+    t->controls = PELT_NEW(f->arena, float, t->poses.control_count *n + 1);
+    t->shapes = PELT_NEW(f->arena, double, 3 * points * n);
+    t->interior = PELT_NEW(f->arena, bool, n);
+    if (!tally || !t->rotations || !t->translations || !t->controls || !t->shapes || !t->interior)
+        return no_memory(t, error);
+    gather_poses(t, &f->bundle->skeleton, tally);
+    mark_interior(t);
+    return PELT_OK;
+}
+
+uint32_t pelt_pose_example(const pelt_training *t, uint32_t pose) {
+    for (uint32_t e = 0; e < t->poses.count; e++)
+        if (t->pose_of[e] == pose) return e;
+    return PELT_REST_EXAMPLE;
+}
+
+double *pelt_training_normals(pelt_fitting *f, const pelt_training *t, pelt_arena *arena) {
+    size_t size = 3 * (size_t)t->displacements.vertex_count;
+    float *examples = pelt_normal_displacements_of(f);
+    double *out = examples ? PELT_NEW(arena, double, size * t->count) : NULL;
+    uint32_t *tally = PELT_NEW(arena, uint32_t, t->count);
+    if (!out || !tally) return NULL;
+    for (uint32_t e = 0; e < t->poses.count; e++) tally[t->pose_of[e]]++;
+    for (uint32_t e = 0; e < t->poses.count; e++) {
+        double *to = out + t->pose_of[e] * size;
+        for (size_t i = 0; i < size; i++) to[i] += examples[e * size + i] / tally[t->pose_of[e]];
+    }
+    memset(out, 0, size * sizeof *out);
+    return out;
+}
+
+bool pelt_find_hinge(const pelt_poses *p, uint32_t joint, float direction[3]) {
+    double longest = 0;
+    for (uint32_t e = 0; e < p->count; e++) {
+        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
+        double length = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
+        if (length <= longest) continue;
+        longest = length;
+        for (int i = 0; i < 3; i++) direction[i] = (float)(q[i] / length);
+    }
+    if (longest < 1e-3) return false;
+    for (uint32_t e = 0; e < p->count; e++) {
+        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
+        double along = (double)q[0] * direction[0] + (double)q[1] * direction[1] + (double)q[2] * direction[2];
+        for (int i = 0; i < 3; i++)
+            if (fabs(q[i] - along * direction[i]) > 2e-3) return false;
+    }
+    return true;
+}
+
+/* -- Sources of movement ------------------------------------------------------------------------------------------- */
+
+static void add_source(pelt_sources *s, pelt_axis_kind kind, const uint32_t *joints, uint32_t count, float weight) {
+    s->list[s->count++] = (pelt_source){s->axis_count, count};
+    for (uint32_t i = 0; i < count; i++)
+        s->axes[s->axis_count++] = (pelt_axis){.kind = kind, .joint = joints[i], .weight = weight};
+}
+
+static void list_sources(const pelt_poses *p, pelt_sources *s) {
+    for (uint32_t g = 0; g < p->driver_count; g++) {
+        const pelt_driver *d = &p->drivers[g];
+        if (pelt_is_control(d))
+            add_source(s, PELT_AXIS_CONTROL, &d->first, 1,
+                       p->control_list[d->first].scale * p->control_list[d->first].scale);
+        else
+            add_source(s, PELT_AXIS_CHORD, p->members + d->first, d->count, 1);
+    }
+    for (uint32_t j = 0; j < p->joint_count; j++) {
+        if (!p->slides[j]) continue;
+        double range = 0;
+        for (uint32_t e = 0; e < p->count; e++) {
+            const float *t = p->translations + 3 * ((size_t)e * p->joint_count + j);
+            range = fmax(range, (double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]);
+        }
+        add_source(s, PELT_AXIS_TRANSLATION, &j, 1, (float)(1 / range));
+    }
+}
+
+static pelt_pose_state training_pose(const pelt_training *t, size_t pose) {
+    size_t joints = t->poses.joint_count;
+    return (pelt_pose_state){t->rotations + 4 * pose * joints, t->translations + 3 * pose * joints,
+                             t->controls + pose * t->poses.control_count};
+}
+
+static void fill_distances(const pelt_training *t, pelt_sources *s) {
+    size_t n = t->count;
+    for (size_t i = 0; i < n; i++) {
+        pelt_pose_state pose = training_pose(t, i);
+        for (uint32_t a = 0; a < s->axis_count; a++)
+            pelt_axis_center(&s->axes[a], &pose, s->centers + 4 * (i * s->axis_count + a));
+    }
+    for (uint32_t k = 0; k < s->count; k++)
+        for (size_t i = 0; i < n; i++) {
+            pelt_pose_state pose = training_pose(t, i);
+            for (size_t o = 0; o < i; o++) {
+                double sum = 0;
+                for (uint32_t a = s->list[k].first_axis; a < s->list[k].first_axis + s->list[k].axis_count; a++)
+                    sum += s->axes[a].weight *
+                           pelt_axis_distance2(&s->axes[a], &pose, s->centers + 4 * (o * s->axis_count + a));
+                s->distances[(k * n + i) * n + o] = s->distances[(k * n + o) * n + i] = (float)sum;
+            }
+        }
+}
+
+/* Blend weight that a vertex has on the joints that a driver carries: its members, what follows them, and joints below
+   that do not move by themselves. */
+static void owned_weights(const pelt_fitting *f, const pelt_poses *p, uint32_t v, const uint32_t *owner,
+                          double *owned) {
+    const pelt_influences *in = &f->model.influences;
+    for (uint32_t g = 0; g < p->driver_count; g++) owned[g] = 0;
+    for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
+        uint32_t joint = in->joints[i], g = joint < p->joint_count ? owner[joint] : PELT_NO_DRIVER;
+        if (g != PELT_NO_DRIVER) owned[g] += in->weights[i];
+    }
+}
+
+/* A source that no example moves alone: guess from the blend, a part of what the known ones do there. */
+static double guess_driving(const pelt_poses *p, uint32_t g, const double *owned, double known, double diagonal) {
+    uint32_t parent = p->drivers[g].parent;
+    double share = fmin(owned[g] + (parent != PELT_NO_DRIVER ? owned[parent] : 0), 1);
+    return share * fmin(0.5 * known + 2e-4 * diagonal, 1e-3 * diagonal);
+}
+
+static double largest_displacement(const pelt_example_displacements *d, uint32_t point) {
+    double most = 0;
+    for (uint32_t e = 0; e < d->example_count; e++) {
+        const float *u = d->positions + 3 * ((size_t)e * d->point_count + point);
+        most = fmax(most, (double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
+    }
+    return sqrt(most);
+}
+
+/* No source is known to displace a point, nor does the blend name one. Where it is displaced all the same, any of those
+   that no example moves alone may be the reason. */
+static bool nothing_drives(const pelt_poses *p, const float *row, double diagonal) {
+    double sum = 0;
+    for (uint32_t g = 0; g < p->driver_count; g++) sum += row[g];
+    return !(sum > 1e-6 * diagonal);
+}
+
+static void fill_driving(const pelt_fitting *f, const pelt_training *t, const uint32_t *owner, double *owned,
+                         pelt_sources *s) {
+    const pelt_poses *p = &t->poses;
+    const pelt_example_displacements *d = &t->displacements;
+    double diagonal = f->bundle->mesh.diagonal;
+    for (uint32_t point = 0; point < d->point_count; point++) {
+        float *row = s->driving + (size_t)point * s->count;
+        double known = 0;
+        for (uint32_t e = 0; e < p->count; e++) {
+            if (p->sweep_of[e] == PELT_NO_DRIVER) continue;
+            const float *u = d->positions + 3 * ((size_t)e * d->point_count + point);
+            double size = sqrt((double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
+            row[p->sweep_of[e]] = (float)fmax(row[p->sweep_of[e]], size);
+            known = fmax(known, size);
+        }
+        owned_weights(f, p, d->vertex_of[point], owner, owned);
+        for (uint32_t g = 0; g < p->driver_count; g++)
+            if (!p->drivers[g].swept && !pelt_is_control(&p->drivers[g]))
+                row[g] = (float)guess_driving(p, g, owned, known, diagonal);
+        if (nothing_drives(p, row, diagonal) && largest_displacement(d, point) > 1e-5 * diagonal)
+            for (uint32_t g = 0; g < p->driver_count; g++) row[g] = (float)(p->drivers[g].swept ? 0 : 1e-4 * diagonal);
+        for (uint32_t k = p->driver_count; k < s->count; k++) { /* translations */
+            uint32_t g = owner[s->axes[s->list[k].first_axis].joint];
+            row[k] = (float)(g == PELT_NO_DRIVER ? 1e-3 * diagonal : guess_driving(p, g, owned, known, diagonal));
+        }
+    }
+}
+
+/* With controls, examples that move several things say more than sweeps do. */
+static pelt_result fill_other_driving(pelt_arena *arena, const pelt_training *t, pelt_sources *s) {
+    const pelt_poses *p = &t->poses;
+    size_t points = t->displacements.point_count;
+    float *amplitudes = PELT_NEW(arena, float, points);
+    if (!amplitudes) return PELT_ERROR_MEMORY;
+    for (uint32_t g = 0; g < p->driver_count; g++) {
+        pelt_driver_amplitudes(p, &t->displacements, g, amplitudes);
+        for (size_t i = 0; i < points; i++)
+            s->driving[i * s->count + g] = fmaxf(s->driving[i * s->count + g], amplitudes[i]);
+    }
+    return PELT_OK;
+}
+
+pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_sources *s, pelt_error *error) {
+    const pelt_poses *p = &t->poses;
+    size_t n = t->count, most = 2 * (size_t)p->joint_count + p->control_count;
+    *s = (pelt_sources){.list = PELT_NEW(f->arena, pelt_source, most), .axes = PELT_NEW(f->arena, pelt_axis, most)};
+    uint32_t *owner = PELT_NEW(f->arena, uint32_t, p->joint_count);
+    double *owned = PELT_NEW(f->arena, double, (size_t)p->driver_count + 1);
+    bool ready = s->list && s->axes && owner && owned;
+    if (ready) {
+        list_sources(p, s);
+        for (uint32_t j = 0; j < p->joint_count; j++) {
+            int32_t parent = f->bundle->skeleton.parents[j];
+            owner[j] = p->driver_of[j] != PELT_NO_DRIVER ? p->driver_of[j]
+                       : parent >= 0                     ? owner[parent]
+                                                         : PELT_NO_DRIVER;
+        }
+        s->centers = PELT_NEW(f->arena, float, 4 * n * s->axis_count);
+        s->distances = PELT_NEW(f->arena, float, n *n * s->count);
+        s->driving = PELT_NEW(f->arena, float, (size_t)t->displacements.point_count * s->count);
+        ready = s->centers && s->distances && s->driving;
+    }
+    if (!ready) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the distances of %zu poses", n);
+    fill_distances(t, s);
+    fill_driving(f, t, owner, owned, s);
+    return p->control_count && fill_other_driving(f->arena, t, s)
+               ? pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for what controls drive")
+               : PELT_OK;
+}
+
+/* -- Kernels ------------------------------------------------------------------------------------------------------- */
+
+pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual) {
+    if (!options->rbf) return usual;
+    return !strcmp(options->rbf, "exp")        ? PELT_PHI_EXP
+           : !strcmp(options->rbf, "gaussian") ? PELT_PHI_GAUSSIAN
+                                               : PELT_PHI_MIXED;
+}
+
+double pelt_phi_ridge(pelt_phi phi) { return phi == PELT_PHI_GAUSSIAN ? 1e-3 : 0; }
+
+double pelt_leave_one_out(size_t n, double *phi, size_t columns, const double *values, const bool *marked,
+                          bool normalised, double *growth) {
+    double *inverse = calloc(n * n, sizeof *inverse), *c = malloc(n * columns * sizeof *c), sum = INFINITY;
+    *growth = INFINITY;
+    if (inverse && c && pelt_cholesky(n, phi)) {
+        for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+        pelt_cholesky_solve(n, phi, n, inverse);
+        pelt_gemm(false, false, n, columns, n, 1, inverse, values, 0, c);
+        sum = *growth = 0;
+        for (size_t e = 0; e < n; e++) {
+            double ones = 0, size = 0, own = inverse[e * n + e];
+            for (size_t k = 0; k < n; k++) ones += inverse[e * n + k], size += fabs(inverse[e * n + k]);
+            *growth = fmax(*growth, size);
+            double guard = normalised ? pelt_norm_guard(1 - ones / own) : 1;
+            for (size_t k = 0; k < columns && marked[e]; k++) {
+                double y = values[e * columns + k], error = (y - c[e * columns + k] / own) * guard - y;
+                sum += error * error;
+            }
+        }
+    }
+    free(inverse), free(c);
+    return sum;
+}
+
+/* Takes the direction of column q out of all columns and out of the values. */
+static void deflate(size_t rows, size_t columns, double *phi, size_t m, double *values, size_t q, double *unit,
+                    double *along) {
+    double length = 0;
+    for (size_t r = 0; r < rows; r++) unit[r] = phi[r * columns + q], length += unit[r] * unit[r];
+    length = sqrt(length);
+    for (size_t r = 0; r < rows; r++) unit[r] = length > 0 ? unit[r] / length : 0;
+    for (int which = 0; which < 2; which++) {
+        double *a = which ? values : phi;
+        size_t width = which ? m : columns;
+        for (size_t k = 0; k < width; k++) along[k] = 0;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = 0; k < width; k++) along[k] += unit[r] * a[r * width + k];
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = 0; k < width; k++) a[r * width + k] -= unit[r] * along[k];
+    }
+}
+
+static bool listed(const uint32_t *list, uint32_t count, uint32_t value) {
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == value) return true;
+    return false;
+}
+
+void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, double *values, uint32_t given,
+                         uint32_t count, uint32_t *chosen) {
+    size_t widest = columns > m ? columns : m;
+    double *work = malloc((rows + widest + columns * (m + 1)) * sizeof *work);
+    if (!work) { /* any choice is better than none */
+        for (uint32_t k = given; k < count; k++) chosen[k] = k % (uint32_t)columns;
+        return;
+    }
+    double *unit = work, *along = work + rows, *gain = along + widest, *size = gain + columns * m;
+    for (uint32_t k = 0; k < given; k++) deflate(rows, columns, phi, m, values, chosen[k], unit, along);
+    for (uint32_t k = given; k < count; k++) {
+        pelt_gemm(true, false, columns, m, rows, 1, phi, values, 0, gain);
+        for (size_t q = 0; q < columns; q++) size[q] = 0;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t q = 0; q < columns; q++) size[q] += phi[r * columns + q] * phi[r * columns + q];
+        double best = -1;
+        for (size_t q = 0; q < columns; q++) {
+            double score = 0;
+            for (size_t i = 0; i < m; i++) score += gain[q * m + i] * gain[q * m + i];
+            score = size[q] > 1e-8 * (double)rows ? score / size[q] : 0;
+            if (score > best && !listed(chosen, k, (uint32_t)q)) best = score, chosen[k] = (uint32_t)q;
+        }
+        deflate(rows, columns, phi, m, values, chosen[k], unit, along);
+    }
+    free(work);
+}

@@ -1,0 +1,618 @@
+/* wpsd.c: weighted pose space deformation (Kurihara & Miyata 2004; Rhee, Lewis & Neumann 2006): every vertex has a pose
+   distance of its own,
+
+       r_i(p, q)^2 = sum_s w_is d_s(p, q)^2,    w_is how much source s drives vertex i
+
+   so the kernel matrix differs from vertex to vertex. It is inverted here, once, and folded into what it is multiplied
+   with: c_i = phi_i^-1 [d_i, 1], after which D = sum_q phi_q c_iq[xyz] / sum_q phi_q c_iq[w] is exactly the formula of
+   the paper, at a cost that is linear in the poses.
+
+   Poses that differ only in what does not drive a vertex are one pose to it: they are merged there, or phi_i would be
+   singular; wpsd_weights.c sees to it that this costs nothing wherever examples can be told apart. Changes of the rest
+   normals are folded in the same way. With few principal poses, sixteen points in the order of the blocks choose theirs
+   together, and their displacements are fitted to all examples, without a norm: D = sum_q phi_q c_iq. */
+
+#include "fit/corrective/correctives.h"
+#include "rig/linear.h"
+#include "pack/pack.h"
+#include "fit/corrective/wpsd.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double MOST_ROUNDING = 4e-6; /* of the diagonal, by floats at run time */
+static const double MOST_NARROWING = 4;
+static const double RIDGE = 1e-4; /* keeps least squares from large terms that cancel */
+
+typedef struct wpsd {
+    pelt_fitting *fitting;
+    pelt_arena *work;
+    pelt_training training;
+    pelt_sources sources;
+    pelt_point_weights driving;
+    uint32_t *order;                  /* points in the order of the blocks of their first vertices */
+    uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
+    double *normals;                  /* [pose][vertex][3] changes of the rest normals, or NULL */
+    pelt_phi phi;
+    bool normalised;
+    double width;
+    uint32_t wanted;        /* poses per point; 0: all */
+    float *folded;          /* [point][pose][4] */
+    float *turns;           /* [vertex][pose][3] the same for normals, or NULL */
+    double *conditions;     /* [point] of its matrix: an estimate until it is measured; 0: not driven */
+    double *bounds;         /* [point] squared: what D can never exceed */
+    uint32_t (*closest)[2]; /* [point] the two closest poses of those that are measured */
+    double *distances;      /* [point] between them */
+    _Atomic bool failed;    /* memory ran out on some thread */
+} wpsd;
+
+/* -- One point ----------------------------------------------------------------------------------------------------- */
+
+/* What a point is solved with; one per call, so that points are independent. */
+typedef struct bench {
+    float *r2;       /* [pose][pose], lower triangle */
+    double *phi;     /* [center][center] */
+    double *values;  /* [center][4] */
+    double *probe;   /* [center] */
+    uint32_t *tally; /* [center] poses that are one */
+    uint32_t *poses; /* [center] the pose that stands for it */
+    uint32_t *of;    /* [pose] its center */
+    float *row;      /* [center] */
+    uint32_t count;  /* centers */
+} bench;
+
+static bench *open_bench(size_t n) {
+    bench *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->r2 = malloc(n * n * sizeof *b->r2);
+    b->phi = malloc(n * n * sizeof *b->phi);
+    b->values = malloc(4 * n * sizeof *b->values);
+    b->probe = malloc(n * sizeof *b->probe);
+    b->tally = malloc(n * sizeof *b->tally);
+    b->poses = malloc(n * sizeof *b->poses);
+    b->of = malloc(n * sizeof *b->of);
+    b->row = malloc(n * sizeof *b->row);
+    return b;
+}
+
+static void close_bench(bench *b) {
+    if (!b) return;
+    free(b->r2), free(b->phi), free(b->values), free(b->probe);
+    free(b->tally), free(b->poses), free(b->of), free(b->row), free(b);
+}
+
+static bool bench_ready(const bench *b) {
+    return b && b->r2 && b->phi && b->values && b->probe && b->tally && b->poses && b->of && b->row;
+}
+
+static void point_distances(const wpsd *w, const float *row, float *r2) {
+    size_t n = w->training.count;
+    memset(r2, 0, n * n * sizeof *r2);
+    for (uint32_t s = 0; s < w->sources.count; s++)
+        if (row[s] > 0) pelt_add_distances(&w->sources, n, s, row[s], r2);
+}
+
+static const float *point_weights(const wpsd *w, uint32_t point) {
+    return w->driving.weights + (size_t)point * w->sources.count;
+}
+
+/* Distances of a point, and its centres. */
+static void find_centers(const wpsd *w, uint32_t point, bench *b) {
+    size_t n = w->training.count;
+    point_distances(w, point_weights(w, point), b->r2);
+    b->count = pelt_merge_poses(n, b->r2, (float)(PELT_SAME_POSE * PELT_SAME_POSE), b->poses, b->of);
+    memset(b->tally, 0, n * sizeof *b->tally);
+    for (size_t i = 0; i < n; i++) b->tally[b->of[i]]++;
+}
+
+/* A vector in every pose: `stride` doubles from one to the next. */
+typedef struct series {
+    const double *first;
+    size_t stride;
+} series;
+
+static series point_shapes(const wpsd *w, uint32_t point) {
+    return (series){w->training.shapes + 3 * (size_t)point, 3 * (size_t)w->training.displacements.point_count};
+}
+
+static series vertex_normals(const wpsd *w, uint32_t vertex) {
+    return (series){w->normals + 3 * (size_t)vertex, 3 * (size_t)w->training.displacements.vertex_count};
+}
+
+/* values [center][columns]: means over the poses that are one; a fourth column is 1. */
+static void merge_vectors(const wpsd *w, series vectors, size_t columns, bench *b) {
+    for (size_t i = 0; i < columns * b->count; i++) b->values[i] = i % columns == 3;
+    for (size_t i = 0; i < w->training.count; i++)
+        for (size_t c = 0; c < 3; c++)
+            b->values[columns * b->of[i] + c] += vectors.first[vectors.stride * i + c] / b->tally[b->of[i]];
+}
+
+static void fill_phi(const wpsd *w, double width, bench *b) {
+    size_t n = w->training.count, m = b->count;
+    for (size_t i = 0; i < m; i++) {
+        const float *r2 = b->r2 + (size_t)b->poses[i] * n;
+        for (size_t k = 0; k <= i; k++) b->row[k] = r2[b->poses[k]];
+        pelt_phi_row(w->phi, width, i + 1, b->row, b->phi + i * m);
+        for (size_t k = 0; k < i; k++) b->phi[k * m + i] = b->phi[i * m + k];
+        b->phi[i * m + i] += w->wanted ? 0 : pelt_phi_ridge(w->phi);
+    }
+}
+
+static bool is_driven(const wpsd *w, uint32_t point) {
+    const float *row = point_weights(w, point);
+    bool any = false;
+    for (uint32_t s = 0; s < w->sources.count; s++) any |= row[s] > 0;
+    return any;
+}
+
+/* phi factored, with a tiny multiple of the identity where it is not positive definite to working precision. */
+static bool factor_phi(const wpsd *w, bench *b) {
+    double ridge = 0;
+    for (int tries = 0; tries < 6; tries++) {
+        fill_phi(w, w->width, b);
+        for (size_t i = 0; i < b->count; i++) b->phi[i * b->count + i] += ridge;
+        if (pelt_cholesky(b->count, b->phi)) return true;
+        ridge = ridge > 0 ? 100 * ridge : 1e-10;
+    }
+    return false;
+}
+
+/* out [pose][columns] = phi^-1 times the vectors, at the centres. */
+static void fold_vectors(const wpsd *w, series vectors, size_t columns, bench *b, float *out) {
+    merge_vectors(w, vectors, columns, b);
+    pelt_cholesky_solve(b->count, b->phi, columns, b->values);
+    memset(out, 0, columns * w->training.count * sizeof *out);
+    for (size_t i = 0; i < b->count; i++)
+        for (size_t c = 0; c < columns; c++) out[columns * b->poses[i] + c] = (float)b->values[columns * i + c];
+}
+
+/* Where a factor has its smallest pivot. */
+static size_t smallest_pivot(size_t n, const double *factor) {
+    size_t least = 0;
+    for (size_t i = 1; i < n; i++)
+        if (factor[i * n + i] < factor[least * n + least]) least = i;
+    return least;
+}
+
+/* About the condition: the largest eigenvalue by the vector of ones, which is close to its own, the smallest by that of
+   the smallest pivot, 1 / |phi^-1 e|. The upper triangle of b->phi still is phi. */
+static double estimate_condition(const bench *b) {
+    size_t m = b->count, least = smallest_pivot(m, b->phi);
+    double sum = (double)m, square = 0;
+    for (size_t i = 0; i < m; i++) b->probe[i] = i == least;
+    pelt_cholesky_solve(m, b->phi, 1, b->probe);
+    for (size_t i = 0; i < m; i++) {
+        for (size_t k = i + 1; k < m; k++) sum += 2 * b->phi[i * m + k];
+        square += b->probe[i] * b->probe[i];
+    }
+    return sum / (double)m * sqrt(square);
+}
+
+/* D is bounded as in psd.c: |f(p)|^2 <= d^T phi^-1 d, d being the means over poses that are one. */
+static double squared_bound(const wpsd *w, series shapes, const bench *b) {
+    double sum = 0;
+    for (size_t i = 0; i < w->training.count; i++)
+        for (size_t c = 0; c < 3; c++)
+            sum += shapes.first[shapes.stride * i + c] * b->values[4 * (size_t)b->of[i] + c] / b->tally[b->of[i]];
+    return w->normalised ? sum / (PELT_NORM_FLOOR * PELT_NORM_FLOOR) : sum;
+}
+
+/* Folds the displacements of a point; returns by how much its sum is rounded at run time: every phi by half a unit in
+   the last place of a float, times what it is multiplied with. Negative when phi cannot be inverted. */
+static double fold_shapes(wpsd *w, uint32_t point, bench *b) {
+    double sum = 0;
+    find_centers(w, point, b);
+    w->conditions[point] = INFINITY;
+    if (!factor_phi(w, b)) return -1;
+    fold_vectors(w, point_shapes(w, point), 4, b, w->folded + 4 * (size_t)w->training.count * point);
+    w->conditions[point] = estimate_condition(b);
+    w->bounds[point] = squared_bound(w, point_shapes(w, point), b);
+    for (const double *v = b->values; v < b->values + 4 * (size_t)b->count; v += 4)
+        sum += sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    return 0x1p-24 * sum;
+}
+
+/* All poses: exact. Where examples are so close that floats would not quite give them back, the kernel of the point is
+   made narrower, by longer distances; but not by much, nor where some cannot be told apart: wider ones predict better.
+ */
+static void fold_point(wpsd *w, uint32_t point, bench *b) {
+    double rounding = fold_shapes(w, point, b);
+    double excess = rounding / (MOST_ROUNDING * w->fitting->bundle->mesh.diagonal);
+    if (excess > 1 && excess < MOST_NARROWING && w->driving.left[point] == 0) {
+        float *row = w->driving.weights + (size_t)point * w->sources.count;
+        for (uint32_t s = 0; s < w->sources.count; s++) row[s] *= (float)(excess * excess);
+        rounding = fold_shapes(w, point, b);
+    }
+    if (!w->normals || rounding < 0) return;
+    for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1]; i++)
+        fold_vectors(w, vertex_normals(w, w->members[i]), 3, b,
+                     w->turns + 3 * (size_t)w->training.count * w->members[i]);
+}
+
+/* Points are folded many at a time, so that their tables are made once. */
+enum { FOLDED = 64 };
+
+static void fold_points(void *user, size_t part, pelt_arena *scratch) {
+    (void)scratch;
+    wpsd *w = user;
+    uint32_t all = w->training.displacements.point_count;
+    bench *b = open_bench(w->training.count);
+    if (!bench_ready(b)) w->failed = true;
+    for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all && bench_ready(b); p++)
+        if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, b);
+    close_bench(b);
+}
+
+/* The two closest of some poses, as a point sees them, without those that are one to it. */
+static void find_closest(wpsd *w, const bench *b, uint32_t point, size_t count, const uint32_t *poses) {
+    size_t n = w->training.count;
+    double least = INFINITY;
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = 0; k < i; k++) {
+            uint32_t high = poses[i] > poses[k] ? poses[i] : poses[k], low = poses[i] > poses[k] ? poses[k] : poses[i];
+            if (!(b->r2[high * n + low] < least) || b->r2[high * n + low] < (float)(PELT_SAME_POSE * PELT_SAME_POSE))
+                continue;
+            least = b->r2[high * n + low];
+            w->closest[point][0] = low, w->closest[point][1] = high;
+        }
+    w->distances[point] = sqrt(least);
+}
+
+/* -- Principal poses ----------------------------------------------------------------------------------------------- */
+
+enum { GROUP = PELT_BLOCK };
+
+/* phi of all poses (rows) and the given ones (columns) for one point. */
+static void phi_columns(const wpsd *w, const bench *b, const uint32_t *poses, size_t count, double *out) {
+    size_t n = w->training.count;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < count; k++) {
+            size_t q = poses[k], low = i < q ? i : q, high = i < q ? q : i;
+            out[i * count + k] = pelt_phi_value(w->phi, w->width, b->r2[high * n + low]);
+        }
+}
+
+/* Poses for a group of points: forward selection with the mean of their weights. */
+static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count, bench *b, uint32_t *chosen) {
+    size_t n = w->training.count, all = w->training.displacements.point_count, sources = w->sources.count;
+    float *mean = calloc(sources, sizeof *mean);
+    double *phi = malloc(n * n * sizeof *phi), *values = malloc(n * 3 * count * sizeof *values);
+    bool ready = mean && phi && values;
+    if (ready) {
+        for (size_t p = 0; p < count; p++)
+            for (size_t s = 0; s < sources; s++) mean[s] += point_weights(w, points[p])[s] / (float)count;
+        point_distances(w, mean, b->r2);
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k <= i; k++)
+                phi[i * n + k] = phi[k * n + i] = pelt_phi_value(w->phi, w->width, b->r2[i * n + k]);
+        for (size_t i = 0; i < n; i++)
+            for (size_t p = 0; p < count; p++)
+                memcpy(values + (i * count + p) * 3, w->training.shapes + 3 * (i * all + points[p]),
+                       3 * sizeof *values);
+        chosen[0] = 0;
+        pelt_choose_columns(n, n, phi, 3 * count, values, 1, w->wanted, chosen);
+    }
+    free(mean), free(phi), free(values);
+    return ready;
+}
+
+/* Least squares over all poses with the kernels of the chosen ones: the same for all vectors of a point. */
+typedef struct problem {
+    const uint32_t *chosen;
+    double *phi;    /* [pose][chosen] */
+    double *normal; /* [chosen][chosen] phi^T phi, factored */
+    double *matrix; /* [chosen][chosen] the same, for its condition */
+    double *sums;   /* [chosen][3] */
+} problem;
+
+static bool make_problem(wpsd *w, uint32_t point, bench *b, problem *p) {
+    size_t n = w->training.count, m = w->wanted;
+    point_distances(w, point_weights(w, point), b->r2);
+    phi_columns(w, b, p->chosen, m, p->phi);
+    pelt_gemm(true, false, m, m, n, 1, p->phi, p->phi, 0, p->normal);
+    for (size_t k = 0; k < m; k++) p->normal[k * m + k] *= 1 + RIDGE;
+    memcpy(p->matrix, p->normal, m * m * sizeof *p->matrix);
+    w->conditions[point] = pelt_condition_of(m, p->matrix);
+    find_closest(w, b, point, m, p->chosen);
+    return pelt_cholesky(m, p->normal);
+}
+
+/* out [pose][columns] = normal^-1 phi^T times the vectors, at the chosen poses. */
+static void fit_vectors(const wpsd *w, const problem *p, series vectors, size_t columns, float *out) {
+    size_t n = w->training.count, m = w->wanted;
+    memset(p->sums, 0, 3 * m * sizeof *p->sums);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++)
+            for (size_t c = 0; c < 3; c++)
+                p->sums[3 * k + c] += p->phi[i * m + k] * vectors.first[vectors.stride * i + c];
+    pelt_cholesky_solve(m, p->normal, 3, p->sums);
+    for (size_t k = 0; k < m; k++)
+        for (size_t c = 0; c < 3; c++) out[columns * p->chosen[k] + c] = (float)p->sums[3 * k + c];
+}
+
+/* |f(p)|^2 <= c^T phi c. */
+static double squared_size(const problem *p, size_t m) {
+    double sum = 0;
+    for (size_t k = 0; k < m; k++)
+        for (size_t l = 0; l < m; l++)
+            for (size_t c = 0; c < 3; c++)
+                sum += p->sums[3 * k + c] * p->phi[p->chosen[k] * m + l] * p->sums[3 * l + c];
+    return sum;
+}
+
+static void fit_point(wpsd *w, uint32_t point, bench *b, const uint32_t *chosen) {
+    size_t n = w->training.count, m = w->wanted;
+    problem p = {chosen, malloc(n * m * sizeof *p.phi), malloc(m * m * sizeof *p.normal),
+                 malloc(m * m * sizeof *p.matrix), malloc(3 * m * sizeof *p.sums)};
+    if (!p.phi || !p.normal || !p.matrix || !p.sums)
+        w->failed = true;
+    else if (make_problem(w, point, b, &p)) {
+        fit_vectors(w, &p, point_shapes(w, point), 4, w->folded + 4 * n * point);
+        w->bounds[point] = squared_size(&p, m);
+        for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1] && w->normals; i++)
+            fit_vectors(w, &p, vertex_normals(w, w->members[i]), 3, w->turns + 3 * n * w->members[i]);
+    }
+    free(p.phi), free(p.normal), free(p.matrix), free(p.sums);
+}
+
+static void fit_group(void *user, size_t group, pelt_arena *scratch) {
+    (void)scratch;
+    wpsd *w = user;
+    uint32_t points[GROUP], all = w->training.displacements.point_count;
+    size_t first = group * GROUP, end = first + GROUP < all ? first + GROUP : all, count = 0;
+    for (size_t i = first; i < end; i++)
+        if (is_driven(w, w->order[i])) points[count++] = w->order[i];
+    if (!count) return;
+    uint32_t *chosen = calloc(w->wanted, sizeof *chosen);
+    bench *b = open_bench(w->training.count);
+    bool done = chosen && bench_ready(b) && choose_for_group(w, points, count, b, chosen);
+    for (size_t p = 0; p < count && done; p++) fit_point(w, points[p], b, chosen);
+    if (!done) w->failed = true;
+    close_bench(b), free(chosen);
+}
+
+/* -- The width ----------------------------------------------------------------------------------------------------- */
+
+static const double widths[] = {0.5, 0.75, 1, 1.5, 2, 3, 4};
+enum { WIDTHS = sizeof widths / sizeof *widths, SAMPLES = 24 };
+
+typedef struct width_trial {
+    wpsd *w;
+    double errors[SAMPLES][WIDTHS];
+    uint32_t points[SAMPLES];
+} width_trial;
+
+static void try_widths(void *user, size_t sample, pelt_arena *scratch) {
+    (void)scratch;
+    width_trial *t = user;
+    const wpsd *w = t->w;
+    uint32_t point = t->points[sample];
+    size_t n = w->training.count;
+    bench *b = is_driven(w, point) ? open_bench(n) : NULL;
+    bool *marked = b ? calloc(n, sizeof *marked) : NULL, any = false;
+    if (bench_ready(b) && marked) {
+        find_centers(w, point, b);
+        merge_vectors(w, point_shapes(w, point), 3, b);
+        for (size_t i = 0; i < b->count; i++) {
+            marked[i] = w->training.interior[b->poses[i]];
+            any |= marked[i];
+        }
+        for (size_t i = 1; i < b->count && !any; i++) marked[i] = true;
+        for (int k = 0; k < WIDTHS; k++) {
+            double growth;
+            fill_phi(w, widths[k], b);
+            t->errors[sample][k] = pelt_leave_one_out(b->count, b->phi, 3, b->values, marked, w->normalised, &growth);
+        }
+    }
+    free(marked), close_bench(b);
+}
+
+/* The points that are tried are spread over the mesh, every so many of the order. */
+static bool choose_width(wpsd *w) {
+    width_trial *t = calloc(1, sizeof *t);
+    uint32_t points = w->training.displacements.point_count, samples = points < SAMPLES ? points : SAMPLES;
+    if (!t) return false;
+    t->w = w;
+    for (uint32_t i = 0; i < samples; i++) t->points[i] = w->order[(uint64_t)i * points / samples];
+    pelt_parallel(NULL, w->fitting->options.threads, samples, try_widths, t);
+    double best = INFINITY;
+    w->width = 1;
+    for (int k = 0; k < WIDTHS; k++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < samples; i++) sum += t->errors[i][k];
+        if (sum < best) best = sum, w->width = widths[k];
+    }
+    free(t);
+    return true;
+}
+
+/* -- Figures ------------------------------------------------------------------------------------------------------- */
+
+/* Eigenvalues cost many times what folding does, so they are computed only where the estimates are worst, and at the
+   point in the middle. */
+enum { MEASURED = 4 };
+
+typedef struct measuring {
+    wpsd *w;
+    uint32_t points[MEASURED + 1];
+} measuring;
+
+static void measure_point(void *user, size_t i, pelt_arena *scratch) {
+    (void)scratch;
+    wpsd *w = ((measuring *)user)->w;
+    uint32_t point = ((measuring *)user)->points[i];
+    bench *b = open_bench(w->training.count);
+    if (bench_ready(b)) {
+        find_centers(w, point, b);
+        fill_phi(w, w->width, b);
+        w->conditions[point] = pelt_condition_of(b->count, b->phi);
+        find_closest(w, b, point, b->count, b->poses);
+    } else {
+        w->failed = true;
+    }
+    close_bench(b);
+}
+
+typedef struct ranked {
+    double condition;
+    uint32_t point;
+} ranked;
+
+static int worst_first(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->condition != y->condition) return x->condition > y->condition ? -1 : 1;
+    return (x->point > y->point) - (x->point < y->point);
+}
+
+static bool note_figures(wpsd *w) {
+    const pelt_example_displacements *d = &w->training.displacements;
+    ranked *order = PELT_NEW(w->work, ranked, d->point_count);
+    uint32_t count = 0;
+    double most = 0;
+    if (!order) return false;
+    for (uint32_t p = 0; p < d->point_count; p++) {
+        if (w->conditions[p] > 0) order[count++] = (ranked){w->conditions[p], p};
+        most = fmax(most, w->bounds[p]);
+    }
+    w->fitting->figures.bound = sqrt(most);
+    if (!count) return true;
+    qsort(order, count, sizeof *order, worst_first);
+    uint32_t measured = count < MEASURED ? count : MEASURED, worst = order[0].point, middle = order[count / 2].point;
+    measuring m = {.w = w};
+    for (uint32_t i = 0; i < measured; i++) m.points[i] = order[i].point;
+    m.points[measured] = middle;
+    if (!w->wanted) pelt_parallel(NULL, w->fitting->options.threads, measured + (count / 2 >= measured), measure_point, &m);
+    for (uint32_t i = 0; i < measured; i++)
+        if (w->conditions[order[i].point] > w->conditions[worst]) worst = order[i].point;
+    pelt_condition c = {.value = w->conditions[worst],
+                        .median = w->conditions[middle],
+                        .where = pelt_arena_format(w->fitting->arena, "vertex %u", d->vertex_of[worst]),
+                        .distance = w->distances[worst]};
+    for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&w->training, w->closest[worst][i]);
+    pelt_note_condition(w->fitting, &c);
+    return true;
+}
+
+/* -- The corrective ------------------------------------------------------------------------------------------------ */
+
+/* Points in the order in which their first vertices come in the blocks. */
+static bool order_points(wpsd *w) {
+    const pelt_example_displacements *d = &w->training.displacements;
+    uint32_t *vertices = PELT_NEW(w->work, uint32_t, d->vertex_count);
+    w->order = PELT_NEW(w->work, uint32_t, d->point_count);
+    if (!vertices || !w->order || pelt_model_order(w->work, &w->fitting->model, vertices)) return false;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < d->vertex_count; i++)
+        if (d->vertex_of[d->point_of[vertices[i]]] == vertices[i]) w->order[count++] = d->point_of[vertices[i]];
+    return count == d->point_count;
+}
+
+/* Which vertices a point has. */
+static bool list_members(wpsd *w) {
+    const pelt_example_displacements *d = &w->training.displacements;
+    uint32_t *end = w->first_vertex = PELT_NEW(w->work, uint32_t, (size_t)d->point_count + 2);
+    w->members = PELT_NEW(w->work, uint32_t, d->vertex_count);
+    if (!end || !w->members) return false;
+    for (uint32_t v = 0; v < d->vertex_count; v++) end[d->point_of[v] + 2]++;
+    for (uint32_t p = 0; p < d->point_count; p++) end[p + 2] += end[p + 1];
+    for (uint32_t v = 0; v < d->vertex_count; v++) w->members[end[d->point_of[v] + 1]++] = v;
+    return true;
+}
+
+static bool make_room(wpsd *w) {
+    size_t n = w->training.count, points = w->training.displacements.point_count;
+    w->folded = PELT_NEW(w->work, float, 4 * points * n);
+    w->conditions = PELT_NEW(w->work, double, points);
+    w->bounds = PELT_NEW(w->work, double, points);
+    w->distances = PELT_NEW(w->work, double, points);
+    w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
+    bool ready = w->folded && w->conditions && w->bounds && w->distances && w->closest;
+    if (!ready || w->fitting->options.plain_normals) return ready;
+    w->normals = pelt_training_normals(w->fitting, &w->training, w->work);
+    w->turns = PELT_NEW(w->fitting->arena, float, 3 * n * w->training.displacements.vertex_count);
+    return w->normals && w->turns;
+}
+
+static pelt_weighted *make_weighted(wpsd *w) {
+    const pelt_example_displacements *d = &w->training.displacements;
+    pelt_arena *arena = w->fitting->arena;
+    size_t n = w->training.count, vertices = d->vertex_count, entries = 0;
+    uint32_t *first = PELT_NEW(arena, uint32_t, vertices + 1);
+    for (uint32_t v = 0; first && v < vertices; v++) {
+        const float *row = point_weights(w, d->point_of[v]);
+        for (uint32_t s = 0; s < w->sources.count; s++)
+            if (row[s] > 0) entries += w->sources.list[s].axis_count;
+        first[v + 1] = (uint32_t)entries;
+    }
+    uint32_t *axes = PELT_NEW(arena, uint32_t, entries + 1);
+    float *weights = PELT_NEW(arena, float, entries + 1), *folded = PELT_NEW(arena, float, 4 * n * vertices);
+    pelt_weighted *out = PELT_NEW(arena, pelt_weighted, 1);
+    if (!first || !axes || !weights || !folded || !out || entries > UINT32_MAX) return NULL;
+    size_t at = 0;
+    for (uint32_t v = 0; v < vertices; v++) {
+        const float *row = point_weights(w, d->point_of[v]);
+        for (uint32_t s = 0; s < w->sources.count; s++)
+            for (uint32_t a = 0; a < w->sources.list[s].axis_count && row[s] > 0; a++, at++) {
+                axes[at] = w->sources.list[s].first_axis + a;
+                weights[at] = row[s] * w->sources.axes[axes[at]].weight;
+            }
+        memcpy(folded + 4 * n * v, w->folded + 4 * n * d->point_of[v], 4 * n * sizeof *folded);
+    }
+    *out = (pelt_weighted){.axis_count = w->sources.axis_count,
+                           .center_count = (uint32_t)n,
+                           .axes = w->sources.axes,
+                           .centers = w->sources.centers,
+                           .phi = w->phi,
+                           .width = (float)w->width,
+                           .first = first,
+                           .vertex_axes = axes,
+                           .axis_weights = weights,
+                           .folded = folded,
+                           .folded_turns = w->turns,
+                           .unnormalised = !w->normalised};
+    return out;
+}
+
+static const char *details_of(const wpsd *w) {
+    double left = 0;
+    if (w->wanted) return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g}", w->wanted, w->width);
+    for (uint32_t p = 0; p < w->training.displacements.point_count; p++) left = fmax(left, w->driving.left[p]);
+    return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g,\"not_told_apart\":%.6g}",
+                             w->training.count, w->width, left);
+}
+
+static bool fit(wpsd *w) {
+    uint32_t points = w->training.displacements.point_count, n = w->training.count;
+    w->wanted = w->fitting->options.poses && w->fitting->options.poses < n ? w->fitting->options.poses : 0;
+    w->phi = pelt_chosen_phi(&w->fitting->options, w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED);
+    w->normalised = !w->wanted && !w->fitting->options.unnormalised;
+    if (!make_room(w) ||
+        !pelt_weigh_points(w->fitting, &w->training, &w->sources, w->normals, !w->wanted, w->work, &w->driving) ||
+        !order_points(w) || !list_members(w) || !choose_width(w))
+        return false;
+    if (w->wanted)
+        pelt_parallel(NULL, w->fitting->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
+    else
+        pelt_parallel(NULL, w->fitting->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
+    pelt_weighted *weighted = w->failed || !note_figures(w) || w->failed ? NULL : make_weighted(w);
+    pelt_corrective *corrective = PELT_NEW(w->fitting->arena, pelt_corrective, 1);
+    if (!weighted || !corrective) return false;
+    corrective->weighted = weighted;
+    w->fitting->model.corrective = corrective;
+    w->fitting->details = details_of(w);
+    return true;
+}
+
+pelt_result pelt_fit_wpsd(pelt_fitting *f, pelt_error *error) {
+    wpsd w = {.fitting = f, .work = pelt_arena_new(0)};
+    pelt_result result = w.work ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
+    if (!result) result = pelt_training_of(f, &w.training, error);
+    if (!result && w.training.count > 1) {
+        result = pelt_sources_of(f, &w.training, &w.sources, error);
+        if (!result && !fit(&w))
+            result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u poses of %u vertices",
+                               w.training.count, f->model.vertex_count);
+    }
+    pelt_arena_free(w.work);
+    return result;
+}

@@ -1,0 +1,304 @@
+/* poses.c: what the joints do in the examples: rotations relative to rest, which joints move, which of them always move
+   together, and which examples move one of those groups alone (the sweeps that EigenSkin trains on).
+
+   Nothing is known about the rig but its poses. Let M_e be the joints that example e moves. The *mates* of a joint are
+   the joints that move in every sweep-like example that moves it: if two joints are each other's mates they are one
+   driver; a joint whose mates do not name it back only follows them (a twist helper follows its limb). A control is a
+   driver of its own. */
+
+#include "fit/examples/displacement.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double STILL_ANGLE = 1e-4;   /* radians; poses come through float quaternions and file formats */
+static const double STILL_CONTROL = 1e-4; /* of the farthest that it goes from rest */
+
+/* -- Which joints move -------------------------------------------------------------------------------------------- */
+
+typedef struct movement {
+    pelt_poses *poses;
+    const pelt_skeleton *skeleton;
+    bool *moved;      /* [pose][joint] */
+    uint32_t *counts; /* [pose] joints that it moves */
+    bool *mates;      /* [joint][joint] */
+    uint32_t moving;
+} movement;
+
+static const bool *moved_in(const movement *m, uint32_t pose) {
+    return m->moved + (size_t)pose * m->poses->joint_count;
+}
+
+static bool control_moved(const pelt_poses *p, uint32_t pose, uint32_t control) {
+    float value = p->controls[(size_t)pose * p->control_count + control];
+    return fabsf(value) > STILL_CONTROL * p->control_list[control].farthest;
+}
+
+static void note_movement(movement *m) {
+    static const float identity[4] = {0, 0, 0, 1};
+    pelt_poses *p = m->poses;
+    for (uint32_t e = 0; e < p->count; e++) {
+        p->rest[e] = true;
+        for (uint32_t j = 0; j < p->joint_count; j++) {
+            size_t at = (size_t)e * p->joint_count + j;
+            const float *t = p->translations + 3 * at, *rest = m->skeleton->rest[j].translation;
+            double slide = sqrt((double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]);
+            double size = sqrt((double)rest[0] * rest[0] + (double)rest[1] * rest[1] + (double)rest[2] * rest[2]);
+            m->moved[at] = pelt_rotation_angle(p->rotations + 4 * at, identity) > STILL_ANGLE;
+            m->counts[e] += m->moved[at];
+            p->moves[j] |= m->moved[at];
+            p->slides[j] |= slide > 1e-5 * size + 1e-9;
+            p->rest[e] &= !m->moved[at] && !(slide > 1e-5 * size + 1e-9);
+        }
+        for (uint32_t c = 0; c < p->control_count; c++) p->rest[e] &= !control_moved(p, e, c);
+    }
+    for (uint32_t j = 0; j < p->joint_count; j++) m->moving += p->moves[j];
+}
+
+/* Examples that move at most a quarter of what moves at all may be sweeps; poses of the whole body say nothing about
+   which joints belong together. */
+static bool sweep_like(const movement *m, uint32_t pose) {
+    uint32_t most = m->moving / 4 > 1 ? m->moving / 4 : 1;
+    return m->counts[pose] >= 1 && m->counts[pose] <= most;
+}
+
+static void find_mates(movement *m) {
+    uint32_t n = m->poses->joint_count;
+    for (uint32_t j = 0; j < n; j++) {
+        bool *mates = m->mates + (size_t)j * n, any = false;
+        for (uint32_t e = 0; e < m->poses->count; e++) {
+            const bool *moved = moved_in(m, e);
+            if (!moved[j] || !sweep_like(m, e)) continue;
+            for (uint32_t k = 0; k < n; k++) mates[k] = (mates[k] || !any) && moved[k];
+            any = true;
+        }
+        mates[j] = true;
+    }
+}
+
+/* -- Drivers ------------------------------------------------------------------------------------------------------ */
+
+/* Joints that are each other's mates become a driver, in the order of the skeleton. */
+static void make_drivers(movement *m) {
+    pelt_poses *p = m->poses;
+    uint32_t n = p->joint_count, members = 0;
+    for (uint32_t j = 0; j < n; j++) p->driver_of[j] = PELT_NO_DRIVER;
+    for (uint32_t j = 0; j < n; j++) {
+        const bool *mates = m->mates + (size_t)j * n;
+        bool follows = false;
+        for (uint32_t k = 0; k < n; k++) follows |= mates[k] && !m->mates[(size_t)k * n + j];
+        if (!p->moves[j] || follows || p->driver_of[j] != PELT_NO_DRIVER) continue;
+        pelt_driver *driver = &p->drivers[p->driver_count];
+        driver->first = members;
+        for (uint32_t k = j; k < n; k++) {
+            if (!p->moves[k] || !mates[k] || !m->mates[(size_t)k * n + j]) continue;
+            p->driver_of[k] = p->driver_count;
+            p->members[members++] = k;
+        }
+        driver->count = members - driver->first;
+        p->driver_count++;
+    }
+}
+
+static void add_controls(pelt_poses *p) {
+    for (uint32_t c = 0; c < p->control_count; c++)
+        p->drivers[p->driver_count++] = (pelt_driver){.first = c, .parent = PELT_NO_DRIVER};
+}
+
+/* A follower belongs to the driver among its mates that is nearest above it, or else to the first. */
+static void attach_followers(movement *m) {
+    pelt_poses *p = m->poses;
+    uint32_t n = p->joint_count, drivers = p->driver_count;
+    for (uint32_t j = 0; j < n; j++) {
+        if (!p->moves[j] || (p->driver_of[j] != PELT_NO_DRIVER)) continue;
+        const bool *mates = m->mates + (size_t)j * n;
+        uint32_t found = PELT_NO_DRIVER;
+        for (int32_t k = m->skeleton->parents[j]; k >= 0 && found == PELT_NO_DRIVER; k = m->skeleton->parents[k])
+            if (mates[k] && p->driver_of[k] < drivers) found = p->driver_of[k];
+        for (uint32_t k = 0; k < n && found == PELT_NO_DRIVER; k++)
+            if (mates[k] && k != j && p->driver_of[k] < drivers) found = p->driver_of[k];
+        p->driver_of[j] = found;
+    }
+}
+
+static void find_parents(movement *m) {
+    pelt_poses *p = m->poses;
+    for (uint32_t g = 0; g < p->driver_count; g++) {
+        uint32_t found = PELT_NO_DRIVER;
+        int32_t k = m->skeleton->parents[p->members[p->drivers[g].first]];
+        for (; k >= 0 && found == PELT_NO_DRIVER; k = m->skeleton->parents[k])
+            if (p->driver_of[k] != g) found = p->driver_of[k];
+        p->drivers[g].parent = found;
+    }
+}
+
+/* An example is a sweep of a driver when nothing else moves in it. */
+static void find_sweeps(movement *m) {
+    pelt_poses *p = m->poses;
+    for (uint32_t e = 0; e < p->count; e++) {
+        const bool *moved = moved_in(m, e);
+        uint32_t only = PELT_NO_DRIVER;
+        bool several = false;
+        for (uint32_t j = 0; j < p->joint_count; j++) {
+            if (!moved[j]) continue;
+            several |= only != PELT_NO_DRIVER && p->driver_of[j] != only;
+            only = p->driver_of[j];
+        }
+        for (uint32_t g = p->driver_count - p->control_count; g < p->driver_count; g++) {
+            if (!control_moved(p, e, p->drivers[g].first)) continue;
+            several |= only != PELT_NO_DRIVER;
+            only = g;
+        }
+        p->sweep_of[e] = several ? PELT_NO_DRIVER : only;
+        if (p->sweep_of[e] != PELT_NO_DRIVER) p->drivers[only].swept = true;
+    }
+}
+
+static void read_poses(const pelt_bundle *bundle, pelt_examples examples, pelt_transform *locals, float *row,
+                       pelt_poses *p) {
+    const pelt_skeleton *skeleton = &bundle->skeleton;
+    for (uint32_t e = 0; e < p->count; e++) {
+        pelt_control_values(bundle, p->control_list, p->control_count, &examples.list[e], row,
+                            p->controls + (size_t)e * p->control_count);
+        pelt_clip_pose(examples.list[e].clip, skeleton, examples.list[e].frame, locals);
+        pelt_pose_rotations(skeleton, locals, p->rotations + 4 * (size_t)e * p->joint_count);
+        float *t = p->translations + 3 * (size_t)e * p->joint_count;
+        for (uint32_t j = 0; j < p->joint_count; j++)
+            for (int i = 0; i < 3; i++)
+                t[3 * (size_t)j + (size_t)i] = locals[j].translation[i] - skeleton->rest[j].translation[i];
+    }
+}
+
+pelt_result pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                          const char *control_scale, pelt_poses *poses, pelt_error *error) {
+    size_t n = bundle->skeleton.joint_count, count = examples.count;
+    pelt_model_control *list;
+    uint32_t controls;
+    pelt_result result = pelt_varying_controls(arena, bundle, examples, control_scale, &list, &controls, error);
+    if (result) return result;
+    *poses = (pelt_poses){.count = (uint32_t)count,
+                          .joint_count = (uint32_t)n,
+                          .size = bundle->mesh.diagonal > 0 ? bundle->mesh.diagonal : 1,
+                          .rotations = PELT_NEW(arena, float, 4 * n * count),
+                          .translations = PELT_NEW(arena, float, 3 * n * count),
+                          .moves = PELT_NEW(arena, bool, n),
+                          .slides = PELT_NEW(arena, bool, n),
+                          .rest = PELT_NEW(arena, bool, count),
+                          .control_count = controls,
+                          .control_list = list,
+                          .controls = PELT_NEW(arena, float, count *controls + 1),
+                          .drivers = PELT_NEW(arena, pelt_driver, n + controls),
+                          .members = PELT_NEW(arena, uint32_t, n),
+                          .driver_of = PELT_NEW(arena, uint32_t, n),
+                          .sweep_of = PELT_NEW(arena, uint32_t, count)};
+    pelt_arena *work = pelt_arena_new(0);
+    movement m = {.poses = poses, .skeleton = &bundle->skeleton};
+    pelt_transform *locals = NULL;
+    float *row = NULL;
+    if (work) {
+        m.moved = PELT_NEW(work, bool, n *count);
+        m.counts = PELT_NEW(work, uint32_t, count);
+        m.mates = PELT_NEW(work, bool, n *n);
+        locals = PELT_NEW(work, pelt_transform, n);
+        row = PELT_NEW(work, float, bundle->controls.count + 1);
+    }
+    bool ready = poses->rotations && poses->translations && poses->moves && poses->slides && poses->rest &&
+                 poses->controls && poses->drivers && poses->members && poses->driver_of && poses->sweep_of &&
+                 m.moved && m.counts && m.mates && locals && row;
+    if (ready) {
+        read_poses(bundle, examples, locals, row, poses);
+        note_movement(&m);
+        find_mates(&m);
+        make_drivers(&m);
+        attach_followers(&m);
+        find_parents(&m);
+        add_controls(poses);
+        find_sweeps(&m);
+    }
+    pelt_arena_free(work);
+    return ready ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %zu poses", count);
+}
+
+/* -- Same poses ---------------------------------------------------------------------------------------------------- */
+
+static const double SAME_ANGLE = 1e-3; /* radians, over all joints together */
+
+/* Squared distance of two poses; `b` may be PELT_REST_EXAMPLE. */
+static double pose_gap2(const pelt_poses *p, uint32_t a, uint32_t b, double limit) {
+    static const float identity[4] = {0, 0, 0, 1}, still[3] = {0};
+    double sum = 0;
+    for (size_t j = 0; j < p->joint_count && sum <= limit; j++) {
+        size_t at = (size_t)a * p->joint_count + j, other = (size_t)b * p->joint_count + j;
+        const float *q = b == PELT_REST_EXAMPLE ? identity : p->rotations + 4 * other;
+        const float *t = b == PELT_REST_EXAMPLE ? still : p->translations + 3 * other;
+        if (p->moves[j]) sum += pow(pelt_rotation_angle(p->rotations + 4 * at, q), 2);
+        for (size_t i = 0; i < 3 && p->slides[j]; i++)
+            sum += pow(((double)p->translations[3 * at + i] - t[i]) / p->size, 2);
+    }
+    for (size_t c = 0; c < p->control_count; c++) {
+        float other = b == PELT_REST_EXAMPLE ? 0 : p->controls[(size_t)b * p->control_count + c];
+        sum += pow(((double)p->controls[(size_t)a * p->control_count + c] - other) * p->control_list[c].scale, 2);
+    }
+    return sum;
+}
+
+/* Poses are sorted by one number, the sum of all angles and the like, so that only near ones are compared. */
+typedef struct keyed {
+    double key;
+    uint32_t pose;
+} keyed;
+
+static double pose_key(const pelt_poses *p, uint32_t pose) {
+    static const float identity[4] = {0, 0, 0, 1};
+    double sum = 0;
+    for (size_t j = 0; j < p->joint_count; j++) {
+        size_t at = (size_t)pose * p->joint_count + j;
+        if (p->moves[j]) sum += pelt_rotation_angle(p->rotations + 4 * at, identity);
+        for (size_t i = 0; i < 3 && p->slides[j]; i++) sum += p->translations[3 * at + i] / p->size;
+    }
+    for (size_t c = 0; c < p->control_count; c++)
+        sum += p->controls[(size_t)pose * p->control_count + c] * (double)p->control_list[c].scale;
+    return sum;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    const keyed *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return (x->pose > y->pose) - (x->pose < y->pose);
+}
+
+/* All of a group are close to one of it, its leader, so that slow motion is not one long group. Sums of angles of two
+   poses differ by at most sqrt(joints) times their distance. */
+static void find_leaders(const pelt_poses *p, const keyed *sorted, uint32_t *leader) {
+    double reach = SAME_ANGLE * sqrt(7.0 * p->joint_count + p->control_count), limit = SAME_ANGLE * SAME_ANGLE;
+    for (size_t i = 0; i < p->count; i++) {
+        uint32_t e = sorted[i].pose, found = e;
+        for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {
+            uint32_t o = sorted[k].pose;
+            if (leader[o] == o && pose_gap2(p, e, o, limit) <= limit) found = o;
+        }
+        leader[e] = found;
+    }
+}
+
+pelt_result pelt_same_poses(const pelt_poses *p, uint32_t *first_of) {
+    size_t n = p->count;
+    double limit = SAME_ANGLE * SAME_ANGLE;
+    keyed *sorted = malloc((n + 1) * sizeof *sorted);
+    uint32_t *leader = malloc((n + 1) * sizeof *leader);
+    bool ready = sorted && leader;
+    if (ready) {
+        for (uint32_t e = 0; e < n; e++) sorted[e] = (keyed){pose_key(p, e), e};
+        qsort(sorted, n, sizeof *sorted, compare_keys);
+        find_leaders(p, sorted, leader);
+        for (uint32_t e = 0; e < n; e++) first_of[e] = e;
+        for (uint32_t e = (uint32_t)n; e-- > 0;) first_of[leader[e]] = e; /* the first of a group, not its leader */
+        for (uint32_t e = 0; e < n; e++) sorted[e].pose = first_of[leader[e]];
+        for (uint32_t e = 0; e < n; e++) {
+            bool rest = pose_gap2(p, sorted[e].pose, PELT_REST_EXAMPLE, limit) <= limit;
+            first_of[e] = rest ? PELT_REST_EXAMPLE : sorted[e].pose;
+        }
+    }
+    free(sorted), free(leader);
+    return ready ? PELT_OK : PELT_ERROR_MEMORY;
+}

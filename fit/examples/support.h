@@ -1,0 +1,53 @@
+/* support.h: which driver moves which part of the skin. */
+
+#ifndef PELT_SUPPORT_H
+#define PELT_SUPPORT_H
+
+#include "fit/examples/displacement.h"
+
+typedef struct pelt_supports {
+    uint32_t driver_count, point_count;
+    float *amplitudes; /* [driver][point] largest displacement over the examples that move this driver alone; where
+                          there are controls, at least what pelt_driver_amplitudes finds */
+    float *peaks;      /* [driver] the largest of them */
+    float noise;       /* displacements below this are rounding: a hundred thousandth of the mesh's diagonal */
+    float *carried;    /* [driver + 1][point] blend weight of the joints that the driver carries: its own, those that
+                          follow it, and those below it that nothing else drives; the last row: of joints that no
+                          driver moves */
+} pelt_supports;
+
+/* The arena owns the result. */
+pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
+                             const pelt_example_displacements *displacements, pelt_supports *out, pelt_error *error);
+
+/* How far a driver displaces each point, from examples that move other things too (control_support.c).
+   amplitudes[point]. */
+void pelt_driver_amplitudes(const pelt_poses *poses, const pelt_example_displacements *displacements, uint32_t driver,
+                            float *amplitudes);
+
+/* The driver of joints that moves most of what a control moves: what they do together is looked for in this pair.
+   PELT_NO_DRIVER: none. */
+uint32_t pelt_control_partner(const pelt_supports *supports, const pelt_poses *poses, uint32_t driver);
+
+/* Blend weight of what a driver and the one above it carry at a point: where to look for its effect when no example
+   shows it alone. */
+float pelt_carried_around(const pelt_supports *supports, const pelt_poses *poses, uint32_t driver, uint32_t point);
+
+/* A driver for messages: its joints, "c_spine0+c_spine1", or its control. */
+const char *pelt_driver_name(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
+                             uint32_t driver);
+
+/* A displacement of a point, and the coefficient that scales it. */
+typedef struct pelt_entry {
+    uint32_t point, coefficient;
+    float position[3];
+} pelt_entry;
+
+/* Entries of points become the displacements of all vertices; those of a point keep their order. */
+pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_example_displacements *displacements,
+                                              const pelt_entry *entries, size_t count);
+
+/* The largest displacement of any vertex when coefficient k is `most`[k] at the most. */
+double pelt_largest_displacement(const pelt_displacements *displacements, uint32_t vertex_count, const double *most);
+
+#endif

@@ -1,0 +1,206 @@
+/* keys_bounds.c: regions of the soft cache, and how much misfit to trust in each.
+
+   Bounds are set on frames that were left out of training, shots of all kinds and frames whose controls were never
+   seen, because training frames fit too well to tell. In each region the misfit of the shots gives the scale; one
+   factor for all regions is then the largest that lets hardly any bad frame pass. */
+
+#include "fit/keys/model.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Regions ------------------------------------------------------------------------------------------------------- */
+
+enum { FEATURES = 3 + 8 }; /* place, and how much the point moves in the leading directions */
+
+static float *point_features(const pelt_training *t, pelt_arena *arena) {
+    float *out = PELT_NEW(arena, float, (size_t)t->point_count *FEATURES);
+    const pelt_subspace *s = &t->s;
+    for (size_t p = 0; out && p < t->point_count; p++) {
+        for (size_t i = 0; i < 3 && t->positions; i++)
+            out[p * FEATURES + i] = (float)(t->positions[3 * p + i] / t->diagonal);
+        for (size_t m = 0; m < FEATURES - 3 && m < s->rank; m++) {
+            double square = 0;
+            for (size_t i = 0; i < s->each; i++)
+                square += pow(s->vectors[(p * s->each + i) * s->rank + m] * s->values[m], 2) / s->weight;
+            out[p * FEATURES + 3 + m] = (float)(3 * sqrt(square) / t->diagonal);
+        }
+    }
+    return out;
+}
+
+static double feature_distance(const float *a, const float *b) {
+    double sum = 0;
+    for (int i = 0; i < FEATURES; i++) sum += (double)(a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(sum);
+}
+
+/* The regions' middles are keys, so that every region has one. Returns the least distance of two middles. */
+static double choose_middles(const pelt_keys_model *m, const float *features, uint32_t count, uint32_t *middles) {
+    double spacing = INFINITY;
+    middles[0] = m->keys[0];
+    for (uint32_t g = 1; g < count; g++) {
+        double most = -1;
+        for (uint32_t k = 0; k < m->key_count; k++) {
+            double nearest = INFINITY;
+            for (uint32_t h = 0; h < g; h++)
+                nearest = fmin(nearest, feature_distance(features + (size_t)m->keys[k] * FEATURES,
+                                                         features + (size_t)middles[h] * FEATURES));
+            if (nearest > most) most = nearest, middles[g] = m->keys[k];
+        }
+        spacing = fmin(spacing, most);
+    }
+    return spacing;
+}
+
+/* Weights of the nearest regions: 1 in the middle of one, falling to 0 where another is nearer by half the spacing. */
+static void weigh_point(const double *distances, uint32_t count, double border, uint16_t *regions, float *weights) {
+    double nearest = INFINITY, sum = 0;
+    bool used[PELT_POINT_REGIONS] = {false};
+    for (uint32_t g = 0; g < count; g++) nearest = fmin(nearest, distances[g]);
+    double value[PELT_POINT_REGIONS] = {0};
+    for (uint32_t g = 0; g < count; g++) {
+        double w = border > 0 ? fmax(0, 1 - (distances[g] - nearest) / border) : distances[g] <= nearest;
+        int least = 0;
+        for (int i = 1; i < PELT_POINT_REGIONS; i++)
+            if (value[i] < value[least]) least = i;
+        if (w * w > value[least]) value[least] = w * w, regions[least] = (uint16_t)g, used[least] = true;
+    }
+    for (int i = 0; i < PELT_POINT_REGIONS; i++) sum += value[i];
+    for (int i = 0; i < PELT_POINT_REGIONS; i++) weights[i] = used[i] ? (float)(value[i] / sum) : 0;
+}
+
+pelt_result pelt_keys_regions(pelt_keys_model *m, uint32_t count, pelt_error *error) {
+    const pelt_training *t = m->t;
+    pelt_arena *arena = pelt_arena_new(0);
+    if (count > m->key_count) count = m->key_count;
+    m->region_count = count;
+    m->point_regions = PELT_NEW(t->arena, uint16_t, (size_t)t->point_count * PELT_POINT_REGIONS);
+    m->point_region_weights = PELT_NEW(t->arena, float, (size_t)t->point_count *PELT_POINT_REGIONS);
+    m->bounds = PELT_NEW(t->arena, pelt_misfit_bound, count);
+    float *features = arena ? point_features(t, arena) : NULL;
+    uint32_t *middles = arena ? PELT_NEW(arena, uint32_t, count) : NULL;
+    double *distances = arena ? PELT_NEW(arena, double, count) : NULL;
+    bool enough = m->point_regions && m->point_region_weights && m->bounds && features && middles && distances;
+    double spacing = enough ? choose_middles(m, features, count, middles) : 0;
+    for (size_t p = 0; enough && p < t->point_count; p++) {
+        for (uint32_t g = 0; g < count; g++)
+            distances[g] = feature_distance(features + p * FEATURES, features + (size_t)middles[g] * FEATURES);
+        weigh_point(distances, count, count > 1 ? 0.5 * spacing : 0, m->point_regions + p * PELT_POINT_REGIONS,
+                    m->point_region_weights + p * PELT_POINT_REGIONS);
+    }
+    pelt_arena_free(arena);
+    return enough ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the regions");
+}
+
+/* -- Bounds -------------------------------------------------------------------------------------------------------- */
+
+/* RMS and largest misfit of a region in a trial, as runtime/keys.c measures them. */
+static pelt_misfit_bound region_misfit(const pelt_keys_model *m, const float *lengths, uint32_t region) {
+    double sum = 0, weight = 0, largest = 0;
+    for (uint32_t k = 0; k < m->key_count; k++) {
+        size_t at = (size_t)m->keys[k] * PELT_POINT_REGIONS;
+        for (size_t i = 0; i < PELT_POINT_REGIONS; i++) {
+            double w = m->point_regions[at + i] == region ? m->point_region_weights[at + i] : 0;
+            if (!(w > 0)) continue;
+            sum += w * lengths[k], weight += w;
+            largest = fmax(largest, lengths[k]);
+        }
+    }
+    return (pelt_misfit_bound){(float)(weight > 0 ? sqrt(sum / weight) : 0), (float)sqrt(largest)};
+}
+
+static int ascending(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The value that a share of those stay under; sorts them. */
+static float quantile(float *values, size_t count, double share) {
+    qsort(values, count, sizeof *values, ascending);
+    return count ? values[(size_t)(share * (double)(count - 1) + 0.5)] : 0;
+}
+
+/* What rounding makes, and nobody sees. */
+static float least_misfit(const pelt_keys_model *m) { return (float)(1e-5 * m->t->diagonal); }
+
+/* The misfit that 98 of 100 frames held out by shots stay under, region by region. */
+static void set_scales(pelt_keys_model *m, const pelt_trials *trials, float *rms, float *largest) {
+    for (uint32_t g = 0; g < m->region_count; g++) {
+        size_t count = 0;
+        for (size_t i = 0; i < trials->count; i++) {
+            if (trials->novel[i]) continue;
+            pelt_misfit_bound e = region_misfit(m, trials->lengths + i * m->key_count, g);
+            rms[count] = e.rms, largest[count++] = e.largest;
+        }
+        m->bounds[g].rms = fmaxf(quantile(rms, count, 0.98), least_misfit(m));
+        m->bounds[g].largest = fmaxf(quantile(largest, count, 0.98), least_misfit(m));
+    }
+}
+
+static float worst_region(const pelt_keys_model *m, const float *lengths) {
+    float most = 0;
+    for (uint32_t g = 0; g < m->region_count; g++) {
+        pelt_misfit_bound e = region_misfit(m, lengths, g);
+        most = fmaxf(most, fmaxf(e.rms / m->bounds[g].rms, e.largest / m->bounds[g].largest));
+    }
+    return most;
+}
+
+typedef struct judged {
+    float e, error;
+    uint8_t novel;
+} judged;
+
+static int by_e(const void *a, const void *b) {
+    const judged *x = a, *y = b;
+    return x->e < y->e ? -1 : x->e > y->e;
+}
+
+/* The factor: as large as lets at most one bad frame in a thousand pass, but not so small that more than 50 in a
+   thousand ordinary frames miss, nor so large that fewer than 5 do: what is rarer than that has hardly been tried. */
+static float find_factor(judged *list, size_t count, double bar, float *ordinary) {
+    size_t bad = 0, plain = 0, passed = 0;
+    float factor = 0;
+    qsort(list, count, sizeof *list, by_e);
+    for (size_t i = 0; i < count; i++)
+        if (!list[i].novel) ordinary[plain++] = list[i].e;
+    for (; passed < count; passed++) {
+        bad += list[passed].error > bar;
+        if ((double)bad > 0.001 * (double)count) break;
+        factor = list[passed].e;
+    }
+    float enough = quantile(ordinary, plain, 0.95), most = plain ? quantile(ordinary, plain, 0.995) : factor;
+    return fmaxf(fminf(factor, most), enough);
+}
+
+pelt_result pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar, pelt_keys_report *report,
+                             pelt_error *error) {
+    float *rms = malloc((trials->count + 1) * sizeof *rms), *largest = malloc((trials->count + 1) * sizeof *largest);
+    judged *list = malloc((trials->count + 1) * sizeof *list);
+    if (!rms || !largest || !list) {
+        free(rms), free(largest), free(list);
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the bounds");
+    }
+    set_scales(m, trials, rms, largest);
+    for (size_t i = 0; i < trials->count; i++)
+        list[i] = (judged){worst_region(m, trials->lengths + i * m->key_count), trials->errors[i], trials->novel[i]};
+    float factor = fmaxf(find_factor(list, trials->count, bar, rms), 1e-3f);
+    size_t plain = 0, hits = 0, bad = 0, caught = 0;
+    for (size_t i = 0; i < trials->count; i++) {
+        bool flagged = list[i].e > factor;
+        if (list[i].novel)
+            bad += list[i].error > bar, caught += list[i].error > bar && flagged;
+        else
+            plain++, hits += !flagged;
+    }
+    for (uint32_t g = 0; g < m->region_count; g++) {
+        m->bounds[g].rms = fmaxf(factor * m->bounds[g].rms, least_misfit(m));
+        m->bounds[g].largest = fmaxf(factor * m->bounds[g].largest, least_misfit(m));
+    }
+    report->hit_rate = plain ? (double)hits / (double)plain : 1;
+    report->bad_frames = (uint32_t)bad;
+    report->bad_caught = bad ? (double)caught / (double)bad : 1;
+    free(rms), free(largest), free(list);
+    return PELT_OK;
+}

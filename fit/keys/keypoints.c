@@ -1,0 +1,542 @@
+/* keypoints.c: the choice of key points.
+
+   The paper's way (section 4), in batches: a few leading directions of the residual, rotated by varimax; from each the
+   point that moves most, and the point that moves most against it; keys reconstruct the frames, what is left is the
+   next residual.
+
+   The better way: first *A-optimal* keys. Frames are taken as drawn from the training's covariance, each key's value
+   as seen with the noise of what the subspace leaves out; greedily, the next key is the one that reduces the expected
+   square error of all points most. Then keys where errors peak: leave shots out, reconstruct them, and put keys where
+   the worst frames are worst. */
+
+#include "fit/keys/keypoints.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Varimax ------------------------------------------------------------------------------------------------------- */
+
+double pelt_varimax_criterion(size_t rows, size_t columns, const double *a) {
+    double sum = 0, n = (double)rows;
+    for (size_t c = 0; c < columns; c++) {
+        double second = 0, fourth = 0;
+        for (size_t r = 0; r < rows; r++) {
+            double x = a[r * columns + c] * a[r * columns + c];
+            second += x, fourth += x * x;
+        }
+        sum += fourth / n - second / n * second / n;
+    }
+    return sum;
+}
+
+/* Turns two columns by the angle that raises the criterion most; returns the angle. */
+static double turn_pair(size_t rows, size_t columns, double *a, size_t p, size_t q) {
+    double su = 0, sv = 0, cc = 0, dd = 0, n = (double)rows;
+    for (size_t r = 0; r < rows; r++) {
+        double x = a[r * columns + p], y = a[r * columns + q], u = x * x - y * y, v = 2 * x * y;
+        su += u, sv += v, cc += u * u - v * v, dd += 2 * u * v;
+    }
+    double angle = atan2(dd - 2 * su * sv / n, cc - (su * su - sv * sv) / n) / 4, c = cos(angle), s = sin(angle);
+    if (fabs(angle) < 1e-7) return 0;
+    for (size_t r = 0; r < rows; r++) {
+        double x = a[r * columns + p], y = a[r * columns + q];
+        a[r * columns + p] = c * x + s * y;
+        a[r * columns + q] = -s * x + c * y;
+    }
+    return fabs(angle);
+}
+
+uint32_t pelt_varimax(size_t rows, size_t columns, double *a, uint32_t most_sweeps) {
+    for (uint32_t sweep = 0; sweep < most_sweeps; sweep++) {
+        double largest = 0;
+        for (size_t p = 0; p < columns; p++)
+            for (size_t q = p + 1; q < columns; q++) largest = fmax(largest, turn_pair(rows, columns, a, p, q));
+        if (largest < 1e-4) return sweep + 1;
+    }
+    return most_sweeps;
+}
+
+/* -- The map from keys to coordinates ------------------------------------------------------------------------------ */
+
+void pelt_key_rows(const pelt_training *t, const uint32_t *keys, uint32_t key_count, double *rows) {
+    size_t rank = t->s.rank, each = t->s.each;
+    for (size_t k = 0; k < key_count; k++)
+        memcpy(rows + k * each * rank, t->s.vectors + keys[k] * each * rank, each * rank * sizeof *rows);
+}
+
+double pelt_fold_covariance(const pelt_training *t, const uint32_t *fold, uint32_t left_out, double *covariance) {
+    const pelt_subspace *s = &t->s;
+    size_t rank = s->rank, out = 0;
+    double weight = s->weight;
+    memset(covariance, 0, rank * rank * sizeof *covariance);
+    for (size_t m = 0; m < rank; m++) covariance[m * rank + m] = s->values[m] * s->values[m];
+    double *held = malloc((size_t)s->column_count * rank * sizeof *held);
+    for (size_t c = 0; held && fold && c < s->column_count; c++) {
+        if (fold[c] != left_out) continue;
+        double root = sqrt(s->weights[c]);
+        for (size_t m = 0; m < rank; m++) held[out * rank + m] = root * s->coordinates[c * rank + m];
+        weight -= s->weights[c];
+        out++;
+    }
+    if (out) pelt_gemm(true, false, rank, rank, out, -1, held, held, 1, covariance);
+    free(held);
+    return weight;
+}
+
+static bool is_diagonal(size_t n, const double *a) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (i != k && a[i * n + k] != 0) return false;
+    return true;
+}
+
+/* The leading directions of a covariance: [rank][basis]. Of all frames together they are the axes themselves. */
+static bool leading_directions(size_t rank, size_t basis, const double *covariance, pelt_arena *arena, double *lead) {
+    if (is_diagonal(rank, covariance)) {
+        for (size_t m = 0; m < basis; m++) lead[m * basis + m] = 1;
+        return true;
+    }
+    double *turned = PELT_NEW(arena, double, rank *rank), *values = PELT_NEW(arena, double, rank);
+    if (!turned || !values) return false;
+    memcpy(turned, covariance, rank * rank * sizeof *turned);
+    if (!pelt_eigen(rank, turned, values)) return false;
+    for (size_t i = 0; i < rank; i++)
+        for (size_t m = 0; m < basis; m++) lead[i * basis + m] = turned[i * rank + rank - 1 - m];
+    return true;
+}
+
+/* The pseudo-inverse [basis][n] of system [n][basis]: by normal equations where they are well conditioned, otherwise by
+   the SVD. */
+static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_arena *arena, double *inverse) {
+    double *gram = PELT_NEW(arena, double, basis *basis), least = INFINITY, most = 0;
+    if (!gram) return false;
+    pelt_gemm(true, false, basis, basis, n, 1, system, system, 0, gram);
+    bool sound = n >= basis && pelt_cholesky(basis, gram);
+    for (size_t i = 0; sound && i < basis; i++)
+        least = fmin(least, gram[i * basis + i]), most = fmax(most, gram[i * basis + i]);
+    if (sound && least > 1e-4 * most) {
+        for (size_t i = 0; i < basis; i++)
+            for (size_t k = 0; k < n; k++) inverse[i * n + k] = system[k * basis + i];
+        pelt_cholesky_solve(basis, gram, n, inverse);
+        return true;
+    }
+    size_t larger = n > basis ? n : basis;
+    double *copy = PELT_NEW(arena, double, n *basis), *right = PELT_NEW(arena, double, larger *n);
+    if (!copy || !right) return false;
+    memcpy(copy, system, n * basis * sizeof *copy);
+    for (size_t i = 0; i < n; i++) right[i * n + i] = 1;
+    if (!pelt_least_squares(n, basis, copy, n, right, 1e-10, NULL, NULL)) return false;
+    memcpy(inverse, right, basis * n * sizeof *inverse);
+    return true;
+}
+
+/* Least squares on the leading directions E of the covariance: b = E pinv(U E) s. */
+static pelt_result fit_least_squares(const pelt_training *t, const pelt_map *map, const double *covariance,
+                                     const double *rows, pelt_arena *arena, double *p, pelt_error *error) {
+    size_t rank = t->s.rank, n = (size_t)map->key_count * t->s.each, basis = map->basis < rank ? map->basis : rank;
+    double *lead = PELT_NEW(arena, double, rank *basis), *system = PELT_NEW(arena, double, n *basis),
+           *inverse = PELT_NEW(arena, double, basis *n);
+    if (!lead || !system || !inverse) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
+    bool solved = leading_directions(rank, basis, covariance, arena, lead);
+    pelt_gemm(false, false, n, basis, rank, 1, rows, lead, 0, system);
+    if (!solved || !pseudo_inverse(n, basis, system, arena, inverse))
+        return pelt_fail(error, PELT_ERROR_NUMBER, "the keys do not determine the subspace");
+    pelt_gemm(false, false, rank, n, basis, 1, lead, inverse, 0, p);
+    return PELT_OK;
+}
+
+static pelt_result fit_ridge(const pelt_training *t, const pelt_map *map, const double *covariance, double weight,
+                             const double *rows, pelt_arena *arena, double *p, pelt_error *error) {
+    size_t rank = t->s.rank, each = t->s.each, n = (size_t)map->key_count * each;
+    double *cross = PELT_NEW(arena, double, n *rank), *gram = PELT_NEW(arena, double, n *n), trace = 0;
+    if (!cross || !gram) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
+    pelt_gemm(false, false, n, rank, rank, 1, rows, covariance, 0, cross);
+    pelt_gemm(false, true, n, n, rank, 1, cross, rows, 0, gram);
+    for (size_t i = 0; i < n; i++) trace += gram[i * n + i];
+    for (size_t i = 0; i < n; i++) {
+        size_t row = map->keys[i / each] * each + i % each;
+        gram[i * n + i] += weight * t->s.tail[row] + map->ridge * trace / (double)n + 1e-14 * (trace + 1e-300);
+    }
+    if (!pelt_cholesky(n, gram)) return pelt_fail(error, PELT_ERROR_NUMBER, "the keys do not determine the subspace");
+    pelt_cholesky_solve(n, gram, rank, cross);
+    for (size_t m = 0; m < rank; m++)
+        for (size_t i = 0; i < n; i++) p[m * n + i] = cross[i * rank + m];
+    return PELT_OK;
+}
+
+pelt_result pelt_map_fit(const pelt_training *t, const pelt_map *map, const double *covariance, double weight,
+                         double *p, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    double *rows = arena ? PELT_NEW(arena, double, (size_t)map->key_count * t->s.each * t->s.rank) : NULL;
+    pelt_result result = rows ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
+    if (!result) {
+        pelt_key_rows(t, map->keys, map->key_count, rows);
+        result = map->ridge > 0 ? fit_ridge(t, map, covariance, weight, rows, arena, p, error)
+                                : fit_least_squares(t, map, covariance, rows, arena, p, error);
+    }
+    pelt_arena_free(arena);
+    return result;
+}
+
+/* -- Choosing ------------------------------------------------------------------------------------------------------ */
+
+/* The keys so far. */
+typedef struct choice {
+    pelt_training *t;
+    pelt_arena *arena;
+    uint32_t *keys, count, wanted;
+    uint8_t *taken; /* [point_count] */
+} choice;
+
+static void take(choice *c, uint32_t point) {
+    if (c->count == c->wanted || c->taken[point]) return;
+    c->taken[point] = 1;
+    c->keys[c->count++] = point;
+}
+
+/* The free candidate with the largest score; the first one where all are equal. */
+static uint32_t best_candidate(const choice *c, const double *score) {
+    uint32_t best = UINT32_MAX;
+    for (uint32_t p = 0; p < c->t->candidates; p++)
+        if (!c->taken[p] && (best == UINT32_MAX || score[p] > score[best])) best = p;
+    return best;
+}
+
+/* -- A-optimal ----------------------------------------------------------------------------------------------------- */
+
+enum { MOST_EACH = 64 };
+
+typedef struct optimal {
+    choice *c;
+    size_t rank, each;
+    double *u;          /* [rows][rank] whitened by the noise of each point */
+    double *t;          /* [rows][rank] u times the covariance that is left */
+    double *a;          /* [rank][rank] the covariance that is left */
+    double *z;          /* [each][rank] of the last key */
+    double *gain;       /* [points] what a point would bring */
+    const double *last; /* [each][rank] rows of u of the last key, divided by its own covariance; NULL: none yet */
+} optimal;
+
+/* Solves m x = right, m [n][n] positive definite and small, in place. */
+static void solve_small(size_t n, double *m, size_t columns, double *right) {
+    for (size_t k = 0; k < n; k++)
+        for (size_t r = 0; r < n; r++) {
+            if (r == k) continue;
+            double f = m[r * n + k] / m[k * n + k];
+            for (size_t i = k; i < n; i++) m[r * n + i] -= f * m[k * n + i];
+            for (size_t i = 0; i < columns; i++) right[r * columns + i] -= f * right[k * columns + i];
+        }
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < columns; i++) right[k * columns + i] /= m[k * n + k];
+}
+
+/* In eight sums, so that additions need not wait for each other. */
+static double dot(const double *a, const double *b, size_t n) {
+    double part[8] = {0}, sum = 0;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t k = 0; k < 8; k++) part[k] += a[i + k] * b[i + k];
+    for (; i < n; i++) sum += a[i] * b[i];
+    for (size_t k = 0; k < 8; k++) sum += part[k];
+    return sum;
+}
+
+/* t of one point after the last key, and its gain tr[(I + t u^T)^-1 t t^T]. */
+static void update_point(void *user, size_t point, pelt_arena *scratch) {
+    (void)scratch;
+    optimal *o = user;
+    size_t each = o->each, rank = o->rank;
+    double *t = o->t + point * each * rank;
+    const double *u = o->u + point * each * rank;
+    for (size_t i = 0; o->last && i < each; i++) {
+        double against[MOST_EACH];
+        for (size_t k = 0; k < each; k++) against[k] = dot(t + i * rank, o->last + k * rank, rank);
+        for (size_t k = 0; k < each; k++)
+            for (size_t m = 0; m < rank; m++) t[i * rank + m] -= against[k] * o->z[k * rank + m];
+    }
+    double inside[MOST_EACH * MOST_EACH], square[MOST_EACH * MOST_EACH];
+    for (size_t i = 0; i < each; i++)
+        for (size_t k = 0; k < each; k++) {
+            inside[i * each + k] = (i == k) + dot(t + i * rank, u + k * rank, rank);
+            square[i * each + k] = dot(t + i * rank, t + k * rank, rank);
+        }
+    solve_small(each, inside, each, square);
+    double gain = 0;
+    for (size_t i = 0; i < each; i++) gain += square[i * each + i];
+    o->gain[point] = gain;
+}
+
+static bool prepare_optimal(optimal *o, uint32_t wanted) {
+    const pelt_subspace *s = &o->c->t->s;
+    size_t points = o->c->t->point_count, rank = wanted * o->each / 2 + 1;
+    o->rank = rank = rank < s->rank ? rank : s->rank;
+    o->u = PELT_NEW(o->c->arena, double, s->row_count *rank);
+    o->t = PELT_NEW(o->c->arena, double, s->row_count *rank);
+    o->a = PELT_NEW(o->c->arena, double, rank *rank);
+    o->z = PELT_NEW(o->c->arena, double, o->each *rank);
+    o->gain = PELT_NEW(o->c->arena, double, points);
+    double *noise = PELT_NEW(o->c->arena, double, points), mean = 0;
+    if (!o->u || !o->t || !o->a || !o->z || !o->gain || !noise) return false;
+    for (size_t r = 0; r < s->row_count; r++) {
+        double tail = s->tail[r];
+        for (size_t m = rank; m < s->rank; m++) tail += pow(s->vectors[r * s->rank + m] * s->values[m], 2) / s->weight;
+        noise[r / o->each] += tail / (double)o->each;
+        mean += tail / s->row_count;
+    }
+    for (size_t r = 0; r < s->row_count; r++) {
+        double white = 1 / sqrt(noise[r / o->each] + 1e-3 * mean +
+                                1e-9 * s->values[0] * s->values[0] / s->weight / s->row_count + 1e-300);
+        for (size_t m = 0; m < rank; m++) {
+            o->u[r * rank + m] = white * s->vectors[r * s->rank + m];
+            o->t[r * rank + m] = o->u[r * rank + m] * s->values[m] * s->values[m] / s->weight;
+        }
+    }
+    for (size_t m = 0; m < rank; m++) o->a[m * rank + m] = s->values[m] * s->values[m] / s->weight;
+    return true;
+}
+
+/* The covariance that is left after a key: a - z^T (I + u z^T)^-1 z, z = u a. */
+static const double *absorb_key(optimal *o, uint32_t key, double *divided) {
+    size_t each = o->each, rank = o->rank;
+    const double *u = o->u + (size_t)key * each * rank;
+    double inside[MOST_EACH * MOST_EACH];
+    pelt_gemm(false, false, each, rank, rank, 1, u, o->a, 0, o->z);
+    for (size_t i = 0; i < each; i++)
+        for (size_t k = 0; k < each; k++) inside[i * each + k] = (i == k) + dot(o->z + i * rank, u + k * rank, rank);
+    double *work = divided + each * rank;
+    memcpy(work, o->z, each * rank * sizeof *work);
+    memcpy(divided, u, each * rank * sizeof *divided);
+    double copy[MOST_EACH * MOST_EACH];
+    memcpy(copy, inside, sizeof(double) * each * each);
+    solve_small(each, copy, rank, work);
+    solve_small(each, inside, rank, divided);
+    pelt_gemm(true, false, rank, rank, each, -1, o->z, work, 1, o->a);
+    return divided;
+}
+
+/* The first `until` keys, A-optimal; those taken before count as seen. */
+static pelt_result choose_optimal(choice *c, uint32_t until, pelt_error *error) {
+    optimal o = {.c = c, .each = c->t->s.each};
+    double *divided = NULL;
+    if (prepare_optimal(&o, c->wanted)) divided = PELT_NEW(c->arena, double, 2 * o.each * o.rank);
+    if (!divided) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
+    uint32_t given = c->count;
+    pelt_parallel(NULL, 0, c->t->point_count, update_point, &o);
+    for (uint32_t k = 0; k < given || c->count < until; k++) {
+        if (k >= given) take(c, best_candidate(c, o.gain));
+        o.last = absorb_key(&o, c->keys[k], divided);
+        pelt_parallel(NULL, 0, c->t->point_count, update_point, &o);
+    }
+    return PELT_OK;
+}
+
+/* -- Where errors peak --------------------------------------------------------------------------------------------- */
+
+/* Coordinates of what the keys do not explain in the frames of a fold, b - P U b, [count][rank], worst first; returns
+   how many of them are kept: a share of all. */
+static size_t worst_of_fold(choice *c, uint32_t fold, const double *p, pelt_arena *arena, double *left) {
+    const pelt_subspace *s = &c->t->s;
+    size_t rank = s->rank, n = c->count * s->each, count = 0;
+    double *rows = PELT_NEW(arena, double, n *rank), *keep = PELT_NEW(arena, double, rank *rank),
+           *held = PELT_NEW(arena, double, s->column_count *rank);
+    if (!rows || !keep || !held) return 0;
+    for (size_t k = 0; k < s->column_count; k++)
+        if (c->t->fold[k] == fold) memcpy(held + rank * count++, s->coordinates + k * rank, rank * sizeof *held);
+    pelt_key_rows(c->t, c->keys, c->count, rows);
+    pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, keep);
+    for (size_t m = 0; m < rank; m++) keep[m * rank + m] += 1;
+    pelt_gemm(false, true, count, rank, rank, 1, held, keep, 0, left);
+    size_t worst = count / 20 > 5 ? count / 20 : count < 5 ? count : 5;
+    for (size_t w = 0; w < worst; w++) { /* the largest of the rest comes next */
+        size_t best = w;
+        double most = -1;
+        for (size_t k = w; k < count; k++) {
+            double size = dot(left + k * rank, left + k * rank, rank);
+            if (size > most) most = size, best = k;
+        }
+        memcpy(held, left + w * rank, rank * sizeof *held);
+        memcpy(left + w * rank, left + best * rank, rank * sizeof *left);
+        memcpy(left + best * rank, held, rank * sizeof *left);
+    }
+    return worst;
+}
+
+/* Errors of the worst frames that a fold leaves out, summed to the fourth power at each point. */
+static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covariance, double weight, double *score,
+                                   pelt_error *error) {
+    const pelt_subspace *s = &c->t->s;
+    size_t rank = s->rank, each = s->each;
+    pelt_map map = {c->keys, c->count, 0, 1e-5};
+    pelt_arena *arena = pelt_arena_new(0);
+    double *p = arena ? PELT_NEW(arena, double, rank * c->count * each) : NULL,
+           *left = arena ? PELT_NEW(arena, double, s->column_count *rank) : NULL;
+    pelt_result result = p && left ? pelt_map_fit(c->t, &map, covariance, weight, p, error)
+                                   : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
+    size_t worst = result ? 0 : worst_of_fold(c, fold, p, arena, left);
+    double *errors = worst ? PELT_NEW(arena, double, s->row_count *worst) : NULL;
+    if (errors) pelt_gemm(false, true, s->row_count, worst, rank, 1, s->vectors, left, 0, errors);
+    for (size_t q = 0; errors && q < c->t->point_count; q++)
+        for (size_t w = 0; w < worst; w++) {
+            double square = 0;
+            for (size_t i = 0; i < each; i++) square += pow(errors[(q * each + i) * worst + w], 2);
+            score[q] += square * square;
+        }
+    pelt_arena_free(arena);
+    return result;
+}
+
+static double square_distance(const float *a, const float *b) {
+    double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+    return x * x + y * y + z * z;
+}
+
+static pelt_result choose_at_peaks(choice *c, uint32_t until, pelt_error *error) {
+    size_t rank = c->t->s.rank, points = c->t->point_count;
+    double *covariances = PELT_NEW(c->arena, double, PELT_FOLDS *rank *rank), weights[PELT_FOLDS];
+    double *score = PELT_NEW(c->arena, double, points), reach = 0.032 * c->t->diagonal;
+    if (!covariances || !score) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
+    for (uint32_t f = 0; f < PELT_FOLDS; f++)
+        weights[f] = pelt_fold_covariance(c->t, c->t->fold, f, covariances + f * rank * rank);
+    while (c->count < until) {
+        memset(score, 0, points * sizeof *score);
+        for (uint32_t f = 0; f < PELT_FOLDS; f++) {
+            pelt_result result = add_fold_errors(c, f, covariances + f * rank * rank, weights[f], score, error);
+            if (result) return result;
+        }
+        uint32_t batch = c->wanted / 24 > 6 ? c->wanted / 24 : 6;
+        for (uint32_t k = 0; k < batch && c->count < until; k++) {
+            uint32_t best = best_candidate(c, score);
+            take(c, best);
+            for (size_t q = 0; q < points; q++) /* the next one is somewhere else */
+                if (c->t->positions)
+                    score[q] *= 1 - exp(-square_distance(c->t->positions + 3 * q, c->t->positions + 3 * (size_t)best) /
+                                        (reach * reach));
+        }
+        if (pelt_should_stop(&c->t->options->progress, "keys", (double)c->count / c->wanted))
+            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    }
+    return PELT_OK;
+}
+
+/* -- The paper's way ----------------------------------------------------------------------------------------------- */
+
+enum { PAPER_BLOCK = 20 };
+
+/* Coordinates of the residual's covariance: (I - P U) C (I - P U)^T. */
+static pelt_result residual_covariance(choice *c, const double *all, double *out, pelt_error *error) {
+    const pelt_subspace *s = &c->t->s;
+    size_t rank = s->rank, n = c->count * s->each;
+    memcpy(out, all, rank * rank * sizeof *out);
+    if (!c->count) return PELT_OK;
+    pelt_arena *arena = pelt_arena_new(0);
+    double *p = arena ? PELT_NEW(arena, double, rank *n) : NULL,
+           *rows = arena ? PELT_NEW(arena, double, n *rank) : NULL,
+           *keep = arena ? PELT_NEW(arena, double, rank *rank) : NULL,
+           *half = arena ? PELT_NEW(arena, double, rank *rank) : NULL;
+    pelt_map map = {c->keys, c->count, c->wanted / 2 > 0 ? c->wanted / 2 : 1, 0};
+    if (map.basis > n) map.basis = (uint32_t)n;
+    pelt_result result = p && rows && keep && half
+                             ? pelt_map_fit(c->t, &map, all, s->weight, p, error)
+                             : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
+    if (!result) {
+        pelt_key_rows(c->t, c->keys, c->count, rows);
+        pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, keep);
+        for (size_t m = 0; m < rank; m++) keep[m * rank + m] += 1;
+        pelt_gemm(false, false, rank, rank, rank, 1, keep, all, 0, half);
+        pelt_gemm(false, true, rank, rank, rank, 1, half, keep, 0, out);
+    }
+    pelt_arena_free(arena);
+    return result;
+}
+
+/* The point that moves most in a rotated vector, then the one that moves most against it over the frames. */
+static void take_pair(choice *c, const double *vectors, size_t width, size_t column, const double *covariance,
+                      double *score, double *with) {
+    const pelt_subspace *s = &c->t->s;
+    size_t each = s->each, rank = s->rank;
+    for (size_t p = 0; p < c->t->point_count; p++) {
+        score[p] = 0;
+        for (size_t i = 0; i < each; i++) score[p] += pow(vectors[(p * each + i) * width + column], 2);
+    }
+    uint32_t first = best_candidate(c, score);
+    if (first == UINT32_MAX) return;
+    take(c, first);
+    memset(score, 0, c->t->point_count * sizeof *score);
+    for (size_t i = 0; i < each; i++) {
+        pelt_gemm(false, false, rank, 1, rank, 1, covariance, s->vectors + (first * each + i) * rank, 0, with);
+        for (size_t p = 0; p < c->t->point_count; p++) score[p] -= dot(s->vectors + (p * each + i) * rank, with, rank);
+    }
+    uint32_t second = best_candidate(c, score);
+    if (second != UINT32_MAX) take(c, second);
+}
+
+static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error) {
+    const pelt_subspace *s = &c->t->s;
+    size_t rank = s->rank, points = c->t->point_count;
+    double *all = PELT_NEW(c->arena, double, rank *rank), *left = PELT_NEW(c->arena, double, rank *rank),
+           *turned = PELT_NEW(c->arena, double, rank *rank), *values = PELT_NEW(c->arena, double, rank),
+           *lead = PELT_NEW(c->arena, double, rank *PAPER_BLOCK), *with = PELT_NEW(c->arena, double, rank),
+           *vectors = PELT_NEW(c->arena, double, s->row_count *PAPER_BLOCK),
+           *score = PELT_NEW(c->arena, double, points);
+    if (!all || !left || !turned || !values || !lead || !with || !vectors || !score)
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
+    pelt_fold_covariance(c->t, NULL, 0, all);
+    while (c->count < until) {
+        size_t width = (until - c->count + 1) / 2;
+        width = width < PAPER_BLOCK ? width : PAPER_BLOCK;
+        width = width < rank ? width : rank;
+        pelt_result result = residual_covariance(c, all, left, error);
+        if (result) return result;
+        memcpy(turned, left, rank * rank * sizeof *turned);
+        if (!pelt_eigen(rank, turned, values)) return pelt_fail(error, PELT_ERROR_NUMBER, "the residual has no basis");
+        for (size_t i = 0; i < rank; i++)
+            for (size_t m = 0; m < width; m++) lead[i * width + m] = turned[i * rank + rank - 1 - m];
+        pelt_gemm(false, false, s->row_count, width, rank, 1, s->vectors, lead, 0, vectors);
+        pelt_varimax(s->row_count, width, vectors, 50);
+        for (size_t m = 0; m < width && c->count < until; m++) take_pair(c, vectors, width, m, left, score, with);
+        if (pelt_should_stop(&c->t->options->progress, "keys", (double)c->count / c->wanted))
+            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    }
+    return PELT_OK;
+}
+
+/* -- All together -------------------------------------------------------------------------------------------------- */
+
+/* Keys far from all others, one after the other. */
+static void choose_grid(choice *c) {
+    uint32_t points = c->t->point_count;
+    double *distance = PELT_NEW(c->arena, double, points);
+    if (!distance || !c->t->positions) return;
+    for (uint32_t p = 0; p < points; p++) distance[p] = INFINITY;
+    for (uint32_t k = 0; c->count < c->wanted; k++) {
+        if (k == c->count) take(c, best_candidate(c, distance));
+        for (uint32_t p = 0; p < points; p++)
+            distance[p] = fmin(distance[p], square_distance(c->t->positions + 3 * (size_t)p,
+                                                            c->t->positions + 3 * (size_t)c->keys[k]));
+    }
+}
+
+pelt_result pelt_choose_keys(pelt_training *t, uint32_t count, uint32_t *keys, pelt_error *error) {
+    const pelt_keys_options *o = t->options;
+    choice c = {.t = t, .arena = pelt_arena_new(0), .keys = keys, .wanted = count};
+    if (c.arena) c.taken = PELT_NEW(c.arena, uint8_t, t->point_count);
+    if (!c.taken) {
+        pelt_arena_free(c.arena);
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
+    }
+    for (uint32_t i = 0; i < o->fiducial_count; i++) take(&c, o->fiducials[i]);
+    for (uint32_t i = 0; o->previous && i < o->previous->key_count; i++) take(&c, o->previous->key_points[i]);
+    uint32_t free_keys = count - c.count, grid = o->grid < free_keys && t->positions ? o->grid : 0;
+    uint32_t until = count - grid, until_peaks = c.count + (until - c.count) * 3 / 5;
+    pelt_result result;
+    if (t->paper) {
+        result = choose_by_paper(&c, until, error);
+    } else {
+        result = choose_optimal(&c, until_peaks, error);
+        if (!result) result = choose_at_peaks(&c, until, error);
+    }
+    if (!result) choose_grid(&c);
+    pelt_arena_free(c.arena);
+    return result;
+}

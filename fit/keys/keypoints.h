@@ -1,0 +1,55 @@
+/* keypoints.h: which points are keys, and the map from their values to the subspace. Everything works in the
+   coordinates of the subspace; frames are not read again. */
+
+#ifndef PELT_KEYPOINTS_H
+#define PELT_KEYPOINTS_H
+
+#include "fit/keys/subspace.h"
+
+enum { PELT_FOLDS = 4 };
+
+/* What the stages of training share. */
+typedef struct pelt_training {
+    const pelt_keys_options *options;
+    bool paper;
+    pelt_arena *arena;
+    pelt_subspace s;
+    uint32_t columns_per_frame;       /* 1, or the components where they share a basis */
+    uint32_t point_count, candidates; /* keys come from points 0 to candidates - 1 */
+    const float *positions;           /* [point_count][3], or NULL */
+    double diagonal;
+    uint8_t *lone;  /* [column_count] 1: a pose by itself, no part of a shot */
+    uint32_t *fold; /* [column_count] 0 to PELT_FOLDS - 1: shots that are left out together */
+
+} pelt_training;
+
+/* Rotates the columns of a[rows][columns] among themselves so that each is large in few places: pairs of columns are
+   turned by the best angle (Kaiser 1958), which never lowers the criterion. Returns the number of sweeps. */
+uint32_t pelt_varimax(size_t rows, size_t columns, double *a, uint32_t most_sweeps);
+/* What it raises: over the columns, sum of a^4 / rows - (sum of a^2 / rows)^2. */
+double pelt_varimax_criterion(size_t rows, size_t columns, const double *a);
+
+/* The map P from centred key values (in the order of the keys' rows) to coordinates b = P s, from the covariance of
+   the coordinates [rank][rank] (times the weight of its frames) of some training frames.
+     ridge > 0: P = C U^T (U C U^T + T + ridge mean(diag) I)^-1, U the keys' rows, T what the subspace leaves out
+     ridge = 0: least squares on the `basis` leading directions of C
+   P is [rank][key rows]; directions, when not NULL, gets the leading directions [rank][basis] (needed when ridge is 0).
+ */
+typedef struct pelt_map {
+    const uint32_t *keys;
+    uint32_t key_count, basis;
+    double ridge;
+} pelt_map;
+pelt_result pelt_map_fit(const pelt_training *t, const pelt_map *map, const double *covariance, double weight,
+                         double *p, pelt_error *error);
+
+/* Rows of U at the keys: [key rows][rank]. */
+void pelt_key_rows(const pelt_training *t, const uint32_t *keys, uint32_t key_count, double *rows);
+
+/* Covariance of the coordinates of all frames but those of a fold (PELT_FOLDS: of all frames), and their weight. */
+double pelt_fold_covariance(const pelt_training *t, const uint32_t *fold, uint32_t left_out, double *covariance);
+
+/* Chooses keys: fiducials first, then by the recipe, then the grid. keys has room for `count`. */
+pelt_result pelt_choose_keys(pelt_training *t, uint32_t count, uint32_t *keys, pelt_error *error);
+
+#endif

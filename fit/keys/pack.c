@@ -1,0 +1,168 @@
+/* keys_pack.c: trained key points become the bytes of a .keys file.
+
+   Coordinates are scaled so that each varies by 1 over the training frames, in units of the diagonal: then half floats
+   are fine enough in A, large vectors and small ones alike. */
+
+#include "fit/keys/model.h"
+#include "runtime/half.h"
+#include "runtime/keys_format.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct packing {
+    const pelt_keys_model *m;
+    pelt_arena *arena;
+    pelt_keys keys;
+    uint64_t sizes[PELT_KEYS_SECTION_COUNT];
+} packing;
+
+static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
+
+/* What one unit of coordinate m is, in units of the values. */
+static double unit_of(const packing *p, size_t m) {
+    const pelt_subspace *s = &p->m->t->s;
+    double deviation = s->values[m] / sqrt(s->weight);
+    return deviation > 0 ? deviation / p->keys.diagonal : 1;
+}
+
+/* A matrix of floats as [block of 16 rows][column][16]. */
+static float *to_blocks(packing *p, const double *matrix, size_t rows, size_t columns, const double *row_scales) {
+    size_t blocks = (rows + PELT_BLOCK - 1) / PELT_BLOCK;
+    float *out = PELT_NEW(p->arena, float, blocks *columns *PELT_BLOCK);
+    for (size_t r = 0; out && r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            out[(r / PELT_BLOCK * columns + c) * PELT_BLOCK + r % PELT_BLOCK] =
+                (float)(matrix[r * columns + c] * (row_scales ? row_scales[r] : 1));
+    return out;
+}
+
+static double basis_entry(const packing *p, size_t row, size_t m) {
+    const pelt_subspace *s = &p->m->t->s;
+    return row < s->row_count ? s->vectors[row * s->rank + m] * unit_of(p, m) : 0;
+}
+
+/* What halves would cost: the root of the mean square error they make at the worst row, as a fraction of the diagonal.
+ */
+static double half_error(const packing *p) {
+    double worst = 0;
+    for (size_t r = 0; r < p->keys.row_count; r++) {
+        double square = 0;
+        for (size_t m = 0; m < p->keys.basis_count; m++) {
+            float exact = (float)basis_entry(p, r, m);
+            square += pow((double)pelt_half_value(pelt_half_of(exact)) - exact, 2);
+        }
+        worst = fmax(worst, square);
+    }
+    return sqrt(worst);
+}
+
+static void *pack_basis(packing *p) {
+    size_t count = (size_t)p->keys.block_count * p->keys.basis_count * PELT_BLOCK;
+    void *out = pelt_alloc(p->arena, count, p->keys.half ? 2 : 4);
+    for (size_t b = 0; out && b < p->keys.block_count; b++)
+        for (size_t m = 0; m < p->keys.basis_count; m++)
+            for (size_t lane = 0; lane < PELT_BLOCK; lane++) {
+                float value = (float)basis_entry(p, b * PELT_BLOCK + lane, m);
+                size_t at = (b * p->keys.basis_count + m) * PELT_BLOCK + lane;
+                if (p->keys.half)
+                    ((uint16_t *)out)[at] = pelt_half_of(value);
+                else
+                    ((float *)out)[at] = value;
+            }
+    return out;
+}
+
+static bool pack_arrays(packing *p) {
+    const pelt_keys_model *m = p->m;
+    const pelt_subspace *s = &m->t->s;
+    pelt_keys *keys = &p->keys;
+    float *mean = PELT_NEW(p->arena, float, (size_t)keys->block_count *PELT_BLOCK),
+          *key_mean = PELT_NEW(p->arena, float, keys->key_row_count);
+    double *scales = PELT_NEW(p->arena, double, keys->basis_count);
+    if (!mean || !key_mean || !scales) return false;
+    for (size_t r = 0; r < keys->row_count; r++) mean[r] = (float)s->mean[r];
+    for (size_t i = 0; i < keys->key_row_count; i++)
+        key_mean[i] = (float)s->mean[m->keys[i / s->each] * s->each + i % s->each];
+    for (size_t k = 0; k < keys->basis_count; k++) scales[k] = 1 / unit_of(p, k);
+    keys->key_points = m->keys;
+    keys->mean = mean;
+    keys->key_mean = key_mean;
+    keys->basis = pack_basis(p);
+    keys->map = to_blocks(p, m->map, keys->basis_count, keys->key_row_count, scales);
+    keys->misfit = to_blocks(p, m->misfit, keys->key_row_count, keys->key_row_count, NULL);
+    keys->bounds = m->bounds;
+    keys->point_regions = m->point_regions;
+    keys->point_region_weights = m->point_region_weights;
+    keys->about = m->about ? m->about : "{}";
+    p->sizes[PELT_KEYS_SECTION_ABOUT] = strlen(keys->about) + 1;
+    return keys->basis && keys->map && keys->misfit;
+}
+
+static pelt_skin_bytes *lay_out(packing *p, pelt_keys_header *header) {
+    const pelt_keys *keys = &p->keys;
+    const void *data[PELT_KEYS_SECTION_COUNT] = {
+#define DATA(name, code, field, size) keys->field,
+        PELT_KEYS_SECTIONS(DATA)
+#undef DATA
+    };
+    pelt_file_section table[PELT_KEYS_SECTION_COUNT] = {
+#define ENTRY(name, code, field, size) {code, PELT_SECTION_REQUIRED, 0, size, 0},
+        PELT_KEYS_SECTIONS(ENTRY)
+#undef ENTRY
+    };
+    size_t size = round_up(sizeof *header + sizeof table);
+    table[PELT_KEYS_SECTION_ABOUT].flags = 0;
+    for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) {
+        if (!table[k].size) table[k].size = p->sizes[k];
+        table[k].offset = size;
+        size += round_up(table[k].size);
+    }
+    header->section_count = PELT_KEYS_SECTION_COUNT;
+    header->file_size = size;
+    pelt_skin_bytes *out = malloc(sizeof *out);
+    uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
+    if (!out || !bytes) {
+        free(out), free(bytes);
+        return NULL;
+    }
+    memset(bytes, 0, size);
+    memcpy(bytes, header, sizeof *header);
+    memcpy(bytes + sizeof *header, table, sizeof table);
+    for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) memcpy(bytes + table[k].offset, data[k], table[k].size);
+    *out = (pelt_skin_bytes){bytes, size};
+    return out;
+}
+
+pelt_skin_bytes *pelt_keys_pack(const pelt_keys_model *m, pelt_error *error) {
+    const pelt_training *t = m->t;
+    packing p = {.m = m, .arena = pelt_arena_new(0)};
+    pelt_keys_header header = {.magic = PELT_KEYS_MAGIC,
+                               .version = PELT_KEYS_VERSION,
+                               .point_count = t->point_count,
+                               .component_count = m->component_count,
+                               .key_count = m->key_count,
+                               .basis_count = m->basis,
+                               .region_count = m->region_count,
+                               .engine_point_count = t->candidates,
+                               .flags = t->options->shared ? PELT_KEYS_SHARED : 0,
+                               .diagonal = (float)t->diagonal,
+                               .frame_count = m->frame_count};
+    pelt_skin_bytes *out = NULL;
+    if (p.arena && pelt_keys_counts(&header, &p.keys)) {
+        p.keys.half = !t->options->exact && half_error(&p) < 2e-4;
+        if (p.keys.half) header.flags |= PELT_KEYS_HALF;
+        if (pack_arrays(&p)) out = lay_out(&p, &header);
+    }
+    pelt_arena_free(p.arena);
+    if (!out) {
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to pack %u key points", m->key_count);
+        return NULL;
+    }
+    pelt_keys opened;
+    pelt_result result = pelt_keys_open(out->bytes, out->size, &opened);
+    if (!result) return out;
+    pelt_fail(error, result, "the trained key points cannot be used: %s", pelt_result_text(result));
+    pelt_skin_free(out);
+    return NULL;
+}

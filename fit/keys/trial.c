@@ -1,0 +1,183 @@
+/* keys_trial.c: leaves frames out, fits the map on the rest, and sees how wrong the reconstruction is and what the
+   misfit says of it. All in the coordinates of the subspace:
+
+       reconstruction error  (I - P U) b,   key values  U b,   misfit  (I - U P') U b */
+
+#include "fit/keys/trial.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t pelt_detector_basis(const pelt_training *t, uint32_t key_count) {
+    uint32_t rows = key_count * t->s.each, basis = rows / 3 > 0 ? rows / 3 : 1;
+    return t->paper ? 0 : basis;
+}
+
+typedef struct trial {
+    const pelt_training *t;
+    const pelt_map *map;
+    pelt_arena *arena;
+    size_t rank, rows;           /* rows of all keys */
+    size_t per_frame;            /* columns of a frame */
+    size_t *frames, frame_count; /* first columns of the frames left out */
+    bool with_misfits;
+    double *keep; /* [rank][rank] I - P U */
+    double *miss; /* [rows][rank] (I - U P') U */
+} trial;
+
+static bool prepare(trial *r, const double *p, const double *detector, const double *rows) {
+    size_t rank = r->rank, n = r->rows;
+    double *seen = PELT_NEW(r->arena, double, rank *rank);
+    r->keep = PELT_NEW(r->arena, double, rank *rank);
+    r->miss = PELT_NEW(r->arena, double, n *rank);
+    if (!seen || !r->keep || !r->miss) return false;
+    pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, r->keep);
+    for (size_t m = 0; m < rank; m++) r->keep[m * rank + m] += 1;
+    pelt_gemm(false, false, rank, rank, n, -1, detector, rows, 0, seen);
+    for (size_t m = 0; m < rank; m++) seen[m * rank + m] += 1;
+    pelt_gemm(false, false, n, rank, rank, 1, rows, seen, 0, r->miss);
+    return true;
+}
+
+/* Largest point errors of some frames, given the coordinates of their errors [frames * per_frame][rank]. */
+static bool point_errors(const trial *r, const double *left, const size_t *which, size_t count, float *errors) {
+    const pelt_subspace *s = &r->t->s;
+    enum { AT_ONCE = 32 };
+    size_t each = s->each, per = r->per_frame, width = AT_ONCE * per;
+    double *some = malloc(width * r->rank * sizeof *some), *values = malloc(s->row_count * width * sizeof *values);
+    for (size_t first = 0; some && values && first < count; first += AT_ONCE) {
+        size_t now = count - first < AT_ONCE ? count - first : AT_ONCE, columns = now * per;
+        for (size_t k = 0; k < now; k++)
+            memcpy(some + k * per * r->rank, left + which[first + k] * per * r->rank, per * r->rank * sizeof *some);
+        pelt_gemm(false, true, s->row_count, columns, r->rank, 1, s->vectors, some, 0, values);
+        for (size_t k = 0; k < now; k++) {
+            double most = 0;
+            for (size_t q = 0; q < r->t->point_count; q++) {
+                double square = 0;
+                for (size_t i = 0; i < each; i++)
+                    for (size_t c = 0; c < per; c++) square += pow(values[(q * each + i) * columns + k * per + c], 2);
+                most = fmax(most, square);
+            }
+            errors[which[first + k]] = (float)(sqrt(most) / r->t->diagonal);
+        }
+    }
+    free(some), free(values);
+    return some && values;
+}
+
+typedef struct sized {
+    double size;
+    size_t index;
+} sized;
+
+static int by_size(const void *a, const void *b) {
+    const sized *x = a, *y = b;
+    return x->size < y->size ? 1 : x->size > y->size ? -1 : x->index < y->index ? -1 : 1;
+}
+
+static bool look(trial *r, double share, float *errors, float *lengths) {
+    const pelt_subspace *s = &r->t->s;
+    size_t rank = r->rank, per = r->per_frame, columns = r->frame_count * per, each = s->each;
+    double *held = PELT_NEW(r->arena, double, columns *rank), *left = PELT_NEW(r->arena, double, columns *rank),
+           *missed = PELT_NEW(r->arena, double, columns * r->rows);
+    sized *order = PELT_NEW(r->arena, sized, r->frame_count);
+    size_t *which = PELT_NEW(r->arena, size_t, r->frame_count), looked = (size_t)(share * (double)r->frame_count + 1);
+    if (!held || !left || !missed || !order || !which) return false;
+    for (size_t f = 0; f < r->frame_count; f++)
+        memcpy(held + f * per * rank, s->coordinates + r->frames[f] * rank, per * rank * sizeof *held);
+    pelt_gemm(false, true, columns, rank, rank, 1, held, r->keep, 0, left);
+    if (r->with_misfits) pelt_gemm(false, true, columns, r->rows, rank, 1, held, r->miss, 0, missed);
+    for (size_t f = 0; f < r->frame_count; f++) {
+        order[f] = (sized){0, f};
+        for (size_t i = 0; i < per * rank; i++) order[f].size += pow(left[f * per * rank + i], 2);
+        for (size_t c = 0; c < per; c++)
+            for (size_t i = 0; i < r->rows; i++)
+                lengths[f * (r->rows / each) + i / each] += (float)pow(missed[(f * per + c) * r->rows + i], 2);
+    }
+    qsort(order, r->frame_count, sizeof *order, by_size);
+    if (looked > r->frame_count) looked = r->frame_count;
+    for (size_t k = 0; k < looked; k++) which[k] = order[k].index;
+    return point_errors(r, left, which, looked, errors);
+}
+
+static bool make_room(pelt_arena *arena, pelt_trials *t, size_t more) {
+    if (t->count + more <= t->room) return true;
+    size_t room = 2 * (t->count + more);
+    float *errors = PELT_NEW(arena, float, room), *lengths = PELT_NEW(arena, float, room * t->key_count);
+    uint8_t *novel = PELT_NEW(arena, uint8_t, room);
+    if (!errors || !lengths || !novel) return false;
+    if (t->count) {
+        memcpy(errors, t->errors, t->count * sizeof *errors);
+        memcpy(lengths, t->lengths, t->count * t->key_count * sizeof *lengths);
+        memcpy(novel, t->novel, t->count);
+    }
+    t->errors = errors, t->lengths = lengths, t->novel = novel, t->room = room;
+    return true;
+}
+
+static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out, double share, float *errors,
+                              float *lengths, pelt_error *error) {
+    const pelt_training *t = r->t;
+    double *covariance = PELT_NEW(r->arena, double, r->rank * r->rank),
+           *p = PELT_NEW(r->arena, double, r->rank * r->rows),
+           *detector = PELT_NEW(r->arena, double, r->rank * r->rows),
+           *rows = PELT_NEW(r->arena, double, r->rows * r->rank);
+    if (!covariance || !p || !detector || !rows)
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
+    double weight = pelt_fold_covariance(t, fold, left_out, covariance);
+    pelt_result result = pelt_map_fit(t, r->map, covariance, weight, p, error);
+    pelt_map least = *r->map;
+    least.basis = pelt_detector_basis(t, r->map->key_count), least.ridge = 0;
+    if (result) return result;
+    if (least.basis && r->with_misfits)
+        result = pelt_map_fit(t, &least, covariance, weight, detector, error);
+    else
+        memcpy(detector, p, r->rank * r->rows * sizeof *p);
+    if (result) return result;
+    pelt_key_rows(t, r->map->keys, r->map->key_count, rows);
+    return prepare(r, p, detector, rows) && look(r, share, errors, lengths)
+               ? PELT_OK
+               : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
+}
+
+pelt_result pelt_try_fold(const pelt_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
+                          bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error) {
+    trial r = {.t = t, .map = map, .arena = pelt_arena_new(0), .rank = t->s.rank};
+    r.rows = (size_t)map->key_count * t->s.each;
+    r.per_frame = t->columns_per_frame;
+    r.with_misfits = trials->with_misfits;
+    if (r.arena) r.frames = PELT_NEW(r.arena, size_t, t->s.column_count);
+    for (size_t c = 0; r.frames && c < t->s.column_count; c += r.per_frame)
+        if (fold[c] == left_out) r.frames[r.frame_count++] = c;
+    trials->key_count = map->key_count;
+    pelt_result result = r.frames && make_room(arena, trials, r.frame_count)
+                             ? PELT_OK
+                             : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
+    if (!result && r.frame_count)
+        result = try_frames(&r, fold, left_out, share, trials->errors + trials->count,
+                            trials->lengths + trials->count * map->key_count, error);
+    if (!result) {
+        for (size_t f = 0; f < r.frame_count; f++) trials->novel[trials->count + f] = novel || t->lone[r.frames[f]];
+        trials->count += r.frame_count;
+    }
+    pelt_arena_free(r.arena);
+    return result;
+}
+
+static int ascending(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+double pelt_trial_quantile(const pelt_trials *trials, double share) {
+    float *sorted = malloc((trials->count + 1) * sizeof *sorted);
+    size_t count = 0;
+    for (size_t i = 0; sorted && i < trials->count; i++)
+        if (!trials->novel[i]) sorted[count++] = trials->errors[i];
+    if (!count) return free(sorted), INFINITY;
+    qsort(sorted, count, sizeof *sorted, ascending);
+    double value = sorted[(size_t)(share * (double)(count - 1) + 0.5)];
+    free(sorted);
+    return value;
+}

@@ -1,0 +1,30 @@
+/* keys_trial.h: key points tried on frames that they were not trained on. */
+
+#ifndef PELT_KEYS_TRIAL_H
+#define PELT_KEYS_TRIAL_H
+
+#include "fit/keys/keypoints.h"
+
+/* Frames that were left out, reconstructed from their keys. */
+typedef struct pelt_trials {
+    bool with_misfits;
+    size_t count, room;
+    uint32_t key_count;
+    float *errors;  /* [count] largest error of a point, a fraction of the diagonal */
+    float *lengths; /* [count][key_count] squared length of the misfit of each key */
+    uint8_t *novel; /* [count] 1: controls were held out, or the frame is a pose by itself: not what shots are like */
+} pelt_trials;
+
+/* How the misfit is measured: 0: by the map itself; otherwise by least squares on so many leading directions. */
+uint32_t pelt_detector_basis(const pelt_training *t, uint32_t key_count);
+
+/* Leaves out the frames of one fold of `fold` (column by column), and tries the keys on them. Of the frames, the share
+   with the largest residual is looked at point by point; the others count as 0. Misfits are only measured when
+   trials->with_misfits is set. */
+pelt_result pelt_try_fold(const pelt_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
+                          bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error);
+
+/* The error that a share (0.995) of the trials that are parts of shots stays under. */
+double pelt_trial_quantile(const pelt_trials *trials, double share);
+
+#endif

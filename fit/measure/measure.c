@@ -1,0 +1,285 @@
+/* measure.c: how wrong a skin is. The very run time that a user has is run over the examples and compared with their
+   true positions; the baseline of rel_err is the linear blend with the file's own weights, in double. */
+
+#include "fit/examples/controls.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Playing a skin on a bundle's poses --------------------------------------------------------------------------- */
+
+struct pelt_player {
+    const pelt_skin *skin;
+    const pelt_skeleton *skeleton;
+    const pelt_controls *controls; /* of the bundle, which may get more */
+    uint32_t matched;              /* so many of them have been looked at */
+    uint32_t *control_source;      /* [skin control] the bundle's, by name */
+    float *row, *values;           /* controls of the bundle and of the skin */
+    uint32_t *source;              /* [skin joint] the joint of the bundle with the same name */
+    pelt_transform *locals;        /* of the bundle's skeleton */
+    pelt_transform *renamed;       /* in the order of the skin's joints */
+    void *scratch;
+    float *positions, *normals; /* in slot order */
+};
+
+static const char *skin_joint_name(const pelt_skin *skin, uint32_t joint) {
+    return skin->names + skin->joints[joint].name;
+}
+
+/* The bundle's joint for each joint of the skin: usually the same index, else looked up by name. */
+static pelt_result match_joints(pelt_player *player, const pelt_bundle *bundle, pelt_error *error) {
+    const pelt_skin *skin = player->skin;
+    const pelt_skeleton *skeleton = player->skeleton;
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        const char *name = skin_joint_name(skin, j);
+        uint32_t found = j;
+        if (j >= skeleton->joint_count || strcmp(skeleton->names[j], name))
+            for (found = 0; found < skeleton->joint_count && strcmp(skeleton->names[found], name);) found++;
+        if (found == skeleton->joint_count)
+            return pelt_fail(error, PELT_ERROR_DATA,
+                             "%s has no joint \"%s\", which the skin needs: the skin was made for another skeleton",
+                             bundle->path, name);
+        player->source[j] = found;
+    }
+    return PELT_OK;
+}
+
+static void match_controls(pelt_player *player) {
+    pelt_match_controls(player->skin, player->controls, player->control_source);
+    player->matched = player->controls->count;
+}
+
+pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error) {
+    if (skin->vertex_count != bundle->mesh.vertex_count) {
+        pelt_fail(error, PELT_ERROR_DATA,
+                  "the skin has %u vertices, but the mesh in %s has %u: it was made for another mesh",
+                  skin->vertex_count, bundle->path, bundle->mesh.vertex_count);
+        return NULL;
+    }
+    pelt_player *player = calloc(1, sizeof *player);
+    size_t joints = skin->joint_count;
+    if (player) {
+        player->skin = skin;
+        player->skeleton = &bundle->skeleton;
+        player->controls = &bundle->controls;
+        player->control_source = calloc((size_t)skin->control_count + 1, sizeof *player->control_source);
+        player->values = calloc((size_t)skin->control_count + 1, sizeof *player->values);
+        player->row = calloc(PELT_MOST_CONTROLS, sizeof *player->row);
+        player->source = calloc(joints, sizeof *player->source);
+        player->locals = calloc(bundle->skeleton.joint_count, sizeof *player->locals);
+        player->renamed = calloc(joints, sizeof *player->renamed);
+        player->scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
+        player->positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
+        player->normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
+    }
+    if (!player || !player->control_source || !player->values || !player->row || !player->source || !player->locals ||
+        !player->renamed || !player->scratch || !player->positions || !player->normals) {
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to run a skin of %u vertices", skin->vertex_count);
+        pelt_player_free(player);
+        return NULL;
+    }
+    if (match_joints(player, bundle, error)) {
+        pelt_player_free(player);
+        return NULL;
+    }
+    match_controls(player);
+    return player;
+}
+
+void pelt_player_free(pelt_player *player) {
+    if (!player) return;
+    free(player->control_source), free(player->row), free(player->values);
+    free(player->source), free(player->locals), free(player->renamed), free(player->scratch);
+    free(player->positions), free(player->normals), free(player);
+}
+
+static void gather(const pelt_skin *skin, const float *slots, float *vertices) {
+    for (size_t v = 0; v < skin->vertex_count; v++)
+        memcpy(vertices + 3 * v, slots + 3 * (size_t)skin->vertex_slots[v], 3 * sizeof *vertices);
+}
+
+void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals) {
+    const pelt_skin *skin = player->skin;
+    pelt_clip_pose(clip, player->skeleton, frame, player->locals);
+    for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = player->locals[player->source[j]];
+    if (player->matched != player->controls->count) match_controls(player);
+    pelt_matched_controls(skin, player->controls, player->control_source, clip, frame, player->row, player->values);
+    pelt_pose_from(skin, &(pelt_pose_input){.locals = player->renamed, .controls = player->values}, player->scratch);
+    pelt_deform(skin, player->scratch, pelt_all_blocks(skin), player->positions, normals ? player->normals : NULL);
+    gather(skin, player->positions, positions);
+    if (normals) gather(skin, player->normals, normals);
+}
+
+/* -- Measuring ---------------------------------------------------------------------------------------------------- */
+
+/* Frames are measured in batches: each frame of a batch writes its own row of squared errors, then the rows are summed
+   in order, so that the result does not depend on the number of threads. */
+enum { BATCH = 16 };
+
+typedef struct measuring {
+    const pelt_skin *skin;
+    const pelt_bundle *bundle;
+    pelt_examples examples;
+    size_t first; /* example of the batch */
+    struct lane {
+        pelt_player *player;
+        float *positions;
+        double *blended; /* the baseline */
+        pelt_transform *locals;
+        pelt_affine *matrices;
+        float *squares; /* [vertex_count] */
+        double baseline;
+        float *normals, *true_normals;
+        double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
+    } lanes[BATCH];
+} measuring;
+
+/* The angle between unit vectors is 2 asin(|a - b| / 2), which is exact where it matters: at small angles. */
+static void add_normals(struct lane *lane, const pelt_mesh *mesh, const float *truth) {
+    size_t n = mesh->vertex_count;
+    lane->normal_sum = 0, lane->normal_max = 0;
+    pelt_mesh_normals(truth, mesh->vertex_count, mesh->triangles, mesh->triangle_count, lane->true_normals);
+    for (size_t v = 0; v < n; v++) {
+        const float *a = lane->normals + 3 * v, *b = lane->true_normals + 3 * v;
+        double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+        double angle = 2 * asin(fmin(sqrt(x * x + y * y + z * z) / 2, 1));
+        lane->normal_sum += angle * angle;
+        lane->normal_max = fmax(lane->normal_max, angle);
+    }
+}
+
+static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
+    (void)scratch;
+    measuring *m = user;
+    struct lane *lane = &m->lanes[i];
+    const pelt_example *example = &m->examples.list[m->first + i];
+    const pelt_clip *clip = example->clip;
+    size_t n = m->skin->vertex_count;
+    const float *truth = clip->positions + 3 * n * example->frame;
+    pelt_player_frame(lane->player, clip, example->frame, lane->true_normals, lane->normals);
+    add_normals(lane, &m->bundle->mesh, truth);
+    /* Once more without normals: the run time then takes another way, whose rounding is what a user of positions has.
+     */
+    pelt_player_frame(lane->player, clip, example->frame, lane->positions, NULL);
+    pelt_clip_pose(clip, &m->bundle->skeleton, example->frame, lane->locals);
+    pelt_joint_matrices(&m->bundle->skeleton, lane->locals, NULL, lane->matrices);
+    pelt_blend_mesh(&m->bundle->mesh, lane->matrices, lane->blended);
+    lane->baseline = 0;
+    for (size_t v = 0; v < n; v++) {
+        double square = 0, base = 0;
+        for (size_t c = 3 * v; c < 3 * v + 3; c++) {
+            double x = (double)lane->positions[c] - truth[c], y = lane->blended[c] - truth[c];
+            square += x * x, base += y * y;
+        }
+        lane->squares[v] = (float)square;
+        lane->baseline += base;
+    }
+}
+
+static bool open_lane(measuring *m, struct lane *lane, pelt_error *error) {
+    size_t n = m->skin->vertex_count, joints = m->bundle->skeleton.joint_count;
+    lane->player = pelt_player_new(m->skin, m->bundle, error);
+    if (!lane->player) return false;
+    lane->positions = malloc(3 * n * sizeof *lane->positions);
+    lane->blended = malloc(3 * n * sizeof *lane->blended);
+    lane->squares = malloc(n * sizeof *lane->squares);
+    lane->normals = malloc(3 * n * sizeof *lane->normals);
+    lane->true_normals = malloc(3 * n * sizeof *lane->true_normals);
+    lane->locals = malloc(joints * sizeof *lane->locals);
+    lane->matrices = malloc(joints * sizeof *lane->matrices);
+    if (lane->positions && lane->blended && lane->squares && lane->normals && lane->true_normals && lane->locals &&
+        lane->matrices)
+        return true;
+    pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to measure %zu vertices", n);
+    return false;
+}
+
+static void close_lane(struct lane *lane) {
+    pelt_player_free(lane->player);
+    free(lane->positions), free(lane->blended), free(lane->squares), free(lane->locals), free(lane->matrices);
+    free(lane->normals), free(lane->true_normals);
+}
+
+static pelt_measure *measure_new(size_t frames, size_t vertices, pelt_error *error) {
+    pelt_measure *measure = calloc(1, sizeof *measure);
+    if (measure) {
+        measure->frame_count = (uint32_t)frames;
+        measure->vertex_count = (uint32_t)vertices;
+        measure->frame_rms = calloc(frames, sizeof(float));
+        measure->frame_max = calloc(frames, sizeof(float));
+        measure->vertex_rms = calloc(vertices, sizeof(float));
+    }
+    if (measure && measure->frame_rms && measure->frame_max && measure->vertex_rms) return measure;
+    pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to measure %zu frames", frames);
+    pelt_measure_free(measure);
+    return NULL;
+}
+
+void pelt_measure_free(pelt_measure *measure) {
+    if (!measure) return;
+    free(measure->frame_rms), free(measure->frame_max), free(measure->vertex_rms), free(measure);
+}
+
+/* Adds one frame's row of squared errors; returns their sum. */
+static double add_frame(pelt_measure *measure, const struct lane *lane, size_t frame, double *vertex_sums) {
+    double sum = 0;
+    float worst = 0;
+    for (uint32_t v = 0; v < measure->vertex_count; v++) {
+        sum += lane->squares[v];
+        vertex_sums[v] += lane->squares[v];
+        if (lane->squares[v] <= worst) continue;
+        worst = lane->squares[v];
+        if (sqrt(worst) > measure->max) {
+            measure->max = sqrt(worst);
+            measure->worst_frame = (uint32_t)frame, measure->worst_vertex = v;
+        }
+    }
+    measure->frame_rms[frame] = (float)sqrt(sum / measure->vertex_count);
+    measure->frame_max[frame] = sqrtf(worst);
+    return sum;
+}
+
+pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
+                                    uint32_t threads, pelt_error *error) {
+    if (!examples.count) {
+        pelt_fail(error, PELT_ERROR_DATA, "there are no examples to measure on");
+        return NULL;
+    }
+    measuring m = {.skin = skin, .bundle = bundle, .examples = examples};
+    size_t lanes = examples.count < BATCH ? examples.count : BATCH;
+    bool ready = true;
+    for (size_t i = 0; i < lanes && ready; i++) ready = open_lane(&m, &m.lanes[i], error);
+    pelt_measure *measure = ready ? measure_new(examples.count, skin->vertex_count, error) : NULL;
+    double *vertex_sums = measure ? calloc(skin->vertex_count, sizeof *vertex_sums) : NULL;
+    if (measure && !vertex_sums) {
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to measure");
+        pelt_measure_free(measure);
+        measure = NULL;
+    }
+    double sum = 0, baseline = 0, normal_sum = 0, normal_max = 0;
+    const double degrees = 180 / acos(-1);
+    for (m.first = 0; measure && m.first < examples.count; m.first += BATCH) {
+        size_t count = examples.count - m.first < BATCH ? examples.count - m.first : BATCH;
+        pelt_parallel(NULL, threads, count, measure_frame, &m);
+        for (size_t i = 0; i < count; i++) {
+            sum += add_frame(measure, &m.lanes[i], m.first + i, vertex_sums);
+            baseline += m.lanes[i].baseline;
+            normal_sum += m.lanes[i].normal_sum;
+            normal_max = fmax(normal_max, m.lanes[i].normal_max);
+        }
+    }
+    if (measure) {
+        double diagonal = bundle->mesh.diagonal > 0 ? bundle->mesh.diagonal : 1;
+        for (uint32_t v = 0; v < skin->vertex_count; v++)
+            measure->vertex_rms[v] = (float)sqrt(vertex_sums[v] / (double)examples.count);
+        measure->rms = sqrt(sum / ((double)examples.count * skin->vertex_count));
+        measure->normal_rms_degrees = degrees * sqrt(normal_sum / ((double)examples.count * skin->vertex_count));
+        measure->normal_max_degrees = degrees * normal_max;
+        measure->rms_fraction = measure->rms / diagonal;
+        measure->max_fraction = measure->max / diagonal;
+        measure->rel_err = baseline > 0 ? sqrt(sum / baseline) : 0;
+    }
+    for (size_t i = 0; i < lanes; i++) close_lane(&m.lanes[i]);
+    free(vertex_sums);
+    return measure;
+}

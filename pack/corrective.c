@@ -1,0 +1,235 @@
+/* corrective.c: evaluates a corrective in double, straight from its definition in corrective.h. Fits use it to know
+   what the run time will do, tests to know what it should. */
+
+#include "pack/corrective.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+double pelt_norm_guard(double s) {
+    return fmin(fmax(s, 0), PELT_NORM_FLOOR) / PELT_NORM_FLOOR / fmax(s, PELT_NORM_FLOOR);
+}
+
+double pelt_phi_value(pelt_phi phi, double width, double r2) {
+    double share = phi == PELT_PHI_MIXED ? PELT_MIXED_SHARE : phi == PELT_PHI_EXP;
+    double gaussian = share < 1 ? exp(-r2 / (2 * width * width)) : 0;
+    return (1 - share) * gaussian + (share > 0 ? share * exp(-sqrt(fmax(r2, 0)) / width) : 0);
+}
+
+/* exp(x) for x <= 0, without branches, so that the compiler can do several at once. */
+static inline double quick_exp(double x) {
+    const double magic = 0x1.8p52;
+    double t = fmax(x * 1.4426950408889634, -1000), whole = t + magic, f = t - (whole - magic);
+    double p = 1.317585066981361e-06 * f + 1.530973785709903e-05;
+    p = p * f + 0.000154038517877312;
+    p = p * f + 0.001333345206053795;
+    p = p * f + 0.009618128542799474;
+    p = p * f + 0.05550410939343575;
+    p = p * f + 0.2402265069888057;
+    p = p * f + 0.6931471805465131;
+    p = p * f + 0.9999999999997624;
+    int64_t bits, exponent;
+    memcpy(&bits, &p, sizeof bits);
+    memcpy(&exponent, &whole, sizeof exponent);
+    bits = (int64_t)((uint64_t)bits + ((uint64_t)exponent << 52));
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+
+void pelt_phi_row(pelt_phi phi, double width, size_t count, const float *r2, double *out) {
+    double share = phi == PELT_PHI_MIXED ? PELT_MIXED_SHARE : phi == PELT_PHI_EXP;
+    double gaussian = -1 / (2 * width * width), exponential = -1 / width;
+    if (share == 0)
+        for (size_t i = 0; i < count; i++) out[i] = quick_exp(r2[i] * gaussian);
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i] = (1 - share) * quick_exp(r2[i] * gaussian) + share * quick_exp(sqrt(r2[i]) * exponential);
+}
+
+double pelt_hinge_angle(const float q[4], const float direction[3]) {
+    double along = (double)q[0] * direction[0] + (double)q[1] * direction[1] + (double)q[2] * direction[2];
+    return 2 * atan2(along, q[3]);
+}
+
+static const float *rotation_of(const pelt_axis *axis, const pelt_pose_state *pose) {
+    return pose->rotations + 4 * (size_t)axis->joint;
+}
+
+static const float *translation_of(const pelt_axis *axis, const pelt_pose_state *pose) {
+    return pose->translations + 3 * (size_t)axis->joint;
+}
+
+static float control_value(const pelt_pose_state *pose, uint32_t control) {
+    return pose->controls ? pose->controls[control] : 0;
+}
+
+void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float center[4]) {
+    memset(center, 0, 4 * sizeof *center);
+    if (axis->kind == PELT_AXIS_ROTATION || axis->kind == PELT_AXIS_CHORD)
+        memcpy(center, rotation_of(axis, pose), 4 * sizeof *center);
+    else if (axis->kind == PELT_AXIS_TRANSLATION)
+        memcpy(center, translation_of(axis, pose), 3 * sizeof *center);
+    else if (axis->kind == PELT_AXIS_CONTROL)
+        center[0] = control_value(pose, axis->joint);
+    else
+        center[0] = (float)pelt_hinge_angle(rotation_of(axis, pose), axis->direction);
+}
+
+double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, const float center[4]) {
+    double d = 0, sum = 0;
+    switch (axis->kind) {
+    case PELT_AXIS_ROTATION:
+        d = pelt_rotation_angle(rotation_of(axis, pose), center);
+        return d * d;
+    case PELT_AXIS_CHORD:
+        d = 2 * sin(0.5 * pelt_rotation_angle(rotation_of(axis, pose), center));
+        return d * d;
+    case PELT_AXIS_HINGE:
+        d = remainder(pelt_hinge_angle(rotation_of(axis, pose), axis->direction) - center[0], 2 * acos(-1));
+        return d * d;
+    case PELT_AXIS_CONTROL:
+        d = (double)control_value(pose, axis->joint) - center[0];
+        return d * d;
+    default:
+        for (int i = 0; i < 3; i++) d = (double)translation_of(axis, pose)[i] - center[i], sum += d * d;
+        return sum;
+    }
+}
+
+/* -- The basis form ------------------------------------------------------------------------------------------------ */
+
+static double *rbf_coefficients(const pelt_rbf *rbf, const pelt_pose_state *pose, double *a) {
+    double norm = 0;
+    for (uint32_t k = 0; k < rbf->coefficient_count; k++) a[k] = 0;
+    for (uint32_t q = 0; q < rbf->center_count; q++) {
+        double r2 = 0;
+        for (uint32_t i = 0; i < rbf->axis_count; i++) {
+            const pelt_axis *axis = &rbf->axes[i];
+            r2 += axis->weight * pelt_axis_distance2(axis, pose, rbf->centers + 4 * ((size_t)q * rbf->axis_count + i));
+        }
+        double phi = pelt_phi_value(rbf->phi, rbf->width, r2);
+        for (uint32_t k = 0; k < rbf->coefficient_count; k++)
+            a[k] += phi * rbf->matrix[(size_t)q * rbf->coefficient_count + k];
+        if (rbf->norm) norm += phi * rbf->norm[q];
+    }
+    for (uint32_t k = 0; rbf->norm && k < rbf->coefficient_count; k++) a[k] *= pelt_norm_guard(norm);
+    return a + rbf->coefficient_count;
+}
+
+/* E_g = exp(-(3 - tr R_a^T R_b) scale), by 3 - tr = 4 sin^2(angle / 2), where sin(angle / 2) is the length of the
+   vector part of a^-1 b. */
+static double rotation_kernel(const float a[4], const float b[4], double scale) {
+    double x = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1],
+           y = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0],
+           z = (double)a[3] * b[2] - (double)a[0] * b[1] + (double)a[1] * b[0] - (double)a[2] * b[3];
+    return exp(-4 * (x * x + y * y + z * z) * scale);
+}
+
+static double control_kernel(double a, double b, double scale) { return exp(-(a - b) * (a - b) * scale); }
+
+static double joint_kernel(const pelt_kernel *kernel, uint32_t g, const pelt_pose_state *pose, uint32_t q) {
+    static const float rest[4] = {0, 0, 0, 1};
+    const float *center = kernel->centers + 4 * ((size_t)q * kernel->joint_count + g);
+    double scale = kernel->scales[g];
+    if (g >= kernel->joint_count - kernel->control_count) {
+        double a = control_value(pose, kernel->joints[g]);
+        return control_kernel(a, center[0], scale) - control_kernel(a, 0, scale) - control_kernel(0, center[0], scale) +
+               1;
+    }
+    const float *rotation = pose->rotations + 4 * (size_t)kernel->joints[g];
+    return rotation_kernel(rotation, center, scale) - rotation_kernel(rotation, rest, scale) -
+           rotation_kernel(rest, center, scale) + 1;
+}
+
+static double *group_coefficients(const pelt_kernel *kernel, const pelt_kernel_group *group,
+                                  const pelt_pose_state *pose, double *a) {
+    for (uint32_t k = 0; k < group->coefficient_count; k++) a[k] = 0;
+    for (uint32_t i = 0; i < group->center_count; i++) {
+        double sum = 0;
+        for (uint32_t u = 0; u < group->unit_count; u++) {
+            const pelt_kernel_unit *unit = &kernel->units[group->units[u]];
+            double k = joint_kernel(kernel, unit->first, pose, group->centers[i]);
+            if (unit->second != unit->first) k *= joint_kernel(kernel, unit->second, pose, group->centers[i]);
+            sum += unit->gain * k;
+        }
+        for (uint32_t k = 0; k < group->coefficient_count; k++)
+            a[k] += sum * group->matrix[(size_t)i * group->coefficient_count + k];
+    }
+    return a + group->coefficient_count;
+}
+
+uint32_t pelt_corrective_coefficient_count(const pelt_corrective *c) {
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < c->rbf_count; i++) total += c->rbfs[i].coefficient_count;
+    for (uint32_t g = 0; c->kernel && g < c->kernel->group_count; g++) total += c->kernel->groups[g].coefficient_count;
+    return total;
+}
+
+void pelt_corrective_coefficients(const pelt_corrective *c, const pelt_pose_state *pose, double *a) {
+    for (uint32_t i = 0; i < c->rbf_count; i++) a = rbf_coefficients(&c->rbfs[i], pose, a);
+    for (uint32_t g = 0; c->kernel && g < c->kernel->group_count; g++)
+        a = group_coefficients(c->kernel, &c->kernel->groups[g], pose, a);
+}
+
+/* -- The weighted form --------------------------------------------------------------------------------------------- */
+
+/* distances [axis][center] of the pose; `turn` may be NULL. */
+static void weighted_vertex(const pelt_weighted *w, const double *distances, uint32_t v, double shift[3],
+                            double *turn) {
+    double sum[7] = {0};
+    for (uint32_t q = 0; q < w->center_count; q++) {
+        const float *c = w->folded + 4 * ((size_t)v * w->center_count + q);
+        const float *t = w->folded_turns ? w->folded_turns + 3 * ((size_t)v * w->center_count + q) : NULL;
+        double r2 = 0;
+        for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++)
+            r2 += w->axis_weights[i] * distances[(size_t)w->vertex_axes[i] * w->center_count + q];
+        double phi = pelt_phi_value(w->phi, w->width, r2);
+        for (int i = 0; i < 4; i++) sum[i] += phi * c[i];
+        for (int i = 0; t && i < 3; i++) sum[4 + i] += phi * t[i];
+    }
+    double guard = w->unnormalised ? 1 : pelt_norm_guard(sum[3]);
+    for (int i = 0; i < 3; i++) shift[i] += sum[i] * guard;
+    for (int i = 0; turn && i < 3; i++) turn[i] += sum[4 + i] * guard;
+}
+
+static void weighted_distances(const pelt_weighted *w, const pelt_pose_state *pose, double *distances) {
+    for (uint32_t i = 0; i < w->axis_count; i++)
+        for (uint32_t q = 0; q < w->center_count; q++)
+            distances[(size_t)i * w->center_count + q] =
+                pelt_axis_distance2(&w->axes[i], pose, w->centers + 4 * ((size_t)q * w->axis_count + i));
+}
+
+/* -- Both ---------------------------------------------------------------------------------------------------------- */
+
+static void add_basis(const pelt_displacements *d, const double *a, uint32_t vertex_count, double *out) {
+    for (uint32_t v = 0; v < vertex_count; v++)
+        for (size_t i = d->first[v]; i < d->first[v + 1]; i++)
+            for (size_t c = 0; c < 3; c++) out[3 * (size_t)v + c] += a[d->coefficients[i]] * d->vectors[3 * i + c];
+}
+
+bool pelt_corrective_eval(const pelt_corrective *c, const pelt_skeleton *skeleton, const pelt_transform *locals,
+                          const float *controls, uint32_t vertex_count, double *displacements, double *normals) {
+    size_t joints = skeleton->joint_count, count = pelt_corrective_coefficient_count(c);
+    const pelt_weighted *w = c->weighted;
+    float *rotations = malloc(4 * joints * sizeof *rotations),
+          *translations = malloc(3 * joints * sizeof *translations);
+    double *a = malloc((count + 1) * sizeof *a);
+    double *distances = malloc((w ? (size_t)w->axis_count * w->center_count : 0) * sizeof *distances + 1);
+    bool ready = rotations && translations && a && distances;
+    memset(displacements, 0, 3 * (size_t)vertex_count * sizeof *displacements);
+    if (normals) memset(normals, 0, 3 * (size_t)vertex_count * sizeof *normals);
+    if (ready) {
+        pelt_pose_rotations(skeleton, locals, rotations);
+        for (size_t j = 0; j < joints; j++)
+            memcpy(translations + 3 * j, locals[j].translation, 3 * sizeof *translations);
+        pelt_pose_state pose = {rotations, translations, controls};
+        pelt_corrective_coefficients(c, &pose, a);
+        if (w) weighted_distances(w, &pose, distances);
+        if (c->displacements) add_basis(c->displacements, a, vertex_count, displacements);
+        if (c->turns && normals) add_basis(c->turns, a, vertex_count, normals);
+        for (size_t v = 0; w && v < vertex_count; v++)
+            weighted_vertex(w, distances, (uint32_t)v, displacements + 3 * v, normals ? normals + 3 * v : NULL);
+    }
+    free(rotations), free(translations), free(a), free(distances);
+    return ready;
+}

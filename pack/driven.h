@@ -1,0 +1,12 @@
+/* driven.h: what the set of driven joints (drive.c) takes from their mathematics (driven.c). */
+
+#ifndef PELT_DRIVEN_H
+#define PELT_DRIVEN_H
+
+#include "pack/model.h"
+
+/* The motion of a joint relative to its parent (NULL: none) and its rotation; false when one of them is flat. */
+bool pelt_relative_rotation(const pelt_affine *parent, const pelt_affine *joint, pelt_affine *motion,
+                            pelt_affine *rotation);
+
+#endif

@@ -1,0 +1,284 @@
+/* pack.c: a fitted model becomes the bytes of a skin file: blocks of 16 vertices, each with its joints and one row of
+   16 weights per joint (docs/format.md). */
+
+#include "pack/model.h"
+#include "pack/pack.h"
+#include "runtime/format.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The arrays of a skin file before they are laid out; pointers in `skin` are to memory of the arena. */
+typedef struct packing {
+    pelt_arena *arena;
+    const pelt_model *model;
+    uint32_t *order; /* vertex of each slot; the last block is padded with its last vertex */
+    pelt_skin skin;
+    uint64_t sizes[PELT_SECTION_COUNT];
+} packing;
+
+static pelt_result order_slots(packing *p) {
+    uint32_t n = p->model->vertex_count;
+    p->skin.vertex_count = n;
+    p->skin.block_count = (n + PELT_BLOCK - 1) / PELT_BLOCK;
+    p->order = PELT_NEW(p->arena, uint32_t, (size_t)p->skin.block_count * PELT_BLOCK);
+    uint32_t *slots = PELT_NEW(p->arena, uint32_t, n);
+    if (!p->order || !slots) return PELT_ERROR_MEMORY;
+    pelt_result result = pelt_model_order(p->arena, p->model, p->order);
+    for (uint32_t s = 0; s < n; s++) slots[p->order[s]] = s;
+    for (uint32_t s = n; s < p->skin.block_count * PELT_BLOCK; s++) p->order[s] = p->order[n - 1];
+    p->skin.vertex_slots = slots;
+    return result;
+}
+
+/* Driven joints, with their names after those of the joints, from *place on, which moves on. */
+static pelt_result pack_driven(packing *p, char *names, uint32_t *place) {
+    uint32_t n = p->skin.driven_count = p->model->driven_count, at = *place;
+    if (!n) return PELT_OK;
+    pelt_driven *driven = PELT_NEW(p->arena, pelt_driven, n);
+    if (!driven) return PELT_ERROR_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t length = strlen(p->model->driven_names[i]) + 1;
+        driven[i] = p->model->driven[i];
+        driven[i].name = at;
+        memcpy(names + at, p->model->driven_names[i], length);
+        at += (uint32_t)length;
+    }
+    p->skin.driven = driven;
+    p->sizes[PELT_SECTION_DRIVEN] = n * sizeof *driven;
+    *place = at;
+    return PELT_OK;
+}
+
+/* Controls, with their names after all others, from `at` on. */
+static pelt_result pack_controls(packing *p, char *names, uint32_t at) {
+    uint32_t n = p->skin.control_count = p->model->control_count;
+    if (!n) return PELT_OK;
+    pelt_control *controls = PELT_NEW(p->arena, pelt_control, n);
+    if (!controls) return PELT_ERROR_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        const pelt_model_control *c = &p->model->controls[i];
+        size_t length = strlen(c->name) + 1;
+        controls[i] = (pelt_control){at, c->rest, c->least, c->most};
+        memcpy(names + at, c->name, length);
+        at += (uint32_t)length;
+    }
+    p->skin.controls = controls;
+    p->sizes[PELT_SECTION_CONTROLS] = n * sizeof *controls;
+    return PELT_OK;
+}
+
+static pelt_result pack_joints(packing *p) {
+    const pelt_skeleton *skeleton = p->model->skeleton;
+    uint32_t n = p->skin.joint_count = skeleton->joint_count;
+    pelt_joint *joints = PELT_NEW(p->arena, pelt_joint, n);
+    size_t names_size = 0;
+    for (uint32_t j = 0; j < n; j++) names_size += strlen(skeleton->names[j]) + 1;
+    for (uint32_t i = 0; i < p->model->driven_count; i++) names_size += strlen(p->model->driven_names[i]) + 1;
+    for (uint32_t i = 0; i < p->model->control_count; i++) names_size += strlen(p->model->controls[i].name) + 1;
+    char *names = PELT_NEW(p->arena, char, names_size);
+    if (!joints || !names || names_size > UINT32_MAX) return PELT_ERROR_MEMORY;
+    uint32_t at = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        joints[j].parent = skeleton->parents[j];
+        joints[j].rest = skeleton->rest[j];
+        joints[j].name = at;
+        for (int i = 0; i < 12; i++) joints[j].inverse_bind[i] = (float)skeleton->inverse_bind[j][i];
+        size_t length = strlen(skeleton->names[j]) + 1;
+        memcpy(names + at, skeleton->names[j], length);
+        at += (uint32_t)length;
+    }
+    p->skin.joints = joints;
+    p->skin.names = names;
+    p->sizes[PELT_SECTION_NAMES] = names_size;
+    pelt_result result = pack_driven(p, names, &at);
+    return result ? result : pack_controls(p, names, at);
+}
+
+/* The joints of one block, sorted; returns their number, at least 1. `joints` holds what 16 vertices can have. */
+static uint32_t block_joints(const pelt_influences *in, const uint32_t *vertices, uint8_t *used, uint32_t joint_count,
+                             uint16_t *joints) {
+    uint32_t count = 0;
+    for (int lane = 0; lane < PELT_BLOCK; lane++)
+        for (uint32_t i = in->first[vertices[lane]]; i < in->first[vertices[lane] + 1]; i++)
+            if (in->weights[i] != 0) used[in->joints[i]] = 1;
+    for (uint32_t j = 0; j < joint_count; j++)
+        if (used[j]) joints[count++] = (uint16_t)j, used[j] = 0;
+    if (!count) joints[count++] = 0; /* vertices without any weight: a block still lists one joint */
+    return count;
+}
+
+static pelt_result pack_weights(packing *p) {
+    const pelt_influences *in = &p->model->influences;
+    uint32_t blocks = p->skin.block_count, joint_count = pelt_model_matrix_count(p->model);
+    uint32_t *first = PELT_NEW(p->arena, uint32_t, (size_t)blocks + 1);
+    uint16_t *scratch = PELT_NEW(p->arena, uint16_t, joint_count);
+    uint8_t *used = PELT_NEW(p->arena, uint8_t, joint_count);
+    if (!first || !scratch || !used) return PELT_ERROR_MEMORY;
+    for (uint32_t b = 0; b < blocks; b++)
+        first[b + 1] = first[b] + block_joints(in, p->order + (size_t)b * PELT_BLOCK, used, joint_count, scratch);
+    uint16_t *joints = PELT_NEW(p->arena, uint16_t, first[blocks]);
+    float *weights = PELT_NEW(p->arena, float, (size_t)first[blocks] * PELT_BLOCK);
+    uint32_t *row_of = PELT_NEW(p->arena, uint32_t, joint_count);
+    if (!joints || !weights || !row_of) return PELT_ERROR_MEMORY;
+    for (uint32_t b = 0; b < blocks; b++) {
+        const uint32_t *vertices = p->order + (size_t)b * PELT_BLOCK;
+        uint32_t count = block_joints(in, vertices, used, joint_count, joints + first[b]);
+        for (uint32_t k = 0; k < count; k++) row_of[joints[first[b] + k]] = first[b] + k;
+        for (uint32_t lane = 0; lane < PELT_BLOCK; lane++)
+            for (uint32_t i = in->first[vertices[lane]]; i < in->first[vertices[lane] + 1]; i++)
+                if (in->weights[i] != 0) weights[(size_t)row_of[in->joints[i]] * PELT_BLOCK + lane] += in->weights[i];
+    }
+    p->skin.entry_count = first[blocks];
+    p->skin.block_first = first;
+    p->skin.entry_joints = joints;
+    p->skin.entry_weights = weights;
+    return PELT_OK;
+}
+
+/* [vertex][3] to [block][3][16] in slot order. */
+static float *to_blocks(packing *p, const float *xyz) {
+    float *out = PELT_NEW(p->arena, float, (size_t)p->skin.block_count * 3 * PELT_BLOCK);
+    for (size_t s = 0; out && s < (size_t)p->skin.block_count * PELT_BLOCK; s++)
+        for (size_t c = 0; c < 3; c++)
+            out[(s / PELT_BLOCK * 3 + c) * PELT_BLOCK + s % PELT_BLOCK] = xyz[3 * (size_t)p->order[s] + c];
+    return out;
+}
+
+static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
+
+/* Header, table, sections. */
+static pelt_skin_bytes *lay_out(packing *p) {
+    const pelt_skin *skin = &p->skin;
+    static const uint32_t kinds[PELT_SECTION_COUNT] = {
+#define KIND(name, code, field, size, always) code,
+        PELT_SECTIONS(KIND)
+#undef KIND
+    };
+    const void *data[PELT_SECTION_COUNT] = {
+#define DATA(name, code, field, size, always) skin->field,
+        PELT_SECTIONS(DATA)
+#undef DATA
+    };
+    const uint64_t fixed[PELT_SECTION_COUNT] = {
+#define SIZE(name, code, field, size, always) size,
+        PELT_SECTIONS(SIZE)
+#undef SIZE
+    };
+    pelt_file_section table[PELT_SECTION_COUNT] = {0};
+    const void *written[PELT_SECTION_COUNT];
+    uint32_t count = 0;
+    for (int k = 0; k < PELT_SECTION_COUNT; k++) { /* sections without data are not there */
+        if (!data[k]) continue;
+        uint32_t flags = k == PELT_SECTION_ABOUT ? 0 : PELT_SECTION_REQUIRED;
+        written[count] = data[k];
+        table[count++] = (pelt_file_section){kinds[k], flags, 0, fixed[k] ? fixed[k] : p->sizes[k], 0};
+    }
+    size_t table_size = count * sizeof *table, size = round_up(sizeof(pelt_file_header) + table_size);
+    for (uint32_t k = 0; k < count; k++) {
+        table[k].offset = size;
+        size += round_up(table[k].size);
+    }
+    pelt_file_header header = {.magic = PELT_MAGIC,
+                               .version = PELT_FORMAT_VERSION,
+                               .section_count = count,
+                               .file_size = size,
+                               .vertex_count = skin->vertex_count,
+                               .block_count = skin->block_count,
+                               .joint_count = skin->joint_count,
+                               .entry_count = skin->entry_count};
+    pelt_skin_bytes *out = malloc(sizeof *out);
+    uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
+    if (!out || !bytes) {
+        free(out), free(bytes);
+        return NULL;
+    }
+    memset(bytes, 0, size);
+    memcpy(bytes, &header, sizeof header);
+    memcpy(bytes + sizeof header, table, table_size);
+    for (uint32_t k = 0; k < count; k++) memcpy(bytes + table[k].offset, written[k], table[k].size);
+    *out = (pelt_skin_bytes){bytes, size};
+    return out;
+}
+
+/* A skin that pelt_open would refuse must not be written: say why now. */
+static pelt_result check_model(const pelt_model *model, pelt_error *error) {
+    if (!model->vertex_count || !model->skeleton->joint_count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "the character has no vertices or no joints, so there is no skin to make");
+    if (pelt_model_matrix_count(model) > 65536)
+        return pelt_fail(error, PELT_ERROR_DATA, "there are %u joints, with driven ones; a skin can hold at most 65536",
+                         pelt_model_matrix_count(model));
+    for (uint32_t j = 0; j < model->skeleton->joint_count; j++) {
+        const pelt_transform *rest = &model->skeleton->rest[j];
+        bool finite = true;
+        for (int i = 0; i < 4; i++) finite &= isfinite(rest->rotation[i]) != 0;
+        for (int i = 0; i < 3; i++) finite &= isfinite(rest->translation[i]) && isfinite(rest->scale[i]);
+        for (int i = 0; i < 12; i++) finite &= isfinite((float)model->skeleton->inverse_bind[j][i]) != 0;
+        if (!finite)
+            return pelt_fail(error, PELT_ERROR_NUMBER,
+                             "joint \"%s\" has a rest transform or an inverse bind matrix that is not finite",
+                             model->skeleton->names[j]);
+    }
+    for (uint32_t v = 0; v < model->vertex_count; v++) {
+        const float *x = model->positions + 3 * (size_t)v, *n = model->normals + 3 * (size_t)v;
+        bool finite = true;
+        for (int i = 0; i < 3; i++) finite &= isfinite(x[i]) && isfinite(n[i]);
+        for (uint32_t i = model->influences.first[v]; i < model->influences.first[v + 1]; i++)
+            finite &= isfinite(model->influences.weights[i]) != 0;
+        if (!finite)
+            return pelt_fail(error, PELT_ERROR_NUMBER, "vertex %u has a position, normal or weight that is not finite",
+                             v);
+    }
+    return PELT_OK;
+}
+
+pelt_skin_bytes *pelt_model_pack(const pelt_model *model, pelt_error *error) {
+    if (check_model(model, error)) return NULL;
+    packing p = {.arena = pelt_arena_new(0), .model = model};
+    pelt_skin_bytes *out = NULL;
+    pelt_result failed = PELT_OK;
+    const char *about = model->about ? model->about : "{}";
+    if (p.arena && !order_slots(&p) && !pack_joints(&p) && !pack_weights(&p)) {
+        p.skin.rest_positions = to_blocks(&p, model->positions);
+        p.skin.rest_normals = to_blocks(&p, model->normals);
+        p.skin.about = about;
+        p.sizes[PELT_SECTION_ABOUT] = strlen(about) + 1;
+        failed = pelt_pack_corrective(p.arena, model, p.order, &p.skin, p.sizes, error);
+        if (!failed && p.skin.rest_positions && p.skin.rest_normals) out = lay_out(&p);
+    }
+    pelt_arena_free(p.arena);
+    if (!out && !failed)
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to pack a skin of %u vertices", model->vertex_count);
+    return out;
+}
+
+static bool is_about(const pelt_file_section *section) { return section->kind == PELT_FOURCC('I', 'N', 'F', 'O'); }
+
+/* Lays the sections out again, whatever they are and in whatever order: a file may have some that this version does not
+   know. */
+pelt_result pelt_skin_set_about(pelt_skin_bytes *skin, const char *about, pelt_error *error) {
+    const uint8_t *old = skin->bytes;
+    const pelt_file_header *header = skin->bytes;
+    const pelt_file_section *table = (const pelt_file_section *)(header + 1);
+    size_t length = strlen(about) + 1, start = round_up(sizeof *header + header->section_count * sizeof *table);
+    if (length > UINT32_MAX) return pelt_fail(error, PELT_ERROR_ARGUMENT, "the text about the skin is too long");
+    size_t size = start;
+    for (uint32_t i = 0; i < header->section_count; i++) size += round_up(is_about(&table[i]) ? length : table[i].size);
+    uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
+    if (!bytes) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
+    memset(bytes, 0, size);
+    memcpy(bytes, old, sizeof *header + header->section_count * sizeof *table);
+    ((pelt_file_header *)bytes)->file_size = size;
+    pelt_file_section *moved = (pelt_file_section *)((pelt_file_header *)bytes + 1);
+    size_t at = start;
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        moved[i].offset = at;
+        if (is_about(&table[i])) moved[i].size = length;
+        memcpy(bytes + at, is_about(&table[i]) ? (const uint8_t *)about : old + table[i].offset, moved[i].size);
+        at += round_up(moved[i].size);
+    }
+    free(skin->bytes);
+    *skin = (pelt_skin_bytes){bytes, size};
+    return PELT_OK;
+}

@@ -1,0 +1,105 @@
+/* linear.c: LAPACK and BLAS behind the few calls that fits make. */
+
+#include "rig/linear.h"
+#include <cblas.h>
+#include <lapacke.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* -- Threads and memory of OpenBLAS --------------------------------------------------------------------------------- */
+
+/* OpenBLAS starts threads of its own where it sees fit. The number of them is one for the whole process: the first stage
+   that begins sets it to 1, the last one that ends gives it back as it was. */
+extern void openblas_set_num_threads(int count) __attribute__((weak));
+extern int openblas_get_num_threads(void) __attribute__((weak));
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int stages, threads_before;
+
+void pelt_blas_enter(void) {
+    pthread_mutex_lock(&lock);
+    if (!stages++ && openblas_get_num_threads && openblas_set_num_threads) {
+        threads_before = openblas_get_num_threads();
+        if (threads_before != 1) openblas_set_num_threads(1);
+    }
+    pthread_mutex_unlock(&lock);
+    pelt_blas_failed();
+}
+
+void pelt_blas_leave(void) {
+    pthread_mutex_lock(&lock);
+    if (!--stages && openblas_set_num_threads && threads_before > 1) openblas_set_num_threads(threads_before);
+    pthread_mutex_unlock(&lock);
+}
+
+/* LAPACKE takes memory of its own. That it had none must not look like a matrix that has no inverse. */
+static _Thread_local bool no_memory;
+
+bool pelt_blas_failed(void) {
+    bool failed = no_memory;
+    no_memory = false;
+    return failed;
+}
+
+static bool succeeded(lapack_int info) {
+    no_memory |= info == LAPACK_WORK_MEMORY_ERROR || info == LAPACK_TRANSPOSE_MEMORY_ERROR;
+    return info == 0;
+}
+
+/* -- Matrices ------------------------------------------------------------------------------------------------------ */
+
+void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, size_t inner, double alpha,
+               const double *a, const double *b, double beta, double *c) {
+    cblas_dgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans,
+                (int)rows, (int)columns, (int)inner, alpha, a, (int)(transpose_a ? rows : inner), b,
+                (int)(transpose_b ? inner : columns), beta, c, (int)columns);
+}
+
+bool pelt_cholesky(size_t n, double *a) {
+    return succeeded(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, a, (lapack_int)n));
+}
+
+void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b) {
+    succeeded(LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, (lapack_int)columns, factor, (lapack_int)n, b,
+                             (lapack_int)columns));
+}
+
+bool pelt_orthonormalize(size_t rows, size_t columns, double *a) {
+    double *reflections = malloc(columns * sizeof *reflections);
+    no_memory |= !reflections;
+    bool done = reflections &&
+                succeeded(LAPACKE_dgeqrf(LAPACK_ROW_MAJOR, (lapack_int)rows, (lapack_int)columns, a,
+                                         (lapack_int)columns, reflections)) &&
+                succeeded(LAPACKE_dorgqr(LAPACK_ROW_MAJOR, (lapack_int)rows, (lapack_int)columns, (lapack_int)columns,
+                                         a, (lapack_int)columns, reflections));
+    free(reflections);
+    return done;
+}
+
+bool pelt_eigen(size_t n, double *a, double *values) {
+    return succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)n, a, (lapack_int)n, values));
+}
+
+bool pelt_eigenvalues(size_t n, double *a, double *values) {
+    return succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'N', 'L', (lapack_int)n, a, (lapack_int)n, values));
+}
+
+bool pelt_svd(size_t rows, size_t columns, double *a, double *u, double *s, double *vt) {
+    size_t k = rows < columns ? rows : columns;
+    return succeeded(LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', (lapack_int)rows, (lapack_int)columns, a,
+                                    (lapack_int)columns, s, u, (lapack_int)k, vt, (lapack_int)columns));
+}
+
+bool pelt_least_squares(size_t rows, size_t columns, double *a, size_t columns_b, double *b, double cut, size_t *rank,
+                        double *s) {
+    size_t k = rows < columns ? rows : columns;
+    double *values = s ? s : malloc(k * sizeof *values);
+    lapack_int found = 0;
+    no_memory |= !values;
+    bool solved = values && succeeded(LAPACKE_dgelsd(LAPACK_ROW_MAJOR, (lapack_int)rows, (lapack_int)columns,
+                                                     (lapack_int)columns_b, a, (lapack_int)columns, b,
+                                                     (lapack_int)columns_b, values, cut, &found));
+    if (rank) *rank = (size_t)found;
+    if (!s) free(values);
+    return solved;
+}

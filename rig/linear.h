@@ -1,0 +1,44 @@
+/* linear.h: the linear algebra that offline work needs, by LAPACK, in double. Matrices are row-major. Within pelt_stage
+   everything here runs on the calling thread alone, so that results do not depend on the number of threads; the loops
+   around it are parallel. */
+
+#ifndef PELT_LINEAR_H
+#define PELT_LINEAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What pelt_stage does around its work: BLAS keeps to the calling thread from enter to leave, stages of other threads
+   included. pelt_blas_failed: true when a call of this thread had no memory since the last time it was asked. */
+void pelt_blas_enter(void);
+void pelt_blas_leave(void);
+bool pelt_blas_failed(void);
+
+/* c[rows][columns] = alpha op(a) op(b) + beta c, op is the transpose where asked; `inner` is the summed dimension. */
+void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, size_t inner, double alpha,
+               const double *a, const double *b, double beta, double *c);
+
+/* Cholesky factor of a symmetric positive definite matrix, in place (lower). False when it is not positive definite. */
+bool pelt_cholesky(size_t n, double *a);
+/* Solves with the factor; b[n][columns] becomes the solution. */
+void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b);
+
+/* Replaces the columns of a[rows][columns] (rows >= columns) by an orthonormal basis of their span (QR). */
+bool pelt_orthonormalize(size_t rows, size_t columns, double *a);
+
+/* Eigenvalues (ascending) and eigenvectors (columns of a) of a symmetric matrix, in place. */
+bool pelt_eigen(size_t n, double *a, double *values);
+
+/* Eigenvalues alone (ascending); a is destroyed. */
+bool pelt_eigenvalues(size_t n, double *a, double *values);
+
+/* a[rows][columns] = u diag(s) vt, with u [rows][k], vt [k][columns], k = min(rows, columns). a is destroyed. */
+bool pelt_svd(size_t rows, size_t columns, double *a, double *u, double *s, double *vt);
+
+/* Least squares min |a x - b| by SVD; singular values below cut times the largest are taken as 0. a is destroyed;
+   b[rows][columns_b] has the solution in its first `columns` rows (it must have room for max(rows, columns) rows).
+   `rank` and `s` [min(rows, columns)] may be NULL. */
+bool pelt_least_squares(size_t rows, size_t columns, double *a, size_t columns_b, double *b, double cut, size_t *rank,
+                        double *s);
+
+#endif
