@@ -25,20 +25,20 @@ static void random_rotation(uint32_t *state, float q[4]) {
 }
 
 static float *random_floats(pelt_arena *arena, uint32_t *state, size_t count, float scale) {
-    float *out = PELT_NEW(arena, float, count);
+    float *out = PELT_NEW(arena, count, float);
     for (size_t i = 0; out && i < count; i++) out[i] = scale * noise(state);
     return out;
 }
 
 /* Centres for `axes` rotations. */
 static float *random_centers(pelt_arena *arena, uint32_t *state, size_t centers, size_t axes) {
-    float *out = PELT_NEW(arena, float, 4 * centers * axes);
+    float *out = PELT_NEW(arena, 4 * centers * axes, float);
     for (size_t i = 0; out && i < centers * axes; i++) random_rotation(state, out + 4 * i);
     return out;
 }
 
 static pelt_axis *joint_axes(pelt_arena *arena, uint32_t first, uint32_t count) {
-    pelt_axis *axes = PELT_NEW(arena, pelt_axis, count);
+    pelt_axis *axes = PELT_NEW(arena, count, pelt_axis);
     for (uint32_t i = 0; axes && i < count; i++)
         axes[i] = (pelt_axis){.kind = PELT_AXIS_CHORD, .joint = first + i, .weight = 1};
     return axes;
@@ -70,10 +70,10 @@ static uint32_t main_joint(const pelt_influences *in, uint32_t v) {
 static pelt_displacements *make_displacements(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state,
                                               uint32_t terms, bool by_joint) {
     uint32_t n = bundle->mesh.vertex_count;
-    pelt_displacements *d = PELT_NEW(arena, pelt_displacements, 1);
+    pelt_displacements *d = PELT_NEW(arena, 1, pelt_displacements);
     if (!d) return NULL;
-    d->first = PELT_NEW(arena, uint32_t, (size_t)n + 1);
-    d->coefficients = PELT_NEW(arena, uint32_t, (size_t)n * terms);
+    d->first = PELT_NEW(arena, (size_t)n + 1, uint32_t);
+    d->coefficients = PELT_NEW(arena, (size_t)n * terms, uint32_t);
     d->vectors = random_floats(arena, state, 3 * (size_t)n * terms, 0.005f * bundle->mesh.diagonal);
     if (!d->first || !d->coefficients || !d->vectors) return NULL;
     for (uint32_t v = 0; v < n; v++) {
@@ -87,7 +87,7 @@ static pelt_displacements *make_displacements(const pelt_bundle *bundle, pelt_ar
 static bool make_eigen(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
                        pelt_corrective *out) {
     uint32_t joints = bundle->skeleton.joint_count;
-    pelt_rbf *rbfs = PELT_NEW(arena, pelt_rbf, joints);
+    pelt_rbf *rbfs = PELT_NEW(arena, joints, pelt_rbf);
     for (uint32_t j = 0; rbfs && j < joints; j++)
         if (!make_rbf(arena, state, j, 1, 6, terms, &rbfs[j])) return false;
     *out = (pelt_corrective){
@@ -97,7 +97,7 @@ static bool make_eigen(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *s
 
 static bool make_psd(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
                      pelt_corrective *out) {
-    pelt_rbf *rbf = PELT_NEW(arena, pelt_rbf, 1);
+    pelt_rbf *rbf = PELT_NEW(arena, 1, pelt_rbf);
     if (!rbf || !make_rbf(arena, state, 0, bundle->skeleton.joint_count, terms, terms, rbf)) return false;
     *out = (pelt_corrective){
         .rbf_count = 1, .rbfs = rbf, .displacements = make_displacements(bundle, arena, state, terms, false)};
@@ -108,7 +108,7 @@ static bool make_wpsd(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *st
                       pelt_corrective *out) {
     uint32_t joints = bundle->skeleton.joint_count, n = bundle->mesh.vertex_count;
     const pelt_influences *in = &bundle->mesh.influences;
-    pelt_weighted *w = PELT_NEW(arena, pelt_weighted, 1);
+    pelt_weighted *w = PELT_NEW(arena, 1, pelt_weighted);
     float *folded = random_floats(arena, state, 4 * (size_t)n * terms, 0.005f * bundle->mesh.diagonal);
     if (!w || !folded) return false;
     *w = (pelt_weighted){.axis_count = joints,
@@ -228,12 +228,12 @@ static bool make_kernel(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *
                         pelt_corrective *out) {
     enum { GROUPS = 64, UNITS = 20, COEFFICIENTS = 10 };
     uint32_t joints = bundle->skeleton.joint_count;
-    pelt_kernel *k = PELT_NEW(arena, pelt_kernel, 1);
-    uint32_t *list = PELT_NEW(arena, uint32_t, joints), *chosen = PELT_NEW(arena, uint32_t, UNITS * GROUPS),
-             *centers = PELT_NEW(arena, uint32_t, terms);
-    float *scales = PELT_NEW(arena, float, joints);
-    pelt_kernel_unit *units = PELT_NEW(arena, pelt_kernel_unit, 2 * (size_t)joints);
-    pelt_kernel_group *groups = PELT_NEW(arena, pelt_kernel_group, GROUPS);
+    pelt_kernel *k = PELT_NEW(arena, 1, pelt_kernel);
+    uint32_t *list = PELT_NEW(arena, joints, uint32_t), *chosen = PELT_NEW(arena, UNITS * GROUPS, uint32_t),
+             *centers = PELT_NEW(arena, terms, uint32_t);
+    float *scales = PELT_NEW(arena, joints, float);
+    pelt_kernel_unit *units = PELT_NEW(arena, 2 * (size_t)joints, pelt_kernel_unit);
+    pelt_kernel_group *groups = PELT_NEW(arena, GROUPS, pelt_kernel_group);
     if (!k || !list || !chosen || !centers || !scales || !units || !groups) return false;
     for (uint32_t j = 0; j < joints; j++) list[j] = j, scales[j] = 0.125f;
     for (uint32_t u = 0; u < 2 * joints; u++)

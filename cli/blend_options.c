@@ -13,7 +13,7 @@ static bool read_vertices(pelt_arena *arena, const char *path, pelt_fit_options 
     const char *text = (const char *)file.bytes; /* ends with a zero */
     size_t lines = 1, line = 1;
     for (size_t i = 0; i < file.size; i++) lines += text[i] == '\n';
-    uint32_t *list = PELT_NEW(arena, uint32_t, lines);
+    uint32_t *list = PELT_NEW(arena, lines, uint32_t);
     if (!list) return cli_fail("not enough memory for %s", path), false;
     options->lock_vertices = list;
     for (const char *at = text; at < text + file.size; line++) {

@@ -143,8 +143,8 @@ static bool make_workload(workload *work, uint32_t vertices, uint32_t seed, pelt
     work->matrices = calloc(12 * joints, sizeof *work->matrices);
     work->memory_to = aligned_floats(work->memory_count), work->memory_a = aligned_floats(work->memory_count);
     work->memory_b = aligned_floats(work->memory_count);
-    pelt_transform *locals = PELT_NEW(bundle->arena, pelt_transform, joints);
-    pelt_affine *matrices = PELT_NEW(bundle->arena, pelt_affine, joints);
+    pelt_transform *locals = PELT_NEW(bundle->arena, joints, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(bundle->arena, joints, pelt_affine);
     if (!work->scratch || !work->positions || !work->normals || !work->plain_positions || !work->plain_normals ||
         !work->joints || !work->weights || !work->matrices || !work->memory_to || !work->memory_a || !work->memory_b ||
         !locals || !matrices) {
@@ -293,7 +293,7 @@ static int bench_poses(const cli_args *args, workload *work, json_t **out) {
     enum { EXAMPLES = 240 };
     pelt_error error = {0};
     double psd = 0, kernel = 0;
-    pelt_transform *locals = PELT_NEW(work->bundle->arena, pelt_transform, work->skin.joint_count);
+    pelt_transform *locals = PELT_NEW(work->bundle->arena, work->skin.joint_count, pelt_transform);
     if (!locals) return cli_fail("not enough memory");
     pelt_clip_pose(&work->bundle->clips[0], &work->bundle->skeleton, 1, locals);
     if (!bench_pose_seconds(work->bundle, locals, EXAMPLES, &psd, &kernel, &error)) return cli_error(&error);

@@ -249,7 +249,7 @@ static bool deform_shown(comparison *c, pelt_error *error) {
 }
 
 static const char **clip_names(comparison *c, const pelt_clip **clips, size_t count) {
-    const char **names = PELT_NEW(c->bundle->arena, const char *, count);
+    const char **names = PELT_NEW(c->bundle->arena, count, const char *);
     for (size_t i = 0; names && i < count; i++) names[i] = clips[i]->name;
     return names;
 }

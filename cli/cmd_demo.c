@@ -42,7 +42,8 @@ static int run(const cli_args *args) {
         {"All methods side by side, with pictures of where they fail.",
          "pelt compare DIR/arm.glb --train train --test test --report DIR/report.html"},
         {"The plainest method and the best one, in one picture.",
-         "pelt compare DIR/arm.glb --train train --test test --methods ssd,kernel --show test:48 --picture DIR/arm.png"},
+         "pelt compare DIR/arm.glb --train train --test test --methods ssd,kernel --show test:48 --picture "
+         "DIR/arm.png"},
         {"How fast does it run here?", "pelt bench --vertices 11574 --turns 15"},
     };
     for (size_t i = 0; i < sizeof tour / sizeof *tour; i++) {

@@ -30,13 +30,13 @@ static pelt_result write_cache(const cli_args *args, pelt_player *player, const 
 /* Displacements of every frame from the rest positions, as targets. */
 static bool make_targets(pelt_arena *arena, pelt_player *player, pelt_mesh *mesh, const pelt_clip *clip) {
     size_t n = mesh->vertex_count;
-    mesh->targets = PELT_NEW(arena, pelt_target, clip->frame_count);
-    uint32_t *all = PELT_NEW(arena, uint32_t, n);
+    mesh->targets = PELT_NEW(arena, clip->frame_count, pelt_target);
+    uint32_t *all = PELT_NEW(arena, n, uint32_t);
     if (!mesh->targets || !all) return false;
     mesh->target_count = clip->frame_count;
     for (uint32_t v = 0; v < n; v++) all[v] = v;
     for (uint32_t f = 0; f < clip->frame_count; f++) {
-        float *deltas = PELT_NEW(arena, float, 3 * n);
+        float *deltas = PELT_NEW(arena, 3 * n, float);
         char *name = pelt_arena_format(arena, "%s.%u", clip->name, f);
         if (!deltas || !name) return false;
         pelt_player_frame(player, clip, f, deltas, NULL);

@@ -61,7 +61,7 @@ static bool add_targets(exporting *x, const pelt_clip *const *clips, size_t clip
     *weights = NULL;
     if (pelt_skin_targets_of(x->arena, &x->skin, !cli_value(x->args, "no-normals"), targets, error)) return false;
     if (!targets->count) return true;
-    *weights = PELT_NEW(x->arena, const float *, clip_count + 1);
+    *weights = PELT_NEW(x->arena, clip_count + 1, const float *);
     if (!*weights) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of targets"), false;
     for (size_t c = 0; c < clip_count; c++) {
         (*weights)[c] = pelt_skin_target_weights(x->arena, &x->skin, targets, x->bundle, clips[c], error);

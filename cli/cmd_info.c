@@ -228,8 +228,8 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
     pelt_bundle *bundle = pelt_bundle_read(path, error);
     if (!bundle) return NULL;
     const pelt_mesh *mesh = &bundle->mesh;
-    uint32_t *point_of = PELT_NEW(bundle->arena, uint32_t, mesh->vertex_count);
-    const pelt_clip **clips = PELT_NEW(bundle->arena, const pelt_clip *, bundle->clip_count);
+    uint32_t *point_of = PELT_NEW(bundle->arena, mesh->vertex_count, uint32_t);
+    const pelt_clip **clips = PELT_NEW(bundle->arena, bundle->clip_count, const pelt_clip *);
     json_t *problems = json_array(), *clip_list = json_array();
     size_t clip_count = clips ? load_clips(args, bundle, clips, problems) : 0;
     uint32_t points = point_of ? pelt_weld(bundle->arena, mesh, clips, clip_count, 1e-6 * mesh->diagonal, point_of)

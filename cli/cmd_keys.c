@@ -195,7 +195,7 @@ static pelt_result start_run(running *r, const pelt_soft_cache_options *options,
                          r->controls->column_count);
     if (output && keys->component_count != 3)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: only values of three components can be written", output);
-    r->values = PELT_NEW(arena, float, (size_t)keys->point_count * keys->component_count);
+    r->values = PELT_NEW(arena, (size_t)keys->point_count * keys->component_count, float);
     void *memory = pelt_alloc(arena, pelt_soft_cache_size(keys, r->controls->column_count), 1);
     if (!r->values || !memory) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a frame");
     if (log && !(r->log = pelt_misslog_open(log, error))) return error->code;
@@ -215,7 +215,7 @@ static int run_keys(const cli_args *args, const pelt_keys *keys, const keys_inpu
     if (!read_cache_options(args, &options)) return CLI_MISUSE;
     pelt_table controls = {frames->frame_count, frames->control_count, input->control_names, (float *)frames->controls};
     running r = {.args = args, .keys = keys, .engine = engine, .controls = &controls};
-    float *truth = PELT_NEW(input->arena, float, (size_t)keys->point_count * keys->component_count);
+    float *truth = PELT_NEW(input->arena, (size_t)keys->point_count * keys->component_count, float);
     pelt_result result = truth ? start_run(&r, &options, input->arena, &error)
                                : pelt_fail(&error, PELT_ERROR_MEMORY, "not enough memory for a frame");
     double start = cli_wall_seconds();
@@ -252,7 +252,7 @@ static void set_speed(const cli_args *args, const pelt_keys *keys, const keys_in
     double cost = 0;
     if (!cli_number(args, "cost", 0, 1e6, &cost)) cost = 0;
     m->point_cost = 1e-6 * cost;
-    float *values = PELT_NEW(input->arena, float, (size_t)keys->point_count * keys->component_count);
+    float *values = PELT_NEW(input->arena, (size_t)keys->point_count * keys->component_count, float);
     if (engine && input->frames.controls && values) m->point_cost = time_engine(engine, &input->frames, values);
     double full = keys->point_count * m->point_cost, soft = m->evaluated * m->point_cost + m->fill_seconds;
     m->speedup = full > 0 ? full / soft : keys->point_count / m->evaluated;

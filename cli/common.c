@@ -101,7 +101,7 @@ bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pel
     size_t words;
     char **list = cli_list(names, &words);
     *count = 0;
-    *clips = list ? PELT_NEW(bundle->arena, const pelt_clip *, words) : NULL;
+    *clips = list ? PELT_NEW(bundle->arena, words, const pelt_clip *) : NULL;
     if (!*clips) return cli_fail("not enough memory"), cli_list_free(list), false;
     bool found = words > 0;
     if (!found) cli_fail("no clip is named");

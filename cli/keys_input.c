@@ -103,9 +103,9 @@ static bool take_controls(keys_input *input, keys_part *p, const pelt_table *tab
     for (uint32_t c = 0; c < table->column_count; c++)
         if (!strcmp(table->names[c], "shot")) shot = c;
     p->control_count = table->column_count - (shot != UINT32_MAX);
-    p->controls = PELT_NEW(input->arena, float, (size_t)table->row_count * p->control_count + 1);
-    p->names = PELT_NEW(input->arena, const char *, p->control_count + 1);
-    p->shots = shot == UINT32_MAX ? NULL : PELT_NEW(input->arena, uint32_t, table->row_count);
+    p->controls = PELT_NEW(input->arena, (size_t)table->row_count * p->control_count + 1, float);
+    p->names = PELT_NEW(input->arena, p->control_count + 1, const char *);
+    p->shots = shot == UINT32_MAX ? NULL : PELT_NEW(input->arena, table->row_count, uint32_t);
     if (!p->controls || !p->names) return false;
     for (uint32_t c = 0, k = 0; c < table->column_count; c++) {
         if (c == shot) continue;
@@ -203,10 +203,10 @@ static bool join_controls(keys_input *input) {
     bool known = true;
     for (uint32_t i = 0; i < input->part_count; i++)
         known = known && input->parts[i].controls && same_names(&input->parts[0], &input->parts[i]);
-    uint32_t *shots = PELT_NEW(input->arena, uint32_t, f->frame_count), next = 0;
+    uint32_t *shots = PELT_NEW(input->arena, f->frame_count, uint32_t), next = 0;
     float *controls = NULL;
     f->control_count = input->parts[0].control_count;
-    if (known) controls = PELT_NEW(input->arena, float, (size_t)f->frame_count * f->control_count + 1);
+    if (known) controls = PELT_NEW(input->arena, (size_t)f->frame_count * f->control_count + 1, float);
     if (!shots || (known && !controls)) return false;
     for (uint32_t i = 0; i < input->part_count; i++) {
         const keys_part *p = &input->parts[i];
@@ -256,7 +256,7 @@ static bool open_parts(keys_input *input, const char *const *paths, int count, p
 bool keys_input_open(keys_input *input, const char *const *paths, int count, pelt_engine *engine, const char *with) {
     pelt_error error;
     *input = (keys_input){.arena = pelt_arena_new(0)};
-    if (input->arena) input->parts = PELT_NEW(input->arena, keys_part, (size_t)count);
+    if (input->arena) input->parts = PELT_NEW(input->arena, (size_t)count, keys_part);
     if (!input->parts) return cli_fail("not enough memory"), false;
     if (with && count != 1) return cli_fail("--with joins a second mesh to one clip; %d are given", count), false;
     if (open_parts(input, paths, count, engine, with, &error)) return true;

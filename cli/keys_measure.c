@@ -30,8 +30,8 @@ static bool allocate(playback *p, pelt_arena *arena) {
     float **buffers[] = {&p->now, &p->before, &p->fill, &p->fill_before, &p->final, &p->final_before};
     bool enough = true;
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
-        enough = (*buffers[i] = PELT_NEW(arena, float, n)) && enough;
-    p->key_values = PELT_NEW(arena, float, (size_t)p->keys->key_count * p->keys->component_count);
+        enough = (*buffers[i] = PELT_NEW(arena, n, float)) && enough;
+    p->key_values = PELT_NEW(arena, (size_t)p->keys->key_count * p->keys->component_count, float);
     p->scratch = pelt_alloc(arena, pelt_keys_scratch_size(p->keys, 1), 1);
     p->memory = pelt_alloc(arena, pelt_soft_cache_size(p->keys, 1), 1);
     return enough && p->key_values && p->scratch && p->memory;

@@ -23,16 +23,16 @@ static bool make(trial *t, pelt_arena *arena, uint32_t points, uint32_t basis) {
     k->block_count = (k->row_count + PELT_BLOCK - 1) / PELT_BLOCK;
     size_t map = ((size_t)basis + 15) / 16 * 16 * k->key_row_count,
            misfit = ((size_t)k->key_row_count + 15) / 16 * 16 * k->key_row_count;
-    uint32_t *key_points = PELT_NEW(arena, uint32_t, k->key_count);
-    float *weights = PELT_NEW(arena, float, (size_t)points *PELT_POINT_REGIONS);
-    pelt_misfit_bound *bound = PELT_NEW(arena, pelt_misfit_bound, 1);
-    uint16_t *halves = PELT_NEW(arena, uint16_t, (size_t)k->block_count * basis * PELT_BLOCK);
-    k->mean = PELT_NEW(arena, float, (size_t)k->block_count *PELT_BLOCK);
-    k->key_mean = PELT_NEW(arena, float, k->key_row_count);
-    float *numbers = PELT_NEW(arena, float, map + misfit);
-    k->point_regions = PELT_NEW(arena, uint16_t, (size_t)points * PELT_POINT_REGIONS);
-    t->key_values = PELT_NEW(arena, float, (size_t)BATCH * k->key_row_count);
-    t->values = PELT_NEW(arena, float, (size_t)BATCH * 3 * points);
+    uint32_t *key_points = PELT_NEW(arena, k->key_count, uint32_t);
+    float *weights = PELT_NEW(arena, (size_t)points * PELT_POINT_REGIONS, float);
+    pelt_misfit_bound *bound = PELT_NEW(arena, 1, pelt_misfit_bound);
+    uint16_t *halves = PELT_NEW(arena, (size_t)k->block_count * basis * PELT_BLOCK, uint16_t);
+    k->mean = PELT_NEW(arena, (size_t)k->block_count * PELT_BLOCK, float);
+    k->key_mean = PELT_NEW(arena, k->key_row_count, float);
+    float *numbers = PELT_NEW(arena, map + misfit, float);
+    k->point_regions = PELT_NEW(arena, (size_t)points * PELT_POINT_REGIONS, uint16_t);
+    t->key_values = PELT_NEW(arena, (size_t)BATCH * k->key_row_count, float);
+    t->values = PELT_NEW(arena, (size_t)BATCH * 3 * points, float);
     if (!key_points || !weights || !bound || !halves || !k->mean || !k->key_mean || !numbers || !k->point_regions ||
         !t->key_values || !t->values)
         return false;

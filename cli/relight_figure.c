@@ -133,8 +133,8 @@ int relight_figure(const cli_args *args, relight_gatherer *g, const relight_abou
     figure f = {.args = args, .g = g, .stage = s};
     float **buffers[] = {&f.direct, &f.full, &f.keys, &f.shown};
     for (int i = 0; i < 4; i++)
-        if (!(*buffers[i] = PELT_NEW(s->arena, float, 3 * s->point_count))) return cli_fail("not enough memory");
-    f.picture = PELT_NEW(s->arena, float, 3 * (size_t)s->width * s->height);
+        if (!(*buffers[i] = PELT_NEW(s->arena, 3 * s->point_count, float))) return cli_fail("not enough memory");
+    f.picture = PELT_NEW(s->arena, 3 * (size_t)s->width * s->height, float);
     f.image = pelt_image_new(PLAN + NOVEL * (PANEL + GAP), PLAN);
     if (!f.picture || !f.image) return cli_fail("not enough memory");
     memset(f.image->rgba, 255, 4 * (size_t)f.image->width * f.image->height);

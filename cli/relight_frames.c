@@ -65,7 +65,7 @@ bool frame_store_open(frame_store *store, const stage *s, const light_grid *grid
     pelt_error error;
     char about[4200];
     store->stage = s;
-    store->picture = PELT_NEW(s->arena, float, 3 * (size_t)s->width * s->height);
+    store->picture = PELT_NEW(s->arena, 3 * (size_t)s->width * s->height, float);
     if (!store->picture) return cli_fail("not enough memory"), false;
     snprintf(store->folder, sizeof store->folder, "%s.frames", path);
     if (mkdir(store->folder, 0777) && errno != EEXIST)

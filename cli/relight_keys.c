@@ -76,10 +76,10 @@ void relight_close(relight_file *file, stage *s) {
 
 bool relight_gatherer_open(relight_gatherer *g, stage *s, const pelt_keys *keys) {
     *g = (relight_gatherer){.stage = s, .keys = keys};
-    g->points = PELT_NEW(s->arena, pelt_light_point, keys->key_count);
+    g->points = PELT_NEW(s->arena, keys->key_count, pelt_light_point);
     g->scratch = pelt_alloc(s->arena, pelt_keys_scratch_size(keys, 1), 1);
-    g->between = PELT_NEW(s->arena, float, 3 * (size_t)keys->key_count);
-    for (int h = 0; h < 2; h++) g->values[h] = PELT_NEW(s->arena, float, 3 * (size_t)keys->key_count);
+    g->between = PELT_NEW(s->arena, 3 * (size_t)keys->key_count, float);
+    for (int h = 0; h < 2; h++) g->values[h] = PELT_NEW(s->arena, 3 * (size_t)keys->key_count, float);
     if (!g->points || !g->scratch || !g->between || !g->values[0] || !g->values[1])
         return cli_fail("not enough memory"), false;
     for (uint32_t k = 0; k < keys->key_count; k++) g->points[k] = s->points[keys->key_points[k]];

@@ -174,10 +174,10 @@ static bool prepare(measuring *m) {
     uint32_t most = 10000;
     if (!cli_count(m->args, "at", 1, UINT32_MAX, &most)) return false;
     m->count = s->point_count < most ? s->point_count : most;
-    m->chosen = PELT_NEW(s->arena, uint32_t, m->count);
-    m->points = PELT_NEW(s->arena, pelt_light_point, m->count);
-    m->values = PELT_NEW(s->arena, float, 3 * s->point_count);
-    for (int h = 0; h < 2; h++) m->truth[h] = PELT_NEW(s->arena, float, 3 * m->count);
+    m->chosen = PELT_NEW(s->arena, m->count, uint32_t);
+    m->points = PELT_NEW(s->arena, m->count, pelt_light_point);
+    m->values = PELT_NEW(s->arena, 3 * s->point_count, float);
+    for (int h = 0; h < 2; h++) m->truth[h] = PELT_NEW(s->arena, 3 * m->count, float);
     if (!m->chosen || !m->points || !m->values || !m->truth[0] || !m->truth[1])
         return cli_fail("not enough memory"), false;
     for (size_t i = 0; i < m->count; i++) { /* one of each stretch, not always the same, which would make columns */

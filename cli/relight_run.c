@@ -53,7 +53,7 @@ static int write_picture(running *r, const char *path) {
     pelt_gather_options options = {
         .samples = 16, .bounces = s->bounces, .seed = 0x50000000u + r->args->seed, .threads = r->args->threads};
     if (!only_indirect) pelt_gather(s->tracer, s->points, s->point_count, &options, r->direct, NULL);
-    pelt_picture picture = {s->width, s->height, PELT_NEW(s->arena, float, 3 * (size_t)s->width * s->height)};
+    pelt_picture picture = {s->width, s->height, PELT_NEW(s->arena, 3 * (size_t)s->width * s->height, float)};
     if (!picture.rgb) return cli_fail("not enough memory");
     for (size_t i = 0; i < s->point_count; i++)
         for (int c = 0; c < 3; c++) {
@@ -125,7 +125,7 @@ static int run(running *r, const char *path) {
     if (r->file.bytes && !relight_gatherer_open(&r->gatherer, &r->stage, &r->file.keys)) return CLI_FAILED;
     float **buffers[] = {&r->direct, &r->indirect, &r->gathered};
     for (int i = 0; i < 3; i++)
-        if (!(*buffers[i] = PELT_NEW(r->stage.arena, float, 3 * r->stage.point_count)))
+        if (!(*buffers[i] = PELT_NEW(r->stage.arena, 3 * r->stage.point_count, float)))
             return cli_fail("not enough memory");
     int code = cli_value(args, "full") ? CLI_DONE : run_keys(r);
     if (code) return code;

@@ -23,7 +23,7 @@ static void take_light(stage *s) {
 static int look(stage *s) {
     size_t pixels = (size_t)s->width * s->height;
     pelt_camera camera = s->scene->has_camera ? s->scene->camera : pelt_tracer_camera(s->tracer);
-    s->points = PELT_NEW(s->arena, pelt_light_point, pixels);
+    s->points = PELT_NEW(s->arena, pixels, pelt_light_point);
     if (!s->points) return cli_fail("%s: not enough memory for %zu points", s->name, pixels);
     pelt_tracer_view(s->tracer, &camera, s->width, s->height, s->points);
     for (size_t i = 0; i < pixels; i++)

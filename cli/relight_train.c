@@ -45,8 +45,8 @@ static int gather_half(training *t, uint32_t light, uint32_t half, float *values
 
 static int gather_frames(training *t) {
     uint32_t count = 2 * t->grid.columns * t->grid.rows, missing = 0;
-    float *values = PELT_NEW(t->stage.arena, float, 3 * t->stage.point_count);
-    bool *have = PELT_NEW(t->stage.arena, bool, count);
+    float *values = PELT_NEW(t->stage.arena, 3 * t->stage.point_count, float);
+    bool *have = PELT_NEW(t->stage.arena, count, bool);
     if (!values || !have) return cli_fail("not enough memory");
     for (uint32_t i = 0; i < count; i++) missing += !(have[i] = frame_store_has(&t->store, i / 2, i % 2));
     if (missing < count) cli_say(t->args, "%u of %u gathers are there already\n", count - missing, count);
@@ -79,8 +79,8 @@ static pelt_result read_clean(void *user, uint32_t first, uint32_t count, float 
    makes the map the best linear estimate. */
 static pelt_skin_bytes *train_keys(training *t, pelt_clean_frames *clean, pelt_keys_report *report, pelt_error *error) {
     const stage *s = &t->stage;
-    float *positions = PELT_NEW(s->arena, float, 3 * s->point_count);
-    uint32_t *shots = PELT_NEW(s->arena, uint32_t, clean->frame_count); /* lights do not follow one another in time */
+    float *positions = PELT_NEW(s->arena, 3 * s->point_count, float);
+    uint32_t *shots = PELT_NEW(s->arena, clean->frame_count, uint32_t); /* lights do not follow one another in time */
     for (uint32_t i = 0; shots && i < clean->frame_count; i++) shots[i] = i;
     if (!positions || !shots) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), NULL;
     for (size_t p = 0; p < s->point_count; p++) memcpy(positions + 3 * p, s->points[p].position, 3 * sizeof(float));

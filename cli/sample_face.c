@@ -21,7 +21,7 @@ static pelt_result read_curves(face_sample *s, const char *path, pelt_error *err
     pelt_table table;
     pelt_result result = pelt_table_read(s->arena, path, &table, error);
     if (result) return result;
-    float *shapes = PELT_NEW(s->arena, float, (size_t)table.row_count *FACE_SHAPES);
+    float *shapes = PELT_NEW(s->arena, (size_t)table.row_count * FACE_SHAPES, float);
     if (!shapes) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory", path);
     uint32_t found = 0;
     for (uint32_t k = 0; k < table.column_count; k++)
@@ -53,7 +53,7 @@ static bool find_held_out(face_sample *s, const char *names) {
 static pelt_result write_controls(const char *path, const float *controls, const uint32_t *shots, uint32_t frames,
                                   pelt_arena *arena, pelt_error *error) {
     const char *names[FACE_CONTROLS + 1] = {"shot"};
-    float *values = PELT_NEW(arena, float, (size_t)frames *(FACE_CONTROLS + 1));
+    float *values = PELT_NEW(arena, (size_t)frames * (FACE_CONTROLS + 1), float);
     if (!values) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory", path);
     for (uint32_t c = 0; c < FACE_CONTROLS; c++) names[c + 1] = pelt_face_control_name(c);
     for (size_t f = 0; f < frames; f++) {
@@ -82,8 +82,8 @@ static pelt_result write_frames(const face_sample *s, const char *path, const fl
 /* One clip: FOLDER/face.NAME.csv, and FOLDER/face.NAME.npy unless only controls are wanted. */
 static pelt_result write_clip(face_sample *s, const char *name, pelt_face_kind kind, uint32_t frames, bool without_held,
                               pelt_error *error) {
-    float *controls = PELT_NEW(s->arena, float, (size_t)frames *FACE_CONTROLS);
-    uint32_t *shots = PELT_NEW(s->arena, uint32_t, frames);
+    float *controls = PELT_NEW(s->arena, (size_t)frames * FACE_CONTROLS, float);
+    uint32_t *shots = PELT_NEW(s->arena, frames, uint32_t);
     char path[4096];
     if (!controls || !shots) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u frames", frames);
     pelt_face_motion_options options = {kind, frames, s->args->seed, s->curves.frame_count ? &s->curves : NULL};

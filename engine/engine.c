@@ -68,7 +68,7 @@ static pelt_result open_any(pelt_engine *e, const char *what, const pelt_engine_
 pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *given, pelt_error *error) {
     pelt_engine_options options = given ? *given : (pelt_engine_options){0};
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_engine *e = arena ? PELT_NEW(arena, pelt_engine, 1) : NULL;
+    pelt_engine *e = arena ? PELT_NEW(arena, 1, pelt_engine) : NULL;
     if (!e) {
         pelt_arena_free(arena);
         pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the engine");
@@ -78,7 +78,7 @@ pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *given
     e->worker_count = options.workers < 1 ? 1 : options.workers > MOST_WORKERS ? MOST_WORKERS : options.workers;
     for (uint32_t w = 0; w < MOST_WORKERS; w++) e->processes[w].channel = -1;
     pelt_result result = open_any(e, what, &options, error);
-    if (!result && !(e->all = PELT_NEW(arena, uint32_t, e->points)))
+    if (!result && !(e->all = PELT_NEW(arena, e->points, uint32_t)))
         result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the engine");
     for (uint32_t p = 0; !result && p < e->points; p++) e->all[p] = p;
     if (!result) return e;

@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void blend(const pelt_bundle *bundle, const pelt_clip *clip) {
     const pelt_skeleton *skeleton = &bundle->skeleton;
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_transform *locals = PELT_NEW(arena, pelt_transform, skeleton->joint_count);
-    pelt_affine *matrices = PELT_NEW(arena, pelt_affine, skeleton->joint_count);
-    double *positions = PELT_NEW(arena, double, 3 * (size_t)bundle->mesh.vertex_count);
+    pelt_transform *locals = PELT_NEW(arena, skeleton->joint_count, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(arena, skeleton->joint_count, pelt_affine);
+    double *positions = PELT_NEW(arena, 3 * (size_t)bundle->mesh.vertex_count, double);
     memcpy(locals, skeleton->rest, skeleton->joint_count * sizeof *locals);
     if (clip) pelt_clip_pose(clip, skeleton, 0, locals);
     if (clip) pelt_clip_pose(clip, skeleton, clip->frame_count - 1, locals);
@@ -55,7 +55,7 @@ static void read_light(const pelt_file *file) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     pelt_error error;
     pelt_arena *arena = pelt_arena_new(64 * size + ((size_t)16 << 20));
-    uint8_t *bytes = PELT_NEW(arena, uint8_t, size + 1);
+    uint8_t *bytes = PELT_NEW(arena, size + 1, uint8_t);
     memcpy(bytes, data, size);
     pelt_bundle bundle = {.arena = arena};
     read_light(&(pelt_file){bytes, size});

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     pelt_error error;
     pelt_picture picture;
     pelt_arena *arena = pelt_arena_new(64 * size + ((size_t)16 << 20));
-    uint8_t *bytes = PELT_NEW(arena, uint8_t, size + 1);
+    uint8_t *bytes = PELT_NEW(arena, size + 1, uint8_t);
     memcpy(bytes, data, size);
     if (pelt_pfm_parse(arena, &(pelt_file){bytes, size}, "fuzz.pfm", &picture, &error) == PELT_OK)
         for (size_t i = 0; i < 3 * (size_t)picture.width * picture.height; i++)

@@ -86,7 +86,7 @@ static void unknown_clip(const pelt_bundle *bundle, const char *request, pelt_er
 
 static uint32_t count_distinct_positions(const pelt_mesh *mesh) {
     pelt_arena *arena = pelt_arena_new(0);
-    uint32_t *point_of = arena ? PELT_NEW(arena, uint32_t, mesh->vertex_count) : NULL;
+    uint32_t *point_of = arena ? PELT_NEW(arena, mesh->vertex_count, uint32_t) : NULL;
     uint32_t points = point_of ? pelt_weld(arena, mesh, NULL, 0, 0, point_of) : mesh->vertex_count;
     pelt_arena_free(arena);
     return points;
@@ -148,7 +148,7 @@ static pelt_result load_targets(pelt_bundle *bundle, pelt_clip *clip, pelt_error
     const pelt_mesh *mesh = &bundle->mesh;
     size_t row = 3 * (size_t)mesh->vertex_count, total;
     float *positions =
-        __builtin_mul_overflow(row, clip->frame_count, &total) ? NULL : PELT_NEW(bundle->arena, float, total);
+        __builtin_mul_overflow(row, clip->frame_count, &total) ? NULL : PELT_NEW(bundle->arena, total, float);
     if (!positions)
         return pelt_fail(
             error, PELT_ERROR_MEMORY,

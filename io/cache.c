@@ -62,7 +62,7 @@ pelt_result pelt_cache_check(const char *path, int64_t frame_count, int64_t poin
 float *pelt_cache_positions(pelt_arena *arena, const char *path, uint32_t frame_count, uint32_t point_count,
                             pelt_error *error) {
     size_t row = 3 * (size_t)point_count, count;
-    float *positions = __builtin_mul_overflow(row, frame_count, &count) ? NULL : PELT_NEW(arena, float, count);
+    float *positions = __builtin_mul_overflow(row, frame_count, &count) ? NULL : PELT_NEW(arena, count, float);
     if (!positions)
         pelt_fail(error, PELT_ERROR_MEMORY,
                   "%s: %u frames of %u points need %.0f MB, more than there is or than such a file may ask for", path,

@@ -25,7 +25,7 @@ static pelt_result check_names(pelt_arena *arena, const pelt_table *table, const
         if (!*names[c])
             return pelt_fail(error, PELT_ERROR_FORMAT,
                              "%s: line 1: column %u has no name; the first line names the controls", path, c + 1);
-    const char **sorted = PELT_NEW(arena, const char *, table->column_count);
+    const char **sorted = PELT_NEW(arena, table->column_count, const char *);
     if (!sorted) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
     memcpy(sorted, names, table->column_count * sizeof *sorted);
     qsort(sorted, table->column_count, sizeof *sorted, compare_names);
@@ -62,7 +62,7 @@ pelt_result pelt_controls_from_table(pelt_bundle *bundle, pelt_clip *clip, const
     if (table->column_count > PELT_MOST_CONTROLS)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: %u columns are more than the %d controls that a clip can have",
                          path, table->column_count, PELT_MOST_CONTROLS);
-    const char **names = PELT_NEW(bundle->arena, const char *, table->column_count);
+    const char **names = PELT_NEW(bundle->arena, table->column_count, const char *);
     const char *source = pelt_arena_format(bundle->arena, "%s", path);
     bool ready = names && source;
     for (uint32_t c = 0; c < table->column_count && ready; c++)

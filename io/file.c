@@ -45,7 +45,7 @@ static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char 
     if (size >= SIZE_MAX || __builtin_mul_overflow((size_t)size, (size_t)PELT_READ_FACTOR, &allowed))
         allowed = SIZE_MAX;
     pelt_arena_raise_limit(arena, allowed);
-    uint8_t *bytes = size < SIZE_MAX ? PELT_NEW(arena, uint8_t, (size_t)size + 1) : NULL;
+    uint8_t *bytes = size < SIZE_MAX ? PELT_NEW(arena, (size_t)size + 1, uint8_t) : NULL;
     if (!bytes)
         return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %llu bytes do not fit into memory", path,
                          (unsigned long long)size);

@@ -79,7 +79,7 @@ static pelt_result open_in_place(pelt_frame_file *file, bool *plain, pelt_error 
     if (file->descriptor < 0 || fstat(file->descriptor, &status))
         return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be opened: %s", file->path, strerror(errno));
     if (!S_ISREG(status.st_mode)) return PELT_OK; /* a folder of .obj files, perhaps */
-    uint8_t *bytes = PELT_NEW(file->arena, uint8_t, HEAD + 1);
+    uint8_t *bytes = PELT_NEW(file->arena, HEAD + 1, uint8_t);
     if (!bytes) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", file->path);
     ssize_t got = pread(file->descriptor, bytes, HEAD, 0);
     pelt_file head = {bytes, got > 0 ? (size_t)got : 0};
@@ -110,7 +110,7 @@ static pelt_result open_file(pelt_frame_file *file, pelt_error *error) {
 
 pelt_frame_file *pelt_frame_file_open(const char *path, pelt_frames *frames, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
-    pelt_frame_file *file = arena ? PELT_NEW(arena, pelt_frame_file, 1) : NULL;
+    pelt_frame_file *file = arena ? PELT_NEW(arena, 1, pelt_frame_file) : NULL;
     if (!file) {
         pelt_arena_free(arena);
         pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);

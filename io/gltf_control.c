@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* -- Names ----------------------------------------------------------------------------------------------------------
- */
+/* -- Names --------------------------------------------------------------------------------------------------------- */
 
 static bool grow(gltf *g, gltf_names *list) {
     uint32_t capacity = 2 * list->capacity + 16;
@@ -54,8 +53,7 @@ static bool usable_number(const json_t *value, float *number) {
     return json_is_number(value) && fabs(x) <= PELT_LARGEST_CONTROL;
 }
 
-/* -- Extras ---------------------------------------------------------------------------------------------------------
- */
+/* -- Extras -------------------------------------------------------------------------------------------------------- */
 
 static bool read_extras(gltf *g, gltf_names *list) {
     const json_t *nodes = json_object_get(g->json, "nodes");
@@ -79,8 +77,7 @@ bool gltf_read_extras(gltf *g) {
     return done;
 }
 
-/* -- Pointers -------------------------------------------------------------------------------------------------------
- */
+/* -- Pointers ------------------------------------------------------------------------------------------------------ */
 
 enum { LONGEST_NAME = 200 };
 
@@ -142,8 +139,7 @@ bool gltf_add_track(gltf *g, gltf_tracks *tracks, uint32_t clip, uint32_t contro
     return true;
 }
 
-/* -- Clips ----------------------------------------------------------------------------------------------------------
- */
+/* -- Clips --------------------------------------------------------------------------------------------------------- */
 
 bool gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_clip *clip) {
     pelt_clip all = *clip;

@@ -199,7 +199,7 @@ pelt_scene *pelt_light_scene_read(const char *path, pelt_error *error) {
         return NULL;
     }
     arena = pelt_arena_new(PELT_READ_FACTOR / 2 * file.size + PELT_READ_LIMIT / 2);
-    scene = arena ? PELT_NEW(arena, pelt_scene, 1) : NULL;
+    scene = arena ? PELT_NEW(arena, 1, pelt_scene) : NULL;
     if (scene) scene->arena = arena;
     bool done = scene ? pelt_light_scene_parse(scene, &file, path, error) == PELT_OK
                       : pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path) == PELT_OK;

@@ -135,8 +135,7 @@ static bool survey(gltf *g, parts *all) {
     return all->count ? true : gltf_fail(g, PELT_ERROR_DATA, g->root, "has no triangles in its scene");
 }
 
-/* -- Vertices and triangles -----------------------------------------------------------------------------------------
- */
+/* -- Vertices and triangles ---------------------------------------------------------------------------------------- */
 
 static void place_of(const gltf_scene *scene, const part *p, pelt_affine *place) {
     pelt_affine bind;

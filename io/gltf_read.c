@@ -68,7 +68,7 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
 
 static pelt_bundle *bundle_new(const pelt_file *file, const char *path, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(memory_limit(file->size));
-    pelt_bundle *bundle = arena ? PELT_NEW(arena, pelt_bundle, 1) : NULL;
+    pelt_bundle *bundle = arena ? PELT_NEW(arena, 1, pelt_bundle) : NULL;
     if (!bundle) {
         pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
     } else {

@@ -44,8 +44,7 @@ static void *new_array(output *out, size_t count, size_t size) {
     return memory;
 }
 
-/* -- Views and accessors --------------------------------------------------------------------------------------------
- */
+/* -- Views and accessors ------------------------------------------------------------------------------------------- */
 
 /* Adds bytes and a bufferView of them; returns its index, or -1 when memory is out. `target` 0: none. */
 static int add_view(output *out, const void *bytes, size_t size, int target) {
@@ -291,8 +290,7 @@ static bool write_mesh(output *out) {
     return indices >= 0 && write_targets(out, object, primitive);
 }
 
-/* -- Skeleton -------------------------------------------------------------------------------------------------------
- */
+/* -- Skeleton ------------------------------------------------------------------------------------------------------ */
 
 static void set_vector(json_t *node, const char *key, const float *v, int size, const float *usual) {
     if (!memcmp(v, usual, (size_t)size * sizeof *v)) return;
@@ -376,8 +374,7 @@ static bool write_skin(output *out) {
     return accessor >= 0;
 }
 
-/* -- Clips ----------------------------------------------------------------------------------------------------------
- */
+/* -- Clips --------------------------------------------------------------------------------------------------------- */
 
 static bool write_times(output *out, const pelt_clip *clip, const pelt_channel *channel, int *accessor) {
     if (channel->times[0] < 0) {
@@ -493,8 +490,7 @@ static bool write_clips(output *out) {
     return done;
 }
 
-/* -- File -----------------------------------------------------------------------------------------------------------
- */
+/* -- File ---------------------------------------------------------------------------------------------------------- */
 
 static bool check_content(output *out) {
     const pelt_gltf_content *content = out->content;

@@ -89,8 +89,7 @@ void pelt_cache_writer_frame(pelt_cache_writer *writer, const float *positions);
 pelt_result pelt_cache_writer_commit(pelt_cache_writer *writer, pelt_error *error);
 void pelt_cache_writer_drop(pelt_cache_writer *writer);
 
-/* -- Frames of a calculation (frames.c) -----------------------------------------------------------------------------
- */
+/* -- Frames of a calculation (frames.c) ---------------------------------------------------------------------------- */
 
 /* Frames read in batches: .npy of little-endian single precision [frames, points, values] and .pc2 are read where they
    lie, so that files of any size need no memory; other caches are held whole. Fills in *frames, whose `name` is the
@@ -99,9 +98,7 @@ typedef struct pelt_frame_file pelt_frame_file;
 pelt_frame_file *pelt_frame_file_open(const char *path, pelt_frames *frames, pelt_error *error);
 void pelt_frame_file_close(pelt_frame_file *file);
 
-/* -- Tables of controls (table.c, controls.c)
- * -----------------------------------------------------------------------------------
- */
+/* -- Tables of controls (table.c, controls.c) ---------------------------------------------------------------------- */
 
 /* A CSV file: a line of names, then a line of numbers per frame. */
 typedef struct pelt_table {
@@ -119,8 +116,7 @@ pelt_result pelt_controls_from_table(pelt_bundle *bundle, pelt_clip *clip, const
                                      pelt_error *error);
 pelt_result pelt_table_write(const char *path, const pelt_table *table, pelt_error *error);
 
-/* -- The log of missed frames (misslog.c) ---------------------------------------------------------------------------
- */
+/* -- The log of missed frames (misslog.c) -------------------------------------------------------------------------- */
 
 /* A frame that the soft cache missed: its controls, and the true values of all points. */
 typedef struct pelt_miss {

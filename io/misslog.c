@@ -155,7 +155,7 @@ static const uint8_t *next_record(const uint8_t *at, const uint8_t *end, record 
 }
 
 static float *copy_floats(pelt_arena *arena, const uint8_t *bytes, size_t count) {
-    float *out = PELT_NEW(arena, float, count + 1);
+    float *out = PELT_NEW(arena, count + 1, float);
     for (size_t i = 0; out && i < count; i++) out[i] = pelt_float_of_bits(pelt_u32_little(bytes + 4 * i));
     return out;
 }
@@ -173,8 +173,8 @@ pelt_result pelt_misslog_parse(pelt_arena *arena, const pelt_file *file, const c
     record r;
     *misses = (pelt_misses){0};
     for (const uint8_t *p = at; (p = next_record(p, end, &r, &counted)); p += r.size) count++;
-    pelt_miss *list = PELT_NEW(arena, pelt_miss, (count < most ? count : most) + 1);
-    uint64_t *seen = PELT_NEW(arena, uint64_t, 2 * count + 1);
+    pelt_miss *list = PELT_NEW(arena, (count < most ? count : most) + 1, pelt_miss);
+    uint64_t *seen = PELT_NEW(arena, 2 * count + 1, uint64_t);
     if (!list || !seen) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
     for (; (at = next_record(at, end, &r, &misses->damaged)); at += r.size) {
         bool known = false;

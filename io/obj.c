@@ -223,8 +223,8 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: has more than %d vertices or triangles", path, INT32_MAX);
     p.at = text;
     p.point_total = p.point_count;
-    p.positions = PELT_NEW(arena, float, 3 * p.point_count);
-    p.triangles = triangles ? PELT_NEW(arena, uint32_t, 3 * p.triangle_count) : NULL;
+    p.positions = PELT_NEW(arena, 3 * p.point_count, float);
+    p.triangles = triangles ? PELT_NEW(arena, 3 * p.triangle_count, uint32_t) : NULL;
     if (!p.positions || (triangles && !p.triangles))
         return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %zu vertices do not fit into memory", path, p.point_count);
     pelt_result result = read_lines(&p);

@@ -42,7 +42,7 @@ pelt_result pelt_pfm_parse(pelt_arena *arena, const pelt_file *file, const char 
     if (file->size < start || file->size - start != 4 * count)
         return pelt_fail(error, PELT_ERROR_TRUNCATED, "%s: a picture of %u x %u pixels has %zu bytes, but %zu are here",
                          path, picture->width, picture->height, 4 * count, file->size < start ? 0 : file->size - start);
-    picture->rgb = PELT_NEW(arena, float, count);
+    picture->rgb = PELT_NEW(arena, count, float);
     if (!picture->rgb) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
     for (size_t i = 0; i < count; i++) {
         size_t from = (picture->height - 1 - i / row) * row + i % row;

@@ -68,7 +68,7 @@ static char find_separator(const char *at, const char *end) {
 static pelt_result read_names(pelt_arena *arena, reader *r, const char *path, pelt_table *table, pelt_error *error) {
     uint32_t columns = 1, count = 0;
     for (const char *c = r->at; c < r->end && *c != '\n'; c++) columns += *c == r->separator;
-    table->names = columns <= MOST_COLUMNS ? PELT_NEW(arena, const char *, columns) : NULL;
+    table->names = columns <= MOST_COLUMNS ? PELT_NEW(arena, columns, const char *) : NULL;
     if (!table->names)
         return pelt_fail(error, PELT_ERROR_FORMAT, "%s: %u columns are more than a table of controls has", path,
                          columns);
@@ -123,7 +123,7 @@ pelt_result pelt_table_parse(pelt_arena *arena, const pelt_file *file, const cha
     if (result) return result;
     size_t rows = 0;
     for (const char *c = r.at; c < r.end; c++) rows += *c == '\n' || c + 1 == r.end;
-    table->values = PELT_NEW(arena, float, rows * table->column_count + 1);
+    table->values = PELT_NEW(arena, rows * table->column_count + 1, float);
     if (!table->values) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
     while (r.at < r.end) {
         if (blank_line(&r)) {

@@ -67,14 +67,14 @@ static void add_block(pelt_scene *scene, const block *b) {
 
 pelt_scene *pelt_cornell_box(pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_scene *scene = arena ? PELT_NEW(arena, pelt_scene, 1) : NULL;
+    pelt_scene *scene = arena ? PELT_NEW(arena, 1, pelt_scene) : NULL;
     if (scene) {
         scene->arena = arena;
         scene->name = "cornell";
-        scene->positions = PELT_NEW(arena, float, 12 * QUADS);
-        scene->triangles = PELT_NEW(arena, uint32_t, 6 * QUADS);
-        scene->triangle_materials = PELT_NEW(arena, uint32_t, 2 * QUADS);
-        scene->materials = PELT_NEW(arena, pelt_material, MATERIALS);
+        scene->positions = PELT_NEW(arena, 12 * QUADS, float);
+        scene->triangles = PELT_NEW(arena, 6 * QUADS, uint32_t);
+        scene->triangle_materials = PELT_NEW(arena, 2 * QUADS, uint32_t);
+        scene->materials = PELT_NEW(arena, MATERIALS, pelt_material);
     }
     if (!scene || !scene->positions || !scene->triangles || !scene->triangle_materials || !scene->materials) {
         pelt_fail(error, PELT_ERROR_MEMORY, "out of memory");

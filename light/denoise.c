@@ -75,8 +75,8 @@ static void add_gram(void *user, size_t strip, pelt_arena *scratch) {
     const work *w = user;
     size_t begin = w->n * strip / STRIPS, end = w->n * (strip + 1) / STRIPS, columns = w->columns;
     pelt_arena *arena = pelt_arena_new(0);
-    double *a = arena ? PELT_NEW(arena, double, CHUNK *columns) : NULL;
-    double *b = arena ? PELT_NEW(arena, double, CHUNK *columns) : NULL, *gram = w->grams + strip * columns * columns;
+    double *a = arena ? PELT_NEW(arena, CHUNK * columns, double) : NULL;
+    double *b = arena ? PELT_NEW(arena, CHUNK * columns, double) : NULL, *gram = w->grams + strip * columns * columns;
     gram[0] = a && b ? 0 : NAN; /* out of memory shows in the sum */
     for (size_t first = begin; a && b && first < end; first += CHUNK) {
         size_t count = end - first < CHUNK ? end - first : CHUNK;
@@ -89,8 +89,8 @@ static void add_gram(void *user, size_t strip, pelt_arena *scratch) {
 
 static pelt_result find_mix(work *w, pelt_error *error) {
     size_t columns = w->columns, rank = w->out->rank;
-    double *values = PELT_NEW(w->arena, double, columns),
-           *sum = w->grams = PELT_NEW(w->arena, double, STRIPS *columns *columns);
+    double *values = PELT_NEW(w->arena, columns, double),
+           *sum = w->grams = PELT_NEW(w->arena, STRIPS * columns * columns, double);
     if (!values || !sum) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
     pelt_parallel(NULL, w->options->threads, STRIPS, add_gram, w);
     for (size_t s = 1; s < STRIPS; s++)
@@ -176,7 +176,7 @@ static bool allocate_group(pelt_arena *arena, size_t n, group *g) {
     float **all[] = {&g->half[0], &g->half[1], &g->smoothed[0], &g->smoothed[1],
                      &g->error,   &g->around,  &g->least,       &g->best};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (!(*all[i] = PELT_NEW(arena, float, GROUP *n))) return false;
+        if (!(*all[i] = PELT_NEW(arena, GROUP * n, float))) return false;
     return true;
 }
 
@@ -229,13 +229,13 @@ static pelt_result smooth_pictures(work *w, pelt_error *error) {
 static bool allocate(work *w, pelt_arena *arena) {
     const pelt_denoise_options *o = w->options;
     size_t pixels = (size_t)o->width * o->height, rank = w->out->rank;
-    w->pixels = PELT_NEW(w->arena, int32_t, pixels);
+    w->pixels = PELT_NEW(w->arena, pixels, int32_t);
     for (int h = 0; h < 2; h++) {
-        w->all[h] = PELT_NEW(w->arena, float, w->columns * w->n);
-        w->half[h] = PELT_NEW(w->arena, float, w->n *rank);
+        w->all[h] = PELT_NEW(w->arena, w->columns * w->n, float);
+        w->half[h] = PELT_NEW(w->arena, w->n * rank, float);
     }
-    w->out->pictures = PELT_NEW(arena, float, w->n *rank);
-    w->out->mix = PELT_NEW(arena, float, w->columns *rank);
+    w->out->pictures = PELT_NEW(arena, w->n * rank, float);
+    w->out->mix = PELT_NEW(arena, w->columns * rank, float);
     if (!w->all[0] || !w->all[1] || !w->pixels || !w->half[0] || !w->half[1] || !w->out->pictures || !w->out->mix)
         return false;
     memset(w->pixels, -1, pixels * sizeof *w->pixels);

@@ -231,8 +231,7 @@ static void start_from_lights(bundle *b) {
         if (met_surface(b->tracer, &p, &h, i, &met)) set_landing(&b->landings[i], &b->sources[i], &met, directions[i]);
 }
 
-/* -- Three ways to end a path ----------------------------------------------------------------------------------------
- */
+/* -- Three ways to end a path -------------------------------------------------------------------------------------- */
 
 /* q of a path that ends xk, L. */
 static float emission_ratio(const walker *x, uint32_t k, const emitter *e, v3 to_light, float cosine, float distance) {

@@ -19,8 +19,7 @@
 /* The box as it was measured at Cornell University, in metres, with its lamp switched off: lights are the caller's. */
 pelt_scene *pelt_cornell_box(pelt_error *error);
 
-/* -- A scene made ready for rays (tracer.c) -------------------------------------------------------------------------
- */
+/* -- A scene made ready for rays (tracer.c) ------------------------------------------------------------------------ */
 
 typedef struct pelt_tracer pelt_tracer;
 
@@ -51,8 +50,7 @@ void pelt_tracer_view(const pelt_tracer *tracer, const pelt_camera *camera, uint
 /* A camera in front of the scene (+z), for scenes that bring none. */
 pelt_camera pelt_tracer_camera(const pelt_tracer *tracer);
 
-/* -- Gathering (gather.c) --------------------------------------------------------------------------------------------
- */
+/* -- Gathering (gather.c) ------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_gather_options {
     uint32_t samples; /* paths per point, rounded up to a multiple of 16; 0: 64 */

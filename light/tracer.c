@@ -208,10 +208,10 @@ static void take_triangles(pelt_tracer *t, uint32_t *triangles) {
 static pelt_result build(pelt_tracer *t, pelt_error *error) {
     const pelt_scene *scene = t->scene;
     size_t n = scene->triangle_count;
-    uint32_t *triangles = PELT_NEW(t->arena, uint32_t, 3 * n);
-    t->materials = PELT_NEW(t->arena, uint32_t, n);
-    t->emitters_of = PELT_NEW(t->arena, uint32_t, n);
-    t->emitters = PELT_NEW(t->arena, emitter, n + scene->light_count + 1);
+    uint32_t *triangles = PELT_NEW(t->arena, 3 * n, uint32_t);
+    t->materials = PELT_NEW(t->arena, n, uint32_t);
+    t->emitters_of = PELT_NEW(t->arena, n, uint32_t);
+    t->emitters = PELT_NEW(t->arena, n + scene->light_count + 1, emitter);
     if (!triangles || !t->materials || !t->emitters_of || !t->emitters)
         return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", scene->name);
     take_triangles(t, triangles);
@@ -232,7 +232,7 @@ static pelt_result build(pelt_tracer *t, pelt_error *error) {
 pelt_tracer *pelt_tracer_new(const pelt_scene *scene, pelt_error *error) {
     if (check_materials(scene, error) || check_geometry(scene, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_tracer *t = arena ? PELT_NEW(arena, pelt_tracer, 1) : NULL;
+    pelt_tracer *t = arena ? PELT_NEW(arena, 1, pelt_tracer) : NULL;
     if (!t) {
         pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", scene->name);
         pelt_arena_free(arena);

@@ -38,8 +38,8 @@ static int compare_sets(const void *a, const void *b) {
 }
 
 static joint_set *sorted_sets(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count) {
-    joint_set *sets = PELT_NEW(arena, joint_set, vertex_count);
-    uint32_t *joints = PELT_NEW(arena, uint32_t, influences->first[vertex_count]);
+    joint_set *sets = PELT_NEW(arena, vertex_count, joint_set);
+    uint32_t *joints = PELT_NEW(arena, influences->first[vertex_count], uint32_t);
     if (!sets || !joints) return NULL;
     for (uint32_t v = 0; v < vertex_count; v++) {
         uint32_t first = influences->first[v], count = 0;
@@ -101,8 +101,8 @@ static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_co
 pelt_result pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count,
                              uint32_t joint_count, uint32_t *order) {
     joint_set *sets = sorted_sets(arena, influences, vertex_count);
-    leftover *list = PELT_NEW(arena, leftover, vertex_count);
-    uint32_t *stamp = PELT_NEW(arena, uint32_t, joint_count);
+    leftover *list = PELT_NEW(arena, vertex_count, leftover);
+    uint32_t *stamp = PELT_NEW(arena, joint_count, uint32_t);
     if (!sets || !list || !stamp) return PELT_ERROR_MEMORY;
     uint32_t placed = 0, left = 0;
     for (uint32_t begin = 0, end; begin < vertex_count; begin = end) {

@@ -11,8 +11,7 @@ static void rotate(const pelt_affine *a, const float v[3], double out[3]) {
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/* -- Bulges ---------------------------------------------------------------------------------------------------------
- */
+/* -- Bulges -------------------------------------------------------------------------------------------------------- */
 
 static double bulge_scale(double k, const double b1[3], const double b2[3]) {
     double lengths = sqrt(dot(b1, b1) * dot(b2, b2));
@@ -39,8 +38,7 @@ static pelt_affine bulge(const pelt_driven *d, const pelt_affine *matrices) {
     return out;
 }
 
-/* -- Rotations ------------------------------------------------------------------------------------------------------
- */
+/* -- Rotations ----------------------------------------------------------------------------------------------------- */
 
 /* The rotation nearest to the linear part, by Newton's iteration; false when it is flat. */
 static bool nearest_rotation(const pelt_affine *a, pelt_affine *out) {
@@ -163,9 +161,9 @@ void pelt_driven_matrices(const pelt_model *model, pelt_affine *matrices) {
 
 void pelt_drop_unused_driven(pelt_arena *arena, pelt_model *model) {
     uint32_t joints = model->skeleton->joint_count, kept = 0;
-    uint32_t *renamed = PELT_NEW(arena, uint32_t, (size_t)model->driven_count + 1);
-    pelt_driven *driven = PELT_NEW(arena, pelt_driven, (size_t)model->driven_count + 1);
-    const char **names = PELT_NEW(arena, const char *, (size_t)model->driven_count + 1);
+    uint32_t *renamed = PELT_NEW(arena, (size_t)model->driven_count + 1, uint32_t);
+    pelt_driven *driven = PELT_NEW(arena, (size_t)model->driven_count + 1, pelt_driven);
+    const char **names = PELT_NEW(arena, (size_t)model->driven_count + 1, const char *);
     uint32_t entries = model->influences.first[model->vertex_count];
     for (uint32_t i = 0; i < entries; i++)
         if (model->influences.joints[i] >= joints) renamed[model->influences.joints[i] - joints] = 1;

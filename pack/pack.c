@@ -21,8 +21,8 @@ static pelt_result order_slots(packing *p) {
     uint32_t n = p->model->vertex_count;
     p->skin.vertex_count = n;
     p->skin.block_count = (n + PELT_BLOCK - 1) / PELT_BLOCK;
-    p->order = PELT_NEW(p->arena, uint32_t, (size_t)p->skin.block_count * PELT_BLOCK);
-    uint32_t *slots = PELT_NEW(p->arena, uint32_t, n);
+    p->order = PELT_NEW(p->arena, (size_t)p->skin.block_count * PELT_BLOCK, uint32_t);
+    uint32_t *slots = PELT_NEW(p->arena, n, uint32_t);
     if (!p->order || !slots) return PELT_ERROR_MEMORY;
     pelt_result result = pelt_model_order(p->arena, p->model, p->order);
     for (uint32_t s = 0; s < n; s++) slots[p->order[s]] = s;
@@ -35,7 +35,7 @@ static pelt_result order_slots(packing *p) {
 static pelt_result pack_driven(packing *p, char *names, uint32_t *place) {
     uint32_t n = p->skin.driven_count = p->model->driven_count, at = *place;
     if (!n) return PELT_OK;
-    pelt_driven *driven = PELT_NEW(p->arena, pelt_driven, n);
+    pelt_driven *driven = PELT_NEW(p->arena, n, pelt_driven);
     if (!driven) return PELT_ERROR_MEMORY;
     for (uint32_t i = 0; i < n; i++) {
         size_t length = strlen(p->model->driven_names[i]) + 1;
@@ -54,7 +54,7 @@ static pelt_result pack_driven(packing *p, char *names, uint32_t *place) {
 static pelt_result pack_controls(packing *p, char *names, uint32_t at) {
     uint32_t n = p->skin.control_count = p->model->control_count;
     if (!n) return PELT_OK;
-    pelt_control *controls = PELT_NEW(p->arena, pelt_control, n);
+    pelt_control *controls = PELT_NEW(p->arena, n, pelt_control);
     if (!controls) return PELT_ERROR_MEMORY;
     for (uint32_t i = 0; i < n; i++) {
         const pelt_model_control *c = &p->model->controls[i];
@@ -71,12 +71,12 @@ static pelt_result pack_controls(packing *p, char *names, uint32_t at) {
 static pelt_result pack_joints(packing *p) {
     const pelt_skeleton *skeleton = p->model->skeleton;
     uint32_t n = p->skin.joint_count = skeleton->joint_count;
-    pelt_joint *joints = PELT_NEW(p->arena, pelt_joint, n);
+    pelt_joint *joints = PELT_NEW(p->arena, n, pelt_joint);
     size_t names_size = 0;
     for (uint32_t j = 0; j < n; j++) names_size += strlen(skeleton->names[j]) + 1;
     for (uint32_t i = 0; i < p->model->driven_count; i++) names_size += strlen(p->model->driven_names[i]) + 1;
     for (uint32_t i = 0; i < p->model->control_count; i++) names_size += strlen(p->model->controls[i].name) + 1;
-    char *names = PELT_NEW(p->arena, char, names_size);
+    char *names = PELT_NEW(p->arena, names_size, char);
     if (!joints || !names || names_size > UINT32_MAX) return PELT_ERROR_MEMORY;
     uint32_t at = 0;
     for (uint32_t j = 0; j < n; j++) {
@@ -111,15 +111,15 @@ static uint32_t block_joints(const pelt_influences *in, const uint32_t *vertices
 static pelt_result pack_weights(packing *p) {
     const pelt_influences *in = &p->model->influences;
     uint32_t blocks = p->skin.block_count, joint_count = pelt_model_matrix_count(p->model);
-    uint32_t *first = PELT_NEW(p->arena, uint32_t, (size_t)blocks + 1);
-    uint16_t *scratch = PELT_NEW(p->arena, uint16_t, joint_count);
-    uint8_t *used = PELT_NEW(p->arena, uint8_t, joint_count);
+    uint32_t *first = PELT_NEW(p->arena, (size_t)blocks + 1, uint32_t);
+    uint16_t *scratch = PELT_NEW(p->arena, joint_count, uint16_t);
+    uint8_t *used = PELT_NEW(p->arena, joint_count, uint8_t);
     if (!first || !scratch || !used) return PELT_ERROR_MEMORY;
     for (uint32_t b = 0; b < blocks; b++)
         first[b + 1] = first[b] + block_joints(in, p->order + (size_t)b * PELT_BLOCK, used, joint_count, scratch);
-    uint16_t *joints = PELT_NEW(p->arena, uint16_t, first[blocks]);
-    float *weights = PELT_NEW(p->arena, float, (size_t)first[blocks] * PELT_BLOCK);
-    uint32_t *row_of = PELT_NEW(p->arena, uint32_t, joint_count);
+    uint16_t *joints = PELT_NEW(p->arena, first[blocks], uint16_t);
+    float *weights = PELT_NEW(p->arena, (size_t)first[blocks] * PELT_BLOCK, float);
+    uint32_t *row_of = PELT_NEW(p->arena, joint_count, uint32_t);
     if (!joints || !weights || !row_of) return PELT_ERROR_MEMORY;
     for (uint32_t b = 0; b < blocks; b++) {
         const uint32_t *vertices = p->order + (size_t)b * PELT_BLOCK;
@@ -138,7 +138,7 @@ static pelt_result pack_weights(packing *p) {
 
 /* [vertex][3] to [block][3][16] in slot order. */
 static float *to_blocks(packing *p, const float *xyz) {
-    float *out = PELT_NEW(p->arena, float, (size_t)p->skin.block_count * 3 * PELT_BLOCK);
+    float *out = PELT_NEW(p->arena, (size_t)p->skin.block_count * 3 * PELT_BLOCK, float);
     for (size_t s = 0; out && s < (size_t)p->skin.block_count * PELT_BLOCK; s++)
         for (size_t c = 0; c < 3; c++)
             out[(s / PELT_BLOCK * 3 + c) * PELT_BLOCK + s % PELT_BLOCK] = xyz[3 * (size_t)p->order[s] + c];

@@ -18,9 +18,9 @@ static bool combined_influences(pelt_arena *arena, const pelt_model *model, uint
     uint32_t n = model->vertex_count;
     uint64_t total = (uint64_t)in->first[n] + d->first[n];
     if (total > UINT32_MAX) return false;
-    out->first = PELT_NEW(arena, uint32_t, (size_t)n + 1);
-    out->joints = PELT_NEW(arena, uint32_t, total);
-    out->weights = PELT_NEW(arena, float, total);
+    out->first = PELT_NEW(arena, (size_t)n + 1, uint32_t);
+    out->joints = PELT_NEW(arena, total, uint32_t);
+    out->weights = PELT_NEW(arena, total, float);
     if (!out->first || !out->joints || !out->weights) return false;
     uint32_t at = 0;
     for (uint32_t v = 0; v < n; v++) {
@@ -53,8 +53,8 @@ pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_
     if (result || !model->corrective || !model->corrective->displacements) return result;
     uint32_t columns = joints + pelt_corrective_coefficient_count(model->corrective);
     pelt_influences both;
-    uint32_t *other = PELT_NEW(arena, uint32_t, n), *stamp = PELT_NEW(arena, uint32_t, columns),
-             *other_stamp = PELT_NEW(arena, uint32_t, columns);
+    uint32_t *other = PELT_NEW(arena, n, uint32_t), *stamp = PELT_NEW(arena, columns, uint32_t),
+             *other_stamp = PELT_NEW(arena, columns, uint32_t);
     if (!other || !stamp || !other_stamp || !combined_influences(arena, model, joints, &both)) return PELT_ERROR_MEMORY;
     result = pelt_block_order(arena, &both, n, columns, other);
     if (!result && order_work(&both, n, joints, other, stamp) < order_work(&both, n, joints, order, other_stamp))
@@ -90,8 +90,8 @@ static uint64_t take_marked(uint8_t *used, uint32_t source_count, grouping group
 /* A bitmap of sources is turned into sorted lists. Two passes: count, then list. */
 static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const uint32_t *order, uint32_t source_count,
                                 mark_vertex *mark, const void *user, grouping group, pelt_row_lists *out) {
-    uint8_t *used = PELT_NEW(arena, uint8_t, source_count);
-    out->first = PELT_NEW(arena, uint32_t, (size_t)block_count + 1);
+    uint8_t *used = PELT_NEW(arena, source_count, uint8_t);
+    out->first = PELT_NEW(arena, (size_t)block_count + 1, uint32_t);
     if (!used || !out->first) return PELT_ERROR_MEMORY;
     for (int filling = 0; filling < 2; filling++) {
         uint64_t count = 0;
@@ -103,7 +103,7 @@ static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const u
             out->first[b + 1] = (uint32_t)count;
         }
         out->count = (uint32_t)count;
-        if (!filling && !(out->sources = PELT_NEW(arena, uint16_t, count + 1))) return PELT_ERROR_MEMORY;
+        if (!filling && !(out->sources = PELT_NEW(arena, count + 1, uint16_t))) return PELT_ERROR_MEMORY;
     }
     return PELT_OK;
 }
@@ -132,7 +132,7 @@ static void mark_displacements(const void *user, uint32_t v, uint8_t *used) {
 /* [row][3][16] from one vector per entry. */
 static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, const pelt_row_lists *l,
                                 const uint32_t *order, uint32_t block_count) {
-    float *rows = PELT_NEW(arena, float, ((size_t)l->count + 1) * 3 * PELT_BLOCK);
+    float *rows = PELT_NEW(arena, ((size_t)l->count + 1) * 3 * PELT_BLOCK, float);
     for (size_t slot = 0; rows && slot < (size_t)block_count * PELT_BLOCK; slot++) {
         uint32_t v = order[slot], block = (uint32_t)(slot / PELT_BLOCK);
         for (size_t i = d->first[v]; i < d->first[v + 1]; i++) {
@@ -231,7 +231,7 @@ static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
 static pelt_result pack_centers(corrective_packing *p, const pelt_row_lists *l, const float *folded, size_t stride,
                                 size_t parts, pelt_rows *out, uint64_t *sizes) {
     size_t centers = p->model->corrective->weighted->center_count, numbers = (size_t)l->count * parts * PELT_BLOCK;
-    float *rows = PELT_NEW(p->arena, float, numbers + 1);
+    float *rows = PELT_NEW(p->arena, numbers + 1, float);
     if (!rows) return PELT_ERROR_MEMORY;
     for (size_t slot = 0; slot < (size_t)p->skin->block_count * PELT_BLOCK; slot++)
         for (uint32_t r = l->first[slot / PELT_BLOCK]; r < l->first[slot / PELT_BLOCK + 1]; r++) {
@@ -246,7 +246,7 @@ static pelt_result pack_centers(corrective_packing *p, const pelt_row_lists *l, 
         return PELT_OK;
     }
     size_t blocks = p->skin->block_count;
-    pelt_factor *factors = PELT_NEW(p->arena, pelt_factor, 2 * blocks);
+    pelt_factor *factors = PELT_NEW(p->arena, 2 * blocks, pelt_factor);
     if (!factors) return PELT_ERROR_MEMORY;
     out->pairs = pelt_center_pairs(p->arena, rows, l, (uint32_t)blocks, parts, factors);
     out->factors = factors;
@@ -260,7 +260,7 @@ static pelt_result pack_axes(corrective_packing *p, const pelt_weighted *w) {
     pelt_row_lists axes = {0};
     pelt_result result =
         list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, SINGLE, &axes);
-    float *weights = result ? NULL : PELT_NEW(p->arena, float, ((size_t)axes.count + 1) * PELT_BLOCK);
+    float *weights = result ? NULL : PELT_NEW(p->arena, ((size_t)axes.count + 1) * PELT_BLOCK, float);
     if (!weights) return PELT_ERROR_MEMORY;
     for (size_t slot = 0; slot < (size_t)skin->block_count * PELT_BLOCK; slot++) {
         uint32_t v = p->order[slot], block = (uint32_t)(slot / PELT_BLOCK);

@@ -25,8 +25,7 @@ static pelt_result no_memory(pelt_error *error) {
     return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the plain skin");
 }
 
-/* -- Nodes ----------------------------------------------------------------------------------------------------------
- */
+/* -- Nodes --------------------------------------------------------------------------------------------------------- */
 
 static pelt_affine frame_of(const pelt_driven *d) {
     pelt_affine f = pelt_identity;
@@ -66,13 +65,13 @@ static bool make_skeleton(making *m) {
     pelt_skeleton *to = &m->plain->skeleton;
     uint32_t joints = from->joint_count, n = joints + m->model->driven_count;
     *to = (pelt_skeleton){.joint_count = n,
-                          .names = PELT_NEW(m->arena, const char *, n),
-                          .parents = PELT_NEW(m->arena, int32_t, n),
-                          .rest = PELT_NEW(m->arena, pelt_transform, n),
+                          .names = PELT_NEW(m->arena, n, const char *),
+                          .parents = PELT_NEW(m->arena, n, int32_t),
+                          .rest = PELT_NEW(m->arena, n, pelt_transform),
                           .inverse_bind = pelt_alloc(m->arena, n, sizeof *to->inverse_bind)};
-    m->frames = PELT_NEW(m->arena, pelt_affine, (size_t)m->model->driven_count + 1);
-    m->globals = PELT_NEW(m->arena, pelt_affine, n);
-    m->matrices = PELT_NEW(m->arena, pelt_affine, n);
+    m->frames = PELT_NEW(m->arena, (size_t)m->model->driven_count + 1, pelt_affine);
+    m->globals = PELT_NEW(m->arena, n, pelt_affine);
+    m->matrices = PELT_NEW(m->arena, n, pelt_affine);
     if (!to->names || !to->parents || !to->rest || !to->inverse_bind || !m->frames || !m->globals || !m->matrices)
         return false;
     memcpy(to->names, from->names, joints * sizeof *to->names);
@@ -94,8 +93,7 @@ static bool make_skeleton(making *m) {
     return true;
 }
 
-/* -- Clips ----------------------------------------------------------------------------------------------------------
- */
+/* -- Clips --------------------------------------------------------------------------------------------------------- */
 
 static void match_joints(making *m) {
     const pelt_skeleton *skin = m->model->skeleton, *bundle = &m->bundle->skeleton;
@@ -141,10 +139,10 @@ static bool is_still(const float *keys, const float *rest, uint32_t frames, size
 static bool make_clip(making *m, const pelt_clip *from, pelt_clip *to) {
     uint32_t nodes = m->model->driven_count, joints = m->model->skeleton->joint_count;
     size_t frames = from->frame_count;
-    pelt_channel *channels = PELT_NEW(m->arena, pelt_channel, (size_t)from->channel_count + 3 * (size_t)nodes);
-    float *values[3] = {PELT_NEW(m->arena, float, nodes *frames * 3 + 1),
-                        PELT_NEW(m->arena, float, nodes *frames * 4 + 1),
-                        PELT_NEW(m->arena, float, nodes *frames * 3 + 1)};
+    pelt_channel *channels = PELT_NEW(m->arena, (size_t)from->channel_count + 3 * (size_t)nodes, pelt_channel);
+    float *values[3] = {PELT_NEW(m->arena, nodes * frames * 3 + 1, float),
+                        PELT_NEW(m->arena, nodes * frames * 4 + 1, float),
+                        PELT_NEW(m->arena, nodes * frames * 3 + 1, float)};
     if (!channels || !values[0] || !values[1] || !values[2]) return false;
     *to = *from;
     to->channels = channels, to->channel_count = 0;
@@ -174,8 +172,7 @@ static bool make_clip(making *m, const pelt_clip *from, pelt_clip *to) {
     return true;
 }
 
-/* -- Everything -----------------------------------------------------------------------------------------------------
- */
+/* -- Everything ---------------------------------------------------------------------------------------------------- */
 
 static pelt_result check_weights(const pelt_model *model, pelt_error *error) {
     uint32_t count = 0, first = 0;
@@ -206,12 +203,12 @@ pelt_result pelt_plain_make(pelt_arena *arena, const pelt_model *model, const pe
                          model->vertex_count, bundle->path, bundle->mesh.vertex_count);
     plain->mesh.influences = model->influences;
     plain->mesh.target_count = 0;
-    plain->mesh.positions = PELT_NEW(arena, float, 3 * (size_t)model->vertex_count);
-    plain->mesh.normals = PELT_NEW(arena, float, 3 * (size_t)model->vertex_count);
-    plain->clips = PELT_NEW(arena, pelt_clip, clip_count + 1);
-    m.locals = PELT_NEW(arena, pelt_transform, bundle->skeleton.joint_count);
-    m.skin_locals = PELT_NEW(arena, pelt_transform, model->skeleton->joint_count);
-    m.joint_of = PELT_NEW(arena, uint32_t, bundle->skeleton.joint_count);
+    plain->mesh.positions = PELT_NEW(arena, 3 * (size_t)model->vertex_count, float);
+    plain->mesh.normals = PELT_NEW(arena, 3 * (size_t)model->vertex_count, float);
+    plain->clips = PELT_NEW(arena, clip_count + 1, pelt_clip);
+    m.locals = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_transform);
+    m.skin_locals = PELT_NEW(arena, model->skeleton->joint_count, pelt_transform);
+    m.joint_of = PELT_NEW(arena, bundle->skeleton.joint_count, uint32_t);
     if (!plain->mesh.positions || !plain->mesh.normals || !plain->clips || !m.locals || !m.skin_locals || !m.joint_of ||
         !make_skeleton(&m))
         return no_memory(error);

@@ -16,7 +16,7 @@ enum { MOST_MATCHED = 4096 };
 
 /* together[a][b]: blocks that use both; on the diagonal, blocks that use it. */
 static uint32_t *count_together(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count, uint32_t n) {
-    uint32_t *together = PELT_NEW(arena, uint32_t, (size_t)n * n);
+    uint32_t *together = PELT_NEW(arena, (size_t)n * n, uint32_t);
     for (uint32_t b = 0; together && b < block_count; b++)
         for (uint32_t r = used->first[b]; r < used->first[b + 1]; r++)
             for (uint32_t s = used->first[b]; s < used->first[b + 1]; s++)
@@ -52,8 +52,8 @@ static void add_pair(pelt_pairing *p, uint32_t a, uint32_t b, uint32_t n) {
 }
 
 static pelt_result match(pelt_arena *arena, const uint32_t *together, uint32_t n, pelt_pairing *out) {
-    usage *order = PELT_NEW(arena, usage, n);
-    uint8_t *taken = PELT_NEW(arena, uint8_t, n);
+    usage *order = PELT_NEW(arena, n, usage);
+    uint8_t *taken = PELT_NEW(arena, n, uint8_t);
     if (!order || !taken) return PELT_ERROR_MEMORY;
     for (uint32_t k = 0; k < n; k++) order[k] = (usage){k, together[(size_t)k * n + k]};
     qsort(order, n, sizeof *order, most_used_first);
@@ -71,7 +71,7 @@ static pelt_result match(pelt_arena *arena, const uint32_t *together, uint32_t n
 pelt_result pelt_pair_coefficients(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count,
                                    uint32_t coefficient_count, pelt_pairing *out) {
     uint32_t n = coefficient_count;
-    *out = (pelt_pairing){0, PELT_NEW(arena, uint32_t, n), PELT_NEW(arena, pelt_factor, (size_t)n + 1)};
+    *out = (pelt_pairing){0, PELT_NEW(arena, n, uint32_t), PELT_NEW(arena, (size_t)n + 1, pelt_factor)};
     if (!out->factor_of || !out->factors) return PELT_ERROR_MEMORY;
     if (n > MOST_MATCHED) {
         for (uint32_t k = 0; k < n; k += 2) add_pair(out, k, k + 1, n);
@@ -84,8 +84,8 @@ pelt_result pelt_pair_coefficients(pelt_arena *arena, const pelt_row_lists *used
 pelt_displacements *pelt_displacements_of_factors(pelt_arena *arena, const pelt_displacements *d, uint32_t vertex_count,
                                                   const pelt_pairing *pairing) {
     size_t count = d->first[vertex_count];
-    pelt_displacements *out = PELT_NEW(arena, pelt_displacements, 1);
-    uint32_t *factors = PELT_NEW(arena, uint32_t, count + 1);
+    pelt_displacements *out = PELT_NEW(arena, 1, pelt_displacements);
+    uint32_t *factors = PELT_NEW(arena, count + 1, uint32_t);
     if (!out || !factors) return NULL;
     for (size_t i = 0; i < count; i++) factors[i] = pairing->factor_of[d->coefficients[i]];
     *out = (pelt_displacements){d->first, factors, d->vectors};
@@ -106,7 +106,7 @@ static float largest(const float *row, size_t count) {
 
 int16_t *pelt_factor_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *l, pelt_pairing *pairing) {
     const size_t each = (size_t)3 * PELT_BLOCK;
-    int16_t *pairs = PELT_NEW(arena, int16_t, l->count * each + 1);
+    int16_t *pairs = PELT_NEW(arena, l->count * each + 1, int16_t);
     if (!pairs) return NULL;
     for (size_t r = 0; r < l->count; r++) {
         pelt_factor *factor = &pairing->factors[l->sources[r]];
@@ -132,7 +132,7 @@ static void find_steps(const float *rows, size_t row_count, size_t parts, pelt_f
 int16_t *pelt_center_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *l, uint32_t block_count,
                            size_t parts, pelt_factor *factors) {
     size_t each = parts * PELT_BLOCK;
-    int16_t *pairs = PELT_NEW(arena, int16_t, l->count * each + 1);
+    int16_t *pairs = PELT_NEW(arena, l->count * each + 1, int16_t);
     for (uint32_t b = 0; pairs && b < block_count; b++) {
         pelt_factor *steps = factors + 2 * (size_t)b;
         find_steps(rows + l->first[b] * each, l->first[b + 1] - l->first[b], parts, steps);

@@ -36,13 +36,13 @@ static void count_or_fill(const pelt_skin *skin, const pelt_rows *rows, pelt_tar
 /* One target for each coefficient, empty ones too; NULL when memory is out. */
 static pelt_target *targets_of(pelt_arena *arena, const pelt_skin *skin, const pelt_rows *rows) {
     uint32_t n = skin->drivers->coefficient_count;
-    pelt_target *list = PELT_NEW(arena, pelt_target, n);
+    pelt_target *list = PELT_NEW(arena, n, pelt_target);
     if (!list) return NULL;
     count_or_fill(skin, rows, list, false);
     for (uint32_t k = 0; k < n; k++) {
         list[k].name = pelt_arena_format(arena, "displacement %u", k);
-        list[k].vertices = PELT_NEW(arena, uint32_t, (size_t)list[k].count + 1);
-        list[k].deltas = PELT_NEW(arena, float, 3 * ((size_t)list[k].count + 1));
+        list[k].vertices = PELT_NEW(arena, (size_t)list[k].count + 1, uint32_t);
+        list[k].deltas = PELT_NEW(arena, 3 * ((size_t)list[k].count + 1), float);
         if (!list[k].name || !list[k].vertices || !list[k].deltas) return NULL;
         list[k].count = 0;
     }
@@ -70,7 +70,7 @@ pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool 
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "weighted PSD gives every vertex a pose distance of its own, which morph targets cannot: fit "
                          "with --corrective psd, eigen or kernel instead");
-    uint32_t n = skin->drivers->coefficient_count, *coefficients = PELT_NEW(arena, uint32_t, n);
+    uint32_t n = skin->drivers->coefficient_count, *coefficients = PELT_NEW(arena, n, uint32_t);
     with_normals = with_normals && skin->turns.first;
     out->positions = targets_of(arena, skin, &skin->rows);
     if (with_normals) out->normals = targets_of(arena, skin, &skin->turns);
@@ -93,14 +93,14 @@ float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const 
                                 const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error) {
     const pelt_skeleton *skeleton = &bundle->skeleton;
     uint32_t n = targets->count;
-    float *weights = PELT_NEW(arena, float, (size_t)clip->frame_count *n + 1);
-    pelt_transform *all = PELT_NEW(arena, pelt_transform, skeleton->joint_count);
-    pelt_transform *locals = PELT_NEW(arena, pelt_transform, skin->joint_count);
-    uint32_t *source = PELT_NEW(arena, uint32_t, skin->joint_count);
+    float *weights = PELT_NEW(arena, (size_t)clip->frame_count * n + 1, float);
+    pelt_transform *all = PELT_NEW(arena, skeleton->joint_count, pelt_transform);
+    pelt_transform *locals = PELT_NEW(arena, skin->joint_count, pelt_transform);
+    uint32_t *source = PELT_NEW(arena, skin->joint_count, uint32_t);
     char *scratch = pelt_alloc(arena, pelt_scratch_size(skin), 1);
-    uint32_t *control_source = PELT_NEW(arena, uint32_t, (size_t)skin->control_count + 1);
-    float *row = PELT_NEW(arena, float, (size_t)bundle->controls.count + 1);
-    float *controls = PELT_NEW(arena, float, (size_t)skin->control_count + 1);
+    uint32_t *control_source = PELT_NEW(arena, (size_t)skin->control_count + 1, uint32_t);
+    float *row = PELT_NEW(arena, (size_t)bundle->controls.count + 1, float);
+    float *controls = PELT_NEW(arena, (size_t)skin->control_count + 1, float);
     if (!weights || !all || !locals || !source || !scratch || !control_source || !row || !controls) {
         pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of %u frames", clip->frame_count);
         return NULL;

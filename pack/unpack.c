@@ -3,7 +3,7 @@
 #include "pack/model.h"
 
 static float *from_blocks(pelt_arena *arena, const pelt_skin *skin, const float *blocks) {
-    float *out = PELT_NEW(arena, float, 3 * (size_t)skin->vertex_count);
+    float *out = PELT_NEW(arena, 3 * (size_t)skin->vertex_count, float);
     for (size_t v = 0; out && v < skin->vertex_count; v++) {
         size_t block = skin->vertex_slots[v] / PELT_BLOCK, lane = skin->vertex_slots[v] % PELT_BLOCK;
         for (size_t c = 0; c < 3; c++) out[3 * v + c] = blocks[(block * 3 + c) * PELT_BLOCK + lane];
@@ -14,7 +14,7 @@ static float *from_blocks(pelt_arena *arena, const pelt_skin *skin, const float 
 static bool unpack_influences(pelt_arena *arena, const pelt_skin *skin, pelt_influences *out) {
     for (int pass = 0; pass < 2; pass++) { /* count, then fill */
         uint32_t filled = 0;
-        if (!pass) out->first = PELT_NEW(arena, uint32_t, (size_t)skin->vertex_count + 1);
+        if (!pass) out->first = PELT_NEW(arena, (size_t)skin->vertex_count + 1, uint32_t);
         if (!out->first) return false;
         for (uint32_t v = 0; v < skin->vertex_count; v++) {
             uint32_t block = skin->vertex_slots[v] / PELT_BLOCK, lane = skin->vertex_slots[v] % PELT_BLOCK;
@@ -27,8 +27,8 @@ static bool unpack_influences(pelt_arena *arena, const pelt_skin *skin, pelt_inf
             out->first[v + 1] = filled;
         }
         if (pass) return true;
-        out->joints = PELT_NEW(arena, uint32_t, filled);
-        out->weights = PELT_NEW(arena, float, filled);
+        out->joints = PELT_NEW(arena, filled, uint32_t);
+        out->weights = PELT_NEW(arena, filled, float);
         if (!out->joints || !out->weights) return false;
     }
     return true;
@@ -36,12 +36,12 @@ static bool unpack_influences(pelt_arena *arena, const pelt_skin *skin, pelt_inf
 
 static pelt_skeleton *unpack_skeleton(pelt_arena *arena, const pelt_skin *skin) {
     uint32_t n = skin->joint_count;
-    pelt_skeleton *s = PELT_NEW(arena, pelt_skeleton, 1);
+    pelt_skeleton *s = PELT_NEW(arena, 1, pelt_skeleton);
     if (!s) return NULL;
     s->joint_count = n;
-    s->names = PELT_NEW(arena, const char *, n);
-    s->parents = PELT_NEW(arena, int32_t, n);
-    s->rest = PELT_NEW(arena, pelt_transform, n);
+    s->names = PELT_NEW(arena, n, const char *);
+    s->parents = PELT_NEW(arena, n, int32_t);
+    s->rest = PELT_NEW(arena, n, pelt_transform);
     s->inverse_bind = pelt_alloc(arena, n, sizeof *s->inverse_bind);
     if (!s->names || !s->parents || !s->rest || !s->inverse_bind) return NULL;
     for (uint32_t j = 0; j < n; j++) {
@@ -54,7 +54,7 @@ static pelt_skeleton *unpack_skeleton(pelt_arena *arena, const pelt_skin *skin) 
 }
 
 pelt_result pelt_model_unpack(pelt_arena *arena, const pelt_skin *skin, pelt_model *model, pelt_error *error) {
-    const char **names = PELT_NEW(arena, const char *, (size_t)skin->driven_count + 1);
+    const char **names = PELT_NEW(arena, (size_t)skin->driven_count + 1, const char *);
     *model = (pelt_model){.skeleton = unpack_skeleton(arena, skin),
                           .vertex_count = skin->vertex_count,
                           .positions = from_blocks(arena, skin, skin->rest_positions),

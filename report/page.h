@@ -61,8 +61,7 @@ void gallery_free(const pelt_report_page *page, gallery *gallery);
 /* Supports, eigendisplacements and error curves of the page's joints. */
 pelt_result put_joints(text *out, const pelt_report_page *page);
 
-/* -- Style sheet (style.c) ------------------------------------------------------------------------------------------
- */
+/* -- Style sheet (style.c) ----------------------------------------------------------------------------------------- */
 
 extern const char page_style[];
 

@@ -15,8 +15,7 @@
 
 enum { SAMPLES = 16, BAND = 16, PROBE = 128, LARGEST_SIDE = 16384 };
 
-/* -- Vertices in the picture -----------------------------------------------------------------------------------------
- */
+/* -- Vertices in the picture --------------------------------------------------------------------------------------- */
 
 static bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]); }
 

@@ -162,7 +162,7 @@ char *pelt_arena_format(pelt_arena *arena, const char *format, ...) {
     va_start(arguments, format);
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    char *text = length < 0 ? NULL : PELT_NEW(arena, char, (size_t)length + 1);
+    char *text = length < 0 ? NULL : PELT_NEW(arena, (size_t)length + 1, char);
     if (!text) return NULL;
     va_start(arguments, format);
     vsnprintf(text, (size_t)length + 1, format, arguments);

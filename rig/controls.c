@@ -17,7 +17,7 @@ void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, ui
 
 /* Rows of a clip with room for more controls, which are at rest. */
 static pelt_result widen(pelt_arena *arena, pelt_clip *clip, const pelt_controls *before, const pelt_controls *after) {
-    float *rows = PELT_NEW(arena, float, (size_t)clip->frame_count * after->count);
+    float *rows = PELT_NEW(arena, (size_t)clip->frame_count * after->count, float);
     if (!rows) return PELT_ERROR_MEMORY;
     for (uint32_t f = 0; f < clip->frame_count; f++) {
         float *row = rows + (size_t)f * after->count;
@@ -32,8 +32,8 @@ static pelt_result widen(pelt_arena *arena, pelt_clip *clip, const pelt_controls
 static pelt_result add_names(pelt_bundle *bundle, uint32_t count, const char *const *names) {
     pelt_controls *now = &bundle->controls, more = *now;
     if (count > PELT_MOST_CONTROLS) return PELT_ERROR_DATA;
-    more.names = PELT_NEW(bundle->arena, const char *, (size_t)now->count + count);
-    more.rest = PELT_NEW(bundle->arena, float, (size_t)now->count + count);
+    more.names = PELT_NEW(bundle->arena, (size_t)now->count + count, const char *);
+    more.rest = PELT_NEW(bundle->arena, (size_t)now->count + count, float);
     if (!more.names || !more.rest) return PELT_ERROR_MEMORY;
     if (now->count) {
         memcpy(more.names, now->names, now->count * sizeof *more.names);

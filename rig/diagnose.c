@@ -33,9 +33,9 @@ static double distance(const double *a, const double *b) {
 static double *blend_frame(diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const pelt_mesh *mesh = &d->bundle->mesh;
-    pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, skeleton->joint_count);
-    pelt_affine *matrices = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
-    double *blended = PELT_NEW(d->scratch, double, 3 * (size_t)mesh->vertex_count);
+    pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
+    double *blended = PELT_NEW(d->scratch, 3 * (size_t)mesh->vertex_count, double);
     if (!locals || !matrices || !blended) return NULL;
     if (clip)
         pelt_clip_pose(clip, skeleton, frame, locals);
@@ -181,8 +181,8 @@ typedef struct placement {
    that begins in an extreme pose raises no false alarm. */
 static uint32_t calmest_frame(diagnosis *d, const pelt_clip *clip) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
-    pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, skeleton->joint_count);
-    pelt_affine *matrices = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
+    pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
     uint32_t calmest = 0;
     double least = INFINITY;
     for (uint32_t f = 0; locals && matrices && f < clip->frame_count; f++) {
@@ -203,7 +203,7 @@ static bool place(diagnosis *d, const pelt_clip *clip, placement *p) {
     static const int same_axis[3] = {0, 1, 2}, same_sign[3] = {1, 1, 1};
     *p = (placement){.clip = clip, .frame = calmest_frame(d, clip), .count = d->bundle->mesh.vertex_count};
     p->blend = blend_frame(d, clip, p->frame);
-    p->truth = PELT_NEW(d->scratch, double, 3 * p->count);
+    p->truth = PELT_NEW(d->scratch, 3 * p->count, double);
     if (!p->blend || !p->truth) return false;
     for (size_t i = 0; i < 3 * p->count; i++) p->truth[i] = frame_positions(d, clip, p->frame)[i];
     p->a = cloud_of(p->blend, p->count), p->b = cloud_of(p->truth, p->count);
@@ -393,9 +393,9 @@ static pose_key *sorted_poses(diagnosis *d, const pelt_clip *const *clips, size_
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     *total = 0;
     for (size_t c = 0; c < clip_count; c++) *total += clips[c]->frame_count;
-    pose_key *keys = PELT_NEW(d->scratch, pose_key, *total);
-    pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, skeleton->joint_count);
-    pelt_affine *pose = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
+    pose_key *keys = PELT_NEW(d->scratch, *total, pose_key);
+    pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
+    pelt_affine *pose = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
     if (!keys || !locals || !pose) return NULL;
     double size = fmax(d->bundle->mesh.diagonal, 1e-30);
     size_t filled = 0;
@@ -421,8 +421,8 @@ static duplicates find_duplicates(diagnosis *d, const pelt_clip *const *clips, s
     uint32_t joints = d->bundle->skeleton.joint_count;
     duplicates found = {0};
     const pose_key *keys = sorted_poses(d, clips, clip_count, &found.total);
-    pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, joints);
-    pelt_affine *a = PELT_NEW(d->scratch, pelt_affine, joints), *b = PELT_NEW(d->scratch, pelt_affine, joints);
+    pelt_transform *locals = PELT_NEW(d->scratch, joints, pelt_transform);
+    pelt_affine *a = PELT_NEW(d->scratch, joints, pelt_affine), *b = PELT_NEW(d->scratch, joints, pelt_affine);
     if (!keys || !locals || !a || !b) return found;
     for (size_t i = 0; i + 1 < found.total; i++) {
         local_matrices(d, keys[i].clip, keys[i].frame, locals, a);
@@ -461,7 +461,7 @@ static void check_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t
 
 static bool range_controls(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
     const pelt_controls *all = &d->bundle->controls;
-    d->control_ranges = PELT_NEW(d->scratch, double, all->count);
+    d->control_ranges = PELT_NEW(d->scratch, all->count, double);
     if (!d->control_ranges) return false;
     for (size_t c = 0; c < clip_count; c++)
         for (size_t i = 0; clips[c]->controls && i < (size_t)clips[c]->frame_count * all->count; i++) {
@@ -494,11 +494,11 @@ static void check_controls(diagnosis *d, const pelt_clip *clip) {
 static void check_still_joints(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const pelt_influences *in = &d->bundle->mesh.influences;
-    bool *moves = PELT_NEW(d->scratch, bool, skeleton->joint_count);
-    bool *carries = PELT_NEW(d->scratch, bool, skeleton->joint_count);
-    pelt_transform *locals = PELT_NEW(d->scratch, pelt_transform, skeleton->joint_count);
-    pelt_affine *a = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
-    pelt_affine *b = PELT_NEW(d->scratch, pelt_affine, skeleton->joint_count);
+    bool *moves = PELT_NEW(d->scratch, skeleton->joint_count, bool);
+    bool *carries = PELT_NEW(d->scratch, skeleton->joint_count, bool);
+    pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
+    pelt_affine *a = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
+    pelt_affine *b = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
     if (!moves || !carries || !locals || !a || !b) return;
     double size = fmax(d->bundle->mesh.diagonal, 1e-30);
     for (uint32_t i = 0; i < in->first[d->bundle->mesh.vertex_count]; i++)

@@ -22,7 +22,7 @@ void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severit
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     /* Findings are few: copying the list keeps it a plain array. */
-    pelt_finding *list = PELT_NEW(arena, pelt_finding, findings->count + 1);
+    pelt_finding *list = PELT_NEW(arena, findings->count + 1, pelt_finding);
     char *copy = pelt_arena_format(arena, "%s", text);
     if (!list || !copy) return;
     if (findings->count) memcpy(list, findings->list, findings->count * sizeof *list);

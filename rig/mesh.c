@@ -70,7 +70,7 @@ uint32_t pelt_weld(pelt_arena *arena, const pelt_mesh *mesh, const pelt_clip *co
     /* Chained hash table over the first vertex of each point. */
     uint32_t n = mesh->vertex_count, bits = 4, points = 0;
     while (bits < 31 && (1u << bits) < n) bits++;
-    uint32_t *head = PELT_NEW(arena, uint32_t, (size_t)1 << bits), *next = PELT_NEW(arena, uint32_t, n);
+    uint32_t *head = PELT_NEW(arena, (size_t)1 << bits, uint32_t), *next = PELT_NEW(arena, n, uint32_t);
     for (uint32_t v = 0; v < n; v++) {
         const float *p = mesh->positions + 3 * (size_t)v;
         uint32_t *slot = head && next ? &head[hash_position(p) >> (32 - bits)] : NULL;

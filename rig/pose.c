@@ -105,7 +105,7 @@ pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
         clip->frame_count = clip->channels[0].key_count;
         return PELT_OK;
     }
-    float *times = PELT_NEW(arena, float, total);
+    float *times = PELT_NEW(arena, total, float);
     if (!times) return PELT_ERROR_MEMORY;
     size_t filled = 0;
     for (uint32_t c = 0; c < clip->channel_count; c++) {

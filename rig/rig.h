@@ -36,7 +36,7 @@ bool pelt_arena_failed(const pelt_arena *arena);
 /* As an allocation that fails; ends the stage, if there is one. */
 void pelt_arena_fail(pelt_arena *arena);
 
-#define PELT_NEW(arena, type, count) ((type *)pelt_alloc((arena), (count), sizeof(type)))
+#define PELT_NEW(arena, count, type) ((type *)pelt_alloc((arena), (count), sizeof(type)))
 
 /* Runs a stage of offline work that takes its memory from the arena, from arenas inside it and from the scratch of
    parallel loops, and from nowhere else. When memory is out the stage is left on the spot, wherever it is, and

@@ -21,8 +21,7 @@ static void rotate(const float *m, const float v[3], float out[3]) {
 
 static float dot(const float a[3], const float b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/* -- Bulges ---------------------------------------------------------------------------------------------------------
- */
+/* -- Bulges -------------------------------------------------------------------------------------------------------- */
 
 /* s of the formula above; a bone without length counts as a straight limb. */
 static float bulge_scale(float k, const float b1[3], const float b2[3]) {
@@ -46,8 +45,7 @@ static void bulge(const pelt_driven *d, const float *palette, float *out) {
     }
 }
 
-/* -- Rotations ------------------------------------------------------------------------------------------------------
- */
+/* -- Rotations ----------------------------------------------------------------------------------------------------- */
 
 /* 3x3, row-major. */
 typedef struct matrix {

@@ -65,8 +65,8 @@ static pelt_result read_shapes(making *m, pelt_error *error) {
             return pelt_fail(error, PELT_ERROR_DATA,
                              "the face has no shape \"%s\"; the face rig needs ARKit's 51 shapes (all but tongueOut)",
                              shape_names[s]);
-        m->shapes[s] = PELT_NEW(m->scratch, float, 3 * (size_t)m->n);
-        m->sizes[s] = PELT_NEW(m->scratch, float, m->n);
+        m->shapes[s] = PELT_NEW(m->scratch, 3 * (size_t)m->n, float);
+        m->sizes[s] = PELT_NEW(m->scratch, m->n, float);
         if (!m->shapes[s] || !m->sizes[s]) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the face");
         for (uint32_t k = 0; k < found->count; k++) {
             uint32_t v = found->vertices[k];
@@ -204,7 +204,7 @@ static void find_mouth(making *m) {
 static void pair_lips(making *m) {
     pelt_face *face = m->face;
     float unit = face->unit;
-    uint32_t *lips = PELT_NEW(m->scratch, uint32_t, m->n), count = 0;
+    uint32_t *lips = PELT_NEW(m->scratch, m->n, uint32_t), count = 0;
     if (!lips) return;
     for (uint32_t v = 0; v < m->n; v++) {
         const float *p = rest_of(m, v);
@@ -248,8 +248,8 @@ static void weigh_neck(making *m) {
 
 static pelt_result find_neighbours(making *m) {
     const pelt_mesh *mesh = m->mesh;
-    m->first_neighbour = PELT_NEW(m->scratch, uint32_t, (size_t)m->n + 2);
-    m->neighbours = PELT_NEW(m->scratch, uint32_t, 6 * (size_t)mesh->triangle_count + 1);
+    m->first_neighbour = PELT_NEW(m->scratch, (size_t)m->n + 2, uint32_t);
+    m->neighbours = PELT_NEW(m->scratch, 6 * (size_t)mesh->triangle_count + 1, uint32_t);
     if (!m->first_neighbour || !m->neighbours) return PELT_ERROR_MEMORY;
     uint32_t *fill = m->first_neighbour + 1; /* counts, then starts, then ends */
     for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++) fill[mesh->triangles[i] + 1] += 2;
@@ -361,7 +361,7 @@ static void choose_pairs(making *m) {
 
 /* A sculptor's answer to a clash: where all the shapes move, something across, outwards and back. */
 static float *make_corrective(making *m, const uint32_t *shapes, int count, float gain) {
-    float *out = PELT_NEW(m->scratch, float, 3 * (size_t)m->n), largest = 0;
+    float *out = PELT_NEW(m->scratch, 3 * (size_t)m->n, float), largest = 0;
     float mix[3];
     mix[0] = (float)sample_uniform(&m->random, -1, 1);
     mix[1] = (float)sample_uniform(&m->random, -1, 1);
@@ -425,7 +425,7 @@ static const float *feature_shape(const making *m, uint32_t feature) {
 static pelt_result make_entries(making *m) {
     pelt_face *face = m->face;
     float least = 1e-4f * face->unit;
-    face->first_entry = PELT_NEW(face->arena, uint32_t, (size_t)m->n + 1);
+    face->first_entry = PELT_NEW(face->arena, (size_t)m->n + 1, uint32_t);
     if (!face->first_entry) return PELT_ERROR_MEMORY;
     for (int fill = 0; fill < 2; fill++) {
         uint32_t count = 0;
@@ -441,20 +441,20 @@ static pelt_result make_entries(making *m) {
             }
             face->first_entry[v + 1] = count;
         }
-        if (!fill && !(face->entries = PELT_NEW(face->arena, face_entry, (size_t)count + 1))) return PELT_ERROR_MEMORY;
+        if (!fill && !(face->entries = PELT_NEW(face->arena, (size_t)count + 1, face_entry))) return PELT_ERROR_MEMORY;
     }
     return PELT_OK;
 }
 
 static pelt_result make_pulls(making *m) {
     pelt_face *face = m->face;
-    float *weights = PELT_NEW(m->scratch, float, (size_t)m->n *FACE_TWEAKERS);
-    face->first_pull = PELT_NEW(face->arena, uint32_t, (size_t)m->n + 1);
+    float *weights = PELT_NEW(m->scratch, (size_t)m->n * FACE_TWEAKERS, float);
+    face->first_pull = PELT_NEW(face->arena, (size_t)m->n + 1, uint32_t);
     if (!weights || !face->first_pull) return PELT_ERROR_MEMORY;
     make_tweakers(m, weights);
     uint32_t count = 0;
     for (size_t i = 0; i < (size_t)m->n * FACE_TWEAKERS; i++) count += weights[i] > 0;
-    if (!(face->pulls = PELT_NEW(face->arena, face_pull, (size_t)count + 1))) return PELT_ERROR_MEMORY;
+    if (!(face->pulls = PELT_NEW(face->arena, (size_t)count + 1, face_pull))) return PELT_ERROR_MEMORY;
     count = 0;
     for (uint32_t v = 0; v < m->n; v++) {
         for (uint32_t k = 0; k < FACE_TWEAKERS; k++) {
@@ -471,11 +471,11 @@ static pelt_result make_pulls(making *m) {
 static pelt_result choose_points(making *m, uint32_t count) {
     pelt_face *face = m->face;
     pelt_mesh *mesh = &face->mesh;
-    uint32_t *owner = PELT_NEW(m->scratch, uint32_t, m->n), *queue = PELT_NEW(m->scratch, uint32_t, m->n), tail = 0;
-    face->source = PELT_NEW(face->arena, uint32_t, count);
-    mesh->positions = PELT_NEW(face->arena, float, 3 * (size_t)count);
-    mesh->normals = PELT_NEW(face->arena, float, 3 * (size_t)count);
-    mesh->triangles = PELT_NEW(face->arena, uint32_t, 3 * (size_t)m->mesh->triangle_count + 1);
+    uint32_t *owner = PELT_NEW(m->scratch, m->n, uint32_t), *queue = PELT_NEW(m->scratch, m->n, uint32_t), tail = 0;
+    face->source = PELT_NEW(face->arena, count, uint32_t);
+    mesh->positions = PELT_NEW(face->arena, 3 * (size_t)count, float);
+    mesh->normals = PELT_NEW(face->arena, 3 * (size_t)count, float);
+    mesh->triangles = PELT_NEW(face->arena, 3 * (size_t)m->mesh->triangle_count + 1, uint32_t);
     if (!owner || !queue || !face->source || !mesh->positions || !mesh->normals || !mesh->triangles)
         return PELT_ERROR_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
@@ -523,8 +523,8 @@ static pelt_result make_face(making *m, uint32_t points, pelt_error *error) {
     pelt_face *face = m->face;
     m->n = face->vertex_count = m->mesh->vertex_count;
     face->unit = m->mesh->diagonal / 47.5f; /* the diagonal of a life-size head and neck, in centimetres */
-    face->vertices = PELT_NEW(face->arena, face_vertex, m->n);
-    m->jaw_rest = PELT_NEW(m->scratch, float, 3 * (size_t)m->n);
+    face->vertices = PELT_NEW(face->arena, m->n, face_vertex);
+    m->jaw_rest = PELT_NEW(m->scratch, 3 * (size_t)m->n, float);
     if (!face->vertices || !m->jaw_rest) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the face");
     pelt_result result = read_shapes(m, error);
     if (result) return result;
@@ -544,7 +544,7 @@ static pelt_result make_face(making *m, uint32_t points, pelt_error *error) {
 
 pelt_face *pelt_face_new(const pelt_face_options *options, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0), *scratch = pelt_arena_new(0);
-    pelt_face *face = arena ? PELT_NEW(arena, pelt_face, 1) : NULL;
+    pelt_face *face = arena ? PELT_NEW(arena, 1, pelt_face) : NULL;
     pelt_mesh formula = {0};
     making m = {.face = face, .scratch = scratch, .mesh = options->mesh, .random = {20}};
     pelt_result result =

@@ -125,11 +125,11 @@ static void make_shape(const pelt_mesh *mesh, const char *name, float *deltas) {
 
 pelt_result face_shape_make(pelt_arena *arena, pelt_mesh *mesh) {
     uint32_t n = mesh->vertex_count = ROWS * COLUMNS;
-    mesh->positions = PELT_NEW(arena, float, 3 * (size_t)n);
-    mesh->normals = PELT_NEW(arena, float, 3 * (size_t)n);
-    mesh->triangles = PELT_NEW(arena, uint32_t, 6 * (size_t)n);
-    mesh->targets = PELT_NEW(arena, pelt_target, FACE_SHAPES);
-    uint32_t *all = PELT_NEW(arena, uint32_t, n);
+    mesh->positions = PELT_NEW(arena, 3 * (size_t)n, float);
+    mesh->normals = PELT_NEW(arena, 3 * (size_t)n, float);
+    mesh->triangles = PELT_NEW(arena, 6 * (size_t)n, uint32_t);
+    mesh->targets = PELT_NEW(arena, FACE_SHAPES, pelt_target);
+    uint32_t *all = PELT_NEW(arena, n, uint32_t);
     if (!mesh->positions || !mesh->normals || !mesh->triangles || !mesh->targets || !all) return PELT_ERROR_MEMORY;
     for (uint32_t v = 0; v < n; v++) {
         place((int)v / COLUMNS, (int)v % COLUMNS, mesh->positions + 3 * (size_t)v);
@@ -139,7 +139,7 @@ pelt_result face_shape_make(pelt_arena *arena, pelt_mesh *mesh) {
     pelt_mesh_normals(mesh->positions, n, mesh->triangles, mesh->triangle_count, mesh->normals);
     mesh->diagonal = (float)pelt_diagonal(mesh->positions, n);
     for (uint32_t s = 0; s < FACE_SHAPES; s++) {
-        float *deltas = PELT_NEW(arena, float, 3 * (size_t)n);
+        float *deltas = PELT_NEW(arena, 3 * (size_t)n, float);
         if (!deltas) return PELT_ERROR_MEMORY;
         mesh->targets[s] = (pelt_target){pelt_face_control_name(s), n, all, deltas};
         make_shape(mesh, mesh->targets[s].name, deltas);

@@ -54,9 +54,9 @@ static pelt_result weigh_mesh(pelt_arena *arena, const sample_recipe *recipe, co
                               uint32_t joint_count, pelt_mesh *mesh) {
     pelt_influences *in = &mesh->influences;
     size_t most = (size_t)MOST_INFLUENCES * mesh->vertex_count;
-    in->first = PELT_NEW(arena, uint32_t, (size_t)mesh->vertex_count + 1);
-    in->joints = PELT_NEW(arena, uint32_t, most);
-    in->weights = PELT_NEW(arena, float, most);
+    in->first = PELT_NEW(arena, (size_t)mesh->vertex_count + 1, uint32_t);
+    in->joints = PELT_NEW(arena, most, uint32_t);
+    in->weights = PELT_NEW(arena, most, float);
     if (!in->first || !in->joints || !in->weights) return PELT_ERROR_MEMORY;
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
         const float *p = mesh->positions + 3 * (size_t)v;
@@ -78,9 +78,9 @@ static pelt_result weigh_mesh(pelt_arena *arena, const sample_recipe *recipe, co
 
 static pelt_result make_mesh(pelt_arena *arena, const sample_recipe *recipe, uint32_t vertex_count, pelt_mesh *mesh) {
     mesh->vertex_count = vertex_count;
-    mesh->positions = PELT_NEW(arena, float, 3 * (size_t)vertex_count);
-    mesh->normals = PELT_NEW(arena, float, 3 * (size_t)vertex_count);
-    mesh->triangles = PELT_NEW(arena, uint32_t, 6 * (size_t)vertex_count); /* a closed surface has less than 2n */
+    mesh->positions = PELT_NEW(arena, 3 * (size_t)vertex_count, float);
+    mesh->normals = PELT_NEW(arena, 3 * (size_t)vertex_count, float);
+    mesh->triangles = PELT_NEW(arena, 6 * (size_t)vertex_count, uint32_t); /* a closed surface has less than 2n */
     if (!mesh->positions || !mesh->normals || !mesh->triangles) return PELT_ERROR_MEMORY;
     mesh->triangle_count = 2 * vertex_count - 4;
     if (recipe->mesh(arena, mesh)) return PELT_ERROR_MEMORY;
@@ -92,11 +92,11 @@ static pelt_result make_mesh(pelt_arena *arena, const sample_recipe *recipe, uin
 static pelt_result make_skeleton(pelt_arena *arena, const sample_recipe *recipe, const sample_joint *joints,
                                  pelt_skeleton *skeleton) {
     uint32_t n = skeleton->joint_count;
-    skeleton->names = PELT_NEW(arena, const char *, n);
-    skeleton->parents = PELT_NEW(arena, int32_t, n);
-    skeleton->rest = PELT_NEW(arena, pelt_transform, n);
+    skeleton->names = PELT_NEW(arena, n, const char *);
+    skeleton->parents = PELT_NEW(arena, n, int32_t);
+    skeleton->rest = PELT_NEW(arena, n, pelt_transform);
     skeleton->inverse_bind = pelt_alloc(arena, n, sizeof *skeleton->inverse_bind);
-    pelt_affine *globals = PELT_NEW(arena, pelt_affine, n);
+    pelt_affine *globals = PELT_NEW(arena, n, pelt_affine);
     if (!skeleton->names || !skeleton->parents || !skeleton->rest || !skeleton->inverse_bind || !globals)
         return PELT_ERROR_MEMORY;
     for (uint32_t j = 0; j < n; j++) {
@@ -125,7 +125,7 @@ static pelt_result make_skeleton(pelt_arena *arena, const sample_recipe *recipe,
 static float *pose_frames(pelt_arena *arena, const sample_recipe *recipe, const pelt_skeleton *skeleton, bool training,
                           uint32_t frame_count, uint32_t seed, float *controls) {
     uint32_t n = skeleton->joint_count;
-    float *out = PELT_NEW(arena, float, 4 * (size_t)n * frame_count);
+    float *out = PELT_NEW(arena, 4 * (size_t)n * frame_count, float);
     sample_random random = {seed * (uint64_t)2 + training};
     for (uint32_t f = 0; out && f < frame_count; f++) {
         double rotations[SAMPLE_JOINTS][4] = {{0}};
@@ -155,13 +155,13 @@ static bool joint_moves(const pelt_skeleton *skeleton, const float *rotations, u
 static pelt_result make_channels(pelt_arena *arena, const pelt_skeleton *skeleton, const float *rotations,
                                  bool training, pelt_clip *clip) {
     uint32_t n = skeleton->joint_count;
-    float *times = PELT_NEW(arena, float, clip->frame_count);
-    pelt_channel *channels = PELT_NEW(arena, pelt_channel, n);
+    float *times = PELT_NEW(arena, clip->frame_count, float);
+    pelt_channel *channels = PELT_NEW(arena, n, pelt_channel);
     if (!times || !channels) return PELT_ERROR_MEMORY;
     for (uint32_t f = 0; f < clip->frame_count; f++) times[f] = (float)(f / 30.0);
     for (uint32_t j = 0; j < n; j++) {
         if (!joint_moves(skeleton, rotations, clip->frame_count, j)) continue;
-        float *values = PELT_NEW(arena, float, 4 * (size_t)clip->frame_count);
+        float *values = PELT_NEW(arena, 4 * (size_t)clip->frame_count, float);
         if (!values) return PELT_ERROR_MEMORY;
         for (size_t f = 0; f < clip->frame_count; f++)
             memcpy(values + 4 * f, rotations + 4 * (f * n + j), 4 * sizeof(float));
@@ -202,16 +202,16 @@ static void true_frame(void *user, size_t frame, pelt_arena *scratch) {
 static pelt_result make_clip(pelt_bundle *bundle, const sample_recipe *recipe, bool training, uint32_t frame_count,
                              uint32_t seed, pelt_clip *clip) {
     *clip = (pelt_clip){.name = training ? "train" : "test", .frame_count = frame_count, .source = recipe->name};
-    float *controls = recipe->control ? PELT_NEW(bundle->arena, float, frame_count) : NULL;
+    float *controls = recipe->control ? PELT_NEW(bundle->arena, frame_count, float) : NULL;
     float *rotations = pose_frames(bundle->arena, recipe, &bundle->skeleton, training, frame_count, seed, controls);
     clip->controls = controls;
     if ((recipe->control && !controls) || !rotations ||
         make_channels(bundle->arena, &bundle->skeleton, rotations, training, clip))
         return PELT_ERROR_MEMORY;
     size_t size = 3 * (size_t)bundle->mesh.vertex_count;
-    truth_job job = {recipe, bundle, clip, PELT_NEW(bundle->arena, float, size *frame_count), NULL};
+    truth_job job = {recipe, bundle, clip, PELT_NEW(bundle->arena, size * frame_count, float), NULL};
     pelt_arena *scratch = pelt_arena_new(0);
-    if (scratch && !recipe->truth) job.blended = PELT_NEW(scratch, double, size);
+    if (scratch && !recipe->truth) job.blended = PELT_NEW(scratch, size, double);
     bool enough = job.positions && scratch && (recipe->truth || job.blended);
     if (enough) pelt_parallel(NULL, job.blended ? 1 : 0, frame_count, true_frame, &job);
     pelt_arena_free(scratch);
@@ -227,14 +227,14 @@ static pelt_result make_bundle(pelt_bundle *bundle, const sample_recipe *recipe,
     sample_joint joints[SAMPLE_JOINTS] = {0};
     bundle->skeleton.joint_count = recipe->skeleton(joints);
     bundle->path = pelt_arena_format(arena, "%s.glb", recipe->name);
-    bundle->clips = PELT_NEW(arena, pelt_clip, 2);
+    bundle->clips = PELT_NEW(arena, 2, pelt_clip);
     if (!bundle->path || !bundle->clips || make_skeleton(arena, recipe, joints, &bundle->skeleton) ||
         make_mesh(arena, recipe, vertices, &bundle->mesh) ||
         weigh_mesh(arena, recipe, joints, bundle->skeleton.joint_count, &bundle->mesh))
         return PELT_ERROR_MEMORY;
     bundle->clip_count = 2;
     if (recipe->control) {
-        bundle->controls = (pelt_controls){1, PELT_NEW(arena, const char *, 1), PELT_NEW(arena, float, 1)};
+        bundle->controls = (pelt_controls){1, PELT_NEW(arena, 1, const char *), PELT_NEW(arena, 1, float)};
         if (!bundle->controls.names || !bundle->controls.rest) return PELT_ERROR_MEMORY;
         bundle->controls.names[0] = recipe->control;
     }
@@ -269,7 +269,7 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
         return NULL;
     }
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_bundle *bundle = arena ? PELT_NEW(arena, pelt_bundle, 1) : NULL;
+    pelt_bundle *bundle = arena ? PELT_NEW(arena, 1, pelt_bundle) : NULL;
     if (bundle) bundle->arena = arena;
     if (!bundle || make_bundle(bundle, recipe, vertices, frames, options->seed)) {
         pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory for %u vertices in %u + %u frames; ask for fewer",

@@ -93,7 +93,7 @@ static pelt_result plan_rings(pelt_arena *arena, uint32_t vertex_count, layout *
     while (total_size(l, rings + 1) <= vertex_count) rings++;
     while (rings > 3 && total_size(l, rings) > vertex_count) rings--;
     uint32_t missing = vertex_count - total_size(l, rings), in_cap = 1;
-    l->first = PELT_NEW(arena, uint32_t, rings + 1);
+    l->first = PELT_NEW(arena, rings + 1, uint32_t);
     if (!l->first) return PELT_ERROR_MEMORY;
     while (in_cap + 2 < rings && ring_size(l, in_cap + 1) < l->around) in_cap++;
     for (uint32_t i = 0; i < rings; i++) {

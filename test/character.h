@@ -21,14 +21,14 @@ static inline pelt_transform character_turn(double x, double y, double z, double
 static inline pelt_bundle *character_new(uint32_t joint_count, const int32_t *parents) {
     pelt_arena *arena = pelt_arena_new(0);
     assert_non_null(arena);
-    pelt_bundle *bundle = PELT_NEW(arena, pelt_bundle, 1);
+    pelt_bundle *bundle = PELT_NEW(arena, 1, pelt_bundle);
     bundle->arena = arena;
     bundle->path = "hand.glb";
     pelt_skeleton *s = &bundle->skeleton;
     s->joint_count = joint_count;
-    s->names = PELT_NEW(arena, const char *, joint_count);
-    s->parents = PELT_NEW(arena, int32_t, joint_count);
-    s->rest = PELT_NEW(arena, pelt_transform, joint_count);
+    s->names = PELT_NEW(arena, joint_count, const char *);
+    s->parents = PELT_NEW(arena, joint_count, int32_t);
+    s->rest = PELT_NEW(arena, joint_count, pelt_transform);
     s->inverse_bind = pelt_alloc(arena, joint_count, sizeof *s->inverse_bind);
     for (uint32_t j = 0; j < joint_count; j++) {
         s->names[j] = pelt_arena_format(arena, "joint%u", j);
@@ -42,8 +42,8 @@ static inline pelt_bundle *character_new(uint32_t joint_count, const int32_t *pa
 /* Inverse bind matrices from the rest pose. */
 static inline void character_bind(pelt_bundle *bundle) {
     pelt_skeleton *s = &bundle->skeleton;
-    pelt_affine *globals = PELT_NEW(bundle->arena, pelt_affine, s->joint_count);
-    pelt_affine *unused = PELT_NEW(bundle->arena, pelt_affine, s->joint_count), inverse;
+    pelt_affine *globals = PELT_NEW(bundle->arena, s->joint_count, pelt_affine);
+    pelt_affine *unused = PELT_NEW(bundle->arena, s->joint_count, pelt_affine), inverse;
     pelt_joint_matrices(s, s->rest, globals, unused);
     for (uint32_t j = 0; j < s->joint_count; j++) {
         assert_true(pelt_affine_invert(&globals[j], &inverse));
@@ -57,9 +57,9 @@ static inline void character_tube(pelt_bundle *bundle, uint32_t vertex_count, do
     pelt_mesh *mesh = &bundle->mesh;
     uint32_t rings = (vertex_count + SIDES - 1) / SIDES;
     mesh->vertex_count = vertex_count;
-    mesh->positions = PELT_NEW(bundle->arena, float, 3 * (size_t)vertex_count);
-    mesh->normals = PELT_NEW(bundle->arena, float, 3 * (size_t)vertex_count);
-    mesh->triangles = PELT_NEW(bundle->arena, uint32_t, 6 * (size_t)vertex_count);
+    mesh->positions = PELT_NEW(bundle->arena, 3 * (size_t)vertex_count, float);
+    mesh->normals = PELT_NEW(bundle->arena, 3 * (size_t)vertex_count, float);
+    mesh->triangles = PELT_NEW(bundle->arena, 6 * (size_t)vertex_count, uint32_t);
     for (uint32_t v = 0; v < vertex_count; v++) {
         double angle = 2 * acos(-1) * (v % SIDES) / SIDES, x = cos(angle), z = sin(angle);
         float *p = mesh->positions + 3 * (size_t)v, *n = mesh->normals + 3 * (size_t)v;
@@ -78,9 +78,9 @@ static inline void character_tube(pelt_bundle *bundle, uint32_t vertex_count, do
 static inline void character_influences(pelt_bundle *bundle, uint32_t per_vertex) {
     pelt_mesh *mesh = &bundle->mesh;
     pelt_influences *in = &mesh->influences;
-    in->first = PELT_NEW(bundle->arena, uint32_t, (size_t)mesh->vertex_count + 1);
-    in->joints = PELT_NEW(bundle->arena, uint32_t, (size_t)mesh->vertex_count * per_vertex);
-    in->weights = PELT_NEW(bundle->arena, float, (size_t)mesh->vertex_count *per_vertex);
+    in->first = PELT_NEW(bundle->arena, (size_t)mesh->vertex_count + 1, uint32_t);
+    in->joints = PELT_NEW(bundle->arena, (size_t)mesh->vertex_count * per_vertex, uint32_t);
+    in->weights = PELT_NEW(bundle->arena, (size_t)mesh->vertex_count * per_vertex, float);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) in->first[v + 1] = in->first[v] + per_vertex;
 }
 
@@ -131,13 +131,13 @@ static inline void character_free(pelt_bundle *bundle) {
 static inline pelt_clip *character_clip(pelt_bundle *bundle, const char *name, uint32_t frame_count,
                                         const pelt_transform *locals) {
     uint32_t joints = bundle->skeleton.joint_count;
-    pelt_clip *clip = PELT_NEW(bundle->arena, pelt_clip, 1);
-    pelt_channel *channels = PELT_NEW(bundle->arena, pelt_channel, 3 * (size_t)joints);
-    float *times = PELT_NEW(bundle->arena, float, frame_count);
+    pelt_clip *clip = PELT_NEW(bundle->arena, 1, pelt_clip);
+    pelt_channel *channels = PELT_NEW(bundle->arena, 3 * (size_t)joints, pelt_channel);
+    float *times = PELT_NEW(bundle->arena, frame_count, float);
     for (uint32_t f = 0; f < frame_count; f++) times[f] = (float)(f / 24.0);
     for (uint32_t c = 0; c < 3 * joints; c++) {
         size_t size = c % 3 == PELT_ROTATION ? 4 : 3;
-        float *values = PELT_NEW(bundle->arena, float, frame_count *size);
+        float *values = PELT_NEW(bundle->arena, frame_count * size, float);
         for (uint32_t f = 0; f < frame_count; f++) {
             const pelt_transform *t = &locals[(size_t)f * joints + c / 3];
             const float *from = c % 3 == PELT_ROTATION ? t->rotation : c % 3 == PELT_SCALE ? t->scale : t->translation;
@@ -157,10 +157,10 @@ static inline pelt_clip *character_clip(pelt_bundle *bundle, const char *name, u
 /* Gives a clip true positions: its own linear blend. They are returned so that a test can spoil them. */
 static inline float *character_blend(pelt_bundle *bundle, pelt_clip *clip) {
     size_t n = 3 * (size_t)bundle->mesh.vertex_count;
-    pelt_transform *locals = PELT_NEW(bundle->arena, pelt_transform, bundle->skeleton.joint_count);
-    pelt_affine *matrices = PELT_NEW(bundle->arena, pelt_affine, bundle->skeleton.joint_count);
-    double *blended = PELT_NEW(bundle->arena, double, n);
-    float *positions = PELT_NEW(bundle->arena, float, n * clip->frame_count);
+    pelt_transform *locals = PELT_NEW(bundle->arena, bundle->skeleton.joint_count, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(bundle->arena, bundle->skeleton.joint_count, pelt_affine);
+    double *blended = PELT_NEW(bundle->arena, n, double);
+    float *positions = PELT_NEW(bundle->arena, n * clip->frame_count, float);
     for (uint32_t f = 0; f < clip->frame_count; f++) {
         pelt_clip_pose(clip, &bundle->skeleton, f, locals);
         pelt_joint_matrices(&bundle->skeleton, locals, NULL, matrices);

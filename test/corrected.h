@@ -12,7 +12,7 @@ typedef void corrected_truth(const pelt_bundle *bundle, const double *angles, do
 static inline pelt_clip *corrected_clip(pelt_bundle *bundle, const char *name, uint32_t frames, const double *angles,
                                         corrected_truth *truth) {
     uint32_t joints = bundle->skeleton.joint_count, n = bundle->mesh.vertex_count;
-    pelt_transform *locals = PELT_NEW(bundle->arena, pelt_transform, (size_t)frames * joints);
+    pelt_transform *locals = PELT_NEW(bundle->arena, (size_t)frames * joints, pelt_transform);
     for (uint32_t f = 0; f < frames; f++)
         for (uint32_t j = 0; j < joints; j++) {
             pelt_transform *to = &locals[(size_t)f * joints + j];
@@ -20,9 +20,9 @@ static inline pelt_clip *corrected_clip(pelt_bundle *bundle, const char *name, u
             memcpy(to->rotation, character_turn(0, 0, 1, angles[(size_t)f * joints + j]).rotation, sizeof to->rotation);
         }
     pelt_clip *clip = character_clip(bundle, name, frames, locals);
-    float *positions = PELT_NEW(bundle->arena, float, 3 * (size_t)n * frames);
-    pelt_affine *matrices = PELT_NEW(bundle->arena, pelt_affine, joints);
-    double *d = PELT_NEW(bundle->arena, double, 3 * (size_t)n);
+    float *positions = PELT_NEW(bundle->arena, 3 * (size_t)n * frames, float);
+    pelt_affine *matrices = PELT_NEW(bundle->arena, joints, pelt_affine);
+    double *d = PELT_NEW(bundle->arena, 3 * (size_t)n, double);
     const pelt_influences *in = &bundle->mesh.influences;
     for (uint32_t f = 0; f < frames; f++) {
         memset(d, 0, 3 * (size_t)n * sizeof *d);

@@ -8,7 +8,7 @@
 static inline float maker_noise(uint64_t *seed) { return (float)(2 * test_random(seed) - 1); }
 
 static inline float *maker_floats(pelt_arena *arena, uint64_t *seed, size_t count, double scale) {
-    float *out = PELT_NEW(arena, float, count + 1);
+    float *out = PELT_NEW(arena, count + 1, float);
     for (size_t i = 0; i < count; i++) out[i] = (float)scale * maker_noise(seed);
     return out;
 }
@@ -25,12 +25,12 @@ static inline void maker_quaternion(uint64_t *seed, double spread, float q[4]) {
 
 /* Controls of the skins made here; their values at rest are not 0. */
 enum { MAKER_CONTROLS = 2 };
-static const pelt_model_control maker_controls[MAKER_CONTROLS] = {{.name = "flex", .rest = 0.25f, .least = -1, .most = 2},
-                                                                {.name = "smile", .rest = -3, .least = -4, .most = -2}};
+static const pelt_model_control maker_controls[MAKER_CONTROLS] = {
+    {.name = "flex", .rest = 0.25f, .least = -1, .most = 2}, {.name = "smile", .rest = -3, .least = -4, .most = -2}};
 
 /* Axes of all kinds, over all joints in turn. */
 static inline pelt_axis *maker_axes(pelt_arena *arena, uint64_t *seed, uint32_t joints, uint32_t count) {
-    pelt_axis *axes = PELT_NEW(arena, pelt_axis, count);
+    pelt_axis *axes = PELT_NEW(arena, count, pelt_axis);
     for (uint32_t i = 0; i < count; i++) {
         axes[i] = (pelt_axis){.kind = (pelt_axis_kind)(i % 5), .joint = i % joints, .weight = 0.2f + (float)(i % 3)};
         if (axes[i].kind == PELT_AXIS_CONTROL) axes[i].joint = i / 5 % MAKER_CONTROLS;
@@ -41,7 +41,7 @@ static inline pelt_axis *maker_axes(pelt_arena *arena, uint64_t *seed, uint32_t 
 
 static inline float *maker_centers(pelt_arena *arena, uint64_t *seed, const pelt_axis *axes, uint32_t axis_count,
                                    uint32_t center_count) {
-    float *out = PELT_NEW(arena, float, 4 * (size_t)axis_count * center_count);
+    float *out = PELT_NEW(arena, 4 * (size_t)axis_count * center_count, float);
     for (uint32_t c = 0; c < center_count; c++)
         for (uint32_t a = 0; a < axis_count; a++) {
             float q[4], t[3] = {maker_noise(seed), 1 + maker_noise(seed), maker_noise(seed)}, x = maker_noise(seed);
@@ -71,11 +71,11 @@ static inline pelt_rbf maker_rbf(pelt_arena *arena, uint64_t *seed, uint32_t joi
 static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint32_t skeleton_joints, uint32_t centers,
                                         uint32_t groups, uint32_t coefficients) {
     uint32_t joints = skeleton_joints + MAKER_CONTROLS;
-    pelt_kernel *k = PELT_NEW(arena, pelt_kernel, 1);
-    uint32_t *list = PELT_NEW(arena, uint32_t, joints);
-    float *scales = PELT_NEW(arena, float, joints), *places = PELT_NEW(arena, float, 4 * (size_t)joints * centers);
-    pelt_kernel_unit *units = PELT_NEW(arena, pelt_kernel_unit, 2 * joints);
-    pelt_kernel_group *all = PELT_NEW(arena, pelt_kernel_group, groups);
+    pelt_kernel *k = PELT_NEW(arena, 1, pelt_kernel);
+    uint32_t *list = PELT_NEW(arena, joints, uint32_t);
+    float *scales = PELT_NEW(arena, joints, float), *places = PELT_NEW(arena, 4 * (size_t)joints * centers, float);
+    pelt_kernel_unit *units = PELT_NEW(arena, 2 * joints, pelt_kernel_unit);
+    pelt_kernel_group *all = PELT_NEW(arena, groups, pelt_kernel_group);
     for (uint32_t j = 0; j < joints; j++) {
         list[j] = j < skeleton_joints ? skeleton_joints - 1 - j : j - skeleton_joints;
         scales[j] = 0.1f + 0.1f * (float)j;
@@ -84,7 +84,7 @@ static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint3
     for (uint32_t u = 0; u < 2 * joints; u++)
         units[u] = (pelt_kernel_unit){u / 2, u % 2 ? (u / 2 + 1) % joints : u / 2, 0.3f + 0.1f * (float)u};
     for (uint32_t g = 0; g < groups; g++) {
-        uint32_t *own_units = PELT_NEW(arena, uint32_t, joints), *own_centers = PELT_NEW(arena, uint32_t, centers);
+        uint32_t *own_units = PELT_NEW(arena, joints, uint32_t), *own_centers = PELT_NEW(arena, centers, uint32_t);
         uint32_t count = centers - g % centers;
         for (uint32_t i = 0; i < joints; i++) own_units[i] = (g + i * 3) % (2 * joints);
         for (uint32_t i = 0; i < count; i++) own_centers[i] = centers - 1 - i;
@@ -99,9 +99,9 @@ static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint3
 /* Some of the coefficients for every vertex; none for some. */
 static inline pelt_displacements *maker_displacements(pelt_arena *arena, uint64_t *seed, uint32_t vertices,
                                                       uint32_t coefficients, uint32_t most, double scale) {
-    pelt_displacements *d = PELT_NEW(arena, pelt_displacements, 1);
-    d->first = PELT_NEW(arena, uint32_t, (size_t)vertices + 1);
-    d->coefficients = PELT_NEW(arena, uint32_t, (size_t)vertices * most);
+    pelt_displacements *d = PELT_NEW(arena, 1, pelt_displacements);
+    d->first = PELT_NEW(arena, (size_t)vertices + 1, uint32_t);
+    d->coefficients = PELT_NEW(arena, (size_t)vertices * most, uint32_t);
     for (uint32_t v = 0; v < vertices; v++) {
         uint32_t count = v % (most + 1), start = (uint32_t)(test_random(seed) * coefficients);
         d->first[v + 1] = d->first[v] + count;
@@ -115,10 +115,10 @@ static inline pelt_displacements *maker_displacements(pelt_arena *arena, uint64_
 static inline pelt_corrective *maker_basis(pelt_bundle *bundle, uint64_t *seed) {
     pelt_arena *arena = bundle->arena;
     uint32_t joints = bundle->skeleton.joint_count;
-    pelt_rbf *rbfs = PELT_NEW(arena, pelt_rbf, 6);
+    pelt_rbf *rbfs = PELT_NEW(arena, 6, pelt_rbf);
     for (uint32_t i = 0; i < 6; i++)
         rbfs[i] = maker_rbf(arena, seed, joints, 1 + 2 * i, 3 + 7 * i, 1 + i, (pelt_phi)(i % 3), i % 2);
-    pelt_corrective *c = PELT_NEW(arena, pelt_corrective, 1);
+    pelt_corrective *c = PELT_NEW(arena, 1, pelt_corrective);
     *c = (pelt_corrective){.rbf_count = 6, .rbfs = rbfs, .kernel = maker_kernel(arena, seed, joints, 19, 5, 3)};
     c->displacements =
         maker_displacements(arena, seed, bundle->mesh.vertex_count, pelt_corrective_coefficient_count(c), 7, 0.05);
@@ -131,9 +131,9 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
     enum { AXES = 9, CENTERS = 21 };
     pelt_arena *arena = bundle->arena;
     uint32_t n = bundle->mesh.vertex_count;
-    pelt_weighted *w = PELT_NEW(arena, pelt_weighted, 1);
-    uint32_t *first = PELT_NEW(arena, uint32_t, (size_t)n + 1), *axes = PELT_NEW(arena, uint32_t, 3 * (size_t)n);
-    float *weights = PELT_NEW(arena, float, 3 * (size_t)n);
+    pelt_weighted *w = PELT_NEW(arena, 1, pelt_weighted);
+    uint32_t *first = PELT_NEW(arena, (size_t)n + 1, uint32_t), *axes = PELT_NEW(arena, 3 * (size_t)n, uint32_t);
+    float *weights = PELT_NEW(arena, 3 * (size_t)n, float);
     float *folded = maker_floats(arena, seed, 4 * (size_t)n * CENTERS, 0.05);
     float *turns = maker_floats(arena, seed, 3 * (size_t)n * CENTERS, 0.1);
     for (uint32_t v = 0; v < n; v++) {
@@ -160,7 +160,7 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
                          .folded_turns = turns};
     for (uint32_t a = 0; a < AXES; a++) ((pelt_axis *)w->axes)[a].weight = 1;
     w->centers = maker_centers(arena, seed, w->axes, AXES, CENTERS);
-    pelt_corrective *c = PELT_NEW(arena, pelt_corrective, 1);
+    pelt_corrective *c = PELT_NEW(arena, 1, pelt_corrective);
     c->weighted = w;
     return c;
 }

@@ -72,7 +72,7 @@ static inline pelt_file make_glb(const maker *m, const char *rest) {
 /* Reads bytes as a file of that name; NULL with the sentence in *error. */
 static inline pelt_bundle *read_bytes(pelt_file file, const char *path, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(64 * file.size + (16 << 20));
-    pelt_bundle *bundle = PELT_NEW(arena, pelt_bundle, 1);
+    pelt_bundle *bundle = PELT_NEW(arena, 1, pelt_bundle);
     uint8_t *copy = malloc(file.size + 1); /* of its own, so that a sanitizer sees a step beyond its end */
     memcpy(copy, file.bytes, file.size);
     copy[file.size] = 0;

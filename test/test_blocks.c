@@ -14,11 +14,11 @@ typedef struct crowd {
 
 static crowd crowd_new(uint32_t count, const uint64_t *sets) {
     crowd c = {.arena = pelt_arena_new(0), .count = count};
-    c.sets = PELT_NEW(c.arena, uint64_t, count);
-    c.order = PELT_NEW(c.arena, uint32_t, count);
-    c.influences = (pelt_influences){PELT_NEW(c.arena, uint32_t, (size_t)count + 1),
-                                     PELT_NEW(c.arena, uint32_t, (size_t)count * 64),
-                                     PELT_NEW(c.arena, float, (size_t)count * 64)};
+    c.sets = PELT_NEW(c.arena, count, uint64_t);
+    c.order = PELT_NEW(c.arena, count, uint32_t);
+    c.influences = (pelt_influences){PELT_NEW(c.arena, (size_t)count + 1, uint32_t),
+                                     PELT_NEW(c.arena, (size_t)count * 64, uint32_t),
+                                     PELT_NEW(c.arena, (size_t)count * 64, float)};
     memcpy(c.sets, sets, count * sizeof *sets);
     uint32_t at = 0;
     for (uint32_t v = 0; v < count; v++) {
@@ -34,7 +34,7 @@ static crowd crowd_new(uint32_t count, const uint64_t *sets) {
 
 static void crowd_order(crowd *c) {
     assert_int_equal(pelt_block_order(c->arena, &c->influences, c->count, 64, c->order), PELT_OK);
-    uint8_t *seen = PELT_NEW(c->arena, uint8_t, c->count);
+    uint8_t *seen = PELT_NEW(c->arena, c->count, uint8_t);
     for (uint32_t s = 0; s < c->count; s++) {
         assert_true(c->order[s] < c->count);
         assert_false(seen[c->order[s]]++);

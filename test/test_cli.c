@@ -279,8 +279,7 @@ static void bench_reports_every_instruction_set_that_works(void **state) {
     json_decref(bench);
 }
 
-/* -- What it leaves behind ------------------------------------------------------------------------------------------
- */
+/* -- What it leaves behind ----------------------------------------------------------------------------------------- */
 
 static void a_full_disk_is_an_error(void **state) {
     (void)state;

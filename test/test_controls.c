@@ -8,8 +8,7 @@
 #include "samples/samples.h"
 #include "test/corrected.h"
 
-/* -- A chain of three joints with one control -----------------------------------------------------------------------
- */
+/* -- A chain of three joints with one control ---------------------------------------------------------------------- */
 
 enum { JOINTS = 3, VERTICES = 160 };
 
@@ -40,9 +39,10 @@ static void hidden_truth(const pelt_bundle *bundle, const double *angles, double
 /* A clip of the chain: the control is taken out of the angles, and goes into the clip, plus `rest`. */
 static pelt_clip *make_clip(pelt_bundle *bundle, const char *name, uint32_t frames, const double *values, double rest) {
     double angles[JOINTS] = {0};
-    pelt_transform *locals = PELT_NEW(bundle->arena, pelt_transform, (size_t)frames * JOINTS);
+    pelt_transform *locals = PELT_NEW(bundle->arena, (size_t)frames * JOINTS, pelt_transform);
     size_t size = 3 * (size_t)bundle->mesh.vertex_count;
-    float *positions = PELT_NEW(bundle->arena, float, size *frames), *controls = PELT_NEW(bundle->arena, float, frames);
+    float *positions = PELT_NEW(bundle->arena, size * frames, float),
+          *controls = PELT_NEW(bundle->arena, frames, float);
     for (uint32_t f = 0; f < frames; f++) { /* corrected_clip knows no controls: one frame at a time */
         double control = values[(size_t)f * JOINTS];
         memcpy(angles + 1, values + (size_t)f * JOINTS + 1, 2 * sizeof *angles);
@@ -60,7 +60,7 @@ static pelt_clip *make_clip(pelt_bundle *bundle, const char *name, uint32_t fram
 
 static pelt_bundle *make_bundle(double rest) {
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
-    bundle->controls = (pelt_controls){1, names, PELT_NEW(bundle->arena, float, 1)};
+    bundle->controls = (pelt_controls){1, names, PELT_NEW(bundle->arena, 1, float)};
     bundle->controls.rest[0] = (float)rest;
     return bundle;
 }
@@ -109,8 +109,7 @@ static pelt_measure *measure(const pelt_skin *skin, pelt_bundle *bundle, const p
     return m;
 }
 
-/* -- Fits ------------------------------------------------------------------------------------------------------------
- */
+/* -- Fits ---------------------------------------------------------------------------------------------------------- */
 
 static void psd_and_wpsd_reproduce_examples_that_differ_in_a_control(void **state) {
     (void)state;
@@ -174,7 +173,7 @@ static void a_skin_lists_the_controls_that_vary_with_their_ranges(void **state) 
     pelt_bundle *bundle = make_bundle(-2);
     static const char *three[] = {"age", "tension", "smile"};
     pelt_clip *clip = training_clip(bundle, -2);
-    float *rows = PELT_NEW(bundle->arena, float, 3 * (size_t)clip->frame_count);
+    float *rows = PELT_NEW(bundle->arena, 3 * (size_t)clip->frame_count, float);
     for (uint32_t f = 0; f < clip->frame_count; f++)
         rows[3 * f] = 30, rows[3 * f + 1] = clip->controls[f], rows[3 * f + 2] = 0.5f; /* the others never change */
     bundle->controls = (pelt_controls){3, three, (float[]){0, -2, 0.5f}};
@@ -215,8 +214,7 @@ static void parts_that_nothing_drives_need_no_kernel(void **state) {
     pelt_measure_free(m), pelt_skin_free(bytes), pelt_bundle_free(bundle);
 }
 
-/* -- What controls drive ---------------------------------------------------------------------------------------------
- */
+/* -- What controls drive ------------------------------------------------------------------------------------------- */
 
 static void an_example_that_moves_a_control_is_a_sweep_of_it_or_of_nothing(void **state) {
     (void)state;
@@ -227,13 +225,13 @@ static void an_example_that_moves_a_control_is_a_sweep_of_it_or_of_nothing(void 
     pelt_error error = {0};
     assert_int_equal(pelt_poses_of(bundle->arena, bundle, pelt_bundle_examples(bundle, &clip, 1), NULL, &p, &error),
                      PELT_OK);
-    assert_int_equal(p.driver_count, 2);
-    assert_true(!pelt_is_control(&p.drivers[0]) && pelt_is_control(&p.drivers[1]));
-    assert_true(p.drivers[0].swept && p.drivers[1].swept);
+    assert_int_equal(p.mover_count, 2);
+    assert_true(!pelt_is_control(&p.movers[0]) && pelt_is_control(&p.movers[1]));
+    assert_true(p.movers[0].swept && p.movers[1].swept);
     assert_true(p.rest[0] && !p.rest[1] && !p.rest[2] && !p.rest[3]);
     assert_int_equal(p.sweep_of[1], 0);
     assert_int_equal(p.sweep_of[2], 1);
-    assert_int_equal(p.sweep_of[3], PELT_NO_DRIVER);
+    assert_int_equal(p.sweep_of[3], PELT_NO_MOVER);
     character_free(bundle);
 }
 
@@ -258,7 +256,7 @@ static void what_a_control_drives_is_seen_through_the_motion_of_joints(void **st
         assert_int_equal(pelt_poses_of(f.arena, bundle, f.examples, NULL, &p, &error), PELT_OK);
         assert_int_equal(pelt_displacements_of(&f, &u, &error), PELT_OK);
         float *found = calloc(u.point_count, sizeof *found);
-        pelt_driver_amplitudes(&p, &u, p.driver_count - 1, found);
+        pelt_mover_amplitudes(&p, &u, p.mover_count - 1, found);
         for (uint32_t i = 0; i < u.point_count; i++) {
             double y = bundle->mesh.positions[3 * u.vertex_of[i] + 1];
             if (paired) /* exactly what sets the two apart */
@@ -278,11 +276,11 @@ static void a_scale_makes_distances_along_a_control_longer(void **state) {
         double values[] = {0, 0, 0, 4, 0, 0, 0, 0, 50, 2, 0, 50};
         const pelt_clip *clip = make_clip(bundle, "train", 4, values, 0);
         pelt_fitting f = corrected_fitting(bundle, clip);
-        pelt_training t;
+        pelt_distinct_poses t;
         pelt_sources s;
         pelt_error error = {0};
         f.options.control_scale = i ? "tension=3" : NULL;
-        assert_int_equal(pelt_training_of(&f, &t, &error), PELT_OK);
+        assert_int_equal(pelt_distinct_poses_of(&f, &t, &error), PELT_OK);
         assert_int_equal(pelt_sources_of(&f, &t, &s, &error), PELT_OK);
         assert_int_equal(s.axes[1].kind, PELT_AXIS_CONTROL);
         weights[i] = s.axes[1].weight;
@@ -309,8 +307,7 @@ static void scales_that_make_no_sense_are_refused(void **state) {
     character_free(bundle);
 }
 
-/* -- The run time ----------------------------------------------------------------------------------------------------
- */
+/* -- The run time -------------------------------------------------------------------------------------------------- */
 
 typedef struct runner {
     pelt_bundle *bundle;
@@ -399,8 +396,7 @@ static void matrices_and_transforms_take_controls_alike(void **state) {
     free(first), close_runner(&r);
 }
 
-/* -- Playing clips ---------------------------------------------------------------------------------------------------
- */
+/* -- Playing clips ------------------------------------------------------------------------------------------------- */
 
 static void a_skin_finds_its_controls_by_name_also_when_the_bundle_gets_more(void **state) {
     (void)state;
@@ -458,8 +454,7 @@ static void baked_weights_follow_the_controls(void **state) {
     pelt_player_free(player), close_runner(&r);
 }
 
-/* -- Diagnosis -------------------------------------------------------------------------------------------------------
- */
+/* -- Diagnosis ----------------------------------------------------------------------------------------------------- */
 
 static const char *finding(pelt_findings findings, const char *what) {
     for (size_t i = 0; i < findings.count; i++)

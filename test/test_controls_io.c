@@ -21,8 +21,7 @@ static void write_text(const char *name, const char *text) {
     fclose(file);
 }
 
-/* -- Tables ----------------------------------------------------------------------------------------------------------
- */
+/* -- Tables -------------------------------------------------------------------------------------------------------- */
 
 enum { FRAMES = 3 };
 
@@ -135,8 +134,7 @@ static void more_controls_than_a_clip_can_have_are_refused(void **state) {
     free(text), pelt_arena_free(bundle.arena);
 }
 
-/* -- glTF ------------------------------------------------------------------------------------------------------------
- */
+/* -- glTF ---------------------------------------------------------------------------------------------------------- */
 
 /* The character of gltf_maker.h with more tracks. Keys 0, 1 (accessor 4); arrays are added from accessor 8 on. */
 static pelt_bundle *with_tracks(maker *m, const char *extras, const char *samplers, const char *channels,
@@ -254,8 +252,7 @@ static void broken_tracks_are_refused_and_foreign_ones_left_out(void **state) {
     }
 }
 
-/* -- The program ------------------------------------------------------------------------------------------------------
- */
+/* -- The program --------------------------------------------------------------------------------------------------- */
 
 static double rel_err(const char *words, const char *part) {
     json_t *object = pelt_json("%s", words);

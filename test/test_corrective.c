@@ -19,7 +19,7 @@ typedef struct runner {
 static runner open_runner(pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits) {
     runner r = {.bundle = bundle};
     r.bytes = maker_pack(bundle, corrective, in_16_bits, &r.skin);
-    r.locals = PELT_NEW(bundle->arena, pelt_transform, bundle->skeleton.joint_count);
+    r.locals = PELT_NEW(bundle->arena, bundle->skeleton.joint_count, pelt_transform);
     r.scratch = aligned_alloc(64, pelt_scratch_size(&r.skin));
     r.positions = aligned_alloc(64, pelt_output_size(&r.skin));
     r.normals = aligned_alloc(64, pelt_output_size(&r.skin));
@@ -279,11 +279,11 @@ static pelt_result try_file(const uint8_t *data, size_t size) {
 static pelt_skin_bytes *small_file(int kind, pelt_bundle **bundle, pelt_skin *skin) {
     uint64_t seed = 17;
     *bundle = character_chain(3, 17);
-    pelt_corrective *c = PELT_NEW((*bundle)->arena, pelt_corrective, 1);
+    pelt_corrective *c = PELT_NEW((*bundle)->arena, 1, pelt_corrective);
     if (kind == 2) {
         c = maker_weighted(*bundle, &seed, PELT_PHI_GAUSSIAN);
     } else {
-        pelt_rbf *rbf = PELT_NEW((*bundle)->arena, pelt_rbf, 1);
+        pelt_rbf *rbf = PELT_NEW((*bundle)->arena, 1, pelt_rbf);
         *rbf = maker_rbf((*bundle)->arena, &seed, 3, 5, 3, 2, PELT_PHI_MIXED, true);
         if (kind == 0) c->rbf_count = 1, c->rbfs = rbf;
         if (kind == 1) c->kernel = maker_kernel((*bundle)->arena, &seed, 3, 4, 2, 2);

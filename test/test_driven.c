@@ -16,7 +16,7 @@ typedef struct subject {
 /* A skin on a bundle with some driven joints. */
 static subject make(pelt_bundle *bundle, const pelt_driven *driven, uint32_t count) {
     subject s = {.bundle = bundle};
-    const char **names = PELT_NEW(bundle->arena, const char *, count + 1);
+    const char **names = PELT_NEW(bundle->arena, count + 1, const char *);
     for (uint32_t i = 0; i < count; i++) names[i] = pelt_arena_format(bundle->arena, "driven%u", i);
     s.model = (pelt_model){.skeleton = &bundle->skeleton,
                            .vertex_count = bundle->mesh.vertex_count,
@@ -185,8 +185,8 @@ static void random_pose(const pelt_bundle *bundle, uint64_t *seed, pelt_transfor
 static void choose(pelt_bundle *bundle, const char *drive, pelt_fitting *f, uint64_t *seed) {
     enum { FRAMES = 6 };
     uint32_t n = bundle->skeleton.joint_count;
-    pelt_transform *poses = PELT_NEW(bundle->arena, pelt_transform, FRAMES * n);
-    pelt_example *examples = PELT_NEW(bundle->arena, pelt_example, FRAMES);
+    pelt_transform *poses = PELT_NEW(bundle->arena, FRAMES * n, pelt_transform);
+    pelt_example *examples = PELT_NEW(bundle->arena, FRAMES, pelt_example);
     for (int i = 0; i < FRAMES; i++) random_pose(bundle, seed, poses + i * n);
     pelt_clip *clip = character_clip(bundle, "poses", FRAMES, poses);
     character_blend(bundle, clip);
@@ -213,7 +213,7 @@ static void the_run_time_agrees_with_the_fit_on_awkward_skeletons(void **state) 
         assert_true(f.model.driven_count > 40);
         subject s = make(bundle, f.model.driven, f.model.driven_count);
         uint32_t joints = s.skin.joint_count, n = joints + s.skin.driven_count;
-        pelt_affine *matrices = PELT_NEW(bundle->arena, pelt_affine, n);
+        pelt_affine *matrices = PELT_NEW(bundle->arena, n, pelt_affine);
         pelt_transform locals[8];
         for (int frame = 0; frame < 10; frame++) {
             random_pose(bundle, &random, locals);

@@ -120,7 +120,7 @@ static void a_support_holds_points_displaced_by_more_than_four_percent(void **st
         for (int pass = 0; pass < 2; pass++)
             for (uint32_t v = 0; v < VERTICES; v++) {
                 double u[3];
-                bump(p.bundle, p.poses.members[p.poses.drivers[joint->driver].first], v, u);
+                bump(p.bundle, p.poses.members[p.poses.movers[joint->mover].first], v, u);
                 double length = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
                 if (!pass) largest = fmax(largest, length);
                 if (pass && length > 0.0401 * largest) {
@@ -130,7 +130,7 @@ static void a_support_holds_points_displaced_by_more_than_four_percent(void **st
             }
         for (uint32_t i = 0; i < joint->point_count; i++) {
             double u[3];
-            bump(p.bundle, p.poses.members[p.poses.drivers[joint->driver].first], p.u.vertex_of[joint->points[i]], u);
+            bump(p.bundle, p.poses.members[p.poses.movers[joint->mover].first], p.u.vertex_of[joint->points[i]], u);
             assert_true(sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) > 0.0399 * largest);
         }
     }
@@ -231,7 +231,7 @@ static void a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing(void 
     enum { COEFFICIENTS = 4, POINTS = 5, MOST = 2 };
     parts p = make_parts(rough, 0.04);
     pelt_error error = {0};
-    pelt_coordinates *c = PELT_NEW(p.f.arena, pelt_coordinates, p.basis.joint_count);
+    pelt_coordinates *c = PELT_NEW(p.f.arena, p.basis.joint_count, pelt_coordinates);
     pelt_rbf rbfs[2];
     pelt_entry entries[COEFFICIENTS * POINTS] = {0}, before[COEFFICIENTS * POINTS];
     double width = 0, sizes[COEFFICIENTS] = {0}, a[COEFFICIENTS];
@@ -288,7 +288,7 @@ static void hyperbolic(const pelt_bundle *bundle, const double *angles, double *
 static void the_width_is_found_by_leaving_out(void **state) {
     (void)state;
     parts p = make_parts(hyperbolic, 0.04);
-    pelt_coordinates *c = PELT_NEW(p.f.arena, pelt_coordinates, p.basis.joint_count);
+    pelt_coordinates *c = PELT_NEW(p.f.arena, p.basis.joint_count, pelt_coordinates);
     pelt_error error = {0};
     double width = 0;
     pelt_eigen_keep(&p.basis, 1);

@@ -236,8 +236,7 @@ static void a_mesh_that_is_flat_at_rest_still_moves_rightly(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* -- Weights --------------------------------------------------------------------------------------------------------
- */
+/* -- Weights ------------------------------------------------------------------------------------------------------- */
 
 static void assert_influence(const pelt_bundle *bundle, uint32_t vertex, uint32_t slot, const char *joint,
                              double weight) {
@@ -298,8 +297,7 @@ static void vertices_without_weight_follow_the_first_joint_they_name(void **stat
     pelt_bundle_free(bundle);
 }
 
-/* -- Skeleton -------------------------------------------------------------------------------------------------------
- */
+/* -- Skeleton ------------------------------------------------------------------------------------------------------ */
 
 static void a_node_that_two_skins_bind_differently_becomes_two_joints(void **state) {
     (void)state;
@@ -351,8 +349,7 @@ static void matrices_are_split_and_shear_is_told(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* -- Clips ----------------------------------------------------------------------------------------------------------
- */
+/* -- Clips --------------------------------------------------------------------------------------------------------- */
 
 /* The spline has keys at 0 (value 0, slope 0) and 1 (value 1, slope 3), which make it t^3; another channel has keys at
    the quarters, where it is sampled. */

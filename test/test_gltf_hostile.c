@@ -4,8 +4,7 @@
 #include "test/gltf_maker.h"
 #include <time.h>
 
-/* -- Sentences -------------------------------------------------------------------------------------------------------
- */
+/* -- Sentences ----------------------------------------------------------------------------------------------------- */
 
 /* Replaces the first `from` in the character's JSON by `to`; the reader must then fail with these words. */
 static void refuse(const char *from, const char *to, const char *words) {
@@ -121,8 +120,7 @@ static void ranges_of_accessors_are_checked(void **state) {
     }
 }
 
-/* -- Damage ----------------------------------------------------------------------------------------------------------
- */
+/* -- Damage -------------------------------------------------------------------------------------------------------- */
 
 static void read_and_use(pelt_file file) {
     pelt_error error = {0};
@@ -158,8 +156,7 @@ static void any_field_may_be_overwritten(void **state) {
     free(bytes);
 }
 
-/* -- Malice ----------------------------------------------------------------------------------------------------------
- */
+/* -- Malice -------------------------------------------------------------------------------------------------------- */
 
 /* A text of `count` copies of `piece` between `begin` and `end`, to be freed. %u in the piece becomes the number of the
    copy plus 1. */

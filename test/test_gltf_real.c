@@ -116,8 +116,7 @@ static void linear_blend_of_the_walk_is_as_far_from_the_truth_as_known(void **st
     pelt_bundle_free(bundle);
 }
 
-/* -- There and back ---------------------------------------------------------------------------------------------------
- */
+/* -- There and back ------------------------------------------------------------------------------------------------ */
 
 static pelt_bundle *write_and_read(const pelt_bundle *bundle) {
     pelt_gltf_content content = {
@@ -207,8 +206,7 @@ static void real_characters_survive_writing(void **state) {
     }
 }
 
-/* -- Writing what is hard
- * ---------------------------------------------------------------------------------------------- */
+/* -- Writing what is hard ------------------------------------------------------------------------------------------ */
 
 enum { JOINTS = 300 };
 

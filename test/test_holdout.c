@@ -7,8 +7,8 @@ typedef enum kind { MOTION, CYCLE, POSES } kind;
 /* A clip whose shapes move smoothly, go round several times, or have nothing to do with one another. */
 static const pelt_clip *make_clip(pelt_bundle *bundle, kind what, uint32_t frames, uint64_t seed) {
     size_t n = 3 * (size_t)bundle->mesh.vertex_count;
-    pelt_clip *clip = PELT_NEW(bundle->arena, pelt_clip, 1);
-    float *positions = PELT_NEW(bundle->arena, float, n *frames);
+    pelt_clip *clip = PELT_NEW(bundle->arena, 1, pelt_clip);
+    float *positions = PELT_NEW(bundle->arena, n * frames, float);
     for (size_t i = 0; i < n * frames; i++) {
         double t = (double)(i / n) / frames, phase = (double)(i % n);
         positions[i] = (float)(what == POSES    ? test_random(&seed)

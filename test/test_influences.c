@@ -78,8 +78,7 @@ static void the_most_rigid_joints_are_those_with_the_smallest_clouds(void **stat
     }
 }
 
-/* -- Problems from random columns -------------------------------------------------------------------------------------
- */
+/* -- Problems from random columns ---------------------------------------------------------------------------------- */
 
 enum { COLUMNS = 9, ROWS = 40 };
 

@@ -49,8 +49,7 @@ static double rel_err(const fitted *f, const char *clip_name) {
     return value;
 }
 
-/* -- Figure 3: the twisting box ---------------------------------------------------------------------------------------
- */
+/* -- Figure 3: the twisting box ------------------------------------------------------------------------------------ */
 
 /* Mean squared distance from the axis of the vertices near the middle section; a section that shrinks by s has s^2 of
    it, as of the area. */
@@ -88,8 +87,7 @@ static void one_half_joint_removes_the_collapse_of_the_twisting_box(void **state
     drop(linear), drop(joints);
 }
 
-/* -- Figure 5: the elbow
- * ------------------------------------------------------------------------------------------------ */
+/* -- Figure 5: the elbow ------------------------------------------------------------------------------------------- */
 
 /* How far vertices of the upper half get through the plane that halves the angle between the bones, over the clip: the
    skins of the two halves then are inside each other. */
@@ -125,8 +123,7 @@ static void the_elbow_does_not_go_through_itself(void **state) {
     drop(linear), drop(joints);
 }
 
-/* -- Choices and options
- * ------------------------------------------------------------------------------------------------- */
+/* -- Choices and options ------------------------------------------------------------------------------------------- */
 
 static void driven_joints_learn_what_convex_weights_cannot(void **state) {
     (void)state;

@@ -35,7 +35,7 @@ typedef struct parts {
     pelt_poses poses;
     pelt_example_displacements u;
     pelt_supports supports;
-    pelt_kernel_drivers drivers;
+    pelt_kernel_inputs inputs;
     float *tables;
 } parts;
 
@@ -48,9 +48,9 @@ static parts make_parts(uint32_t vertices) {
     assert_int_equal(pelt_poses_of(p.f.arena, p.bundle, p.f.examples, NULL, &p.poses, &error), PELT_OK);
     assert_int_equal(pelt_displacements_of(&p.f, &p.u, &error), PELT_OK);
     assert_int_equal(pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports, &error), PELT_OK);
-    assert_int_equal(pelt_kernel_drivers_of(p.f.arena, &p.bundle->skeleton, &p.poses, &p.supports, &p.drivers, &error),
+    assert_int_equal(pelt_kernel_inputs_of(p.f.arena, &p.bundle->skeleton, &p.poses, &p.supports, &p.inputs, &error),
                      PELT_OK);
-    p.tables = PELT_NEW(p.f.arena, float, (size_t)p.poses.count *p.poses.count *p.drivers.count);
+    p.tables = PELT_NEW(p.f.arena, (size_t)p.poses.count * p.poses.count * p.inputs.count, float);
     return p;
 }
 
@@ -86,15 +86,15 @@ static void tables_hold_the_formula_of_rotation_matrices(void **state) {
     (void)state;
     parts p = make_parts(VERTICES);
     pelt_kernel_settings settings = {.width = 1.3, .range = 1, .pair = 0.5, .lambda = 0.01};
-    pelt_kernel_tables(&p.poses, &p.drivers, &settings, 1, p.tables);
+    pelt_kernel_tables(&p.poses, &p.inputs, &settings, 1, p.tables);
     size_t n = p.poses.count;
-    assert_int_equal(p.drivers.count, JOINTS - 1);
-    for (uint32_t g = 0; g < p.drivers.count; g++)
+    assert_int_equal(p.inputs.count, JOINTS - 1);
+    for (uint32_t g = 0; g < p.inputs.count; g++)
         for (size_t a = 0; a < n; a++)
             for (size_t b = 0; b < n; b++) {
-                const float *x = p.poses.rotations + 4 * (a * JOINTS + p.drivers.joints[g]);
-                const float *y = p.poses.rotations + 4 * (b * JOINTS + p.drivers.joints[g]);
-                double wanted = at_rest_zero(x, y, pelt_kernel_scale(&p.drivers, &settings, g));
+                const float *x = p.poses.rotations + 4 * (a * JOINTS + p.inputs.joints[g]);
+                const float *y = p.poses.rotations + 4 * (b * JOINTS + p.inputs.joints[g]);
+                double wanted = at_rest_zero(x, y, pelt_kernel_scale(&p.inputs, &settings, g));
                 assert_near(p.tables[(g * n + a) * n + b], wanted, 2e-6);
             }
     free_parts(&p);
@@ -104,14 +104,14 @@ static void without_ridge_the_regression_interpolates(void **state) {
     (void)state;
     parts p = make_parts(VERTICES);
     pelt_kernel_settings settings = {.width = 0.7, .range = 0, .pair = 0.5};
-    memset(p.drivers.supports, 1, (size_t)p.u.point_count * p.drivers.count); /* or what others do would be left */
-    pelt_kernel_tables(&p.poses, &p.drivers, &settings, 1, p.tables);
+    memset(p.inputs.supports, 1, (size_t)p.u.point_count * p.inputs.count); /* or what others do would be left */
+    pelt_kernel_tables(&p.poses, &p.inputs, &settings, 1, p.tables);
     double before = INFINITY;
     for (double lambda = 1; lambda > 1e-6; lambda *= 0.01) {
         double worst = 0;
         for (uint32_t i = 0; i < p.u.point_count; i += 17) {
             pelt_ridge ridge;
-            assert_int_equal(pelt_ridge_of(&p.drivers, p.poses.count, 1, &i, &(double){1}, &ridge), PELT_OK);
+            assert_int_equal(pelt_ridge_of(&p.inputs, p.poses.count, 1, &i, &(double){1}, &ridge), PELT_OK);
             size_t n = ridge.example_count;
             double *k = calloc(2 * n * n + 1, sizeof *k), *c = calloc(3 * n + 1, sizeof *c);
             pelt_ridge_matrix(&ridge, p.tables, p.poses.count, settings.pair, k);
@@ -143,10 +143,10 @@ static void with_all_centres_the_solution_is_that_of_the_whole_system(void **sta
     (void)state;
     parts p = make_parts(VERTICES);
     pelt_kernel_settings settings = {.width = 1, .range = 0, .pair = 0.5};
-    pelt_kernel_tables(&p.poses, &p.drivers, &settings, 1, p.tables);
+    pelt_kernel_tables(&p.poses, &p.inputs, &settings, 1, p.tables);
     pelt_ridge ridge;
     uint32_t point = 70, centers[MOST];
-    assert_int_equal(pelt_ridge_of(&p.drivers, p.poses.count, 1, &point, &(double){1}, &ridge), PELT_OK);
+    assert_int_equal(pelt_ridge_of(&p.inputs, p.poses.count, 1, &point, &(double){1}, &ridge), PELT_OK);
     size_t n = ridge.example_count;
     double *k = calloc(n * n, sizeof *k), *whole = calloc(n * n, sizeof *whole), *c = calloc(n, sizeof *c), a[MOST];
     for (double tolerance = 1e-9; tolerance < 0.1; tolerance *= 1e4) {
@@ -184,13 +184,13 @@ static double brute_validation(const parts *p, const pelt_kernel_settings *s) {
     double left = 0, all = 0;
     int fold_of[MOST], next = 0;
     for (uint32_t e = 0; e < p->poses.count; e++) {
-        bool several = !p->poses.rest[e] && p->poses.sweep_of[e] == PELT_NO_DRIVER;
+        bool several = !p->poses.rest[e] && p->poses.sweep_of[e] == PELT_NO_MOVER;
         fold_of[e] = several ? next++ % 5 : -1;
     }
     for (uint32_t i = 0; i < p->u.point_count; i++)
         for (int fold = 0; fold < 5; fold++) {
             uint32_t in[MOST], n = 0;
-            const uint8_t *support = p->drivers.supports + (size_t)i * p->drivers.count;
+            const uint8_t *support = p->inputs.supports + (size_t)i * p->inputs.count;
             for (uint32_t e = 0; e < p->poses.count; e++)
                 if (fold_of[e] != fold && !p->poses.rest[e]) in[n++] = e;
             double *k = calloc((size_t)n * n, sizeof *k), *c = calloc(3 * (size_t)n, sizeof *c);
@@ -201,13 +201,13 @@ static double brute_validation(const parts *p, const pelt_kernel_settings *s) {
                 for (uint32_t b = 0; b < n; b++) {
                     double single[JOINTS] = {0};
                     row[b] = 0;
-                    for (uint32_t g = 0; g < p->drivers.count; g++)
+                    for (uint32_t g = 0; g < p->inputs.count; g++)
                         if (support[g])
                             row[b] += single[g] =
-                                at_rest_zero(p->poses.rotations + 4 * ((size_t)e * JOINTS + p->drivers.joints[g]),
-                                             p->poses.rotations + 4 * ((size_t)in[b] * JOINTS + p->drivers.joints[g]),
-                                             pelt_kernel_scale(&p->drivers, s, g));
-                    for (uint32_t g = 1; g < p->drivers.count; g++) /* a chain: above is one less, and two less */
+                                at_rest_zero(p->poses.rotations + 4 * ((size_t)e * JOINTS + p->inputs.joints[g]),
+                                             p->poses.rotations + 4 * ((size_t)in[b] * JOINTS + p->inputs.joints[g]),
+                                             pelt_kernel_scale(&p->inputs, s, g));
+                    for (uint32_t g = 1; g < p->inputs.count; g++) /* a chain: above is one less, and two less */
                         row[b] += s->pair * single[g] * (single[g - 1] + (g > 1 ? single[g - 2] : 0));
                     if (a < n) k[(size_t)a * n + b] = row[b] + (a == b ? s->lambda : 0);
                 }
@@ -223,7 +223,7 @@ static double brute_validation(const parts *p, const pelt_kernel_settings *s) {
                 for (int x = 0; x < 3; x++) {
                     double miss = u[x];
                     bool driven = false;
-                    for (uint32_t g = 0; g < p->drivers.count; g++) driven |= support[g];
+                    for (uint32_t g = 0; g < p->inputs.count; g++) driven |= support[g];
                     for (uint32_t b = 0; b < n; b++) miss -= row[b] * c[3 * b + x];
                     if (driven) left += miss * miss, all += (double)u[x] * u[x];
                 }
@@ -238,7 +238,7 @@ static void validation_from_one_inverse_equals_refitting(void **state) {
     parts p = make_parts(40);
     pelt_kernel_settings settings = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
     double left = 0;
-    assert_int_equal(pelt_kernel_validate(&p.poses, &p.u, &p.drivers, 1, p.tables, &settings, &left), PELT_OK);
+    assert_int_equal(pelt_kernel_validate(&p.poses, &p.u, &p.inputs, 1, p.tables, &settings, &left), PELT_OK);
     assert_near(left, brute_validation(&p, &settings), 1e-3 * left + 1e-6);
     free_parts(&p);
 }
@@ -253,9 +253,9 @@ static void planted_clusters_are_found(void **state) {
     pelt_example_displacements u = {.example_count = EXAMPLES,
                                     .vertex_count = POINTS,
                                     .point_count = POINTS,
-                                    .vertex_of = PELT_NEW(arena, uint32_t, POINTS),
-                                    .positions = PELT_NEW(arena, float, 3 * POINTS * EXAMPLES)};
-    float *places = PELT_NEW(arena, float, 3 * POINTS);
+                                    .vertex_of = PELT_NEW(arena, POINTS, uint32_t),
+                                    .positions = PELT_NEW(arena, 3 * POINTS * EXAMPLES, float)};
+    float *places = PELT_NEW(arena, 3 * POINTS, float);
     uint64_t seed = 7;
     double shape[3 * POINTS];
     for (int i = 0; i < 3 * POINTS; i++) shape[i] = test_random(&seed) - 0.5, places[i] = (float)test_random(&seed);
@@ -540,8 +540,7 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
     character_free(bundle);
 }
 
-/* -- Any set of poses -----------------------------------------------------------------------------------------------
- */
+/* -- Any set of poses ---------------------------------------------------------------------------------------------- */
 
 static double worst_in_training(uint32_t count, const double *angles) {
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);

@@ -7,26 +7,26 @@
 typedef struct setup {
     test_frames *t;
     pelt_keys_options options;
-    pelt_training training;
+    pelt_keys_training training;
 } setup;
 
 static void start(setup *s, uint32_t frames, uint32_t points, uint32_t modes, double noise, uint32_t rank) {
     pelt_error error;
     memset(s, 0, sizeof *s);
     s->t = test_frames_make(frames, points, 3, modes, noise, 21);
-    pelt_training *t = &s->training;
-    *t = (pelt_training){.options = &s->options,
-                         .arena = pelt_arena_new(0),
-                         .columns_per_frame = 1,
-                         .point_count = points,
-                         .candidates = points,
-                         .diagonal = 1};
+    pelt_keys_training *t = &s->training;
+    *t = (pelt_keys_training){.options = &s->options,
+                              .arena = pelt_arena_new(0),
+                              .columns_per_frame = 1,
+                              .point_count = points,
+                              .candidates = points,
+                              .diagonal = 1};
     pelt_columns *columns = pelt_columns_open(t->arena, &s->t->frames, false, 1 << 30, &error);
     assert_int_equal(pelt_subspace_find(t->arena, columns, rank, true, 1, NULL, &t->s, &error), PELT_OK);
-    t->fold = PELT_NEW(t->arena, uint32_t, frames);
-    t->lone = PELT_NEW(t->arena, uint8_t, frames);
+    t->fold = PELT_NEW(t->arena, frames, uint32_t);
+    t->lone = PELT_NEW(t->arena, frames, uint8_t);
     for (uint32_t f = 0; f < frames; f++) t->fold[f] = f / 10 % PELT_FOLDS;
-    float *places = PELT_NEW(t->arena, float, 3 * points);
+    float *places = PELT_NEW(t->arena, 3 * points, float);
     for (uint32_t p = 0; p < points; p++) places[3 * p] = (float)p / (float)points;
     t->positions = places;
 }
@@ -77,11 +77,11 @@ static void least_squares_maps_are_those_of_the_normal_equations(void **state) {
     (void)state;
     setup s;
     start(&s, 80, 40, 12, 1e-4, 12);
-    const pelt_training *t = &s.training;
+    const pelt_keys_training *t = &s.training;
     pelt_error error;
     uint32_t keys[5] = {2, 11, 17, 25, 38};
     size_t rank = t->s.rank, rows = 15;
-    double *p = PELT_NEW(t->arena, double, rank *rows), *covariance = PELT_NEW(t->arena, double, rank *rank);
+    double *p = PELT_NEW(t->arena, rank * rows, double), *covariance = PELT_NEW(t->arena, rank * rank, double);
     double weight = pelt_fold_covariance(t, NULL, 0, covariance);
     pelt_map map = {keys, 5, 6, 0};
     assert_int_equal(pelt_map_fit(t, &map, covariance, weight, p, &error), PELT_OK);
@@ -106,11 +106,11 @@ static void frames_in_the_subspace_are_mapped_exactly(void **state) {
     (void)state;
     setup s;
     start(&s, 80, 40, 6, 0, 6);
-    const pelt_training *t = &s.training;
+    const pelt_keys_training *t = &s.training;
     pelt_error error;
     uint32_t keys[8] = {1, 5, 10, 15, 20, 25, 30, 38};
     size_t rank = t->s.rank, rows = 24;
-    double *p = PELT_NEW(t->arena, double, rank *rows), *covariance = PELT_NEW(t->arena, double, rank *rank);
+    double *p = PELT_NEW(t->arena, rank * rows, double), *covariance = PELT_NEW(t->arena, rank * rank, double);
     double weight = pelt_fold_covariance(t, NULL, 0, covariance);
     assert_int_equal(pelt_map_fit(t, &(pelt_map){keys, 8, 6, 0}, covariance, weight, p, &error), PELT_OK);
     for (uint32_t f = 0; f < 80; f++)
@@ -126,7 +126,7 @@ static void frames_in_the_subspace_are_mapped_exactly(void **state) {
 }
 
 /* Expected square error of all points, whitened as the choice does it, when some keys are known: brute force. */
-static double expected_error(const pelt_training *t, size_t rank, const uint32_t *keys, uint32_t count,
+static double expected_error(const pelt_keys_training *t, size_t rank, const uint32_t *keys, uint32_t count,
                              const double *noise) {
     double *a = calloc(rank * rank, sizeof *a), trace = 0;
     for (size_t m = 0; m < rank; m++) a[m * rank + m] = t->s.weight / (t->s.values[m] * t->s.values[m]);
@@ -149,7 +149,7 @@ static void the_first_optimal_keys_are_those_that_brute_force_finds(void **state
     (void)state;
     setup s;
     start(&s, 120, 30, 10, 2e-3, 9);
-    const pelt_training *t = &s.training;
+    const pelt_keys_training *t = &s.training;
     uint32_t keys[5], best[3];
     pelt_error error;
     assert_int_equal(pelt_choose_keys(&s.training, 5, keys, &error), PELT_OK); /* 3 of 5 are A-optimal */
@@ -198,7 +198,7 @@ static void the_papers_first_key_moves_most_in_a_rotated_vector(void **state) {
     (void)state;
     setup s;
     start(&s, 80, 40, 10, 1e-4, 20);
-    const pelt_training *t = &s.training;
+    const pelt_keys_training *t = &s.training;
     uint32_t keys[2];
     pelt_error error;
     s.training.paper = true;
@@ -229,9 +229,9 @@ static void a_fold_leaves_exactly_its_frames_out(void **state) {
     (void)state;
     setup s;
     start(&s, 60, 20, 8, 1e-3, 8);
-    const pelt_training *t = &s.training;
+    const pelt_keys_training *t = &s.training;
     size_t rank = t->s.rank;
-    double *covariance = PELT_NEW(t->arena, double, rank *rank);
+    double *covariance = PELT_NEW(t->arena, rank * rank, double);
     double weight = pelt_fold_covariance(t, t->fold, 2, covariance), kept = 0;
     for (size_t a = 0; a < rank; a++)
         for (size_t b = 0; b < rank; b++) {

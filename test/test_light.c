@@ -5,21 +5,20 @@
 #include "light/sampling.h"
 #include "test/test.h"
 
-/* -- Scenes made by hand --------------------------------------------------------------------------------------------
- */
+/* -- Scenes made by hand ------------------------------------------------------------------------------------------- */
 
 enum { MOST = 64 };
 
 static pelt_scene *empty_scene(void) {
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_scene *scene = PELT_NEW(arena, pelt_scene, 1);
+    pelt_scene *scene = PELT_NEW(arena, 1, pelt_scene);
     *scene = (pelt_scene){.name = "test",
                           .arena = arena,
-                          .positions = PELT_NEW(arena, float, 12 * MOST),
-                          .triangles = PELT_NEW(arena, uint32_t, 6 * MOST),
-                          .triangle_materials = PELT_NEW(arena, uint32_t, 2 * MOST),
-                          .materials = PELT_NEW(arena, pelt_material, MOST),
-                          .lights = PELT_NEW(arena, pelt_light, MOST)};
+                          .positions = PELT_NEW(arena, 12 * MOST, float),
+                          .triangles = PELT_NEW(arena, 6 * MOST, uint32_t),
+                          .triangle_materials = PELT_NEW(arena, 2 * MOST, uint32_t),
+                          .materials = PELT_NEW(arena, MOST, pelt_material),
+                          .lights = PELT_NEW(arena, MOST, pelt_light)};
     return scene;
 }
 
@@ -95,8 +94,7 @@ static void pairs_fill_every_elementary_interval(void **state) {
     }
 }
 
-/* -- Closed forms ---------------------------------------------------------------------------------------------------
- */
+/* -- Closed forms -------------------------------------------------------------------------------------------------- */
 
 /* Inside a closed box that glows with radiance 1 and reflects a, the light that arrives after at most n bounces is
    1 + a + ... + a^n everywhere. */
@@ -214,8 +212,7 @@ static void lights_give_the_irradiance_of_their_formulas(void **state) {
     pelt_scene_free(scene);
 }
 
-/* -- Laws -----------------------------------------------------------------------------------------------------------
- */
+/* -- Laws ---------------------------------------------------------------------------------------------------------- */
 
 /* In a closed box of albedo a, what the walls absorb is what the lamp gives: the mean irradiance E over all walls has
    (1 - a) E area = 4 pi. No paths are lost or made. */
@@ -347,8 +344,7 @@ static void colours_are_linear(void **state) {
     pelt_scene_free(box);
 }
 
-/* -- Bad scenes -----------------------------------------------------------------------------------------------------
- */
+/* -- Bad scenes ---------------------------------------------------------------------------------------------------- */
 
 static void bad_scenes_are_refused_with_a_sentence(void **state) {
     (void)state;

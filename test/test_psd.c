@@ -108,8 +108,8 @@ static void no_pose_makes_it_explode(void **state) {
     for (size_t i = 0; i < 3 * (size_t)d.point_count * d.example_count; i++)
         largest = fmax(largest, fabs(d.positions[i]));
     uint32_t joints = bundle->skeleton.joint_count, n = bundle->mesh.vertex_count;
-    pelt_transform *locals = PELT_NEW(bundle->arena, pelt_transform, joints);
-    double *out = PELT_NEW(bundle->arena, double, 3 * (size_t)n);
+    pelt_transform *locals = PELT_NEW(bundle->arena, joints, pelt_transform);
+    double *out = PELT_NEW(bundle->arena, 3 * (size_t)n, double);
     uint64_t seed = 6;
     for (int pose = 0; pose < 60; pose++) {
         for (uint32_t j = 0; j < joints; j++) {

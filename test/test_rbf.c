@@ -44,7 +44,7 @@ static void limb_and_spine(pelt_transform locals[10][6]) {
     }
 }
 
-static void joints_that_always_move_together_are_one_driver(void **state) {
+static void joints_that_always_move_together_are_one_mover(void **state) {
     (void)state;
     /* Sweeps may move a quarter of what moves, so there must be enough: repeat the character's joints 4 times. */
     pelt_bundle *bundle = character_new(24, NULL);
@@ -67,22 +67,22 @@ static void joints_that_always_move_together_are_one_driver(void **state) {
     pelt_error error;
     assert_int_equal(pelt_poses_of(bundle->arena, bundle, pelt_bundle_examples(bundle, clips, 1), NULL, &p, &error),
                      PELT_OK);
-    assert_int_equal(p.driver_count, 4 * 3); /* limb, spine and head of each */
+    assert_int_equal(p.mover_count, 4 * 3); /* limb, spine and head of each */
     for (uint32_t k = 0; k < 24; k += 6) {
-        assert_int_equal(p.driver_of[k + 2], p.driver_of[k + 1]); /* the helper follows */
-        assert_int_equal(p.driver_of[k + 4], p.driver_of[k + 3]);
-        assert_true(p.driver_of[k + 1] != p.driver_of[k + 3]);
-        const pelt_driver *limb = &p.drivers[p.driver_of[k + 1]], *spine = &p.drivers[p.driver_of[k + 3]],
-                          *head = &p.drivers[p.driver_of[k + 5]];
+        assert_int_equal(p.mover_of[k + 2], p.mover_of[k + 1]); /* the helper follows */
+        assert_int_equal(p.mover_of[k + 4], p.mover_of[k + 3]);
+        assert_true(p.mover_of[k + 1] != p.mover_of[k + 3]);
+        const pelt_mover *limb = &p.movers[p.mover_of[k + 1]], *spine = &p.movers[p.mover_of[k + 3]],
+                         *head = &p.movers[p.mover_of[k + 5]];
         assert_int_equal(limb->count, 1);
         assert_int_equal(spine->count, 2);
         assert_true(limb->swept && spine->swept && !head->swept);
-        assert_int_equal(head->parent, p.driver_of[k + 3]);
-        assert_int_equal(limb->parent, PELT_NO_DRIVER);
+        assert_int_equal(head->parent, p.mover_of[k + 3]);
+        assert_int_equal(limb->parent, PELT_NO_MOVER);
     }
     assert_true(p.rest[0] && !p.rest[1]);
-    assert_int_equal(p.sweep_of[3], p.driver_of[1]); /* twisting with the helper is still the limb alone */
-    assert_int_equal(p.sweep_of[26], PELT_NO_DRIVER);
+    assert_int_equal(p.sweep_of[3], p.mover_of[1]); /* twisting with the helper is still the limb alone */
+    assert_int_equal(p.sweep_of[26], PELT_NO_MOVER);
     free(locals), character_free(bundle);
 }
 
@@ -211,19 +211,19 @@ static void examples_in_one_pose_are_merged_or_refused(void **state) {
     pelt_transform locals[10][6];
     pelt_fitting f;
     float *positions;
-    pelt_training t;
+    pelt_distinct_poses t;
     pelt_error error;
     limb_and_spine(locals);
     memcpy(locals[9], locals[4], sizeof locals[4]);
     for (int i = 0; i < 4; i++) locals[9][1].rotation[i] *= -1; /* the same rotation */
     pelt_bundle *bundle = rigged(&f, 10, locals[0], &positions);
     size_t n = 3 * (size_t)bundle->mesh.vertex_count;
-    assert_int_equal(pelt_training_of(&f, &t, &error), PELT_OK);
+    assert_int_equal(pelt_distinct_poses_of(&f, &t, &error), PELT_OK);
     assert_int_equal(t.count, 9);
     assert_int_equal(t.pose_of[9], t.pose_of[4]);
     assert_int_equal(t.pose_of[0], 0);
     positions[9 * n + 5] += 0.1f;
-    assert_int_equal(pelt_training_of(&f, &t, &error), PELT_ERROR_DATA);
+    assert_int_equal(pelt_distinct_poses_of(&f, &t, &error), PELT_ERROR_DATA);
     assert_non_null(strstr(error.text, "train:4"));
     assert_non_null(strstr(error.text, "train:9"));
     character_free(bundle);
@@ -233,11 +233,11 @@ static void an_example_set_without_the_rest_pose_gets_it(void **state) {
     (void)state;
     pelt_transform locals[10][6];
     pelt_fitting f;
-    pelt_training t;
+    pelt_distinct_poses t;
     pelt_error error;
     limb_and_spine(locals);
     pelt_bundle *bundle = rigged(&f, 9, locals[1], NULL);
-    assert_int_equal(pelt_training_of(&f, &t, &error), PELT_OK);
+    assert_int_equal(pelt_distinct_poses_of(&f, &t, &error), PELT_OK);
     assert_int_equal(t.count, 10);
     for (size_t i = 0; i < 3 * (size_t)t.displacements.point_count; i++) assert_true(t.shapes[i] == 0);
     character_free(bundle);
@@ -335,7 +335,7 @@ static void each_chosen_column_is_the_one_that_helps_most(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joints_that_always_move_together_are_one_driver),
+        cmocka_unit_test(joints_that_always_move_together_are_one_mover),
         cmocka_unit_test(a_rotation_and_its_negative_are_the_same_distance),
         cmocka_unit_test(hinges_are_told_from_other_joints),
         cmocka_unit_test(displacements_carry_the_rest_pose_to_every_example),

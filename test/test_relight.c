@@ -118,8 +118,7 @@ static void stopped_training_goes_on_and_gives_the_same_bytes(void **state) {
     assert_int_equal(system(line), 0);
 }
 
-/* -- Denoising ------------------------------------------------------------------------------------------------------
- */
+/* -- Denoising ----------------------------------------------------------------------------------------------------- */
 
 enum { SIDE = 48, FRAMES = 20 };
 
@@ -171,8 +170,7 @@ static void denoiser_brings_frames_near_a_truth_it_has_not_seen(void **state) {
     pelt_arena_free(arena);
 }
 
-/* -- Scenes from glTF -----------------------------------------------------------------------------------------------
- */
+/* -- Scenes from glTF ---------------------------------------------------------------------------------------------- */
 
 static const char *two_squares =
     "'scene':0,'scenes':[{'nodes':[0,1,2]}],'nodes':[{'mesh':0},"
@@ -191,7 +189,7 @@ static pelt_scene *parse_scene(const char *rest, pelt_error *error) {
     MAKE_FLOATS(&m, "VEC3", 6, 0, 0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 2, 1, 0, 2, 0, 1, 2);
     pelt_file file = make_glb(&m, rest);
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_scene *scene = PELT_NEW(arena, pelt_scene, 1);
+    pelt_scene *scene = PELT_NEW(arena, 1, pelt_scene);
     scene->arena = arena;
     if (pelt_light_scene_parse(scene, &file, NULL, error) == PELT_OK) return scene;
     pelt_arena_free(arena);
@@ -245,8 +243,7 @@ static void a_scene_from_gltf_is_trained_and_run(void **state) {
     json_decref(run);
 }
 
-/* -- Bad input ------------------------------------------------------------------------------------------------------
- */
+/* -- Bad input ----------------------------------------------------------------------------------------------------- */
 
 static void refused(const char *words, int code, const char *sentence) {
     assert_int_equal(relight("%s", words), code);

@@ -64,7 +64,7 @@ static void arenas_inside_are_freed_with_their_parent_and_fail_with_it(void **st
     (void)state;
     pelt_arena *parent = pelt_arena_new(0);
     pelt_arena *children[3];
-    for (int i = 0; i < 3; i++) assert_non_null(PELT_NEW(children[i] = pelt_arena_inside(parent), double, 100000));
+    for (int i = 0; i < 3; i++) assert_non_null(PELT_NEW(children[i] = pelt_arena_inside(parent), 100000, double));
     pelt_arena_free(children[1]); /* the others: with the parent; the address sanitizer counts */
     assert_null(pelt_alloc(children[2], SIZE_MAX, 1));
     assert_true(pelt_arena_failed(children[2]));
@@ -87,20 +87,20 @@ extern void openblas_set_num_threads(int count);
 
 static void greedy_body(void *user, size_t i, pelt_arena *scratch) {
     const staged *s = user;
-    memset(PELT_NEW(scratch, char, 1000 + 100000 * (i % 3)), (int)i, 1000);
-    assert_int_equal(PELT_NEW(scratch, char, 50000)[49999], 0); /* zero, although the memory was used before */
-    memset(PELT_NEW(scratch, char, 50000), 1, 50000);
-    if (i == s->bad) *PELT_NEW(pelt_arena_inside(scratch), char, SIZE_MAX / 2) = 1; /* never reached */
+    memset(PELT_NEW(scratch, 1000 + 100000 * (i % 3), char), (int)i, 1000);
+    assert_int_equal(PELT_NEW(scratch, 50000, char)[49999], 0); /* zero, although the memory was used before */
+    memset(PELT_NEW(scratch, 50000, char), 1, 50000);
+    if (i == s->bad) *PELT_NEW(pelt_arena_inside(scratch), SIZE_MAX / 2, char) = 1; /* never reached */
 }
 
 static pelt_result staged_body(void *user, pelt_error *error) {
     staged *s = user;
     s->steps = 1;
     s->threads_of_blas = openblas_get_num_threads();
-    PELT_NEW(pelt_arena_inside(s->arena), int, 1000)[999] = 1;
+    PELT_NEW(pelt_arena_inside(s->arena), 1000, int)[999] = 1;
     pelt_parallel(s->arena, 2, 100, greedy_body, s);
     s->steps = 2;
-    if (s->bad == 1000) *PELT_NEW(pelt_arena_inside(s->arena), char, SIZE_MAX) = 1;
+    if (s->bad == 1000) *PELT_NEW(pelt_arena_inside(s->arena), SIZE_MAX, char) = 1;
     s->steps = 3;
     return s->bad == 1001 ? pelt_fail(error, PELT_ERROR_DATA, "told") : PELT_OK;
 }
@@ -111,7 +111,8 @@ static void a_stage_ends_where_memory_does(void **state) {
         size_t bad;
         int steps;
         pelt_result result;
-    } cases[] = {{SIZE_MAX, 3, PELT_OK}, {57, 1, PELT_ERROR_MEMORY}, {1000, 2, PELT_ERROR_MEMORY}, {1001, 3, PELT_ERROR_DATA}};
+    } cases[] = {
+        {SIZE_MAX, 3, PELT_OK}, {57, 1, PELT_ERROR_MEMORY}, {1000, 2, PELT_ERROR_MEMORY}, {1001, 3, PELT_ERROR_DATA}};
     openblas_set_num_threads(2);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pelt_error error = {0};

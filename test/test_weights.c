@@ -4,8 +4,7 @@
 #include "rig/linear.h"
 #include "test/character.h"
 
-/* -- The solver ------------------------------------------------------------------------------------------------------
- */
+/* -- The solver ---------------------------------------------------------------------------------------------------- */
 
 enum { COLUMNS = 7, ROWS = 12 };
 
@@ -156,8 +155,7 @@ static void copies_of_a_joint_do_no_harm(void **state) {
     pelt_problem_free(p);
 }
 
-/* -- The fit ---------------------------------------------------------------------------------------------------------
- */
+/* -- The fit ------------------------------------------------------------------------------------------------------- */
 
 enum { JOINTS = 6, FRAMES = 30 };
 
@@ -188,7 +186,7 @@ static subject make(uint32_t per_vertex, double noise, uint64_t seed) {
         positions[i] += (float)(noise * (test_random(&seed) - 0.5));
     character_chain_weights(b);
     b->mesh.diagonal = (float)pelt_diagonal(b->mesh.positions, b->mesh.vertex_count);
-    pelt_example *list = PELT_NEW(b->arena, pelt_example, FRAMES);
+    pelt_example *list = PELT_NEW(b->arena, FRAMES, pelt_example);
     for (uint32_t f = 0; f < FRAMES; f++) list[f] = (pelt_example){s.clip, f};
     s.examples = (pelt_examples){FRAMES, list};
     return s;
@@ -390,8 +388,7 @@ static void any_number_of_threads_gives_the_same_bytes(void **state) {
     }
 }
 
-/* -- Bad input -------------------------------------------------------------------------------------------------------
- */
+/* -- Bad input ----------------------------------------------------------------------------------------------------- */
 
 static void assert_finite(const pelt_fitting *f) {
     const pelt_model *m = &f->model;

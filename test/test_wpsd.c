@@ -62,10 +62,10 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
     assert_int_equal(pelt_poses_of(f.arena, bundle, f.examples, NULL, &poses, &error), PELT_OK);
     assert_int_equal(pelt_poses_of(f.arena, bundle, unseen, NULL, &test, &error), PELT_OK);
     size_t joints = bundle->skeleton.joint_count, n = f.examples.count, points = d.point_count;
-    pelt_transform *locals = PELT_NEW(f.arena, pelt_transform, joints);
-    double *out = PELT_NEW(f.arena, double, 3 * 200), *between = PELT_NEW(f.arena, double, n *n),
-           *to_pose = PELT_NEW(f.arena, double, n), *shapes = PELT_NEW(f.arena, double, 3 * n), worst = 0, most = 0;
-    uint32_t *kept = PELT_NEW(f.arena, uint32_t, n);
+    pelt_transform *locals = PELT_NEW(f.arena, joints, pelt_transform);
+    double *out = PELT_NEW(f.arena, 3 * 200, double), *between = PELT_NEW(f.arena, n * n, double),
+           *to_pose = PELT_NEW(f.arena, n, double), *shapes = PELT_NEW(f.arena, 3 * n, double), worst = 0, most = 0;
+    uint32_t *kept = PELT_NEW(f.arena, n, uint32_t);
     for (uint32_t v = 3; v < 200; v += 23) {
         if (w->first[v] == w->first[v + 1]) continue;
         size_t count = 0; /* the poses that are not the same to this vertex, and mean shapes */
@@ -108,7 +108,7 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
 
 /* Every so many of the examples. */
 static pelt_examples some_of(pelt_bundle *bundle, pelt_examples all, size_t step) {
-    pelt_examples some = {.list = PELT_NEW(bundle->arena, pelt_example, all.count)};
+    pelt_examples some = {.list = PELT_NEW(bundle->arena, all.count, pelt_example)};
     for (size_t i = 0; i < all.count; i += step) some.list[some.count++] = all.list[i];
     return some;
 }

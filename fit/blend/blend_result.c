@@ -10,17 +10,16 @@ static pelt_result no_memory(pelt_error *error) {
     return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights");
 }
 
-/* -- Results --------------------------------------------------------------------------------------------------------
- */
+/* -- Results ------------------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_blend_result_new(pelt_fitting *f, uint32_t points, uint32_t most, pelt_blend_result *out,
                                   pelt_error *error) {
     out->most = most;
-    out->counts = PELT_NEW(f->arena, uint32_t, points);
-    out->joints = PELT_NEW(f->arena, uint32_t, (size_t)points * most);
-    out->weights = PELT_NEW(f->arena, double, (size_t)points *most);
+    out->counts = PELT_NEW(f->arena, points, uint32_t);
+    out->joints = PELT_NEW(f->arena, (size_t)points * most, uint32_t);
+    out->weights = PELT_NEW(f->arena, (size_t)points * most, double);
     out->rest = pelt_alloc(f->arena, points, sizeof *out->rest);
-    out->errors = PELT_NEW(f->arena, double, points);
+    out->errors = PELT_NEW(f->arena, points, double);
     if (!out->counts || !out->joints || !out->weights || !out->rest || !out->errors) return no_memory(error);
     return PELT_OK;
 }
@@ -43,8 +42,7 @@ void pelt_blend_load(const pelt_blend_result *result, uint32_t point, pelt_weigh
     memcpy(set->weights, result->weights + at, set->count * sizeof *set->weights);
 }
 
-/* -- Into the model -------------------------------------------------------------------------------------------------
- */
+/* -- Into the model ------------------------------------------------------------------------------------------------ */
 
 /* The point has weights, all finite, and a finite rest position. */
 static bool is_sound(const pelt_blend_result *result, uint32_t point) {
@@ -82,9 +80,9 @@ pelt_result pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates
     const pelt_mesh *mesh = &f->bundle->mesh;
     const pelt_influences *file = &mesh->influences;
     size_t n = mesh->vertex_count, room = n * result->most + file->first[n];
-    pelt_influences out = {PELT_NEW(f->arena, uint32_t, n + 1), PELT_NEW(f->arena, uint32_t, room),
-                           PELT_NEW(f->arena, float, room)};
-    float *positions = PELT_NEW(f->arena, float, 3 * n);
+    pelt_influences out = {PELT_NEW(f->arena, n + 1, uint32_t), PELT_NEW(f->arena, room, uint32_t),
+                           PELT_NEW(f->arena, room, float)};
+    float *positions = PELT_NEW(f->arena, 3 * n, float);
     if (!out.first || !out.joints || !out.weights || !positions) return no_memory(error);
     memcpy(positions, mesh->positions, 3 * n * sizeof *positions);
     uint32_t unsound = 0, first_unsound = 0;
@@ -110,8 +108,7 @@ pelt_result pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates
     return PELT_OK;
 }
 
-/* -- Names ----------------------------------------------------------------------------------------------------------
- */
+/* -- Names --------------------------------------------------------------------------------------------------------- */
 
 /* `pattern` of some length against a name; * stands for any letters. */
 static bool fits_pattern(const char *pattern, size_t length, const char *name) {
@@ -155,7 +152,7 @@ pelt_result pelt_usable_matrices(pelt_fitting *f, bool **allowed, pelt_error *er
     if (!dropped) return PELT_OK;
     pelt_result result = pelt_check_names(dropped, "drop-joints", f->model.skeleton, error);
     if (result) return result;
-    *allowed = PELT_NEW(f->arena, bool, n);
+    *allowed = PELT_NEW(f->arena, n, bool);
     if (!*allowed) return no_memory(error);
     for (uint32_t j = 0; j < n; j++)
         (*allowed)[j] = j >= joints || !pelt_name_listed(dropped, f->model.skeleton->names[j]);
@@ -165,7 +162,7 @@ pelt_result pelt_usable_matrices(pelt_fitting *f, bool **allowed, pelt_error *er
 void pelt_report_twins(pelt_fitting *f, const pelt_candidates *candidates) {
     const pelt_skeleton *skeleton = f->model.skeleton;
     const pelt_influences *in = &f->bundle->mesh.influences;
-    bool *carries = PELT_NEW(f->arena, bool, skeleton->joint_count);
+    bool *carries = PELT_NEW(f->arena, skeleton->joint_count, bool);
     if (!carries) return;
     for (uint32_t i = 0; i < in->first[f->bundle->mesh.vertex_count]; i++)
         if (in->weights[i] > 0) carries[in->joints[i]] = true;

@@ -136,8 +136,7 @@ bool pelt_convex_weights(pelt_problem *p, const bool *allowed, pelt_weights *out
     return true;
 }
 
-/* -- The best few ---------------------------------------------------------------------------------------------------
- */
+/* -- The best few -------------------------------------------------------------------------------------------------- */
 
 static double set_error(pelt_problem *p, const pelt_weights *set) {
     double sum = 0;

@@ -121,10 +121,10 @@ static int32_t bone_owner(const pelt_skeleton *skeleton, const bool *carries, do
 /* Bones of the joints that carry skin in the file, or of all when none does; those of one joint together. */
 static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_skeleton *skeleton, uint32_t *count) {
     uint32_t n = skeleton->joint_count, made = 0;
-    bool *carries = PELT_NEW(arena, bool, n), *has_bone = PELT_NEW(arena, bool, n), any = false;
+    bool *carries = PELT_NEW(arena, n, bool), *has_bone = PELT_NEW(arena, n, bool), any = false;
     double(*at)[3] = pelt_alloc(arena, n, sizeof *at);
-    bone *bones = PELT_NEW(arena, bone, 2 * (size_t)n), *sorted = PELT_NEW(arena, bone, 2 * (size_t)n);
-    uint32_t *place = PELT_NEW(arena, uint32_t, (size_t)n + 1);
+    bone *bones = PELT_NEW(arena, 2 * (size_t)n, bone), *sorted = PELT_NEW(arena, 2 * (size_t)n, bone);
+    uint32_t *place = PELT_NEW(arena, (size_t)n + 1, uint32_t);
     if (!carries || !has_bone || !at || !bones || !sorted || !place) return NULL;
     for (uint32_t i = 0; i < mesh->influences.first[mesh->vertex_count]; i++)
         any = carries[mesh->influences.joints[i]] = true;
@@ -162,16 +162,16 @@ pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, cons
     size_t n = mesh->vertex_count;
     distance_job job = {.mesh = mesh, .joint_count = skeleton->joint_count, .most = influences ? influences : 4};
     job.bones = make_bones(arena, mesh, skeleton, &job.bone_count);
-    job.joints = PELT_NEW(arena, uint32_t, n * job.most);
-    job.weights = PELT_NEW(arena, float, n *job.most);
-    job.counts = PELT_NEW(arena, uint32_t, n);
-    out->first = PELT_NEW(arena, uint32_t, n + 1);
+    job.joints = PELT_NEW(arena, n * job.most, uint32_t);
+    job.weights = PELT_NEW(arena, n * job.most, float);
+    job.counts = PELT_NEW(arena, n, uint32_t);
+    out->first = PELT_NEW(arena, n + 1, uint32_t);
     if (!job.bones || !job.joints || !job.weights || !job.counts || !out->first)
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of %zu vertices", n);
     pelt_parallel(NULL, threads, n, weigh_vertex, &job);
     for (size_t v = 0; v < n; v++) out->first[v + 1] = out->first[v] + job.counts[v];
-    out->joints = PELT_NEW(arena, uint32_t, out->first[n]);
-    out->weights = PELT_NEW(arena, float, out->first[n]);
+    out->joints = PELT_NEW(arena, out->first[n], uint32_t);
+    out->weights = PELT_NEW(arena, out->first[n], float);
     if (!out->joints || !out->weights)
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of %zu vertices", n);
     for (size_t v = 0; v < n; v++) {
@@ -183,9 +183,9 @@ pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, cons
 
 pelt_result pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, uint32_t vertex_count, uint32_t most,
                                   pelt_influences *out) {
-    out->first = PELT_NEW(arena, uint32_t, (size_t)vertex_count + 1);
-    out->joints = PELT_NEW(arena, uint32_t, in->first[vertex_count]);
-    out->weights = PELT_NEW(arena, float, in->first[vertex_count]);
+    out->first = PELT_NEW(arena, (size_t)vertex_count + 1, uint32_t);
+    out->joints = PELT_NEW(arena, in->first[vertex_count], uint32_t);
+    out->weights = PELT_NEW(arena, in->first[vertex_count], float);
     if (!out->first || !out->joints || !out->weights) return PELT_ERROR_MEMORY;
     for (uint32_t v = 0; v < vertex_count; v++) {
         uint32_t at = out->first[v], count = 0;

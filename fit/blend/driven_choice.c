@@ -69,14 +69,13 @@ static bool ends_bone(const set *s, uint32_t joint, uint32_t child) {
     return p == (int32_t)joint;
 }
 
-/* -- Adding ---------------------------------------------------------------------------------------------------------
- */
+/* -- Adding -------------------------------------------------------------------------------------------------------- */
 
 static void add(set *s, const pelt_driven *driven, const char *name) {
     if (s->count == s->room || !name) {
         uint32_t room = 2 * s->room + 64;
-        pelt_driven *list = PELT_NEW(s->f->arena, pelt_driven, room);
-        const char **names = PELT_NEW(s->f->arena, const char *, room);
+        pelt_driven *list = PELT_NEW(s->f->arena, room, pelt_driven);
+        const char **names = PELT_NEW(s->f->arena, room, const char *);
         s->failed |= !list || !names || !name;
         if (s->failed) return;
         if (s->count) memcpy(list, s->list, s->count * sizeof *list), memcpy(names, s->names, s->count * sizeof *names);
@@ -182,8 +181,7 @@ static void apply(set *s, uint32_t joint, const rule *r) {
     add_bulges_of(s, joint, r);
 }
 
-/* -- Rules from a text ----------------------------------------------------------------------------------------------
- */
+/* -- Rules from a text --------------------------------------------------------------------------------------------- */
 
 static const char *read_fractions(const json_t *value, uint32_t *count, double *fractions) {
     if (!value) return NULL;
@@ -267,8 +265,7 @@ static pelt_result apply_text(set *s, const char *text, pelt_error *error) {
     return result;
 }
 
-/* -- Automatic ------------------------------------------------------------------------------------------------------
- */
+/* -- Automatic ----------------------------------------------------------------------------------------------------- */
 
 /* The largest angle by which a joint turns relative to its parent in the examples. */
 static void largest_angles(pelt_fitting *f, const pelt_affine *matrices, double *angles) {
@@ -292,7 +289,7 @@ static pelt_result apply_automatic(set *s, pelt_error *error) {
     bool bulges = !strcmp(f->options.corrective, "none");
     rule r = {.counts = {1}, .fractions = {{0.5}}, .upstream = bulges, .downstream = bulges, .k = usual_k};
     pelt_affine *matrices = NULL;
-    double *angles = PELT_NEW(f->arena, double, joints);
+    double *angles = PELT_NEW(f->arena, joints, double);
     pelt_result result = angles ? pelt_example_matrices(f, &matrices, error)
                                 : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for driven joints");
     if (result) return result;
@@ -307,8 +304,8 @@ static pelt_result apply_automatic(set *s, pelt_error *error) {
 pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
     const pelt_skeleton *skeleton = f->model.skeleton;
     set s = {.f = f, .shortest = 1e-5 * f->bundle->mesh.diagonal};
-    s.bind = PELT_NEW(f->arena, pelt_affine, skeleton->joint_count);
-    s.singular = PELT_NEW(f->arena, bool, skeleton->joint_count);
+    s.bind = PELT_NEW(f->arena, skeleton->joint_count, pelt_affine);
+    s.singular = PELT_NEW(f->arena, skeleton->joint_count, bool);
     if (!s.bind || !s.singular) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for driven joints");
     uint32_t singular = 0, first = 0;
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {

@@ -17,8 +17,7 @@ static pelt_result no_memory(pelt_error *error) {
     return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the blend");
 }
 
-/* -- Matrices, candidates, points -----------------------------------------------------------------------------------
- */
+/* -- Matrices, candidates, points ---------------------------------------------------------------------------------- */
 
 typedef struct posing {
     pelt_fitting *fitting;
@@ -40,8 +39,8 @@ static void pose_example(void *user, size_t e, pelt_arena *scratch) {
 pelt_result pelt_example_matrices(pelt_fitting *f, pelt_affine **matrices, pelt_error *error) {
     size_t examples = f->examples.count;
     posing p = {.fitting = f, .count = pelt_model_matrix_count(&f->model)};
-    p.matrices = PELT_NEW(f->arena, pelt_affine, examples * p.count);
-    p.locals = PELT_NEW(f->arena, pelt_transform, examples * f->model.skeleton->joint_count);
+    p.matrices = PELT_NEW(f->arena, examples * p.count, pelt_affine);
+    p.locals = PELT_NEW(f->arena, examples * f->model.skeleton->joint_count, pelt_transform);
     if (!p.matrices || !p.locals) return no_memory(error);
     pelt_parallel(NULL, f->options.threads, examples, pose_example, &p);
     for (size_t i = 0; i < examples * p.count; i++)
@@ -56,7 +55,7 @@ pelt_result pelt_example_matrices(pelt_fitting *f, pelt_affine **matrices, pelt_
 /* Weight that each matrix carries in the file; driven joints carry none. */
 static double *carried_weight(pelt_fitting *f, uint32_t matrix_count) {
     const pelt_influences *in = &f->bundle->mesh.influences;
-    double *carried = PELT_NEW(f->arena, double, matrix_count);
+    double *carried = PELT_NEW(f->arena, matrix_count, double);
     for (uint32_t i = 0; carried && i < in->first[f->bundle->mesh.vertex_count]; i++)
         carried[in->joints[i]] += in->weights[i];
     return carried;
@@ -101,9 +100,9 @@ pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, c
                                  pelt_candidates *out, pelt_error *error) {
     uint32_t n = pelt_model_matrix_count(&f->model), kept = 0, order_count = 0;
     double *carried = carried_weight(f, n), middle[3];
-    carrier *order = PELT_NEW(f->arena, carrier, n);
-    uint32_t *leaders = PELT_NEW(f->arena, uint32_t, n), *group = PELT_NEW(f->arena, uint32_t, n);
-    uint32_t *first = PELT_NEW(f->arena, uint32_t, (size_t)n + 1), *members = PELT_NEW(f->arena, uint32_t, n);
+    carrier *order = PELT_NEW(f->arena, n, carrier);
+    uint32_t *leaders = PELT_NEW(f->arena, n, uint32_t), *group = PELT_NEW(f->arena, n, uint32_t);
+    uint32_t *first = PELT_NEW(f->arena, (size_t)n + 1, uint32_t), *members = PELT_NEW(f->arena, n, uint32_t);
     if (!carried || !order || !leaders || !group || !first || !members) return no_memory(error);
     middle_of(f->bundle->mesh.positions, f->bundle->mesh.vertex_count, middle);
     for (uint32_t j = 0; j < n; j++)
@@ -117,7 +116,7 @@ pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, c
         group[i] = g, first[g + 1]++;
     }
     for (uint32_t g = 0; g < kept; g++) first[g + 1] += first[g];
-    uint32_t *fill = PELT_NEW(f->arena, uint32_t, n);
+    uint32_t *fill = PELT_NEW(f->arena, n, uint32_t);
     if (!fill) return no_memory(error);
     for (uint32_t i = 0; i < order_count; i++) members[first[group[i]] + fill[group[i]]++] = order[i].matrix;
     *out = (pelt_candidates){kept, first, members};
@@ -140,9 +139,9 @@ uint32_t pelt_candidate_matrix(const pelt_fitting *f, const pelt_candidates *can
 
 pelt_result pelt_find_points(pelt_fitting *f, pelt_points *points, pelt_error *error) {
     const pelt_mesh *mesh = &f->bundle->mesh;
-    uint32_t *of_vertex = PELT_NEW(f->arena, uint32_t, mesh->vertex_count);
-    uint32_t *vertex = PELT_NEW(f->arena, uint32_t, mesh->vertex_count);
-    const pelt_clip **clips = PELT_NEW(f->arena, const pelt_clip *, f->examples.count);
+    uint32_t *of_vertex = PELT_NEW(f->arena, mesh->vertex_count, uint32_t);
+    uint32_t *vertex = PELT_NEW(f->arena, mesh->vertex_count, uint32_t);
+    const pelt_clip **clips = PELT_NEW(f->arena, f->examples.count, const pelt_clip *);
     size_t clip_count = 0;
     if (!of_vertex || !vertex || !clips) return no_memory(error);
     for (size_t e = 0; e < f->examples.count; e++)
@@ -154,8 +153,7 @@ pelt_result pelt_find_points(pelt_fitting *f, pelt_points *points, pelt_error *e
     return PELT_OK;
 }
 
-/* -- Sums -----------------------------------------------------------------------------------------------------------
- */
+/* -- Sums ---------------------------------------------------------------------------------------------------------- */
 
 void pelt_monomials(const double p[3], double w, double out[PELT_MONOMIALS]) {
     double x = p[0], y = p[1], z = p[2];
@@ -184,13 +182,13 @@ static void fill_rows(const pelt_gram *g, const pelt_affine *matrices, const pel
         }
 }
 
-enum { PAIR_ROWS = 16 }; /* candidates whose products with all before them are computed at once */
+enum { PRODUCT_ROWS = 16 }; /* candidates whose products with all before them are computed at once */
 
-typedef struct pairing {
+typedef struct summing {
     const pelt_gram *gram;
-    double *pairs;
+    double *products;
     _Atomic bool failed; /* set by any thread */
-} pairing;
+} summing;
 
 /* The symmetric part of a 4x4 matrix as coefficients of the monomials. */
 static void to_quadratic(const double *k, size_t stride, double out[PELT_MONOMIALS]) {
@@ -199,11 +197,11 @@ static void to_quadratic(const double *k, size_t stride, double out[PELT_MONOMIA
         for (size_t b = a; b < 4; b++) out[m++] = a == b ? k[a * stride + a] : k[a * stride + b] + k[b * stride + a];
 }
 
-static void sum_pairs(void *user, size_t block, pelt_arena *scratch) {
+static void sum_products(void *user, size_t block, pelt_arena *scratch) {
     (void)scratch;
-    pairing *p = user;
+    summing *p = user;
     const pelt_gram *g = p->gram;
-    size_t begin = block * PAIR_ROWS, end = begin + PAIR_ROWS < g->count ? begin + PAIR_ROWS : g->count;
+    size_t begin = block * PRODUCT_ROWS, end = begin + PRODUCT_ROWS < g->count ? begin + PRODUCT_ROWS : g->count;
     size_t columns = 4 * end, inner = 3 * g->examples;
     double *k = malloc(4 * (end - begin) * columns * sizeof *k), q[PELT_MONOMIALS];
     if (!k) {
@@ -214,8 +212,8 @@ static void sum_pairs(void *user, size_t block, pelt_arena *scratch) {
     for (size_t i = begin; i < end; i++)
         for (size_t j = 0; j <= i; j++) {
             to_quadratic(k + 4 * (i - begin) * columns + 4 * j, columns, q);
-            memcpy(p->pairs + (i * g->count + j) * PELT_MONOMIALS, q, sizeof q);
-            memcpy(p->pairs + (j * g->count + i) * PELT_MONOMIALS, q, sizeof q);
+            memcpy(p->products + (i * g->count + j) * PELT_MONOMIALS, q, sizeof q);
+            memcpy(p->products + (j * g->count + i) * PELT_MONOMIALS, q, sizeof q);
         }
     free(k);
 }
@@ -223,7 +221,7 @@ static void sum_pairs(void *user, size_t block, pelt_arena *scratch) {
 static bool set_frames(pelt_fitting *f, const float *const *normals, pelt_gram *g) {
     size_t n = f->bundle->mesh.vertex_count;
     g->examples = f->examples.count;
-    g->frames = PELT_NEW(f->arena, const float *, g->examples);
+    g->frames = PELT_NEW(f->arena, g->examples, const float *);
     g->centers = pelt_alloc(f->arena, g->examples, sizeof *g->centers);
     if (!g->frames || !g->centers) return false;
     g->scale = !normals && f->bundle->mesh.diagonal > 0 ? f->bundle->mesh.diagonal : 1;
@@ -241,15 +239,15 @@ pelt_result pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pe
     *g = (pelt_gram){.count = candidates->count};
     if (!set_frames(f, normals, g)) return no_memory(error);
     size_t n = g->count;
-    double *rows = PELT_NEW(f->arena, double, 4 * n * 3 * g->examples);
-    double *pairs = PELT_NEW(f->arena, double, n *PELT_MONOMIALS *n);
-    if (!rows || !pairs) return no_memory(error);
+    double *rows = PELT_NEW(f->arena, 4 * n * 3 * g->examples, double);
+    double *products = PELT_NEW(f->arena, n * PELT_MONOMIALS * n, double);
+    if (!rows || !products) return no_memory(error);
     fill_rows(g, matrices, candidates, pelt_model_matrix_count(&f->model), normals != NULL, rows);
     g->rows = rows;
-    pairing p = {.gram = g, .pairs = pairs};
-    pelt_parallel(NULL, f->options.threads, (n + PAIR_ROWS - 1) / PAIR_ROWS, sum_pairs, &p);
+    summing p = {.gram = g, .products = products};
+    pelt_parallel(NULL, f->options.threads, (n + PRODUCT_ROWS - 1) / PRODUCT_ROWS, sum_products, &p);
     if (p.failed) return no_memory(error);
-    g->pairs = pairs;
+    g->products = products;
     return PELT_OK;
 }
 
@@ -257,21 +255,22 @@ bool pelt_gram_subset(const pelt_gram *g, const uint32_t *list, uint32_t count, 
     size_t n = count, inner = 3 * g->examples;
     *out = *g;
     if (count == g->count) return true;
-    double *pairs = malloc(n * n * PELT_MONOMIALS * sizeof *pairs);
+    double *products = malloc(n * n * PELT_MONOMIALS * sizeof *products);
     double *rows = with_rows ? malloc(4 * n * inner * sizeof *rows) : NULL;
-    out->subset = true, out->count = count, out->pairs = pairs, out->rows = rows;
-    if (!pairs || (with_rows && !rows)) return false;
+    out->subset = true, out->count = count, out->products = products, out->rows = rows;
+    if (!products || (with_rows && !rows)) return false;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
-            memcpy(pairs + (i * n + j) * PELT_MONOMIALS,
-                   g->pairs + ((size_t)list[i] * g->count + list[j]) * PELT_MONOMIALS, PELT_MONOMIALS * sizeof *pairs);
+            memcpy(products + (i * n + j) * PELT_MONOMIALS,
+                   g->products + ((size_t)list[i] * g->count + list[j]) * PELT_MONOMIALS,
+                   PELT_MONOMIALS * sizeof *products);
     for (size_t i = 0; i < n && with_rows; i++)
         memcpy(rows + 4 * i * inner, g->rows + 4 * (size_t)list[i] * inner, 4 * inner * sizeof *rows);
     return true;
 }
 
 void pelt_gram_subset_free(pelt_gram *subset) {
-    if (subset->subset) free((void *)subset->rows), free((void *)subset->pairs);
+    if (subset->subset) free((void *)subset->rows), free((void *)subset->products);
 }
 
 void pelt_gram_moments(const pelt_gram *g, const uint32_t *vertices, size_t count, double *work, double *moments,
@@ -291,8 +290,7 @@ void pelt_gram_moments(const pelt_gram *g, const uint32_t *vertices, size_t coun
     pelt_gemm(false, true, count, 4 * (size_t)g->count, inner, 1, work, g->rows, 0, moments);
 }
 
-/* -- One vertex -----------------------------------------------------------------------------------------------------
- */
+/* -- One vertex ---------------------------------------------------------------------------------------------------- */
 
 pelt_problem *pelt_problem_new(uint32_t count) {
     pelt_problem *problem = calloc(1, sizeof *problem);
@@ -352,8 +350,8 @@ static double quadratic(const double m[PELT_MONOMIALS], const double *k) {
 double pelt_problem_entry(const pelt_problem *p, uint32_t r, uint32_t c) {
     size_t n = p->count, at = (c * n + r) * PELT_MONOMIALS;
     if (p->known[c] || !p->gram) return p->columns[c * n + r];
-    double sum = p->constant - p->linear[c] - p->linear[r] + quadratic(p->monomials, p->gram->pairs + at);
-    if (p->normals) sum += quadratic(p->normal_monomials, p->normals->pairs + at);
+    double sum = p->constant - p->linear[c] - p->linear[r] + quadratic(p->monomials, p->gram->products + at);
+    if (p->normals) sum += quadratic(p->normal_monomials, p->normals->products + at);
     return r == c ? sum + p->diagonal : sum;
 }
 
@@ -363,9 +361,9 @@ const double *pelt_problem_column(pelt_problem *p, uint32_t c) {
     if (p->known[c] || !p->gram) return column;
     double base = p->constant - p->linear[c];
     for (size_t j = 0; j < n; j++)
-        column[j] = base - p->linear[j] + quadratic(p->monomials, p->gram->pairs + at + j * PELT_MONOMIALS);
+        column[j] = base - p->linear[j] + quadratic(p->monomials, p->gram->products + at + j * PELT_MONOMIALS);
     for (size_t j = 0; j < n && p->normals; j++)
-        column[j] += quadratic(p->normal_monomials, p->normals->pairs + at + j * PELT_MONOMIALS);
+        column[j] += quadratic(p->normal_monomials, p->normals->products + at + j * PELT_MONOMIALS);
     column[c] += p->diagonal;
     p->known[c] = true;
     return column;

@@ -35,13 +35,13 @@ typedef struct pelt_points {
 typedef struct pelt_gram {
     uint32_t count; /* candidates */
     size_t examples;
-    const float **frames; /* [examples] true positions (or normals) of all vertices */
-    double (*centers)[3]; /* [examples] what is subtracted from them */
-    double center[3];     /* the same for the rest pose */
-    double scale;         /* what they are then divided by */
-    const double *rows;   /* [4 count][3 examples]: T_j^e, one row for each of its columns */
-    const double *pairs;  /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
-    bool subset;          /* it owns its sums: pelt_gram_subset_free */
+    const float **frames;   /* [examples] true positions (or normals) of all vertices */
+    double (*centers)[3];   /* [examples] what is subtracted from them */
+    double center[3];       /* the same for the rest pose */
+    double scale;           /* what they are then divided by */
+    const double *rows;     /* [4 count][3 examples]: T_j^e, one row for each of its columns */
+    const double *products; /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
+    bool subset;            /* it owns its sums: pelt_gram_subset_free */
 } pelt_gram;
 
 /* T_j^e of all examples: matrices [examples][matrix_count], in scene units. */

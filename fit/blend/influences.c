@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Greedy ---------------------------------------------------------------------------------------------------------
- */
+/* -- Greedy -------------------------------------------------------------------------------------------------------- */
 
 static uint32_t best_single(pelt_problem *p, const uint32_t *near, uint32_t count) {
     uint32_t best = 0;
@@ -68,8 +67,7 @@ void pelt_choose_greedy(pelt_problem *p, const uint32_t *near, uint32_t n, uint3
 
 enum { FEW = 24 }; /* examples that show that most joints are not among the best */
 
-/* -- Rigidity -------------------------------------------------------------------------------------------------------
- */
+/* -- Rigidity ------------------------------------------------------------------------------------------------------ */
 
 static double square_distance(const double *xyz, size_t n, size_t a, size_t b) {
     double x = xyz[a] - xyz[b], y = xyz[n + a] - xyz[n + b], z = xyz[2 * n + a] - xyz[2 * n + b];

@@ -64,8 +64,7 @@ typedef struct joining {
     _Atomic bool failed;          /* set by any thread */
 } joining;
 
-/* -- Near in the skeleton -------------------------------------------------------------------------------------------
- */
+/* -- Near in the skeleton ------------------------------------------------------------------------------------------ */
 
 /* The joint that a matrix belongs to. */
 static uint32_t home_of(const pelt_model *model, uint32_t matrix) {
@@ -87,8 +86,8 @@ static uint32_t steps_between(const pelt_skeleton *skeleton, uint32_t a, uint32_
 static bool list_near(joining *w) {
     const pelt_model *model = &w->f->model;
     uint32_t joints = model->skeleton->joint_count, count = 0;
-    w->near_first = PELT_NEW(w->f->arena, uint32_t, (size_t)joints + 1);
-    w->near = PELT_NEW(w->f->arena, uint32_t, (size_t)joints * w->candidates.count);
+    w->near_first = PELT_NEW(w->f->arena, (size_t)joints + 1, uint32_t);
+    w->near = PELT_NEW(w->f->arena, (size_t)joints * w->candidates.count, uint32_t);
     if (!w->near_first || !w->near) return false;
     for (uint32_t j = 0; j < joints; j++) {
         for (uint32_t c = 0; c < w->candidates.count; c++) {
@@ -107,7 +106,7 @@ static bool list_near(joining *w) {
 
 static bool find_homes(joining *w) {
     const pelt_influences *in = &w->f->bundle->mesh.influences;
-    w->home = PELT_NEW(w->f->arena, uint32_t, w->points.count);
+    w->home = PELT_NEW(w->f->arena, w->points.count, uint32_t);
     for (uint32_t p = 0; w->home && p < w->points.count; p++) {
         float most = 0;
         for (uint32_t i = in->first[w->points.vertex[p]]; i < in->first[w->points.vertex[p] + 1]; i++)
@@ -116,8 +115,7 @@ static bool find_homes(joining *w) {
     return w->home != NULL;
 }
 
-/* -- Rigidity -------------------------------------------------------------------------------------------------------
- */
+/* -- Rigidity ------------------------------------------------------------------------------------------------------ */
 
 /* Where example e stands in an order in which any few in a row are spread over all: every 17th, then the next ones. */
 static size_t mixed(size_t e, size_t count) {
@@ -129,8 +127,8 @@ static size_t mixed(size_t e, size_t count) {
 static bool invert_matrices(joining *w, const pelt_affine *matrices) {
     uint32_t stride = pelt_model_matrix_count(&w->f->model), n = w->candidates.count;
     size_t examples = w->gram.examples;
-    w->inverses = PELT_NEW(w->f->arena, double, (size_t)n * 12 * examples);
-    w->usable = PELT_NEW(w->f->arena, bool, n);
+    w->inverses = PELT_NEW(w->f->arena, (size_t)n * 12 * examples, double);
+    w->usable = PELT_NEW(w->f->arena, n, bool);
     if (!w->inverses || !w->usable) return false;
     for (uint32_t c = 0; c < n; c++) {
         w->usable[c] = true;
@@ -145,15 +143,14 @@ static bool invert_matrices(joining *w, const pelt_affine *matrices) {
     return true;
 }
 
-/* -- Chunks ----------------------------------------------------------------------------------------------------------
- */
+/* -- Chunks -------------------------------------------------------------------------------------------------------- */
 
 /* Points by home, cut into chunks. */
 static bool make_chunks(joining *w) {
     uint32_t joints = w->f->model.skeleton->joint_count, n = w->points.count;
-    uint32_t *first = PELT_NEW(w->f->arena, uint32_t, (size_t)joints + 1);
-    w->order = PELT_NEW(w->f->arena, uint32_t, n);
-    w->chunks = PELT_NEW(w->f->arena, chunk, (size_t)joints + n / CHUNK + 1);
+    uint32_t *first = PELT_NEW(w->f->arena, (size_t)joints + 1, uint32_t);
+    w->order = PELT_NEW(w->f->arena, n, uint32_t);
+    w->chunks = PELT_NEW(w->f->arena, (size_t)joints + n / CHUNK + 1, chunk);
     if (!first || !w->order || !w->chunks) return false;
     for (uint32_t p = 0; p < n; p++) first[w->home[p] + 1]++;
     for (uint32_t j = 0; j < joints; j++) {
@@ -164,22 +161,22 @@ static bool make_chunks(joining *w) {
         first[j + 1] += first[j];
     }
     for (uint32_t p = 0; p < n; p++) w->order[first[w->home[p]]++] = p;
-    w->moments = PELT_NEW(w->f->arena, double *, w->chunk_count);
-    w->normal_moments = PELT_NEW(w->f->arena, double *, w->chunk_count);
-    w->energy = PELT_NEW(w->f->arena, double, n);
-    w->normal_energy = PELT_NEW(w->f->arena, double, n);
+    w->moments = PELT_NEW(w->f->arena, w->chunk_count, double *);
+    w->normal_moments = PELT_NEW(w->f->arena, w->chunk_count, double *);
+    w->energy = PELT_NEW(w->f->arena, n, double);
+    w->normal_energy = PELT_NEW(w->f->arena, n, double);
     if (!w->moments || !w->normal_moments || !w->energy || !w->normal_energy) return false;
     for (uint32_t c = 0; c < w->chunk_count; c++) {
         size_t near = w->near_first[w->chunks[c].home + 1] - w->near_first[w->chunks[c].home];
-        w->moments[c] = PELT_NEW(w->f->arena, double, w->chunks[c].count * 4 * near);
-        if (w->with_normals) w->normal_moments[c] = PELT_NEW(w->f->arena, double, w->chunks[c].count * 4 * near);
+        w->moments[c] = PELT_NEW(w->f->arena, w->chunks[c].count * 4 * near, double);
+        if (w->with_normals) w->normal_moments[c] = PELT_NEW(w->f->arena, w->chunks[c].count * 4 * near, double);
         if (!w->moments[c] || (w->with_normals && !w->normal_moments[c])) return false;
     }
     return true;
 }
 
 /* What the work on a chunk needs; candidates are numbered as in the list of those near its home. */
-typedef struct bench {
+typedef struct workspace {
     const chunk *chunk;
     const uint32_t *near; /* candidates of the fit */
     uint32_t count;
@@ -188,12 +185,12 @@ typedef struct bench {
     double *room;
     uint32_t *local; /* [candidate of the fit] its number here, UINT32_MAX: not near */
     double *moments, *normal_moments;
-} bench;
+} workspace;
 
-static bool bench_open(joining *w, size_t c, bool with_rows, bench *b) {
+static bool bench_open(joining *w, size_t c, bool with_rows, workspace *b) {
     uint32_t first = w->near_first[w->chunks[c].home], n = w->near_first[w->chunks[c].home + 1] - first;
     size_t room = (w->most + 2) * (size_t)n, rigid_room = 8 * w->gram.examples;
-    *b = (bench){.chunk = &w->chunks[c], .near = w->near + first, .count = n};
+    *b = (workspace){.chunk = &w->chunks[c], .near = w->near + first, .count = n};
     b->problem = pelt_problem_new(n);
     b->room = malloc((room > rigid_room ? room : rigid_room) * sizeof *b->room);
     b->local = malloc(w->gram.count * sizeof *b->local);
@@ -208,13 +205,13 @@ static bool bench_open(joining *w, size_t c, bool with_rows, bench *b) {
     return true;
 }
 
-static void bench_close(bench *b) {
+static void bench_close(workspace *b) {
     pelt_gram_subset_free(&b->gram), pelt_gram_subset_free(&b->normal_gram);
     pelt_problem_free(b->problem);
     free(b->room), free(b->local);
 }
 
-static void set_problem(const joining *w, bench *b, uint32_t i, const double rest[3], const double normal[3]) {
+static void set_problem(const joining *w, workspace *b, uint32_t i, const double rest[3], const double normal[3]) {
     size_t place = b->chunk->begin + i, at = (size_t)i * 4 * b->count;
     pelt_problem_set(b->problem, &b->gram, rest, b->moments + at, w->energy[place]);
     if (w->with_normals)
@@ -231,10 +228,9 @@ static void rest_of(const joining *w, uint32_t point, double rest[3], double nor
     }
 }
 
-/* -- Choice ----------------------------------------------------------------------------------------------------------
- */
+/* -- Choice -------------------------------------------------------------------------------------------------------- */
 
-static void choose_joints(const joining *w, bench *b, uint32_t point, pelt_weights *set) {
+static void choose_joints(const joining *w, workspace *b, uint32_t point, pelt_weights *set) {
     set->count = 0;
     if (w->rigid) {
         size_t n = w->gram.examples;
@@ -254,7 +250,7 @@ static int compare_u32(const void *a, const void *b) {
 }
 
 /* The first joint of a set is the one that the others are measured against; the order of the others means nothing. */
-static void put_set(const joining *w, const bench *b, uint32_t point, const pelt_weights *set) {
+static void put_set(const joining *w, const workspace *b, uint32_t point, const pelt_weights *set) {
     uint32_t *to = w->sets + (size_t)point * (w->most + 1);
     to[0] = set->count;
     for (uint32_t k = 0; k < set->count; k++) to[k + 1] = b->near[set->joints[k]];
@@ -262,7 +258,7 @@ static void put_set(const joining *w, const bench *b, uint32_t point, const pelt
 }
 
 /* False when a joint of the set is not near. */
-static bool get_set(const bench *b, const uint32_t *from, pelt_weights *set) {
+static bool get_set(const workspace *b, const uint32_t *from, pelt_weights *set) {
     set->count = from[0];
     for (uint32_t k = 0; k < set->count; k++) {
         set->joints[k] = b->local[from[k + 1]];
@@ -274,7 +270,7 @@ static bool get_set(const bench *b, const uint32_t *from, pelt_weights *set) {
 static void choose_chunk(void *user, size_t c, pelt_arena *scratch) {
     (void)scratch;
     joining *w = user;
-    bench b;
+    workspace b;
     if (bench_open(w, c, true, &b)) {
         uint32_t vertices[CHUNK], begin = b.chunk->begin, count = b.chunk->count;
         double *work = malloc(count * 3 * w->gram.examples * sizeof *work), rest[3], normal[3];
@@ -295,8 +291,7 @@ static void choose_chunk(void *user, size_t c, pelt_arena *scratch) {
     bench_close(&b);
 }
 
-/* -- Agreement -------------------------------------------------------------------------------------------------------
- */
+/* -- Agreement ----------------------------------------------------------------------------------------------------- */
 
 static const uint32_t *set_of(const joining *w, uint32_t point) { return w->sets + (size_t)point * (w->most + 1); }
 
@@ -311,7 +306,7 @@ static double disagreement(const joining *w, uint32_t point, const uint32_t *set
     return end > begin ? (double)others / (end - begin) : 0;
 }
 
-static double price(joining *w, bench *b, uint32_t point, const uint32_t *from) {
+static double price(joining *w, workspace *b, uint32_t point, const uint32_t *from) {
     pelt_weights set;
     if (!get_set(b, from, &set)) return INFINITY;
     pelt_affine_weights(b->problem, w->ridge, singular_cut, &set);
@@ -326,7 +321,7 @@ static bool is_stirred(const joining *w, uint32_t point) {
     return stirred && disagreement(w, point, set_of(w, point)) > 0;
 }
 
-static void agree_point(joining *w, bench *b, uint32_t i) {
+static void agree_point(joining *w, workspace *b, uint32_t i) {
     uint32_t point = w->order[b->chunk->begin + i];
     const uint32_t *own = set_of(w, point), *best = own;
     uint32_t *next = w->next_sets + (size_t)point * (w->most + 1);
@@ -354,16 +349,15 @@ static void agree_chunk(void *user, size_t c, pelt_arena *scratch) {
     const chunk *points = &w->chunks[c];
     bool stirred = false;
     for (uint32_t i = 0; i < points->count && !stirred; i++) stirred = is_stirred(w, w->order[points->begin + i]);
-    bench b = {.chunk = points};
+    workspace b = {.chunk = points};
     if (!stirred || bench_open(w, c, false, &b))
         for (uint32_t i = 0; i < b.chunk->count; i++) agree_point(w, &b, i);
     bench_close(&b);
 }
 
-/* -- Fit -------------------------------------------------------------------------------------------------------------
- */
+/* -- Fit ----------------------------------------------------------------------------------------------------------- */
 
-static void fit_point(joining *w, bench *b, uint32_t i) {
+static void fit_point(joining *w, workspace *b, uint32_t i) {
     uint32_t point = w->order[b->chunk->begin + i];
     size_t at = (size_t)i * 4 * b->count;
     pelt_weights set = {0};
@@ -389,14 +383,13 @@ static void fit_point(joining *w, bench *b, uint32_t i) {
 static void fit_chunk(void *user, size_t c, pelt_arena *scratch) {
     (void)scratch;
     joining *w = user;
-    bench b;
+    workspace b;
     if (bench_open(w, c, false, &b))
         for (uint32_t i = 0; i < b.chunk->count; i++) fit_point(w, &b, i);
     bench_close(&b);
 }
 
-/* -- Normals --------------------------------------------------------------------------------------------------------
- */
+/* -- Normals ------------------------------------------------------------------------------------------------------- */
 
 typedef struct shading {
     const pelt_mesh *mesh;
@@ -415,8 +408,8 @@ static void shade_example(void *user, size_t e, pelt_arena *scratch) {
 static pelt_result sum_normals(joining *w, const pelt_affine *matrices, pelt_error *error) {
     pelt_fitting *f = w->f;
     size_t n = 3 * (size_t)f->bundle->mesh.vertex_count, examples = f->examples.count;
-    float **normals = PELT_NEW(f->arena, float *, examples), *all = PELT_NEW(f->arena, float, n *examples);
-    w->normals = PELT_NEW(f->arena, float, n);
+    float **normals = PELT_NEW(f->arena, examples, float *), *all = PELT_NEW(f->arena, n * examples, float);
+    w->normals = PELT_NEW(f->arena, n, float);
     if (!normals || !all || !w->normals) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for normals");
     for (size_t e = 0; e < examples; e++) normals[e] = all + n * e;
     shading s = {&f->bundle->mesh, w->gram.frames, normals};
@@ -426,7 +419,7 @@ static pelt_result sum_normals(joining *w, const pelt_affine *matrices, pelt_err
 
 static pelt_result store_normals(joining *w, pelt_error *error) {
     size_t n = w->f->bundle->mesh.vertex_count;
-    float *normals = PELT_NEW(w->f->arena, float, 3 * n);
+    float *normals = PELT_NEW(w->f->arena, 3 * n, float);
     if (!normals) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for normals");
     for (size_t v = 0; v < n; v++) {
         const float *fitted = w->normals + 3 * (size_t)w->points.of_vertex[v], *file = w->f->model.normals + 3 * v;
@@ -439,8 +432,7 @@ static pelt_result store_normals(joining *w, pelt_error *error) {
     return PELT_OK;
 }
 
-/* -- The fit --------------------------------------------------------------------------------------------------------
- */
+/* -- The fit ------------------------------------------------------------------------------------------------------- */
 
 static pelt_result no_memory(pelt_error *error) {
     return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit driven joints");
@@ -460,12 +452,12 @@ static pelt_result prepare(joining *w, pelt_error *error) {
     if (!result) result = pelt_blend_result_new(f, w->points.count, w->most, &w->result, error);
     if (result) return result;
     w->errors = pelt_alloc(f->arena, w->points.count, sizeof *w->errors);
-    w->deficient = PELT_NEW(f->arena, uint8_t, w->points.count);
-    w->identity = PELT_NEW(f->arena, uint32_t, w->candidates.count);
-    w->changed = PELT_NEW(f->arena, uint8_t, w->points.count);
-    w->next_changed = PELT_NEW(f->arena, uint8_t, w->points.count);
-    w->sets = PELT_NEW(f->arena, uint32_t, (size_t)w->points.count * (w->most + 1));
-    w->next_sets = PELT_NEW(f->arena, uint32_t, (size_t)w->points.count * (w->most + 1));
+    w->deficient = PELT_NEW(f->arena, w->points.count, uint8_t);
+    w->identity = PELT_NEW(f->arena, w->candidates.count, uint32_t);
+    w->changed = PELT_NEW(f->arena, w->points.count, uint8_t);
+    w->next_changed = PELT_NEW(f->arena, w->points.count, uint8_t);
+    w->sets = PELT_NEW(f->arena, (size_t)w->points.count * (w->most + 1), uint32_t);
+    w->next_sets = PELT_NEW(f->arena, (size_t)w->points.count * (w->most + 1), uint32_t);
     if (!w->errors || !w->deficient || !w->changed || !w->next_changed || !w->identity || !w->sets || !w->next_sets ||
         !list_near(w) || !find_homes(w) || !make_chunks(w) || !pelt_find_neighbours(f, &w->points, &w->neighbours))
         return no_memory(error);
@@ -489,7 +481,7 @@ static void report(joining *w) {
     if (text) text = pelt_arena_format(f->arena, "%s],\"largest_weight\":%.6g,\"rank_deficient\":[", text, largest);
     uint32_t count = 0, first = 0;
     size_t length = text ? strlen(text) : 0, room = length + 12 * (size_t)w->points.count + 8;
-    char *list = PELT_NEW(f->arena, char, room);
+    char *list = PELT_NEW(f->arena, room, char);
     if (!text || !list) return;
     memcpy(list, text, length);
     for (uint32_t p = 0; p < w->points.count; p++) {

@@ -43,15 +43,14 @@ static void mend_batch(void *user, size_t batch, pelt_arena *scratch) {
              count = left < BATCH ? left : BATCH;
     size_t n = m->gram.count;
     pelt_problem *problem = pelt_problem_new(m->gram.count);
-    double *work = PELT_NEW(scratch, double, BATCH * 3 * m->gram.examples);
-    double *moments = PELT_NEW(scratch, double, BATCH * 4 * n), energy[BATCH];
-    bool *allowed = PELT_NEW(scratch, bool, n);
+    double *work = PELT_NEW(scratch, BATCH * 3 * m->gram.examples, double);
+    double *moments = PELT_NEW(scratch, BATCH * 4 * n, double), energy[BATCH];
+    bool *allowed = PELT_NEW(scratch, n, bool);
     uint32_t vertices[BATCH];
     if (!problem) pelt_arena_fail(scratch);
     for (uint32_t i = 0; i < count; i++) vertices[i] = begin + i;
     pelt_gram_moments(&m->gram, vertices, count, work, moments, energy);
-    for (uint32_t i = 0; i < count; i++)
-        mend_vertex(m, problem, begin + i, moments + i * 4 * n, energy[i], allowed);
+    for (uint32_t i = 0; i < count; i++) mend_vertex(m, problem, begin + i, moments + i * 4 * n, energy[i], allowed);
     pelt_problem_free(problem);
 }
 
@@ -68,7 +67,7 @@ static pelt_result mend(void *user, pelt_error *error) {
     if (!result) result = pelt_find_candidates(&m->f, matrices, NULL, &m->candidates, error);
     if (!result) result = pelt_gram_new(&m->f, matrices, &m->candidates, NULL, &m->gram, error);
     if (result) return result;
-    m->candidate_of = PELT_NEW(m->f.arena, uint32_t, pelt_model_matrix_count(&m->f.model));
+    m->candidate_of = PELT_NEW(m->f.arena, pelt_model_matrix_count(&m->f.model), uint32_t);
     for (uint32_t c = 0; c < m->candidates.count; c++)
         for (uint32_t k = m->candidates.first[c]; k < m->candidates.first[c + 1]; k++)
             m->candidate_of[m->candidates.members[k]] = c;

@@ -36,15 +36,14 @@ typedef struct weighing {
     _Atomic bool failed; /* set by any thread */
 } weighing;
 
-/* -- Locks ----------------------------------------------------------------------------------------------------------
- */
+/* -- Locks --------------------------------------------------------------------------------------------------------- */
 
 static pelt_result find_locks(weighing *w, pelt_error *error) {
     pelt_fitting *f = w->f;
     const char *names = f->options.lock_joints;
     if (names) {
-        w->locked = PELT_NEW(f->arena, bool, w->candidates.count);
-        w->allowed = PELT_NEW(f->arena, bool, w->candidates.count);
+        w->locked = PELT_NEW(f->arena, w->candidates.count, bool);
+        w->allowed = PELT_NEW(f->arena, w->candidates.count, bool);
         if (!w->locked || !w->allowed) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the locks");
         pelt_result result = pelt_check_names(names, "lock-joints", f->model.skeleton, error);
         if (result) return result;
@@ -55,7 +54,7 @@ static pelt_result find_locks(weighing *w, pelt_error *error) {
         }
     }
     if (!f->options.lock_vertex_count) return PELT_OK;
-    w->locked_points = PELT_NEW(f->arena, bool, w->points.count);
+    w->locked_points = PELT_NEW(f->arena, w->points.count, bool);
     if (!w->locked_points) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the locks");
     for (size_t i = 0; i < f->options.lock_vertex_count; i++) {
         if (f->options.lock_vertices[i] >= f->model.vertex_count)
@@ -99,8 +98,7 @@ static void apply_locks(pelt_problem *p, const pelt_weights *locked, double free
     pelt_problem_forget(p);
 }
 
-/* -- Smoothness -----------------------------------------------------------------------------------------------------
- */
+/* -- Smoothness ---------------------------------------------------------------------------------------------------- */
 
 static void apply_smoothness(const weighing *w, pelt_problem *p, uint32_t point, double free_share) {
     uint32_t begin = w->neighbours.first[point], end = w->neighbours.first[point + 1];
@@ -121,16 +119,15 @@ static void apply_smoothness(const weighing *w, pelt_problem *p, uint32_t point,
     pelt_problem_forget(p);
 }
 
-/* -- Points ---------------------------------------------------------------------------------------------------------
- */
+/* -- Points -------------------------------------------------------------------------------------------------------- */
 
-typedef struct bench {
+typedef struct workspace {
     pelt_problem *problem;
     double *work, *moments, *energy;
     bool *support; /* [candidate] */
-} bench;
+} workspace;
 
-static void set_problem(const weighing *w, bench *b, uint32_t point, size_t i, const double rest[3],
+static void set_problem(const weighing *w, workspace *b, uint32_t point, size_t i, const double rest[3],
                         const pelt_weights *locked, double share) {
     pelt_problem_set(b->problem, &w->gram, rest, b->moments + i * 4 * w->gram.count, b->energy[i]);
     apply_locks(b->problem, locked, share);
@@ -138,8 +135,8 @@ static void set_problem(const weighing *w, bench *b, uint32_t point, size_t i, c
 }
 
 /* Weights and rest position in alternation, on the joints that were chosen. */
-static void refit_rest(const weighing *w, bench *b, uint32_t point, size_t i, const pelt_weights *locked, double share,
-                       double rest[3], pelt_weights *set) {
+static void refit_rest(const weighing *w, workspace *b, uint32_t point, size_t i, const pelt_weights *locked,
+                       double share, double rest[3], pelt_weights *set) {
     for (int round = 0; round < REST_ROUNDS; round++) {
         pelt_weights all = *set;
         for (uint32_t k = 0; k < set->count; k++) all.weights[k] *= share;
@@ -155,7 +152,7 @@ static void refit_rest(const weighing *w, bench *b, uint32_t point, size_t i, co
     }
 }
 
-static void fit_point(weighing *w, bench *b, uint32_t point, size_t i) {
+static void fit_point(weighing *w, workspace *b, uint32_t point, size_t i) {
     uint32_t vertex = w->points.vertex[point];
     pelt_weights locked, set = {0};
     double held = locked_weights(w, vertex, &locked), share = 1 - held, rest[3];
@@ -182,16 +179,16 @@ static void fit_point(weighing *w, bench *b, uint32_t point, size_t i) {
     pelt_blend_store(&w->result, point, &set, rest);
 }
 
-static bool bench_new(const pelt_gram *gram, bench *b) {
-    *b = (bench){.problem = pelt_problem_new(gram->count),
-                 .work = malloc(BATCH * 3 * gram->examples * sizeof(double)),
-                 .moments = malloc(BATCH * 4 * (size_t)gram->count * sizeof(double)),
-                 .energy = malloc(BATCH * sizeof(double)),
-                 .support = malloc(gram->count * sizeof(bool))};
+static bool bench_new(const pelt_gram *gram, workspace *b) {
+    *b = (workspace){.problem = pelt_problem_new(gram->count),
+                     .work = malloc(BATCH * 3 * gram->examples * sizeof(double)),
+                     .moments = malloc(BATCH * 4 * (size_t)gram->count * sizeof(double)),
+                     .energy = malloc(BATCH * sizeof(double)),
+                     .support = malloc(gram->count * sizeof(bool))};
     return b->problem && b->work && b->moments && b->energy && b->support;
 }
 
-static void bench_free(bench *b) {
+static void bench_free(workspace *b) {
     pelt_problem_free(b->problem);
     free(b->work), free(b->moments), free(b->energy), free(b->support);
 }
@@ -200,7 +197,7 @@ static void fit_batch(void *user, size_t batch, pelt_arena *scratch) {
     (void)scratch;
     weighing *w = user;
     uint32_t begin = (uint32_t)batch * BATCH, left = w->points.count - begin, count = left < BATCH ? left : BATCH;
-    bench b;
+    workspace b;
     if (bench_new(&w->gram, &b)) {
         pelt_gram_moments(&w->gram, w->points.vertex + begin, count, b.work, b.moments, b.energy);
         for (uint32_t i = 0; i < count; i++) fit_point(w, &b, begin + i, i);
@@ -216,8 +213,7 @@ static pelt_result sweep(weighing *w, pelt_error *error) {
     return PELT_OK;
 }
 
-/* -- The fit --------------------------------------------------------------------------------------------------------
- */
+/* -- The fit ------------------------------------------------------------------------------------------------------- */
 
 static void report(weighing *w) {
     pelt_fitting *f = w->f;

@@ -45,7 +45,7 @@ static pelt_result make_entries(pelt_arena *arena, eigen_field *x) {
         total += (size_t)joint->kept * joint->point_count;
         if (joint->point_count > most) most = joint->point_count;
     }
-    pelt_entry *entry = x->part.entries = PELT_NEW(arena, pelt_entry, total);
+    pelt_entry *entry = x->part.entries = PELT_NEW(arena, total, pelt_entry);
     float *shape = malloc(3 * (most + 1) * sizeof *shape);
     if (!entry || !shape) return free(shape), PELT_ERROR_MEMORY;
     uint32_t coefficient = 0;
@@ -66,7 +66,7 @@ static pelt_result make_entries(pelt_arena *arena, eigen_field *x) {
 
 static pelt_result make_rbfs(pelt_arena *arena, const pelt_poses *poses, eigen_field *x) {
     uint32_t count = x->basis.joint_count;
-    pelt_rbf *rbfs = PELT_NEW(arena, pelt_rbf, count);
+    pelt_rbf *rbfs = PELT_NEW(arena, count, pelt_rbf);
     pelt_result result = rbfs ? PELT_OK : PELT_ERROR_MEMORY;
     for (uint32_t j = 0; j < count && !result; j++)
         result = pelt_eigen_rbf(arena, poses, &x->basis.joints[j], &x->coordinates[j], x->width, &rbfs[j]);
@@ -80,8 +80,8 @@ static pelt_result add_pairs(pelt_arena *arena, eigen_field *x) {
     size_t count = part->entry_count;
     uint32_t coefficient = pelt_eigen_coefficient_count(part);
     for (uint32_t p = 0; p < x->pairs.pair_count; p++) count += x->pairs.pairs[p].entry_count;
-    pelt_entry *entries = PELT_NEW(arena, pelt_entry, count);
-    pelt_rbf *rbfs = PELT_NEW(arena, pelt_rbf, part->rbf_count + x->pairs.pair_count);
+    pelt_entry *entries = PELT_NEW(arena, count, pelt_entry);
+    pelt_rbf *rbfs = PELT_NEW(arena, part->rbf_count + x->pairs.pair_count, pelt_rbf);
     if (!entries || !rbfs) return PELT_ERROR_MEMORY;
     memcpy(entries, part->entries, part->entry_count * sizeof *entries);
     memcpy(rbfs, part->rbfs, part->rbf_count * sizeof *rbfs);
@@ -117,7 +117,7 @@ static pelt_result fit_field(const eigen_fit *e, uint32_t per_vertex, eigen_fiel
     pelt_result result =
         pelt_eigen_basis_of(arena, &e->poses, &x->u, &x->supports, PELT_SUPPORT_THRESHOLD, &x->basis, error);
     if (result || !x->basis.joint_count) return result;
-    x->coordinates = PELT_NEW(arena, pelt_coordinates, x->basis.joint_count);
+    x->coordinates = PELT_NEW(arena, x->basis.joint_count, pelt_coordinates);
     if (!x->coordinates) return PELT_ERROR_MEMORY;
     pelt_eigen_keep(&x->basis, per_joint);
     result = pelt_eigen_coordinates(arena, &e->poses, &x->basis, WIDTH, x->coordinates, &x->width, error);
@@ -164,10 +164,10 @@ static void note_condition(eigen_fit *e) {
     const eigen_field *x = &e->positions;
     pelt_condition worst = {0};
     for (uint32_t j = 0; j < x->basis.joint_count; j++) {
-        uint32_t driver = x->basis.joints[j].driver;
+        uint32_t mover = x->basis.joints[j].mover;
         if (!x->basis.joints[j].kept) continue;
-        pelt_condition c = pelt_eigen_condition(&e->poses, driver, &x->coordinates[j], x->width);
-        c.where = pelt_driver_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, driver);
+        pelt_condition c = pelt_eigen_condition(&e->poses, mover, &x->coordinates[j], x->width);
+        c.where = pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, mover);
         if (c.value > worst.value) worst = c;
     }
     pelt_note_condition(e->f, &worst);
@@ -177,8 +177,8 @@ static json_t *describe_pairs(const eigen_fit *e, const eigen_field *x) {
     json_t *pairs = json_array();
     for (uint32_t p = 0; p < x->pairs.pair_count; p++) {
         const pelt_eigen_pair *pair = &x->pairs.pairs[p];
-        const char *a = pelt_driver_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, pair->drivers[0]);
-        const char *b = pelt_driver_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, pair->drivers[1]);
+        const char *a = pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, pair->movers[0]);
+        const char *b = pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, pair->movers[1]);
         json_array_append_new(pairs, json_pack("{s:s, s:s, s:i, s:i}", "joint", a, "above", b, "support",
                                                (int)(pair->entry_count / pair->rbf.coefficient_count), "kept",
                                                (int)pair->rbf.coefficient_count));
@@ -194,11 +194,11 @@ static json_t *describe_field(const eigen_fit *e, const eigen_field *x) {
         json_t *singular = json_array();
         for (uint32_t k = 0; k < joint->rank && k < 12; k++)
             json_array_append_new(singular, json_real(joint->singular[k]));
-        json_array_append_new(
-            joints, json_pack("{s:s, s:i, s:i, s:i, s:o}", "joint",
-                              pelt_driver_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, joint->driver),
-                              "examples", (int)joint->pose_count, "support", (int)joint->point_count, "kept",
-                              (int)joint->kept, "singular_values", singular));
+        json_array_append_new(joints,
+                              json_pack("{s:s, s:i, s:i, s:i, s:o}", "joint",
+                                        pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, joint->mover),
+                                        "examples", (int)joint->pose_count, "support", (int)joint->point_count, "kept",
+                                        (int)joint->kept, "singular_values", singular));
     }
     return json_pack("{s:f, s:o, s:o}", "width", x->width, "joints", joints, "pairs", describe_pairs(e, x));
 }
@@ -243,7 +243,7 @@ static pelt_result fit_normals(eigen_fit *e, uint32_t per_vertex, pelt_error *er
 static pelt_result assemble(eigen_fit *e) {
     pelt_arena *arena = e->f->arena;
     pelt_eigen_part *positions = &e->positions.part, *normals = &e->normals.part;
-    pelt_corrective *corrective = PELT_NEW(arena, pelt_corrective, 1);
+    pelt_corrective *corrective = PELT_NEW(arena, 1, pelt_corrective);
     if (!corrective || pelt_eigen_join(arena, positions, normals, corrective)) return PELT_ERROR_MEMORY;
     corrective->displacements =
         pelt_gather_displacements(arena, &e->positions.u, positions->entries, positions->entry_count);

@@ -9,9 +9,9 @@
 /* A point is in a joint's support when it is displaced by more than this part of the largest displacement. */
 #define PELT_SUPPORT_THRESHOLD 0.04
 
-/* One joint support (or driver of several joints): its examples, its points, its eigendisplacements. */
+/* One joint support (or mover of several joints): its examples, its points, its eigendisplacements. */
 typedef struct pelt_eigen_joint {
-    uint32_t driver;
+    uint32_t mover;
     uint32_t pose_count, point_count;
     uint32_t *poses;  /* [pose_count] examples that move it alone: P_j */
     uint32_t *points; /* [point_count] its support: S_j */
@@ -27,7 +27,7 @@ typedef struct pelt_eigen_basis {
     pelt_eigen_joint *joints;
 } pelt_eigen_basis;
 
-/* Supports and singular value decompositions of all drivers that some example moves alone; a point is in a support when
+/* Supports and singular value decompositions of all movers that some example moves alone; a point is in a support when
    it is displaced by more than `threshold` of the largest displacement. */
 pelt_result pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                 const pelt_supports *supports, double threshold, pelt_eigen_basis *out,
@@ -53,21 +53,21 @@ typedef struct pelt_coordinates {
 pelt_result pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis,
                                    double fallback, pelt_coordinates *out, double *width, pelt_error *error);
 
-/* Distance of two poses of a driver; each is an example or PELT_REST_CENTER. */
-double pelt_eigen_distance(const pelt_poses *poses, uint32_t driver, uint32_t a, uint32_t b);
+/* Distance of two poses of a mover; each is an example or PELT_REST_CENTER. */
+double pelt_eigen_distance(const pelt_poses *poses, uint32_t mover, uint32_t a, uint32_t b);
 
 /* The axes along which that is measured, and their number; `axes` may be NULL. And an example, or PELT_REST_CENTER, as
    a centre on one of them. */
-uint32_t pelt_driver_axes(const pelt_poses *poses, uint32_t driver, pelt_axis *axes);
-void pelt_driver_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t example, float center[4]);
+uint32_t pelt_mover_axes(const pelt_poses *poses, uint32_t mover, pelt_axis *axes);
+void pelt_mover_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t example, float center[4]);
 
-/* exp(-r / width) between poses of a driver: phi[rows][columns]. */
-void pelt_eigen_functions(const pelt_poses *poses, uint32_t driver, size_t rows, const uint32_t *a, size_t columns,
+/* exp(-r / width) between poses of a mover: phi[rows][columns]. */
+void pelt_eigen_functions(const pelt_poses *poses, uint32_t mover, size_t rows, const uint32_t *a, size_t columns,
                           const uint32_t *b, double width, double *phi);
 
 /* The condition of one joint's basis functions at its centres, and the two closest of these. INFINITY when memory is
    out. */
-pelt_condition pelt_eigen_condition(const pelt_poses *poses, uint32_t driver, const pelt_coordinates *coordinates,
+pelt_condition pelt_eigen_condition(const pelt_poses *poses, uint32_t mover, const pelt_coordinates *coordinates,
                                     double width);
 
 /* Shifts the values so that they also serve examples that move several joints, where that helps unseen ones; `entries`
@@ -80,9 +80,9 @@ pelt_result pelt_eigen_refine(const pelt_poses *poses, const pelt_example_displa
 pelt_result pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
                            const pelt_coordinates *coordinates, double width, pelt_rbf *out);
 
-/* Displacements of two neighbouring drivers that move together (or of one that no example moves alone). */
+/* Displacements of two neighbouring movers that move together (or of one that no example moves alone). */
 typedef struct pelt_eigen_pair {
-    uint32_t drivers[2]; /* the same twice: one driver */
+    uint32_t movers[2]; /* the same twice: one mover */
     pelt_rbf rbf;
     size_t entry_count;
     pelt_entry *entries; /* coefficients count from 0 within the pair */

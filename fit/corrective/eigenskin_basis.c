@@ -19,13 +19,13 @@ static const double NO_SINGULAR = 1e-6;
 
 static pelt_result gather_support(pelt_arena *arena, const pelt_poses *poses, const pelt_supports *supports,
                                   double threshold, pelt_eigen_joint *joint) {
-    const float *amplitudes = supports->amplitudes + (size_t)joint->driver * supports->point_count;
-    float least = (float)threshold * supports->peaks[joint->driver];
-    joint->poses = PELT_NEW(arena, uint32_t, poses->count);
-    joint->points = PELT_NEW(arena, uint32_t, supports->point_count);
+    const float *amplitudes = supports->amplitudes + (size_t)joint->mover * supports->point_count;
+    float least = (float)threshold * supports->peaks[joint->mover];
+    joint->poses = PELT_NEW(arena, poses->count, uint32_t);
+    joint->points = PELT_NEW(arena, supports->point_count, uint32_t);
     if (!joint->poses || !joint->points) return PELT_ERROR_MEMORY;
     for (uint32_t e = 0; e < poses->count; e++)
-        if (poses->sweep_of[e] == joint->driver) joint->poses[joint->pose_count++] = e;
+        if (poses->sweep_of[e] == joint->mover) joint->poses[joint->pose_count++] = e;
     for (uint32_t i = 0; i < supports->point_count; i++)
         if (amplitudes[i] > least) joint->points[joint->point_count++] = i;
     return PELT_OK;
@@ -43,7 +43,7 @@ static const float *displacement(const pelt_example_displacements *u, uint32_t e
 static pelt_result gram_of(const pelt_eigen_joint *joint, const pelt_example_displacements *u, pelt_arena *work,
                            double *gram) {
     size_t n = joint->pose_count;
-    double *rows = PELT_NEW(work, double, n * 3 * STRETCH);
+    double *rows = PELT_NEW(work, n * 3 * STRETCH, double);
     if (!rows) return PELT_ERROR_MEMORY;
     memset(gram, 0, n * n * sizeof *gram);
     for (uint32_t start = 0; start < joint->point_count; start += STRETCH) {
@@ -60,9 +60,9 @@ static pelt_result gram_of(const pelt_eigen_joint *joint, const pelt_example_dis
 static pelt_result decompose(pelt_arena *arena, const pelt_example_displacements *u, pelt_eigen_joint *joint) {
     size_t n = joint->pose_count;
     pelt_arena *work = pelt_arena_new(0);
-    double *gram = work ? PELT_NEW(work, double, n *n) : NULL, *values = work ? PELT_NEW(work, double, n) : NULL;
-    joint->singular = PELT_NEW(arena, double, n);
-    joint->right = PELT_NEW(arena, double, n *n);
+    double *gram = work ? PELT_NEW(work, n * n, double) : NULL, *values = work ? PELT_NEW(work, n, double) : NULL;
+    joint->singular = PELT_NEW(arena, n, double);
+    joint->right = PELT_NEW(arena, n * n, double);
     bool done = gram && values && joint->singular && joint->right && !gram_of(joint, u, work, gram) &&
                 pelt_eigen(n, gram, values);
     for (size_t k = 0; done && k < n; k++) {
@@ -80,12 +80,12 @@ static pelt_result decompose(pelt_arena *arena, const pelt_example_displacements
 pelt_result pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                 const pelt_supports *supports, double threshold, pelt_eigen_basis *out,
                                 pelt_error *error) {
-    *out = (pelt_eigen_basis){.joints = PELT_NEW(arena, pelt_eigen_joint, poses->driver_count)};
+    *out = (pelt_eigen_basis){.joints = PELT_NEW(arena, poses->mover_count, pelt_eigen_joint)};
     pelt_result result = out->joints ? PELT_OK : PELT_ERROR_MEMORY;
-    for (uint32_t g = 0; g < poses->driver_count && !result; g++) {
-        if (!poses->drivers[g].swept || !(supports->peaks[g] > supports->noise)) continue;
+    for (uint32_t g = 0; g < poses->mover_count && !result; g++) {
+        if (!poses->movers[g].swept || !(supports->peaks[g] > supports->noise)) continue;
         pelt_eigen_joint *joint = &out->joints[out->joint_count];
-        *joint = (pelt_eigen_joint){.driver = g};
+        *joint = (pelt_eigen_joint){.mover = g};
         result = gather_support(arena, poses, supports, threshold, joint);
         if (!result) result = decompose(arena, u, joint);
         if (joint->rank) out->joint_count++;

@@ -27,8 +27,8 @@ static double control(const pelt_poses *poses, uint32_t example, uint32_t which)
     return example == PELT_REST_CENTER ? 0 : poses->controls[(size_t)example * poses->control_count + which];
 }
 
-double pelt_eigen_distance(const pelt_poses *poses, uint32_t driver, uint32_t a, uint32_t b) {
-    const pelt_driver *d = &poses->drivers[driver];
+double pelt_eigen_distance(const pelt_poses *poses, uint32_t mover, uint32_t a, uint32_t b) {
+    const pelt_mover *d = &poses->movers[mover];
     double sum = 0;
     if (pelt_is_control(d))
         return fabs(control(poses, a, d->first) - control(poses, b, d->first)) * poses->control_list[d->first].scale;
@@ -40,8 +40,8 @@ double pelt_eigen_distance(const pelt_poses *poses, uint32_t driver, uint32_t a,
     return sqrt(sum);
 }
 
-uint32_t pelt_driver_axes(const pelt_poses *poses, uint32_t driver, pelt_axis *axes) {
-    const pelt_driver *d = &poses->drivers[driver];
+uint32_t pelt_mover_axes(const pelt_poses *poses, uint32_t mover, pelt_axis *axes) {
+    const pelt_mover *d = &poses->movers[mover];
     if (axes && pelt_is_control(d)) {
         float scale = poses->control_list[d->first].scale;
         axes[0] = (pelt_axis){.kind = PELT_AXIS_CONTROL, .joint = d->first, .weight = scale * scale};
@@ -51,7 +51,7 @@ uint32_t pelt_driver_axes(const pelt_poses *poses, uint32_t driver, pelt_axis *a
     return pelt_is_control(d) ? 1 : d->count;
 }
 
-void pelt_driver_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t example, float center[4]) {
+void pelt_mover_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t example, float center[4]) {
     memset(center, 0, 4 * sizeof *center);
     if (axis->kind == PELT_AXIS_CONTROL)
         center[0] = (float)control(poses, example, axis->joint);
@@ -59,11 +59,11 @@ void pelt_driver_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t
         memcpy(center, rotation(poses, example, axis->joint), 4 * sizeof *center);
 }
 
-void pelt_eigen_functions(const pelt_poses *poses, uint32_t driver, size_t rows, const uint32_t *a, size_t columns,
+void pelt_eigen_functions(const pelt_poses *poses, uint32_t mover, size_t rows, const uint32_t *a, size_t columns,
                           const uint32_t *b, double width, double *phi) {
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < columns; k++)
-            phi[i * columns + k] = exp(-pelt_eigen_distance(poses, driver, a[i], b[k]) / width);
+            phi[i * columns + k] = exp(-pelt_eigen_distance(poses, mover, a[i], b[k]) / width);
 }
 
 /* Solves phi x = b in place. phi may be singular to rounding when the width is far larger than the distances. */
@@ -78,10 +78,10 @@ static bool solve(size_t n, double *phi, size_t columns, double *b) {
 static pelt_result choose_centers(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
                                   pelt_coordinates *out) {
     double *nearest = malloc(joint->pose_count * sizeof *nearest);
-    out->centers = PELT_NEW(arena, uint32_t, MOST_CENTERS);
+    out->centers = PELT_NEW(arena, MOST_CENTERS, uint32_t);
     if (!nearest || !out->centers) return free(nearest), PELT_ERROR_MEMORY;
     for (uint32_t p = 0; p < joint->pose_count; p++)
-        nearest[p] = pelt_eigen_distance(poses, joint->driver, joint->poses[p], PELT_REST_CENTER);
+        nearest[p] = pelt_eigen_distance(poses, joint->mover, joint->poses[p], PELT_REST_CENTER);
     out->centers[out->center_count++] = PELT_REST_CENTER;
     while (out->center_count < MOST_CENTERS) {
         uint32_t far = 0;
@@ -90,8 +90,7 @@ static pelt_result choose_centers(pelt_arena *arena, const pelt_poses *poses, co
         if (!(nearest[far] > 1e-4)) break;
         out->centers[out->center_count++] = joint->poses[far];
         for (uint32_t p = 0; p < joint->pose_count; p++)
-            nearest[p] =
-                fmin(nearest[p], pelt_eigen_distance(poses, joint->driver, joint->poses[p], joint->poses[far]));
+            nearest[p] = fmin(nearest[p], pelt_eigen_distance(poses, joint->mover, joint->poses[p], joint->poses[far]));
     }
     free(nearest);
     return PELT_OK;
@@ -114,7 +113,7 @@ static void center_coordinates(const pelt_eigen_joint *joint, const pelt_coordin
 static pelt_result fit_values(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint, double width,
                               pelt_coordinates *c) {
     size_t n = c->center_count, kept = joint->kept, rows = (size_t)joint->pose_count + 1;
-    c->values = PELT_NEW(arena, double, n *(kept ? kept : 1));
+    c->values = PELT_NEW(arena, n * (kept ? kept : 1), double);
     if (!c->values) return PELT_ERROR_MEMORY;
     center_coordinates(joint, c, joint->kept, c->values);
     if (joint->pose_count + 1 == n || !kept) return PELT_OK;
@@ -122,8 +121,8 @@ static pelt_result fit_values(pelt_arena *arena, const pelt_poses *poses, const 
     double *square = malloc(n * n * sizeof *square);
     bool done = phi && right && square;
     if (done) {
-        pelt_eigen_functions(poses, joint->driver, joint->pose_count, joint->poses, n, c->centers, width, phi);
-        pelt_eigen_functions(poses, joint->driver, 1, c->centers, n, c->centers, width, phi + (rows - 1) * n);
+        pelt_eigen_functions(poses, joint->mover, joint->pose_count, joint->poses, n, c->centers, width, phi);
+        pelt_eigen_functions(poses, joint->mover, 1, c->centers, n, c->centers, width, phi + (rows - 1) * n);
         for (size_t i = 0; i < n; i++) phi[(rows - 1) * n + i] *= strength;
         for (size_t p = 0; p + 1 < rows; p++)
             for (size_t k = 0; k < kept; k++)
@@ -131,7 +130,7 @@ static pelt_result fit_values(pelt_arena *arena, const pelt_poses *poses, const 
         done = pelt_least_squares(rows, n, phi, kept, right, 1e-10, NULL, NULL);
     }
     if (done) {
-        pelt_eigen_functions(poses, joint->driver, n, c->centers, n, c->centers, width, square);
+        pelt_eigen_functions(poses, joint->mover, n, c->centers, n, c->centers, width, square);
         pelt_gemm(false, false, n, kept, n, 1, square, right, 0, c->values);
         for (size_t k = 0; k < kept; k++) c->values[k] = 0;
     }
@@ -143,16 +142,16 @@ static pelt_result fit_values(pelt_arena *arena, const pelt_poses *poses, const 
 
 /* Marks centres that lie on the way between two others: leaving one of them out asks for interpolation, while leaving
    out the end of a range asks for extrapolation, which no width is good at. */
-static uint32_t mark_inside(const pelt_poses *poses, uint32_t driver, const pelt_coordinates *c, bool *inside) {
+static uint32_t mark_inside(const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c, bool *inside) {
     uint32_t n = c->center_count, count = 0;
     for (uint32_t a = 1; a < n; a++) {
         inside[a] = false;
         for (uint32_t b = 0; b < n && !inside[a]; b++)
             for (uint32_t d = b + 1; d < n && !inside[a]; d++)
                 inside[a] = a != b && a != d &&
-                            pelt_eigen_distance(poses, driver, c->centers[a], c->centers[b]) +
-                                    pelt_eigen_distance(poses, driver, c->centers[a], c->centers[d]) <=
-                                1.001 * pelt_eigen_distance(poses, driver, c->centers[b], c->centers[d]);
+                            pelt_eigen_distance(poses, mover, c->centers[a], c->centers[b]) +
+                                    pelt_eigen_distance(poses, mover, c->centers[a], c->centers[d]) <=
+                                1.001 * pelt_eigen_distance(poses, mover, c->centers[b], c->centers[d]);
         count += inside[a];
     }
     return count;
@@ -179,10 +178,10 @@ static pelt_result try_widths(const pelt_poses *poses, const pelt_eigen_joint *j
     double *phi = malloc(n * n * sizeof *phi), *inverse = malloc(n * n * sizeof *inverse);
     double *values = malloc(n * joint->rank * sizeof *values);
     bool done = phi && inverse && values;
-    uint32_t count = done ? mark_inside(poses, joint->driver, c, inside) : 0;
+    uint32_t count = done ? mark_inside(poses, joint->mover, c, inside) : 0;
     if (done) center_coordinates(joint, c, joint->rank, values);
     for (size_t w = 0; w < width_count && count && done; w++) {
-        pelt_eigen_functions(poses, joint->driver, n, c->centers, n, c->centers, widths[w], phi);
+        pelt_eigen_functions(poses, joint->mover, n, c->centers, n, c->centers, widths[w], phi);
         memset(inverse, 0, n * n * sizeof *inverse);
         for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
         done = solve(n, phi, n, inverse);
@@ -215,19 +214,19 @@ pelt_result pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, c
                   : PELT_OK;
 }
 
-pelt_condition pelt_eigen_condition(const pelt_poses *poses, uint32_t driver, const pelt_coordinates *c, double width) {
+pelt_condition pelt_eigen_condition(const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c, double width) {
     size_t n = c->center_count;
     double *phi = malloc(n * n * sizeof *phi);
     pelt_condition out = {.value = INFINITY, .distance = INFINITY};
     if (phi) {
-        pelt_eigen_functions(poses, driver, n, c->centers, n, c->centers, width, phi);
+        pelt_eigen_functions(poses, mover, n, c->centers, n, c->centers, width, phi);
         out.value = pelt_condition_of(n, phi);
     }
     free(phi);
     for (size_t i = 1; i < n; i++)
         for (size_t k = 0; k < i; k++) {
             uint32_t a = c->centers[i], b = c->centers[k];
-            double r = pelt_eigen_distance(poses, driver, a, b);
+            double r = pelt_eigen_distance(poses, mover, a, b);
             if (!(r < out.distance)) continue;
             out.distance = r;
             out.closest[0] = k && a < b ? a : b, out.closest[1] = k && a < b ? b : a; /* the rest pose first */
@@ -239,17 +238,17 @@ pelt_condition pelt_eigen_condition(const pelt_poses *poses, uint32_t driver, co
 
 pelt_result pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
                            const pelt_coordinates *c, double width, pelt_rbf *out) {
-    size_t n = c->center_count, kept = joint->kept, axis_count = pelt_driver_axes(poses, joint->driver, NULL);
-    pelt_axis *axes = PELT_NEW(arena, pelt_axis, axis_count);
-    float *centers = PELT_NEW(arena, float, 4 * n * axis_count), *matrix = PELT_NEW(arena, float, n *kept);
+    size_t n = c->center_count, kept = joint->kept, axis_count = pelt_mover_axes(poses, joint->mover, NULL);
+    pelt_axis *axes = PELT_NEW(arena, axis_count, pelt_axis);
+    float *centers = PELT_NEW(arena, 4 * n * axis_count, float), *matrix = PELT_NEW(arena, n * kept, float);
     double *phi = malloc(n * n * sizeof *phi), *lambda = malloc(n * kept * sizeof *lambda);
     bool done = axes && centers && matrix && phi && lambda;
     if (done) {
-        pelt_driver_axes(poses, joint->driver, axes);
+        pelt_mover_axes(poses, joint->mover, axes);
         for (size_t k = 0; k < axis_count; k++)
             for (size_t q = 0; q < n; q++)
-                pelt_driver_center(poses, &axes[k], c->centers[q], centers + 4 * (q * axis_count + k));
-        pelt_eigen_functions(poses, joint->driver, n, c->centers, n, c->centers, width, phi);
+                pelt_mover_center(poses, &axes[k], c->centers[q], centers + 4 * (q * axis_count + k));
+        pelt_eigen_functions(poses, joint->mover, n, c->centers, n, c->centers, width, phi);
         memcpy(lambda, c->values, n * kept * sizeof *lambda);
         done = solve(n, phi, kept, lambda);
     }

@@ -87,8 +87,8 @@ typedef struct functions {
 
 /* One for each of the part's rbfs, their numbers one after the other; NULL when memory is out. */
 static functions *list_functions(pelt_arena *arena, const pelt_eigen_part *part) {
-    uint32_t count = pelt_eigen_coefficient_count(part), *numbers = PELT_NEW(arena, uint32_t, (size_t)count + 1);
-    functions *list = PELT_NEW(arena, functions, (size_t)part->rbf_count + 1);
+    uint32_t count = pelt_eigen_coefficient_count(part), *numbers = PELT_NEW(arena, (size_t)count + 1, uint32_t);
+    functions *list = PELT_NEW(arena, (size_t)part->rbf_count + 1, functions);
     if (!numbers || !list) return NULL;
     list->numbers = numbers;
     for (uint32_t k = 0; k < count; k++) numbers[k] = UNUSED;
@@ -129,7 +129,7 @@ static pelt_result append(pelt_arena *arena, functions *a, functions *b, uint32_
                           uint32_t *rbf_count) {
     uint32_t count = count_used(a) + count_used(b);
     if (!count) return PELT_OK;
-    float *matrix = PELT_NEW(arena, float, (size_t)count * a->rbf->center_count);
+    float *matrix = PELT_NEW(arena, (size_t)count * a->rbf->center_count, float);
     if (!matrix) return PELT_ERROR_MEMORY;
     take_columns(b, *number, take_columns(a, *number, 0, count, matrix), count, matrix);
     pelt_rbf *rbf = &rbfs[(*rbf_count)++];
@@ -147,7 +147,7 @@ static void renumber(pelt_eigen_part *part, const functions *list) {
 pelt_result pelt_eigen_join(pelt_arena *arena, pelt_eigen_part *positions, pelt_eigen_part *normals,
                             pelt_corrective *out) {
     functions *a = list_functions(arena, positions), *b = list_functions(arena, normals);
-    pelt_rbf *rbfs = PELT_NEW(arena, pelt_rbf, (size_t)positions->rbf_count + normals->rbf_count);
+    pelt_rbf *rbfs = PELT_NEW(arena, (size_t)positions->rbf_count + normals->rbf_count, pelt_rbf);
     if (!a || !b || !rbfs) return PELT_ERROR_MEMORY;
     uint32_t number = 0;
     pelt_result result = PELT_OK;

@@ -33,32 +33,32 @@ typedef struct pairing {
 
 /* One candidate. */
 typedef struct pair {
-    uint32_t drivers[2], driver_count;
+    uint32_t movers[2], mover_count;
     uint32_t *points, point_count;
-    uint32_t *centers; /* rest, examples of the drivers alone, then examples of several joints from first_pose on */
+    uint32_t *centers; /* rest, examples of the movers alone, then examples of several joints from first_pose on */
     size_t center_count, first_pose;
 } pair;
 
-static bool supports(const pairing *w, uint32_t driver, uint32_t point) {
-    size_t at = (size_t)driver * w->supports->point_count + point;
-    if (w->poses->drivers[driver].swept || pelt_is_control(&w->poses->drivers[driver]))
-        return w->supports->peaks[driver] > w->supports->noise &&
-               w->supports->amplitudes[at] > (float)PELT_SUPPORT_THRESHOLD * w->supports->peaks[driver];
+static bool supports(const pairing *w, uint32_t mover, uint32_t point) {
+    size_t at = (size_t)mover * w->supports->point_count + point;
+    if (w->poses->movers[mover].swept || pelt_is_control(&w->poses->movers[mover]))
+        return w->supports->peaks[mover] > w->supports->noise &&
+               w->supports->amplitudes[at] > (float)PELT_SUPPORT_THRESHOLD * w->supports->peaks[mover];
     float own = w->supports->carried[at];
-    return own > 0 && pelt_carried_around(w->supports, w->poses, driver, point) > (float)CARRIES;
+    return own > 0 && pelt_carried_around(w->supports, w->poses, mover, point) > (float)CARRIES;
 }
 
 static void set_up(const pairing *w, pair *p) {
     p->point_count = 0, p->center_count = 0;
     for (uint32_t i = 0; i < w->u->point_count; i++) {
         bool inside = true;
-        for (uint32_t d = 0; d < p->driver_count; d++) inside &= supports(w, p->drivers[d], i);
+        for (uint32_t d = 0; d < p->mover_count; d++) inside &= supports(w, p->movers[d], i);
         if (inside) p->points[p->point_count++] = i;
     }
     p->centers[p->center_count++] = PELT_REST_CENTER;
     for (uint32_t e = 0; e < w->poses->count; e++)
-        for (uint32_t d = 0; d < p->driver_count; d++)
-            if (w->poses->sweep_of[e] == p->drivers[d]) p->centers[p->center_count++] = e;
+        for (uint32_t d = 0; d < p->mover_count; d++)
+            if (w->poses->sweep_of[e] == p->movers[d]) p->centers[p->center_count++] = e;
     p->first_pose = p->center_count;
     for (size_t m = 0; m < w->pose_count; m++) p->centers[p->center_count++] = w->examples[m];
 }
@@ -69,8 +69,8 @@ static void functions(const pairing *w, const pair *p, double *phi) {
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b < n; b++) {
             double sum = 0;
-            for (uint32_t d = 0; d < p->driver_count; d++) {
-                double r = pelt_eigen_distance(w->poses, p->drivers[d], p->centers[a], p->centers[b]);
+            for (uint32_t d = 0; d < p->mover_count; d++) {
+                double r = pelt_eigen_distance(w->poses, p->movers[d], p->centers[a], p->centers[b]);
                 sum += r * r;
             }
             phi[a * n + b] = exp(-sqrt(sum) / w->width);
@@ -131,15 +131,15 @@ static bool decompose(const pairing *w, const pair *p, double *gram, double *val
 static bool make_rbf(pelt_arena *arena, const pairing *w, const pair *p, size_t kept, const double *lambda,
                      pelt_rbf *out) {
     size_t axis_count = 0, n = p->center_count, at = 0;
-    for (uint32_t d = 0; d < p->driver_count; d++) axis_count += pelt_driver_axes(w->poses, p->drivers[d], NULL);
-    pelt_axis *axes = PELT_NEW(arena, pelt_axis, axis_count);
-    float *centers = PELT_NEW(arena, float, 4 * n * axis_count), *matrix = PELT_NEW(arena, float, n *kept);
+    for (uint32_t d = 0; d < p->mover_count; d++) axis_count += pelt_mover_axes(w->poses, p->movers[d], NULL);
+    pelt_axis *axes = PELT_NEW(arena, axis_count, pelt_axis);
+    float *centers = PELT_NEW(arena, 4 * n * axis_count, float), *matrix = PELT_NEW(arena, n * kept, float);
     if (!axes || !centers || !matrix) return false;
-    for (uint32_t d = 0; d < p->driver_count; d++) {
-        uint32_t count = pelt_driver_axes(w->poses, p->drivers[d], axes + at);
+    for (uint32_t d = 0; d < p->mover_count; d++) {
+        uint32_t count = pelt_mover_axes(w->poses, p->movers[d], axes + at);
         for (uint32_t k = 0; k < count; k++, at++)
             for (size_t q = 0; q < n; q++)
-                pelt_driver_center(w->poses, &axes[at], p->centers[q], centers + 4 * (q * axis_count + at));
+                pelt_mover_center(w->poses, &axes[at], p->centers[q], centers + 4 * (q * axis_count + at));
     }
     for (size_t i = 0; i < n * kept; i++) matrix[i] = (float)lambda[i];
     *out = (pelt_rbf){.axis_count = (uint32_t)axis_count,
@@ -215,9 +215,9 @@ static bool try_pair(pelt_arena *arena, const pairing *w, pair *p, pelt_eigen_pa
         double *predicted = lambda + n * MOST_KEPT;
         pelt_gemm(false, false, n, kept, n, 1, phi, lambda, 0, predicted);
         pelt_eigen_pair *pair_out = &out->pairs[out->pair_count];
-        *pair_out = (pelt_eigen_pair){.drivers = {p->drivers[0], p->drivers[p->driver_count - 1]},
+        *pair_out = (pelt_eigen_pair){.movers = {p->movers[0], p->movers[p->mover_count - 1]},
                                       .entry_count = kept * p->point_count,
-                                      .entries = PELT_NEW(arena, pelt_entry, kept * p->point_count)};
+                                      .entries = PELT_NEW(arena, kept * p->point_count, pelt_entry)};
         done = pair_out->entries && make_rbf(arena, w, p, kept, lambda, &pair_out->rbf);
         if (done) take(w, p, kept, gram, values, predicted, pair_out->entries);
         out->pair_count += done;
@@ -254,12 +254,12 @@ static bool make_residual(pairing *w, const pelt_corrective *corrective) {
 
 static bool try_all(pelt_arena *arena, const pairing *w, pair *p, pelt_eigen_pairs *out) {
     for (int round = 0; round < 2; round++) /* joints that have nothing yet come first */
-        for (uint32_t d = 0; d < w->poses->driver_count; d++) {
-            uint32_t parent = w->poses->drivers[d].parent;
-            if (pelt_is_control(&w->poses->drivers[d])) parent = pelt_control_partner(w->supports, w->poses, d);
-            bool alone = round == 0 && !w->poses->drivers[d].swept, two = round == 1 && parent != PELT_NO_DRIVER;
+        for (uint32_t d = 0; d < w->poses->mover_count; d++) {
+            uint32_t parent = w->poses->movers[d].parent;
+            if (pelt_is_control(&w->poses->movers[d])) parent = pelt_control_partner(w->supports, w->poses, d);
+            bool alone = round == 0 && !w->poses->movers[d].swept, two = round == 1 && parent != PELT_NO_MOVER;
             if (!alone && !two) continue;
-            p->drivers[0] = d, p->drivers[1] = parent, p->driver_count = alone ? 1 : 2;
+            p->movers[0] = d, p->movers[1] = parent, p->mover_count = alone ? 1 : 2;
             if (!try_pair(arena, w, p, out)) return false;
         }
     return true;
@@ -271,14 +271,14 @@ pelt_result pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses, cons
     pelt_arena *work = pelt_arena_new(0);
     pairing w = {.poses = poses, .u = u, .supports = supports, .width = width};
     pair p = {0};
-    *out = (pelt_eigen_pairs){.pairs = PELT_NEW(arena, pelt_eigen_pair, 2 * (size_t)poses->driver_count)};
-    bool ready = work && out->pairs && (w.examples = PELT_NEW(work, uint32_t, poses->count));
+    *out = (pelt_eigen_pairs){.pairs = PELT_NEW(arena, 2 * (size_t)poses->mover_count, pelt_eigen_pair)};
+    bool ready = work && out->pairs && (w.examples = PELT_NEW(work, poses->count, uint32_t));
     for (uint32_t e = 0; e < poses->count && ready; e++)
-        if (!poses->rest[e] && poses->sweep_of[e] == PELT_NO_DRIVER) w.examples[w.pose_count++] = e;
+        if (!poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER) w.examples[w.pose_count++] = e;
     if (ready && w.pose_count >= LEAST_POSES) {
-        w.residual = PELT_NEW(work, float, 3 * w.pose_count * u->point_count);
-        p.points = PELT_NEW(work, uint32_t, u->point_count);
-        p.centers = PELT_NEW(work, uint32_t, (size_t)poses->count + 1);
+        w.residual = PELT_NEW(work, 3 * w.pose_count * u->point_count, float);
+        p.points = PELT_NEW(work, u->point_count, uint32_t);
+        p.centers = PELT_NEW(work, (size_t)poses->count + 1, uint32_t);
         ready = w.residual && p.points && p.centers && make_residual(&w, corrective) && try_all(arena, &w, &p, out);
     }
     pelt_arena_free(work);

@@ -118,12 +118,12 @@ static bool make_weights(coupling *c, pelt_arena *work, double width) {
         const pelt_eigen_joint *joint = &c->basis->joints[j];
         const pelt_coordinates *own = &c->coordinates[j];
         size_t n = own->center_count;
-        double *phi = PELT_NEW(work, double, n *n), *inverse = PELT_NEW(work, double, n *n);
-        double *across = PELT_NEW(work, double, c->pose_count *n);
-        c->weights[j] = PELT_NEW(work, double, c->pose_count *n);
+        double *phi = PELT_NEW(work, n * n, double), *inverse = PELT_NEW(work, n * n, double);
+        double *across = PELT_NEW(work, c->pose_count * n, double);
+        c->weights[j] = PELT_NEW(work, c->pose_count * n, double);
         if (!phi || !inverse || !across || !c->weights[j]) return false;
-        pelt_eigen_functions(c->poses, joint->driver, n, own->centers, n, own->centers, width, phi);
-        pelt_eigen_functions(c->poses, joint->driver, c->pose_count, c->examples, n, own->centers, width, across);
+        pelt_eigen_functions(c->poses, joint->mover, n, own->centers, n, own->centers, width, phi);
+        pelt_eigen_functions(c->poses, joint->mover, c->pose_count, c->examples, n, own->centers, width, across);
         for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
         if (!pelt_least_squares(n, n, phi, n, inverse, 1e-12, NULL, NULL)) return false;
         pelt_gemm(false, false, c->pose_count, n, n, 1, across, inverse, 0, c->weights[j]);
@@ -134,8 +134,8 @@ static bool make_weights(coupling *c, pelt_arena *work, double width) {
 /* O, and <U_jk, u_p>, in one pass over the points. */
 static bool make_products(coupling *c, pelt_arena *work, const pelt_example_displacements *u, const pelt_entry *entries,
                           size_t entry_count) {
-    uint32_t *first = PELT_NEW(work, uint32_t, (size_t)u->point_count + 2);
-    const pelt_entry **list = PELT_NEW(work, const pelt_entry *, entry_count);
+    uint32_t *first = PELT_NEW(work, (size_t)u->point_count + 2, uint32_t);
+    const pelt_entry **list = PELT_NEW(work, entry_count, const pelt_entry *);
     if (!first || !list) return false;
     for (size_t e = 0; e < entry_count; e++) first[entries[e].point + 2]++;
     for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
@@ -203,21 +203,21 @@ pelt_result pelt_eigen_refine(const pelt_poses *poses, const pelt_example_displa
                               double width, pelt_coordinates *coordinates, pelt_error *error) {
     pelt_arena *work = pelt_arena_new(0);
     coupling c = {.poses = poses, .basis = basis, .coordinates = coordinates};
-    bool ready = work && (c.examples = PELT_NEW(work, uint32_t, poses->count));
+    bool ready = work && (c.examples = PELT_NEW(work, poses->count, uint32_t));
     for (uint32_t e = 0; e < poses->count && ready; e++)
-        if (!poses->rest[e] && poses->sweep_of[e] == PELT_NO_DRIVER) c.examples[c.pose_count++] = e;
+        if (!poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER) c.examples[c.pose_count++] = e;
     for (uint32_t j = 0; j < basis->joint_count; j++) {
         c.shape_count += basis->joints[j].kept;
         c.value_count += (size_t)(coordinates[j].center_count - 1) * basis->joints[j].kept;
     }
     if (ready && c.pose_count >= 2 * FOLDS && c.value_count) {
         size_t size = c.pose_count * c.shape_count;
-        c.weights = PELT_NEW(work, double *, basis->joint_count);
-        c.overlaps = PELT_NEW(work, double, c.shape_count *c.shape_count);
-        c.left = PELT_NEW(work, double, size);
-        c.image = PELT_NEW(work, double, size), c.mixed = PELT_NEW(work, double, size);
-        c.used = PELT_NEW(work, bool, c.pose_count);
-        double *vectors = PELT_NEW(work, double, 4 * c.value_count);
+        c.weights = PELT_NEW(work, basis->joint_count, double *);
+        c.overlaps = PELT_NEW(work, c.shape_count * c.shape_count, double);
+        c.left = PELT_NEW(work, size, double);
+        c.image = PELT_NEW(work, size, double), c.mixed = PELT_NEW(work, size, double);
+        c.used = PELT_NEW(work, c.pose_count, bool);
+        double *vectors = PELT_NEW(work, 4 * c.value_count, double);
         ready = c.weights && c.overlaps && c.left && c.image && c.mixed && c.used && vectors &&
                 make_weights(&c, work, width) && make_products(&c, work, u, entries, entry_count);
         if (ready) refine(&c, vectors, vectors + c.value_count);

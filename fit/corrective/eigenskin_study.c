@@ -20,7 +20,7 @@ static double energy_of(const pelt_eigen_joint *joint, const pelt_example_displa
 /* Values of points as values of vertices; points outside the support have 0. */
 static float *spread(pelt_arena *arena, const pelt_eigen_joint *joint, const pelt_example_displacements *u,
                      const float *values, size_t width) {
-    float *all = PELT_NEW(arena, float, width * u->point_count), *out = PELT_NEW(arena, float, width * u->vertex_count);
+    float *all = PELT_NEW(arena, width * u->point_count, float), *out = PELT_NEW(arena, width * u->vertex_count, float);
     if (!all || !out) return NULL;
     for (uint32_t i = 0; i < joint->point_count; i++)
         memcpy(all + width * joint->points[i], values + width * i, width * sizeof *all);
@@ -34,8 +34,8 @@ static bool study_joint(pelt_arena *arena, const pelt_eigen_joint *joint, const 
     float *values = malloc((3 * (size_t)joint->point_count + 1) * sizeof *values);
     if (!values) return false;
     for (uint32_t i = 0; i < joint->point_count; i++)
-        values[i] = supports->amplitudes[(size_t)joint->driver * u->point_count + joint->points[i]] /
-                    supports->peaks[joint->driver];
+        values[i] = supports->amplitudes[(size_t)joint->mover * u->point_count + joint->points[i]] /
+                    supports->peaks[joint->mover];
     out->example_count = joint->pose_count, out->support_count = joint->point_count;
     bool done = (out->support = spread(arena, joint, u, values, 1)) != NULL;
     for (uint32_t k = 0; k < PELT_STUDY_SHAPES && k < joint->rank && done; k++) {
@@ -77,7 +77,7 @@ pelt_result pelt_eigen_study(pelt_bundle *bundle, pelt_examples examples, const 
     *count = 0;
     for (uint32_t j = 0; j < basis.joint_count && *count < most && !result; j++) {
         out[*count] =
-            (pelt_joint_study){.name = pelt_driver_name(arena, &bundle->skeleton, &poses, basis.joints[j].driver)};
+            (pelt_joint_study){.name = pelt_mover_name(arena, &bundle->skeleton, &poses, basis.joints[j].mover)};
         if (!study_joint(arena, &basis.joints[j], &u, &supports, &out[(*count)++]))
             result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
     }

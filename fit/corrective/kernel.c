@@ -3,7 +3,7 @@
    Beyond the papers (EigenSkin names general sets of poses and coupling between joints as future work), with the same
    run-time form: a few displacements per vertex, with coefficients from the pose.
 
-   1. Joints that drive each point, and kernels on rotations that vanish at rest (kernel_drivers.c).
+   1. Joints that drive each point, and kernels on rotations that vanish at rest (kernel_movers.c).
    2. The settings of the regression, by cross-validation (kernel_ridge.c).
    3. Clusters of points with common displacements U_q, orthonormal, under a budget; the changes of their normals have
       vectors of their own, under a budget as large (cluster.c).
@@ -40,7 +40,7 @@ typedef struct kernel_fit {
     pelt_poses poses;
     field positions, normals; /* of plain normals all ranks are 0 */
     pelt_supports supports;
-    pelt_kernel_drivers drivers;
+    pelt_kernel_inputs inputs;
     pelt_kernel_settings settings;
     double left; /* of the error, in cross-validation */
     float *tables;
@@ -89,7 +89,7 @@ static double *cluster_matrix(const kernel_fit *k, size_t q, pelt_ridge *ridge) 
     const uint32_t *points = clusters->points + clusters->first[q];
     size_t count = clusters->first[q + 1] - clusters->first[q];
     double *weights = energy_weights(k, points, count);
-    bool done = weights && !pelt_ridge_of(&k->drivers, k->poses.count, count, points, weights, ridge);
+    bool done = weights && !pelt_ridge_of(&k->inputs, k->poses.count, count, points, weights, ridge);
     size_t n = done ? ridge->example_count : 0;
     double *matrix = done ? malloc((n * n + 1) * sizeof *matrix) : NULL;
     if (matrix) pelt_ridge_matrix(ridge, k->tables, k->poses.count, k->settings.pair, matrix);
@@ -137,10 +137,10 @@ static void fit_one(void *user, size_t q, pelt_arena *scratch) {
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
 
 /* 2 sin(angle / 2) of a joint between two examples, or the difference of a scaled control. */
-static double driver_distance(const kernel_fit *k, uint32_t g, size_t a, size_t b) {
+static double input_distance(const kernel_fit *k, uint32_t g, size_t a, size_t b) {
     const pelt_poses *p = &k->poses;
-    size_t joint = k->drivers.joints[g];
-    if (pelt_kernel_control(&k->drivers, g))
+    size_t joint = k->inputs.joints[g];
+    if (pelt_kernel_control(&k->inputs, g))
         return ((double)p->controls[a * p->control_count + joint] - p->controls[b * p->control_count + joint]) *
                p->control_list[joint].scale;
     double angle = pelt_rotation_angle(p->rotations + 4 * (a * p->joint_count + joint),
@@ -157,7 +157,7 @@ static void find_closest(const kernel_fit *k, const pelt_ridge *ridge, pelt_cond
             for (uint32_t u = 0; u < ridge->unit_count; u++) {
                 if (ridge->units[u].first != ridge->units[u].second) continue;
                 sum += ridge->units[u].gain *
-                       pow(driver_distance(k, ridge->units[u].first, ridge->examples[a], ridge->examples[b]), 2);
+                       pow(input_distance(k, ridge->units[u].first, ridge->examples[a], ridge->examples[b]), 2);
             }
             if (!(sqrt(sum) < out->distance)) continue;
             out->distance = sqrt(sum);
@@ -215,8 +215,8 @@ static bool note_condition(kernel_fit *k) {
 
 /* The most that k_g(p, p) = 2 - 2 E_g(p, rest) can be: 3 - tr R is 4 at the most, a control goes anywhere. */
 static double largest_unit(const kernel_fit *k, uint32_t g) {
-    if (pelt_kernel_control(&k->drivers, g)) return 2;
-    return 2 - 2 * exp(-4 * pelt_kernel_scale(&k->drivers, &k->settings, g));
+    if (pelt_kernel_control(&k->inputs, g)) return 2;
+    return 2 - 2 * exp(-4 * pelt_kernel_scale(&k->inputs, &k->settings, g));
 }
 
 static double largest_kernel(const kernel_fit *k, const pelt_ridge *ridge) {
@@ -254,8 +254,8 @@ static bool note_bound(kernel_fit *k, const pelt_displacements *displacements) {
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
 static void fill_center(const kernel_fit *k, uint32_t e, uint32_t g, float center[4]) {
-    uint32_t joint = k->drivers.joints[g];
-    if (pelt_kernel_control(&k->drivers, g))
+    uint32_t joint = k->inputs.joints[g];
+    if (pelt_kernel_control(&k->inputs, g))
         center[0] = k->poses.controls[(size_t)e * k->poses.control_count + joint];
     else
         memcpy(center, k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + joint), 4 * sizeof *center);
@@ -265,12 +265,12 @@ static void fill_center(const kernel_fit *k, uint32_t e, uint32_t g, float cente
 static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *count) {
     for (uint32_t q = 0; q < k->positions.clusters.count; q++)
         for (uint32_t a = 0; a < k->ridges[q].example_count; a++) index_of[k->ridges[q].examples[a]] = 1;
-    float *centers = PELT_NEW(k->f->arena, float, 4 * (size_t)k->poses.count * k->drivers.count);
+    float *centers = PELT_NEW(k->f->arena, 4 * (size_t)k->poses.count * k->inputs.count, float);
     *count = 0;
     for (uint32_t e = 0; centers && e < k->poses.count; e++) {
         if (!index_of[e]) continue;
-        for (uint32_t g = 0; g < k->drivers.count; g++)
-            fill_center(k, e, g, centers + 4 * ((size_t)*count * k->drivers.count + g));
+        for (uint32_t g = 0; g < k->inputs.count; g++)
+            fill_center(k, e, g, centers + 4 * ((size_t)*count * k->inputs.count + g));
         index_of[e] = (*count)++;
     }
     return centers;
@@ -279,7 +279,7 @@ static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *co
 /* [centre][coefficient] of a cluster; NULL when memory is out. */
 static const float *make_matrix(const kernel_fit *k, size_t q) {
     size_t n = k->ridges[q].example_count, size = group_size(k, q), first = 0;
-    float *matrix = PELT_NEW(k->f->arena, float, n *size);
+    float *matrix = PELT_NEW(k->f->arena, n * size, float);
     const field *fields[] = {&k->positions, &k->normals};
     for (int i = 0; i < 2 && matrix; first += fields[i++]->clusters.ranks[q]) {
         size_t rank = fields[i]->clusters.ranks[q];
@@ -294,8 +294,8 @@ static bool make_group(const kernel_fit *k, size_t q, const uint32_t *index_of, 
                        uint32_t *unit_count, pelt_kernel_group *out) {
     const pelt_ridge *ridge = &k->ridges[q];
     size_t n = ridge->example_count;
-    uint32_t *list = PELT_NEW(k->f->arena, uint32_t, ridge->unit_count);
-    uint32_t *centers = PELT_NEW(k->f->arena, uint32_t, n);
+    uint32_t *list = PELT_NEW(k->f->arena, ridge->unit_count, uint32_t);
+    uint32_t *centers = PELT_NEW(k->f->arena, n, uint32_t);
     const float *matrix = make_matrix(k, q);
     if (!list || !centers || !matrix) return false;
     for (uint32_t u = 0; u < ridge->unit_count; u++) {
@@ -319,20 +319,20 @@ static pelt_kernel *make_kernel(const kernel_fit *k) {
     uint32_t clusters = k->positions.clusters.count;
     size_t units = 0;
     for (uint32_t q = 0; q < clusters; q++) units += k->ridges[q].unit_count;
-    pelt_kernel *out = PELT_NEW(arena, pelt_kernel, 1);
-    uint32_t *index_of = PELT_NEW(arena, uint32_t, k->poses.count);
-    pelt_kernel_unit *table = PELT_NEW(arena, pelt_kernel_unit, units);
-    pelt_kernel_group *groups = PELT_NEW(arena, pelt_kernel_group, clusters);
-    float *scales = PELT_NEW(arena, float, k->drivers.count);
+    pelt_kernel *out = PELT_NEW(arena, 1, pelt_kernel);
+    uint32_t *index_of = PELT_NEW(arena, k->poses.count, uint32_t);
+    pelt_kernel_unit *table = PELT_NEW(arena, units, pelt_kernel_unit);
+    pelt_kernel_group *groups = PELT_NEW(arena, clusters, pelt_kernel_group);
+    float *scales = PELT_NEW(arena, k->inputs.count, float);
     if (!out || !index_of || !table || !groups || !scales) return NULL;
-    for (uint32_t g = 0; g < k->drivers.count; g++) {
-        bool control = pelt_kernel_control(&k->drivers, g);
-        double unit = control ? k->poses.control_list[k->drivers.joints[g]].scale : 1;
-        scales[g] = (float)(pelt_kernel_scale(&k->drivers, &k->settings, g) * unit * unit);
+    for (uint32_t g = 0; g < k->inputs.count; g++) {
+        bool control = pelt_kernel_control(&k->inputs, g);
+        double unit = control ? k->poses.control_list[k->inputs.joints[g]].scale : 1;
+        scales[g] = (float)(pelt_kernel_scale(&k->inputs, &k->settings, g) * unit * unit);
     }
-    *out = (pelt_kernel){.joint_count = k->drivers.count,
-                         .control_count = k->drivers.control_count,
-                         .joints = k->drivers.joints,
+    *out = (pelt_kernel){.joint_count = k->inputs.count,
+                         .control_count = k->inputs.control_count,
+                         .joints = k->inputs.joints,
                          .scales = scales,
                          .units = table,
                          .groups = groups};
@@ -349,7 +349,7 @@ static pelt_displacements *make_vectors(const kernel_fit *k, const field *x) {
     const pelt_clusters *c = &x->clusters;
     size_t total = 0, at = 0;
     for (uint32_t q = 0; q < c->count; q++) total += (size_t)c->ranks[q] * (c->first[q + 1] - c->first[q]);
-    pelt_entry *entries = PELT_NEW(k->f->arena, pelt_entry, total);
+    pelt_entry *entries = PELT_NEW(k->f->arena, total, pelt_entry);
     uint32_t first = 0;
     for (uint32_t q = 0; entries && q < c->count; first += group_size(k, q), q++)
         for (uint32_t r = 0; r < c->ranks[q]; r++) {
@@ -367,7 +367,7 @@ static pelt_displacements *make_vectors(const kernel_fit *k, const field *x) {
 }
 
 static pelt_result assemble(kernel_fit *k) {
-    pelt_corrective *corrective = PELT_NEW(k->f->arena, pelt_corrective, 1);
+    pelt_corrective *corrective = PELT_NEW(k->f->arena, 1, pelt_corrective);
     pelt_displacements *displacements = make_vectors(k, &k->positions);
     if (!corrective || !displacements) return PELT_ERROR_MEMORY;
     bool plain = k->f->options.plain_normals;
@@ -381,7 +381,7 @@ static pelt_result assemble(kernel_fit *k) {
         k->f->arena,
         "{\"width\":%.4g,\"range\":%.4g,\"pair\":%.4g,\"lambda\":%.4g,\"validation_error\":%.4f,\"joints\":%u,"
         "\"clusters\":%u}",
-        k->settings.width, k->settings.range, k->settings.pair, k->settings.lambda, k->left, k->drivers.count,
+        k->settings.width, k->settings.range, k->settings.pair, k->settings.lambda, k->left, k->inputs.count,
         corrective->kernel->group_count);
     return k->f->details ? PELT_OK : PELT_ERROR_MEMORY;
 }
@@ -397,7 +397,7 @@ static pelt_result cluster(kernel_fit *k, pelt_error *error) {
                                       &x->clusters, error);
     if (result) return result;
     if (f->options.plain_normals)
-        normals->clusters.ranks = PELT_NEW(f->arena, uint32_t, x->clusters.count);
+        normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
     else if (!pelt_turns_of(f, &normals->u))
         result = pelt_cluster_turns(f->arena, &x->u, &x->clusters, &normals->u, budget, threads, &normals->clusters);
     bool done = !result && normals->clusters.ranks;
@@ -408,20 +408,20 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     pelt_fitting *f = k->f;
     uint32_t threads = f->options.threads;
     size_t size = (size_t)k->poses.count * k->poses.count;
-    k->tables = PELT_NEW(f->arena, float, size * k->drivers.count);
+    k->tables = PELT_NEW(f->arena, size * k->inputs.count, float);
     k->settings = START;
     if (!k->tables ||
-        pelt_kernel_validate(&k->poses, &k->positions.u, &k->drivers, threads, k->tables, &k->settings, &k->left))
+        pelt_kernel_validate(&k->poses, &k->positions.u, &k->inputs, threads, k->tables, &k->settings, &k->left))
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the kernels of %u joints in %u examples",
-                         k->drivers.count, k->poses.count);
+                         k->inputs.count, k->poses.count);
     pelt_result result = cluster(k, error);
     if (result) return result;
     uint32_t count = k->positions.clusters.count;
-    k->ridges = PELT_NEW(f->arena, pelt_ridge, count);
-    k->positions.coefficients = PELT_NEW(f->arena, double *, count);
-    k->normals.coefficients = PELT_NEW(f->arena, double *, count);
-    k->fitted = PELT_NEW(f->arena, double *, count);
-    k->sizes = PELT_NEW(f->arena, double, count);
+    k->ridges = PELT_NEW(f->arena, count, pelt_ridge);
+    k->positions.coefficients = PELT_NEW(f->arena, count, double *);
+    k->normals.coefficients = PELT_NEW(f->arena, count, double *);
+    k->fitted = PELT_NEW(f->arena, count, double *);
+    k->sizes = PELT_NEW(f->arena, count, double);
     bool ready = k->ridges && k->positions.coefficients && k->normals.coefficients && k->fitted && k->sizes;
     if (ready) pelt_parallel(NULL, threads, count, fit_one, k);
     bool done = ready && !k->no_memory && !assemble(k);
@@ -437,7 +437,7 @@ pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
     if (f->examples.count > MOST_EXAMPLES)
         return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
     pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &k.poses, error);
-    if (!result && !k.poses.driver_count)
+    if (!result && !k.poses.mover_count)
         return pelt_fail(error, PELT_ERROR_DATA,
                          "no joint turns and no control changes in any example, so there is nothing to drive a "
                          "corrective with: train on a "
@@ -445,7 +445,7 @@ pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
     if (!result) result = pelt_displacements_of(f, &k.positions.u, error);
     if (!result) result = pelt_supports_of(f->arena, &f->model, &k.poses, &k.positions.u, &k.supports, error);
     if (!result)
-        result = pelt_kernel_drivers_of(f->arena, &f->bundle->skeleton, &k.poses, &k.supports, &k.drivers, error);
+        result = pelt_kernel_inputs_of(f->arena, &f->bundle->skeleton, &k.poses, &k.supports, &k.inputs, error);
     if (!result) result = regress(&k, error);
     return result;
 }

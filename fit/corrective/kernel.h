@@ -7,21 +7,21 @@
 #include "fit/examples/support.h"
 
 /* Joints that can drive a point, after joints that only repeat others are left out; then controls. */
-typedef struct pelt_kernel_drivers {
+typedef struct pelt_kernel_inputs {
     uint32_t count, control_count;
     uint32_t *joints;  /* [count] joints of the skeleton; the last control_count are controls */
     int32_t *parents;  /* [count] the nearest of them above, or -1; of a control the joint that it works with */
     double *ranges;    /* [count] largest 3 - tr R, or square of a scaled control, over the examples */
     uint8_t *supports; /* [point][count] 1 where the joint drives the point */
     uint8_t *moved;    /* [example][count] 1 where the joint is turned */
-} pelt_kernel_drivers;
+} pelt_kernel_inputs;
 
-static inline bool pelt_kernel_control(const pelt_kernel_drivers *drivers, uint32_t g) {
-    return g >= drivers->count - drivers->control_count;
+static inline bool pelt_kernel_control(const pelt_kernel_inputs *inputs, uint32_t g) {
+    return g >= inputs->count - inputs->control_count;
 }
 
-pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
-                                   const pelt_supports *supports, pelt_kernel_drivers *out, pelt_error *error);
+pelt_result pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
+                                  const pelt_supports *supports, pelt_kernel_inputs *out, pelt_error *error);
 
 /* What cross-validation chooses. */
 typedef struct pelt_kernel_settings {
@@ -32,14 +32,13 @@ typedef struct pelt_kernel_settings {
 } pelt_kernel_settings;
 
 /* Scale of joint g in E_g = exp(-(3 - tr R_a^T R_b) scale), or of a control in units of its range. */
-double pelt_kernel_scale(const pelt_kernel_drivers *drivers, const pelt_kernel_settings *settings, uint32_t joint);
+double pelt_kernel_scale(const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings, uint32_t joint);
 
 /* k_g between examples: table[example][example]. */
-void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_drivers *drivers, double scale, uint32_t g,
+void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_inputs *inputs, double scale, uint32_t g,
                        float *table);
 
-/* -- Ridge regression (kernel_ridge.c)
- * --------------------------------------------------------------------------------- */
+/* -- Ridge regression (kernel_ridge.c) ----------------------------------------------------------------------------- */
 
 /* A set of units (with second == first for single joints) and the examples that matter to it: those that move one of
    its joints. The kernel is 0 in all others. */
@@ -51,7 +50,7 @@ typedef struct pelt_ridge {
 
 /* The mean kernel of some points: its units are the joints that drive them, and pairs of such a joint with the one
    above and the one above that. A point counts by its weight; weights sum to 1. Free with pelt_ridge_free. */
-pelt_result pelt_ridge_of(const pelt_kernel_drivers *drivers, uint32_t example_count, size_t point_count,
+pelt_result pelt_ridge_of(const pelt_kernel_inputs *inputs, uint32_t example_count, size_t point_count,
                           const uint32_t *points, const double *weights, pelt_ridge *out);
 void pelt_ridge_free(pelt_ridge *ridge);
 
@@ -74,12 +73,12 @@ bool pelt_ridge_solve(pelt_ridge *ridge, const double *matrix, double lambda, do
 /* Settings by cross-validation on the training examples; `error` gets the error that is left, relative to none at all.
  */
 pelt_result pelt_kernel_validate(const pelt_poses *poses, const pelt_example_displacements *u,
-                                 const pelt_kernel_drivers *drivers, uint32_t threads, float *tables,
+                                 const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
                                  pelt_kernel_settings *settings, double *left);
 
 /* Fills the tables of all joints. */
-void pelt_kernel_tables(const pelt_poses *poses, const pelt_kernel_drivers *drivers,
-                        const pelt_kernel_settings *settings, uint32_t threads, float *tables);
+void pelt_kernel_tables(const pelt_poses *poses, const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings,
+                        uint32_t threads, float *tables);
 
 /* -- Clusters (cluster.c) ------------------------------------------------------------------------------------------ */
 

@@ -264,10 +264,10 @@ static pelt_result overlap(pelt_arena *arena, clustering *c, const pelt_mesh *me
 
 /* Room for what `decompose` finds. */
 static bool prepare_components(pelt_arena *work, clustering *c) {
-    c->rows = PELT_NEW(work, float, 3 * (size_t)c->points * c->examples);
-    c->energies = PELT_NEW(work, double, c->points);
-    c->shapes = PELT_NEW(work, double *, c->clusters), c->values = PELT_NEW(work, double *, c->clusters);
-    c->lengths = PELT_NEW(work, uint32_t, c->clusters);
+    c->rows = PELT_NEW(work, 3 * (size_t)c->points * c->examples, float);
+    c->energies = PELT_NEW(work, c->points, double);
+    c->shapes = PELT_NEW(work, c->clusters, double *), c->values = PELT_NEW(work, c->clusters, double *);
+    c->lengths = PELT_NEW(work, c->clusters, uint32_t);
     return c->rows && c->energies && c->shapes && c->values && c->lengths;
 }
 
@@ -277,12 +277,12 @@ static void free_components(clustering *c) {
 
 /* The first out->ranks of each cluster's shapes. */
 static pelt_result hand_over(pelt_arena *arena, const clustering *c, pelt_clusters *out) {
-    out->shapes = PELT_NEW(arena, double *, c->clusters);
+    out->shapes = PELT_NEW(arena, c->clusters, double *);
     if (!out->shapes) return PELT_ERROR_MEMORY;
     for (uint32_t q = 0; q < c->clusters; q++) {
         size_t size = 3 * (size_t)out->ranks[q] * (c->first[q + 1] - c->first[q]);
         if (!size) continue;
-        out->shapes[q] = PELT_NEW(arena, double, size);
+        out->shapes[q] = PELT_NEW(arena, size, double);
         if (!out->shapes[q]) return PELT_ERROR_MEMORY;
         memcpy(out->shapes[q], c->shapes[q], size * sizeof *out->shapes[q]);
     }
@@ -312,15 +312,15 @@ pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u,
     c.rank = per_point < 1 ? 1 : per_point > 16 ? 16 : (uint32_t)(per_point + 0.5);
     if (c.rank > c.examples) c.rank = c.examples;
     *out = (pelt_clusters){.count = c.clusters};
-    bool ready = work && prepare_components(work, &c) && (out->ranks = PELT_NEW(arena, uint32_t, c.clusters));
+    bool ready = work && prepare_components(work, &c) && (out->ranks = PELT_NEW(arena, c.clusters, uint32_t));
     if (ready) {
-        c.nearest = PELT_NEW(work, double, c.points);
+        c.nearest = PELT_NEW(work, c.points, double);
         c.centers = pelt_alloc(work, c.clusters, sizeof *c.centers);
-        c.bases = PELT_NEW(work, double, (size_t)c.clusters *c.examples *c.rank);
-        c.label = PELT_NEW(work, uint32_t, c.points);
-        c.near = PELT_NEW(work, uint32_t, (size_t)c.points * CANDIDATES);
-        c.explained = PELT_NEW(work, double, (size_t)c.points *CANDIDATES);
-        c.first = PELT_NEW(work, uint32_t, (size_t)c.clusters + 1), c.members = PELT_NEW(work, uint32_t, c.points);
+        c.bases = PELT_NEW(work, (size_t)c.clusters * c.examples * c.rank, double);
+        c.label = PELT_NEW(work, c.points, uint32_t);
+        c.near = PELT_NEW(work, (size_t)c.points * CANDIDATES, uint32_t);
+        c.explained = PELT_NEW(work, (size_t)c.points * CANDIDATES, double);
+        c.first = PELT_NEW(work, (size_t)c.clusters + 1, uint32_t), c.members = PELT_NEW(work, c.points, uint32_t);
         ready = c.nearest && c.centers && c.bases && c.label && c.near && c.explained && c.first && c.members;
     }
     if (ready) iterate(&c, threads);
@@ -340,17 +340,17 @@ pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u,
 /* The vertices of each cluster's points, with the points' weights. */
 static pelt_result list_vertices(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c,
                                  pelt_clusters *out) {
-    uint32_t *first = PELT_NEW(arena, uint32_t, (size_t)u->point_count + 2), *list;
-    list = PELT_NEW(arena, uint32_t, u->vertex_count);
-    out->first = PELT_NEW(arena, uint32_t, (size_t)c->count + 1);
+    uint32_t *first = PELT_NEW(arena, (size_t)u->point_count + 2, uint32_t), *list;
+    list = PELT_NEW(arena, u->vertex_count, uint32_t);
+    out->first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
     if (!first || !list || !out->first) return PELT_ERROR_MEMORY;
     for (uint32_t v = 0; v < u->vertex_count; v++) first[u->point_of[v] + 2]++;
     for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
     for (uint32_t v = 0; v < u->vertex_count; v++) list[first[u->point_of[v] + 1]++] = v; /* first[i]: where i starts */
     for (uint32_t q = 0, total = 0; q < c->count; q++, out->first[q] = total)
         for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++) total += first[c->points[m] + 1] - first[c->points[m]];
-    out->points = PELT_NEW(arena, uint32_t, out->first[c->count]);
-    out->weights = PELT_NEW(arena, float, out->first[c->count]);
+    out->points = PELT_NEW(arena, out->first[c->count], uint32_t);
+    out->weights = PELT_NEW(arena, out->first[c->count], float);
     if (!out->points || !out->weights) return PELT_ERROR_MEMORY;
     for (uint32_t m = 0, at = 0; m < c->first[c->count]; m++)
         for (uint32_t k = first[c->points[m]]; k < first[c->points[m] + 1]; k++, at++)
@@ -366,7 +366,7 @@ pelt_result pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacemen
         .u = turns, .points = turns->point_count, .examples = turns->example_count, .clusters = clusters->count};
     *out = (pelt_clusters){.count = c.clusters};
     bool ready = work && prepare_components(work, &c) && !list_vertices(arena, u, clusters, out) &&
-                 (out->ranks = PELT_NEW(arena, uint32_t, c.clusters));
+                 (out->ranks = PELT_NEW(arena, c.clusters, uint32_t));
     if (ready) {
         c.first = out->first, c.members = out->points;
         pelt_parallel(NULL, threads, c.points, fill_rows, &c);

@@ -1,4 +1,4 @@
-/* kernel_drivers.c: which joints drive a point of the kernel corrective, and the kernels of single joints between
+/* kernel_movers.c: which joints drive a point of the kernel corrective, and the kernels of single joints between
    examples.
 
        E_g(a, b) = exp(-(3 - tr R_a^T R_b) / 2 s_g^2),    3 - tr R_a^T R_b = 4 (1 - (q_a . q_b)^2)
@@ -30,7 +30,7 @@ static double scaled_control(const pelt_poses *poses, uint32_t example, uint32_t
 
 /* -- Repetitions --------------------------------------------------------------------------------------------------- */
 
-/* True when joint b turns by a fixed multiple of joint a in all examples: as a driver it adds nothing. */
+/* True when joint b turns by a fixed multiple of joint a in all examples: as a mover it adds nothing. */
 static bool repeats(const pelt_poses *poses, uint32_t a, uint32_t b) {
     double aa = 0, ab = 0, bb = 0;
     for (uint32_t e = 0; e < poses->count; e++) {
@@ -42,9 +42,9 @@ static bool repeats(const pelt_poses *poses, uint32_t a, uint32_t b) {
 
 /* stands_for[joint] gets the joint that it repeats, the one that turns most, or itself. */
 static void find_repetitions(const pelt_poses *poses, uint32_t *stands_for) {
-    for (uint32_t d = 0; d < poses->driver_count; d++)
-        for (uint32_t k = 0; k < poses->drivers[d].count; k++) {
-            uint32_t joint = poses->members[poses->drivers[d].first + k];
+    for (uint32_t d = 0; d < poses->mover_count; d++)
+        for (uint32_t k = 0; k < poses->movers[d].count; k++) {
+            uint32_t joint = poses->members[poses->movers[d].first + k];
             stands_for[joint] = joint;
         }
     for (uint32_t a = 0; a < poses->joint_count; a++)
@@ -61,28 +61,28 @@ static void find_repetitions(const pelt_poses *poses, uint32_t *stands_for) {
 
 /* -- Supports ------------------------------------------------------------------------------------------------------ */
 
-/* By what its own motion displaces; for a driver that no example moves alone, by the weight of its joints and those of
-   the driver above. */
-static bool drives(const pelt_poses *poses, const pelt_supports *s, uint32_t driver, uint32_t point) {
+/* By what its own motion displaces; for a mover that no example moves alone, by the weight of its joints and those of
+   the mover above. */
+static bool drives(const pelt_poses *poses, const pelt_supports *s, uint32_t mover, uint32_t point) {
     size_t n = s->point_count;
-    if (poses->drivers[driver].swept || pelt_is_control(&poses->drivers[driver])) {
-        float amplitude = s->amplitudes[driver * n + point];
-        return amplitude > s->noise && amplitude > (float)DRIVES * s->peaks[driver];
+    if (poses->movers[mover].swept || pelt_is_control(&poses->movers[mover])) {
+        float amplitude = s->amplitudes[mover * n + point];
+        return amplitude > s->noise && amplitude > (float)DRIVES * s->peaks[mover];
     }
-    return pelt_carried_around(s, poses, driver, point) > (float)DRIVES;
+    return pelt_carried_around(s, poses, mover, point) > (float)DRIVES;
 }
 
 static void fill_supports(const pelt_poses *poses, const pelt_supports *s, const uint32_t *stands_for,
-                          const int32_t *index_of, pelt_kernel_drivers *out) {
-    for (uint32_t d = 0; d < poses->driver_count; d++)
-        for (uint32_t k = 0; k < poses->drivers[d].count; k++) {
-            uint32_t joint = poses->members[poses->drivers[d].first + k];
+                          const int32_t *index_of, pelt_kernel_inputs *out) {
+    for (uint32_t d = 0; d < poses->mover_count; d++)
+        for (uint32_t k = 0; k < poses->movers[d].count; k++) {
+            uint32_t joint = poses->members[poses->movers[d].first + k];
             size_t g = (size_t)index_of[stands_for[joint]];
             for (uint32_t i = 0; i < s->point_count; i++)
                 if (drives(poses, s, d, i)) out->supports[(size_t)i * out->count + g] = 1;
         }
     for (uint32_t c = 0; c < poses->control_count; c++) {
-        uint32_t d = poses->driver_count - poses->control_count + c;
+        uint32_t d = poses->mover_count - poses->control_count + c;
         size_t g = out->count - poses->control_count + c;
         for (uint32_t i = 0; i < s->point_count; i++)
             if (drives(poses, s, d, i)) out->supports[(size_t)i * out->count + g] = 1;
@@ -91,11 +91,11 @@ static void fill_supports(const pelt_poses *poses, const pelt_supports *s, const
 
 /* Controls follow the joints. The joint "above" one is its partner's first. */
 static void add_controls(const pelt_poses *poses, const pelt_supports *s, const uint32_t *stands_for,
-                         const int32_t *index_of, pelt_kernel_drivers *out) {
+                         const int32_t *index_of, pelt_kernel_inputs *out) {
     for (uint32_t c = 0; c < poses->control_count; c++) {
         uint32_t g = out->count++,
-                 partner = pelt_control_partner(s, poses, poses->driver_count - poses->control_count + c);
-        const pelt_driver *d = partner == PELT_NO_DRIVER ? NULL : &poses->drivers[partner];
+                 partner = pelt_control_partner(s, poses, poses->mover_count - poses->control_count + c);
+        const pelt_mover *d = partner == PELT_NO_MOVER ? NULL : &poses->movers[partner];
         out->joints[g] = c;
         out->parents[g] = d ? index_of[stands_for[poses->members[d->first]]] : -1;
         for (uint32_t e = 0; e < poses->count; e++)
@@ -104,15 +104,15 @@ static void add_controls(const pelt_poses *poses, const pelt_supports *s, const 
     out->control_count = poses->control_count;
 }
 
-pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
-                                   const pelt_supports *supports, pelt_kernel_drivers *out, pelt_error *error) {
+pelt_result pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
+                                  const pelt_supports *supports, pelt_kernel_inputs *out, pelt_error *error) {
     uint32_t n = poses->joint_count;
-    uint32_t *stands_for = PELT_NEW(arena, uint32_t, n);
-    int32_t *index_of = PELT_NEW(arena, int32_t, n);
+    uint32_t *stands_for = PELT_NEW(arena, n, uint32_t);
+    int32_t *index_of = PELT_NEW(arena, n, int32_t);
     size_t most = (size_t)n + poses->control_count;
-    *out = (pelt_kernel_drivers){.joints = PELT_NEW(arena, uint32_t, most),
-                                 .parents = PELT_NEW(arena, int32_t, most),
-                                 .ranges = PELT_NEW(arena, double, most)};
+    *out = (pelt_kernel_inputs){.joints = PELT_NEW(arena, most, uint32_t),
+                                .parents = PELT_NEW(arena, most, int32_t),
+                                .ranges = PELT_NEW(arena, most, double)};
     bool ready = stands_for && index_of && out->joints && out->parents && out->ranges;
     for (uint32_t j = 0; ready && j < n; j++) stands_for[j] = UINT32_MAX;
     if (ready) find_repetitions(poses, stands_for);
@@ -130,12 +130,12 @@ pelt_result pelt_kernel_drivers_of(pelt_arena *arena, const pelt_skeleton *skele
     }
     if (ready) {
         add_controls(poses, supports, stands_for, index_of, out);
-        out->supports = PELT_NEW(arena, uint8_t, (size_t)supports->point_count * out->count);
-        out->moved = PELT_NEW(arena, uint8_t, (size_t)poses->count * out->count);
+        out->supports = PELT_NEW(arena, (size_t)supports->point_count * out->count, uint8_t);
+        out->moved = PELT_NEW(arena, (size_t)poses->count * out->count, uint8_t);
         ready = out->supports && out->moved;
     }
     if (!ready)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the drivers of %u points",
+        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the inputs of %u points",
                          supports->point_count);
     fill_supports(poses, supports, stands_for, index_of, out);
     for (uint32_t e = 0; e < poses->count; e++)
@@ -154,15 +154,15 @@ static int compare_doubles(const void *a, const void *b) {
 }
 
 /* s_g^2 = s^2 (range_g / median range)^r. */
-double pelt_kernel_scale(const pelt_kernel_drivers *drivers, const pelt_kernel_settings *settings, uint32_t joint) {
-    double *sorted = malloc(drivers->count * sizeof *sorted), middle = 1;
+double pelt_kernel_scale(const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings, uint32_t joint) {
+    double *sorted = malloc(inputs->count * sizeof *sorted), middle = 1;
     if (sorted) {
-        memcpy(sorted, drivers->ranges, drivers->count * sizeof *sorted);
-        qsort(sorted, drivers->count, sizeof *sorted, compare_doubles);
-        middle = sorted[drivers->count / 2];
+        memcpy(sorted, inputs->ranges, inputs->count * sizeof *sorted);
+        qsort(sorted, inputs->count, sizeof *sorted, compare_doubles);
+        middle = sorted[inputs->count / 2];
     }
     free(sorted);
-    double relative = middle > 0 ? fmax(drivers->ranges[joint] / middle, 1e-3) : 1;
+    double relative = middle > 0 ? fmax(inputs->ranges[joint] / middle, 1e-3) : 1;
     return 1 / (2 * settings->width * settings->width * pow(relative, settings->range));
 }
 
@@ -175,17 +175,17 @@ static void control_table(const pelt_poses *poses, uint32_t control, double scal
         }
 }
 
-void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_drivers *drivers, double scale, uint32_t g,
+void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_inputs *inputs, double scale, uint32_t g,
                        float *table) {
     size_t n = poses->count, stride = 4 * (size_t)poses->joint_count;
-    if (pelt_kernel_control(drivers, g)) {
-        control_table(poses, drivers->joints[g], scale, table);
+    if (pelt_kernel_control(inputs, g)) {
+        control_table(poses, inputs->joints[g], scale, table);
         return;
     }
-    const float *q = poses->rotations + 4 * (size_t)drivers->joints[g];
+    const float *q = poses->rotations + 4 * (size_t)inputs->joints[g];
     for (size_t a = 0; a < n; a++) {
         for (size_t b = 0; b <= a; b++) {
-            if (!drivers->moved[a * drivers->count + g] || !drivers->moved[b * drivers->count + g]) {
+            if (!inputs->moved[a * inputs->count + g] || !inputs->moved[b * inputs->count + g]) {
                 table[a * n + b] = table[b * n + a] = 0;
                 continue;
             }

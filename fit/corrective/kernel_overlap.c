@@ -16,8 +16,8 @@ typedef struct neighbours {
 static bool find_neighbours(pelt_arena *work, const pelt_mesh *mesh, const pelt_example_displacements *u,
                             neighbours *out) {
     size_t corners = 3 * (size_t)mesh->triangle_count;
-    out->first = PELT_NEW(work, uint32_t, (size_t)u->point_count + 2);
-    out->list = PELT_NEW(work, uint32_t, 2 * corners);
+    out->first = PELT_NEW(work, (size_t)u->point_count + 2, uint32_t);
+    out->list = PELT_NEW(work, 2 * corners, uint32_t);
     if (!out->first || !out->list) return false;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t c = 0; c < corners; c++) {
@@ -64,9 +64,9 @@ pelt_result pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, cons
                                   uint32_t most_rings, double most_growth, pelt_clusters *c) {
     pelt_arena *work = pelt_arena_new(0);
     neighbours edges = {0};
-    uint32_t *seen = work ? PELT_NEW(work, uint32_t, u->point_count) : NULL, rings = most_rings;
-    uint32_t *points = work ? PELT_NEW(work, uint32_t, u->point_count) : NULL;
-    float *sums = work ? PELT_NEW(work, float, u->point_count) : NULL;
+    uint32_t *seen = work ? PELT_NEW(work, u->point_count, uint32_t) : NULL, rings = most_rings;
+    uint32_t *points = work ? PELT_NEW(work, u->point_count, uint32_t) : NULL;
+    float *sums = work ? PELT_NEW(work, u->point_count, float) : NULL;
     bool ready = seen && points && sums && find_neighbours(work, mesh, u, &edges);
     size_t total = u->point_count;
     for (; rings > 0 && ready; rings--) { /* as many rings as the budget bears */
@@ -77,9 +77,9 @@ pelt_result pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, cons
     }
     if (!rings) total = u->point_count;
     pelt_clusters grown = *c;
-    grown.first = PELT_NEW(arena, uint32_t, (size_t)c->count + 1);
-    grown.points = PELT_NEW(arena, uint32_t, total);
-    grown.weights = PELT_NEW(arena, float, total);
+    grown.first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
+    grown.points = PELT_NEW(arena, total, uint32_t);
+    grown.weights = PELT_NEW(arena, total, float);
     ready = ready && grown.first && grown.points && grown.weights;
     if (ready) memset(seen, 0, u->point_count * sizeof *seen);
     for (uint32_t q = 0; q < c->count && ready; q++)

@@ -17,7 +17,7 @@ static const double LEAST_SHARE = 0.005; /* units that drive less of a cluster a
 
 /* -- Units --------------------------------------------------------------------------------------------------------- */
 
-static double share_of(const pelt_kernel_drivers *d, size_t count, const uint32_t *points, const double *weights,
+static double share_of(const pelt_kernel_inputs *d, size_t count, const uint32_t *points, const double *weights,
                        uint32_t g, uint32_t h) {
     double share = 0;
     for (size_t i = 0; i < count; i++) {
@@ -27,7 +27,7 @@ static double share_of(const pelt_kernel_drivers *d, size_t count, const uint32_
     return share;
 }
 
-pelt_result pelt_ridge_of(const pelt_kernel_drivers *d, uint32_t example_count, size_t point_count,
+pelt_result pelt_ridge_of(const pelt_kernel_inputs *d, uint32_t example_count, size_t point_count,
                           const uint32_t *points, const double *weights, pelt_ridge *out) {
     *out = (pelt_ridge){.units = malloc(3 * (size_t)(d->count + 1) * sizeof *out->units),
                         .examples = malloc(((size_t)example_count + 1) * sizeof *out->examples)};
@@ -133,7 +133,7 @@ bool pelt_ridge_solve(pelt_ridge *r, const double *matrix, double lambda, double
 
 typedef struct table_work {
     const pelt_poses *poses;
-    const pelt_kernel_drivers *drivers;
+    const pelt_kernel_inputs *inputs;
     const pelt_kernel_settings *settings;
     float *tables;
 } table_work;
@@ -142,13 +142,13 @@ static void fill_table(void *user, size_t g, pelt_arena *scratch) {
     (void)scratch;
     const table_work *w = user;
     size_t size = (size_t)w->poses->count * w->poses->count;
-    pelt_kernel_table(w->poses, w->drivers, pelt_kernel_scale(w->drivers, w->settings, (uint32_t)g), (uint32_t)g,
+    pelt_kernel_table(w->poses, w->inputs, pelt_kernel_scale(w->inputs, w->settings, (uint32_t)g), (uint32_t)g,
                       w->tables + g * size);
 }
 
-void pelt_kernel_tables(const pelt_poses *poses, const pelt_kernel_drivers *drivers,
-                        const pelt_kernel_settings *settings, uint32_t threads, float *tables) {
-    pelt_parallel(NULL, threads, drivers->count, fill_table, &(table_work){poses, drivers, settings, tables});
+void pelt_kernel_tables(const pelt_poses *poses, const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings,
+                        uint32_t threads, float *tables) {
+    pelt_parallel(NULL, threads, inputs->count, fill_table, &(table_work){poses, inputs, settings, tables});
 }
 
 /* -- Cross-validation ---------------------------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ typedef struct validation_set {
 typedef struct validation {
     const pelt_poses *poses;
     const pelt_example_displacements *u;
-    const pelt_kernel_drivers *drivers;
+    const pelt_kernel_inputs *inputs;
     uint32_t threads;
     float *tables;
     int *fold; /* [example] 0 to FOLDS - 1, or -1: always in */
@@ -180,16 +180,16 @@ typedef struct validation {
 static void make_folds(validation *v) {
     uint32_t several = 0, next = 0;
     for (uint32_t e = 0; e < v->poses->count; e++)
-        several += !v->poses->rest[e] && v->poses->sweep_of[e] == PELT_NO_DRIVER;
+        several += !v->poses->rest[e] && v->poses->sweep_of[e] == PELT_NO_MOVER;
     for (uint32_t e = 0; e < v->poses->count; e++) {
-        bool takes_part = !v->poses->rest[e] && (several < 2 * FOLDS || v->poses->sweep_of[e] == PELT_NO_DRIVER);
+        bool takes_part = !v->poses->rest[e] && (several < 2 * FOLDS || v->poses->sweep_of[e] == PELT_NO_MOVER);
         v->fold[e] = takes_part ? (int)(next++ % FOLDS) : -1;
     }
 }
 
 /* Every n-th point, put together with those that have the same joints. */
 static pelt_result make_sets(validation *v) {
-    const pelt_kernel_drivers *d = v->drivers;
+    const pelt_kernel_inputs *d = v->inputs;
     uint32_t step = v->u->point_count / SAMPLES + 1;
     for (uint32_t i = 0; i < v->u->point_count; i += step) {
         const uint8_t *support = d->supports + (size_t)i * d->count;
@@ -263,7 +263,7 @@ static void validate_set(void *user, size_t s, pelt_arena *scratch) {
 }
 
 static double score(validation *v, const pelt_kernel_settings *trial, bool new_tables) {
-    if (new_tables) pelt_kernel_tables(v->poses, v->drivers, trial, v->threads, v->tables);
+    if (new_tables) pelt_kernel_tables(v->poses, v->inputs, trial, v->threads, v->tables);
     v->trial = trial;
     pelt_parallel(NULL, v->threads, v->set_count, validate_set, v);
     double sum = 0;
@@ -301,7 +301,7 @@ static void walk(validation *v, pelt_kernel_settings *best, double *error, doubl
         }
         if (*setting != start) break;
     }
-    if (new_tables) pelt_kernel_tables(v->poses, v->drivers, best, v->threads, v->tables);
+    if (new_tables) pelt_kernel_tables(v->poses, v->inputs, best, v->threads, v->tables);
 }
 
 static void search(validation *v, pelt_kernel_settings *best, double *left) {
@@ -312,7 +312,7 @@ static void search(validation *v, pelt_kernel_settings *best, double *left) {
     if (tried < error)
         *best = ranged, error = tried;
     else
-        pelt_kernel_tables(v->poses, v->drivers, best, v->threads, v->tables);
+        pelt_kernel_tables(v->poses, v->inputs, best, v->threads, v->tables);
     walk(v, best, &error, &best->lambda, 2, false);
     walk(v, best, &error, &best->pair, 2, false);
     walk(v, best, &error, &best->width, sqrt(2), true);
@@ -321,11 +321,11 @@ static void search(validation *v, pelt_kernel_settings *best, double *left) {
 }
 
 pelt_result pelt_kernel_validate(const pelt_poses *poses, const pelt_example_displacements *u,
-                                 const pelt_kernel_drivers *drivers, uint32_t threads, float *tables,
+                                 const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
                                  pelt_kernel_settings *settings, double *left) {
     validation v = {.poses = poses,
                     .u = u,
-                    .drivers = drivers,
+                    .inputs = inputs,
                     .threads = threads,
                     .tables = tables,
                     .fold = malloc(poses->count * sizeof *v.fold),

@@ -20,7 +20,7 @@
 typedef struct psd {
     pelt_fitting *fitting;
     pelt_arena *work;
-    pelt_training training;
+    pelt_distinct_poses distinct;
     pelt_sources sources;
     double *distances; /* [pose][pose] squared */
     double *factor;    /* [pose][pose]: any matrix whose rows have the inner products of the shapes */
@@ -38,12 +38,12 @@ typedef struct psd {
 
 static bool weigh_sources(psd *p) {
     pelt_sources *s = &p->sources;
-    size_t n = p->training.count;
-    double *relevance = PELT_NEW(p->work, double, s->count), most = 0, mean = 0;
-    p->distances = PELT_NEW(p->work, double, n *n);
+    size_t n = p->distinct.count;
+    double *relevance = PELT_NEW(p->work, s->count, double), most = 0, mean = 0;
+    p->distances = PELT_NEW(p->work, n * n, double);
     if (!relevance || !p->distances) return false;
     for (uint32_t k = 0; k < s->count; k++) {
-        for (size_t i = 0; i < p->training.displacements.point_count; i++)
+        for (size_t i = 0; i < p->distinct.displacements.point_count; i++)
             relevance[k] += (double)s->driving[i * s->count + k] * s->driving[i * s->count + k];
         relevance[k] = sqrt(relevance[k]), most = fmax(most, relevance[k]);
     }
@@ -61,11 +61,11 @@ static bool weigh_sources(psd *p) {
 
 /* Inner products of shapes are all that errors need: one pass over the vertices, then everything is [pose][pose]. */
 static bool factor_shapes(psd *p) {
-    size_t n = p->training.count, size = 3 * (size_t)p->training.displacements.point_count;
-    double *values = PELT_NEW(p->work, double, n);
-    p->factor = PELT_NEW(p->work, double, n *n);
+    size_t n = p->distinct.count, size = 3 * (size_t)p->distinct.displacements.point_count;
+    double *values = PELT_NEW(p->work, n, double);
+    p->factor = PELT_NEW(p->work, n * n, double);
     if (!values || !p->factor) return false;
-    pelt_gemm(false, true, n, n, size, 1, p->training.shapes, p->training.shapes, 0, p->factor);
+    pelt_gemm(false, true, n, n, size, 1, p->distinct.shapes, p->distinct.shapes, 0, p->factor);
     if (!pelt_eigen(n, p->factor, values)) return false;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++) p->factor[i * n + k] *= sqrt(fmax(values[k], 0));
@@ -73,7 +73,7 @@ static bool factor_shapes(psd *p) {
 }
 
 static void fill_phi(const psd *p, double width, double *phi) {
-    size_t n = p->training.count;
+    size_t n = p->distinct.count;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
             phi[i * n + k] = phi[k * n + i] =
@@ -84,7 +84,7 @@ static void fill_phi(const psd *p, double width, double *phi) {
 
 /* Root mean square of the distances. */
 static double typical_distance(const psd *p) {
-    size_t n = p->training.count;
+    size_t n = p->distinct.count;
     double sum = 0;
     for (size_t i = 0; i < n * n; i++) sum += p->distances[i];
     return n > 1 ? sqrt(sum / (double)(n * (n - 1))) : 1;
@@ -98,13 +98,13 @@ static const double MOST_GROWTH = 1.6e4;
 
 static const bool *poses_to_leave_out(const psd *p, bool *all) {
     bool any = false;
-    for (uint32_t i = 0; i < p->training.count; i++) any |= p->training.interior[i], all[i] = i > 0;
-    return any ? p->training.interior : all;
+    for (uint32_t i = 0; i < p->distinct.count; i++) any |= p->distinct.interior[i], all[i] = i > 0;
+    return any ? p->distinct.interior : all;
 }
 
 static bool choose_width(psd *p, double *phi) {
-    size_t n = p->training.count;
-    bool *all = PELT_NEW(p->work, bool, n);
+    size_t n = p->distinct.count;
+    bool *all = PELT_NEW(p->work, n, bool);
     if (!all) return false;
     const bool *marked = poses_to_leave_out(p, all);
     double typical = typical_distance(p), best = INFINITY;
@@ -123,7 +123,7 @@ static bool choose_width(psd *p, double *phi) {
 
 /* phi of the chosen centres. */
 static void center_phi(const psd *p, double *phi) {
-    size_t n = p->training.count, m = p->center_count;
+    size_t n = p->distinct.count, m = p->center_count;
     for (size_t i = 0; i < m; i++)
         for (size_t k = 0; k < m; k++)
             phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[p->centers[i] * n + p->centers[k]]) +
@@ -131,7 +131,7 @@ static void center_phi(const psd *p, double *phi) {
 }
 
 static bool note_condition(psd *p) {
-    size_t n = p->training.count, m = p->center_count;
+    size_t n = p->distinct.count, m = p->center_count;
     double *phi = malloc(m * m * sizeof *phi), least = INFINITY;
     if (!phi) return false;
     center_phi(p, phi);
@@ -143,7 +143,7 @@ static bool note_condition(psd *p) {
             if (r2 < least) least = r2, c.closest[0] = p->centers[i], c.closest[1] = p->centers[k];
         }
     c.distance = sqrt(least);
-    for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&p->training, c.closest[i]);
+    for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&p->distinct, c.closest[i]);
     pelt_note_condition(p->fitting, &c);
     return true;
 }
@@ -177,14 +177,14 @@ static void bound_stretch(void *user, size_t stretch, pelt_arena *scratch) {
 }
 
 static bool note_bound(psd *p, const double *lambda, const double *shapes) {
-    size_t m = p->center_count, count = m - p->skip, size = 3 * (size_t)p->training.displacements.point_count;
+    size_t m = p->center_count, count = m - p->skip, size = 3 * (size_t)p->distinct.displacements.point_count;
     size_t stretches = (size + STRETCH - 1) / STRETCH;
-    double *metric = PELT_NEW(p->work, double, count *count), most = 0;
+    double *metric = PELT_NEW(p->work, count * count, double), most = 0;
     bounding b = {.count = count,
                   .size = size,
                   .metric = metric,
                   .shapes = shapes,
-                  .largest = PELT_NEW(p->work, double, stretches)};
+                  .largest = PELT_NEW(p->work, stretches, double)};
     if (!metric || !b.largest) return false;
     for (size_t i = 0; i < count; i++)
         memcpy(metric + i * count, lambda + (i + p->skip) * m + p->skip, count * sizeof *metric);
@@ -217,7 +217,7 @@ static bool invert_phi(psd *p, double *lambda) {
 
 /* r_t at every pose: [pose][center]. */
 static void functions_at_poses(const psd *p, const double *lambda, double *r) {
-    size_t n = p->training.count, m = p->center_count;
+    size_t n = p->distinct.count, m = p->center_count;
     double *phi = malloc(n * m * sizeof *phi);
     for (size_t i = 0; phi && i < n; i++)
         for (size_t k = 0; k < m; k++)
@@ -233,7 +233,7 @@ static void functions_at_poses(const psd *p, const double *lambda, double *r) {
 
 /* Least squares over all poses: [coefficient][pose], to be multiplied with shapes. */
 static bool shape_weights(const psd *p, const double *r, double *weights) {
-    size_t n = p->training.count, m = p->center_count - p->skip;
+    size_t n = p->distinct.count, m = p->center_count - p->skip;
     double *columns = calloc(n * m, sizeof *columns), *normal = malloc(m * m * sizeof *normal);
     bool done = columns && normal;
     if (done) {
@@ -252,7 +252,7 @@ static bool shape_weights(const psd *p, const double *r, double *weights) {
 /* -- Principal poses ----------------------------------------------------------------------------------------------- */
 
 static double principal_error(psd *p, double *lambda, double *r, double *weights, double *left) {
-    size_t n = p->training.count, m = p->center_count - p->skip;
+    size_t n = p->distinct.count, m = p->center_count - p->skip;
     if (!invert_phi(p, lambda)) return INFINITY;
     functions_at_poses(p, lambda, r);
     if (!shape_weights(p, r, weights)) return INFINITY;
@@ -272,11 +272,11 @@ static double principal_error(psd *p, double *lambda, double *r, double *weights
 
 /* For each width the poses that bring the error down fastest; the best of the widths. */
 static bool choose_poses(psd *p, uint32_t count) {
-    size_t n = p->training.count, large = n * n;
-    double *phi = PELT_NEW(p->work, double, large), *left = PELT_NEW(p->work, double, large);
-    double *lambda = PELT_NEW(p->work, double, large), *r = PELT_NEW(p->work, double, large);
-    double *weights = PELT_NEW(p->work, double, large), best = INFINITY, best_width = 1, typical = typical_distance(p);
-    uint32_t *kept = PELT_NEW(p->work, uint32_t, count + 1);
+    size_t n = p->distinct.count, large = n * n;
+    double *phi = PELT_NEW(p->work, large, double), *left = PELT_NEW(p->work, large, double);
+    double *lambda = PELT_NEW(p->work, large, double), *r = PELT_NEW(p->work, large, double);
+    double *weights = PELT_NEW(p->work, large, double), best = INFINITY, best_width = 1, typical = typical_distance(p);
+    uint32_t *kept = PELT_NEW(p->work, count + 1, uint32_t);
     if (!phi || !left || !lambda || !r || !weights || !kept) return false;
     p->center_count = count + 1;
     for (int w = 0; w < WIDTHS; w++) {
@@ -301,9 +301,9 @@ static bool choose_poses(psd *p, uint32_t count) {
 static pelt_rbf *make_rbf(psd *p, const double *lambda) {
     pelt_arena *arena = p->fitting->arena;
     size_t m = p->center_count, axes = p->sources.axis_count, columns = m - p->skip;
-    pelt_rbf *rbf = PELT_NEW(arena, pelt_rbf, 1);
-    float *centers = PELT_NEW(arena, float, 4 * m * axes), *matrix = PELT_NEW(arena, float, m *columns),
-          *norm = PELT_NEW(arena, float, m);
+    pelt_rbf *rbf = PELT_NEW(arena, 1, pelt_rbf);
+    float *centers = PELT_NEW(arena, 4 * m * axes, float), *matrix = PELT_NEW(arena, m * columns, float),
+          *norm = PELT_NEW(arena, m, float);
     if (!rbf || !centers || !matrix || !norm) return NULL;
     for (size_t i = 0; i < m; i++) {
         double sum = 0;
@@ -333,10 +333,10 @@ static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fab
 static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t stride, const uint32_t *index,
                                         double least) {
     pelt_arena *arena = p->fitting->arena;
-    size_t n = p->training.displacements.vertex_count;
+    size_t n = p->distinct.displacements.vertex_count;
     uint32_t columns = p->center_count - p->skip;
-    pelt_displacements *out = PELT_NEW(arena, pelt_displacements, 1);
-    if (!out || !(out->first = PELT_NEW(arena, uint32_t, n + 1))) return NULL;
+    pelt_displacements *out = PELT_NEW(arena, 1, pelt_displacements);
+    if (!out || !(out->first = PELT_NEW(arena, n + 1, uint32_t))) return NULL;
     for (int filling = 0; filling < 2; filling++) {
         size_t at = 0;
         for (uint32_t v = 0; v < n; v++) {
@@ -350,8 +350,8 @@ static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t st
             out->first[v + 1] = (uint32_t)at;
         }
         if (filling) break;
-        out->coefficients = PELT_NEW(arena, uint32_t, at + 1);
-        out->vectors = PELT_NEW(arena, float, 3 * (at + 1));
+        out->coefficients = PELT_NEW(arena, at + 1, uint32_t);
+        out->vectors = PELT_NEW(arena, 3 * (at + 1), float);
         if (at > UINT32_MAX || !out->coefficients || !out->vectors) return NULL;
     }
     return out;
@@ -359,31 +359,31 @@ static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t st
 
 /* Columns of the corrective from all poses: those poses themselves, or what fits them best with few. */
 static const double *columns_of(psd *p, const double *weights, const double *poses, size_t size) {
-    size_t n = p->training.count, m = p->center_count - p->skip;
+    size_t n = p->distinct.count, m = p->center_count - p->skip;
     if (!weights) return poses + size * p->skip;
-    double *fitted = PELT_NEW(p->work, double, size *m);
+    double *fitted = PELT_NEW(p->work, size * m, double);
     if (fitted) pelt_gemm(false, false, m, size, n, 1, weights, poses, 0, fitted);
     return fitted;
 }
 
 static bool finish(psd *p, bool all) {
-    size_t n = p->training.count, m = p->center_count;
+    size_t n = p->distinct.count, m = p->center_count;
     bool plain = p->fitting->options.plain_normals;
-    double *lambda = PELT_NEW(p->work, double, m *m), *weights = NULL, *normals = NULL;
-    if (!plain) normals = pelt_training_normals(p->fitting, &p->training, p->work);
+    double *lambda = PELT_NEW(p->work, m * m, double), *weights = NULL, *normals = NULL;
+    if (!plain) normals = pelt_distinct_normals(p->fitting, &p->distinct, p->work);
     if (!lambda || (!plain && !normals) || !invert_phi(p, lambda)) return false;
     if (!all) {
-        double *r = PELT_NEW(p->work, double, n *m);
-        weights = PELT_NEW(p->work, double, n *m);
+        double *r = PELT_NEW(p->work, n * m, double);
+        weights = PELT_NEW(p->work, n * m, double);
         if (!r || !weights) return false;
         functions_at_poses(p, lambda, r);
         if (!shape_weights(p, r, weights)) return false;
     }
-    const pelt_example_displacements *points = &p->training.displacements;
-    const double *shapes = columns_of(p, weights, p->training.shapes, 3 * (size_t)points->point_count);
+    const pelt_example_displacements *points = &p->distinct.displacements;
+    const double *shapes = columns_of(p, weights, p->distinct.shapes, 3 * (size_t)points->point_count);
     const double *turns = normals ? columns_of(p, weights, normals, 3 * (size_t)points->vertex_count) : NULL;
     if (!shapes || (normals && !turns) || !note_condition(p) || !note_bound(p, lambda, shapes)) return false;
-    pelt_corrective *corrective = PELT_NEW(p->fitting->arena, pelt_corrective, 1);
+    pelt_corrective *corrective = PELT_NEW(p->fitting->arena, 1, pelt_corrective);
     pelt_rbf *rbf = make_rbf(p, lambda);
     if (!corrective || !rbf) return false;
     *corrective = (pelt_corrective){.rbf_count = 1, .rbfs = rbf};
@@ -400,17 +400,17 @@ static bool finish(psd *p, bool all) {
 /* A blend with rest positions of its own can need a correction even at rest. */
 static bool rest_is_displaced(const psd *p) {
     double most = 0;
-    for (size_t i = 0; i < 3 * (size_t)p->training.displacements.point_count; i++)
-        most = fmax(most, fabs(p->training.shapes[i]));
+    for (size_t i = 0; i < 3 * (size_t)p->distinct.displacements.point_count; i++)
+        most = fmax(most, fabs(p->distinct.shapes[i]));
     return most > 1e-6 * p->fitting->bundle->mesh.diagonal;
 }
 
 static bool fit(psd *p, uint32_t wanted) {
-    size_t n = p->training.count;
+    size_t n = p->distinct.count;
     bool all = !wanted || wanted + 1 >= n;
-    p->centers = PELT_NEW(p->work, uint32_t, n);
+    p->centers = PELT_NEW(p->work, n, uint32_t);
     p->skip = !rest_is_displaced(p);
-    double *phi = PELT_NEW(p->work, double, n *n);
+    double *phi = PELT_NEW(p->work, n * n, double);
     if (!p->centers || !phi || !weigh_sources(p) || !factor_shapes(p)) return false;
     if (!all) return choose_poses(p, wanted) && finish(p, false);
     p->center_count = (uint32_t)n;
@@ -424,17 +424,17 @@ pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
              .phi = pelt_chosen_phi(&f->options, PELT_PHI_MIXED),
              .normalised = !f->options.unnormalised};
     pelt_result result = p.work ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
-    if (!result) result = pelt_training_of(f, &p.training, error);
-    if (!result && p.training.count > 1) {
-        result = pelt_sources_of(f, &p.training, &p.sources, error);
+    if (!result) result = pelt_distinct_poses_of(f, &p.distinct, error);
+    if (!result && p.distinct.count > 1) {
+        result = pelt_sources_of(f, &p.distinct, &p.sources, error);
         if (!result && !fit(&p, f->options.poses))
             result = p.singular
                          ? pelt_fail(error, PELT_ERROR_NUMBER,
                                      "the %u poses cannot be interpolated, some are too much alike: train on fewer "
                                      "frames with --every N",
-                                     p.training.count)
+                                     p.distinct.count)
                          : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u poses of %u vertices",
-                                     p.training.count, f->model.vertex_count);
+                                     p.distinct.count, f->model.vertex_count);
     }
     pelt_arena_free(p.work);
     return result;

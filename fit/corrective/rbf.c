@@ -31,7 +31,7 @@ static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b)
     return sqrt(worst);
 }
 
-static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, pelt_error *error) {
+static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_distinct_poses *t, pelt_error *error) {
     double most = 1e-3 * f->bundle->mesh.diagonal;
     for (uint32_t e = 0; e < t->poses.count; e++) {
         uint32_t first = pelt_pose_example(t, t->pose_of[e]);
@@ -48,14 +48,14 @@ static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_training *t, pe
 }
 
 /* Numbers the distinct poses: the rest pose is 0. */
-static void number_poses(pelt_training *t, const uint32_t *first_of) {
+static void number_poses(pelt_distinct_poses *t, const uint32_t *first_of) {
     t->count = 1;
     for (uint32_t e = 0; e < t->poses.count; e++)
         t->pose_of[e] = first_of[e] == PELT_REST_EXAMPLE ? 0 : first_of[e] == e ? t->count++ : t->pose_of[first_of[e]];
 }
 
 /* Copies poses and shapes of the distinct ones; tally [pose] counts examples. */
-static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, uint32_t *tally) {
+static void gather_poses(pelt_distinct_poses *t, const pelt_skeleton *skeleton, uint32_t *tally) {
     size_t joints = t->poses.joint_count, controls = t->poses.control_count;
     size_t size = 3 * (size_t)t->displacements.point_count;
     for (size_t p = 0; p < t->count; p++)
@@ -77,9 +77,9 @@ static void gather_poses(pelt_training *t, const pelt_skeleton *skeleton, uint32
         for (size_t i = 0; i < size && tally[p] > 1; i++) t->shapes[p * size + i] /= tally[p];
 }
 
-/* Where a driver is in an example: a vector that grows along with its movement. */
-static void driver_vector(const pelt_poses *p, uint32_t driver, uint32_t example, double out[3]) {
-    const pelt_driver *d = &p->drivers[driver];
+/* Where a mover is in an example: a vector that grows along with its movement. */
+static void mover_vector(const pelt_poses *p, uint32_t mover, uint32_t example, double out[3]) {
+    const pelt_mover *d = &p->movers[mover];
     out[1] = out[2] = 0;
     if (pelt_is_control(d)) {
         out[0] = p->controls[(size_t)example * p->control_count + d->first];
@@ -89,57 +89,57 @@ static void driver_vector(const pelt_poses *p, uint32_t driver, uint32_t example
     for (int i = 0; i < 3; i++) out[i] = q[i];
 }
 
-/* A pose of several drivers is taken to lie between others; one of a single driver does when another goes further the
+/* A pose of several movers is taken to lie between others; one of a single mover does when another goes further the
    same way. */
-static void mark_interior(pelt_training *t) {
+static void mark_interior(pelt_distinct_poses *t) {
     const pelt_poses *p = &t->poses;
     for (uint32_t e = 0; e < p->count; e++) {
         uint32_t g = p->sweep_of[e];
         if (p->rest[e]) continue;
-        if (g == PELT_NO_DRIVER) {
+        if (g == PELT_NO_MOVER) {
             t->interior[t->pose_of[e]] = true;
             continue;
         }
         double q[3], r[3];
-        driver_vector(p, g, e, q);
+        mover_vector(p, g, e, q);
         for (uint32_t o = 0; o < p->count && !t->interior[t->pose_of[e]]; o++) {
             if (p->sweep_of[o] != g || o == e) continue;
-            driver_vector(p, g, o, r);
+            mover_vector(p, g, o, r);
             double dot = q[0] * r[0] + q[1] * r[1] + q[2] * r[2], own = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
             if (dot > 1.01 * own) t->interior[t->pose_of[e]] = true;
         }
     }
 }
 
-static pelt_result no_memory(const pelt_training *t, pelt_error *error) {
+static pelt_result no_memory(const pelt_distinct_poses *t, pelt_error *error) {
     return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u examples", t->poses.count);
 }
 
 /* Poses first: when there are too many of them, nothing of the size of the mesh has been computed. */
-static pelt_result find_poses(pelt_fitting *f, pelt_training *t, pelt_error *error) {
+static pelt_result find_poses(pelt_fitting *f, pelt_distinct_poses *t, pelt_error *error) {
     pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &t->poses, error);
     if (result) return result;
-    uint32_t *first_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
-    t->pose_of = PELT_NEW(f->arena, uint32_t, t->poses.count);
+    uint32_t *first_of = PELT_NEW(f->arena, t->poses.count, uint32_t);
+    t->pose_of = PELT_NEW(f->arena, t->poses.count, uint32_t);
     if (!first_of || !t->pose_of || pelt_same_poses(&t->poses, first_of)) return no_memory(t, error);
     number_poses(t, first_of);
     if (t->count - 1 <= PELT_MOST_POSES) return PELT_OK; /* the rest pose is extra */
     return pelt_refuse_count(f, t->count, "different poses", PELT_MOST_POSES, error);
 }
 
-pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *error) {
-    *t = (pelt_training){0};
+pelt_result pelt_distinct_poses_of(pelt_fitting *f, pelt_distinct_poses *t, pelt_error *error) {
+    *t = (pelt_distinct_poses){0};
     pelt_result result = find_poses(f, t, error);
     if (!result) result = pelt_displacements_of(f, &t->displacements, error);
     if (!result) result = refuse_duplicates(f, t, error);
     if (result) return result;
     size_t n = t->count, joints = t->poses.joint_count, points = t->displacements.point_count;
-    uint32_t *tally = PELT_NEW(f->arena, uint32_t, n);
-    t->rotations = PELT_NEW(f->arena, float, 4 * joints * n);
-    t->translations = PELT_NEW(f->arena, float, 3 * joints * n);
-    t->controls = PELT_NEW(f->arena, float, t->poses.control_count *n + 1);
-    t->shapes = PELT_NEW(f->arena, double, 3 * points * n);
-    t->interior = PELT_NEW(f->arena, bool, n);
+    uint32_t *tally = PELT_NEW(f->arena, n, uint32_t);
+    t->rotations = PELT_NEW(f->arena, 4 * joints * n, float);
+    t->translations = PELT_NEW(f->arena, 3 * joints * n, float);
+    t->controls = PELT_NEW(f->arena, t->poses.control_count * n + 1, float);
+    t->shapes = PELT_NEW(f->arena, 3 * points * n, double);
+    t->interior = PELT_NEW(f->arena, n, bool);
     if (!tally || !t->rotations || !t->translations || !t->controls || !t->shapes || !t->interior)
         return no_memory(t, error);
     gather_poses(t, &f->bundle->skeleton, tally);
@@ -147,17 +147,17 @@ pelt_result pelt_training_of(pelt_fitting *f, pelt_training *t, pelt_error *erro
     return PELT_OK;
 }
 
-uint32_t pelt_pose_example(const pelt_training *t, uint32_t pose) {
+uint32_t pelt_pose_example(const pelt_distinct_poses *t, uint32_t pose) {
     for (uint32_t e = 0; e < t->poses.count; e++)
         if (t->pose_of[e] == pose) return e;
     return PELT_REST_EXAMPLE;
 }
 
-double *pelt_training_normals(pelt_fitting *f, const pelt_training *t, pelt_arena *arena) {
+double *pelt_distinct_normals(pelt_fitting *f, const pelt_distinct_poses *t, pelt_arena *arena) {
     size_t size = 3 * (size_t)t->displacements.vertex_count;
     float *examples = pelt_normal_displacements_of(f);
-    double *out = examples ? PELT_NEW(arena, double, size * t->count) : NULL;
-    uint32_t *tally = PELT_NEW(arena, uint32_t, t->count);
+    double *out = examples ? PELT_NEW(arena, size * t->count, double) : NULL;
+    uint32_t *tally = PELT_NEW(arena, t->count, uint32_t);
     if (!out || !tally) return NULL;
     for (uint32_t e = 0; e < t->poses.count; e++) tally[t->pose_of[e]]++;
     for (uint32_t e = 0; e < t->poses.count; e++) {
@@ -196,8 +196,8 @@ static void add_source(pelt_sources *s, pelt_axis_kind kind, const uint32_t *joi
 }
 
 static void list_sources(const pelt_poses *p, pelt_sources *s) {
-    for (uint32_t g = 0; g < p->driver_count; g++) {
-        const pelt_driver *d = &p->drivers[g];
+    for (uint32_t g = 0; g < p->mover_count; g++) {
+        const pelt_mover *d = &p->movers[g];
         if (pelt_is_control(d))
             add_source(s, PELT_AXIS_CONTROL, &d->first, 1,
                        p->control_list[d->first].scale * p->control_list[d->first].scale);
@@ -215,13 +215,13 @@ static void list_sources(const pelt_poses *p, pelt_sources *s) {
     }
 }
 
-static pelt_pose_state training_pose(const pelt_training *t, size_t pose) {
+static pelt_pose_state training_pose(const pelt_distinct_poses *t, size_t pose) {
     size_t joints = t->poses.joint_count;
     return (pelt_pose_state){t->rotations + 4 * pose * joints, t->translations + 3 * pose * joints,
                              t->controls + pose * t->poses.control_count};
 }
 
-static void fill_distances(const pelt_training *t, pelt_sources *s) {
+static void fill_distances(const pelt_distinct_poses *t, pelt_sources *s) {
     size_t n = t->count;
     for (size_t i = 0; i < n; i++) {
         pelt_pose_state pose = training_pose(t, i);
@@ -241,22 +241,22 @@ static void fill_distances(const pelt_training *t, pelt_sources *s) {
         }
 }
 
-/* Blend weight that a vertex has on the joints that a driver carries: its members, what follows them, and joints below
+/* Blend weight that a vertex has on the joints that a mover carries: its members, what follows them, and joints below
    that do not move by themselves. */
 static void owned_weights(const pelt_fitting *f, const pelt_poses *p, uint32_t v, const uint32_t *owner,
                           double *owned) {
     const pelt_influences *in = &f->model.influences;
-    for (uint32_t g = 0; g < p->driver_count; g++) owned[g] = 0;
+    for (uint32_t g = 0; g < p->mover_count; g++) owned[g] = 0;
     for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
-        uint32_t joint = in->joints[i], g = joint < p->joint_count ? owner[joint] : PELT_NO_DRIVER;
-        if (g != PELT_NO_DRIVER) owned[g] += in->weights[i];
+        uint32_t joint = in->joints[i], g = joint < p->joint_count ? owner[joint] : PELT_NO_MOVER;
+        if (g != PELT_NO_MOVER) owned[g] += in->weights[i];
     }
 }
 
 /* A source that no example moves alone: guess from the blend, a part of what the known ones do there. */
 static double guess_driving(const pelt_poses *p, uint32_t g, const double *owned, double known, double diagonal) {
-    uint32_t parent = p->drivers[g].parent;
-    double share = fmin(owned[g] + (parent != PELT_NO_DRIVER ? owned[parent] : 0), 1);
+    uint32_t parent = p->movers[g].parent;
+    double share = fmin(owned[g] + (parent != PELT_NO_MOVER ? owned[parent] : 0), 1);
     return share * fmin(0.5 * known + 2e-4 * diagonal, 1e-3 * diagonal);
 }
 
@@ -273,11 +273,11 @@ static double largest_displacement(const pelt_example_displacements *d, uint32_t
    that no example moves alone may be the reason. */
 static bool nothing_drives(const pelt_poses *p, const float *row, double diagonal) {
     double sum = 0;
-    for (uint32_t g = 0; g < p->driver_count; g++) sum += row[g];
+    for (uint32_t g = 0; g < p->mover_count; g++) sum += row[g];
     return !(sum > 1e-6 * diagonal);
 }
 
-static void fill_driving(const pelt_fitting *f, const pelt_training *t, const uint32_t *owner, double *owned,
+static void fill_driving(const pelt_fitting *f, const pelt_distinct_poses *t, const uint32_t *owner, double *owned,
                          pelt_sources *s) {
     const pelt_poses *p = &t->poses;
     const pelt_example_displacements *d = &t->displacements;
@@ -286,57 +286,55 @@ static void fill_driving(const pelt_fitting *f, const pelt_training *t, const ui
         float *row = s->driving + (size_t)point * s->count;
         double known = 0;
         for (uint32_t e = 0; e < p->count; e++) {
-            if (p->sweep_of[e] == PELT_NO_DRIVER) continue;
+            if (p->sweep_of[e] == PELT_NO_MOVER) continue;
             const float *u = d->positions + 3 * ((size_t)e * d->point_count + point);
             double size = sqrt((double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
             row[p->sweep_of[e]] = (float)fmax(row[p->sweep_of[e]], size);
             known = fmax(known, size);
         }
         owned_weights(f, p, d->vertex_of[point], owner, owned);
-        for (uint32_t g = 0; g < p->driver_count; g++)
-            if (!p->drivers[g].swept && !pelt_is_control(&p->drivers[g]))
+        for (uint32_t g = 0; g < p->mover_count; g++)
+            if (!p->movers[g].swept && !pelt_is_control(&p->movers[g]))
                 row[g] = (float)guess_driving(p, g, owned, known, diagonal);
         if (nothing_drives(p, row, diagonal) && largest_displacement(d, point) > 1e-5 * diagonal)
-            for (uint32_t g = 0; g < p->driver_count; g++) row[g] = (float)(p->drivers[g].swept ? 0 : 1e-4 * diagonal);
-        for (uint32_t k = p->driver_count; k < s->count; k++) { /* translations */
+            for (uint32_t g = 0; g < p->mover_count; g++) row[g] = (float)(p->movers[g].swept ? 0 : 1e-4 * diagonal);
+        for (uint32_t k = p->mover_count; k < s->count; k++) { /* translations */
             uint32_t g = owner[s->axes[s->list[k].first_axis].joint];
-            row[k] = (float)(g == PELT_NO_DRIVER ? 1e-3 * diagonal : guess_driving(p, g, owned, known, diagonal));
+            row[k] = (float)(g == PELT_NO_MOVER ? 1e-3 * diagonal : guess_driving(p, g, owned, known, diagonal));
         }
     }
 }
 
 /* With controls, examples that move several things say more than sweeps do. */
-static pelt_result fill_other_driving(pelt_arena *arena, const pelt_training *t, pelt_sources *s) {
+static pelt_result fill_other_driving(pelt_arena *arena, const pelt_distinct_poses *t, pelt_sources *s) {
     const pelt_poses *p = &t->poses;
     size_t points = t->displacements.point_count;
-    float *amplitudes = PELT_NEW(arena, float, points);
+    float *amplitudes = PELT_NEW(arena, points, float);
     if (!amplitudes) return PELT_ERROR_MEMORY;
-    for (uint32_t g = 0; g < p->driver_count; g++) {
-        pelt_driver_amplitudes(p, &t->displacements, g, amplitudes);
+    for (uint32_t g = 0; g < p->mover_count; g++) {
+        pelt_mover_amplitudes(p, &t->displacements, g, amplitudes);
         for (size_t i = 0; i < points; i++)
             s->driving[i * s->count + g] = fmaxf(s->driving[i * s->count + g], amplitudes[i]);
     }
     return PELT_OK;
 }
 
-pelt_result pelt_sources_of(pelt_fitting *f, const pelt_training *t, pelt_sources *s, pelt_error *error) {
+pelt_result pelt_sources_of(pelt_fitting *f, const pelt_distinct_poses *t, pelt_sources *s, pelt_error *error) {
     const pelt_poses *p = &t->poses;
     size_t n = t->count, most = 2 * (size_t)p->joint_count + p->control_count;
-    *s = (pelt_sources){.list = PELT_NEW(f->arena, pelt_source, most), .axes = PELT_NEW(f->arena, pelt_axis, most)};
-    uint32_t *owner = PELT_NEW(f->arena, uint32_t, p->joint_count);
-    double *owned = PELT_NEW(f->arena, double, (size_t)p->driver_count + 1);
+    *s = (pelt_sources){.list = PELT_NEW(f->arena, most, pelt_source), .axes = PELT_NEW(f->arena, most, pelt_axis)};
+    uint32_t *owner = PELT_NEW(f->arena, p->joint_count, uint32_t);
+    double *owned = PELT_NEW(f->arena, (size_t)p->mover_count + 1, double);
     bool ready = s->list && s->axes && owner && owned;
     if (ready) {
         list_sources(p, s);
         for (uint32_t j = 0; j < p->joint_count; j++) {
             int32_t parent = f->bundle->skeleton.parents[j];
-            owner[j] = p->driver_of[j] != PELT_NO_DRIVER ? p->driver_of[j]
-                       : parent >= 0                     ? owner[parent]
-                                                         : PELT_NO_DRIVER;
+            owner[j] = p->mover_of[j] != PELT_NO_MOVER ? p->mover_of[j] : parent >= 0 ? owner[parent] : PELT_NO_MOVER;
         }
-        s->centers = PELT_NEW(f->arena, float, 4 * n * s->axis_count);
-        s->distances = PELT_NEW(f->arena, float, n *n * s->count);
-        s->driving = PELT_NEW(f->arena, float, (size_t)t->displacements.point_count * s->count);
+        s->centers = PELT_NEW(f->arena, 4 * n * s->axis_count, float);
+        s->distances = PELT_NEW(f->arena, n * n * s->count, float);
+        s->driving = PELT_NEW(f->arena, (size_t)t->displacements.point_count * s->count, float);
         ready = s->centers && s->distances && s->driving;
     }
     if (!ready) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the distances of %zu poses", n);

@@ -10,7 +10,7 @@
 
 /* Examples in the same pose are one; the rest pose is always there, first, and has no displacement unless an example
    says so. */
-typedef struct pelt_training {
+typedef struct pelt_distinct_poses {
     pelt_poses poses;                         /* of the examples */
     pelt_example_displacements displacements; /* of the examples */
     uint32_t count;
@@ -20,24 +20,24 @@ typedef struct pelt_training {
     float *controls;     /* [pose][control] minus the value at rest */
     double *shapes;      /* [pose][point][3] displacements, of examples in the same pose their mean */
     bool *interior;      /* [pose] lies between others, so that leaving it out asks for no extrapolation */
-} pelt_training;
+} pelt_distinct_poses;
 
 /* Fails when two examples in the same pose have different shapes, or when there are more poses than can be
    interpolated. */
-pelt_result pelt_training_of(pelt_fitting *fitting, pelt_training *training, pelt_error *error);
+pelt_result pelt_distinct_poses_of(pelt_fitting *fitting, pelt_distinct_poses *distinct, pelt_error *error);
 
 /* Changes of the rest normals that the poses want, [pose][vertex][3]: the mean of their examples, and none in the rest
    pose. NULL when memory is out. */
-double *pelt_training_normals(pelt_fitting *fitting, const pelt_training *training, pelt_arena *arena);
+double *pelt_distinct_normals(pelt_fitting *fitting, const pelt_distinct_poses *distinct, pelt_arena *arena);
 
 enum { PELT_MOST_POSES = 2048 };
 
 /* The first example in a pose; PELT_REST_EXAMPLE for a rest pose that no example shows. */
-uint32_t pelt_pose_example(const pelt_training *training, uint32_t pose);
+uint32_t pelt_pose_example(const pelt_distinct_poses *distinct, uint32_t pose);
 
 /* -- Sources of movement ------------------------------------------------------------------------------------------- */
 
-/* What a corrective can be driven by: a driver's rotations, a control, or one joint's translation. Sources of drivers
+/* What a corrective can be driven by: a mover's rotations, a control, or one joint's translation. Sources of movers
    come first, in their order. */
 typedef struct pelt_source {
     uint32_t first_axis, axis_count;
@@ -52,7 +52,7 @@ typedef struct pelt_sources {
     float *driving;   /* [point][source] how much a source displaces a point: a length */
 } pelt_sources;
 
-pelt_result pelt_sources_of(pelt_fitting *fitting, const pelt_training *training, pelt_sources *sources,
+pelt_result pelt_sources_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct, pelt_sources *sources,
                             pelt_error *error);
 
 /* True when a joint turns about one axis in all poses; *direction gets it. */

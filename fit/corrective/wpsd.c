@@ -27,7 +27,7 @@ static const double RIDGE = 1e-4; /* keeps least squares from large terms that c
 typedef struct wpsd {
     pelt_fitting *fitting;
     pelt_arena *work;
-    pelt_training training;
+    pelt_distinct_poses distinct;
     pelt_sources sources;
     pelt_point_weights driving;
     uint32_t *order;                  /* points in the order of the blocks of their first vertices */
@@ -49,7 +49,7 @@ typedef struct wpsd {
 /* -- One point ----------------------------------------------------------------------------------------------------- */
 
 /* What a point is solved with; one per call, so that points are independent. */
-typedef struct bench {
+typedef struct workspace {
     float *r2;       /* [pose][pose], lower triangle */
     double *phi;     /* [center][center] */
     double *values;  /* [center][4] */
@@ -59,10 +59,10 @@ typedef struct bench {
     uint32_t *of;    /* [pose] its center */
     float *row;      /* [center] */
     uint32_t count;  /* centers */
-} bench;
+} workspace;
 
-static bench *open_bench(size_t n) {
-    bench *b = calloc(1, sizeof *b);
+static workspace *open_workspace(size_t n) {
+    workspace *b = calloc(1, sizeof *b);
     if (!b) return NULL;
     b->r2 = malloc(n * n * sizeof *b->r2);
     b->phi = malloc(n * n * sizeof *b->phi);
@@ -75,18 +75,18 @@ static bench *open_bench(size_t n) {
     return b;
 }
 
-static void close_bench(bench *b) {
+static void close_workspace(workspace *b) {
     if (!b) return;
     free(b->r2), free(b->phi), free(b->values), free(b->probe);
     free(b->tally), free(b->poses), free(b->of), free(b->row), free(b);
 }
 
-static bool bench_ready(const bench *b) {
+static bool workspace_ready(const workspace *b) {
     return b && b->r2 && b->phi && b->values && b->probe && b->tally && b->poses && b->of && b->row;
 }
 
 static void point_distances(const wpsd *w, const float *row, float *r2) {
-    size_t n = w->training.count;
+    size_t n = w->distinct.count;
     memset(r2, 0, n * n * sizeof *r2);
     for (uint32_t s = 0; s < w->sources.count; s++)
         if (row[s] > 0) pelt_add_distances(&w->sources, n, s, row[s], r2);
@@ -97,8 +97,8 @@ static const float *point_weights(const wpsd *w, uint32_t point) {
 }
 
 /* Distances of a point, and its centres. */
-static void find_centers(const wpsd *w, uint32_t point, bench *b) {
-    size_t n = w->training.count;
+static void find_centers(const wpsd *w, uint32_t point, workspace *b) {
+    size_t n = w->distinct.count;
     point_distances(w, point_weights(w, point), b->r2);
     b->count = pelt_merge_poses(n, b->r2, (float)(PELT_SAME_POSE * PELT_SAME_POSE), b->poses, b->of);
     memset(b->tally, 0, n * sizeof *b->tally);
@@ -112,23 +112,23 @@ typedef struct series {
 } series;
 
 static series point_shapes(const wpsd *w, uint32_t point) {
-    return (series){w->training.shapes + 3 * (size_t)point, 3 * (size_t)w->training.displacements.point_count};
+    return (series){w->distinct.shapes + 3 * (size_t)point, 3 * (size_t)w->distinct.displacements.point_count};
 }
 
 static series vertex_normals(const wpsd *w, uint32_t vertex) {
-    return (series){w->normals + 3 * (size_t)vertex, 3 * (size_t)w->training.displacements.vertex_count};
+    return (series){w->normals + 3 * (size_t)vertex, 3 * (size_t)w->distinct.displacements.vertex_count};
 }
 
 /* values [center][columns]: means over the poses that are one; a fourth column is 1. */
-static void merge_vectors(const wpsd *w, series vectors, size_t columns, bench *b) {
+static void merge_vectors(const wpsd *w, series vectors, size_t columns, workspace *b) {
     for (size_t i = 0; i < columns * b->count; i++) b->values[i] = i % columns == 3;
-    for (size_t i = 0; i < w->training.count; i++)
+    for (size_t i = 0; i < w->distinct.count; i++)
         for (size_t c = 0; c < 3; c++)
             b->values[columns * b->of[i] + c] += vectors.first[vectors.stride * i + c] / b->tally[b->of[i]];
 }
 
-static void fill_phi(const wpsd *w, double width, bench *b) {
-    size_t n = w->training.count, m = b->count;
+static void fill_phi(const wpsd *w, double width, workspace *b) {
+    size_t n = w->distinct.count, m = b->count;
     for (size_t i = 0; i < m; i++) {
         const float *r2 = b->r2 + (size_t)b->poses[i] * n;
         for (size_t k = 0; k <= i; k++) b->row[k] = r2[b->poses[k]];
@@ -146,7 +146,7 @@ static bool is_driven(const wpsd *w, uint32_t point) {
 }
 
 /* phi factored, with a tiny multiple of the identity where it is not positive definite to working precision. */
-static bool factor_phi(const wpsd *w, bench *b) {
+static bool factor_phi(const wpsd *w, workspace *b) {
     double ridge = 0;
     for (int tries = 0; tries < 6; tries++) {
         fill_phi(w, w->width, b);
@@ -158,10 +158,10 @@ static bool factor_phi(const wpsd *w, bench *b) {
 }
 
 /* out [pose][columns] = phi^-1 times the vectors, at the centres. */
-static void fold_vectors(const wpsd *w, series vectors, size_t columns, bench *b, float *out) {
+static void fold_vectors(const wpsd *w, series vectors, size_t columns, workspace *b, float *out) {
     merge_vectors(w, vectors, columns, b);
     pelt_cholesky_solve(b->count, b->phi, columns, b->values);
-    memset(out, 0, columns * w->training.count * sizeof *out);
+    memset(out, 0, columns * w->distinct.count * sizeof *out);
     for (size_t i = 0; i < b->count; i++)
         for (size_t c = 0; c < columns; c++) out[columns * b->poses[i] + c] = (float)b->values[columns * i + c];
 }
@@ -176,7 +176,7 @@ static size_t smallest_pivot(size_t n, const double *factor) {
 
 /* About the condition: the largest eigenvalue by the vector of ones, which is close to its own, the smallest by that of
    the smallest pivot, 1 / |phi^-1 e|. The upper triangle of b->phi still is phi. */
-static double estimate_condition(const bench *b) {
+static double estimate_condition(const workspace *b) {
     size_t m = b->count, least = smallest_pivot(m, b->phi);
     double sum = (double)m, square = 0;
     for (size_t i = 0; i < m; i++) b->probe[i] = i == least;
@@ -189,9 +189,9 @@ static double estimate_condition(const bench *b) {
 }
 
 /* D is bounded as in psd.c: |f(p)|^2 <= d^T phi^-1 d, d being the means over poses that are one. */
-static double squared_bound(const wpsd *w, series shapes, const bench *b) {
+static double squared_bound(const wpsd *w, series shapes, const workspace *b) {
     double sum = 0;
-    for (size_t i = 0; i < w->training.count; i++)
+    for (size_t i = 0; i < w->distinct.count; i++)
         for (size_t c = 0; c < 3; c++)
             sum += shapes.first[shapes.stride * i + c] * b->values[4 * (size_t)b->of[i] + c] / b->tally[b->of[i]];
     return w->normalised ? sum / (PELT_NORM_FLOOR * PELT_NORM_FLOOR) : sum;
@@ -199,12 +199,12 @@ static double squared_bound(const wpsd *w, series shapes, const bench *b) {
 
 /* Folds the displacements of a point; returns by how much its sum is rounded at run time: every phi by half a unit in
    the last place of a float, times what it is multiplied with. Negative when phi cannot be inverted. */
-static double fold_shapes(wpsd *w, uint32_t point, bench *b) {
+static double fold_shapes(wpsd *w, uint32_t point, workspace *b) {
     double sum = 0;
     find_centers(w, point, b);
     w->conditions[point] = INFINITY;
     if (!factor_phi(w, b)) return -1;
-    fold_vectors(w, point_shapes(w, point), 4, b, w->folded + 4 * (size_t)w->training.count * point);
+    fold_vectors(w, point_shapes(w, point), 4, b, w->folded + 4 * (size_t)w->distinct.count * point);
     w->conditions[point] = estimate_condition(b);
     w->bounds[point] = squared_bound(w, point_shapes(w, point), b);
     for (const double *v = b->values; v < b->values + 4 * (size_t)b->count; v += 4)
@@ -215,7 +215,7 @@ static double fold_shapes(wpsd *w, uint32_t point, bench *b) {
 /* All poses: exact. Where examples are so close that floats would not quite give them back, the kernel of the point is
    made narrower, by longer distances; but not by much, nor where some cannot be told apart: wider ones predict better.
  */
-static void fold_point(wpsd *w, uint32_t point, bench *b) {
+static void fold_point(wpsd *w, uint32_t point, workspace *b) {
     double rounding = fold_shapes(w, point, b);
     double excess = rounding / (MOST_ROUNDING * w->fitting->bundle->mesh.diagonal);
     if (excess > 1 && excess < MOST_NARROWING && w->driving.left[point] == 0) {
@@ -226,7 +226,7 @@ static void fold_point(wpsd *w, uint32_t point, bench *b) {
     if (!w->normals || rounding < 0) return;
     for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1]; i++)
         fold_vectors(w, vertex_normals(w, w->members[i]), 3, b,
-                     w->turns + 3 * (size_t)w->training.count * w->members[i]);
+                     w->turns + 3 * (size_t)w->distinct.count * w->members[i]);
 }
 
 /* Points are folded many at a time, so that their tables are made once. */
@@ -235,17 +235,17 @@ enum { FOLDED = 64 };
 static void fold_points(void *user, size_t part, pelt_arena *scratch) {
     (void)scratch;
     wpsd *w = user;
-    uint32_t all = w->training.displacements.point_count;
-    bench *b = open_bench(w->training.count);
-    if (!bench_ready(b)) w->failed = true;
-    for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all && bench_ready(b); p++)
+    uint32_t all = w->distinct.displacements.point_count;
+    workspace *b = open_workspace(w->distinct.count);
+    if (!workspace_ready(b)) w->failed = true;
+    for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all && workspace_ready(b); p++)
         if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, b);
-    close_bench(b);
+    close_workspace(b);
 }
 
 /* The two closest of some poses, as a point sees them, without those that are one to it. */
-static void find_closest(wpsd *w, const bench *b, uint32_t point, size_t count, const uint32_t *poses) {
-    size_t n = w->training.count;
+static void find_closest(wpsd *w, const workspace *b, uint32_t point, size_t count, const uint32_t *poses) {
+    size_t n = w->distinct.count;
     double least = INFINITY;
     for (size_t i = 1; i < count; i++)
         for (size_t k = 0; k < i; k++) {
@@ -263,8 +263,8 @@ static void find_closest(wpsd *w, const bench *b, uint32_t point, size_t count, 
 enum { GROUP = PELT_BLOCK };
 
 /* phi of all poses (rows) and the given ones (columns) for one point. */
-static void phi_columns(const wpsd *w, const bench *b, const uint32_t *poses, size_t count, double *out) {
-    size_t n = w->training.count;
+static void phi_columns(const wpsd *w, const workspace *b, const uint32_t *poses, size_t count, double *out) {
+    size_t n = w->distinct.count;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < count; k++) {
             size_t q = poses[k], low = i < q ? i : q, high = i < q ? q : i;
@@ -273,8 +273,8 @@ static void phi_columns(const wpsd *w, const bench *b, const uint32_t *poses, si
 }
 
 /* Poses for a group of points: forward selection with the mean of their weights. */
-static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count, bench *b, uint32_t *chosen) {
-    size_t n = w->training.count, all = w->training.displacements.point_count, sources = w->sources.count;
+static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count, workspace *b, uint32_t *chosen) {
+    size_t n = w->distinct.count, all = w->distinct.displacements.point_count, sources = w->sources.count;
     float *mean = calloc(sources, sizeof *mean);
     double *phi = malloc(n * n * sizeof *phi), *values = malloc(n * 3 * count * sizeof *values);
     bool ready = mean && phi && values;
@@ -287,7 +287,7 @@ static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count
                 phi[i * n + k] = phi[k * n + i] = pelt_phi_value(w->phi, w->width, b->r2[i * n + k]);
         for (size_t i = 0; i < n; i++)
             for (size_t p = 0; p < count; p++)
-                memcpy(values + (i * count + p) * 3, w->training.shapes + 3 * (i * all + points[p]),
+                memcpy(values + (i * count + p) * 3, w->distinct.shapes + 3 * (i * all + points[p]),
                        3 * sizeof *values);
         chosen[0] = 0;
         pelt_choose_columns(n, n, phi, 3 * count, values, 1, w->wanted, chosen);
@@ -305,8 +305,8 @@ typedef struct problem {
     double *sums;   /* [chosen][3] */
 } problem;
 
-static bool make_problem(wpsd *w, uint32_t point, bench *b, problem *p) {
-    size_t n = w->training.count, m = w->wanted;
+static bool make_problem(wpsd *w, uint32_t point, workspace *b, problem *p) {
+    size_t n = w->distinct.count, m = w->wanted;
     point_distances(w, point_weights(w, point), b->r2);
     phi_columns(w, b, p->chosen, m, p->phi);
     pelt_gemm(true, false, m, m, n, 1, p->phi, p->phi, 0, p->normal);
@@ -319,7 +319,7 @@ static bool make_problem(wpsd *w, uint32_t point, bench *b, problem *p) {
 
 /* out [pose][columns] = normal^-1 phi^T times the vectors, at the chosen poses. */
 static void fit_vectors(const wpsd *w, const problem *p, series vectors, size_t columns, float *out) {
-    size_t n = w->training.count, m = w->wanted;
+    size_t n = w->distinct.count, m = w->wanted;
     memset(p->sums, 0, 3 * m * sizeof *p->sums);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < m; k++)
@@ -340,8 +340,8 @@ static double squared_size(const problem *p, size_t m) {
     return sum;
 }
 
-static void fit_point(wpsd *w, uint32_t point, bench *b, const uint32_t *chosen) {
-    size_t n = w->training.count, m = w->wanted;
+static void fit_point(wpsd *w, uint32_t point, workspace *b, const uint32_t *chosen) {
+    size_t n = w->distinct.count, m = w->wanted;
     problem p = {chosen, malloc(n * m * sizeof *p.phi), malloc(m * m * sizeof *p.normal),
                  malloc(m * m * sizeof *p.matrix), malloc(3 * m * sizeof *p.sums)};
     if (!p.phi || !p.normal || !p.matrix || !p.sums)
@@ -358,17 +358,17 @@ static void fit_point(wpsd *w, uint32_t point, bench *b, const uint32_t *chosen)
 static void fit_group(void *user, size_t group, pelt_arena *scratch) {
     (void)scratch;
     wpsd *w = user;
-    uint32_t points[GROUP], all = w->training.displacements.point_count;
+    uint32_t points[GROUP], all = w->distinct.displacements.point_count;
     size_t first = group * GROUP, end = first + GROUP < all ? first + GROUP : all, count = 0;
     for (size_t i = first; i < end; i++)
         if (is_driven(w, w->order[i])) points[count++] = w->order[i];
     if (!count) return;
     uint32_t *chosen = calloc(w->wanted, sizeof *chosen);
-    bench *b = open_bench(w->training.count);
-    bool done = chosen && bench_ready(b) && choose_for_group(w, points, count, b, chosen);
+    workspace *b = open_workspace(w->distinct.count);
+    bool done = chosen && workspace_ready(b) && choose_for_group(w, points, count, b, chosen);
     for (size_t p = 0; p < count && done; p++) fit_point(w, points[p], b, chosen);
     if (!done) w->failed = true;
-    close_bench(b), free(chosen);
+    close_workspace(b), free(chosen);
 }
 
 /* -- The width ----------------------------------------------------------------------------------------------------- */
@@ -387,14 +387,14 @@ static void try_widths(void *user, size_t sample, pelt_arena *scratch) {
     width_trial *t = user;
     const wpsd *w = t->w;
     uint32_t point = t->points[sample];
-    size_t n = w->training.count;
-    bench *b = is_driven(w, point) ? open_bench(n) : NULL;
+    size_t n = w->distinct.count;
+    workspace *b = is_driven(w, point) ? open_workspace(n) : NULL;
     bool *marked = b ? calloc(n, sizeof *marked) : NULL, any = false;
-    if (bench_ready(b) && marked) {
+    if (workspace_ready(b) && marked) {
         find_centers(w, point, b);
         merge_vectors(w, point_shapes(w, point), 3, b);
         for (size_t i = 0; i < b->count; i++) {
-            marked[i] = w->training.interior[b->poses[i]];
+            marked[i] = w->distinct.interior[b->poses[i]];
             any |= marked[i];
         }
         for (size_t i = 1; i < b->count && !any; i++) marked[i] = true;
@@ -404,13 +404,13 @@ static void try_widths(void *user, size_t sample, pelt_arena *scratch) {
             t->errors[sample][k] = pelt_leave_one_out(b->count, b->phi, 3, b->values, marked, w->normalised, &growth);
         }
     }
-    free(marked), close_bench(b);
+    free(marked), close_workspace(b);
 }
 
 /* The points that are tried are spread over the mesh, every so many of the order. */
 static bool choose_width(wpsd *w) {
     width_trial *t = calloc(1, sizeof *t);
-    uint32_t points = w->training.displacements.point_count, samples = points < SAMPLES ? points : SAMPLES;
+    uint32_t points = w->distinct.displacements.point_count, samples = points < SAMPLES ? points : SAMPLES;
     if (!t) return false;
     t->w = w;
     for (uint32_t i = 0; i < samples; i++) t->points[i] = w->order[(uint64_t)i * points / samples];
@@ -441,8 +441,8 @@ static void measure_point(void *user, size_t i, pelt_arena *scratch) {
     (void)scratch;
     wpsd *w = ((measuring *)user)->w;
     uint32_t point = ((measuring *)user)->points[i];
-    bench *b = open_bench(w->training.count);
-    if (bench_ready(b)) {
+    workspace *b = open_workspace(w->distinct.count);
+    if (workspace_ready(b)) {
         find_centers(w, point, b);
         fill_phi(w, w->width, b);
         w->conditions[point] = pelt_condition_of(b->count, b->phi);
@@ -450,7 +450,7 @@ static void measure_point(void *user, size_t i, pelt_arena *scratch) {
     } else {
         w->failed = true;
     }
-    close_bench(b);
+    close_workspace(b);
 }
 
 typedef struct ranked {
@@ -465,8 +465,8 @@ static int worst_first(const void *a, const void *b) {
 }
 
 static bool note_figures(wpsd *w) {
-    const pelt_example_displacements *d = &w->training.displacements;
-    ranked *order = PELT_NEW(w->work, ranked, d->point_count);
+    const pelt_example_displacements *d = &w->distinct.displacements;
+    ranked *order = PELT_NEW(w->work, d->point_count, ranked);
     uint32_t count = 0;
     double most = 0;
     if (!order) return false;
@@ -481,14 +481,15 @@ static bool note_figures(wpsd *w) {
     measuring m = {.w = w};
     for (uint32_t i = 0; i < measured; i++) m.points[i] = order[i].point;
     m.points[measured] = middle;
-    if (!w->wanted) pelt_parallel(NULL, w->fitting->options.threads, measured + (count / 2 >= measured), measure_point, &m);
+    if (!w->wanted)
+        pelt_parallel(NULL, w->fitting->options.threads, measured + (count / 2 >= measured), measure_point, &m);
     for (uint32_t i = 0; i < measured; i++)
         if (w->conditions[order[i].point] > w->conditions[worst]) worst = order[i].point;
     pelt_condition c = {.value = w->conditions[worst],
                         .median = w->conditions[middle],
                         .where = pelt_arena_format(w->fitting->arena, "vertex %u", d->vertex_of[worst]),
                         .distance = w->distances[worst]};
-    for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&w->training, w->closest[worst][i]);
+    for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&w->distinct, w->closest[worst][i]);
     pelt_note_condition(w->fitting, &c);
     return true;
 }
@@ -497,9 +498,9 @@ static bool note_figures(wpsd *w) {
 
 /* Points in the order in which their first vertices come in the blocks. */
 static bool order_points(wpsd *w) {
-    const pelt_example_displacements *d = &w->training.displacements;
-    uint32_t *vertices = PELT_NEW(w->work, uint32_t, d->vertex_count);
-    w->order = PELT_NEW(w->work, uint32_t, d->point_count);
+    const pelt_example_displacements *d = &w->distinct.displacements;
+    uint32_t *vertices = PELT_NEW(w->work, d->vertex_count, uint32_t);
+    w->order = PELT_NEW(w->work, d->point_count, uint32_t);
     if (!vertices || !w->order || pelt_model_order(w->work, &w->fitting->model, vertices)) return false;
     uint32_t count = 0;
     for (uint32_t i = 0; i < d->vertex_count; i++)
@@ -509,9 +510,9 @@ static bool order_points(wpsd *w) {
 
 /* Which vertices a point has. */
 static bool list_members(wpsd *w) {
-    const pelt_example_displacements *d = &w->training.displacements;
-    uint32_t *end = w->first_vertex = PELT_NEW(w->work, uint32_t, (size_t)d->point_count + 2);
-    w->members = PELT_NEW(w->work, uint32_t, d->vertex_count);
+    const pelt_example_displacements *d = &w->distinct.displacements;
+    uint32_t *end = w->first_vertex = PELT_NEW(w->work, (size_t)d->point_count + 2, uint32_t);
+    w->members = PELT_NEW(w->work, d->vertex_count, uint32_t);
     if (!end || !w->members) return false;
     for (uint32_t v = 0; v < d->vertex_count; v++) end[d->point_of[v] + 2]++;
     for (uint32_t p = 0; p < d->point_count; p++) end[p + 2] += end[p + 1];
@@ -520,33 +521,33 @@ static bool list_members(wpsd *w) {
 }
 
 static bool make_room(wpsd *w) {
-    size_t n = w->training.count, points = w->training.displacements.point_count;
-    w->folded = PELT_NEW(w->work, float, 4 * points * n);
-    w->conditions = PELT_NEW(w->work, double, points);
-    w->bounds = PELT_NEW(w->work, double, points);
-    w->distances = PELT_NEW(w->work, double, points);
+    size_t n = w->distinct.count, points = w->distinct.displacements.point_count;
+    w->folded = PELT_NEW(w->work, 4 * points * n, float);
+    w->conditions = PELT_NEW(w->work, points, double);
+    w->bounds = PELT_NEW(w->work, points, double);
+    w->distances = PELT_NEW(w->work, points, double);
     w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
     bool ready = w->folded && w->conditions && w->bounds && w->distances && w->closest;
     if (!ready || w->fitting->options.plain_normals) return ready;
-    w->normals = pelt_training_normals(w->fitting, &w->training, w->work);
-    w->turns = PELT_NEW(w->fitting->arena, float, 3 * n * w->training.displacements.vertex_count);
+    w->normals = pelt_distinct_normals(w->fitting, &w->distinct, w->work);
+    w->turns = PELT_NEW(w->fitting->arena, 3 * n * w->distinct.displacements.vertex_count, float);
     return w->normals && w->turns;
 }
 
 static pelt_weighted *make_weighted(wpsd *w) {
-    const pelt_example_displacements *d = &w->training.displacements;
+    const pelt_example_displacements *d = &w->distinct.displacements;
     pelt_arena *arena = w->fitting->arena;
-    size_t n = w->training.count, vertices = d->vertex_count, entries = 0;
-    uint32_t *first = PELT_NEW(arena, uint32_t, vertices + 1);
+    size_t n = w->distinct.count, vertices = d->vertex_count, entries = 0;
+    uint32_t *first = PELT_NEW(arena, vertices + 1, uint32_t);
     for (uint32_t v = 0; first && v < vertices; v++) {
         const float *row = point_weights(w, d->point_of[v]);
         for (uint32_t s = 0; s < w->sources.count; s++)
             if (row[s] > 0) entries += w->sources.list[s].axis_count;
         first[v + 1] = (uint32_t)entries;
     }
-    uint32_t *axes = PELT_NEW(arena, uint32_t, entries + 1);
-    float *weights = PELT_NEW(arena, float, entries + 1), *folded = PELT_NEW(arena, float, 4 * n * vertices);
-    pelt_weighted *out = PELT_NEW(arena, pelt_weighted, 1);
+    uint32_t *axes = PELT_NEW(arena, entries + 1, uint32_t);
+    float *weights = PELT_NEW(arena, entries + 1, float), *folded = PELT_NEW(arena, 4 * n * vertices, float);
+    pelt_weighted *out = PELT_NEW(arena, 1, pelt_weighted);
     if (!first || !axes || !weights || !folded || !out || entries > UINT32_MAX) return NULL;
     size_t at = 0;
     for (uint32_t v = 0; v < vertices; v++) {
@@ -576,18 +577,18 @@ static pelt_weighted *make_weighted(wpsd *w) {
 static const char *details_of(const wpsd *w) {
     double left = 0;
     if (w->wanted) return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g}", w->wanted, w->width);
-    for (uint32_t p = 0; p < w->training.displacements.point_count; p++) left = fmax(left, w->driving.left[p]);
+    for (uint32_t p = 0; p < w->distinct.displacements.point_count; p++) left = fmax(left, w->driving.left[p]);
     return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g,\"not_told_apart\":%.6g}",
-                             w->training.count, w->width, left);
+                             w->distinct.count, w->width, left);
 }
 
 static bool fit(wpsd *w) {
-    uint32_t points = w->training.displacements.point_count, n = w->training.count;
+    uint32_t points = w->distinct.displacements.point_count, n = w->distinct.count;
     w->wanted = w->fitting->options.poses && w->fitting->options.poses < n ? w->fitting->options.poses : 0;
     w->phi = pelt_chosen_phi(&w->fitting->options, w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED);
     w->normalised = !w->wanted && !w->fitting->options.unnormalised;
     if (!make_room(w) ||
-        !pelt_weigh_points(w->fitting, &w->training, &w->sources, w->normals, !w->wanted, w->work, &w->driving) ||
+        !pelt_weigh_points(w->fitting, &w->distinct, &w->sources, w->normals, !w->wanted, w->work, &w->driving) ||
         !order_points(w) || !list_members(w) || !choose_width(w))
         return false;
     if (w->wanted)
@@ -595,7 +596,7 @@ static bool fit(wpsd *w) {
     else
         pelt_parallel(NULL, w->fitting->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
     pelt_weighted *weighted = w->failed || !note_figures(w) || w->failed ? NULL : make_weighted(w);
-    pelt_corrective *corrective = PELT_NEW(w->fitting->arena, pelt_corrective, 1);
+    pelt_corrective *corrective = PELT_NEW(w->fitting->arena, 1, pelt_corrective);
     if (!weighted || !corrective) return false;
     corrective->weighted = weighted;
     w->fitting->model.corrective = corrective;
@@ -606,12 +607,12 @@ static bool fit(wpsd *w) {
 pelt_result pelt_fit_wpsd(pelt_fitting *f, pelt_error *error) {
     wpsd w = {.fitting = f, .work = pelt_arena_new(0)};
     pelt_result result = w.work ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
-    if (!result) result = pelt_training_of(f, &w.training, error);
-    if (!result && w.training.count > 1) {
-        result = pelt_sources_of(f, &w.training, &w.sources, error);
+    if (!result) result = pelt_distinct_poses_of(f, &w.distinct, error);
+    if (!result && w.distinct.count > 1) {
+        result = pelt_sources_of(f, &w.distinct, &w.sources, error);
         if (!result && !fit(&w))
             result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u poses of %u vertices",
-                               w.training.count, f->model.vertex_count);
+                               w.distinct.count, f->model.vertex_count);
     }
     pelt_arena_free(w.work);
     return result;

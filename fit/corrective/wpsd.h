@@ -24,7 +24,7 @@ typedef struct pelt_point_weights {
 
 /* With `apart`, weak sources count too wherever examples would be one without them, but have different displacements or
    different normals [pose][vertex][3] (NULL: whatever they are). False when memory is out. */
-bool pelt_weigh_points(const pelt_fitting *fitting, const pelt_training *training, const pelt_sources *sources,
+bool pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct, const pelt_sources *sources,
                        const double *normals, bool apart, pelt_arena *arena, pelt_point_weights *out);
 
 #endif

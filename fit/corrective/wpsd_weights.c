@@ -41,7 +41,7 @@ uint32_t pelt_merge_poses(size_t n, const float *r2, float same2, uint32_t *cent
 
 typedef struct weighing {
     const pelt_fitting *fitting;
-    const pelt_training *training;
+    const pelt_distinct_poses *distinct;
     const pelt_sources *sources;
     bool apart, blend;
     uint32_t most;         /* sources per point */
@@ -55,17 +55,17 @@ typedef struct weighing {
    to what displaces it most. */
 static double blend_share(const weighing *w, uint32_t point, uint32_t source) {
     const pelt_influences *in = &w->fitting->model.influences;
-    const pelt_poses *poses = &w->training->poses;
-    if (source < poses->driver_count && pelt_is_control(&poses->drivers[source])) {
+    const pelt_poses *poses = &w->distinct->poses;
+    if (source < poses->mover_count && pelt_is_control(&poses->movers[source])) {
         const float *driving = w->sources->driving + (size_t)point * w->sources->count;
         float most = 0;
         for (uint32_t s = 0; s < w->sources->count; s++) most = fmaxf(most, driving[s]);
         return most > 0 ? driving[source] / most : 0;
     }
-    uint32_t v = w->training->displacements.vertex_of[point];
+    uint32_t v = w->distinct->displacements.vertex_of[point];
     double sum = 0;
     for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
-        if (in->joints[i] < poses->joint_count && poses->driver_of[in->joints[i]] == source) sum += in->weights[i];
+        if (in->joints[i] < poses->joint_count && poses->mover_of[in->joints[i]] == source) sum += in->weights[i];
     return sum;
 }
 
@@ -93,25 +93,25 @@ static uint32_t keep_strong(const float *strengths, uint32_t count, uint32_t mos
 /* -- Telling examples apart ---------------------------------------------------------------------------------------- */
 
 /* What one thread works with. */
-typedef struct desk {
+typedef struct workspace {
     float *r2;              /* [pose][pose] with the strengths as they are */
     double *shapes;         /* [pose][6] displacement and turn of the point, 1 being what still counts as the same */
     uint32_t *centers, *of; /* [pose] */
     float *strengths;       /* [source] */
     float *wanted;          /* [source] strength with which it comes back; 0: not at all */
-} desk;
+} workspace;
 
-static bool open_desk(desk *d, size_t poses, size_t sources) {
-    *d = (desk){.r2 = malloc(poses * poses * sizeof *d->r2),
-                .shapes = malloc(6 * poses * sizeof *d->shapes),
-                .centers = malloc(poses * sizeof *d->centers),
-                .of = malloc(poses * sizeof *d->of),
-                .strengths = malloc(sources * sizeof *d->strengths),
-                .wanted = malloc(sources * sizeof *d->wanted)};
+static bool open_workspace(workspace *d, size_t poses, size_t sources) {
+    *d = (workspace){.r2 = malloc(poses * poses * sizeof *d->r2),
+                     .shapes = malloc(6 * poses * sizeof *d->shapes),
+                     .centers = malloc(poses * sizeof *d->centers),
+                     .of = malloc(poses * sizeof *d->of),
+                     .strengths = malloc(sources * sizeof *d->strengths),
+                     .wanted = malloc(sources * sizeof *d->wanted)};
     return d->r2 && d->shapes && d->centers && d->of && d->strengths && d->wanted;
 }
 
-static void close_desk(desk *d) {
+static void close_workspace(workspace *d) {
     free(d->r2), free(d->shapes), free(d->centers), free(d->of), free(d->strengths), free(d->wanted);
 }
 
@@ -126,8 +126,9 @@ static double shift_gap(const double *a, const double *b) {
 static double shape_gap(const double *a, const double *b) { return fmax(shift_gap(a, b), shift_gap(a + 3, b + 3)); }
 
 /* Wants back the source, of those left out, that moves two poses apart most; false when even that is not enough. */
-static bool want_separator(const weighing *w, desk *d, const float *row, size_t a, size_t b, double gap, float enough) {
-    size_t n = w->training->count;
+static bool want_separator(const weighing *w, workspace *d, const float *row, size_t a, size_t b, double gap,
+                           float enough) {
+    size_t n = w->distinct->count;
     uint32_t best = 0;
     float most = 0, none = w->blend ? 0 : (float)(LEAST_STRENGTH / SAME_SHAPE * w->same);
     for (uint32_t s = 0; s < w->sources->count; s++) {
@@ -144,8 +145,8 @@ static bool want_separator(const weighing *w, desk *d, const float *row, size_t 
 
 /* Marks the sources that are wanted back; returns the largest difference of displacements that no source tells apart,
    of the diagonal. */
-static double mark_wanted(const weighing *w, desk *d, const float *row, double sum, bool full) {
-    size_t n = w->training->count;
+static double mark_wanted(const weighing *w, workspace *d, const float *row, double sum, bool full) {
+    size_t n = w->distinct->count;
     float same2 = (float)(PELT_SAME_POSE * PELT_SAME_POSE * sum);
     double left = 0;
     memset(d->wanted, 0, w->sources->count * sizeof *d->wanted);
@@ -161,8 +162,8 @@ static double mark_wanted(const weighing *w, desk *d, const float *row, double s
 }
 
 /* Brings weak sources back until all examples that differ are told apart; returns what cannot be. */
-static double tell_apart(const weighing *w, desk *d, uint32_t kept, float *row) {
-    size_t n = w->training->count;
+static double tell_apart(const weighing *w, workspace *d, uint32_t kept, float *row) {
+    size_t n = w->distinct->count;
     double sum = 0, left = 0;
     memset(d->r2, 0, n * n * sizeof *d->r2);
     for (uint32_t s = 0; s < w->sources->count; s++) {
@@ -189,12 +190,12 @@ static double tell_apart(const weighing *w, desk *d, uint32_t kept, float *row) 
 /* Shapes of the point; false when none needs a corrective. */
 static bool find_shapes(const weighing *w, uint32_t point, double *shapes) {
     static const double none[6] = {0};
-    const pelt_example_displacements *d = &w->training->displacements;
+    const pelt_example_displacements *d = &w->distinct->displacements;
     double shift = 1 / w->same, turn = 1 / SAME_TURN, largest = 0;
-    for (size_t i = 0; i < w->training->count; i++) {
+    for (size_t i = 0; i < w->distinct->count; i++) {
         double *to = shapes + 6 * i;
         for (size_t c = 0; c < 3; c++) {
-            to[c] = shift * w->training->shapes[3 * (i * d->point_count + point) + c];
+            to[c] = shift * w->distinct->shapes[3 * (i * d->point_count + point) + c];
             to[3 + c] = w->normals ? turn * w->normals[3 * (i * d->vertex_count + d->vertex_of[point]) + c] : 0;
         }
         largest = fmax(largest, shape_gap(to, none));
@@ -202,7 +203,7 @@ static bool find_shapes(const weighing *w, uint32_t point, double *shapes) {
     return largest > 1;
 }
 
-static void weigh_point(const weighing *w, desk *d, uint32_t point) {
+static void weigh_point(const weighing *w, workspace *d, uint32_t point) {
     uint32_t count = w->sources->count;
     float *row = w->out->weights + (size_t)point * count;
     if (!find_shapes(w, point, d->shapes)) return;
@@ -214,38 +215,38 @@ static void weigh_point(const weighing *w, desk *d, uint32_t point) {
     for (uint32_t s = 0; s < count && sum > 0; s++) row[s] = (float)(row[s] / sum);
 }
 
-enum { PART = 64 }; /* points that share a desk */
+enum { PART = 64 }; /* points that share a workspace */
 
 static void weigh_part(void *user, size_t part, pelt_arena *scratch) {
     (void)scratch;
     weighing *w = user;
-    uint32_t points = w->training->displacements.point_count;
-    desk d;
-    if (!open_desk(&d, w->training->count, w->sources->count)) w->failed = true;
+    uint32_t points = w->distinct->displacements.point_count;
+    workspace d;
+    if (!open_workspace(&d, w->distinct->count, w->sources->count)) w->failed = true;
     for (size_t p = part * PART; p < (part + 1) * PART && p < points && !w->failed; p++)
         weigh_point(w, &d, (uint32_t)p);
-    close_desk(&d);
+    close_workspace(&d);
 }
 
 /* What differences are measured by; a mesh of one vertex has no diagonal, only how far it is displaced. */
-static double size_of(const pelt_fitting *fitting, const pelt_training *training) {
+static double size_of(const pelt_fitting *fitting, const pelt_distinct_poses *distinct) {
     double size = fitting->bundle->mesh.diagonal;
-    size_t count = size > 0 ? 0 : 3 * (size_t)training->count * training->displacements.point_count;
-    for (size_t i = 0; i < count; i++) size = fmax(size, fabs(training->shapes[i]));
+    size_t count = size > 0 ? 0 : 3 * (size_t)distinct->count * distinct->displacements.point_count;
+    for (size_t i = 0; i < count; i++) size = fmax(size, fabs(distinct->shapes[i]));
     return size > 0 ? size : 1;
 }
 
-bool pelt_weigh_points(const pelt_fitting *fitting, const pelt_training *training, const pelt_sources *sources,
+bool pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct, const pelt_sources *sources,
                        const double *normals, bool apart, pelt_arena *arena, pelt_point_weights *out) {
     const pelt_fit_options *options = &fitting->options;
-    size_t points = training->displacements.point_count;
-    weighing w = {.fitting = fitting, .training = training, .sources = sources, .normals = normals};
+    size_t points = distinct->displacements.point_count;
+    weighing w = {.fitting = fitting, .distinct = distinct, .sources = sources, .normals = normals};
     w.apart = apart, w.out = out;
     w.blend = options->distance_weights && !strcmp(options->distance_weights, "blend");
-    w.same = SAME_SHAPE * size_of(fitting, training);
+    w.same = SAME_SHAPE * size_of(fitting, distinct);
     w.most = options->principal_joints ? options->principal_joints : UINT32_MAX;
-    out->weights = PELT_NEW(arena, float, points * sources->count);
-    out->left = PELT_NEW(arena, float, points);
+    out->weights = PELT_NEW(arena, points * sources->count, float);
+    out->left = PELT_NEW(arena, points, float);
     if (!out->weights || !out->left) return false;
     pelt_parallel(NULL, options->threads, (points + PART - 1) / PART, weigh_part, &w);
     return !w.failed;

@@ -1,10 +1,10 @@
-/* control_support.c: which points a driver moves, when examples move other things beside it. Controls call for it: what
+/* control_support.c: which points a mover moves, when examples move other things beside it. Controls call for it: what
    a joint does may show only where a muscle is tense, and the other way round.
 
-   Two kinds of evidence. Examples that differ in nothing but the driver say it exactly: by how far their displacements
+   Two kinds of evidence. Examples that differ in nothing but the mover say it exactly: by how far their displacements
    are apart. For controls that no example moves alone, the displacements of a point are regressed on the value c,
 
-       u_e = a + b1 c_e + b2 c_e^2 + what other drivers do,
+       u_e = a + b1 c_e + b2 c_e^2 + what other movers do,
 
    and where that explains more than chance would, the control's part is the largest |b1 c + b2 c^2| of the examples. */
 
@@ -20,13 +20,12 @@ static const float *displacement(const pelt_example_displacements *u, uint32_t e
     return u->positions + 3 * ((size_t)example * u->point_count + point);
 }
 
-/* -- Examples that differ in one driver alone -----------------------------------------------------------------------
- */
+/* -- Examples that differ in one mover alone ----------------------------------------------------------------------- */
 
-static bool all_else_is_same(const pelt_poses *p, uint32_t driver, uint32_t a, uint32_t b) {
+static bool all_else_is_same(const pelt_poses *p, uint32_t mover, uint32_t a, uint32_t b) {
     size_t joints = p->joint_count, controls = p->control_count;
     for (size_t j = 0; j < joints; j++) {
-        if (p->driver_of[j] == driver) continue;
+        if (p->mover_of[j] == mover) continue;
         const float *s = p->translations + 3 * (a * joints + j), *t = p->translations + 3 * (b * joints + j);
         if (p->moves[j] &&
             pelt_rotation_angle(p->rotations + 4 * (a * joints + j), p->rotations + 4 * (b * joints + j)) > SAME_ANGLE)
@@ -36,17 +35,16 @@ static bool all_else_is_same(const pelt_poses *p, uint32_t driver, uint32_t a, u
     }
     for (size_t c = 0; c < controls; c++) {
         double gap = (double)p->controls[a * controls + c] - p->controls[b * controls + c];
-        if (p->driver_count - controls + c != driver && fabs(gap * p->control_list[c].scale) > SAME_ANGLE) return false;
+        if (p->mover_count - controls + c != mover && fabs(gap * p->control_list[c].scale) > SAME_ANGLE) return false;
     }
     return true;
 }
 
 /* An example is compared with the first that is like it: enough to see what moves, without looking at all pairs. */
-static void compare_pairs(const pelt_poses *p, const pelt_example_displacements *u, uint32_t driver,
-                          float *amplitudes) {
+static void compare_pairs(const pelt_poses *p, const pelt_example_displacements *u, uint32_t mover, float *amplitudes) {
     for (uint32_t e = 1; e < p->count; e++) {
         uint32_t o = 0;
-        while (o < e && !all_else_is_same(p, driver, e, o)) o++;
+        while (o < e && !all_else_is_same(p, mover, e, o)) o++;
         for (uint32_t i = 0; i < u->point_count && o < e; i++) {
             const float *a = displacement(u, e, i), *b = displacement(u, o, i);
             float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
@@ -55,8 +53,7 @@ static void compare_pairs(const pelt_poses *p, const pelt_example_displacements 
     }
 }
 
-/* -- Regression -----------------------------------------------------------------------------------------------------
- */
+/* -- Regression ---------------------------------------------------------------------------------------------------- */
 
 typedef struct parabola {
     const pelt_poses *poses;
@@ -112,28 +109,27 @@ static double regress(const parabola *p, const pelt_example_displacements *u, ui
     return sqrt(largest);
 }
 
-void pelt_driver_amplitudes(const pelt_poses *poses, const pelt_example_displacements *u, uint32_t driver,
-                            float *amplitudes) {
-    const pelt_driver *d = &poses->drivers[driver];
+void pelt_mover_amplitudes(const pelt_poses *poses, const pelt_example_displacements *u, uint32_t mover,
+                           float *amplitudes) {
+    const pelt_mover *d = &poses->movers[mover];
     memset(amplitudes, 0, u->point_count * sizeof *amplitudes);
-    compare_pairs(poses, u, driver, amplitudes);
+    compare_pairs(poses, u, mover, amplitudes);
     /* Where what it does alone is known, joints must not be taken for it; and few examples tell nothing. */
     if (!pelt_is_control(d) || d->swept || poses->count < LEAST_EXAMPLES) return;
     parabola p = parabola_of(poses, d->first);
     for (uint32_t i = 0; i < u->point_count; i++) amplitudes[i] = fmaxf(amplitudes[i], (float)regress(&p, u, i));
 }
 
-/* -- Partners -------------------------------------------------------------------------------------------------------
- */
+/* -- Partners ------------------------------------------------------------------------------------------------------ */
 
-uint32_t pelt_control_partner(const pelt_supports *s, const pelt_poses *poses, uint32_t driver) {
-    const float *own = s->amplitudes + (size_t)driver * s->point_count;
-    uint32_t partner = PELT_NO_DRIVER;
+uint32_t pelt_control_partner(const pelt_supports *s, const pelt_poses *poses, uint32_t mover) {
+    const float *own = s->amplitudes + (size_t)mover * s->point_count;
+    uint32_t partner = PELT_NO_MOVER;
     double most = 0;
-    for (uint32_t g = 0; g < poses->driver_count; g++) {
-        if (pelt_is_control(&poses->drivers[g])) continue;
-        const float *other = (poses->drivers[g].swept ? s->amplitudes : s->carried) + (size_t)g * s->point_count;
-        double peak = poses->drivers[g].swept ? s->peaks[g] : 1, common = 0;
+    for (uint32_t g = 0; g < poses->mover_count; g++) {
+        if (pelt_is_control(&poses->movers[g])) continue;
+        const float *other = (poses->movers[g].swept ? s->amplitudes : s->carried) + (size_t)g * s->point_count;
+        double peak = poses->movers[g].swept ? s->peaks[g] : 1, common = 0;
         for (uint32_t i = 0; i < s->point_count && peak > 0; i++) common += own[i] * other[i] / peak;
         if (common > most) most = common, partner = g;
     }

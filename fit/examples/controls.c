@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Scales ---------------------------------------------------------------------------------------------------------
- */
+/* -- Scales -------------------------------------------------------------------------------------------------------- */
 
 static pelt_result bad_scale(const char *part, size_t length, const char *what, pelt_error *error) {
     return pelt_fail(error, PELT_ERROR_ARGUMENT, "--control-scale %.*s: %s", length < 200 ? (int)length : 200, part,
@@ -48,8 +47,7 @@ static pelt_result read_scales(const char *text, const pelt_controls *controls, 
     return result;
 }
 
-/* -- The controls that vary -----------------------------------------------------------------------------------------
- */
+/* -- The controls that vary ---------------------------------------------------------------------------------------- */
 
 /* Least and most of a control over the examples. */
 static void find_range(const pelt_bundle *bundle, pelt_examples examples, pelt_model_control *control) {
@@ -66,8 +64,8 @@ static void find_range(const pelt_bundle *bundle, pelt_examples examples, pelt_m
 pelt_result pelt_varying_controls(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
                                   const char *scale, pelt_model_control **list, uint32_t *count, pelt_error *error) {
     const pelt_controls *all = &bundle->controls;
-    double *scales = PELT_NEW(arena, double, all->count + 1);
-    *list = PELT_NEW(arena, pelt_model_control, all->count + 1);
+    double *scales = PELT_NEW(arena, all->count + 1, double);
+    *list = PELT_NEW(arena, all->count + 1, pelt_model_control);
     *count = 0;
     if (!scales || !*list) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u controls", all->count);
     pelt_result result = read_scales(scale, all, scales, error);

@@ -28,7 +28,7 @@ static bool same_blend(const pelt_influences *in, uint32_t a, uint32_t b) {
 
 /* The clips that the examples come from, each once. */
 static const pelt_clip **clips_of(pelt_arena *arena, pelt_examples examples, size_t *count) {
-    const pelt_clip **clips = PELT_NEW(arena, const pelt_clip *, examples.count);
+    const pelt_clip **clips = PELT_NEW(arena, examples.count, const pelt_clip *);
     *count = 0;
     for (size_t e = 0; clips && e < examples.count; e++) {
         size_t c = 0;
@@ -45,8 +45,8 @@ static pelt_result find_points(pelt_fitting *f, pelt_arena *work, pelt_example_d
     uint32_t n = out->vertex_count;
     size_t clip_count;
     const pelt_clip **clips = clips_of(work, f->examples, &clip_count);
-    uint32_t *weld = PELT_NEW(work, uint32_t, n), *newest = PELT_NEW(work, uint32_t, n);
-    uint32_t *older = PELT_NEW(work, uint32_t, n); /* chains of the first vertices of a weld's points, by index + 1 */
+    uint32_t *weld = PELT_NEW(work, n, uint32_t), *newest = PELT_NEW(work, n, uint32_t);
+    uint32_t *older = PELT_NEW(work, n, uint32_t); /* chains of the first vertices of a weld's points, by index + 1 */
     if (!clips || !weld || !newest || !older) return PELT_ERROR_MEMORY;
     pelt_weld(work, mesh, clips, clip_count, 1e-6 * mesh->diagonal, weld);
     for (uint32_t v = 0; v < n; v++) {
@@ -211,15 +211,15 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
     uint32_t n = f->model.vertex_count;
     *out = (pelt_example_displacements){.example_count = (uint32_t)f->examples.count,
                                         .vertex_count = n,
-                                        .point_of = PELT_NEW(f->arena, uint32_t, n),
-                                        .vertex_of = PELT_NEW(f->arena, uint32_t, n)};
+                                        .point_of = PELT_NEW(f->arena, n, uint32_t),
+                                        .vertex_of = PELT_NEW(f->arena, n, uint32_t)};
     pelt_arena *work = pelt_arena_new(0);
     displacing d = {.fitting = f, .out = out};
     bool ready = work && out->point_of && out->vertex_of && !find_points(f, work, out);
     if (ready) {
-        out->positions = PELT_NEW(f->arena, float, 3 * (size_t)out->point_count * out->example_count);
+        out->positions = PELT_NEW(f->arena, 3 * (size_t)out->point_count * out->example_count, float);
         d.states = pelt_alloc(work, out->example_count, sizeof *d.states);
-        d.flat = PELT_NEW(work, _Atomic bool, out->point_count);
+        d.flat = PELT_NEW(work, out->point_count, _Atomic bool);
         ready = out->positions && d.states && d.flat;
     }
     if (ready) pelt_parallel(NULL, f->options.threads, out->example_count, displace_example, &d);
@@ -305,7 +305,7 @@ static void turn_example(void *user, size_t e, pelt_arena *scratch) {
 float *pelt_normal_displacements_of(pelt_fitting *f) {
     const pelt_mesh *mesh = &f->bundle->mesh;
     size_t n = mesh->vertex_count;
-    turning t = {.fitting = f, .out = PELT_NEW(f->arena, float, 3 * n * f->examples.count)};
+    turning t = {.fitting = f, .out = PELT_NEW(f->arena, 3 * n * f->examples.count, float)};
     float *surface = malloc(3 * n * sizeof *surface);
     if (t.out && surface) {
         pelt_mesh_normals(mesh->positions, (uint32_t)n, mesh->triangles, mesh->triangle_count, surface);
@@ -318,7 +318,7 @@ float *pelt_normal_displacements_of(pelt_fitting *f) {
 }
 
 pelt_result pelt_turns_of(pelt_fitting *f, pelt_example_displacements *out) {
-    uint32_t n = f->bundle->mesh.vertex_count, *same = PELT_NEW(f->arena, uint32_t, n);
+    uint32_t n = f->bundle->mesh.vertex_count, *same = PELT_NEW(f->arena, n, uint32_t);
     *out = (pelt_example_displacements){.example_count = (uint32_t)f->examples.count,
                                         .vertex_count = n,
                                         .point_count = n,

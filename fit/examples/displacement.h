@@ -11,21 +11,21 @@
 #include "fit/examples/controls.h"
 #include "fit/fitting.h"
 
-#define PELT_NO_DRIVER UINT32_MAX
+#define PELT_NO_MOVER UINT32_MAX
 
 /* Joints that the examples always turn together: one joint, or several that share a movement (a spine), with the
    helpers that follow them (twist joints). Or a control: then count is 0, and first is its index. */
-typedef struct pelt_driver {
+typedef struct pelt_mover {
     uint32_t first, count; /* members: pelt_poses.members[first] to [first + count - 1], without followers */
-    uint32_t parent;       /* the nearest driver above in the skeleton, or PELT_NO_DRIVER */
+    uint32_t parent;       /* the nearest mover above in the skeleton, or PELT_NO_MOVER */
     bool swept;            /* some examples move it alone */
-} pelt_driver;
+} pelt_mover;
 
-static inline bool pelt_is_control(const pelt_driver *driver) { return driver->count == 0; }
+static inline bool pelt_is_control(const pelt_mover *mover) { return mover->count == 0; }
 
 typedef struct pelt_poses {
     uint32_t count, joint_count;
-    double size; /* of the character: what translations are small or large by */
+    double size;         /* of the character: what translations are small or large by */
     float *rotations;    /* [pose][joint][4] local rotation relative to rest, unit, w >= 0 */
     float *translations; /* [pose][joint][3] local translation minus that at rest */
     bool *moves;         /* [joint] turns in some pose */
@@ -36,11 +36,11 @@ typedef struct pelt_poses {
     pelt_model_control *control_list;
     float *controls; /* [pose][control] value minus that at rest */
 
-    uint32_t driver_count;
-    pelt_driver *drivers; /* of joints, then one for each control */
-    uint32_t *members;    /* [member_count] joints, driver by driver */
-    uint32_t *driver_of;  /* [joint] its driver, also of followers; PELT_NO_DRIVER for joints that do not turn */
-    uint32_t *sweep_of;   /* [pose] the only driver that moves, or PELT_NO_DRIVER */
+    uint32_t mover_count;
+    pelt_mover *movers; /* of joints, then one for each control */
+    uint32_t *members;  /* [member_count] joints, mover by mover */
+    uint32_t *mover_of; /* [joint] its mover, also of followers; PELT_NO_MOVER for joints that do not turn */
+    uint32_t *sweep_of; /* [pose] the only mover that moves, or PELT_NO_MOVER */
 } pelt_poses;
 
 /* Poses of the examples; control_scale is the option of that name. The arena owns the result. */

@@ -11,7 +11,7 @@ pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *
     pelt_examples all = {0};
     size_t total = 0;
     for (size_t c = 0; c < clip_count; c++) total += clips[c]->frame_count;
-    all.list = PELT_NEW(bundle->arena, pelt_example, total);
+    all.list = PELT_NEW(bundle->arena, total, pelt_example);
     for (size_t c = 0; c < clip_count && all.list; c++)
         for (uint32_t f = 0; f < clips[c]->frame_count; f++) all.list[all.count++] = (pelt_example){clips[c], f};
     return all;
@@ -42,8 +42,8 @@ pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fractio
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
                          "--holdout %g: a fraction from 0 up to, but not including, 1 is meant", fraction);
     *kept = *held = (pelt_examples){0};
-    kept->list = PELT_NEW(bundle->arena, pelt_example, all.count);
-    held->list = PELT_NEW(bundle->arena, pelt_example, all.count);
+    kept->list = PELT_NEW(bundle->arena, all.count, pelt_example);
+    held->list = PELT_NEW(bundle->arena, all.count, pelt_example);
     if (!kept->list || !held->list) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the examples");
     for (size_t begin = 0, end; begin < all.count; begin = end) {
         for (end = begin + 1; end < all.count && all.list[end].clip == all.list[begin].clip;) end++;

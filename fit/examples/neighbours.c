@@ -10,8 +10,8 @@ static int compare_u32(const void *a, const void *b) {
 
 bool pelt_find_neighbours(pelt_fitting *f, const pelt_points *points, pelt_neighbours *out) {
     const pelt_mesh *mesh = &f->bundle->mesh;
-    uint32_t n = points->count, *first = PELT_NEW(f->arena, uint32_t, (size_t)n + 2);
-    uint32_t *list = PELT_NEW(f->arena, uint32_t, 6 * (size_t)mesh->triangle_count + 1);
+    uint32_t n = points->count, *first = PELT_NEW(f->arena, (size_t)n + 2, uint32_t);
+    uint32_t *list = PELT_NEW(f->arena, 6 * (size_t)mesh->triangle_count + 1, uint32_t);
     if (!first || !list) return false;
     for (int pass = 0; pass < 2; pass++) { /* count, then fill */
         for (size_t t = 0; t < mesh->triangle_count; t++)

@@ -3,8 +3,8 @@
 
    Nothing is known about the rig but its poses. Let M_e be the joints that example e moves. The *mates* of a joint are
    the joints that move in every sweep-like example that moves it: if two joints are each other's mates they are one
-   driver; a joint whose mates do not name it back only follows them (a twist helper follows its limb). A control is a
-   driver of its own. */
+   mover; a joint whose mates do not name it back only follows them (a twist helper follows its limb). A control is a
+   mover of its own. */
 
 #include "fit/examples/displacement.h"
 #include <math.h>
@@ -76,81 +76,81 @@ static void find_mates(movement *m) {
     }
 }
 
-/* -- Drivers ------------------------------------------------------------------------------------------------------ */
+/* -- Movers ------------------------------------------------------------------------------------------------------ */
 
-/* Joints that are each other's mates become a driver, in the order of the skeleton. */
-static void make_drivers(movement *m) {
+/* Joints that are each other's mates become a mover, in the order of the skeleton. */
+static void make_movers(movement *m) {
     pelt_poses *p = m->poses;
     uint32_t n = p->joint_count, members = 0;
-    for (uint32_t j = 0; j < n; j++) p->driver_of[j] = PELT_NO_DRIVER;
+    for (uint32_t j = 0; j < n; j++) p->mover_of[j] = PELT_NO_MOVER;
     for (uint32_t j = 0; j < n; j++) {
         const bool *mates = m->mates + (size_t)j * n;
         bool follows = false;
         for (uint32_t k = 0; k < n; k++) follows |= mates[k] && !m->mates[(size_t)k * n + j];
-        if (!p->moves[j] || follows || p->driver_of[j] != PELT_NO_DRIVER) continue;
-        pelt_driver *driver = &p->drivers[p->driver_count];
-        driver->first = members;
+        if (!p->moves[j] || follows || p->mover_of[j] != PELT_NO_MOVER) continue;
+        pelt_mover *mover = &p->movers[p->mover_count];
+        mover->first = members;
         for (uint32_t k = j; k < n; k++) {
             if (!p->moves[k] || !mates[k] || !m->mates[(size_t)k * n + j]) continue;
-            p->driver_of[k] = p->driver_count;
+            p->mover_of[k] = p->mover_count;
             p->members[members++] = k;
         }
-        driver->count = members - driver->first;
-        p->driver_count++;
+        mover->count = members - mover->first;
+        p->mover_count++;
     }
 }
 
 static void add_controls(pelt_poses *p) {
     for (uint32_t c = 0; c < p->control_count; c++)
-        p->drivers[p->driver_count++] = (pelt_driver){.first = c, .parent = PELT_NO_DRIVER};
+        p->movers[p->mover_count++] = (pelt_mover){.first = c, .parent = PELT_NO_MOVER};
 }
 
-/* A follower belongs to the driver among its mates that is nearest above it, or else to the first. */
+/* A follower belongs to the mover among its mates that is nearest above it, or else to the first. */
 static void attach_followers(movement *m) {
     pelt_poses *p = m->poses;
-    uint32_t n = p->joint_count, drivers = p->driver_count;
+    uint32_t n = p->joint_count, movers = p->mover_count;
     for (uint32_t j = 0; j < n; j++) {
-        if (!p->moves[j] || (p->driver_of[j] != PELT_NO_DRIVER)) continue;
+        if (!p->moves[j] || (p->mover_of[j] != PELT_NO_MOVER)) continue;
         const bool *mates = m->mates + (size_t)j * n;
-        uint32_t found = PELT_NO_DRIVER;
-        for (int32_t k = m->skeleton->parents[j]; k >= 0 && found == PELT_NO_DRIVER; k = m->skeleton->parents[k])
-            if (mates[k] && p->driver_of[k] < drivers) found = p->driver_of[k];
-        for (uint32_t k = 0; k < n && found == PELT_NO_DRIVER; k++)
-            if (mates[k] && k != j && p->driver_of[k] < drivers) found = p->driver_of[k];
-        p->driver_of[j] = found;
+        uint32_t found = PELT_NO_MOVER;
+        for (int32_t k = m->skeleton->parents[j]; k >= 0 && found == PELT_NO_MOVER; k = m->skeleton->parents[k])
+            if (mates[k] && p->mover_of[k] < movers) found = p->mover_of[k];
+        for (uint32_t k = 0; k < n && found == PELT_NO_MOVER; k++)
+            if (mates[k] && k != j && p->mover_of[k] < movers) found = p->mover_of[k];
+        p->mover_of[j] = found;
     }
 }
 
 static void find_parents(movement *m) {
     pelt_poses *p = m->poses;
-    for (uint32_t g = 0; g < p->driver_count; g++) {
-        uint32_t found = PELT_NO_DRIVER;
-        int32_t k = m->skeleton->parents[p->members[p->drivers[g].first]];
-        for (; k >= 0 && found == PELT_NO_DRIVER; k = m->skeleton->parents[k])
-            if (p->driver_of[k] != g) found = p->driver_of[k];
-        p->drivers[g].parent = found;
+    for (uint32_t g = 0; g < p->mover_count; g++) {
+        uint32_t found = PELT_NO_MOVER;
+        int32_t k = m->skeleton->parents[p->members[p->movers[g].first]];
+        for (; k >= 0 && found == PELT_NO_MOVER; k = m->skeleton->parents[k])
+            if (p->mover_of[k] != g) found = p->mover_of[k];
+        p->movers[g].parent = found;
     }
 }
 
-/* An example is a sweep of a driver when nothing else moves in it. */
+/* An example is a sweep of a mover when nothing else moves in it. */
 static void find_sweeps(movement *m) {
     pelt_poses *p = m->poses;
     for (uint32_t e = 0; e < p->count; e++) {
         const bool *moved = moved_in(m, e);
-        uint32_t only = PELT_NO_DRIVER;
+        uint32_t only = PELT_NO_MOVER;
         bool several = false;
         for (uint32_t j = 0; j < p->joint_count; j++) {
             if (!moved[j]) continue;
-            several |= only != PELT_NO_DRIVER && p->driver_of[j] != only;
-            only = p->driver_of[j];
+            several |= only != PELT_NO_MOVER && p->mover_of[j] != only;
+            only = p->mover_of[j];
         }
-        for (uint32_t g = p->driver_count - p->control_count; g < p->driver_count; g++) {
-            if (!control_moved(p, e, p->drivers[g].first)) continue;
-            several |= only != PELT_NO_DRIVER;
+        for (uint32_t g = p->mover_count - p->control_count; g < p->mover_count; g++) {
+            if (!control_moved(p, e, p->movers[g].first)) continue;
+            several |= only != PELT_NO_MOVER;
             only = g;
         }
-        p->sweep_of[e] = several ? PELT_NO_DRIVER : only;
-        if (p->sweep_of[e] != PELT_NO_DRIVER) p->drivers[only].swept = true;
+        p->sweep_of[e] = several ? PELT_NO_MOVER : only;
+        if (p->sweep_of[e] != PELT_NO_MOVER) p->movers[only].swept = true;
     }
 }
 
@@ -179,37 +179,37 @@ pelt_result pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_exa
     *poses = (pelt_poses){.count = (uint32_t)count,
                           .joint_count = (uint32_t)n,
                           .size = bundle->mesh.diagonal > 0 ? bundle->mesh.diagonal : 1,
-                          .rotations = PELT_NEW(arena, float, 4 * n * count),
-                          .translations = PELT_NEW(arena, float, 3 * n * count),
-                          .moves = PELT_NEW(arena, bool, n),
-                          .slides = PELT_NEW(arena, bool, n),
-                          .rest = PELT_NEW(arena, bool, count),
+                          .rotations = PELT_NEW(arena, 4 * n * count, float),
+                          .translations = PELT_NEW(arena, 3 * n * count, float),
+                          .moves = PELT_NEW(arena, n, bool),
+                          .slides = PELT_NEW(arena, n, bool),
+                          .rest = PELT_NEW(arena, count, bool),
                           .control_count = controls,
                           .control_list = list,
-                          .controls = PELT_NEW(arena, float, count *controls + 1),
-                          .drivers = PELT_NEW(arena, pelt_driver, n + controls),
-                          .members = PELT_NEW(arena, uint32_t, n),
-                          .driver_of = PELT_NEW(arena, uint32_t, n),
-                          .sweep_of = PELT_NEW(arena, uint32_t, count)};
+                          .controls = PELT_NEW(arena, count * controls + 1, float),
+                          .movers = PELT_NEW(arena, n + controls, pelt_mover),
+                          .members = PELT_NEW(arena, n, uint32_t),
+                          .mover_of = PELT_NEW(arena, n, uint32_t),
+                          .sweep_of = PELT_NEW(arena, count, uint32_t)};
     pelt_arena *work = pelt_arena_new(0);
     movement m = {.poses = poses, .skeleton = &bundle->skeleton};
     pelt_transform *locals = NULL;
     float *row = NULL;
     if (work) {
-        m.moved = PELT_NEW(work, bool, n *count);
-        m.counts = PELT_NEW(work, uint32_t, count);
-        m.mates = PELT_NEW(work, bool, n *n);
-        locals = PELT_NEW(work, pelt_transform, n);
-        row = PELT_NEW(work, float, bundle->controls.count + 1);
+        m.moved = PELT_NEW(work, n * count, bool);
+        m.counts = PELT_NEW(work, count, uint32_t);
+        m.mates = PELT_NEW(work, n * n, bool);
+        locals = PELT_NEW(work, n, pelt_transform);
+        row = PELT_NEW(work, bundle->controls.count + 1, float);
     }
     bool ready = poses->rotations && poses->translations && poses->moves && poses->slides && poses->rest &&
-                 poses->controls && poses->drivers && poses->members && poses->driver_of && poses->sweep_of &&
-                 m.moved && m.counts && m.mates && locals && row;
+                 poses->controls && poses->movers && poses->members && poses->mover_of && poses->sweep_of && m.moved &&
+                 m.counts && m.mates && locals && row;
     if (ready) {
         read_poses(bundle, examples, locals, row, poses);
         note_movement(&m);
         find_mates(&m);
-        make_drivers(&m);
+        make_movers(&m);
         attach_followers(&m);
         find_parents(&m);
         add_controls(poses);

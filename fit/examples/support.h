@@ -1,4 +1,4 @@
-/* support.h: which driver moves which part of the skin. */
+/* support.h: which mover moves which part of the skin. */
 
 #ifndef PELT_SUPPORT_H
 #define PELT_SUPPORT_H
@@ -6,36 +6,35 @@
 #include "fit/examples/displacement.h"
 
 typedef struct pelt_supports {
-    uint32_t driver_count, point_count;
-    float *amplitudes; /* [driver][point] largest displacement over the examples that move this driver alone; where
-                          there are controls, at least what pelt_driver_amplitudes finds */
-    float *peaks;      /* [driver] the largest of them */
+    uint32_t mover_count, point_count;
+    float *amplitudes; /* [mover][point] largest displacement over the examples that move this mover alone; where
+                          there are controls, at least what pelt_mover_amplitudes finds */
+    float *peaks;      /* [mover] the largest of them */
     float noise;       /* displacements below this are rounding: a hundred thousandth of the mesh's diagonal */
-    float *carried;    /* [driver + 1][point] blend weight of the joints that the driver carries: its own, those that
+    float *carried;    /* [mover + 1][point] blend weight of the joints that the mover carries: its own, those that
                           follow it, and those below it that nothing else drives; the last row: of joints that no
-                          driver moves */
+                          mover moves */
 } pelt_supports;
 
 /* The arena owns the result. */
 pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
                              const pelt_example_displacements *displacements, pelt_supports *out, pelt_error *error);
 
-/* How far a driver displaces each point, from examples that move other things too (control_support.c).
+/* How far a mover displaces each point, from examples that move other things too (control_support.c).
    amplitudes[point]. */
-void pelt_driver_amplitudes(const pelt_poses *poses, const pelt_example_displacements *displacements, uint32_t driver,
-                            float *amplitudes);
+void pelt_mover_amplitudes(const pelt_poses *poses, const pelt_example_displacements *displacements, uint32_t mover,
+                           float *amplitudes);
 
-/* The driver of joints that moves most of what a control moves: what they do together is looked for in this pair.
-   PELT_NO_DRIVER: none. */
-uint32_t pelt_control_partner(const pelt_supports *supports, const pelt_poses *poses, uint32_t driver);
+/* The mover of joints that moves most of what a control moves: what they do together is looked for in this pair.
+   PELT_NO_MOVER: none. */
+uint32_t pelt_control_partner(const pelt_supports *supports, const pelt_poses *poses, uint32_t mover);
 
-/* Blend weight of what a driver and the one above it carry at a point: where to look for its effect when no example
+/* Blend weight of what a mover and the one above it carry at a point: where to look for its effect when no example
    shows it alone. */
-float pelt_carried_around(const pelt_supports *supports, const pelt_poses *poses, uint32_t driver, uint32_t point);
+float pelt_carried_around(const pelt_supports *supports, const pelt_poses *poses, uint32_t mover, uint32_t point);
 
-/* A driver for messages: its joints, "c_spine0+c_spine1", or its control. */
-const char *pelt_driver_name(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
-                             uint32_t driver);
+/* A mover for messages: its joints, "c_spine0+c_spine1", or its control. */
+const char *pelt_mover_name(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses, uint32_t mover);
 
 /* A displacement of a point, and the coefficient that scales it. */
 typedef struct pelt_entry {

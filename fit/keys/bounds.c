@@ -13,8 +13,8 @@
 
 enum { FEATURES = 3 + 8 }; /* place, and how much the point moves in the leading directions */
 
-static float *point_features(const pelt_training *t, pelt_arena *arena) {
-    float *out = PELT_NEW(arena, float, (size_t)t->point_count *FEATURES);
+static float *point_features(const pelt_keys_training *t, pelt_arena *arena) {
+    float *out = PELT_NEW(arena, (size_t)t->point_count * FEATURES, float);
     const pelt_subspace *s = &t->s;
     for (size_t p = 0; out && p < t->point_count; p++) {
         for (size_t i = 0; i < 3 && t->positions; i++)
@@ -71,16 +71,16 @@ static void weigh_point(const double *distances, uint32_t count, double border, 
 }
 
 pelt_result pelt_keys_regions(pelt_keys_model *m, uint32_t count, pelt_error *error) {
-    const pelt_training *t = m->t;
+    const pelt_keys_training *t = m->t;
     pelt_arena *arena = pelt_arena_new(0);
     if (count > m->key_count) count = m->key_count;
     m->region_count = count;
-    m->point_regions = PELT_NEW(t->arena, uint16_t, (size_t)t->point_count * PELT_POINT_REGIONS);
-    m->point_region_weights = PELT_NEW(t->arena, float, (size_t)t->point_count *PELT_POINT_REGIONS);
-    m->bounds = PELT_NEW(t->arena, pelt_misfit_bound, count);
+    m->point_regions = PELT_NEW(t->arena, (size_t)t->point_count * PELT_POINT_REGIONS, uint16_t);
+    m->point_region_weights = PELT_NEW(t->arena, (size_t)t->point_count * PELT_POINT_REGIONS, float);
+    m->bounds = PELT_NEW(t->arena, count, pelt_misfit_bound);
     float *features = arena ? point_features(t, arena) : NULL;
-    uint32_t *middles = arena ? PELT_NEW(arena, uint32_t, count) : NULL;
-    double *distances = arena ? PELT_NEW(arena, double, count) : NULL;
+    uint32_t *middles = arena ? PELT_NEW(arena, count, uint32_t) : NULL;
+    double *distances = arena ? PELT_NEW(arena, count, double) : NULL;
     bool enough = m->point_regions && m->point_region_weights && m->bounds && features && middles && distances;
     double spacing = enough ? choose_middles(m, features, count, middles) : 0;
     for (size_t p = 0; enough && p < t->point_count; p++) {

@@ -59,13 +59,13 @@ uint32_t pelt_varimax(size_t rows, size_t columns, double *a, uint32_t most_swee
 
 /* -- The map from keys to coordinates ------------------------------------------------------------------------------ */
 
-void pelt_key_rows(const pelt_training *t, const uint32_t *keys, uint32_t key_count, double *rows) {
+void pelt_key_rows(const pelt_keys_training *t, const uint32_t *keys, uint32_t key_count, double *rows) {
     size_t rank = t->s.rank, each = t->s.each;
     for (size_t k = 0; k < key_count; k++)
         memcpy(rows + k * each * rank, t->s.vectors + keys[k] * each * rank, each * rank * sizeof *rows);
 }
 
-double pelt_fold_covariance(const pelt_training *t, const uint32_t *fold, uint32_t left_out, double *covariance) {
+double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, uint32_t left_out, double *covariance) {
     const pelt_subspace *s = &t->s;
     size_t rank = s->rank, out = 0;
     double weight = s->weight;
@@ -97,7 +97,7 @@ static bool leading_directions(size_t rank, size_t basis, const double *covarian
         for (size_t m = 0; m < basis; m++) lead[m * basis + m] = 1;
         return true;
     }
-    double *turned = PELT_NEW(arena, double, rank *rank), *values = PELT_NEW(arena, double, rank);
+    double *turned = PELT_NEW(arena, rank * rank, double), *values = PELT_NEW(arena, rank, double);
     if (!turned || !values) return false;
     memcpy(turned, covariance, rank * rank * sizeof *turned);
     if (!pelt_eigen(rank, turned, values)) return false;
@@ -109,7 +109,7 @@ static bool leading_directions(size_t rank, size_t basis, const double *covarian
 /* The pseudo-inverse [basis][n] of system [n][basis]: by normal equations where they are well conditioned, otherwise by
    the SVD. */
 static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_arena *arena, double *inverse) {
-    double *gram = PELT_NEW(arena, double, basis *basis), least = INFINITY, most = 0;
+    double *gram = PELT_NEW(arena, basis * basis, double), least = INFINITY, most = 0;
     if (!gram) return false;
     pelt_gemm(true, false, basis, basis, n, 1, system, system, 0, gram);
     bool sound = n >= basis && pelt_cholesky(basis, gram);
@@ -122,7 +122,7 @@ static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_ar
         return true;
     }
     size_t larger = n > basis ? n : basis;
-    double *copy = PELT_NEW(arena, double, n *basis), *right = PELT_NEW(arena, double, larger *n);
+    double *copy = PELT_NEW(arena, n * basis, double), *right = PELT_NEW(arena, larger * n, double);
     if (!copy || !right) return false;
     memcpy(copy, system, n * basis * sizeof *copy);
     for (size_t i = 0; i < n; i++) right[i * n + i] = 1;
@@ -132,11 +132,11 @@ static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_ar
 }
 
 /* Least squares on the leading directions E of the covariance: b = E pinv(U E) s. */
-static pelt_result fit_least_squares(const pelt_training *t, const pelt_map *map, const double *covariance,
+static pelt_result fit_least_squares(const pelt_keys_training *t, const pelt_map *map, const double *covariance,
                                      const double *rows, pelt_arena *arena, double *p, pelt_error *error) {
     size_t rank = t->s.rank, n = (size_t)map->key_count * t->s.each, basis = map->basis < rank ? map->basis : rank;
-    double *lead = PELT_NEW(arena, double, rank *basis), *system = PELT_NEW(arena, double, n *basis),
-           *inverse = PELT_NEW(arena, double, basis *n);
+    double *lead = PELT_NEW(arena, rank * basis, double), *system = PELT_NEW(arena, n * basis, double),
+           *inverse = PELT_NEW(arena, basis * n, double);
     if (!lead || !system || !inverse) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
     bool solved = leading_directions(rank, basis, covariance, arena, lead);
     pelt_gemm(false, false, n, basis, rank, 1, rows, lead, 0, system);
@@ -146,10 +146,10 @@ static pelt_result fit_least_squares(const pelt_training *t, const pelt_map *map
     return PELT_OK;
 }
 
-static pelt_result fit_ridge(const pelt_training *t, const pelt_map *map, const double *covariance, double weight,
+static pelt_result fit_ridge(const pelt_keys_training *t, const pelt_map *map, const double *covariance, double weight,
                              const double *rows, pelt_arena *arena, double *p, pelt_error *error) {
     size_t rank = t->s.rank, each = t->s.each, n = (size_t)map->key_count * each;
-    double *cross = PELT_NEW(arena, double, n *rank), *gram = PELT_NEW(arena, double, n *n), trace = 0;
+    double *cross = PELT_NEW(arena, n * rank, double), *gram = PELT_NEW(arena, n * n, double), trace = 0;
     if (!cross || !gram) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
     pelt_gemm(false, false, n, rank, rank, 1, rows, covariance, 0, cross);
     pelt_gemm(false, true, n, n, rank, 1, cross, rows, 0, gram);
@@ -165,10 +165,10 @@ static pelt_result fit_ridge(const pelt_training *t, const pelt_map *map, const 
     return PELT_OK;
 }
 
-pelt_result pelt_map_fit(const pelt_training *t, const pelt_map *map, const double *covariance, double weight,
+pelt_result pelt_map_fit(const pelt_keys_training *t, const pelt_map *map, const double *covariance, double weight,
                          double *p, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
-    double *rows = arena ? PELT_NEW(arena, double, (size_t)map->key_count * t->s.each * t->s.rank) : NULL;
+    double *rows = arena ? PELT_NEW(arena, (size_t)map->key_count * t->s.each * t->s.rank, double) : NULL;
     pelt_result result = rows ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
     if (!result) {
         pelt_key_rows(t, map->keys, map->key_count, rows);
@@ -183,7 +183,7 @@ pelt_result pelt_map_fit(const pelt_training *t, const pelt_map *map, const doub
 
 /* The keys so far. */
 typedef struct choice {
-    pelt_training *t;
+    pelt_keys_training *t;
     pelt_arena *arena;
     uint32_t *keys, count, wanted;
     uint8_t *taken; /* [point_count] */
@@ -271,12 +271,12 @@ static bool prepare_optimal(optimal *o, uint32_t wanted) {
     const pelt_subspace *s = &o->c->t->s;
     size_t points = o->c->t->point_count, rank = wanted * o->each / 2 + 1;
     o->rank = rank = rank < s->rank ? rank : s->rank;
-    o->u = PELT_NEW(o->c->arena, double, s->row_count *rank);
-    o->t = PELT_NEW(o->c->arena, double, s->row_count *rank);
-    o->a = PELT_NEW(o->c->arena, double, rank *rank);
-    o->z = PELT_NEW(o->c->arena, double, o->each *rank);
-    o->gain = PELT_NEW(o->c->arena, double, points);
-    double *noise = PELT_NEW(o->c->arena, double, points), mean = 0;
+    o->u = PELT_NEW(o->c->arena, s->row_count * rank, double);
+    o->t = PELT_NEW(o->c->arena, s->row_count * rank, double);
+    o->a = PELT_NEW(o->c->arena, rank * rank, double);
+    o->z = PELT_NEW(o->c->arena, o->each * rank, double);
+    o->gain = PELT_NEW(o->c->arena, points, double);
+    double *noise = PELT_NEW(o->c->arena, points, double), mean = 0;
     if (!o->u || !o->t || !o->a || !o->z || !o->gain || !noise) return false;
     for (size_t r = 0; r < s->row_count; r++) {
         double tail = s->tail[r];
@@ -319,7 +319,7 @@ static const double *absorb_key(optimal *o, uint32_t key, double *divided) {
 static pelt_result choose_optimal(choice *c, uint32_t until, pelt_error *error) {
     optimal o = {.c = c, .each = c->t->s.each};
     double *divided = NULL;
-    if (prepare_optimal(&o, c->wanted)) divided = PELT_NEW(c->arena, double, 2 * o.each * o.rank);
+    if (prepare_optimal(&o, c->wanted)) divided = PELT_NEW(c->arena, 2 * o.each * o.rank, double);
     if (!divided) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
     uint32_t given = c->count;
     pelt_parallel(NULL, 0, c->t->point_count, update_point, &o);
@@ -338,8 +338,8 @@ static pelt_result choose_optimal(choice *c, uint32_t until, pelt_error *error) 
 static size_t worst_of_fold(choice *c, uint32_t fold, const double *p, pelt_arena *arena, double *left) {
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, n = c->count * s->each, count = 0;
-    double *rows = PELT_NEW(arena, double, n *rank), *keep = PELT_NEW(arena, double, rank *rank),
-           *held = PELT_NEW(arena, double, s->column_count *rank);
+    double *rows = PELT_NEW(arena, n * rank, double), *keep = PELT_NEW(arena, rank * rank, double),
+           *held = PELT_NEW(arena, s->column_count * rank, double);
     if (!rows || !keep || !held) return 0;
     for (size_t k = 0; k < s->column_count; k++)
         if (c->t->fold[k] == fold) memcpy(held + rank * count++, s->coordinates + k * rank, rank * sizeof *held);
@@ -369,12 +369,12 @@ static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covar
     size_t rank = s->rank, each = s->each;
     pelt_map map = {c->keys, c->count, 0, 1e-5};
     pelt_arena *arena = pelt_arena_new(0);
-    double *p = arena ? PELT_NEW(arena, double, rank * c->count * each) : NULL,
-           *left = arena ? PELT_NEW(arena, double, s->column_count *rank) : NULL;
+    double *p = arena ? PELT_NEW(arena, rank * c->count * each, double) : NULL,
+           *left = arena ? PELT_NEW(arena, s->column_count * rank, double) : NULL;
     pelt_result result = p && left ? pelt_map_fit(c->t, &map, covariance, weight, p, error)
                                    : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
     size_t worst = result ? 0 : worst_of_fold(c, fold, p, arena, left);
-    double *errors = worst ? PELT_NEW(arena, double, s->row_count *worst) : NULL;
+    double *errors = worst ? PELT_NEW(arena, s->row_count * worst, double) : NULL;
     if (errors) pelt_gemm(false, true, s->row_count, worst, rank, 1, s->vectors, left, 0, errors);
     for (size_t q = 0; errors && q < c->t->point_count; q++)
         for (size_t w = 0; w < worst; w++) {
@@ -393,8 +393,8 @@ static double square_distance(const float *a, const float *b) {
 
 static pelt_result choose_at_peaks(choice *c, uint32_t until, pelt_error *error) {
     size_t rank = c->t->s.rank, points = c->t->point_count;
-    double *covariances = PELT_NEW(c->arena, double, PELT_FOLDS *rank *rank), weights[PELT_FOLDS];
-    double *score = PELT_NEW(c->arena, double, points), reach = 0.032 * c->t->diagonal;
+    double *covariances = PELT_NEW(c->arena, PELT_FOLDS * rank * rank, double), weights[PELT_FOLDS];
+    double *score = PELT_NEW(c->arena, points, double), reach = 0.032 * c->t->diagonal;
     if (!covariances || !score) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
     for (uint32_t f = 0; f < PELT_FOLDS; f++)
         weights[f] = pelt_fold_covariance(c->t, c->t->fold, f, covariances + f * rank * rank);
@@ -430,10 +430,10 @@ static pelt_result residual_covariance(choice *c, const double *all, double *out
     memcpy(out, all, rank * rank * sizeof *out);
     if (!c->count) return PELT_OK;
     pelt_arena *arena = pelt_arena_new(0);
-    double *p = arena ? PELT_NEW(arena, double, rank *n) : NULL,
-           *rows = arena ? PELT_NEW(arena, double, n *rank) : NULL,
-           *keep = arena ? PELT_NEW(arena, double, rank *rank) : NULL,
-           *half = arena ? PELT_NEW(arena, double, rank *rank) : NULL;
+    double *p = arena ? PELT_NEW(arena, rank * n, double) : NULL,
+           *rows = arena ? PELT_NEW(arena, n * rank, double) : NULL,
+           *keep = arena ? PELT_NEW(arena, rank * rank, double) : NULL,
+           *half = arena ? PELT_NEW(arena, rank * rank, double) : NULL;
     pelt_map map = {c->keys, c->count, c->wanted / 2 > 0 ? c->wanted / 2 : 1, 0};
     if (map.basis > n) map.basis = (uint32_t)n;
     pelt_result result = p && rows && keep && half
@@ -474,11 +474,11 @@ static void take_pair(choice *c, const double *vectors, size_t width, size_t col
 static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error) {
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, points = c->t->point_count;
-    double *all = PELT_NEW(c->arena, double, rank *rank), *left = PELT_NEW(c->arena, double, rank *rank),
-           *turned = PELT_NEW(c->arena, double, rank *rank), *values = PELT_NEW(c->arena, double, rank),
-           *lead = PELT_NEW(c->arena, double, rank *PAPER_BLOCK), *with = PELT_NEW(c->arena, double, rank),
-           *vectors = PELT_NEW(c->arena, double, s->row_count *PAPER_BLOCK),
-           *score = PELT_NEW(c->arena, double, points);
+    double *all = PELT_NEW(c->arena, rank * rank, double), *left = PELT_NEW(c->arena, rank * rank, double),
+           *turned = PELT_NEW(c->arena, rank * rank, double), *values = PELT_NEW(c->arena, rank, double),
+           *lead = PELT_NEW(c->arena, rank * PAPER_BLOCK, double), *with = PELT_NEW(c->arena, rank, double),
+           *vectors = PELT_NEW(c->arena, s->row_count * PAPER_BLOCK, double),
+           *score = PELT_NEW(c->arena, points, double);
     if (!all || !left || !turned || !values || !lead || !with || !vectors || !score)
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
     pelt_fold_covariance(c->t, NULL, 0, all);
@@ -506,7 +506,7 @@ static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error)
 /* Keys far from all others, one after the other. */
 static void choose_grid(choice *c) {
     uint32_t points = c->t->point_count;
-    double *distance = PELT_NEW(c->arena, double, points);
+    double *distance = PELT_NEW(c->arena, points, double);
     if (!distance || !c->t->positions) return;
     for (uint32_t p = 0; p < points; p++) distance[p] = INFINITY;
     for (uint32_t k = 0; c->count < c->wanted; k++) {
@@ -517,10 +517,10 @@ static void choose_grid(choice *c) {
     }
 }
 
-pelt_result pelt_choose_keys(pelt_training *t, uint32_t count, uint32_t *keys, pelt_error *error) {
+pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, pelt_error *error) {
     const pelt_keys_options *o = t->options;
     choice c = {.t = t, .arena = pelt_arena_new(0), .keys = keys, .wanted = count};
-    if (c.arena) c.taken = PELT_NEW(c.arena, uint8_t, t->point_count);
+    if (c.arena) c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
     if (!c.taken) {
         pelt_arena_free(c.arena);
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");

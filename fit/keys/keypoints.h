@@ -9,7 +9,7 @@
 enum { PELT_FOLDS = 4 };
 
 /* What the stages of training share. */
-typedef struct pelt_training {
+typedef struct pelt_keys_training {
     const pelt_keys_options *options;
     bool paper;
     pelt_arena *arena;
@@ -21,7 +21,7 @@ typedef struct pelt_training {
     uint8_t *lone;  /* [column_count] 1: a pose by itself, no part of a shot */
     uint32_t *fold; /* [column_count] 0 to PELT_FOLDS - 1: shots that are left out together */
 
-} pelt_training;
+} pelt_keys_training;
 
 /* Rotates the columns of a[rows][columns] among themselves so that each is large in few places: pairs of columns are
    turned by the best angle (Kaiser 1958), which never lowers the criterion. Returns the number of sweeps. */
@@ -40,16 +40,16 @@ typedef struct pelt_map {
     uint32_t key_count, basis;
     double ridge;
 } pelt_map;
-pelt_result pelt_map_fit(const pelt_training *t, const pelt_map *map, const double *covariance, double weight,
+pelt_result pelt_map_fit(const pelt_keys_training *t, const pelt_map *map, const double *covariance, double weight,
                          double *p, pelt_error *error);
 
 /* Rows of U at the keys: [key rows][rank]. */
-void pelt_key_rows(const pelt_training *t, const uint32_t *keys, uint32_t key_count, double *rows);
+void pelt_key_rows(const pelt_keys_training *t, const uint32_t *keys, uint32_t key_count, double *rows);
 
 /* Covariance of the coordinates of all frames but those of a fold (PELT_FOLDS: of all frames), and their weight. */
-double pelt_fold_covariance(const pelt_training *t, const uint32_t *fold, uint32_t left_out, double *covariance);
+double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, uint32_t left_out, double *covariance);
 
 /* Chooses keys: fiducials first, then by the recipe, then the grid. keys has room for `count`. */
-pelt_result pelt_choose_keys(pelt_training *t, uint32_t count, uint32_t *keys, pelt_error *error);
+pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, pelt_error *error);
 
 #endif

@@ -47,8 +47,8 @@ static pelt_result remember(pelt_arena *arena, remembered *r, const pelt_frames 
                          frames->name ? frames->name : "training frames", frames->point_count, frames->component_count,
                          keys->point_count, keys->component_count);
     uint32_t old = 2 * keys->basis_count, count = old + frames->frame_count;
-    float *weights = PELT_NEW(arena, float, count);
-    uint32_t *shots = PELT_NEW(arena, uint32_t, count);
+    float *weights = PELT_NEW(arena, count, float);
+    uint32_t *shots = PELT_NEW(arena, count, uint32_t);
     if (!weights || !shots) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
     for (uint32_t i = 0; i < count; i++) {
         weights[i] = i < old ? (float)keys->frame_count / (float)old : frames->weights ? frames->weights[i - old] : 1;
@@ -94,9 +94,9 @@ static pelt_result check_input(const pelt_frames *f, const pelt_keys_options *o,
 
 /* Whole shots are left out together, in turns; where there are too few, stretches of frames. Remembered frames are
    never left out. */
-static bool set_folds(pelt_training *t, const pelt_frames *frames) {
-    t->fold = PELT_NEW(t->arena, uint32_t, t->s.column_count);
-    t->lone = PELT_NEW(t->arena, uint8_t, t->s.column_count);
+static bool set_folds(pelt_keys_training *t, const pelt_frames *frames) {
+    t->fold = PELT_NEW(t->arena, t->s.column_count, uint32_t);
+    t->lone = PELT_NEW(t->arena, t->s.column_count, uint8_t);
     uint32_t shots = 0, n = frames->frame_count, stretches = 2 * PELT_FOLDS, shot = 0, lone_count = 0;
     const uint32_t *number = frames->shots;
     if (!t->fold || !t->lone) return false;
@@ -114,11 +114,11 @@ static bool set_folds(pelt_training *t, const pelt_frames *frames) {
     return true;
 }
 
-static pelt_result set_places(pelt_training *t, const pelt_frames *frames, pelt_error *error) {
+static pelt_result set_places(pelt_keys_training *t, const pelt_frames *frames, pelt_error *error) {
     const pelt_keys_options *o = t->options;
     t->positions = o->positions;
     if (!t->positions && frames->component_count == 3 && t->s.each == 3 && !o->uncentred) {
-        float *mean = PELT_NEW(t->arena, float, t->s.row_count);
+        float *mean = PELT_NEW(t->arena, t->s.row_count, float);
         if (!mean) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
         for (size_t r = 0; r < t->s.row_count; r++) mean[r] = (float)t->s.mean[r];
         t->positions = mean;
@@ -137,7 +137,7 @@ static pelt_result set_places(pelt_training *t, const pelt_frames *frames, pelt_
 
 /* -- Trials -------------------------------------------------------------------------------------------------------- */
 
-static pelt_result try_shots(const pelt_training *t, const pelt_map *map, double share, pelt_arena *arena,
+static pelt_result try_shots(const pelt_keys_training *t, const pelt_map *map, double share, pelt_arena *arena,
                              pelt_trials *trials, pelt_error *error) {
     pelt_result result = PELT_OK;
     for (uint32_t f = 0; f < PELT_FOLDS && !result; f++)
@@ -145,7 +145,7 @@ static pelt_result try_shots(const pelt_training *t, const pelt_map *map, double
     return result;
 }
 
-static pelt_result error_by_shots(const pelt_training *t, const pelt_map *map, double *p995, pelt_error *error) {
+static pelt_result error_by_shots(const pelt_keys_training *t, const pelt_map *map, double *p995, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
     pelt_trials trials = {0};
     pelt_result result = arena ? try_shots(t, map, 0.1, arena, &trials, error)
@@ -156,7 +156,7 @@ static pelt_result error_by_shots(const pelt_training *t, const pelt_map *map, d
 }
 
 /* The strongest regularisation whose error on frames left out is within a tenth of the least. */
-static pelt_result choose_ridge(const pelt_training *t, pelt_map *map, double *p995, pelt_error *error) {
+static pelt_result choose_ridge(const pelt_keys_training *t, pelt_map *map, double *p995, pelt_error *error) {
     static const double tried[] = {1e-4, 1e-5, 1e-6};
     double found[3], best = INFINITY;
     for (int i = 0; i < 3; i++) {
@@ -173,12 +173,12 @@ static pelt_result choose_ridge(const pelt_training *t, pelt_map *map, double *p
 }
 
 /* Groups of three controls that are at work in some frames but not in most: frames where one of them is. */
-static pelt_result try_controls(const pelt_training *t, const pelt_map *map, const pelt_frames *frames,
+static pelt_result try_controls(const pelt_keys_training *t, const pelt_map *map, const pelt_frames *frames,
                                 pelt_arena *arena, pelt_trials *trials, pelt_keys_report *report, pelt_error *error) {
     enum { GROUPS = 6, IN_GROUP = 3 };
     uint32_t n = frames->frame_count, columns = t->s.column_count, chosen[GROUPS * IN_GROUP], count = 0;
-    uint32_t *fold = PELT_NEW(arena, uint32_t, columns);
-    float *most = PELT_NEW(arena, float, frames->control_count);
+    uint32_t *fold = PELT_NEW(arena, columns, uint32_t);
+    float *most = PELT_NEW(arena, frames->control_count, float);
     if (!fold || !most) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
     uint64_t random = 88172645463325252u + t->options->seed;
     for (uint32_t c = 0; c < frames->control_count; c++)
@@ -211,16 +211,16 @@ static pelt_result try_controls(const pelt_training *t, const pelt_map *map, con
 
 /* -- The model ----------------------------------------------------------------------------------------------------- */
 
-static uint32_t basis_for(const pelt_training *t, uint32_t keys) {
+static uint32_t basis_for(const pelt_keys_training *t, uint32_t keys) {
     uint32_t rows = keys * t->s.each, basis = t->options->basis;
     if (!basis) basis = t->paper ? (keys > 1 ? keys / 2 : 1) : rows;
     if (basis > rows) basis = rows;
     return basis < t->s.rank ? basis : t->s.rank;
 }
 
-static pelt_result choose(pelt_training *t, pelt_keys_model *m, pelt_map *map, uint32_t count, double *p995,
+static pelt_result choose(pelt_keys_training *t, pelt_keys_model *m, pelt_map *map, uint32_t count, double *p995,
                           pelt_error *error) {
-    m->keys = PELT_NEW(t->arena, uint32_t, count);
+    m->keys = PELT_NEW(t->arena, count, uint32_t);
     if (!m->keys) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
     pelt_result result = pelt_choose_keys(t, count, m->keys, error);
     m->key_count = count;
@@ -231,7 +231,7 @@ static pelt_result choose(pelt_training *t, pelt_keys_model *m, pelt_map *map, u
 }
 
 /* As few keys as meet the bound, tried from few to many. */
-static pelt_result choose_by_error(pelt_training *t, pelt_keys_model *m, pelt_map *map, pelt_keys_report *report,
+static pelt_result choose_by_error(pelt_keys_training *t, pelt_keys_model *m, pelt_map *map, pelt_keys_report *report,
                                    pelt_error *error) {
     static const uint32_t counts[PELT_KEYS_CURVE] = {25, 40, 60, 85, 120, 170, 250, 350};
     for (int i = 0; i < PELT_KEYS_CURVE; i++) {
@@ -249,7 +249,7 @@ static pelt_result choose_by_error(pelt_training *t, pelt_keys_model *m, pelt_ma
 }
 
 /* The error that the first keys alone would give: fewer keys, same order. */
-static pelt_result measure_curve(const pelt_training *t, const pelt_map *map, pelt_keys_report *report,
+static pelt_result measure_curve(const pelt_keys_training *t, const pelt_map *map, pelt_keys_report *report,
                                  pelt_error *error) {
     static const double parts[] = {0.2, 0.4, 0.6, 0.8, 1};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -265,12 +265,12 @@ static pelt_result measure_curve(const pelt_training *t, const pelt_map *map, pe
     return PELT_OK;
 }
 
-static pelt_result fit_maps(const pelt_training *t, const pelt_map *map, pelt_keys_model *m, pelt_error *error) {
+static pelt_result fit_maps(const pelt_keys_training *t, const pelt_map *map, pelt_keys_model *m, pelt_error *error) {
     size_t rank = t->s.rank, rows = (size_t)map->key_count * t->s.each;
-    double *covariance = PELT_NEW(t->arena, double, rank *rank), *detector = PELT_NEW(t->arena, double, rank *rows),
-           *key_rows = PELT_NEW(t->arena, double, rows *rank);
-    m->map = PELT_NEW(t->arena, double, rank *rows);
-    m->misfit = PELT_NEW(t->arena, double, rows *rows);
+    double *covariance = PELT_NEW(t->arena, rank * rank, double), *detector = PELT_NEW(t->arena, rank * rows, double),
+           *key_rows = PELT_NEW(t->arena, rows * rank, double);
+    m->map = PELT_NEW(t->arena, rank * rows, double);
+    m->misfit = PELT_NEW(t->arena, rows * rows, double);
     if (!covariance || !detector || !key_rows || !m->map || !m->misfit)
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
     pelt_map least = *map;
@@ -285,7 +285,7 @@ static pelt_result fit_maps(const pelt_training *t, const pelt_map *map, pelt_ke
     return PELT_OK;
 }
 
-static pelt_result set_bounds(const pelt_training *t, const pelt_map *map, const pelt_frames *frames,
+static pelt_result set_bounds(const pelt_keys_training *t, const pelt_map *map, const pelt_frames *frames,
                               pelt_keys_model *m, pelt_keys_report *report, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
     pelt_trials trials = {.with_misfits = true};
@@ -298,7 +298,7 @@ static pelt_result set_bounds(const pelt_training *t, const pelt_map *map, const
     return result;
 }
 
-static char *describe(const pelt_training *t, const pelt_keys_model *m, const pelt_keys_report *r) {
+static char *describe(const pelt_keys_training *t, const pelt_keys_model *m, const pelt_keys_report *r) {
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)
         json_array_append_new(curve, json_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
@@ -312,7 +312,7 @@ static char *describe(const pelt_training *t, const pelt_keys_model *m, const pe
     return text;
 }
 
-static pelt_skin_bytes *train(pelt_training *t, pelt_columns *columns, const pelt_frames *frames,
+static pelt_skin_bytes *train(pelt_keys_training *t, pelt_columns *columns, const pelt_frames *frames,
                               pelt_keys_report *report, pelt_error *error) {
     const pelt_keys_options *o = t->options;
     uint32_t most = o->error > 0 ? 250 : o->keys;
@@ -354,12 +354,12 @@ pelt_skin_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_opti
     if (!options.keys) options.keys = candidates < 170 ? candidates : 170;
     if (options.previous && options.keys < options.previous->key_count) options.keys = options.previous->key_count;
     if (options.keys < options.fiducial_count) options.keys = options.fiducial_count;
-    pelt_training t = {.options = &options,
-                       .paper = options.recipe && !strcmp(options.recipe, "paper"),
-                       .arena = pelt_arena_new(0),
-                       .columns_per_frame = options.shared ? frames->component_count : 1,
-                       .point_count = frames->point_count,
-                       .candidates = candidates};
+    pelt_keys_training t = {.options = &options,
+                            .paper = options.recipe && !strcmp(options.recipe, "paper"),
+                            .arena = pelt_arena_new(0),
+                            .columns_per_frame = options.shared ? frames->component_count : 1,
+                            .point_count = frames->point_count,
+                            .candidates = candidates};
     remembered memory;
     pelt_result result = t.arena ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
     if (!result && options.previous) {

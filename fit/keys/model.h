@@ -6,7 +6,7 @@
 #include "fit/keys/trial.h"
 
 typedef struct pelt_keys_model {
-    const pelt_training *t;
+    const pelt_keys_training *t;
     uint32_t *keys, key_count, basis, region_count;
     double *map;             /* P: [rank][key rows] */
     double *misfit;          /* [key rows][key rows] */

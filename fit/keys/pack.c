@@ -29,7 +29,7 @@ static double unit_of(const packing *p, size_t m) {
 /* A matrix of floats as [block of 16 rows][column][16]. */
 static float *to_blocks(packing *p, const double *matrix, size_t rows, size_t columns, const double *row_scales) {
     size_t blocks = (rows + PELT_BLOCK - 1) / PELT_BLOCK;
-    float *out = PELT_NEW(p->arena, float, blocks *columns *PELT_BLOCK);
+    float *out = PELT_NEW(p->arena, blocks * columns * PELT_BLOCK, float);
     for (size_t r = 0; out && r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             out[(r / PELT_BLOCK * columns + c) * PELT_BLOCK + r % PELT_BLOCK] =
@@ -77,9 +77,9 @@ static bool pack_arrays(packing *p) {
     const pelt_keys_model *m = p->m;
     const pelt_subspace *s = &m->t->s;
     pelt_keys *keys = &p->keys;
-    float *mean = PELT_NEW(p->arena, float, (size_t)keys->block_count *PELT_BLOCK),
-          *key_mean = PELT_NEW(p->arena, float, keys->key_row_count);
-    double *scales = PELT_NEW(p->arena, double, keys->basis_count);
+    float *mean = PELT_NEW(p->arena, (size_t)keys->block_count * PELT_BLOCK, float),
+          *key_mean = PELT_NEW(p->arena, keys->key_row_count, float);
+    double *scales = PELT_NEW(p->arena, keys->basis_count, double);
     if (!mean || !key_mean || !scales) return false;
     for (size_t r = 0; r < keys->row_count; r++) mean[r] = (float)s->mean[r];
     for (size_t i = 0; i < keys->key_row_count; i++)
@@ -135,7 +135,7 @@ static pelt_skin_bytes *lay_out(packing *p, pelt_keys_header *header) {
 }
 
 pelt_skin_bytes *pelt_keys_pack(const pelt_keys_model *m, pelt_error *error) {
-    const pelt_training *t = m->t;
+    const pelt_keys_training *t = m->t;
     packing p = {.m = m, .arena = pelt_arena_new(0)};
     pelt_keys_header header = {.magic = PELT_KEYS_MAGIC,
                                .version = PELT_KEYS_VERSION,

@@ -24,16 +24,16 @@ struct pelt_columns {
 
 pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
                                 pelt_error *error) {
-    pelt_columns *c = PELT_NEW(arena, pelt_columns, 1);
+    pelt_columns *c = PELT_NEW(arena, 1, pelt_columns);
     size_t frame = (size_t)frames->point_count * frames->component_count;
     if (!c) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train"), NULL;
     c->frames = frames;
     c->per_frame = shared ? frames->component_count : 1;
     c->row_count = (uint32_t)(frame / c->per_frame);
-    c->batch = PELT_NEW(arena, float, BATCH *frame);
-    c->block = PELT_NEW(arena, double, BATCH *frame);
+    c->batch = PELT_NEW(arena, BATCH * frame, float);
+    c->block = PELT_NEW(arena, BATCH * frame, double);
     if (frame * sizeof(float) <= memory / frames->frame_count)
-        c->held = PELT_NEW(arena, float, frame * frames->frame_count);
+        c->held = PELT_NEW(arena, frame * frames->frame_count, float);
     if (!c->batch || !c->block) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train"), NULL;
     for (uint32_t first = 0; c->held && first < frames->frame_count; first += BATCH) {
         uint32_t count = frames->frame_count - first < BATCH ? frames->frame_count - first : BATCH;
@@ -178,8 +178,9 @@ static pelt_result next_basis(passes *p, pelt_error *error) {
 static pelt_result rotate(passes *p, pelt_arena *arena, pelt_error *error) {
     pelt_subspace *s = p->s;
     size_t width = p->width, rank = s->rank;
-    double *gram = PELT_NEW(arena, double, width *width), *values = PELT_NEW(arena, double, width),
-           *turned = PELT_NEW(arena, double, width *rank), *weighted = PELT_NEW(arena, double, s->column_count *width);
+    double *gram = PELT_NEW(arena, width * width, double), *values = PELT_NEW(arena, width, double),
+           *turned = PELT_NEW(arena, width * rank, double),
+           *weighted = PELT_NEW(arena, s->column_count * width, double);
     if (!gram || !values || !turned || !weighted)
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
     memcpy(weighted, p->c, (size_t)s->column_count * width * sizeof *weighted);
@@ -223,16 +224,16 @@ static void find_tail(const passes *p) {
 static bool allocate(pelt_arena *arena, pelt_arena *scratch, passes *p) {
     pelt_subspace *s = p->s;
     size_t rows = s->row_count, columns = s->column_count;
-    s->mean = PELT_NEW(arena, double, rows);
-    s->vectors = PELT_NEW(arena, double, rows * s->rank);
-    s->values = PELT_NEW(arena, double, s->rank);
-    s->coordinates = PELT_NEW(arena, double, columns * s->rank);
-    s->weights = PELT_NEW(arena, double, columns);
-    s->tail = PELT_NEW(arena, double, rows);
-    p->v = PELT_NEW(scratch, double, rows * p->width);
-    p->y = PELT_NEW(scratch, double, rows * p->width);
-    p->c = PELT_NEW(scratch, double, columns * p->width);
-    p->energy = PELT_NEW(scratch, double, rows);
+    s->mean = PELT_NEW(arena, rows, double);
+    s->vectors = PELT_NEW(arena, rows * s->rank, double);
+    s->values = PELT_NEW(arena, s->rank, double);
+    s->coordinates = PELT_NEW(arena, columns * s->rank, double);
+    s->weights = PELT_NEW(arena, columns, double);
+    s->tail = PELT_NEW(arena, rows, double);
+    p->v = PELT_NEW(scratch, rows * p->width, double);
+    p->y = PELT_NEW(scratch, rows * p->width, double);
+    p->c = PELT_NEW(scratch, columns * p->width, double);
+    p->energy = PELT_NEW(scratch, rows, double);
     return s->mean && s->vectors && s->values && s->coordinates && s->weights && s->tail && p->v && p->y && p->c &&
            p->energy;
 }

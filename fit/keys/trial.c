@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t pelt_detector_basis(const pelt_training *t, uint32_t key_count) {
+uint32_t pelt_detector_basis(const pelt_keys_training *t, uint32_t key_count) {
     uint32_t rows = key_count * t->s.each, basis = rows / 3 > 0 ? rows / 3 : 1;
     return t->paper ? 0 : basis;
 }
 
 typedef struct trial {
-    const pelt_training *t;
+    const pelt_keys_training *t;
     const pelt_map *map;
     pelt_arena *arena;
     size_t rank, rows;           /* rows of all keys */
@@ -28,9 +28,9 @@ typedef struct trial {
 
 static bool prepare(trial *r, const double *p, const double *detector, const double *rows) {
     size_t rank = r->rank, n = r->rows;
-    double *seen = PELT_NEW(r->arena, double, rank *rank);
-    r->keep = PELT_NEW(r->arena, double, rank *rank);
-    r->miss = PELT_NEW(r->arena, double, n *rank);
+    double *seen = PELT_NEW(r->arena, rank * rank, double);
+    r->keep = PELT_NEW(r->arena, rank * rank, double);
+    r->miss = PELT_NEW(r->arena, n * rank, double);
     if (!seen || !r->keep || !r->miss) return false;
     pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, r->keep);
     for (size_t m = 0; m < rank; m++) r->keep[m * rank + m] += 1;
@@ -79,10 +79,10 @@ static int by_size(const void *a, const void *b) {
 static bool look(trial *r, double share, float *errors, float *lengths) {
     const pelt_subspace *s = &r->t->s;
     size_t rank = r->rank, per = r->per_frame, columns = r->frame_count * per, each = s->each;
-    double *held = PELT_NEW(r->arena, double, columns *rank), *left = PELT_NEW(r->arena, double, columns *rank),
-           *missed = PELT_NEW(r->arena, double, columns * r->rows);
-    sized *order = PELT_NEW(r->arena, sized, r->frame_count);
-    size_t *which = PELT_NEW(r->arena, size_t, r->frame_count), looked = (size_t)(share * (double)r->frame_count + 1);
+    double *held = PELT_NEW(r->arena, columns * rank, double), *left = PELT_NEW(r->arena, columns * rank, double),
+           *missed = PELT_NEW(r->arena, columns * r->rows, double);
+    sized *order = PELT_NEW(r->arena, r->frame_count, sized);
+    size_t *which = PELT_NEW(r->arena, r->frame_count, size_t), looked = (size_t)(share * (double)r->frame_count + 1);
     if (!held || !left || !missed || !order || !which) return false;
     for (size_t f = 0; f < r->frame_count; f++)
         memcpy(held + f * per * rank, s->coordinates + r->frames[f] * rank, per * rank * sizeof *held);
@@ -104,8 +104,8 @@ static bool look(trial *r, double share, float *errors, float *lengths) {
 static bool make_room(pelt_arena *arena, pelt_trials *t, size_t more) {
     if (t->count + more <= t->room) return true;
     size_t room = 2 * (t->count + more);
-    float *errors = PELT_NEW(arena, float, room), *lengths = PELT_NEW(arena, float, room * t->key_count);
-    uint8_t *novel = PELT_NEW(arena, uint8_t, room);
+    float *errors = PELT_NEW(arena, room, float), *lengths = PELT_NEW(arena, room * t->key_count, float);
+    uint8_t *novel = PELT_NEW(arena, room, uint8_t);
     if (!errors || !lengths || !novel) return false;
     if (t->count) {
         memcpy(errors, t->errors, t->count * sizeof *errors);
@@ -118,11 +118,11 @@ static bool make_room(pelt_arena *arena, pelt_trials *t, size_t more) {
 
 static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out, double share, float *errors,
                               float *lengths, pelt_error *error) {
-    const pelt_training *t = r->t;
-    double *covariance = PELT_NEW(r->arena, double, r->rank * r->rank),
-           *p = PELT_NEW(r->arena, double, r->rank * r->rows),
-           *detector = PELT_NEW(r->arena, double, r->rank * r->rows),
-           *rows = PELT_NEW(r->arena, double, r->rows * r->rank);
+    const pelt_keys_training *t = r->t;
+    double *covariance = PELT_NEW(r->arena, r->rank * r->rank, double),
+           *p = PELT_NEW(r->arena, r->rank * r->rows, double),
+           *detector = PELT_NEW(r->arena, r->rank * r->rows, double),
+           *rows = PELT_NEW(r->arena, r->rows * r->rank, double);
     if (!covariance || !p || !detector || !rows)
         return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
     double weight = pelt_fold_covariance(t, fold, left_out, covariance);
@@ -141,13 +141,13 @@ static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out,
                : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
 }
 
-pelt_result pelt_try_fold(const pelt_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
+pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
                           bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error) {
     trial r = {.t = t, .map = map, .arena = pelt_arena_new(0), .rank = t->s.rank};
     r.rows = (size_t)map->key_count * t->s.each;
     r.per_frame = t->columns_per_frame;
     r.with_misfits = trials->with_misfits;
-    if (r.arena) r.frames = PELT_NEW(r.arena, size_t, t->s.column_count);
+    if (r.arena) r.frames = PELT_NEW(r.arena, t->s.column_count, size_t);
     for (size_t c = 0; r.frames && c < t->s.column_count; c += r.per_frame)
         if (fold[c] == left_out) r.frames[r.frame_count++] = c;
     trials->key_count = map->key_count;

@@ -16,12 +16,12 @@ typedef struct pelt_trials {
 } pelt_trials;
 
 /* How the misfit is measured: 0: by the map itself; otherwise by least squares on so many leading directions. */
-uint32_t pelt_detector_basis(const pelt_training *t, uint32_t key_count);
+uint32_t pelt_detector_basis(const pelt_keys_training *t, uint32_t key_count);
 
 /* Leaves out the frames of one fold of `fold` (column by column), and tries the keys on them. Of the frames, the share
    with the largest residual is looked at point by point; the others count as 0. Misfits are only measured when
    trials->with_misfits is set. */
-pelt_result pelt_try_fold(const pelt_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
+pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
                           bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error);
 
 /* The error that a share (0.995) of the trials that are parts of shots stays under. */
