@@ -20,6 +20,7 @@ enum { CLI_MAX_OPTIONS = 48, CLI_MAX_INPUTS = 256 };
 
 /* The words of one call, parsed against a command's options. */
 typedef struct cli_args {
+    const char *program; /* as it was called: "build/pelt" */
     const struct cli_command *command;
     const char *inputs[CLI_MAX_INPUTS];
     int input_count;
@@ -84,13 +85,8 @@ bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pel
 bool cli_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count,
                   pelt_examples *examples);
 
-/* What the fit of a corrective says about itself, in words, and as the members of `object`; from a skin's text about
-   itself. */
-void cli_corrective_figures(const cli_args *args, const json_t *about, json_t *object);
-
-/* Options of fitted blends, where the command has them. Files that they name are read into the arena. False after a
-   message. */
-bool cli_blend_options(const cli_args *args, pelt_arena *arena, pelt_fit_options *options);
+/* What the fit of a corrective found, in words: an object as pelt_corrective_json makes it, or a skin's text has it. */
+void cli_say_corrective(const cli_args *args, const json_t *figures);
 
 /* Prints the findings (warnings and worse on standard error); false when one is fatal and --force was not given. */
 bool cli_check_findings(const cli_args *args, pelt_findings findings);
@@ -99,16 +95,8 @@ json_t *cli_findings_json(pelt_findings findings);
 /* Says which controls of a skin the bundle's clips do not have: they stay at rest. */
 void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_bundle *bundle);
 
-/* A measure as --json gives it. */
-json_t *cli_measure_json(const pelt_measure *measure, const char *skin, const char *clip, pelt_examples examples);
 /* "rms 0.00336 (0.153%)  max 0.0587 (2.67%)  rel_err 1.000". */
 void cli_measure_text(const pelt_measure *measure, char *text, size_t size);
-
-/* For qsort, rising. */
-int cli_compare_doubles(const void *a, const void *b);
-
-double cli_wall_seconds(void);
-double cli_cpu_seconds(void);
 
 /* The file name at the end of a path. */
 const char *cli_base_name(const char *path);

@@ -2,9 +2,12 @@
    of them has seen. */
 
 #include "cli/cli.h"
-#include "fit/corrective/eigenskin.h"
+#include "cli/fit_options.h"
+#include "fit/about.h"
 #include "io/io.h"
 #include "report/report.h"
+#include "rig/clock.h"
+#include "rig/sort.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +16,11 @@ enum { MOST_METHODS = 16, MOST_PICTURES = 3, MOST_JOINTS = 4 };
 /* One method of the table. */
 typedef struct contestant {
     pelt_fit_options options;
-    char *words; /* "ssd/distance", cut into the names that `options` points to */
-    pelt_skin_bytes *bytes;
+    pelt_bytes *bytes;
     pelt_skin skin;
-    pelt_measure *train, *test_all, **test;
-    double fit_seconds, ns_per_vertex;
+    pelt_fit_report report;
+    pelt_measure *test_all, **test;
+    double ns_per_vertex;
     float *pictures[MOST_PICTURES];
 } contestant;
 
@@ -37,50 +40,36 @@ typedef struct comparison {
     uint32_t picture_size;
 } comparison;
 
+static const char *method_of(const contestant *one) { return pelt_method_name(one->options.method); }
+static const char *blend_of(const contestant *one) { return pelt_blend_name(one->options.blend); }
+static const char *corrective_of(const contestant *one) { return pelt_corrective_name(one->options.corrective); }
+
 /* -- Contestants -------------------------------------------------------------------------------------------------- */
 
-/* "METHOD[/BLEND[/CORRECTIVE]]". */
-static bool add_contestant(comparison *c, const char *word, const pelt_fit_options *common) {
+/* "METHOD[/BLEND[/CORRECTIVE]]". Options that this one does not use are for others. */
+static bool add_contestant(comparison *c, char *word) {
     if (c->count == MOST_METHODS) return cli_misuse(c->args, "more than %d methods", MOST_METHODS), false;
     contestant *one = &c->contestants[c->count++];
-    one->words = strdup(word);
-    if (!one->words) return cli_fail("not enough memory"), false;
-    char *blend = strchr(one->words, '/'), *corrective = blend ? strchr(blend + 1, '/') : NULL;
-    if (blend) *blend++ = 0;
-    if (corrective) *corrective++ = 0;
-    one->options = *common;
-    one->options.method = one->words;
-    one->options.blend = blend;
-    one->options.corrective = corrective;
-    pelt_error error;
-    if (!cli_blend_options(c->args, c->arena, &one->options)) return false;
-    if (!pelt_fit_resolve(&one->options, &error)) return true;
-    cli_misuse(c->args, "%s", error.text);
-    return false;
+    cli_method words = {.method = word};
+    char *blend = strchr(word, '/'), *corrective = blend ? strchr(blend + 1, '/') : NULL;
+    if (blend) *blend = 0, words.blend = blend + 1;
+    if (corrective) *corrective = 0, words.corrective = corrective + 1;
+    if (!cli_fit_options(c->args, c->arena, &words, false, &one->options)) return false;
+    one->options.holdout = -1;
+    return true;
 }
 
 static bool list_contestants(comparison *c) {
-    pelt_fit_options common = {.sweeps_only = cli_value(c->args, "sweeps-only") != NULL,
-                               .plain_normals = cli_value(c->args, "plain-normals") != NULL,
-                               .distance_weights = cli_value(c->args, "distance-weights"),
-                               .rbf = cli_value(c->args, "rbf"),
-                               .unnormalised = cli_value(c->args, "no-norm") != NULL,
-                               .displacements = cli_value(c->args, "displacements"),
-                               .control_scale = cli_value(c->args, "control-scale"),
-                               .threads = c->args->threads,
-                               .progress = cli_progress(c->args)};
-    if (!cli_count(c->args, "influences", 1, 64, &common.influences) ||
-        !cli_count(c->args, "poses", 1, 2048, &common.poses) ||
-        !cli_count(c->args, "principal-joints", 1, 64, &common.principal_joints) ||
-        !cli_count(c->args, "per-joint", 1, 64, &common.per_joint) ||
-        !cli_count(c->args, "per-vertex", 1, 64, &common.per_vertex))
-        return false;
     const char *names = cli_value(c->args, "methods");
     size_t count;
     char **list = cli_list(names ? names : "ssd,ssd/distance,ssd/fit,joints,psd,wpsd,eigen,kernel", &count);
     bool good = list && count;
-    for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i], &common);
+    for (size_t i = 0; good && i < count; i++) good = add_contestant(c, list[i]);
     cli_list_free(list);
+    const pelt_fit_options *fits[MOST_METHODS];
+    for (size_t i = 0; i < c->count; i++) fits[i] = &c->contestants[i].options;
+    const char *unused = good ? cli_unused_option(c->args, fits, c->count) : NULL;
+    if (unused) return cli_misuse(c->args, "--%s: none of the methods compared uses it", unused), false;
     return good;
 }
 
@@ -95,26 +84,21 @@ static double time_frames(const comparison *c, const pelt_skin *skin) {
     for (size_t i = 0; i < FRAMES && scratch && positions && normals && locals; i++) {
         const pelt_example *example = &c->test_examples.list[i * c->test_examples.count / FRAMES];
         pelt_clip_pose(example->clip, &c->bundle->skeleton, example->frame, locals);
-        double start = cli_wall_seconds();
+        double start = pelt_wall_seconds();
         pelt_pose(skin, locals, scratch);
         pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
-        times[i] = cli_wall_seconds() - start;
+        times[i] = pelt_wall_seconds() - start;
     }
     free(scratch), free(positions), free(normals), free(locals);
-    qsort(times, FRAMES, sizeof *times, cli_compare_doubles);
-    return 1e9 * times[FRAMES / 2] / skin->vertex_count;
+    return 1e9 * pelt_quantile(times, FRAMES, 0.5) / skin->vertex_count;
 }
 
 static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
-    double start = cli_wall_seconds();
-    one->bytes = pelt_fit(c->bundle, c->train_examples, &one->options, error);
-    one->fit_seconds = cli_wall_seconds() - start;
+    one->bytes = pelt_fit(c->bundle, c->train_examples, &one->options, &one->report, error);
     if (!one->bytes) return false;
     pelt_result result = pelt_open(one->bytes->bytes, one->bytes->size, &one->skin);
     if (result) return pelt_fail(error, result, "%s", pelt_result_text(result)), false;
     uint32_t threads = c->args->threads;
-    one->train = pelt_measure_examples(&one->skin, c->bundle, c->train_examples, threads, error);
-    if (!one->train) return false;
     one->test_all = pelt_measure_examples(&one->skin, c->bundle, c->test_examples, threads, error);
     if (!one->test_all) return false;
     one->test = calloc(c->test_count, sizeof *one->test);
@@ -140,12 +124,11 @@ static void print_table(const comparison *c) {
         "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err  degrees  bytes/v   fit s  ns/v\n");
     for (size_t i = 0; i < c->count; i++) {
         const contestant *one = &c->contestants[i];
-        const pelt_measure *a = one->train, *b = one->test_all;
+        const pelt_measure *a = one->report.train, *b = one->test_all;
         cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %7.2f %8.1f %7.2f  %5.2f\n",
-                one->options.method, one->options.blend, one->options.corrective, 100 * a->rms_fraction,
-                100 * a->max_fraction, a->rel_err, 100 * b->rms_fraction, 100 * b->max_fraction, b->rel_err,
-                b->normal_rms_degrees, (double)one->bytes->size / one->skin.vertex_count, one->fit_seconds,
-                one->ns_per_vertex);
+                method_of(one), blend_of(one), corrective_of(one), 100 * a->rms_fraction, 100 * a->max_fraction,
+                a->rel_err, 100 * b->rms_fraction, 100 * b->max_fraction, b->rel_err, b->normal_rms_degrees,
+                (double)one->bytes->size / one->skin.vertex_count, one->report.seconds, one->ns_per_vertex);
     }
 }
 
@@ -157,17 +140,16 @@ static json_t *names_json(const pelt_clip **clips, size_t count) {
 
 static json_t *contestant_json(const comparison *c, const contestant *one) {
     json_t *test = json_object();
-    json_object_set_new(test, "all", cli_measure_json(one->test_all, "", "all", c->test_examples));
+    json_object_set_new(test, "all", pelt_measure_json(one->test_all, "", "all", c->test_examples));
     for (size_t t = 0; t < c->test_count; t++) {
         pelt_examples examples = pelt_bundle_examples(c->bundle, &c->test[t], 1);
-        json_object_set_new(test, c->test[t]->name, cli_measure_json(one->test[t], "", c->test[t]->name, examples));
+        json_object_set_new(test, c->test[t]->name, pelt_measure_json(one->test[t], "", c->test[t]->name, examples));
     }
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f}", "method", one->options.method, "blend",
-                     one->options.blend, "corrective", one->options.corrective, "train",
-                     cli_measure_json(one->train, "", "train", c->train_examples), "test", test, "bytes",
-                     (json_int_t)one->bytes->size, "bytes_per_vertex",
-                     (double)one->bytes->size / one->skin.vertex_count, "fit_seconds", one->fit_seconds,
-                     "ns_per_vertex", one->ns_per_vertex);
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f}", "method", method_of(one), "blend", blend_of(one), "corrective",
+        corrective_of(one), "train", pelt_measure_json(one->report.train, "", "train", c->train_examples), "test", test,
+        "bytes", (json_int_t)one->bytes->size, "bytes_per_vertex", (double)one->bytes->size / one->skin.vertex_count,
+        "fit_seconds", one->report.seconds, "ns_per_vertex", one->ns_per_vertex);
 }
 
 static int print_json(const comparison *c) {
@@ -220,14 +202,13 @@ static void choose_frames(comparison *c) {
         if (c->contestants[i].test_all->rms < c->contestants[best].test_all->rms) best = i;
     const pelt_measure *m = c->contestants[best].test_all, *first = c->contestants[0].test_all;
     char why[100];
-    snprintf(why, sizeof why, "largest error of %s/%s", c->contestants[best].options.method,
-             c->contestants[best].options.blend);
+    snprintf(why, sizeof why, "largest error of %s/%s", method_of(&c->contestants[best]),
+             blend_of(&c->contestants[best]));
     show_frame(c, m->worst_frame, why);
-    snprintf(why, sizeof why, "worst frame as a whole of %s/%s", c->contestants[best].options.method,
-             c->contestants[best].options.blend);
+    snprintf(why, sizeof why, "worst frame as a whole of %s/%s", method_of(&c->contestants[best]),
+             blend_of(&c->contestants[best]));
     show_frame(c, largest(m->frame_rms, m->frame_count), why);
-    snprintf(why, sizeof why, "largest error of %s/%s", c->contestants[0].options.method,
-             c->contestants[0].options.blend);
+    snprintf(why, sizeof why, "largest error of %s/%s", method_of(&c->contestants[0]), blend_of(&c->contestants[0]));
     show_frame(c, first->worst_frame, why);
 }
 
@@ -272,29 +253,13 @@ static const char *command_line(comparison *c) {
     return text;
 }
 
-/* Where EigenSkin is among the methods, the page shows what it found. */
-static pelt_result study_joints(comparison *c, pelt_report_joint *joints, size_t *count, pelt_error *error) {
-    pelt_joint_study studies[MOST_JOINTS];
-    *count = 0;
-    for (size_t i = 0; i < c->count && !*count; i++) {
-        if (strcmp(c->contestants[i].options.corrective, "eigen")) continue;
-        *count = MOST_JOINTS;
-        pelt_result result = pelt_eigen_study(c->bundle, c->train_examples, &c->contestants[i].options,
-                                              c->bundle->arena, studies, count, error);
-        if (result) return result;
-    }
-    for (size_t j = 0; j < *count; j++) {
-        const pelt_joint_study *s = &studies[j];
-        joints[j] = (pelt_report_joint){.name = s->name,
-                                        .example_count = s->example_count,
-                                        .support_count = s->support_count,
-                                        .shape_count = s->shape_count,
-                                        .support = s->support};
-        for (int k = 0; k < PELT_REPORT_SHAPES && k < PELT_STUDY_SHAPES; k++)
-            joints[j].singular[k] = s->singular[k], joints[j].shapes[k] = s->shapes[k];
-        for (int k = 0; k < PELT_REPORT_COUNTS && k < PELT_STUDY_COUNTS; k++) joints[j].errors[k] = s->errors[k];
-    }
-    return PELT_OK;
+/* Where EigenSkin is among the methods, the page shows what it found; otherwise there is no study. */
+static pelt_result study_joints(comparison *c, pelt_eigen_study **study, pelt_error *error) {
+    size_t i = 0;
+    while (i < c->count && c->contestants[i].options.corrective != PELT_CORRECTIVE_EIGEN) i++;
+    if (i == c->count) return PELT_OK;
+    *study = pelt_study_joints(c->bundle, c->train_examples, &c->contestants[i].options, MOST_JOINTS, error);
+    return *study ? PELT_OK : error->code;
 }
 
 static pelt_result write_report(comparison *c, const char *path, const char *picture_path, pelt_error *error) {
@@ -307,15 +272,15 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
     pelt_report_picture pictures[MOST_PICTURES] = {0};
     for (size_t i = 0; i < c->count; i++) {
         contestant *one = &c->contestants[i];
-        rows[i] = (pelt_report_row){.method = one->options.method,
-                                    .blend = one->options.blend,
-                                    .corrective = one->options.corrective,
-                                    .train = one->train,
+        rows[i] = (pelt_report_row){.method = method_of(one),
+                                    .blend = blend_of(one),
+                                    .corrective = corrective_of(one),
+                                    .train = one->report.train,
                                     .test_all = one->test_all,
                                     .test = (const pelt_measure *const *)one->test,
                                     .bytes = one->bytes->size,
                                     .bytes_per_vertex = (double)one->bytes->size / (double)n,
-                                    .fit_seconds = one->fit_seconds,
+                                    .fit_seconds = one->report.seconds,
                                     .ns_per_vertex = one->ns_per_vertex,
                                     .frame_positions = (const float *const *)one->pictures};
     }
@@ -324,9 +289,8 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                                             .frame = c->shown[k].frame,
                                             .why = c->why[k],
                                             .truth = c->shown[k].clip->positions + 3 * n * c->shown[k].frame};
-    pelt_report_joint joints[MOST_JOINTS];
-    size_t joint_count = 0;
-    if (path && study_joints(c, joints, &joint_count, error)) return error->code;
+    pelt_eigen_study *study = NULL;
+    if (path && study_joints(c, &study, error)) return error->code;
     pelt_report_page page = {.bundle = cli_base_name(c->bundle->path),
                              .command = command_line(c),
                              .mesh = &c->bundle->mesh,
@@ -338,8 +302,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .test = clip_names(c, c->test, c->test_count),
                              .rows = rows,
                              .pictures = pictures,
-                             .joint_count = joint_count,
-                             .joints = joints,
+                             .study = study,
                              .findings = c->findings,
                              .picture_size = c->picture_size,
                              .threads = c->args->threads,
@@ -353,6 +316,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
     if (picture_path && !result) result = pelt_report_strip(&page, 0, &png, &size, error);
     if (picture_path && !result) result = write_text(picture_path, png, size, error);
     free(html), free(png);
+    pelt_eigen_study_free(study);
     return result;
 }
 
@@ -401,9 +365,9 @@ static int run(const cli_args *args) {
         contestant *one = &c->contestants[i];
         for (size_t t = 0; one->test && t < c->test_count; t++) pelt_measure_free(one->test[t]);
         for (size_t k = 0; k < MOST_PICTURES; k++) free(one->pictures[k]);
-        pelt_measure_free(one->train), pelt_measure_free(one->test_all);
-        pelt_skin_free(one->bytes);
-        free(one->test), free(one->words);
+        pelt_fit_report_free(&one->report), pelt_measure_free(one->test_all);
+        pelt_bytes_free(one->bytes);
+        free(one->test);
     }
     pelt_bundle_free(c->bundle);
     pelt_arena_free(c->arena);
@@ -424,27 +388,7 @@ const cli_command cli_compare = {
      {"every", "N", "Train on every N-th frame of the clips only; default all."},
      {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
      {"methods", "M,...", "What to compare; default: all."},
-     {"influences", "K", "Most joints per vertex."},
-     {"rest", "keep|refit", "Rest positions of fitted blends, as in `pelt fit`."},
-     {"influence-choice", "greedy|rigidity", "How a vertex chooses its joints, as in `pelt fit`."},
-     {"drive", "FILE.json", "Which driven joints to add, as in `pelt fit`."},
-     {"drop-joints", "NAME,...", "Joints that no vertex may follow, as in `pelt fit`."},
-     {"ridge", "X", "What a squared weight costs, as in `pelt fit`."},
-     {"normal-scale", "X", "How much normals count in the fit, as in `pelt fit`."},
-     {"poses", "N", "psd, wpsd: keep the N most important poses."},
-     {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance."},
-     {"distance-weights", "driving|blend", "wpsd: what joints count by in it."},
-     {"rbf", "mixed|gaussian|exp", "psd, wpsd: function of the pose distance, as in `pelt fit`."},
-     {"no-norm", NULL, "psd, wpsd: do not divide the functions by their sum."},
-     {"control-scale", "NAME=S,...", "How much more a control counts in pose distances, as in `pelt fit`."},
-     {"displacements", "16|32", "Bits of the numbers of displacements, as in `pelt fit`."},
-     {"per-joint", "N", "eigen: displacements of every joint, and as many changes of normals."},
-     {"per-vertex", "N",
-      "kernel: mean displacements of a vertex, and as many changes of its normal; eigen: the most of any vertex, "
-      "half of them for its normal."},
-     {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone."},
-     {"plain-normals", NULL,
-      "psd, wpsd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."},
+     CLI_FIT_OPTIONS,
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},

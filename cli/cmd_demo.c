@@ -5,7 +5,8 @@
 
 enum { MOST_WORDS = 24 };
 
-/* Shows a command and runs it. The words are separated by single spaces; DIR stands for the folder. */
+/* Shows a command, with the program as it was called, so that it can be typed again, and runs it. The words are separated
+   by single spaces; DIR stands for the folder. */
 static int step(const cli_args *args, const char *folder, const char *why, const char *command) {
     char line[4096] = "";
     for (const char *at = command; *at && strlen(line) + strlen(folder) + 2 < sizeof line;) {
@@ -14,10 +15,10 @@ static int step(const cli_args *args, const char *folder, const char *why, const
         else
             strncat(line, at++, 1);
     }
-    cli_say(args, "\n# %s\n$ %s\n", why, line);
+    cli_say(args, "\n# %s\n$ %s %s\n", why, args->program, line);
     fflush(stdout);
-    const char *words[MOST_WORDS];
-    int count = 0;
+    const char *words[MOST_WORDS] = {args->program};
+    int count = 1;
     for (char *word = strtok(line, " "); word && count < MOST_WORDS - 1; word = strtok(NULL, " "))
         words[count++] = word;
     if (args->json || args->quiet) words[count++] = "--quiet";
@@ -32,19 +33,18 @@ static int run(const cli_args *args) {
     static const struct {
         const char *why, *command;
     } tour[] = {
-        {"A built-in arm: examples to learn from (train) and a motion to be judged by (test).",
-         "pelt sample arm -o DIR"},
-        {"What is in the files, and whether they fit together.", "pelt info DIR/arm.glb"},
-        {"Fit a skin.", "pelt fit DIR/arm.glb --train train --method kernel -o DIR/arm.pelt"},
+        {"A built-in arm: examples to learn from (train) and a motion to be judged by (test).", "sample arm -o DIR"},
+        {"What is in the files, and whether they fit together.", "info DIR/arm.glb"},
+        {"Fit a skin.", "fit DIR/arm.glb --train train --method kernel -o DIR/arm.pelt"},
         {"Deform the test motion with it, as a point cache that any animation program reads.",
-         "pelt eval DIR/arm.pelt DIR/arm.glb --clip test -o DIR/arm.deformed.pc2"},
-        {"How wrong is it on the motion that it has not seen?", "pelt measure DIR/arm.pelt DIR/arm.glb --clip test"},
+         "eval DIR/arm.pelt DIR/arm.glb --clip test -o DIR/arm.deformed.pc2"},
+        {"How wrong is it on the motion that it has not seen?", "measure DIR/arm.pelt DIR/arm.glb --clip test"},
         {"All methods side by side, with pictures of where they fail.",
-         "pelt compare DIR/arm.glb --train train --test test --report DIR/report.html"},
+         "compare DIR/arm.glb --train train --test test --report DIR/report.html"},
         {"The plainest method and the best one, in one picture.",
-         "pelt compare DIR/arm.glb --train train --test test --methods ssd,kernel --show test:48 --picture "
+         "compare DIR/arm.glb --train train --test test --methods ssd,kernel --show test:48 --picture "
          "DIR/arm.png"},
-        {"How fast does it run here?", "pelt bench --vertices 11574 --turns 15"},
+        {"How fast does it run here?", "bench --vertices 11574 --turns 15"},
     };
     for (size_t i = 0; i < sizeof tour / sizeof *tour; i++) {
         int code = step(args, folder, tour[i].why, tour[i].command);

@@ -66,7 +66,7 @@ static int run(const cli_args *args) {
     if (!name) return cli_misuse(args, "--clip CLIP says what to deform; it is missing");
     pelt_error error;
     pelt_skin skin;
-    pelt_skin_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
+    pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
     pelt_bundle *bundle = pelt_bundle_read(args->inputs[1], &error);
     const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
@@ -86,7 +86,7 @@ static int run(const cli_args *args) {
     }
     pelt_player_free(player);
     pelt_bundle_free(bundle);
-    pelt_skin_free(bytes);
+    pelt_bytes_free(bytes);
     return code;
 }
 

@@ -10,7 +10,7 @@ typedef struct exporting {
     const cli_args *args;
     pelt_arena *arena;
     pelt_bundle *bundle;
-    pelt_skin_bytes *bytes, *convex;
+    pelt_bytes *bytes, *convex;
     pelt_skin skin;
     double cost[2]; /* rel_err on the training clips before and after --convex */
 } exporting;
@@ -31,7 +31,7 @@ static bool make_convex(exporting *x) {
     pelt_error error;
     if (!cli_value(x->args, "train"))
         return cli_misuse(x->args, "--convex refits weights to examples: --train CLIP,... says which"), false;
-    if (x->skin.drivers)
+    if (pelt_has_corrective(&x->skin))
         return cli_fail("%s: its corrective belongs to its weights, so --convex cannot refit them; fit it again with "
                         "--blend file or --blend fit, which have no negative weights",
                         x->args->inputs[0]),
@@ -44,7 +44,7 @@ static bool make_convex(exporting *x) {
     pelt_result result = pelt_open(x->convex->bytes, x->convex->size, &x->skin);
     if (result) return cli_fail("the refitted skin cannot be opened: %s", pelt_result_text(result)), false;
     const char *refitted = cli_value(x->args, "refitted");
-    if (refitted && pelt_skin_write(x->convex, refitted, &error)) return cli_error(&error), false;
+    if (refitted && pelt_bytes_write(x->convex, refitted, &error)) return cli_error(&error), false;
     return measure_cost(x, examples, 1);
 }
 
@@ -130,7 +130,7 @@ static int run(const cli_args *args) {
     else if (!cli_value(args, "convex") || make_convex(&x))
         code = write_plain(&x, path);
     pelt_bundle_free(x.bundle);
-    pelt_skin_free(x.bytes), pelt_skin_free(x.convex);
+    pelt_bytes_free(x.bytes), pelt_bytes_free(x.convex);
     pelt_arena_free(x.arena);
     return code;
 }

@@ -56,7 +56,7 @@ static json_t *list_skin_controls(const cli_args *args, const pelt_skin *skin) {
 
 static json_t *info_skin(const cli_args *args, const char *path, pelt_error *error) {
     pelt_skin skin;
-    pelt_skin_bytes *bytes = pelt_skin_read(path, &skin, error);
+    pelt_bytes *bytes = pelt_skin_read(path, &skin, error);
     if (!bytes) return NULL;
     json_t *about = json_loads(skin.about, 0, NULL);
     if (!about) about = json_object();
@@ -67,7 +67,7 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
             skin.vertex_count, skin.block_count, skin.joint_count, entries, bytes->size,
             (double)bytes->size / skin.vertex_count);
     json_t *driven = list_driven(args, &skin), *controls = list_skin_controls(args, &skin);
-    cli_corrective_figures(args, about, NULL);
+    cli_say_corrective(args, json_object_get(about, "details"));
     static const char *const figures[] = {"train", "holdout"};
     for (int i = 0; i < 2; i++) {
         json_t *measure = json_object_get(about, figures[i]);
@@ -82,7 +82,7 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
                   (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints", (int)skin.joint_count, "driven",
                   driven, "controls", controls, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size,
                   "bytes_per_vertex", (double)bytes->size / skin.vertex_count, "about", about);
-    pelt_skin_free(bytes);
+    pelt_bytes_free(bytes);
     return object;
 }
 
@@ -195,7 +195,7 @@ static size_t load_clips(const cli_args *args, pelt_bundle *bundle, const pelt_c
     size_t count = 0;
     for (uint32_t c = 0; c < bundle->clip_count; c++) {
         pelt_error error = {0}, of_pose = {0};
-        const char *name = bundle->clips[c].name, *cache = given_cache(args, bundle->path, name);
+        const char *name = bundle->clips[c]->name, *cache = given_cache(args, bundle->path, name);
         char *word = cache ? pelt_arena_format(bundle->arena, "%s=%s", name, cache) : NULL;
         const pelt_clip *clip = pelt_bundle_clip(bundle, word ? word : name, PELT_NEED_POSITIONS, &error);
         bool broken = !clip && (cache || error.code != PELT_ERROR_FILE);
@@ -211,7 +211,7 @@ static json_t *list_controls(const cli_args *args, const pelt_bundle *bundle) {
     for (uint32_t i = 0; i < bundle->controls.count; i++) {
         double least = bundle->controls.rest[i], most = least, range[2];
         for (uint32_t c = 0; c < bundle->clip_count; c++) {
-            const pelt_clip *clip = &bundle->clips[c];
+            const pelt_clip *clip = bundle->clips[c];
             if (!clip->controls) continue;
             column_range(clip->controls, clip->frame_count, bundle->controls.count, i, range);
             least = fmin(least, range[0]), most = fmax(most, range[1]);
@@ -232,8 +232,8 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
     const pelt_clip **clips = PELT_NEW(bundle->arena, bundle->clip_count, const pelt_clip *);
     json_t *problems = json_array(), *clip_list = json_array();
     size_t clip_count = clips ? load_clips(args, bundle, clips, problems) : 0;
-    uint32_t points = point_of ? pelt_weld(bundle->arena, mesh, clips, clip_count, 1e-6 * mesh->diagonal, point_of)
-                               : mesh->vertex_count;
+    pelt_examples frames = pelt_bundle_examples(bundle, clips, clip_count);
+    uint32_t points = pelt_weld(bundle->arena, mesh, frames, 1e-6 * mesh->diagonal, point_of);
     cli_say(args, "%s: %u vertices (%u points where seams are closed), %u triangles, %u targets, diagonal %.4g\n", path,
             mesh->vertex_count, points, mesh->triangle_count, mesh->target_count, (double)mesh->diagonal);
     cli_say(args, "  %u joints, at most %u influences per vertex\n", bundle->skeleton.joint_count,

@@ -1,9 +1,11 @@
 /* cmd_keys.c: pelt keys: train key points, run them with the soft cache, measure both. */
 
+#include "bench/keys.h"
 #include "cli/cli.h"
-#include "cli/keys_measure.h"
-#include "cli/keys_speed.h"
+#include "engine/input.h"
+#include "io/io.h"
 #include "report/report.h"
+#include "rig/clock.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,32 +36,64 @@ static bool read_cache_options(const cli_args *args, pelt_soft_cache_options *op
     return true;
 }
 
-static uint32_t *read_points(const cli_args *args, const char *name, uint32_t *count) {
+/* "3,17,250"; to be freed. False after a message. */
+static bool read_points(const cli_args *args, const char *name, uint32_t **points, uint32_t *count) {
     const char *text = cli_value(args, name);
     size_t words = 0;
-    *count = 0;
-    if (!text) return NULL;
-    char **list = cli_list(text, &words);
-    uint32_t *points = malloc((words + 1) * sizeof *points);
-    for (size_t i = 0; list && points && i < words; i++) points[(*count)++] = (uint32_t)strtoul(list[i], NULL, 10);
+    *points = NULL, *count = 0;
+    if (!text) return true;
+    char **list = cli_list(text, &words), *end = "";
+    *points = calloc(words + 1, sizeof **points);
+    for (size_t i = 0; list && *points && i < words && !*end; i++) {
+        unsigned long number = strtoul(list[i], &end, 10);
+        (*points)[(*count)++] = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    }
+    bool good = words && *count == words && !*end;
+    if (!good) cli_misuse(args, "--%s %s: numbers of points such as 3,17,250 are meant", name, text);
     cli_list_free(list);
-    return points;
+    return good;
+}
+
+/* Opens the engine that --engine names, or returns NULL with *code 0 when none was asked for. */
+static pelt_engine *open_engine(const cli_args *args, int *code) {
+    const char *what = cli_value(args, "engine");
+    pelt_engine_options options = {.workers = args->threads};
+    pelt_error error;
+    *code = CLI_DONE;
+    if (!what) return NULL;
+    if (!cli_count(args, "points", 1, 100000000, &options.points) || !cli_number(args, "cost", 0, 1e6, &options.cost) ||
+        !cli_number(args, "timeout", 0.001, 1e6, &options.timeout) ||
+        !cli_count(args, "engine-controls", 0, 1 << 20, &options.controls)) {
+        *code = CLI_MISUSE;
+        return NULL;
+    }
+    pelt_engine *engine = pelt_engine_open(what, &options, &error);
+    if (!engine) *code = cli_error(&error);
+    return engine;
+}
+
+static bool read_recipe(const cli_args *args, pelt_keys_recipe *recipe) {
+    const char *text = cli_value(args, "recipe");
+    for (int r = 0; r < PELT_KEYS_RECIPE_COUNT; r++)
+        if (text && !strcmp(text, pelt_keys_recipe_name((pelt_keys_recipe)r)))
+            return *recipe = (pelt_keys_recipe)r, true;
+    if (text) cli_misuse(args, "--recipe %s: there is no such recipe; choose pelt or paper", text);
+    return !text;
 }
 
 /* -- Train --------------------------------------------------------------------------------------------------------- */
 
 static bool read_train_options(const cli_args *args, pelt_keys_options *o) {
     bool light = cli_value(args, "light") != NULL;
-    *o = (pelt_keys_options){.recipe = cli_value(args, "recipe"),
-                             .uncentred = light,
+    *o = (pelt_keys_options){.uncentred = light,
                              .shared = light,
                              .exact = cli_value(args, "exact") != NULL,
                              .seed = args->seed,
                              .progress = cli_progress(args)};
-    return cli_count(args, "keys", 1, 1 << 20, &o->keys) && cli_count(args, "basis", 1, 1 << 20, &o->basis) &&
-           cli_count(args, "grid", 1, 1 << 20, &o->grid) && cli_count(args, "regions", 1, 65536, &o->regions) &&
-           cli_number(args, "ridge", 1e-12, 1, &o->ridge) && read_fraction(args, "error", &o->error) &&
-           read_fraction(args, "bar", &o->bar);
+    return read_recipe(args, &o->recipe) && cli_count(args, "keys", 1, UINT32_MAX, &o->keys) &&
+           cli_count(args, "basis", 1, UINT32_MAX, &o->basis) && cli_count(args, "grid", 1, UINT32_MAX, &o->grid) &&
+           cli_count(args, "regions", 1, UINT32_MAX, &o->regions) && cli_number(args, "ridge", 1e-12, 1, &o->ridge) &&
+           read_fraction(args, "error", &o->error) && read_fraction(args, "bar", &o->bar);
 }
 
 static int print_trained(const cli_args *args, const pelt_keys_report *r, const char *path, size_t bytes,
@@ -86,7 +120,7 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
                                     r->ridge, "seconds", seconds, "bytes", (json_int_t)bytes, "error_by_keys", curve));
 }
 
-static int train(const cli_args *args, keys_input *input, pelt_engine *engine) {
+static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
     pelt_keys_options options;
     pelt_keys_report report;
     pelt_error error;
@@ -94,10 +128,11 @@ static int train(const cli_args *args, keys_input *input, pelt_engine *engine) {
     const char *path = cli_value(args, "output"), *from = cli_value(args, "from"), *mesh = cli_value(args, "mesh");
     if (!path) return cli_misuse(args, "-o FILE.keys says where the key points go; it is missing");
     if (!read_train_options(args, &options)) return CLI_MISUSE;
-    if (cli_value(args, "with")) options.engine_points = input->frames.point_count - keys_input_second_points(input);
-    uint32_t *fiducials = read_points(args, "fiducials", &options.fiducial_count);
+    if (cli_value(args, "with")) options.engine_points = input->frames.point_count - input->second_points;
+    uint32_t *fiducials;
+    if (!read_points(args, "fiducials", &fiducials, &options.fiducial_count)) return free(fiducials), CLI_MISUSE;
     options.fiducials = fiducials;
-    pelt_skin_bytes *old = from ? pelt_keys_read(from, &previous, &error) : NULL, *trained = NULL;
+    pelt_bytes *old = from ? pelt_keys_read(from, &previous, &error) : NULL, *trained = NULL;
     pelt_bundle *bundle = mesh && (old || !from) ? pelt_bundle_read(mesh, &error) : NULL;
     bool ready = (old || !from) && (bundle || !mesh);
     const pelt_mesh *shape = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
@@ -109,15 +144,15 @@ static int train(const cli_args *args, keys_input *input, pelt_engine *engine) {
                           shape->vertex_count, input->frames.point_count) == PELT_OK;
     }
     if (old) options.previous = &previous;
-    double start = cli_wall_seconds();
+    double start = pelt_wall_seconds();
     if (ready) trained = pelt_keys_train(&input->frames, &options, &report, &error);
-    double seconds = cli_wall_seconds() - start;
+    double seconds = pelt_wall_seconds() - start;
     int code = CLI_FAILED;
-    if (!trained || pelt_keys_write(trained, path, &error))
+    if (!trained || pelt_bytes_write(trained, path, &error))
         code = cli_error(&error);
     else
         code = print_trained(args, &report, path, trained->size, seconds);
-    pelt_skin_free(trained), pelt_skin_free(old);
+    pelt_bytes_free(trained), pelt_bytes_free(old);
     pelt_bundle_free(bundle);
     free(fiducials);
     return code;
@@ -154,7 +189,7 @@ static pelt_result run_frames(running *r, const uint32_t *shots, float *truth, p
         const float *controls = r->controls->values + (size_t)f * r->controls->column_count;
         pelt_soft_cache_frame_info info;
         pelt_should_stop(&progress, "running", (double)f / r->controls->row_count);
-        if (f && shots && shots[f] != shots[f - 1]) r->cache.started = 0;
+        if (f && shots && shots[f] != shots[f - 1]) pelt_soft_cache_cut(&r->cache);
         pelt_result result = pelt_soft_cache_next(&r->cache, controls, r->values, &info);
         if (result == PELT_ERROR_DATA && pelt_engine_failure(r->engine)->code)
             return pelt_fail(error, result, "frame %u: %s", f, pelt_engine_failure(r->engine)->text);
@@ -193,11 +228,15 @@ static pelt_result start_run(running *r, const pelt_soft_cache_options *options,
                          pelt_engine_points(r->engine), pelt_engine_components(r->engine),
                          pelt_engine_controls(r->engine), keys->engine_point_count, keys->component_count,
                          r->controls->column_count);
+    if (log && keys->engine_point_count < keys->point_count)
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                         "%s: the engine computes %u of the %u points, so missed frames cannot be logged whole", log,
+                         keys->engine_point_count, keys->point_count);
     if (output && keys->component_count != 3)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: only values of three components can be written", output);
     r->values = PELT_NEW(arena, (size_t)keys->point_count * keys->component_count, float);
     void *memory = pelt_alloc(arena, pelt_soft_cache_size(keys, r->controls->column_count), 1);
-    if (!r->values || !memory) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a frame");
+    if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     if (log && !(r->log = pelt_misslog_open(log, error))) return error->code;
     pelt_mesh points = {.vertex_count = keys->point_count};
     if (output && !(r->writer = pelt_cache_writer_open(output, r->controls->row_count, &points, 30, error)))
@@ -206,21 +245,21 @@ static pelt_result start_run(running *r, const pelt_soft_cache_options *options,
     return pelt_soft_cache_init(&r->cache, keys, options, call, memory);
 }
 
-static int run_keys(const cli_args *args, const pelt_keys *keys, const keys_input *input, pelt_engine *engine) {
+static int run_keys(const cli_args *args, const pelt_keys *keys, const pelt_input *input, pelt_engine *engine) {
     pelt_soft_cache_options options;
     pelt_error error;
     const pelt_frames *frames = &input->frames;
     if (!engine) return cli_misuse(args, "--engine says what computes the keys; it is missing");
     if (!frames->controls) return cli_misuse(args, "the clip to run is a .csv of controls");
     if (!read_cache_options(args, &options)) return CLI_MISUSE;
-    pelt_table controls = {frames->frame_count, frames->control_count, input->control_names, (float *)frames->controls};
+    pelt_table controls = {frames->frame_count, frames->control_count, (const char **)input->control_names,
+                           (float *)frames->controls};
     running r = {.args = args, .keys = keys, .engine = engine, .controls = &controls};
     float *truth = PELT_NEW(input->arena, (size_t)keys->point_count * keys->component_count, float);
-    pelt_result result = truth ? start_run(&r, &options, input->arena, &error)
-                               : pelt_fail(&error, PELT_ERROR_MEMORY, "not enough memory for a frame");
-    double start = cli_wall_seconds();
+    pelt_result result = start_run(&r, &options, input->arena, &error);
+    double start = pelt_wall_seconds();
     if (!result) result = run_frames(&r, frames->shots, truth, &error);
-    double seconds = cli_wall_seconds() - start;
+    double seconds = pelt_wall_seconds() - start;
     pelt_error closing;
     if (pelt_misslog_close(r.log, &closing) && !result) result = closing.code, error = closing;
     if (r.writer && !result)
@@ -232,33 +271,17 @@ static int run_keys(const cli_args *args, const pelt_keys *keys, const keys_inpu
 
 /* -- Measure ------------------------------------------------------------------------------------------------------- */
 
-/* Seconds that the engine takes for a point, over a few frames. */
-static double time_engine(pelt_engine *engine, const pelt_frames *frames, float *values) {
-    pelt_error error;
-    double best = INFINITY;
-    for (uint32_t i = 0; i < 5; i++) {
-        uint32_t f = (uint32_t)((uint64_t)frames->frame_count * i / 5);
-        double start = cli_wall_seconds();
-        if (pelt_engine_evaluate(engine, frames->controls + (size_t)f * frames->control_count, NULL,
-                                 pelt_engine_points(engine), values, &error))
-            return 0;
-        best = fmin(best, cli_wall_seconds() - start);
-    }
-    return best / pelt_engine_points(engine);
-}
-
-static void set_speed(const cli_args *args, const pelt_keys *keys, const keys_input *input, pelt_engine *engine,
-                      keys_measure *m) {
+/* What a point costs: as the engine takes, or as was said. */
+static bool read_cost(const cli_args *args, const pelt_input *input, pelt_engine *engine, double *seconds) {
     double cost = 0;
-    if (!cli_number(args, "cost", 0, 1e6, &cost)) cost = 0;
-    m->point_cost = 1e-6 * cost;
-    float *values = PELT_NEW(input->arena, (size_t)keys->point_count * keys->component_count, float);
-    if (engine && input->frames.controls && values) m->point_cost = time_engine(engine, &input->frames, values);
-    double full = keys->point_count * m->point_cost, soft = m->evaluated * m->point_cost + m->fill_seconds;
-    m->speedup = full > 0 ? full / soft : keys->point_count / m->evaluated;
+    if (!cli_number(args, "cost", 0, 1e6, &cost)) return false;
+    bool by_engine = engine && input->frames.controls && input->frames.control_count == pelt_engine_controls(engine);
+    *seconds =
+        by_engine ? pelt_engine_point_seconds(engine, input->frames.controls, input->frames.frame_count) : 1e-6 * cost;
+    return true;
 }
 
-static int print_measure(const cli_args *args, const pelt_keys *keys, const keys_measure *m, double bar) {
+static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt_keys_measure *m, double bar) {
     cli_say(args, "%u frames in %u shots, %u points, %u keys, %u basis vectors\n", m->frame_count, m->shot_count,
             keys->point_count, keys->key_count, keys->basis_count);
     cli_say(args,
@@ -296,32 +319,15 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const keys
     return cli_print_json(args, json);
 }
 
-static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const keys_measure *m, const pelt_mesh *mesh,
-                              double bar, const char *path, pelt_error *error) {
-    pelt_keys_page_frame *frames = calloc(m->frame_count, sizeof *frames);
+static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const pelt_keys_measure *m,
+                              const pelt_mesh *mesh, double bar, const char *path, pelt_error *error) {
     char *html = NULL;
     size_t size = 0;
-    if (!frames) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the report");
-    for (uint32_t f = 0; f < m->frame_count; f++)
-        frames[f] = (pelt_keys_page_frame){m->frames[f].shot, m->frames[f].error, m->frames[f].final, m->frames[f].e,
-                                           m->frames[f].verdict == PELT_CACHE_HIT};
-    pelt_keys_page page = {.keys = cli_base_name(args->inputs[1]),
-                           .mesh = mesh,
-                           .key_points = keys->key_points,
-                           .key_count = keys->key_count,
-                           .point_count = keys->point_count,
-                           .basis_count = keys->basis_count,
-                           .frame_count = m->frame_count,
-                           .frames = frames,
-                           .bar = bar,
-                           .p995 = m->p995,
-                           .hit_rate = m->hit_rate,
-                           .final_under_bar = m->final_under_bar,
-                           .speedup = m->speedup,
-                           .point_cost = m->point_cost};
+    pelt_keys_page page = {
+        .name = cli_base_name(args->inputs[1]), .keys = keys, .mesh = mesh, .measure = m, .bar = bar};
     json_t *about = json_loads(keys->about, 0, NULL), *curve = json_object_get(about, "error_by_keys"), *pair;
     size_t i;
-    json_array_foreach(curve, i, pair) if (page.curve_count < PELT_KEYS_PAGE_CURVE) {
+    json_array_foreach(curve, i, pair) if (page.curve_count < PELT_KEYS_CURVE) {
         page.curve_keys[page.curve_count] = (uint32_t)json_integer_value(json_array_get(pair, 0));
         page.curve_error[page.curve_count++] = json_number_value(json_array_get(pair, 1));
     }
@@ -330,30 +336,55 @@ static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const
     pelt_writer *writer = result ? NULL : pelt_writer_open(path, error);
     if (writer) pelt_writer_put(writer, html, size);
     if (!result) result = writer ? pelt_writer_commit(writer, error) : error->code;
-    free(html), free(frames);
+    free(html);
     return result;
 }
 
-static int measure(const cli_args *args, const pelt_keys *keys, keys_input *input, pelt_engine *engine) {
-    pelt_soft_cache_options options;
-    keys_measure m;
+static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *input, pelt_engine *engine) {
+    pelt_keys_measure_options options = {.bar = 0.01, .progress = cli_progress(args)};
     pelt_error error;
-    double bar = 0.01;
-    pelt_progress progress = cli_progress(args);
     const char *report = cli_value(args, "report"), *mesh_path = cli_value(args, "mesh");
-    if (!read_cache_options(args, &options) || !read_fraction(args, "bar", &bar)) return CLI_MISUSE;
+    if (!read_cache_options(args, &options.soft_cache) || !read_fraction(args, "bar", &options.bar) ||
+        !read_cost(args, input, engine, &options.point_cost))
+        return CLI_MISUSE;
     pelt_bundle *bundle = mesh_path ? pelt_bundle_read(mesh_path, &error) : NULL;
     if (mesh_path && !bundle) return cli_error(&error);
-    bool done = keys_measure_run(keys, input, &options, bar, &progress, &m, &error);
-    if (done) set_speed(args, keys, input, engine, &m);
+    pelt_keys_measure *m = pelt_keys_measure_frames(keys, &input->frames, &options, &error);
     const pelt_mesh *mesh = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
     if (mesh && mesh->vertex_count < keys->engine_point_count) mesh = NULL;
-    if (done && report) done = write_page(args, keys, &m, mesh, bar, report, &error) == PELT_OK;
-    int code = done ? print_measure(args, keys, &m, bar) : cli_error(&error);
+    bool done = m && (!report || write_page(args, keys, m, mesh, options.bar, report, &error) == PELT_OK);
+    int code = done ? print_measure(args, keys, m, options.bar) : cli_error(&error);
     if (done && report) cli_say(args, "%s: the report\n", report);
-    keys_measure_free(&m);
+    pelt_keys_measure_free(m);
     pelt_bundle_free(bundle);
     return code;
+}
+
+/* -- Speed --------------------------------------------------------------------------------------------------------- */
+
+static int speed(const cli_args *args) {
+    uint32_t points = 2986, basis = 255;
+    bench_keys_row rows[PELT_ISA_COUNT];
+    pelt_error error;
+    if (!cli_count(args, "points", 1, 10000000, &points) || !cli_count(args, "basis", 1, 100000, &basis))
+        return CLI_MISUSE;
+    size_t count = bench_keys(points, basis, rows, &error);
+    if (!count) return cli_error(&error);
+    cli_say(args, "%u points from %u vectors; milliseconds a frame, median (best)\n", points, basis);
+    cli_say(args, "%-8s %18s %18s %18s\n", "", "keys to coordinates", "fill", "fill, 32 at once");
+    json_t *list = json_array();
+    for (const bench_keys_row *r = rows; r < rows + count; r++) {
+        const bench_time *t = r->times;
+        cli_say(args, "%-8s", pelt_isa_name(r->isa));
+        for (int w = 0; w < BENCH_KEYS_WORK; w++) cli_say(args, "   %7.4f (%.4f)", 1e3 * t[w].median, 1e3 * t[w].best);
+        cli_say(args, "\n");
+        json_array_append_new(
+            list, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "isa", pelt_isa_name(r->isa), "solve_ms",
+                            1e3 * t[BENCH_SOLVE].median, "solve_ms_best", 1e3 * t[BENCH_SOLVE].best, "fill_ms",
+                            1e3 * t[BENCH_FILL].median, "fill_ms_best", 1e3 * t[BENCH_FILL].best, "fill_batch_ms",
+                            1e3 * t[BENCH_FILL_BATCH].median, "fill_batch_ms_best", 1e3 * t[BENCH_FILL_BATCH].best));
+    }
+    return cli_print_json(args, json_pack("{s:i, s:i, s:o}", "points", (int)points, "basis", (int)basis, "rows", list));
 }
 
 /* -- The command --------------------------------------------------------------------------------------------------- */
@@ -363,28 +394,29 @@ static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine)
     int first = training ? 1 : 2;
     pelt_error error;
     pelt_keys keys;
-    keys_input input = {0};
+    pelt_input input;
     if (args->input_count <= first)
         return cli_misuse(args, "something is missing: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
-    pelt_skin_bytes *bytes = training ? NULL : pelt_keys_read(args->inputs[1], &keys, &error);
+    pelt_bytes *bytes = training ? NULL : pelt_keys_read(args->inputs[1], &keys, &error);
     if (!training && !bytes) return cli_error(&error);
-    int code = CLI_FAILED;
-    if (keys_input_open(&input, args->inputs + first, args->input_count - first, engine, cli_value(args, "with")))
-        code = training               ? train(args, &input, engine)
+    pelt_result opened = pelt_input_open(&input, args->inputs + first, (uint32_t)(args->input_count - first), engine,
+                                         cli_value(args, "with"), &error);
+    int code = opened                 ? cli_error(&error)
+               : training             ? train(args, &input, engine)
                : !strcmp(verb, "run") ? run_keys(args, &keys, &input, engine)
                                       : measure(args, &keys, &input, engine);
-    keys_input_close(&input);
-    pelt_skin_free(bytes);
+    pelt_input_close(&input);
+    pelt_bytes_free(bytes);
     return code;
 }
 
 static int run(const cli_args *args) {
     const char *verb = args->inputs[0];
-    if (!strcmp(verb, "speed")) return keys_speed(args);
+    if (!strcmp(verb, "speed")) return speed(args);
     if (strcmp(verb, "train") && strcmp(verb, "run") && strcmp(verb, "measure"))
         return cli_misuse(args, "there is no `pelt keys %s`; there are train, run, measure and speed", verb);
     int code;
-    pelt_engine *engine = keys_engine(args, &code);
+    pelt_engine *engine = open_engine(args, &code);
     if (!engine && code) return code;
     code = run_verb(args, verb, engine);
     pelt_engine_close(engine);

@@ -1,6 +1,7 @@
 /* cmd_measure.c: pelt measure: the error of a skin on a clip. */
 
 #include "cli/cli.h"
+#include "fit/about.h"
 
 static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bundle) {
     const char *names = cli_value(args, "clip");
@@ -16,7 +17,7 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
     cli_measure_text(result, text, sizeof text);
     cli_say(args, "%s on %s: %s, %u frames; worst: frame %u, vertex %u\n", args->inputs[0], names, text,
             result->frame_count, examples.list[result->worst_frame].frame, result->worst_vertex);
-    json_t *object = cli_measure_json(result, args->inputs[0], names, examples);
+    json_t *object = pelt_measure_json(result, args->inputs[0], names, examples);
     pelt_measure_free(result);
     return cli_print_json(args, object);
 }
@@ -25,12 +26,12 @@ static int run(const cli_args *args) {
     if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP says what to measure on; it is missing");
     pelt_error error;
     pelt_skin skin;
-    pelt_skin_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
+    pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
     pelt_bundle *bundle = pelt_bundle_read(args->inputs[1], &error);
     int code = bundle ? measure(args, &skin, bundle) : cli_error(&error);
     pelt_bundle_free(bundle);
-    pelt_skin_free(bytes);
+    pelt_bytes_free(bytes);
     return code;
 }
 

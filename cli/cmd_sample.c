@@ -4,9 +4,7 @@
 #include "cli/sample_face.h"
 #include "io/io.h"
 #include "samples/samples.h"
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static pelt_result write_clip(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, pelt_error *error) {
     pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, 30, error);
@@ -28,7 +26,7 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const c
     if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
     cli_say(args, "%s: %u vertices, %u joints\n", path, bundle->mesh.vertex_count, bundle->skeleton.joint_count);
     for (uint32_t c = 0; c < bundle->clip_count; c++) {
-        const pelt_clip *clip = &bundle->clips[c];
+        const pelt_clip *clip = bundle->clips[c];
         snprintf(path, sizeof path, "%s/%s.%s.pc2", folder, name, clip->name);
         if (write_clip(bundle, clip, path, &error)) return cli_error(&error);
         cli_say(args, "%s: %u frames\n", path, clip->frame_count);
@@ -54,10 +52,9 @@ static int run(const cli_args *args) {
     bool face = !strcmp(options.name, "face");
     pelt_bundle *bundle = face ? NULL : pelt_sample_make(&options, &error);
     if (!face && !bundle) return cli_error(&error);
-    int code = mkdir(folder, 0777) && errno != EEXIST
-                   ? cli_fail("%s: the folder cannot be made: %s", folder, strerror(errno))
-               : face ? sample_face(args, folder, options.vertices)
-                      : write_bundle(args, bundle, options.name, folder);
+    int code = pelt_folder_make(folder, &error) ? cli_error(&error)
+               : face                           ? sample_face(args, folder, options.vertices)
+                                                : write_bundle(args, bundle, options.name, folder);
     pelt_bundle_free(bundle);
     return code;
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* -- Messages ----------------------------------------------------------------------------------------------------- */
@@ -41,9 +40,22 @@ int cli_misuse(const cli_args *args, const char *format, ...) {
     return CLI_MISUSE;
 }
 
-/* A wrong name given to an option is misuse, anything else a job that failed. */
+/* The library speaks of its options by name: here they are flags. A wrong option is misuse, anything else a job that
+   failed. */
 int cli_error(const pelt_error *error) {
-    cli_fail("%s", error->text);
+    char flag[40] = "";
+    const char *text = error->text;
+    if (*error->option) snprintf(flag, sizeof flag, "--%s", error->option);
+    for (char *c = flag; *c; c++)
+        if (*c == '_') *c = '-';
+    if (*flag && error->code == PELT_ERROR_ARGUMENT)
+        cli_fail("%s%s", flag, text + strlen(error->option));
+    else if (*flag && error->advice != 0)
+        cli_fail("%s (%s %g)", text, flag, error->advice);
+    else if (*flag)
+        cli_fail("%s (%s)", text, flag);
+    else
+        cli_fail("%s", text);
     return error->code == PELT_ERROR_ARGUMENT ? CLI_MISUSE : CLI_FAILED;
 }
 
@@ -80,18 +92,6 @@ static int show_progress(void *user, const char *task, double fraction) {
 pelt_progress cli_progress(const cli_args *args) {
     if (args->quiet || !isatty(STDERR_FILENO)) return (pelt_progress){0};
     return (pelt_progress){show_progress, NULL};
-}
-
-double cli_wall_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-double cli_cpu_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* -- Clips, findings, measures ------------------------------------------------------------------------------------- */
@@ -163,17 +163,6 @@ void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_b
     }
 }
 
-json_t *cli_measure_json(const pelt_measure *m, const char *skin, const char *clip, pelt_examples examples) {
-    const pelt_example *worst = &examples.list[m->worst_frame];
-    json_t *object =
-        json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "skin", skin, "clip", clip,
-                  "frames", (int)m->frame_count, "vertices", (int)m->vertex_count, "rms", m->rms, "max", m->max,
-                  "rms_fraction", m->rms_fraction, "max_fraction", m->max_fraction, "rel_err", m->rel_err,
-                  "normal_rms_degrees", m->normal_rms_degrees, "normal_max_degrees", m->normal_max_degrees,
-                  "worst_frame", (int)worst->frame, "worst_vertex", (int)m->worst_vertex);
-    return object ? object : json_null(); /* numbers that are not finite have no JSON */
-}
-
 void cli_measure_text(const pelt_measure *m, char *text, size_t size) {
     snprintf(text, size, "rms %.4g (%.3f%%)  max %.4g (%.2f%%)  rel_err %.3f  normals %.2f deg", m->rms,
              100 * m->rms_fraction, m->max, 100 * m->max_fraction, m->rel_err, m->normal_rms_degrees);
@@ -196,29 +185,19 @@ static void say_condition(const cli_args *args, const json_t *condition) {
     cli_say(args, "\n");
 }
 
-void cli_corrective_figures(const cli_args *args, const json_t *about, json_t *object) {
-    static const char *const keys[] = {"condition", "damped", "bound", "storage_error"};
-    const json_t *details = json_object_get(about, "details"), *damped = json_object_get(details, "damped");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && object; i++) {
-        json_t *value = json_object_get(details, keys[i]);
-        json_object_set_new(object, keys[i], value ? json_incref(value) : json_null());
-    }
-    if (!json_object_get(details, "bound")) return;
-    say_condition(args, json_object_get(details, "condition"));
+void cli_say_corrective(const cli_args *args, const json_t *figures) {
+    const json_t *damped = json_object_get(figures, "damped");
+    if (!json_object_get(figures, "bound")) return;
+    say_condition(args, json_object_get(figures, "condition"));
     cli_say(args, "  displacements are below %.3g (%.3g%%) in any pose; storage error %.2g (%.2g%%)\n",
-            part(details, "bound"), 100 * part(details, "bound_fraction"), part(details, "storage_error"),
-            100 * part(details, "storage_error_fraction"));
+            part(figures, "bound"), 100 * part(figures, "bound_fraction"), part(figures, "storage_error"),
+            100 * part(figures, "storage_error_fraction"));
     if (part(damped, "times") > 0)
         cli_say(args, "  blend too flat to invert %.0f times, at %.0f points\n", part(damped, "times"),
                 part(damped, "points"));
 }
 
 /* -- Small things -------------------------------------------------------------------------------------------------- */
-
-int cli_compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 const char *cli_base_name(const char *path) {
     const char *slash = strrchr(path, '/');

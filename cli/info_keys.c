@@ -6,7 +6,7 @@
 
 json_t *info_keys(const cli_args *args, const char *path, pelt_error *error) {
     pelt_keys keys;
-    pelt_skin_bytes *bytes = pelt_keys_read(path, &keys, error);
+    pelt_bytes *bytes = pelt_keys_read(path, &keys, error);
     if (!bytes) return NULL;
     json_t *about = json_loads(keys.about, 0, NULL);
     if (!about) about = json_object();
@@ -25,6 +25,6 @@ json_t *info_keys(const cli_args *args, const char *path, pelt_error *error) {
                                (int)keys.key_count, "basis", (int)keys.basis_count, "regions", (int)keys.region_count,
                                "half", (int)keys.half, "shared", (int)keys.shared, "frames", (int)keys.frame_count,
                                "diagonal", (double)keys.diagonal, "bytes", (json_int_t)bytes->size, "about", about);
-    pelt_skin_free(bytes);
+    pelt_bytes_free(bytes);
     return object;
 }

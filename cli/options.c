@@ -251,8 +251,8 @@ static const cli_command *find_command(const char *name) {
 }
 
 static int run_command(const cli_command *command, int count, const char *const *words) {
-    cli_args args = {.command = command, .threads = 0, .seed = 1};
-    if (!parse_words(&args, count, words)) return CLI_MISUSE;
+    cli_args args = {.program = words[0], .command = command, .threads = 0, .seed = 1};
+    if (!parse_words(&args, count - 2, words + 2)) return CLI_MISUSE;
     if (cli_value(&args, "help")) {
         print_help(command);
         return CLI_DONE;
@@ -295,7 +295,7 @@ int cli_main(int count, const char *const *words) {
         return CLI_DONE;
     }
     const cli_command *command = find_command(verb);
-    if (command) return run_command(command, count - 2, words + 2);
+    if (command) return run_command(command, count, words);
     cli_fail("there is no command \"%s\"; `pelt help` lists them", verb);
     return CLI_MISUSE;
 }

@@ -4,7 +4,6 @@
 #include "cli/sample_face.h"
 #include "io/io.h"
 #include "samples/face.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct face_sample {
@@ -22,7 +21,7 @@ static pelt_result read_curves(face_sample *s, const char *path, pelt_error *err
     pelt_result result = pelt_table_read(s->arena, path, &table, error);
     if (result) return result;
     float *shapes = PELT_NEW(s->arena, (size_t)table.row_count * FACE_SHAPES, float);
-    if (!shapes) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory", path);
+    if (!shapes) return pelt_no_memory(error);
     uint32_t found = 0;
     for (uint32_t k = 0; k < table.column_count; k++)
         for (uint32_t c = 0; c < FACE_SHAPES; c++) {
@@ -54,7 +53,7 @@ static pelt_result write_controls(const char *path, const float *controls, const
                                   pelt_arena *arena, pelt_error *error) {
     const char *names[FACE_CONTROLS + 1] = {"shot"};
     float *values = PELT_NEW(arena, (size_t)frames * (FACE_CONTROLS + 1), float);
-    if (!values) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory", path);
+    if (!values) return pelt_no_memory(error);
     for (uint32_t c = 0; c < FACE_CONTROLS; c++) names[c + 1] = pelt_face_control_name(c);
     for (size_t f = 0; f < frames; f++) {
         values[f * (FACE_CONTROLS + 1)] = (float)shots[f];
@@ -66,16 +65,15 @@ static pelt_result write_controls(const char *path, const float *controls, const
 static pelt_result write_frames(const face_sample *s, const char *path, const float *controls, uint32_t frames,
                                 pelt_error *error) {
     const pelt_mesh *mesh = pelt_face_mesh(s->face);
-    float *positions = malloc(3 * (size_t)mesh->vertex_count * sizeof *positions);
-    pelt_cache_writer *writer = positions ? pelt_cache_writer_open(path, frames, mesh, 30, error) : NULL;
+    float *positions = PELT_NEW(s->arena, 3 * (size_t)mesh->vertex_count, float);
+    if (!positions) return pelt_no_memory(error);
+    pelt_cache_writer *writer = pelt_cache_writer_open(path, frames, mesh, 30, error);
     pelt_progress progress = cli_progress(s->args);
     for (uint32_t f = 0; writer && f < frames; f++) {
         pelt_should_stop(&progress, "evaluating", (double)f / frames);
         pelt_face_evaluate(s->face, controls + (size_t)f * FACE_CONTROLS, NULL, mesh->vertex_count, positions);
         pelt_cache_writer_frame(writer, positions);
     }
-    if (!positions) pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a frame");
-    free(positions);
     return writer ? pelt_cache_writer_commit(writer, error) : error->code;
 }
 
@@ -85,7 +83,7 @@ static pelt_result write_clip(face_sample *s, const char *name, pelt_face_kind k
     float *controls = PELT_NEW(s->arena, (size_t)frames * FACE_CONTROLS, float);
     uint32_t *shots = PELT_NEW(s->arena, frames, uint32_t);
     char path[4096];
-    if (!controls || !shots) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u frames", frames);
+    if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
     pelt_face_motion_options options = {kind, frames, s->args->seed, s->curves.frame_count ? &s->curves : NULL};
     pelt_result result = pelt_face_motion(s->face, &options, controls, shots, error);
     for (size_t i = 0; without_held && i < (size_t)frames * FACE_CONTROLS; i++)

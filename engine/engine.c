@@ -3,6 +3,8 @@
 
 #include "engine/engine.h"
 #include "engine/process.h"
+#include "io/io.h"
+#include "rig/clock.h"
 #include "samples/face.h"
 #include <math.h>
 #include <stdlib.h>
@@ -37,8 +39,8 @@ static pelt_result open_processes(pelt_engine *e, const char *what, const pelt_e
     bool pipe = !strncmp(what, "pipe:", 5);
     char *name = pelt_arena_format(e->arena, "%s", pipe ? what + 5 : what);
     char *path = !name || pipe || strchr(name, '/') ? name : pelt_arena_format(e->arena, "./%s", name);
+    if (pelt_arena_failed(e->arena)) return pelt_no_memory(error);
     pelt_shared_object object = {path, o->points, o->components ? o->components : 3, o->controls};
-    if (!path) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the engine");
     for (uint32_t w = 0; w < e->worker_count; w++) {
         pelt_process *p = &e->processes[w];
         *p = (pelt_process){.name = name, .timeout = o->timeout > 0 ? o->timeout : 60, .channel = -1};
@@ -52,34 +54,25 @@ static pelt_result open_processes(pelt_engine *e, const char *what, const pelt_e
     return PELT_OK;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 static pelt_result open_any(pelt_engine *e, const char *what, const pelt_engine_options *o, pelt_error *error) {
     if (!strcmp(what, "face")) return open_face(e, NULL, o, error);
     if (!strncmp(what, "face:", 5)) return open_face(e, what + 5, o, error);
-    if (!strncmp(what, "pipe:", 5) || ends_with(what, ".so")) return open_processes(e, what, o, error);
+    if (!strncmp(what, "pipe:", 5) || pelt_ends_with(what, ".so")) return open_processes(e, what, o, error);
     return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                     "--engine %s: is no engine; it is face, face:FILE.glb, FILE.so or pipe:COMMAND", what);
+                     "engine: %s is none; it is face, face:FILE.glb, FILE.so or pipe:COMMAND", what);
 }
 
 pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *given, pelt_error *error) {
     pelt_engine_options options = given ? *given : (pelt_engine_options){0};
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_engine *e = arena ? PELT_NEW(arena, 1, pelt_engine) : NULL;
-    if (!e) {
-        pelt_arena_free(arena);
-        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the engine");
-        return NULL;
-    }
+    pelt_engine *e = PELT_NEW(arena, 1, pelt_engine);
+    if (!e) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
     e->arena = arena;
     e->worker_count = options.workers < 1 ? 1 : options.workers > MOST_WORKERS ? MOST_WORKERS : options.workers;
     for (uint32_t w = 0; w < MOST_WORKERS; w++) e->processes[w].channel = -1;
     pelt_result result = open_any(e, what, &options, error);
-    if (!result && !(e->all = PELT_NEW(arena, e->points, uint32_t)))
-        result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the engine");
+    e->all = PELT_NEW(arena, e->points, uint32_t);
+    if (!result && pelt_arena_failed(arena)) result = pelt_no_memory(error);
     for (uint32_t p = 0; !result && p < e->points; p++) e->all[p] = p;
     if (!result) return e;
     pelt_engine_close(e);
@@ -128,7 +121,7 @@ pelt_result pelt_engine_evaluate(pelt_engine *e, const float *controls, const ui
                                  float *values, pelt_error *error) {
     call c = {e, controls, points ? points : e->all, count, values, {{0}}};
     if (count > e->points) return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points asked of %u", count, e->points);
-    pelt_parallel(NULL, e->worker_count, e->worker_count, evaluate_part, &c);
+    if (!pelt_parallel(NULL, e->worker_count, e->worker_count, evaluate_part, &c)) return pelt_no_memory(error);
     for (uint32_t w = 0; w < e->worker_count; w++)
         if (c.errors[w].code) return pelt_fail(error, c.errors[w].code, "%s", c.errors[w].text);
     for (size_t i = 0; i < (size_t)count * e->components; i++)
@@ -141,4 +134,17 @@ pelt_result pelt_engine_evaluate(pelt_engine *e, const float *controls, const ui
 int pelt_engine_callback(void *engine, const float *controls, const uint32_t *points, uint32_t count, float *values) {
     pelt_engine *e = engine;
     return pelt_engine_evaluate(e, controls, points, count, values, &e->failure) != PELT_OK;
+}
+
+double pelt_engine_point_seconds(pelt_engine *e, const float *controls, uint32_t count) {
+    enum { TURNS = 5 };
+    float *values = malloc((size_t)e->points * e->components * sizeof *values);
+    double best = INFINITY;
+    for (uint64_t i = 0; values && count && i < TURNS; i++) {
+        double start = pelt_wall_seconds();
+        if (pelt_engine_evaluate(e, controls + count * i / TURNS * e->controls, NULL, e->points, values, NULL)) break;
+        best = fmin(best, pelt_wall_seconds() - start);
+    }
+    free(values);
+    return isfinite(best) ? best / e->points : 0;
 }

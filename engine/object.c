@@ -78,10 +78,7 @@ int pelt_child_object(void *user, int channel) {
     char hello[200];
     void *object = dlopen(what->path, RTLD_NOW | RTLD_LOCAL);
     void *found = object ? dlsym(object, "pelt_evaluate_points") : NULL;
-    if (!found) {
-        fprintf(stderr, "pelt: %s\n", dlerror());
-        return 1;
-    }
+    if (!found) return complain(channel, dlerror());
     server s = {.channel = channel};
     memcpy(&s.evaluate, &found, sizeof found); /* ISO C has no cast from data to function */
     s.points = constant(object, "pelt_points", what->points);

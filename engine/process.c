@@ -118,6 +118,14 @@ static pelt_result give_up_on(pelt_process *p, outcome o, const char *when, pelt
     return give_up(p, what, error);
 }
 
+static pelt_result read_complaint(pelt_process *p, uint32_t length, double deadline, pelt_error *error) {
+    char said[400] = "", what[500];
+    uint32_t kept = length < sizeof said - 1 ? length : sizeof said - 1;
+    receive_all(p->channel, said, kept, deadline);
+    snprintf(what, sizeof what, "says: %s", said);
+    return give_up(p, what, error);
+}
+
 /* -- Starting ------------------------------------------------------------------------------------------------------ */
 
 static pelt_result read_hello(pelt_process *p, pelt_error *error) {
@@ -128,6 +136,12 @@ static pelt_result read_hello(pelt_process *p, pelt_error *error) {
         outcome o = receive_all(p->channel, line + length, 1, deadline);
         if (o != DONE) return give_up_on(p, o, "before it said hello", error);
         if (line[length] == '\n') break;
+        uint32_t complaint;
+        if (length == 3 && !memcmp(line, &(uint32_t){COMPLAINT}, 4)) {
+            o = receive_all(p->channel, &complaint, sizeof complaint, deadline);
+            return o == DONE ? read_complaint(p, complaint, deadline, error)
+                             : give_up_on(p, o, "before it said hello", error);
+        }
     }
     line[length] = 0;
     unsigned version = 0, points = 0, components = 0, controls = 0;
@@ -168,14 +182,6 @@ int pelt_child_command(void *command, int channel) {
 }
 
 /* -- Asking -------------------------------------------------------------------------------------------------------- */
-
-static pelt_result read_complaint(pelt_process *p, uint32_t length, double deadline, pelt_error *error) {
-    char said[400] = "", what[500];
-    uint32_t kept = length < sizeof said - 1 ? length : sizeof said - 1;
-    receive_all(p->channel, said, kept, deadline);
-    snprintf(what, sizeof what, "says: %s", said);
-    return give_up(p, what, error);
-}
 
 pelt_result pelt_process_ask(pelt_process *p, const float *controls, const uint32_t *points, uint32_t count,
                              float *values, pelt_error *error) {

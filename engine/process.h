@@ -3,6 +3,7 @@
    The process writes one line, then answers requests until its input ends:
 
        hello     "pelt-engine 1 POINTS COMPONENTS CONTROLS\n"
+              or "PERR" and a sentence, as below
        request   u32 0x51455250 ("PREQ"), u32 controls, u32 count, f32 controls..., u32 points...
        answer    u32 0x534e4150 ("PANS"), u32 count, f32 values [count][components]
               or u32 0x52524550 ("PERR"), u32 length, a sentence of that many bytes

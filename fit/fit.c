@@ -1,74 +1,39 @@
-/* fit.c: examples in, skin out: what the methods are made of, and the order of the work.
+/* fit.c: examples in, skin out, and what was found out on the way.
 
        v(p) = S_p( v0 + D(p) ),   S_p = sum_j w_j T_j(p)
 
-   A method names where the blend S gets its weights and how the corrective D is stored and driven. */
+   First the blend S, then the corrective D; then the skin is packed, run over its own examples, and, as a second fit that
+   has not seen some of them, over the others. */
 
+#include "fit/about.h"
 #include "fit/corrective/correctives.h"
-#include "fit/fitting.h"
-#include <jansson.h>
+#include "fit/examples/controls.h"
+#include "pack/pack.h"
+#include "rig/clock.h"
 #include <stdlib.h>
-#include <string.h>
 
-static const struct method {
-    const char *name, *blend, *corrective;
-} methods[] = {
-    {"ssd", "file", "none"},  {"joints", "joints", "none"}, {"psd", "file", "psd"},
-    {"wpsd", "file", "wpsd"}, {"eigen", "file", "eigen"},   {"kernel", "file", "kernel"},
-};
+static const double usual_holdout = 0.2;
 
-const char *const pelt_methods[] = {"ssd", "joints", "psd", "wpsd", "eigen", "kernel", NULL};
+/* -- What must be there -------------------------------------------------------------------------------------------- */
 
-static const char *const blends[] = {"file", "distance", "fit", "joints", NULL};
-static const char *const rests[] = {"keep", "refit", NULL};
-static const char *const choices[] = {"greedy", "rigidity", NULL};
-
-/* Refuses a name that is not in a list, and says what is. */
-static pelt_result check_name(const char *option, const char *name, const char *const *names, pelt_error *error) {
-    char list[200] = "";
-    for (size_t i = 0; names[i]; i++) {
-        if (!strcmp(names[i], name)) return PELT_OK;
-        strcat(strcat(list, i ? ", " : ""), names[i]);
-    }
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "--%s %s: there is no such %s; choose from %s", option, name, option,
-                     list);
+/* Blends that are taken as they are need no truth; everything else does. */
+static bool needs_positions(const pelt_fit_options *o, const pelt_fit_report *report) {
+    return report || o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS ||
+           o->corrective != PELT_CORRECTIVE_NONE;
 }
 
-pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error) {
-    if (!options->method) options->method = "ssd";
-    if (check_name("method", options->method, pelt_methods, error)) return error ? error->code : PELT_ERROR_ARGUMENT;
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        if (strcmp(methods[i].name, options->method)) continue;
-        if (!options->blend) options->blend = methods[i].blend;
-        if (!options->corrective) options->corrective = methods[i].corrective;
-    }
-    pelt_result result = check_name("blend", options->blend, blends, error);
-    if (!result) result = check_name("corrective", options->corrective, pelt_correctives, error);
-    if (!result && !options->rest) options->rest = strcmp(options->blend, "joints") ? "keep" : "refit";
-    if (!result && !options->influence_choice) options->influence_choice = "greedy";
-    if (!result) result = check_name("rest", options->rest, rests, error);
-    if (!result) result = check_name("influence-choice", options->influence_choice, choices, error);
-    return result;
+static pelt_result check_input(const pelt_fitting *f, const pelt_fit_report *report, pelt_error *error) {
+    const pelt_mesh *mesh = &f->bundle->mesh;
+    bool own =
+        f->options.blend == PELT_BLEND_FILE || f->options.blend == PELT_BLEND_JOINTS; /* joints start from them */
+    if (own && mesh->vertex_count && !mesh->influences.first[mesh->vertex_count])
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s has no weights for the blend \"%s\": use \"distance\" or \"fit\", which need none",
+                         f->bundle->path, pelt_blend_name(f->options.blend));
+    return needs_positions(&f->options, report) ? pelt_check_examples(f->examples, error) : PELT_OK;
 }
 
-/* What the skin says about itself; `pelt fit` adds the errors it measured. */
-static char *describe(pelt_fitting *f) {
-    const pelt_fit_options *options = &f->options;
-    json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "made_by", "pelt " PELT_VERSION, "bundle",
-                              f->bundle->path, "method", options->method, "blend", options->blend, "corrective",
-                              options->corrective, "examples", (int)f->examples.count);
-    json_t *warnings = json_array(), *blend = f->blend_about ? json_loads(f->blend_about, 0, NULL) : NULL;
-    for (size_t i = 0; i < f->findings.count; i++)
-        json_array_append_new(warnings, json_string(f->findings.list[i].text));
-    if (blend) json_object_set_new(about, "blend_fit", blend);
-    if (json_array_size(warnings)) json_object_set(about, "warnings", warnings);
-    json_decref(warnings);
-    const char *details = f->model.corrective ? pelt_figures_text(f) : f->details;
-    if (details) json_object_set_new(about, "details", json_loads(details, 0, NULL));
-    char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
-    json_decref(about);
-    return text;
-}
+/* -- One fit ------------------------------------------------------------------------------------------------------- */
 
 static pelt_result fit_model(void *user, pelt_error *error) {
     pelt_fitting *f = user;
@@ -78,16 +43,85 @@ static pelt_result fit_model(void *user, pelt_error *error) {
     return result ? result : pelt_fit_corrective(f, error);
 }
 
-pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *given,
-                          pelt_error *error) {
-    pelt_fitting f = {.bundle = bundle, .examples = examples, .options = *given};
-    if (pelt_fit_resolve(&f.options, error)) return NULL;
-    f.arena = pelt_arena_new(0);
-    pelt_result result = pelt_stage(f.arena, fit_model, &f, error);
-    char *about = result ? NULL : describe(&f);
-    f.model.about = about;
-    pelt_skin_bytes *skin = result ? NULL : pelt_model_pack(&f.model, error);
+/* The model of some examples, arranged for packing; NULL after an error. The fitting's arena owns both. */
+static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
+    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
+    f->arena = pelt_arena_new(0);
+    if (pelt_stage(f->arena, fit_model, f, error)) return NULL;
+    const pelt_arrangement *arrangement = pelt_model_arrange(f->arena, &f->model, error);
+    f->report.options = f->options;
+    f->report.seconds = pelt_wall_seconds() - wall;
+    f->report.cpu_seconds = pelt_cpu_seconds() - cpu;
+    return arrangement;
+}
+
+/* -- How wrong it is ----------------------------------------------------------------------------------------------- */
+
+static pelt_measure *measure(const pelt_fitting *f, const pelt_arrangement *arrangement, pelt_examples examples,
+                             pelt_error *error) {
+    pelt_bytes *bytes = pelt_lay_out(arrangement, "{}", error);
+    pelt_skin skin;
+    if (!bytes) return NULL;
+    pelt_result result = pelt_open(bytes->bytes, bytes->size, &skin);
+    pelt_measure *measured = NULL;
+    if (result)
+        pelt_fail(error, result, "the fitted skin cannot be opened: %s", pelt_result_text(result));
+    else
+        measured = pelt_measure_examples(&skin, f->bundle, examples, f->options.threads, error);
+    pelt_bytes_free(bytes);
+    return measured;
+}
+
+/* The held-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */
+static pelt_result measure_held_out(pelt_fitting *f, pelt_error *error) {
+    double fraction = f->options.holdout == 0 ? usual_holdout : f->options.holdout;
+    if (fraction < 0) return PELT_OK;
+    pelt_fit_report *r = &f->report;
+    pelt_result result = pelt_hold_out(f->bundle, f->examples, fraction, &r->kept, &r->held, error);
+    if (result || !r->held.count || !r->kept.count) return result;
+    pelt_fitting blind = {.bundle = f->bundle, .examples = r->kept, .options = f->options};
+    const pelt_arrangement *arrangement = fit_once(&blind, error);
+    if (arrangement) r->holdout = measure(&blind, arrangement, r->held, error);
+    pelt_arena_free(blind.arena);
+    return r->holdout ? PELT_OK : error->code;
+}
+
+/* -- The call ------------------------------------------------------------------------------------------------------ */
+
+void pelt_fit_report_free(pelt_fit_report *report) {
+    pelt_measure_free(report->train);
+    pelt_measure_free(report->holdout);
+    pelt_arena_free(report->arena);
+    *report = (pelt_fit_report){0};
+}
+
+static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_error *error) {
+    const pelt_arrangement *arrangement = fit_once(f, error);
+    if (!arrangement) return NULL;
+    if (measured) {
+        f->report.train = measure(f, arrangement, f->examples, error);
+        if (!f->report.train || measure_held_out(f, error)) return NULL;
+    }
+    char *about = pelt_about_text(&f->report, f->bundle, f->examples, error);
+    pelt_bytes *bytes = about ? pelt_lay_out(arrangement, about, error) : NULL;
     free(about);
-    pelt_arena_free(f.arena);
-    return skin;
+    return bytes;
+}
+
+pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                     pelt_fit_report *report, pelt_error *error) {
+    pelt_error unwanted;
+    if (!error) error = &unwanted;
+    pelt_fitting f = {.bundle = bundle, .examples = examples, .options = *options};
+    if (report) *report = (pelt_fit_report){0};
+    if (pelt_fit_resolve(&f.options, error) || pelt_check_control_scales(bundle, &f.options, error) ||
+        check_input(&f, report, error))
+        return NULL;
+    pelt_bytes *bytes = fit(&f, report != NULL, error);
+    f.report.arena = f.arena;
+    if (bytes && report)
+        *report = f.report;
+    else
+        pelt_fit_report_free(&f.report);
+    return bytes;
 }

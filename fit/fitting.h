@@ -4,19 +4,20 @@
 #define PELT_FITTING_H
 
 #include "fit/corrective/figures.h"
+#include "fit/examples/points.h"
 #include "pack/model.h"
+
+/* -- The fit ------------------------------------------------------------------------------------------------------- */
 
 /* What a stage of a fit works with. */
 typedef struct pelt_fitting {
     pelt_bundle *bundle;
     pelt_examples examples;
     pelt_fit_options options; /* resolved */
-    pelt_arena *arena;        /* for what the model points to, until it is packed */
+    pelt_arena *arena;        /* of the model and the report */
     pelt_model model;
-    pelt_findings findings;  /* what the stages want to say to the user; in the arena */
-    const char *blend_about; /* JSON text about the fit of the blend, for pelt_skin.about; NULL: nothing to say */
-    const char *details;  /* JSON object: what the method of the corrective found, for pelt_skin.about; NULL: nothing */
-    pelt_figures figures; /* what all methods say */
+    pelt_points points;     /* of the examples; from pelt_fit_blend on, of the examples and the blend */
+    pelt_fit_report report; /* what the stages found out */
 } pelt_fitting;
 
 /* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */
@@ -31,7 +32,7 @@ pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, cons
                                   uint32_t influences, uint32_t threads, pelt_influences *out, pelt_error *error);
 
 /* Keeps the `most` largest weights of every vertex and makes them sum to 1. */
-pelt_result pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, uint32_t vertex_count, uint32_t most,
-                                  pelt_influences *out);
+void pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, uint32_t vertex_count, uint32_t most,
+                           pelt_influences *out);
 
 #endif

@@ -33,12 +33,12 @@ static void touch(const pelt_bundle *bundle) {
     for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++)
         if (bundle->skeleton.parents[j] >= (int32_t)j) abort();
     for (uint32_t c = 0; c < bundle->clip_count; c++) {
-        const pelt_clip *clip = &bundle->clips[c];
+        const pelt_clip *clip = bundle->clips[c];
         for (size_t i = 0; clip->controls && i < (size_t)clip->frame_count * bundle->controls.count; i++)
             if (!(clip->controls[i] >= -PELT_LARGEST_CONTROL && clip->controls[i] <= PELT_LARGEST_CONTROL)) abort();
     }
     blend(bundle, NULL);
-    for (uint32_t c = 0; c < bundle->clip_count; c++) blend(bundle, &bundle->clips[c]);
+    for (uint32_t c = 0; c < bundle->clip_count; c++) blend(bundle, bundle->clips[c]);
 }
 
 /* The same bytes as a scene of light: every triangle has a material that exists. */

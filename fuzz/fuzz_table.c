@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void as_controls(pelt_arena *arena, const pelt_table *table) {
     pelt_clip clips[2] = {{.name = "a", .frame_count = table->row_count},
                           {.name = "b", .frame_count = table->row_count}};
-    pelt_bundle bundle = {.arena = arena, .clip_count = 2, .clips = clips};
+    const pelt_clip *list[2] = {&clips[0], &clips[1]};
+    pelt_bundle bundle = {.arena = arena, .clip_count = 2, .clips = list};
     pelt_error error = {0};
     for (int c = 0; c < 2; c++) {
         if (pelt_controls_from_table(&bundle, &clips[c], table, "fuzz.a.csv", &error) != PELT_OK) {

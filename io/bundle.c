@@ -23,8 +23,8 @@ static const char *base_name(const char *path) {
 
 static pelt_clip *clip_named(const pelt_bundle *bundle, const char *name, size_t length) {
     for (uint32_t i = 0; i < bundle->clip_count; i++)
-        if (strlen(bundle->clips[i].name) == length && !memcmp(bundle->clips[i].name, name, length))
-            return &bundle->clips[i];
+        if (strlen(bundle->clips[i]->name) == length && !memcmp(bundle->clips[i]->name, name, length))
+            return (pelt_clip *)bundle->clips[i]; /* the bundle's own */
     return NULL;
 }
 
@@ -62,8 +62,8 @@ static const char *nearest_name(const pelt_bundle *bundle, const char *name, siz
     const char *nearest = NULL;
     size_t least = length / 2 < 3 ? length / 2 + 1 : 4; /* farther is no guess */
     for (uint32_t i = 0; i < bundle->clip_count; i++) {
-        size_t distance = name_distance(name, length, bundle->clips[i].name);
-        if (distance < least) least = distance, nearest = bundle->clips[i].name;
+        size_t distance = name_distance(name, length, bundle->clips[i]->name);
+        if (distance < least) least = distance, nearest = bundle->clips[i]->name;
     }
     return nearest;
 }
@@ -73,7 +73,7 @@ static void unknown_clip(const pelt_bundle *bundle, const char *request, pelt_er
     char list[600] = "";
     size_t used = 0, length = strcspn(request, "=");
     for (uint32_t i = 0; i < bundle->clip_count && i < MOST_LISTED && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s", i ? ", " : "", bundle->clips[i].name);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s", i ? ", " : "", bundle->clips[i]->name);
     if (bundle->clip_count > MOST_LISTED && used < sizeof list)
         snprintf(list + used, sizeof list - used, " and %u more", bundle->clip_count - MOST_LISTED);
     const char *near = nearest_name(bundle, request, length);
@@ -86,8 +86,8 @@ static void unknown_clip(const pelt_bundle *bundle, const char *request, pelt_er
 
 static uint32_t count_distinct_positions(const pelt_mesh *mesh) {
     pelt_arena *arena = pelt_arena_new(0);
-    uint32_t *point_of = arena ? PELT_NEW(arena, mesh->vertex_count, uint32_t) : NULL;
-    uint32_t points = point_of ? pelt_weld(arena, mesh, NULL, 0, 0, point_of) : mesh->vertex_count;
+    uint32_t *point_of = PELT_NEW(arena, mesh->vertex_count, uint32_t);
+    uint32_t points = pelt_weld(arena, mesh, (pelt_examples){0}, 0, point_of);
     pelt_arena_free(arena);
     return points;
 }
@@ -109,7 +109,7 @@ static pelt_result wrong_point_count(const pelt_bundle *bundle, const char *path
 static pelt_result load_cache(pelt_bundle *bundle, pelt_clip *clip, const char *path, pelt_error *error) {
     pelt_cache cache;
     const char *source = pelt_arena_format(bundle->arena, "%s", path);
-    if (!source) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    if (!source) return pelt_file_no_memory(path, error);
     pelt_result result = pelt_cache_read(bundle->arena, path, &cache, error);
     if (result) return result;
     if (cache.point_count != bundle->mesh.vertex_count)
@@ -127,7 +127,7 @@ static pelt_result load_cache(pelt_bundle *bundle, pelt_clip *clip, const char *
    slash in it has none: the name came from the file, and must not lead into other folders. */
 static const char *file_beside(const pelt_bundle *bundle, const pelt_clip *clip, const char *ending, char *path,
                                size_t size) {
-    if (!bundle->path || strchr(clip->name, '/')) return NULL;
+    if (!bundle->path || bundle->in_memory || strchr(clip->name, '/')) return NULL;
     const char *name = base_name(bundle->path), *dot = strrchr(name, '.');
     int stem = (int)(dot && dot > name ? dot - bundle->path : (ptrdiff_t)strlen(bundle->path));
     struct stat status;
@@ -170,6 +170,9 @@ static pelt_result load_targets(pelt_bundle *bundle, pelt_clip *clip, pelt_error
 /* -- Clips with what they need ----------------------------------------------------------------------------------- */
 
 static pelt_result no_positions(const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error) {
+    if (bundle->in_memory)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: clip %s was added without true positions", bundle->path,
+                         clip->name);
     const char *name = base_name(bundle->path), *dot = strrchr(name, '.');
     int folder = (int)(name - bundle->path), stem = (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name));
     char targets[100] = "";

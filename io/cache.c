@@ -153,7 +153,7 @@ pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count
     if (check_new_cache(path, frame_count, mesh, error)) return NULL;
     pelt_cache_writer *writer = calloc(1, sizeof *writer);
     if (!writer) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        pelt_no_memory(error);
         return NULL;
     }
     *writer = (pelt_cache_writer){.format = format_of(path), .mesh = *mesh, .frame_count = frame_count};

@@ -26,7 +26,7 @@ static pelt_result check_names(pelt_arena *arena, const pelt_table *table, const
             return pelt_fail(error, PELT_ERROR_FORMAT,
                              "%s: line 1: column %u has no name; the first line names the controls", path, c + 1);
     const char **sorted = PELT_NEW(arena, table->column_count, const char *);
-    if (!sorted) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    if (!sorted) return pelt_file_no_memory(path, error);
     memcpy(sorted, names, table->column_count * sizeof *sorted);
     qsort(sorted, table->column_count, sizeof *sorted, compare_names);
     for (uint32_t c = 1; c < table->column_count; c++)
@@ -64,18 +64,16 @@ pelt_result pelt_controls_from_table(pelt_bundle *bundle, pelt_clip *clip, const
                          path, table->column_count, PELT_MOST_CONTROLS);
     const char **names = PELT_NEW(bundle->arena, table->column_count, const char *);
     const char *source = pelt_arena_format(bundle->arena, "%s", path);
-    bool ready = names && source;
-    for (uint32_t c = 0; c < table->column_count && ready; c++)
-        ready = (names[c] = trimmed(bundle->arena, table->names[c])) != NULL;
-    pelt_result result = ready ? check_names(bundle->arena, table, names, path, error)
-                               : pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    for (uint32_t c = 0; c < table->column_count && names; c++) names[c] = trimmed(bundle->arena, table->names[c]);
+    if (pelt_arena_failed(bundle->arena)) return pelt_file_no_memory(path, error);
+    pelt_result result = check_names(bundle->arena, table, names, path, error);
     if (!result) result = check_values(table, names, path, error);
     if (result) return result;
     result = pelt_clip_set_controls(bundle, clip, table->column_count, names, table->values);
     if (result == PELT_ERROR_DATA)
         return pelt_fail(error, result, "%s: with it the clips have more than %d different controls", path,
                          PELT_MOST_CONTROLS);
-    if (result) return pelt_fail(error, result, "%s: out of memory", path);
+    if (result) return pelt_file_no_memory(path, error);
     clip->controls_source = source;
     return PELT_OK;
 }

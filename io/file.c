@@ -53,6 +53,12 @@ static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char 
     return read_all(descriptor, bytes, (size_t)size, path, error);
 }
 
+pelt_result pelt_file_no_memory(const char *path, pelt_error *error) {
+    return pelt_fail(error, PELT_ERROR_MEMORY,
+                     "%s: asks for more memory than there is, or than a file of its size should; it may be damaged",
+                     path);
+}
+
 bool pelt_ends_with(const char *path, const char *ending) {
     size_t length = strlen(path), tail = strlen(ending);
     return length >= tail && !strcasecmp(path + length - tail, ending);
@@ -134,7 +140,7 @@ pelt_writer *pelt_writer_open(const char *path, pelt_error *error) {
     char *copy = strdup(path);
     if (!writer || !copy) {
         free(writer), free(copy);
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        pelt_no_memory(error);
         return NULL;
     }
     writer->path = copy;

@@ -80,7 +80,7 @@ static pelt_result open_in_place(pelt_frame_file *file, bool *plain, pelt_error 
         return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be opened: %s", file->path, strerror(errno));
     if (!S_ISREG(status.st_mode)) return PELT_OK; /* a folder of .obj files, perhaps */
     uint8_t *bytes = PELT_NEW(file->arena, HEAD + 1, uint8_t);
-    if (!bytes) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", file->path);
+    if (!bytes) return pelt_file_no_memory(file->path, error);
     ssize_t got = pread(file->descriptor, bytes, HEAD, 0);
     pelt_file head = {bytes, got > 0 ? (size_t)got : 0};
     pelt_result result = locate(&head, file->path, &at, error);
@@ -110,16 +110,15 @@ static pelt_result open_file(pelt_frame_file *file, pelt_error *error) {
 
 pelt_frame_file *pelt_frame_file_open(const char *path, pelt_frames *frames, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
-    pelt_frame_file *file = arena ? PELT_NEW(arena, 1, pelt_frame_file) : NULL;
-    if (!file) {
+    pelt_frame_file *file = PELT_NEW(arena, 1, pelt_frame_file);
+    char *copy = pelt_arena_format(arena, "%s", path);
+    if (pelt_arena_failed(arena)) {
         pelt_arena_free(arena);
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        pelt_no_memory(error);
         return NULL;
     }
-    file->arena = arena;
-    file->descriptor = -1;
-    file->path = pelt_arena_format(arena, "%s", path);
-    if (!file->path || open_file(file, error)) {
+    *file = (pelt_frame_file){.arena = arena, .descriptor = -1, .path = copy};
+    if (open_file(file, error)) {
         pelt_frame_file_close(file);
         return NULL;
     }

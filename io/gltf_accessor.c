@@ -227,7 +227,7 @@ static bool list_elements(gltf *g, pelt_arena *scratch, const gltf_accessor *a, 
     *count = a->bytes ? a->count : a->sparse_count;
     *elements = GLTF_NEW(g, scratch, uint32_t, *count);
     *values = GLTF_NEW(g, scratch, float, 3 * (size_t)*count);
-    if (!*elements || !*values) return false;
+    if (g->error.code) return false;
     if (a->bytes) {
         for (uint32_t i = 0; i < *count; i++) (*elements)[i] = i;
         return gltf_accessor_floats(g, a, *values);

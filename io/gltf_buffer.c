@@ -36,7 +36,7 @@ static bool parse_chunks(gltf *g, const pelt_file *file, gltf_buffer *binary) {
     if (length > file->size)
         return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has %zu bytes, but says that it has %u", file->size,
                          length);
-    for (size_t at = HEADER, chunk = 0; length >= at && length - at >= CHUNK_HEADER; chunk++) {
+    for (size_t at = HEADER, chunk = 0; at + CHUNK_HEADER <= length; chunk++) {
         uint32_t size = read_u32(file->bytes + at), type = read_u32(file->bytes + at + 4);
         at += CHUNK_HEADER;
         if (size > length - at)

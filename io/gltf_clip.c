@@ -167,21 +167,23 @@ static bool read_animations(gltf *g, clip_reader *reader) {
     uint32_t count, accessor_count;
     if (!gltf_length(g, list, &count) || !gltf_length(g, gltf_member(g->root, "accessors"), &accessor_count))
         return false;
-    bundle->clips = GLTF_NEW(g, g->arena, pelt_clip, count);
+    pelt_clip *clips = GLTF_NEW(g, g->arena, pelt_clip, count);
+    bundle->clips = GLTF_NEW(g, g->arena, const pelt_clip *, count);
     reader->times = GLTF_NEW(g, g->scratch, const float *, accessor_count);
     reader->channel_of = GLTF_NEW(g, g->scratch, uint32_t, 3 * (size_t)bundle->skeleton.joint_count);
-    if (!bundle->clips || !reader->times || !reader->channel_of) return false;
+    if (g->error.code) return false;
     for (uint32_t i = 0; i < count; i++) {
         gltf_item animation = gltf_element(list, i);
-        pelt_clip clip = {0};
+        pelt_clip *clip = &clips[bundle->clip_count];
+        *clip = (pelt_clip){0};
         uint32_t first = reader->tracks.count;
-        if (!read_channels(g, reader, animation, &clip)) return false;
-        if (!clip.channel_count && reader->tracks.count == first) {
+        if (!read_channels(g, reader, animation, clip)) return false;
+        if (!clip->channel_count && reader->tracks.count == first) {
             reader->empty_count++;
             continue;
         }
-        if (!gltf_merge_times(g, &reader->tracks, first, &clip)) return false;
-        if (!name_clip(g, reader, animation, i, &clip)) return false;
+        if (!gltf_merge_times(g, &reader->tracks, first, clip)) return false;
+        if (!name_clip(g, reader, animation, i, clip)) return false;
         bundle->clips[bundle->clip_count++] = clip;
     }
     return true;

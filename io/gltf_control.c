@@ -14,7 +14,7 @@ static bool grow(gltf *g, gltf_names *list) {
     uint32_t capacity = 2 * list->capacity + 16;
     const char **names = GLTF_NEW(g, g->scratch, const char *, capacity);
     float *rest = GLTF_NEW(g, g->scratch, float, capacity);
-    if (!names || !rest) return false;
+    if (g->error.code) return false;
     if (list->count) {
         memcpy(names, list->names, list->count * sizeof *names);
         memcpy(rest, list->rest, list->count * sizeof *rest);
@@ -41,7 +41,7 @@ static bool place_name(gltf *g, gltf_names *list, const char *name, float rest, 
 static bool keep_names(gltf *g, const gltf_names *list, pelt_controls *out) {
     *out = (pelt_controls){.names = GLTF_NEW(g, g->arena, const char *, list->count),
                            .rest = GLTF_NEW(g, g->arena, float, list->count)};
-    if (!out->names || !out->rest) return false;
+    if (g->error.code) return false;
     for (uint32_t i = 0; i < list->count; i++) out->names[i] = list->names[i], out->rest[i] = list->rest[i];
     out->count = list->count;
     return true;
@@ -157,7 +157,7 @@ bool gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_c
 }
 
 static bool sample_track(gltf *g, const gltf_track *track, const pelt_controls *controls) {
-    pelt_clip *clip = &g->bundle->clips[track->clip];
+    pelt_clip *clip = (pelt_clip *)g->bundle->clips[track->clip];
     if (!clip->controls) {
         float *rows = GLTF_NEW(g, g->arena, float, (size_t)clip->frame_count * controls->count);
         for (size_t f = 0; rows && f < clip->frame_count; f++)

@@ -18,8 +18,8 @@ bool gltf_fail(gltf *g, pelt_result code, gltf_item where, const char *format, .
 }
 
 bool gltf_out_of_memory(gltf *g) {
-    return gltf_fail(g, PELT_ERROR_MEMORY, g->root,
-                     "what it describes would take far more memory than a file of its size should; it may be damaged");
+    pelt_file_no_memory(g->path ? g->path : "glTF", &g->error);
+    return false;
 }
 
 void *gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size) {

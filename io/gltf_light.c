@@ -193,17 +193,14 @@ pelt_scene *pelt_light_scene_read(const char *path, pelt_error *error) {
     pelt_arena *file_arena = pelt_arena_new(0), *arena = NULL;
     pelt_scene *scene = NULL;
     pelt_file file;
-    if (!file_arena || pelt_file_read(file_arena, path, &file, error)) {
-        if (!file_arena) pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
-        pelt_arena_free(file_arena);
-        return NULL;
+    pelt_result result = pelt_file_read(file_arena, path, &file, error);
+    if (!result) {
+        arena = pelt_arena_new(PELT_READ_FACTOR / 2 * file.size + PELT_READ_LIMIT / 2);
+        scene = PELT_NEW(arena, 1, pelt_scene);
+        if (scene) scene->arena = arena;
+        result = scene ? pelt_light_scene_parse(scene, &file, path, error) : pelt_no_memory(error);
     }
-    arena = pelt_arena_new(PELT_READ_FACTOR / 2 * file.size + PELT_READ_LIMIT / 2);
-    scene = arena ? PELT_NEW(arena, 1, pelt_scene) : NULL;
-    if (scene) scene->arena = arena;
-    bool done = scene ? pelt_light_scene_parse(scene, &file, path, error) == PELT_OK
-                      : pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path) == PELT_OK;
-    if (!done) pelt_arena_free(arena);
+    if (result) pelt_arena_free(arena);
     pelt_arena_free(file_arena);
-    return done ? scene : NULL;
+    return result ? NULL : scene;
 }

@@ -252,7 +252,7 @@ static bool read_weight_set(gltf *g, pelt_arena *scratch, const part *p, raw_wei
     raw->tolerance += w.type == GLTF_UBYTE ? 2 / 255.0 : w.type == GLTF_USHORT ? 2 / 65535.0 : 0;
     raw->joints[set] = GLTF_NEW(g, scratch, uint32_t, 4 * (size_t)p->count);
     raw->weights[set] = GLTF_NEW(g, scratch, float, 4 * (size_t)p->count);
-    return raw->joints[set] && raw->weights[set] && gltf_accessor_integers(g, &j, raw->joints[set]) &&
+    return !g->error.code && gltf_accessor_integers(g, &j, raw->joints[set]) &&
            gltf_accessor_floats(g, &w, raw->weights[set]);
 }
 
@@ -263,7 +263,7 @@ static bool read_weight_sets(gltf *g, pelt_arena *scratch, const gltf_scene *sce
     raw->joints = GLTF_NEW(g, scratch, uint32_t *, raw->sets);
     raw->weights = GLTF_NEW(g, scratch, float *, raw->sets);
     raw->slot_of = GLTF_NEW(g, scratch, uint32_t, g->bundle->skeleton.joint_count);
-    if (!raw->joints || !raw->weights || !raw->slot_of) return false;
+    if (g->error.code) return false;
     if (!raw->sets)
         return gltf_fail(g, PELT_ERROR_DATA, p->primitive,
                          "has no JOINTS_0, but its node has a skin; bind it to the skin");
@@ -307,16 +307,6 @@ static bool gather_vertex(gltf *g, const part *p, const raw_weights *raw, uint32
     return true;
 }
 
-/* Sums that differ from 1 by rounding alone are left, so that reading what was written changes nothing. */
-static void normalise_vertex(pelt_influences *in, uint32_t begin, uint32_t end) {
-    double sum = 0;
-    for (uint32_t i = begin; i < end; i++) sum += in->weights[i];
-    if (sum <= 0)
-        in->weights[begin] = 1;
-    else if (fabs(sum - 1) > 1e-7 * (end - begin))
-        for (uint32_t i = begin; i < end; i++) in->weights[i] = (float)(in->weights[i] / sum);
-}
-
 static void note_repair(weight_repairs *repairs, uint32_t vertex, double sum, double tolerance) {
     if (sum <= 0) {
         if (!repairs->bare_count++) repairs->bare_vertex = vertex;
@@ -339,7 +329,7 @@ static bool read_skinned(gltf *g, const gltf_scene *scene, const part *p, uint32
         double sum;
         good = gather_vertex(g, p, &raw, v, end, &sum);
         if (good) {
-            normalise_vertex(in, begin, *end);
+            if (pelt_normalise_weights(in->weights + begin, *end - begin) <= 0) in->weights[begin] = 1;
             note_repair(repairs, p->first + v, sum, raw.tolerance);
             in->first[p->first + v + 1] = *end;
         }
@@ -423,7 +413,7 @@ static bool read_target(gltf *g, pelt_arena *scratch, const parts *all, uint32_t
     }
     uint32_t *vertices = GLTF_NEW(g, g->arena, uint32_t, total);
     float *deltas = GLTF_NEW(g, g->arena, float, 3 * total);
-    if (!vertices || !deltas) return false;
+    if (g->error.code) return false;
     for (uint32_t i = 0; i < end - begin; i++) {
         if (!pieces[i].count) continue;
         memcpy(vertices + filled, pieces[i].vertices, pieces[i].count * sizeof *vertices);
@@ -477,8 +467,7 @@ static bool allocate_mesh(gltf *g, const parts *all) {
     mesh->influences.first = GLTF_NEW(g, g->arena, uint32_t, all->vertex_count + 1);
     mesh->influences.joints = GLTF_NEW(g, g->arena, uint32_t, all->influence_count);
     mesh->influences.weights = GLTF_NEW(g, g->arena, float, all->influence_count);
-    return mesh->positions && mesh->normals && mesh->triangles && mesh->influences.first && mesh->influences.joints &&
-           mesh->influences.weights;
+    return !g->error.code;
 }
 
 static bool read_geometry(gltf *g, const parts *all) {

@@ -68,9 +68,9 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
 
 static pelt_bundle *bundle_new(const pelt_file *file, const char *path, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(memory_limit(file->size));
-    pelt_bundle *bundle = arena ? PELT_NEW(arena, 1, pelt_bundle) : NULL;
+    pelt_bundle *bundle = PELT_NEW(arena, 1, pelt_bundle);
     if (!bundle) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        pelt_no_memory(error);
     } else {
         bundle->arena = arena;
         if (pelt_gltf_parse(bundle, file, path, error) == PELT_OK) return bundle;
@@ -84,14 +84,7 @@ pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error) {
     pelt_arena *file_arena = pelt_arena_new(0);
     pelt_bundle *bundle = NULL;
     pelt_file file;
-    if (!file_arena)
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
-    else if (pelt_file_read(file_arena, path, &file, error) == PELT_OK)
-        bundle = bundle_new(&file, path, error);
+    if (pelt_file_read(file_arena, path, &file, error) == PELT_OK) bundle = bundle_new(&file, path, error);
     pelt_arena_free(file_arena);
     return bundle;
-}
-
-void pelt_bundle_free(pelt_bundle *bundle) {
-    if (bundle) pelt_arena_free(bundle->arena);
 }

@@ -83,7 +83,7 @@ static bool read_nodes(gltf *g, gltf_scene *scene) {
     scene->meshes = GLTF_NEW(g, g->scratch, int32_t, n);
     scene->skins_of = GLTF_NEW(g, g->scratch, int32_t, n);
     scene->locals = GLTF_NEW(g, g->scratch, pelt_transform, n);
-    if (!scene->parents || !scene->meshes || !scene->skins_of || !scene->locals) return false;
+    if (g->error.code) return false;
     memset(scene->parents, -1, n * sizeof *scene->parents);
     for (uint32_t i = 0; i < n; i++) {
         gltf_item node = gltf_entry(g, "nodes", i);
@@ -109,7 +109,7 @@ static bool order_nodes(gltf *g, gltf_scene *scene) {
     uint32_t *climb = GLTF_NEW(g, g->scratch, uint32_t, n);
     scene->parents_first = GLTF_NEW(g, g->scratch, uint32_t, n);
     scene->globals = GLTF_NEW(g, g->scratch, pelt_affine, n);
-    if (!state || !climb || !scene->parents_first || !scene->globals) return false;
+    if (g->error.code) return false;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t height = 0;
         int32_t node = (int32_t)i;
@@ -224,7 +224,7 @@ static bool number_joints(gltf *g, gltf_scene *scene, joints *all) {
     scene->joints = GLTF_NEW(g, g->scratch, int32_t, scene->node_count);
     if (!gltf_length(g, gltf_member(g->root, "skins"), &scene->skin_count)) return false;
     scene->skins = GLTF_NEW(g, g->scratch, gltf_skin, scene->skin_count);
-    if (!needed || !scene->joints || !scene->skins) return false;
+    if (g->error.code) return false;
     for (uint32_t i = 0; i < scene->mesh_node_count; i++) {
         uint32_t node = scene->mesh_nodes[i];
         int32_t skin = scene->skins_of[node];
@@ -286,7 +286,7 @@ static bool bind_skin(gltf *g, const gltf_scene *scene, joints *all, uint32_t in
     gltf_skin *skin = &scene->skins[index];
     float *matrices = GLTF_NEW(g, g->scratch, float, 16 * (size_t)skin->joint_count);
     skin->joints = GLTF_NEW(g, g->scratch, uint32_t, skin->joint_count);
-    if (!matrices || !skin->joints) return false;
+    if (g->error.code) return false;
     for (size_t i = 0; i < 16 * (size_t)skin->joint_count; i++) matrices[i] = i % 16 % 5 == 0; /* identity */
     if (!read_inverse_binds(g, gltf_member(item, "inverseBindMatrices"), skin->joint_count, matrices)) return false;
     for (uint32_t i = 0; i < skin->joint_count; i++) {
@@ -342,7 +342,7 @@ static bool make_skeleton(gltf *g, const gltf_scene *scene, const joints *all) {
     skeleton->parents = GLTF_NEW(g, g->arena, int32_t, n);
     skeleton->rest = GLTF_NEW(g, g->arena, pelt_transform, n);
     skeleton->inverse_bind = gltf_alloc(g, g->arena, n, sizeof *skeleton->inverse_bind);
-    if (!skeleton->names || !skeleton->parents || !skeleton->rest || !skeleton->inverse_bind) return false;
+    if (g->error.code) return false;
     for (uint32_t j = 0; j < n; j++) {
         const joint *source = &all->list[j];
         bool extra = scene->joints[source->node] != (int32_t)j;

@@ -24,8 +24,16 @@ typedef struct pelt_file {
 /* True when a path ends like this, in small or capital letters. */
 bool pelt_ends_with(const char *path, const char *ending);
 
+bool pelt_file_exists(const char *path);
+
+/* Makes a folder, unless it is there. */
+pelt_result pelt_folder_make(const char *path, pelt_error *error);
+
 /* Reads a whole regular file. */
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error);
+
+/* That a file asks for more memory than there is, or than one of its size may: what readers say when an arena fails. */
+pelt_result pelt_file_no_memory(const char *path, pelt_error *error);
 
 /* Writing: open, put any number of times, then commit (the file appears) or drop (it never does). After a failure all
    further calls do nothing and commit reports the first error. */
@@ -48,7 +56,7 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
 typedef struct pelt_gltf_content {
     const pelt_mesh *mesh;
     const pelt_skeleton *skeleton; /* NULL: a plain mesh without skin */
-    const pelt_clip *clips;        /* written with their channels */
+    const pelt_clip *const *clips; /* written with their channels */
     uint32_t clip_count;
     const float *const *clip_weights;  /* [clip_count], each [frame_count][target_count]: weights of the mesh's targets
                                           at the clip's times; NULL: none */
@@ -115,6 +123,13 @@ pelt_result pelt_controls_read(pelt_bundle *bundle, pelt_clip *clip, const char 
 pelt_result pelt_controls_from_table(pelt_bundle *bundle, pelt_clip *clip, const pelt_table *table, const char *path,
                                      pelt_error *error);
 pelt_result pelt_table_write(const char *path, const pelt_table *table, pelt_error *error);
+
+/* -- Rules for driven joints (drive_rules.c) ----------------------------------------------------------------------- */
+
+/* Parses a JSON text; `path` is only for messages. The arena owns the rules. Whether the numbers make sense is for the
+   fit to say. */
+pelt_result pelt_drive_rules_parse(pelt_arena *arena, const char *text, const char *path, pelt_drive_rules *rules,
+                                   pelt_error *error);
 
 /* -- The log of missed frames (misslog.c) -------------------------------------------------------------------------- */
 

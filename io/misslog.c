@@ -90,7 +90,7 @@ pelt_result pelt_misslog_put(pelt_misslog *log, const pelt_miss *miss, pelt_erro
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a frame of %u points cannot be logged", log->path,
                          miss->point_count);
     uint8_t *record = malloc(size);
-    if (!record) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", log->path);
+    if (!record) return pelt_no_memory(error);
     fill_record(record, miss, log->stamp++, values);
     int failure = 0;
     while (done < size && !failure) {
@@ -175,7 +175,7 @@ pelt_result pelt_misslog_parse(pelt_arena *arena, const pelt_file *file, const c
     for (const uint8_t *p = at; (p = next_record(p, end, &r, &counted)); p += r.size) count++;
     pelt_miss *list = PELT_NEW(arena, (count < most ? count : most) + 1, pelt_miss);
     uint64_t *seen = PELT_NEW(arena, 2 * count + 1, uint64_t);
-    if (!list || !seen) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    if (pelt_arena_failed(arena)) return pelt_file_no_memory(path, error);
     for (; (at = next_record(at, end, &r, &misses->damaged)); at += r.size) {
         bool known = false;
         for (size_t i = 0; i < misses->count && !known; i++) known = seen[2 * i] == r.stamp && seen[2 * i + 1] == r.sum;
@@ -183,7 +183,7 @@ pelt_result pelt_misslog_parse(pelt_arena *arena, const pelt_file *file, const c
         size_t values = (size_t)r.miss.point_count * r.miss.component_count;
         float *controls = copy_floats(arena, at + HEAD_SIZE, r.miss.control_count);
         float *numbers = copy_floats(arena, at + HEAD_SIZE + 4 * (size_t)r.miss.control_count, values);
-        if (!controls || !numbers) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        if (pelt_arena_failed(arena)) return pelt_file_no_memory(path, error);
         if (!all_finite(controls, r.miss.control_count) || !all_finite(numbers, values)) continue;
         r.miss.controls = controls, r.miss.values = numbers;
         seen[2 * misses->count] = r.stamp, seen[2 * misses->count + 1] = r.sum;

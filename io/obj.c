@@ -225,8 +225,7 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
     p.point_total = p.point_count;
     p.positions = PELT_NEW(arena, 3 * p.point_count, float);
     p.triangles = triangles ? PELT_NEW(arena, 3 * p.triangle_count, uint32_t) : NULL;
-    if (!p.positions || (triangles && !p.triangles))
-        return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %zu vertices do not fit into memory", path, p.point_count);
+    if (pelt_arena_failed(arena)) return pelt_file_no_memory(path, error);
     pelt_result result = read_lines(&p);
     if (result) return result;
     *point_count = (uint32_t)p.point_count;

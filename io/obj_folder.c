@@ -79,12 +79,11 @@ static const char *join(pelt_arena *arena, const char *folder, const char *name)
 static pelt_result read_frame(pelt_arena *arena, const char *folder, const listing *list, uint32_t frame,
                               pelt_cache *cache, float **positions, pelt_error *error) {
     pelt_arena *brief = pelt_arena_new(PELT_READ_LIMIT);
-    const char *path = brief ? join(brief, folder, list->entries[frame]->d_name) : NULL;
+    const char *path = join(brief, folder, list->entries[frame]->d_name);
     pelt_file file;
     uint32_t points;
     float *read;
-    pelt_result result = path ? pelt_file_read(brief, path, &file, error)
-                              : pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", folder);
+    pelt_result result = path ? pelt_file_read(brief, path, &file, error) : pelt_file_no_memory(folder, error);
     if (!result) result = pelt_obj_parse(brief, &file, path, &points, &read, NULL, NULL, error);
     if (!result && frame == 0) {
         cache->point_count = points;
@@ -170,7 +169,7 @@ pelt_obj_folder *pelt_obj_folder_open(const char *path, pelt_error *error) {
     pelt_obj_folder *folder = calloc(1, sizeof *folder);
     if (folder) folder->target = clean_target(path);
     if (!folder || !folder->target) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+        pelt_no_memory(error);
     } else if (check_replaceable(folder->target, error) == PELT_OK) {
         folder->temporary = pelt_temporary_folder(folder->target);
         if (folder->temporary) return folder;

@@ -2,6 +2,7 @@
    the bottom up, RGB. */
 
 #include "io/pfm.h"
+#include "io/bytes.h"
 #include "io/io.h"
 #include <math.h>
 #include <stdio.h>
@@ -24,12 +25,7 @@ static bool parse_header(const pelt_file *file, pelt_picture *picture, double *s
 }
 
 static float read_float(const uint8_t *bytes, bool little) {
-    uint32_t bits =
-        little ? (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24
-               : (uint32_t)bytes[3] | (uint32_t)bytes[2] << 8 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[0] << 24;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return pelt_float_of_bits(little ? pelt_u32_little(bytes) : pelt_u32_big(bytes));
 }
 
 pelt_result pelt_pfm_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_picture *picture,
@@ -43,7 +39,7 @@ pelt_result pelt_pfm_parse(pelt_arena *arena, const pelt_file *file, const char 
         return pelt_fail(error, PELT_ERROR_TRUNCATED, "%s: a picture of %u x %u pixels has %zu bytes, but %zu are here",
                          path, picture->width, picture->height, 4 * count, file->size < start ? 0 : file->size - start);
     picture->rgb = PELT_NEW(arena, count, float);
-    if (!picture->rgb) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    if (!picture->rgb) return pelt_file_no_memory(path, error);
     for (size_t i = 0; i < count; i++) {
         size_t from = (picture->height - 1 - i / row) * row + i % row;
         picture->rgb[i] = read_float(file->bytes + start + 4 * from, scale < 0);
@@ -56,7 +52,6 @@ pelt_result pelt_pfm_parse(pelt_arena *arena, const pelt_file *file, const char 
 pelt_result pelt_pfm_read(pelt_arena *arena, const char *path, pelt_picture *picture, pelt_error *error) {
     pelt_arena *scratch = pelt_arena_new(0);
     pelt_file file;
-    if (!scratch) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
     pelt_result result = pelt_file_read(scratch, path, &file, error);
     if (!result) result = pelt_pfm_parse(arena, &file, path, picture, error);
     pelt_arena_free(scratch);

@@ -1,47 +1,46 @@
-/* skin.c: skin files. */
+/* skin.c: skin and .keys files. */
 
 #include "io/io.h"
-#include <stdlib.h>
 #include <string.h>
 
-static pelt_skin_bytes *copy_bytes(const pelt_file *file) {
-    size_t room = (file->size + PELT_ALIGN) / PELT_ALIGN * PELT_ALIGN;
-    pelt_skin_bytes *skin = calloc(1, sizeof *skin);
-    void *bytes = aligned_alloc(PELT_ALIGN, room);
-    if (!skin || !bytes) {
-        free(skin), free(bytes);
-        return NULL;
-    }
-    memcpy(bytes, file->bytes, file->size);
-    *skin = (pelt_skin_bytes){bytes, file->size};
-    return skin;
-}
-
-pelt_skin_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error) {
+/* A whole file in memory that is aligned for the run time. */
+static pelt_bytes *read_bytes(const char *path, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
     pelt_file file;
-    pelt_skin_bytes *bytes = NULL;
-    if (!arena || pelt_file_read(arena, path, &file, error) == PELT_OK) {
-        bytes = arena ? copy_bytes(&file) : NULL;
-        if (!bytes) pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    pelt_bytes *bytes = NULL;
+    if (!arena || !pelt_file_read(arena, path, &file, error)) {
+        bytes = arena ? pelt_bytes_new(file.size) : NULL;
+        if (bytes)
+            memcpy(bytes->bytes, file.bytes, file.size);
+        else
+            pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
     }
     pelt_arena_free(arena);
-    pelt_result result = bytes ? pelt_open(bytes->bytes, bytes->size, skin) : PELT_OK;
-    if (result == PELT_OK) return bytes;
-    pelt_fail(error, result, "%s: is not a skin that pelt can run: %s; fit it again", path, pelt_result_text(result));
-    pelt_skin_free(bytes);
+    return bytes;
+}
+
+static pelt_bytes *refuse(pelt_bytes *bytes, const char *path, pelt_result result, const char *what,
+                          pelt_error *error) {
+    pelt_fail(error, result, "%s: %s: %s; make it again", path, what, pelt_result_text(result));
+    pelt_bytes_free(bytes);
     return NULL;
 }
 
-pelt_result pelt_skin_write(const pelt_skin_bytes *skin, const char *path, pelt_error *error) {
-    pelt_writer *writer = pelt_writer_open(path, error);
-    if (!writer) return PELT_ERROR_FILE;
-    pelt_writer_put(writer, skin->bytes, skin->size);
-    return pelt_writer_commit(writer, error);
+pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error) {
+    pelt_bytes *bytes = read_bytes(path, error);
+    pelt_result result = bytes ? pelt_open(bytes->bytes, bytes->size, skin) : PELT_OK;
+    return result ? refuse(bytes, path, result, "is not a skin that pelt can run", error) : bytes;
 }
 
-void pelt_skin_free(pelt_skin_bytes *skin) {
-    if (!skin) return;
-    free(skin->bytes);
-    free(skin);
+pelt_bytes *pelt_keys_read(const char *path, pelt_keys *keys, pelt_error *error) {
+    pelt_bytes *bytes = read_bytes(path, error);
+    pelt_result result = bytes ? pelt_keys_open(bytes->bytes, bytes->size, keys) : PELT_OK;
+    return result ? refuse(bytes, path, result, "has no key points that pelt can run", error) : bytes;
+}
+
+pelt_result pelt_bytes_write(const pelt_bytes *bytes, const char *path, pelt_error *error) {
+    pelt_writer *writer = pelt_writer_open(path, error);
+    if (!writer) return PELT_ERROR_FILE;
+    pelt_writer_put(writer, bytes->bytes, bytes->size);
+    return pelt_writer_commit(writer, error);
 }

@@ -68,8 +68,9 @@ static char find_separator(const char *at, const char *end) {
 static pelt_result read_names(pelt_arena *arena, reader *r, const char *path, pelt_table *table, pelt_error *error) {
     uint32_t columns = 1, count = 0;
     for (const char *c = r->at; c < r->end && *c != '\n'; c++) columns += *c == r->separator;
-    table->names = columns <= MOST_COLUMNS ? PELT_NEW(arena, columns, const char *) : NULL;
-    if (!table->names)
+    table->names = PELT_NEW(arena, columns, const char *);
+    if (!table->names) return pelt_file_no_memory(path, error);
+    if (columns > MOST_COLUMNS)
         return pelt_fail(error, PELT_ERROR_FORMAT, "%s: %u columns are more than a table of controls has", path,
                          columns);
     while (count < columns) {
@@ -81,12 +82,11 @@ static pelt_result read_names(pelt_arena *arena, reader *r, const char *path, pe
                                  path);
         table->names[count++] =
             pelt_arena_format(arena, "%.*s", (int)(r->at - begin < 200 ? r->at - begin : 200), begin);
-        if (!table->names[count - 1]) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
         if (r->at < r->end && *r->at == r->separator) r->at++;
     }
     table->column_count = columns;
     end_line(r);
-    return PELT_OK;
+    return pelt_arena_failed(arena) ? pelt_file_no_memory(path, error) : PELT_OK;
 }
 
 static bool blank_line(const reader *r) { return r->at < r->end && (*r->at == '\n' || *r->at == '\r'); }
@@ -124,7 +124,7 @@ pelt_result pelt_table_parse(pelt_arena *arena, const pelt_file *file, const cha
     size_t rows = 0;
     for (const char *c = r.at; c < r.end; c++) rows += *c == '\n' || c + 1 == r.end;
     table->values = PELT_NEW(arena, rows * table->column_count + 1, float);
-    if (!table->values) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    if (!table->values) return pelt_file_no_memory(path, error);
     while (r.at < r.end) {
         if (blank_line(&r)) {
             end_line(&r);

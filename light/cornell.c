@@ -67,20 +67,13 @@ static void add_block(pelt_scene *scene, const block *b) {
 
 pelt_scene *pelt_cornell_box(pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_scene *scene = arena ? PELT_NEW(arena, 1, pelt_scene) : NULL;
-    if (scene) {
-        scene->arena = arena;
-        scene->name = "cornell";
-        scene->positions = PELT_NEW(arena, 12 * QUADS, float);
-        scene->triangles = PELT_NEW(arena, 6 * QUADS, uint32_t);
-        scene->triangle_materials = PELT_NEW(arena, 2 * QUADS, uint32_t);
-        scene->materials = PELT_NEW(arena, MATERIALS, pelt_material);
-    }
-    if (!scene || !scene->positions || !scene->triangles || !scene->triangle_materials || !scene->materials) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "out of memory");
-        pelt_arena_free(arena);
-        return NULL;
-    }
+    pelt_scene *scene = PELT_NEW(arena, 1, pelt_scene);
+    float *positions = PELT_NEW(arena, 12 * QUADS, float);
+    uint32_t *triangles = PELT_NEW(arena, 6 * QUADS, uint32_t), *of = PELT_NEW(arena, 2 * QUADS, uint32_t);
+    pelt_material *kinds = PELT_NEW(arena, MATERIALS, pelt_material);
+    if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
+    *scene = (pelt_scene){.arena = arena, .name = "cornell", .positions = positions, .triangles = triangles};
+    scene->triangle_materials = of, scene->materials = kinds;
     scene->material_count = MATERIALS;
     memcpy(scene->materials, materials, sizeof materials);
     for (int i = 0; i < WALLS; i++) add_quad(scene, &walls[i]);

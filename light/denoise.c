@@ -11,8 +11,8 @@
    around each point and for each picture: but for a constant this is the error of smoothing against the truth. */
 
 #include "light/denoise.h"
-#include "rig/linear.h"
 #include "light/vector.h"
+#include "rig/linear.h"
 #include <string.h>
 
 enum {
@@ -29,13 +29,13 @@ typedef struct work {
     const pelt_halves *halves;
     const pelt_denoise_options *options;
     pelt_clean_frames *out;
-    pelt_arena *arena;
-    size_t n, columns; /* points; channels of all frames */
-    float *all[2];     /* [frame_count][n][3] the halves */
-    double *grams;     /* [STRIPS][columns][columns] */
-    float *half[2];    /* [n][rank] the pictures, from each half */
-    int32_t *pixels;   /* [height][width] point of each pixel, or -1 */
-    const float *from; /* of a parallel step */
+    pelt_arena *kept, *arena; /* of what is given back; of passing needs */
+    size_t n, columns;        /* points; channels of all frames */
+    float *all[2];            /* [frame_count][n][3] the halves */
+    double *grams;            /* [STRIPS][columns][columns] */
+    float *half[2];           /* [n][rank] the pictures, from each half */
+    int32_t *pixels;          /* [height][width] point of each pixel, or -1 */
+    const float *from;        /* of a parallel step */
     float *to;
     const float *mix_rows;
     int radius;
@@ -71,28 +71,22 @@ static void take_rows(const work *w, int half, size_t first, size_t count, doubl
 
 /* A^T B over the points of one strip. */
 static void add_gram(void *user, size_t strip, pelt_arena *scratch) {
-    (void)scratch;
     const work *w = user;
     size_t begin = w->n * strip / STRIPS, end = w->n * (strip + 1) / STRIPS, columns = w->columns;
-    pelt_arena *arena = pelt_arena_new(0);
-    double *a = arena ? PELT_NEW(arena, CHUNK * columns, double) : NULL;
-    double *b = arena ? PELT_NEW(arena, CHUNK * columns, double) : NULL, *gram = w->grams + strip * columns * columns;
-    gram[0] = a && b ? 0 : NAN; /* out of memory shows in the sum */
-    for (size_t first = begin; a && b && first < end; first += CHUNK) {
+    double *a = PELT_NEW(scratch, CHUNK * columns, double), *b = PELT_NEW(scratch, CHUNK * columns, double);
+    for (size_t first = begin; first < end; first += CHUNK) {
         size_t count = end - first < CHUNK ? end - first : CHUNK;
         take_rows(w, 0, first, count, a);
         take_rows(w, 1, first, count, b);
-        pelt_gemm(true, false, columns, columns, count, 1, a, b, 1, gram);
+        pelt_gemm(true, false, columns, columns, count, 1, a, b, 1, w->grams + strip * columns * columns);
     }
-    pelt_arena_free(arena);
 }
 
 static pelt_result find_mix(work *w, pelt_error *error) {
     size_t columns = w->columns, rank = w->out->rank;
     double *values = PELT_NEW(w->arena, columns, double),
            *sum = w->grams = PELT_NEW(w->arena, STRIPS * columns * columns, double);
-    if (!values || !sum) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
-    pelt_parallel(NULL, w->options->threads, STRIPS, add_gram, w);
+    pelt_parallel(w->arena, w->options->threads, STRIPS, add_gram, w);
     for (size_t s = 1; s < STRIPS; s++)
         for (size_t i = 0; i < columns * columns; i++) sum[i] += sum[s * columns * columns + i];
     for (size_t i = 0; i < columns; i++)
@@ -125,7 +119,7 @@ static void project_halves(work *w) {
         for (uint32_t half = 0; half < 2; half++) {
             w->from = w->all[half] + 3 * f * w->n, w->to = w->half[half];
             w->mix_rows = w->out->mix + 3 * (size_t)f * w->out->rank;
-            pelt_parallel(NULL, w->options->threads, STRIPS, add_frame, w);
+            pelt_parallel(w->arena, w->options->threads, STRIPS, add_frame, w);
         }
 }
 
@@ -164,7 +158,7 @@ static void smooth_strip(void *user, size_t strip, pelt_arena *scratch) {
 
 static void smooth(work *w, int radius, const float *from, float *to) {
     w->radius = radius, w->from = from, w->to = to;
-    pelt_parallel(NULL, w->options->threads, 8 * STRIPS, smooth_strip, w);
+    pelt_parallel(w->arena, w->options->threads, 8 * STRIPS, smooth_strip, w);
 }
 
 /* Room for a group of pictures: the halves, smoothed, and errors. */
@@ -172,12 +166,10 @@ typedef struct group {
     float *half[2], *smoothed[2], *error, *around, *least, *best;
 } group;
 
-static bool allocate_group(pelt_arena *arena, size_t n, group *g) {
+static void allocate_group(pelt_arena *arena, size_t n, group *g) {
     float **all[] = {&g->half[0], &g->half[1], &g->smoothed[0], &g->smoothed[1],
                      &g->error,   &g->around,  &g->least,       &g->best};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (!(*all[i] = PELT_NEW(arena, GROUP * n, float))) return false;
-    return true;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) *all[i] = PELT_NEW(arena, GROUP * n, float);
 }
 
 static void load_group(const work *w, group *g, size_t first) {
@@ -205,8 +197,7 @@ static void try_candidate(work *w, group *g, const float *a, const float *b, boo
 static pelt_result smooth_pictures(work *w, pelt_error *error) {
     group g;
     size_t rank = w->out->rank;
-    if (!allocate_group(w->arena, w->n, &g))
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
+    allocate_group(w->arena, w->n, &g);
     for (size_t first = 0; first < rank; first += GROUP) {
         if (pelt_should_stop(&w->options->progress, "noise", (double)first / (double)rank))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
@@ -226,21 +217,38 @@ static pelt_result smooth_pictures(work *w, pelt_error *error) {
 
 /* -- All ---------------------------------------------------------------------------------------------------------- */
 
-static bool allocate(work *w, pelt_arena *arena) {
+static void allocate(work *w) {
     const pelt_denoise_options *o = w->options;
     size_t pixels = (size_t)o->width * o->height, rank = w->out->rank;
+    w->out->pictures = PELT_NEW(w->kept, w->n * rank, float);
+    w->out->mix = PELT_NEW(w->kept, w->columns * rank, float);
     w->pixels = PELT_NEW(w->arena, pixels, int32_t);
     for (int h = 0; h < 2; h++) {
         w->all[h] = PELT_NEW(w->arena, w->columns * w->n, float);
         w->half[h] = PELT_NEW(w->arena, w->n * rank, float);
     }
-    w->out->pictures = PELT_NEW(arena, w->n * rank, float);
-    w->out->mix = PELT_NEW(arena, w->columns * rank, float);
-    if (!w->all[0] || !w->all[1] || !w->pixels || !w->half[0] || !w->half[1] || !w->out->pictures || !w->out->mix)
-        return false;
     memset(w->pixels, -1, pixels * sizeof *w->pixels);
     for (size_t p = 0; p < w->n; p++) w->pixels[o->points[p].id] = (int32_t)p;
-    return true;
+}
+
+static pelt_result denoise(void *user, pelt_error *error) {
+    work *w = user;
+    double difference = 0, product = 0;
+    w->arena = pelt_arena_inside(w->kept);
+    allocate(w);
+    pelt_result result = read_halves(w, &difference, &product, error);
+    if (result) return result;
+    if (!(product > 0))
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "no light reaches anything that the camera sees: the lights may be inside objects, or the "
+                         "camera inside a wall");
+    w->out->noise = sqrt(difference / product);
+    result = find_mix(w, error);
+    if (result) return result;
+    project_halves(w);
+    result = smooth_pictures(w, error);
+    pelt_arena_free(w->arena);
+    return result;
 }
 
 pelt_result pelt_denoise(pelt_arena *arena, const pelt_halves *halves, const pelt_denoise_options *options,
@@ -249,27 +257,9 @@ pelt_result pelt_denoise(pelt_arena *arena, const pelt_halves *halves, const pel
     *out = (pelt_clean_frames){.frame_count = halves->frame_count,
                                .point_count = options->point_count,
                                .rank = columns < MOST_PICTURES ? (uint32_t)columns : MOST_PICTURES};
-    work w = {.halves = halves,
-              .options = options,
-              .out = out,
-              .arena = pelt_arena_new(0),
-              .n = options->point_count,
-              .columns = columns};
-    double difference = 0, product = 0;
-    pelt_result result = PELT_OK;
-    if (!w.arena || !allocate(&w, arena))
-        result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to take noise out");
-    if (!result) result = read_halves(&w, &difference, &product, error);
-    if (!result && !(product > 0))
-        result = pelt_fail(error, PELT_ERROR_DATA,
-                           "no light reaches anything that the camera sees: the lights may be inside objects, or the "
-                           "camera inside a wall");
-    if (!result) result = find_mix(&w, error);
-    if (!result) project_halves(&w);
-    if (!result) result = smooth_pictures(&w, error);
-    out->noise = product > 0 ? sqrt(difference / product) : 0;
-    pelt_arena_free(w.arena);
-    return result;
+    work w = {
+        .halves = halves, .options = options, .out = out, .kept = arena, .n = options->point_count, .columns = columns};
+    return pelt_stage(arena, denoise, &w, error);
 }
 
 void pelt_clean_frame(const pelt_clean_frames *clean, uint32_t frame, float *values) {

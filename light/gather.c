@@ -378,8 +378,9 @@ static void gather_chunk(void *user, size_t chunk, pelt_arena *scratch) {
     for (size_t i = chunk * g->chunk; i < (chunk + 1) * g->chunk && i < g->count; i++) gather_point(g, i);
 }
 
-uint64_t pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, size_t count,
-                     const pelt_gather_options *options, float *direct, float *indirect) {
+pelt_result pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, size_t count,
+                        const pelt_gather_options *options, float *direct, float *indirect, uint64_t *ray_count,
+                        pelt_error *error) {
     uint32_t wanted = options->samples ? options->samples : 64, mask = LANES - 1;
     uint32_t samples = (wanted + LANES - 1) / LANES * LANES;
     while (mask < samples - 1) mask = 2 * mask + 1;
@@ -395,6 +396,8 @@ uint64_t pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, 
                    .direct = direct,
                    .indirect = indirect};
     for (uint32_t i = 0; i < tracer->own_count; i++) g.hittable |= tracer->emitters[i].hittable;
-    pelt_parallel(NULL, options->threads, (count + chunk - 1) / chunk, gather_chunk, &g);
-    return g.ray_count;
+    if (!pelt_parallel(NULL, options->threads, (count + chunk - 1) / chunk, gather_chunk, &g))
+        return pelt_no_memory(error);
+    if (ray_count) *ray_count = g.ray_count;
+    return PELT_OK;
 }

@@ -7,7 +7,7 @@
        pelt_tracer *tracer = pelt_tracer_new(scene, &error);
        pelt_tracer_set_light(tracer, &light, &error);            // beside the scene's own lights
        pelt_tracer_view(tracer, camera, 400, 400, points);
-       pelt_gather(tracer, points, 160000, &(pelt_gather_options){.samples = 64}, NULL, indirect); */
+       pelt_gather(tracer, points, 160000, &(pelt_gather_options){.samples = 64}, NULL, indirect, NULL, &error); */
 
 #ifndef PELT_LIGHT_H
 #define PELT_LIGHT_H
@@ -59,9 +59,11 @@ typedef struct pelt_gather_options {
     uint32_t threads; /* 0: as many as the machine has; the result does not depend on it */
 } pelt_gather_options;
 
-/* Light that arrives at points: direct[count][3] and indirect[count][3], either may be NULL. Returns the number of rays
-   that were traced. */
-uint64_t pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, size_t count,
-                     const pelt_gather_options *options, float *direct, float *indirect);
+/* Light that arrives at points: direct[count][3] and indirect[count][3], either may be NULL. *ray_count, when not NULL,
+   gets
+   the number of rays that were traced. Fails when there is no memory for the threads. */
+pelt_result pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, size_t count,
+                        const pelt_gather_options *options, float *direct, float *indirect, uint64_t *ray_count,
+                        pelt_error *error);
 
 #endif

@@ -212,8 +212,7 @@ static pelt_result build(pelt_tracer *t, pelt_error *error) {
     t->materials = PELT_NEW(t->arena, n, uint32_t);
     t->emitters_of = PELT_NEW(t->arena, n, uint32_t);
     t->emitters = PELT_NEW(t->arena, n + scene->light_count + 1, emitter);
-    if (!triangles || !t->materials || !t->emitters_of || !t->emitters)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", scene->name);
+    if (pelt_arena_failed(t->arena)) return pelt_no_memory(error);
     take_triangles(t, triangles);
     if (!t->triangle_count)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: there is no triangle with an area", scene->name);
@@ -232,12 +231,8 @@ static pelt_result build(pelt_tracer *t, pelt_error *error) {
 pelt_tracer *pelt_tracer_new(const pelt_scene *scene, pelt_error *error) {
     if (check_materials(scene, error) || check_geometry(scene, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_tracer *t = arena ? PELT_NEW(arena, 1, pelt_tracer) : NULL;
-    if (!t) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", scene->name);
-        pelt_arena_free(arena);
-        return NULL;
-    }
+    pelt_tracer *t = PELT_NEW(arena, 1, pelt_tracer);
+    if (!t) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
     t->scene = scene;
     t->arena = arena;
     if (build(t, error) == PELT_OK) return t;

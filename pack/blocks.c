@@ -40,7 +40,6 @@ static int compare_sets(const void *a, const void *b) {
 static joint_set *sorted_sets(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count) {
     joint_set *sets = PELT_NEW(arena, vertex_count, joint_set);
     uint32_t *joints = PELT_NEW(arena, influences->first[vertex_count], uint32_t);
-    if (!sets || !joints) return NULL;
     for (uint32_t v = 0; v < vertex_count; v++) {
         uint32_t first = influences->first[v], count = 0;
         for (uint32_t i = first; i < influences->first[v + 1]; i++)
@@ -98,12 +97,11 @@ static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_co
     return cost;
 }
 
-pelt_result pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count,
-                             uint32_t joint_count, uint32_t *order) {
+void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count, uint32_t joint_count,
+                      uint32_t *order) {
     joint_set *sets = sorted_sets(arena, influences, vertex_count);
     leftover *list = PELT_NEW(arena, vertex_count, leftover);
     uint32_t *stamp = PELT_NEW(arena, joint_count, uint32_t);
-    if (!sets || !list || !stamp) return PELT_ERROR_MEMORY;
     uint32_t placed = 0, left = 0;
     for (uint32_t begin = 0, end; begin < vertex_count; begin = end) {
         for (end = begin + 1; end < vertex_count && !compare_joint_lists(&sets[begin], &sets[end]);) end++;
@@ -121,5 +119,4 @@ pelt_result pelt_block_order(pelt_arena *arena, const pelt_influences *influence
     if (order_cost(influences, vertex_count, joint_count, NULL, stamp) <
         order_cost(influences, vertex_count, joint_count, order, stamp))
         for (uint32_t v = 0; v < vertex_count; v++) order[v] = v;
-    return PELT_OK;
 }

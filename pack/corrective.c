@@ -1,9 +1,8 @@
-/* corrective.c: evaluates a corrective in double, straight from its definition in corrective.h. Fits use it to know
-   what the run time will do, tests to know what it should. */
+/* corrective.c: coefficients of a corrective in double, straight from the definition in corrective.h. Fits use them to
+   know what the run time will do, tests to know what it should. */
 
 #include "pack/corrective.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 double pelt_norm_guard(double s) {
@@ -46,11 +45,6 @@ void pelt_phi_row(pelt_phi phi, double width, size_t count, const float *r2, dou
             out[i] = (1 - share) * quick_exp(r2[i] * gaussian) + share * quick_exp(sqrt(r2[i]) * exponential);
 }
 
-double pelt_hinge_angle(const float q[4], const float direction[3]) {
-    double along = (double)q[0] * direction[0] + (double)q[1] * direction[1] + (double)q[2] * direction[2];
-    return 2 * atan2(along, q[3]);
-}
-
 static const float *rotation_of(const pelt_axis *axis, const pelt_pose_state *pose) {
     return pose->rotations + 4 * (size_t)axis->joint;
 }
@@ -69,10 +63,8 @@ void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float 
         memcpy(center, rotation_of(axis, pose), 4 * sizeof *center);
     else if (axis->kind == PELT_AXIS_TRANSLATION)
         memcpy(center, translation_of(axis, pose), 3 * sizeof *center);
-    else if (axis->kind == PELT_AXIS_CONTROL)
-        center[0] = control_value(pose, axis->joint);
     else
-        center[0] = (float)pelt_hinge_angle(rotation_of(axis, pose), axis->direction);
+        center[0] = control_value(pose, axis->joint);
 }
 
 double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, const float center[4]) {
@@ -83,9 +75,6 @@ double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, c
         return d * d;
     case PELT_AXIS_CHORD:
         d = 2 * sin(0.5 * pelt_rotation_angle(rotation_of(axis, pose), center));
-        return d * d;
-    case PELT_AXIS_HINGE:
-        d = remainder(pelt_hinge_angle(rotation_of(axis, pose), axis->direction) - center[0], 2 * acos(-1));
         return d * d;
     case PELT_AXIS_CONTROL:
         d = (double)control_value(pose, axis->joint) - center[0];
@@ -169,67 +158,4 @@ void pelt_corrective_coefficients(const pelt_corrective *c, const pelt_pose_stat
     for (uint32_t i = 0; i < c->rbf_count; i++) a = rbf_coefficients(&c->rbfs[i], pose, a);
     for (uint32_t g = 0; c->kernel && g < c->kernel->group_count; g++)
         a = group_coefficients(c->kernel, &c->kernel->groups[g], pose, a);
-}
-
-/* -- The weighted form --------------------------------------------------------------------------------------------- */
-
-/* distances [axis][center] of the pose; `turn` may be NULL. */
-static void weighted_vertex(const pelt_weighted *w, const double *distances, uint32_t v, double shift[3],
-                            double *turn) {
-    double sum[7] = {0};
-    for (uint32_t q = 0; q < w->center_count; q++) {
-        const float *c = w->folded + 4 * ((size_t)v * w->center_count + q);
-        const float *t = w->folded_turns ? w->folded_turns + 3 * ((size_t)v * w->center_count + q) : NULL;
-        double r2 = 0;
-        for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++)
-            r2 += w->axis_weights[i] * distances[(size_t)w->vertex_axes[i] * w->center_count + q];
-        double phi = pelt_phi_value(w->phi, w->width, r2);
-        for (int i = 0; i < 4; i++) sum[i] += phi * c[i];
-        for (int i = 0; t && i < 3; i++) sum[4 + i] += phi * t[i];
-    }
-    double guard = w->unnormalised ? 1 : pelt_norm_guard(sum[3]);
-    for (int i = 0; i < 3; i++) shift[i] += sum[i] * guard;
-    for (int i = 0; turn && i < 3; i++) turn[i] += sum[4 + i] * guard;
-}
-
-static void weighted_distances(const pelt_weighted *w, const pelt_pose_state *pose, double *distances) {
-    for (uint32_t i = 0; i < w->axis_count; i++)
-        for (uint32_t q = 0; q < w->center_count; q++)
-            distances[(size_t)i * w->center_count + q] =
-                pelt_axis_distance2(&w->axes[i], pose, w->centers + 4 * ((size_t)q * w->axis_count + i));
-}
-
-/* -- Both ---------------------------------------------------------------------------------------------------------- */
-
-static void add_basis(const pelt_displacements *d, const double *a, uint32_t vertex_count, double *out) {
-    for (uint32_t v = 0; v < vertex_count; v++)
-        for (size_t i = d->first[v]; i < d->first[v + 1]; i++)
-            for (size_t c = 0; c < 3; c++) out[3 * (size_t)v + c] += a[d->coefficients[i]] * d->vectors[3 * i + c];
-}
-
-bool pelt_corrective_eval(const pelt_corrective *c, const pelt_skeleton *skeleton, const pelt_transform *locals,
-                          const float *controls, uint32_t vertex_count, double *displacements, double *normals) {
-    size_t joints = skeleton->joint_count, count = pelt_corrective_coefficient_count(c);
-    const pelt_weighted *w = c->weighted;
-    float *rotations = malloc(4 * joints * sizeof *rotations),
-          *translations = malloc(3 * joints * sizeof *translations);
-    double *a = malloc((count + 1) * sizeof *a);
-    double *distances = malloc((w ? (size_t)w->axis_count * w->center_count : 0) * sizeof *distances + 1);
-    bool ready = rotations && translations && a && distances;
-    memset(displacements, 0, 3 * (size_t)vertex_count * sizeof *displacements);
-    if (normals) memset(normals, 0, 3 * (size_t)vertex_count * sizeof *normals);
-    if (ready) {
-        pelt_pose_rotations(skeleton, locals, rotations);
-        for (size_t j = 0; j < joints; j++)
-            memcpy(translations + 3 * j, locals[j].translation, 3 * sizeof *translations);
-        pelt_pose_state pose = {rotations, translations, controls};
-        pelt_corrective_coefficients(c, &pose, a);
-        if (w) weighted_distances(w, &pose, distances);
-        if (c->displacements) add_basis(c->displacements, a, vertex_count, displacements);
-        if (c->turns && normals) add_basis(c->turns, a, vertex_count, normals);
-        for (size_t v = 0; w && v < vertex_count; v++)
-            weighted_vertex(w, distances, (uint32_t)v, displacements + 3 * v, normals ? normals + 3 * v : NULL);
-    }
-    free(rotations), free(translations), free(a), free(distances);
-    return ready;
 }

@@ -1,48 +1,28 @@
-/* corrective.h: the corrective D(p) of a fitted skin, before it is packed: displacements of the rest pose, and what
-   drives them.
+/* corrective.h: the corrective D(p) of a fitted skin, before it is packed: displacements of the rest pose, and their
+   coefficients.
 
        basis (psd, eigen, kernel):    D_i(p) = sum_k a_k(p) u_ik
        weighted (wpsd):               D_i(p) = sum_q phi(r_iq(p)) c_iq[xyz] / sum_q phi(r_iq(p)) c_iq[w]
 
-   The coefficients a_k depend on the pose alone and are computed once a frame by *drivers*; the displacements u_ik are
-   per vertex. A pose is, for every joint, its local rotation relative to rest, R_j = rest_j^-1 local_j (the identity at
-   rest), as a unit quaternion; q and -q are one rotation; and, for every control, its value minus that at rest. */
+   The coefficients a_k depend on the pose alone and are computed once a frame; the displacements u_ik are per vertex. A
+   pose is, for every joint, its local rotation relative to rest, R_j = rest_j^-1 local_j (the identity at rest), as a
+   unit quaternion; q and -q are one rotation; and, for every control, its value minus that at rest. */
 
 #ifndef PELT_CORRECTIVE_H
 #define PELT_CORRECTIVE_H
 
 #include "rig/rig.h"
-
-/* Shapes of phi. */
-typedef enum pelt_phi {
-    PELT_PHI_EXP,      /* exp(-r / width) */
-    PELT_PHI_GAUSSIAN, /* exp(-r^2 / (2 width^2)) */
-    PELT_PHI_MIXED, /* 0.97 of the Gaussian and 0.03 of the exponential: as smooth as the one between examples, as well
-                       conditioned as the other where they are close */
-} pelt_phi;
-
-/* What a pose distance is made of: r^2 = sum over axes of weight * d^2. */
-typedef enum pelt_axis_kind {
-    PELT_AXIS_ROTATION,    /* d = angle between the two rotations of a joint, radians, 0 to pi */
-    PELT_AXIS_HINGE,       /* d = difference of the signed angles about `direction` (unit), for joints with one degree
-                              of freedom; wraps at a full turn */
-    PELT_AXIS_TRANSLATION, /* d = distance between the two local translations */
-    PELT_AXIS_CHORD,       /* d = 2 sin(angle / 2): like the angle when close, smooth past half a turn, and a Euclidean
-                              distance, so that Gaussians of it are positive definite (those of the angle are not) */
-    PELT_AXIS_CONTROL,     /* d = difference of the values of a control */
-} pelt_axis_kind;
+#include "runtime/format.h"
 
 typedef struct pelt_axis {
     pelt_axis_kind kind;
     uint32_t joint; /* of PELT_AXIS_CONTROL the control of the model */
-    float direction[3];
     float weight;
 } pelt_axis;
 
 /* Radial basis functions: phi_q = phi(r(p, center q)), a_k = sum_q matrix[q][k] phi_q. When normalised, a_k is divided
    by sum_q norm[q] phi_q, guarded: the quotient fades to 0 where all phi are tiny, and never grows. Centres hold four
-   floats per axis: the quaternion of a rotation, the angle of a hinge or the value of a control first, a translation
-   first three. */
+   floats per axis: the quaternion of a rotation, the value of a control first, a translation first three. */
 typedef struct pelt_rbf {
     uint32_t axis_count, center_count, coefficient_count;
     const pelt_axis *axes;
@@ -117,8 +97,6 @@ typedef struct pelt_corrective {
 
 /* A normalised sum with norm s is multiplied by this instead of 1 / s: the same from PELT_NORM_FLOOR up, and fading to
    0 with s below. */
-#define PELT_MIXED_SHARE 0.03
-#define PELT_NORM_FLOOR 0.25
 double pelt_norm_guard(double s);
 
 double pelt_phi_value(pelt_phi phi, double width, double r2);
@@ -137,17 +115,8 @@ double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, c
 /* A pose as a centre: the four floats of one axis. */
 void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float center[4]);
 
-/* Signed angle of a rotation about a unit direction. */
-double pelt_hinge_angle(const float rotation[4], const float direction[3]);
-
 /* Coefficients a_k of the basis form in a pose, and their number. */
 uint32_t pelt_corrective_coefficient_count(const pelt_corrective *corrective);
 void pelt_corrective_coefficients(const pelt_corrective *corrective, const pelt_pose_state *pose, double *coefficients);
-
-/* The reference: displacements D of all vertices in a pose, [vertex_count][3]; normals may be NULL, and controls too
-   (pelt_pose_state). False when memory is out. */
-bool pelt_corrective_eval(const pelt_corrective *corrective, const pelt_skeleton *skeleton,
-                          const pelt_transform *locals, const float *controls, uint32_t vertex_count,
-                          double *displacements, double *normals);
 
 #endif

@@ -23,7 +23,6 @@ typedef struct pelt_model {
     pelt_influences influences;        /* joints of the skeleton, then driven ones */
     const pelt_corrective *corrective; /* NULL: none */
     bool in_16_bits;                   /* how its displacements are stored */
-    const char *about;                 /* JSON text for pelt_skin.about */
     uint32_t driven_count;
     const pelt_driven *driven; /* name is an index into driven_names until it is packed */
     const char **driven_names;
@@ -43,12 +42,20 @@ void pelt_driven_matrices(const pelt_model *model, pelt_affine *matrices);
 void pelt_drop_unused_driven(pelt_arena *arena, pelt_model *model);
 
 /* Orders vertices into blocks of 16 that share joints: vertices with the same joints first, then, of what is left,
-   those that add the fewest joints. order[vertex_count] gets the vertices in slot order. */
-pelt_result pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count,
-                             uint32_t joint_count, uint32_t *order);
+   those that add the fewest joints. order[vertex_count] gets the vertices in slot order. In a stage. */
+void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count, uint32_t joint_count,
+                      uint32_t *order);
 
-/* The bytes of a skin file (docs/format.md). */
-pelt_skin_bytes *pelt_model_pack(const pelt_model *model, pelt_error *error);
+/* The arrays of a skin file, before they are laid out one after the other; NULL after an error. The arena owns it, and
+   the model must outlive it. */
+typedef struct pelt_arrangement pelt_arrangement;
+const pelt_arrangement *pelt_model_arrange(pelt_arena *arena, const pelt_model *model, pelt_error *error);
+
+/* The bytes of a skin file (docs/format.md) with a text about it, JSON. To be freed with pelt_bytes_free. */
+pelt_bytes *pelt_lay_out(const pelt_arrangement *arrangement, const char *about, pelt_error *error);
+
+/* Both. */
+pelt_bytes *pelt_model_pack(const pelt_model *model, const char *about, pelt_error *error);
 
 /* The model that a skin was packed from, in the arena (unpack.c). */
 pelt_result pelt_model_unpack(pelt_arena *arena, const pelt_skin *skin, pelt_model *model, pelt_error *error);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The arrays of a skin file before they are laid out; pointers in `skin` are to memory of the arena. */
-typedef struct packing {
+/* Pointers in `skin` are to memory of the arena. */
+typedef struct pelt_arrangement {
     pelt_arena *arena;
     const pelt_model *model;
     uint32_t *order; /* vertex of each slot; the last block is padded with its last vertex */
@@ -17,26 +17,23 @@ typedef struct packing {
     uint64_t sizes[PELT_SECTION_COUNT];
 } packing;
 
-static pelt_result order_slots(packing *p) {
+static void order_slots(packing *p) {
     uint32_t n = p->model->vertex_count;
     p->skin.vertex_count = n;
     p->skin.block_count = (n + PELT_BLOCK - 1) / PELT_BLOCK;
     p->order = PELT_NEW(p->arena, (size_t)p->skin.block_count * PELT_BLOCK, uint32_t);
     uint32_t *slots = PELT_NEW(p->arena, n, uint32_t);
-    if (!p->order || !slots) return PELT_ERROR_MEMORY;
-    pelt_result result = pelt_model_order(p->arena, p->model, p->order);
+    pelt_model_order(p->arena, p->model, p->order);
     for (uint32_t s = 0; s < n; s++) slots[p->order[s]] = s;
     for (uint32_t s = n; s < p->skin.block_count * PELT_BLOCK; s++) p->order[s] = p->order[n - 1];
     p->skin.vertex_slots = slots;
-    return result;
 }
 
 /* Driven joints, with their names after those of the joints, from *place on, which moves on. */
-static pelt_result pack_driven(packing *p, char *names, uint32_t *place) {
+static void pack_driven(packing *p, char *names, uint32_t *place) {
     uint32_t n = p->skin.driven_count = p->model->driven_count, at = *place;
-    if (!n) return PELT_OK;
+    if (!n) return;
     pelt_driven *driven = PELT_NEW(p->arena, n, pelt_driven);
-    if (!driven) return PELT_ERROR_MEMORY;
     for (uint32_t i = 0; i < n; i++) {
         size_t length = strlen(p->model->driven_names[i]) + 1;
         driven[i] = p->model->driven[i];
@@ -47,15 +44,13 @@ static pelt_result pack_driven(packing *p, char *names, uint32_t *place) {
     p->skin.driven = driven;
     p->sizes[PELT_SECTION_DRIVEN] = n * sizeof *driven;
     *place = at;
-    return PELT_OK;
 }
 
 /* Controls, with their names after all others, from `at` on. */
-static pelt_result pack_controls(packing *p, char *names, uint32_t at) {
+static void pack_controls(packing *p, char *names, uint32_t at) {
     uint32_t n = p->skin.control_count = p->model->control_count;
-    if (!n) return PELT_OK;
+    if (!n) return;
     pelt_control *controls = PELT_NEW(p->arena, n, pelt_control);
-    if (!controls) return PELT_ERROR_MEMORY;
     for (uint32_t i = 0; i < n; i++) {
         const pelt_model_control *c = &p->model->controls[i];
         size_t length = strlen(c->name) + 1;
@@ -65,10 +60,9 @@ static pelt_result pack_controls(packing *p, char *names, uint32_t at) {
     }
     p->skin.controls = controls;
     p->sizes[PELT_SECTION_CONTROLS] = n * sizeof *controls;
-    return PELT_OK;
 }
 
-static pelt_result pack_joints(packing *p) {
+static void pack_joints(packing *p) {
     const pelt_skeleton *skeleton = p->model->skeleton;
     uint32_t n = p->skin.joint_count = skeleton->joint_count;
     pelt_joint *joints = PELT_NEW(p->arena, n, pelt_joint);
@@ -76,8 +70,8 @@ static pelt_result pack_joints(packing *p) {
     for (uint32_t j = 0; j < n; j++) names_size += strlen(skeleton->names[j]) + 1;
     for (uint32_t i = 0; i < p->model->driven_count; i++) names_size += strlen(p->model->driven_names[i]) + 1;
     for (uint32_t i = 0; i < p->model->control_count; i++) names_size += strlen(p->model->controls[i].name) + 1;
+    if (names_size > UINT32_MAX) pelt_arena_fail(p->arena);
     char *names = PELT_NEW(p->arena, names_size, char);
-    if (!joints || !names || names_size > UINT32_MAX) return PELT_ERROR_MEMORY;
     uint32_t at = 0;
     for (uint32_t j = 0; j < n; j++) {
         joints[j].parent = skeleton->parents[j];
@@ -91,8 +85,8 @@ static pelt_result pack_joints(packing *p) {
     p->skin.joints = joints;
     p->skin.names = names;
     p->sizes[PELT_SECTION_NAMES] = names_size;
-    pelt_result result = pack_driven(p, names, &at);
-    return result ? result : pack_controls(p, names, at);
+    pack_driven(p, names, &at);
+    pack_controls(p, names, at);
 }
 
 /* The joints of one block, sorted; returns their number, at least 1. `joints` holds what 16 vertices can have. */
@@ -108,19 +102,17 @@ static uint32_t block_joints(const pelt_influences *in, const uint32_t *vertices
     return count;
 }
 
-static pelt_result pack_weights(packing *p) {
+static void pack_weights(packing *p) {
     const pelt_influences *in = &p->model->influences;
     uint32_t blocks = p->skin.block_count, joint_count = pelt_model_matrix_count(p->model);
     uint32_t *first = PELT_NEW(p->arena, (size_t)blocks + 1, uint32_t);
     uint16_t *scratch = PELT_NEW(p->arena, joint_count, uint16_t);
     uint8_t *used = PELT_NEW(p->arena, joint_count, uint8_t);
-    if (!first || !scratch || !used) return PELT_ERROR_MEMORY;
     for (uint32_t b = 0; b < blocks; b++)
         first[b + 1] = first[b] + block_joints(in, p->order + (size_t)b * PELT_BLOCK, used, joint_count, scratch);
     uint16_t *joints = PELT_NEW(p->arena, first[blocks], uint16_t);
     float *weights = PELT_NEW(p->arena, (size_t)first[blocks] * PELT_BLOCK, float);
     uint32_t *row_of = PELT_NEW(p->arena, joint_count, uint32_t);
-    if (!joints || !weights || !row_of) return PELT_ERROR_MEMORY;
     for (uint32_t b = 0; b < blocks; b++) {
         const uint32_t *vertices = p->order + (size_t)b * PELT_BLOCK;
         uint32_t count = block_joints(in, vertices, used, joint_count, joints + first[b]);
@@ -133,13 +125,12 @@ static pelt_result pack_weights(packing *p) {
     p->skin.block_first = first;
     p->skin.entry_joints = joints;
     p->skin.entry_weights = weights;
-    return PELT_OK;
 }
 
 /* [vertex][3] to [block][3][16] in slot order. */
 static float *to_blocks(packing *p, const float *xyz) {
     float *out = PELT_NEW(p->arena, (size_t)p->skin.block_count * 3 * PELT_BLOCK, float);
-    for (size_t s = 0; out && s < (size_t)p->skin.block_count * PELT_BLOCK; s++)
+    for (size_t s = 0; s < (size_t)p->skin.block_count * PELT_BLOCK; s++)
         for (size_t c = 0; c < 3; c++)
             out[(s / PELT_BLOCK * 3 + c) * PELT_BLOCK + s % PELT_BLOCK] = xyz[3 * (size_t)p->order[s] + c];
     return out;
@@ -148,8 +139,10 @@ static float *to_blocks(packing *p, const float *xyz) {
 static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
 
 /* Header, table, sections. */
-static pelt_skin_bytes *lay_out(packing *p) {
-    const pelt_skin *skin = &p->skin;
+pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const char *about, pelt_error *error) {
+    pelt_skin described = p->skin;
+    const pelt_skin *skin = &described;
+    described.about = about;
     static const uint32_t kinds[PELT_SECTION_COUNT] = {
 #define KIND(name, code, field, size, always) code,
         PELT_SECTIONS(KIND)
@@ -172,7 +165,11 @@ static pelt_skin_bytes *lay_out(packing *p) {
         if (!data[k]) continue;
         uint32_t flags = k == PELT_SECTION_ABOUT ? 0 : PELT_SECTION_REQUIRED;
         written[count] = data[k];
-        table[count++] = (pelt_file_section){kinds[k], flags, 0, fixed[k] ? fixed[k] : p->sizes[k], 0};
+        table[count++] = (pelt_file_section){kinds[k], flags, 0,
+                                             fixed[k]                  ? fixed[k]
+                                             : k == PELT_SECTION_ABOUT ? strlen(about) + 1
+                                                                       : p->sizes[k],
+                                             0};
     }
     size_t table_size = count * sizeof *table, size = round_up(sizeof(pelt_file_header) + table_size);
     for (uint32_t k = 0; k < count; k++) {
@@ -187,17 +184,12 @@ static pelt_skin_bytes *lay_out(packing *p) {
                                .block_count = skin->block_count,
                                .joint_count = skin->joint_count,
                                .entry_count = skin->entry_count};
-    pelt_skin_bytes *out = malloc(sizeof *out);
-    uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
-    if (!out || !bytes) {
-        free(out), free(bytes);
-        return NULL;
-    }
-    memset(bytes, 0, size);
+    pelt_bytes *out = pelt_bytes_new(size);
+    if (!out) return pelt_no_memory(error), NULL;
+    uint8_t *bytes = out->bytes;
     memcpy(bytes, &header, sizeof header);
     memcpy(bytes + sizeof header, table, table_size);
     for (uint32_t k = 0; k < count; k++) memcpy(bytes + table[k].offset, written[k], table[k].size);
-    *out = (pelt_skin_bytes){bytes, size};
     return out;
 }
 
@@ -233,52 +225,28 @@ static pelt_result check_model(const pelt_model *model, pelt_error *error) {
     return PELT_OK;
 }
 
-pelt_skin_bytes *pelt_model_pack(const pelt_model *model, pelt_error *error) {
-    if (check_model(model, error)) return NULL;
-    packing p = {.arena = pelt_arena_new(0), .model = model};
-    pelt_skin_bytes *out = NULL;
-    pelt_result failed = PELT_OK;
-    const char *about = model->about ? model->about : "{}";
-    if (p.arena && !order_slots(&p) && !pack_joints(&p) && !pack_weights(&p)) {
-        p.skin.rest_positions = to_blocks(&p, model->positions);
-        p.skin.rest_normals = to_blocks(&p, model->normals);
-        p.skin.about = about;
-        p.sizes[PELT_SECTION_ABOUT] = strlen(about) + 1;
-        failed = pelt_pack_corrective(p.arena, model, p.order, &p.skin, p.sizes, error);
-        if (!failed && p.skin.rest_positions && p.skin.rest_normals) out = lay_out(&p);
-    }
-    pelt_arena_free(p.arena);
-    if (!out && !failed)
-        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to pack a skin of %u vertices", model->vertex_count);
-    return out;
+static pelt_result arrange(void *user, pelt_error *error) {
+    packing *p = user;
+    order_slots(p);
+    pack_joints(p);
+    pack_weights(p);
+    p->skin.rest_positions = to_blocks(p, p->model->positions);
+    p->skin.rest_normals = to_blocks(p, p->model->normals);
+    return pelt_pack_corrective(p->arena, p->model, p->order, &p->skin, p->sizes, error);
 }
 
-static bool is_about(const pelt_file_section *section) { return section->kind == PELT_FOURCC('I', 'N', 'F', 'O'); }
+const pelt_arrangement *pelt_model_arrange(pelt_arena *arena, const pelt_model *model, pelt_error *error) {
+    if (check_model(model, error)) return NULL;
+    packing *p = PELT_NEW(arena, 1, packing);
+    if (!p) return pelt_no_memory(error), NULL;
+    *p = (packing){.arena = arena, .model = model};
+    return pelt_stage(arena, arrange, p, error) ? NULL : p;
+}
 
-/* Lays the sections out again, whatever they are and in whatever order: a file may have some that this version does not
-   know. */
-pelt_result pelt_skin_set_about(pelt_skin_bytes *skin, const char *about, pelt_error *error) {
-    const uint8_t *old = skin->bytes;
-    const pelt_file_header *header = skin->bytes;
-    const pelt_file_section *table = (const pelt_file_section *)(header + 1);
-    size_t length = strlen(about) + 1, start = round_up(sizeof *header + header->section_count * sizeof *table);
-    if (length > UINT32_MAX) return pelt_fail(error, PELT_ERROR_ARGUMENT, "the text about the skin is too long");
-    size_t size = start;
-    for (uint32_t i = 0; i < header->section_count; i++) size += round_up(is_about(&table[i]) ? length : table[i].size);
-    uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
-    if (!bytes) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
-    memset(bytes, 0, size);
-    memcpy(bytes, old, sizeof *header + header->section_count * sizeof *table);
-    ((pelt_file_header *)bytes)->file_size = size;
-    pelt_file_section *moved = (pelt_file_section *)((pelt_file_header *)bytes + 1);
-    size_t at = start;
-    for (uint32_t i = 0; i < header->section_count; i++) {
-        moved[i].offset = at;
-        if (is_about(&table[i])) moved[i].size = length;
-        memcpy(bytes + at, is_about(&table[i]) ? (const uint8_t *)about : old + table[i].offset, moved[i].size);
-        at += round_up(moved[i].size);
-    }
-    free(skin->bytes);
-    *skin = (pelt_skin_bytes){bytes, size};
-    return PELT_OK;
+pelt_bytes *pelt_model_pack(const pelt_model *model, const char *about, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    const pelt_arrangement *arrangement = pelt_model_arrange(arena, model, error);
+    pelt_bytes *bytes = arrangement ? pelt_lay_out(arrangement, about, error) : NULL;
+    pelt_arena_free(arena);
+    return bytes;
 }

@@ -4,17 +4,20 @@
 #define PELT_PACK_H
 
 #include "pack/model.h"
+#include "runtime/skin.h"
+
+/* All of it works in a stage. */
 
 /* Slots for the vertices of a model: blocks share joints, and displacements too where the corrective has some.
    order[vertex_count] gets the vertices in slot order. */
-pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order);
+void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order);
 
 /* Fills in what the skin has for its corrective; sizes are indexed like format.h's list of sections. `order` has
-   16 x block_count vertices. Memory comes from the arena. */
+   16 x block_count vertices. */
 pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
                                  uint64_t *sizes, pelt_error *error);
 
-/* -- Rows (pack_corrective.c) and their 16 bits (pack_16_bits.c) --------------------------------------------------- */
+/* -- Rows (pack_corrective.c) and their 16 bits (rows_16_bits.c) --------------------------------------------------- */
 
 /* Lists of what the blocks use. */
 typedef struct pelt_row_lists {
@@ -23,26 +26,26 @@ typedef struct pelt_row_lists {
     uint32_t count;
 } pelt_row_lists;
 
-/* Coefficients in twos, so that those of a pair are used by the same blocks as often as can be. */
-typedef struct pelt_pairing {
+/* Coefficients in twos: rows of partners lie side by side, so both should be used by the same blocks. */
+typedef struct pelt_partners {
     uint32_t count;       /* of factors; even */
     uint32_t *factor_of;  /* [coefficient] */
     pelt_factor *factors; /* [count] without steps; the other one of a lone coefficient is a filler */
-} pelt_pairing;
+} pelt_partners;
 
-pelt_result pelt_pair_coefficients(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count,
-                                   uint32_t coefficient_count, pelt_pairing *out);
+pelt_partners pelt_choose_partners(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count,
+                                   uint32_t coefficient_count);
 
 /* The same displacements, of factors instead of coefficients. */
-pelt_displacements *pelt_displacements_of_factors(pelt_arena *arena, const pelt_displacements *displacements,
-                                                  uint32_t vertex_count, const pelt_pairing *pairing);
+pelt_displacements pelt_displacements_of_factors(pelt_arena *arena, const pelt_displacements *displacements,
+                                                 uint32_t vertex_count, const pelt_partners *partners);
 
-/* Rows [row][3][16] of factors as pairs; fills in the steps of the factors. */
-int16_t *pelt_factor_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, pelt_pairing *pairing);
+/* Rows [row][3][16] of factors in 16 bits, two side by side; fills in the steps of the factors. */
+int16_t *pelt_factor_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, pelt_partners *partners);
 
-/* Rows [row][parts][16] of centres, an even number of them in each block, as pairs; factors [block][2] gets a step for
+/* Rows [row][parts][16] of centres, an even number of them in each block, likewise; factors [block][2] gets a step for
    vectors and one for the norm. */
-int16_t *pelt_center_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, uint32_t block_count,
-                           size_t parts, pelt_factor *factors);
+int16_t *pelt_center_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, uint32_t block_count,
+                            size_t parts, pelt_factor *factors);
 
 #endif

@@ -1,36 +1,30 @@
 /* pack_corrective.c: a corrective becomes sections of a skin file: for each block of 16 vertices the coefficients (or
-   centres) that any of them uses, each with 16-wide rows of displacements; and the drivers, laid out so that centres
-   are worked on sixteen at a time (docs/format.md). */
+   centres) that any of them uses, each with 16-wide rows of displacements; and what makes coefficients
+   of a pose, laid out so that centres are worked on sixteen at a time (docs/format.md). */
 
 #include "pack/pack.h"
-#include "runtime/format.h"
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* -- The order of vertices ----------------------------------------------------------------------------------------- */
 
 /* Joints and coefficients of each vertex as one list: coefficient k is joint joint_count + k. */
-static bool combined_influences(pelt_arena *arena, const pelt_model *model, uint32_t joint_count,
-                                pelt_influences *out) {
+static pelt_influences combined_influences(pelt_arena *arena, const pelt_model *model, uint32_t joint_count) {
     const pelt_influences *in = &model->influences;
     const pelt_displacements *d = model->corrective->displacements;
-    uint32_t n = model->vertex_count;
+    uint32_t n = model->vertex_count, at = 0;
     uint64_t total = (uint64_t)in->first[n] + d->first[n];
-    if (total > UINT32_MAX) return false;
-    out->first = PELT_NEW(arena, (size_t)n + 1, uint32_t);
-    out->joints = PELT_NEW(arena, total, uint32_t);
-    out->weights = PELT_NEW(arena, total, float);
-    if (!out->first || !out->joints || !out->weights) return false;
-    uint32_t at = 0;
+    if (total > UINT32_MAX) pelt_arena_fail(arena);
+    pelt_influences out = {.first = PELT_NEW(arena, (size_t)n + 1, uint32_t),
+                           .joints = PELT_NEW(arena, total, uint32_t),
+                           .weights = PELT_NEW(arena, total, float)};
     for (uint32_t v = 0; v < n; v++) {
         for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++, at++)
-            out->joints[at] = in->joints[i], out->weights[at] = in->weights[i];
+            out.joints[at] = in->joints[i], out.weights[at] = in->weights[i];
         for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++, at++)
-            out->joints[at] = joint_count + d->coefficients[i], out->weights[at] = 1;
-        out->first[v + 1] = at;
+            out.joints[at] = joint_count + d->coefficients[i], out.weights[at] = 1;
+        out.first[v + 1] = at;
     }
-    return true;
+    return out;
 }
 
 /* Time that the blocks of an order take: a joint is about four times the work of a row of displacements. */
@@ -47,19 +41,17 @@ static uint64_t order_work(const pelt_influences *in, uint32_t vertex_count, uin
     return work;
 }
 
-pelt_result pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
+void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
     uint32_t n = model->vertex_count, joints = pelt_model_matrix_count(model);
-    pelt_result result = pelt_block_order(arena, &model->influences, n, joints, order);
-    if (result || !model->corrective || !model->corrective->displacements) return result;
+    pelt_block_order(arena, &model->influences, n, joints, order);
+    if (!model->corrective || !model->corrective->displacements) return;
     uint32_t columns = joints + pelt_corrective_coefficient_count(model->corrective);
-    pelt_influences both;
     uint32_t *other = PELT_NEW(arena, n, uint32_t), *stamp = PELT_NEW(arena, columns, uint32_t),
              *other_stamp = PELT_NEW(arena, columns, uint32_t);
-    if (!other || !stamp || !other_stamp || !combined_influences(arena, model, joints, &both)) return PELT_ERROR_MEMORY;
-    result = pelt_block_order(arena, &both, n, columns, other);
-    if (!result && order_work(&both, n, joints, other, stamp) < order_work(&both, n, joints, order, other_stamp))
+    pelt_influences both = combined_influences(arena, model, joints);
+    pelt_block_order(arena, &both, n, columns, other);
+    if (order_work(&both, n, joints, other, stamp) < order_work(&both, n, joints, order, other_stamp))
         memcpy(order, other, n * sizeof *order);
-    return result;
 }
 
 /* -- Rows ---------------------------------------------------------------------------------------------------------- */
@@ -88,24 +80,23 @@ static uint64_t take_marked(uint8_t *used, uint32_t source_count, grouping group
 }
 
 /* A bitmap of sources is turned into sorted lists. Two passes: count, then list. */
-static pelt_result list_sources(pelt_arena *arena, uint32_t block_count, const uint32_t *order, uint32_t source_count,
-                                mark_vertex *mark, const void *user, grouping group, pelt_row_lists *out) {
+static pelt_row_lists list_sources(pelt_arena *arena, uint32_t block_count, const uint32_t *order,
+                                   uint32_t source_count, mark_vertex *mark, const void *user, grouping group) {
     uint8_t *used = PELT_NEW(arena, source_count, uint8_t);
-    out->first = PELT_NEW(arena, (size_t)block_count + 1, uint32_t);
-    if (!used || !out->first) return PELT_ERROR_MEMORY;
+    pelt_row_lists out = {.first = PELT_NEW(arena, (size_t)block_count + 1, uint32_t)};
     for (int filling = 0; filling < 2; filling++) {
         uint64_t count = 0;
         for (uint32_t b = 0; b < block_count; b++) {
             for (int lane = 0; lane < PELT_BLOCK; lane++)
                 mark(user, order[(size_t)b * PELT_BLOCK + (size_t)lane], used);
-            count += take_marked(used, source_count, group, filling ? out->sources + count : NULL);
-            if (count > UINT32_MAX) return PELT_ERROR_MEMORY;
-            out->first[b + 1] = (uint32_t)count;
+            count += take_marked(used, source_count, group, filling ? out.sources + count : NULL);
+            if (count > UINT32_MAX) pelt_arena_fail(arena);
+            out.first[b + 1] = (uint32_t)count;
         }
-        out->count = (uint32_t)count;
-        if (!filling && !(out->sources = PELT_NEW(arena, count + 1, uint16_t))) return PELT_ERROR_MEMORY;
+        out.count = (uint32_t)count;
+        if (!filling) out.sources = PELT_NEW(arena, count, uint16_t);
     }
-    return PELT_OK;
+    return out;
 }
 
 /* The row of a source in a block: lists are sorted. */
@@ -132,8 +123,8 @@ static void mark_displacements(const void *user, uint32_t v, uint8_t *used) {
 /* [row][3][16] from one vector per entry. */
 static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, const pelt_row_lists *l,
                                 const uint32_t *order, uint32_t block_count) {
-    float *rows = PELT_NEW(arena, ((size_t)l->count + 1) * 3 * PELT_BLOCK, float);
-    for (size_t slot = 0; rows && slot < (size_t)block_count * PELT_BLOCK; slot++) {
+    float *rows = PELT_NEW(arena, (size_t)l->count * 3 * PELT_BLOCK, float);
+    for (size_t slot = 0; slot < (size_t)block_count * PELT_BLOCK; slot++) {
         uint32_t v = order[slot], block = (uint32_t)(slot / PELT_BLOCK);
         for (size_t i = d->first[v]; i < d->first[v + 1]; i++) {
             if (l->first[block] == l->first[block + 1]) continue;
@@ -156,58 +147,52 @@ typedef struct corrective_packing {
 
 /* -- The basis form ------------------------------------------------------------------------------------------------ */
 
-/* Sizes of the sections of rows, counted from the first of them. */
-enum { FIRST, SOURCES, FLOATS, PAIRS, FACTORS };
-
-static pelt_result list_displacements(corrective_packing *p, const pelt_displacements *d, uint32_t sources,
-                                      grouping group, pelt_row_lists *out) {
-    return list_sources(p->arena, p->skin->block_count, p->order, sources, mark_displacements, d, group, out);
+/* Points the sections of rows, from `section` on, at their arrays. */
+static void put_rows(corrective_packing *p, int section, const pelt_rows *rows) {
+    const void **to = &p->skin->corrective[section - PELT_SECTION_CORRECTIVE];
+    to[PELT_ROW_FIRST] = rows->first, to[PELT_ROW_SOURCES] = rows->sources;
+    to[PELT_ROW_FLOATS] = rows->floats, to[PELT_ROW_SHORTS] = rows->shorts, to[PELT_ROW_FACTORS] = rows->factors;
 }
 
-static pelt_result pack_floats(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients,
-                               pelt_rows *out, uint64_t *sizes) {
-    pelt_row_lists l = {0};
-    if (list_displacements(p, d, coefficients, SINGLE, &l)) return PELT_ERROR_MEMORY;
-    *out = (pelt_rows){.first = l.first,
-                       .sources = l.sources,
-                       .floats = displacement_rows(p->arena, d, &l, p->order, p->skin->block_count)};
-    sizes[SOURCES] = l.count * sizeof *l.sources;
-    sizes[FLOATS] = (size_t)l.count * 3 * PELT_BLOCK * sizeof *out->floats;
-    return out->floats ? PELT_OK : PELT_ERROR_MEMORY;
+static pelt_row_lists list_displacements(corrective_packing *p, const pelt_displacements *d, uint32_t sources,
+                                         grouping group) {
+    return list_sources(p->arena, p->skin->block_count, p->order, sources, mark_displacements, d, group);
 }
 
-static pelt_result pack_pairs(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients, pelt_rows *out,
-                              uint64_t *sizes) {
+static pelt_rows pack_floats(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients,
+                             uint64_t *sizes) {
+    pelt_row_lists l = list_displacements(p, d, coefficients, SINGLE);
+    float *rows = displacement_rows(p->arena, d, &l, p->order, p->skin->block_count);
+    sizes[PELT_ROW_SOURCES] = l.count * sizeof *l.sources;
+    sizes[PELT_ROW_FLOATS] = (uint64_t)l.count * 3 * PELT_BLOCK * sizeof *rows;
+    return (pelt_rows){.first = l.first, .sources = l.sources, .floats = rows};
+}
+
+static pelt_rows pack_shorts(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients,
+                             uint64_t *sizes) {
     uint32_t blocks = p->skin->block_count;
-    pelt_row_lists used = {0}, l = {0};
-    pelt_pairing pairing;
-    if (list_displacements(p, d, coefficients, SINGLE, &used) ||
-        pelt_pair_coefficients(p->arena, &used, blocks, coefficients, &pairing))
-        return PELT_ERROR_MEMORY;
-    const pelt_displacements *of_factors = pelt_displacements_of_factors(p->arena, d, p->model->vertex_count, &pairing);
-    if (!of_factors || list_displacements(p, of_factors, pairing.count, NEIGHBOURS, &l)) return PELT_ERROR_MEMORY;
-    float *rows = displacement_rows(p->arena, of_factors, &l, p->order, blocks);
-    *out = (pelt_rows){.first = l.first,
-                       .sources = l.sources,
-                       .pairs = rows ? pelt_factor_pairs(p->arena, rows, &l, &pairing) : NULL,
-                       .factors = pairing.factors};
-    sizes[SOURCES] = l.count * sizeof *l.sources;
-    sizes[PAIRS] = (size_t)l.count * 3 * PELT_BLOCK * sizeof *out->pairs;
-    sizes[FACTORS] = pairing.count * sizeof *pairing.factors;
-    return out->pairs ? PELT_OK : PELT_ERROR_MEMORY;
+    pelt_row_lists used = list_displacements(p, d, coefficients, SINGLE);
+    pelt_partners partners = pelt_choose_partners(p->arena, &used, blocks, coefficients);
+    pelt_displacements of_factors = pelt_displacements_of_factors(p->arena, d, p->model->vertex_count, &partners);
+    pelt_row_lists l = list_displacements(p, &of_factors, partners.count, NEIGHBOURS);
+    float *rows = displacement_rows(p->arena, &of_factors, &l, p->order, blocks);
+    int16_t *shorts = pelt_factor_shorts(p->arena, rows, &l, &partners);
+    sizes[PELT_ROW_SOURCES] = l.count * sizeof *l.sources;
+    sizes[PELT_ROW_SHORTS] = (uint64_t)l.count * 3 * PELT_BLOCK * sizeof *shorts;
+    sizes[PELT_ROW_FACTORS] = partners.count * sizeof *partners.factors;
+    return (pelt_rows){.first = l.first, .sources = l.sources, .shorts = shorts, .factors = partners.factors};
 }
 
-static pelt_result pack_displacements(corrective_packing *p, const pelt_displacements *d, pelt_rows *out,
-                                      uint64_t *sizes) {
+static void pack_displacements(corrective_packing *p, const pelt_displacements *d, int section) {
     uint32_t coefficients = pelt_corrective_coefficient_count(p->model->corrective);
-    return (p->model->in_16_bits ? pack_pairs : pack_floats)(p, d, coefficients, out, sizes);
+    pelt_rows rows = (p->model->in_16_bits ? pack_shorts : pack_floats)(p, d, coefficients, p->sizes + section);
+    put_rows(p, section, &rows);
 }
 
-static pelt_result pack_basis(corrective_packing *p) {
+static void pack_basis(corrective_packing *p) {
     const pelt_corrective *c = p->model->corrective;
-    pelt_result result = pack_displacements(p, c->displacements, &p->skin->rows, p->sizes + PELT_SECTION_ROW_FIRST);
-    if (result || !c->turns) return result;
-    return pack_displacements(p, c->turns, &p->skin->turns, p->sizes + PELT_SECTION_TURN_FIRST);
+    pack_displacements(p, c->displacements, PELT_SECTION_ROW_FIRST);
+    if (c->turns) pack_displacements(p, c->turns, PELT_SECTION_TURN_FIRST);
 }
 
 /* -- The weighted form --------------------------------------------------------------------------------------------- */
@@ -228,11 +213,10 @@ static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
 }
 
 /* Rows of `parts` numbers out of folded ones, of which a centre has `stride`. */
-static pelt_result pack_centers(corrective_packing *p, const pelt_row_lists *l, const float *folded, size_t stride,
-                                size_t parts, pelt_rows *out, uint64_t *sizes) {
+static pelt_rows pack_centers(corrective_packing *p, const pelt_row_lists *l, const float *folded, size_t stride,
+                              size_t parts, uint64_t *sizes) {
     size_t centers = p->model->corrective->weighted->center_count, numbers = (size_t)l->count * parts * PELT_BLOCK;
-    float *rows = PELT_NEW(p->arena, numbers + 1, float);
-    if (!rows) return PELT_ERROR_MEMORY;
+    float *rows = PELT_NEW(p->arena, numbers, float);
     for (size_t slot = 0; slot < (size_t)p->skin->block_count * PELT_BLOCK; slot++)
         for (uint32_t r = l->first[slot / PELT_BLOCK]; r < l->first[slot / PELT_BLOCK + 1]; r++) {
             bool filler = r > l->first[slot / PELT_BLOCK] && l->sources[r] == l->sources[r - 1];
@@ -241,27 +225,21 @@ static pelt_result pack_centers(corrective_packing *p, const pelt_row_lists *l, 
                     folded[stride * (p->order[slot] * centers + l->sources[r]) + c];
         }
     if (!p->model->in_16_bits) {
-        out->floats = rows;
-        sizes[FLOATS] = numbers * sizeof *rows;
-        return PELT_OK;
+        sizes[PELT_ROW_FLOATS] = numbers * sizeof *rows;
+        return (pelt_rows){.floats = rows};
     }
-    size_t blocks = p->skin->block_count;
-    pelt_factor *factors = PELT_NEW(p->arena, 2 * blocks, pelt_factor);
-    if (!factors) return PELT_ERROR_MEMORY;
-    out->pairs = pelt_center_pairs(p->arena, rows, l, (uint32_t)blocks, parts, factors);
-    out->factors = factors;
-    sizes[PAIRS] = numbers * sizeof *out->pairs;
-    sizes[FACTORS] = 2 * blocks * sizeof *factors;
-    return out->pairs ? PELT_OK : PELT_ERROR_MEMORY;
+    uint32_t blocks = p->skin->block_count;
+    pelt_factor *factors = PELT_NEW(p->arena, 2 * (size_t)blocks, pelt_factor);
+    int16_t *shorts = pelt_center_shorts(p->arena, rows, l, blocks, parts, factors);
+    sizes[PELT_ROW_SHORTS] = numbers * sizeof *shorts;
+    sizes[PELT_ROW_FACTORS] = 2 * (uint64_t)blocks * sizeof *factors;
+    return (pelt_rows){.shorts = shorts, .factors = factors};
 }
 
-static pelt_result pack_axes(corrective_packing *p, const pelt_weighted *w) {
+static void pack_axes(corrective_packing *p, const pelt_weighted *w) {
     pelt_skin *skin = p->skin;
-    pelt_row_lists axes = {0};
-    pelt_result result =
-        list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, SINGLE, &axes);
-    float *weights = result ? NULL : PELT_NEW(p->arena, ((size_t)axes.count + 1) * PELT_BLOCK, float);
-    if (!weights) return PELT_ERROR_MEMORY;
+    pelt_row_lists axes = list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, SINGLE);
+    float *weights = PELT_NEW(p->arena, (size_t)axes.count * PELT_BLOCK, float);
     for (size_t slot = 0; slot < (size_t)skin->block_count * PELT_BLOCK; slot++) {
         uint32_t v = p->order[slot], block = (uint32_t)(slot / PELT_BLOCK);
         for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++)
@@ -269,46 +247,44 @@ static pelt_result pack_axes(corrective_packing *p, const pelt_weighted *w) {
                 weights[row_of(&axes, block, w->vertex_axes[i]) * (size_t)PELT_BLOCK + slot % PELT_BLOCK] +=
                     w->axis_weights[i];
     }
-    skin->axis_first = axes.first, skin->axis_sources = axes.sources, skin->axis_weights = weights;
+    skin->PELT_PRIVATE(AXIS_FIRST) = axes.first;
+    skin->PELT_PRIVATE(AXIS_SOURCES) = axes.sources;
+    skin->PELT_PRIVATE(AXIS_WEIGHTS) = weights;
     p->sizes[PELT_SECTION_AXIS_SOURCES] = axes.count * sizeof *axes.sources;
     p->sizes[PELT_SECTION_AXIS_WEIGHTS] = (uint64_t)axes.count * PELT_BLOCK * sizeof *weights;
-    return PELT_OK;
 }
 
-static pelt_result pack_weighted(corrective_packing *p) {
+static void pack_weighted(corrective_packing *p) {
     const pelt_weighted *w = p->model->corrective->weighted;
-    pelt_skin *skin = p->skin;
-    pelt_row_lists centers = {0};
-    if (pack_axes(p, w) || list_sources(p->arena, skin->block_count, p->order, w->center_count, mark_centers, w,
-                                        p->model->in_16_bits ? TWOS : SINGLE, &centers))
-        return PELT_ERROR_MEMORY;
-    skin->rows.first = centers.first, skin->rows.sources = centers.sources;
+    pack_axes(p, w);
+    pelt_row_lists centers = list_sources(p->arena, p->skin->block_count, p->order, w->center_count, mark_centers, w,
+                                          p->model->in_16_bits ? TWOS : SINGLE);
+    pelt_rows rows =
+        pack_centers(p, &centers, w->folded, 4, w->unnormalised ? 3 : 4, p->sizes + PELT_SECTION_ROW_FIRST);
+    rows.first = centers.first, rows.sources = centers.sources;
     p->sizes[PELT_SECTION_ROW_SOURCES] = centers.count * sizeof *centers.sources;
-    pelt_result result = pack_centers(p, &centers, w->folded, 4, w->unnormalised ? 3 : 4, &skin->rows,
-                                      p->sizes + PELT_SECTION_ROW_FIRST);
-    if (result || !w->folded_turns) return result;
-    return pack_centers(p, &centers, w->folded_turns, 3, 3, &skin->turns, p->sizes + PELT_SECTION_TURN_FIRST);
+    put_rows(p, PELT_SECTION_ROW_FIRST, &rows);
+    if (!w->folded_turns) return;
+    pelt_rows turns = pack_centers(p, &centers, w->folded_turns, 3, 3, p->sizes + PELT_SECTION_TURN_FIRST);
+    put_rows(p, PELT_SECTION_TURN_FIRST, &turns);
 }
 
-/* -- Drivers ------------------------------------------------------------------------------------------------------- */
+/* -- Coefficients -------------------------------------------------------------------------------------------------- */
 
-/* The section while it grows. Places are given by offset, since it moves. */
+/* The section DRIV while it grows. Places are given by offset, since it moves. */
 typedef struct builder {
+    pelt_arena *arena;
     char *bytes;
     size_t size, capacity;
-    bool failed;
 } builder;
 
 /* Room for an array; returns its offset. */
 static uint64_t append(builder *b, size_t count, size_t each) {
-    size_t at = b->size, more = (count * each + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
+    size_t at = b->size, more = (size_t)pelt_aligned(count * each);
     if (at + more > b->capacity) {
-        size_t capacity = 2 * (at + more);
-        char *bytes = realloc(b->bytes, capacity);
-        if (!bytes) b->failed = true;
-        if (!bytes) return 0;
-        memset(bytes + b->capacity, 0, capacity - b->capacity);
-        b->bytes = bytes, b->capacity = capacity;
+        char *bytes = PELT_NEW(b->arena, 2 * (at + more), char);
+        if (at) memcpy(bytes, b->bytes, at);
+        b->bytes = bytes, b->capacity = 2 * (at + more);
     }
     b->size += more;
     return at;
@@ -316,7 +292,7 @@ static uint64_t append(builder *b, size_t count, size_t each) {
 
 static uint64_t append_copy(builder *b, const void *data, size_t count, size_t each) {
     uint64_t at = append(b, count, each);
-    if (!b->failed && count) memcpy(b->bytes + at, data, count * each);
+    if (count) memcpy(b->bytes + at, data, count * each);
     return at;
 }
 
@@ -324,8 +300,8 @@ static uint64_t append_copy(builder *b, const void *data, size_t count, size_t e
 static uint64_t append_centers(builder *b, const float *centers, size_t center_count, size_t axis_count) {
     size_t stride = (size_t)pelt_padded(center_count);
     uint64_t at = append(b, 4 * axis_count * stride, sizeof(float));
-    float *out = b->failed ? NULL : (float *)(b->bytes + at);
-    for (size_t c = 0; out && c < center_count; c++)
+    float *out = (float *)(b->bytes + at);
+    for (size_t c = 0; c < center_count; c++)
         for (size_t i = 0; i < 4 * axis_count; i++) out[i * stride + c] = centers[c * 4 * axis_count + i];
     return at;
 }
@@ -335,8 +311,8 @@ static uint64_t append_matrix(builder *b, const float *matrix, size_t center_cou
                               const float *extra) {
     size_t stride = (size_t)pelt_padded(center_count);
     uint64_t at = append(b, (columns + (extra != NULL)) * stride, sizeof(float));
-    float *out = b->failed ? NULL : (float *)(b->bytes + at);
-    for (size_t c = 0; out && c < center_count; c++) {
+    float *out = (float *)(b->bytes + at);
+    for (size_t c = 0; c < center_count; c++) {
         for (size_t k = 0; k < columns; k++) out[k * stride + c] = matrix[c * columns + k];
         if (extra) out[columns * stride + c] = extra[c];
     }
@@ -346,8 +322,8 @@ static uint64_t append_matrix(builder *b, const float *matrix, size_t center_cou
 /* Sums over the centres, of each column and of `extra`. */
 static uint64_t append_sums(builder *b, const float *matrix, size_t center_count, size_t columns, const float *extra) {
     uint64_t at = append(b, columns + (extra != NULL), sizeof(float));
-    float *out = b->failed ? NULL : (float *)(b->bytes + at);
-    for (size_t k = 0; out && k < columns + (extra != NULL); k++) {
+    float *out = (float *)(b->bytes + at);
+    for (size_t k = 0; k < columns + (extra != NULL); k++) {
         double sum = 0;
         for (size_t c = 0; c < center_count; c++) sum += k < columns ? matrix[c * columns + k] : extra[c];
         out[k] = (float)sum;
@@ -357,14 +333,11 @@ static uint64_t append_sums(builder *b, const float *matrix, size_t center_count
 
 static void put_axes(pelt_file_axis *out, const pelt_axis *axes, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        out[i] = (pelt_file_axis){.kind = (uint32_t)axes[i].kind,
-                                  .joint = axes[i].joint,
-                                  .direction = {axes[i].direction[0], axes[i].direction[1], axes[i].direction[2]},
-                                  .weight = axes[i].weight};
+        out[i] = (pelt_file_axis){.kind = (uint32_t)axes[i].kind, .joint = axes[i].joint, .weight = axes[i].weight};
 }
 
 static void append_rbfs(builder *b, const pelt_corrective *c, uint64_t at, uint32_t *axis, uint32_t *coefficient) {
-    for (uint32_t i = 0; i < c->rbf_count && !b->failed; i++) {
+    for (uint32_t i = 0; i < c->rbf_count; i++) {
         const pelt_rbf *rbf = &c->rbfs[i];
         pelt_file_rbf out = {.first_axis = *axis,
                              .axis_count = rbf->axis_count,
@@ -377,14 +350,13 @@ static void append_rbfs(builder *b, const pelt_corrective *c, uint64_t at, uint3
         out.centers = append_centers(b, rbf->centers, rbf->center_count, rbf->axis_count);
         out.matrix = append_matrix(b, rbf->matrix, rbf->center_count, rbf->coefficient_count, rbf->norm);
         out.bias = append_sums(b, rbf->matrix, rbf->center_count, rbf->coefficient_count, rbf->norm);
-        if (b->failed) return;
         memcpy(b->bytes + at + i * sizeof out, &out, sizeof out);
         *axis += rbf->axis_count, *coefficient += rbf->coefficient_count;
     }
 }
 
 static void append_groups(builder *b, const pelt_kernel *kernel, uint64_t at, uint32_t *coefficient) {
-    for (uint32_t g = 0; g < kernel->group_count && !b->failed; g++) {
+    for (uint32_t g = 0; g < kernel->group_count; g++) {
         const pelt_kernel_group *group = &kernel->groups[g];
         pelt_file_kernel_group out = {.unit_count = group->unit_count,
                                       .center_count = group->center_count,
@@ -393,7 +365,6 @@ static void append_groups(builder *b, const pelt_kernel *kernel, uint64_t at, ui
         out.units = append_copy(b, group->units, group->unit_count, sizeof *group->units);
         out.centers = append_copy(b, group->centers, group->center_count, sizeof *group->centers);
         out.matrix = append_matrix(b, group->matrix, group->center_count, group->coefficient_count, NULL);
-        if (b->failed) return;
         memcpy(b->bytes + at + g * sizeof out, &out, sizeof out);
         *coefficient += group->coefficient_count;
     }
@@ -410,7 +381,6 @@ static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t jo
     out.units = append(b, kernel->unit_count, sizeof(pelt_file_kernel_unit));
     out.groups = append(b, kernel->group_count, sizeof(pelt_file_kernel_group));
     out.centers = append_centers(b, kernel->centers, kernel->center_count, kernel->joint_count);
-    if (b->failed) return 0;
     for (uint32_t j = 0; j < kernel->joint_count; j++)
         ((pelt_file_kernel_joint *)(b->bytes + out.joints))[j] = (pelt_file_kernel_joint){
             kernel->joints[j] + (j < kernel->joint_count - kernel->control_count ? 0 : joint_count), kernel->scales[j]};
@@ -418,7 +388,7 @@ static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t jo
         ((pelt_file_kernel_unit *)(b->bytes + out.units))[u] =
             (pelt_file_kernel_unit){kernel->units[u].first, kernel->units[u].second, kernel->units[u].gain, 0};
     append_groups(b, kernel, out.groups, coefficient);
-    if (!b->failed) memcpy(b->bytes + at, &out, sizeof out);
+    memcpy(b->bytes + at, &out, sizeof out);
     return at;
 }
 
@@ -431,39 +401,30 @@ static uint64_t append_weighted(builder *b, const pelt_weighted *w, uint32_t fir
                               .normalised = !w->unnormalised};
     uint64_t at = append(b, 1, sizeof out);
     out.centers = append_centers(b, w->centers, w->center_count, w->axis_count);
-    if (!b->failed) memcpy(b->bytes + at, &out, sizeof out);
+    memcpy(b->bytes + at, &out, sizeof out);
     return at;
 }
 
-static pelt_result pack_drivers(corrective_packing *p) {
+static void pack_coefficients(corrective_packing *p) {
     const pelt_corrective *c = p->model->corrective;
-    builder b = {0};
-    pelt_file_drivers head = {.rbf_count = c->rbf_count};
+    builder b = {.arena = p->arena};
+    pelt_file_corrective head = {.rbf_count = c->rbf_count};
     uint32_t axis = 0;
     for (uint32_t i = 0; i < c->rbf_count; i++) head.axis_count += c->rbfs[i].axis_count;
     if (c->weighted) head.axis_count += c->weighted->axis_count;
     append(&b, 1, sizeof head);
     head.axes = append(&b, head.axis_count, sizeof(pelt_file_axis));
     head.rbfs = append(&b, c->rbf_count, sizeof(pelt_file_rbf));
-    if (!b.failed) {
-        pelt_file_axis *axes = (pelt_file_axis *)(b.bytes + head.axes);
-        for (uint32_t i = 0; i < c->rbf_count; axes += c->rbfs[i++].axis_count)
-            put_axes(axes, c->rbfs[i].axes, c->rbfs[i].axis_count);
-        if (c->weighted) put_axes(axes, c->weighted->axes, c->weighted->axis_count);
-        append_rbfs(&b, c, head.rbfs, &axis, &head.coefficient_count);
-    }
-    if (!b.failed && c->kernel)
-        head.kernel = append_kernel(&b, c->kernel, p->skin->joint_count, &head.coefficient_count);
-    if (!b.failed && c->weighted) head.weighted = append_weighted(&b, c->weighted, axis);
-    char *section = b.failed ? NULL : pelt_alloc(p->arena, b.size, 1);
-    if (section) {
-        memcpy(section, b.bytes, b.size);
-        memcpy(section, &head, sizeof head);
-        p->skin->drivers = (const pelt_file_drivers *)section;
-        p->sizes[PELT_SECTION_DRIVERS] = b.size;
-    }
-    free(b.bytes);
-    return section ? PELT_OK : PELT_ERROR_MEMORY;
+    pelt_file_axis *axes = (pelt_file_axis *)(b.bytes + head.axes);
+    for (uint32_t i = 0; i < c->rbf_count; axes += c->rbfs[i++].axis_count)
+        put_axes(axes, c->rbfs[i].axes, c->rbfs[i].axis_count);
+    if (c->weighted) put_axes(axes, c->weighted->axes, c->weighted->axis_count);
+    append_rbfs(&b, c, head.rbfs, &axis, &head.coefficient_count);
+    if (c->kernel) head.kernel = append_kernel(&b, c->kernel, p->skin->joint_count, &head.coefficient_count);
+    if (c->weighted) head.weighted = append_weighted(&b, c->weighted, axis);
+    memcpy(b.bytes, &head, sizeof head);
+    p->skin->PELT_PRIVATE(CORRECTIVE) = b.bytes;
+    p->sizes[PELT_SECTION_CORRECTIVE] = b.size;
 }
 
 pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
@@ -482,7 +443,7 @@ pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, con
                          sources, axes);
     if (!sources) return PELT_OK;
     corrective_packing p = {arena, model, order, skin, sizes};
-    pelt_result result = c->weighted ? pack_weighted(&p) : pack_basis(&p);
-    if (!result) result = pack_drivers(&p);
-    return result ? pelt_fail(error, result, "not enough memory to pack the corrective") : PELT_OK;
+    (c->weighted ? pack_weighted : pack_basis)(&p);
+    pack_coefficients(&p);
+    return PELT_OK;
 }

@@ -21,10 +21,6 @@ typedef struct making {
     uint32_t *joint_of; /* [bundle joint] joint of the skin, UINT32_MAX: none */
 } making;
 
-static pelt_result no_memory(pelt_error *error) {
-    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the plain skin");
-}
-
 /* -- Nodes --------------------------------------------------------------------------------------------------------- */
 
 static pelt_affine frame_of(const pelt_driven *d) {
@@ -60,7 +56,7 @@ static void pose(making *m, const pelt_transform *locals) {
     pelt_driven_matrices(m->model, m->matrices);
 }
 
-static bool make_skeleton(making *m) {
+static pelt_result make_skeleton(making *m, pelt_error *error) {
     const pelt_skeleton *from = m->model->skeleton;
     pelt_skeleton *to = &m->plain->skeleton;
     uint32_t joints = from->joint_count, n = joints + m->model->driven_count;
@@ -69,11 +65,10 @@ static bool make_skeleton(making *m) {
                           .parents = PELT_NEW(m->arena, n, int32_t),
                           .rest = PELT_NEW(m->arena, n, pelt_transform),
                           .inverse_bind = pelt_alloc(m->arena, n, sizeof *to->inverse_bind)};
-    m->frames = PELT_NEW(m->arena, (size_t)m->model->driven_count + 1, pelt_affine);
+    m->frames = PELT_NEW(m->arena, m->model->driven_count, pelt_affine);
     m->globals = PELT_NEW(m->arena, n, pelt_affine);
     m->matrices = PELT_NEW(m->arena, n, pelt_affine);
-    if (!to->names || !to->parents || !to->rest || !to->inverse_bind || !m->frames || !m->globals || !m->matrices)
-        return false;
+    if (pelt_arena_failed(m->arena)) return pelt_no_memory(error);
     memcpy(to->names, from->names, joints * sizeof *to->names);
     memcpy(to->parents, from->parents, joints * sizeof *to->parents);
     memcpy(to->rest, from->rest, joints * sizeof *to->rest);
@@ -90,7 +85,7 @@ static bool make_skeleton(making *m) {
         to->parents[joints + i] = bulges ? (int32_t)d->host : d->parent;
         to->rest[joints + i] = node_transform(m, i);
     }
-    return true;
+    return PELT_OK;
 }
 
 /* -- Clips --------------------------------------------------------------------------------------------------------- */
@@ -136,14 +131,13 @@ static bool is_still(const float *keys, const float *rest, uint32_t frames, size
     return true;
 }
 
-static bool make_clip(making *m, const pelt_clip *from, pelt_clip *to) {
+static pelt_result make_clip(making *m, const pelt_clip *from, pelt_clip *to, pelt_error *error) {
     uint32_t nodes = m->model->driven_count, joints = m->model->skeleton->joint_count;
     size_t frames = from->frame_count;
     pelt_channel *channels = PELT_NEW(m->arena, (size_t)from->channel_count + 3 * (size_t)nodes, pelt_channel);
-    float *values[3] = {PELT_NEW(m->arena, nodes * frames * 3 + 1, float),
-                        PELT_NEW(m->arena, nodes * frames * 4 + 1, float),
-                        PELT_NEW(m->arena, nodes * frames * 3 + 1, float)};
-    if (!channels || !values[0] || !values[1] || !values[2]) return false;
+    float *values[3] = {PELT_NEW(m->arena, nodes * frames * 3, float), PELT_NEW(m->arena, nodes * frames * 4, float),
+                        PELT_NEW(m->arena, nodes * frames * 3, float)};
+    if (pelt_arena_failed(m->arena)) return pelt_no_memory(error);
     *to = *from;
     to->channels = channels, to->channel_count = 0;
     bool steps = from->channel_count > 0;
@@ -169,7 +163,7 @@ static bool make_clip(making *m, const pelt_clip *from, pelt_clip *to) {
                                                            .times = from->times,
                                                            .values = keys};
         }
-    return true;
+    return PELT_OK;
 }
 
 /* -- Everything ---------------------------------------------------------------------------------------------------- */
@@ -186,10 +180,12 @@ static pelt_result check_weights(const pelt_model *model, pelt_error *error) {
         if (negative) count++, first = v;
     }
     if (!count) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                     "%u vertices have negative weights (as low as %.3g; the first is vertex %u), which glTF forbids; "
-                     "--convex --train CLIP,... refits them without, on the same joints, and says what that costs",
-                     count, (double)least, first);
+    pelt_fail(
+        error, PELT_ERROR_UNSUPPORTED,
+        "%u vertices have negative weights (as low as %.3g; the first is vertex %u), which glTF forbids: refit them "
+        "without, on the same joints",
+        count, (double)least, first);
+    return pelt_advise(error, "convex", 0);
 }
 
 pelt_result pelt_plain_make(pelt_arena *arena, const pelt_model *model, const pelt_bundle *bundle,
@@ -205,18 +201,20 @@ pelt_result pelt_plain_make(pelt_arena *arena, const pelt_model *model, const pe
     plain->mesh.target_count = 0;
     plain->mesh.positions = PELT_NEW(arena, 3 * (size_t)model->vertex_count, float);
     plain->mesh.normals = PELT_NEW(arena, 3 * (size_t)model->vertex_count, float);
-    plain->clips = PELT_NEW(arena, clip_count + 1, pelt_clip);
+    plain->clips = PELT_NEW(arena, clip_count, const pelt_clip *);
     m.locals = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_transform);
     m.skin_locals = PELT_NEW(arena, model->skeleton->joint_count, pelt_transform);
     m.joint_of = PELT_NEW(arena, bundle->skeleton.joint_count, uint32_t);
-    if (!plain->mesh.positions || !plain->mesh.normals || !plain->clips || !m.locals || !m.skin_locals || !m.joint_of ||
-        !make_skeleton(&m))
-        return no_memory(error);
+    result = pelt_arena_failed(arena) ? pelt_no_memory(error) : make_skeleton(&m, error);
+    if (result) return result;
     memcpy(plain->mesh.positions, model->positions, 3 * (size_t)model->vertex_count * sizeof(float));
     memcpy(plain->mesh.normals, model->normals, 3 * (size_t)model->vertex_count * sizeof(float));
     memcpy(m.skin_locals, model->skeleton->rest, model->skeleton->joint_count * sizeof *m.skin_locals);
     match_joints(&m);
-    for (size_t c = 0; c < clip_count; c++)
-        if (!make_clip(&m, clips[c], &plain->clips[plain->clip_count++])) return no_memory(error);
-    return PELT_OK;
+    for (size_t c = 0; c < clip_count && !result; c++) {
+        pelt_clip *clip = PELT_NEW(arena, 1, pelt_clip);
+        result = clip ? make_clip(&m, clips[c], clip, error) : pelt_no_memory(error);
+        plain->clips[plain->clip_count++] = clip;
+    }
+    return result;
 }

@@ -8,8 +8,8 @@
 /* Everything that a plain file holds, in the arena. */
 typedef struct pelt_plain {
     pelt_mesh mesh;
-    pelt_skeleton skeleton; /* the skin's joints, then its driven joints as nodes of their own */
-    pelt_clip *clips;       /* with tracks for the driven joints */
+    pelt_skeleton skeleton;  /* the skin's joints, then its driven joints as nodes of their own */
+    const pelt_clip **clips; /* with tracks for the driven joints */
     uint32_t clip_count;
     double worst; /* largest element by which a node's matrix differs from what it should be: shear has no node */
 } pelt_plain;

@@ -1,23 +1,24 @@
-/* pack_16_bits.c: rows of displacements in 16 bits: whole numbers that count steps, two rows side by side, because
-   processors multiply and add pairs of such numbers in one go.
+/* rows_16_bits.c: rows of displacements in 16 bits: whole numbers that count steps, two rows side by side, because
+   processors multiply two such numbers at a time and add the products.
 
-   Which two coefficients share a pair is chosen here. A block that uses one of them stores both, so they are matched
-   greedily: the coefficient used most takes the one that most often is in the same blocks, and so on. */
+   Which two coefficients are partners, whose rows lie side by side, is chosen here. A block that uses one of them
+   stores both, so they are matched greedily: the coefficient used most takes the one that most often is in the same
+   blocks, and so on. */
 
 #include "pack/pack.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Pairs --------------------------------------------------------------------------------------------------------- */
+/* -- Partners ------------------------------------------------------------------------------------------------------ */
 
-/* Beyond this the table of who is used with whom is too large, and neighbours are paired. */
+/* Beyond this the table of who is used with whom is too large, and neighbours are partners. */
 enum { MOST_MATCHED = 4096 };
 
 /* together[a][b]: blocks that use both; on the diagonal, blocks that use it. */
 static uint32_t *count_together(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count, uint32_t n) {
     uint32_t *together = PELT_NEW(arena, (size_t)n * n, uint32_t);
-    for (uint32_t b = 0; together && b < block_count; b++)
+    for (uint32_t b = 0; b < block_count; b++)
         for (uint32_t r = used->first[b]; r < used->first[b + 1]; r++)
             for (uint32_t s = used->first[b]; s < used->first[b + 1]; s++)
                 together[(size_t)used->sources[r] * n + used->sources[s]]++;
@@ -43,7 +44,7 @@ static uint32_t best_partner(const uint32_t *together, uint32_t n, uint32_t a, c
     return best;
 }
 
-static void add_pair(pelt_pairing *p, uint32_t a, uint32_t b, uint32_t n) {
+static void add_partners(pelt_partners *p, uint32_t a, uint32_t b, uint32_t n) {
     p->factors[p->count] = (pelt_factor){a, 0};
     p->factors[p->count + 1] = (pelt_factor){b < n ? b : a, 0};
     p->factor_of[a] = p->count;
@@ -51,10 +52,9 @@ static void add_pair(pelt_pairing *p, uint32_t a, uint32_t b, uint32_t n) {
     p->count += 2;
 }
 
-static pelt_result match(pelt_arena *arena, const uint32_t *together, uint32_t n, pelt_pairing *out) {
+static void match(pelt_arena *arena, const uint32_t *together, uint32_t n, pelt_partners *out) {
     usage *order = PELT_NEW(arena, n, usage);
     uint8_t *taken = PELT_NEW(arena, n, uint8_t);
-    if (!order || !taken) return PELT_ERROR_MEMORY;
     for (uint32_t k = 0; k < n; k++) order[k] = (usage){k, together[(size_t)k * n + k]};
     qsort(order, n, sizeof *order, most_used_first);
     for (uint32_t i = 0; i < n && order[i].blocks; i++) {
@@ -63,40 +63,34 @@ static pelt_result match(pelt_arena *arena, const uint32_t *together, uint32_t n
         uint32_t b = best_partner(together, n, a, taken);
         taken[a] = 1;
         if (b < n) taken[b] = 1;
-        add_pair(out, a, b, n);
+        add_partners(out, a, b, n);
     }
-    return PELT_OK;
 }
 
-pelt_result pelt_pair_coefficients(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count,
-                                   uint32_t coefficient_count, pelt_pairing *out) {
+pelt_partners pelt_choose_partners(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count,
+                                   uint32_t coefficient_count) {
     uint32_t n = coefficient_count;
-    *out = (pelt_pairing){0, PELT_NEW(arena, n, uint32_t), PELT_NEW(arena, (size_t)n + 1, pelt_factor)};
-    if (!out->factor_of || !out->factors) return PELT_ERROR_MEMORY;
-    if (n > MOST_MATCHED) {
-        for (uint32_t k = 0; k < n; k += 2) add_pair(out, k, k + 1, n);
-        return PELT_OK;
-    }
-    uint32_t *together = count_together(arena, used, block_count, n);
-    return together ? match(arena, together, n, out) : PELT_ERROR_MEMORY;
+    pelt_partners out = {0, PELT_NEW(arena, n, uint32_t), PELT_NEW(arena, (size_t)n + 1, pelt_factor)};
+    if (n > MOST_MATCHED)
+        for (uint32_t k = 0; k < n; k += 2) add_partners(&out, k, k + 1, n);
+    else
+        match(arena, count_together(arena, used, block_count, n), n, &out);
+    return out;
 }
 
-pelt_displacements *pelt_displacements_of_factors(pelt_arena *arena, const pelt_displacements *d, uint32_t vertex_count,
-                                                  const pelt_pairing *pairing) {
+pelt_displacements pelt_displacements_of_factors(pelt_arena *arena, const pelt_displacements *d, uint32_t vertex_count,
+                                                 const pelt_partners *partners) {
     size_t count = d->first[vertex_count];
-    pelt_displacements *out = PELT_NEW(arena, 1, pelt_displacements);
-    uint32_t *factors = PELT_NEW(arena, count + 1, uint32_t);
-    if (!out || !factors) return NULL;
-    for (size_t i = 0; i < count; i++) factors[i] = pairing->factor_of[d->coefficients[i]];
-    *out = (pelt_displacements){d->first, factors, d->vectors};
-    return out;
+    uint32_t *factors = PELT_NEW(arena, count, uint32_t);
+    for (size_t i = 0; i < count; i++) factors[i] = partners->factor_of[d->coefficients[i]];
+    return (pelt_displacements){d->first, factors, d->vectors};
 }
 
 /* -- Numbers ------------------------------------------------------------------------------------------------------- */
 
 static const float MOST_STEPS = 32767;
 
-static int16_t nearest_step(double x) { return (int16_t)fmax(-32767, fmin(32767, rint(x))); }
+static int16_t nearest_step(double x) { return (int16_t)fmax(-MOST_STEPS, rint(x)); }
 
 static float largest(const float *row, size_t count) {
     float most = 0;
@@ -104,20 +98,19 @@ static float largest(const float *row, size_t count) {
     return most;
 }
 
-int16_t *pelt_factor_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *l, pelt_pairing *pairing) {
+int16_t *pelt_factor_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *l, pelt_partners *partners) {
     const size_t each = (size_t)3 * PELT_BLOCK;
-    int16_t *pairs = PELT_NEW(arena, l->count * each + 1, int16_t);
-    if (!pairs) return NULL;
+    int16_t *shorts = PELT_NEW(arena, l->count * each, int16_t);
     for (size_t r = 0; r < l->count; r++) {
-        pelt_factor *factor = &pairing->factors[l->sources[r]];
+        pelt_factor *factor = &partners->factors[l->sources[r]];
         factor->step = fmaxf(factor->step, largest(rows + r * each, each) / MOST_STEPS);
     }
     for (size_t r = 0; r < l->count; r++) {
-        double step = pairing->factors[l->sources[r]].step;
+        double step = partners->factors[l->sources[r]].step;
         for (size_t i = 0; i < each && step > 0; i++)
-            pairs[r / 2 * 2 * each + 2 * i + r % 2] = nearest_step(rows[r * each + i] / step);
+            shorts[r / 2 * 2 * each + 2 * i + r % 2] = nearest_step(rows[r * each + i] / step);
     }
-    return pairs;
+    return shorts;
 }
 
 /* Steps of a block: its largest number is 32767 of them, in 65536ths, which is what the run time reads. */
@@ -128,22 +121,23 @@ static void find_steps(const float *rows, size_t row_count, size_t parts, pelt_f
     }
 }
 
-/* The second number of a pair is read from all 32 bits, so the first one, as an unsigned fraction, is taken off it. */
-int16_t *pelt_center_pairs(pelt_arena *arena, const float *rows, const pelt_row_lists *l, uint32_t block_count,
-                           size_t parts, pelt_factor *factors) {
+/* The second of two numbers side by side is read from all 32 bits, so the first one, as an unsigned fraction, is taken
+   off it. */
+int16_t *pelt_center_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *l, uint32_t block_count,
+                            size_t parts, pelt_factor *factors) {
     size_t each = parts * PELT_BLOCK;
-    int16_t *pairs = PELT_NEW(arena, l->count * each + 1, int16_t);
-    for (uint32_t b = 0; pairs && b < block_count; b++) {
+    int16_t *shorts = PELT_NEW(arena, l->count * each, int16_t);
+    for (uint32_t b = 0; b < block_count; b++) {
         pelt_factor *steps = factors + 2 * (size_t)b;
         find_steps(rows + l->first[b] * each, l->first[b + 1] - l->first[b], parts, steps);
         for (size_t r = l->first[b]; r < l->first[b + 1]; r += 2)
             for (size_t i = 0; i < each; i++) {
                 double step = 65536.0 * steps[i / PELT_BLOCK == 3].step;
-                int16_t *pair = pairs + r * each + 2 * i;
+                int16_t *two = shorts + r * each + 2 * i;
                 if (!(step > 0)) continue;
-                pair[0] = nearest_step(rows[r * each + i] / step);
-                pair[1] = nearest_step(rows[(r + 1) * each + i] / step - (uint16_t)pair[0] / 65536.0);
+                two[0] = nearest_step(rows[r * each + i] / step);
+                two[1] = nearest_step(rows[(r + 1) * each + i] / step - (uint16_t)two[0] / 65536.0);
             }
     }
-    return pairs;
+    return shorts;
 }

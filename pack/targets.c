@@ -1,4 +1,4 @@
-/* export_targets.c: displacements of a packed skin as morph targets, and their coefficients as tracks of weights. */
+/* targets.c: displacements of a packed skin as morph targets, and their coefficients as tracks of weights. */
 
 #include "pack/targets.h"
 #include "runtime/loops.h"
@@ -7,8 +7,8 @@
 
 static float row_value(const pelt_rows *rows, uint32_t row, size_t component, size_t lane) {
     if (rows->floats) return rows->floats[((size_t)row * 3 + component) * PELT_BLOCK + lane];
-    size_t pair = ((size_t)row / 2 * 3 + component) * PELT_BLOCK + lane;
-    return (float)rows->pairs[2 * pair + row % 2] * rows->factors[rows->sources[row]].step;
+    size_t two = ((size_t)row / 2 * 3 + component) * PELT_BLOCK + lane;
+    return (float)rows->shorts[2 * two + row % 2] * rows->factors[rows->sources[row]].step;
 }
 
 static uint32_t row_coefficient(const pelt_rows *rows, uint32_t row) {
@@ -33,19 +33,19 @@ static void count_or_fill(const pelt_skin *skin, const pelt_rows *rows, pelt_tar
     }
 }
 
-/* One target for each coefficient, empty ones too; NULL when memory is out. */
+/* One target for each coefficient, empty ones too; not to be used when the arena has failed. */
 static pelt_target *targets_of(pelt_arena *arena, const pelt_skin *skin, const pelt_rows *rows) {
-    uint32_t n = skin->drivers->coefficient_count;
+    uint32_t n = pelt_skin_corrective(skin)->coefficient_count;
     pelt_target *list = PELT_NEW(arena, n, pelt_target);
-    if (!list) return NULL;
+    if (pelt_arena_failed(arena)) return NULL;
     count_or_fill(skin, rows, list, false);
     for (uint32_t k = 0; k < n; k++) {
         list[k].name = pelt_arena_format(arena, "displacement %u", k);
-        list[k].vertices = PELT_NEW(arena, (size_t)list[k].count + 1, uint32_t);
-        list[k].deltas = PELT_NEW(arena, 3 * ((size_t)list[k].count + 1), float);
-        if (!list[k].name || !list[k].vertices || !list[k].deltas) return NULL;
+        list[k].vertices = PELT_NEW(arena, list[k].count, uint32_t);
+        list[k].deltas = PELT_NEW(arena, 3 * (size_t)list[k].count, float);
         list[k].count = 0;
     }
+    if (pelt_arena_failed(arena)) return NULL;
     count_or_fill(skin, rows, list, true);
     return list;
 }
@@ -65,17 +65,16 @@ static void drop_empty(uint32_t coefficient_count, uint32_t *coefficients, pelt_
 pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool with_normals, pelt_skin_targets *out,
                                  pelt_error *error) {
     *out = (pelt_skin_targets){0};
-    if (!skin->drivers) return PELT_OK;
-    if (skin->drivers->weighted)
+    if (!pelt_has_corrective(skin)) return PELT_OK;
+    if (pelt_skin_corrective(skin)->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "weighted PSD gives every vertex a pose distance of its own, which morph targets cannot: fit "
-                         "with --corrective psd, eigen or kernel instead");
-    uint32_t n = skin->drivers->coefficient_count, *coefficients = PELT_NEW(arena, n, uint32_t);
-    with_normals = with_normals && skin->turns.first;
-    out->positions = targets_of(arena, skin, &skin->rows);
-    if (with_normals) out->normals = targets_of(arena, skin, &skin->turns);
-    if (!coefficients || !out->positions || (with_normals && !out->normals))
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u targets", n);
+                         "with the corrective psd, eigen or kernel instead");
+    uint32_t n = pelt_skin_corrective(skin)->coefficient_count, *coefficients = PELT_NEW(arena, n, uint32_t);
+    pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
+    out->positions = targets_of(arena, skin, &rows);
+    if (with_normals && turns.first) out->normals = targets_of(arena, skin, &turns);
+    if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     drop_empty(n, coefficients, out);
     return PELT_OK;
 }
@@ -93,18 +92,15 @@ float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const 
                                 const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error) {
     const pelt_skeleton *skeleton = &bundle->skeleton;
     uint32_t n = targets->count;
-    float *weights = PELT_NEW(arena, (size_t)clip->frame_count * n + 1, float);
+    float *weights = PELT_NEW(arena, (size_t)clip->frame_count * n, float);
     pelt_transform *all = PELT_NEW(arena, skeleton->joint_count, pelt_transform);
     pelt_transform *locals = PELT_NEW(arena, skin->joint_count, pelt_transform);
     uint32_t *source = PELT_NEW(arena, skin->joint_count, uint32_t);
     char *scratch = pelt_alloc(arena, pelt_scratch_size(skin), 1);
-    uint32_t *control_source = PELT_NEW(arena, (size_t)skin->control_count + 1, uint32_t);
-    float *row = PELT_NEW(arena, (size_t)bundle->controls.count + 1, float);
-    float *controls = PELT_NEW(arena, (size_t)skin->control_count + 1, float);
-    if (!weights || !all || !locals || !source || !scratch || !control_source || !row || !controls) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of %u frames", clip->frame_count);
-        return NULL;
-    }
+    uint32_t *control_source = PELT_NEW(arena, skin->control_count, uint32_t);
+    float *row = PELT_NEW(arena, bundle->controls.count, float);
+    float *controls = PELT_NEW(arena, skin->control_count, float);
+    if (pelt_arena_failed(arena)) return pelt_no_memory(error), NULL;
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         source[j] = find_joint(skin, skeleton, j);
         if (source[j] < skeleton->joint_count) continue;
@@ -118,8 +114,8 @@ float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const 
         for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = all[source[j]];
         pelt_matched_controls(skin, &bundle->controls, control_source, clip, f, row, controls);
         pelt_pose_from(skin, &(pelt_pose_input){.locals = locals, .controls = controls}, scratch);
-        const char *driven = scratch + pelt_pose_layout(skin).size;
-        const float *coefficients = (const float *)(driven + pelt_drive_layout(skin).coefficients);
+        const float *coefficients =
+            (const float *)(scratch + pelt_pose_layout(skin).size + pelt_corrective_layout(skin).coefficients);
         for (uint32_t k = 0; k < n; k++) weights[(size_t)f * n + k] = coefficients[targets->coefficients[k]];
     }
     return weights;

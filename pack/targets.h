@@ -1,7 +1,7 @@
-/* export_targets.h: the corrective of a skin as plain glTF: glTF morphs before it skins, which is v = S(v0 + D). */
+/* targets.h: the corrective of a skin as plain glTF: glTF morphs before it skins, which is v = S(v0 + D). */
 
-#ifndef PELT_EXPORT_TARGETS_H
-#define PELT_EXPORT_TARGETS_H
+#ifndef PELT_TARGETS_H
+#define PELT_TARGETS_H
 
 #include "rig/rig.h"
 
@@ -14,7 +14,7 @@ typedef struct pelt_skin_targets {
 } pelt_skin_targets;
 
 /* None when there is no corrective. Fails for the weighted form, which has no coefficients. The arena owns the result.
- */
+   */
 pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool with_normals, pelt_skin_targets *out,
                                  pelt_error *error);
 

@@ -25,14 +25,7 @@ typedef struct plan {
     picture **pictures; /* all that will be drawn */
     size_t picture_count;
     uint32_t size;
-    bool failed; /* out of memory */
 } plan;
-
-static void *plan_alloc(plan *p, size_t count, size_t size) {
-    void *memory = pelt_alloc(p->gallery->arena, count, size);
-    if (!memory) p->failed = true;
-    return memory;
-}
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
 
@@ -44,9 +37,8 @@ static bool smooth_across(const pelt_mesh *mesh, uint32_t a, uint32_t b) {
 
 static const float *smooth_normals(plan *p, const float *positions) {
     const pelt_mesh *mesh = p->page->mesh;
-    float *normals = plan_alloc(p, 3 * (size_t)mesh->vertex_count, sizeof *normals);
-    float *sums = plan_alloc(p, 3 * (size_t)mesh->vertex_count, sizeof *sums);
-    if (!normals || !sums) return NULL;
+    float *normals = pelt_alloc(p->gallery->arena, 3 * (size_t)mesh->vertex_count, sizeof *normals);
+    float *sums = pelt_alloc(p->gallery->arena, 3 * (size_t)mesh->vertex_count, sizeof *sums);
     pelt_mesh_normals(positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, normals);
     if (!mesh->normals) return normals;
     for (uint32_t v = 0; v < mesh->vertex_count; v++)
@@ -60,11 +52,10 @@ static const float *smooth_normals(plan *p, const float *positions) {
 
 static void find_seams(plan *p) {
     const pelt_mesh *mesh = p->page->mesh;
-    uint32_t *point_of = plan_alloc(p, mesh->vertex_count, sizeof *point_of);
-    p->first_of_point = plan_alloc(p, mesh->vertex_count, sizeof *p->first_of_point);
+    uint32_t *point_of = pelt_alloc(p->gallery->arena, mesh->vertex_count, sizeof *point_of);
+    p->first_of_point = pelt_alloc(p->gallery->arena, mesh->vertex_count, sizeof *p->first_of_point);
     p->point_of = point_of;
-    if (p->failed) return;
-    pelt_weld(p->gallery->arena, mesh, NULL, 0, 0, point_of);
+    pelt_weld(p->gallery->arena, mesh, (pelt_examples){0}, 0, point_of);
     for (uint32_t v = mesh->vertex_count; v-- > 0;) p->first_of_point[point_of[v]] = v;
 }
 
@@ -73,7 +64,7 @@ static void find_seams(plan *p) {
 /* Distance of each vertex of a model from the truth; NULL without a model. */
 static float *vertex_errors(plan *p, const float *model, const float *truth) {
     uint32_t n = p->page->mesh->vertex_count;
-    float *errors = model && truth ? plan_alloc(p, n, sizeof *errors) : NULL;
+    float *errors = model && truth ? pelt_alloc(p->gallery->arena, n, sizeof *errors) : NULL;
     for (size_t v = 0; errors && v < n; v++) {
         const float *a = model + 3 * v, *b = truth + 3 * v;
         float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2], e = sqrtf(x * x + y * y + z * z);
@@ -97,8 +88,8 @@ static void errors_to_heat(float *errors, uint32_t count, double full_heat) {
 /* Sum over the methods of the squared heat of each vertex: what a camera should show. */
 static float *interest(plan *p, float *const *heats) {
     uint32_t n = p->page->mesh->vertex_count;
-    float *sum = plan_alloc(p, n, sizeof *sum);
-    for (size_t r = 0; sum && r < p->page->row_count; r++)
+    float *sum = pelt_alloc(p->gallery->arena, n, sizeof *sum);
+    for (size_t r = 0; r < p->page->row_count; r++)
         for (size_t v = 0; heats[r] && v < n; v++) sum[v] += heats[r][v] * heats[r][v];
     return sum;
 }
@@ -114,6 +105,7 @@ static double best_azimuth(const plan *p, pelt_view view, const float *positions
         double front = 0.5 + 0.5 * cos(view.azimuth * 3.14159265358979323846 / 180);
         double shown = (0.8 + 0.2 * front) * pelt_view_visible(&view, positions, mesh->vertex_count, mesh->triangles,
                                                                mesh->triangle_count, values);
+        if (isnan(shown)) pelt_arena_fail(p->gallery->arena); /* ends the stage */
         if (shown > best * (1 + 1e-9)) best = shown, azimuth = view.azimuth;
     }
     return azimuth;
@@ -155,8 +147,8 @@ static void strip_size(const plan *p, strip *s, double aspect) {
 
 static void strip_alloc(plan *p, strip *s) {
     s->used = true;
-    s->models = plan_alloc(p, p->page->row_count, sizeof *s->models);
-    s->heats = plan_alloc(p, p->page->row_count, sizeof *s->heats);
+    s->models = pelt_alloc(p->gallery->arena, p->page->row_count, sizeof *s->models);
+    s->heats = pelt_alloc(p->gallery->arena, p->page->row_count, sizeof *s->heats);
 }
 
 static void plan_closeup(plan *p, strip *out, const strip *wide, const pelt_view *around, float *const *heats,
@@ -171,7 +163,6 @@ static void plan_closeup(plan *p, strip *out, const strip *wide, const pelt_view
     out->truth.view.azimuth = best_azimuth(p, out->truth.view, truth, heats[worst_row]);
     out->truth.width = out->truth.height = p->size * 2 / 3;
     strip_alloc(p, out);
-    if (p->failed) return;
     plan_picture(p, &out->truth, out, truth, wide->truth.normals, NULL);
     for (size_t r = 0; r < p->page->row_count; r++) {
         plan_picture(p, &out->models[r], out, wide->models[r].positions, wide->models[r].normals, NULL);
@@ -184,11 +175,11 @@ static void plan_frame(plan *p, size_t index) {
     const float *truth = page->pictures[index].truth;
     uint32_t n = page->mesh->vertex_count;
     strip *s = &p->gallery->frames[index];
-    float **heats = plan_alloc(p, page->row_count, sizeof *heats);
+    float **heats = pelt_alloc(p->gallery->arena, page->row_count, sizeof *heats);
     size_t worst_row = 0;
-    if (!truth || p->failed) return;
+    if (!truth) return;
     strip_alloc(p, s);
-    for (size_t r = 0; r < page->row_count && !p->failed; r++) {
+    for (size_t r = 0; r < page->row_count; r++) {
         uint32_t where = 0;
         heats[r] = vertex_errors(p, page->rows[r].frame_positions ? page->rows[r].frame_positions[index] : NULL, truth);
         double most = largest(heats[r], n, &where);
@@ -196,7 +187,6 @@ static void plan_frame(plan *p, size_t index) {
     }
     for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, s->full_heat);
     const float *values = interest(p, heats), *normals = smooth_normals(p, truth);
-    if (p->failed) return;
     pelt_view around = pelt_view_fit(truth, n, 0, ELEVATION), view = around;
     double aspect;
     view.azimuth = best_azimuth(p, view, truth, values);
@@ -204,13 +194,13 @@ static void plan_frame(plan *p, size_t index) {
     s->truth.view = view;
     strip_size(p, s, aspect);
     plan_picture(p, &s->truth, s, truth, normals, NULL);
-    for (size_t r = 0; r < page->row_count && !p->failed; r++) {
+    for (size_t r = 0; r < page->row_count; r++) {
         const float *model = heats[r] ? page->rows[r].frame_positions[index] : NULL;
         normals = model ? smooth_normals(p, model) : NULL;
         plan_picture(p, &s->models[r], s, model, normals, NULL);
         plan_picture(p, &s->heats[r], s, model, normals, heats[r]);
     }
-    if (!p->failed) plan_closeup(p, &p->gallery->closeups[index], s, &around, heats, worst_row);
+    plan_closeup(p, &p->gallery->closeups[index], s, &around, heats, worst_row);
 }
 
 static void plan_rest_side(plan *p, strip *s, float *const *heats, const float *normals, double azimuth) {
@@ -220,29 +210,41 @@ static void plan_rest_side(plan *p, strip *s, float *const *heats, const float *
     s->truth.view = pelt_view_fit(mesh->positions, mesh->vertex_count, azimuth, ELEVATION);
     pelt_view_tighten(&s->truth.view, mesh->positions, mesh->vertex_count, &aspect);
     strip_size(p, s, aspect);
-    for (size_t r = 0; r < p->page->row_count && !p->failed; r++)
+    for (size_t r = 0; r < p->page->row_count; r++)
         plan_picture(p, &s->heats[r], s, heats[r] ? mesh->positions : NULL, normals, heats[r]);
 }
 
 static void plan_rest(plan *p) {
     const pelt_report_page *page = p->page;
     uint32_t n = page->mesh->vertex_count, where = 0;
-    float **heats = plan_alloc(p, page->row_count, sizeof *heats);
+    float **heats = pelt_alloc(p->gallery->arena, page->row_count, sizeof *heats);
     double full_heat = 0;
-    for (size_t r = 0; r < page->row_count && !p->failed; r++) {
+    for (size_t r = 0; r < page->row_count; r++) {
         const pelt_measure *measure = row_measure(page, r);
         if (!measure || !measure->vertex_rms || measure->vertex_count != n) continue;
-        heats[r] = plan_alloc(p, n, sizeof *heats[r]);
-        for (size_t v = 0; heats[r] && v < n; v++)
-            heats[r][v] = isfinite(measure->vertex_rms[v]) ? measure->vertex_rms[v] : 0;
+        heats[r] = pelt_alloc(p->gallery->arena, n, sizeof *heats[r]);
+        for (size_t v = 0; v < n; v++) heats[r][v] = isfinite(measure->vertex_rms[v]) ? measure->vertex_rms[v] : 0;
         full_heat = fmax(full_heat, largest(heats[r], n, &where));
     }
-    if (p->failed) return;
     for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, full_heat);
     const float *normals = smooth_normals(p, page->mesh->positions);
     p->gallery->front.full_heat = p->gallery->back.full_heat = full_heat;
-    if (!p->failed) plan_rest_side(p, &p->gallery->front, heats, normals, 22.5);
-    if (!p->failed) plan_rest_side(p, &p->gallery->back, heats, normals, 202.5);
+    plan_rest_side(p, &p->gallery->front, heats, normals, 22.5);
+    plan_rest_side(p, &p->gallery->back, heats, normals, 202.5);
+}
+
+/* A stage, in the arena of the gallery. */
+static pelt_result plan_all(void *user, pelt_error *error) {
+    (void)error;
+    plan *p = user;
+    size_t count = p->page->picture_count;
+    p->gallery->frames = PELT_NEW(p->gallery->arena, count, strip);
+    p->gallery->closeups = PELT_NEW(p->gallery->arena, count, strip);
+    p->pictures = PELT_NEW(p->gallery->arena, (count + 1) * (4 * p->page->row_count + 2), picture *);
+    find_seams(p);
+    for (size_t i = 0; i < count; i++) plan_frame(p, i);
+    plan_rest(p);
+    return PELT_OK;
 }
 
 /* -- Drawing ------------------------------------------------------------------------------------------------------- */
@@ -276,8 +278,7 @@ static pelt_result draw_all(const plan *p, pelt_error *error) {
         size_t count = p->picture_count - first < BATCH ? p->picture_count - first : BATCH;
         pelt_parallel(NULL, p->page->threads, count, draw_picture, &b);
         for (size_t i = 0; i < count; i++)
-            if (!p->pictures[first + i]->png)
-                return pelt_fail(error, PELT_ERROR_MEMORY, "there is no memory for the pictures of the report");
+            if (!p->pictures[first + i]->png) return pelt_no_memory(error);
     }
     return PELT_OK;
 }
@@ -296,21 +297,11 @@ pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error 
     *out = (gallery){0};
     if (result != PELT_OK) return result;
     out->arena = pelt_arena_new(0);
-    plan p = {.page = page, .gallery = out, .failed = !out->arena};
+    plan p = {.page = page, .gallery = out};
     p.size = page->picture_size ? page->picture_size : DEFAULT_SIZE;
     p.size = p.size < SMALLEST_SIZE ? SMALLEST_SIZE : p.size > LARGEST_SIZE ? LARGEST_SIZE : p.size;
-    if (!p.failed) {
-        out->frames = plan_alloc(&p, page->picture_count, sizeof *out->frames);
-        out->closeups = plan_alloc(&p, page->picture_count, sizeof *out->closeups);
-        p.pictures = plan_alloc(&p, (page->picture_count + 1) * (4 * page->row_count + 2), sizeof *p.pictures);
-        find_seams(&p);
-    }
-    for (size_t i = 0; i < page->picture_count && !p.failed; i++) plan_frame(&p, i);
-    if (!p.failed) plan_rest(&p);
-    if (p.failed)
-        result = pelt_fail(error, PELT_ERROR_MEMORY, "there is no memory for the pictures of the report");
-    else
-        result = draw_all(&p, error);
+    result = pelt_stage(out->arena, plan_all, &p, error);
+    if (!result) result = draw_all(&p, error);
     if (result != PELT_OK) gallery_free(page, out);
     return result;
 }

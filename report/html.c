@@ -419,7 +419,7 @@ pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *
     gallery_free(page, &pictures);
     if (out.failed) {
         free(out.bytes);
-        return pelt_fail(error, PELT_ERROR_MEMORY, "there is no memory for the report page");
+        return pelt_no_memory(error);
     }
     *html = out.bytes;
     *size = out.size;

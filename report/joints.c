@@ -54,7 +54,7 @@ static void shape_colors(const float *shape, uint32_t count, float *colors) {
         colors[i] = most > 0 ? 0.22f * powf(4, shape[i] / most) : 0.22f; /* equal steps to the eye */
 }
 
-static pelt_result put_support(text *out, const pelt_report_page *page, const pelt_report_joint *joint,
+static pelt_result put_support(text *out, const pelt_report_page *page, const pelt_joint_study *joint,
                                const pelt_view *view, pelt_image *image) {
     const pelt_mesh *mesh = page->mesh;
     pelt_result result = pelt_draw_mesh(image, view, mesh->positions, mesh->normals, mesh->vertex_count,
@@ -66,7 +66,7 @@ static pelt_result put_support(text *out, const pelt_report_page *page, const pe
     return result;
 }
 
-static pelt_result put_shape(text *out, const pelt_report_page *page, const pelt_report_joint *joint, uint32_t k,
+static pelt_result put_shape(text *out, const pelt_report_page *page, const pelt_joint_study *joint, uint32_t k,
                              const pelt_view *view, pelt_image *image, float *colors) {
     shape_colors(joint->shapes[k], page->mesh->vertex_count, colors);
     pelt_result result = pelt_draw_mesh_colors(image, view, page->mesh, colors);
@@ -83,7 +83,7 @@ static pelt_result put_shape(text *out, const pelt_report_page *page, const pelt
 
 /* -- Curves -------------------------------------------------------------------------------------------------------- */
 
-static void put_curves(text *out, const pelt_report_page *page) {
+static void put_curves(text *out, const pelt_eigen_study *study) {
     static const char *const colors[] = {"#2f6f9f", "#b5533c", "#5d8a3a", "#8a5a9e"};
     enum { LEFT = 40, TOP = 12, WIDTH = 360, HEIGHT = 180 };
     text_format(out, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" font-size=\"11\" fill=\"currentColor\">\n",
@@ -93,23 +93,23 @@ static void put_curves(text *out, const pelt_report_page *page) {
         text_format(out, "<path d=\"M%d %.1fh%d\" stroke=\"currentColor\" opacity=\".15\"/>", LEFT, y, WIDTH);
         text_format(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.2f</text>\n", LEFT - 6, y + 4, k / 4.0);
     }
-    for (int n = 0; n < PELT_REPORT_COUNTS; n++)
+    for (int n = 0; n < PELT_STUDY_COUNTS; n++)
         text_format(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%d</text>",
-                    LEFT + WIDTH * n / (PELT_REPORT_COUNTS - 1), TOP + HEIGHT + 18, n);
-    for (size_t j = 0; j < page->joint_count; j++) {
+                    LEFT + WIDTH * n / (PELT_STUDY_COUNTS - 1), TOP + HEIGHT + 18, n);
+    for (size_t j = 0; j < study->joint_count; j++) {
         const char *color = colors[j % (sizeof colors / sizeof *colors)];
         text_format(out, "\n<polyline fill=\"none\" stroke-width=\"2\" stroke=\"%s\" points=\"", color);
-        for (int n = 0; n < PELT_REPORT_COUNTS; n++)
-            text_format(out, "%.1f,%.1f ", LEFT + WIDTH * n / (PELT_REPORT_COUNTS - 1.0),
-                        TOP + HEIGHT * (1 - fmin(page->joints[j].errors[n], 1)));
+        for (int n = 0; n < PELT_STUDY_COUNTS; n++)
+            text_format(out, "%.1f,%.1f ", LEFT + WIDTH * n / (PELT_STUDY_COUNTS - 1.0),
+                        TOP + HEIGHT * (1 - fmin(study->joints[j].errors[n], 1)));
         text_format(out, "\"/><text x=\"%d\" y=\"%d\" fill=\"%s\">", LEFT + WIDTH + 14, TOP + 14 + 16 * (int)j, color);
-        text_escape(out, page->joints[j].name);
+        text_escape(out, study->joints[j].name);
         text_put(out, "</text>");
     }
     text_put(out, "\n</svg>\n");
 }
 
-static pelt_result put_joint(text *out, const pelt_report_page *page, const pelt_report_joint *joint, pelt_image *image,
+static pelt_result put_joint(text *out, const pelt_report_page *page, const pelt_joint_study *joint, pelt_image *image,
                              float *colors) {
     pelt_view view = view_support(page->mesh, joint->support);
     text_put(out, "<h3>");
@@ -123,7 +123,8 @@ static pelt_result put_joint(text *out, const pelt_report_page *page, const pelt
 }
 
 pelt_result put_joints(text *out, const pelt_report_page *page) {
-    if (!page->joint_count) return PELT_OK;
+    const pelt_eigen_study *study = page->study;
+    if (!study || !study->joint_count) return PELT_OK;
     pelt_image *image = pelt_image_new(SIZE, SIZE);
     float *colors = malloc((3 * (size_t)page->mesh->vertex_count + 1) * sizeof *colors);
     pelt_result result = image && colors ? PELT_OK : PELT_ERROR_MEMORY;
@@ -132,9 +133,9 @@ pelt_result put_joints(text *out, const pelt_report_page *page) {
              "displace the skin most. Support: where a joint's own motion displaces the skin by more than 4% of "
              "the most. Eigendisplacements: x, y, z as red, green, blue; grey is none. The curves: what is left of "
              "the displacements in a joint's examples, against the number of eigendisplacements.</p>\n");
-    if (!result) put_curves(out, page);
-    for (size_t j = 0; j < page->joint_count && !result; j++)
-        result = put_joint(out, page, &page->joints[j], image, colors);
+    if (!result) put_curves(out, study);
+    for (size_t j = 0; j < study->joint_count && !result; j++)
+        result = put_joint(out, page, &study->joints[j], image, colors);
     text_put(out, "</section>\n");
     pelt_image_free(image);
     free(colors);

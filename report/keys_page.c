@@ -29,16 +29,16 @@ static pelt_result draw_keys(const pelt_keys_page *page, double azimuth, uint8_t
     const pelt_mesh *mesh = page->mesh;
     pelt_view view = pelt_view_fit(mesh->positions, mesh->vertex_count, azimuth, 5);
     pelt_image *image = pelt_image_new(PICTURE, PICTURE);
-    if (!image) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a picture");
+    if (!image) return pelt_no_memory(error);
     pelt_result result = pelt_draw_mesh(image, &view, mesh->positions, mesh->normals, mesh->vertex_count,
                                         mesh->triangles, mesh->triangle_count, NULL, clay);
     double turn = azimuth * M_PI / 180, towards[3] = {sin(turn), 0, cos(turn)};
-    for (uint32_t k = 0; !result && k < page->key_count; k++) {
-        if (page->key_points[k] >= mesh->vertex_count) continue;
-        const float *n = mesh->normals + 3 * (size_t)page->key_points[k];
+    for (uint32_t k = 0; !result && k < page->keys->key_count; k++) {
+        if (page->keys->key_points[k] >= mesh->vertex_count) continue;
+        const float *n = mesh->normals + 3 * (size_t)page->keys->key_points[k];
         double at[2], facing = n[0] * towards[0] + n[1] * towards[1] + n[2] * towards[2];
         if (facing < 0.05) continue; /* on the other side */
-        if (!pelt_view_project(&view, PICTURE, PICTURE, mesh->positions + 3 * (size_t)page->key_points[k], at))
+        if (!pelt_view_project(&view, PICTURE, PICTURE, mesh->positions + 3 * (size_t)page->keys->key_points[k], at))
             continue;
         dot(image, at, 4.5, white);
         dot(image, at, 3.2, ink);
@@ -113,30 +113,35 @@ static void put_curve(text *out, const pelt_keys_page *page) {
     text_put(out, "</svg></div>\n</section>\n");
 }
 
-typedef float frame_value(const pelt_keys_page_frame *frame);
-static float value_error(const pelt_keys_page_frame *f) { return f->error; }
-static float value_final(const pelt_keys_page_frame *f) { return f->final; }
-static float value_e(const pelt_keys_page_frame *f) { return f->e; }
+typedef float frame_value(const pelt_keys_frame *frame);
+static float value_error(const pelt_keys_frame *f) { return f->error; }
+static float value_final(const pelt_keys_frame *f) { return f->final; }
+static float value_e(const pelt_keys_frame *f) { return f->e; }
 
 /* Long clips are drawn by the largest value of neighbouring frames. */
 static void put_line(text *out, const pelt_keys_page *page, frame_value *value, double bottom, double top,
                      const char *style) {
-    uint32_t stride = (page->frame_count + MOST_COLUMNS - 1) / MOST_COLUMNS;
+    uint32_t stride = (page->measure->frame_count + MOST_COLUMNS - 1) / MOST_COLUMNS;
     text_format(out, "<path class=\"line %s\" d=\"", style);
-    for (uint32_t f = 0; f < page->frame_count; f += stride) {
+    for (uint32_t f = 0; f < page->measure->frame_count; f += stride) {
         double most = 0;
-        for (uint32_t k = f; k < page->frame_count && k < f + stride; k++) most = fmax(most, value(&page->frames[k]));
-        text_format(out, "%s%.1f %.1f", f ? "L" : "M", LEFT + (WIDTH - LEFT - RIGHT) * (f + 0.5) / page->frame_count,
+        for (uint32_t k = f; k < page->measure->frame_count && k < f + stride; k++)
+            most = fmax(most, value(&page->measure->frames[k]));
+        text_format(out, "%s%.1f %.1f", f ? "L" : "M",
+                    LEFT + (WIDTH - LEFT - RIGHT) * (f + 0.5) / page->measure->frame_count,
                     bottom - PANEL * fmin(isfinite(most) ? most / top : 1.1, 1.1));
     }
     text_put(out, "\"/>\n");
 }
 
 static void put_verdicts(text *out, const pelt_keys_page *page, double y) {
-    double width = (double)(WIDTH - LEFT - RIGHT) / page->frame_count;
-    for (uint32_t f = 0, end; f < page->frame_count; f = end) {
-        for (end = f + 1; end < page->frame_count && page->frames[end].hit == page->frames[f].hit;) end++;
-        if (page->frames[f].hit) continue;
+    double width = (double)(WIDTH - LEFT - RIGHT) / page->measure->frame_count;
+    for (uint32_t f = 0, end; f < page->measure->frame_count; f = end) {
+        bool hit = page->measure->frames[f].verdict == PELT_CACHE_HIT;
+        for (end = f + 1;
+             end < page->measure->frame_count && (page->measure->frames[end].verdict == PELT_CACHE_HIT) == hit;)
+            end++;
+        if (hit) continue;
         text_format(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"12\" fill=\"#c2452d\"/>\n",
                     LEFT + f * width, y, fmax(1, (end - f) * width));
     }
@@ -148,7 +153,7 @@ static void put_verdicts(text *out, const pelt_keys_page *page, double y) {
 
 static void put_clip(text *out, const pelt_keys_page *page) {
     double most = page->bar, e = 1.5, first = PANEL + 34, second = first + PANEL + 60;
-    for (uint32_t f = 0; f < page->frame_count; f++) most = fmax(most, page->frames[f].error);
+    for (uint32_t f = 0; f < page->measure->frame_count; f++) most = fmax(most, page->measure->frames[f].error);
     double top = nice_top(most), e_top = nice_top(2 * e);
     text_format(out,
                 "<section>\n<h2>Along the clip</h2>\n<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %d "
@@ -173,23 +178,24 @@ static void put_opening(text *out, const pelt_keys_page *page) {
                   "content=\"width=device-width, initial-scale=1\">\n<title>Key points</title>\n<style>\n");
     text_put(out, page_style);
     text_put(out, "</style>\n</head>\n<body>\n<main>\n<header>\n<h1>Key points: ");
-    text_escape(out, page->keys);
+    text_escape(out, page->name);
     text_put(out, "</h1>\n<p class=\"lead\">");
-    text_format(out, "%u of ", page->key_count);
-    text_count(out, page->point_count);
+    text_format(out, "%u of ", page->keys->key_count);
+    text_count(out, page->keys->point_count);
     text_put(out, " points are computed, and in 99.5&#8239;% of the frames no point is wrong by more than <b>");
-    text_rough_percent(out, page->p995);
+    text_rough_percent(out, page->measure->p995);
     text_put(out, "</b> of the diagonal. The soft cache trusts <b>");
-    text_rough_percent(out, page->hit_rate);
+    text_rough_percent(out, page->measure->hit_rate);
     text_put(out, "</b> of the frames; then <b>");
-    text_percent(out, page->final_under_bar);
+    text_percent(out, page->measure->final_under_bar);
     text_put(out, "</b> are under ");
     text_rough_percent(out, page->bar);
     text_put(out, ".</p>\n<p class=\"facts\">");
-    text_format(out, "%u basis vectors &middot; ", page->basis_count);
-    text_count(out, page->frame_count);
-    text_format(out, " frames &middot; %.2f times faster", page->speedup);
-    if (page->point_cost > 0) text_format(out, " at %.3g microseconds a point", 1e6 * page->point_cost);
+    text_format(out, "%u basis vectors &middot; ", page->keys->basis_count);
+    text_count(out, page->measure->frame_count);
+    text_format(out, " frames &middot; %.2f times faster", page->measure->speedup);
+    if (page->measure->point_cost > 0)
+        text_format(out, " at %.3g microseconds a point", 1e6 * page->measure->point_cost);
     text_put(out, "</p>\n</header>\n");
 }
 
@@ -198,9 +204,9 @@ pelt_result pelt_keys_page_html(const pelt_keys_page *page, char **html, size_t 
     put_opening(&out, page);
     pelt_result result = put_pictures(&out, page, error);
     if (page->curve_count > 1) put_curve(&out, page);
-    if (page->frame_count) put_clip(&out, page);
+    if (page->measure->frame_count) put_clip(&out, page);
     text_put(&out, "</main>\n</body>\n</html>\n");
-    if (!result && out.failed) result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the report");
+    if (!result && out.failed) result = pelt_no_memory(error);
     if (result) {
         free(out.bytes);
         return result;

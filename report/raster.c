@@ -21,9 +21,8 @@ static bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) &&
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-static pelt_result scene_project(scene *s) {
-    s->screen = calloc(3 * (size_t)s->vertex_count + 1, sizeof *s->screen);
-    if (!s->screen) return PELT_ERROR_MEMORY;
+static void scene_project(pelt_arena *arena, scene *s) {
+    s->screen = PELT_NEW(arena, 3 * (size_t)s->vertex_count, float);
     for (size_t v = 0; v < s->vertex_count; v++) {
         double at[3];
         float *out = s->screen + 3 * v;
@@ -31,7 +30,6 @@ static pelt_result scene_project(scene *s) {
         out[0] = (float)at[0], out[1] = (float)at[1], out[2] = (float)(1 / at[2]);
         if (!finite3(out)) out[0] = out[1] = out[2] = 0;
     }
-    return PELT_OK;
 }
 
 /* -- Triangles in the picture -------------------------------------------------------------------------------------- */
@@ -111,21 +109,16 @@ typedef struct band {
     uint32_t *seen;                /* the triangle plus 1, or 0 */
 } band;
 
-static band band_new(uint32_t width, uint32_t row_count, uint32_t sample_count) {
+static band band_new(pelt_arena *arena, uint32_t width, uint32_t row_count, uint32_t sample_count) {
     band b = {.width = width, .row_count = row_count, .sample_count = sample_count};
     size_t count = (size_t)width * row_count * sample_count;
-    b.inverse_z = malloc(count * sizeof *b.inverse_z);
-    b.seen = malloc(count * sizeof *b.seen);
+    b.inverse_z = PELT_NEW(arena, count, float);
+    b.seen = PELT_NEW(arena, count, uint32_t);
     for (int i = 0; i < SAMPLES; i++) { /* a 4x4 grid, turned by atan(1/4) */
         b.x[i] = sample_count == 1 ? 0.5 : (i % 4 + (i / 4 + 0.5) / 4) / 4;
         b.y[i] = sample_count == 1 ? 0.5 : (i / 4 + (3 - i % 4 + 0.5) / 4) / 4;
     }
     return b;
-}
-
-static void band_free(band *b) {
-    free(b->inverse_z);
-    free(b->seen);
 }
 
 static void draw_pixel(band *b, const outline *o, uint32_t triangle, const double offset[3][SAMPLES], uint32_t x,
@@ -176,8 +169,7 @@ static void band_draw(band *b, const scene *s, uint32_t first_row) {
 
 /* -- Pixels -------------------------------------------------------------------------------------------------------- */
 
-/* The colour of a pixel is the mean over its covered samples, its alpha their share: straight alpha, as PNG wants it.
- */
+/* The colour of a pixel is the mean over its covered samples, its alpha their share: straight, as PNG wants it. */
 static void resolve_pixel(const band *b, const scene *s, uint32_t x, uint32_t y, float openness, uint8_t rgba[4]) {
     const uint32_t *seen = b->seen + ((size_t)(y - b->first_row) * b->width + x) * b->sample_count;
     float sum[3] = {0, 0, 0};
@@ -199,26 +191,17 @@ static void resolve_pixel(const band *b, const scene *s, uint32_t x, uint32_t y,
     rgba[3] = (uint8_t)((covered * 255 + b->sample_count / 2) / b->sample_count);
 }
 
-static pelt_result draw_pixels(const scene *s, pelt_image *image) {
-    size_t pixels = (size_t)image->width * image->height;
-    band whole = band_new(image->width, image->height, 1), fine = band_new(image->width, BAND, SAMPLES);
-    float *openness = malloc(pixels * sizeof *openness);
-    pelt_result result = PELT_ERROR_MEMORY;
-    if (whole.inverse_z && whole.seen && fine.inverse_z && fine.seen && openness) {
-        band_draw(&whole, s, 0);
-        result = shade_openness(s, whole.seen, image->width, image->height, openness);
-    }
-    for (uint32_t row = 0; row < image->height && result == PELT_OK; row++) {
+static void draw_pixels(pelt_arena *arena, const scene *s, pelt_image *image) {
+    band whole = band_new(arena, image->width, image->height, 1), fine = band_new(arena, image->width, BAND, SAMPLES);
+    band_draw(&whole, s, 0);
+    const float *openness = shade_openness(arena, s, whole.seen, image->width, image->height);
+    for (uint32_t row = 0; row < image->height; row++) {
         if (row % BAND == 0) band_draw(&fine, s, row);
         for (uint32_t x = 0; x < image->width; x++) {
             size_t at = (size_t)row * image->width + x;
             resolve_pixel(&fine, s, x, row, openness[at], image->rgba + 4 * at);
         }
     }
-    free(openness);
-    band_free(&whole);
-    band_free(&fine);
-    return result;
 }
 
 /* -- Meshes -------------------------------------------------------------------------------------------------------- */
@@ -229,17 +212,36 @@ static bool indices_inside(const uint32_t *triangles, uint32_t triangle_count, u
     return true;
 }
 
+/* A picture, or what a camera sees of some values: stages that take all their memory from the arena. */
+typedef struct drawing {
+    pelt_arena *arena;
+    scene *scene;
+    pelt_image *image;
+    const float *values;
+    double seen; /* sum of the values in sight */
+} drawing;
+
+static pelt_result draw_image(void *user, pelt_error *error) {
+    (void)error;
+    const drawing *d = user;
+    scene *s = d->scene;
+    if (!s->normals) {
+        float *own = PELT_NEW(d->arena, 3 * (size_t)s->vertex_count, float);
+        pelt_mesh_normals(s->positions, s->vertex_count, s->triangles, s->triangle_count, own);
+        s->normals = own;
+    }
+    scene_project(d->arena, s);
+    draw_pixels(d->arena, s, d->image);
+    return PELT_OK;
+}
+
 static pelt_result draw_scene(pelt_image *image, const pelt_view *view, scene *s) {
     memset(image->rgba, 0, 4 * (size_t)image->width * image->height);
     if (!camera_make(view, image->width, image->height, &s->camera)) return PELT_ERROR_ARGUMENT;
     if (!indices_inside(s->triangles, s->triangle_count, s->vertex_count)) return PELT_ERROR_INDEX;
-    float *own_normals = s->normals ? NULL : malloc((3 * (size_t)s->vertex_count + 1) * sizeof *own_normals);
-    if (own_normals) pelt_mesh_normals(s->positions, s->vertex_count, s->triangles, s->triangle_count, own_normals);
-    if (!s->normals) s->normals = own_normals;
-    pelt_result result = s->normals ? scene_project(s) : PELT_ERROR_MEMORY;
-    if (result == PELT_OK) result = draw_pixels(s, image);
-    free(s->screen);
-    free(own_normals);
+    drawing d = {.arena = pelt_arena_new(0), .scene = s, .image = image};
+    pelt_result result = pelt_stage(d.arena, draw_image, &d, NULL);
+    pelt_arena_free(d.arena);
     return result;
 }
 
@@ -259,39 +261,37 @@ pelt_result pelt_draw_mesh_colors(pelt_image *image, const pelt_view *view, cons
     return draw_scene(image, view, &s);
 }
 
+static pelt_result sum_visible(void *user, pelt_error *error) {
+    (void)error;
+    drawing *d = user;
+    band b = band_new(d->arena, PROBE, PROBE, 1);
+    scene_project(d->arena, d->scene);
+    band_draw(&b, d->scene, 0);
+    for (size_t i = 0; i < PROBE * PROBE; i++) {
+        const uint32_t *corner = b.seen[i] ? d->scene->triangles + 3 * (size_t)(b.seen[i] - 1) : NULL;
+        for (int k = 0; corner && k < 3; k++)
+            if (isfinite(d->values[corner[k]])) d->seen += d->values[corner[k]] / 3;
+    }
+    return PELT_OK;
+}
+
 double pelt_view_visible(const pelt_view *view, const float *positions, uint32_t vertex_count,
                          const uint32_t *triangles, uint32_t triangle_count, const float *values) {
     scene s = {.vertex_count = vertex_count, .triangle_count = triangle_count, .positions = positions};
     s.triangles = triangles;
     if (!camera_make(view, PROBE, PROBE, &s.camera) || !indices_inside(triangles, triangle_count, vertex_count))
         return 0;
-    band b = band_new(PROBE, PROBE, 1);
-    double sum = 0;
-    if (b.inverse_z && b.seen && scene_project(&s) == PELT_OK) {
-        band_draw(&b, &s, 0);
-        for (size_t i = 0; i < PROBE * PROBE; i++) {
-            const uint32_t *corner = b.seen[i] ? triangles + 3 * (size_t)(b.seen[i] - 1) : NULL;
-            for (int k = 0; corner && k < 3; k++)
-                if (isfinite(values[corner[k]])) sum += values[corner[k]] / 3;
-        }
-    }
-    free(s.screen);
-    band_free(&b);
-    return sum;
+    drawing d = {.arena = pelt_arena_new(0), .scene = &s, .values = values};
+    pelt_result result = pelt_stage(d.arena, sum_visible, &d, NULL);
+    pelt_arena_free(d.arena);
+    return result ? NAN : d.seen;
 }
 
 pelt_image *pelt_image_new(uint32_t width, uint32_t height) {
     if (width == 0 || height == 0 || width > LARGEST_SIDE || height > LARGEST_SIDE) return NULL;
-    pelt_image *image = malloc(sizeof *image);
-    if (!image) return NULL;
-    *image = (pelt_image){width, height, calloc((size_t)width * height, 4)};
-    if (image->rgba) return image;
-    free(image);
-    return NULL;
+    pelt_image *image = calloc(1, sizeof *image + 4 * (size_t)width * height);
+    if (image) *image = (pelt_image){width, height, (uint8_t *)(image + 1)};
+    return image;
 }
 
-void pelt_image_free(pelt_image *image) {
-    if (!image) return;
-    free(image->rgba);
-    free(image);
-}
+void pelt_image_free(pelt_image *image) { free(image); }

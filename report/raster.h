@@ -44,8 +44,9 @@ surface scene_surface(const scene *scene, uint32_t triangle, double x, double y)
 /* Linear-light colour of a surface; openness 0 to 1 is how much of the surroundings it sees. */
 void shade_surface(const surface *at, const float color[3], bool heat, float openness, float rgb[3]);
 
-/* Openness of each pixel. seen[height][width] is the triangle at the middle of a pixel plus 1, or 0. */
-pelt_result shade_openness(const scene *scene, const uint32_t *seen, uint32_t width, uint32_t height, float *openness);
+/* Openness of each pixel, in the arena. seen[height][width] is the triangle at the middle of a pixel plus 1, or 0. */
+const float *shade_openness(pelt_arena *arena, const scene *scene, const uint32_t *seen, uint32_t width,
+                            uint32_t height);
 
 /* sRGB byte of a linear value. */
 uint8_t shade_encode(float linear);

@@ -4,6 +4,7 @@
 #define PELT_REPORT_H
 
 #include "rig/rig.h"
+#include <pelt/keys_fit.h>
 
 typedef struct pelt_image {
     uint32_t width, height;
@@ -30,7 +31,7 @@ void pelt_view_tighten(pelt_view *view, const float *positions, uint32_t vertex_
 bool pelt_view_project(const pelt_view *view, uint32_t width, uint32_t height, const float point[3], double pixel[2]);
 
 /* How much of the values (one per vertex) a view shows: their sum over the pixels of a small picture. For choosing
-   among views. */
+   among views. NAN when memory is out. */
 double pelt_view_visible(const pelt_view *view, const float *positions, uint32_t vertex_count,
                          const uint32_t *triangles, uint32_t triangle_count, const float *values);
 
@@ -73,18 +74,6 @@ typedef struct pelt_report_picture {
     const float *truth; /* [vertex_count][3] */
 } pelt_report_picture;
 
-/* A joint of EigenSkin: its support and its eigendisplacements. */
-enum { PELT_REPORT_SHAPES = 4, PELT_REPORT_COUNTS = 6 };
-
-typedef struct pelt_report_joint {
-    const char *name;
-    uint32_t example_count, support_count, shape_count;
-    const float *support;                    /* [vertex_count] 0 to 1 */
-    double singular[PELT_REPORT_SHAPES];     /* of the shapes */
-    const float *shapes[PELT_REPORT_SHAPES]; /* [vertex_count][3] */
-    double errors[PELT_REPORT_COUNTS];       /* relative, in the joint's examples, with 0, 1, ... eigendisplacements */
-} pelt_report_joint;
-
 typedef struct pelt_report_page {
     const char *title;   /* NULL: a plain one */
     const char *bundle;  /* its path */
@@ -96,8 +85,7 @@ typedef struct pelt_report_page {
     const char *const *test;
     const pelt_report_row *rows;
     const pelt_report_picture *pictures;
-    size_t joint_count;
-    const pelt_report_joint *joints; /* of EigenSkin, when it is among the rows */
+    const pelt_eigen_study *study; /* when EigenSkin is among the rows; NULL: not shown */
     pelt_findings findings;
     uint32_t picture_size; /* longer side in pixels; 0: 480 */
     uint32_t threads;      /* 0: as many as the machine has */
@@ -115,23 +103,15 @@ pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_
 
 /* -- The page of key points (keys_page.c) -------------------------------------------------------------------------- */
 
-enum { PELT_KEYS_PAGE_CURVE = 8 };
-
-typedef struct pelt_keys_page_frame {
-    uint32_t shot;
-    float error, final, e; /* keys alone, with the soft cache, misfit (1: the bound) */
-    bool hit;
-} pelt_keys_page_frame;
-
 typedef struct pelt_keys_page {
-    const char *keys;           /* name of the .keys file */
-    const pelt_mesh *mesh;      /* NULL: no picture */
-    const uint32_t *key_points; /* [key_count] vertices of the mesh */
-    uint32_t key_count, point_count, basis_count, frame_count, curve_count;
-    const pelt_keys_page_frame *frames;
-    uint32_t curve_keys[PELT_KEYS_PAGE_CURVE]; /* error against number of keys, from training */
-    double curve_error[PELT_KEYS_PAGE_CURVE];
-    double bar, p995, hit_rate, final_under_bar, speedup, point_cost;
+    const char *name;      /* of the .keys file */
+    const pelt_keys *keys; /* its points are the mesh's vertices */
+    const pelt_mesh *mesh; /* NULL: no picture */
+    const pelt_keys_measure *measure;
+    double bar; /* errors beyond this fraction of the diagonal are bad */
+    uint32_t curve_count;
+    uint32_t curve_keys[PELT_KEYS_CURVE]; /* error against number of keys, from training */
+    double curve_error[PELT_KEYS_CURVE];
 } pelt_keys_page;
 
 /* One HTML file: keys drawn on the mesh, error against number of keys, errors, hits and misses along the clip. */

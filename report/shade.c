@@ -9,7 +9,6 @@
 
 #include "report/raster.h"
 #include <math.h>
-#include <stdlib.h>
 
 /* -- Colour -------------------------------------------------------------------------------------------------------- */
 
@@ -127,30 +126,24 @@ static void spread(const float *sharp, const uint32_t *seen, uint32_t width, uin
         }
 }
 
-pelt_result shade_openness(const scene *s, const uint32_t *seen, uint32_t width, uint32_t height, float *openness) {
+const float *shade_openness(pelt_arena *arena, const scene *s, const uint32_t *seen, uint32_t width, uint32_t height) {
     size_t pixels = (size_t)width * height;
-    surface *surfaces = malloc(pixels * sizeof *surfaces);
-    float *sharp = malloc(pixels * sizeof *sharp), taps[TAPS][2];
+    surface *surfaces = PELT_NEW(arena, pixels, surface);
+    float *sharp = PELT_NEW(arena, pixels, float), *openness = PELT_NEW(arena, pixels, float), taps[TAPS][2];
     float reach = (float)(0.22 * s->camera.radius), reach_pixels = 0.22f * (float)fmin(width, height) / 2;
     for (int k = 0; k < TAPS; k++) { /* a sunflower: even over a disc */
         float r = reach_pixels * sqrtf(((float)k + 0.5f) / TAPS), angle = 2.3999632f * (float)k;
         taps[k][0] = r * cosf(angle), taps[k][1] = r * sinf(angle);
     }
-    for (uint32_t y = 0; y < height && surfaces && sharp; y++)
-        for (uint32_t x = 0; x < width; x++) {
-            size_t i = (size_t)y * width + x;
-            if (seen[i]) surfaces[i] = scene_surface(s, seen[i] - 1, x + 0.5, y + 0.5);
-        }
-    for (size_t i = 0; i < pixels && surfaces && sharp; i++) {
+    for (size_t i = 0; i < pixels; i++)
+        if (seen[i]) surfaces[i] = scene_surface(s, seen[i] - 1, (double)(i % width) + 0.5, (double)(i / width) + 0.5);
+    for (size_t i = 0; i < pixels; i++) {
         float hidden = 0;
         if (seen[i])
             hidden = occlusion(surfaces, seen, width, height, (uint32_t)(i % width), (uint32_t)(i / width),
                                (const float(*)[2])taps, reach);
         sharp[i] = fmaxf(0.15f, 1 - 3.2f * hidden);
     }
-    bool made = surfaces && sharp;
-    if (made) spread(sharp, seen, width, height, openness);
-    free(surfaces);
-    free(sharp);
-    return made ? PELT_OK : PELT_ERROR_MEMORY;
+    spread(sharp, seen, width, height, openness);
+    return openness;
 }

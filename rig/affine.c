@@ -1,7 +1,7 @@
 /* affine.c: affine maps as row-major 3x4 matrices, in double. */
 
+#include "rig/maths.h"
 #include "rig/rig.h"
-#include <math.h>
 
 const pelt_affine pelt_identity = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
 
@@ -74,7 +74,7 @@ static void rotation_quaternion(const double r[3][3], double q[4]) {
         q[i] = 1 + r[i][i] - r[j][j] - r[k][k];
         q[j] = r[j][i] + r[i][j], q[k] = r[k][i] + r[i][k], q[3] = r[k][j] - r[j][k];
     }
-    double n = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    double n = pelt_quaternion_length(q);
     for (int i = 0; i < 4; i++) q[i] /= n;
 }
 
@@ -107,9 +107,7 @@ double pelt_affine_split(const pelt_affine *a, pelt_transform *t) {
     const double *m = a->m;
     double scale[3], r[3][3], q[4];
     for (int c = 0; c < 3; c++) scale[c] = sqrt(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c]);
-    double determinant =
-        m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) + m[2] * (m[4] * m[9] - m[5] * m[8]);
-    if (determinant < 0) scale[0] = -scale[0];
+    if (pelt_affine_determinant(m) < 0) scale[0] = -scale[0];
     for (int i = 0; i < 3; i++)
         for (int c = 0; c < 3; c++) r[i][c] = scale[c] != 0 ? m[4 * i + c] / scale[c] : 0;
     complete_rotation(r, (bool[3]){scale[0] != 0, scale[1] != 0, scale[2] != 0});

@@ -5,10 +5,21 @@
 
 #include "rig/memory.h"
 #include "rig/linear.h"
+#include "rig/maths.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Under the address sanitizer a guard stands behind every allocation, and what an arena no longer holds is off limits. */
+#ifdef PELT_GUARDS
+#include <sanitizer/asan_interface.h>
+enum { GUARD = PELT_ALIGN };
+#else
+enum { GUARD = 0 };
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
 
 enum { CHUNK = 64 * 1024 };
 
@@ -47,6 +58,7 @@ pelt_arena *pelt_arena_inside(pelt_arena *parent) {
 static void free_chunks(chunk *list) {
     for (chunk *c = list, *next; c; c = next) {
         next = c->next;
+        ASAN_UNPOISON_MEMORY_REGION(c->data, c->size);
         free(c);
     }
 }
@@ -68,6 +80,7 @@ void pelt_arena_empty(pelt_arena *arena) {
         chunk *c = arena->chunks;
         arena->chunks = c->next;
         c->used = 0, c->fresh = false;
+        ASAN_POISON_MEMORY_REGION(c->data, c->size);
         c->next = arena->spare;
         arena->spare = c;
     }
@@ -113,6 +126,7 @@ static chunk *chunk_new(size_t size) {
     char *behind = (char *)(c + 1);
     size_t step = (PELT_ALIGN - (uintptr_t)behind % PELT_ALIGN) % PELT_ALIGN;
     *c = (chunk){NULL, 0, size, behind + step, true};
+    ASAN_POISON_MEMORY_REGION(c->data, c->size);
     return c;
 }
 
@@ -128,15 +142,15 @@ static chunk *chunk_for(pelt_arena *arena, size_t bytes) {
 }
 
 static void *allocate(pelt_arena *arena, size_t count, size_t size) {
-    size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 4 * PELT_ALIGN) return NULL;
-    bytes = bytes ? (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN : PELT_ALIGN;
+    size_t wanted;
+    if (__builtin_mul_overflow(count, size, &wanted) || wanted > SIZE_MAX - 4 * PELT_ALIGN - GUARD) return NULL;
+    size_t bytes = wanted ? pelt_round_up(wanted) : PELT_ALIGN, guarded = bytes + GUARD;
     if (bytes > arena->limit - arena->used) return NULL;
     chunk *c = arena->chunks;
-    if (!c || c->size - c->used < bytes) {
-        c = chunk_for(arena, bytes);
+    if (!c || c->size - c->used < guarded) {
+        c = chunk_for(arena, guarded);
         if (!c) return NULL;
-        if (c->size == bytes && arena->chunks) { /* keep the chunk with room in front */
+        if (c->size == guarded && arena->chunks) { /* keep the chunk with room in front */
             c->next = arena->chunks->next;
             arena->chunks->next = c;
         } else {
@@ -145,8 +159,10 @@ static void *allocate(pelt_arena *arena, size_t count, size_t size) {
         }
     }
     void *memory = c->data + c->used;
+    ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
     if (!c->fresh) memset(memory, 0, bytes);
-    c->used += bytes;
+    ASAN_POISON_MEMORY_REGION((char *)memory + wanted, bytes - wanted);
+    c->used += guarded;
     arena->used += bytes;
     return memory;
 }
@@ -176,6 +192,24 @@ void pelt_arena_raise_limit(pelt_arena *arena, size_t more) {
     if (!arena) return;
     arena->failed = false;
     arena->limit = more > SIZE_MAX - arena->limit ? SIZE_MAX : arena->limit + more;
+}
+
+/* -- Bytes for others ---------------------------------------------------------------------------------------------- */
+
+pelt_bytes *pelt_bytes_new(size_t size) {
+    size_t room = size > SIZE_MAX - 2 * PELT_ALIGN ? 0 : (size / PELT_ALIGN + 1) * PELT_ALIGN;
+    pelt_bytes *out = malloc(sizeof *out);
+    void *bytes = room ? aligned_alloc(PELT_ALIGN, room) : NULL;
+    if (!out || !bytes) return free(out), free(bytes), NULL;
+    memset(bytes, 0, room);
+    *out = (pelt_bytes){bytes, size};
+    return out;
+}
+
+void pelt_bytes_free(pelt_bytes *bytes) {
+    if (!bytes) return;
+    free(bytes->bytes);
+    free(bytes);
 }
 
 /* -- One call of a parallel loop ----------------------------------------------------------------------------------- */

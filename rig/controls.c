@@ -15,26 +15,25 @@ void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, ui
     if (controls->count) memcpy(values, row, controls->count * sizeof *values);
 }
 
-/* Rows of a clip with room for more controls, which are at rest. */
-static pelt_result widen(pelt_arena *arena, pelt_clip *clip, const pelt_controls *before, const pelt_controls *after) {
+/* Rows of a clip with room for more controls, which are at rest; NULL when memory is out. */
+static float *widen(pelt_arena *arena, const pelt_clip *clip, const pelt_controls *before, const pelt_controls *after) {
     float *rows = PELT_NEW(arena, (size_t)clip->frame_count * after->count, float);
-    if (!rows) return PELT_ERROR_MEMORY;
-    for (uint32_t f = 0; f < clip->frame_count; f++) {
+    for (uint32_t f = 0; rows && f < clip->frame_count; f++) {
         float *row = rows + (size_t)f * after->count;
         memcpy(row, after->rest, after->count * sizeof *row);
         pelt_clip_controls(clip, before, f, row);
     }
-    clip->controls = rows;
-    return PELT_OK;
+    return rows;
 }
 
-/* Adds the names that are new. Clips that have controls already get room for them. */
+/* Adds the names that are new. Clips that have controls already get room for them, all of them or none. */
 static pelt_result add_names(pelt_bundle *bundle, uint32_t count, const char *const *names) {
     pelt_controls *now = &bundle->controls, more = *now;
     if (count > PELT_MOST_CONTROLS) return PELT_ERROR_DATA;
     more.names = PELT_NEW(bundle->arena, (size_t)now->count + count, const char *);
     more.rest = PELT_NEW(bundle->arena, (size_t)now->count + count, float);
-    if (!more.names || !more.rest) return PELT_ERROR_MEMORY;
+    float **rows = PELT_NEW(bundle->arena, bundle->clip_count, float *);
+    if (pelt_arena_failed(bundle->arena)) return PELT_ERROR_MEMORY;
     if (now->count) {
         memcpy(more.names, now->names, now->count * sizeof *more.names);
         memcpy(more.rest, now->rest, now->count * sizeof *more.rest);
@@ -47,7 +46,10 @@ static pelt_result add_names(pelt_bundle *bundle, uint32_t count, const char *co
     }
     if (more.count > PELT_MOST_CONTROLS) return PELT_ERROR_DATA;
     for (uint32_t c = 0; c < bundle->clip_count && more.count > now->count; c++)
-        if (bundle->clips[c].controls && widen(bundle->arena, &bundle->clips[c], now, &more)) return PELT_ERROR_MEMORY;
+        if (bundle->clips[c]->controls) rows[c] = widen(bundle->arena, bundle->clips[c], now, &more);
+    if (pelt_arena_failed(bundle->arena)) return PELT_ERROR_MEMORY;
+    for (uint32_t c = 0; c < bundle->clip_count; c++)
+        if (rows[c]) ((pelt_clip *)bundle->clips[c])->controls = rows[c]; /* the bundle's own clip */
     *now = more;
     return PELT_OK;
 }
@@ -55,13 +57,15 @@ static pelt_result add_names(pelt_bundle *bundle, uint32_t count, const char *co
 pelt_result pelt_clip_set_controls(pelt_bundle *bundle, pelt_clip *clip, uint32_t count, const char *const *names,
                                    const float *values) {
     pelt_result result = add_names(bundle, count, names);
-    if (!result) result = widen(bundle->arena, clip, &bundle->controls, &bundle->controls);
-    for (uint32_t i = 0; i < count && !result; i++) {
+    if (result) return result;
+    float *rows = widen(bundle->arena, clip, &bundle->controls, &bundle->controls);
+    if (!rows) return PELT_ERROR_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
         size_t place = pelt_control_named(&bundle->controls, names[i]), width = bundle->controls.count;
-        for (size_t f = 0; f < clip->frame_count; f++)
-            ((float *)clip->controls)[f * width + place] = values[f * count + i];
+        for (size_t f = 0; f < clip->frame_count; f++) rows[f * width + place] = values[f * count + i];
     }
-    return result;
+    clip->controls = rows;
+    return PELT_OK;
 }
 
 /* -- Playing a skin ------------------------------------------------------------------------------------------------ */

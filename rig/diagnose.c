@@ -12,7 +12,9 @@
 
 typedef struct diagnosis {
     pelt_bundle *bundle;
-    pelt_arena *scratch;
+    const pelt_clip *const *clips;
+    size_t clip_count;
+    pelt_arena *scratch; /* of the stage */
     pelt_findings findings;
     double *control_ranges; /* [control] farthest from rest */
 } diagnosis;
@@ -28,15 +30,13 @@ static double distance(const double *a, const double *b) {
     return sqrt(x * x + y * y + z * z);
 }
 
-/* Linear blend of a frame, or, without a clip, of the skeleton at rest. Vertices without weights stay where they are.
- */
+/* Linear blend of a frame, or, without a clip, of the skeleton at rest. Vertices without weights stay in place. */
 static double *blend_frame(diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const pelt_mesh *mesh = &d->bundle->mesh;
     pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
     pelt_affine *matrices = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
     double *blended = PELT_NEW(d->scratch, 3 * (size_t)mesh->vertex_count, double);
-    if (!locals || !matrices || !blended) return NULL;
     if (clip)
         pelt_clip_pose(clip, skeleton, frame, locals);
     else
@@ -185,7 +185,7 @@ static uint32_t calmest_frame(diagnosis *d, const pelt_clip *clip) {
     pelt_affine *matrices = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
     uint32_t calmest = 0;
     double least = INFINITY;
-    for (uint32_t f = 0; locals && matrices && f < clip->frame_count; f++) {
+    for (uint32_t f = 0; f < clip->frame_count; f++) {
         pelt_clip_pose(clip, skeleton, f, locals);
         pelt_joint_matrices(skeleton, locals, NULL, matrices);
         double sum = 0;
@@ -204,7 +204,6 @@ static bool place(diagnosis *d, const pelt_clip *clip, placement *p) {
     *p = (placement){.clip = clip, .frame = calmest_frame(d, clip), .count = d->bundle->mesh.vertex_count};
     p->blend = blend_frame(d, clip, p->frame);
     p->truth = PELT_NEW(d->scratch, 3 * p->count, double);
-    if (!p->blend || !p->truth) return false;
     for (size_t i = 0; i < 3 * p->count; i++) p->truth[i] = frame_positions(d, clip, p->frame)[i];
     p->a = cloud_of(p->blend, p->count), p->b = cloud_of(p->truth, p->count);
     if (!(p->a.spread > 0) || !(p->b.spread > 0)) return false; /* a single point has a place, but no size */
@@ -313,7 +312,7 @@ static void check_rest(diagnosis *d) {
     const pelt_mesh *mesh = &d->bundle->mesh;
     double *blended = blend_frame(d, NULL, 0), worst = 0;
     uint32_t where = 0;
-    for (uint32_t v = 0; blended && v < mesh->vertex_count; v++) {
+    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
         double sum = 0;
         for (size_t i = 0; i < 3; i++) {
             double x = blended[3 * (size_t)v + i] - mesh->positions[3 * (size_t)v + i];
@@ -340,6 +339,12 @@ typedef struct pose_key {
 static int compare_keys(const void *a, const void *b) {
     const pose_key *x = a, *y = b;
     return x->key != y->key ? (x->key > y->key ? 1 : -1) : (x->place > y->place) - (x->place < y->place);
+}
+
+static size_t frame_total(const diagnosis *d) {
+    size_t total = 0;
+    for (size_t c = 0; c < d->clip_count; c++) total += d->clips[c]->frame_count;
+    return total;
 }
 
 /* Local matrices of a pose; matrices do not know that q and -q are one rotation, so they compare well. */
@@ -389,17 +394,16 @@ typedef struct duplicates {
     double worst;       /* by so much */
 } duplicates;
 
-static pose_key *sorted_poses(diagnosis *d, const pelt_clip *const *clips, size_t clip_count, size_t *total) {
+static pose_key *sorted_poses(diagnosis *d, size_t *total) {
+    const pelt_clip *const *clips = d->clips;
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
-    *total = 0;
-    for (size_t c = 0; c < clip_count; c++) *total += clips[c]->frame_count;
+    *total = frame_total(d);
     pose_key *keys = PELT_NEW(d->scratch, *total, pose_key);
     pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
     pelt_affine *pose = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
-    if (!keys || !locals || !pose) return NULL;
     double size = fmax(d->bundle->mesh.diagonal, 1e-30);
     size_t filled = 0;
-    for (size_t c = 0; c < clip_count; c++)
+    for (size_t c = 0; c < d->clip_count; c++)
         for (uint32_t f = 0; f < clips[c]->frame_count; f++) {
             local_matrices(d, clips[c], f, locals, pose);
             double key = 0;
@@ -416,14 +420,13 @@ static pose_key *sorted_poses(diagnosis *d, const pelt_clip *const *clips, size_
 }
 
 /* Sorted by key, equal poses are next to each other, but for the few whose keys are equal by chance. */
-static duplicates find_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
+static duplicates find_duplicates(diagnosis *d) {
     enum { LOOK_AHEAD = 8 };
     uint32_t joints = d->bundle->skeleton.joint_count;
     duplicates found = {0};
-    const pose_key *keys = sorted_poses(d, clips, clip_count, &found.total);
+    const pose_key *keys = sorted_poses(d, &found.total);
     pelt_transform *locals = PELT_NEW(d->scratch, joints, pelt_transform);
     pelt_affine *a = PELT_NEW(d->scratch, joints, pelt_affine), *b = PELT_NEW(d->scratch, joints, pelt_affine);
-    if (!keys || !locals || !a || !b) return found;
     for (size_t i = 0; i + 1 < found.total; i++) {
         local_matrices(d, keys[i].clip, keys[i].frame, locals, a);
         for (size_t k = i + 1; k < found.total && k <= i + LOOK_AHEAD && keys[k].key - keys[i].key < 1e-4; k++) {
@@ -440,9 +443,9 @@ static duplicates find_duplicates(diagnosis *d, const pelt_clip *const *clips, s
     return found;
 }
 
-static void check_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
+static void check_duplicates(diagnosis *d) {
     double size = fmax(d->bundle->mesh.diagonal, 1e-30);
-    duplicates found = find_duplicates(d, clips, clip_count);
+    duplicates found = find_duplicates(d);
     if (found.worst > 1e-3 * size)
         FIND(d, PELT_WARNING, "duplicate-pose-different-shape",
              "%s: frame %u of \"%s\" and frame %u of \"%s\" have the same pose but shapes that differ by %.3g (%.2g%% "
@@ -459,16 +462,16 @@ static void check_duplicates(diagnosis *d, const pelt_clip *const *clips, size_t
              found.first[1].frame, found.first[1].clip->name);
 }
 
-static bool range_controls(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
+static void range_controls(diagnosis *d) {
     const pelt_controls *all = &d->bundle->controls;
     d->control_ranges = PELT_NEW(d->scratch, all->count, double);
-    if (!d->control_ranges) return false;
-    for (size_t c = 0; c < clip_count; c++)
-        for (size_t i = 0; clips[c]->controls && i < (size_t)clips[c]->frame_count * all->count; i++) {
+    for (size_t c = 0; c < d->clip_count; c++) {
+        const pelt_clip *clip = d->clips[c];
+        for (size_t i = 0; clip->controls && i < (size_t)clip->frame_count * all->count; i++) {
             double *range = &d->control_ranges[i % all->count];
-            *range = fmax(*range, fabs((double)clips[c]->controls[i] - all->rest[i % all->count]));
+            *range = fmax(*range, fabs((double)clip->controls[i] - all->rest[i % all->count]));
         }
-    return true;
+    }
 }
 
 /* A clip that lacks a control that others have is taken to leave it at rest. */
@@ -491,7 +494,7 @@ static void check_controls(diagnosis *d, const pelt_clip *clip) {
 }
 
 /* Joints that carry skin but keep their local transform in all frames teach nothing about themselves. */
-static void check_still_joints(diagnosis *d, const pelt_clip *const *clips, size_t clip_count) {
+static void check_still_joints(diagnosis *d) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const pelt_influences *in = &d->bundle->mesh.influences;
     bool *moves = PELT_NEW(d->scratch, skeleton->joint_count, bool);
@@ -499,14 +502,13 @@ static void check_still_joints(diagnosis *d, const pelt_clip *const *clips, size
     pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
     pelt_affine *a = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
     pelt_affine *b = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
-    if (!moves || !carries || !locals || !a || !b) return;
     double size = fmax(d->bundle->mesh.diagonal, 1e-30);
     for (uint32_t i = 0; i < in->first[d->bundle->mesh.vertex_count]; i++)
         carries[in->joints[i]] |= in->weights[i] != 0;
     bool first = true;
-    for (size_t c = 0; c < clip_count; c++)
-        for (uint32_t f = 0; f < clips[c]->frame_count; f++, first = false) {
-            local_matrices(d, clips[c], f, locals, first ? a : b);
+    for (size_t c = 0; c < d->clip_count; c++)
+        for (uint32_t f = 0; f < d->clips[c]->frame_count; f++, first = false) {
+            local_matrices(d, d->clips[c], f, locals, first ? a : b);
             if (first) continue;
             for (uint32_t j = 0; j < skeleton->joint_count; j++)
                 for (int i = 0; i < 12 && !moves[j]; i++)
@@ -529,33 +531,42 @@ static void check_still_joints(diagnosis *d, const pelt_clip *const *clips, size
 
 /* -- All of it ---------------------------------------------------------------------------------------------------- */
 
-static int compare_severity(const void *a, const void *b) {
-    const pelt_finding *x = a, *y = b;
-    return x->severity != y->severity ? (int)y->severity - (int)x->severity : 0;
-}
-
-pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count) {
-    diagnosis d = {bundle, pelt_arena_new(0), {0}, NULL};
-    if (!d.scratch || !range_controls(&d, clips, clip_count)) return pelt_arena_free(d.scratch), d.findings;
-    for (size_t i = 0; i < bundle->notes.count; i++)
-        FIND(&d, bundle->notes.list[i].severity, bundle->notes.list[i].what, "%s", bundle->notes.list[i].text);
-    check_rest(&d);
-    for (size_t c = 0; c < clip_count; c++)
-        if (clips[c]->positions && clips[c]->frame_count && check_numbers(&d, clips[c])) check_placement(&d, clips[c]);
-    size_t frames = 0;
-    for (size_t c = 0; c < clip_count; c++) frames += clips[c]->frame_count;
-    for (size_t c = 0; c < clip_count; c++) check_controls(&d, clips[c]);
-    if (frames > 1) { /* a single pose can neither repeat nor move */
-        check_duplicates(&d, clips, clip_count);
-        check_still_joints(&d, clips, clip_count);
-    }
-    pelt_arena_free(d.scratch);
-    /* Worst first; insertion keeps findings of one severity in the order in which they were made. */
-    pelt_finding *list = (pelt_finding *)d.findings.list;
-    for (size_t i = 1; i < d.findings.count; i++)
-        for (size_t k = i; k > 0 && compare_severity(&list[k - 1], &list[k]) > 0; k--) {
+/* Worst first; insertion keeps findings of one severity in the order in which they were made. */
+static void sort_findings(pelt_findings *findings) {
+    pelt_finding *list = (pelt_finding *)findings->list;
+    for (size_t i = 1; i < findings->count; i++)
+        for (size_t k = i; k > 0 && list[k - 1].severity < list[k].severity; k--) {
             pelt_finding swap = list[k];
             list[k] = list[k - 1], list[k - 1] = swap;
         }
-    return d.findings;
+}
+
+/* A stage, in the scratch. A character without weights has no blend that its clips could be compared with. */
+static pelt_result look(void *user, pelt_error *error) {
+    diagnosis *d = user;
+    const pelt_mesh *mesh = &d->bundle->mesh;
+    const pelt_findings *notes = &d->bundle->notes;
+    bool weighed = mesh->influences.first[mesh->vertex_count] > 0;
+    for (size_t i = 0; i < notes->count; i++)
+        FIND(d, notes->list[i].severity, notes->list[i].what, "%s", notes->list[i].text);
+    range_controls(d);
+    check_rest(d);
+    for (size_t c = 0; c < d->clip_count; c++)
+        if (d->clips[c]->positions && d->clips[c]->frame_count && check_numbers(d, d->clips[c]) && weighed)
+            check_placement(d, d->clips[c]);
+    for (size_t c = 0; c < d->clip_count; c++) check_controls(d, d->clips[c]);
+    if (frame_total(d) > 1) { /* a single pose can neither repeat nor move */
+        check_duplicates(d);
+        check_still_joints(d);
+    }
+    sort_findings(&d->findings);
+    return pelt_arena_failed(d->bundle->arena) ? pelt_no_memory(error) : PELT_OK;
+}
+
+pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count) {
+    static const pelt_finding no_memory = {PELT_FATAL, "memory", "not enough memory to look at the examples"};
+    diagnosis d = {.bundle = bundle, .clips = clips, .clip_count = clip_count, .scratch = pelt_arena_new(0)};
+    pelt_result result = pelt_stage(d.scratch, look, &d, NULL);
+    pelt_arena_free(d.scratch);
+    return result ? (pelt_findings){1, &no_memory} : d.findings;
 }

@@ -6,12 +6,31 @@
 
 pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, ...) {
     if (!error) return code;
-    error->code = code;
+    *error = (pelt_error){.code = code};
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     return code;
+}
+
+pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *format, ...) {
+    if (!error) return PELT_ERROR_ARGUMENT;
+    *error = (pelt_error){.code = PELT_ERROR_ARGUMENT};
+    snprintf(error->option, sizeof error->option, "%s", option);
+    int length = snprintf(error->text, sizeof error->text, "%s: ", error->option);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text + length, sizeof error->text - (size_t)length, format, arguments);
+    va_end(arguments);
+    return PELT_ERROR_ARGUMENT;
+}
+
+pelt_result pelt_advise(pelt_error *error, const char *option, double value) {
+    if (!error) return PELT_ERROR_DATA;
+    snprintf(error->option, sizeof error->option, "%s", option);
+    error->advice = value;
+    return error->code;
 }
 
 void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severity, const char *what, const char *format,
@@ -32,5 +51,5 @@ void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severit
 }
 
 bool pelt_should_stop(const pelt_progress *progress, const char *task, double fraction) {
-    return progress && progress->report && progress->report(progress->user, task, fraction) != 0;
+    return progress && progress->step && progress->step(progress->user, task, fraction) != 0;
 }

@@ -3,6 +3,7 @@
 #include "rig/linear.h"
 #include <cblas.h>
 #include <lapacke.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -23,7 +24,6 @@ void pelt_blas_enter(void) {
         if (threads_before != 1) openblas_set_num_threads(1);
     }
     pthread_mutex_unlock(&lock);
-    pelt_blas_failed();
 }
 
 void pelt_blas_leave(void) {
@@ -80,14 +80,14 @@ bool pelt_eigen(size_t n, double *a, double *values) {
     return succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)n, a, (lapack_int)n, values));
 }
 
-bool pelt_eigenvalues(size_t n, double *a, double *values) {
-    return succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'N', 'L', (lapack_int)n, a, (lapack_int)n, values));
-}
-
-bool pelt_svd(size_t rows, size_t columns, double *a, double *u, double *s, double *vt) {
-    size_t k = rows < columns ? rows : columns;
-    return succeeded(LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', (lapack_int)rows, (lapack_int)columns, a,
-                                    (lapack_int)columns, s, u, (lapack_int)k, vt, (lapack_int)columns));
+double pelt_condition_of(size_t n, double *a) {
+    double *values = malloc((n + 1) * sizeof *values), least = INFINITY, most = 0;
+    no_memory |= !values;
+    bool done =
+        values && succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'N', 'L', (lapack_int)n, a, (lapack_int)n, values));
+    for (size_t i = 0; done && i < n; i++) least = fmin(least, fabs(values[i])), most = fmax(most, fabs(values[i]));
+    free(values);
+    return done && least > 0 ? most / least : INFINITY;
 }
 
 bool pelt_least_squares(size_t rows, size_t columns, double *a, size_t columns_b, double *b, double cut, size_t *rank,

@@ -29,11 +29,9 @@ bool pelt_orthonormalize(size_t rows, size_t columns, double *a);
 /* Eigenvalues (ascending) and eigenvectors (columns of a) of a symmetric matrix, in place. */
 bool pelt_eigen(size_t n, double *a, double *values);
 
-/* Eigenvalues alone (ascending); a is destroyed. */
-bool pelt_eigenvalues(size_t n, double *a, double *values);
-
-/* a[rows][columns] = u diag(s) vt, with u [rows][k], vt [k][columns], k = min(rows, columns). a is destroyed. */
-bool pelt_svd(size_t rows, size_t columns, double *a, double *u, double *s, double *vt);
+/* The 2-norm condition of a symmetric matrix, which is destroyed: its largest over its smallest eigenvalue, by size;
+   INFINITY when it is singular. */
+double pelt_condition_of(size_t n, double *a);
 
 /* Least squares min |a x - b| by SVD; singular values below cut times the largest are taken as 0. a is destroyed;
    b[rows][columns_b] has the solution in its first `columns` rows (it must have room for max(rows, columns) rows).

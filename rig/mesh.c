@@ -28,6 +28,21 @@ void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint
     }
 }
 
+void pelt_unit_normal(const float normal[3], float out[3]) {
+    double length = sqrt((double)normal[0] * normal[0] + (double)normal[1] * normal[1] + (double)normal[2] * normal[2]);
+    if (!(length > 0) || !isfinite(length)) return;
+    if (fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
+    for (int i = 0; i < 3; i++) out[i] = (float)(normal[i] / length);
+}
+
+double pelt_normalise_weights(float *weights, uint32_t count) {
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++) sum += weights[i];
+    if (sum > 0 && fabs(sum - 1) > 1e-7 * count)
+        for (uint32_t i = 0; i < count; i++) weights[i] = (float)(weights[i] / sum);
+    return sum;
+}
+
 double pelt_diagonal(const float *positions, uint32_t vertex_count) {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, sum = 0;
     for (size_t v = 0; v < vertex_count; v++)
@@ -53,37 +68,36 @@ static uint32_t hash_position(const float *p) {
     return h;
 }
 
-static bool move_together(uint32_t vertex_count, const pelt_clip *const *clips, size_t clip_count, double tolerance,
-                          uint32_t a, uint32_t b) {
-    for (size_t c = 0; c < clip_count; c++)
-        for (size_t f = 0; clips[c]->positions && f < clips[c]->frame_count; f++) {
-            const float *p = clips[c]->positions + 3 * (f * vertex_count + a),
-                        *q = clips[c]->positions + 3 * (f * vertex_count + b);
-            double x = p[0] - q[0], y = p[1] - q[1], z = p[2] - q[2];
-            if (x * x + y * y + z * z > tolerance * tolerance) return false;
-        }
+static bool move_together(uint32_t vertex_count, pelt_examples examples, double tolerance, uint32_t a, uint32_t b) {
+    for (size_t e = 0; e < examples.count; e++) {
+        const float *frame = examples.list[e].clip->positions;
+        if (!frame) continue;
+        frame += 3 * (size_t)vertex_count * examples.list[e].frame;
+        const float *p = frame + 3 * (size_t)a, *q = frame + 3 * (size_t)b;
+        double x = p[0] - q[0], y = p[1] - q[1], z = p[2] - q[2];
+        if (x * x + y * y + z * z > tolerance * tolerance) return false;
+    }
     return true;
 }
 
-uint32_t pelt_weld(pelt_arena *arena, const pelt_mesh *mesh, const pelt_clip *const *clips, size_t clip_count,
-                   double tolerance, uint32_t *point_of) {
+uint32_t pelt_weld(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples, double tolerance,
+                   uint32_t *point_of) {
     /* Chained hash table over the first vertex of each point. */
     uint32_t n = mesh->vertex_count, bits = 4, points = 0;
     while (bits < 31 && (1u << bits) < n) bits++;
     uint32_t *head = PELT_NEW(arena, (size_t)1 << bits, uint32_t), *next = PELT_NEW(arena, n, uint32_t);
+    if (pelt_arena_failed(arena)) return 0;
     for (uint32_t v = 0; v < n; v++) {
         const float *p = mesh->positions + 3 * (size_t)v;
-        uint32_t *slot = head && next ? &head[hash_position(p) >> (32 - bits)] : NULL;
-        uint32_t found = UINT32_MAX;
-        for (uint32_t i = slot ? *slot : 0; i && found == UINT32_MAX; i = next[i - 1]) {
+        uint32_t *slot = &head[hash_position(p) >> (32 - bits)], found = UINT32_MAX;
+        for (uint32_t i = *slot; i && found == UINT32_MAX; i = next[i - 1]) {
             const float *q = mesh->positions + 3 * (size_t)(i - 1);
-            if (p[0] == q[0] && p[1] == q[1] && p[2] == q[2] &&
-                move_together(n, clips, clip_count, tolerance, v, i - 1))
+            if (p[0] == q[0] && p[1] == q[1] && p[2] == q[2] && move_together(n, examples, tolerance, v, i - 1))
                 found = point_of[i - 1];
         }
         if (found == UINT32_MAX) {
             found = points++;
-            if (slot) next[v] = *slot, *slot = v + 1;
+            next[v] = *slot, *slot = v + 1;
         }
         point_of[v] = found;
     }

@@ -2,14 +2,14 @@
 
        T_j = global_j inverse_bind_j,   v = (sum_j w_j T_j) v0 */
 
+#include "rig/maths.h"
 #include "rig/rig.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* -- Clips ------------------------------------------------------------------------------------------------------- */
 
-static double quaternion_length(const float *q) {
+static double key_length(const float *q) {
     double sum = 0;
     for (int i = 0; i < 4; i++) sum += (double)q[i] * q[i];
     return sum > 0 ? sqrt(sum) : 1;
@@ -17,7 +17,7 @@ static double quaternion_length(const float *q) {
 
 /* Spherical interpolation along the shorter way. Keys need not be exactly of unit length. */
 static void slerp(const float *a, const float *b, double t, double out[4]) {
-    double length_a = quaternion_length(a), length_b = quaternion_length(b), dot = 0;
+    double length_a = key_length(a), length_b = key_length(b), dot = 0;
     for (int i = 0; i < 4; i++) dot += (double)a[i] * b[i] / (length_a * length_b);
     double ka = 1 - t, kb = t, angle = acos(fmin(fabs(dot), 1));
     if (angle > 1e-6) ka = sin(ka * angle) / sin(angle), kb = sin(kb * angle) / sin(angle);
@@ -58,7 +58,7 @@ static void channel_value(const pelt_channel *channel, int size, double time, do
     } else {
         for (int i = 0; i < size; i++) out[i] = (1 - t) * key[i] + t * key[stride + (size_t)i];
     }
-    double norm = size == 4 ? sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2] + out[3] * out[3]) : 0;
+    double norm = size == 4 ? pelt_quaternion_length(out) : 0;
     if (norm > 0)
         for (int i = 0; i < 4; i++) out[i] /= norm;
 }
@@ -132,12 +132,9 @@ pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
 void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *locals, float *rotations) {
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         const float *r = skeleton->rest[j].rotation, *l = locals[j].rotation;
-        double a[4] = {-r[0], -r[1], -r[2], r[3]}, b[4] = {l[0], l[1], l[2], l[3]};
-        double q[4] = {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
-                       a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
-                       a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
-                       a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
-        double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+        double a[4] = {-r[0], -r[1], -r[2], r[3]}, b[4] = {l[0], l[1], l[2], l[3]}, q[4];
+        pelt_quaternion_multiply(a, b, q);
+        double length = pelt_quaternion_length(q);
         float *out = rotations + 4 * (size_t)j;
         if (length > 0 && isfinite(length)) {
             for (int i = 0; i < 4; i++) out[i] = (float)(q[3] < 0 ? -q[i] / length : q[i] / length);

@@ -14,6 +14,13 @@
 pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same for an option that is wrong: the text begins with its name and a colon. */
+pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* After pelt_fail: names an option that would help, and its value. Returns the error's code. */
+pelt_result pelt_advise(pelt_error *error, const char *option, double value);
+
 /* -- Memory ------------------------------------------------------------------------------------------------------ */
 
 /* Memory that is freed all at once. Allocation is zeroed and aligned to 64 bytes. It fails when the arena's limit would
@@ -44,6 +51,9 @@ void pelt_arena_fail(pelt_arena *arena);
    it runs, BLAS keeps to the calling thread: sums in another order have other bits. */
 typedef pelt_result (*pelt_stage_body)(void *user, pelt_error *error);
 pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt_error *error);
+
+/* So many zero bytes, aligned to 64; NULL when memory is out. */
+pelt_bytes *pelt_bytes_new(size_t size);
 
 /* "not enough memory", for those who do not work in stages. */
 pelt_result pelt_no_memory(pelt_error *error);
@@ -129,19 +139,32 @@ void pelt_matched_controls(const pelt_skin *skin, const pelt_controls *controls,
 /* The value of a track of single numbers at a time; its path and joint do not matter. */
 float pelt_track_value(const pelt_channel *track, double time);
 
+/* -- Examples (bundle.c) ------------------------------------------------------------------------------------------ */
+
+/* That every example is a frame of its clip and has true positions. */
+pelt_result pelt_check_examples(pelt_examples examples, pelt_error *error);
+
 /* -- Meshes ------------------------------------------------------------------------------------------------------ */
 
 /* Area-weighted vertex normals; (0, 0, 1) where there is no area. */
 void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
                        uint32_t triangle_count, float *normals);
 
+/* Makes the normal that a file or caller gives one of unit length; `out` stays as it is where it has no direction. */
+void pelt_unit_normal(const float normal[3], float out[3]);
+
+/* Makes weights sum to 1; sums that differ from it by rounding alone are left. Returns the sum before; where it is 0
+   nothing is changed. */
+double pelt_normalise_weights(float *weights, uint32_t count);
+
 /* Length of the diagonal of the bounding box. */
 double pelt_diagonal(const float *positions, uint32_t vertex_count);
 
-/* Seams: vertices that share a rest position and move together in all examples are one point to the fit.
-   point_of[vertex_count] gets the point of each vertex, numbered in order of first appearance; returns their number.
-   Rest positions are compared exactly, examples within tolerance (a length). */
-uint32_t pelt_weld(pelt_arena *arena, const pelt_mesh *mesh, const pelt_clip *const *clips, size_t clip_count,
-                   double tolerance, uint32_t *point_of);
+/* Seams: vertices that share a rest position and move together in the examples (which may be none, or lack positions)
+   are one point. point_of[vertex_count] gets the point of each vertex, numbered in order of first appearance; returns
+   their number. Rest positions are compared exactly, examples within tolerance (a length). Nothing is written when the
+   arena fails. */
+uint32_t pelt_weld(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples, double tolerance,
+                   uint32_t *point_of);
 
 #endif

@@ -72,9 +72,3 @@ int pelt_all_below_u32(const uint32_t *values, uint64_t count, uint64_t limit) {
     for (uint64_t i = 0; i < count; i++) most = values[i] > most ? values[i] : most;
     return !count || most < limit;
 }
-
-pelt_isa pelt_best_isa(void) {
-    return pelt_isa_works(PELT_ISA_AVX512) ? PELT_ISA_AVX512
-           : pelt_isa_works(PELT_ISA_AVX2) ? PELT_ISA_AVX2
-                                           : PELT_ISA_SIMD128;
-}

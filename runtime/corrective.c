@@ -1,12 +1,12 @@
-/* corrective.c: the corrective of a skin: checks its sections once, then turns poses into what drives it. The loops are
-   in drive.inc, the displacements themselves in displace.inc.
+/* corrective.c: the corrective of a skin: checks its sections once, then turns poses into coefficients or pose
+   distances. The loops are in corrective.inc, the displacements themselves in displace.inc.
 
    A pose is, for every joint, its local rotation relative to rest, R = rest^-1 local, and its local translation; and
    for every control its value minus that at rest. */
 
 #include "runtime/container.h"
 #include "runtime/loops.h"
-#include <math.h>
+#include "runtime/rotation.h"
 #include <string.h>
 
 /* -- Checks -------------------------------------------------------------------------------------------------------- */
@@ -32,34 +32,39 @@ static pelt_result check_floats(const section *s, uint64_t offset, uint64_t rows
 }
 
 static pelt_result check_phi(uint32_t phi, float width) {
-    if (phi >= PELT_FILE_PHI_KINDS) return PELT_ERROR_UNSUPPORTED;
+    if (phi >= PELT_PHI_COUNT) return PELT_ERROR_UNSUPPORTED;
     return pelt_all_finite(&width, 1) && width >= 1e-6f && width <= 1e9f ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
 /* What rbfs and the weighted form have in common. A skin has at most 65536 centres: rows name them by 16 bits. */
 static pelt_result check_centers(const section *s, uint32_t first_axis, uint32_t axis_count, uint32_t center_count,
                                  uint64_t centers) {
-    const pelt_file_drivers *head = (const void *)s->bytes;
+    const pelt_file_corrective *head = (const void *)s->bytes;
     if (first_axis > head->axis_count || axis_count > head->axis_count - first_axis) return PELT_ERROR_INDEX;
     if (!center_count || center_count > 65536) return PELT_ERROR_FORMAT;
     return check_floats(s, centers, 4 * (uint64_t)axis_count, pelt_padded(center_count));
 }
 
+static int known_axis(uint32_t kind) {
+    return kind == PELT_AXIS_ROTATION || kind == PELT_AXIS_TRANSLATION || kind == PELT_AXIS_CHORD ||
+           kind == PELT_AXIS_CONTROL;
+}
+
 static pelt_result check_axes(const section *s, const pelt_skin *skin) {
-    const pelt_file_drivers *head = (const void *)s->bytes;
+    const pelt_file_corrective *head = (const void *)s->bytes;
     const pelt_file_axis *axes = array_at(s, head->axes, head->axis_count, sizeof *axes, 1);
     if (!axes) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < head->axis_count; i++) {
-        if (axes[i].kind >= PELT_FILE_AXIS_KINDS) return PELT_ERROR_UNSUPPORTED;
-        uint32_t limit = axes[i].kind == PELT_FILE_AXIS_CONTROL ? skin->control_count : skin->joint_count;
+        if (!known_axis(axes[i].kind)) return PELT_ERROR_UNSUPPORTED;
+        uint32_t limit = axes[i].kind == PELT_AXIS_CONTROL ? skin->control_count : skin->joint_count;
         if (axes[i].joint >= limit) return PELT_ERROR_INDEX;
-        if (!pelt_all_finite(axes[i].direction, 4) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(&axes[i].weight, 1) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
     }
     return PELT_OK;
 }
 
 static pelt_result check_rbfs(const section *s, uint64_t *coefficients) {
-    const pelt_file_drivers *head = (const void *)s->bytes;
+    const pelt_file_corrective *head = (const void *)s->bytes;
     const pelt_file_rbf *rbfs = array_at(s, head->rbfs, head->rbf_count, sizeof *rbfs, 1);
     if (!rbfs) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < head->rbf_count; i++) {
@@ -88,7 +93,7 @@ static pelt_result check_group(const section *s, const pelt_file_kernel *kernel,
 }
 
 static pelt_result check_kernel(const section *s, const pelt_skin *skin, uint64_t *coefficients) {
-    const pelt_file_drivers *head = (const void *)s->bytes;
+    const pelt_file_corrective *head = (const void *)s->bytes;
     const pelt_file_kernel *kernel = array_at(s, head->kernel, 1, sizeof *kernel, 1);
     if (!kernel || !kernel->center_count || kernel->center_count > 65536) return PELT_ERROR_FORMAT;
     const pelt_file_kernel_joint *joints = array_at(s, kernel->joints, kernel->joint_count, sizeof *joints, 1);
@@ -121,33 +126,31 @@ static pelt_result check_firsts(const uint32_t *first, uint32_t block_count, uin
     return ordered ? PELT_OK : PELT_ERROR_INDEX;
 }
 
-/* The five sections of rows, counted from the first of them. */
-enum { FIRST, SOURCES, FLOATS, PAIRS, FACTORS };
-
 static int no_rows(const pelt_rows *rows) {
-    return !rows->first && !rows->sources && !rows->floats && !rows->pairs && !rows->factors;
+    return !rows->first && !rows->sources && !rows->floats && !rows->shorts && !rows->factors;
 }
 
 /* Numbers of `count` rows with `parts` x 16 of them, as floats or in 16 bits. */
 static pelt_result check_numbers(const pelt_rows *rows, const uint64_t *sizes, uint64_t count, uint32_t parts) {
     uint64_t numbers = count * PELT_BLOCK * parts;
-    if (rows->pairs) return sizes[PAIRS] == numbers * sizeof *rows->pairs ? PELT_OK : PELT_ERROR_FORMAT;
-    if (sizes[FLOATS] != numbers * sizeof *rows->floats) return PELT_ERROR_FORMAT;
+    if (rows->shorts) return sizes[PELT_ROW_SHORTS] == numbers * sizeof *rows->shorts ? PELT_OK : PELT_ERROR_FORMAT;
+    if (sizes[PELT_ROW_FLOATS] != numbers * sizeof *rows->floats) return PELT_ERROR_FORMAT;
     return pelt_all_finite(rows->floats, numbers) ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
-/* Rows are floats, or pairs with factors: `wanted` of them, or, when that is 0, any even number that sources can name.
-   Fills in factor_count from the size of their section. */
-static pelt_result check_factors(pelt_rows *rows, uint64_t size, uint32_t coefficient_count, uint64_t wanted) {
+/* Rows are floats, or in 16 bits with factors: `wanted` of them, or, when that is 0, any even number that sources can
+   name. *factor_count follows from the size of their section. */
+static pelt_result check_factors(const pelt_rows *rows, uint64_t size, uint32_t coefficient_count, uint64_t wanted,
+                                 uint32_t *factor_count) {
     uint64_t count = size / sizeof *rows->factors;
-    if (!rows->floats == !rows->pairs || !rows->pairs != !rows->factors) return PELT_ERROR_FORMAT;
-    if (size % sizeof *rows->factors || (rows->pairs && wanted ? count != wanted : count % 2 || count > 65536))
+    if (!rows->floats == !rows->shorts || !rows->shorts != !rows->factors) return PELT_ERROR_FORMAT;
+    if (size % sizeof *rows->factors || (rows->shorts && wanted ? count != wanted : count % 2 || count > 65536))
         return PELT_ERROR_FORMAT;
     for (uint64_t i = 0; i < count; i++) {
         if (rows->factors[i].coefficient >= coefficient_count) return PELT_ERROR_INDEX;
         if (!pelt_all_finite(&rows->factors[i].step, 1)) return PELT_ERROR_NUMBER;
     }
-    rows->factor_count = (uint32_t)count;
+    *factor_count = (uint32_t)count;
     return PELT_OK;
 }
 
@@ -163,89 +166,101 @@ static pelt_result check_lists(const pelt_skin *skin, const pelt_rows *rows, con
     if (!rows->first || !rows->sources) return PELT_ERROR_FORMAT;
     pelt_result result = check_firsts(rows->first, skin->block_count, count);
     if (result) return result;
-    if (sizes[SOURCES] != 2 * *count) return PELT_ERROR_FORMAT;
-    if (rows->pairs && !even_firsts(rows->first, skin->block_count)) return PELT_ERROR_INDEX;
+    if (sizes[PELT_ROW_SOURCES] != 2 * *count) return PELT_ERROR_FORMAT;
+    if (rows->shorts && !even_firsts(rows->first, skin->block_count)) return PELT_ERROR_INDEX;
     return pelt_all_below_u16(rows->sources, *count, (uint32_t)sources) ? PELT_OK : PELT_ERROR_INDEX;
 }
 
-/* In 16 bits the two rows of a pair are for factors 2 i and 2 i + 1. */
-static pelt_result check_basis(const pelt_skin *skin, pelt_rows *rows, const uint64_t *sizes) {
-    uint64_t coefficients = skin->drivers->coefficient_count, count = 0;
-    pelt_result result = check_factors(rows, sizes[FACTORS], (uint32_t)coefficients, 0);
-    if (!result) result = check_lists(skin, rows, sizes, rows->pairs ? rows->factor_count : coefficients, &count);
+/* In 16 bits two rows side by side are for factors 2 i and 2 i + 1. */
+static pelt_result check_basis(const pelt_skin *skin, pelt_rows rows, const uint64_t *sizes, uint32_t *factor_count) {
+    uint64_t coefficients = pelt_skin_corrective(skin)->coefficient_count, count = 0;
+    pelt_result result = check_factors(&rows, sizes[PELT_ROW_FACTORS], (uint32_t)coefficients, 0, factor_count);
+    if (!result) result = check_lists(skin, &rows, sizes, rows.shorts ? *factor_count : coefficients, &count);
     uint32_t apart = 0;
-    for (uint64_t r = 0; !result && rows->pairs && r < count; r += 2)
-        apart |= (rows->sources[r] & 1u) | (rows->sources[r] ^ 1u ^ rows->sources[r + 1]);
+    for (uint64_t r = 0; !result && rows.shorts && r < count; r += 2)
+        apart |= (rows.sources[r] & 1u) | (rows.sources[r] ^ 1u ^ rows.sources[r + 1]);
     if (apart) result = PELT_ERROR_INDEX;
-    return result ? result : check_numbers(rows, sizes, count, 3);
+    return result ? result : check_numbers(&rows, sizes, count, 3);
 }
 
 /* Rows and turns of the weighted form are for the same centres, and both floats or both in 16 bits. */
 static pelt_result check_centered(pelt_skin *skin, const uint64_t *sizes, const pelt_file_weighted *weighted) {
-    pelt_rows *turns = &skin->turns;
+    pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
+    const uint64_t *row_sizes = sizes + PELT_SECTION_ROW_FIRST, *turn_sizes = sizes + PELT_SECTION_TURN_FIRST;
     uint64_t count = 0, factors = 2 * (uint64_t)skin->block_count;
-    pelt_result result = check_factors(&skin->rows, sizes[PELT_SECTION_ROW_FACTORS], 1, factors);
-    if (!result)
-        result = check_lists(skin, &skin->rows, sizes + PELT_SECTION_ROW_FIRST, weighted->center_count, &count);
-    if (!result)
-        result = check_numbers(&skin->rows, sizes + PELT_SECTION_ROW_FIRST, count, weighted->normalised ? 4 : 3);
-    if (result || no_rows(turns)) return result;
-    if (turns->first || turns->sources || !turns->floats != !skin->rows.floats) return PELT_ERROR_FORMAT;
-    result = check_factors(turns, sizes[PELT_SECTION_TURN_FACTORS], 1, factors);
-    return result ? result : check_numbers(turns, sizes + PELT_SECTION_TURN_FIRST, count, 3);
+    pelt_result result = check_factors(&rows, row_sizes[PELT_ROW_FACTORS], 1, factors, &skin->factor_counts[0]);
+    if (!result) result = check_lists(skin, &rows, row_sizes, weighted->center_count, &count);
+    if (!result) result = check_numbers(&rows, row_sizes, count, weighted->normalised ? 4 : 3);
+    if (result || no_rows(&turns)) return result;
+    if (turns.first || turns.sources || !turns.floats != !rows.floats) return PELT_ERROR_FORMAT;
+    result = check_factors(&turns, turn_sizes[PELT_ROW_FACTORS], 1, factors, &skin->factor_counts[1]);
+    return result ? result : check_numbers(&turns, turn_sizes, count, 3);
 }
 
 static pelt_result check_weighted(pelt_skin *skin, const section *s, const uint64_t *sizes) {
-    const pelt_file_weighted *weighted = array_at(s, skin->drivers->weighted, 1, sizeof *weighted, 1);
-    if (!weighted || !skin->axis_first || !skin->axis_sources || !skin->axis_weights || skin->drivers->rbf_count ||
-        skin->drivers->kernel || weighted->normalised > 1)
+    const pelt_file_corrective *head = (const void *)s->bytes;
+    const pelt_file_weighted *weighted = array_at(s, head->weighted, 1, sizeof *weighted, 1);
+    pelt_block_axes axes = pelt_skin_axes(skin);
+    if (!weighted || !axes.first || !axes.sources || !axes.weights || head->rbf_count || head->kernel ||
+        weighted->normalised > 1)
         return PELT_ERROR_FORMAT;
     pelt_result result = check_phi(weighted->phi, weighted->width);
     if (!result)
         result =
             check_centers(s, weighted->first_axis, weighted->axis_count, weighted->center_count, weighted->centers);
     uint64_t entries = 0;
-    if (!result) result = check_firsts(skin->axis_first, skin->block_count, &entries);
+    if (!result) result = check_firsts(axes.first, skin->block_count, &entries);
     if (result) return result;
     if (sizes[PELT_SECTION_AXIS_SOURCES] != 2 * entries ||
         sizes[PELT_SECTION_AXIS_WEIGHTS] != entries * PELT_BLOCK * sizeof(float))
         return PELT_ERROR_FORMAT;
-    if (!pelt_all_below_u16(skin->axis_sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
-    if (!pelt_all_finite(skin->axis_weights, entries * PELT_BLOCK)) return PELT_ERROR_NUMBER;
+    if (!pelt_all_below_u16(axes.sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
+    if (!pelt_all_finite(axes.weights, entries * PELT_BLOCK)) return PELT_ERROR_NUMBER;
     return check_centered(skin, sizes, weighted);
 }
 
+static pelt_result check_rows(pelt_skin *skin, const uint64_t *sizes) {
+    pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
+    pelt_result result = check_basis(skin, rows, sizes + PELT_SECTION_ROW_FIRST, &skin->factor_counts[0]);
+    if (result || no_rows(&turns)) return result;
+    return check_basis(skin, turns, sizes + PELT_SECTION_TURN_FIRST, &skin->factor_counts[1]);
+}
+
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
-    section s = {(const char *)skin->drivers, sizes[PELT_SECTION_DRIVERS]};
-    int axes = skin->axis_first || skin->axis_sources || skin->axis_weights;
-    if (!skin->drivers) return axes || !no_rows(&skin->rows) || !no_rows(&skin->turns) ? PELT_ERROR_FORMAT : PELT_OK;
-    if (s.size < sizeof *skin->drivers) return PELT_ERROR_FORMAT;
+    const pelt_file_corrective *head = pelt_skin_corrective(skin);
+    section s = {(const char *)head, sizes[PELT_SECTION_CORRECTIVE]};
+    if (!head) {
+        int others = 0;
+        for (int i = 0; i < PELT_CORRECTIVE_SECTIONS; i++) others |= skin->corrective[i] != NULL;
+        return others ? PELT_ERROR_FORMAT : PELT_OK;
+    }
+    if (s.size < sizeof *head) return PELT_ERROR_FORMAT;
     uint64_t coefficients = 0;
     pelt_result result = check_axes(&s, skin);
     if (!result) result = check_rbfs(&s, &coefficients);
-    if (!result && skin->drivers->kernel) result = check_kernel(&s, skin, &coefficients);
-    if (!result && (coefficients != skin->drivers->coefficient_count || coefficients > 65536))
-        result = PELT_ERROR_FORMAT;
+    if (!result && head->kernel) result = check_kernel(&s, skin, &coefficients);
+    if (!result && (coefficients != head->coefficient_count || coefficients > 65536)) result = PELT_ERROR_FORMAT;
     if (result) return result;
-    if (skin->drivers->weighted) return check_weighted(skin, &s, sizes);
-    if (axes) return PELT_ERROR_FORMAT;
-    result = check_basis(skin, &skin->rows, sizes + PELT_SECTION_ROW_FIRST);
-    if (result || no_rows(&skin->turns)) return result;
-    return check_basis(skin, &skin->turns, sizes + PELT_SECTION_TURN_FIRST);
+    pelt_block_axes axes = pelt_skin_axes(skin);
+    if (!head->weighted && (axes.first || axes.sources || axes.weights)) return PELT_ERROR_FORMAT;
+    result = head->weighted ? check_weighted(skin, &s, sizes) : check_rows(skin, sizes);
+    if (result) return result;
+    /* Arrays of the section may overlap, so that what they ask for need not fit where the file does. */
+    return pelt_scratch_size(skin) == SIZE_MAX ? PELT_ERROR_MEMORY : PELT_OK;
 }
 
 /* -- Scratch memory ------------------------------------------------------------------------------------------------ */
 
-static size_t take(size_t *end, uint64_t floats) {
-    size_t at = *end;
-    *end += ((size_t)floats * sizeof(float) + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
-    return at;
+static size_t take(uint64_t *end, uint64_t floats) {
+    uint64_t at = *end;
+    *end += pelt_aligned(floats * sizeof(float));
+    return (size_t)at;
 }
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin) {
-    const pelt_file_drivers *head = skin->drivers;
+pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
+    const pelt_file_corrective *head = pelt_skin_corrective(skin);
     const char *bytes = (const char *)head;
     const pelt_file_rbf *rbfs = (const void *)(bytes + head->rbfs);
     const pelt_file_kernel *kernel = head->kernel ? (const void *)(bytes + head->kernel) : NULL;
@@ -256,11 +271,11 @@ pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin) {
         const pelt_file_kernel_group *group = (const pelt_file_kernel_group *)(bytes + kernel->groups) + g;
         gathered = most(gathered, pelt_padded(group->center_count));
     }
-    pelt_drive_offsets at;
-    size_t end = 0;
+    pelt_corrective_offsets at;
+    uint64_t end = 0;
     at.coefficients = take(&end, head->coefficient_count);
-    at.row_factors = take(&end, weighted ? 0 : skin->rows.factor_count / 2); /* two are as large as a float */
-    at.turn_factors = take(&end, weighted ? 0 : skin->turns.factor_count / 2);
+    at.row_factors = take(&end, weighted ? 0 : skin->factor_counts[0] / 2); /* two are as large as a float */
+    at.turn_factors = take(&end, weighted ? 0 : skin->factor_counts[1] / 2);
     at.factor_scales = take(&end, 2);
     at.distances = take(&end, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
     at.rotations = take(&end, 4 * (uint64_t)skin->joint_count);
@@ -277,11 +292,7 @@ pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin) {
 
 /* out = rest^-1 local, made unit length; the identity when that cannot be. */
 static void relative_rotation(const float *rest, const float *local, float *out) {
-    float x = -rest[0], y = -rest[1], z = -rest[2], w = rest[3];
-    out[0] = w * local[0] + x * local[3] + y * local[2] - z * local[1];
-    out[1] = w * local[1] - x * local[2] + y * local[3] + z * local[0];
-    out[2] = w * local[2] + x * local[1] - y * local[0] + z * local[3];
-    out[3] = w * local[3] - x * local[0] - y * local[1] - z * local[2];
+    quaternion_product((float[4]){-rest[0], -rest[1], -rest[2], rest[3]}, local, out);
     float square = out[0] * out[0] + out[1] * out[1] + out[2] * out[2] + out[3] * out[3];
     if (square > 1e-30f && square < 1e30f) {
         float scale = 1 / sqrtf(square);
@@ -308,32 +319,6 @@ static void round_factors(const float *coefficients, const pelt_rows *rows, int1
     *scale = fit > 0 ? most / 32767 : 0;
 }
 
-static void drive(const pelt_skin *skin, char *scratch, const pelt_drive_offsets *at) {
-    pelt_drive_job job = {skin, scratch, *at};
-    switch (skin->isa) {
-#if defined(__x86_64__) || defined(__i386__)
-    case PELT_ISA_AVX512:
-        pelt_drive_avx512(&job);
-        break;
-    case PELT_ISA_AVX2:
-        pelt_drive_avx2(&job);
-        break;
-#endif
-    case PELT_ISA_SIMD128:
-        pelt_drive_simd128(&job);
-        break;
-    default:
-        pelt_drive_scalar(&job);
-        break;
-    }
-    if (skin->drivers->weighted) return;
-    const float *coefficients = (const float *)(scratch + at->coefficients);
-    float *scales = (float *)(scratch + at->factor_scales);
-    if (skin->rows.pairs) round_factors(coefficients, &skin->rows, (int16_t *)(scratch + at->row_factors), &scales[0]);
-    if (skin->turns.pairs)
-        round_factors(coefficients, &skin->turns, (int16_t *)(scratch + at->turn_factors), &scales[1]);
-}
-
 static void place_locals(const pelt_skin *skin, const pelt_transform *locals, float *rotations, float *translations) {
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         relative_rotation(skin->joints[j].rest.rotation, locals[j].rotation, rotations + 4 * (size_t)j);
@@ -343,35 +328,22 @@ static void place_locals(const pelt_skin *skin, const pelt_transform *locals, fl
 
 /* The inverse of a row-major 3x4 map; zeros when it is flat. */
 static void invert(const float *m, float *out) {
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) {
-            int r1 = (c + 1) % 3, r2 = (c + 2) % 3, c1 = (r + 1) % 3, c2 = (r + 2) % 3;
-            out[4 * r + c] = m[4 * r1 + c1] * m[4 * r2 + c2] - m[4 * r1 + c2] * m[4 * r2 + c1];
-        }
-    float determinant = m[0] * out[0] + m[1] * out[4] + m[2] * out[8];
-    float scale = fabsf(determinant) > 1e-30f ? 1 / determinant : 0;
+    matrix linear = linear_part(m), inverse;
+    float determinant = adjugate(&linear, &inverse), scale = fabsf(determinant) > 1e-30f ? 1 / determinant : 0;
     for (int r = 0; r < 3; r++) {
-        for (int c = 0; c < 3; c++) out[4 * r + c] *= scale;
+        for (int c = 0; c < 3; c++) out[4 * r + c] = inverse.m[r][c] * scale;
         out[4 * r + 3] = -(out[4 * r] * m[3] + out[4 * r + 1] * m[7] + out[4 * r + 2] * m[11]);
     }
 }
 
-/* The quaternion of the rotation in a map that may also scale: its columns made unit length. Of four ways to take it
-   from a matrix the one with the largest part is used. */
+/* The quaternion of the rotation in a map that may also scale: its columns made unit length. */
 static void rotation_of(const float *m, float *q) {
-    float r[9], length[3];
-    for (int c = 0; c < 3; c++) length[c] = sqrtf(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c]);
-    for (int i = 0; i < 9; i++) r[i] = length[i % 3] > 0 ? m[4 * (i / 3) + i % 3] / length[i % 3] : i % 4 == 0;
-    float trace = r[0] + r[4] + r[8];
-    if (trace >= r[0] && trace >= r[4] && trace >= r[8]) {
-        q[0] = r[7] - r[5], q[1] = r[2] - r[6], q[2] = r[3] - r[1], q[3] = 1 + trace;
-        return;
+    matrix r = linear_part(m);
+    for (int c = 0; c < 3; c++) {
+        float length = sqrtf(r.m[0][c] * r.m[0][c] + r.m[1][c] * r.m[1][c] + r.m[2][c] * r.m[2][c]);
+        for (int i = 0; i < 3; i++) r.m[i][c] = length > 0 ? r.m[i][c] / length : i == c;
     }
-    int i = r[4] > r[0] ? (r[8] > r[4] ? 2 : 1) : (r[8] > r[0] ? 2 : 0), j = (i + 1) % 3, k = (i + 2) % 3;
-    q[i] = 1 + 2 * r[4 * i] - trace;
-    q[j] = r[3 * i + j] + r[3 * j + i];
-    q[k] = r[3 * i + k] + r[3 * k + i];
-    q[3] = r[3 * k + j] - r[3 * j + k];
+    matrix_quaternion(&r, q);
 }
 
 static void place_globals(const pelt_skin *skin, const float (*globals)[12], float *rotations, float *translations) {
@@ -404,14 +376,24 @@ static void place_controls(const pelt_skin *skin, const float *values, float *co
     }
 }
 
-void pelt_drive(const pelt_skin *skin, const pelt_pose_input *input, void *scratch) {
-    char *driven = (char *)scratch + pelt_pose_layout(skin).size;
-    pelt_drive_offsets at = pelt_drive_layout(skin);
-    float *rotations = (float *)(driven + at.rotations), *translations = (float *)(driven + at.translations);
+/* Coefficients in 16 bits, for the rows and turns that are. */
+static void place_factors(const pelt_skin *skin, char *scratch, const pelt_corrective_offsets *at) {
+    pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
+    const float *coefficients = (const float *)(scratch + at->coefficients);
+    float *scales = (float *)(scratch + at->factor_scales);
+    if (rows.shorts) round_factors(coefficients, &rows, (int16_t *)(scratch + at->row_factors), &scales[0]);
+    if (turns.shorts) round_factors(coefficients, &turns, (int16_t *)(scratch + at->turn_factors), &scales[1]);
+}
+
+void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch) {
+    char *own = (char *)scratch + pelt_pose_layout(skin).size;
+    pelt_corrective_job job = {skin, own, pelt_corrective_layout(skin)};
+    float *rotations = (float *)(own + job.at.rotations), *translations = (float *)(own + job.at.translations);
     if (input->locals)
         place_locals(skin, input->locals, rotations, translations);
     else
         place_globals(skin, input->globals, rotations, translations);
-    place_controls(skin, input->controls, (float *)(driven + at.controls));
-    drive(skin, driven, &at);
+    place_controls(skin, input->controls, (float *)(own + job.at.controls));
+    pelt_loops_of(skin->isa)->pose_corrective(&job);
+    if (!pelt_skin_corrective(skin)->weighted) place_factors(skin, own, &job.at);
 }

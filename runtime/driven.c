@@ -10,10 +10,10 @@
                            s = 1 + k/2 (cos angle(b1, b2) + 1),  s0 the same at rest
 
    where b1 goes from the joint to its parent and b2 to its children: they point apart when the limb is straight (s = 1)
-   and together when it is folded (s = 1 + k). fit/driven.c is the same in double. */
+   and together when it is folded (s = 1 + k). pack/driven.c is the same in double. */
 
 #include "runtime/loops.h"
-#include <math.h>
+#include "runtime/rotation.h"
 
 static void rotate(const float *m, const float v[3], float out[3]) {
     for (int r = 0; r < 3; r++) out[r] = m[4 * r] * v[0] + m[4 * r + 1] * v[1] + m[4 * r + 2] * v[2];
@@ -47,43 +47,10 @@ static void bulge(const pelt_driven *d, const float *palette, float *out) {
 
 /* -- Rotations ----------------------------------------------------------------------------------------------------- */
 
-/* 3x3, row-major. */
-typedef struct matrix {
-    float m[3][3];
-} matrix;
-
-static matrix linear_part(const float *m) {
-    matrix out;
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) out.m[r][c] = m[4 * r + c];
-    return out;
-}
-
-static matrix product(const matrix *a, const matrix *b) {
-    matrix out;
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++)
-            out.m[r][c] = a->m[r][0] * b->m[0][c] + a->m[r][1] * b->m[1][c] + a->m[r][2] * b->m[2][c];
-    return out;
-}
-
-static matrix transpose(const matrix *a) {
-    matrix out;
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) out.m[r][c] = a->m[c][r];
-    return out;
-}
-
 /* False when the matrix is flat. */
 static int invert(const matrix *a, matrix *out) {
-    float largest = 0;
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) {
-            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
-            out->m[c][r] = a->m[r1][c1] * a->m[r2][c2] - a->m[r1][c2] * a->m[r2][c1];
-            largest = fmaxf(largest, fabsf(a->m[r][c]));
-        }
-    float determinant = a->m[0][0] * out->m[0][0] + a->m[0][1] * out->m[1][0] + a->m[0][2] * out->m[2][0];
+    float largest = 0, determinant = adjugate(a, out);
+    for (int i = 0; i < 9; i++) largest = fmaxf(largest, fabsf(a->m[i / 3][i % 3]));
     if (!(fabsf(determinant) > 1e-5f * largest * largest * largest)) return 0;
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) out->m[r][c] /= determinant;
@@ -105,10 +72,7 @@ static int nearest_rotation(const matrix *a, matrix *out) {
         *out = next;
         if (change < 1e-4f) break;
     }
-    float(*m)[3] = out->m;
-    float determinant = m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
-                        m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
-                        m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
+    float(*m)[3] = out->m, determinant = adjugate(out, &inverse);
     for (int i = 0; i < 9 && determinant < 0; i++) m[i / 3][i % 3] = -m[i / 3][i % 3]; /* mirrored joints */
     return 1;
 }
@@ -116,17 +80,7 @@ static int nearest_rotation(const matrix *a, matrix *out) {
 /* Unit quaternion with w >= 0: of the two that are one rotation the one nearer to rest. Half a turn has no nearer one;
    there the first component that is not zero is positive. */
 static void to_quaternion(const matrix *r, float q[4]) {
-    const float(*m)[3] = r->m;
-    float trace = m[0][0] + m[1][1] + m[2][2];
-    int i = m[1][1] > m[0][0];
-    if (m[2][2] > m[i][i]) i = 2;
-    if (trace >= m[i][i]) {
-        q[0] = m[2][1] - m[1][2], q[1] = m[0][2] - m[2][0], q[2] = m[1][0] - m[0][1], q[3] = 1 + trace;
-    } else {
-        int j = (i + 1) % 3, k = (i + 2) % 3;
-        q[i] = 1 + m[i][i] - m[j][j] - m[k][k];
-        q[j] = m[j][i] + m[i][j], q[k] = m[k][i] + m[i][k], q[3] = m[k][j] - m[j][k];
-    }
+    matrix_quaternion(r, q);
     float length = sqrtf(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     float first = fabsf(q[3]) > 1e-6f * length ? q[3] : q[0] != 0 ? q[0] : q[1] != 0 ? q[1] : q[2];
     float scale = first < 0 ? -1 / length : 1 / length;
@@ -143,12 +97,10 @@ static void keep_twist(const float axis[3], float q[4]) {
 }
 
 static void keep_bend(const float axis[3], float q[4]) {
-    float t[4] = {q[0], q[1], q[2], q[3]}, p[4] = {q[0], q[1], q[2], q[3]};
+    float p[4] = {q[0], q[1], q[2], q[3]}, t[4] = {q[0], q[1], q[2], q[3]};
     keep_twist(axis, t);
-    q[0] = -p[3] * t[0] + p[0] * t[3] - p[1] * t[2] + p[2] * t[1];
-    q[1] = -p[3] * t[1] + p[1] * t[3] - p[2] * t[0] + p[0] * t[2];
-    q[2] = -p[3] * t[2] + p[2] * t[3] - p[0] * t[1] + p[1] * t[0];
-    q[3] = p[3] * t[3] + p[0] * t[0] + p[1] * t[1] + p[2] * t[2];
+    for (int i = 0; i < 3; i++) t[i] = -t[i];
+    quaternion_product(p, t, q);
     float sign = q[3] < 0 ? -1 : 1;
     for (int i = 0; i < 4; i++) q[i] *= sign;
 }
@@ -159,13 +111,6 @@ static void scale_angle(float f, float q[4]) {
     float scale = sine > 1e-6f ? sinf(f * half) / sine : f;
     for (int i = 0; i < 3; i++) q[i] *= scale;
     q[3] = cosf(f * half);
-}
-
-static matrix from_quaternion(const float q[4]) {
-    float x = q[0], y = q[1], z = q[2], w = q[3];
-    return (matrix){{{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)},
-                     {2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)},
-                     {2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)}}};
 }
 
 /* A parent or a joint that is flattened has no rotation to take a part of; the driver's own matrix stands in. */
@@ -183,7 +128,7 @@ static void turn(const pelt_driven *d, const float *palette, float *out) {
         if (d->kind == PELT_DRIVEN_TWIST) keep_twist(d->axis, q);
         if (d->kind == PELT_DRIVEN_BEND) keep_bend(d->axis, q);
         scale_angle(d->amount, q);
-        matrix part = from_quaternion(q), back = transpose(&rotation);
+        matrix part = quaternion_matrix(q, 2), back = transpose(&rotation);
         part = product(&part, &back);
         part = product(&part, &motion);
         joint = product(&parent, &part);

@@ -35,6 +35,9 @@ typedef struct pelt_file_section {
 #define PELT_SECTION_REQUIRED 1u
 #define PELT_FOURCC(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
+/* The private field of a section of the corrective (skin.h has typed views of them). */
+#define PELT_PRIVATE(name) corrective[PELT_SECTION_##name - PELT_SECTION_CORRECTIVE]
+
 /* Section, its four letters, the field of pelt_skin that points to it, the bytes that it has (0: any), and whether
    every skin has it: the field of a section that is not there is NULL. */
 #define PELT_SECTIONS(X)                                                                                               \
@@ -48,20 +51,20 @@ typedef struct pelt_file_section {
     X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)        \
     X(DRIVEN, PELT_FOURCC('D', 'R', 'V', 'N'), driven, 0, 0)                                                           \
     X(CONTROLS, PELT_FOURCC('C', 'T', 'R', 'L'), controls, 0, 0)                                                       \
-    X(DRIVERS, PELT_FOURCC('D', 'R', 'I', 'V'), drivers, 0, 0)                                                         \
-    X(ROW_FIRST, PELT_FOURCC('C', 'B', 'L', 'K'), rows.first, ((uint64_t)skin->block_count + 1) * 4, 0)                \
-    X(ROW_SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), rows.sources, 0, 0)                                                \
-    X(ROW_FLOATS, PELT_FOURCC('C', 'F', '3', '2'), rows.floats, 0, 0)                                                  \
-    X(ROW_PAIRS, PELT_FOURCC('C', 'I', '1', '6'), rows.pairs, 0, 0)                                                    \
-    X(ROW_FACTORS, PELT_FOURCC('C', 'F', 'A', 'C'), rows.factors, 0, 0)                                                \
-    X(TURN_FIRST, PELT_FOURCC('T', 'B', 'L', 'K'), turns.first, ((uint64_t)skin->block_count + 1) * 4, 0)              \
-    X(TURN_SOURCES, PELT_FOURCC('T', 'S', 'R', 'C'), turns.sources, 0, 0)                                              \
-    X(TURN_FLOATS, PELT_FOURCC('T', 'F', '3', '2'), turns.floats, 0, 0)                                                \
-    X(TURN_PAIRS, PELT_FOURCC('T', 'I', '1', '6'), turns.pairs, 0, 0)                                                  \
-    X(TURN_FACTORS, PELT_FOURCC('T', 'F', 'A', 'C'), turns.factors, 0, 0)                                              \
-    X(AXIS_ENTRIES, PELT_FOURCC('A', 'B', 'L', 'K'), axis_first, ((uint64_t)skin->block_count + 1) * 4, 0)             \
-    X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), axis_sources, 0, 0)                                               \
-    X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), axis_weights, 0, 0)                                               \
+    X(CORRECTIVE, PELT_FOURCC('D', 'R', 'I', 'V'), PELT_PRIVATE(CORRECTIVE), 0, 0)                                     \
+    X(ROW_FIRST, PELT_FOURCC('C', 'B', 'L', 'K'), PELT_PRIVATE(ROW_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0)   \
+    X(ROW_SOURCES, PELT_FOURCC('C', 'S', 'R', 'C'), PELT_PRIVATE(ROW_SOURCES), 0, 0)                                   \
+    X(ROW_FLOATS, PELT_FOURCC('C', 'F', '3', '2'), PELT_PRIVATE(ROW_FLOATS), 0, 0)                                     \
+    X(ROW_SHORTS, PELT_FOURCC('C', 'I', '1', '6'), PELT_PRIVATE(ROW_SHORTS), 0, 0)                                     \
+    X(ROW_FACTORS, PELT_FOURCC('C', 'F', 'A', 'C'), PELT_PRIVATE(ROW_FACTORS), 0, 0)                                   \
+    X(TURN_FIRST, PELT_FOURCC('T', 'B', 'L', 'K'), PELT_PRIVATE(TURN_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
+    X(TURN_SOURCES, PELT_FOURCC('T', 'S', 'R', 'C'), PELT_PRIVATE(TURN_SOURCES), 0, 0)                                 \
+    X(TURN_FLOATS, PELT_FOURCC('T', 'F', '3', '2'), PELT_PRIVATE(TURN_FLOATS), 0, 0)                                   \
+    X(TURN_SHORTS, PELT_FOURCC('T', 'I', '1', '6'), PELT_PRIVATE(TURN_SHORTS), 0, 0)                                   \
+    X(TURN_FACTORS, PELT_FOURCC('T', 'F', 'A', 'C'), PELT_PRIVATE(TURN_FACTORS), 0, 0)                                 \
+    X(AXIS_FIRST, PELT_FOURCC('A', 'B', 'L', 'K'), PELT_PRIVATE(AXIS_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
+    X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), PELT_PRIVATE(AXIS_SOURCES), 0, 0)                                 \
+    X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
@@ -71,32 +74,52 @@ enum {
         PELT_SECTION_COUNT
 };
 
-/* -- What drives a corrective: the section DRIV ---------------------------------------------------------------------
+/* The five sections of rows, counted from the first of them. */
+enum { PELT_ROW_FIRST, PELT_ROW_SOURCES, PELT_ROW_FLOATS, PELT_ROW_SHORTS, PELT_ROW_FACTORS };
+
+/* -- How a pose becomes coefficients or pose distances: the section DRIV ---------------------------------------------
    Offsets are bytes from the start of the section, multiples of 64. Arrays over centres are padded with zeros to a
    multiple of 16 centres. */
 
-typedef struct pelt_file_drivers {
+typedef struct pelt_file_corrective {
     uint32_t coefficient_count; /* of all rbfs in order, then of all kernel groups */
     uint32_t rbf_count, axis_count, reserved;
     uint64_t rbfs, axes; /* pelt_file_rbf[rbf_count], pelt_file_axis[axis_count] */
     uint64_t kernel;     /* pelt_file_kernel, or 0 */
     uint64_t weighted;   /* pelt_file_weighted, or 0 */
     uint64_t unused[2];
-} pelt_file_drivers;
+} pelt_file_corrective;
 
-enum {
-    PELT_FILE_AXIS_ROTATION,
-    PELT_FILE_AXIS_HINGE,
-    PELT_FILE_AXIS_TRANSLATION,
-    PELT_FILE_AXIS_CHORD,
-    PELT_FILE_AXIS_CONTROL,
-    PELT_FILE_AXIS_KINDS
-};
-enum { PELT_FILE_PHI_EXP, PELT_FILE_PHI_GAUSSIAN, PELT_FILE_PHI_MIXED, PELT_FILE_PHI_KINDS };
+/* What a pose distance is made of: r^2 = sum over axes of weight * d^2. */
+typedef enum pelt_axis_kind {
+    PELT_AXIS_ROTATION = 0,    /* d = angle between the two rotations of a joint, radians, 0 to pi */
+    PELT_AXIS_TRANSLATION = 2, /* d = distance between the two local translations; 1 was a hinge, and is refused */
+    PELT_AXIS_CHORD = 3,       /* d = 2 sin(angle / 2): like the angle when close, smooth past half a turn, and a
+                                  Euclidean distance, so that Gaussians of it are positive definite (those of the angle
+                                  are not) */
+    PELT_AXIS_CONTROL = 4,     /* d = difference of the values of a control */
+} pelt_axis_kind;
+
+/* Shapes of phi. */
+typedef enum pelt_phi {
+    PELT_PHI_EXP,      /* exp(-r / width) */
+    PELT_PHI_GAUSSIAN, /* exp(-r^2 / (2 width^2)) */
+    PELT_PHI_MIXED,    /* the Gaussian and a little of the exponential: as smooth as the one between examples, as well
+                          conditioned as the other where they are close */
+    PELT_PHI_COUNT
+} pelt_phi;
+
+/* What the mixed phi takes from the exponential. */
+#define PELT_MIXED_SHARE 0.03
+
+/* A normalised sum is divided by its norm s; where all centres are far that would be 0 / 0. Below this the quotient
+   fades to 0 instead. */
+#define PELT_NORM_FLOOR 0.25
 
 typedef struct pelt_file_axis {
-    uint32_t kind, joint; /* of PELT_FILE_AXIS_CONTROL the control */
-    float direction[3], weight;
+    uint32_t kind, joint; /* of PELT_AXIS_CONTROL the control */
+    uint32_t unused[3];
+    float weight;
     uint32_t reserved[2];
 } pelt_file_axis;
 
@@ -150,7 +173,13 @@ typedef struct pelt_file_weighted {
 /* Centres are worked on sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
 
-_Static_assert(sizeof(pelt_file_drivers) == 64 && sizeof(pelt_file_axis) == 32 && sizeof(pelt_file_rbf) == 64 &&
+/* Bytes rounded up to where the next section, or the next array of scratch memory, may begin. */
+static inline uint64_t pelt_aligned(uint64_t bytes) { return (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
+
+/* As a size that can be asked for: what memory has no addresses for becomes a size that nobody can give. */
+static inline size_t pelt_memory_size(uint64_t bytes) { return bytes == (size_t)bytes ? (size_t)bytes : SIZE_MAX; }
+
+_Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 32 && sizeof(pelt_file_rbf) == 64 &&
                    sizeof(pelt_file_kernel) == 64 && sizeof(pelt_file_kernel_joint) == 8 &&
                    sizeof(pelt_file_kernel_unit) == 16 && sizeof(pelt_file_kernel_group) == 64 &&
                    sizeof(pelt_file_weighted) == 64,

@@ -5,37 +5,15 @@
    W maps key values to coordinates. The misfit's matrix is stored as a whole, since it rests on fewer basis vectors
    than the reconstruction: as many vectors as the keys have values would explain anything. */
 
-#include "runtime/keys_loops.h"
+#include "runtime/loops.h"
+#include <pelt/keys.h>
 #include <math.h>
 #include <string.h>
-
-#if defined(__x86_64__) || defined(__i386__)
-#define HAVE_AVX 1
-#endif
 
 /* Columns are frames, or the components of frames where these share a basis. */
 static uint32_t columns_per_frame(const pelt_keys *keys) { return keys->shared ? keys->component_count : 1; }
 
 /* -- The product --------------------------------------------------------------------------------------------------- */
-
-static void run_job(pelt_isa isa, const pelt_fill_job *job) {
-    switch (isa) {
-#ifdef HAVE_AVX
-    case PELT_ISA_AVX512:
-        pelt_fill_avx512(job);
-        break;
-    case PELT_ISA_AVX2:
-        pelt_fill_avx2(job);
-        break;
-#endif
-    case PELT_ISA_SIMD128:
-        pelt_fill_simd128(job);
-        break;
-    default:
-        pelt_fill_scalar(job);
-        break;
-    }
-}
 
 static uint32_t blocks_of(uint32_t rows) { return (rows + PELT_BLOCK - 1) / PELT_BLOCK; }
 
@@ -53,35 +31,34 @@ static void multiply(const pelt_keys *keys, const float *matrix, uint32_t rows, 
                                                          : left,
                              .spacing = 1};
         for (uint32_t c = 0; c < job.column_count; c++) job.columns[c] = out + (size_t)(done + c) * rows;
-        run_job(keys->isa, &job);
+        pelt_loops_of(keys->isa)->fill(&job);
         done += job.column_count, left -= job.column_count;
     }
 }
 
 /* -- Scratch ------------------------------------------------------------------------------------------------------- */
 
-static size_t round_up(size_t bytes) { return (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
-
 typedef struct layout {
     size_t lengths;     /* [key_count] squared length of each key's misfit, of the last frame; comes first */
     size_t coordinates; /* [columns][basis_count] */
     size_t centred;     /* [columns][key_row_count] */
     size_t residuals;   /* [columns][key_row_count] */
-    size_t size;
+    uint64_t size;
 } layout;
 
-static layout scratch_layout(const pelt_keys *keys, size_t frame_count) {
-    size_t columns = frame_count * columns_per_frame(keys), rows = keys->key_row_count * sizeof(float);
-    layout at = {0};
-    at.coordinates = round_up(keys->key_count * sizeof(float));
-    at.centred = at.coordinates + round_up(columns * keys->basis_count * sizeof(float));
-    at.residuals = at.centred + round_up(columns * rows);
-    at.size = at.residuals + round_up(columns * rows);
+static layout scratch_layout(const pelt_keys *keys, uint64_t frame_count) {
+    uint64_t columns = frame_count * columns_per_frame(keys), rows = keys->key_row_count * sizeof(float);
+    uint64_t lengths = pelt_aligned(keys->key_count * sizeof(float)), values = pelt_aligned(columns * rows),
+             coordinates = pelt_aligned(columns * keys->basis_count * sizeof(float));
+    layout at = {.coordinates = (size_t)lengths};
+    at.centred = (size_t)(lengths + coordinates);
+    at.residuals = (size_t)(lengths + coordinates + values);
+    at.size = lengths + coordinates + 2 * values;
     return at;
 }
 
 size_t pelt_keys_scratch_size(const pelt_keys *keys, uint32_t frame_count) {
-    return scratch_layout(keys, frame_count).size;
+    return pelt_memory_size(scratch_layout(keys, frame_count).size);
 }
 
 /* -- Coordinates and misfit ---------------------------------------------------------------------------------------- */
@@ -178,7 +155,7 @@ void pelt_keys_fill(const pelt_keys *keys, const void *scratch, uint32_t frame_c
                              .spacing = per_frame};
         for (uint32_t c = 0; c < job.column_count; c++)
             job.columns[c] = values + (done + c) / per_frame * frame_size + (done + c) % per_frame;
-        run_job(keys->isa, &job);
+        pelt_loops_of(keys->isa)->fill(&job);
         done += job.column_count, left -= job.column_count;
     }
 }

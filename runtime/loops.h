@@ -1,9 +1,10 @@
-/* kernel.h: what pelt_pose leaves in the scratch memory, and the deform loops that read it. */
+/* loops.h: what pelt_pose leaves in the scratch memory, and the loops that are written
+   once for all instruction sets. */
 
-#ifndef PELT_KERNEL_H
-#define PELT_KERNEL_H
+#ifndef PELT_LOOPS_H
+#define PELT_LOOPS_H
 
-#include "runtime/format.h"
+#include "runtime/skin.h"
 
 /* A joint matrix has a cache line of its own: row-major 3x4 and four unused floats. */
 #define PALETTE_STRIDE 16
@@ -30,7 +31,7 @@ static inline pelt_pose_offsets pelt_pose_layout(const pelt_skin *skin) {
     at.palette = PELT_ALIGN;
     at.normal_palette = at.palette + matrices;
     at.globals = at.normal_palette + matrices;
-    at.size = at.globals + ((size_t)skin->joint_count * 12 * sizeof(float) + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN;
+    at.size = at.globals + (size_t)pelt_aligned((size_t)skin->joint_count * 12 * sizeof(float));
     return at;
 }
 
@@ -39,21 +40,21 @@ void pelt_pose_driven(const pelt_skin *skin, float *palette);
 
 /* -- Correctives -------------------------------------------------------------------------------------------------- */
 
-/* What the drivers work with and leave behind, after pelt_pose_layout's part of the scratch memory; offsets in bytes
-   from the start of it. Arrays over centres have room for a multiple of 16. */
-typedef struct pelt_drive_offsets {
-    size_t coefficients; /* [coefficient] of the basis form */
-    size_t row_factors,
-        turn_factors;     /* [coefficient] the same in 16 bits, for rows and turns that are; their two ... */
-    size_t factor_scales; /* ... scales */
+/* What pelt_pose_corrective works with and leaves behind, after pelt_pose_layout's part of the scratch memory; offsets
+   in bytes from the start of it. Arrays over centres have room for a multiple of 16. */
+typedef struct pelt_corrective_offsets {
+    size_t coefficients;  /* [coefficient] of the basis form */
+    size_t row_factors;   /* [factor] the same in 16 bits, for rows that are, */
+    size_t turn_factors;  /* and for turns; */
+    size_t factor_scales; /* their two scales */
     size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
     size_t translations;  /* [joint][4] */
     size_t controls;      /* [control][4] minus the rest value, and zeros */
     size_t phi, gathered; /* [center] */
     size_t joint_kernels; /* [kernel joint][center] */
-    size_t size;
-} pelt_drive_offsets;
+    uint64_t size;
+} pelt_corrective_offsets;
 
 /* Factors in 16 bits with a common scale. None is below -32767, so that the sum of two products fits 32 bits. */
 typedef struct pelt_factors {
@@ -61,20 +62,16 @@ typedef struct pelt_factors {
     float scale;
 } pelt_factors;
 
-pelt_drive_offsets pelt_drive_layout(const pelt_skin *skin);
+pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin);
 
 /* Fills in coefficients or distances from the rotations and translations of the joints, and from the controls. */
-void pelt_drive(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
+void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
 /* Checks the sections of a corrective and counts its factors; sizes are those of format.h's list. */
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);
 
-/* A normalised sum is divided by its norm s; where all centres are far that would be 0 / 0. Below this the quotient
-   fades to 0 instead. */
-#define NORM_FLOOR 0.25f
-
-/* What the mixed phi takes from the exponential. */
-#define MIXED_SHARE 0.03f
+#define NORM_FLOOR ((float)PELT_NORM_FLOOR)
+#define MIXED_SHARE ((float)PELT_MIXED_SHARE)
 /* sqrt(2 log2 e): squared distances scaled for a Gaussian, rooted, become an exponential's. */
 #define GAUSSIAN_TO_EXP 1.6986436f
 
@@ -87,21 +84,20 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);
          (f) +                                                                                                         \
      0.693147203f)
 
-/* One job of a driver loop: everything is in the scratch memory at `at`. */
-typedef struct pelt_drive_job {
+/* One call of pelt_pose_corrective: everything is in the scratch memory at `at`. */
+typedef struct pelt_corrective_job {
     const pelt_skin *skin;
     char *scratch; /* where `at` counts from */
-    pelt_drive_offsets at;
-} pelt_drive_job;
+    pelt_corrective_offsets at;
+} pelt_corrective_job;
 
-void pelt_drive_scalar(const pelt_drive_job *job);
-void pelt_drive_simd128(const pelt_drive_job *job);
-void pelt_drive_avx2(const pelt_drive_job *job);
-void pelt_drive_avx512(const pelt_drive_job *job);
+/* -- The loops ----------------------------------------------------------------------------------------------------- */
 
 /* One call of pelt_deform, resolved. */
 typedef struct pelt_deform_job {
     const pelt_skin *skin;
+    pelt_rows rows, turns; /* of its corrective */
+    pelt_block_axes axes;
     const float *palette;
     const float *normal_palette; /* NULL: normals use `palette` */
     const float *coefficients;   /* of the corrective's basis form, or NULL */
@@ -109,7 +105,7 @@ typedef struct pelt_deform_job {
     pelt_factors turn_factors;
     const float *distances;   /* of its weighted form, or NULL */
     uint32_t distance_stride; /* floats from axis to axis */
-    uint32_t phi;             /* of the weighted form */
+    pelt_phi phi;             /* of the weighted form */
     int parts;                /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;
     float *positions;
@@ -117,9 +113,32 @@ typedef struct pelt_deform_job {
     int stream;     /* write past the cache; the buffers are then aligned to 64 */
 } pelt_deform_job;
 
-void pelt_deform_scalar(const pelt_deform_job *job);
-void pelt_deform_simd128(const pelt_deform_job *job);
-void pelt_deform_avx2(const pelt_deform_job *job);
-void pelt_deform_avx512(const pelt_deform_job *job);
+/* Key points: out = mean + matrix x, for some blocks of 16 rows and some columns x. The matrix lies as
+   [block][inner][16]. */
+enum { PELT_FILL_COLUMNS = 8 };
+
+typedef struct pelt_fill_job {
+    const float *mean; /* [block][16]; NULL: 0 */
+    const void *matrix;
+    int half; /* the matrix is of half floats */
+    uint32_t row_count, inner;
+    uint32_t first_block, end_block;
+    const float *x;                    /* [column][inner] */
+    uint32_t column_count;             /* 1, 2, 3, 4 or 8 */
+    float *columns[PELT_FILL_COLUMNS]; /* where each column's values go... */
+    size_t spacing;                    /* ...with so many floats from row to row */
+} pelt_fill_job;
+
+/* The loops of one instruction set. */
+typedef struct pelt_loops {
+    void (*deform)(const pelt_deform_job *job);
+    void (*pose_corrective)(const pelt_corrective_job *job);
+    void (*fill)(const pelt_fill_job *job);
+} pelt_loops;
+
+extern const pelt_loops pelt_loops_scalar, pelt_loops_simd128, pelt_loops_avx2, pelt_loops_avx512;
+
+/* Those of an instruction set that works; of one that this build does not have, the scalar ones. */
+const pelt_loops *pelt_loops_of(pelt_isa isa);
 
 #endif

@@ -5,7 +5,7 @@
    and, for normals, T_j^-T where a joint scales. */
 
 #include "runtime/loops.h"
-#include <math.h>
+#include "runtime/rotation.h"
 #include <string.h>
 
 /* A row of a matrix. Where the machine has vectors of four floats, it is one. */
@@ -28,14 +28,11 @@ static inline void multiply(const float *a, const float *b, float *out) {
 }
 
 static void transform_matrix(const pelt_transform *t, float *m) {
-    float x = t->rotation[0], y = t->rotation[1], z = t->rotation[2], w = t->rotation[3];
-    float norm = x * x + y * y + z * z + w * w;
-    float s = norm > 0 ? 2 / norm : 0;
-    float r[9] = {1 - s * (y * y + z * z), s * (x * y - w * z),     s * (x * z + w * y),
-                  s * (x * y + w * z),     1 - s * (x * x + z * z), s * (y * z - w * x),
-                  s * (x * z - w * y),     s * (y * z + w * x),     1 - s * (x * x + y * y)};
+    const float *q = t->rotation;
+    float norm = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+    matrix r = quaternion_matrix(q, norm > 0 ? 2 / norm : 0);
     for (int i = 0; i < 3; i++) {
-        for (int c = 0; c < 3; c++) m[4 * i + c] = r[3 * i + c] * t->scale[c];
+        for (int c = 0; c < 3; c++) m[4 * i + c] = r.m[i][c] * t->scale[c];
         m[4 * i + 3] = t->translation[i];
     }
 }
@@ -80,10 +77,8 @@ static void finish_pose(const pelt_skin *skin, void *scratch) {
     float *normal_palette = (float *)((char *)scratch + at.normal_palette);
     const float *globals = (const float *)((const char *)scratch + at.globals);
     row_mask bent = {0};
-    for (uint32_t j = 0; j < skin->joint_count; j++) {
-        float *matrix = palette + (size_t)j * PALETTE_STRIDE;
-        multiply(globals + (size_t)j * 12, skin->joints[j].inverse_bind, matrix);
-    }
+    for (uint32_t j = 0; j < skin->joint_count; j++)
+        multiply(globals + (size_t)j * 12, skin->joints[j].inverse_bind, palette + (size_t)j * PALETTE_STRIDE);
     pelt_pose_driven(skin, palette);
     for (uint32_t j = 0; j < pelt_matrix_count(skin); j++) bent |= not_rigid(palette + (size_t)j * PALETTE_STRIDE);
     head->rigid = !(bent[0] | bent[1] | bent[2]);
@@ -107,7 +102,7 @@ void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *s
     else
         memcpy(globals, input->globals, (size_t)skin->joint_count * 12 * sizeof *globals);
     finish_pose(skin, scratch);
-    if (skin->drivers) pelt_drive(skin, input, scratch);
+    if (pelt_has_corrective(skin)) pelt_pose_corrective(skin, input, scratch);
 }
 
 void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {

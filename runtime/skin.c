@@ -101,7 +101,8 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
 }
 
 size_t pelt_scratch_size(const pelt_skin *skin) {
-    return pelt_pose_layout(skin).size + (skin->drivers ? pelt_drive_layout(skin).size : 0);
+    return pelt_memory_size(pelt_pose_layout(skin).size +
+                            (pelt_has_corrective(skin) ? pelt_corrective_layout(skin).size : 0));
 }
 
 size_t pelt_output_size(const pelt_skin *skin) { return (size_t)skin->block_count * PELT_BLOCK * 3 * sizeof(float); }

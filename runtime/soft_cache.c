@@ -11,9 +11,10 @@
    frame before is computed there too, once, when it begins to be (twice the cost for the first frame of a miss), and
    it is computed until o has come back to r - f. */
 
+#include "runtime/format.h"
 #include <math.h>
-#include <stdbool.h>
 #include <pelt/keys.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { NOT_COMPUTED, COMPUTED }; /* states of a point in the frame before */
@@ -35,16 +36,14 @@ typedef struct parts {
     uint8_t *is_key;                /* [points] */
 } parts;
 
-static size_t round_up(size_t bytes) { return (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
-
 /* Lays the parts out from `memory` on, or, with NULL, only counts their bytes. */
-static size_t lay_out(const pelt_keys *keys, uint32_t control_count, char *memory, parts *p) {
-    size_t points = keys->point_count, floats = points * keys->component_count * sizeof(float), at = 0;
+static uint64_t lay_out(const pelt_keys *keys, uint32_t control_count, char *memory, parts *p) {
+    uint64_t points = keys->point_count, floats = points * keys->component_count * sizeof(float), at = 0;
     struct {
         void **part;
-        size_t bytes;
+        uint64_t bytes;
     } list[] = {{&p->scratch, pelt_keys_scratch_size(keys, 1)},
-                {(void **)&p->key_values, (size_t)keys->key_count * keys->component_count * sizeof(float)},
+                {(void **)&p->key_values, (uint64_t)keys->key_count * keys->component_count * sizeof(float)},
                 {(void **)&p->reconstruction, floats},
                 {(void **)&p->before, floats},
                 {(void **)&p->offsets, floats},
@@ -52,7 +51,7 @@ static size_t lay_out(const pelt_keys *keys, uint32_t control_count, char *memor
                 {(void **)&p->answer, floats},
                 {(void **)&p->trust, points * sizeof(float)},
                 {(void **)&p->region_trust, keys->region_count * sizeof(float)},
-                {(void **)&p->controls, ((size_t)control_count + 1) * sizeof(float)},
+                {(void **)&p->controls, ((uint64_t)control_count + 1) * sizeof(float)},
                 {(void **)&p->list, points * sizeof(uint32_t)},
                 {(void **)&p->fresh, points * sizeof(uint32_t)},
                 {(void **)&p->asked, points * sizeof(uint32_t)},
@@ -60,14 +59,14 @@ static size_t lay_out(const pelt_keys *keys, uint32_t control_count, char *memor
                 {(void **)&p->is_key, points}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         if (memory) *list[i].part = memory + at;
-        at += round_up(list[i].bytes);
+        at += pelt_aligned(list[i].bytes);
     }
     return at;
 }
 
 size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count) {
     parts unused;
-    return lay_out(keys, control_count, NULL, &unused);
+    return pelt_memory_size(lay_out(keys, control_count, NULL, &unused));
 }
 
 pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, const pelt_soft_cache_options *options,
@@ -81,7 +80,7 @@ pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, 
     if (cache->options.e_max < cache->options.e_min || cache->options.step < 0) return PELT_ERROR_ARGUMENT;
     cache->keys = keys;
     cache->engine = engine;
-    cache->memory = memory;
+    cache->private_memory = memory;
     parts p;
     lay_out(keys, engine.control_count, memory, &p);
     memset(p.state, NOT_COMPUTED, keys->point_count);
@@ -89,6 +88,8 @@ pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, 
     for (uint32_t k = 0; k < keys->key_count; k++) p.is_key[keys->key_points[k]] = 1;
     return PELT_OK;
 }
+
+void pelt_soft_cache_cut(pelt_soft_cache *cache) { cache->private_started = 0; }
 
 float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e) {
     if (e <= options->e_min) return 1;
@@ -189,7 +190,7 @@ static uint8_t move_offset(const float *reconstruction, const float *truth, floa
 static void blend(const pelt_soft_cache *cache, const parts *p, uint32_t count, bool limited, float *values) {
     const pelt_keys *keys = cache->keys;
     size_t each = keys->component_count;
-    float most = limited && cache->started ? cache->options.step * keys->diagonal : INFINITY;
+    float most = limited && cache->private_started ? cache->options.step * keys->diagonal : INFINITY;
     for (size_t i = 0; i < count; i++) {
         size_t at = p->list[i] * each;
         uint8_t state =
@@ -212,7 +213,7 @@ pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, 
     const pelt_keys *keys = cache->keys;
     size_t size = (size_t)keys->point_count * keys->component_count;
     parts p;
-    lay_out(keys, cache->engine.control_count, cache->memory, &p);
+    lay_out(keys, cache->engine.control_count, cache->private_memory, &p);
     uint64_t evaluated = cache->evaluated;
     pelt_misfit misfit;
     pelt_result result = compute(cache, controls, keys->key_points, keys->key_count, p.key_values);
@@ -221,7 +222,7 @@ pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, 
     pelt_keys_fill(keys, p.scratch, 1, pelt_keys_all_blocks(keys), p.reconstruction);
     uint32_t fresh_count, count = decide(cache, &p, &misfit, &fresh_count);
     bool limited = cache->options.step > 0 && !cache->options.new_each_frame;
-    if (limited && cache->started) result = look_back(cache, &p, fresh_count);
+    if (limited && cache->private_started) result = look_back(cache, &p, fresh_count);
     if (!result) result = compute_list(cache, &p, controls, count);
     if (result) return result;
 
@@ -229,7 +230,7 @@ pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, 
     blend(cache, &p, count, limited, values);
     memcpy(p.before, values, size * sizeof *values);
     memcpy(p.controls, controls, cache->engine.control_count * sizeof *controls);
-    cache->started = 1;
+    cache->private_started = 1;
     pelt_soft_cache_verdict verdict = name_verdict(cache, &p, count);
     if (info) *info = (pelt_soft_cache_frame_info){verdict, misfit, (uint32_t)(cache->evaluated - evaluated)};
     return PELT_OK;

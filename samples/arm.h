@@ -12,6 +12,6 @@
 #define ARM_LENGTH 0.907
 
 /* Fills in the mesh of the arm. */
-pelt_result arm_mesh(pelt_arena *arena, pelt_mesh *mesh);
+void arm_mesh(pelt_arena *arena, pelt_mesh *mesh);
 
 #endif

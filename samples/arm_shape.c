@@ -105,7 +105,7 @@ static void arm_point(const void *user, double t, double turn, double out[3]) {
     out[2] = -out[2];
 }
 
-pelt_result arm_mesh(pelt_arena *arena, pelt_mesh *mesh) {
+void arm_mesh(pelt_arena *arena, pelt_mesh *mesh) {
     tube_shape shape = {arm_point, NULL, {cap_width[0], cap_width[1]}};
-    return tube_mesh(arena, &shape, mesh->vertex_count, 0, mesh->positions, mesh->triangles);
+    tube_mesh(arena, &shape, mesh->vertex_count, 0, mesh->positions, mesh->triangles);
 }

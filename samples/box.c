@@ -47,9 +47,9 @@ static void box_point(const void *user, double t, double turn, double out[3]) {
     out[2] = scale * z;
 }
 
-static pelt_result mesh(pelt_arena *arena, pelt_mesh *out) {
+static void mesh(pelt_arena *arena, pelt_mesh *out) {
     tube_shape shape = {box_point, NULL, {0.1, 0.9}};
-    return tube_mesh(arena, &shape, out->vertex_count, 0, out->positions, out->triangles);
+    tube_mesh(arena, &shape, out->vertex_count, 0, out->positions, out->triangles);
 }
 
 static void weights(const sample_joint *joints, uint32_t joint_count, const double place[3], double *out) {

@@ -42,7 +42,7 @@ typedef struct sample_recipe {
     uint32_t (*skeleton)(sample_joint joints[SAMPLE_JOINTS]);
 
     /* Fills in positions [vertex_count][3] and triangles; the counts are set, the memory is there. */
-    pelt_result (*mesh)(pelt_arena *arena, pelt_mesh *mesh);
+    void (*mesh)(pelt_arena *arena, pelt_mesh *mesh);
 
     /* Weights of all joints at a place of the rest mesh; they need not sum to 1, the four largest are kept. */
     void (*weights)(const sample_joint *joints, uint32_t joint_count, const double place[3], double *weights);
@@ -80,8 +80,8 @@ typedef struct tube_shape {
 enum { TUBE_LEAST = 6 };
 
 /* Meshes a tube with exactly vertex_count vertices. Triangles get indices from `base` on. */
-pelt_result tube_mesh(pelt_arena *arena, const tube_shape *shape, uint32_t vertex_count, uint32_t base,
-                      float *positions, uint32_t *triangles);
+void tube_mesh(pelt_arena *arena, const tube_shape *shape, uint32_t vertex_count, uint32_t base, float *positions,
+               uint32_t *triangles);
 
 /* -- The bending spine (spine.c) ----------------------------------------------------------------------------------- */
 

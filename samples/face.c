@@ -13,7 +13,7 @@ typedef struct making {
     pelt_face *face;
     pelt_arena *scratch;
     const pelt_mesh *mesh;
-    uint32_t n;
+    uint32_t n, points;
     float *shapes[FACE_SHAPES]; /* [n][3] each */
     float *sizes[FACE_SHAPES];  /* [n] their lengths */
     float largest[FACE_SHAPES];
@@ -67,7 +67,6 @@ static pelt_result read_shapes(making *m, pelt_error *error) {
                              shape_names[s]);
         m->shapes[s] = PELT_NEW(m->scratch, 3 * (size_t)m->n, float);
         m->sizes[s] = PELT_NEW(m->scratch, m->n, float);
-        if (!m->shapes[s] || !m->sizes[s]) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the face");
         for (uint32_t k = 0; k < found->count; k++) {
             uint32_t v = found->vertices[k];
             memcpy(m->shapes[s] + 3 * (size_t)v, found->deltas + 3 * (size_t)k, 3 * sizeof(float));
@@ -246,11 +245,10 @@ static void weigh_neck(making *m) {
 
 /* -- Neighbourhood ------------------------------------------------------------------------------------------------- */
 
-static pelt_result find_neighbours(making *m) {
+static void find_neighbours(making *m) {
     const pelt_mesh *mesh = m->mesh;
     m->first_neighbour = PELT_NEW(m->scratch, (size_t)m->n + 2, uint32_t);
     m->neighbours = PELT_NEW(m->scratch, 6 * (size_t)mesh->triangle_count + 1, uint32_t);
-    if (!m->first_neighbour || !m->neighbours) return PELT_ERROR_MEMORY;
     uint32_t *fill = m->first_neighbour + 1; /* counts, then starts, then ends */
     for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++) fill[mesh->triangles[i] + 1] += 2;
     for (uint32_t v = 0; v < m->n; v++) fill[v + 1] += fill[v];
@@ -259,7 +257,6 @@ static pelt_result find_neighbours(making *m) {
             uint32_t v = mesh->triangles[3 * t + (size_t)i];
             for (size_t k = 1; k < 3; k++) m->neighbours[fill[v]++] = mesh->triangles[3 * t + ((size_t)i + k) % 3];
         }
-    return PELT_OK;
 }
 
 /* Walks from a vertex along edges to the one nearest to a place. */
@@ -366,7 +363,7 @@ static float *make_corrective(making *m, const uint32_t *shapes, int count, floa
     mix[0] = (float)sample_uniform(&m->random, -1, 1);
     mix[1] = (float)sample_uniform(&m->random, -1, 1);
     mix[2] = (float)sample_uniform(&m->random, -1, 0.3);
-    for (uint32_t v = 0; out && v < m->n; v++) {
+    for (uint32_t v = 0; v < m->n; v++) {
         const float *n = m->face->vertices[v].normal;
         float d[3] = {0}, *o = out + 3 * (size_t)v;
         for (int k = 0; k < count; k++)
@@ -375,7 +372,7 @@ static float *make_corrective(making *m, const uint32_t *shapes, int count, floa
         for (int i = 0; i < 3; i++) o[i] = mix[0] * cross[i] + mix[1] * length3(d) * n[i] + mix[2] * d[i];
         largest = fmaxf(largest, length3(o));
     }
-    for (uint32_t v = 0; out && v < m->n; v++) {
+    for (uint32_t v = 0; v < m->n; v++) {
         float least = INFINITY;
         for (int k = 0; k < count; k++) least = fminf(least, m->sizes[shapes[k]][v]);
         for (int i = 0; i < 3; i++) out[3 * (size_t)v + (size_t)i] *= gain * least / fmaxf(largest, 1e-6f);
@@ -422,11 +419,10 @@ static const float *feature_shape(const making *m, uint32_t feature) {
     return m->jaw_rest;
 }
 
-static pelt_result make_entries(making *m) {
+static void make_entries(making *m) {
     pelt_face *face = m->face;
     float least = 1e-4f * face->unit;
     face->first_entry = PELT_NEW(face->arena, (size_t)m->n + 1, uint32_t);
-    if (!face->first_entry) return PELT_ERROR_MEMORY;
     for (int fill = 0; fill < 2; fill++) {
         uint32_t count = 0;
         for (uint32_t v = 0; v < m->n; v++) {
@@ -441,20 +437,18 @@ static pelt_result make_entries(making *m) {
             }
             face->first_entry[v + 1] = count;
         }
-        if (!fill && !(face->entries = PELT_NEW(face->arena, (size_t)count + 1, face_entry))) return PELT_ERROR_MEMORY;
+        if (!fill) face->entries = PELT_NEW(face->arena, count, face_entry);
     }
-    return PELT_OK;
 }
 
-static pelt_result make_pulls(making *m) {
+static void make_pulls(making *m) {
     pelt_face *face = m->face;
     float *weights = PELT_NEW(m->scratch, (size_t)m->n * FACE_TWEAKERS, float);
     face->first_pull = PELT_NEW(face->arena, (size_t)m->n + 1, uint32_t);
-    if (!weights || !face->first_pull) return PELT_ERROR_MEMORY;
     make_tweakers(m, weights);
     uint32_t count = 0;
     for (size_t i = 0; i < (size_t)m->n * FACE_TWEAKERS; i++) count += weights[i] > 0;
-    if (!(face->pulls = PELT_NEW(face->arena, (size_t)count + 1, face_pull))) return PELT_ERROR_MEMORY;
+    face->pulls = PELT_NEW(face->arena, count, face_pull);
     count = 0;
     for (uint32_t v = 0; v < m->n; v++) {
         for (uint32_t k = 0; k < FACE_TWEAKERS; k++) {
@@ -463,12 +457,11 @@ static pelt_result make_pulls(making *m) {
         }
         face->first_pull[v + 1] = count;
     }
-    return PELT_OK;
 }
 
 /* The points asked for, and triangles between them: each vertex of the face counts as the chosen point that is fewest
    edges away, and triangles whose corners fall together are left out. */
-static pelt_result choose_points(making *m, uint32_t count) {
+static void choose_points(making *m, uint32_t count) {
     pelt_face *face = m->face;
     pelt_mesh *mesh = &face->mesh;
     uint32_t *owner = PELT_NEW(m->scratch, m->n, uint32_t), *queue = PELT_NEW(m->scratch, m->n, uint32_t), tail = 0;
@@ -476,8 +469,6 @@ static pelt_result choose_points(making *m, uint32_t count) {
     mesh->positions = PELT_NEW(face->arena, 3 * (size_t)count, float);
     mesh->normals = PELT_NEW(face->arena, 3 * (size_t)count, float);
     mesh->triangles = PELT_NEW(face->arena, 3 * (size_t)m->mesh->triangle_count + 1, uint32_t);
-    if (!owner || !queue || !face->source || !mesh->positions || !mesh->normals || !mesh->triangles)
-        return PELT_ERROR_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t v = face->source[i] = (uint32_t)((uint64_t)i * m->n / count);
         memcpy(mesh->positions + 3 * (size_t)i, rest_of(m, v), 3 * sizeof(float));
@@ -499,7 +490,6 @@ static pelt_result choose_points(making *m, uint32_t count) {
     }
     pelt_mesh_normals(mesh->positions, count, mesh->triangles, mesh->triangle_count, mesh->normals);
     mesh->diagonal = (float)pelt_diagonal(mesh->positions, count);
-    return PELT_OK;
 }
 
 /* -- The face ------------------------------------------------------------------------------------------------------ */
@@ -519,48 +509,40 @@ static void find_anatomy(making *m) {
     set_wrinkles(m);
 }
 
-static pelt_result make_face(making *m, uint32_t points, pelt_error *error) {
+/* A stage: it takes all its memory from the face's arena, and from the scratch inside it. */
+static pelt_result make_face(void *user, pelt_error *error) {
+    making *m = user;
     pelt_face *face = m->face;
+    pelt_mesh formula = {0};
+    m->scratch = pelt_arena_inside(face->arena);
+    if (!m->mesh) face_shape_make(m->scratch, &formula), m->mesh = &formula;
     m->n = face->vertex_count = m->mesh->vertex_count;
     face->unit = m->mesh->diagonal / 47.5f; /* the diagonal of a life-size head and neck, in centimetres */
     face->vertices = PELT_NEW(face->arena, m->n, face_vertex);
     m->jaw_rest = PELT_NEW(m->scratch, 3 * (size_t)m->n, float);
-    if (!face->vertices || !m->jaw_rest) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the face");
     pelt_result result = read_shapes(m, error);
     if (result) return result;
-    if (points > m->n)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points are asked for, but the face has %u vertices", points,
+    if (m->points > m->n)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points are asked for, but the face has %u vertices", m->points,
                          m->n);
-    bool enough = !find_neighbours(m);
-    if (enough) find_anatomy(m);
+    find_neighbours(m);
+    find_anatomy(m);
     choose_pairs(m);
-    for (int i = 0; i < FACE_PAIRS && enough; i++)
-        enough = (m->pairs[i] = make_corrective(m, face->pairs[i], 2, 0.5f)) != NULL;
-    for (int i = 0; i < FACE_TRIPLES && enough; i++)
-        enough = (m->triples[i] = make_corrective(m, face->triples[i], 3, 0.8f)) != NULL;
-    enough = enough && !make_entries(m) && !make_pulls(m) && !choose_points(m, points ? points : m->n);
-    return enough ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the face");
+    for (int i = 0; i < FACE_PAIRS; i++) m->pairs[i] = make_corrective(m, face->pairs[i], 2, 0.5f);
+    for (int i = 0; i < FACE_TRIPLES; i++) m->triples[i] = make_corrective(m, face->triples[i], 3, 0.8f);
+    make_entries(m);
+    make_pulls(m);
+    choose_points(m, m->points ? m->points : m->n);
+    pelt_arena_free(m->scratch);
+    return PELT_OK;
 }
 
 pelt_face *pelt_face_new(const pelt_face_options *options, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0), *scratch = pelt_arena_new(0);
-    pelt_face *face = arena ? PELT_NEW(arena, 1, pelt_face) : NULL;
-    pelt_mesh formula = {0};
-    making m = {.face = face, .scratch = scratch, .mesh = options->mesh, .random = {20}};
-    pelt_result result =
-        face && scratch ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the face");
-    if (!result && !m.mesh) {
-        result = face_shape_make(scratch, &formula);
-        m.mesh = &formula;
-        if (result) pelt_fail(error, result, "not enough memory for the face");
-    }
-    if (!result) {
-        face->arena = arena;
-        face->cost = options->cost;
-        result = make_face(&m, options->points, error);
-    }
-    pelt_arena_free(scratch);
-    if (!result) return face;
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_face *face = PELT_NEW(arena, 1, pelt_face);
+    making m = {.face = face, .mesh = options->mesh, .points = options->points, .random = {20}};
+    if (face) *face = (pelt_face){.arena = arena, .cost = options->cost};
+    if (pelt_stage(arena, make_face, &m, error) == PELT_OK) return face;
     pelt_arena_free(arena);
     return NULL;
 }

@@ -74,7 +74,7 @@ struct pelt_face {
 };
 
 /* The face made by formula (face_shape.c): mesh and targets. */
-pelt_result face_shape_make(pelt_arena *arena, pelt_mesh *mesh);
+void face_shape_make(pelt_arena *arena, pelt_mesh *mesh);
 
 /* Turns a point about an axis through a pivot; the length of `turn` is the angle. */
 void face_turn(const float pivot[3], const float turn[3], float point[3]);

@@ -290,7 +290,7 @@ pelt_result pelt_face_motion(const pelt_face *face, const pelt_face_motion_optio
         return PELT_OK;
     }
     habits *h = calloc(1, sizeof *h);
-    if (!h) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the motion of the face");
+    if (!h) return pelt_no_memory(error);
     make_habits(h);
     make_shots(options, h, (float(*)[FACE_CONTROLS])controls, shots);
     free(h);

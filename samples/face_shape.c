@@ -123,14 +123,13 @@ static void make_shape(const pelt_mesh *mesh, const char *name, float *deltas) {
     if (!strcmp(name, "jawOpen")) open_jaw(mesh, deltas);
 }
 
-pelt_result face_shape_make(pelt_arena *arena, pelt_mesh *mesh) {
+void face_shape_make(pelt_arena *arena, pelt_mesh *mesh) {
     uint32_t n = mesh->vertex_count = ROWS * COLUMNS;
     mesh->positions = PELT_NEW(arena, 3 * (size_t)n, float);
     mesh->normals = PELT_NEW(arena, 3 * (size_t)n, float);
     mesh->triangles = PELT_NEW(arena, 6 * (size_t)n, uint32_t);
     mesh->targets = PELT_NEW(arena, FACE_SHAPES, pelt_target);
     uint32_t *all = PELT_NEW(arena, n, uint32_t);
-    if (!mesh->positions || !mesh->normals || !mesh->triangles || !mesh->targets || !all) return PELT_ERROR_MEMORY;
     for (uint32_t v = 0; v < n; v++) {
         place((int)v / COLUMNS, (int)v % COLUMNS, mesh->positions + 3 * (size_t)v);
         all[v] = v;
@@ -140,10 +139,8 @@ pelt_result face_shape_make(pelt_arena *arena, pelt_mesh *mesh) {
     mesh->diagonal = (float)pelt_diagonal(mesh->positions, n);
     for (uint32_t s = 0; s < FACE_SHAPES; s++) {
         float *deltas = PELT_NEW(arena, 3 * (size_t)n, float);
-        if (!deltas) return PELT_ERROR_MEMORY;
         mesh->targets[s] = (pelt_target){pelt_face_control_name(s), n, all, deltas};
         make_shape(mesh, mesh->targets[s].name, deltas);
     }
     mesh->target_count = FACE_SHAPES;
-    return PELT_OK;
 }

@@ -152,7 +152,7 @@ static double limb_area(const limb *l) {
 }
 
 /* Shares the vertices out among the limbs by area, to the last one. */
-static pelt_result mesh(pelt_arena *arena, pelt_mesh *out) {
+static void mesh(pelt_arena *arena, pelt_mesh *out) {
     sample_joint joints[SAMPLE_JOINTS] = {0};
     body b;
     make_body(&b, joints);
@@ -165,13 +165,11 @@ static pelt_result mesh(pelt_arena *arena, pelt_mesh *out) {
         uint32_t end =
             i + 1 == b.limb_count ? out->vertex_count : TUBE_LEAST * (i + 1) + (uint32_t)(spare * fmin(1, done / area));
         tube_shape shape = {limb_point, &b.limbs[i], {0.06, 0.94}};
-        if (tube_mesh(arena, &shape, end - vertex, vertex, out->positions + 3 * (size_t)vertex, triangles))
-            return PELT_ERROR_MEMORY;
+        tube_mesh(arena, &shape, end - vertex, vertex, out->positions + 3 * (size_t)vertex, triangles);
         triangles += 3 * (2 * (size_t)(end - vertex) - 4);
         vertex = end;
     }
     out->triangle_count = (uint32_t)((triangles - out->triangles) / 3);
-    return PELT_OK;
 }
 
 static void weights(const sample_joint *joints, uint32_t joint_count, const double place[3], double *out) {

@@ -50,14 +50,13 @@ static uint32_t largest_weights(const double *weights, uint32_t joint_count, uin
     return kept;
 }
 
-static pelt_result weigh_mesh(pelt_arena *arena, const sample_recipe *recipe, const sample_joint *joints,
-                              uint32_t joint_count, pelt_mesh *mesh) {
+static void weigh_mesh(pelt_arena *arena, const sample_recipe *recipe, const sample_joint *joints, uint32_t joint_count,
+                       pelt_mesh *mesh) {
     pelt_influences *in = &mesh->influences;
     size_t most = (size_t)MOST_INFLUENCES * mesh->vertex_count;
     in->first = PELT_NEW(arena, (size_t)mesh->vertex_count + 1, uint32_t);
     in->joints = PELT_NEW(arena, most, uint32_t);
     in->weights = PELT_NEW(arena, most, float);
-    if (!in->first || !in->joints || !in->weights) return PELT_ERROR_MEMORY;
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
         const float *p = mesh->positions + 3 * (size_t)v;
         double weights[SAMPLE_JOINTS], sum = 0;
@@ -71,40 +70,35 @@ static pelt_result weigh_mesh(pelt_arena *arena, const sample_recipe *recipe, co
         }
         in->first[v + 1] = begin + kept;
     }
-    return PELT_OK;
 }
 
 /* -- Mesh and skeleton --------------------------------------------------------------------------------------------- */
 
-static pelt_result make_mesh(pelt_arena *arena, const sample_recipe *recipe, uint32_t vertex_count, pelt_mesh *mesh) {
+static void make_mesh(pelt_arena *arena, const sample_recipe *recipe, uint32_t vertex_count, pelt_mesh *mesh) {
     mesh->vertex_count = vertex_count;
     mesh->positions = PELT_NEW(arena, 3 * (size_t)vertex_count, float);
     mesh->normals = PELT_NEW(arena, 3 * (size_t)vertex_count, float);
     mesh->triangles = PELT_NEW(arena, 6 * (size_t)vertex_count, uint32_t); /* a closed surface has less than 2n */
-    if (!mesh->positions || !mesh->normals || !mesh->triangles) return PELT_ERROR_MEMORY;
     mesh->triangle_count = 2 * vertex_count - 4;
-    if (recipe->mesh(arena, mesh)) return PELT_ERROR_MEMORY;
+    recipe->mesh(arena, mesh);
     pelt_mesh_normals(mesh->positions, vertex_count, mesh->triangles, mesh->triangle_count, mesh->normals);
     mesh->diagonal = (float)pelt_diagonal(mesh->positions, vertex_count);
-    return PELT_OK;
 }
 
-static pelt_result make_skeleton(pelt_arena *arena, const sample_recipe *recipe, const sample_joint *joints,
-                                 pelt_skeleton *skeleton) {
+static void make_skeleton(pelt_arena *arena, const sample_recipe *recipe, const sample_joint *joints,
+                          pelt_skeleton *skeleton) {
     uint32_t n = skeleton->joint_count;
     skeleton->names = PELT_NEW(arena, n, const char *);
     skeleton->parents = PELT_NEW(arena, n, int32_t);
     skeleton->rest = PELT_NEW(arena, n, pelt_transform);
     skeleton->inverse_bind = pelt_alloc(arena, n, sizeof *skeleton->inverse_bind);
     pelt_affine *globals = PELT_NEW(arena, n, pelt_affine);
-    if (!skeleton->names || !skeleton->parents || !skeleton->rest || !skeleton->inverse_bind || !globals)
-        return PELT_ERROR_MEMORY;
     for (uint32_t j = 0; j < n; j++) {
         int32_t parent = joints[j].parent;
         pelt_transform *rest = &skeleton->rest[j];
         pelt_affine inverse = pelt_identity;
         double head[3];
-        if (!(skeleton->names[j] = pelt_arena_format(arena, "%s", joints[j].name))) return PELT_ERROR_MEMORY;
+        skeleton->names[j] = pelt_arena_format(arena, "%s", joints[j].name);
         if (parent >= 0) pelt_affine_invert(&globals[parent], &inverse);
         pelt_affine_point(&inverse, joints[j].head, head);
         *rest = (pelt_transform){{0, 0, 0, 1}, {(float)head[0], (float)head[1], (float)head[2]}, {1, 1, 1}};
@@ -116,7 +110,6 @@ static pelt_result make_skeleton(pelt_arena *arena, const sample_recipe *recipe,
         pelt_affine_invert(&globals[j], &inverse);
         memcpy(skeleton->inverse_bind[j], inverse.m, sizeof inverse.m);
     }
-    return PELT_OK;
 }
 
 /* -- Clips --------------------------------------------------------------------------------------------------------- */
@@ -127,7 +120,7 @@ static float *pose_frames(pelt_arena *arena, const sample_recipe *recipe, const 
     uint32_t n = skeleton->joint_count;
     float *out = PELT_NEW(arena, 4 * (size_t)n * frame_count, float);
     sample_random random = {seed * (uint64_t)2 + training};
-    for (uint32_t f = 0; out && f < frame_count; f++) {
+    for (uint32_t f = 0; f < frame_count; f++) {
         double rotations[SAMPLE_JOINTS][4] = {{0}};
         for (uint32_t j = 0; j < n; j++) rotations[j][3] = 1;
         sample_moment moment = {training, f, frame_count};
@@ -152,17 +145,15 @@ static bool joint_moves(const pelt_skeleton *skeleton, const float *rotations, u
 }
 
 /* One channel for each joint that moves, with a key in each frame. */
-static pelt_result make_channels(pelt_arena *arena, const pelt_skeleton *skeleton, const float *rotations,
-                                 bool training, pelt_clip *clip) {
+static void make_channels(pelt_arena *arena, const pelt_skeleton *skeleton, const float *rotations, bool training,
+                          pelt_clip *clip) {
     uint32_t n = skeleton->joint_count;
     float *times = PELT_NEW(arena, clip->frame_count, float);
     pelt_channel *channels = PELT_NEW(arena, n, pelt_channel);
-    if (!times || !channels) return PELT_ERROR_MEMORY;
     for (uint32_t f = 0; f < clip->frame_count; f++) times[f] = (float)(f / 30.0);
     for (uint32_t j = 0; j < n; j++) {
         if (!joint_moves(skeleton, rotations, clip->frame_count, j)) continue;
         float *values = PELT_NEW(arena, 4 * (size_t)clip->frame_count, float);
-        if (!values) return PELT_ERROR_MEMORY;
         for (size_t f = 0; f < clip->frame_count; f++)
             memcpy(values + 4 * f, rotations + 4 * (f * n + j), 4 * sizeof(float));
         channels[clip->channel_count++] =
@@ -170,7 +161,6 @@ static pelt_result make_channels(pelt_arena *arena, const pelt_skeleton *skeleto
     }
     clip->times = times;
     clip->channels = channels;
-    return PELT_OK;
 }
 
 typedef struct truth_job {
@@ -178,11 +168,9 @@ typedef struct truth_job {
     const pelt_bundle *bundle;
     const pelt_clip *clip;
     float *positions;
-    double *blended; /* [vertex_count][3], for a truth that is a linear blend: then one frame after the other */
 } truth_job;
 
 static void true_frame(void *user, size_t frame, pelt_arena *scratch) {
-    (void)scratch;
     const truth_job *job = user;
     const pelt_mesh *mesh = &job->bundle->mesh;
     size_t size = 3 * (size_t)mesh->vertex_count;
@@ -194,52 +182,58 @@ static void true_frame(void *user, size_t frame, pelt_arena *scratch) {
         return;
     }
     pelt_affine matrices[SAMPLE_JOINTS];
+    double *blended = PELT_NEW(scratch, size, double);
     pelt_joint_matrices(&job->bundle->skeleton, locals, NULL, matrices);
-    pelt_blend_mesh(mesh, matrices, job->blended);
-    for (size_t i = 0; i < size; i++) out[i] = (float)job->blended[i];
+    pelt_blend_mesh(mesh, matrices, blended);
+    for (size_t i = 0; i < size; i++) out[i] = (float)blended[i];
 }
 
-static pelt_result make_clip(pelt_bundle *bundle, const sample_recipe *recipe, bool training, uint32_t frame_count,
-                             uint32_t seed, pelt_clip *clip) {
+static const pelt_clip *make_clip(pelt_bundle *bundle, const sample_recipe *recipe, bool training, uint32_t frame_count,
+                                  uint32_t seed) {
+    pelt_arena *arena = bundle->arena;
+    pelt_clip *clip = PELT_NEW(arena, 1, pelt_clip);
     *clip = (pelt_clip){.name = training ? "train" : "test", .frame_count = frame_count, .source = recipe->name};
-    float *controls = recipe->control ? PELT_NEW(bundle->arena, frame_count, float) : NULL;
-    float *rotations = pose_frames(bundle->arena, recipe, &bundle->skeleton, training, frame_count, seed, controls);
+    float *controls = recipe->control ? PELT_NEW(arena, frame_count, float) : NULL;
+    float *rotations = pose_frames(arena, recipe, &bundle->skeleton, training, frame_count, seed, controls);
+    make_channels(arena, &bundle->skeleton, rotations, training, clip);
     clip->controls = controls;
-    if ((recipe->control && !controls) || !rotations ||
-        make_channels(bundle->arena, &bundle->skeleton, rotations, training, clip))
-        return PELT_ERROR_MEMORY;
-    size_t size = 3 * (size_t)bundle->mesh.vertex_count;
-    truth_job job = {recipe, bundle, clip, PELT_NEW(bundle->arena, size * frame_count, float), NULL};
-    pelt_arena *scratch = pelt_arena_new(0);
-    if (scratch && !recipe->truth) job.blended = PELT_NEW(scratch, size, double);
-    bool enough = job.positions && scratch && (recipe->truth || job.blended);
-    if (enough) pelt_parallel(NULL, job.blended ? 1 : 0, frame_count, true_frame, &job);
-    pelt_arena_free(scratch);
+    truth_job job = {recipe, bundle, clip, PELT_NEW(arena, 3 * (size_t)bundle->mesh.vertex_count * frame_count, float)};
+    pelt_parallel(arena, 0, frame_count, true_frame, &job);
     clip->positions = job.positions;
-    return enough ? PELT_OK : PELT_ERROR_MEMORY;
+    return clip;
 }
 
 /* -- Bundles ------------------------------------------------------------------------------------------------------- */
 
-static pelt_result make_bundle(pelt_bundle *bundle, const sample_recipe *recipe, uint32_t vertices,
-                               const uint32_t frames[2], uint32_t seed) {
+typedef struct order {
+    const sample_recipe *recipe;
+    uint32_t vertices, frames[2], seed;
+    pelt_bundle *bundle;
+} order;
+
+/* A stage: it takes all its memory from the bundle's arena. */
+static pelt_result make_bundle(void *user, pelt_error *error) {
+    (void)error;
+    const order *o = user;
+    const sample_recipe *recipe = o->recipe;
+    pelt_bundle *bundle = o->bundle;
     pelt_arena *arena = bundle->arena;
     sample_joint joints[SAMPLE_JOINTS] = {0};
     bundle->skeleton.joint_count = recipe->skeleton(joints);
     bundle->path = pelt_arena_format(arena, "%s.glb", recipe->name);
-    bundle->clips = PELT_NEW(arena, 2, pelt_clip);
-    if (!bundle->path || !bundle->clips || make_skeleton(arena, recipe, joints, &bundle->skeleton) ||
-        make_mesh(arena, recipe, vertices, &bundle->mesh) ||
-        weigh_mesh(arena, recipe, joints, bundle->skeleton.joint_count, &bundle->mesh))
-        return PELT_ERROR_MEMORY;
-    bundle->clip_count = 2;
+    bundle->in_memory = 1;
+    make_skeleton(arena, recipe, joints, &bundle->skeleton);
+    make_mesh(arena, recipe, o->vertices, &bundle->mesh);
+    weigh_mesh(arena, recipe, joints, bundle->skeleton.joint_count, &bundle->mesh);
     if (recipe->control) {
         bundle->controls = (pelt_controls){1, PELT_NEW(arena, 1, const char *), PELT_NEW(arena, 1, float)};
-        if (!bundle->controls.names || !bundle->controls.rest) return PELT_ERROR_MEMORY;
         bundle->controls.names[0] = recipe->control;
     }
-    for (int c = 0; c < 2; c++)
-        if (make_clip(bundle, recipe, c == 0, frames[c], seed, &bundle->clips[c])) return PELT_ERROR_MEMORY;
+    bundle->clips = PELT_NEW(arena, 2, const pelt_clip *);
+    for (; bundle->clip_count < 2; bundle->clip_count++) {
+        uint32_t c = bundle->clip_count;
+        bundle->clips[c] = make_clip(bundle, recipe, c == 0, o->frames[c], o->seed);
+    }
     return PELT_OK;
 }
 
@@ -269,9 +263,10 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
         return NULL;
     }
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_bundle *bundle = arena ? PELT_NEW(arena, 1, pelt_bundle) : NULL;
+    pelt_bundle *bundle = PELT_NEW(arena, 1, pelt_bundle);
     if (bundle) bundle->arena = arena;
-    if (!bundle || make_bundle(bundle, recipe, vertices, frames, options->seed)) {
+    order o = {recipe, vertices, {frames[0], frames[1]}, options->seed, bundle};
+    if (pelt_stage(arena, make_bundle, &o, error)) {
         pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory for %u vertices in %u + %u frames; ask for fewer",
                   recipe->name, vertices, frames[0], frames[1]);
         pelt_arena_free(arena);

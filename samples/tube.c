@@ -86,7 +86,7 @@ static uint32_t total_size(layout *l, uint32_t ring_count) {
 }
 
 /* Chooses the numbers of vertices around and of rings, and hands out what is missing to the exact count. */
-static pelt_result plan_rings(pelt_arena *arena, uint32_t vertex_count, layout *l) {
+static void plan_rings(pelt_arena *arena, uint32_t vertex_count, layout *l) {
     l->around = 4 * (uint32_t)fmax(1, round(sqrt(vertex_count / l->survey->area) / 4));
     while (l->around > 4 && l->around + 2 > vertex_count) l->around -= 4;
     uint32_t rings = (uint32_t)fmax(3, l->around * l->survey->rows[STATIONS]);
@@ -94,13 +94,11 @@ static pelt_result plan_rings(pelt_arena *arena, uint32_t vertex_count, layout *
     while (rings > 3 && total_size(l, rings) > vertex_count) rings--;
     uint32_t missing = vertex_count - total_size(l, rings), in_cap = 1;
     l->first = PELT_NEW(arena, rings + 1, uint32_t);
-    if (!l->first) return PELT_ERROR_MEMORY;
     while (in_cap + 2 < rings && ring_size(l, in_cap + 1) < l->around) in_cap++;
     for (uint32_t i = 0; i < rings; i++) {
         uint32_t extra = i >= 1 && i <= in_cap ? missing / in_cap + (i <= missing % in_cap) : 0;
         l->first[i + 1] = l->first[i] + ring_size(l, i) + extra;
     }
-    return PELT_OK;
 }
 
 static void place_ring(void *user, size_t i, pelt_arena *scratch) {
@@ -130,15 +128,14 @@ static uint32_t *join_rings(uint32_t from, uint32_t a, uint32_t b, uint32_t *tri
     return triangles;
 }
 
-pelt_result tube_mesh(pelt_arena *arena, const tube_shape *shape, uint32_t vertex_count, uint32_t base,
-                      float *positions, uint32_t *triangles) {
+void tube_mesh(pelt_arena *arena, const tube_shape *shape, uint32_t vertex_count, uint32_t base, float *positions,
+               uint32_t *triangles) {
     survey measured;
     survey_tube(shape, &measured);
     layout l = {shape, &measured, 0, 0, NULL, positions};
-    if (plan_rings(arena, vertex_count, &l)) return PELT_ERROR_MEMORY;
-    pelt_parallel(NULL, 0, l.ring_count, place_ring, &l);
+    plan_rings(arena, vertex_count, &l);
+    pelt_parallel(arena, 0, l.ring_count, place_ring, &l);
     for (uint32_t i = 0; i + 1 < l.ring_count; i++)
         triangles =
             join_rings(base + l.first[i], l.first[i + 1] - l.first[i], l.first[i + 2] - l.first[i + 1], triangles);
-    return PELT_OK;
 }

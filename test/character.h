@@ -4,6 +4,7 @@
 #ifndef PELT_TEST_CHARACTER_H
 #define PELT_TEST_CHARACTER_H
 
+#include "test/definition.h"
 #include "test/test.h"
 #include "fit/fitting.h"
 
@@ -18,6 +19,19 @@ static inline pelt_transform character_turn(double x, double y, double z, double
 }
 
 /* An empty bundle with joints named "joint0", "joint1", ...; each stands one unit above its parent, not turned. */
+/* Names as people write them. */
+static inline pelt_method method_named(const char *name) {
+    int method = 0;
+    while (method < PELT_METHOD_COUNT && strcmp(pelt_method_name((pelt_method)method), name)) method++;
+    return (pelt_method)method;
+}
+
+static inline pelt_blend blend_named(const char *name) {
+    int blend = 0;
+    while (blend < PELT_BLEND_COUNT && strcmp(pelt_blend_name((pelt_blend)blend), name)) blend++;
+    return (pelt_blend)blend;
+}
+
 static inline pelt_bundle *character_new(uint32_t joint_count, const int32_t *parents) {
     pelt_arena *arena = pelt_arena_new(0);
     assert_non_null(arena);
@@ -56,7 +70,7 @@ static inline void character_tube(pelt_bundle *bundle, uint32_t vertex_count, do
     enum { SIDES = 8 };
     pelt_mesh *mesh = &bundle->mesh;
     uint32_t rings = (vertex_count + SIDES - 1) / SIDES;
-    mesh->vertex_count = vertex_count;
+    mesh->vertex_count = vertex_count, mesh->triangle_count = 0;
     mesh->positions = PELT_NEW(bundle->arena, 3 * (size_t)vertex_count, float);
     mesh->normals = PELT_NEW(bundle->arena, 3 * (size_t)vertex_count, float);
     mesh->triangles = PELT_NEW(bundle->arena, 6 * (size_t)vertex_count, uint32_t);
@@ -172,21 +186,20 @@ static inline float *character_blend(pelt_bundle *bundle, pelt_clip *clip) {
 }
 
 /* The skin file of the mesh with its own weights, and its opened skin. */
-static inline pelt_skin_bytes *character_pack(const pelt_bundle *bundle, pelt_skin *skin) {
+static inline pelt_bytes *character_pack(const pelt_bundle *bundle, pelt_skin *skin) {
     pelt_model model = {.skeleton = &bundle->skeleton,
                         .vertex_count = bundle->mesh.vertex_count,
                         .positions = bundle->mesh.positions,
                         .normals = bundle->mesh.normals,
-                        .influences = bundle->mesh.influences,
-                        .about = "{\"made_by\":\"a test\"}"};
+                        .influences = bundle->mesh.influences};
     pelt_error error = {0};
-    pelt_skin_bytes *bytes = pelt_model_pack(&model, &error);
+    pelt_bytes *bytes = pelt_model_pack(&model, "{\"made_by\":\"a test\"}", &error);
     if (!bytes) fail_msg("%s", error.text);
     if (skin) assert_int_equal(pelt_open(bytes->bytes, bytes->size, skin), PELT_OK);
     return bytes;
 }
 
-static inline void character_free_skin(pelt_skin_bytes *bytes) {
+static inline void character_free_skin(pelt_bytes *bytes) {
     if (bytes) free(bytes->bytes);
     free(bytes);
 }

@@ -29,12 +29,13 @@ static const pelt_model_control maker_controls[MAKER_CONTROLS] = {
     {.name = "flex", .rest = 0.25f, .least = -1, .most = 2}, {.name = "smile", .rest = -3, .least = -4, .most = -2}};
 
 /* Axes of all kinds, over all joints in turn. */
-static inline pelt_axis *maker_axes(pelt_arena *arena, uint64_t *seed, uint32_t joints, uint32_t count) {
+static inline pelt_axis *maker_axes(pelt_arena *arena, uint32_t joints, uint32_t count) {
+    static const pelt_axis_kind kinds[] = {PELT_AXIS_ROTATION, PELT_AXIS_TRANSLATION, PELT_AXIS_CHORD,
+                                           PELT_AXIS_CONTROL};
     pelt_axis *axes = PELT_NEW(arena, count, pelt_axis);
     for (uint32_t i = 0; i < count; i++) {
-        axes[i] = (pelt_axis){.kind = (pelt_axis_kind)(i % 5), .joint = i % joints, .weight = 0.2f + (float)(i % 3)};
-        if (axes[i].kind == PELT_AXIS_CONTROL) axes[i].joint = i / 5 % MAKER_CONTROLS;
-        axes[i].direction[(uint32_t)(test_random(seed) * 3) % 3] = 1;
+        axes[i] = (pelt_axis){.kind = kinds[i % 4], .joint = i % joints, .weight = 0.2f + (float)(i % 3)};
+        if (axes[i].kind == PELT_AXIS_CONTROL) axes[i].joint = i / 4 % MAKER_CONTROLS;
     }
     return axes;
 }
@@ -58,7 +59,7 @@ static inline pelt_rbf maker_rbf(pelt_arena *arena, uint64_t *seed, uint32_t joi
     pelt_rbf rbf = {.axis_count = axes,
                     .center_count = centers,
                     .coefficient_count = coefficients,
-                    .axes = maker_axes(arena, seed, joints, axes),
+                    .axes = maker_axes(arena, joints, axes),
                     .phi = phi,
                     .width = 1.5f,
                     .matrix = maker_floats(arena, seed, (size_t)centers * coefficients, 1)};
@@ -150,7 +151,7 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
     }
     *w = (pelt_weighted){.axis_count = AXES,
                          .center_count = CENTERS,
-                         .axes = maker_axes(arena, seed, bundle->skeleton.joint_count, AXES),
+                         .axes = maker_axes(arena, bundle->skeleton.joint_count, AXES),
                          .phi = phi,
                          .width = 1.2f,
                          .first = first,
@@ -165,8 +166,8 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
     return c;
 }
 
-static inline pelt_skin_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits,
-                                          pelt_skin *skin) {
+static inline pelt_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits,
+                                     pelt_skin *skin) {
     pelt_model model = {.skeleton = &bundle->skeleton,
                         .vertex_count = bundle->mesh.vertex_count,
                         .positions = bundle->mesh.positions,
@@ -177,7 +178,7 @@ static inline pelt_skin_bytes *maker_pack(const pelt_bundle *bundle, const pelt_
                         .control_count = MAKER_CONTROLS,
                         .controls = maker_controls};
     pelt_error error = {0};
-    pelt_skin_bytes *bytes = pelt_model_pack(&model, &error);
+    pelt_bytes *bytes = pelt_model_pack(&model, "{}", &error);
     if (!bytes) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(bytes->bytes, bytes->size, skin), PELT_OK);
     return bytes;

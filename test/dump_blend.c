@@ -66,7 +66,7 @@ static void put_bundle(blender *b) {
     put_u32(b->out, 1);
     memcpy(b->locals, skeleton->rest, skeleton->joint_count * sizeof *b->locals);
     put_frame(b, 0);
-    for (uint32_t c = 0; c < bundle->clip_count; c++) put_clip(b, &bundle->clips[c], most);
+    for (uint32_t c = 0; c < bundle->clip_count; c++) put_clip(b, bundle->clips[c], most);
 }
 
 int main(int count, char **arguments) {

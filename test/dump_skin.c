@@ -35,7 +35,7 @@ int main(int count, char **arguments) {
         fprintf(stderr, "usage: dump_skin SKIN.pelt BUNDLE.glb CLIP OUT.bin\n");
         return 2;
     }
-    pelt_skin_bytes *bytes = pelt_skin_read(arguments[1], &skin, &error);
+    pelt_bytes *bytes = pelt_skin_read(arguments[1], &skin, &error);
     pelt_bundle *bundle = bytes ? pelt_bundle_read(arguments[2], &error) : NULL;
     const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, arguments[3], PELT_NEED_POSE, &error) : NULL;
     pelt_player *player = clip ? pelt_player_new(&skin, bundle, &error) : NULL;
@@ -60,6 +60,6 @@ int main(int count, char **arguments) {
     free(vectors);
     pelt_player_free(player);
     pelt_bundle_free(bundle);
-    pelt_skin_free(bytes);
+    pelt_bytes_free(bytes);
     return status;
 }

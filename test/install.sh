@@ -2,7 +2,7 @@
 # install.sh BUILD COMPILER: installs what was built, and builds an outside program with it in both ways: find_package and
 # pkg-config. The program runs a skin that the installed `pelt` made.
 set -euo pipefail
-build=$1 compiler=$2 folder=$(mktemp -d)
+build=$1 compiler=$2 folder=$(mktemp -d) here=$(cd "$(dirname "$0")" && pwd)
 trap 'rm -rf "$folder"' EXIT
 cmake --install "$build" --prefix "$folder/usr" >/dev/null
 cd "$folder"
@@ -39,8 +39,8 @@ int main(void) {
     const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error) : NULL;
     if (!clip) return puts(error.text), 1;
     pelt_examples examples = pelt_bundle_examples(bundle, &clip, 1);
-    pelt_skin_bytes *skin = pelt_fit(bundle, examples, &(pelt_fit_options){.method = "ssd"}, &error);
-    if (!skin || pelt_skin_write(skin, "again.pelt", &error)) return puts(error.text), 1;
+    pelt_bytes *skin = pelt_fit(bundle, examples, &(pelt_fit_options){.method = PELT_METHOD_SSD}, NULL, &error);
+    if (!skin || pelt_bytes_write(skin, "again.pelt", &error)) return puts(error.text), 1;
     return 0;
 }
 END
@@ -65,6 +65,13 @@ export PKG_CONFIG_PATH=$(dirname "$(find "$folder/usr" -name pelt.pc)")
 ./outside
 "$compiler" making.c -o making $(pkg-config --cflags --libs pelt-fit)
 ./making
+
+# The program of docs/howto-library.md, as it is printed there.
+awk '/^```c$/ {on = 1; next} /^```$/ {on = 0} on' "$here/../docs/howto-library.md" > bar.c
+"$compiler" -std=c17 -Wall -Wextra -Werror bar.c -o bar $(pkg-config --cflags --libs pelt-fit)
+./bar > bar.txt
+awk '/training/ {if ($5 + 0 > 0.1 || $10 + 0 > 0.2) bad = 1} /has not seen/ {if ($1 + 0 > 0.1) bad = 1; seen = 1}
+     END {exit bad || !seen}' bar.txt || { cat bar.txt; exit 1; }
 
 # The run time stands alone: nothing but the C library and libm.
 if nm -u "$(find "$folder/usr" -name libpelt.a)" | grep -E ' (malloc|calloc|realloc|free|printf|fprintf|fopen)$'; then

@@ -28,12 +28,13 @@ static inline const char *test_data(const char *name) {
     return NULL;
 }
 
-/* A folder for the files of one test program, made once. */
+/* A folder for the files of one test program, made once, where TMPDIR says. */
 static inline const char *test_folder(void) {
-    static char folder[] = "/tmp/pelt-test-XXXXXX";
-    static int made;
-    if (!made) assert_non_null(mkdtemp(folder));
-    made = 1;
+    static char folder[80];
+    const char *root = getenv("TMPDIR");
+    if (*folder) return folder;
+    snprintf(folder, sizeof folder, "%.60s/pelt-test-XXXXXX", root && *root ? root : "/tmp");
+    assert_non_null(mkdtemp(folder));
     return folder;
 }
 

@@ -38,8 +38,11 @@ static void subject_write(subject *s) {
     char path[300];
     pelt_error error = {0};
     snprintf(path, sizeof path, "%s/bad.glb", test_folder());
-    pelt_gltf_content content = {
-        .mesh = &s->bundle->mesh, .skeleton = &s->bundle->skeleton, .clips = s->clip, .clip_count = 1, .name = "bad"};
+    pelt_gltf_content content = {.mesh = &s->bundle->mesh,
+                                 .skeleton = &s->bundle->skeleton,
+                                 .clips = &(const pelt_clip *){s->clip},
+                                 .clip_count = 1,
+                                 .name = "bad"};
     if (pelt_gltf_write(path, &content, &error)) fail_msg("%s", error.text);
     snprintf(path, sizeof path, "%s/bad.train.pc2", test_folder());
     pelt_cache_writer *writer = pelt_cache_writer_open(path, s->clip->frame_count, &s->bundle->mesh, 24, &error);

@@ -15,12 +15,16 @@ static pelt_target targets[FRAMES];
 
 static pelt_bundle make_bundle(const char *path) {
     static const char *const names[] = {"train", "walk", "a=b", "../up"};
-    for (int i = 0; i < 4; i++) clips[i] = (pelt_clip){.name = names[i], .frame_count = FRAMES, .times = times};
+    static const pelt_clip *list[4];
+    for (int i = 0; i < 4; i++) {
+        clips[i] = (pelt_clip){.name = names[i], .frame_count = FRAMES, .times = times};
+        list[i] = &clips[i];
+    }
     clips[1].frame_count = 121;
     return (pelt_bundle){.path = path,
                          .mesh = {.vertex_count = VERTICES, .positions = rest},
                          .clip_count = 4,
-                         .clips = clips,
+                         .clips = list,
                          .arena = pelt_arena_new(PELT_READ_LIMIT)};
 }
 
@@ -173,6 +177,13 @@ static void an_unknown_clip_is_answered_with_the_clips_there_are(void **state) {
     expect_failure(&bundle, "wlk=x.pc2", "there is no clip wlk (did you mean walk?)");
     expect_failure(&bundle, "jump", "there is no clip jump; there are: train");
     expect_failure(&bundle, "", "there is no clip ; there are");
+    /* Letters too many and too few count alike, and a name that is farther than half of it is no guess. */
+    expect_failure(&bundle, "ttrain", "there is no clip ttrain (did you mean train?)");
+    expect_failure(&bundle, "trainabcdefgh", "there is no clip trainabcdefgh; there are: train");
+    expect_failure(&bundle, "wa", "there is no clip wa; there are: train");
+    const pelt_clip alike[2] = {{.name = "run1"}, {.name = "run2"}}, *list[] = {&alike[0], &alike[1]};
+    bundle.clips = list, bundle.clip_count = 2;
+    expect_failure(&bundle, "run3", "there is no clip run3 (did you mean run1?); there are: run1, run2");
     bundle.clip_count = 0;
     expect_failure(&bundle, "train", "the file has no animations");
     pelt_arena_free(bundle.arena);
@@ -180,10 +191,12 @@ static void an_unknown_clip_is_answered_with_the_clips_there_are(void **state) {
 
 static void many_clips_with_long_names_fit_into_the_sentence(void **state) {
     (void)state;
-    static pelt_clip many[76];
+    pelt_clip one = {0};
+    const pelt_clip *many[76];
     char name[300];
     memset(name, 'n', sizeof name), name[299] = 0;
-    for (int i = 0; i < 76; i++) many[i].name = name;
+    one.name = name;
+    for (int i = 0; i < 76; i++) many[i] = &one;
     pelt_bundle bundle = make_bundle("body.glb");
     bundle.clips = many, bundle.clip_count = 76;
     expect_failure(&bundle, "train", " and 64 more");

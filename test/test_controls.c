@@ -1,9 +1,7 @@
 /* test_controls.c: controls from examples to the run time: fits find out what they drive, skins carry them by name, and
    whatever plays a clip plays its controls too. The characters' true correctives are known in closed form. */
 
-#include "fit/corrective/eigenskin.h"
 #include "pack/targets.h"
-#include "fit/corrective/kernel.h"
 #include "fit/corrective/rbf.h"
 #include "samples/samples.h"
 #include "test/corrected.h"
@@ -94,9 +92,9 @@ static pelt_clip *unseen_clip(pelt_bundle *bundle, double rest) {
     return make_clip(bundle, "unseen", 20, values, rest);
 }
 
-static pelt_skin_bytes *fit(pelt_bundle *bundle, const pelt_clip *clip, pelt_fit_options options, pelt_skin *skin) {
+static pelt_bytes *fit(pelt_bundle *bundle, const pelt_clip *clip, pelt_fit_options options, pelt_skin *skin) {
     pelt_error error = {0};
-    pelt_skin_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, &error);
+    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, NULL, &error);
     if (!bytes) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(bytes->bytes, bytes->size, skin), PELT_OK);
     return bytes;
@@ -119,13 +117,15 @@ static void psd_and_wpsd_reproduce_examples_that_differ_in_a_control(void **stat
             pelt_bundle *bundle = make_bundle(-2);
             pelt_clip *clip = training_clip(bundle, -2);
             pelt_skin skin;
-            pelt_skin_bytes *bytes = fit(
-                bundle, clip,
-                (pelt_fit_options){.method = weighted ? "wpsd" : "psd", .displacements = "32", .threads = 1}, &skin);
+            pelt_bytes *bytes = fit(bundle, clip,
+                                    (pelt_fit_options){.method = weighted ? PELT_METHOD_WPSD : PELT_METHOD_PSD,
+                                                       .displacement.displacements = 32,
+                                                       .threads = 1},
+                                    &skin);
             skin.isa = (pelt_isa)isa;
             pelt_measure *m = measure(&skin, bundle, clip);
             assert_near(m->max_fraction, 0, 1e-5);
-            pelt_measure_free(m), pelt_skin_free(bytes), character_free(bundle);
+            pelt_measure_free(m), pelt_bytes_free(bytes), character_free(bundle);
         }
 }
 
@@ -141,7 +141,7 @@ static void every_corrective_follows_a_control_between_examples(void **state) {
             pelt_clip *train = training_clip(bundle, 5 * rest), *unseen = unseen_clip(bundle, 5 * rest),
                       still = *unseen;
             pelt_skin skin;
-            pelt_skin_bytes *bytes = fit(bundle, train, (pelt_fit_options){.method = cases[i].method}, &skin);
+            pelt_bytes *bytes = fit(bundle, train, (pelt_fit_options){.method = method_named(cases[i].method)}, &skin);
             pelt_measure *m = measure(&skin, bundle, unseen);
             if (!(m->rel_err < cases[i].most)) fail_msg("%s: rel_err %g", cases[i].method, m->rel_err);
             double with = m->rel_err;
@@ -149,8 +149,33 @@ static void every_corrective_follows_a_control_between_examples(void **state) {
             still.controls = NULL; /* the same motion with the control at rest misses the muscle */
             m = measure(&skin, bundle, &still);
             assert_true(m->rel_err > 3 * with && m->rel_err > 0.3);
-            pelt_measure_free(m), pelt_skin_free(bytes), character_free(bundle);
+            pelt_measure_free(m), pelt_bytes_free(bytes), character_free(bundle);
         }
+}
+
+/* A control that counts eighths has values eight times as large: the same skin, but for rounding. */
+static void the_unit_of_a_control_does_not_matter(void **state) {
+    (void)state;
+    static const char *const methods[] = {"psd", "wpsd", "kernel", "eigen"};
+    for (int i = 0; i < 4; i++) {
+        double errors[2];
+        for (int eighths = 0; eighths < 2; eighths++) {
+            double unit = eighths ? 8 : 1;
+            pelt_bundle *bundle = make_bundle(unit);
+            pelt_clip *clips[] = {training_clip(bundle, 1), unseen_clip(bundle, 1)};
+            for (int c = 0; c < 2; c++) {
+                float *scaled = PELT_NEW(bundle->arena, clips[c]->frame_count, float);
+                for (uint32_t f = 0; f < clips[c]->frame_count; f++) scaled[f] = (float)unit * clips[c]->controls[f];
+                clips[c]->controls = scaled;
+            }
+            pelt_skin skin;
+            pelt_bytes *bytes = fit(bundle, clips[0], (pelt_fit_options){.method = method_named(methods[i])}, &skin);
+            pelt_measure *m = measure(&skin, bundle, clips[1]);
+            errors[eighths] = m->rel_err;
+            pelt_measure_free(m), pelt_bytes_free(bytes), character_free(bundle);
+        }
+        assert_near(errors[1], errors[0], 1e-3 * errors[0]);
+    }
 }
 
 static void without_the_control_psd_says_that_one_is_missing_and_where_it_goes(void **state) {
@@ -160,7 +185,8 @@ static void without_the_control_psd_says_that_one_is_missing_and_where_it_goes(v
     pelt_error error = {0};
     clip->controls = NULL;
     const pelt_clip *clips[] = {clip};
-    assert_null(pelt_fit(bundle, pelt_bundle_examples(bundle, clips, 1), &(pelt_fit_options){.method = "psd"}, &error));
+    assert_null(pelt_fit(bundle, pelt_bundle_examples(bundle, clips, 1), &(pelt_fit_options){.method = PELT_METHOD_PSD},
+                         NULL, &error));
     assert_int_equal(error.code, PELT_ERROR_DATA);
     assert_non_null(strstr(error.text, "same pose"));
     assert_non_null(strstr(error.text, "control"));
@@ -179,15 +205,15 @@ static void a_skin_lists_the_controls_that_vary_with_their_ranges(void **state) 
     bundle->controls = (pelt_controls){3, three, (float[]){0, -2, 0.5f}};
     clip->controls = rows;
     pelt_skin skin;
-    pelt_skin_bytes *bytes = fit(bundle, clip, (pelt_fit_options){.method = "psd"}, &skin);
+    pelt_bytes *bytes = fit(bundle, clip, (pelt_fit_options){.method = PELT_METHOD_PSD}, &skin);
     assert_int_equal(skin.control_count, 1);
     assert_string_equal(skin.names + skin.controls[0].name, "tension");
     assert_true(skin.controls[0].rest == -2 && skin.controls[0].least == -2 && skin.controls[0].most == -1);
-    pelt_skin_free(bytes);
-    bytes = fit(bundle, clip, (pelt_fit_options){.method = "ssd"}, &skin);
+    pelt_bytes_free(bytes);
+    bytes = fit(bundle, clip, (pelt_fit_options){.method = PELT_METHOD_SSD}, &skin);
     assert_int_equal(skin.control_count, 0);
     assert_null(skin.controls);
-    pelt_skin_free(bytes), character_free(bundle);
+    pelt_bytes_free(bytes), character_free(bundle);
 }
 
 static void the_bytes_do_not_depend_on_the_number_of_threads(void **state) {
@@ -195,7 +221,7 @@ static void the_bytes_do_not_depend_on_the_number_of_threads(void **state) {
     static const char *const methods[] = {"psd", "wpsd", "kernel", "eigen"};
     for (int i = 0; i < 4; i++) {
         pelt_bundle *bundle = make_bundle(0);
-        corrected_same_bytes(bundle, training_clip(bundle, 0), (pelt_fit_options){.method = methods[i]});
+        corrected_same_bytes(bundle, training_clip(bundle, 0), (pelt_fit_options){.method = method_named(methods[i])});
         character_free(bundle);
     }
 }
@@ -208,10 +234,10 @@ static void parts_that_nothing_drives_need_no_kernel(void **state) {
         pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 100, .frames = 6}, &error);
     assert_non_null(bundle);
     pelt_skin skin;
-    pelt_skin_bytes *bytes = fit(bundle, &bundle->clips[0], (pelt_fit_options){.method = "kernel"}, &skin);
-    pelt_measure *m = measure(&skin, bundle, &bundle->clips[0]);
+    pelt_bytes *bytes = fit(bundle, bundle->clips[0], (pelt_fit_options){.method = PELT_METHOD_KERNEL}, &skin);
+    pelt_measure *m = measure(&skin, bundle, bundle->clips[0]);
     assert_true(m->rel_err < 0.1);
-    pelt_measure_free(m), pelt_skin_free(bytes), pelt_bundle_free(bundle);
+    pelt_measure_free(m), pelt_bytes_free(bytes), pelt_bundle_free(bundle);
 }
 
 /* -- What controls drive ------------------------------------------------------------------------------------------- */
@@ -222,9 +248,7 @@ static void an_example_that_moves_a_control_is_a_sweep_of_it_or_of_nothing(void 
     double values[] = {0, 0, 0, /* rest */ 0, 0, 40, /* joint */ 1, 0, 0, /* control */ 1, 0, 40 /* both */};
     const pelt_clip *clip = make_clip(bundle, "train", 4, values, 7);
     pelt_poses p;
-    pelt_error error = {0};
-    assert_int_equal(pelt_poses_of(bundle->arena, bundle, pelt_bundle_examples(bundle, &clip, 1), NULL, &p, &error),
-                     PELT_OK);
+    pelt_poses_of(bundle->arena, bundle, pelt_bundle_examples(bundle, &clip, 1), &(pelt_fit_options){0}, &p);
     assert_int_equal(p.mover_count, 2);
     assert_true(!pelt_is_control(&p.movers[0]) && pelt_is_control(&p.movers[1]));
     assert_true(p.movers[0].swept && p.movers[1].swept);
@@ -253,7 +277,7 @@ static void what_a_control_drives_is_seen_through_the_motion_of_joints(void **st
         pelt_poses p;
         pelt_example_displacements u;
         pelt_error error = {0};
-        assert_int_equal(pelt_poses_of(f.arena, bundle, f.examples, NULL, &p, &error), PELT_OK);
+        pelt_poses_of(f.arena, bundle, f.examples, &(pelt_fit_options){0}, &p);
         assert_int_equal(pelt_displacements_of(&f, &u, &error), PELT_OK);
         float *found = calloc(u.point_count, sizeof *found);
         pelt_mover_amplitudes(&p, &u, p.mover_count - 1, found);
@@ -279,9 +303,10 @@ static void a_scale_makes_distances_along_a_control_longer(void **state) {
         pelt_distinct_poses t;
         pelt_sources s;
         pelt_error error = {0};
-        f.options.control_scale = i ? "tension=3" : NULL;
+        f.options.displacement.control_scale = (pelt_control_scale[]){{"tension", 3}},
+        f.options.displacement.control_scale_count = (size_t)i;
         assert_int_equal(pelt_distinct_poses_of(&f, &t, &error), PELT_OK);
-        assert_int_equal(pelt_sources_of(&f, &t, &s, &error), PELT_OK);
+        pelt_sources_of(&f, &t, &s);
         assert_int_equal(s.axes[1].kind, PELT_AXIS_CONTROL);
         weights[i] = s.axes[1].weight;
         assert_near(s.distances[t.count * t.count + 1], i ? 9 : 1, 1e-6); /* rest and the farthest */
@@ -291,19 +316,34 @@ static void a_scale_makes_distances_along_a_control_longer(void **state) {
     assert_near(weights[1], 9 / 16.0, 1e-7);
 }
 
-static void scales_that_make_no_sense_are_refused(void **state) {
+static void scales_that_make_no_sense_are_refused_whatever_the_method(void **state) {
     (void)state;
-    static const char *const wrong[] = {"tension",  "tension=", "tension=x",  "tension=0",
-                                        "tenson=2", "=2",       "tension=1e9"};
+    static const pelt_control_scale wrong[] = {{"tension", 0},    {"tension", -1},  {"tension", 9.9e-4},
+                                               {"tension", 1001}, {"tension", NAN}, {"tenson", 2},
+                                               {"", 2},           {NULL, 2}};
+    static const char *const methods[] = {"wpsd", "eigen", "psd", "kernel"};
     pelt_bundle *bundle = make_bundle(0);
     const pelt_clip *clip = training_clip(bundle, 0);
+    pelt_clip still = *clip;
+    still.controls = NULL; /* the control does not vary */
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        pelt_control_scale two[] = {{"tension", 2}, wrong[i]};
+        const pelt_clip *one = i % 2 ? clip : &still;
+        pelt_fit_options options = {.method = method_named(methods[i % 4]),
+                                    .displacement.control_scale = two,
+                                    .displacement.control_scale_count = 2};
         pelt_error error = {0};
-        assert_null(pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1),
-                             &(pelt_fit_options){.method = "psd", .control_scale = wrong[i]}, &error));
+        assert_null(pelt_fit(bundle, pelt_bundle_examples(bundle, &one, 1), &options, NULL, &error));
         assert_int_equal(error.code, PELT_ERROR_ARGUMENT);
-        assert_non_null(strstr(error.text, wrong[i]));
+        assert_non_null(strstr(error.text, wrong[i].name ? wrong[i].name : ""));
+        if (wrong[i].name) assert_non_null(strstr(error.text, "tension")); /* the name that there is */
     }
+    pelt_control_scale ends[] = {{"tension", 0.001}, {"tension", 1000}};
+    assert_int_equal(pelt_check_control_scales(
+                         bundle,
+                         &(pelt_fit_options){.displacement.control_scale = ends, .displacement.control_scale_count = 2},
+                         NULL),
+                     PELT_OK);
     character_free(bundle);
 }
 
@@ -312,7 +352,7 @@ static void scales_that_make_no_sense_are_refused(void **state) {
 typedef struct runner {
     pelt_bundle *bundle;
     pelt_skin skin;
-    pelt_skin_bytes *bytes;
+    pelt_bytes *bytes;
     void *scratch;
     float *positions;
     size_t size;
@@ -320,7 +360,7 @@ typedef struct runner {
 
 static runner open_runner(const char *method) {
     runner r = {.bundle = make_bundle(-2)};
-    r.bytes = fit(r.bundle, training_clip(r.bundle, -2), (pelt_fit_options){.method = method}, &r.skin);
+    r.bytes = fit(r.bundle, training_clip(r.bundle, -2), (pelt_fit_options){.method = method_named(method)}, &r.skin);
     r.scratch = aligned_alloc(64, pelt_scratch_size(&r.skin));
     r.size = pelt_output_size(&r.skin);
     r.positions = aligned_alloc(64, r.size);
@@ -328,7 +368,7 @@ static runner open_runner(const char *method) {
 }
 
 static void close_runner(runner *r) {
-    free(r->scratch), free(r->positions), pelt_skin_free(r->bytes), character_free(r->bundle);
+    free(r->scratch), free(r->positions), pelt_bytes_free(r->bytes), character_free(r->bundle);
 }
 
 static float *run(runner *r, const float *control) {
@@ -482,6 +522,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(psd_and_wpsd_reproduce_examples_that_differ_in_a_control),
         cmocka_unit_test(every_corrective_follows_a_control_between_examples),
+        cmocka_unit_test(the_unit_of_a_control_does_not_matter),
         cmocka_unit_test(without_the_control_psd_says_that_one_is_missing_and_where_it_goes),
         cmocka_unit_test(a_skin_lists_the_controls_that_vary_with_their_ranges),
         cmocka_unit_test(the_bytes_do_not_depend_on_the_number_of_threads),
@@ -489,7 +530,7 @@ int main(void) {
         cmocka_unit_test(an_example_that_moves_a_control_is_a_sweep_of_it_or_of_nothing),
         cmocka_unit_test(what_a_control_drives_is_seen_through_the_motion_of_joints),
         cmocka_unit_test(a_scale_makes_distances_along_a_control_longer),
-        cmocka_unit_test(scales_that_make_no_sense_are_refused),
+        cmocka_unit_test(scales_that_make_no_sense_are_refused_whatever_the_method),
         cmocka_unit_test(a_control_that_is_not_given_or_not_finite_is_at_rest),
         cmocka_unit_test(no_value_of_a_control_takes_the_skin_far),
         cmocka_unit_test(matrices_and_transforms_take_controls_alike),

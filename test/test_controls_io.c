@@ -27,9 +27,13 @@ enum { FRAMES = 3 };
 
 static pelt_bundle table_bundle(pelt_clip clips[3]) {
     static const char *const names[] = {"train", "walk", "../up"};
-    for (int i = 0; i < 3; i++) clips[i] = (pelt_clip){.name = names[i], .frame_count = FRAMES};
+    static const pelt_clip *list[3];
+    for (int i = 0; i < 3; i++) {
+        clips[i] = (pelt_clip){.name = names[i], .frame_count = FRAMES};
+        list[i] = &clips[i];
+    }
     return (pelt_bundle){
-        .path = path_of("body.glb"), .clip_count = 3, .clips = clips, .arena = pelt_arena_new(PELT_READ_LIMIT)};
+        .path = path_of("body.glb"), .clip_count = 3, .clips = list, .arena = pelt_arena_new(PELT_READ_LIMIT)};
 }
 
 static void expect_row(const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame, const char *name,
@@ -173,7 +177,7 @@ static void tracks_of_extras_are_controls_sampled_at_the_frames(void **state) {
                                  &error);
     if (!b) fail_msg("%s", error.text);
     assert_int_equal(b->controls.count, 3);
-    const pelt_clip *clip = &b->clips[0];
+    const pelt_clip *clip = b->clips[0];
     assert_int_equal(clip->frame_count, 3); /* keys of controls are keys of the clip: 0, 0.5, 1 */
     const float tension[] = {0, 4, 8}, odd[] = {1, 5, 2};
     for (uint32_t f = 0; f < 3; f++)
@@ -182,6 +186,28 @@ static void tracks_of_extras_are_controls_sampled_at_the_frames(void **state) {
     expect_row(b, clip, 0, "glow", 0), expect_row(b, clip, 1, "glow", 0.5f), expect_row(b, clip, 2, "glow", 1);
     assert_true(b->controls.rest[0] == 2 && b->controls.rest[1] == -1 && b->controls.rest[2] == 0);
     assert_non_null(find_note(b, "other-pointer"));
+    pelt_arena_free(b->arena);
+}
+
+/* Each of two clips moves one of two controls; the other is at rest, where the file's extras say, in every frame. */
+static void a_control_without_a_track_in_a_clip_is_at_rest_there(void **state) {
+    (void)state;
+    maker m;
+    pelt_error error = {0};
+    pelt_bundle *b = with_tracks(
+        &m, "'extras':{'tension':2,'glow':-3},", ",{'input':4,'output':8}",
+        POINTER(
+            "1",
+            "/nodes/1/extras/tension") "]},{'name':'shine','samplers':[{'input':4,"
+                                       "'output':8}],'channels':[{'sampler':0,'target':{'path':'pointer','extensions':{"
+                                       "'KHR_animation_pointer':{'pointer':'/nodes/1/extras/glow'}}}}",
+        &error);
+    if (!b) fail_msg("%s", error.text);
+    assert_int_equal(b->clip_count, 2);
+    for (uint32_t f = 0; f < 2; f++) {
+        expect_row(b, b->clips[0], f, "tension", f ? 8 : 0), expect_row(b, b->clips[0], f, "glow", -3);
+        expect_row(b, b->clips[1], f, "tension", 2), expect_row(b, b->clips[1], f, "glow", f ? 8 : 0);
+    }
     pelt_arena_free(b->arena);
 }
 
@@ -199,8 +225,8 @@ static void a_clip_that_moves_only_a_control_is_a_clip(void **state) {
         (int)(cut - character), character);
     pelt_bundle *b = make_bundle(&m, text);
     assert_int_equal(b->clip_count, 1);
-    assert_int_equal(b->clips[0].frame_count, 2);
-    expect_row(b, &b->clips[0], 1, "flex", 8);
+    assert_int_equal(b->clips[0]->frame_count, 2);
+    expect_row(b, b->clips[0], 1, "flex", 8);
     pelt_arena_free(b->arena);
 }
 
@@ -214,7 +240,7 @@ static void numbers_of_nodes_are_rest_values_for_tables(void **state) {
     assert_string_equal(b->extras.names[0], "age");
     assert_int_equal(b->controls.count, 0);
     pelt_table table = {2, 1, (const char *[]){"age"}, (float[]){1, 2}, 0};
-    assert_int_equal(pelt_controls_from_table(b, &b->clips[0], &table, "x.csv", &error), PELT_OK);
+    assert_int_equal(pelt_controls_from_table(b, (pelt_clip *)b->clips[0], &table, "x.csv", &error), PELT_OK);
     assert_true(b->controls.rest[0] == 40);
     pelt_arena_free(b->arena);
 }
@@ -246,7 +272,7 @@ static void broken_tracks_are_refused_and_foreign_ones_left_out(void **state) {
         }
         if (!b) fail_msg("case %zu: %s", i, error.text);
         assert_int_equal(b->controls.count, 0);
-        assert_null(b->clips[0].controls);
+        assert_null(b->clips[0]->controls);
         assert_non_null(find_note(b, "other-pointer"));
         pelt_arena_free(b->arena);
     }
@@ -312,6 +338,7 @@ int main(void) {
         cmocka_unit_test(tables_that_do_not_fit_are_refused_with_file_line_and_remedy),
         cmocka_unit_test(more_controls_than_a_clip_can_have_are_refused),
         cmocka_unit_test(tracks_of_extras_are_controls_sampled_at_the_frames),
+        cmocka_unit_test(a_control_without_a_track_in_a_clip_is_at_rest_there),
         cmocka_unit_test(a_clip_that_moves_only_a_control_is_a_clip),
         cmocka_unit_test(numbers_of_nodes_are_rest_values_for_tables),
         cmocka_unit_test(broken_tracks_are_refused_and_foreign_ones_left_out),

@@ -3,13 +3,14 @@
 
 #include "fit/examples/displacement.h"
 #include "pack/pack.h"
+#include "runtime/loops.h"
 #include "test/corrective_maker.h"
 #include <pelt/pelt.h>
 
 typedef struct runner {
     pelt_bundle *bundle;
     pelt_skin skin;
-    pelt_skin_bytes *bytes;
+    pelt_bytes *bytes;
     pelt_transform *locals;
     float controls[MAKER_CONTROLS]; /* minus the values at rest */
     void *scratch;
@@ -159,8 +160,115 @@ static void numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set(
     free(a), close_runner(&exact), close_runner(&rounded), character_free(bundle);
 }
 
-/* Blocks use coefficients in threes, 0 3 6, 1 4 7, 2 5 8, which no pairing of neighbours would serve. */
-static void coefficients_of_the_same_blocks_are_paired(void **state) {
+/* Coefficients in double fill their own places and no others, whatever comes last. */
+static void coefficients_are_as_many_as_their_count_says(void **state) {
+    (void)state;
+    uint64_t seed = 20;
+    pelt_bundle *bundle = character_chain(3, 17);
+    float rotations[12] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}, translations[9] = {0};
+    for (int kernel = 0; kernel < 2; kernel++) {
+        pelt_rbf rbf = maker_rbf(bundle->arena, &seed, 3, 3, 3, 2, PELT_PHI_MIXED, true);
+        pelt_corrective c = {.rbf_count = 1, .rbfs = &rbf};
+        if (kernel) c.kernel = maker_kernel(bundle->arena, &seed, 3, 4, 2, 3);
+        double a[10] = {7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
+        assert_int_equal(pelt_corrective_coefficient_count(&c), kernel ? 8 : 2);
+        pelt_corrective_coefficients(&c, &(pelt_pose_state){rotations, translations, NULL}, a);
+        assert_true(a[1] != 7 && (a[7] == 7) == !kernel && (a[2] == 7) == !kernel && a[8] == 7);
+    }
+    character_free(bundle);
+}
+
+/* Factors of the rows: coefficient times step, as a whole number of a scale by which the largest is 32767. */
+static void coefficients_are_rounded_to_the_nearest_of_16_bits(void **state) {
+    (void)state;
+    uint64_t seed = 18;
+    pelt_bundle *bundle = character_chain(5, 120);
+    pelt_corrective *c = maker_basis(bundle, &seed);
+    runner r = open_runner(bundle, c, true);
+    pelt_corrective_offsets at = pelt_corrective_layout(&r.skin);
+    const char *own = (const char *)r.scratch + pelt_pose_layout(&r.skin).size;
+    for (int pose = 0; pose < 5; pose++) {
+        maker_pose(bundle, &seed, 0.5, r.locals);
+        run(&r, PELT_ISA_SCALAR);
+        for (int turns = 0; turns < 2; turns++) {
+            pelt_rows rows = turns ? pelt_skin_turns(&r.skin) : pelt_skin_rows(&r.skin);
+            const int16_t *factors = (const int16_t *)(own + (turns ? at.turn_factors : at.row_factors));
+            double scale = ((const float *)(own + at.factor_scales))[turns];
+            int most = 0;
+            assert_true(rows.factor_count > 10);
+            for (uint32_t i = 0; i < rows.factor_count; i++) {
+                float a = ((const float *)(own + at.coefficients))[rows.factors[i].coefficient];
+                assert_near(factors[i] * scale, (double)a * rows.factors[i].step, 0.501 * scale);
+                most = abs(factors[i]) > most ? abs(factors[i]) : most;
+            }
+            assert_int_equal(most, 32767);
+        }
+    }
+    close_runner(&r), character_free(bundle);
+}
+
+/* What docs/format.md reads out of two numbers side by side is what went in, to half a step; the norm has a step of its
+   own. */
+static void centres_of_16_bits_are_read_as_they_were_meant(void **state) {
+    (void)state;
+    enum { BLOCKS = 3, ROWS = 8 };
+    uint64_t seed = 19;
+    pelt_arena *arena = pelt_arena_new(0);
+    uint32_t first[BLOCKS + 1] = {0, 2, 2, ROWS};
+    uint16_t sources[ROWS] = {0};
+    pelt_row_lists lists = {first, sources, ROWS};
+    for (size_t parts = 3; parts <= 4; parts++) {
+        float rows[ROWS * 4 * PELT_BLOCK];
+        pelt_factor factors[2 * BLOCKS] = {{0, 0}};
+        for (size_t i = 0; i < ROWS * parts * PELT_BLOCK; i++)
+            rows[i] = (float)((test_random(&seed) - 0.5) * (i / PELT_BLOCK % parts == 3 ? 100 : 1));
+        const int16_t *shorts = pelt_center_shorts(arena, rows, &lists, BLOCKS, parts, factors);
+        for (size_t r = 0; r < ROWS; r++)
+            for (size_t i = 0; i < parts * PELT_BLOCK; i++) {
+                const int16_t *two = shorts + r / 2 * 2 * parts * PELT_BLOCK + 2 * i;
+                double n = r % 2 ? 65536.0 * two[1] + (uint16_t)two[0] : 65536.0 * two[0];
+                float step = factors[(r < 2 ? 0 : 4) + (i / PELT_BLOCK == 3)].step;
+                double half = r % 2 && two[1] == -32767 ? 1 : 0.5; /* the end of the range, with the first taken off */
+                assert_near(n * step, rows[r * parts * PELT_BLOCK + i], 1.0001 * half * 65536 * step);
+                assert_true(65536.0 * step < (i / PELT_BLOCK == 3 ? 51 : 0.51) / 32767); /* and the step is small */
+            }
+        assert_true(factors[2].step == 0); /* of the block without rows */
+    }
+    pelt_arena_free(arena);
+}
+
+/* All vertices follow one joint, and use one of two coefficients in turn: with an order by joints alone every block
+   would have rows for both. Where joints differ instead, and the coefficient is the same, blocks are sorted by joints. */
+static void blocks_share_displacements_where_joints_leave_a_choice(void **state) {
+    (void)state;
+    enum { VERTICES = 96 };
+    uint64_t seed = 22;
+    for (int by_joint = 0; by_joint < 2; by_joint++) {
+        pelt_bundle *bundle = character_chain(3, VERTICES);
+        pelt_influences *in = &bundle->mesh.influences;
+        for (uint32_t v = 0; v < VERTICES; v++)
+            for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
+                in->joints[i] = by_joint ? v % 3 : 1;
+                in->weights[i] = i == in->first[v];
+            }
+        pelt_rbf rbf = maker_rbf(bundle->arena, &seed, 3, 3, 3, 2, PELT_PHI_MIXED, true);
+        uint32_t first[VERTICES + 1], coefficients[VERTICES];
+        float vectors[3 * VERTICES];
+        for (uint32_t v = 0; v <= VERTICES; v++) first[v] = v;
+        for (uint32_t v = 0; v < VERTICES; v++) coefficients[v] = by_joint ? v / 48 : v % 2;
+        for (int i = 0; i < 3 * VERTICES; i++) vectors[i] = 1;
+        pelt_displacements d = {first, coefficients, vectors};
+        pelt_corrective c = {.rbf_count = 1, .rbfs = &rbf, .displacements = &d};
+        pelt_skin skin;
+        pelt_bytes *file = maker_pack(bundle, &c, false, &skin);
+        assert_int_equal(skin.entry_count, VERTICES / 16);
+        assert_int_equal(pelt_skin_rows(&skin).first[VERTICES / 16], VERTICES / 16);
+        character_free_skin(file), character_free(bundle);
+    }
+}
+
+/* Blocks use coefficients in threes, 0 3 6, 1 4 7, 2 5 8, for which neighbours would be poor partners. */
+static void coefficients_of_the_same_blocks_are_partners(void **state) {
     (void)state;
     enum { BLOCKS = 30, COEFFICIENTS = 9 };
     pelt_arena *arena = pelt_arena_new(0);
@@ -168,14 +276,13 @@ static void coefficients_of_the_same_blocks_are_paired(void **state) {
     uint16_t sources[3 * BLOCKS];
     for (uint32_t b = 0; b <= BLOCKS; b++) first[b] = 3 * b;
     for (uint32_t r = 0; r < 3 * BLOCKS; r++) sources[r] = (uint16_t)(r / 3 % 3 + r % 3 * 3);
-    pelt_pairing p;
     pelt_row_lists used = {first, sources, 3 * BLOCKS};
-    assert_int_equal(pelt_pair_coefficients(arena, &used, BLOCKS, COEFFICIENTS, &p), PELT_OK);
+    pelt_partners p = pelt_choose_partners(arena, &used, BLOCKS, COEFFICIENTS);
     assert_int_equal(p.count, COEFFICIENTS + 1);
     uint32_t together = 0;
     for (uint32_t i = 0; i < p.count; i += 2)
         together += p.factors[i].coefficient % 3 == p.factors[i + 1].coefficient % 3;
-    assert_true(together >= 4); /* a pair in each three, and the odd one with its filler */
+    assert_true(together >= 4); /* two of each three, and the odd one with its filler */
     for (uint32_t k = 0; k < COEFFICIENTS; k++) assert_int_equal(p.factors[p.factor_of[k]].coefficient, k);
     pelt_arena_free(arena);
 }
@@ -276,7 +383,7 @@ static pelt_result try_file(const uint8_t *data, size_t size) {
     return result;
 }
 
-static pelt_skin_bytes *small_file(int kind, pelt_bundle **bundle, pelt_skin *skin) {
+static pelt_bytes *small_file(int kind, pelt_bundle **bundle, pelt_skin *skin) {
     uint64_t seed = 17;
     *bundle = character_chain(3, 17);
     pelt_corrective *c = PELT_NEW((*bundle)->arena, 1, pelt_corrective);
@@ -300,10 +407,10 @@ static void any_overwritten_field_is_refused_or_harmless(void **state) {
     for (int kind = 0; kind < 3; kind++) {
         pelt_bundle *bundle;
         pelt_skin skin;
-        pelt_skin_bytes *file = small_file(kind, &bundle, &skin);
+        pelt_bytes *file = small_file(kind, &bundle, &skin);
         uint8_t *copy = malloc(file->size);
         memcpy(copy, file->bytes, file->size);
-        size_t head = (size_t)((const char *)skin.drivers - (const char *)file->bytes);
+        size_t head = (size_t)((const char *)pelt_skin_corrective(&skin) - (const char *)file->bytes);
         for (size_t at = 0; at < file->size; at += at < 1024 || (at >= head && at < head + 1024) ? 4 : 28)
             for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
                 memcpy(copy + at, &values[i], 4);
@@ -333,7 +440,7 @@ static void a_corrective_that_lacks_a_section_is_refused(void **state) {
         for (int i = 0; needed[kind][i]; i++) {
             pelt_bundle *bundle;
             pelt_skin skin;
-            pelt_skin_bytes *file = small_file(kind, &bundle, &skin);
+            pelt_bytes *file = small_file(kind, &bundle, &skin);
             uint8_t *entry = table_entry(file->bytes, needed[kind][i]);
             assert_non_null(entry);
             entry[0] = 'x', entry[4] = 0; /* a section of somebody else's, not required */
@@ -348,8 +455,8 @@ static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **stat
         pelt_bundle *bundle;
         pelt_skin skin;
         bool has_rbf = what < 5 || what == 10 || what > 11;
-        pelt_skin_bytes *file = small_file(what == 6 ? 2 : !has_rbf, &bundle, &skin);
-        uint32_t *head = (uint32_t *)skin.drivers;
+        pelt_bytes *file = small_file(what == 6 ? 2 : !has_rbf, &bundle, &skin);
+        uint32_t *head = (uint32_t *)pelt_skin_corrective(&skin);
         char *section = (char *)head;
         uint64_t axes, rbfs;
         memcpy(&rbfs, section + 16, 8), memcpy(&axes, section + 24, 8);
@@ -357,17 +464,18 @@ static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **stat
                                : what == 3 || what == 4 || what == 14 ? PELT_ERROR_FORMAT
                                                                       : PELT_ERROR_INDEX;
         pelt_control *control = (pelt_control *)skin.controls;
-        if (what == 0) ((uint16_t *)skin.rows.sources)[0] = (uint16_t)head[0]; /* a coefficient that does not exist */
+        pelt_rows rows = pelt_skin_rows(&skin), turns = pelt_skin_turns(&skin);
+        if (what == 0) ((uint16_t *)rows.sources)[0] = (uint16_t)head[0];      /* a coefficient that does not exist */
         if (what == 1) memcpy(section + axes + 4, &(uint32_t){3}, 4);          /* a joint that does not exist */
-        if (what == 2) ((uint32_t *)skin.rows.first)[0] = 1;                   /* rows that do not begin at 0 */
+        if (what == 2) ((uint32_t *)rows.first)[0] = 1;                        /* rows that do not begin at 0 */
         if (what == 3) head[0]++;                                              /* a coefficient that nothing drives */
         if (what == 4) memcpy(section + rbfs + 8, &(uint32_t){0x10000000}, 4); /* more centres than there are */
-        if (what == 5) ((pelt_factor *)skin.turns.factors)[0].step = INFINITY; /* steps of no size */
-        if (what == 6) ((uint16_t *)skin.axis_sources)[0] = 9;                 /* an axis that does not exist */
-        if (what == 7) ((uint16_t *)skin.turns.sources)[1] ^= 3;               /* two rows that are no pair */
-        if (what == 8) ((uint32_t *)skin.rows.first)[1]--;                     /* half a pair */
-        if (what == 9) ((pelt_factor *)skin.rows.factors)[1].coefficient = head[0];          /* of no coefficient */
-        if (what == 10) memcpy(section + axes + 32 * 4 + 4, &(uint32_t){MAKER_CONTROLS}, 4); /* a control likewise */
+        if (what == 5) ((pelt_factor *)turns.factors)[0].step = INFINITY;      /* steps of no size */
+        if (what == 6) ((uint16_t *)pelt_skin_axes(&skin).sources)[0] = 9;     /* an axis that does not exist */
+        if (what == 7) ((uint16_t *)turns.sources)[1] ^= 3;                    /* two rows of no partners */
+        if (what == 8) ((uint32_t *)rows.first)[1]--;                          /* half of two rows */
+        if (what == 9) ((pelt_factor *)rows.factors)[1].coefficient = head[0]; /* of no coefficient */
+        if (what == 10) memcpy(section + axes + 32 * 3 + 4, &(uint32_t){MAKER_CONTROLS}, 4); /* a control likewise */
         if (what == 11) { /* a kernel joint beyond joints and controls */
             uint64_t kernel, joints;
             memcpy(&kernel, section + 32, 8), memcpy(&joints, section + kernel + 16, 8);
@@ -382,18 +490,203 @@ static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **stat
     }
 }
 
+/* -- Every field of DRIV ------------------------------------------------------------------------------------------- */
+
+typedef enum place {
+    HEAD,
+    AXIS,
+    RBF,
+    RBF_CENTERS,
+    RBF_MATRIX,
+    RBF_BIAS,
+    KERNEL,
+    KERNEL_JOINT,
+    KERNEL_CENTERS,
+    UNIT,
+    GROUP,
+    GROUP_UNITS,
+    GROUP_CENTERS,
+    GROUP_MATRIX,
+    WEIGHED,
+    WEIGHED_CENTERS,
+    AXIS_WEIGHTS
+} place;
+
+static char *place_of(const pelt_skin *skin, place what) {
+    const pelt_file_corrective *head = pelt_skin_corrective(skin);
+    char *bytes = (char *)head;
+    const pelt_file_rbf *rbf = (const void *)(bytes + head->rbfs);
+    const pelt_file_kernel *kernel = (const void *)(bytes + head->kernel);
+    const pelt_file_weighted *weighted = (const void *)(bytes + head->weighted);
+    if (what == AXIS_WEIGHTS) return (char *)pelt_skin_axes(skin).weights;
+    if (what <= AXIS) return bytes + (what == HEAD ? 0 : head->axes);
+    if (what <= RBF_BIAS) {
+        const uint64_t at[] = {head->rbfs, rbf->centers, rbf->matrix, rbf->bias};
+        return bytes + at[what - RBF];
+    }
+    if (what >= WEIGHED) return bytes + (what == WEIGHED ? head->weighted : weighted->centers);
+    const pelt_file_kernel_group *group = (const void *)(bytes + kernel->groups);
+    const uint64_t at[] = {head->kernel,   kernel->joints, kernel->centers, kernel->units,
+                           kernel->groups, group->units,   group->centers,  group->matrix};
+    return bytes + at[what - KERNEL];
+}
+
+static void every_field_of_a_corrective_has_its_range(void **state) {
+    (void)state;
+    const uint32_t NOT_A_NUMBER = 0x7fc00000u, MINUS_ONE = 0xbf800000u, TINY = 0x358637bdu, /* 1e-6 */
+        HUGE_WIDTH = 0x4e6e6b28u /* 1e9 */, FINE = PELT_OK, WRONG = PELT_ERROR_FORMAT, INDEX = PELT_ERROR_INDEX,
+                   NUMBER = PELT_ERROR_NUMBER, UNKNOWN = PELT_ERROR_UNSUPPORTED;
+    const struct {
+        int kind; /* of small_file: 0 has an rbf of 5 axes, 3 centres, 2 coefficients and a norm; 1 a kernel of 5 joints, 4
+                     centres, 10 units, 2 groups of 2 coefficients; 2 the weighted form of 9 axes and 21 centres */
+        place where;
+        size_t offset;
+        uint32_t value, result;
+    } cases[] = {
+        {0, HEAD, 0, 3, WRONG},            /* coefficient_count */
+        {0, HEAD, 4, 0, WRONG},            /* rbf_count */
+        {0, HEAD, 4, 0xffffffffu, WRONG},  /* more rbfs than there is room for */
+        {0, HEAD, 8, 4, INDEX},            /* axis_count: the rbf has 5 */
+        {0, HEAD, 8, 0xffffffffu, WRONG},  /* more axes than there is room for */
+        {0, HEAD, 16, 96, WRONG},          /* an offset that is no multiple of 64 */
+        {0, HEAD, 16, 0x40000000u, WRONG}, /* outside */
+        {0, AXIS, 0, 0, FINE},             /* kinds */
+        {0, AXIS, 0, 1, UNKNOWN},          /* the hinge that once was */
+        {0, AXIS, 0, 2, FINE},
+        {0, AXIS, 0, 3, FINE},
+        {0, AXIS, 0, 4, FINE},
+        {0, AXIS, 0, 5, UNKNOWN},
+        {0, AXIS, 4, 2, FINE}, /* the last joint */
+        {0, AXIS, 4, 3, INDEX},
+        {0, AXIS, 3 * 32 + 4, MAKER_CONTROLS - 1, FINE},
+        {0, AXIS, 3 * 32 + 4, MAKER_CONTROLS, INDEX},
+        {0, AXIS, 20, 0, FINE}, /* weight */
+        {0, AXIS, 20, MINUS_ONE, NUMBER},
+        {0, AXIS, 20, NOT_A_NUMBER, NUMBER},
+        {0, RBF, 0, 1, INDEX}, /* first_axis */
+        {0, RBF, 0, 6, INDEX},
+        {0, RBF, 4, 4, FINE}, /* axis_count */
+        {0, RBF, 4, 6, INDEX},
+        {0, RBF, 8, 0, WRONG}, /* center_count */
+        {0, RBF, 8, 16, FINE}, /* there is padding to 16 */
+        {0, RBF, 8, 65537, WRONG},
+        {0, RBF, 12, 1, WRONG}, /* coefficient_count */
+        {0, RBF, 16, 1, WRONG}, /* first_coefficient */
+        {0, RBF, 20, 2, FINE},  /* phi */
+        {0, RBF, 20, 3, UNKNOWN},
+        {0, RBF, 24, 0, FINE}, /* normalised */
+        {0, RBF, 24, 2, WRONG},
+        {0, RBF, 28, TINY, FINE}, /* width */
+        {0, RBF, 28, TINY - 1, NUMBER},
+        {0, RBF, 28, HUGE_WIDTH, FINE},
+        {0, RBF, 28, HUGE_WIDTH + 1, NUMBER},
+        {0, RBF, 28, NOT_A_NUMBER, NUMBER},
+        {0, RBF, 32, 0x40000000u, WRONG}, /* centers, matrix, bias: offsets */
+        {0, RBF, 40, 0x40000000u, WRONG},
+        {0, RBF, 48, 0x40000000u, WRONG},
+        {0, RBF_CENTERS, 0, NOT_A_NUMBER, NUMBER},
+        {0, RBF_CENTERS, 4 * (4 * 5 * 16 - 1), NOT_A_NUMBER, NUMBER},
+        {0, RBF_MATRIX, 0, NOT_A_NUMBER, NUMBER},
+        {0, RBF_MATRIX, 4 * (3 * 16 - 1), NOT_A_NUMBER, NUMBER}, /* the last of the norm */
+        {0, RBF_BIAS, 4 * 2, NOT_A_NUMBER, NUMBER},              /* that of the norm */
+        {1, KERNEL, 0, 0xffffffffu, WRONG},                      /* joint_count */
+        {1, KERNEL, 0, 4, INDEX},                                /* units name the fifth */
+        {1, KERNEL, 4, 0, WRONG},                                /* center_count */
+        {1, KERNEL, 4, 3, INDEX},                                /* groups name the fourth */
+        {1, KERNEL, 4, 16, FINE},
+        {1, KERNEL, 4, 65537, WRONG},
+        {1, KERNEL, 8, 9, INDEX}, /* unit_count */
+        {1, KERNEL, 8, 0xffffffffu, WRONG},
+        {1, KERNEL, 12, 1, WRONG}, /* group_count: fewer coefficients than there are */
+        {1, KERNEL, 12, 0xffffffffu, WRONG},
+        {1, KERNEL_JOINT, 0, 3 + MAKER_CONTROLS - 1, FINE},
+        {1, KERNEL_JOINT, 0, 3 + MAKER_CONTROLS, INDEX},
+        {1, KERNEL_JOINT, 4, 0, FINE}, /* scale */
+        {1, KERNEL_JOINT, 4, MINUS_ONE, NUMBER},
+        {1, KERNEL_JOINT, 4, NOT_A_NUMBER, NUMBER},
+        {1, KERNEL_CENTERS, 4 * (4 * 5 * 16 - 1), NOT_A_NUMBER, NUMBER},
+        {1, UNIT, 0, 4, FINE}, /* first, second */
+        {1, UNIT, 0, 5, INDEX},
+        {1, UNIT, 4, 5, INDEX},
+        {1, UNIT, 16 * 9 + 4, 5, INDEX},    /* of the last unit */
+        {1, UNIT, 8, NOT_A_NUMBER, NUMBER}, /* gain */
+        {1, GROUP, 0, 0xffffffffu, WRONG},  /* unit_count */
+        {1, GROUP, 4, 0, WRONG},            /* center_count */
+        {1, GROUP, 4, 0x10000000u, WRONG},
+        {1, GROUP, 8, 1, WRONG},       /* coefficient_count */
+        {1, GROUP, 12, 1, WRONG},      /* first_coefficient */
+        {1, GROUP, 64 + 12, 1, WRONG}, /* of the second group */
+        {1, GROUP_UNITS, 0, 9, FINE},
+        {1, GROUP_UNITS, 0, 10, INDEX},
+        {1, GROUP_CENTERS, 0, 3, FINE},
+        {1, GROUP_CENTERS, 0, 4, INDEX},
+        {1, GROUP_MATRIX, 4 * (2 * 16 - 1), NOT_A_NUMBER, NUMBER},
+        {2, WEIGHED, 0, 1, INDEX},  /* first_axis */
+        {2, WEIGHED, 4, 10, INDEX}, /* axis_count */
+        {2, WEIGHED, 8, 0, WRONG},  /* center_count */
+        {2, WEIGHED, 8, 32, FINE},
+        {2, WEIGHED, 12, 3, UNKNOWN},       /* phi */
+        {2, WEIGHED, 16, TINY - 1, NUMBER}, /* width */
+        {2, WEIGHED, 20, 2, WRONG},         /* normalised */
+        {2, WEIGHED, 20, 0, WRONG},         /* the rows have a norm */
+        {2, WEIGHED_CENTERS, 4 * (4 * 9 * 32 - 1), NOT_A_NUMBER, NUMBER},
+        {2, AXIS_WEIGHTS, 0, NOT_A_NUMBER, NUMBER},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pelt_bundle *bundle;
+        pelt_skin skin;
+        pelt_bytes *file = small_file(cases[i].kind, &bundle, &skin);
+        memcpy(place_of(&skin, cases[i].where) + cases[i].offset, &cases[i].value, 4);
+        pelt_result result = try_file(file->bytes, file->size);
+        if (result != (pelt_result)cases[i].result)
+            fail_msg("case %zu (place %d, offset %zu, value %u): %s", i, (int)cases[i].where, cases[i].offset,
+                     cases[i].value, pelt_result_text(result));
+        character_free_skin(file), character_free(bundle);
+    }
+}
+
+/* Sizes of sections follow from what they hold: one number less or more is refused. */
+static void sections_of_a_corrective_have_exactly_their_size(void **state) {
+    (void)state;
+    static const char *const kinds[3][11] = {{"CBLK", "CSRC", "CF32", "TBLK", "TSRC", "TF32"},
+                                             {"CBLK", "CSRC", "CI16", "CFAC", "TBLK", "TSRC", "TI16", "TFAC"},
+                                             {"CBLK", "CSRC", "CF32", "TF32", "ABLK", "ASRC", "AWGT"}};
+    for (int kind = 0; kind < 3; kind++)
+        for (int i = 0; kinds[kind][i]; i++)
+            for (int more = -1; more <= 1; more += 2) {
+                pelt_bundle *bundle;
+                pelt_skin skin;
+                pelt_bytes *file = small_file(kind, &bundle, &skin);
+                uint8_t *entry = table_entry(file->bytes, kinds[kind][i]);
+                uint64_t size;
+                memcpy(&size, table_entry(file->bytes, "NAME") + 16, 8);
+                assert_int_equal(size, 3 * sizeof "joint0" + sizeof "flex" + sizeof "smile");
+                memcpy(&size, entry + 16, 8);
+                size += (uint64_t)(more * (strstr("CSRC TSRC ASRC CI16 TI16", kinds[kind][i]) ? 2 : 4));
+                memcpy(entry + 16, &size, 8);
+                if (try_file(file->bytes, file->size) == PELT_OK) fail_msg("%s %+d", kinds[kind][i], more);
+                character_free_skin(file), character_free(bundle);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction_set_gives_the_basis_form_of_the_definition),
         cmocka_unit_test(every_instruction_set_gives_the_weighted_form_of_the_definition),
         cmocka_unit_test(numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set),
-        cmocka_unit_test(coefficients_of_the_same_blocks_are_paired),
+        cmocka_unit_test(coefficients_are_as_many_as_their_count_says),
+        cmocka_unit_test(coefficients_are_rounded_to_the_nearest_of_16_bits),
+        cmocka_unit_test(centres_of_16_bits_are_read_as_they_were_meant),
+        cmocka_unit_test(blocks_share_displacements_where_joints_leave_a_choice),
+        cmocka_unit_test(coefficients_of_the_same_blocks_are_partners),
         cmocka_unit_test(poses_given_as_matrices_drive_it_like_poses_given_as_transforms),
         cmocka_unit_test(any_range_of_blocks_gives_the_same_bytes),
         cmocka_unit_test(no_pose_takes_the_weighted_form_beyond_its_bound),
         cmocka_unit_test(any_overwritten_field_is_refused_or_harmless),
         cmocka_unit_test(a_corrective_that_lacks_a_section_is_refused),
         cmocka_unit_test(wrong_indices_and_numbers_of_a_corrective_are_told_apart),
+        cmocka_unit_test(every_field_of_a_corrective_has_its_range),
+        cmocka_unit_test(sections_of_a_corrective_have_exactly_their_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,8 @@
 /* test_driven.c: driven joints against closed forms, the run time against the fit, and files that lie about them. */
 
+#include "fit/blend/blend.h"
+#include "io/io.h"
+#include "pack/driven.h"
 #include "pack/plain.h"
 #include "runtime/format.h"
 #include "runtime/loops.h"
@@ -8,7 +11,7 @@
 typedef struct subject {
     pelt_bundle *bundle;
     pelt_model model;
-    pelt_skin_bytes *bytes;
+    pelt_bytes *bytes;
     pelt_skin skin;
     void *scratch;
 } subject;
@@ -25,10 +28,9 @@ static subject make(pelt_bundle *bundle, const pelt_driven *driven, uint32_t cou
                            .influences = bundle->mesh.influences,
                            .driven_count = count,
                            .driven = driven,
-                           .driven_names = names,
-                           .about = "{}"};
+                           .driven_names = names};
     pelt_error error = {0};
-    s.bytes = pelt_model_pack(&s.model, &error);
+    s.bytes = pelt_model_pack(&s.model, "{}", &error);
     if (!s.bytes) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(s.bytes->bytes, s.bytes->size, &s.skin), PELT_OK);
     assert_int_equal(s.skin.driven_count, count);
@@ -182,7 +184,7 @@ static void random_pose(const pelt_bundle *bundle, uint64_t *seed, pelt_transfor
 }
 
 /* The automatic set of a fit to random poses, without dropping what is not used. */
-static void choose(pelt_bundle *bundle, const char *drive, pelt_fitting *f, uint64_t *seed) {
+static void choose(pelt_bundle *bundle, const pelt_drive_rules *drive, pelt_fitting *f, uint64_t *seed) {
     enum { FRAMES = 6 };
     uint32_t n = bundle->skeleton.joint_count;
     pelt_transform *poses = PELT_NEW(bundle->arena, FRAMES * n, pelt_transform);
@@ -193,15 +195,23 @@ static void choose(pelt_bundle *bundle, const char *drive, pelt_fitting *f, uint
     for (uint32_t i = 0; i < FRAMES; i++) examples[i] = (pelt_example){clip, i};
     bundle->mesh.diagonal = (float)pelt_diagonal(bundle->mesh.positions, bundle->mesh.vertex_count);
     *f = (pelt_fitting){.bundle = bundle, .examples = {FRAMES, examples}, .arena = bundle->arena};
-    f->options = (pelt_fit_options){.method = "joints", .drive = drive};
+    f->options = (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.drive = drive};
     pelt_error error = {0};
     assert_int_equal(pelt_fit_resolve(&f->options, &error), PELT_OK);
     f->model.skeleton = &bundle->skeleton;
     if (pelt_choose_driven(f, &error)) fail_msg("%s", error.text);
 }
 
-static const char everything[] =
-    "[{\"joints\": \"*\", \"turn\": [0.5, 0.3], \"twist\": 2, \"bend\": [0.5], \"bulge\": true}]";
+static const pelt_drive_rules everything = {1, &(pelt_drive_rule){.joints = "*",
+                                                                  .turn_count = 2,
+                                                                  .twist_count = 2,
+                                                                  .bend_count = 1,
+                                                                  .turns = (float[]){0.5f, 0.3f},
+                                                                  .twists = (float[]){1 / 3.f, 2 / 3.f},
+                                                                  .bends = (float[]){0.5f},
+                                                                  .upstream = 1,
+                                                                  .downstream = 1,
+                                                                  .k = 8}};
 
 static void the_run_time_agrees_with_the_fit_on_awkward_skeletons(void **state) {
     (void)state;
@@ -209,7 +219,7 @@ static void the_run_time_agrees_with_the_fit_on_awkward_skeletons(void **state) 
         uint64_t random = seed;
         pelt_fitting f;
         pelt_bundle *bundle = awkward(&random);
-        choose(bundle, everything, &f, &random);
+        choose(bundle, &everything, &f, &random);
         assert_true(f.model.driven_count > 40);
         subject s = make(bundle, f.model.driven, f.model.driven_count);
         uint32_t joints = s.skin.joint_count, n = joints + s.skin.driven_count;
@@ -227,12 +237,66 @@ static void the_run_time_agrees_with_the_fit_on_awkward_skeletons(void **state) 
     }
 }
 
+/* Joints that stretch, shear and mirror: R is then the rotation nearest to what they do. */
+static void the_run_time_agrees_with_the_fit_where_joints_scale(void **state) {
+    (void)state;
+    uint64_t random = 11;
+    pelt_fitting f;
+    pelt_bundle *bundle = awkward(&random);
+    choose(bundle, &everything, &f, &random);
+    subject s = make(bundle, f.model.driven, f.model.driven_count);
+    uint32_t joints = s.skin.joint_count, n = joints + s.skin.driven_count;
+    pelt_affine *matrices = PELT_NEW(bundle->arena, n, pelt_affine);
+    for (int frame = 0; frame < 20; frame++) {
+        pelt_transform locals[8];
+        random_pose(bundle, &random, locals);
+        for (int j = 0; j < 8; j++)
+            for (int i = 0; i < 3; i++) locals[j].scale[i] *= (float)(0.8 + 0.4 * test_random(&random));
+        if (frame % 3 == 2) locals[2].scale[1] *= -1;
+        pelt_model_matrices(&s.model, locals, matrices);
+        for (uint32_t i = 0; i < s.skin.driven_count; i++) {
+            const float *m = run(&s, locals, i);
+            for (int k = 0; k < 12; k++) assert_near(m[k], matrices[joints + i].m[k], 1e-3 * (1 + fabs(m[k])));
+        }
+    }
+    drop(&s);
+}
+
+/* A = R S with S symmetric and positive: the nearest rotation is R. Of -A it is R too: what is mirrored is turned back. */
+static void the_nearest_rotation_is_that_of_the_polar_decomposition(void **state) {
+    (void)state;
+    uint64_t seed = 21;
+    for (int trial = 0; trial < 50; trial++) {
+        pelt_transform turn = character_turn(test_random(&seed) - 0.5, test_random(&seed) - 0.5,
+                                             test_random(&seed) - 0.5, 360 * test_random(&seed));
+        pelt_affine r = pelt_affine_of(&turn), s = pelt_identity, motion, found;
+        double b[3][3];
+        for (int i = 0; i < 9; i++) b[i / 3][i % 3] = 0.6 * (test_random(&seed) - 0.5);
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++) /* 1/2 + b b^T */
+                s.m[4 * i + j] = 0.5 * (i == j) + b[i][0] * b[j][0] + b[i][1] * b[j][1] + b[i][2] * b[j][2];
+        pelt_affine a = pelt_affine_multiply(&r, &s), parent = pelt_affine_of(&turn);
+        for (int i = 0; i < 3; i++) a.m[4 * i + 3] = test_random(&seed), parent.m[4 * i + 3] = test_random(&seed);
+        for (int i = 0; i < 12 && trial % 2; i++) a.m[i] *= i % 4 == 3 ? 1 : -1;
+        assert_true(pelt_relative_rotation(NULL, &a, &motion, &found));
+        for (int i = 0; i < 12; i++) assert_near(found.m[i], i % 4 == 3 ? 0 : r.m[i], 1e-9);
+        for (int i = 0; i < 12; i++) assert_near(motion.m[i], a.m[i], 1e-12);
+        pelt_affine under = pelt_affine_multiply(&parent, &a); /* the parent's own motion does not count */
+        assert_true(pelt_relative_rotation(&parent, &under, &motion, &found));
+        for (int i = 0; i < 12; i++) assert_near(found.m[i], i % 4 == 3 ? 0 : r.m[i], 1e-9);
+        for (int i = 0; i < 12; i++) assert_near(motion.m[i], a.m[i], 1e-9);
+        for (int i = 0; i < 3; i++) a.m[i] = 0; /* flat */
+        assert_false(pelt_relative_rotation(NULL, &a, &motion, &found));
+        assert_false(pelt_relative_rotation(&a, &r, &motion, &found));
+    }
+}
+
 static void driven_joints_are_still_at_rest(void **state) {
     (void)state;
     uint64_t seed = 9;
     pelt_fitting f;
     pelt_bundle *bundle = awkward(&seed);
-    choose(bundle, everything, &f, &seed);
+    choose(bundle, &everything, &f, &seed);
     subject s = make(bundle, f.model.driven, f.model.driven_count);
     for (uint32_t i = 0; i < s.skin.driven_count; i++) {
         const float *m = run(&s, bundle->skeleton.rest, i);
@@ -268,15 +332,15 @@ static void matrices_and_locals_give_the_same_pose(void **state) {
 
 /* A bone of no length is stepped over, an end joint has no bulge, and a joint with two children bulges in both bones.
  */
-static void the_automatic_set_follows_the_bones(void **state) {
-    (void)state;
+static void follow_bones(float size) {
     static const int32_t parents[] = {-1, 0, 1, 2, 2};
     uint64_t seed = 4;
     pelt_bundle *bundle = character_new(5, parents);
     bundle->skeleton.rest[2].translation[1] = 0; /* joint2 is at joint1's place */
     bundle->skeleton.rest[4].translation[0] = 1;
+    for (int i = 0; i < 15; i++) bundle->skeleton.rest[i / 3].translation[i % 3] *= size;
     character_bind(bundle);
-    character_tube(bundle, 40, 0.25, 3);
+    character_tube(bundle, 40, 0.25 * size, 3 * size);
     character_random_weights(bundle, 2, &seed);
     pelt_fitting f;
     choose(bundle, NULL, &f, &seed);
@@ -285,7 +349,7 @@ static void the_automatic_set_follows_the_bones(void **state) {
         const pelt_driven *d = &f.model.driven[i];
         turns += d->kind == PELT_DRIVEN_TURN;
         if (d->kind >= PELT_DRIVEN_BULGE) bulges[d->driver]++;
-        if (d->driver == 1 && d->kind == PELT_DRIVEN_BULGE) assert_near(fabsf(d->downstream[1]), 2, 1e-5);
+        if (d->driver == 1 && d->kind == PELT_DRIVEN_BULGE) assert_near(fabsf(d->downstream[1]), 2 * size, 1e-5 * size);
     }
     assert_int_equal(turns, 5);
     assert_int_equal(bulges[0], 0);
@@ -295,26 +359,148 @@ static void the_automatic_set_follows_the_bones(void **state) {
     character_free(bundle);
 }
 
+static void the_automatic_set_follows_the_bones(void **state) {
+    (void)state;
+    follow_bones(1), follow_bones(1e-3f), follow_bones(1000);
+}
+
 static void rules_that_make_no_sense_are_refused(void **state) {
     (void)state;
-    static const char *const bad[] = {"{",
-                                      "{}",
-                                      "[{\"turn\": 1}]",
-                                      "[{\"joints\": \"nobody\", \"turn\": 1}]",
-                                      "[{\"joints\": \"*\", \"turn\": 17}]",
-                                      "[{\"joints\": \"*\", \"turn\": [\"a\"]}]",
-                                      "[{\"joints\": \"*\", \"bulge\": -1}]",
-                                      "[{\"joints\": \"*\", \"bulge\": \"much\"}]",
-                                      "[{\"joints\": \"*\", \"turns\": 1}]"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    const float good[16] = {-4, 4}, low[] = {0, -4.1f}, high[] = {4.1f}, none[] = {NAN};
+    const struct {
+        pelt_drive_rule rule;
+        const char *says; /* NULL: it is fine */
+    } all[] = {
+        {{.joints = "*", .turn_count = 16, .turns = good, .k = 1e4, .upstream = 1}, NULL},
+        {{.joints = "*1", .bend_count = 2, .bends = good}, NULL},
+        {{.turn_count = 1, .turns = good}, "\"joints\" is missing"},
+        {{.joints = "nobody", .turn_count = 1, .turns = good}, "nobody"},
+        {{.joints = "joint", .turn_count = 1, .turns = good}, "\"joint\""},
+        {{.joints = "*", .turn_count = 17, .turns = good}, "\"turn\" takes at most 16"},
+        {{.joints = "*", .twist_count = 17, .twists = good}, "\"twist\" takes at most 16"},
+        {{.joints = "*", .bend_count = 17, .bends = good}, "\"bend\" takes at most 16"},
+        {{.joints = "*", .turn_count = 2, .turns = low}, "from -4 to 4"},
+        {{.joints = "*", .twist_count = 1, .twists = high}, "from -4 to 4"},
+        {{.joints = "*", .bend_count = 1, .bends = none}, "from -4 to 4"},
+        {{.joints = "*", .upstream = 1, .k = -1}, "\"bulge\""},
+        {{.joints = "*", .downstream = 1, .k = 10001}, "\"bulge\""},
+        {{.joints = "*", .downstream = 1, .k = NAN}, "\"bulge\""},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pelt_bundle *bundle = limb();
         pelt_error error = {0};
         pelt_fitting f = {.bundle = bundle, .arena = bundle->arena, .model.skeleton = &bundle->skeleton};
-        f.options = (pelt_fit_options){.drive = bad[i], .corrective = "none"};
-        assert_int_not_equal(pelt_choose_driven(&f, &error), PELT_OK);
-        assert_non_null(strstr(error.text, "--drive"));
+        pelt_drive_rule list[] = {{.joints = "*"}, all[i].rule};
+        f.options =
+            (pelt_fit_options){.joints.drive = &(pelt_drive_rules){2, list}, .corrective = PELT_CORRECTIVE_NONE};
+        assert_int_equal(pelt_choose_driven(&f, &error), all[i].says ? PELT_ERROR_ARGUMENT : PELT_OK);
+        if (all[i].says && (!strstr(error.text, all[i].says) || !strstr(error.text, "rule 2")))
+            fail_msg("%s", error.text);
         character_free(bundle);
     }
+}
+
+/* Every * may stand for nothing, and for what looks like the letters behind it. */
+static void names_fit_patterns(void **state) {
+    (void)state;
+    static const struct {
+        const char *pattern, *name;
+        bool fits;
+    } all[] = {{"a", "a", true},
+               {"a", "ab", false},
+               {"ab", "a", false},
+               {"", "", true},
+               {"", "a", false},
+               {"*", "", true},
+               {"*", "any", true},
+               {"a*", "a", true},
+               {"a*", "ba", false},
+               {"*a", "banana", true},
+               {"*an*", "banana", true},
+               {"*anb*", "banana", false},
+               {"*nan*a", "banana", true},
+               {"b*n*n*", "banana", true},
+               {"b*na*na*na", "banana", false},
+               {"**", "x", true},
+               {"*ab", "aab", true},
+               {"*aab", "aaaab", true},
+               {"a*b", "a*b", true},
+               {"A", "a", false}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        pelt_names one = {1, &all[i].pattern}, two = {2, (const char *const[]){"nobody", all[i].pattern}};
+        if (pelt_name_listed(one, all[i].name) != all[i].fits || pelt_name_listed(two, all[i].name) != all[i].fits)
+            fail_msg("%s and %s", all[i].pattern, all[i].name);
+    }
+    assert_false(pelt_name_listed((pelt_names){0}, ""));
+    char name[2000];
+    memset(name, 'a', sizeof name), name[sizeof name - 1] = 0;
+    const char *hard = "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b"; /* would take forever if all ways were tried */
+    assert_false(pelt_name_listed((pelt_names){1, &hard}, name));
+}
+
+/* -- Rules as text ------------------------------------------------------------------------------------------------- */
+
+static void texts_become_rules(void **state) {
+    (void)state;
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_drive_rules rules;
+    pelt_error error = {0};
+    const char *text = "[{\"joints\": \"*elbow,,knee\", \"turn\": [0.5, -2], \"twist\": 3, \"bulge\": {\"k\": 5, "
+                       "\"downstream\": false}}, {\"joints\": \"\"}, {\"joints\": \"a\", \"bulge\": 2.5, \"bend\": 0}, "
+                       "{\"joints\": \"b\", \"bulge\": {\"upstream\": false}, \"bend\": [1]}, {\"joints\": \"c\", "
+                       "\"bulge\": true}, {\"joints\": \"d\", \"bulge\": false, \"turn\": 16}]";
+    assert_int_equal(pelt_drive_rules_parse(arena, text, "rules.json", &rules, &error), PELT_OK);
+    static const char *const names[] = {"*elbow", "knee", "a", "b", "c", "d"};
+    static const double k[] = {5, 5, 2.5, 8, 8, 0};
+    static const int upstream[] = {1, 1, 1, 0, 1, 0}, downstream[] = {0, 0, 1, 1, 1, 0};
+    static const uint32_t counts[][3] = {{2, 3, 0}, {2, 3, 0}, {0}, {0, 0, 1}, {0}, {16, 0, 0}};
+    assert_int_equal(rules.count, 6);
+    for (int i = 0; i < 6; i++) {
+        const pelt_drive_rule *r = &rules.list[i];
+        assert_string_equal(r->joints, names[i]);
+        assert_near(r->k, k[i], 0);
+        assert_true(!r->upstream == !upstream[i] && !r->downstream == !downstream[i]);
+        assert_int_equal(r->turn_count, counts[i][0]);
+        assert_int_equal(r->twist_count, counts[i][1]);
+        assert_int_equal(r->bend_count, counts[i][2]);
+    }
+    assert_near(rules.list[1].turns[0], 0.5, 0);
+    assert_near(rules.list[1].turns[1], -2, 0);
+    for (int i = 0; i < 3; i++) assert_near(rules.list[0].twists[i], (i + 1) / 4.0, 1e-7);
+    for (int i = 0; i < 16; i++) assert_near(rules.list[5].turns[i], (i + 1) / 17.0, 1e-7);
+    assert_near(rules.list[3].bends[0], 1, 0);
+    pelt_arena_free(arena);
+}
+
+static void texts_that_are_no_rules_are_refused(void **state) {
+    (void)state;
+    static const char *const bad[][2] = {
+        {"[\n{", "line 2"},
+        {"{}", "a list of rules"},
+        {"[{\"joints\": \"a\", \"joints\": \"b\"}]", "line 1"},
+        {"[7]", "rule 1: \"joints\" is missing"},
+        {"[{\"joints\": \"a\"}, {\"turn\": 1}]", "rule 2: \"joints\" is missing"},
+        {"[{\"joints\": 3}]", "\"joints\" is missing"},
+        {"[{\"joints\": \"*\", \"turn\": 17}]", "\"turn\" takes 0 to 16"},
+        {"[{\"joints\": \"*\", \"twist\": -1}]", "\"twist\" takes 0 to 16"},
+        {"[{\"joints\": \"*\", \"bend\": [1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7]}]", "\"bend\" takes a list of at most 16"},
+        {"[{\"joints\": \"*\", \"turn\": true}]", "\"turn\" takes a list"},
+        {"[{\"joints\": \"*\", \"turn\": [\"a\"]}]", "\"turn\" has a fraction"},
+        {"[{\"joints\": \"*\", \"bulge\": \"much\"}]", "\"bulge\" takes true"},
+        {"[{\"joints\": \"*\", \"bulge\": {\"k\": \"much\"}}]", "\"bulge\" has a k"},
+        {"[{\"joints\": \"*\", \"turns\": 1}]", "\"turns\" is not a word"},
+    };
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_drive_rules rules;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pelt_error error = {0};
+        assert_int_equal(pelt_drive_rules_parse(arena, bad[i][0], "rules.json", &rules, &error), PELT_ERROR_FORMAT);
+        if (!strstr(error.text, bad[i][1]) || strncmp(error.text, "rules.json: ", 12)) fail_msg("%s", error.text);
+    }
+    pelt_arena_free(arena);
+    arena = pelt_arena_new(64); /* short of memory */
+    assert_int_equal(pelt_drive_rules_parse(arena, "[{\"joints\": \"a\"}]", "", &rules, NULL), PELT_ERROR_MEMORY);
+    pelt_arena_free(arena);
 }
 
 /* Every field that could lead outside the file or to a number that is none. */
@@ -376,10 +562,15 @@ int main(void) {
         cmocka_unit_test(twist_and_bend_come_apart),
         cmocka_unit_test(bulges_grow_as_the_limb_folds),
         cmocka_unit_test(the_run_time_agrees_with_the_fit_on_awkward_skeletons),
+        cmocka_unit_test(the_run_time_agrees_with_the_fit_where_joints_scale),
+        cmocka_unit_test(the_nearest_rotation_is_that_of_the_polar_decomposition),
         cmocka_unit_test(driven_joints_are_still_at_rest),
         cmocka_unit_test(matrices_and_locals_give_the_same_pose),
         cmocka_unit_test(the_automatic_set_follows_the_bones),
         cmocka_unit_test(rules_that_make_no_sense_are_refused),
+        cmocka_unit_test(names_fit_patterns),
+        cmocka_unit_test(texts_become_rules),
+        cmocka_unit_test(texts_that_are_no_rules_are_refused),
         cmocka_unit_test(damaged_driven_joints_are_refused),
         cmocka_unit_test(a_flattened_parent_gives_finite_matrices),
         cmocka_unit_test(unpacking_gives_back_what_was_packed),

@@ -1,5 +1,6 @@
 /* test_eigenskin.c: EigenSkin against LAPACK's decomposition, closed forms, and a character whose truth is known. */
 
+#include "test/svd.h"
 #include "test/corrected.h"
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
@@ -38,11 +39,8 @@ static void rough(const pelt_bundle *bundle, const double *angles, double *d) {
 static void products(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
         const float *x = bundle->mesh.positions + 3 * (size_t)v;
-        double sizes[JOINTS + 1] = {0};
-        for (int j = 1; j < JOINTS; j++) {
-            double away = fabs(x[1] - j);
-            sizes[j] = away < 1 ? pow(cos(away * acos(-1) / 2), 2) : 0;
-        }
+        double sizes[JOINTS];
+        corrected_sizes(bundle, v, sizes);
         for (int j = 1; j < JOINTS; j++) {
             double alone = sizes[j] * angles[j] / 90;
             double together = j > 1 ? 4 * sizes[j] * sizes[j - 1] * angles[j] * angles[j - 1] / 8100 : 0;
@@ -52,52 +50,41 @@ static void products(const pelt_bundle *bundle, const double *angles, double *d)
     }
 }
 
+/* And every joint has a second shape, which grows with the square of the angle. */
+static void two_shapes(const pelt_bundle *bundle, const double *angles, double *d) {
+    products(bundle, angles, d);
+    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
+        double sizes[JOINTS];
+        corrected_sizes(bundle, v, sizes);
+        for (int j = 1; j < JOINTS; j++)
+            d[3 * v + 1] += 0.3 * sizes[j] * pow(angles[j] / 90, 2) * bundle->mesh.positions[3 * (size_t)v];
+    }
+}
+
 static uint32_t with_random_poses(double angles[][JOINTS], uint32_t more) {
     return corrected_poses(JOINTS, 20, more, 3, angles[0]);
 }
 
 static uint32_t sweeps(double angles[][JOINTS]) { return with_random_poses(angles, 0); }
 
-/* What EigenSkin is made of, for positions or for normals. */
-typedef struct parts {
-    pelt_bundle *bundle;
-    pelt_fitting f;
-    pelt_poses poses;
-    pelt_example_displacements u;
-    pelt_supports supports;
-    pelt_eigen_basis basis;
-} parts;
-
-/* Changes of normals in the place of displacements; every vertex is a point. */
-static void use_normals(parts *p) {
-    p->u.positions = pelt_normal_displacements_of(&p->f);
-    p->u.point_count = p->u.vertex_count;
-    for (uint32_t v = 0; v < p->u.vertex_count; v++) p->u.point_of[v] = p->u.vertex_of[v] = v;
-}
-
-static parts make_parts_of(corrected_truth *truth, double threshold, bool normals) {
+/* Displacements of positions, or of normals. */
+static corrected_parts make_parts(corrected_truth *truth, bool normals) {
     double angles[64][JOINTS];
-    parts p = {.bundle = character_chain(JOINTS, VERTICES)};
-    pelt_clip *clip = corrected_clip(p.bundle, "train", sweeps(angles), angles[0], truth);
-    pelt_error error = {0};
-    p.f = corrected_fitting(p.bundle, clip);
-    assert_int_equal(pelt_poses_of(p.f.arena, p.bundle, p.f.examples, NULL, &p.poses, &error), PELT_OK);
-    assert_int_equal(pelt_displacements_of(&p.f, &p.u, &error), PELT_OK);
-    if (normals) use_normals(&p);
-    assert_int_equal(pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports, &error), PELT_OK);
-    assert_int_equal(pelt_eigen_basis_of(p.f.arena, &p.poses, &p.u, &p.supports, threshold, &p.basis, &error), PELT_OK);
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    corrected_parts p = corrected_parts_of(bundle, corrected_clip(bundle, "train", sweeps(angles), angles[0], truth));
+    if (normals) {
+        p.u = pelt_turns_of(&p.f);
+        pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports);
+    }
     return p;
 }
 
-static parts make_parts(corrected_truth *truth, double threshold) { return make_parts_of(truth, threshold, false); }
-
-static void free_parts(parts *p) {
-    pelt_arena_free(p->f.arena);
-    character_free(p->bundle);
+static pelt_eigen_basis basis_of(const corrected_parts *p, uint32_t kept) {
+    return pelt_eigen_basis_of(p->f.arena, &p->poses, &p->u, &p->supports, kept);
 }
 
 /* A_j as LAPACK wants it: [3 points][poses]. */
-static double *joint_matrix(const parts *p, const pelt_eigen_joint *joint) {
+static double *joint_matrix(const corrected_parts *p, const pelt_eigen_joint *joint) {
     double *a = calloc(3 * (size_t)joint->point_count * joint->pose_count, sizeof *a);
     for (uint32_t i = 0; i < joint->point_count; i++)
         for (uint32_t c = 0; c < 3; c++)
@@ -111,12 +98,14 @@ static double *joint_matrix(const parts *p, const pelt_eigen_joint *joint) {
 
 static void a_support_holds_points_displaced_by_more_than_four_percent(void **state) {
     (void)state;
-    parts p = make_parts(one_shape_per_joint, 0.04);
-    assert_int_equal(p.basis.joint_count, JOINTS - 1);
-    for (uint32_t j = 0; j < p.basis.joint_count; j++) {
-        const pelt_eigen_joint *joint = &p.basis.joints[j];
+    corrected_parts p = make_parts(one_shape_per_joint, false);
+    pelt_eigen_basis basis = basis_of(&p, 1);
+    assert_int_equal(basis.joint_count, JOINTS - 1);
+    for (uint32_t j = 0; j < basis.joint_count; j++) {
+        const pelt_eigen_joint *joint = &basis.joints[j];
         double largest = 0;
         uint32_t inside = 0;
+        assert_int_equal(joint->rank, 1); /* what else there is, is rounding */
         for (int pass = 0; pass < 2; pass++)
             for (uint32_t v = 0; v < VERTICES; v++) {
                 double u[3];
@@ -134,19 +123,20 @@ static void a_support_holds_points_displaced_by_more_than_four_percent(void **st
             assert_true(sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) > 0.0399 * largest);
         }
     }
-    free_parts(&p);
+    corrected_parts_free(&p);
 }
 
 static void compare_with_lapack(bool normals) {
-    parts p = make_parts_of(rough, 0.04, normals);
-    assert_int_equal(p.basis.joint_count, JOINTS - 1);
-    for (uint32_t j = 0; j < p.basis.joint_count; j++) {
-        const pelt_eigen_joint *joint = &p.basis.joints[j];
+    corrected_parts p = make_parts(rough, normals);
+    pelt_eigen_basis basis = basis_of(&p, 5);
+    assert_int_equal(basis.joint_count, JOINTS - 1);
+    for (uint32_t j = 0; j < basis.joint_count; j++) {
+        const pelt_eigen_joint *joint = &basis.joints[j];
         size_t rows = 3 * (size_t)joint->point_count, n = joint->pose_count;
         double *a = joint_matrix(&p, joint), *u = calloc(rows * n, sizeof *u), *s = calloc(n, sizeof *s);
         double *vt = calloc(n * n, sizeof *vt);
         float *shape = calloc(rows, sizeof *shape);
-        assert_true(pelt_svd(rows, n, a, u, s, vt));
+        assert_true(test_svd(rows, n, a, u, s, vt));
         for (uint32_t k = 0; k < joint->rank; k++) {
             assert_near(joint->singular[k], s[k], 1e-6 * s[0]);
             if (k + 1 < n && s[k] - s[k + 1] < 0.01 * s[0]) break; /* vectors of close values may mix */
@@ -157,7 +147,7 @@ static void compare_with_lapack(bool normals) {
         }
         free(a), free(u), free(s), free(vt), free(shape);
     }
-    free_parts(&p);
+    corrected_parts_free(&p);
 }
 
 static void singular_values_and_vectors_are_those_of_lapack(void **state) {
@@ -167,8 +157,9 @@ static void singular_values_and_vectors_are_those_of_lapack(void **state) {
 }
 
 static void truncate_one_by_one(bool normals) {
-    parts p = make_parts_of(rough, 0.04, normals);
-    const pelt_eigen_joint *joint = &p.basis.joints[1];
+    corrected_parts p = make_parts(rough, normals);
+    pelt_eigen_basis basis = basis_of(&p, 5);
+    const pelt_eigen_joint *joint = &basis.joints[1];
     size_t rows = 3 * (size_t)joint->point_count, n = joint->pose_count;
     double *a = joint_matrix(&p, joint);
     float *shape = calloc(rows, sizeof *shape);
@@ -184,7 +175,7 @@ static void truncate_one_by_one(bool normals) {
         assert_near(left, dropped, 1e-6 * joint->singular[0] * joint->singular[0]);
     }
     free(a), free(shape);
-    free_parts(&p);
+    corrected_parts_free(&p);
 }
 
 static void what_truncation_leaves_is_the_sum_of_the_dropped_squares(void **state) {
@@ -212,13 +203,17 @@ static void no_vertex_has_more_displacements_than_its_budget(void **state) {
             pelt_clip *clip = corrected_clip(bundle, "train", sweeps(angles), angles[0], rough);
             pelt_fitting f = corrected_fitting(bundle, clip);
             pelt_error error = {0};
-            f.options.per_vertex = per_vertex, f.options.per_joint = per_joint;
-            f.options.plain_normals = per_joint == 4;
-            uint32_t for_normals = f.options.plain_normals ? 0 : per_vertex / 2;
+            f.options.eigen.per_vertex = per_vertex, f.options.eigen.per_joint = per_joint;
+            f.options.displacement.plain_normals = per_joint == 4;
+            uint32_t for_normals = f.options.displacement.plain_normals ? 0 : per_vertex / 2;
             assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
             const pelt_corrective *c = f.model.corrective;
             assert_true(most_per_vertex(c->displacements, VERTICES) <= per_vertex - for_normals);
             assert_int_equal(c->turns != NULL, for_normals > 0);
+            for (uint32_t j = 0; j < JOINTS - 1; j++) { /* 5 where nothing is asked for; there are 6 */
+                assert_int_equal(f.report.eigen->positions.joints[j].rank, 6);
+                assert_int_equal(f.report.eigen->positions.joints[j].kept, per_joint ? per_joint : 5);
+            }
             if (c->turns) assert_true(most_per_vertex(c->turns, VERTICES) <= for_normals);
             pelt_arena_free(f.arena);
             character_free(bundle);
@@ -229,16 +224,15 @@ static void no_vertex_has_more_displacements_than_its_budget(void **state) {
 static void a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing(void **state) {
     (void)state;
     enum { COEFFICIENTS = 4, POINTS = 5, MOST = 2 };
-    parts p = make_parts(rough, 0.04);
-    pelt_error error = {0};
-    pelt_coordinates *c = PELT_NEW(p.f.arena, p.basis.joint_count, pelt_coordinates);
+    corrected_parts p = make_parts(rough, false);
+    pelt_eigen_basis basis = basis_of(&p, 2);
+    pelt_coordinates *c = PELT_NEW(p.f.arena, basis.joint_count, pelt_coordinates);
     pelt_rbf rbfs[2];
     pelt_entry entries[COEFFICIENTS * POINTS] = {0}, before[COEFFICIENTS * POINTS];
-    double width = 0, sizes[COEFFICIENTS] = {0}, a[COEFFICIENTS];
+    double width = pelt_eigen_coordinates(p.f.arena, &p.poses, &basis, 0, 1, c), sizes[COEFFICIENTS] = {0};
+    double a[COEFFICIENTS];
     uint64_t seed = 5;
-    pelt_eigen_keep(&p.basis, 2);
-    assert_int_equal(pelt_eigen_coordinates(p.f.arena, &p.poses, &p.basis, 1, c, &width, &error), PELT_OK);
-    for (int j = 0; j < 2; j++) pelt_eigen_rbf(p.f.arena, &p.poses, &p.basis.joints[j], &c[j], width, &rbfs[j]);
+    for (int j = 0; j < 2; j++) rbfs[j] = pelt_eigen_joint_rbf(p.f.arena, &p.poses, &basis.joints[j], &c[j], width);
     for (uint32_t e = 0; e < p.poses.count; e++) {
         pelt_corrective_coefficients(&(pelt_corrective){.rbf_count = 2, .rbfs = rbfs},
                                      &(pelt_pose_state){p.poses.rotations + 4 * e * p.poses.joint_count,
@@ -252,7 +246,7 @@ static void a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing(void 
     }
     memcpy(before, entries, sizeof before);
     pelt_eigen_part part = {2, rbfs, COEFFICIENTS * POINTS, entries};
-    assert_int_equal(pelt_eigen_budget(&p.poses, POINTS, MOST, &part), PELT_OK);
+    pelt_eigen_budget(p.f.arena, &p.poses, POINTS, MOST, &part);
     assert_int_equal(part.entry_count, MOST * POINTS);
     for (size_t e = 0; e < part.entry_count; e++) {
         const pelt_entry *first = &before[COEFFICIENTS * entries[e].point];
@@ -270,13 +264,13 @@ static void a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing(void 
             assert_near(entries[e].position[i], first[entries[e].coefficient].position[i] * (1 - pow(third / own, 4)),
                         1e-5);
     }
-    free_parts(&p);
+    corrected_parts_free(&p);
 }
 
 /* -- Coordinates --------------------------------------------------------------------------------------------------- */
 
 /* exp(-|x - y| / w) interpolates sinh(x / w) exactly between examples (it solves f'' = f / w^2), so leaving out finds
- * w. */
+   w. */
 static const double sinh_width = 0.5;
 
 static void hyperbolic(const pelt_bundle *bundle, const double *angles, double *d) {
@@ -287,15 +281,456 @@ static void hyperbolic(const pelt_bundle *bundle, const double *angles, double *
 
 static void the_width_is_found_by_leaving_out(void **state) {
     (void)state;
-    parts p = make_parts(hyperbolic, 0.04);
-    pelt_coordinates *c = PELT_NEW(p.f.arena, p.basis.joint_count, pelt_coordinates);
-    pelt_error error = {0};
-    double width = 0;
-    pelt_eigen_keep(&p.basis, 1);
-    assert_int_equal(pelt_eigen_coordinates(p.f.arena, &p.poses, &p.basis, 9, c, &width, &error), PELT_OK);
-    assert_near(width, sinh_width, 1e-9);
-    free_parts(&p);
+    corrected_parts p = make_parts(hyperbolic, false);
+    pelt_eigen_basis basis = basis_of(&p, 1);
+    pelt_coordinates *c = PELT_NEW(p.f.arena, basis.joint_count, pelt_coordinates);
+    assert_near(pelt_eigen_coordinates(p.f.arena, &p.poses, &basis, 0, 9, c), sinh_width, 1e-9);
+    corrected_parts_free(&p);
 }
+
+static double angle_between(const corrected_parts *p, uint32_t joint, uint32_t a, uint32_t b) {
+    static const float rest[4] = {0, 0, 0, 1};
+    const float *x = a == PELT_REST_EXAMPLE ? rest : p->poses.rotations + 4 * ((size_t)a * JOINTS + joint);
+    const float *y = b == PELT_REST_EXAMPLE ? rest : p->poses.rotations + 4 * ((size_t)b * JOINTS + joint);
+    return 2 * fabs(atan2(x[2], x[3]) - atan2(y[2], y[3])); /* all turn about z, by less than half a turn */
+}
+
+/* phi[rows][columns] of a joint, from angles. */
+static double *phi_of(const corrected_parts *p, uint32_t joint, size_t rows, const uint32_t *a, size_t columns,
+                      const uint32_t *b, double width) {
+    double *phi = PELT_NEW(p->f.arena, rows * columns, double);
+    for (size_t i = 0; i < rows * columns; i++)
+        phi[i] = exp(-angle_between(p, joint, a[i / columns], b[i % columns]) / width);
+    return phi;
+}
+
+static uint32_t joint_of(const corrected_parts *p, uint32_t mover) {
+    return p->poses.members[p->poses.movers[mover].first];
+}
+
+/* Every centre is the example farthest from those before it. */
+static void check_centers(const corrected_parts *p, const pelt_eigen_joint *joint, const pelt_coordinates *c) {
+    uint32_t turned = joint_of(p, joint->mover);
+    assert_int_equal(c->centers[0], PELT_REST_EXAMPLE);
+    for (uint32_t i = 1; i < c->center_count; i++) {
+        double farthest = 0, own = INFINITY;
+        for (uint32_t e = 0; e < joint->pose_count; e++) {
+            double nearest = INFINITY;
+            for (uint32_t k = 0; k < i; k++)
+                nearest = fmin(nearest, angle_between(p, turned, joint->poses[e], c->centers[k]));
+            farthest = fmax(farthest, nearest);
+            if (joint->poses[e] == c->centers[i]) own = nearest;
+        }
+        assert_near(own, farthest, 1e-5);
+    }
+}
+
+static void coordinates_meet_every_example_and_vanish_at_rest(void **state) {
+    (void)state;
+    corrected_parts p = make_parts(rough, false);
+    pelt_eigen_basis basis = basis_of(&p, 3);
+    pelt_coordinates *c = PELT_NEW(p.f.arena, basis.joint_count, pelt_coordinates);
+    float still[4 * JOINTS] = {0}, translations[3 * JOINTS] = {0};
+    for (int j = 0; j < JOINTS; j++) still[4 * j + 3] = 1;
+    assert_near(pelt_eigen_coordinates(p.f.arena, &p.poses, &basis, 0.8, 9, c), 0.8, 0);
+    for (uint32_t j = 0; j < basis.joint_count; j++) {
+        const pelt_eigen_joint *joint = &basis.joints[j];
+        pelt_rbf rbf = pelt_eigen_joint_rbf(p.f.arena, &p.poses, joint, &c[j], 0.8);
+        double a[3];
+        assert_int_equal(c[j].center_count, joint->pose_count + 1);
+        assert_int_equal(joint->kept, 3);
+        check_centers(&p, joint, &c[j]);
+        for (uint32_t e = 0; e <= joint->pose_count; e++) {
+            const float *rotations =
+                e < joint->pose_count ? p.poses.rotations + 4 * (size_t)joint->poses[e] * JOINTS : still;
+            pelt_corrective_coefficients(&(pelt_corrective){.rbf_count = 1, .rbfs = &rbf},
+                                         &(pelt_pose_state){rotations, translations, NULL}, a);
+            for (uint32_t k = 0; k < 3; k++)
+                assert_near(a[k],
+                            e < joint->pose_count ? joint->singular[k] * joint->right[k * joint->pose_count + e] : 0,
+                            1e-4 * joint->singular[0]);
+        }
+    }
+    corrected_parts_free(&p);
+}
+
+/* Two examples of every joint, to both sides: only the rest pose lies between others, and it is never left out. */
+static void without_an_example_between_others_the_width_is_the_usual_one(void **state) {
+    (void)state;
+    double angles[2 * JOINTS][JOINTS] = {0};
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    for (int e = 0; e < 2 * JOINTS; e++) angles[e][e / 2] = e % 2 ? 50 : -50;
+    pelt_clip *clip = corrected_clip(bundle, "train", 2 * JOINTS, angles[0], one_shape_per_joint);
+    corrected_parts p = corrected_parts_of(bundle, clip);
+    pelt_eigen_basis basis = basis_of(&p, 1);
+    pelt_coordinates c[JOINTS] = {0};
+    assert_int_equal(basis.joint_count, JOINTS - 1);
+    assert_near(pelt_eigen_coordinates(p.f.arena, &p.poses, &basis, 0, 9, c), 9, 0);
+    corrected_parts_free(&p);
+}
+
+/* More examples than centres: the values are the least squares solution, phi^T (phi lambda - a) = 0, in which the rest
+   pose counts a thousandfold. */
+static void many_examples_are_met_in_the_least_squares_sense(void **state) {
+    (void)state;
+    enum { FRAMES = 101, CENTERS = 64 };
+    double(*angles)[JOINTS] = calloc(FRAMES, sizeof *angles), width = 0.7;
+    for (int e = 0; e < FRAMES; e++) angles[e][2] = 1.1 * (e - FRAMES / 2);
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", FRAMES, angles[0], rough);
+    corrected_parts p = corrected_parts_of(bundle, clip);
+    pelt_eigen_basis basis = basis_of(&p, 2);
+    const pelt_eigen_joint *joint = &basis.joints[0];
+    pelt_coordinates c = {0};
+    assert_int_equal(basis.joint_count, 1);
+    pelt_eigen_coordinates(p.f.arena, &p.poses, &basis, width, 9, &c);
+    assert_int_equal(c.center_count, CENTERS);
+    assert_int_equal(joint->pose_count, FRAMES - 1); /* one is the rest pose */
+    check_centers(&p, joint, &c);
+    double *phi = phi_of(&p, 2, joint->pose_count, joint->poses, CENTERS, c.centers, width);
+    double *square = phi_of(&p, 2, CENTERS, c.centers, CENTERS, c.centers, width);
+    double *rest = phi_of(&p, 2, 1, c.centers, CENTERS, c.centers, width), lambda[2 * CENTERS];
+    memcpy(lambda, c.values, sizeof lambda);
+    assert_true(pelt_least_squares(CENTERS, CENTERS, square, 2, lambda, 1e-12, NULL, NULL));
+    for (uint32_t k = 0; k < 2; k++) {
+        double misses[FRAMES + 1], size = 0;
+        assert_near(c.values[k], 0, 0);
+        for (size_t e = 0; e <= joint->pose_count; e++) {
+            const double *row = e < joint->pose_count ? phi + e * CENTERS : rest;
+            misses[e] = e < joint->pose_count ? -joint->singular[k] * joint->right[k * joint->pose_count + e] : 0;
+            size += fabs(misses[e]);
+            for (size_t q = 0; q < CENTERS; q++) misses[e] += row[q] * lambda[2 * q + k];
+        }
+        misses[joint->pose_count] = 0; /* the values hold it exactly */
+        for (size_t q = 1; q < CENTERS; q++) {
+            double gradient = 0;
+            for (size_t e = 0; e < joint->pose_count; e++) gradient += phi[e * CENTERS + q] * misses[e];
+            double at_rest = 0;
+            for (size_t e = 0; e < joint->pose_count; e++) at_rest += phi[e * CENTERS] * misses[e];
+            assert_near(gradient - rest[q] * at_rest, 0, 1e-4 * size); /* along what leaves the rest pose alone */
+        }
+    }
+    free(angles);
+    corrected_parts_free(&p);
+}
+
+/* -- Examples of several joints ------------------------------------------------------------------------------------ */
+
+/* A field as far as it is known before the examples of several joints are looked at. */
+typedef struct before_pairs {
+    corrected_parts p;
+    pelt_eigen_basis basis;
+    pelt_coordinates *coordinates;
+    size_t entry_count;
+    pelt_entry *entries;
+    double *shapes; /* [coefficient][point][3] */
+    uint32_t shape_count;
+    size_t several_count;
+    uint32_t several[128];
+} before_pairs;
+
+static const double alone_width = 0.9;
+
+static before_pairs make_before_pairs(uint32_t frames, const double *angles, corrected_truth *truth) {
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    before_pairs x = {.p = corrected_parts_of(bundle, corrected_clip(bundle, "train", frames, angles, truth))};
+    pelt_arena *arena = x.p.f.arena;
+    uint32_t points = x.p.u.point_count;
+    float *shape = PELT_NEW(arena, 3 * points, float);
+    x.basis = basis_of(&x.p, 2);
+    x.coordinates = PELT_NEW(arena, x.basis.joint_count, pelt_coordinates);
+    x.entries = PELT_NEW(arena, 2 * (size_t)points * x.basis.joint_count, pelt_entry);
+    x.shapes = PELT_NEW(arena, 2 * 3 * (size_t)points * x.basis.joint_count, double);
+    pelt_eigen_coordinates(arena, &x.p.poses, &x.basis, alone_width, 9, x.coordinates);
+    for (uint32_t j = 0; j < x.basis.joint_count; j++)
+        for (uint32_t k = 0; k < x.basis.joints[j].kept; k++, x.shape_count++) {
+            const pelt_eigen_joint *joint = &x.basis.joints[j];
+            pelt_eigendisplacement(joint, &x.p.u, k, shape);
+            for (uint32_t i = 0; i < joint->point_count; i++) {
+                pelt_entry *entry = &x.entries[x.entry_count++];
+                *entry = (pelt_entry){.point = joint->points[i], .coefficient = x.shape_count};
+                memcpy(entry->position, shape + 3 * i, sizeof entry->position);
+                for (int c = 0; c < 3; c++)
+                    x.shapes[3 * ((size_t)x.shape_count * points + entry->point) + c] = shape[3 * i + c];
+            }
+        }
+    for (uint32_t e = 0; e < frames; e++) {
+        int turned = 0;
+        for (int j = 0; j < JOINTS; j++) turned += angles[e * JOINTS + j] != 0;
+        if (turned > 1) x.several[x.several_count++] = e;
+    }
+    return x;
+}
+
+static double dot_of(size_t n, const double *a, const double *b) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* The values d of joint j at centre q, shape k, as columns: what they add in every example of several joints is
+   weight[pose][column] times a shape. */
+typedef struct columns {
+    size_t count;
+    double *weights;   /* [pose][column] */
+    double *residuals; /* [pose][3 points] */
+    uint32_t *shape;   /* [column] */
+    double **values;   /* [column] */
+} columns;
+
+static columns make_columns(const before_pairs *x) {
+    pelt_arena *arena = x->p.f.arena;
+    size_t most = 0, n = 3 * (size_t)x->p.u.point_count;
+    for (uint32_t j = 0; j < x->basis.joint_count; j++) most += 2 * (size_t)x->coordinates[j].center_count;
+    columns c = {.weights = PELT_NEW(arena, most * x->several_count, double),
+                 .residuals = PELT_NEW(arena, n * x->several_count, double),
+                 .shape = PELT_NEW(arena, most, uint32_t),
+                 .values = PELT_NEW(arena, most, double *)};
+    for (size_t i = 0; i < n * x->several_count; i++) c.residuals[i] = x->p.u.positions[n * x->several[i / n] + i % n];
+    for (uint32_t j = 0, shape = 0; j < x->basis.joint_count; shape += x->basis.joints[j++].kept) {
+        const pelt_coordinates *own = &x->coordinates[j];
+        uint32_t joint = joint_of(&x->p, x->basis.joints[j].mover), kept = x->basis.joints[j].kept;
+        size_t m = own->center_count;
+        double *phi = phi_of(&x->p, joint, m, own->centers, m, own->centers, alone_width);
+        double *across = phi_of(&x->p, joint, x->several_count, x->several, m, own->centers, alone_width);
+        double *inverse = PELT_NEW(arena, m * m, double);
+        for (size_t i = 0; i < m; i++) inverse[i * m + i] = 1;
+        assert_true(pelt_least_squares(m, m, phi, m, inverse, 1e-14, NULL, NULL));
+        for (size_t q = 1; q < m; q++)
+            for (uint32_t k = 0; k < kept; k++, c.count++) {
+                c.shape[c.count] = shape + k;
+                c.values[c.count] = &own->values[q * kept + k];
+                for (size_t p = 0; p < x->several_count; p++) {
+                    double weight = 0;
+                    for (size_t r = 0; r < m; r++) weight += across[p * m + r] * inverse[r * m + q];
+                    c.weights[p * most + c.count] = weight;
+                    for (size_t i = 0; i < n; i++)
+                        c.residuals[p * n + i] -= weight * *c.values[c.count] * x->shapes[(shape + k) * n + i];
+                }
+            }
+    }
+    for (size_t p = 0; p < x->several_count; p++) /* rows as narrow as they came out */
+        memmove(c.weights + p * c.count, c.weights + p * most, c.count * sizeof *c.weights);
+    return c;
+}
+
+/* min sum_p |r_p - sum_c w_pc d_c U_c|^2 + mu |d|^2 over the poses but those of a fold, by the normal equations; returns
+   by how much d changes the error of the fold. */
+static double solve_columns(const before_pairs *x, const columns *c, double mu, int fold, double *d) {
+    pelt_arena *arena = x->p.f.arena;
+    size_t n = 3 * (size_t)x->p.u.point_count;
+    double *normal = PELT_NEW(arena, c->count * c->count, double), change = 0;
+    memset(d, 0, c->count * sizeof *d);
+    for (size_t p = 0; p < x->several_count; p++)
+        for (size_t a = 0; a < c->count && (int)(p % 5) != fold; a++) {
+            const double *row = c->weights + p * c->count, *shape = x->shapes + c->shape[a] * n;
+            d[a] += row[a] * dot_of(n, shape, c->residuals + p * n);
+            for (size_t b = 0; b < c->count; b++)
+                normal[a * c->count + b] += row[a] * row[b] * dot_of(n, shape, x->shapes + c->shape[b] * n);
+        }
+    for (size_t a = 0; a < c->count; a++) normal[a * c->count + a] += mu;
+    assert_true(pelt_cholesky(c->count, normal));
+    pelt_cholesky_solve(c->count, normal, 1, d);
+    for (size_t p = 0; p < x->several_count; p++)
+        for (size_t i = 0; i < n && (int)(p % 5) == fold; i++) {
+            double add = 0, r = c->residuals[p * n + i];
+            for (size_t a = 0; a < c->count; a++)
+                add += c->weights[p * c->count + a] * d[a] * x->shapes[c->shape[a] * n + i];
+            change += (r - add) * (r - add) - r * r;
+        }
+    return change;
+}
+
+static void shifts_of_values_are_those_of_the_normal_equations(void **state) {
+    (void)state;
+    static const double strengths[] = {0.3, 1, 3, 10, 30, 100};
+    double angles[64][JOINTS], best = 0, strength = 0, largest = 0;
+    uint32_t count = corrected_poses(JOINTS, 40, 20, 3, angles[0]);
+    before_pairs x = make_before_pairs(count, angles[0], two_shapes);
+    columns c = make_columns(&x);
+    double *d = PELT_NEW(x.p.f.arena, 2 * c.count, double), *before = d + c.count;
+    assert_int_equal(x.several_count, 20);
+    for (size_t s = 0; s < 6; s++) {
+        double change = 0;
+        for (int fold = 0; fold < 5; fold++) change += solve_columns(&x, &c, strengths[s], fold, d);
+        if (change < best) best = change, strength = strengths[s];
+    }
+    assert_true(best < 0);
+    assert_int_equal(x.shape_count, 2 * (JOINTS - 1));
+    solve_columns(&x, &c, strength, -1, d);
+    for (size_t i = 0; i < c.count; i++) before[i] = *c.values[i], largest = fmax(largest, fabs(d[i]));
+    pelt_eigen_refine(x.p.f.arena, &x.p.poses, &x.p.u, &x.basis, x.entries, x.entry_count, alone_width, x.coordinates);
+    for (size_t i = 0; i < c.count; i++) assert_near(*c.values[i] - before[i], d[i], 1e-3 * largest);
+    for (uint32_t j = 0; j < x.basis.joint_count; j++)
+        for (uint32_t k = 0; k < x.basis.joints[j].kept; k++) assert_near(x.coordinates[j].values[k], 0, 0);
+    corrected_parts_free(&x.p);
+}
+
+/* With fewer than ten examples of several joints nothing is learned from them. */
+static void few_examples_of_several_joints_change_nothing(void **state) {
+    (void)state;
+    double angles[64][JOINTS];
+    uint32_t count = corrected_poses(JOINTS, 40, 9, 3, angles[0]);
+    before_pairs x = make_before_pairs(count, angles[0], two_shapes);
+    double before[2 * JOINTS];
+    memcpy(before, x.coordinates[0].values + 2, sizeof before);
+    pelt_eigen_refine(x.p.f.arena, &x.p.poses, &x.p.u, &x.basis, x.entries, x.entry_count, alone_width, x.coordinates);
+    assert_memory_equal(before, x.coordinates[0].values + 2, sizeof before);
+    pelt_corrective nothing = {.displacements = pelt_gather_displacements(x.p.f.arena, &x.p.u, NULL, 0)};
+    assert_int_equal(
+        pelt_eigen_pairs_of(x.p.f.arena, &x.p.poses, &x.p.u, &x.p.supports, alone_width, &nothing).pair_count, 0);
+    corrected_parts_free(&x.p);
+}
+
+/* -- Pairs --------------------------------------------------------------------------------------------------------- */
+
+/* A pair by brute force. */
+typedef struct brute_pair {
+    uint32_t movers[2], mover_count, points[VERTICES], point_count, centers[128];
+    size_t center_count, first;
+} brute_pair;
+
+static bool in_support(const corrected_parts *p, uint32_t mover, uint32_t i) {
+    const pelt_supports *s = &p->supports;
+    if (p->poses.movers[mover].swept) return s->amplitudes[mover * s->point_count + i] > 0.04 * s->peaks[mover];
+    return s->carried[mover * s->point_count + i] > 0 && pelt_carried_around(s, &p->poses, mover, i) > 0.05;
+}
+
+static brute_pair make_brute_pair(const before_pairs *x, uint32_t mover, uint32_t above) {
+    const corrected_parts *p = &x->p;
+    brute_pair b = {.movers = {mover, above}, .mover_count = above == PELT_NO_MOVER ? 1 : 2};
+    for (uint32_t i = 0; i < p->u.point_count; i++)
+        if (in_support(p, mover, i) && (b.mover_count == 1 || in_support(p, above, i))) b.points[b.point_count++] = i;
+    b.centers[b.center_count++] = PELT_REST_EXAMPLE;
+    for (uint32_t e = 0; e < p->poses.count; e++)
+        if (p->poses.sweep_of[e] == mover || (b.mover_count == 2 && p->poses.sweep_of[e] == above))
+            b.centers[b.center_count++] = e;
+    b.first = b.center_count;
+    for (size_t m = 0; m < x->several_count; m++) b.centers[b.center_count++] = x->several[m];
+    return b;
+}
+
+/* lambda of (phi + rho I) lambda = a, where a is 0 but in examples of several joints, without centre `out` (0: none);
+   returns what is predicted there, or missed: the prediction of `at`. */
+static double predict(const brute_pair *b, const double *phi, double rho, const double *a, size_t stride, size_t out,
+                      size_t at, double *lambda) {
+    size_t n = b->center_count, m = 0, rows[128];
+    double *matrix = calloc(n * n, sizeof *matrix), right[128], sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!out || i != out) rows[m++] = i;
+    for (size_t i = 0; i < m; i++) {
+        for (size_t k = 0; k < m; k++) matrix[i * m + k] = phi[rows[i] * n + rows[k]] + (i == k && rows[i] ? rho : 0);
+        right[i] = rows[i] >= b->first ? a[(rows[i] - b->first) * stride] : 0;
+    }
+    assert_true(pelt_cholesky(m, matrix));
+    pelt_cholesky_solve(m, matrix, 1, right);
+    for (size_t i = 0; i < m; i++) sum += phi[at * n + rows[i]] * right[i];
+    if (lambda) memcpy(lambda, right, m * sizeof *right);
+    free(matrix);
+    return sum;
+}
+
+static double left_out_part(const brute_pair *b, const double *phi, double rho, const double *a, size_t stride) {
+    double missed = 0, all = 0;
+    for (size_t i = b->first; i < b->center_count; i++) {
+        double value = a[(i - b->first) * stride];
+        missed += pow(value - predict(b, phi, rho, a, stride, i, i, NULL), 2), all += value * value;
+    }
+    return missed / all;
+}
+
+/* Compares a pair that was found with what brute force finds in the residual [pose][3 points], and takes it from there;
+   false when brute force keeps nothing. */
+static bool compare_pair(const before_pairs *x, const brute_pair *b, double *residual, const pelt_eigen_pair *found) {
+    static const double strengths[] = {0.01, 0.03, 0.1, 0.3, 1};
+    size_t n = b->center_count, poses = x->several_count, size = 3 * (size_t)b->point_count, kept = 0;
+    size_t all = 3 * (size_t)x->p.u.point_count, small = poses < size ? poses : size;
+    if (!size) return false;
+    double *rows = calloc(poses * size, sizeof *rows), *u = calloc(poses * small, sizeof *u), s[128];
+    double *vt = calloc(small * size, sizeof *vt), *phi = calloc(n * n, sizeof *phi), best = 0.8, rho = 0;
+    for (size_t m = 0; m < poses; m++)
+        for (size_t i = 0; i < size; i++) rows[m * size + i] = residual[m * all + 3 * b->points[i / 3] + i % 3];
+    assert_true(test_svd(poses, size, rows, u, s, vt));
+    for (size_t i = 0; i < poses * small; i++) u[i] *= s[i % small];
+    for (size_t i = 0; i < n * n; i++) {
+        double r2 = 0;
+        for (uint32_t d = 0; d < b->mover_count; d++)
+            r2 += pow(angle_between(&x->p, joint_of(&x->p, b->movers[d]), b->centers[i / n], b->centers[i % n]), 2);
+        phi[i] = exp(-sqrt(r2) / alone_width);
+    }
+    for (size_t k = 0; k < 5; k++) {
+        double left = left_out_part(b, phi, strengths[k], u, small);
+        if (left < best) best = left, rho = strengths[k];
+    }
+    while (rho > 0 && kept < 3 && left_out_part(b, phi, rho, u + kept, small) < 0.8) kept++;
+    if (kept) {
+        assert_int_equal(found->movers[0], b->movers[0]);
+        assert_int_equal(found->movers[1], b->movers[b->mover_count - 1]);
+        assert_int_equal(found->rbf.coefficient_count, kept);
+        assert_int_equal(found->rbf.center_count, n);
+        assert_int_equal(found->rbf.axis_count, b->mover_count);
+        assert_int_equal(found->entry_count, kept * b->point_count);
+    }
+    for (size_t k = 0; k < kept; k++) {
+        double lambda[128], sign = 0, most = 0;
+        predict(b, phi, rho, u + k, small, 0, 0, lambda);
+        for (size_t i = 0; i < size; i++)
+            sign += vt[k * size + i] * found->entries[k * b->point_count + i / 3].position[i % 3];
+        assert_near(fabs(sign), 1, 1e-3);
+        for (size_t i = 0; i < b->point_count; i++) {
+            assert_int_equal(found->entries[k * b->point_count + i].point, b->points[i]);
+            assert_int_equal(found->entries[k * b->point_count + i].coefficient, k);
+        }
+        for (size_t q = 0; q < n; q++) most = fmax(most, fabs(lambda[q]));
+        for (size_t q = 0; q < n; q++)
+            assert_near(found->rbf.matrix[q * kept + k] * (sign > 0 ? 1 : -1), lambda[q], 2e-2 * most);
+        for (size_t m = 0; m < poses; m++) {
+            double a = predict(b, phi, rho, u + k, small, 0, b->first + m, NULL);
+            for (size_t i = 0; i < size; i++) residual[m * all + 3 * b->points[i / 3] + i % 3] -= a * vt[k * size + i];
+        }
+    }
+    free(rows), free(u), free(vt), free(phi);
+    return kept > 0;
+}
+
+/* The last joint is never moved alone: it is tried by itself first, then every joint with the one above. */
+static void pairs_are_those_that_brute_force_keeps(void **state) {
+    (void)state;
+    double angles[64][JOINTS] = {0};
+    uint32_t count = corrected_poses(JOINTS - 1, 30, 0, 3, angles[0]), next = 0, alone_count = 0;
+    uint64_t seed = 17;
+    for (uint32_t e = count; e-- > 0;) /* poses of one joint less, spread out */
+        for (int j = JOINTS; j-- > 0;) angles[e][j] = j < JOINTS - 1 ? ((double *)angles)[e * (JOINTS - 1) + j] : 0;
+    for (int i = 0; i < 30; i++, count++)
+        for (int j = 1; j < JOINTS; j++) angles[count][j] = 110 * (test_random(&seed) - 0.5);
+    before_pairs x = make_before_pairs(count, angles[0], two_shapes);
+    corrected_parts *p = &x.p;
+    pelt_rbf rbfs[JOINTS];
+    assert_int_equal(x.several_count, 30);
+    assert_int_equal(x.basis.joint_count, JOINTS - 2);
+    for (size_t i = 0; i < 30 * 3 * (size_t)p->u.point_count; i++) /* so that the weakest ridge is not the best */
+        p->u.positions[3 * (size_t)p->u.point_count * x.several[0] + i] += (float)(0.1 * (test_random(&seed) - 0.5));
+    for (uint32_t j = 0; j < x.basis.joint_count; j++)
+        rbfs[j] = pelt_eigen_joint_rbf(p->f.arena, &p->poses, &x.basis.joints[j], &x.coordinates[j], alone_width);
+    pelt_corrective corrective = {.rbf_count = x.basis.joint_count, .rbfs = rbfs};
+    corrective.displacements = pelt_gather_displacements(p->f.arena, &p->u, x.entries, x.entry_count);
+    pelt_eigen_pairs pairs = pelt_eigen_pairs_of(p->f.arena, &p->poses, &p->u, &p->supports, alone_width, &corrective);
+    columns c = make_columns(&x); /* residuals of what the joints explain */
+    for (int round = 0; round < 2; round++)
+        for (uint32_t d = 0; d < p->poses.mover_count; d++) {
+            if (round ? p->poses.movers[d].parent == PELT_NO_MOVER : p->poses.movers[d].swept) continue;
+            brute_pair b = make_brute_pair(&x, d, round ? p->poses.movers[d].parent : PELT_NO_MOVER);
+            const pelt_eigen_pair *found = next < pairs.pair_count ? &pairs.pairs[next] : &(pelt_eigen_pair){0};
+            if (!compare_pair(&x, &b, c.residuals, found)) continue;
+            next++, alone_count += !round;
+        }
+    assert_int_equal(next, pairs.pair_count);
+    assert_int_equal(alone_count, 1);
+    assert_true(next > 1);
+    corrected_parts_free(p);
+}
+
+/* -- The corrective ------------------------------------------------------------------------------------------------ */
 
 static void one_known_shape_per_joint_is_recovered(void **state) {
     (void)state;
@@ -305,7 +740,7 @@ static void one_known_shape_per_joint_is_recovered(void **state) {
     pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], one_shape_per_joint);
     pelt_fitting f = corrected_fitting(bundle, clip);
     pelt_error error = {0};
-    f.options.per_joint = 1;
+    f.options.eigen.per_joint = 1;
     assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
     double edge = 0.04 * 0.3; /* what may lie outside the supports, in scene units */
     for (uint32_t e = 0; e < count; e++) assert_true(corrected_error(&f, angles[e], one_shape_per_joint) < edge);
@@ -325,7 +760,7 @@ static void normals_of_the_examples_are_recovered_in_bases_of_their_own(void **s
     pelt_fitting f = corrected_fitting(bundle, clip);
     pelt_transform *locals = calloc(JOINTS, sizeof *locals);
     pelt_error error = {0};
-    f.options.per_joint = count;
+    f.options.eigen.per_joint = count;
     assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
     const pelt_corrective *c = f.model.corrective;
     assert_int_equal(c->rbf_count, JOINTS - 1); /* functions of a joint serve positions and normals */
@@ -354,14 +789,15 @@ static void normals_of_unseen_poses_are_better_than_those_of_the_blend(void **st
         const pelt_clip *train = corrected_clip(bundle, "train", sweeps(angles), angles[0], one_shape_per_joint);
         const pelt_clip *test = corrected_clip(bundle, "test", 1, unseen[0], one_shape_per_joint);
         pelt_error error = {0};
-        pelt_fit_options options = {.method = "eigen", .per_joint = 3, .plain_normals = plain, .threads = 1};
-        pelt_skin_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &train, 1), &options, &error);
+        pelt_fit_options options = {
+            .method = PELT_METHOD_EIGEN, .eigen.per_joint = 3, .displacement.plain_normals = plain, .threads = 1};
+        pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &train, 1), &options, NULL, &error);
         if (!bytes) fail_msg("%s", error.text);
         pelt_skin skin;
         assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
         pelt_measure *m = pelt_measure_examples(&skin, bundle, pelt_bundle_examples(bundle, &test, 1), 1, &error);
         degrees[plain] = m->normal_rms_degrees;
-        pelt_measure_free(m), pelt_skin_free(bytes);
+        pelt_measure_free(m), pelt_bytes_free(bytes);
         character_free(bundle);
     }
     assert_true(degrees[0] < 0.5 * degrees[1]);
@@ -375,7 +811,7 @@ static void the_rest_pose_stays_as_it_is(void **state) {
         pelt_clip *clip = corrected_clip(bundle, "train", with_random_poses(angles, 40), angles[0], products);
         pelt_fitting f = corrected_fitting(bundle, clip);
         pelt_error error = {0};
-        f.options.sweeps_only = only;
+        f.options.eigen.sweeps_only = only;
         assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
         assert_true(corrected_error(&f, (double[JOINTS]){0}, products) < 1e-5);
         pelt_arena_free(f.arena);
@@ -389,8 +825,8 @@ static double unseen_error(pelt_fit_options options, corrected_truth *truth) {
     pelt_clip *clip = corrected_clip(bundle, "train", with_random_poses(angles, 60), angles[0], truth);
     pelt_fitting f = corrected_fitting(bundle, clip);
     pelt_error error = {0};
-    f.options.sweeps_only = options.sweeps_only;
-    f.options.per_joint = options.per_joint, f.options.per_vertex = options.per_vertex;
+    f.options.eigen.sweeps_only = options.eigen.sweeps_only;
+    f.options.eigen.per_joint = options.eigen.per_joint, f.options.eigen.per_vertex = options.eigen.per_vertex;
     assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
     uint64_t seed = 99;
     double sum = 0;
@@ -404,23 +840,54 @@ static double unseen_error(pelt_fit_options options, corrected_truth *truth) {
     return sum / 40;
 }
 
+/* Every joint, and every pair with the one above, has the coefficients that it tells of. */
+static void figures_list_joints_and_pairs(void **state) {
+    (void)state;
+    double angles[128][JOINTS];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", with_random_poses(angles, 60), angles[0], products);
+    for (int plain = 0; plain < 2; plain++) {
+        pelt_fitting f = corrected_fitting(bundle, clip);
+        pelt_error error = {0};
+        uint32_t coefficients = 0;
+        f.options.displacement.plain_normals = plain;
+        assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
+        const pelt_eigen_field_figures *x = &f.report.eigen->positions, *normals = &f.report.eigen->normals;
+        assert_int_equal(x->joint_count, JOINTS - 1);
+        assert_int_equal(x->pair_count, JOINTS - 2);
+        for (uint32_t p = 0; p < x->pair_count; p++) {
+            assert_string_equal(x->pairs[p].name, bundle->skeleton.names[p + 2]);
+            assert_string_equal(x->pairs[p].above, bundle->skeleton.names[p + 1]);
+            assert_true(x->pairs[p].support > 0 && x->pairs[p].support < VERTICES);
+        }
+        assert_int_equal(normals->joint_count, plain ? 0 : JOINTS - 1);
+        for (uint32_t j = 0; j < JOINTS - 1; j++)
+            coefficients += x->joints[j].kept + (plain ? 0 : normals->joints[j].kept);
+        for (uint32_t p = 0; p < x->pair_count; p++) coefficients += x->pairs[p].kept;
+        for (uint32_t p = 0; p < normals->pair_count; p++) coefficients += normals->pairs[p].kept;
+        assert_int_equal(coefficients, pelt_corrective_coefficient_count(f.model.corrective));
+        pelt_arena_free(f.arena);
+    }
+    character_free(bundle);
+}
+
 static void examples_of_several_joints_teach_how_neighbours_couple(void **state) {
     (void)state;
     assert_true(unseen_error((pelt_fit_options){0}, products) <
-                0.6 * unseen_error((pelt_fit_options){.sweeps_only = 1}, products));
+                0.6 * unseen_error((pelt_fit_options){.eigen.sweeps_only = 1}, products));
 }
 
 static void displacements_of_neighbours_compete_for_a_budget(void **state) {
     (void)state;
-    pelt_fit_options options = {.per_joint = 2, .per_vertex = 8}, alone = options;
-    alone.sweeps_only = 1;
+    pelt_fit_options options = {.eigen.per_joint = 2, .eigen.per_vertex = 8}, alone = options;
+    alone.eigen.sweeps_only = 1;
     assert_true(unseen_error(options, products) < 0.75 * unseen_error(alone, products));
 }
 
 static void coupling_does_no_harm_where_there_is_none(void **state) {
     (void)state;
     assert_true(unseen_error((pelt_fit_options){0}, one_shape_per_joint) <
-                1.1 * unseen_error((pelt_fit_options){.sweeps_only = 1}, one_shape_per_joint));
+                1.1 * unseen_error((pelt_fit_options){.eigen.sweeps_only = 1}, one_shape_per_joint));
 }
 
 static void one_thread_and_two_give_the_same_bytes(void **state) {
@@ -428,7 +895,79 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
     double angles[128][JOINTS];
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     pelt_clip *clip = corrected_clip(bundle, "train", with_random_poses(angles, 40), angles[0], products);
-    corrected_same_bytes(bundle, clip, (pelt_fit_options){.method = "eigen"});
+    corrected_same_bytes(bundle, clip, (pelt_fit_options){.method = PELT_METHOD_EIGEN});
+    character_free(bundle);
+}
+
+/* -- Looking into a fit -------------------------------------------------------------------------------------------- */
+
+/* One shape per joint: u_i = angle / 90 b_i, so with B^2 = sum of |b_i|^2 over the support the only eigendisplacement is
+   b / B, and its singular value is B sqrt(sum of (angle / 90)^2). */
+static void a_study_shows_support_shape_and_error_of_each_joint(void **state) {
+    (void)state;
+    double angles[64][JOINTS], sum = 0;
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    const pelt_clip *clip = corrected_clip(bundle, "train", sweeps(angles), angles[0], one_shape_per_joint);
+    pelt_error error = {0};
+    pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .threads = 1};
+    for (int a = -60; a <= 60; a += 20) sum += a * a / 8100.0;
+    for (size_t most = 0; most <= 2; most += 2) {
+        pelt_eigen_study *study =
+            pelt_study_joints(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, most, &error);
+        if (!study) fail_msg("%s", error.text);
+        assert_int_equal(study->joint_count, most ? most : JOINTS - 1);
+        for (size_t j = 0; j < study->joint_count; j++) {
+            const pelt_joint_study *one = &study->joints[j];
+            double u[3], lengths[VERTICES], largest = 0, inside = 0, all = 0, dot = 0;
+            uint32_t joint = 1, support = 0;
+            while (strcmp(bundle->skeleton.names[joint], one->name)) joint++; /* stops: it is one of them */
+            for (uint32_t v = 0; v < VERTICES; v++) {
+                bump(bundle, joint, v, u);
+                lengths[v] = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+                largest = fmax(largest, lengths[v]), all += lengths[v] * lengths[v];
+            }
+            for (uint32_t v = 0; v < VERTICES; v++) {
+                bool in = lengths[v] > 0.04 * largest;
+                assert_near(one->support[v], in ? lengths[v] / largest : 0, 1e-4);
+                bump(bundle, joint, v, u);
+                if (in) support++, inside += lengths[v] * lengths[v];
+                for (int c = 0; c < 3 && in; c++) dot += u[c] * one->shapes[0][3 * v + c];
+                for (int c = 0; c < 3 && !in; c++) assert_near(one->shapes[0][3 * v + c], 0, 0);
+            }
+            assert_int_equal(one->support_count, support); /* no vertex of the tube is a twin of another */
+            assert_int_equal(one->example_count, 6);
+            assert_true(one->shape_count >= 1 && one->shape_count <= PELT_STUDY_SHAPES);
+            assert_near(one->singular[0], sqrt(inside * sum), 1e-4 * one->singular[0]);
+            assert_near(fabs(dot), sqrt(inside), 1e-4);
+            assert_near(one->errors[0], 1, 1e-9);
+            for (int n = 1; n < PELT_STUDY_COUNTS; n++) assert_near(one->errors[n], sqrt((all - inside) / all), 1e-3);
+            if (j) assert_true(one->singular[0] <= study->joints[j - 1].singular[0]);
+        }
+        pelt_eigen_study_free(study);
+    }
+    pelt_eigen_study_free(NULL);
+    options.corrective = PELT_CORRECTIVE_COUNT;
+    assert_null(pelt_study_joints(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, 0, &error));
+    character_free(bundle);
+}
+
+static void examples_that_never_move_one_joint_alone_are_refused_with_advice(void **state) {
+    (void)state;
+    double angles[20][JOINTS] = {0};
+    uint64_t seed = 4;
+    for (int e = 0; e < 20; e++)
+        for (int j = 1; j < JOINTS; j++) angles[e][j] = 90 * (test_random(&seed) - 0.5);
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_fitting f = corrected_fitting(bundle, corrected_clip(bundle, "train", 20, angles[0], products));
+    pelt_error error = {0};
+    assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_ERROR_DATA);
+    assert_non_null(strstr(error.text, "no example moves one joint alone"));
+    pelt_example *many = PELT_NEW(f.arena, 2001, pelt_example);
+    for (int e = 0; e < 2001; e++) many[e] = f.examples.list[e % 20];
+    f.options.corrective = PELT_CORRECTIVE_EIGEN, f.examples = (pelt_examples){2001, many};
+    assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_ERROR_DATA);
+    assert_non_null(strstr(error.text, "2001 examples are more than the 2000"));
+    pelt_arena_free(f.arena);
     character_free(bundle);
 }
 
@@ -450,8 +989,8 @@ static void figure_seven_of_the_paper(void **state) {
     for (uint32_t e = 0; e < 12; e++) thumb[e] = (pelt_example){train, 1 + 6 * 16 + e}; /* its two degrees of freedom */
     for (uint32_t n = 1; n <= 5; n++) {
         pelt_skin skin;
-        pelt_fit_options options = {.method = "eigen", .per_joint = n, .sweeps_only = 1};
-        pelt_skin_bytes *bytes = pelt_fit(bundle, all, &options, &error);
+        pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .eigen.per_joint = n, .eigen.sweeps_only = 1};
+        pelt_bytes *bytes = pelt_fit(bundle, all, &options, NULL, &error);
         assert_non_null(bytes);
         assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
         pelt_measure *m = pelt_measure_examples(&skin, bundle, (pelt_examples){12, thumb}, 0, &error);
@@ -459,7 +998,7 @@ static void figure_seven_of_the_paper(void **state) {
         assert_near(m->rel_err, wanted[n - 1], 0.1 * wanted[n - 1]);
         assert_near(one->rel_err, at_10[n - 1], 0.1 * at_10[n - 1]);
         pelt_measure_free(m), pelt_measure_free(one);
-        pelt_skin_free(bytes);
+        pelt_bytes_free(bytes);
     }
     pelt_bundle_free(bundle);
 }
@@ -470,7 +1009,7 @@ static void unseen_grasps_of_the_finite_element_hand(void **state) {
     const char *path = test_data("fem_hand/fem_hand.glb");
     if (!path) skip();
     for (uint32_t n = 1; n <= 3; n++) {
-        pelt_fit_options options = {.method = "eigen", .per_joint = n, .sweeps_only = 1};
+        pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .eigen.per_joint = n, .eigen.sweeps_only = 1};
         assert_true(corrected_rel_err(path, "test", options, NULL) < most[n - 1]);
     }
 }
@@ -479,9 +1018,9 @@ static void unseen_poses_of_a_hand(void **state) {
     (void)state;
     const char *path = test_data("mhr_hand/mhr_hand.glb");
     if (!path) skip();
-    pelt_fit_options options = {.method = "eigen", .per_joint = 3, .sweeps_only = 1};
+    pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .eigen.per_joint = 3, .eigen.sweeps_only = 1};
     assert_true(corrected_rel_err(path, "test", options, NULL) < 0.58);
-    options.sweeps_only = 0;
+    options.eigen.sweeps_only = 0;
     assert_true(corrected_rel_err(path, "test", options, NULL) < 0.40);
 }
 
@@ -493,14 +1032,23 @@ int main(void) {
         cmocka_unit_test(no_vertex_has_more_displacements_than_its_budget),
         cmocka_unit_test(a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing),
         cmocka_unit_test(the_width_is_found_by_leaving_out),
+        cmocka_unit_test(coordinates_meet_every_example_and_vanish_at_rest),
+        cmocka_unit_test(without_an_example_between_others_the_width_is_the_usual_one),
+        cmocka_unit_test(many_examples_are_met_in_the_least_squares_sense),
+        cmocka_unit_test(shifts_of_values_are_those_of_the_normal_equations),
+        cmocka_unit_test(few_examples_of_several_joints_change_nothing),
+        cmocka_unit_test(pairs_are_those_that_brute_force_keeps),
         cmocka_unit_test(one_known_shape_per_joint_is_recovered),
         cmocka_unit_test(normals_of_the_examples_are_recovered_in_bases_of_their_own),
         cmocka_unit_test(normals_of_unseen_poses_are_better_than_those_of_the_blend),
         cmocka_unit_test(the_rest_pose_stays_as_it_is),
+        cmocka_unit_test(figures_list_joints_and_pairs),
         cmocka_unit_test(examples_of_several_joints_teach_how_neighbours_couple),
         cmocka_unit_test(displacements_of_neighbours_compete_for_a_budget),
         cmocka_unit_test(coupling_does_no_harm_where_there_is_none),
         cmocka_unit_test(one_thread_and_two_give_the_same_bytes),
+        cmocka_unit_test(a_study_shows_support_shape_and_error_of_each_joint),
+        cmocka_unit_test(examples_that_never_move_one_joint_alone_are_refused_with_advice),
         cmocka_unit_test(figure_seven_of_the_paper),
         cmocka_unit_test(unseen_grasps_of_the_finite_element_hand),
         cmocka_unit_test(unseen_poses_of_a_hand),

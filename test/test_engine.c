@@ -92,7 +92,8 @@ static void failures_of_a_program_are_sentences(void **state) {
         pelt_error error = {0};
         char name[20];
         snprintf(name, sizeof name, "bad%zu.py", i);
-        pelt_result result = ask(python_engine(name, cases[i].body), &(pelt_engine_options){.timeout = 1.5}, &error);
+        pelt_result result =
+            ask(python_engine(name, cases[i].body), &(pelt_engine_options){.timeout = i == 2 ? 1.5 : 20}, &error);
         assert_int_equal(result, cases[i].code);
         if (!strstr(error.text, cases[i].word)) fail_msg("\"%s\" does not say \"%s\"", error.text, cases[i].word);
     }
@@ -107,6 +108,8 @@ static void a_program_that_says_no_hello_is_refused(void **state) {
     assert_null(pelt_engine_open("pipe:sleep 100", &(pelt_engine_options){.timeout = 0.2}, &error));
     assert_non_null(strstr(error.text, "0.2 s"));
     assert_null(pelt_engine_open("pipe:echo pelt-engine 1 0 3 1", NULL, &error));
+    assert_null(pelt_engine_open("pipe:printf 'PERR\\012\\000\\000\\000no licence'", NULL, &error));
+    assert_non_null(strstr(error.text, "says: no licence"));
     assert_null(pelt_engine_open("something", NULL, &error));
     assert_int_equal(error.code, PELT_ERROR_ARGUMENT);
 }
@@ -144,6 +147,13 @@ static void a_shared_object_answers_and_may_break_in_its_own_process(void **stat
     assert_int_equal(ask(shared_object("fails", "return 5;"), NULL, &error), PELT_ERROR_DATA);
     assert_non_null(strstr(error.text, "reports a failure"));
     assert_null(pelt_engine_open("/no/such/object.so", &(pelt_engine_options){.points = 4}, &error));
+    assert_non_null(strstr(error.text, "says: /no/such/object.so: cannot open shared object file"));
+    char command[900];
+    snprintf(command, sizeof command, "echo 'int nothing;' | cc -shared -fPIC -o %s/empty.so -x c -", test_folder());
+    assert_int_equal(system(command), 0);
+    snprintf(command, sizeof command, "%s/empty.so", test_folder());
+    assert_null(pelt_engine_open(command, &(pelt_engine_options){.points = 4}, &error));
+    assert_non_null(strstr(error.text, "undefined symbol: pelt_evaluate_points"));
 }
 
 static void the_face_is_the_same_for_any_number_of_workers(void **state) {

@@ -38,7 +38,7 @@ static void targets_and_weights_play_like_the_skin_also_through_a_file(void **st
     pelt_bundle *bundle = sample(&train);
     pelt_error error;
     pelt_skin skin;
-    pelt_skin_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = "psd"}, &error);
+    pelt_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = PELT_METHOD_PSD}, NULL, &error);
     assert_non_null(file);
     assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
     const pelt_clip *clip = pelt_bundle_clip(bundle, "test", PELT_NEED_POSE, &error);
@@ -55,7 +55,7 @@ static void targets_and_weights_play_like_the_skin_also_through_a_file(void **st
     const float *tracks[] = {weights};
     pelt_gltf_content content = {.mesh = &mesh,
                                  .skeleton = &bundle->skeleton,
-                                 .clips = clip,
+                                 .clips = &clip,
                                  .clip_count = 1,
                                  .clip_weights = tracks,
                                  .target_normals = targets.normals};
@@ -79,7 +79,7 @@ static void targets_and_weights_play_like_the_skin_also_through_a_file(void **st
     assert_true(moved > 0.1);
     remove(path);
     free(own), free(played), free(locals), pelt_player_free(player);
-    pelt_bundle_free(read), pelt_skin_free(file), pelt_bundle_free(bundle);
+    pelt_bundle_free(read), pelt_bytes_free(file), pelt_bundle_free(bundle);
 }
 
 /* Morph, blend, make unit: what a shader does with a normal. The arm's joints only turn. */
@@ -120,7 +120,8 @@ static void targets_turn_normals_as_the_skin_does(void **state) {
     for (int m = 0; m < 3; m++) {
         pelt_skin skin;
         pelt_skin_targets targets;
-        pelt_skin_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = methods[m]}, &error);
+        pelt_bytes *file =
+            pelt_fit(bundle, train, &(pelt_fit_options){.method = method_named(methods[m])}, NULL, &error);
         if (!file) fail_msg("%s", error.text);
         assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
         assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &targets, &error), PELT_OK);
@@ -132,7 +133,7 @@ static void targets_turn_normals_as_the_skin_does(void **state) {
             play_normals(bundle, &targets, weights + (size_t)f * targets.count, locals, played);
             for (size_t i = 0; i < n; i++) assert_near(played[i], own[i], 2e-4);
         }
-        pelt_player_free(player), pelt_skin_free(file);
+        pelt_player_free(player), pelt_bytes_free(file);
     }
     free(positions), free(played), free(locals), pelt_bundle_free(bundle);
 }
@@ -144,7 +145,7 @@ static void without_normals_only_targets_that_move_something_are_left(void **sta
     pelt_error error;
     pelt_skin skin;
     pelt_skin_targets both, alone;
-    pelt_skin_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = "eigen"}, &error);
+    pelt_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = PELT_METHOD_EIGEN}, NULL, &error);
     if (!file) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
     assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &both, &error), PELT_OK);
@@ -157,7 +158,7 @@ static void without_normals_only_targets_that_move_something_are_left(void **sta
         assert_int_equal(alone.positions[t].count, both.positions[b].count);
         assert_memory_equal(alone.positions[t].deltas, both.positions[b].deltas, 12 * alone.positions[t].count);
     }
-    pelt_skin_free(file), pelt_bundle_free(bundle);
+    pelt_bytes_free(file), pelt_bundle_free(bundle);
 }
 
 static void weighted_psd_is_refused_with_the_reason(void **state) {
@@ -167,11 +168,11 @@ static void weighted_psd_is_refused_with_the_reason(void **state) {
     pelt_error error;
     pelt_skin skin;
     pelt_skin_targets targets;
-    pelt_skin_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = "wpsd"}, &error);
+    pelt_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = PELT_METHOD_WPSD}, NULL, &error);
     assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
     assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &targets, &error), PELT_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "--corrective psd"));
-    pelt_skin_free(file), pelt_bundle_free(bundle);
+    assert_non_null(strstr(error.text, "corrective psd"));
+    pelt_bytes_free(file), pelt_bundle_free(bundle);
 }
 
 int main(void) {

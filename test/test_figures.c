@@ -1,8 +1,10 @@
 /* test_figures.c: what the fit of a corrective says about itself, against matrices that are built here from the
    formulas and decomposed by SVD, and against thousands of random poses. */
 
+#include "test/svd.h"
 #include "fit/corrective/correctives.h"
 #include "rig/linear.h"
+#include "fit/about.h"
 #include "test/corrected.h"
 #include <jansson.h>
 
@@ -73,7 +75,7 @@ static double condition_by_svd(size_t n, const double *matrix) {
     double *a = malloc(n * n * sizeof *a), *u = malloc(n * n * sizeof *u), *s = malloc(n * sizeof *s),
            *vt = malloc(n * n * sizeof *vt);
     memcpy(a, matrix, n * n * sizeof *a);
-    assert_true(pelt_svd(n, n, a, u, s, vt));
+    assert_true(test_svd(n, n, a, u, s, vt));
     double condition = s[0] / s[n - 1];
     free(a), free(u), free(s), free(vt);
     return condition;
@@ -90,7 +92,7 @@ static double mixed(double r2, double width) {
     return 0.97 * exp(-r2 / (2 * width * width)) + 0.03 * exp(-sqrt(r2) / width);
 }
 
-static void check_pair(const fitted *x, const pelt_condition *c, const char *first, const char *second) {
+static void check_closest(const fitted *x, const pelt_condition *c, const char *first, const char *second) {
     pelt_fitting *f = (pelt_fitting *)&x->f;
     assert_string_equal(pelt_example_name(f, c->closest[0]), first);
     assert_string_equal(pelt_example_name(f, c->closest[1]), second);
@@ -99,9 +101,9 @@ static void check_pair(const fitted *x, const pelt_condition *c, const char *fir
 /* -- Conditions ---------------------------------------------------------------------------------------------------- */
 
 static void check_psd(uint32_t kept) {
-    fitted x = fit((pelt_fit_options){.method = "psd", .poses = kept});
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_PSD, .psd.poses = kept});
     const pelt_rbf *rbf = x.f.model.corrective->rbfs;
-    const pelt_condition *c = &x.f.figures.condition;
+    const pelt_condition *c = &x.f.report.condition;
     size_t n = rbf->center_count, axes = rbf->axis_count;
     double *phi = malloc(n * n * sizeof *phi), least = INFINITY;
     assert_int_equal(n, kept ? kept + 1 : x.count);
@@ -117,7 +119,7 @@ static void check_psd(uint32_t kept) {
     assert_near(c->value, condition_by_svd(n, phi), 1e-3 * c->value);
     assert_near(c->distance, sqrt(least), 1e-3 * sqrt(least) + 1e-4);
     assert_null(c->where);
-    if (!kept) check_pair(&x, c, "train:24", "train:25");
+    if (!kept) check_closest(&x, c, "train:24", "train:25");
     free(phi);
     finish(&x);
 }
@@ -158,9 +160,9 @@ static size_t vertex_phi(const pelt_weighted *w, uint32_t v, double *phi) {
 
 static void wpsd_tells_the_worst_vertex_and_the_median(void **state) {
     (void)state;
-    fitted x = fit((pelt_fit_options){.method = "wpsd"});
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_WPSD});
     const pelt_weighted *w = x.f.model.corrective->weighted;
-    const pelt_condition *c = &x.f.figures.condition;
+    const pelt_condition *c = &x.f.report.condition;
     double *phi = malloc((size_t)w->center_count * w->center_count * sizeof *phi), all[VERTICES], at_named = 0;
     size_t count = 0;
     unsigned named = 0;
@@ -176,16 +178,16 @@ static void wpsd_tells_the_worst_vertex_and_the_median(void **state) {
     assert_near(c->value, all[count - 1], 1e-2 * c->value);
     assert_near(c->value, at_named, 1e-2 * c->value);
     assert_true(c->median > 0.5 * all[count / 2] && c->median < 2 * all[count / 2]);
-    check_pair(&x, c, "train:24", "train:25");
+    check_closest(&x, c, "train:24", "train:25");
     free(phi);
     finish(&x);
 }
 
 static void eigenskin_tells_the_worst_joint(void **state) {
     (void)state;
-    fitted x = fit((pelt_fit_options){.method = "eigen", .sweeps_only = 1});
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_EIGEN, .eigen.sweeps_only = 1});
     const pelt_corrective *corrective = x.f.model.corrective;
-    const pelt_condition *c = &x.f.figures.condition;
+    const pelt_condition *c = &x.f.report.condition;
     double worst = 0;
     for (uint32_t j = 0; j < corrective->rbf_count; j++) {
         const pelt_rbf *rbf = &corrective->rbfs[j];
@@ -205,35 +207,20 @@ static void eigenskin_tells_the_worst_joint(void **state) {
     finish(&x);
 }
 
-/* k(a, b) = E(a, b) - E(a, rest) - E(rest, b) + 1 of one joint. */
-static double joint_kernel(const float *a, const float *b, double scale) {
-    static const float rest[4] = {0, 0, 0, 1};
-    return exp(-chord2(a, b) * scale) - exp(-chord2(a, rest) * scale) - exp(-chord2(rest, b) * scale) + 1;
-}
-
 static double group_kernel(const fitted *x, const pelt_kernel *k, const pelt_kernel_group *group, uint32_t a,
                            uint32_t b) {
-    double sum = 0;
-    for (uint32_t u = 0; u < group->unit_count; u++) {
-        const pelt_kernel_unit *unit = &k->units[group->units[u]];
-        double product = unit->gain;
-        for (int side = 0; side < 1 + (unit->second != unit->first); side++) {
-            uint32_t g = side ? unit->second : unit->first;
-            const float *r = x->rotations + 4 * (size_t)k->joints[g];
-            product *= joint_kernel(r + 4 * (size_t)a * JOINTS, r + 4 * (size_t)b * JOINTS, k->scales[g]);
-        }
-        sum += product;
-    }
-    return sum;
+    float first[4 * JOINTS], second[4 * JOINTS];
+    corrected_joints(k, x->rotations + 4 * (size_t)a * JOINTS, first);
+    corrected_joints(k, x->rotations + 4 * (size_t)b * JOINTS, second);
+    return corrected_group_kernel(k, group, first, second);
 }
 
 static void the_kernel_tells_the_worst_cluster(void **state) {
     (void)state;
-    fitted x = fit((pelt_fit_options){.method = "kernel"});
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_KERNEL});
     const pelt_kernel *k = x.f.model.corrective->kernel;
-    const pelt_condition *c = &x.f.figures.condition;
-    json_t *details = json_loads(x.f.details, 0, NULL);
-    double lambda = json_number_value(json_object_get(details, "lambda")), worst = 0;
+    const pelt_condition *c = &x.f.report.condition;
+    double lambda = x.f.report.kernel->lambda, worst = 0;
     double *matrix = malloc((size_t)x.count * x.count * sizeof *matrix);
     for (uint32_t q = 0; q < k->group_count; q++) {
         size_t n = 0;
@@ -245,25 +232,37 @@ static void the_kernel_tells_the_worst_cluster(void **state) {
         worst = fmax(worst, condition_by_svd(n, matrix));
     }
     assert_near(c->value, worst, 1e-2 * worst);
-    check_pair(&x, c, "train:24", "train:25");
-    json_decref(details);
+    check_closest(&x, c, "train:24", "train:25");
+    assert_non_null(strstr(c->where, "the cluster of vertex "));
+    double nearest = INFINITY; /* of the last two examples, by what drives some cluster, to the distance that is told */
+    for (uint32_t q = 0; q < k->group_count; q++) {
+        double sum = 0;
+        for (uint32_t u = 0; u < k->groups[q].unit_count; u++) {
+            const pelt_kernel_unit *unit = &k->units[k->groups[q].units[u]];
+            const float *r = x.rotations + 4 * (size_t)k->joints[unit->first];
+            if (unit->first == unit->second)
+                sum += unit->gain * chord2(r + 4 * (size_t)24 * JOINTS, r + 4 * (size_t)25 * JOINTS);
+        }
+        nearest = fmin(nearest, fabs(sqrt(sum) - c->distance));
+    }
+    assert_true(nearest < 1e-3 * c->distance);
     free(matrix);
     finish(&x);
 }
 
 static void a_bad_condition_is_a_warning_with_the_pair_and_the_remedy(void **state) {
     (void)state;
-    fitted x = fit((pelt_fit_options){.method = "psd"});
-    size_t before = x.f.findings.count;
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_PSD});
+    size_t before = x.f.report.findings.count;
     pelt_note_condition(&x.f, &(pelt_condition){.value = PELT_WORST_CONDITION, .closest = {3, PELT_REST_EXAMPLE}});
-    assert_int_equal(x.f.findings.count, before);
+    assert_int_equal(x.f.report.findings.count, before);
     pelt_note_condition(&x.f, &(pelt_condition){.value = 5e6, .closest = {3, PELT_REST_EXAMPLE}, .distance = 0.01});
-    assert_int_equal(x.f.findings.count, before + 1);
-    const char *text = x.f.findings.list[before].text;
+    assert_int_equal(x.f.report.findings.count, before + 1);
+    const char *text = x.f.report.findings.list[before].text;
     assert_non_null(strstr(text, "condition 5e+06"));
     assert_non_null(strstr(text, "train:3 and the rest pose, 0.01 rad apart"));
-    assert_non_null(strstr(text, "--every"));
-    assert_non_null(strstr(text, "--poses"));
+    assert_non_null(strstr(text, "fewer frames"));
+    assert_non_null(strstr(text, "fewer poses"));
     finish(&x);
 }
 
@@ -302,20 +301,192 @@ static void no_pose_displaces_a_vertex_beyond_the_bound(void **state) {
         uint32_t poses;
     } fits[] = {{"psd", 0}, {"psd", 6}, {"wpsd", 0}, {"wpsd", 6}, {"eigen", 0}, {"kernel", 0}};
     for (size_t i = 0; i < sizeof fits / sizeof *fits; i++) {
-        fitted x = fit((pelt_fit_options){.method = fits[i].method, .poses = fits[i].poses});
-        double most = farthest(&x, 10000), bound = x.f.figures.bound;
+        fitted x = fit((pelt_fit_options){.method = method_named(fits[i].method), .psd.poses = fits[i].poses});
+        double most = farthest(&x, 10000), bound = x.f.report.bound;
         assert_true(most <= 1.001 * bound);
         assert_true(most > 0 && bound < 50 * most); /* and it says something */
         finish(&x);
     }
 }
 
+/* The bounds, from the model: |sum_q c_q phi_q| with phi between that of half a turn of every axis and 1, and
+   sqrt(K(p, p) c^T K c). */
+static double eigen_bound(const pelt_rbf *rbf, uint32_t k) {
+    double least = exp(-acos(-1) * sqrt(rbf->axis_count) / rbf->width), most[2] = {0};
+    for (size_t q = 0; q < rbf->center_count; q++) {
+        double x = rbf->matrix[q * rbf->coefficient_count + k];
+        most[0] += fmax(x, x * least),
+            most[1] -= fmin(x, x * least); /* the largest and the smallest sum there can be */
+    }
+    return fmax(most[0], most[1]);
+}
+
+static double kernel_bound(const pelt_kernel *k, const pelt_kernel_group *group, uint32_t r) {
+    double ceiling = 0;
+    for (uint32_t u = 0; u < group->unit_count; u++) {
+        const pelt_kernel_unit *unit = &k->units[group->units[u]];
+        double first = 2 - 2 * exp(-4 * k->scales[unit->first]), second = 2 - 2 * exp(-4 * k->scales[unit->second]);
+        ceiling += unit->gain * first * (unit->first == unit->second ? 1 : second);
+    }
+    return sqrt(ceiling * fmax(corrected_kernel_norm(k, group, r), 0));
+}
+
+/* The largest sum over a vertex of |vector| x bound of its coefficient. */
+static double bound_of_vectors(const pelt_displacements *d, const double *most) {
+    double worst = 0;
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        double sum = 0;
+        for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++) {
+            const float *u = d->vectors + 3 * (size_t)i;
+            sum += most[d->coefficients[i]] * sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+        }
+        worst = fmax(worst, sum);
+    }
+    return worst;
+}
+
+static void bounds_are_those_of_the_formulas(void **state) {
+    (void)state;
+    double most[1024];
+    for (int kernel = 0; kernel < 2; kernel++) {
+        fitted x = fit((pelt_fit_options){.method = kernel ? PELT_METHOD_KERNEL : PELT_METHOD_EIGEN});
+        const pelt_corrective *c = x.f.model.corrective;
+        uint32_t at = 0;
+        for (uint32_t i = 0; i < c->rbf_count; i++)
+            for (uint32_t k = 0; k < c->rbfs[i].coefficient_count; k++) most[at++] = eigen_bound(&c->rbfs[i], k);
+        for (uint32_t q = 0; kernel && q < c->kernel->group_count; q++)
+            for (uint32_t r = 0; r < c->kernel->groups[q].coefficient_count; r++)
+                most[at++] = kernel_bound(c->kernel, &c->kernel->groups[q], r);
+        assert_true(at < 1024);
+        assert_near(x.f.report.bound, bound_of_vectors(c->displacements, most), 2e-3 * x.f.report.bound);
+        finish(&x);
+    }
+}
+
+/* |f|^2 <= d^T phi^-1 d of the worst vertex, and the guard of the norm multiplies by no more than 4; with few poses,
+   without a norm, c^T phi c. */
+static void the_bound_of_wpsd_is_the_norm_of_the_worst_function(void **state) {
+    (void)state;
+    for (uint32_t kept = 0; kept <= 6; kept += 6) {
+        fitted x = fit((pelt_fit_options){.method = PELT_METHOD_WPSD, .psd.poses = kept});
+        const pelt_weighted *w = x.f.model.corrective->weighted;
+        double most = 0;
+        for (uint32_t v = 0; v < VERTICES; v++) {
+            const float *c = w->folded + 4 * (size_t)v * w->center_count;
+            double sum = 0;
+            for (size_t i = 0; i < w->center_count; i++)
+                for (size_t k = 0; k < w->center_count; k++) {
+                    double r2 = 0;
+                    for (uint32_t a = w->first[v]; a < w->first[v + 1]; a++)
+                        r2 += w->axis_weights[a] * chord2(w->centers + 4 * (i * w->axis_count + w->vertex_axes[a]),
+                                                          w->centers + 4 * (k * w->axis_count + w->vertex_axes[a]));
+                    double phi = kept ? exp(-r2 / (2 * w->width * w->width)) : mixed(r2, w->width);
+                    for (int n = 0; n < 3; n++) sum += c[4 * i + n] * phi * c[4 * k + n];
+                }
+            most = fmax(most, sum);
+        }
+        assert_near(x.f.report.bound, (kept ? 1 : 4) * sqrt(most), 1e-2 * x.f.report.bound);
+        finish(&x);
+    }
+}
+
+static double number_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+static void check_field(const json_t *json, const pelt_eigen_field_figures *x) {
+    json_t *joints = json_object_get(json, "joints"), *pairs = json_object_get(json, "pairs");
+    assert_near(number_of(json, "width"), x->width, 1e-8 * fabs(x->width));
+    assert_int_equal(json_array_size(joints), x->joint_count);
+    assert_int_equal(json_array_size(pairs), x->pair_count);
+    for (uint32_t j = 0; j < x->joint_count; j++) {
+        const json_t *joint = json_array_get(joints, j), *singular = json_object_get(joint, "singular_values");
+        assert_string_equal(json_string_value(json_object_get(joint, "joint")), x->joints[j].name);
+        assert_near(number_of(joint, "examples"), x->joints[j].examples, 0);
+        assert_near(number_of(joint, "support"), x->joints[j].support, 0);
+        assert_near(number_of(joint, "kept"), x->joints[j].kept, 0);
+        assert_int_equal(json_array_size(singular), x->joints[j].rank < 12 ? x->joints[j].rank : 12);
+        for (size_t k = 0; k < json_array_size(singular); k++)
+            assert_near(json_number_value(json_array_get(singular, k)), x->joints[j].singular[k],
+                        1e-8 * x->joints[j].singular[k]);
+    }
+    for (uint32_t p = 0; p < x->pair_count; p++) {
+        const json_t *pair = json_array_get(pairs, p);
+        assert_string_equal(json_string_value(json_object_get(pair, "joint")), x->pairs[p].name);
+        assert_string_equal(json_string_value(json_object_get(pair, "above")), x->pairs[p].above);
+        assert_near(number_of(pair, "support"), x->pairs[p].support, 0);
+        assert_near(number_of(pair, "kept"), x->pairs[p].kept, 0);
+    }
+}
+
+/* What the skin will tell of itself. */
+static json_t *told(fitted *x) {
+    pelt_error error = {0};
+    x->f.report.options = x->f.options;
+    char *text = pelt_about_text(&x->f.report, x->bundle, x->f.examples, &error);
+    assert_non_null(text);
+    json_t *about = json_loads(text, 0, NULL);
+    free(text);
+    return about;
+}
+
+/* The skin tells what the fit found. Each of the two joints is swept by six examples and the rest pose. */
+static void a_skin_tells_what_eigenskin_found(void **state) {
+    (void)state;
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_EIGEN, .eigen.per_joint = 3});
+    const pelt_eigen_figures *g = x.f.report.eigen;
+    json_t *about = told(&x), *json = json_object_get(about, "details");
+    const pelt_eigen_field_figures *fields[] = {&g->positions, &g->normals};
+    uint32_t coefficients = 0;
+    check_field(json, &g->positions);
+    check_field(json_object_get(json, "normals"), &g->normals);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fields[i]->joint_count, JOINTS - 1);
+        assert_near(fields[i]->width, g->positions.width, 0); /* normals share it */
+        for (uint32_t j = 0; j < JOINTS - 1; j++) {
+            assert_string_equal(fields[i]->joints[j].name, x.bundle->skeleton.names[j + 1]);
+            assert_int_equal(fields[i]->joints[j].examples, 6);
+            assert_true(fields[i]->joints[j].kept <= 3 && fields[i]->joints[j].kept <= fields[i]->joints[j].rank);
+            assert_true(fields[i]->joints[j].support > 0 && fields[i]->joints[j].support < VERTICES);
+            coefficients += fields[i]->joints[j].kept;
+        }
+        for (uint32_t p = 0; p < fields[i]->pair_count; p++) {
+            assert_string_equal(fields[i]->pairs[p].name, x.bundle->skeleton.names[2]);
+            assert_string_equal(fields[i]->pairs[p].above, x.bundle->skeleton.names[1]);
+            assert_true(fields[i]->pairs[p].support > 0 && fields[i]->pairs[p].support < VERTICES);
+            coefficients += fields[i]->pairs[p].kept;
+        }
+    }
+    assert_int_equal(coefficients, pelt_corrective_coefficient_count(x.f.model.corrective));
+    json_decref(about);
+    finish(&x);
+}
+
+static void a_skin_tells_what_the_kernel_found(void **state) {
+    (void)state;
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_KERNEL});
+    const pelt_kernel_figures *g = x.f.report.kernel;
+    json_t *about = told(&x), *json = json_object_get(about, "details");
+    assert_near(number_of(json, "width"), g->width, 1e-8 * fabs(g->width));
+    assert_near(number_of(json, "range"), g->range, 1e-8 * fabs(g->range));
+    assert_near(number_of(json, "pair"), g->pair, 1e-8 * fabs(g->pair));
+    assert_near(number_of(json, "lambda"), g->lambda, 1e-8 * fabs(g->lambda));
+    assert_near(number_of(json, "validation_error"), g->validation_error, 1e-8 * fabs(g->validation_error));
+    assert_near(number_of(json, "joints"), JOINTS - 1, 0);
+    assert_near(number_of(json, "clusters"), x.f.model.corrective->kernel->group_count, 0);
+    assert_near(number_of(json, "bound"), x.f.report.bound, 1e-8 * x.f.report.bound);
+    json_decref(about);
+    finish(&x);
+}
+
 /* Positions of a clip by a skin, [frame][vertex][3]; *told gets a figure that the skin tells of itself. */
-static float *run(pelt_bundle *bundle, const pelt_clip *train, const char *method, const char *stored,
+static float *run(pelt_bundle *bundle, const pelt_clip *train, const char *method, uint32_t stored,
                   const pelt_clip *clip, const char *figure, double *told) {
     pelt_error error = {0};
-    pelt_fit_options options = {.method = method, .displacements = stored};
-    pelt_skin_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &train, 1), &options, &error);
+    pelt_fit_options options = {.method = method_named(method), .displacement.displacements = stored};
+    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &train, 1), &options, NULL, &error);
     if (!bytes) fail_msg("%s", error.text);
     pelt_skin skin;
     assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
@@ -328,7 +499,7 @@ static float *run(pelt_bundle *bundle, const pelt_clip *train, const char *metho
     *told = json_number_value(json_object_get(json_object_get(about, "details"), figure));
     json_decref(about);
     pelt_player_free(player);
-    pelt_skin_free(bytes);
+    pelt_bytes_free(bytes);
     return out;
 }
 
@@ -352,10 +523,10 @@ static void the_run_time_stays_within_the_bound(void **state) {
     pelt_clip *train = corrected_clip(bundle, "train", poses(angles), angles[0], bumps);
     for (int f = 0; f < FRAMES; f++) random_pose(&bundle->skeleton, &seed, locals[f]);
     pelt_clip *wild = character_clip(bundle, "wild", FRAMES, locals[0]);
-    float *blended = run(bundle, train, "ssd", NULL, wild, "bound", &bound);
+    float *blended = run(bundle, train, "ssd", 0, wild, "bound", &bound);
     static const char *const methods[] = {"psd", "wpsd", "eigen", "kernel"};
     for (int m = 0; m < 4; m++) {
-        float *corrected = run(bundle, train, methods[m], NULL, wild, "bound", &bound);
+        float *corrected = run(bundle, train, methods[m], 0, wild, "bound", &bound);
         double most = farthest_apart(corrected, blended, FRAMES);
         assert_true(most > 0 && most <= 1.001 * bound + 1e-5);
         free(corrected);
@@ -374,8 +545,8 @@ static void the_storage_error_is_what_16_bits_do_to_the_examples(void **state) {
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     poses(angles);
     pelt_clip *clip = corrected_clip(bundle, "train", FRAMES, angles[0], bumps);
-    float *exact = run(bundle, clip, "eigen", "32", clip, "storage_error", &told[0]);
-    float *rounded = run(bundle, clip, "eigen", "16", clip, "storage_error", &told[1]);
+    float *exact = run(bundle, clip, "eigen", 32, clip, "storage_error", &told[0]);
+    float *rounded = run(bundle, clip, "eigen", 16, clip, "storage_error", &told[1]);
     double most = farthest_apart(exact, rounded, FRAMES);
     free(exact), free(rounded);
     assert_true(told[0] == 0 && most > 0);
@@ -391,6 +562,10 @@ int main(void) {
         cmocka_unit_test(the_kernel_tells_the_worst_cluster),
         cmocka_unit_test(a_bad_condition_is_a_warning_with_the_pair_and_the_remedy),
         cmocka_unit_test(no_pose_displaces_a_vertex_beyond_the_bound),
+        cmocka_unit_test(bounds_are_those_of_the_formulas),
+        cmocka_unit_test(a_skin_tells_what_eigenskin_found),
+        cmocka_unit_test(a_skin_tells_what_the_kernel_found),
+        cmocka_unit_test(the_bound_of_wpsd_is_the_norm_of_the_worst_function),
         cmocka_unit_test(the_run_time_stays_within_the_bound),
         cmocka_unit_test(the_storage_error_is_what_16_bits_do_to_the_examples),
     };

@@ -235,6 +235,31 @@ static void refuse_to_write(const char *path, const char *part) {
     if (!strstr(error.text, part)) fail_msg("\"%s\" does not say \"%s\"", error.text, part);
 }
 
+/* The lowest number that the next file gets. */
+static int next_descriptor(void) {
+    int next = dup(0);
+    close(next);
+    return next;
+}
+
+static void writers_close_their_files_however_they_end(void **state) {
+    (void)state;
+    pelt_error error;
+    char path[300];
+    snprintf(path, sizeof path, "%s/closed", test_folder());
+    int before = next_descriptor();
+    for (int end = 0; end < 2; end++) {
+        pelt_writer *writer = pelt_writer_open(path, &error);
+        assert_non_null(writer);
+        pelt_writer_put(writer, "x", 1);
+        if (end)
+            assert_int_equal(pelt_writer_commit(writer, &error), PELT_OK);
+        else
+            pelt_writer_drop(writer);
+        assert_int_equal(next_descriptor(), before);
+    }
+}
+
 static void a_place_that_cannot_be_written_is_named_with_the_reason(void **state) {
     (void)state;
     const char *file = path_of("a_file");
@@ -350,6 +375,7 @@ int main(void) {
         cmocka_unit_test(a_dropped_file_leaves_the_old_one_as_it_was),
         cmocka_unit_test(new_files_follow_the_umask_and_old_ones_keep_their_mode),
         cmocka_unit_test(a_symbolic_link_stays_and_its_file_is_replaced),
+        cmocka_unit_test(writers_close_their_files_however_they_end),
         cmocka_unit_test(a_place_that_cannot_be_written_is_named_with_the_reason),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(a_disk_that_fills_up_leaves_nothing_behind),

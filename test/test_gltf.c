@@ -209,11 +209,30 @@ static void unskinned_meshes_follow_their_node(void **state) {
     assert_triangle(&bundle->mesh, 0, 0, 1, 2);
     assert_triangle(&bundle->mesh, 1, 3, 5, 4); /* still counter-clockwise */
     assert_int_equal(bundle->clip_count, 1);
-    assert_string_equal(bundle->clips[0].name, "clip0");
-    double *moved = blend_frame(bundle, &bundle->clips[0], 1);
+    assert_string_equal(bundle->clips[0]->name, "clip0");
+    double *moved = blend_frame(bundle, bundle->clips[0], 1);
     const double expected[] = {20, 0, 0, 22, 0, 0, 20, 2, 0, 0, 0, 0, -1, 0, 0, 0, 1, 0};
     for (int i = 0; i < 18; i++) assert_near(moved[i], expected[i], 1e-6);
     free(moved);
+    pelt_bundle_free(bundle);
+}
+
+/* The node scales by (2, 3, -1/2), then carries x to y, y to z and z to x; a normal is divided where a point is
+   multiplied. */
+static void normals_stay_perpendicular_to_the_surface_under_any_node(void **state) {
+    (void)state;
+    maker m = {0};
+    MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 0, 1, 0, 0, 0, 1, 0);
+    MAKE_FLOATS(&m, "VEC3", 3, 1, 2, 3, -4, 0, 1, 0, 0, 0);
+    pelt_bundle *bundle =
+        make_bundle(&m, "'scenes':[{'nodes':[0]}],'nodes':[{'mesh':0,'scale':[2,3,-0.5],'rotation':[0.5,0.5,0.5,0.5],"
+                        "'translation':[7,8,9]}],'meshes':[{'primitives':[{'attributes':{'POSITION':0,'NORMAL':1}}]}]");
+    assert_positions(bundle, (const float[]){7, 8, 9, 7, 10, 9, 7, 8, 12}, 3, 1e-5);
+    const double turned[3][3] = {{-6, 0.5, 2 / 3.0}, {-2, -2, 0}, {-1, 0, 0}}; /* the last is the triangle's own */
+    for (int v = 0; v < 3; v++) {
+        const double *n = turned[v], length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+        for (int i = 0; i < 3; i++) assert_near(bundle->mesh.normals[3 * v + i], n[i] / length, 1e-6);
+    }
     pelt_bundle_free(bundle);
 }
 
@@ -228,7 +247,7 @@ static void a_mesh_that_is_flat_at_rest_still_moves_rightly(void **state) {
         "'scenes':[{'nodes':[0]}],'nodes':[{'mesh':0,'scale':[0,0,0]}],"
         "'meshes':[{'primitives':[{'attributes':{'POSITION':0}}]}],'animations':[{'samplers':[{'input':1,'output':2}"
         "],'channels':[{'sampler':0,'target':{'node':0,'path':'scale'}}]}]");
-    double *moved = blend_frame(bundle, &bundle->clips[0], 1);
+    double *moved = blend_frame(bundle, bundle->clips[0], 1);
     assert_near(moved[3], 3, 1e-6);
     assert_near(moved[7], 3, 1e-6);
     assert_non_null(find_note(bundle, "flat-node"));
@@ -371,11 +390,11 @@ static void cubic_splines_follow_their_closed_form(void **state) {
         "{'sampler':1,'target':{'node':0,'path':'rotation'}},{'sampler':2,'target':{'node':0,'path':'scale'}}]}]",
         PLAIN);
     pelt_bundle *bundle = make_bundle(&m, rest);
-    assert_int_equal(bundle->clips[0].frame_count, 5);
+    assert_int_equal(bundle->clips[0]->frame_count, 5);
     for (uint32_t frame = 0; frame < 5; frame++) {
         pelt_transform local;
         double t = frame / 4.0;
-        pelt_clip_pose(&bundle->clips[0], &bundle->skeleton, frame, &local);
+        pelt_clip_pose(bundle->clips[0], &bundle->skeleton, frame, &local);
         assert_near(local.translation[0], t * t * t, 1e-7);
         assert_near(local.rotation[2], sin(t * M_PI / 2), 1e-6); /* half a turn about z at constant speed */
         assert_near(local.rotation[3], cos(t * M_PI / 2), 1e-6);
@@ -396,11 +415,11 @@ static void integer_rotations_and_clip_names_are_mended(void **state) {
     snprintf(rest, sizeof rest, "%s,'animations':[{'name':'walk',%s,{%s,{'name':'walk',%s]", PLAIN, clip, clip, clip);
     pelt_bundle *bundle = make_bundle(&m, rest);
     assert_int_equal(bundle->clip_count, 3);
-    assert_string_equal(bundle->clips[0].name, "walk");
-    assert_string_equal(bundle->clips[1].name, "clip1");
-    assert_string_equal(bundle->clips[2].name, "walk_2");
-    assert_near(bundle->clips[0].channels[0].values[2], 1, 0);
-    assert_int_equal(bundle->clips[0].channel_count, 1);
+    assert_string_equal(bundle->clips[0]->name, "walk");
+    assert_string_equal(bundle->clips[1]->name, "clip1");
+    assert_string_equal(bundle->clips[2]->name, "walk_2");
+    assert_near(bundle->clips[0]->channels[0].values[2], 1, 0);
+    assert_int_equal(bundle->clips[0]->channel_count, 1);
     assert_non_null(find_note(bundle, "morph-animation"));
     pelt_bundle_free(bundle);
 }
@@ -430,6 +449,7 @@ int main(void) {
         cmocka_unit_test(unknown_chunks_are_skipped),
         cmocka_unit_test(strips_and_fans_become_triangles_of_one_sense),
         cmocka_unit_test(unskinned_meshes_follow_their_node),
+        cmocka_unit_test(normals_stay_perpendicular_to_the_surface_under_any_node),
         cmocka_unit_test(a_mesh_that_is_flat_at_rest_still_moves_rightly),
         cmocka_unit_test(weights_of_all_sets_are_merged_and_sum_to_one),
         cmocka_unit_test(vertices_without_weight_follow_the_first_joint_they_name),

@@ -106,7 +106,8 @@ static void ranges_of_accessors_are_checked(void **state) {
         {"'bufferView':0,'byteOffset':9007199254740992,'componentType':5126,'type':'VEC3','count':1", "accessors[0]"},
         {"'bufferView':1,'componentType':5126,'type':'VEC3','count':1", "accessors[0].bufferView: 1, but"},
         {"'bufferView':0,'componentType':5124,'type':'VEC3','count':1", "componentType: is no component type"},
-        {"'componentType':5126,'type':'VEC3','count':2000000000", "far more memory than a file of its size"},
+        {"'componentType':5126,'type':'VEC3','count':2000000000",
+         "asks for more memory than there is, or than a file of its size should"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         maker m = {0};
@@ -127,7 +128,7 @@ static void read_and_use(pelt_file file) {
     pelt_bundle *bundle = read_bytes(file, NULL, &error);
     if (!bundle) return;
     free(blend_frame(bundle, NULL, 0));
-    for (uint32_t c = 0; c < bundle->clip_count; c++) free(blend_frame(bundle, &bundle->clips[c], 0));
+    for (uint32_t c = 0; c < bundle->clip_count; c++) free(blend_frame(bundle, bundle->clips[c], 0));
     pelt_bundle_free(bundle);
 }
 
@@ -207,10 +208,11 @@ static void a_mesh_that_is_used_again_and_again_is_refused_in_time(void **state)
     (void)state;
     char end[1000], *nodes = repeat("{'nodes':[", "{'mesh':0}", MANY + 1, "],'scenes':[{'nodes':[0,");
     snprintf(end, sizeof end, "]}],%s%s", MESH, ARRAYS);
-    finishes_soon(repeat(nodes, "%u", MANY, end), "far more memory");
+    finishes_soon(repeat(nodes, "%u", MANY, end), "asks for more memory");
     free(nodes);
     snprintf(end, sizeof end, "]}],%s%s", SCENE, ARRAYS);
-    finishes_soon(repeat("{'meshes':[{'primitives':[", "{'attributes':{'POSITION':0}}", MANY, end), "far more memory");
+    finishes_soon(repeat("{'meshes':[{'primitives':[", "{'attributes':{'POSITION':0}}", MANY, end),
+                  "asks for more memory");
 }
 
 /* 20000 targets that all refer to the same 20000 zeros: nothing is kept of them, so only time could tell. */

@@ -1,6 +1,7 @@
 /* test_gltf_real.c: real characters, and that what is written reads back as the same. */
 
 #include "test/gltf_maker.h"
+#include <jansson.h>
 
 /* -- Reading ------------------------------------------------------------------------------------------------------- */
 
@@ -43,7 +44,7 @@ static void check_real(size_t i, const pelt_bundle *bundle) {
     assert_int_equal(mesh->triangle_count, REAL[i].triangles);
     assert_int_equal(bundle->skeleton.joint_count, REAL[i].joints);
     assert_int_equal(bundle->clip_count, REAL[i].clips);
-    if (bundle->clip_count) assert_int_equal(bundle->clips[0].frame_count, REAL[i].frames);
+    if (bundle->clip_count) assert_int_equal(bundle->clips[0]->frame_count, REAL[i].frames);
     if (REAL[i].diagonal > 0) assert_near(mesh->diagonal, REAL[i].diagonal, 6e-4 * REAL[i].diagonal);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
         double sum = 0;
@@ -90,7 +91,7 @@ static void linear_blend_of_the_walk_is_as_far_from_the_truth_as_known(void **st
     const char *cache = test_data("mhr_body/mhr_body.walk.pc2");
     if (!cache) skip();
     pelt_bundle *bundle = read_real("mhr_body/mhr_body.glb");
-    const pelt_clip *walk = &bundle->clips[1];
+    const pelt_clip *walk = bundle->clips[1];
     size_t numbers = 3 * (size_t)bundle->mesh.vertex_count;
     float *truth = malloc(numbers * sizeof *truth);
     FILE *file = fopen(cache, "rb");
@@ -183,7 +184,7 @@ static void assert_survives(const pelt_bundle *bundle) {
     assert_same_mesh(&bundle->mesh, &copy->mesh);
     assert_same_skeleton(&bundle->skeleton, &copy->skeleton);
     assert_int_equal(copy->clip_count, bundle->clip_count);
-    for (uint32_t c = 0; c < bundle->clip_count; c++) assert_same_clip(&bundle->clips[c], &copy->clips[c]);
+    for (uint32_t c = 0; c < bundle->clip_count; c++) assert_same_clip(bundle->clips[c], copy->clips[c]);
     assert_int_equal(copy->notes.count, 0);
     pelt_bundle_free(copy);
 }
@@ -261,6 +262,74 @@ static void many_influences_and_two_roots_can_be_written(void **state) {
     free(c);
 }
 
+/* The floats of an accessor of a .glb in memory. */
+static const float *floats_of(const json_t *root, const uint8_t *binary, json_int_t accessor, json_int_t *count) {
+    const json_t *a = json_array_get(json_object_get(root, "accessors"), (size_t)accessor);
+    json_int_t view = json_integer_value(json_object_get(a, "bufferView"));
+    const json_t *v = json_array_get(json_object_get(root, "bufferViews"), (size_t)view);
+    *count = json_integer_value(json_object_get(a, "count"));
+    assert_int_equal(json_integer_value(json_object_get(v, "byteLength")), 4 * *count);
+    return (const float *)(const void *)(binary + json_integer_value(json_object_get(v, "byteOffset")));
+}
+
+/* Target i alone at time i: the rows of a unit matrix. */
+static void targets_are_played_one_after_the_other(void **state) {
+    (void)state;
+    enum { SHAPES = 3 };
+    crowd *c = malloc(sizeof *c);
+    make_crowd(c);
+    const uint32_t vertex = 1;
+    const float delta[3] = {1, 2, 3}, times[SHAPES] = {0, 0.5f, 2};
+    pelt_target targets[SHAPES];
+    for (int i = 0; i < SHAPES; i++) targets[i] = (pelt_target){"shape", 1, &vertex, delta};
+    c->mesh.targets = targets, c->mesh.target_count = SHAPES;
+    pelt_clip play = {.name = "show", .frame_count = SHAPES, .times = times};
+    char path[300];
+    pelt_error error = {0};
+    snprintf(path, sizeof path, "%s/play.glb", test_folder());
+    pelt_gltf_content content = {.mesh = &c->mesh, .play_targets = &play};
+    if (pelt_gltf_write(path, &content, &error)) fail_msg("%s", error.text);
+    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+    pelt_file file;
+    assert_int_equal(pelt_file_read(arena, path, &file, &error), PELT_OK);
+    uint32_t length = *(const uint32_t *)(const void *)(file.bytes + 12);
+    json_t *root = json_loadb((const char *)file.bytes + 20, length, 0, NULL);
+    const uint8_t *binary = file.bytes + 20 + length + 8;
+    assert_non_null(root);
+    const json_t *animation = json_array_get(json_object_get(root, "animations"), 0);
+    const json_t *sampler = json_array_get(json_object_get(animation, "samplers"), 0);
+    assert_string_equal(json_string_value(json_object_get(sampler, "interpolation")), "STEP");
+    json_int_t count;
+    const float *at = floats_of(root, binary, json_integer_value(json_object_get(sampler, "input")), &count);
+    assert_int_equal(count, SHAPES);
+    assert_memory_equal(at, times, sizeof times);
+    const float *weights = floats_of(root, binary, json_integer_value(json_object_get(sampler, "output")), &count);
+    assert_int_equal(count, SHAPES * SHAPES);
+    for (int i = 0; i < SHAPES * SHAPES; i++) assert_near(weights[i], i % (SHAPES + 1) == 0, 0);
+    json_decref(root);
+    pelt_arena_free(arena);
+    free(c);
+}
+
+/* glTF asks for unit length. The triangle lies across x, so that its own normal would not be taken for the one written. */
+static void vectors_without_direction_are_written_as_the_last_axis(void **state) {
+    (void)state;
+    crowd *c = malloc(sizeof *c);
+    make_crowd(c);
+    memcpy(c->positions, (float[]){0, 0, 0, 0, 1, 0, 0, 0, 1}, sizeof c->positions);
+    const float times[] = {0, 1}, turns[8] = {0, 0, 0, 0, 3, 0, 0, 4};
+    pelt_channel channel = {1, 2, PELT_ROTATION, PELT_LINEAR, times, turns};
+    pelt_clip clip = {.name = "turn", .frame_count = 2, .channel_count = 1, .times = times, .channels = &channel};
+    const pelt_clip *clips[] = {&clip};
+    pelt_bundle source = {.mesh = c->mesh, .skeleton = c->skeleton, .clip_count = 1, .clips = clips};
+    pelt_bundle *copy = write_and_read(&source);
+    const float normals[9] = {0, 0, 1, 0, 0, 1, 0, 0, 1}, units[8] = {0, 0, 0, 1, 0.6f, 0, 0, 0.8f};
+    assert_memory_equal(copy->mesh.normals, normals, sizeof normals);
+    assert_memory_equal(copy->clips[0]->channels[0].values, units, sizeof units);
+    pelt_bundle_free(copy);
+    free(c);
+}
+
 static void what_gltf_cannot_hold_is_refused(void **state) {
     (void)state;
     crowd *c = malloc(sizeof *c);
@@ -279,11 +348,19 @@ static void what_gltf_cannot_hold_is_refused(void **state) {
     const float times[] = {-1, 0}, values[6] = {0};
     pelt_channel channel = {0, 2, PELT_TRANSLATION, PELT_LINEAR, times, values};
     pelt_clip clip = {.name = "early", .frame_count = 2, .channel_count = 1, .times = times, .channels = &channel};
-    content.clips = &clip, content.clip_count = 1;
+    content.clips = &(const pelt_clip *){&clip}, content.clip_count = 1;
     assert_int_equal(pelt_gltf_write(path, &content, &error), PELT_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "clip early begins at -1 s"));
+    content.clip_count = 0;
+    c->skeleton.joint_count = 65537;
+    assert_int_equal(pelt_gltf_write(path, &content, &error), PELT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "65536 joints at most"));
+    c->skeleton.joint_count = 0;
+    assert_int_equal(pelt_gltf_write(path, &content, &error), PELT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "the skeleton has no joints"));
     c->mesh.triangle_count = 0;
     assert_int_equal(pelt_gltf_write(path, &content, &error), PELT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "the mesh has no triangles"));
     assert_int_equal(access(path, F_OK), -1);
     free(c);
 }
@@ -297,6 +374,8 @@ int main(void) {
         cmocka_unit_test(a_small_character_survives_writing),
         cmocka_unit_test(real_characters_survive_writing),
         cmocka_unit_test(many_influences_and_two_roots_can_be_written),
+        cmocka_unit_test(targets_are_played_one_after_the_other),
+        cmocka_unit_test(vectors_without_direction_are_written_as_the_last_axis),
         cmocka_unit_test(what_gltf_cannot_hold_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,8 +82,8 @@ static void the_most_rigid_joints_are_those_with_the_smallest_clouds(void **stat
 
 enum { COLUMNS = 9, ROWS = 40 };
 
-static pelt_problem *random_problem(uint64_t *seed, double (*a)[COLUMNS], bool deficient) {
-    pelt_problem *p = pelt_problem_new(COLUMNS);
+static pelt_problem *random_problem(pelt_arena *arena, uint64_t *seed, double (*a)[COLUMNS], bool deficient) {
+    pelt_problem *p = pelt_problem_new(arena, COLUMNS);
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLUMNS; c++)
             a[r][c] = deficient && c == 3 ? (a[r][1] + a[r][2]) / 2 : test_random(seed) - 0.4;
@@ -120,27 +120,65 @@ static double reference(double (*a)[COLUMNS], const uint32_t *set, uint32_t coun
 
 static void affine_weights_are_those_of_lapack(void **state) {
     (void)state;
+    pelt_arena *arena = pelt_arena_new(0);
     uint64_t seed = 4;
     double a[ROWS][COLUMNS], weights[COLUMNS];
     for (int round = 0; round < 50; round++) {
         bool deficient = round % 2;
         double ridge = round % 4 > 1 ? 0.1 : 0;
-        pelt_problem *p = random_problem(&seed, a, deficient);
+        pelt_problem *p = random_problem(arena, &seed, a, deficient);
         pelt_weights w = {.count = 5, .joints = {0, 1, 2, 3, 7}};
         uint32_t zeroed = pelt_affine_weights(p, ridge, 1e-6, &w);
         assert_int_equal(zeroed, deficient && ridge == 0);
         double error = reference(a, w.joints, 5, ridge, 1e-6, weights);
         for (int i = 0; i < 5; i++) assert_near(w.weights[i], weights[i], 1e-6);
         assert_near(w.error, error, 1e-8);
-        pelt_problem_free(p);
     }
+    pelt_arena_free(arena);
+}
+
+/* Columns of length 1, 1/100 and 1/1000 at right angles: a cut between the last two zeroes one, and only what is along the
+   other two is fitted. */
+static void singular_values_below_the_cut_are_zeroed(void **state) {
+    (void)state;
+    static const double sizes[] = {0, 1, 1e-2, 1e-3}, wanted[] = {0, 0.3, 0.2, 0.1}, cuts[] = {5e-3, 5e-4, 0.1};
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_problem *p = pelt_problem_new(arena, 4);
+    for (int i = 0; i < 4; i++) /* residual of joint i: sizes_i e_i - sum_k wanted_k sizes_k e_k */
+        for (int j = 0; j < 4; j++)
+            for (int k = 1; k < 4; k++)
+                p->columns[4 * i + j] += ((i == k) - wanted[k]) * ((j == k) - wanted[k]) * sizes[k] * sizes[k];
+    for (int i = 0; i < 4; i++) p->known[i] = true;
+    for (uint32_t c = 0; c < 3; c++) {
+        pelt_weights w = {.count = 4, .joints = {0, 1, 2, 3}};
+        assert_int_equal(pelt_affine_weights(p, 0, cuts[c], &w), c == 1 ? 0 : c == 0 ? 1 : 2);
+        assert_near(w.weights[1], 0.3, 1e-6);
+        assert_near(w.weights[2], c == 2 ? 0 : 0.2, 1e-6);
+        assert_near(w.weights[3], c == 1 ? 0.1 : 0, 1e-6);
+    }
+    pelt_arena_free(arena);
+}
+
+/* Numbers that are none give the first joint alone, not what happened to be in memory. */
+static void weights_of_no_numbers_are_those_of_one_joint(void **state) {
+    (void)state;
+    pelt_arena *arena = pelt_arena_new(0);
+    uint64_t seed = 9;
+    double a[ROWS][COLUMNS];
+    pelt_problem *p = random_problem(arena, &seed, a, false);
+    for (int i = 0; i < COLUMNS * COLUMNS; i++) p->columns[i] = NAN;
+    pelt_weights w = {.count = 3, .joints = {4, 1, 2}};
+    assert_int_equal(pelt_affine_weights(p, 0, 1e-6, &w), 2);
+    for (int i = 0; i < 3; i++) assert_near(w.weights[i], i == 0, 0);
+    pelt_arena_free(arena);
 }
 
 static void a_ridge_keeps_near_copies_from_large_opposite_weights(void **state) {
     (void)state;
+    pelt_arena *arena = pelt_arena_new(0);
     uint64_t seed = 5;
     double a[ROWS][COLUMNS], largest[2] = {0};
-    pelt_problem *p = random_problem(&seed, a, true);
+    pelt_problem *p = random_problem(arena, &seed, a, true);
     for (int r = 0; r < ROWS; r++) a[r][3] += 1e-4 * (test_random(&seed) - 0.5);
     for (int i = 0; i < COLUMNS; i++)
         for (int j = 0; j < COLUMNS; j++) {
@@ -154,18 +192,19 @@ static void a_ridge_keeps_near_copies_from_large_opposite_weights(void **state) 
     }
     assert_true(largest[0] > 20 * largest[1]);
     assert_true(largest[1] < 2);
-    pelt_problem_free(p);
+    pelt_arena_free(arena);
 }
 
 /* Each step must take the column that, of all that are left, gives the least error with those taken before. */
 static void greedy_takes_the_best_next_joint_each_time(void **state) {
     (void)state;
+    pelt_arena *arena = pelt_arena_new(0);
     uint64_t seed = 6;
     double a[ROWS][COLUMNS], weights[COLUMNS], room[8 * COLUMNS];
     uint32_t near[COLUMNS];
     for (uint32_t i = 0; i < COLUMNS; i++) near[i] = i;
     for (int round = 0; round < 30; round++) {
-        pelt_problem *p = random_problem(&seed, a, false);
+        pelt_problem *p = random_problem(arena, &seed, a, false);
         pelt_weights w;
         pelt_choose_greedy(p, near, COLUMNS, 5, 0, room, &w);
         assert_int_equal(w.count, 5);
@@ -182,30 +221,32 @@ static void greedy_takes_the_best_next_joint_each_time(void **state) {
             }
             assert_int_equal(w.joints[step], best);
         }
-        pelt_problem_free(p);
     }
+    pelt_arena_free(arena);
 }
 
 static void greedy_chooses_only_what_is_near(void **state) {
     (void)state;
+    pelt_arena *arena = pelt_arena_new(0);
     uint64_t seed = 7;
     double a[ROWS][COLUMNS], room[8 * COLUMNS];
     const uint32_t near[3] = {2, 5, 8};
-    pelt_problem *p = random_problem(&seed, a, false);
+    pelt_problem *p = random_problem(arena, &seed, a, false);
     pelt_weights w;
     pelt_choose_greedy(p, near, 3, 5, 0, room, &w);
     assert_int_equal(w.count, 3);
     for (uint32_t i = 0; i < 3; i++) assert_true(w.joints[i] == 2 || w.joints[i] == 5 || w.joints[i] == 8);
-    pelt_problem_free(p);
+    pelt_arena_free(arena);
 }
 
 /* A copy of a joint that is taken brings nothing and must not be taken again. */
 static void greedy_does_not_take_copies(void **state) {
     (void)state;
+    pelt_arena *arena = pelt_arena_new(0);
     uint64_t seed = 8;
     double a[ROWS][COLUMNS], room[8 * COLUMNS];
     const uint32_t near[4] = {0, 1, 2, 3};
-    pelt_problem *p = random_problem(&seed, a, false);
+    pelt_problem *p = random_problem(arena, &seed, a, false);
     p->diagonal = 1e-10; /* as every real problem has */
     for (int i = 0; i < COLUMNS; i++) p->columns[3 * COLUMNS + i] = p->columns[i];
     for (int i = 0; i < COLUMNS; i++) p->columns[i * COLUMNS + 3] = p->columns[i * COLUMNS];
@@ -216,7 +257,7 @@ static void greedy_does_not_take_copies(void **state) {
     bool first = false, copy = false;
     for (uint32_t i = 0; i < 3; i++) first |= w.joints[i] == 0, copy |= w.joints[i] == 3;
     assert_false(first && copy);
-    pelt_problem_free(p);
+    pelt_arena_free(arena);
 }
 
 int main(void) {
@@ -225,6 +266,8 @@ int main(void) {
         cmocka_unit_test(a_diameter_beyond_what_is_enough_is_told_as_such),
         cmocka_unit_test(the_most_rigid_joints_are_those_with_the_smallest_clouds),
         cmocka_unit_test(affine_weights_are_those_of_lapack),
+        cmocka_unit_test(singular_values_below_the_cut_are_zeroed),
+        cmocka_unit_test(weights_of_no_numbers_are_those_of_one_joint),
         cmocka_unit_test(a_ridge_keeps_near_copies_from_large_opposite_weights),
         cmocka_unit_test(greedy_takes_the_best_next_joint_each_time),
         cmocka_unit_test(greedy_chooses_only_what_is_near),

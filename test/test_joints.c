@@ -1,6 +1,8 @@
 /* test_joints.c: Mohr & Gleicher's blend on the samples that their figures show, and its options. */
 
+#include "fit/fitting.h"
 #include "pack/driven.h"
+#include "rig/linear.h"
 #include "samples/samples.h"
 #include "test/character.h"
 
@@ -8,7 +10,7 @@ typedef struct fitted {
     pelt_bundle *bundle;
     const pelt_clip *clip;
     pelt_examples examples;
-    pelt_skin_bytes *bytes;
+    pelt_bytes *bytes;
     pelt_skin skin;
     pelt_player *player;
     float *positions;
@@ -23,7 +25,7 @@ static fitted *fit(const char *sample, const char *clip, pelt_fit_options option
     f->clip = pelt_bundle_clip(f->bundle, clip, PELT_NEED_POSITIONS, &error);
     assert_true(train && f->clip);
     f->examples = pelt_bundle_examples(f->bundle, &train, 1);
-    f->bytes = pelt_fit(f->bundle, f->examples, &options, &error);
+    f->bytes = pelt_fit(f->bundle, f->examples, &options, NULL, &error);
     if (!f->bytes) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(f->bytes->bytes, f->bytes->size, &f->skin), PELT_OK);
     f->player = pelt_player_new(&f->skin, f->bundle, &error);
@@ -34,7 +36,7 @@ static fitted *fit(const char *sample, const char *clip, pelt_fit_options option
 static void drop(fitted *f) {
     free(f->positions);
     pelt_player_free(f->player);
-    pelt_skin_free(f->bytes);
+    pelt_bytes_free(f->bytes);
     pelt_bundle_free(f->bundle);
     free(f);
 }
@@ -75,11 +77,13 @@ static double smallest_section(fitted *f) {
     return least;
 }
 
+static const pelt_drive_rules half_twist = {
+    1, &(pelt_drive_rule){.joints = "twist", .turn_count = 1, .turns = (float[]){0.5f}}};
+
 static void one_half_joint_removes_the_collapse_of_the_twisting_box(void **state) {
     (void)state;
-    fitted *linear = fit("box", "train", (pelt_fit_options){.blend = "fit"});
-    fitted *joints = fit("box", "train",
-                         (pelt_fit_options){.method = "joints", .drive = "[{\"joints\": \"twist\", \"turn\": [0.5]}]"});
+    fitted *linear = fit("box", "train", (pelt_fit_options){.blend = PELT_BLEND_FIT});
+    fitted *joints = fit("box", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.drive = &half_twist});
     assert_int_equal(joints->skin.driven_count, 1);
     assert_true(smallest_section(linear) < 0.5);
     assert_near(smallest_section(joints), 1, 0.02);
@@ -113,8 +117,8 @@ static double penetration(fitted *f, double most_degrees) {
 /* One half joint, as in the figure. Folded further the halves do meet, but less than half as deep. */
 static void the_elbow_does_not_go_through_itself(void **state) {
     (void)state;
-    fitted *linear = fit("elbow", "train", (pelt_fit_options){.blend = "file"});
-    fitted *joints = fit("elbow", "train", (pelt_fit_options){.method = "joints"});
+    fitted *linear = fit("elbow", "train", (pelt_fit_options){.blend = PELT_BLEND_FILE});
+    fitted *joints = fit("elbow", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
     assert_int_equal(joints->skin.driven_count, 1);
     assert_true(penetration(linear, 130) > 0.1);
     assert_true(penetration(joints, 130) == 0);
@@ -127,9 +131,9 @@ static void the_elbow_does_not_go_through_itself(void **state) {
 
 static void driven_joints_learn_what_convex_weights_cannot(void **state) {
     (void)state;
-    fitted *convex = fit("arm", "test", (pelt_fit_options){.blend = "fit"});
-    fitted *joints = fit("arm", "test", (pelt_fit_options){.method = "joints"});
-    fitted *more = fit("arm", "test", (pelt_fit_options){.method = "joints", .influences = 8});
+    fitted *convex = fit("arm", "test", (pelt_fit_options){.blend = PELT_BLEND_FIT});
+    fitted *joints = fit("arm", "test", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
+    fitted *more = fit("arm", "test", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .influences = 8});
     assert_true(rel_err(convex, "train") < 1);
     assert_true(rel_err(joints, "test") < 0.9 * rel_err(convex, "test"));
     assert_true(rel_err(more, "train") < rel_err(joints, "train"));
@@ -139,10 +143,10 @@ static void driven_joints_learn_what_convex_weights_cannot(void **state) {
 static void the_papers_choice_is_there(void **state) {
     (void)state;
     fitted *joints = fit("box", "train",
-                         (pelt_fit_options){.method = "joints",
-                                            .influence_choice = "rigidity",
+                         (pelt_fit_options){.method = PELT_METHOD_JOINTS,
+                                            .joints.influence_choice = PELT_CHOICE_RIGIDITY,
                                             .influences = 3,
-                                            .drive = "[{\"joints\": \"twist\", \"turn\": [0.5]}]"});
+                                            .joints.drive = &half_twist});
     assert_near(smallest_section(joints), 1, 0.02);
     drop(joints);
 }
@@ -157,8 +161,8 @@ static double normal_error(const fitted *f) {
 
 static void normals_in_the_fit_get_better_normals(void **state) {
     (void)state;
-    fitted *without = fit("arm", "train", (pelt_fit_options){.method = "joints"});
-    fitted *with = fit("arm", "train", (pelt_fit_options){.method = "joints", .normal_scale = 0.02});
+    fitted *without = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
+    fitted *with = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.normal_scale = 0.02});
     print_message("normals: %.2f degrees without, %.2f with\n", normal_error(without), normal_error(with));
     assert_true(normal_error(with) < 0.9 * normal_error(without));
     drop(without), drop(with);
@@ -166,8 +170,9 @@ static void normals_in_the_fit_get_better_normals(void **state) {
 
 static void rest_positions_stay_when_asked_to(void **state) {
     (void)state;
-    fitted *keep = fit("elbow", "train", (pelt_fit_options){.method = "joints", .rest = "keep"});
-    fitted *refit = fit("elbow", "train", (pelt_fit_options){.method = "joints"});
+    fitted *keep =
+        fit("elbow", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .fitted.rest = PELT_REST_KEEP});
+    fitted *refit = fit("elbow", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
     double moved[2] = {0};
     const fitted *both[2] = {keep, refit};
     for (int i = 0; i < 2; i++)
@@ -191,24 +196,351 @@ static void rank_deficient_vertices_are_named(void **state) {
     const pelt_clip *train = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
     pelt_examples examples = pelt_bundle_examples(bundle, &train, 1);
     examples.count = 2;
-    pelt_skin_bytes *bytes =
-        pelt_fit(bundle, examples, &(pelt_fit_options){.method = "joints", .ridge = -1, .influences = 8}, &error);
+    pelt_bytes *bytes =
+        pelt_fit(bundle, examples,
+                 &(pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.ridge = -1, .influences = 8}, NULL, &error);
     assert_non_null(bytes);
     pelt_skin skin;
     assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
     assert_non_null(strstr(skin.about, "rank-deficient"));
     assert_null(strstr(skin.about, "\"rank_deficient\":[]"));
-    pelt_skin_free(bytes);
+    pelt_bytes_free(bytes);
     pelt_bundle_free(bundle);
 }
 
 static void driven_joints_nobody_uses_are_not_in_the_skin(void **state) {
     (void)state;
-    fitted *f = fit("arm", "train", (pelt_fit_options){.method = "joints"});
+    fitted *f = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
     uint8_t used[65536] = {0};
     for (uint32_t e = 0; e < f->skin.entry_count; e++) used[f->skin.entry_joints[e]] = 1;
     for (uint32_t i = 0; i < f->skin.driven_count; i++) assert_true(used[f->skin.joint_count + i]);
     drop(f);
+}
+
+/* -- Against brute force ------------------------------------------------------------------------------------------- */
+
+enum { JOINTS = 7, FRAMES = 20, RINGS = 21, VERTICES = 8 * RINGS, MOST = 3 };
+
+/* A chain in random poses, some of them scaled, whose vertices follow two joints more or less by half, so that one is
+   nearly as good as the other; and everything that least squares need. */
+typedef struct limb {
+    pelt_bundle *bundle;
+    pelt_clip *clip;
+    pelt_examples examples;
+    pelt_affine matrices[FRAMES][JOINTS], turns[FRAMES][JOINTS]; /* of positions, and of normals */
+    float normals[FRAMES][3 * VERTICES];
+} limb;
+
+static limb *make_limb(uint64_t seed, double noise) {
+    limb *l = calloc(1, sizeof *l);
+    pelt_bundle *b = l->bundle = character_chain(JOINTS, VERTICES);
+    pelt_influences file = b->mesh.influences;
+    pelt_transform poses[FRAMES * JOINTS];
+    for (int i = 0; i < FRAMES * JOINTS; i++) {
+        poses[i] = character_turn(test_random(&seed) - 0.5, test_random(&seed) - 0.5, test_random(&seed) - 0.5,
+                                  80 * test_random(&seed));
+        poses[i].translation[1] = i % JOINTS ? 1 : 0;
+        if (i % JOINTS == 2) poses[i].scale[0] = 1.3f, poses[i].scale[2] = 0.8f;
+    }
+    character_influences(b, 2);
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        uint32_t lower = (uint32_t)fmin(b->mesh.positions[3 * v + 1], JOINTS - 2);
+        double w = 0.3 + 0.4 * test_random(&seed);
+        b->mesh.influences.joints[2 * v] = lower, b->mesh.influences.joints[2 * v + 1] = lower + 1;
+        b->mesh.influences.weights[2 * v] = (float)w, b->mesh.influences.weights[2 * v + 1] = (float)(1 - w);
+    }
+    l->clip = character_clip(b, "train", FRAMES, poses);
+    float *positions = character_blend(b, l->clip);
+    for (int i = 0; i < FRAMES * 3 * VERTICES; i++) positions[i] += (float)(noise * (test_random(&seed) - 0.5));
+    b->mesh.influences = file;
+    const pelt_clip *clips[] = {l->clip};
+    l->examples = pelt_bundle_examples(b, clips, 1);
+    for (int e = 0; e < FRAMES; e++) {
+        pelt_joint_matrices(&b->skeleton, poses + e * JOINTS, NULL, l->matrices[e]);
+        for (int j = 0; j < JOINTS; j++) {
+            pelt_affine inverse;
+            assert_true(pelt_affine_invert(&l->matrices[e][j], &inverse));
+            for (int k = 0; k < 12; k++) l->turns[e][j].m[k] = k % 4 == 3 ? 0 : inverse.m[k % 4 * 4 + k / 4];
+        }
+        pelt_mesh_normals(positions + 3 * VERTICES * e, VERTICES, b->mesh.triangles, b->mesh.triangle_count,
+                          l->normals[e]);
+    }
+    return l;
+}
+
+static void free_limb(limb *l) {
+    character_free(l->bundle);
+    free(l);
+}
+
+static pelt_fitting fit_limb(const limb *l, pelt_fit_options options) {
+    static const pelt_drive_rules none;
+    pelt_error error = {0};
+    pelt_fitting f = {.bundle = l->bundle, .examples = l->examples, .options = options, .arena = l->bundle->arena};
+    f.options.method = PELT_METHOD_JOINTS;
+    f.options.joints.drive = &none;
+    assert_int_equal(pelt_fit_resolve(&f.options, &error), PELT_OK);
+    if (pelt_fit_blend(&f, &error)) fail_msg("%s", error.text);
+    return f;
+}
+
+static const float *true_place(const limb *l, int e, uint32_t v) {
+    return l->clip->positions + 3 * (VERTICES * (uint32_t)e + v);
+}
+
+/* Where joint j alone puts vertex v, minus the truth, squared and summed. */
+static double error_alone(const limb *l, uint32_t v, uint32_t j) {
+    const float *rest = l->bundle->mesh.positions + 3 * v;
+    double sum = 0, at[3];
+    for (int e = 0; e < FRAMES; e++) {
+        pelt_affine_point(&l->matrices[e][j], (double[3]){rest[0], rest[1], rest[2]}, at);
+        for (int c = 0; c < 3; c++) sum += pow(at[c] - true_place(l, e, v)[c], 2);
+    }
+    return sum;
+}
+
+static uint32_t home_of(const limb *l, uint32_t v) {
+    const pelt_influences *in = &l->bundle->mesh.influences;
+    return in->joints[2 * v + (in->weights[2 * v + 1] > in->weights[2 * v])];
+}
+
+static bool is_near(const limb *l, uint32_t v, uint32_t j) { return abs((int)home_of(l, v) - (int)j) <= 3; }
+
+/* Without edges nobody agrees with anybody: every vertex takes the best joint that is at most three steps away. */
+static void a_vertex_alone_takes_the_best_joint_near_it(void **state) {
+    (void)state;
+    limb *l = make_limb(1, 0.01);
+    l->bundle->mesh.triangle_count = 0;
+    uint32_t far = 0;
+    for (int stump = 0; stump < 2; stump++) { /* as the file has it, then all on the first joint */
+        for (uint32_t v = 0; v < VERTICES && stump; v++)
+            l->bundle->mesh.influences.weights[2 * v] = 1, l->bundle->mesh.influences.weights[2 * v + 1] = 0,
+                                                   l->bundle->mesh.influences.joints[2 * v] = 0;
+        pelt_fitting f =
+            fit_limb(l, (pelt_fit_options){.influences = 1, .joints.ridge = -1, .joints.normal_scale = -1});
+        for (uint32_t v = 0; v < VERTICES; v++) {
+            uint32_t best = home_of(l, v);
+            for (uint32_t j = 0; j < JOINTS; j++) {
+                far += !is_near(l, v, j) && error_alone(l, v, j) < error_alone(l, v, best);
+                if (is_near(l, v, j) && error_alone(l, v, j) < error_alone(l, v, best)) best = j;
+            }
+            assert_int_equal(f.model.influences.first[v + 1], v + 1);
+            assert_int_equal(f.model.influences.joints[v], best);
+        }
+    }
+    assert_true(far > 20); /* some would rather have taken others */
+    free_limb(l);
+}
+
+/* The part of the neighbours along edges that do not follow this joint. */
+static double disagreement(const limb *l, const uint32_t *chosen, uint32_t v, uint32_t joint, const bool *edges) {
+    double others = 0, all = 0;
+    (void)l;
+    for (uint32_t n = 0; n < VERTICES; n++)
+        if (edges[v * VERTICES + n]) all++, others += chosen[n] != joint;
+    return others / all;
+}
+
+/* With one joint per vertex the agreement is a state that can be checked: nobody would lower error x (1 + half the part
+   of the neighbours that have another joint) by taking over the joint of a neighbour. */
+static void neighbours_agree_where_it_costs_little(void **state) {
+    (void)state;
+    limb *l = make_limb(2, 0.01);
+    const pelt_mesh *mesh = &l->bundle->mesh;
+    bool *edges = calloc(VERTICES * VERTICES, sizeof *edges);
+    for (uint32_t t = 0; t < 3 * mesh->triangle_count; t++) {
+        uint32_t a = mesh->triangles[t], b = mesh->triangles[t % 3 == 2 ? t - 2 : t + 1];
+        edges[a * VERTICES + b] = edges[b * VERTICES + a] = true;
+    }
+    pelt_fitting f =
+        fit_limb(l, (pelt_fit_options){
+                        .influences = 1, .joints.ridge = -1, .joints.normal_scale = -1, .fitted.rest = PELT_REST_KEEP});
+    const uint32_t *chosen = f.model.influences.joints;
+    uint32_t unhappy = 0, given_in = 0;
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        double own = error_alone(l, v, chosen[v]),
+               price = own * (1 + 0.5 * disagreement(l, chosen, v, chosen[v], edges));
+        for (uint32_t n = 0; n < VERTICES; n++) {
+            if (!edges[v * VERTICES + n] || !is_near(l, v, chosen[n])) continue;
+            double other = error_alone(l, v, chosen[n]) * (1 + 0.5 * disagreement(l, chosen, v, chosen[n], edges));
+            if (other < 0.9999 * price) unhappy++, n = VERTICES;
+        }
+        bool better = false;
+        for (uint32_t j = 0; j < JOINTS; j++) better |= is_near(l, v, j) && error_alone(l, v, j) < 0.999 * own;
+        given_in += better;
+    }
+    assert_int_equal(unhappy, 0);
+    assert_true(given_in > VERTICES / 10);
+    free(edges);
+    free_limb(l);
+}
+
+/* Two joints with the smallest clouds. */
+static void rigid_choice_takes_the_joints_that_see_the_vertex_move_least(void **state) {
+    (void)state;
+    limb *l = make_limb(3, 0.02);
+    pelt_fitting f = fit_limb(l, (pelt_fit_options){.influences = 2,
+                                                    .joints.influence_choice = PELT_CHOICE_RIGIDITY,
+                                                    .fitted.rest = PELT_REST_KEEP});
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        double sizes[JOINTS] = {0}, seen[FRAMES][3];
+        for (int j = 0; j < JOINTS; j++)
+            for (int e = 0; e < FRAMES; e++) {
+                const float *p = true_place(l, e, v);
+                pelt_affine inverse;
+                pelt_affine_invert(&l->matrices[e][j], &inverse);
+                pelt_affine_point(&inverse, (double[3]){p[0], p[1], p[2]}, seen[e]);
+                for (int d = 0; d < e; d++)
+                    sizes[j] = fmax(sizes[j], hypot(hypot(seen[e][0] - seen[d][0], seen[e][1] - seen[d][1]),
+                                                    seen[e][2] - seen[d][2]));
+            }
+        for (uint32_t k = 0; k < 2; k++) {
+            uint32_t at = f.model.influences.first[v] + k, smaller = 0;
+            for (int j = 0; j < JOINTS; j++) smaller += sizes[j] < sizes[f.model.influences.joints[at]];
+            assert_true(smaller < 2);
+        }
+    }
+    free_limb(l);
+}
+
+/* -- The fit by LAPACK --------------------------------------------------------------------------------------------- */
+
+/* Weights of some joints for a vertex, in units of the diagonal: rows of positions, of normals, and of the ridge on all
+   but the first. Returns the squared error without the ridge. */
+static double weights_by_lapack(const limb *l, uint32_t v, const double rest[3], const uint32_t *joints, uint32_t count,
+                                double normal_scale, double ridge, double *weights) {
+    enum { ROWS = 6 * FRAMES + JOINTS };
+    double columns[MOST + 1][ROWS] = {{0}}, a[ROWS * MOST] = {0}, b[ROWS] = {0}, diagonal = l->bundle->mesh.diagonal;
+    const float *n = l->bundle->mesh.normals + 3 * v;
+    for (uint32_t k = 0; k < count; k++)
+        for (int e = 0; e < FRAMES; e++) {
+            double at[3], turned[3];
+            pelt_affine_point(&l->matrices[e][joints[k]], rest, at);
+            pelt_affine_point(&l->turns[e][joints[k]], (double[3]){n[0], n[1], n[2]}, turned);
+            for (int c = 0; c < 3; c++) {
+                columns[k][6 * e + c] = (at[c] - true_place(l, e, v)[c]) / diagonal;
+                columns[k][6 * e + 3 + c] = normal_scale * (turned[c] - l->normals[e][3 * v + (uint32_t)c]);
+            }
+        }
+    uint32_t unknowns = count - 1;
+    for (uint32_t r = 0; r < 6 * FRAMES; r++) {
+        for (uint32_t k = 0; k < unknowns; k++) a[r * unknowns + k] = columns[k + 1][r] - columns[0][r];
+        b[r] = -columns[0][r];
+    }
+    for (uint32_t k = 0; k < unknowns; k++) a[(6 * FRAMES + k) * unknowns + k] = sqrt(ridge * FRAMES);
+    if (unknowns) assert_true(pelt_least_squares(ROWS, unknowns, a, 1, b, 1e-12, NULL, NULL));
+    weights[0] = 1;
+    for (uint32_t k = 0; k < unknowns; k++) weights[k + 1] = b[k], weights[0] -= b[k];
+    double sum = 0;
+    for (int r = 0; r < 6 * FRAMES; r++) {
+        double left = 0;
+        for (uint32_t k = 0; k < count; k++) left += weights[k] * columns[k][r];
+        sum += left * left;
+    }
+    return sum;
+}
+
+static void weights_are_the_least_squares_of_positions_and_normals(void **state) {
+    (void)state;
+    static const double ridges[] = {1e-3, 1e-5, 1e-5}, scales[] = {0.3, 0.01, 0};
+    limb *l = make_limb(4, 0.05);
+    for (int given = 0; given < 3; given++) { /* as told, the defaults, no normals */
+        pelt_fit_options options = {.influences = MOST, .fitted.rest = PELT_REST_KEEP};
+        if (given == 0) options.joints.ridge = 1e-3, options.joints.normal_scale = 0.3;
+        if (given == 2) options.joints.normal_scale = -1;
+        pelt_fitting f = fit_limb(l, options);
+        const pelt_influences *in = &f.model.influences;
+        double sum = 0, largest = 0;
+        for (uint32_t v = 0; v < VERTICES; v++) {
+            const float *p = l->bundle->mesh.positions + 3 * v;
+            double weights[MOST];
+            assert_int_equal(in->first[v + 1], MOST * (v + 1));
+            sum += weights_by_lapack(l, v, (double[3]){p[0], p[1], p[2]}, in->joints + in->first[v], MOST,
+                                     scales[given], ridges[given], weights);
+            for (uint32_t k = 0; k < MOST; k++) {
+                assert_near(in->weights[in->first[v] + k], weights[k], 2e-5);
+                largest = fmax(largest, fabs(weights[k]));
+            }
+        }
+        assert_int_equal(f.report.blend_fit.candidate_count, JOINTS);
+        assert_int_equal(f.report.blend_fit.driven_count, 0);
+        assert_int_equal(f.report.blend_fit.deficient_count, 0);
+        assert_near(f.report.blend_fit.largest_weight, largest, 2e-5);
+        assert_int_equal(f.report.blend_fit.round_count, 4);
+        for (int r = 0; r < 4; r++)
+            assert_near(f.report.blend_fit.round_rms[r] / sqrt(sum / (VERTICES * FRAMES)), 1, 1e-5);
+    }
+    free_limb(l);
+}
+
+/* The rest position that the weights fit best: sum_j w_j T_j (v, 1) = truth. */
+static void rest_by_lapack(const limb *l, uint32_t v, const uint32_t *joints, const double *weights, double rest[3]) {
+    double a[9 * FRAMES] = {0}, b[3 * FRAMES];
+    for (int r = 0; r < 3 * FRAMES; r++) {
+        b[r] = true_place(l, r / 3, v)[r % 3];
+        for (uint32_t k = 0; k < MOST; k++) {
+            const double *row = l->matrices[r / 3][joints[k]].m + 4 * (r % 3);
+            for (int c = 0; c < 3; c++) a[3 * r + c] += weights[k] * row[c];
+            b[r] -= weights[k] * row[3];
+        }
+    }
+    assert_true(pelt_least_squares(3 * FRAMES, 3, a, 1, b, 1e-12, NULL, NULL));
+    memcpy(rest, b, 3 * sizeof *rest);
+}
+
+static void weights_and_rest_positions_are_fitted_in_turns(void **state) {
+    (void)state;
+    limb *l = make_limb(5, 0.05);
+    pelt_fitting f =
+        fit_limb(l, (pelt_fit_options){.influences = MOST, .joints.ridge = 1e-4, .joints.normal_scale = -1});
+    const pelt_influences *in = &f.model.influences;
+    double sums[4] = {0};
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        const float *p = l->bundle->mesh.positions + 3 * v;
+        double rest[3] = {p[0], p[1], p[2]}, weights[MOST];
+        for (int round = 0; round < 4; round++) {
+            if (round) rest_by_lapack(l, v, in->joints + in->first[v], weights, rest);
+            sums[round] += weights_by_lapack(l, v, rest, in->joints + in->first[v], MOST, 0, 1e-4, weights);
+        }
+        for (uint32_t k = 0; k < MOST; k++) assert_near(in->weights[in->first[v] + k], weights[k], 1e-4);
+        for (int c = 0; c < 3; c++) assert_near(f.model.positions[3 * v + (uint32_t)c], rest[c], 1e-4);
+    }
+    for (int r = 0; r < 4; r++)
+        assert_near(f.report.blend_fit.round_rms[r] / sqrt(sums[r] / (VERTICES * FRAMES)), 1, 1e-4);
+    assert_true(sums[3] < 0.97 * sums[0]);
+    free_limb(l);
+}
+
+/* Fitted rest normals have unit length and lower the error of the normals; where they are not fitted they stay. */
+static void rest_normals_are_fitted_with_the_rest_positions(void **state) {
+    (void)state;
+    limb *l = make_limb(6, 0.02);
+    for (int refit = 0; refit < 3; refit++) {
+        pelt_fit_options options = {.influences = MOST,
+                                    .fitted.rest = refit ? PELT_REST_REFIT : PELT_REST_KEEP,
+                                    .joints.normal_scale = refit > 1 ? -1 : 0.3};
+        pelt_fitting f = fit_limb(l, options);
+        const pelt_influences *in = &f.model.influences;
+        double before = 0, after = 0;
+        for (uint32_t v = 0; v < VERTICES; v++) {
+            const float *file = l->bundle->mesh.normals + 3 * v, *own = f.model.normals + 3 * v;
+            assert_near(sqrt((double)own[0] * own[0] + (double)own[1] * own[1] + (double)own[2] * own[2]), 1, 1e-6);
+            for (int e = 0; e < FRAMES; e++)
+                for (int c = 0; c < 3; c++) {
+                    double kept = 0, turned = 0;
+                    for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
+                        for (int k = 0; k < 3; k++) {
+                            double m = in->weights[i] * l->turns[e][in->joints[i]].m[4 * c + k];
+                            kept += m * file[k], turned += m * own[k];
+                        }
+                    before += pow(kept - l->normals[e][3 * v + (uint32_t)c], 2);
+                    after += pow(turned - l->normals[e][3 * v + (uint32_t)c], 2);
+                }
+        }
+        if (refit == 1) assert_true(after < 0.98 * before);
+        if (refit != 1) assert_memory_equal(f.model.normals, l->bundle->mesh.normals, 12 * VERTICES);
+    }
+    free_limb(l);
 }
 
 int main(void) {
@@ -221,6 +553,12 @@ int main(void) {
         cmocka_unit_test(rest_positions_stay_when_asked_to),
         cmocka_unit_test(rank_deficient_vertices_are_named),
         cmocka_unit_test(driven_joints_nobody_uses_are_not_in_the_skin),
+        cmocka_unit_test(a_vertex_alone_takes_the_best_joint_near_it),
+        cmocka_unit_test(neighbours_agree_where_it_costs_little),
+        cmocka_unit_test(rigid_choice_takes_the_joints_that_see_the_vertex_move_least),
+        cmocka_unit_test(weights_are_the_least_squares_of_positions_and_normals),
+        cmocka_unit_test(weights_and_rest_positions_are_fitted_in_turns),
+        cmocka_unit_test(rest_normals_are_fitted_with_the_rest_positions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

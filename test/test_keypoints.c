@@ -4,6 +4,20 @@
 #include "rig/linear.h"
 #include "test/frames.h"
 
+/* What varimax raises: over the columns, sum of a^4 / rows - (sum of a^2 / rows)^2. */
+static double varimax_criterion(size_t rows, size_t columns, const double *a) {
+    double sum = 0, n = (double)rows;
+    for (size_t c = 0; c < columns; c++) {
+        double second = 0, fourth = 0;
+        for (size_t r = 0; r < rows; r++) {
+            double x = a[r * columns + c] * a[r * columns + c];
+            second += x, fourth += x * x;
+        }
+        sum += fourth / n - second / n * second / n;
+    }
+    return sum;
+}
+
 typedef struct setup {
     test_frames *t;
     pelt_keys_options options;
@@ -41,10 +55,11 @@ static void varimax_never_lowers_its_criterion_and_only_rotates(void **state) {
     uint64_t seed = 4;
     double a[90 * 6], first[90 * 6], gram[36], turned[36];
     for (int i = 0; i < 90 * 6; i++) first[i] = a[i] = test_random(&seed) - 0.5 + (i % 7 == 0);
-    double before = pelt_varimax_criterion(90, 6, a);
+    double before = varimax_criterion(90, 6, a), small[8] = {2, 1, 0, 1, 0, 1, 0, 1};
+    assert_near(varimax_criterion(4, 2, small), 16 / 4.0 - 1, 1e-12); /* the second column is the same everywhere */
     for (int sweep = 0; sweep < 12; sweep++) {
         pelt_varimax(90, 6, a, 1);
-        double now = pelt_varimax_criterion(90, 6, a);
+        double now = varimax_criterion(90, 6, a);
         assert_true(now >= before - 1e-12 * fabs(before));
         before = now;
     }
@@ -98,6 +113,28 @@ static void least_squares_maps_are_those_of_the_normal_equations(void **state) {
         double b = 0;
         for (size_t i = 0; i < rows; i++) b += p[m * rows + i] * right[i];
         assert_near(b, m < 6 ? solution[m] : 0, 1e-7 * (1 + fabs(b)));
+    }
+    stop(&s);
+}
+
+static void fewer_values_than_directions_are_met_exactly(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 80, 40, 12, 1e-4, 12);
+    const pelt_keys_training *t = &s.training;
+    uint32_t keys[2] = {7, 30};
+    size_t rank = t->s.rank;
+    double *p = PELT_NEW(t->arena, rank * 6, double), *covariance = PELT_NEW(t->arena, rank * rank, double);
+    for (int folded = 0; folded < 2; folded++) { /* the axes themselves, and directions that are turned */
+        double weight = pelt_fold_covariance(t, folded ? t->fold : NULL, 1, covariance);
+        assert_int_equal(pelt_map_fit(t, &(pelt_map){keys, 2, 10, 0}, covariance, weight, p, NULL), PELT_OK);
+        for (size_t i = 0; i < 6; i++)
+            for (size_t k = 0; k < 6; k++) { /* U P = I */
+                double sum = 0;
+                for (size_t m = 0; m < rank; m++)
+                    sum += t->s.vectors[(keys[i / 3] * 3 + i % 3) * rank + m] * p[m * 6 + k];
+                assert_near(sum, i == k, 1e-6);
+            }
     }
     stop(&s);
 }
@@ -184,7 +221,7 @@ static void keys_are_distinct_and_fiducials_come_first_in_both_recipes(void **st
         start(&s, 80, 50, 12, 1e-3, 40);
         uint32_t keys[20], fiducials[3] = {49, 0, 7};
         pelt_error error;
-        s.training.paper = paper;
+        s.options.recipe = paper ? PELT_KEYS_PAPER : PELT_KEYS_PELT;
         s.options.fiducials = fiducials, s.options.fiducial_count = 3, s.options.grid = 4;
         assert_int_equal(pelt_choose_keys(&s.training, 20, keys, &error), PELT_OK);
         for (int i = 0; i < 3; i++) assert_int_equal(keys[i], fiducials[i]);
@@ -201,7 +238,7 @@ static void the_papers_first_key_moves_most_in_a_rotated_vector(void **state) {
     const pelt_keys_training *t = &s.training;
     uint32_t keys[2];
     pelt_error error;
-    s.training.paper = true;
+    s.options.recipe = PELT_KEYS_PAPER;
     assert_int_equal(pelt_choose_keys(&s.training, 2, keys, &error), PELT_OK);
     /* Two keys take one vector: the first principal one, which varimax of one column leaves alone. */
     uint32_t best = 0, against = 0;
@@ -223,6 +260,173 @@ static void the_papers_first_key_moves_most_in_a_rotated_vector(void **state) {
     }
     assert_int_equal(keys[1], against);
     stop(&s);
+}
+
+/* What keys leave of a frame's coordinates: b - P U b. */
+static void leave(const pelt_keys_training *t, const uint32_t *keys, uint32_t count, const double *p, const double *b,
+                  double *left) {
+    size_t rank = t->s.rank;
+    memcpy(left, b, rank * sizeof *left);
+    for (size_t i = 0; i < 3 * (size_t)count; i++) {
+        double value = 0;
+        for (size_t m = 0; m < rank; m++) value += t->s.vectors[(keys[i / 3] * 3 + i % 3) * rank + m] * b[m];
+        for (size_t m = 0; m < rank; m++) left[m] -= p[m * 3 * count + i] * value;
+    }
+}
+
+static void the_papers_next_keys_move_most_in_what_the_first_leave(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 80, 40, 12, 1e-4, 20);
+    const pelt_keys_training *t = &s.training;
+    uint32_t fiducials[5] = {4, 11, 19, 27, 36}, keys[7], best = 0, against = 0;
+    pelt_error error;
+    size_t rank = t->s.rank;
+    s.options.recipe = PELT_KEYS_PAPER;
+    s.options.fiducials = fiducials, s.options.fiducial_count = 5;
+    assert_int_equal(pelt_choose_keys(&s.training, 7, keys, &error), PELT_OK);
+    double *p = PELT_NEW(t->arena, rank * 15, double), *c = PELT_NEW(t->arena, rank * rank, double),
+           *left = PELT_NEW(t->arena, 80 * rank, double), *v = PELT_NEW(t->arena, rank, double), most = -1,
+           least = INFINITY;
+    double weight = pelt_fold_covariance(t, NULL, 0, c);
+    assert_int_equal(pelt_map_fit(t, &(pelt_map){fiducials, 5, 7 / 2, 0}, c, weight, p, &error), PELT_OK);
+    for (size_t f = 0; f < 80; f++) leave(t, fiducials, 5, p, t->s.coordinates + f * rank, left + f * rank);
+    for (size_t m = 0; m < rank; m++) v[m] = 1 + 0.1 * (double)m;
+    for (int turn = 0; turn < 3000; turn++) { /* the leading direction, by iteration over the frames */
+        double next[20] = {0}, length = 0;
+        for (size_t f = 0; f < 80; f++) {
+            double along = 0;
+            for (size_t m = 0; m < rank; m++) along += left[f * rank + m] * v[m];
+            for (size_t m = 0; m < rank; m++) next[m] += along * left[f * rank + m];
+        }
+        for (size_t m = 0; m < rank; m++) length += next[m] * next[m];
+        for (size_t m = 0; m < rank; m++) v[m] = next[m] / sqrt(length);
+    }
+    for (uint32_t q = 0; q < 40; q++) {
+        double square = 0;
+        bool used = false;
+        for (int i = 0; i < 5; i++) used |= fiducials[i] == q;
+        for (size_t i = 0; i < 3; i++) {
+            double move = 0;
+            for (size_t m = 0; m < rank; m++) move += t->s.vectors[(q * 3 + i) * rank + m] * v[m];
+            square += move * move;
+        }
+        if (!used && square > most) most = square, best = q;
+    }
+    assert_int_equal(keys[5], best);
+    for (uint32_t q = 0; q < 40; q++) {
+        double inner = 0;
+        bool used = q == best;
+        for (int i = 0; i < 5; i++) used |= fiducials[i] == q;
+        for (size_t f = 0; f < 80; f++)
+            for (size_t i = 0; i < 3; i++) {
+                double a = 0, b = 0;
+                for (size_t m = 0; m < rank; m++) {
+                    a += t->s.vectors[(q * 3 + i) * rank + m] * left[f * rank + m];
+                    b += t->s.vectors[(best * 3 + i) * rank + m] * left[f * rank + m];
+                }
+                inner += a * b;
+            }
+        if (!used && inner < least) least = inner, against = q;
+    }
+    assert_int_equal(keys[6], against);
+    stop(&s);
+}
+
+/* Puts the worst frame of each fold last: the keys stay the same. */
+static void check_peaks(const setup *s, bool put_last) {
+    const pelt_keys_training *t = &s->training;
+    uint32_t keys[10];
+    pelt_error error;
+    size_t rank = t->s.rank;
+    assert_int_equal(pelt_choose_keys((pelt_keys_training *)t, 10, keys, &error), PELT_OK); /* 6 are A-optimal */
+    double score[40] = {0}, *p = PELT_NEW(t->arena, rank * 18, double), *c = PELT_NEW(t->arena, rank * rank, double),
+           *left = PELT_NEW(t->arena, rank, double);
+    for (uint32_t fold = 0; fold < PELT_FOLDS; fold++) {
+        double weight = pelt_fold_covariance(t, t->fold, fold, c), sizes[120], fourth[120][40];
+        assert_int_equal(pelt_map_fit(t, &(pelt_map){keys, 6, 0, 1e-5}, c, weight, p, &error), PELT_OK);
+        size_t count = 0, worst = 0, last = 0;
+        double most = -1;
+        for (size_t f = 0; f < 120; f++) {
+            if (t->fold[f] != fold) continue;
+            last = f;
+            leave(t, keys, 6, p, t->s.coordinates + f * rank, left);
+            sizes[count] = 0;
+            for (size_t m = 0; m < rank; m++) sizes[count] += left[m] * left[m];
+            for (size_t q = 0; q < 40; q++) {
+                double square = 0;
+                for (size_t i = 0; i < 3; i++) {
+                    double e = 0;
+                    for (size_t m = 0; m < rank; m++) e += t->s.vectors[(q * 3 + i) * rank + m] * left[m];
+                    square += e * e;
+                }
+                fourth[count][q] = square * square;
+            }
+            if (sizes[count] > most) most = sizes[count], worst = f;
+            count++;
+        }
+        for (size_t m = 0; m < rank && put_last; m++) {
+            double *a = t->s.coordinates + worst * rank + m, *b = t->s.coordinates + last * rank + m, swap = *a;
+            *a = *b, *b = swap;
+        }
+        for (size_t f = 0; f < count; f++) { /* the five worst */
+            size_t larger = 0;
+            for (size_t k = 0; k < count; k++) larger += sizes[k] > sizes[f];
+            for (size_t q = 0; q < 40 && larger < 5; q++) score[q] += fourth[f][q];
+        }
+    }
+    for (int k = 6; k < 10; k++) {
+        uint32_t best = 0;
+        double most = -1;
+        for (uint32_t q = 0; q < 40; q++) {
+            bool used = false;
+            for (int i = 0; i < k; i++) used |= keys[i] == q;
+            if (!used && score[q] > most) most = score[q], best = q;
+        }
+        assert_int_equal(keys[k], best);
+        for (uint32_t q = 0; q < 40; q++) score[q] *= 1 - exp(-pow((q / 40.0 - best / 40.0) / 0.032, 2));
+    }
+}
+
+static void keys_at_peaks_are_where_the_worst_held_out_frames_are_worst(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 120, 40, 16, 2e-3, 30);
+    check_peaks(&s, true);
+    check_peaks(&s, false);
+    stop(&s);
+}
+
+static void the_grid_fills_the_largest_gaps(void **state) {
+    (void)state;
+    for (int paper = 0; paper < 2; paper++) {
+        setup s;
+        start(&s, 80, 50, 12, 1e-3, 40);
+        float places[150];
+        uint64_t seed = 8;
+        for (int i = 0; i < 150; i++) places[i] = (float)test_random(&seed);
+        s.training.positions = places;
+        uint32_t keys[12];
+        pelt_error error;
+        s.options.recipe = paper ? PELT_KEYS_PAPER : PELT_KEYS_PELT;
+        s.options.grid = paper ? 4 : 5; /* the paper's keys come in pairs */
+        assert_int_equal(pelt_choose_keys(&s.training, 12, keys, &error), PELT_OK);
+        for (int k = paper ? 8 : 7; k < 12; k++) {
+            uint32_t best = 0;
+            double most = -1;
+            for (uint32_t q = 0; q < 50; q++) {
+                double nearest = INFINITY;
+                for (int i = 0; i < k; i++) {
+                    double square = 0;
+                    for (int a = 0; a < 3; a++) square += pow(places[3 * q + a] - places[3 * keys[i] + a], 2);
+                    nearest = fmin(nearest, square);
+                }
+                if (nearest > most) most = nearest, best = q;
+            }
+            assert_int_equal(keys[k], best);
+        }
+        stop(&s);
+    }
 }
 
 static void a_fold_leaves_exactly_its_frames_out(void **state) {
@@ -250,10 +454,14 @@ int main(void) {
         cmocka_unit_test(varimax_never_lowers_its_criterion_and_only_rotates),
         cmocka_unit_test(varimax_finds_the_blocks_that_were_mixed),
         cmocka_unit_test(least_squares_maps_are_those_of_the_normal_equations),
+        cmocka_unit_test(fewer_values_than_directions_are_met_exactly),
         cmocka_unit_test(frames_in_the_subspace_are_mapped_exactly),
         cmocka_unit_test(the_first_optimal_keys_are_those_that_brute_force_finds),
         cmocka_unit_test(keys_are_distinct_and_fiducials_come_first_in_both_recipes),
         cmocka_unit_test(the_papers_first_key_moves_most_in_a_rotated_vector),
+        cmocka_unit_test(the_papers_next_keys_move_most_in_what_the_first_leave),
+        cmocka_unit_test(keys_at_peaks_are_where_the_worst_held_out_frames_are_worst),
+        cmocka_unit_test(the_grid_fills_the_largest_gaps),
         cmocka_unit_test(a_fold_leaves_exactly_its_frames_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

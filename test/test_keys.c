@@ -12,7 +12,7 @@
 
 typedef struct trained {
     test_frames *t;
-    pelt_skin_bytes *bytes;
+    pelt_bytes *bytes;
     pelt_keys keys;
     pelt_keys_report report;
 } trained;
@@ -26,7 +26,7 @@ static void train(trained *m, test_frames *t, pelt_keys_options options) {
 }
 
 static void finish(trained *m) {
-    pelt_skin_free(m->bytes);
+    pelt_bytes_free(m->bytes);
     test_frames_free(m->t);
 }
 
@@ -167,12 +167,12 @@ static void bad_requests_are_refused_with_a_sentence(void **state) {
     test_frames *t = test_frames_make(20, 30, 3, 4, 1e-3, 1);
     uint32_t fiducial = 30;
     static const char *const words[] = {"31 keys are asked for",
-                                        "25 basis vectors are asked for, but there are only 20", "fiducial point 30",
-                                        "no such recipe", "first 31 points"};
+                                        "25 basis vectors are asked for, but there are only 20", "fiducials: point 30",
+                                        "recipe: there is none", "first 31 points"};
     pelt_keys_options options[] = {{.keys = 31},
                                    {.basis = 25},
                                    {.fiducials = &fiducial, .fiducial_count = 1},
-                                   {.recipe = "soup"},
+                                   {.recipe = (pelt_keys_recipe)7},
                                    {.engine_points = 31}};
     for (int i = 0; i < 5; i++) {
         pelt_error error = {0};
@@ -332,11 +332,11 @@ static void files_are_written_and_read(void **state) {
     snprintf(path, sizeof path, "%s/face.keys", test_folder());
     pelt_error error;
     pelt_keys keys;
-    assert_int_equal(pelt_keys_write(m.bytes, path, &error), PELT_OK);
-    pelt_skin_bytes *back = pelt_keys_read(path, &keys, &error);
+    assert_int_equal(pelt_bytes_write(m.bytes, path, &error), PELT_OK);
+    pelt_bytes *back = pelt_keys_read(path, &keys, &error);
     assert_non_null(back);
     assert_int_equal(keys.key_count, 5);
-    pelt_skin_free(back);
+    pelt_bytes_free(back);
     snprintf(path, sizeof path, "%s/nothing.keys", test_folder());
     assert_null(pelt_keys_read(path, &keys, &error));
     finish(&m);

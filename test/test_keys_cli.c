@@ -72,6 +72,9 @@ static void measure_prints_what_the_contract_promises(void **state) {
     assert_true(number(m, "max_fraction_p995") < 0.05 && number(m, "speedup") > 1);
     json_decref(m);
     assert_non_null(strstr(slurp("r.html"), "data:image/png"));
+    /* An engine with more points than the keys says what a point costs. */
+    assert_int_equal(run("PELT keys measure face.keys f/face.test.npy --engine face --points 900 > m.txt"), 0);
+    assert_null(strstr(slurp("m.txt"), ", 0 us a point"));
 }
 
 static void frames_from_files_and_from_the_engine_are_the_same(void **state) {
@@ -131,10 +134,17 @@ static void misuse_is_told_apart_from_failure(void **state) {
     assert_int_equal(run("PELT keys train f/face.train.npy 2> e.txt"), 2);
     assert_non_null(strstr(slurp("e.txt"), "-o FILE.keys"));
     assert_int_equal(run("PELT keys train f/face.train.npy --error 300 -o x.keys 2> e.txt"), 2);
-    assert_int_equal(run("PELT keys train f/face.train.csv -o x.keys 2> e.txt"), 1);
-    assert_non_null(strstr(slurp("e.txt"), "--engine"));
+    assert_int_equal(run("PELT keys train f/face.train.csv -o x.keys 2> e.txt"), 2);
+    assert_non_null(strstr(slurp("e.txt"), "engine: says what turns the controls in f/face.train.csv into points"));
     assert_int_equal(run("PELT keys train f/face.train.npy --keys 701 -o x.keys 2> e.txt"), 2);
     assert_non_null(strstr(slurp("e.txt"), "701 keys are asked for, but there are 700 points"));
+    assert_int_equal(run("PELT keys train f/face.train.npy --fiducials 3,nose -o x.keys 2> e.txt"), 2);
+    assert_non_null(strstr(slurp("e.txt"), "--fiducials 3,nose: numbers of points"));
+    assert_int_equal(run("PELT keys train f/face.train.npy --fiducials 3,700 -o x.keys 2> e.txt"), 2);
+    assert_non_null(strstr(slurp("e.txt"), "point 700 does not exist"));
+    assert_int_equal(run("PELT keys train f/face.train.npy --recipe soup -o x.keys 2> e.txt"), 2);
+    assert_non_null(strstr(slurp("e.txt"), "--recipe soup: there is no such recipe"));
+    assert_int_equal(run("PELT keys train f/face.train.npy --keys 20 --error 0.01 -o x.keys 2> e.txt"), 2);
     assert_int_equal(run("PELT keys measure f/face.glb f/face.test.npy 2> e.txt"), 1);
     assert_int_equal(run("PELT keys measure face.keys nothing.npy 2> e.txt"), 1);
     assert_int_equal(run("PELT keys run face.keys f/face.test.npy 2> e.txt"), 2);

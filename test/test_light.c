@@ -107,10 +107,12 @@ static void furnace_has_the_radiance_of_a_geometric_series(void **state) {
         pelt_tracer *tracer = must_trace(scene, NULL);
         pelt_light_point points[8];
         for (uint32_t p = 0; p < 8; p++) points[p] = point_at(V(0.1f + 0.1f * p, 0.001f, 0.4f), V(0, 1, 0), p);
-        pelt_gather(tracer, points, 8, &(pelt_gather_options){.samples = 2048, .bounces = 40}, direct, indirect);
+        pelt_gather(tracer, points, 8, &(pelt_gather_options){.samples = 2048, .bounces = 40}, direct, indirect, NULL,
+                    NULL);
         assert_near(mean(direct, 8), 1, 0.01);
         assert_near(mean(direct, 8) + mean(indirect, 8), 1 / (1 - albedo), 0.015 / (1 - albedo));
-        pelt_gather(tracer, points, 8, &(pelt_gather_options){.samples = 2048, .bounces = 1}, NULL, indirect);
+        pelt_gather(tracer, points, 8, &(pelt_gather_options){.samples = 2048, .bounces = 1}, NULL, indirect, NULL,
+                    NULL);
         assert_near(mean(indirect, 8), albedo, 0.02 * albedo);
         pelt_tracer_free(tracer);
         pelt_scene_free(scene);
@@ -133,7 +135,7 @@ static void form_factor_of_parallel_squares_is_right(void **state) {
     float direct[3 * SIDE * SIDE];
     for (uint32_t i = 0; i < SIDE * SIDE; i++)
         points[i] = point_at(V((i % SIDE + 0.5f) / SIDE, 0, (i / SIDE + 0.5f) / SIDE), V(0, 1, 0), i);
-    pelt_gather(tracer, points, SIDE * SIDE, &(pelt_gather_options){.samples = 64}, direct, NULL);
+    pelt_gather(tracer, points, SIDE * SIDE, &(pelt_gather_options){.samples = 64}, direct, NULL, NULL, NULL);
     assert_near(parallel_squares(), 0.1998, 0.0001); /* the value in the tables */
     assert_near(mean(direct, SIDE * SIDE), parallel_squares(), 0.01 * parallel_squares());
     pelt_tracer_free(tracer);
@@ -157,7 +159,7 @@ static void one_bounce_agrees_with_a_sum_over_the_reflecting_surface(void **stat
         sum += 0.1 / pow(l2, 1.5) * 0.7 / M_PI * (0.8 * 0.8 / (p2 * p2)) / M_PI / (SIDE * SIDE);
     }
     float indirect[3];
-    pelt_gather(tracer, &point, 1, &(pelt_gather_options){.samples = 65536, .bounces = 3}, NULL, indirect);
+    pelt_gather(tracer, &point, 1, &(pelt_gather_options){.samples = 65536, .bounces = 3}, NULL, indirect, NULL, NULL);
     assert_near(indirect[0], sum, 0.003 * sum);
     pelt_tracer_free(tracer);
     pelt_scene_free(scene);
@@ -205,7 +207,7 @@ static void lights_give_the_irradiance_of_their_formulas(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pelt_tracer *tracer = must_trace(scene, &cases[i].light);
         float direct[3];
-        pelt_gather(tracer, &point, 1, &(pelt_gather_options){.samples = 256}, direct, NULL);
+        pelt_gather(tracer, &point, 1, &(pelt_gather_options){.samples = 256}, direct, NULL, NULL, NULL);
         assert_near(direct[0] * M_PI, cases[i].irradiance, 0.003 * cases[i].irradiance + 1e-7);
         pelt_tracer_free(tracer);
     }
@@ -233,7 +235,8 @@ static void walls_absorb_what_the_lamp_gives(void **state) {
         normal[axis] = far ? -1 : 1;
         points[i] = point_at(position, normal, i);
     }
-    pelt_gather(tracer, points, COUNT, &(pelt_gather_options){.samples = 16, .bounces = 20}, direct, indirect);
+    pelt_gather(tracer, points, COUNT, &(pelt_gather_options){.samples = 16, .bounces = 20}, direct, indirect, NULL,
+                NULL);
     assert_near(M_PI * mean(direct, COUNT) * 6, 4 * M_PI, 0.01 * 4 * M_PI);
     assert_near(0.5 * M_PI * (mean(direct, COUNT) + mean(indirect, COUNT)) * 6, 4 * M_PI, 0.01 * 4 * M_PI);
     pelt_tracer_free(tracer);
@@ -260,7 +263,7 @@ static void light_goes_the_same_way_back(void **state) {
             points[p] = point_at(V(at[0] + 0.02f * (p % 8 + 0.5f) / 8, at[1], at[2] + 0.02f * (p / 8 + 0.5f) / 8),
                                  V(0, 1, 0), p);
         }
-        pelt_gather(tracer, points, 64, &(pelt_gather_options){.samples = 2048}, NULL, indirect);
+        pelt_gather(tracer, points, 64, &(pelt_gather_options){.samples = 2048}, NULL, indirect, NULL, NULL);
         sent[i] = mean(indirect, 64);
         pelt_tracer_free(tracer);
     }
@@ -271,8 +274,8 @@ static void light_goes_the_same_way_back(void **state) {
 /* Relative noise at some points of the box. */
 static double box_noise(const pelt_tracer *tracer, const pelt_light_point *points, size_t count, uint32_t samples) {
     float *a = malloc(3 * count * sizeof *a), *b = malloc(3 * count * sizeof *b);
-    pelt_gather(tracer, points, count, &(pelt_gather_options){.samples = samples, .seed = 1}, NULL, a);
-    pelt_gather(tracer, points, count, &(pelt_gather_options){.samples = samples, .seed = 2}, NULL, b);
+    pelt_gather(tracer, points, count, &(pelt_gather_options){.samples = samples, .seed = 1}, NULL, a, NULL, NULL);
+    pelt_gather(tracer, points, count, &(pelt_gather_options){.samples = samples, .seed = 2}, NULL, b, NULL, NULL);
     double difference = 0, product = 0;
     for (size_t i = 0; i < 3 * count; i++) {
         difference += (a[i] - b[i]) * (a[i] - b[i]) / 2;
@@ -315,10 +318,10 @@ static void threads_and_neighbours_do_not_change_a_bit(void **state) {
     static float one[3 * VIEW * VIEW], four[3 * VIEW * VIEW], few[3 * 20], direct[2][3 * VIEW * VIEW];
     pelt_tracer *tracer = lit_box(&box, points);
     pelt_gather_options options = {.samples = 32, .seed = 9, .threads = 1};
-    pelt_gather(tracer, points, VIEW * VIEW, &options, direct[0], one);
-    pelt_gather(tracer, points + 100, 20, &options, NULL, few);
+    pelt_gather(tracer, points, VIEW * VIEW, &options, direct[0], one, NULL, NULL);
+    pelt_gather(tracer, points + 100, 20, &options, NULL, few, NULL, NULL);
     options.threads = 4;
-    pelt_gather(tracer, points, VIEW * VIEW, &options, direct[1], four);
+    pelt_gather(tracer, points, VIEW * VIEW, &options, direct[1], four, NULL, NULL);
     assert_memory_equal(one, four, sizeof one);
     assert_memory_equal(direct[0], direct[1], sizeof direct[0]);
     assert_memory_equal(few, one + 3 * 100, sizeof few);
@@ -333,11 +336,11 @@ static void colours_are_linear(void **state) {
     static float plain[3 * VIEW * VIEW], tinted[3 * VIEW * VIEW];
     pelt_tracer *tracer = lit_box(&box, points);
     pelt_gather_options options = {.samples = 16};
-    pelt_gather(tracer, points, VIEW * VIEW, &options, NULL, plain);
+    pelt_gather(tracer, points, VIEW * VIEW, &options, NULL, plain, NULL, NULL);
     pelt_light light = point_light(0.2f, 0.48f, 0.3f);
     light.color[0] = 0.5f, light.color[1] = 2, light.intensity = 3;
     assert_int_equal(pelt_tracer_set_light(tracer, &light, NULL), PELT_OK);
-    pelt_gather(tracer, points, VIEW * VIEW, &options, NULL, tinted);
+    pelt_gather(tracer, points, VIEW * VIEW, &options, NULL, tinted, NULL, NULL);
     for (int i = 0; i < 3 * VIEW * VIEW; i++)
         assert_near(tinted[i], plain[i] * 3 * light.color[i % 3], 1e-5 * tinted[i] + 1e-9);
     pelt_tracer_free(tracer);
@@ -379,7 +382,7 @@ static void triangles_without_area_change_nothing(void **state) {
         pelt_light light = point_light(0.5f, 0.5f, 0.5f);
         pelt_tracer *tracer = must_trace(scene, &light);
         pelt_light_point point = point_at(V(0.3f, 0.0001f, 0.4f), V(0, 1, 0), 0);
-        pelt_gather(tracer, &point, 1, &(pelt_gather_options){.samples = 256}, NULL, i ? with : without);
+        pelt_gather(tracer, &point, 1, &(pelt_gather_options){.samples = 256}, NULL, i ? with : without, NULL, NULL);
         pelt_tracer_free(tracer);
         pelt_scene_free(scene);
     }
@@ -395,7 +398,7 @@ static void no_light_is_darkness_and_a_light_in_a_block_stays_there(void **state
     pelt_light inside = point_light(0.186f, 0.08f, 0.169f);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pelt_tracer_set_light(tracer, i ? &inside : NULL, NULL), PELT_OK);
-        pelt_gather(tracer, points, VIEW * VIEW, &(pelt_gather_options){.samples = 64}, direct, indirect);
+        pelt_gather(tracer, points, VIEW * VIEW, &(pelt_gather_options){.samples = 64}, direct, indirect, NULL, NULL);
         for (int k = 0; k < 3 * VIEW * VIEW; k++) {
             assert_true(direct[k] == 0);
             assert_true(indirect[k] == 0);

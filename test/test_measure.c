@@ -33,7 +33,7 @@ static void a_constant_offset_is_the_rms_and_the_max_of_every_frame_and_vertex(v
     pelt_clip *clip = bending(bundle);
     for (size_t i = 0; i < 3 * VERTICES * FRAMES; i++) positions_of(clip)[i] += (float[]){0.3f, 0.4f, 0}[i % 3];
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     pelt_measure *m = measure(&skin, bundle, clip, 0);
     assert_int_equal(m->frame_count, FRAMES);
     assert_int_equal(m->vertex_count, VERTICES);
@@ -63,7 +63,7 @@ static void a_skin_half_as_wrong_as_the_blend_has_rel_err_one_half(void **state)
     for (size_t i = 0; i < 3 * VERTICES * 4; i++) positions_of(clip)[i] += (float[]){0.3f, 0.4f, 0}[i % 3];
     for (size_t i = 0; i < 3 * VERTICES; i++) bundle->mesh.positions[i] += (float[]){0.3f, 0.4f, 0.25f}[i % 3];
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     for (size_t i = 0; i < 3 * VERTICES; i++) bundle->mesh.positions[i] -= (float[]){0.3f, 0.4f, 0.25f}[i % 3];
     pelt_measure *m = measure(&skin, bundle, clip, 2);
     assert_near(m->rms, 0.25, 1e-6);
@@ -78,7 +78,7 @@ static void the_worst_frame_and_vertex_are_found(void **state) {
     positions_of(clip)[3 * (33 * VERTICES + 17) + 1] += 2;
     positions_of(clip)[3 * (5 * VERTICES + 31) + 2] -= 1;
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     pelt_measure *m = measure(&skin, bundle, clip, 2);
     assert_int_equal(m->worst_frame, 33);
     assert_int_equal(m->worst_vertex, 17);
@@ -97,13 +97,52 @@ static void the_number_of_threads_does_not_change_a_byte(void **state) {
     uint64_t seed = 4;
     for (size_t i = 0; i < 3 * VERTICES * FRAMES; i++) positions_of(clip)[i] += (float)(0.1 * test_random(&seed));
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     pelt_measure *a = measure(&skin, bundle, clip, 1), *b = measure(&skin, bundle, clip, 2);
     assert_memory_equal(a, b, offsetof(pelt_measure, frame_rms));
     assert_memory_equal(a->frame_rms, b->frame_rms, FRAMES * sizeof(float));
     assert_memory_equal(a->frame_max, b->frame_max, FRAMES * sizeof(float));
     assert_memory_equal(a->vertex_rms, b->vertex_rms, VERTICES * sizeof(float));
     pelt_measure_free(a), pelt_measure_free(b), character_free_skin(bytes), character_free(bundle);
+}
+
+/* A flat square that the skin leaves as it is, while the true one is tilted: by 10 degrees, by 30, and not at all. */
+static void a_tilt_of_the_truth_is_the_angle_of_the_normals_in_degrees(void **state) {
+    (void)state;
+    static const double tilts[] = {10, 30, 0};
+    static float corners[4][3] = {{-1, -1, 0}, {1, -1, 0}, {1, 1, 0}, {-1, 1, 0}}, up[4][3];
+    static uint32_t triangles[2][3] = {{0, 1, 2}, {0, 2, 3}};
+    pelt_bundle *bundle = character_new(1, NULL);
+    character_bind(bundle);
+    for (int v = 0; v < 4; v++) up[v][2] = 1;
+    bundle->mesh = (pelt_mesh){.vertex_count = 4, .triangle_count = 2, .positions = corners[0], .normals = up[0]};
+    bundle->mesh.triangles = triangles[0];
+    bundle->mesh.diagonal = (float)sqrt(8);
+    character_influences(bundle, 1);
+    for (int v = 0; v < 4; v++) bundle->mesh.influences.weights[v] = 1;
+    pelt_transform still[3] = {character_still, character_still, character_still};
+    pelt_clip *clip = character_clip(bundle, "tilt", 3, still);
+    float truth[3][4][3];
+    for (int f = 0; f < 3; f++)
+        for (int v = 0; v < 4; v++) {
+            double angle = tilts[f] * acos(-1) / 180, y = corners[v][1];
+            truth[f][v][0] = corners[v][0];
+            truth[f][v][1] = (float)(y * cos(angle)), truth[f][v][2] = (float)(y * sin(angle));
+        }
+    clip->positions = truth[0][0];
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    pelt_measure *m = measure(&skin, bundle, clip, 2);
+    assert_near(m->normal_max_degrees, 30, 1e-4);
+    assert_near(m->normal_rms_degrees, sqrt((10 * 10 + 30 * 30) / 3.0), 1e-4);
+    assert_near(m->rms, sqrt((2 - 2 * cos(acos(-1) / 18) + 2 - 2 * cos(acos(-1) / 6)) / 3), 1e-6);
+    assert_near(m->rel_err, 1, 1e-6);
+    pelt_measure_free(m);
+    bundle->mesh.influences.first = PELT_NEW(bundle->arena, 5, uint32_t); /* without weights there is no baseline */
+    m = measure(&skin, bundle, clip, 2);
+    assert_near(m->rel_err, 0, 0);
+    assert_near(m->normal_max_degrees, 30, 1e-4);
+    pelt_measure_free(m), character_free_skin(bytes), character_free(bundle);
 }
 
 /* Two arms side by side, with their joints in one order or the other. */
@@ -136,7 +175,7 @@ static void joints_are_matched_by_name_when_their_order_differs(void **state) {
     pelt_clip *clip = character_clip(played, "wave", 2, locals[0]);
     character_blend(played, clip);
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(made, &skin);
+    pelt_bytes *bytes = character_pack(made, &skin);
     pelt_measure *m = measure(&skin, played, clip, 1);
     assert_near(m->max, 0, 1e-5);
     pelt_measure_free(m), character_free_skin(bytes), character_free(made), character_free(played);
@@ -148,7 +187,7 @@ static void a_player_gives_the_mesh_in_its_own_order(void **state) {
     pelt_clip *clip = bending(bundle);
     pelt_skin skin;
     pelt_error error;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     pelt_player *player = pelt_player_new(&skin, bundle, &error);
     float positions[3 * VERTICES], alone[3 * VERTICES], normals[3 * VERTICES];
     for (uint32_t f = 0; f < FRAMES; f += 9) {
@@ -171,7 +210,7 @@ static void what_does_not_fit_together_is_said(void **state) {
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES), *other = character_chain(JOINTS, VERTICES + 1);
     pelt_clip *clip = bending(bundle);
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     pelt_error error;
     pelt_examples all = pelt_bundle_examples(bundle, (const pelt_clip *[]){clip}, 1), none = {0};
     assert_int_equal(all.count, FRAMES);
@@ -193,6 +232,7 @@ int main(void) {
         cmocka_unit_test(a_skin_half_as_wrong_as_the_blend_has_rel_err_one_half),
         cmocka_unit_test(the_worst_frame_and_vertex_are_found),
         cmocka_unit_test(the_number_of_threads_does_not_change_a_byte),
+        cmocka_unit_test(a_tilt_of_the_truth_is_the_angle_of_the_normals_in_degrees),
         cmocka_unit_test(joints_are_matched_by_name_when_their_order_differs),
         cmocka_unit_test(a_player_gives_the_mesh_in_its_own_order),
         cmocka_unit_test(what_does_not_fit_together_is_said),

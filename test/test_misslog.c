@@ -163,8 +163,36 @@ static void any_damaged_byte_costs_at_most_its_record(void **state) {
     pelt_arena_free(arena);
 }
 
+/* CRC-32 as PNG, zip and Ethernet have it, bit by bit. */
+static uint32_t crc(const uint8_t *bytes, size_t size) {
+    uint32_t sum = 0xffffffff;
+    for (size_t i = 0; i < 8 * size; i++) {
+        uint32_t bit = (sum ^ (uint32_t)bytes[i / 8] >> i % 8) & 1;
+        sum = sum >> 1 ^ (bit ? 0xedb88320 : 0);
+    }
+    return ~sum;
+}
+
+static void checksums_are_those_that_everybody_knows(void **state) {
+    (void)state;
+    const char *path = path_of("sums.misses");
+    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+    pelt_error error;
+    pelt_file file;
+    assert_int_equal(crc((const uint8_t *)"123456789", 9), 0xcbf43926);
+    put(path, 3, 1);
+    assert_int_equal(pelt_file_read(arena, path, &file, &error), PELT_OK);
+    uint32_t head, numbers, size = 4 * (CONTROLS + VALUES);
+    assert_int_equal(file.size, 44 + size + 8);
+    memcpy(&head, file.bytes + 40, 4), memcpy(&numbers, file.bytes + 44 + size, 4);
+    assert_int_equal(head, crc(file.bytes, 40));
+    assert_int_equal(numbers, crc(file.bytes + 44, size));
+    pelt_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checksums_are_those_that_everybody_knows),
         cmocka_unit_test(what_is_put_comes_back_also_over_several_sessions),
         cmocka_unit_test(logs_joined_by_cat_merge_and_twins_count_once),
         cmocka_unit_test(the_log_survives_200_kills_at_random_bytes),

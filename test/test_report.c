@@ -530,10 +530,10 @@ static void page_is_the_same_for_any_threads_and_stops_on_request(void **state) 
     free(three);
     pelt_error error;
     size_t size;
-    c->page.progress.report = stop;
+    c->page.progress.step = stop;
     assert_int_equal(pelt_report_html(&c->page, &none, &size, &error), PELT_ERROR_CANCELLED);
     assert_null(none);
-    c->page.progress.report = NULL;
+    c->page.progress.step = NULL;
     c->ball.triangles[4] = BALL_VERTICES;
     assert_int_equal(pelt_report_html(&c->page, &none, &size, &error), PELT_ERROR_INDEX);
     assert_non_null(strstr(error.text, "ball.glb: triangle 1 "));

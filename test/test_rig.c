@@ -90,7 +90,7 @@ static void greedy_body(void *user, size_t i, pelt_arena *scratch) {
     memset(PELT_NEW(scratch, 1000 + 100000 * (i % 3), char), (int)i, 1000);
     assert_int_equal(PELT_NEW(scratch, 50000, char)[49999], 0); /* zero, although the memory was used before */
     memset(PELT_NEW(scratch, 50000, char), 1, 50000);
-    if (i == s->bad) *PELT_NEW(pelt_arena_inside(scratch), SIZE_MAX / 2, char) = 1; /* never reached */
+    if (i == s->bad) *PELT_NEW(pelt_arena_inside(scratch), SIZE_MAX, char) = 1; /* never reached */
 }
 
 static pelt_result staged_body(void *user, pelt_error *error) {
@@ -421,6 +421,38 @@ static void joint_matrices_are_the_same_with_and_without_a_place_for_globals(voi
 
 /* -- Meshes ------------------------------------------------------------------------------------------------------- */
 
+/* The rotation from a to b is that of the product of b and the conjugate of a, whose real part is the dot product. */
+static void the_angle_between_rotations_is_that_of_their_dot_product(void **state) {
+    (void)state;
+    uint64_t seed = 6;
+    for (int k = 0; k < 500; k++) {
+        float q[2][4];
+        for (int i = 0; i < 2; i++) {
+            double square = 0;
+            for (int c = 0; c < 4; c++) {
+                q[i][c] = (float)(2 * test_random(&seed) - 1);
+                square += (double)q[i][c] * q[i][c];
+            }
+            for (int c = 0; c < 4; c++) q[i][c] = (float)(q[i][c] / sqrt(square));
+        }
+        double dot = 0;
+        for (int c = 0; c < 4; c++) dot += (double)q[0][c] * q[1][c];
+        assert_near(pelt_rotation_angle(q[0], q[1]), 2 * acos(fmin(fabs(dot), 1)), 1e-6);
+    }
+}
+
+static void weights_are_made_to_sum_to_one_and_rounding_is_left(void **state) {
+    (void)state;
+    float rounded[3] = {0.1f, 0.2f, 0.7f}, before[3], half[2] = {0.25f, 0.25f}, none[2] = {0, 0};
+    memcpy(before, rounded, sizeof before);
+    assert_near(pelt_normalise_weights(rounded, 3), 1, 1e-7);
+    assert_memory_equal(rounded, before, sizeof before);
+    assert_near(pelt_normalise_weights(half, 2), 0.5, 0);
+    assert_true(half[0] == 0.5f && half[1] == 0.5f);
+    assert_near(pelt_normalise_weights(none, 2), 0, 0);
+    assert_true(none[0] == 0 && none[1] == 0);
+}
+
 static void normals_of_a_cube_point_along_its_diagonals(void **state) {
     (void)state;
     static const double sizes[] = {1, 1e-8, 1e6};
@@ -474,14 +506,20 @@ static void seams_are_one_point_unless_they_come_apart(void **state) {
     frames[18 + 3 * 3 + 1] = 1;       /* vertex 3 leaves vertices 1 and 4 in the second frame */
     frames[18 + 2 * 3 + 2] = 0.0005f; /* vertex 2 leaves vertex 0 by less than the tolerance */
     pelt_clip moving = {.frame_count = 2, .positions = frames}, still = {.frame_count = 9};
-    const pelt_clip *clips[] = {&still, &moving};
+    pelt_example list[] = {{&still, 8}, {&moving, 0}, {&moving, 1}};
+    pelt_examples all = {3, list}, first = {2, list};
     uint32_t point_of[6];
     static const uint32_t apart[] = {0, 1, 0, 2, 1, 3}, together[] = {0, 1, 0, 1, 1, 2}, strict[] = {0, 1, 2, 3, 1, 4};
-    assert_int_equal(pelt_weld(bundle->arena, &bundle->mesh, clips, 2, 0.001, point_of), 4);
+    assert_int_equal(pelt_weld(bundle->arena, &bundle->mesh, all, 0.001, point_of), 4);
     assert_memory_equal(point_of, apart, sizeof apart);
-    assert_int_equal(pelt_weld(bundle->arena, &bundle->mesh, NULL, 0, 0.001, point_of), 3);
-    assert_memory_equal(point_of, together, sizeof together);
-    assert_int_equal(pelt_weld(bundle->arena, &bundle->mesh, clips, 2, 0.0001, point_of), 5);
+    for (int some = 0; some < 2;
+         some++) { /* no examples, or only some: the frames that are not among them count for nothing */
+        memset(point_of, 0, sizeof point_of);
+        assert_int_equal(pelt_weld(bundle->arena, &bundle->mesh, some ? first : (pelt_examples){0}, 0.001, point_of),
+                         3);
+        assert_memory_equal(point_of, together, sizeof together);
+    }
+    assert_int_equal(pelt_weld(bundle->arena, &bundle->mesh, all, 0.0001, point_of), 5);
     assert_memory_equal(point_of, strict, sizeof strict);
     character_free(bundle);
 }
@@ -504,6 +542,8 @@ int main(void) {
         cmocka_unit_test(cubic_keys_follow_the_polynomial_that_they_were_taken_from),
         cmocka_unit_test(times_of_all_channels_are_merged_and_rounding_makes_no_frames),
         cmocka_unit_test(joint_matrices_are_the_same_with_and_without_a_place_for_globals),
+        cmocka_unit_test(the_angle_between_rotations_is_that_of_their_dot_product),
+        cmocka_unit_test(weights_are_made_to_sum_to_one_and_rounding_is_left),
         cmocka_unit_test(normals_of_a_cube_point_along_its_diagonals),
         cmocka_unit_test(normals_of_a_sphere_point_away_from_its_centre),
         cmocka_unit_test(seams_are_one_point_unless_they_come_apart),

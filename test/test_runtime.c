@@ -127,7 +127,7 @@ static pelt_bundle *tangle(uint32_t vertex_count, uint32_t influences, uint64_t 
     return bundle;
 }
 
-typedef enum posing { RIGID, EVEN_SCALE, UNEVEN_SCALE, MIRRORED, SQUASHED } posing;
+typedef enum posing { RIGID, EVEN_SCALE, UNEVEN_SCALE, MIRRORED, MIRRORED_AND_SCALED, SQUASHED } posing;
 
 static void make_pose(const pelt_bundle *bundle, posing how, uint64_t seed, pelt_transform *locals) {
     for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++) {
@@ -139,8 +139,8 @@ static void make_pose(const pelt_bundle *bundle, posing how, uint64_t seed, pelt
         for (int i = 0; i < 3; i++) {
             double uneven = 0.7 + 0.7 * test_random(&seed);
             if (how == EVEN_SCALE) locals[j].scale[i] = (float)even;
-            if (how == UNEVEN_SCALE) locals[j].scale[i] = (float)uneven;
-            if (how == MIRRORED && j % 3 == 1 && i == 0) locals[j].scale[i] = -1;
+            if (how == UNEVEN_SCALE || how == MIRRORED_AND_SCALED) locals[j].scale[i] = (float)uneven;
+            if ((how == MIRRORED || how == MIRRORED_AND_SCALED) && j % 3 == 1 && i == 0) locals[j].scale[i] *= -1;
             if (how == SQUASHED && j % 5 == 2) locals[j].scale[i] = j % 2 || i == 1 ? 0.0f : 1e-9f;
         }
     }
@@ -193,7 +193,7 @@ static void check_pose(const pelt_bundle *bundle, posing how, uint64_t seed) {
     pelt_transform locals[JOINTS];
     make_pose(bundle, how, seed, locals);
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     reference truth = reference_blend(bundle, locals);
     void *scratch = scratch_new(&skin);
     output plain = output_new(&skin), out = output_new(&skin);
@@ -233,6 +233,9 @@ static void unevenly_scaled_joints_turn_normals_by_the_inverse_transpose(void **
     (void)state, check_poses(UNEVEN_SCALE);
 }
 static void mirrored_joints_equal_the_blend_in_double(void **state) { (void)state, check_poses(MIRRORED); }
+static void mirrored_and_scaled_joints_keep_the_sign_of_normals(void **state) {
+    (void)state, check_poses(MIRRORED_AND_SCALED);
+}
 
 static void every_influence_count_to_40_is_blended(void **state) {
     (void)state;
@@ -249,7 +252,7 @@ static void joints_scaled_to_nothing_give_finite_output(void **state) {
     pelt_transform locals[JOINTS];
     make_pose(bundle, SQUASHED, 4, locals);
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     void *scratch = scratch_new(&skin);
     output out = output_new(&skin);
     pelt_pose(&skin, locals, scratch);
@@ -276,7 +279,7 @@ static void scaled_normal(float x, float y, float z, float normal[3]) {
     pelt_transform local = character_still;
     local.scale[0] = x, local.scale[1] = y, local.scale[2] = z;
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     void *scratch = scratch_new(&skin);
     output out = output_new(&skin);
     pelt_pose(&skin, &local, scratch);
@@ -315,7 +318,7 @@ static void an_arm_bent_at_a_right_angle_is_where_it_is_drawn(void **state) {
     memcpy(bundle->mesh.influences.joints, (uint32_t[]){0, 1, 0, 1, 0, 1}, 24);
     memcpy(bundle->mesh.influences.weights, (float[]){0, 1, 0.5, 0.5, 1, 0}, 24);
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     void *scratch = scratch_new(&skin);
     output out = output_new(&skin);
     pelt_transform locals[2] = {character_turn(0, 0, 1, 90), character_turn(0, 0, 1, 90)};
@@ -342,7 +345,7 @@ static void a_pose_from_matrices_equals_a_pose_from_transforms(void **state) {
     for (int j = 0; j < JOINTS; j++)
         for (int i = 0; i < 12; i++) globals[j][i] = (float)exact[j].m[i / 4][i % 4];
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     void *scratch = scratch_new(&skin);
     output a = output_new(&skin), b = output_new(&skin);
     pelt_pose(&skin, locals, scratch);
@@ -390,7 +393,7 @@ static void any_range_of_blocks_writes_the_bytes_of_one_call_and_nothing_else(vo
     pelt_bundle *bundle = tangle(203, 5, 21);
     pelt_transform locals[JOINTS];
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     void *scratch = scratch_new(&skin);
     output whole = output_new(&skin);
     assert_int_equal(skin.block_count, 13);
@@ -437,7 +440,7 @@ static void outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unal
     pelt_bundle *bundle = character_chain(12, 350001);
     pelt_transform locals[12];
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     assert_true(pelt_output_size(&skin) > (size_t)4 << 20);
     void *scratch = scratch_new(&skin);
     output whole = output_new(&skin), split = output_new(&skin);
@@ -466,7 +469,7 @@ static void nothing_is_allocated_while_a_skin_runs(void **state) {
     pelt_transform locals[JOINTS];
     make_pose(bundle, UNEVEN_SCALE, 6, locals);
     pelt_skin skin;
-    pelt_skin_bytes *bytes = character_pack(bundle, &skin);
+    pelt_bytes *bytes = character_pack(bundle, &skin);
     void *scratch = scratch_new(&skin);
     output out = output_new(&skin);
     allocations = 0;
@@ -501,6 +504,7 @@ int main(void) {
         cmocka_unit_test(evenly_scaled_joints_equal_the_blend_in_double),
         cmocka_unit_test(unevenly_scaled_joints_turn_normals_by_the_inverse_transpose),
         cmocka_unit_test(mirrored_joints_equal_the_blend_in_double),
+        cmocka_unit_test(mirrored_and_scaled_joints_keep_the_sign_of_normals),
         cmocka_unit_test(every_influence_count_to_40_is_blended),
         cmocka_unit_test(joints_scaled_to_nothing_give_finite_output),
         cmocka_unit_test(normals_keep_unit_length_at_any_size_of_a_joint),

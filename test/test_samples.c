@@ -136,9 +136,9 @@ static void the_rest_pose_gives_the_rest_mesh_in_truth_and_in_the_blend(void **s
         size_t count = 3 * (size_t)bundle->mesh.vertex_count;
         double *blended = malloc(count * sizeof *blended);
         pelt_affine matrices[64];
-        blend_frame(bundle, &bundle->clips[0], 0, matrices, blended);
+        blend_frame(bundle, bundle->clips[0], 0, matrices, blended);
         for (size_t k = 0; k < count; k++) {
-            assert_near(bundle->clips[0].positions[k], bundle->mesh.positions[k], 1e-6);
+            assert_near(bundle->clips[0]->positions[k], bundle->mesh.positions[k], 1e-6);
             assert_near(blended[k], bundle->mesh.positions[k], 1e-6);
         }
         free(blended);
@@ -173,7 +173,7 @@ static void clips_have_keys_30_times_a_second_for_the_joints_that_move(void **st
     assert_string_equal(bundle->path, "arm.glb");
     assert_int_equal(bundle->clip_count, 2);
     for (int c = 0; c < 2; c++) {
-        const pelt_clip *clip = &bundle->clips[c];
+        const pelt_clip *clip = bundle->clips[c];
         assert_string_equal(clip->name, c ? "test" : "train");
         assert_int_equal(clip->frame_count, c ? 60 : 100);
         assert_int_equal(clip->channel_count, bundle->skeleton.joint_count - 1); /* the collar stays */
@@ -195,16 +195,16 @@ static void clips_have_keys_30_times_a_second_for_the_joints_that_move(void **st
 static double pose_distance(const pelt_bundle *bundle, uint32_t train_frame, uint32_t test_frame) {
     pelt_transform a[64], b[64];
     double largest = 0;
-    pelt_clip_pose(&bundle->clips[0], &bundle->skeleton, train_frame, a);
-    pelt_clip_pose(&bundle->clips[1], &bundle->skeleton, test_frame, b);
+    pelt_clip_pose(bundle->clips[0], &bundle->skeleton, train_frame, a);
+    pelt_clip_pose(bundle->clips[1], &bundle->skeleton, test_frame, b);
     for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++) {
         double dot = 0;
         for (int i = 0; i < 4; i++) dot += (double)a[j].rotation[i] * b[j].rotation[i];
         largest = fmax(largest, 2 * acos(fmin(1, fabs(dot))));
     }
     for (uint32_t i = 0; i < bundle->controls.count; i++)
-        largest = fmax(largest, fabs(bundle->clips[0].controls[train_frame * bundle->controls.count + i] -
-                                     bundle->clips[1].controls[test_frame * bundle->controls.count + i]));
+        largest = fmax(largest, fabs(bundle->clips[0]->controls[train_frame * bundle->controls.count + i] -
+                                     bundle->clips[1]->controls[test_frame * bundle->controls.count + i]));
     return largest;
 }
 
@@ -212,8 +212,9 @@ static void no_test_pose_is_a_training_pose(void **state) {
     (void)state;
     for (int i = 0; pelt_sample_names[i]; i++) {
         pelt_bundle *bundle = make(pelt_sample_names[i], 100, 0);
-        for (uint32_t a = 0; a < bundle->clips[0].frame_count; a++)
-            for (uint32_t b = 0; b < bundle->clips[1].frame_count; b++) assert_true(pose_distance(bundle, a, b) > 1e-3);
+        for (uint32_t a = 0; a < bundle->clips[0]->frame_count; a++)
+            for (uint32_t b = 0; b < bundle->clips[1]->frame_count; b++)
+                assert_true(pose_distance(bundle, a, b) > 1e-3);
         pelt_arena_free(bundle->arena);
     }
 }
@@ -221,7 +222,7 @@ static void no_test_pose_is_a_training_pose(void **state) {
 static void motions_are_smooth(void **state) {
     (void)state;
     pelt_bundle *bundle = make("arm", 500, 0);
-    const pelt_clip *test = &bundle->clips[1];
+    const pelt_clip *test = bundle->clips[1];
     size_t count = 3 * (size_t)bundle->mesh.vertex_count;
     for (uint32_t f = 1; f < test->frame_count; f++) { /* no vertex moves by more than a tenth of the arm in a frame */
         const float *a = frame_positions(bundle, test, f - 1), *b = frame_positions(bundle, test, f);
@@ -236,10 +237,10 @@ static void motions_are_smooth(void **state) {
 static void assert_rigid(const pelt_bundle *bundle, double low, double high, uint32_t joint) {
     uint32_t checked = 0;
     for (uint32_t c = 0; c < bundle->clip_count; c++)
-        for (uint32_t f = 0; f < bundle->clips[c].frame_count; f++) {
-            const float *truth = frame_positions(bundle, &bundle->clips[c], f);
+        for (uint32_t f = 0; f < bundle->clips[c]->frame_count; f++) {
+            const float *truth = frame_positions(bundle, bundle->clips[c], f);
             pelt_affine matrices[64];
-            blend_frame(bundle, &bundle->clips[c], f, matrices, NULL);
+            blend_frame(bundle, bundle->clips[c], f, matrices, NULL);
             for (size_t v = 0; v < bundle->mesh.vertex_count; v++) {
                 const float *p = bundle->mesh.positions + 3 * v;
                 double moved[3];
@@ -289,7 +290,7 @@ static void the_twisting_box_keeps_its_section_and_the_linear_blend_loses_it(voi
     (void)state;
     pelt_bundle *bundle = make("box", 3000, 0);
     const pelt_mesh *mesh = &bundle->mesh;
-    const pelt_clip *train = &bundle->clips[0];
+    const pelt_clip *train = bundle->clips[0];
     double corner = 0.12, area = 1 - (4 - acos(-1)) * corner * corner; /* unit square with rounded corners */
     double *blended = malloc(3 * (size_t)mesh->vertex_count * sizeof *blended), least = 1;
     pelt_affine matrices[64];
@@ -316,9 +317,9 @@ static void the_bending_tube_keeps_its_volume_and_the_linear_blend_does_not(void
     double *blended = malloc(3 * (size_t)mesh->vertex_count * sizeof *blended);
     pelt_affine matrices[64];
     for (uint32_t c = 0; c < 2; c++)
-        for (uint32_t f = 0; f < bundle->clips[c].frame_count; f++) {
-            assert_near(volume(mesh, frame_positions(bundle, &bundle->clips[c], f)) / whole, 1, 0.01);
-            blend_frame(bundle, &bundle->clips[c], f, matrices, blended);
+        for (uint32_t f = 0; f < bundle->clips[c]->frame_count; f++) {
+            assert_near(volume(mesh, frame_positions(bundle, bundle->clips[c], f)) / whole, 1, 0.01);
+            blend_frame(bundle, bundle->clips[c], f, matrices, blended);
             float *blend = rounded(blended, 3 * (size_t)mesh->vertex_count);
             least = fmin(least, volume(mesh, blend) / whole);
             free(blend);
@@ -347,8 +348,8 @@ static void neighbouring_sections_of_the_bent_tube_never_cross(void **state) {
     (void)state;
     pelt_bundle *bundle = make("elbow", 2000, 0);
     const pelt_mesh *mesh = &bundle->mesh;
-    for (uint32_t f = 0; f < bundle->clips[0].frame_count; f++) {
-        const float *truth = frame_positions(bundle, &bundle->clips[0], f);
+    for (uint32_t f = 0; f < bundle->clips[0]->frame_count; f++) {
+        const float *truth = frame_positions(bundle, bundle->clips[0], f);
         for (uint32_t v = 1, end; v < mesh->vertex_count - 1; v = end) {
             double middle[3], normal[3];
             end = ring_end(mesh, v);
@@ -366,9 +367,9 @@ static void neighbouring_sections_of_the_bent_tube_never_cross(void **state) {
 static void the_limbs_of_the_bent_tube_touch_but_do_not_enter_each_other(void **state) {
     (void)state;
     pelt_bundle *bundle = make("elbow", 4000, 0);
-    for (uint32_t f = 1; f < bundle->clips[0].frame_count; f++) {
-        const float *truth = frame_positions(bundle, &bundle->clips[0], f);
-        double angle = acos(-1) * 150 / 180 * f / (bundle->clips[0].frame_count - 1);
+    for (uint32_t f = 1; f < bundle->clips[0]->frame_count; f++) {
+        const float *truth = frame_positions(bundle, bundle->clips[0], f);
+        double angle = acos(-1) * 150 / 180 * f / (bundle->clips[0]->frame_count - 1);
         double across[2] = {cos(angle) + 1, sin(angle)}; /* the plane half-way between the bones at 180 and at angle */
         for (size_t v = 0; v < bundle->mesh.vertex_count; v++) {
             double x = bundle->mesh.positions[3 * v];
@@ -407,7 +408,7 @@ static void the_linear_blend_is_visibly_wrong_except_on_the_humanoid(void **stat
         double least = strcmp(pelt_sample_names[i], "biceps") ? 0.01 : 0.005; /* most of that arm never moves */
         for (int c = 0; c < 2; c++) {
             double rms, largest;
-            blend_error(bundle, &bundle->clips[c], &rms, &largest);
+            blend_error(bundle, bundle->clips[c], &rms, &largest);
             if (exact)
                 assert_near(largest, 0, 1e-6);
             else
@@ -428,8 +429,8 @@ static void the_skin_of_tube_and_arm_never_tears(void **state) {
     for (int i = 1; i < 3; i++) {
         pelt_bundle *bundle = make(pelt_sample_names[i], 11574, 0);
         const pelt_mesh *mesh = &bundle->mesh;
-        for (uint32_t f = 0; f < bundle->clips[0].frame_count; f++) {
-            const float *truth = frame_positions(bundle, &bundle->clips[0], f);
+        for (uint32_t f = 0; f < bundle->clips[0]->frame_count; f++) {
+            const float *truth = frame_positions(bundle, bundle->clips[0], f);
             for (size_t t = 0; t < mesh->triangle_count; t++) {
                 const uint32_t *corner = mesh->triangles + 3 * t;
                 for (int k = 0; k < 3; k++) {
@@ -447,14 +448,14 @@ static void a_twisted_wrist_does_not_pinch_the_forearm(void **state) {
     (void)state;
     pelt_bundle *bundle = make("arm", 2972, 0);
     const pelt_mesh *mesh = &bundle->mesh;
-    for (uint32_t f = 0; f < bundle->clips[0].frame_count; f++) {
+    for (uint32_t f = 0; f < bundle->clips[0]->frame_count; f++) {
         pelt_transform locals[64];
-        pelt_clip_pose(&bundle->clips[0], &bundle->skeleton, f, locals);
+        pelt_clip_pose(bundle->clips[0], &bundle->skeleton, f, locals);
         bool only_twist = fabsf(locals[3].rotation[0]) > 0.1f;
         for (int j = 1; j < 5; j++)
             for (int i = 0; i < 3; i++) only_twist &= (j == 3 && i == 0) || fabsf(locals[j].rotation[i]) < 1e-6f;
         if (!only_twist) continue;
-        const float *truth = frame_positions(bundle, &bundle->clips[0], f);
+        const float *truth = frame_positions(bundle, bundle->clips[0], f);
         for (size_t v = 0; v < mesh->vertex_count; v++) {
             const float *p = mesh->positions + 3 * v, *q = truth + 3 * v;
             if (p[0] < -0.45) assert_near(hypot(p[1], p[2]), hypot(q[1], q[2]), 1e-6);
@@ -467,7 +468,7 @@ static void a_twisted_wrist_does_not_pinch_the_forearm(void **state) {
 static void the_tension_of_the_biceps_shows_in_no_joint(void **state) {
     (void)state;
     pelt_bundle *bundle = make("biceps", 2972, 0);
-    const pelt_clip *clip = &bundle->clips[0];
+    const pelt_clip *clip = bundle->clips[0];
     uint32_t seen = 0;
     assert_int_equal(bundle->controls.count, 1);
     assert_string_equal(bundle->controls.names[0], "tension");
@@ -505,7 +506,7 @@ static uint64_t sample_hash(const char *name, uint32_t seed) {
     h = hash(h, mesh->triangles, 12 * (size_t)mesh->triangle_count);
     h = hash(h, mesh->influences.weights, 4 * (size_t)mesh->influences.first[mesh->vertex_count]);
     for (int c = 0; c < 2; c++)
-        h = hash(h, bundle->clips[c].positions, 12 * (size_t)mesh->vertex_count * bundle->clips[c].frame_count);
+        h = hash(h, bundle->clips[c]->positions, 12 * (size_t)mesh->vertex_count * bundle->clips[c]->frame_count);
     pelt_arena_free(bundle->arena);
     return h;
 }

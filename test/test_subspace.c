@@ -1,5 +1,6 @@
 /* test_subspace.c: the streamed subspace against a full SVD in double, and its limits. */
 
+#include "test/svd.h"
 #include "rig/linear.h"
 #include "fit/keys/subspace.h"
 #include "test/frames.h"
@@ -27,7 +28,7 @@ static double *full_svd(const test_frames *t, bool centred, size_t *count) {
             a[j * n + i] = sqrt(t->frames.weights ? t->frames.weights[j] : 1) *
                            (t->values[j * n + i] - (centred ? mean / weight : 0));
     }
-    assert_true(pelt_svd(f, n, a, u, s, vt));
+    assert_true(test_svd(f, n, a, u, s, vt));
     free(a), free(u), free(vt);
     *count = k;
     return s;

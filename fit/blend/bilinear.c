@@ -10,7 +10,7 @@
 
 #include "fit/blend/bilinear.h"
 #include "rig/linear.h"
-#include <math.h>
+#include "rig/maths.h"
 #include <string.h>
 
 enum { MOST = PELT_MOST_WEIGHTS };
@@ -85,18 +85,12 @@ uint32_t pelt_affine_weights(pelt_problem *p, double ridge, double cut, pelt_wei
     return zeroed;
 }
 
-/* Solves a symmetric 3x3 system by Cramer's rule; false when it is singular. */
-static bool solve3(const double a[3][3], const double b[3], double x[3]) {
-    double c[3][3], size = 0;
-    for (int r = 0; r < 3; r++)
-        for (int k = 0; k < 3; k++) {
-            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, k1 = (k + 1) % 3, k2 = (k + 2) % 3;
-            c[r][k] = a[r1][k1] * a[r2][k2] - a[r1][k2] * a[r2][k1];
-            size = fmax(size, fabs(a[r][k]));
-        }
-    double determinant = a[0][0] * c[0][0] + a[0][1] * c[0][1] + a[0][2] * c[0][2];
+/* False when the system is singular. */
+static bool solve3(const double a[9], const double b[3], double x[3]) {
+    double c[9], determinant = pelt_cofactors(a, c), size = 0;
+    for (int i = 0; i < 9; i++) size = fmax(size, fabs(a[i]));
     if (!(fabs(determinant) > 1e-15 * size * size * size)) return false;
-    for (int i = 0; i < 3; i++) x[i] = (c[0][i] * b[0] + c[1][i] * b[1] + c[2][i] * b[2]) / determinant;
+    pelt_cramer(c, determinant, b, x);
     return true;
 }
 
@@ -112,8 +106,8 @@ void pelt_rest_fit(const pelt_gram *g, const pelt_weights *set, const double *mo
     }
     double hold = 1e-9 * (q[0] + q[4] + q[7]) + 1e-12 * (double)g->examples; /* keeps what nothing else decides */
     double half = affine ? 0.5 : 0;
-    const double a[3][3] = {
-        {q[0] + hold, q[1] / 2, q[2] / 2}, {q[1] / 2, q[4] + hold, q[5] / 2}, {q[2] / 2, q[5] / 2, q[7] + hold}};
+    const double a[9] = {q[0] + hold, q[1] / 2, q[2] / 2, q[1] / 2,   q[4] + hold,
+                         q[5] / 2,    q[2] / 2, q[5] / 2, q[7] + hold};
     const double b[3] = {m[0] - half * q[3] + hold * rest[0], m[1] - half * q[6] + hold * rest[1],
                          m[2] - half * q[8] + hold * rest[2]};
     if (solve3(a, b, x) && isfinite(x[0] + x[1] + x[2])) memcpy(rest, x, sizeof x);

@@ -10,13 +10,24 @@ void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, 
     pelt_driven_matrices(model, matrices);
 }
 
-static pelt_result file_weights(pelt_fitting *f, pelt_error *error) {
+static pelt_result file_weights(pelt_fitting *f) {
     f->model.influences = f->bundle->mesh.influences;
-    if (!f->options.influences) return PELT_OK;
-    if (pelt_limit_influences(f->arena, &f->bundle->mesh.influences, f->model.vertex_count, f->options.influences,
-                              &f->model.influences))
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights");
+    if (f->options.influences)
+        pelt_limit_influences(f->arena, &f->bundle->mesh.influences, f->model.vertex_count, f->options.influences,
+                              &f->model.influences);
     return PELT_OK;
+}
+
+static pelt_result find_weights(pelt_fitting *f, pelt_error *error) {
+    if (f->options.blend == PELT_BLEND_DISTANCE)
+        return pelt_distance_weights(f->arena, &f->bundle->mesh, &f->bundle->skeleton, f->options.influences,
+                                     f->options.threads, &f->model.influences, error);
+    bool fit = f->options.blend == PELT_BLEND_FIT, joints = f->options.blend == PELT_BLEND_JOINTS;
+    if (!fit && !joints) return file_weights(f);
+    if (!f->examples.count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "there are no examples to fit the blend to: name clips that have frames");
+    return fit ? pelt_fit_weights(f, error) : pelt_fit_joints(f, error);
 }
 
 pelt_result pelt_fit_blend(pelt_fitting *f, pelt_error *error) {
@@ -25,13 +36,8 @@ pelt_result pelt_fit_blend(pelt_fitting *f, pelt_error *error) {
     f->model.vertex_count = mesh->vertex_count;
     f->model.positions = mesh->positions;
     f->model.normals = mesh->normals;
-    if (!strcmp(f->options.blend, "distance"))
-        return pelt_distance_weights(f->arena, mesh, &f->bundle->skeleton, f->options.influences, f->options.threads,
-                                     &f->model.influences, error);
-    bool fit = !strcmp(f->options.blend, "fit"), joints = !strcmp(f->options.blend, "joints");
-    if (!fit && !joints) return file_weights(f, error);
-    if (!f->examples.count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "there are no examples to fit the blend to: name clips that have frames");
-    return fit ? pelt_fit_weights(f, error) : pelt_fit_joints(f, error);
+    f->points = pelt_find_points(f->arena, mesh, f->examples);
+    pelt_result result = find_weights(f, error);
+    if (!result) pelt_part_points(f->arena, &f->model.influences, f->model.positions, mesh->vertex_count, &f->points);
+    return result;
 }

@@ -15,15 +15,12 @@ typedef struct pelt_blend_result {
     double *errors;    /* [point] squared, summed over the examples, of the gram's units */
 } pelt_blend_result;
 
-pelt_result pelt_blend_result_new(pelt_fitting *fitting, uint32_t points, uint32_t most, pelt_blend_result *out,
-                                  pelt_error *error);
+pelt_blend_result pelt_blend_result_new(pelt_arena *arena, uint32_t points, uint32_t most);
 void pelt_blend_store(pelt_blend_result *result, uint32_t point, const pelt_weights *weights, const double rest[3]);
-void pelt_blend_load(const pelt_blend_result *result, uint32_t point, pelt_weights *weights);
 
 /* Fills in the model's influences and rest positions. Points that are `locked` (may be NULL) keep the file's. */
-pelt_result pelt_blend_finish(pelt_fitting *fitting, const pelt_candidates *candidates, const pelt_points *points,
-                              const pelt_gram *gram, const pelt_blend_result *result, const bool *locked,
-                              pelt_error *error);
+void pelt_blend_finish(pelt_fitting *fitting, const pelt_candidates *candidates, const pelt_gram *gram,
+                       const pelt_blend_result *result, const bool *locked);
 
 /* Which matrices of the model the fit may use: all but those of --drop-joints. */
 pelt_result pelt_usable_matrices(pelt_fitting *fitting, bool **allowed, pelt_error *error);
@@ -31,10 +28,10 @@ pelt_result pelt_usable_matrices(pelt_fitting *fitting, bool **allowed, pelt_err
 /* Says which joints with weight in the file the examples cannot tell apart. */
 void pelt_report_twins(pelt_fitting *fitting, const pelt_candidates *candidates);
 
-/* True when a name is in a list "a,b*,c"; * stands for any letters. */
-bool pelt_name_listed(const char *list, const char *name);
-/* Refuses a list with a word that fits no joint. */
-pelt_result pelt_check_names(const char *list, const char *option, const pelt_skeleton *skeleton, pelt_error *error);
+/* True when a name fits one of the list. */
+bool pelt_name_listed(pelt_names names, const char *name);
+/* The first name of the list that fits no joint; NULL: there is none. */
+const char *pelt_unknown_name(pelt_names names, const pelt_skeleton *skeleton);
 
 /* Convex weights on the skeleton's joints (weights.c), and Mohr & Gleicher's blend (joints.c). */
 pelt_result pelt_fit_weights(pelt_fitting *fitting, pelt_error *error);

@@ -3,25 +3,18 @@
 
 #include "fit/blend/blend.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-static pelt_result no_memory(pelt_error *error) {
-    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights");
-}
 
 /* -- Results ------------------------------------------------------------------------------------------------------- */
 
-pelt_result pelt_blend_result_new(pelt_fitting *f, uint32_t points, uint32_t most, pelt_blend_result *out,
-                                  pelt_error *error) {
-    out->most = most;
-    out->counts = PELT_NEW(f->arena, points, uint32_t);
-    out->joints = PELT_NEW(f->arena, (size_t)points * most, uint32_t);
-    out->weights = PELT_NEW(f->arena, (size_t)points * most, double);
-    out->rest = pelt_alloc(f->arena, points, sizeof *out->rest);
-    out->errors = PELT_NEW(f->arena, points, double);
-    if (!out->counts || !out->joints || !out->weights || !out->rest || !out->errors) return no_memory(error);
-    return PELT_OK;
+pelt_blend_result pelt_blend_result_new(pelt_arena *arena, uint32_t points, uint32_t most) {
+    pelt_blend_result out = {.most = most,
+                             .counts = PELT_NEW(arena, points, uint32_t),
+                             .joints = PELT_NEW(arena, (size_t)points * most, uint32_t),
+                             .weights = PELT_NEW(arena, (size_t)points * most, double),
+                             .rest = pelt_alloc(arena, points, sizeof *out.rest),
+                             .errors = PELT_NEW(arena, points, double)};
+    return out;
 }
 
 void pelt_blend_store(pelt_blend_result *result, uint32_t point, const pelt_weights *set, const double rest[3]) {
@@ -32,14 +25,6 @@ void pelt_blend_store(pelt_blend_result *result, uint32_t point, const pelt_weig
     memcpy(result->weights + at, set->weights, count * sizeof *set->weights);
     memcpy(result->rest[point], rest, 3 * sizeof *rest);
     result->errors[point] = set->error;
-}
-
-void pelt_blend_load(const pelt_blend_result *result, uint32_t point, pelt_weights *set) {
-    size_t at = (size_t)point * result->most;
-    set->count = result->counts[point];
-    set->error = result->errors[point];
-    memcpy(set->joints, result->joints + at, set->count * sizeof *set->joints);
-    memcpy(set->weights, result->weights + at, set->count * sizeof *set->weights);
 }
 
 /* -- Into the model ------------------------------------------------------------------------------------------------ */
@@ -59,7 +44,7 @@ static uint32_t file_influences(const pelt_influences *file, uint32_t v, uint32_
     return count;
 }
 
-static uint32_t point_influences(const pelt_fitting *f, const pelt_candidates *candidates, const pelt_points *points,
+static uint32_t point_influences(const pelt_fitting *f, const pelt_candidates *candidates,
                                  const pelt_blend_result *result, uint32_t point, uint32_t *joints, float *weights) {
     size_t at = (size_t)point * result->most;
     double sum = 0;
@@ -68,22 +53,21 @@ static uint32_t point_influences(const pelt_fitting *f, const pelt_candidates *c
     for (uint32_t k = 0; k < result->counts[point]; k++) {
         float weight = (float)(result->weights[at + k] / sum);
         if (weight == 0) continue;
-        joints[count] = pelt_candidate_matrix(f, candidates, result->joints[at + k], points->vertex[point]);
+        joints[count] = pelt_candidate_matrix(f, candidates, result->joints[at + k], f->points.vertex[point]);
         weights[count++] = weight;
     }
     return count;
 }
 
-pelt_result pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates, const pelt_points *points,
-                              const pelt_gram *gram, const pelt_blend_result *result, const bool *locked,
-                              pelt_error *error) {
+void pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates, const pelt_gram *gram,
+                       const pelt_blend_result *result, const bool *locked) {
     const pelt_mesh *mesh = &f->bundle->mesh;
+    const pelt_points *points = &f->points;
     const pelt_influences *file = &mesh->influences;
     size_t n = mesh->vertex_count, room = n * result->most + file->first[n];
     pelt_influences out = {PELT_NEW(f->arena, n + 1, uint32_t), PELT_NEW(f->arena, room, uint32_t),
                            PELT_NEW(f->arena, room, float)};
     float *positions = PELT_NEW(f->arena, 3 * n, float);
-    if (!out.first || !out.joints || !out.weights || !positions) return no_memory(error);
     memcpy(positions, mesh->positions, 3 * n * sizeof *positions);
     uint32_t unsound = 0, first_unsound = 0;
     for (uint32_t v = 0; v < n; v++) {
@@ -94,66 +78,60 @@ pelt_result pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates
             out.first[v + 1] = at + file_influences(file, v, out.joints + at, out.weights + at);
             continue;
         }
-        out.first[v + 1] =
-            at + point_influences(f, candidates, points, result, point, out.joints + at, out.weights + at);
-        for (size_t c = 0; c < 3 && strcmp(f->options.rest, "keep"); c++)
+        out.first[v + 1] = at + point_influences(f, candidates, result, point, out.joints + at, out.weights + at);
+        for (size_t c = 0; c < 3 && f->options.fitted.rest != PELT_REST_KEEP; c++)
             positions[3 * v + c] = (float)(result->rest[point][c] * gram->scale + gram->center[c]);
     }
     if (unsound)
-        pelt_find(&f->findings, f->arena, PELT_WARNING, "unsound",
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "unsound",
                   "%u vertices have no fit and keep the file's weights, the first is vertex %u: look at their examples",
                   unsound, first_unsound);
     f->model.influences = out;
     f->model.positions = positions;
-    return PELT_OK;
 }
 
 /* -- Names --------------------------------------------------------------------------------------------------------- */
 
-/* `pattern` of some length against a name; * stands for any letters. */
-static bool fits_pattern(const char *pattern, size_t length, const char *name) {
-    if (!length) return !*name;
-    if (*pattern == '*') {
-        for (const char *rest = name;; rest++) {
-            if (fits_pattern(pattern + 1, length - 1, rest)) return true;
-            if (!*rest) return false;
-        }
+/* A * takes as few letters as it can; when that leads nowhere, one more. */
+static bool fits_pattern(const char *pattern, const char *name) {
+    const char *star = NULL, *behind = NULL;
+    while (*name) {
+        if (*pattern == '*')
+            star = pattern++, behind = name;
+        else if (*pattern == *name)
+            pattern++, name++;
+        else if (star)
+            pattern = star + 1, name = ++behind;
+        else
+            return false;
     }
-    return *name && *name == *pattern && fits_pattern(pattern + 1, length - 1, name + 1);
+    return !pattern[strspn(pattern, "*")];
 }
 
-bool pelt_name_listed(const char *list, const char *name) {
-    for (const char *word = list; *word;) {
-        size_t length = strcspn(word, ",");
-        if (length && fits_pattern(word, length, name)) return true;
-        word += length + (word[length] == ',');
-    }
+bool pelt_name_listed(pelt_names names, const char *name) {
+    for (size_t i = 0; i < names.count; i++)
+        if (fits_pattern(names.list[i], name)) return true;
     return false;
 }
 
-pelt_result pelt_check_names(const char *list, const char *option, const pelt_skeleton *skeleton, pelt_error *error) {
-    for (const char *word = list; *word;) {
-        size_t length = strcspn(word, ",");
-        bool found = !length;
+const char *pelt_unknown_name(pelt_names names, const pelt_skeleton *skeleton) {
+    for (size_t i = 0; i < names.count; i++) {
+        bool found = false;
         for (uint32_t j = 0; j < skeleton->joint_count && !found; j++)
-            found = fits_pattern(word, length, skeleton->names[j]);
-        if (!found)
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "--%s: the skeleton has no joint \"%.*s\"", option,
-                             (int)(length < 200 ? length : 200), word);
-        word += length + (word[length] == ',');
+            found = fits_pattern(names.list[i], skeleton->names[j]);
+        if (!found) return names.list[i];
     }
-    return PELT_OK;
+    return NULL;
 }
 
 pelt_result pelt_usable_matrices(pelt_fitting *f, bool **allowed, pelt_error *error) {
-    const char *dropped = f->options.drop_joints;
+    pelt_names dropped = f->options.fitted.drop_joints;
     uint32_t n = pelt_model_matrix_count(&f->model), joints = f->model.skeleton->joint_count;
     *allowed = NULL;
-    if (!dropped) return PELT_OK;
-    pelt_result result = pelt_check_names(dropped, "drop-joints", f->model.skeleton, error);
-    if (result) return result;
+    if (!dropped.count) return PELT_OK;
+    const char *unknown = pelt_unknown_name(dropped, f->model.skeleton);
+    if (unknown) return pelt_fail_option(error, "drop_joints", "the skeleton has no joint \"%.200s\"", unknown);
     *allowed = PELT_NEW(f->arena, n, bool);
-    if (!*allowed) return no_memory(error);
     for (uint32_t j = 0; j < n; j++)
         (*allowed)[j] = j >= joints || !pelt_name_listed(dropped, f->model.skeleton->names[j]);
     return PELT_OK;
@@ -163,7 +141,6 @@ void pelt_report_twins(pelt_fitting *f, const pelt_candidates *candidates) {
     const pelt_skeleton *skeleton = f->model.skeleton;
     const pelt_influences *in = &f->bundle->mesh.influences;
     bool *carries = PELT_NEW(f->arena, skeleton->joint_count, bool);
-    if (!carries) return;
     for (uint32_t i = 0; i < in->first[f->bundle->mesh.vertex_count]; i++)
         if (in->weights[i] > 0) carries[in->joints[i]] = true;
     uint32_t count = 0;
@@ -175,7 +152,7 @@ void pelt_report_twins(pelt_fitting *f, const pelt_candidates *candidates) {
             if (!count++) one = skeleton->names[joint], other = skeleton->names[leader];
         }
     if (count)
-        pelt_find(&f->findings, f->arena, PELT_WARNING, "twins",
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "twins",
                   "%u joint%s with weight in the file never part%s from another in the examples (\"%s\" from \"%s\"): "
                   "the file decides between them; examples that move them apart would",
                   count, count > 1 ? "s" : "", count > 1 ? "" : "s", one, other);

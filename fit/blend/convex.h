@@ -1,6 +1,4 @@
-/* convex.h: convex weights of one vertex: the exact minimum of w^T C w over w >= 0, sum w = 1, and the best few of
- * them.
- */
+/* convex.h: convex weights of one vertex: the exact minimum of w^T C w over w >= 0, sum w = 1, and the best few. */
 
 #ifndef PELT_CONVEX_H
 #define PELT_CONVEX_H

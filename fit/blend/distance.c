@@ -2,8 +2,7 @@
    that come without weights, and as a baseline.
 
    A joint's bones are the segments to its children; a joint without children is a point. Joints that carry no skin in
-   the file have no bones. With d_j the distance of a
-   vertex to joint j's bones, sorted, and R the edge of influence,
+   the file have no bones. With d_j the distance of a vertex to joint j's bones, sorted, and R the edge of influence,
 
        w_j ~ ((R - d_j)+ / (R d_j))^2,     R = min(d_(k+1), REACH d_(1))
 
@@ -12,7 +11,6 @@
 
 #include "fit/fitting.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REACH 2.5
@@ -80,9 +78,6 @@ static void weigh_vertex(void *user, size_t v, pelt_arena *scratch) {
         double d = fmax(best[i].distance, tiny), w = fmax(reach - d, 0) / (reach * d);
         sum += weights[i] = w * w;
     }
-    /* All of the nearest at one distance leave no room inside the edge: share alike. */
-    if (!(sum > 0))
-        for (uint32_t i = 0; i < kept; i++) sum += weights[i] = 1;
     uint32_t out = 0;
     for (uint32_t i = 0; i < kept; i++) {
         if (!(weights[i] > 0)) continue;
@@ -125,7 +120,6 @@ static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_ske
     double(*at)[3] = pelt_alloc(arena, n, sizeof *at);
     bone *bones = PELT_NEW(arena, 2 * (size_t)n, bone), *sorted = PELT_NEW(arena, 2 * (size_t)n, bone);
     uint32_t *place = PELT_NEW(arena, (size_t)n + 1, uint32_t);
-    if (!carries || !has_bone || !at || !bones || !sorted || !place) return NULL;
     for (uint32_t i = 0; i < mesh->influences.first[mesh->vertex_count]; i++)
         any = carries[mesh->influences.joints[i]] = true;
     for (uint32_t j = 0; j < n; j++) carries[j] |= !any;
@@ -166,14 +160,10 @@ pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, cons
     job.weights = PELT_NEW(arena, n * job.most, float);
     job.counts = PELT_NEW(arena, n, uint32_t);
     out->first = PELT_NEW(arena, n + 1, uint32_t);
-    if (!job.bones || !job.joints || !job.weights || !job.counts || !out->first)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of %zu vertices", n);
-    pelt_parallel(NULL, threads, n, weigh_vertex, &job);
+    pelt_parallel(arena, threads, n, weigh_vertex, &job);
     for (size_t v = 0; v < n; v++) out->first[v + 1] = out->first[v] + job.counts[v];
     out->joints = PELT_NEW(arena, out->first[n], uint32_t);
     out->weights = PELT_NEW(arena, out->first[n], float);
-    if (!out->joints || !out->weights)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of %zu vertices", n);
     for (size_t v = 0; v < n; v++) {
         memcpy(out->joints + out->first[v], job.joints + v * job.most, job.counts[v] * sizeof(uint32_t));
         memcpy(out->weights + out->first[v], job.weights + v * job.most, job.counts[v] * sizeof(float));
@@ -181,12 +171,11 @@ pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, cons
     return PELT_OK;
 }
 
-pelt_result pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, uint32_t vertex_count, uint32_t most,
-                                  pelt_influences *out) {
+void pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, uint32_t vertex_count, uint32_t most,
+                           pelt_influences *out) {
     out->first = PELT_NEW(arena, (size_t)vertex_count + 1, uint32_t);
     out->joints = PELT_NEW(arena, in->first[vertex_count], uint32_t);
     out->weights = PELT_NEW(arena, in->first[vertex_count], float);
-    if (!out->first || !out->joints || !out->weights) return PELT_ERROR_MEMORY;
     for (uint32_t v = 0; v < vertex_count; v++) {
         uint32_t at = out->first[v], count = 0;
         for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
@@ -202,5 +191,4 @@ pelt_result pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, 
         for (uint32_t i = 0; i < count && sum != 0; i++) out->weights[at + i] = (float)(out->weights[at + i] / sum);
         out->first[v + 1] = at + count;
     }
-    return PELT_OK;
 }

@@ -13,25 +13,19 @@ static const double never_apart = 2e-5;
    the square of a millionth of the diagonal. */
 static const double jitter = 1e-12;
 
-static pelt_result no_memory(pelt_error *error) {
-    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the blend");
-}
-
-/* -- Matrices, candidates, points ---------------------------------------------------------------------------------- */
+/* -- Matrices, candidates ------------------------------------------------------------------------------------------ */
 
 typedef struct posing {
     pelt_fitting *fitting;
     pelt_affine *matrices;
-    pelt_transform *locals;
     uint32_t count;
 } posing;
 
 static void pose_example(void *user, size_t e, pelt_arena *scratch) {
-    (void)scratch;
     posing *p = user;
     const pelt_example *example = &p->fitting->examples.list[e];
     const pelt_skeleton *skeleton = p->fitting->model.skeleton;
-    pelt_transform *locals = p->locals + e * skeleton->joint_count;
+    pelt_transform *locals = PELT_NEW(scratch, skeleton->joint_count, pelt_transform);
     pelt_clip_pose(example->clip, skeleton, example->frame, locals);
     pelt_model_matrices(&p->fitting->model, locals, p->matrices + e * p->count);
 }
@@ -40,9 +34,7 @@ pelt_result pelt_example_matrices(pelt_fitting *f, pelt_affine **matrices, pelt_
     size_t examples = f->examples.count;
     posing p = {.fitting = f, .count = pelt_model_matrix_count(&f->model)};
     p.matrices = PELT_NEW(f->arena, examples * p.count, pelt_affine);
-    p.locals = PELT_NEW(f->arena, examples * f->model.skeleton->joint_count, pelt_transform);
-    if (!p.matrices || !p.locals) return no_memory(error);
-    pelt_parallel(NULL, f->options.threads, examples, pose_example, &p);
+    pelt_parallel(f->arena, f->options.threads, examples, pose_example, &p);
     for (size_t i = 0; i < examples * p.count; i++)
         for (int k = 0; k < 12; k++)
             if (!isfinite(p.matrices[i].m[k]))
@@ -56,8 +48,7 @@ pelt_result pelt_example_matrices(pelt_fitting *f, pelt_affine **matrices, pelt_
 static double *carried_weight(pelt_fitting *f, uint32_t matrix_count) {
     const pelt_influences *in = &f->bundle->mesh.influences;
     double *carried = PELT_NEW(f->arena, matrix_count, double);
-    for (uint32_t i = 0; carried && i < in->first[f->bundle->mesh.vertex_count]; i++)
-        carried[in->joints[i]] += in->weights[i];
+    for (uint32_t i = 0; i < in->first[f->bundle->mesh.vertex_count]; i++) carried[in->joints[i]] += in->weights[i];
     return carried;
 }
 
@@ -103,7 +94,6 @@ pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, c
     carrier *order = PELT_NEW(f->arena, n, carrier);
     uint32_t *leaders = PELT_NEW(f->arena, n, uint32_t), *group = PELT_NEW(f->arena, n, uint32_t);
     uint32_t *first = PELT_NEW(f->arena, (size_t)n + 1, uint32_t), *members = PELT_NEW(f->arena, n, uint32_t);
-    if (!carried || !order || !leaders || !group || !first || !members) return no_memory(error);
     middle_of(f->bundle->mesh.positions, f->bundle->mesh.vertex_count, middle);
     for (uint32_t j = 0; j < n; j++)
         if (!allowed || allowed[j]) order[order_count++] = (carrier){carried[j], j};
@@ -117,7 +107,6 @@ pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, c
     }
     for (uint32_t g = 0; g < kept; g++) first[g + 1] += first[g];
     uint32_t *fill = PELT_NEW(f->arena, n, uint32_t);
-    if (!fill) return no_memory(error);
     for (uint32_t i = 0; i < order_count; i++) members[first[group[i]] + fill[group[i]]++] = order[i].matrix;
     *out = (pelt_candidates){kept, first, members};
     if (!kept) return pelt_fail(error, PELT_ERROR_DATA, "no joint is left that the fit may use: drop fewer of them");
@@ -135,22 +124,6 @@ uint32_t pelt_candidate_matrix(const pelt_fitting *f, const pelt_candidates *can
             if (candidates->members[m] == in->joints[i] && in->weights[i] > most)
                 most = in->weights[i], best = in->joints[i];
     return best;
-}
-
-pelt_result pelt_find_points(pelt_fitting *f, pelt_points *points, pelt_error *error) {
-    const pelt_mesh *mesh = &f->bundle->mesh;
-    uint32_t *of_vertex = PELT_NEW(f->arena, mesh->vertex_count, uint32_t);
-    uint32_t *vertex = PELT_NEW(f->arena, mesh->vertex_count, uint32_t);
-    const pelt_clip **clips = PELT_NEW(f->arena, f->examples.count, const pelt_clip *);
-    size_t clip_count = 0;
-    if (!of_vertex || !vertex || !clips) return no_memory(error);
-    for (size_t e = 0; e < f->examples.count; e++)
-        if (!clip_count || clips[clip_count - 1] != f->examples.list[e].clip)
-            clips[clip_count++] = f->examples.list[e].clip;
-    uint32_t count = pelt_weld(f->arena, mesh, clips, clip_count, 1e-6 * mesh->diagonal, of_vertex);
-    for (uint32_t v = mesh->vertex_count; v-- > 0;) vertex[of_vertex[v]] = v;
-    *points = (pelt_points){count, of_vertex, vertex};
-    return PELT_OK;
 }
 
 /* -- Sums ---------------------------------------------------------------------------------------------------------- */
@@ -187,7 +160,6 @@ enum { PRODUCT_ROWS = 16 }; /* candidates whose products with all before them ar
 typedef struct summing {
     const pelt_gram *gram;
     double *products;
-    _Atomic bool failed; /* set by any thread */
 } summing;
 
 /* The symmetric part of a 4x4 matrix as coefficients of the monomials. */
@@ -198,16 +170,11 @@ static void to_quadratic(const double *k, size_t stride, double out[PELT_MONOMIA
 }
 
 static void sum_products(void *user, size_t block, pelt_arena *scratch) {
-    (void)scratch;
     summing *p = user;
     const pelt_gram *g = p->gram;
     size_t begin = block * PRODUCT_ROWS, end = begin + PRODUCT_ROWS < g->count ? begin + PRODUCT_ROWS : g->count;
     size_t columns = 4 * end, inner = 3 * g->examples;
-    double *k = malloc(4 * (end - begin) * columns * sizeof *k), q[PELT_MONOMIALS];
-    if (!k) {
-        p->failed = true;
-        return;
-    }
+    double *k = PELT_NEW(scratch, 4 * (end - begin) * columns, double), q[PELT_MONOMIALS];
     pelt_gemm(false, true, 4 * (end - begin), columns, inner, 1, g->rows + 4 * begin * inner, g->rows, 0, k);
     for (size_t i = begin; i < end; i++)
         for (size_t j = 0; j <= i; j++) {
@@ -215,15 +182,13 @@ static void sum_products(void *user, size_t block, pelt_arena *scratch) {
             memcpy(p->products + (i * g->count + j) * PELT_MONOMIALS, q, sizeof q);
             memcpy(p->products + (j * g->count + i) * PELT_MONOMIALS, q, sizeof q);
         }
-    free(k);
 }
 
-static bool set_frames(pelt_fitting *f, const float *const *normals, pelt_gram *g) {
+static void set_frames(pelt_fitting *f, const float *const *normals, pelt_gram *g) {
     size_t n = f->bundle->mesh.vertex_count;
     g->examples = f->examples.count;
     g->frames = PELT_NEW(f->arena, g->examples, const float *);
     g->centers = pelt_alloc(f->arena, g->examples, sizeof *g->centers);
-    if (!g->frames || !g->centers) return false;
     g->scale = !normals && f->bundle->mesh.diagonal > 0 ? f->bundle->mesh.diagonal : 1;
     for (size_t e = 0; e < g->examples; e++) {
         const pelt_example *example = &f->examples.list[e];
@@ -231,34 +196,30 @@ static bool set_frames(pelt_fitting *f, const float *const *normals, pelt_gram *
         if (!normals) middle_of(g->frames[e], n, g->centers[e]);
     }
     if (!normals) middle_of(f->bundle->mesh.positions, n, g->center);
-    return true;
 }
 
-pelt_result pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pelt_candidates *candidates,
-                          const float *const *normals, pelt_gram *g, pelt_error *error) {
+void pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pelt_candidates *candidates,
+                   const float *const *normals, pelt_gram *g) {
     *g = (pelt_gram){.count = candidates->count};
-    if (!set_frames(f, normals, g)) return no_memory(error);
+    set_frames(f, normals, g);
     size_t n = g->count;
     double *rows = PELT_NEW(f->arena, 4 * n * 3 * g->examples, double);
     double *products = PELT_NEW(f->arena, n * PELT_MONOMIALS * n, double);
-    if (!rows || !products) return no_memory(error);
     fill_rows(g, matrices, candidates, pelt_model_matrix_count(&f->model), normals != NULL, rows);
     g->rows = rows;
     summing p = {.gram = g, .products = products};
-    pelt_parallel(NULL, f->options.threads, (n + PRODUCT_ROWS - 1) / PRODUCT_ROWS, sum_products, &p);
-    if (p.failed) return no_memory(error);
+    pelt_parallel(f->arena, f->options.threads, (n + PRODUCT_ROWS - 1) / PRODUCT_ROWS, sum_products, &p);
     g->products = products;
-    return PELT_OK;
 }
 
-bool pelt_gram_subset(const pelt_gram *g, const uint32_t *list, uint32_t count, bool with_rows, pelt_gram *out) {
+pelt_gram pelt_gram_subset(pelt_arena *arena, const pelt_gram *g, const uint32_t *list, uint32_t count,
+                           bool with_rows) {
     size_t n = count, inner = 3 * g->examples;
-    *out = *g;
-    if (count == g->count) return true;
-    double *products = malloc(n * n * PELT_MONOMIALS * sizeof *products);
-    double *rows = with_rows ? malloc(4 * n * inner * sizeof *rows) : NULL;
-    out->subset = true, out->count = count, out->products = products, out->rows = rows;
-    if (!products || (with_rows && !rows)) return false;
+    pelt_gram out = *g;
+    if (count == g->count) return out;
+    double *products = PELT_NEW(arena, n * n * PELT_MONOMIALS, double);
+    double *rows = with_rows ? PELT_NEW(arena, 4 * n * inner, double) : NULL;
+    out.count = count, out.products = products, out.rows = rows;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             memcpy(products + (i * n + j) * PELT_MONOMIALS,
@@ -266,11 +227,7 @@ bool pelt_gram_subset(const pelt_gram *g, const uint32_t *list, uint32_t count, 
                    PELT_MONOMIALS * sizeof *products);
     for (size_t i = 0; i < n && with_rows; i++)
         memcpy(rows + 4 * i * inner, g->rows + 4 * (size_t)list[i] * inner, 4 * inner * sizeof *rows);
-    return true;
-}
-
-void pelt_gram_subset_free(pelt_gram *subset) {
-    if (subset->subset) free((void *)subset->rows), free((void *)subset->products);
+    return out;
 }
 
 void pelt_gram_moments(const pelt_gram *g, const uint32_t *vertices, size_t count, double *work, double *moments,
@@ -292,24 +249,14 @@ void pelt_gram_moments(const pelt_gram *g, const uint32_t *vertices, size_t coun
 
 /* -- One vertex ---------------------------------------------------------------------------------------------------- */
 
-pelt_problem *pelt_problem_new(uint32_t count) {
-    pelt_problem *problem = calloc(1, sizeof *problem);
-    if (!problem) return NULL;
-    size_t n = count ? count : 1;
+pelt_problem *pelt_problem_new(pelt_arena *arena, uint32_t count) {
+    pelt_problem *problem = PELT_NEW(arena, 1, pelt_problem);
     problem->count = count;
-    problem->columns = malloc(n * n * sizeof *problem->columns);
-    problem->known = calloc(n, sizeof *problem->known);
-    problem->linear = calloc(n, sizeof *problem->linear);
-    problem->gradient = calloc(n, sizeof *problem->gradient);
-    if (problem->columns && problem->known && problem->linear && problem->gradient) return problem;
-    pelt_problem_free(problem);
-    return NULL;
-}
-
-void pelt_problem_free(pelt_problem *problem) {
-    if (!problem) return;
-    free(problem->columns), free(problem->known), free(problem->linear), free(problem->gradient);
-    free(problem);
+    problem->columns = PELT_NEW(arena, (size_t)count * count, double);
+    problem->known = PELT_NEW(arena, count, bool);
+    problem->linear = PELT_NEW(arena, count, double);
+    problem->gradient = PELT_NEW(arena, count, double);
+    return problem;
 }
 
 void pelt_problem_forget(pelt_problem *problem) { memset(problem->known, 0, problem->count * sizeof *problem->known); }

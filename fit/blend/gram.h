@@ -25,13 +25,6 @@ typedef struct pelt_candidates {
     const uint32_t *members; /* matrices of candidate c: first[c] to first[c + 1] - 1; the first one stands for all */
 } pelt_candidates;
 
-/* Points of the fit: vertices on a seam are one. */
-typedef struct pelt_points {
-    uint32_t count;
-    const uint32_t *of_vertex; /* [vertex_count] */
-    const uint32_t *vertex;    /* [count] the first vertex of each */
-} pelt_points;
-
 typedef struct pelt_gram {
     uint32_t count; /* candidates */
     size_t examples;
@@ -41,7 +34,6 @@ typedef struct pelt_gram {
     double scale;           /* what they are then divided by */
     const double *rows;     /* [4 count][3 examples]: T_j^e, one row for each of its columns */
     const double *products; /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
-    bool subset;            /* it owns its sums: pelt_gram_subset_free */
 } pelt_gram;
 
 /* T_j^e of all examples: matrices [examples][matrix_count], in scene units. */
@@ -56,16 +48,13 @@ pelt_result pelt_find_candidates(pelt_fitting *fitting, const pelt_affine *matri
 uint32_t pelt_candidate_matrix(const pelt_fitting *fitting, const pelt_candidates *candidates, uint32_t candidate,
                                uint32_t vertex);
 
-pelt_result pelt_find_points(pelt_fitting *fitting, pelt_points *points, pelt_error *error);
-
 /* The sums for positions; with `normals`, for T^-T and those normals (one array of all vertices per example). */
-pelt_result pelt_gram_new(pelt_fitting *fitting, const pelt_affine *matrices, const pelt_candidates *candidates,
-                          const float *const *normals, pelt_gram *out, pelt_error *error);
+void pelt_gram_new(pelt_fitting *fitting, const pelt_affine *matrices, const pelt_candidates *candidates,
+                   const float *const *normals, pelt_gram *out);
 
-/* The same sums for some of the candidates only, with rows where moments are wanted. False when memory is out; free it
-   in any case. */
-bool pelt_gram_subset(const pelt_gram *gram, const uint32_t *list, uint32_t count, bool with_rows, pelt_gram *out);
-void pelt_gram_subset_free(pelt_gram *subset);
+/* The same sums for some of the candidates only, with rows where moments are wanted. */
+pelt_gram pelt_gram_subset(pelt_arena *arena, const pelt_gram *gram, const uint32_t *list, uint32_t count,
+                           bool with_rows);
 
 /* Sums that belong to some vertices: moments[count][4 candidates] = sum_e T_j^eT v^e, energy[count] = |v|^2. `work`
    holds count x 3 examples numbers. */
@@ -74,7 +63,7 @@ void pelt_gram_moments(const pelt_gram *gram, const uint32_t *vertices, size_t c
 
 /* -- One vertex ---------------------------------------------------------------------------------------------------- */
 
-/* C of one vertex; columns are computed when they are asked for. Buffers are of pelt_problem_new. */
+/* C of one vertex; columns are computed when they are asked for. */
 typedef struct pelt_problem {
     uint32_t count;
     double *columns;  /* [count][count], those that are known */
@@ -86,8 +75,7 @@ typedef struct pelt_problem {
     const pelt_gram *gram, *normals; /* NULL: all columns are known */
 } pelt_problem;
 
-pelt_problem *pelt_problem_new(uint32_t count);
-void pelt_problem_free(pelt_problem *problem);
+pelt_problem *pelt_problem_new(pelt_arena *arena, uint32_t count);
 
 /* The coefficients of h^T K h for a place (w = 1) or a direction (w = 0). */
 void pelt_monomials(const double place[3], double w, double out[PELT_MONOMIALS]);

@@ -14,9 +14,7 @@
 #include "fit/blend/bilinear.h"
 #include "fit/blend/blend.h"
 #include "fit/blend/influences.h"
-#include "fit/examples/neighbours.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +35,6 @@ typedef struct chunk {
 typedef struct joining {
     pelt_fitting *f;
     pelt_candidates candidates;
-    pelt_points points;
     pelt_gram gram, normal_gram;
     bool with_normals, refit, rigid;
     uint32_t most;
@@ -61,7 +58,6 @@ typedef struct joining {
     double (*errors)[ROUNDS + 1]; /* [point] before each change of the rest position */
     uint8_t *deficient;           /* [point] singular values that were zeroed */
     float *normals;               /* [point][3] fitted rest normals, or NULL */
-    _Atomic bool failed;          /* set by any thread */
 } joining;
 
 /* -- Near in the skeleton ------------------------------------------------------------------------------------------ */
@@ -83,12 +79,11 @@ static uint32_t steps_between(const pelt_skeleton *skeleton, uint32_t a, uint32_
     return steps;
 }
 
-static bool list_near(joining *w) {
+static void list_near(joining *w) {
     const pelt_model *model = &w->f->model;
     uint32_t joints = model->skeleton->joint_count, count = 0;
     w->near_first = PELT_NEW(w->f->arena, (size_t)joints + 1, uint32_t);
     w->near = PELT_NEW(w->f->arena, (size_t)joints * w->candidates.count, uint32_t);
-    if (!w->near_first || !w->near) return false;
     for (uint32_t j = 0; j < joints; j++) {
         for (uint32_t c = 0; c < w->candidates.count; c++) {
             bool is_near = false; /* a candidate is as near as the nearest of its twins */
@@ -101,18 +96,16 @@ static bool list_near(joining *w) {
             for (uint32_t c = 0; c < w->candidates.count; c++) w->near[count++] = c;
         w->near_first[j + 1] = count;
     }
-    return true;
 }
 
-static bool find_homes(joining *w) {
+static void find_homes(joining *w) {
     const pelt_influences *in = &w->f->bundle->mesh.influences;
-    w->home = PELT_NEW(w->f->arena, w->points.count, uint32_t);
-    for (uint32_t p = 0; w->home && p < w->points.count; p++) {
+    w->home = PELT_NEW(w->f->arena, w->f->points.count, uint32_t);
+    for (uint32_t p = 0; p < w->f->points.count; p++) {
         float most = 0;
-        for (uint32_t i = in->first[w->points.vertex[p]]; i < in->first[w->points.vertex[p] + 1]; i++)
+        for (uint32_t i = in->first[w->f->points.vertex[p]]; i < in->first[w->f->points.vertex[p] + 1]; i++)
             if (in->weights[i] > most) most = in->weights[i], w->home[p] = in->joints[i];
     }
-    return w->home != NULL;
 }
 
 /* -- Rigidity ------------------------------------------------------------------------------------------------------ */
@@ -124,12 +117,11 @@ static size_t mixed(size_t e, size_t count) {
     return turn * full + (turn < longer ? turn : longer) + e / STEP;
 }
 
-static bool invert_matrices(joining *w, const pelt_affine *matrices) {
+static void invert_matrices(joining *w, const pelt_affine *matrices) {
     uint32_t stride = pelt_model_matrix_count(&w->f->model), n = w->candidates.count;
     size_t examples = w->gram.examples;
     w->inverses = PELT_NEW(w->f->arena, (size_t)n * 12 * examples, double);
     w->usable = PELT_NEW(w->f->arena, n, bool);
-    if (!w->inverses || !w->usable) return false;
     for (uint32_t c = 0; c < n; c++) {
         w->usable[c] = true;
         for (size_t e = 0; e < examples; e++) {
@@ -140,18 +132,16 @@ static bool invert_matrices(joining *w, const pelt_affine *matrices) {
                 w->inverses[((size_t)c * 12 + k) * examples + mixed(e, examples)] = inverse.m[k];
         }
     }
-    return true;
 }
 
 /* -- Chunks -------------------------------------------------------------------------------------------------------- */
 
 /* Points by home, cut into chunks. */
-static bool make_chunks(joining *w) {
-    uint32_t joints = w->f->model.skeleton->joint_count, n = w->points.count;
+static void make_chunks(joining *w) {
+    uint32_t joints = w->f->model.skeleton->joint_count, n = w->f->points.count;
     uint32_t *first = PELT_NEW(w->f->arena, (size_t)joints + 1, uint32_t);
     w->order = PELT_NEW(w->f->arena, n, uint32_t);
     w->chunks = PELT_NEW(w->f->arena, (size_t)joints + n / CHUNK + 1, chunk);
-    if (!first || !w->order || !w->chunks) return false;
     for (uint32_t p = 0; p < n; p++) first[w->home[p] + 1]++;
     for (uint32_t j = 0; j < joints; j++) {
         for (uint32_t at = first[j]; at < first[j] + first[j + 1]; at += CHUNK) {
@@ -165,14 +155,11 @@ static bool make_chunks(joining *w) {
     w->normal_moments = PELT_NEW(w->f->arena, w->chunk_count, double *);
     w->energy = PELT_NEW(w->f->arena, n, double);
     w->normal_energy = PELT_NEW(w->f->arena, n, double);
-    if (!w->moments || !w->normal_moments || !w->energy || !w->normal_energy) return false;
     for (uint32_t c = 0; c < w->chunk_count; c++) {
         size_t near = w->near_first[w->chunks[c].home + 1] - w->near_first[w->chunks[c].home];
         w->moments[c] = PELT_NEW(w->f->arena, w->chunks[c].count * 4 * near, double);
         if (w->with_normals) w->normal_moments[c] = PELT_NEW(w->f->arena, w->chunks[c].count * 4 * near, double);
-        if (!w->moments[c] || (w->with_normals && !w->normal_moments[c])) return false;
     }
-    return true;
 }
 
 /* What the work on a chunk needs; candidates are numbered as in the list of those near its home. */
@@ -187,28 +174,22 @@ typedef struct workspace {
     double *moments, *normal_moments;
 } workspace;
 
-static bool bench_open(joining *w, size_t c, bool with_rows, workspace *b) {
+static workspace workspace_of(const joining *w, size_t c, bool with_rows, pelt_arena *scratch) {
     uint32_t first = w->near_first[w->chunks[c].home], n = w->near_first[w->chunks[c].home + 1] - first;
     size_t room = (w->most + 2) * (size_t)n, rigid_room = 8 * w->gram.examples;
-    *b = (workspace){.chunk = &w->chunks[c], .near = w->near + first, .count = n};
-    b->problem = pelt_problem_new(n);
-    b->room = malloc((room > rigid_room ? room : rigid_room) * sizeof *b->room);
-    b->local = malloc(w->gram.count * sizeof *b->local);
-    b->moments = w->moments[c], b->normal_moments = w->normal_moments[c];
-    if (!b->problem || !b->room || !b->local || !pelt_gram_subset(&w->gram, b->near, n, with_rows, &b->gram) ||
-        (w->with_normals && !pelt_gram_subset(&w->normal_gram, b->near, n, with_rows, &b->normal_gram))) {
-        w->failed = true;
-        return false;
-    }
-    memset(b->local, 0xff, w->gram.count * sizeof *b->local);
-    for (uint32_t i = 0; i < n; i++) b->local[b->near[i]] = i;
-    return true;
-}
-
-static void bench_close(workspace *b) {
-    pelt_gram_subset_free(&b->gram), pelt_gram_subset_free(&b->normal_gram);
-    pelt_problem_free(b->problem);
-    free(b->room), free(b->local);
+    workspace b = {.chunk = &w->chunks[c],
+                   .near = w->near + first,
+                   .count = n,
+                   .problem = pelt_problem_new(scratch, n),
+                   .room = PELT_NEW(scratch, room > rigid_room ? room : rigid_room, double),
+                   .local = PELT_NEW(scratch, w->gram.count, uint32_t),
+                   .moments = w->moments[c],
+                   .normal_moments = w->normal_moments[c]};
+    b.gram = pelt_gram_subset(scratch, &w->gram, b.near, n, with_rows);
+    if (w->with_normals) b.normal_gram = pelt_gram_subset(scratch, &w->normal_gram, b.near, n, with_rows);
+    memset(b.local, 0xff, w->gram.count * sizeof *b.local);
+    for (uint32_t i = 0; i < n; i++) b.local[b.near[i]] = i;
+    return b;
 }
 
 static void set_problem(const joining *w, workspace *b, uint32_t i, const double rest[3], const double normal[3]) {
@@ -221,7 +202,7 @@ static void set_problem(const joining *w, workspace *b, uint32_t i, const double
 
 static void rest_of(const joining *w, uint32_t point, double rest[3], double normal[3]) {
     const pelt_mesh *mesh = &w->f->bundle->mesh;
-    size_t vertex = w->points.vertex[point];
+    size_t vertex = w->f->points.vertex[point];
     for (size_t c = 0; c < 3; c++) {
         rest[c] = (mesh->positions[3 * vertex + c] - w->gram.center[c]) / w->gram.scale;
         normal[c] = mesh->normals[3 * vertex + c];
@@ -237,7 +218,7 @@ static void choose_joints(const joining *w, workspace *b, uint32_t point, pelt_w
         double *path = b->room + 5 * n;
         for (size_t e = 0; e < n; e++)
             for (size_t c = 0; c < 3; c++)
-                path[c * n + mixed(e, n)] = w->gram.frames[e][3 * (size_t)w->points.vertex[point] + c];
+                path[c * n + mixed(e, n)] = w->gram.frames[e][3 * (size_t)w->f->points.vertex[point] + c];
         pelt_choose_rigid(w->inverses, w->usable, w->gram.count, path, n, w->most, b->room, set);
     }
     if (set->count) return; /* with rigidity everything is near, so the numbers are the same */
@@ -268,27 +249,21 @@ static bool get_set(const workspace *b, const uint32_t *from, pelt_weights *set)
 }
 
 static void choose_chunk(void *user, size_t c, pelt_arena *scratch) {
-    (void)scratch;
     joining *w = user;
-    workspace b;
-    if (bench_open(w, c, true, &b)) {
-        uint32_t vertices[CHUNK], begin = b.chunk->begin, count = b.chunk->count;
-        double *work = malloc(count * 3 * w->gram.examples * sizeof *work), rest[3], normal[3];
-        for (uint32_t i = 0; i < count; i++) vertices[i] = w->points.vertex[w->order[begin + i]];
-        if (!work) w->failed = true;
-        if (work) pelt_gram_moments(&b.gram, vertices, count, work, b.moments, w->energy + begin);
-        if (work && w->with_normals)
-            pelt_gram_moments(&b.normal_gram, vertices, count, work, b.normal_moments, w->normal_energy + begin);
-        for (uint32_t i = 0; i < count && work; i++) {
-            pelt_weights set;
-            rest_of(w, w->order[begin + i], rest, normal);
-            set_problem(w, &b, i, rest, normal);
-            choose_joints(w, &b, w->order[begin + i], &set);
-            put_set(w, &b, w->order[begin + i], &set);
-        }
-        free(work);
+    workspace b = workspace_of(w, c, true, scratch);
+    uint32_t vertices[CHUNK], begin = b.chunk->begin, count = b.chunk->count;
+    double *work = PELT_NEW(scratch, count * 3 * w->gram.examples, double), rest[3], normal[3];
+    for (uint32_t i = 0; i < count; i++) vertices[i] = w->f->points.vertex[w->order[begin + i]];
+    pelt_gram_moments(&b.gram, vertices, count, work, b.moments, w->energy + begin);
+    if (w->with_normals)
+        pelt_gram_moments(&b.normal_gram, vertices, count, work, b.normal_moments, w->normal_energy + begin);
+    for (uint32_t i = 0; i < count; i++) {
+        pelt_weights set;
+        rest_of(w, w->order[begin + i], rest, normal);
+        set_problem(w, &b, i, rest, normal);
+        choose_joints(w, &b, w->order[begin + i], &set);
+        put_set(w, &b, w->order[begin + i], &set);
     }
-    bench_close(&b);
 }
 
 /* -- Agreement ----------------------------------------------------------------------------------------------------- */
@@ -344,15 +319,12 @@ static void agree_point(joining *w, workspace *b, uint32_t i) {
 }
 
 static void agree_chunk(void *user, size_t c, pelt_arena *scratch) {
-    (void)scratch;
     joining *w = user;
     const chunk *points = &w->chunks[c];
     bool stirred = false;
     for (uint32_t i = 0; i < points->count && !stirred; i++) stirred = is_stirred(w, w->order[points->begin + i]);
-    workspace b = {.chunk = points};
-    if (!stirred || bench_open(w, c, false, &b))
-        for (uint32_t i = 0; i < b.chunk->count; i++) agree_point(w, &b, i);
-    bench_close(&b);
+    workspace b = stirred ? workspace_of(w, c, false, scratch) : (workspace){.chunk = points};
+    for (uint32_t i = 0; i < points->count; i++) agree_point(w, &b, i);
 }
 
 /* -- Fit ----------------------------------------------------------------------------------------------------------- */
@@ -381,12 +353,9 @@ static void fit_point(joining *w, workspace *b, uint32_t i) {
 }
 
 static void fit_chunk(void *user, size_t c, pelt_arena *scratch) {
-    (void)scratch;
     joining *w = user;
-    workspace b;
-    if (bench_open(w, c, false, &b))
-        for (uint32_t i = 0; i < b.chunk->count; i++) fit_point(w, &b, i);
-    bench_close(&b);
+    workspace b = workspace_of(w, c, false, scratch);
+    for (uint32_t i = 0; i < b.chunk->count; i++) fit_point(w, &b, i);
 }
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
@@ -405,38 +374,31 @@ static void shade_example(void *user, size_t e, pelt_arena *scratch) {
 }
 
 /* Sums for the normals of the examples, which are area-weighted like those of any mesh without its own. */
-static pelt_result sum_normals(joining *w, const pelt_affine *matrices, pelt_error *error) {
+static void sum_normals(joining *w, const pelt_affine *matrices) {
     pelt_fitting *f = w->f;
     size_t n = 3 * (size_t)f->bundle->mesh.vertex_count, examples = f->examples.count;
     float **normals = PELT_NEW(f->arena, examples, float *), *all = PELT_NEW(f->arena, n * examples, float);
     w->normals = PELT_NEW(f->arena, n, float);
-    if (!normals || !all || !w->normals) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for normals");
     for (size_t e = 0; e < examples; e++) normals[e] = all + n * e;
     shading s = {&f->bundle->mesh, w->gram.frames, normals};
-    pelt_parallel(NULL, f->options.threads, examples, shade_example, &s);
-    return pelt_gram_new(f, matrices, &w->candidates, (const float *const *)normals, &w->normal_gram, error);
+    pelt_parallel(f->arena, f->options.threads, examples, shade_example, &s);
+    pelt_gram_new(f, matrices, &w->candidates, (const float *const *)normals, &w->normal_gram);
 }
 
-static pelt_result store_normals(joining *w, pelt_error *error) {
+static void store_normals(joining *w) {
     size_t n = w->f->bundle->mesh.vertex_count;
     float *normals = PELT_NEW(w->f->arena, 3 * n, float);
-    if (!normals) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for normals");
     for (size_t v = 0; v < n; v++) {
-        const float *fitted = w->normals + 3 * (size_t)w->points.of_vertex[v], *file = w->f->model.normals + 3 * v;
+        const float *fitted = w->normals + 3 * (size_t)w->f->points.of_vertex[v], *file = w->f->model.normals + 3 * v;
         double length =
             sqrt((double)fitted[0] * fitted[0] + (double)fitted[1] * fitted[1] + (double)fitted[2] * fitted[2]);
         bool sound = isfinite(length) && length > 1e-6;
         for (size_t c = 0; c < 3; c++) normals[3 * v + c] = sound ? (float)(fitted[c] / length) : file[c];
     }
     w->f->model.normals = normals;
-    return PELT_OK;
 }
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
-
-static pelt_result no_memory(pelt_error *error) {
-    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit driven joints");
-}
 
 static pelt_result prepare(joining *w, pelt_error *error) {
     pelt_fitting *f = w->f;
@@ -446,58 +408,46 @@ static pelt_result prepare(joining *w, pelt_error *error) {
     if (!result) result = pelt_usable_matrices(f, &allowed, error);
     if (!result) result = pelt_example_matrices(f, &matrices, error);
     if (!result) result = pelt_find_candidates(f, matrices, allowed, &w->candidates, error);
-    if (!result) result = pelt_find_points(f, &w->points, error);
-    if (!result) result = pelt_gram_new(f, matrices, &w->candidates, NULL, &w->gram, error);
-    if (!result && w->with_normals) result = sum_normals(w, matrices, error);
-    if (!result) result = pelt_blend_result_new(f, w->points.count, w->most, &w->result, error);
     if (result) return result;
-    w->errors = pelt_alloc(f->arena, w->points.count, sizeof *w->errors);
-    w->deficient = PELT_NEW(f->arena, w->points.count, uint8_t);
+    pelt_gram_new(f, matrices, &w->candidates, NULL, &w->gram);
+    if (w->with_normals) sum_normals(w, matrices);
+    w->result = pelt_blend_result_new(f->arena, f->points.count, w->most);
+    w->errors = pelt_alloc(f->arena, w->f->points.count, sizeof *w->errors);
+    w->deficient = PELT_NEW(f->arena, w->f->points.count, uint8_t);
     w->identity = PELT_NEW(f->arena, w->candidates.count, uint32_t);
-    w->changed = PELT_NEW(f->arena, w->points.count, uint8_t);
-    w->next_changed = PELT_NEW(f->arena, w->points.count, uint8_t);
-    w->sets = PELT_NEW(f->arena, (size_t)w->points.count * (w->most + 1), uint32_t);
-    w->next_sets = PELT_NEW(f->arena, (size_t)w->points.count * (w->most + 1), uint32_t);
-    if (!w->errors || !w->deficient || !w->changed || !w->next_changed || !w->identity || !w->sets || !w->next_sets ||
-        !list_near(w) || !find_homes(w) || !make_chunks(w) || !pelt_find_neighbours(f, &w->points, &w->neighbours))
-        return no_memory(error);
+    w->changed = PELT_NEW(f->arena, w->f->points.count, uint8_t);
+    w->next_changed = PELT_NEW(f->arena, w->f->points.count, uint8_t);
+    w->sets = PELT_NEW(f->arena, (size_t)w->f->points.count * (w->most + 1), uint32_t);
+    w->next_sets = PELT_NEW(f->arena, (size_t)w->f->points.count * (w->most + 1), uint32_t);
+    list_near(w), find_homes(w), make_chunks(w);
+    w->neighbours = pelt_find_neighbours(f->arena, &f->bundle->mesh, &f->points);
     for (uint32_t c = 0; c < w->candidates.count; c++) w->identity[c] = c;
-    return w->rigid && !invert_matrices(w, matrices) ? no_memory(error) : PELT_OK;
+    if (w->rigid) invert_matrices(w, matrices);
+    return PELT_OK;
 }
 
-/* What the fit says of itself: how it converged (in fractions of the diagonal), and where it was rank-deficient. */
+/* What the fit says of itself: how it converged, and where it was rank-deficient. */
 static void report(joining *w) {
     pelt_fitting *f = w->f;
-    double largest = 0;
-    char *text = pelt_arena_format(f->arena, "{\"influence_choice\":\"%s\",\"candidates\":%u,\"driven\":%u,\"rms\":[",
-                                   f->options.influence_choice, w->candidates.count, f->model.driven_count);
-    for (int round = 0; round <= ROUNDS && text; round++) {
+    double *rms = PELT_NEW(f->arena, ROUNDS + 1, double), largest = 0;
+    uint32_t *deficient = PELT_NEW(f->arena, f->points.count, uint32_t), count = 0;
+    for (int round = 0; round <= ROUNDS; round++) {
         double sum = 0;
-        for (uint32_t p = 0; p < w->points.count; p++) sum += w->errors[p][round];
-        sum = sqrt(sum / ((double)w->points.count * (double)w->gram.examples));
-        text = pelt_arena_format(f->arena, "%s%s%.6g", text, round ? "," : "", isfinite(sum) ? sum : 0);
+        for (uint32_t p = 0; p < f->points.count; p++) sum += w->errors[p][round];
+        rms[round] = sqrt(sum / ((double)f->points.count * (double)w->gram.examples));
     }
-    for (size_t i = 0; i < (size_t)w->points.count * w->most; i++) largest = fmax(largest, fabs(w->result.weights[i]));
-    if (text) text = pelt_arena_format(f->arena, "%s],\"largest_weight\":%.6g,\"rank_deficient\":[", text, largest);
-    uint32_t count = 0, first = 0;
-    size_t length = text ? strlen(text) : 0, room = length + 12 * (size_t)w->points.count + 8;
-    char *list = PELT_NEW(f->arena, room, char);
-    if (!text || !list) return;
-    memcpy(list, text, length);
-    for (uint32_t p = 0; p < w->points.count; p++) {
-        if (!w->deficient[p]) continue;
-        if (!count) first = w->points.vertex[p];
-        length += (size_t)snprintf(list + length, room - length, "%s%u", count++ ? "," : "", w->points.vertex[p]);
-    }
-    snprintf(list + length, room - length, "]}");
-    f->blend_about = list;
+    for (size_t i = 0; i < (size_t)f->points.count * w->most; i++) largest = fmax(largest, fabs(w->result.weights[i]));
+    for (uint32_t p = 0; p < f->points.count; p++)
+        if (w->deficient[p]) deficient[count++] = f->points.vertex[p];
+    f->report.blend_fit =
+        (pelt_blend_figures){w->candidates.count, f->model.driven_count, ROUNDS + 1, rms, largest, count, deficient};
     if (count)
-        pelt_find(&f->findings, f->arena, PELT_WARNING, "rank-deficient",
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "rank-deficient",
                   "%u vertices are rank-deficient, the first is vertex %u: their joints move too much alike in the "
                   "examples to tell their weights apart, and the smallest weights that fit were taken",
-                  count, first);
+                  count, deficient[0]);
     if (3 * w->gram.examples < w->most + 2)
-        pelt_find(&f->findings, f->arena, PELT_WARNING, "few-examples",
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "few-examples",
                   "%zu examples are fewer than the unknowns of a vertex need: give more, or ask for fewer influences",
                   w->gram.examples);
     pelt_report_twins(f, &w->candidates);
@@ -508,10 +458,10 @@ static pelt_result fit_points(joining *w, pelt_error *error) {
     const pelt_fit_options *o = &w->f->options;
     if (pelt_should_stop(&o->progress, "driven joints", 0.3))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-    pelt_parallel(NULL, o->threads, w->chunk_count, choose_chunk, w);
-    memset(w->changed, 1, w->points.count);
-    for (int round = 0; round < AGREE_ROUNDS && !w->rigid && !w->failed; round++) {
-        pelt_parallel(NULL, o->threads, w->chunk_count, agree_chunk, w);
+    pelt_parallel(w->f->arena, o->threads, w->chunk_count, choose_chunk, w);
+    memset(w->changed, 1, w->f->points.count);
+    for (int round = 0; round < AGREE_ROUNDS && !w->rigid; round++) {
+        pelt_parallel(w->f->arena, o->threads, w->chunk_count, agree_chunk, w);
         uint32_t *sets = w->sets;
         uint8_t *changed = w->changed;
         w->sets = w->next_sets, w->next_sets = sets;
@@ -519,25 +469,27 @@ static pelt_result fit_points(joining *w, pelt_error *error) {
     }
     if (pelt_should_stop(&o->progress, "driven joints", 0.8))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-    if (!w->failed) pelt_parallel(NULL, o->threads, w->chunk_count, fit_chunk, w);
-    return w->failed ? no_memory(error) : PELT_OK;
+    pelt_parallel(w->f->arena, o->threads, w->chunk_count, fit_chunk, w);
+    return PELT_OK;
 }
 
 pelt_result pelt_fit_joints(pelt_fitting *f, pelt_error *error) {
     joining w = {.f = f,
                  .most = f->options.influences ? f->options.influences : 4,
-                 .refit = !strcmp(f->options.rest, "refit"),
-                 .rigid = !strcmp(f->options.influence_choice, "rigidity")};
+                 .refit = f->options.fitted.rest == PELT_REST_REFIT,
+                 .rigid = f->options.joints.influence_choice == PELT_CHOICE_RIGIDITY};
     const pelt_fit_options *o = &f->options;
-    w.ridge = o->ridge > 0 ? o->ridge : o->ridge < 0 || w.rigid ? 0 : usual_ridge;
-    w.normal_scale = o->normal_scale > 0 ? o->normal_scale : o->normal_scale < 0 || w.rigid ? 0 : usual_normal_scale;
+    w.ridge = o->joints.ridge > 0 ? o->joints.ridge : o->joints.ridge < 0 || w.rigid ? 0 : usual_ridge;
+    w.normal_scale = o->joints.normal_scale > 0              ? o->joints.normal_scale
+                     : o->joints.normal_scale < 0 || w.rigid ? 0
+                                                             : usual_normal_scale;
     w.with_normals = w.normal_scale > 0;
     pelt_result result = prepare(&w, error);
     if (!result) result = fit_points(&w, error);
     if (result) return result;
     report(&w);
-    result = pelt_blend_finish(f, &w.candidates, &w.points, &w.gram, &w.result, NULL, error);
-    if (!result && w.with_normals && w.refit) result = store_normals(&w, error);
-    if (!result) pelt_drop_unused_driven(f->arena, &f->model);
-    return result;
+    pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, NULL);
+    if (w.with_normals && w.refit) store_normals(&w);
+    pelt_drop_unused_driven(f->arena, &f->model);
+    return PELT_OK;
 }

@@ -1,7 +1,6 @@
 /* refit_convex.c: a skin with weights of any sign becomes one without negative ones. */
 
 #include "fit/blend/blend.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 128 };
@@ -42,16 +41,14 @@ static void mend_batch(void *user, size_t batch, pelt_arena *scratch) {
     uint32_t begin = (uint32_t)batch * BATCH, left = m->f.model.vertex_count - begin,
              count = left < BATCH ? left : BATCH;
     size_t n = m->gram.count;
-    pelt_problem *problem = pelt_problem_new(m->gram.count);
+    pelt_problem *problem = pelt_problem_new(scratch, m->gram.count);
     double *work = PELT_NEW(scratch, BATCH * 3 * m->gram.examples, double);
     double *moments = PELT_NEW(scratch, BATCH * 4 * n, double), energy[BATCH];
     bool *allowed = PELT_NEW(scratch, n, bool);
     uint32_t vertices[BATCH];
-    if (!problem) pelt_arena_fail(scratch);
     for (uint32_t i = 0; i < count; i++) vertices[i] = begin + i;
     pelt_gram_moments(&m->gram, vertices, count, work, moments, energy);
     for (uint32_t i = 0; i < count; i++) mend_vertex(m, problem, begin + i, moments + i * 4 * n, energy[i], allowed);
-    pelt_problem_free(problem);
 }
 
 static pelt_result mend(void *user, pelt_error *error) {
@@ -65,8 +62,8 @@ static pelt_result mend(void *user, pelt_error *error) {
     if (!m->f.examples.count) return pelt_fail(error, PELT_ERROR_DATA, "there are no examples to refit the weights to");
     result = pelt_example_matrices(&m->f, &matrices, error);
     if (!result) result = pelt_find_candidates(&m->f, matrices, NULL, &m->candidates, error);
-    if (!result) result = pelt_gram_new(&m->f, matrices, &m->candidates, NULL, &m->gram, error);
     if (result) return result;
+    pelt_gram_new(&m->f, matrices, &m->candidates, NULL, &m->gram);
     m->candidate_of = PELT_NEW(m->f.arena, pelt_model_matrix_count(&m->f.model), uint32_t);
     for (uint32_t c = 0; c < m->candidates.count; c++)
         for (uint32_t k = m->candidates.first[c]; k < m->candidates.first[c + 1]; k++)
@@ -77,12 +74,12 @@ static pelt_result mend(void *user, pelt_error *error) {
     return PELT_OK;
 }
 
-pelt_skin_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
-                                 pelt_error *error) {
+pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
+                            pelt_error *error) {
     mending m = {.f = {.bundle = bundle, .examples = examples, .options = {.threads = threads}}, .skin = skin};
     m.f.arena = pelt_arena_new(0);
-    pelt_skin_bytes *out = NULL;
-    if (!pelt_stage(m.f.arena, mend, &m, error)) out = pelt_model_pack(&m.f.model, error);
+    pelt_bytes *out = NULL;
+    if (!pelt_stage(m.f.arena, mend, &m, error)) out = pelt_model_pack(&m.f.model, "{}", error);
     pelt_arena_free(m.f.arena);
     return out;
 }

@@ -9,9 +9,7 @@
 
 #include "fit/blend/bilinear.h"
 #include "fit/blend/blend.h"
-#include "fit/examples/neighbours.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 256, SWEEPS = 12, REST_ROUNDS = 3, SWEEP_MOST = 16 };
@@ -22,7 +20,6 @@ static const double unexplained = 0.05;
 typedef struct weighing {
     pelt_fitting *f;
     pelt_candidates candidates;
-    pelt_points points;
     pelt_gram gram;
     bool *locked;               /* [candidate] or NULL */
     bool *allowed;              /* [candidate] those not locked; NULL: all */
@@ -33,34 +30,31 @@ typedef struct weighing {
     uint32_t most;
     double smooth;
     bool final;
-    _Atomic bool failed; /* set by any thread */
 } weighing;
 
 /* -- Locks --------------------------------------------------------------------------------------------------------- */
 
 static pelt_result find_locks(weighing *w, pelt_error *error) {
     pelt_fitting *f = w->f;
-    const char *names = f->options.lock_joints;
-    if (names) {
+    pelt_names names = f->options.convex.lock_joints;
+    if (names.count) {
         w->locked = PELT_NEW(f->arena, w->candidates.count, bool);
         w->allowed = PELT_NEW(f->arena, w->candidates.count, bool);
-        if (!w->locked || !w->allowed) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the locks");
-        pelt_result result = pelt_check_names(names, "lock-joints", f->model.skeleton, error);
-        if (result) return result;
+        const char *unknown = pelt_unknown_name(names, f->model.skeleton);
+        if (unknown) return pelt_fail_option(error, "lock_joints", "the skeleton has no joint \"%.200s\"", unknown);
         for (uint32_t c = 0; c < w->candidates.count; c++) {
             for (uint32_t m = w->candidates.first[c]; m < w->candidates.first[c + 1]; m++)
                 w->locked[c] |= pelt_name_listed(names, f->model.skeleton->names[w->candidates.members[m]]);
             w->allowed[c] = !w->locked[c];
         }
     }
-    if (!f->options.lock_vertex_count) return PELT_OK;
-    w->locked_points = PELT_NEW(f->arena, w->points.count, bool);
-    if (!w->locked_points) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the locks");
-    for (size_t i = 0; i < f->options.lock_vertex_count; i++) {
-        if (f->options.lock_vertices[i] >= f->model.vertex_count)
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "--lock-vertices: there is no vertex %u; the mesh has %u",
-                             f->options.lock_vertices[i], f->model.vertex_count);
-        w->locked_points[w->points.of_vertex[f->options.lock_vertices[i]]] = true;
+    if (!f->options.convex.lock_vertex_count) return PELT_OK;
+    w->locked_points = PELT_NEW(f->arena, w->f->points.count, bool);
+    for (size_t i = 0; i < f->options.convex.lock_vertex_count; i++) {
+        if (f->options.convex.lock_vertices[i] >= f->model.vertex_count)
+            return pelt_fail_option(error, "lock_vertices", "there is no vertex %u; the mesh has %u",
+                                    f->options.convex.lock_vertices[i], f->model.vertex_count);
+        w->locked_points[w->f->points.of_vertex[f->options.convex.lock_vertices[i]]] = true;
     }
     return PELT_OK;
 }
@@ -123,7 +117,7 @@ static void apply_smoothness(const weighing *w, pelt_problem *p, uint32_t point,
 
 typedef struct workspace {
     pelt_problem *problem;
-    double *work, *moments, *energy;
+    double *moments, *energy;
     bool *support; /* [candidate] */
 } workspace;
 
@@ -152,8 +146,18 @@ static void refit_rest(const weighing *w, workspace *b, uint32_t point, size_t i
     }
 }
 
+/* The squared error of weights and rest position alone, without what smoothness costs. */
+static double misfit(const weighing *w, workspace *b, size_t i, const double rest[3], const pelt_weights *set) {
+    double sum = 0;
+    pelt_problem_set(b->problem, &w->gram, rest, b->moments + i * 4 * w->gram.count, b->energy[i]);
+    for (uint32_t k = 0; k < set->count; k++)
+        for (uint32_t m = 0; m < set->count; m++)
+            sum += set->weights[k] * set->weights[m] * pelt_problem_entry(b->problem, set->joints[k], set->joints[m]);
+    return fmax(sum, 0);
+}
+
 static void fit_point(weighing *w, workspace *b, uint32_t point, size_t i) {
-    uint32_t vertex = w->points.vertex[point];
+    uint32_t vertex = w->f->points.vertex[point];
     pelt_weights locked, set = {0};
     double held = locked_weights(w, vertex, &locked), share = 1 - held, rest[3];
     for (size_t c = 0; c < 3; c++)
@@ -162,55 +166,32 @@ static void fit_point(weighing *w, workspace *b, uint32_t point, size_t i) {
         set_problem(w, b, point, i, rest, &locked, share);
         uint32_t most = w->most > locked.count ? w->most - locked.count : 1;
         if (pelt_convex_weights(b->problem, w->allowed, &set)) {
-            if (w->final) pelt_convex_limit(b->problem, w->allowed, most, w->f->options.prune, &set);
-            if (w->final && !strcmp(w->f->options.rest, "refit"))
+            if (w->final) pelt_convex_limit(b->problem, w->allowed, most, w->f->options.convex.prune, &set);
+            if (w->final && w->f->options.fitted.rest == PELT_REST_REFIT)
                 refit_rest(w, b, point, i, &locked, share, rest, &set);
         } else { /* every joint is locked: the file's weights are all there is */
             for (uint32_t k = 0; k < locked.count; k++) locked.weights[k] /= held;
         }
     }
-    double left = share > 0 ? share * share * fmax(set.error - b->problem->diagonal, 0) : 0;
     for (uint32_t k = 0; k < set.count; k++) set.weights[k] *= share;
     for (uint32_t k = 0; k < locked.count && set.count < PELT_MOST_WEIGHTS; k++) {
         set.joints[set.count] = locked.joints[k];
         set.weights[set.count++] = locked.weights[k];
     }
-    set.error = left;
+    if (w->final) set.error = misfit(w, b, i, rest, &set);
     pelt_blend_store(&w->result, point, &set, rest);
 }
 
-static bool bench_new(const pelt_gram *gram, workspace *b) {
-    *b = (workspace){.problem = pelt_problem_new(gram->count),
-                     .work = malloc(BATCH * 3 * gram->examples * sizeof(double)),
-                     .moments = malloc(BATCH * 4 * (size_t)gram->count * sizeof(double)),
-                     .energy = malloc(BATCH * sizeof(double)),
-                     .support = malloc(gram->count * sizeof(bool))};
-    return b->problem && b->work && b->moments && b->energy && b->support;
-}
-
-static void bench_free(workspace *b) {
-    pelt_problem_free(b->problem);
-    free(b->work), free(b->moments), free(b->energy), free(b->support);
-}
-
 static void fit_batch(void *user, size_t batch, pelt_arena *scratch) {
-    (void)scratch;
     weighing *w = user;
-    uint32_t begin = (uint32_t)batch * BATCH, left = w->points.count - begin, count = left < BATCH ? left : BATCH;
-    workspace b;
-    if (bench_new(&w->gram, &b)) {
-        pelt_gram_moments(&w->gram, w->points.vertex + begin, count, b.work, b.moments, b.energy);
-        for (uint32_t i = 0; i < count; i++) fit_point(w, &b, begin + i, i);
-    } else {
-        w->failed = true;
-    }
-    bench_free(&b);
-}
-
-static pelt_result sweep(weighing *w, pelt_error *error) {
-    pelt_parallel(NULL, w->f->options.threads, (w->points.count + BATCH - 1) / BATCH, fit_batch, w);
-    if (w->failed) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the weights");
-    return PELT_OK;
+    uint32_t begin = (uint32_t)batch * BATCH, left = w->f->points.count - begin, count = left < BATCH ? left : BATCH;
+    workspace b = {.problem = pelt_problem_new(scratch, w->gram.count),
+                   .moments = PELT_NEW(scratch, BATCH * 4 * (size_t)w->gram.count, double),
+                   .energy = PELT_NEW(scratch, BATCH, double),
+                   .support = PELT_NEW(scratch, w->gram.count, bool)};
+    double *work = PELT_NEW(scratch, BATCH * 3 * w->gram.examples, double);
+    pelt_gram_moments(&w->gram, w->f->points.vertex + begin, count, work, b.moments, b.energy);
+    for (uint32_t i = 0; i < count; i++) fit_point(w, &b, begin + i, i);
 }
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
@@ -218,16 +199,16 @@ static pelt_result sweep(weighing *w, pelt_error *error) {
 static void report(weighing *w) {
     pelt_fitting *f = w->f;
     uint32_t count = 0, first = 0;
-    for (uint32_t p = w->points.count; p-- > 0;)
-        if (sqrt(w->result.errors[p] / (double)w->gram.examples) > unexplained) count++, first = w->points.vertex[p];
+    for (uint32_t p = w->f->points.count; p-- > 0;)
+        if (sqrt(w->result.errors[p] / (double)w->gram.examples) > unexplained) count++, first = w->f->points.vertex[p];
     if (count)
         pelt_find(
-            &f->findings, f->arena, PELT_WARNING, "unexplained",
+            &f->report.findings, f->arena, PELT_WARNING, "unexplained",
             "%u vertices are farther than %g%% of the diagonal from where any weights put them, the first is vertex "
             "%u: no joint explains how they move",
             count, 100 * unexplained, first);
     if (3 * w->gram.examples < w->most)
-        pelt_find(&f->findings, f->arena, PELT_WARNING, "few-examples",
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "few-examples",
                   "%zu examples are fewer than the weights of a vertex need: give more, or ask for fewer influences",
                   w->gram.examples);
     pelt_report_twins(f, &w->candidates);
@@ -240,26 +221,28 @@ static pelt_result prepare(weighing *w, pelt_error *error) {
     pelt_result result = pelt_usable_matrices(f, &allowed, error);
     if (!result) result = pelt_example_matrices(f, &matrices, error);
     if (!result) result = pelt_find_candidates(f, matrices, allowed, &w->candidates, error);
-    if (!result) result = pelt_find_points(f, &w->points, error);
     if (!result) result = find_locks(w, error);
-    if (!result) result = pelt_gram_new(f, matrices, &w->candidates, NULL, &w->gram, error);
-    if (!result && w->smooth > 0 && !pelt_find_neighbours(f, &w->points, &w->neighbours))
-        result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the edges of the mesh");
-    return result;
+    if (result) return result;
+    pelt_gram_new(f, matrices, &w->candidates, NULL, &w->gram);
+    if (w->smooth > 0) w->neighbours = pelt_find_neighbours(f->arena, &f->bundle->mesh, &f->points);
+    return PELT_OK;
 }
 
 pelt_result pelt_fit_weights(pelt_fitting *f, pelt_error *error) {
-    weighing w = {.f = f, .most = f->options.influences ? f->options.influences : 4, .smooth = f->options.smooth};
+    weighing w = {
+        .f = f, .most = f->options.influences ? f->options.influences : 4, .smooth = f->options.convex.smooth};
     pelt_result result = prepare(&w, error);
-    for (int round = 0; !result && round < (w.smooth > 0 ? SWEEPS : 1); round++) {
+    if (result) return result;
+    for (int round = 0; round < (w.smooth > 0 ? SWEEPS : 1); round++) {
         w.final = w.smooth <= 0 || round == SWEEPS - 1;
         w.before = w.result;
-        uint32_t room = (w.final ? w.most : SWEEP_MOST) + (f->options.lock_joints ? PELT_MOST_WEIGHTS : 0);
-        result = pelt_blend_result_new(f, w.points.count, room, &w.result, error); /* locked joints come on top */
-        if (!result && pelt_should_stop(&f->options.progress, "weights", (double)round / SWEEPS))
-            result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-        if (!result) result = sweep(&w, error);
+        uint32_t room = (w.final ? w.most : SWEEP_MOST) + (f->options.convex.lock_joints.count ? PELT_MOST_WEIGHTS : 0);
+        w.result = pelt_blend_result_new(f->arena, f->points.count, room); /* locked joints come on top */
+        if (pelt_should_stop(&f->options.progress, "weights", (double)round / SWEEPS))
+            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+        pelt_parallel(f->arena, f->options.threads, (f->points.count + BATCH - 1) / BATCH, fit_batch, &w);
     }
-    if (!result) report(&w);
-    return result ? result : pelt_blend_finish(f, &w.candidates, &w.points, &w.gram, &w.result, w.locked_points, error);
+    report(&w);
+    pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, w.locked_points);
+    return PELT_OK;
 }

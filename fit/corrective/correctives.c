@@ -4,24 +4,17 @@
    and run at some of the examples. */
 
 #include "fit/corrective/correctives.h"
-#include "fit/examples/displacement.h"
+#include "fit/examples/controls.h"
 #include "pack/pack.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static const struct way {
-    const char *name;
-    pelt_result (*fit)(pelt_fitting *fitting, pelt_error *error);
-} ways[] = {
-    {"none", NULL},
-    {"psd", pelt_fit_psd},
-    {"wpsd", pelt_fit_wpsd},
-    {"eigen", pelt_fit_eigenskin},
-    {"kernel", pelt_fit_kernel},
+static pelt_result (*const ways[PELT_CORRECTIVE_COUNT])(pelt_fitting *fitting, pelt_error *error) = {
+    [PELT_CORRECTIVE_PSD] = pelt_fit_psd,
+    [PELT_CORRECTIVE_WPSD] = pelt_fit_wpsd,
+    [PELT_CORRECTIVE_EIGEN] = pelt_fit_eigenskin,
+    [PELT_CORRECTIVE_KERNEL] = pelt_fit_kernel,
 };
-
-const char *const pelt_correctives[] = {"none", "psd", "wpsd", "eigen", "kernel", NULL};
 
 /* -- 16 bits ------------------------------------------------------------------------------------------------------- */
 
@@ -30,16 +23,17 @@ enum { TRIED = 12 };
 
 /* A model packed and ready to run. */
 typedef struct trial {
-    pelt_skin_bytes *bytes;
+    pelt_bytes *bytes;
     pelt_skin skin;
     void *scratch;
     float *positions;
 } trial;
 
+/* The bytes are the trial's until close_trial: nothing is allocated that could end the stage before. */
 static bool open_trial(const pelt_model *model, bool in_16_bits, trial *t) {
     pelt_model copy = *model;
-    copy.in_16_bits = in_16_bits, copy.about = "{}";
-    t->bytes = pelt_model_pack(&copy, NULL);
+    copy.in_16_bits = in_16_bits;
+    t->bytes = pelt_model_pack(&copy, "{}", NULL);
     if (!t->bytes || pelt_open(t->bytes->bytes, t->bytes->size, &t->skin)) return false;
     t->scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(&t->skin));
     t->positions = aligned_alloc(PELT_ALIGN, pelt_output_size(&t->skin));
@@ -53,7 +47,7 @@ static void run_trial(trial *t, const pelt_pose_input *pose) {
 
 static void close_trial(trial *t) {
     free(t->scratch), free(t->positions);
-    pelt_skin_free(t->bytes);
+    pelt_bytes_free(t->bytes);
 }
 
 static double largest_gap(const trial *a, const trial *b) {
@@ -66,14 +60,13 @@ static double largest_gap(const trial *a, const trial *b) {
     return worst;
 }
 
-/* How far 16 bits move a vertex at most, at some of the examples; INFINITY when that cannot be told. */
-static double rounding(const pelt_fitting *f) {
+/* How far 16 bits move a vertex at most, at some of the examples. */
+static double rounding(pelt_fitting *f) {
     trial exact = {0}, rounded = {0};
-    pelt_transform *locals = malloc(f->bundle->skeleton.joint_count * sizeof *locals);
-    float *row = malloc(((size_t)f->bundle->controls.count + 1) * sizeof *row);
-    float *controls = malloc(((size_t)f->model.control_count + 1) * sizeof *controls);
-    bool ready =
-        locals && row && controls && open_trial(&f->model, false, &exact) && open_trial(&f->model, true, &rounded);
+    pelt_transform *locals = PELT_NEW(f->arena, f->bundle->skeleton.joint_count, pelt_transform);
+    float *row = PELT_NEW(f->arena, f->bundle->controls.count, float);
+    float *controls = PELT_NEW(f->arena, f->model.control_count, float);
+    bool ready = open_trial(&f->model, false, &exact) && open_trial(&f->model, true, &rounded);
     size_t tried = f->examples.count < TRIED ? f->examples.count : TRIED;
     double worst = 0;
     for (size_t i = 0; i < tried && ready; i++) {
@@ -85,16 +78,17 @@ static double rounding(const pelt_fitting *f) {
         run_trial(&exact, &pose), run_trial(&rounded, &pose);
         worst = fmax(worst, largest_gap(&exact, &rounded));
     }
-    close_trial(&exact), close_trial(&rounded), free(locals), free(row), free(controls);
-    return ready ? worst : INFINITY;
+    close_trial(&exact), close_trial(&rounded);
+    if (!ready) pelt_arena_fail(f->arena);
+    return worst;
 }
 
 static void choose_precision(pelt_fitting *f) {
-    const char *wanted = f->options.displacements;
-    if (!f->model.corrective || (wanted && strcmp(wanted, "16"))) return;
+    uint32_t wanted = f->options.displacement.displacements;
+    if (!f->model.corrective || wanted == 32) return;
     double worst = rounding(f);
     f->model.in_16_bits = wanted || worst <= MOST_ROUNDING * f->bundle->mesh.diagonal;
-    if (f->model.in_16_bits) f->figures.storage_error = worst;
+    if (f->model.in_16_bits) f->report.storage_error = worst;
 }
 
 /* -- Too much ------------------------------------------------------------------------------------------------------ */
@@ -110,42 +104,32 @@ pelt_result pelt_refuse_count(const pelt_fitting *f, size_t count, const char *w
         last = clip;
     }
     if (frames < count) frames = count;
-    return pelt_fail(error, PELT_ERROR_DATA,
-                     "%zu %s are more than the %u that the corrective \"%s\" takes: train on every n-th frame, with "
-                     "--every %zu, or on fewer clips",
-                     count, what, most, f->options.corrective, (frames + most - 1) / most);
+    size_t every = (frames + most - 1) / most;
+    pelt_fail(error, PELT_ERROR_DATA,
+              "%zu %s are more than the %u that the corrective \"%s\" takes: train on every n-th frame of the clips, "
+              "n = %zu, or on fewer clips",
+              count, what, most, pelt_corrective_name(f->options.corrective), every);
+    return pelt_advise(error, "every", (double)every);
 }
 
 /* -- Controls ------------------------------------------------------------------------------------------------------ */
 
 /* The model's controls are those that the poses had: the same examples give the same list. */
-static pelt_result name_controls(pelt_fitting *f, pelt_error *error) {
-    pelt_model_control *list;
-    if (!f->model.corrective) return PELT_OK;
-    pelt_result result = pelt_varying_controls(f->arena, f->bundle, f->examples, f->options.control_scale, &list,
-                                               &f->model.control_count, error);
-    f->model.controls = list;
-    return result;
+static void name_controls(pelt_fitting *f) {
+    if (f->model.corrective)
+        f->model.controls =
+            pelt_varying_controls(f->arena, f->bundle, f->examples, &f->options, &f->model.control_count);
 }
 
 /* -- The stage ----------------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
-    const char *precision = f->options.displacements, *weights = f->options.distance_weights, *rbf = f->options.rbf;
-    if (precision && strcmp(precision, "16") && strcmp(precision, "32"))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "--displacements %s: choose from 16, 32 (bits)", precision);
-    if (rbf && strcmp(rbf, "exp") && strcmp(rbf, "gaussian") && strcmp(rbf, "mixed"))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "--rbf %s: choose from mixed, gaussian, exp", rbf);
-    if (weights && strcmp(weights, "driving") && strcmp(weights, "blend"))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "--distance-weights %s: choose from driving, blend", weights);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (strcmp(ways[i].name, f->options.corrective) || !ways[i].fit) continue;
-        if (pelt_should_stop(&f->options.progress, f->options.corrective, 0))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-        pelt_result result = ways[i].fit(f, error);
-        if (!result) result = name_controls(f, error);
-        if (!result) choose_precision(f);
-        return result;
-    }
-    return PELT_OK;
+    if (!ways[f->options.corrective]) return PELT_OK;
+    if (pelt_should_stop(&f->options.progress, pelt_corrective_name(f->options.corrective), 0))
+        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    pelt_result result = ways[f->options.corrective](f, error);
+    if (!result) name_controls(f);
+    if (!result) choose_precision(f);
+    f->report.has_corrective = f->model.corrective != NULL;
+    return result;
 }

@@ -18,7 +18,4 @@ pelt_result pelt_fit_kernel(pelt_fitting *fitting, pelt_error *error);
 pelt_result pelt_refuse_count(const pelt_fitting *fitting, size_t count, const char *what, uint32_t most,
                               pelt_error *error);
 
-/* Names for --corrective, NULL at the end. */
-extern const char *const pelt_correctives[];
-
 #endif

@@ -2,21 +2,18 @@
 
        v_i = S_i( v_i0 + sum_{j in J_i} sum_{k <= n_j} a_jk(p) u_i^jk )
 
-   displacements of the rest pose (displacement.c), joint supports and eigendisplacements (eigenbasis.c), coordinates
-   (coordinates.c), and, beyond the paper, what examples that move several joints can teach (coupling.c, pairs.c). The
-   same is then done for the changes of rest normals, and both become one corrective (eigen_join.c). */
+   displacements of the rest pose (fit/examples/displacement.c); joint supports, eigendisplacements and their
+   coordinates (eigenskin_basis.c); and, beyond the paper, what examples that move several joints can teach
+   (eigenskin_refine.c, eigenskin_pairs.c). The same is done for the changes of rest normals, and both become one
+   corrective. Joints have the same centres for positions and for normals, so exp(-r / r0) is computed once for both. */
 
 #include "fit/corrective/eigenskin.h"
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EXAMPLES = 2000 };
+enum { MOST_EXAMPLES = 2000, PER_JOINT = 5 };
 static const double LEAST_TURN = 1e-3; /* changes of normals below this are rounding */
 static const double WIDTH = 1.4;       /* radians: where nothing in the data says more */
-
-enum { PER_JOINT = 5 };
 
 /* One of the two things that EigenSkin corrects: rest positions, or rest normals. */
 typedef struct eigen_field {
@@ -37,17 +34,20 @@ typedef struct eigen_fit {
 
 /* -- One field ----------------------------------------------------------------------------------------------------- */
 
+static uint32_t coefficient_count(const pelt_eigen_part *part) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < part->rbf_count; i++) count += part->rbfs[i].coefficient_count;
+    return count;
+}
+
 /* Entries of all joints: their eigendisplacements. */
-static pelt_result make_entries(pelt_arena *arena, eigen_field *x) {
-    size_t total = 0, most = 0;
-    for (uint32_t j = 0; j < x->basis.joint_count; j++) {
-        const pelt_eigen_joint *joint = &x->basis.joints[j];
-        total += (size_t)joint->kept * joint->point_count;
-        if (joint->point_count > most) most = joint->point_count;
-    }
+static void make_entries(pelt_arena *arena, eigen_field *x) {
+    size_t total = 0;
+    for (uint32_t j = 0; j < x->basis.joint_count; j++)
+        total += (size_t)x->basis.joints[j].kept * x->basis.joints[j].point_count;
     pelt_entry *entry = x->part.entries = PELT_NEW(arena, total, pelt_entry);
-    float *shape = malloc(3 * (most + 1) * sizeof *shape);
-    if (!entry || !shape) return free(shape), PELT_ERROR_MEMORY;
+    pelt_arena *work = pelt_arena_inside(arena);
+    float *shape = PELT_NEW(work, 3 * (size_t)x->u.point_count, float);
     uint32_t coefficient = 0;
     for (uint32_t j = 0; j < x->basis.joint_count; j++) {
         const pelt_eigen_joint *joint = &x->basis.joints[j];
@@ -60,29 +60,25 @@ static pelt_result make_entries(pelt_arena *arena, eigen_field *x) {
         }
     }
     x->part.entry_count = total;
-    free(shape);
-    return PELT_OK;
+    pelt_arena_free(work);
 }
 
-static pelt_result make_rbfs(pelt_arena *arena, const pelt_poses *poses, eigen_field *x) {
+static void make_rbfs(pelt_arena *arena, const pelt_poses *poses, eigen_field *x) {
     uint32_t count = x->basis.joint_count;
     pelt_rbf *rbfs = PELT_NEW(arena, count, pelt_rbf);
-    pelt_result result = rbfs ? PELT_OK : PELT_ERROR_MEMORY;
-    for (uint32_t j = 0; j < count && !result; j++)
-        result = pelt_eigen_rbf(arena, poses, &x->basis.joints[j], &x->coordinates[j], x->width, &rbfs[j]);
+    for (uint32_t j = 0; j < count; j++)
+        rbfs[j] = pelt_eigen_joint_rbf(arena, poses, &x->basis.joints[j], &x->coordinates[j], x->width);
     x->part.rbfs = rbfs, x->part.rbf_count = count;
-    return result;
 }
 
 /* Displacements of pairs come behind those of the joints. */
-static pelt_result add_pairs(pelt_arena *arena, eigen_field *x) {
+static void append_pairs(pelt_arena *arena, eigen_field *x) {
     pelt_eigen_part *part = &x->part;
     size_t count = part->entry_count;
-    uint32_t coefficient = pelt_eigen_coefficient_count(part);
+    uint32_t coefficient = coefficient_count(part);
     for (uint32_t p = 0; p < x->pairs.pair_count; p++) count += x->pairs.pairs[p].entry_count;
     pelt_entry *entries = PELT_NEW(arena, count, pelt_entry);
     pelt_rbf *rbfs = PELT_NEW(arena, part->rbf_count + x->pairs.pair_count, pelt_rbf);
-    if (!entries || !rbfs) return PELT_ERROR_MEMORY;
     memcpy(entries, part->entries, part->entry_count * sizeof *entries);
     memcpy(rbfs, part->rbfs, part->rbf_count * sizeof *rbfs);
     part->entries = entries, part->rbfs = rbfs;
@@ -95,51 +91,201 @@ static pelt_result add_pairs(pelt_arena *arena, eigen_field *x) {
         }
         coefficient += pair->rbf.coefficient_count;
     }
-    return PELT_OK;
 }
 
 /* What joints that move together leave, given what the joints do by themselves. */
-static pelt_result couple_neighbours(const eigen_fit *e, eigen_field *x, pelt_error *error) {
+static void add_pairs(const eigen_fit *e, eigen_field *x) {
     pelt_arena *arena = e->f->arena;
     pelt_corrective alone = {.rbf_count = x->part.rbf_count, .rbfs = x->part.rbfs};
     alone.displacements = pelt_gather_displacements(arena, &x->u, x->part.entries, x->part.entry_count);
-    if (!alone.displacements) return PELT_ERROR_MEMORY;
-    pelt_result result = pelt_eigen_pairs_of(arena, &e->poses, &x->u, &x->supports, x->width, &alone, &x->pairs, error);
-    return result ? result : add_pairs(arena, x);
+    x->pairs = pelt_eigen_pairs_of(arena, &e->poses, &x->u, &x->supports, x->width, &alone);
+    append_pairs(arena, x);
 }
 
 /* From supports to entries and their basis functions; per_vertex 0: no limit. */
-static pelt_result fit_field(const eigen_fit *e, uint32_t per_vertex, eigen_field *x, pelt_error *error) {
+static void fit_field(const eigen_fit *e, uint32_t per_vertex, eigen_field *x) {
     pelt_arena *arena = e->f->arena;
     const pelt_fit_options *o = &e->f->options;
-    uint32_t per_joint = o->per_joint ? o->per_joint : PER_JOINT;
+    uint32_t per_joint = o->eigen.per_joint ? o->eigen.per_joint : PER_JOINT;
     bool room_for_pairs = !per_vertex || per_vertex >= 2 * per_joint; /* when two joints fill it there is none */
-    pelt_result result =
-        pelt_eigen_basis_of(arena, &e->poses, &x->u, &x->supports, PELT_SUPPORT_THRESHOLD, &x->basis, error);
-    if (result || !x->basis.joint_count) return result;
+    x->basis = pelt_eigen_basis_of(arena, &e->poses, &x->u, &x->supports, per_joint);
+    if (!x->basis.joint_count) return;
     x->coordinates = PELT_NEW(arena, x->basis.joint_count, pelt_coordinates);
-    if (!x->coordinates) return PELT_ERROR_MEMORY;
-    pelt_eigen_keep(&x->basis, per_joint);
-    result = pelt_eigen_coordinates(arena, &e->poses, &x->basis, WIDTH, x->coordinates, &x->width, error);
-    if (!result) result = make_entries(arena, x);
-    if (!result && !o->sweeps_only)
-        result = pelt_eigen_refine(&e->poses, &x->u, &x->basis, x->part.entries, x->part.entry_count, x->width,
-                                   x->coordinates, error);
-    if (!result) result = make_rbfs(arena, &e->poses, x);
-    if (!result && !o->sweeps_only && room_for_pairs) result = couple_neighbours(e, x, error);
-    if (!result && per_vertex) result = pelt_eigen_budget(&e->poses, x->u.point_count, per_vertex, &x->part);
-    return result;
+    x->width = pelt_eigen_coordinates(arena, &e->poses, &x->basis, x->width, WIDTH, x->coordinates);
+    make_entries(arena, x);
+    if (!o->eigen.sweeps_only)
+        pelt_eigen_refine(arena, &e->poses, &x->u, &x->basis, x->part.entries, x->part.entry_count, x->width,
+                          x->coordinates);
+    make_rbfs(arena, &e->poses, x);
+    if (!o->eigen.sweeps_only && room_for_pairs) add_pairs(e, x);
+    if (per_vertex) pelt_eigen_budget(arena, &e->poses, x->u.point_count, per_vertex, &x->part);
 }
 
-/* -- Both fields --------------------------------------------------------------------------------------------------- */
+/* -- Budget -------------------------------------------------------------------------------------------------------- */
+
+/* An eigendisplacement u_k contributes a_k(p) u_ik at point i. A point keeps those whose contribution is largest over
+   the examples, |u_ik| sqrt(sum_p a_k(p)^2), be they of joints or of pairs of joints. */
+
+/* sizes[coefficient]: root of the sum of squares over the examples; there is room for as many numbers behind it. */
+static void measure_sizes(const pelt_poses *poses, const pelt_eigen_part *part, uint32_t count, double *sizes) {
+    pelt_corrective corrective = {.rbf_count = part->rbf_count, .rbfs = part->rbfs};
+    double *a = sizes + count;
+    for (uint32_t e = 0; e < poses->count; e++) {
+        pelt_pose_state pose = {poses->rotations + 4 * (size_t)e * poses->joint_count,
+                                poses->translations + 3 * (size_t)e * poses->joint_count,
+                                poses->controls + (size_t)e * poses->control_count};
+        pelt_corrective_coefficients(&corrective, &pose, a);
+        for (uint32_t k = 0; k < count; k++) sizes[k] = hypot(sizes[k], a[k]);
+    }
+}
+
+static float strength(const pelt_entry *entry, const double *sizes) {
+    const float *u = entry->position;
+    return (float)(sizes[entry->coefficient] * sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]));
+}
+
+/* Puts a value into a falling list if it is among its largest. */
+static void insert(float *list, size_t count, float value) {
+    for (size_t at = 0; at < count; at++)
+        if (value > list[at]) {
+            float pushed = list[at];
+            list[at] = value, value = pushed;
+        }
+}
+
+/* Drops and fades entries; `strongest` [point][most + 1] is all 0 yet. */
+static void limit(const double *sizes, uint32_t most, float *strongest, pelt_eigen_part *part) {
+    size_t length = (size_t)most + 1, kept = 0;
+    for (size_t e = 0; e < part->entry_count; e++)
+        insert(strongest + length * part->entries[e].point, length, strength(&part->entries[e], sizes));
+    for (size_t e = 0; e < part->entry_count; e++) {
+        pelt_entry entry = part->entries[e];
+        float a = strength(&entry, sizes), t = strongest[length * entry.point + most];
+        if (!(a > t)) continue;
+        float square = (t / a) * (t / a);
+        for (int c = 0; c < 3; c++) entry.position[c] *= 1 - square * square;
+        part->entries[kept++] = entry;
+    }
+    part->entry_count = kept;
+}
+
+void pelt_eigen_budget(pelt_arena *arena, const pelt_poses *poses, uint32_t point_count, uint32_t most,
+                       pelt_eigen_part *part) {
+    uint32_t count = coefficient_count(part);
+    if (most > count) return;
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *sizes = PELT_NEW(work, 2 * (size_t)count, double);
+    measure_sizes(poses, part, count, sizes);
+    limit(sizes, most, PELT_NEW(work, ((size_t)most + 1) * point_count, float), part);
+    pelt_arena_free(work);
+}
+
+/* -- One corrective ------------------------------------------------------------------------------------------------ */
+
+static const uint32_t UNUSED = UINT32_MAX;
+
+/* Basis functions of a part, and the new numbers of their coefficients. */
+typedef struct functions {
+    const pelt_rbf *rbf;
+    uint32_t *numbers; /* [coefficient] */
+    bool joined;
+} functions;
+
+/* One for each of the part's rbfs, their numbers one after the other. */
+static functions *list_functions(pelt_arena *arena, const pelt_eigen_part *part) {
+    uint32_t count = coefficient_count(part), *numbers = PELT_NEW(arena, count, uint32_t);
+    functions *list = PELT_NEW(arena, (size_t)part->rbf_count + 1, functions);
+    list->numbers = numbers;
+    for (uint32_t k = 0; k < count; k++) numbers[k] = UNUSED;
+    for (size_t e = 0; e < part->entry_count; e++) numbers[part->entries[e].coefficient] = 0;
+    for (uint32_t i = 0; i < part->rbf_count; i++) {
+        list[i] = (functions){.rbf = &part->rbfs[i], .numbers = numbers};
+        numbers += part->rbfs[i].coefficient_count;
+    }
+    return list;
+}
+
+static bool same_centers(const pelt_rbf *a, const pelt_rbf *b) {
+    return a->axis_count == b->axis_count && a->center_count == b->center_count && a->width == b->width &&
+           !memcmp(a->axes, b->axes, a->axis_count * sizeof *a->axes) &&
+           !memcmp(a->centers, b->centers, 4 * (size_t)a->axis_count * a->center_count * sizeof *a->centers);
+}
+
+static uint32_t count_used(const functions *f) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; f && k < f->rbf->coefficient_count; k++) count += f->numbers[k] != UNUSED;
+    return count;
+}
+
+/* Copies the columns that are used, from `column` on, and numbers them; returns where the next one goes. */
+static uint32_t take_columns(functions *f, uint32_t first_number, uint32_t column, uint32_t column_count,
+                             float *matrix) {
+    for (uint32_t k = 0; f && k < f->rbf->coefficient_count; k++) {
+        if (f->numbers[k] == UNUSED) continue;
+        for (size_t q = 0; q < f->rbf->center_count; q++)
+            matrix[q * column_count + column] = f->rbf->matrix[q * f->rbf->coefficient_count + k];
+        f->numbers[k] = first_number + column++;
+    }
+    return column;
+}
+
+/* Appends the functions of a, and of b, which has the same centres or is NULL. */
+static void append(pelt_arena *arena, functions *a, functions *b, uint32_t *number, pelt_rbf *rbfs,
+                   uint32_t *rbf_count) {
+    uint32_t count = count_used(a) + count_used(b);
+    if (!count) return;
+    float *matrix = PELT_NEW(arena, (size_t)count * a->rbf->center_count, float);
+    take_columns(b, *number, take_columns(a, *number, 0, count, matrix), count, matrix);
+    pelt_rbf *rbf = &rbfs[(*rbf_count)++];
+    *rbf = *a->rbf;
+    rbf->coefficient_count = count, rbf->matrix = matrix;
+    *number += count;
+}
+
+static void renumber(pelt_eigen_part *part, const functions *list) {
+    for (size_t e = 0; e < part->entry_count; e++)
+        part->entries[e].coefficient = list->numbers[part->entries[e].coefficient];
+}
+
+/* The functions of both parts, in out->rbfs: those with the same centres are one, and coefficients without entries are
+   left out. Entries are renumbered. */
+static void join(pelt_arena *arena, pelt_eigen_part *positions, pelt_eigen_part *normals, pelt_corrective *out) {
+    functions *a = list_functions(arena, positions), *b = list_functions(arena, normals);
+    pelt_rbf *rbfs = PELT_NEW(arena, (size_t)positions->rbf_count + normals->rbf_count, pelt_rbf);
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < positions->rbf_count; i++) {
+        uint32_t k = 0;
+        while (k < normals->rbf_count && (b[k].joined || !same_centers(a[i].rbf, b[k].rbf))) k++;
+        functions *twin = k < normals->rbf_count ? &b[k] : NULL;
+        if (twin) twin->joined = true;
+        append(arena, &a[i], twin, &number, rbfs, &out->rbf_count);
+    }
+    for (uint32_t k = 0; k < normals->rbf_count; k++)
+        if (!b[k].joined) append(arena, &b[k], NULL, &number, rbfs, &out->rbf_count);
+    out->rbfs = rbfs;
+    renumber(positions, a), renumber(normals, b);
+}
+
+static void assemble(eigen_fit *e) {
+    pelt_arena *arena = e->f->arena;
+    pelt_eigen_part *positions = &e->positions.part, *normals = &e->normals.part;
+    pelt_corrective *corrective = PELT_NEW(arena, 1, pelt_corrective);
+    join(arena, positions, normals, corrective);
+    corrective->displacements =
+        pelt_gather_displacements(arena, &e->positions.u, positions->entries, positions->entry_count);
+    if (normals->entry_count)
+        corrective->turns = pelt_gather_displacements(arena, &e->normals.u, normals->entries, normals->entry_count);
+    e->f->model.corrective = corrective;
+}
+
+/* -- Figures ------------------------------------------------------------------------------------------------------- */
 
 /* With phi between f and 1, |sum_q c_q phi_q| <= |sum_q c_q| (1 + f) / 2 + sum_q |c_q| (1 - f) / 2; f is phi of half a
    turn of all joints. (Distances are angles, of which exponentials are not always positive definite: the sharper bound
    of psd.c does not hold here.) */
-static pelt_result note_bound(eigen_fit *e) {
+static void note_bound(eigen_fit *e) {
     const pelt_corrective *c = e->f->model.corrective;
-    double *most = calloc((size_t)pelt_corrective_coefficient_count(c) + 1, sizeof *most), *to = most;
-    if (!most) return PELT_ERROR_MEMORY;
+    double *most = PELT_NEW(e->f->arena, pelt_corrective_coefficient_count(c), double), *to = most;
     for (uint32_t i = 0; i < c->rbf_count; i++) {
         const pelt_rbf *rbf = &c->rbfs[i];
         double least = pelt_phi_value(rbf->phi, rbf->width, acos(-1) * acos(-1) * rbf->axis_count);
@@ -154,9 +300,11 @@ static pelt_result note_bound(eigen_fit *e) {
             *to = 0.5 * (fabs(sum) * (1 + least) + sizes * (1 - least));
         }
     }
-    e->f->figures.bound = pelt_largest_displacement(c->displacements, e->positions.u.vertex_count, most);
-    free(most);
-    return PELT_OK;
+    e->f->report.bound = pelt_largest_displacement(c->displacements, e->positions.u.vertex_count, most);
+}
+
+static const char *name_of(const eigen_fit *e, uint32_t mover) {
+    return pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, mover);
 }
 
 /* The condition of the worst joint. Pairs have a ridge, which keeps theirs small. */
@@ -166,105 +314,83 @@ static void note_condition(eigen_fit *e) {
     for (uint32_t j = 0; j < x->basis.joint_count; j++) {
         uint32_t mover = x->basis.joints[j].mover;
         if (!x->basis.joints[j].kept) continue;
-        pelt_condition c = pelt_eigen_condition(&e->poses, mover, &x->coordinates[j], x->width);
-        c.where = pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, mover);
+        pelt_condition c = pelt_eigen_condition(e->f->arena, &e->poses, mover, &x->coordinates[j], x->width);
+        c.where = name_of(e, mover);
         if (c.value > worst.value) worst = c;
     }
     pelt_note_condition(e->f, &worst);
 }
 
-static json_t *describe_pairs(const eigen_fit *e, const eigen_field *x) {
-    json_t *pairs = json_array();
-    for (uint32_t p = 0; p < x->pairs.pair_count; p++) {
-        const pelt_eigen_pair *pair = &x->pairs.pairs[p];
-        const char *a = pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, pair->movers[0]);
-        const char *b = pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, pair->movers[1]);
-        json_array_append_new(pairs, json_pack("{s:s, s:s, s:i, s:i}", "joint", a, "above", b, "support",
-                                               (int)(pair->entry_count / pair->rbf.coefficient_count), "kept",
-                                               (int)pair->rbf.coefficient_count));
-    }
-    return pairs;
-}
-
-/* Joint by joint, for the report and for people: support, singular values, eigendisplacements kept. */
-static json_t *describe_field(const eigen_fit *e, const eigen_field *x) {
-    json_t *joints = json_array();
-    for (uint32_t j = 0; j < x->basis.joint_count; j++) {
+static pelt_eigen_field_figures field_figures(const eigen_fit *e, const eigen_field *x) {
+    uint32_t joint_count = x->basis.joint_count, pair_count = x->pairs.pair_count;
+    pelt_eigen_joint_figures *joints = PELT_NEW(e->f->arena, joint_count, pelt_eigen_joint_figures);
+    pelt_eigen_pair_figures *pairs = PELT_NEW(e->f->arena, pair_count, pelt_eigen_pair_figures);
+    for (uint32_t j = 0; j < joint_count; j++) {
         const pelt_eigen_joint *joint = &x->basis.joints[j];
-        json_t *singular = json_array();
-        for (uint32_t k = 0; k < joint->rank && k < 12; k++)
-            json_array_append_new(singular, json_real(joint->singular[k]));
-        json_array_append_new(joints,
-                              json_pack("{s:s, s:i, s:i, s:i, s:o}", "joint",
-                                        pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, joint->mover),
-                                        "examples", (int)joint->pose_count, "support", (int)joint->point_count, "kept",
-                                        (int)joint->kept, "singular_values", singular));
+        joints[j] = (pelt_eigen_joint_figures){.name = name_of(e, joint->mover),
+                                               .examples = joint->pose_count,
+                                               .support = joint->point_count,
+                                               .kept = joint->kept,
+                                               .rank = joint->rank,
+                                               .singular = joint->singular};
     }
-    return json_pack("{s:f, s:o, s:o}", "width", x->width, "joints", joints, "pairs", describe_pairs(e, x));
+    for (uint32_t p = 0; p < pair_count; p++) {
+        const pelt_eigen_pair *pair = &x->pairs.pairs[p];
+        uint32_t kept = pair->rbf.coefficient_count;
+        pairs[p] = (pelt_eigen_pair_figures){.name = name_of(e, pair->movers[0]),
+                                             .above = name_of(e, pair->movers[1]),
+                                             .support = (uint32_t)(pair->entry_count / kept),
+                                             .kept = kept};
+    }
+    return (pelt_eigen_field_figures){x->width, joint_count, joints, pair_count, pairs};
 }
 
-static pelt_result describe(eigen_fit *e) {
-    json_t *object = describe_field(e, &e->positions);
-    if (e->normals.part.entry_count) json_object_set_new(object, "normals", describe_field(e, &e->normals));
-    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
-    json_decref(object);
-    if (text) e->f->details = pelt_arena_format(e->f->arena, "%s", text);
-    free(text);
-    return e->f->details ? PELT_OK : PELT_ERROR_MEMORY;
+static void note_figures(eigen_fit *e) {
+    pelt_eigen_figures *figures = PELT_NEW(e->f->arena, 1, pelt_eigen_figures);
+    figures->positions = field_figures(e, &e->positions);
+    if (e->normals.part.entry_count) figures->normals = field_figures(e, &e->normals);
+    e->f->report.eigen = figures;
+    note_bound(e);
+    note_condition(e);
 }
+
+/* -- Both fields --------------------------------------------------------------------------------------------------- */
 
 static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *error) {
     pelt_fitting *f = e->f;
     if (f->examples.count > MOST_EXAMPLES)
         return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
-    pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &e->poses, error);
-    if (!result) result = pelt_displacements_of(f, &e->positions.u, error);
-    if (!result)
-        result = pelt_supports_of(f->arena, &f->model, &e->poses, &e->positions.u, &e->positions.supports, error);
-    if (!result) result = fit_field(e, per_vertex, &e->positions, error);
-    if (!result && !e->positions.basis.joint_count)
-        result = pelt_fail(error, PELT_ERROR_DATA,
-                           "no example moves one joint alone and changes the skin by it, so EigenSkin has no joint "
-                           "supports to learn: add such examples, or use the corrective \"kernel\"");
-    return result;
+    pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &e->poses);
+    pelt_result result = pelt_displacements_of(f, &e->positions.u, error);
+    if (result) return result;
+    pelt_supports_of(f->arena, &f->model, &e->poses, &e->positions.u, &e->positions.supports);
+    fit_field(e, per_vertex, &e->positions);
+    if (e->positions.basis.joint_count) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "no example moves one joint alone and changes the skin by it, so EigenSkin has no joint supports "
+                     "to learn: add such examples, or use the corrective \"kernel\"");
 }
 
 /* The linear normal corrections of section 2, with bases of their own; they share the width of positions, and with it
    the basis functions. */
-static pelt_result fit_normals(eigen_fit *e, uint32_t per_vertex, pelt_error *error) {
-    pelt_example_displacements *u = &e->normals.u;
-    if (pelt_turns_of(e->f, u)) return PELT_ERROR_MEMORY;
-    pelt_result result = pelt_supports_of(e->f->arena, &e->f->model, &e->poses, u, &e->normals.supports, error);
+static void fit_normals(eigen_fit *e, uint32_t per_vertex) {
+    e->normals.u = pelt_turns_of(e->f);
+    pelt_supports_of(e->f->arena, &e->f->model, &e->poses, &e->normals.u, &e->normals.supports);
     e->normals.supports.noise = (float)LEAST_TURN;
     e->normals.width = e->positions.width;
-    return result ? result : fit_field(e, per_vertex, &e->normals, error);
-}
-
-static pelt_result assemble(eigen_fit *e) {
-    pelt_arena *arena = e->f->arena;
-    pelt_eigen_part *positions = &e->positions.part, *normals = &e->normals.part;
-    pelt_corrective *corrective = PELT_NEW(arena, 1, pelt_corrective);
-    if (!corrective || pelt_eigen_join(arena, positions, normals, corrective)) return PELT_ERROR_MEMORY;
-    corrective->displacements =
-        pelt_gather_displacements(arena, &e->positions.u, positions->entries, positions->entry_count);
-    if (normals->entry_count)
-        corrective->turns = pelt_gather_displacements(arena, &e->normals.u, normals->entries, normals->entry_count);
-    e->f->model.corrective = corrective;
-    bool done = corrective->displacements && (corrective->turns || !normals->entry_count);
-    return done ? PELT_OK : PELT_ERROR_MEMORY;
+    fit_field(e, per_vertex, &e->normals);
 }
 
 /* A budget is for positions and normals together, half of it for each: nothing says what an angle is worth in units of
    length. */
 pelt_result pelt_fit_eigenskin(pelt_fitting *f, pelt_error *error) {
     eigen_fit e = {.f = f};
-    uint32_t budget = f->options.per_vertex, for_normals = f->options.plain_normals ? 0 : budget / 2;
-    bool plain = f->options.plain_normals || budget == 1;
+    uint32_t budget = f->options.eigen.per_vertex, for_normals = f->options.displacement.plain_normals ? 0 : budget / 2;
+    bool plain = f->options.displacement.plain_normals || budget == 1;
     pelt_result result = fit_positions(&e, budget - for_normals, error);
-    if (!result && !plain) result = fit_normals(&e, for_normals, error);
-    if (!result) result = assemble(&e);
-    if (!result) result = note_bound(&e);
-    if (!result) result = describe(&e);
-    if (!result) note_condition(&e);
-    return result == PELT_ERROR_MEMORY ? pelt_fail(error, result, "not enough memory for EigenSkin") : result;
+    if (result) return result;
+    if (!plain) fit_normals(&e, for_normals);
+    assemble(&e);
+    note_figures(&e);
+    return PELT_OK;
 }

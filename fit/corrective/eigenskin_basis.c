@@ -1,11 +1,17 @@
-/* eigenbasis.c: the joint supports and eigendisplacements of EigenSkin (Kry, James & Pai 2002, sections 2.2 and 2.3).
+/* eigenskin_basis.c: the joint supports, eigendisplacements and coordinates of EigenSkin (Kry, James & Pai 2002,
+   sections 2.2 to 2.4).
 
        S_j = points displaced by more than 4% of the largest displacement in the examples P_j that move joint j alone
        A_j = U_j D_j V_j^T,    A_j: displacements of S_j (3 |S_j| rows) in P_j (columns)
+       a_jk(p) = sum_q lambda_q^jk exp(-r_jq(p) / r0),    a_jk(rest) = 0,    a_jk(p) = s_k v_kp in the examples P_j
 
    The left singular vectors are the eigendisplacements; column p of D_j V_j^T are the coordinates of example p. There
    are few examples and many points, so the decomposition is that of the small matrix A^T A = V D^2 V^T, and
-   U = A V D^-1. coordinates.c drives them. */
+   U = A V D^-1.
+
+   r is the angle between two rotations (over several joints that move as one: the root of the sum of squares), or the
+   difference of a control, which at its farthest from rest counts like a radian. The rest pose is an example of every
+   joint, with coordinates 0. */
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
@@ -14,21 +20,20 @@
 
 /* Singular values below this part of the largest are noise: squares of 1e-7 drown in the rounding of A^T A. */
 static const double NO_SINGULAR = 1e-6;
+enum { MOST_CENTERS = 64 };
 
 /* -- Supports ------------------------------------------------------------------------------------------------------ */
 
-static pelt_result gather_support(pelt_arena *arena, const pelt_poses *poses, const pelt_supports *supports,
-                                  double threshold, pelt_eigen_joint *joint) {
+static void gather_support(pelt_arena *arena, const pelt_poses *poses, const pelt_supports *supports,
+                           pelt_eigen_joint *joint) {
     const float *amplitudes = supports->amplitudes + (size_t)joint->mover * supports->point_count;
-    float least = (float)threshold * supports->peaks[joint->mover];
+    float least = (float)PELT_SUPPORT_THRESHOLD * supports->peaks[joint->mover];
     joint->poses = PELT_NEW(arena, poses->count, uint32_t);
     joint->points = PELT_NEW(arena, supports->point_count, uint32_t);
-    if (!joint->poses || !joint->points) return PELT_ERROR_MEMORY;
     for (uint32_t e = 0; e < poses->count; e++)
         if (poses->sweep_of[e] == joint->mover) joint->poses[joint->pose_count++] = e;
     for (uint32_t i = 0; i < supports->point_count; i++)
         if (amplitudes[i] > least) joint->points[joint->point_count++] = i;
-    return PELT_OK;
 }
 
 /* -- Singular values ----------------------------------------------------------------------------------------------- */
@@ -40,12 +45,9 @@ static const float *displacement(const pelt_example_displacements *u, uint32_t e
     return u->positions + 3 * ((size_t)example * u->point_count + point);
 }
 
-static pelt_result gram_of(const pelt_eigen_joint *joint, const pelt_example_displacements *u, pelt_arena *work,
-                           double *gram) {
+static double *gram_of(const pelt_eigen_joint *joint, const pelt_example_displacements *u, pelt_arena *work) {
     size_t n = joint->pose_count;
-    double *rows = PELT_NEW(work, n * 3 * STRETCH, double);
-    if (!rows) return PELT_ERROR_MEMORY;
-    memset(gram, 0, n * n * sizeof *gram);
+    double *gram = PELT_NEW(work, n * n, double), *rows = PELT_NEW(work, n * 3 * STRETCH, double);
     for (uint32_t start = 0; start < joint->point_count; start += STRETCH) {
         uint32_t count = joint->point_count - start < STRETCH ? joint->point_count - start : STRETCH;
         for (size_t p = 0; p < n; p++)
@@ -54,43 +56,40 @@ static pelt_result gram_of(const pelt_eigen_joint *joint, const pelt_example_dis
                     rows[p * 3 * count + 3 * i + c] = displacement(u, joint->poses[p], joint->points[start + i])[c];
         pelt_gemm(false, true, n, n, 3 * (size_t)count, 1, rows, rows, 1, gram);
     }
-    return PELT_OK;
+    return gram;
 }
 
-static pelt_result decompose(pelt_arena *arena, const pelt_example_displacements *u, pelt_eigen_joint *joint) {
+static void decompose(pelt_arena *arena, const pelt_example_displacements *u, pelt_eigen_joint *joint) {
     size_t n = joint->pose_count;
-    pelt_arena *work = pelt_arena_new(0);
-    double *gram = work ? PELT_NEW(work, n * n, double) : NULL, *values = work ? PELT_NEW(work, n, double) : NULL;
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *gram = gram_of(joint, u, work), *values = PELT_NEW(work, n, double);
     joint->singular = PELT_NEW(arena, n, double);
     joint->right = PELT_NEW(arena, n * n, double);
-    bool done = gram && values && joint->singular && joint->right && !gram_of(joint, u, work, gram) &&
-                pelt_eigen(n, gram, values);
+    bool done = pelt_eigen(n, gram, values);
     for (size_t k = 0; done && k < n; k++) {
         size_t column = n - 1 - k; /* LAPACK's order is rising */
         double s = values[column] > 0 ? sqrt(values[column]) : 0;
-        if (!(s > NO_SINGULAR * joint->singular[0]) || s == 0) break;
+        if (!(s > NO_SINGULAR * joint->singular[0])) break;
         joint->singular[k] = s;
         for (size_t p = 0; p < n; p++) joint->right[k * n + p] = gram[p * n + column];
         joint->rank++;
     }
     pelt_arena_free(work);
-    return done ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
-pelt_result pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                                const pelt_supports *supports, double threshold, pelt_eigen_basis *out,
-                                pelt_error *error) {
-    *out = (pelt_eigen_basis){.joints = PELT_NEW(arena, poses->mover_count, pelt_eigen_joint)};
-    pelt_result result = out->joints ? PELT_OK : PELT_ERROR_MEMORY;
-    for (uint32_t g = 0; g < poses->mover_count && !result; g++) {
+pelt_eigen_basis pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                                     const pelt_supports *supports, uint32_t per_joint) {
+    pelt_eigen_basis out = {.joints = PELT_NEW(arena, poses->mover_count, pelt_eigen_joint)};
+    for (uint32_t g = 0; g < poses->mover_count; g++) {
         if (!poses->movers[g].swept || !(supports->peaks[g] > supports->noise)) continue;
-        pelt_eigen_joint *joint = &out->joints[out->joint_count];
+        pelt_eigen_joint *joint = &out.joints[out.joint_count];
         *joint = (pelt_eigen_joint){.mover = g};
-        result = gather_support(arena, poses, supports, threshold, joint);
-        if (!result) result = decompose(arena, u, joint);
-        if (joint->rank) out->joint_count++;
+        gather_support(arena, poses, supports, joint);
+        decompose(arena, u, joint);
+        joint->kept = per_joint < joint->rank ? per_joint : joint->rank;
+        if (joint->rank) out.joint_count++;
     }
-    return result ? pelt_fail(error, result, "not enough memory for the eigendisplacements") : PELT_OK;
+    return out;
 }
 
 void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_displacements *u, uint32_t k,
@@ -104,7 +103,258 @@ void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_di
     }
 }
 
-void pelt_eigen_keep(pelt_eigen_basis *basis, uint32_t per_joint) {
-    for (uint32_t j = 0; j < basis->joint_count; j++)
-        basis->joints[j].kept = per_joint < basis->joints[j].rank ? per_joint : basis->joints[j].rank;
+/* -- Distances ----------------------------------------------------------------------------------------------------- */
+
+static const float *rotation(const pelt_poses *poses, uint32_t example, uint32_t joint) {
+    static const float identity[4] = {0, 0, 0, 1};
+    if (example == PELT_REST_EXAMPLE) return identity;
+    return poses->rotations + 4 * ((size_t)example * poses->joint_count + joint);
+}
+
+static double control(const pelt_poses *poses, uint32_t example, uint32_t which) {
+    return example == PELT_REST_EXAMPLE ? 0 : poses->controls[(size_t)example * poses->control_count + which];
+}
+
+static double distance(const pelt_poses *poses, uint32_t mover, uint32_t a, uint32_t b) {
+    const pelt_mover *d = &poses->movers[mover];
+    double sum = 0;
+    if (pelt_is_control(d))
+        return fabs(control(poses, a, d->first) - control(poses, b, d->first)) * poses->control_list[d->first].scale;
+    for (uint32_t k = 0; k < d->count; k++) {
+        uint32_t joint = poses->members[d->first + k];
+        double angle = pelt_rotation_angle(rotation(poses, a, joint), rotation(poses, b, joint));
+        sum += angle * angle;
+    }
+    return sqrt(sum);
+}
+
+void pelt_eigen_functions(const pelt_poses *poses, uint32_t mover_count, const uint32_t *movers, size_t rows,
+                          const uint32_t *a, size_t columns, const uint32_t *b, double width, double *phi) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < columns; k++) {
+            double sum = 0;
+            for (uint32_t m = 0; m < mover_count; m++) {
+                double r = distance(poses, movers[m], a[i], b[k]);
+                sum += r * r;
+            }
+            phi[i * columns + k] = exp(-sqrt(sum) / width);
+        }
+}
+
+/* phi of a joint between its centres. */
+static double *square_functions(pelt_arena *arena, const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c,
+                                double width) {
+    size_t n = c->center_count;
+    double *phi = PELT_NEW(arena, n * n, double);
+    pelt_eigen_functions(poses, 1, &mover, n, c->centers, n, c->centers, width, phi);
+    return phi;
+}
+
+/* Solves phi x = b in place. phi may be singular to rounding when the width is far larger than the distances. */
+static bool solve(size_t n, double *phi, size_t columns, double *b) {
+    return pelt_least_squares(n, n, phi, columns, b, 1e-12, NULL, NULL);
+}
+
+/* -- Centres ------------------------------------------------------------------------------------------------------- */
+
+/* The rest pose, then one after the other the example that is farthest from those chosen: all examples when they are
+   few, and none twice. */
+static void choose_centers(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
+                           pelt_coordinates *out) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *nearest = PELT_NEW(work, joint->pose_count, double);
+    out->centers = PELT_NEW(arena, MOST_CENTERS, uint32_t);
+    for (uint32_t p = 0; p < joint->pose_count; p++)
+        nearest[p] = distance(poses, joint->mover, joint->poses[p], PELT_REST_EXAMPLE);
+    out->centers[out->center_count++] = PELT_REST_EXAMPLE;
+    while (out->center_count < MOST_CENTERS) {
+        uint32_t far = 0;
+        for (uint32_t p = 1; p < joint->pose_count; p++)
+            if (nearest[p] > nearest[far]) far = p;
+        if (!(nearest[far] > 1e-4)) break;
+        out->centers[out->center_count++] = joint->poses[far];
+        for (uint32_t p = 0; p < joint->pose_count; p++)
+            nearest[p] = fmin(nearest[p], distance(poses, joint->mover, joint->poses[p], joint->poses[far]));
+    }
+    pelt_arena_free(work);
+}
+
+/* Coordinates s_k v_kp of the centres; 0 at rest. values[center][count]. */
+static void center_coordinates(const pelt_eigen_joint *joint, const pelt_coordinates *c, uint32_t count,
+                               double *values) {
+    for (uint32_t i = 0; i < c->center_count; i++)
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t p = 0;
+            while (p < joint->pose_count && joint->poses[p] != c->centers[i]) p++;
+            values[(size_t)i * count + k] =
+                p < joint->pose_count ? joint->singular[k] * joint->right[(size_t)k * joint->pose_count + p] : 0;
+        }
+}
+
+/* Where there are more examples than centres, values at the centres that serve all of them in the least squares sense:
+   b = phi_cc lambda, phi_pc lambda = a. The rest pose holds its 0, as an example of much weight. */
+static void fit_values(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint, double width,
+                       pelt_coordinates *c) {
+    size_t n = c->center_count, kept = joint->kept, rows = (size_t)joint->pose_count + 1;
+    const double strength = 1e3;
+    c->values = PELT_NEW(arena, n * kept, double);
+    center_coordinates(joint, c, joint->kept, c->values);
+    if (rows == n || !kept) return;
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *phi = PELT_NEW(work, rows * n, double), *right = PELT_NEW(work, rows * kept, double);
+    pelt_eigen_functions(poses, 1, &joint->mover, joint->pose_count, joint->poses, n, c->centers, width, phi);
+    pelt_eigen_functions(poses, 1, &joint->mover, 1, c->centers, n, c->centers, width, phi + (rows - 1) * n);
+    for (size_t i = 0; i < n; i++) phi[(rows - 1) * n + i] *= strength;
+    for (size_t p = 0; p + 1 < rows; p++)
+        for (size_t k = 0; k < kept; k++)
+            right[p * kept + k] = joint->singular[k] * joint->right[k * joint->pose_count + p];
+    if (pelt_least_squares(rows, n, phi, kept, right, 1e-10, NULL, NULL)) {
+        double *square = square_functions(work, poses, joint->mover, c, width);
+        pelt_gemm(false, false, n, kept, n, 1, square, right, 0, c->values);
+        for (size_t k = 0; k < kept; k++) c->values[k] = 0;
+    }
+    pelt_arena_free(work);
+}
+
+/* -- The width ----------------------------------------------------------------------------------------------------- */
+
+/* Marks centres that lie on the way between two others: leaving one of them out asks for interpolation, while leaving
+   out the end of a range asks for extrapolation, which no width is good at. */
+static uint32_t mark_inside(const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c, bool *inside) {
+    uint32_t n = c->center_count, count = 0;
+    for (uint32_t a = 1; a < n; a++) {
+        inside[a] = false;
+        for (uint32_t b = 0; b < n && !inside[a]; b++)
+            for (uint32_t d = b + 1; d < n && !inside[a]; d++)
+                inside[a] = a != b && a != d &&
+                            distance(poses, mover, c->centers[a], c->centers[b]) +
+                                    distance(poses, mover, c->centers[a], c->centers[d]) <=
+                                1.001 * distance(poses, mover, c->centers[b], c->centers[d]);
+        count += inside[a];
+    }
+    return count;
+}
+
+/* With M = phi^-1, leaving out centre i misses its coordinates by (M a)_i / M_ii. */
+static double left_out_error(size_t n, const double *inverse, const bool *inside, size_t rank, const double *values) {
+    double error = 0;
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < rank && inside[i]; k++) {
+            double sum = 0;
+            for (size_t q = 0; q < n; q++) sum += inverse[i * n + q] * values[q * rank + k];
+            sum /= inverse[i * n + i];
+            error += sum * sum;
+        }
+    return error;
+}
+
+/* Adds one joint's errors for all widths; returns how many centres it left out. */
+static uint32_t try_widths(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
+                           const pelt_coordinates *c, size_t width_count, const double *widths, double *errors) {
+    size_t n = c->center_count;
+    bool inside[MOST_CENTERS] = {false};
+    uint32_t count = mark_inside(poses, joint->mover, c, inside);
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *values = PELT_NEW(work, n * joint->rank, double);
+    center_coordinates(joint, c, joint->rank, values);
+    for (size_t w = 0; w < width_count && count; w++) {
+        double *phi = square_functions(work, poses, joint->mover, c, widths[w]);
+        double *inverse = PELT_NEW(work, n * n, double);
+        for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+        errors[w] += solve(n, phi, n, inverse) ? left_out_error(n, inverse, inside, joint->rank, values) : INFINITY;
+    }
+    pelt_arena_free(work);
+    return count;
+}
+
+double pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis, double width,
+                              double fallback, pelt_coordinates *out) {
+    enum { WIDTHS = 19 };
+    double widths[WIDTHS], errors[WIDTHS] = {0};
+    for (int w = 0; w < WIDTHS; w++) widths[w] = 0.125 * pow(2, 0.5 * w); /* radians: 7 degrees to 10 turns */
+    uint32_t inside = 0;
+    int best = 0;
+    for (uint32_t j = 0; j < basis->joint_count; j++) {
+        choose_centers(arena, poses, &basis->joints[j], &out[j]);
+        if (width == 0) inside += try_widths(arena, poses, &basis->joints[j], &out[j], WIDTHS, widths, errors);
+    }
+    for (int w = 1; w < WIDTHS; w++)
+        if (errors[w] < errors[best]) best = w;
+    if (width == 0) width = inside ? widths[best] : fallback;
+    for (uint32_t j = 0; j < basis->joint_count; j++) fit_values(arena, poses, &basis->joints[j], width, &out[j]);
+    return width;
+}
+
+pelt_condition pelt_eigen_condition(pelt_arena *arena, const pelt_poses *poses, uint32_t mover,
+                                    const pelt_coordinates *c, double width) {
+    size_t n = c->center_count;
+    pelt_arena *work = pelt_arena_inside(arena);
+    pelt_condition out = {.value = pelt_condition_of(n, square_functions(work, poses, mover, c, width)),
+                          .distance = INFINITY};
+    pelt_arena_free(work);
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < i; k++) {
+            uint32_t a = c->centers[i], b = c->centers[k];
+            double r = distance(poses, mover, a, b);
+            if (!(r < out.distance)) continue;
+            out.distance = r;
+            out.closest[0] = k && a < b ? a : b, out.closest[1] = k && a < b ? b : a; /* the rest pose first */
+        }
+    return out;
+}
+
+/* -- Basis functions ----------------------------------------------------------------------------------------------- */
+
+/* The axes along which distances of a mover are measured; returns their number. `axes` may be NULL. */
+static uint32_t mover_axes(const pelt_poses *poses, uint32_t mover, pelt_axis *axes) {
+    const pelt_mover *d = &poses->movers[mover];
+    if (axes && pelt_is_control(d)) {
+        float scale = poses->control_list[d->first].scale;
+        axes[0] = (pelt_axis){.kind = PELT_AXIS_CONTROL, .joint = d->first, .weight = scale * scale};
+    }
+    for (uint32_t k = 0; axes && k < d->count; k++)
+        axes[k] = (pelt_axis){.kind = PELT_AXIS_ROTATION, .joint = poses->members[d->first + k], .weight = 1};
+    return pelt_is_control(d) ? 1 : d->count;
+}
+
+static void fill_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t example, float center[4]) {
+    if (axis->kind == PELT_AXIS_CONTROL)
+        center[0] = (float)control(poses, example, axis->joint);
+    else
+        memcpy(center, rotation(poses, example, axis->joint), 4 * sizeof *center);
+}
+
+pelt_rbf pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, uint32_t mover_count, const uint32_t *movers,
+                        size_t center_count, const uint32_t *centers, double width, size_t coefficient_count,
+                        const double *lambda) {
+    size_t axis_count = 0, n = center_count, at = 0;
+    for (uint32_t m = 0; m < mover_count; m++) axis_count += mover_axes(poses, movers[m], NULL);
+    pelt_axis *axes = PELT_NEW(arena, axis_count, pelt_axis);
+    float *places = PELT_NEW(arena, 4 * n * axis_count, float), *matrix = PELT_NEW(arena, n * coefficient_count, float);
+    for (uint32_t m = 0; m < mover_count; m++) at += mover_axes(poses, movers[m], axes + at);
+    for (size_t q = 0; q < n; q++)
+        for (size_t k = 0; k < axis_count; k++)
+            fill_center(poses, &axes[k], centers[q], places + 4 * (q * axis_count + k));
+    for (size_t i = 0; i < n * coefficient_count; i++) matrix[i] = (float)lambda[i];
+    return (pelt_rbf){.axis_count = (uint32_t)axis_count,
+                      .center_count = (uint32_t)n,
+                      .coefficient_count = (uint32_t)coefficient_count,
+                      .axes = axes,
+                      .centers = places,
+                      .phi = PELT_PHI_EXP,
+                      .width = (float)width,
+                      .matrix = matrix};
+}
+
+pelt_rbf pelt_eigen_joint_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
+                              const pelt_coordinates *c, double width) {
+    size_t n = c->center_count, size = n * joint->kept;
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *lambda = PELT_NEW(work, size, double);
+    memcpy(lambda, c->values, size * sizeof *lambda);
+    if (!solve(n, square_functions(work, poses, joint->mover, c, width), joint->kept, lambda))
+        memset(lambda, 0, size * sizeof *lambda);
+    pelt_rbf rbf = pelt_eigen_rbf(arena, poses, 1, &joint->mover, n, c->centers, width, joint->kept, lambda);
+    pelt_arena_free(work);
+    return rbf;
 }

@@ -1,4 +1,4 @@
-/* coupling.c: what examples that move several joints teach EigenSkin (the paper's future work: general sets of poses).
+/* eigenskin_refine.c: what examples that move several joints teach EigenSkin (the paper's future work: general sets of poses).
 
    The coordinates a_jk(p) = sum_q W_j(p, q) b_qjk interpolate values b at the joints' own examples q, with
    W_j = phi_j(p) phi_j^-1. Examples that move one joint alone fix b; examples that move several show what is left,
@@ -16,12 +16,11 @@
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FOLDS = 5, STEPS = 60 };
 
-typedef struct coupling {
+typedef struct refinement {
     const pelt_poses *poses;
     const pelt_eigen_basis *basis;
     pelt_coordinates *coordinates;
@@ -32,12 +31,14 @@ typedef struct coupling {
     double *left;                                /* [pose][shape]: <U_jk, r_p> */
     bool *used;                                  /* [pose] takes part in the fit */
     double *image, *mixed;                       /* [pose][shape] */
-} coupling;
+    double *d;                                   /* [value] the solution, ... */
+    double *r, *p, *applied;                     /* ... and what conjugate gradients need for it */
+} refinement;
 
 /* -- The operator -------------------------------------------------------------------------------------------------- */
 
 /* image = W d: coordinates of all eigendisplacements in all poses. Values of the rest pose stay 0. */
-static void coordinates_of(const coupling *c, const double *d, double *image) {
+static void coordinates_of(const refinement *c, const double *d, double *image) {
     size_t shape = 0;
     memset(image, 0, c->pose_count * c->shape_count * sizeof *image);
     for (uint32_t j = 0; j < c->basis->joint_count; j++) {
@@ -52,7 +53,7 @@ static void coordinates_of(const coupling *c, const double *d, double *image) {
 }
 
 /* out = W^T image, over the poses that take part. */
-static void values_of(const coupling *c, const double *image, double *out) {
+static void values_of(const refinement *c, const double *image, double *out) {
     size_t shape = 0;
     memset(out, 0, c->value_count * sizeof *out);
     for (uint32_t j = 0; j < c->basis->joint_count; j++) {
@@ -67,7 +68,7 @@ static void values_of(const coupling *c, const double *image, double *out) {
 }
 
 /* out = (W^T O W + mu) d. */
-static void apply(const coupling *c, double mu, const double *d, double *out) {
+static void apply(const refinement *c, double mu, const double *d, double *out) {
     coordinates_of(c, d, c->image);
     pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, 1, c->image, c->overlaps, 0, c->mixed);
     values_of(c, c->mixed, out);
@@ -80,27 +81,26 @@ static double dot(size_t n, const double *a, const double *b) {
     return sum;
 }
 
-/* Conjugate gradients from 0; work has room for three vectors. */
-static void solve(const coupling *c, double mu, double *d, double *work) {
+/* d by conjugate gradients from 0. */
+static void solve(const refinement *c, double mu) {
     size_t n = c->value_count;
-    double *r = work, *p = work + n, *image = work + 2 * n;
-    memset(d, 0, n * sizeof *d);
-    values_of(c, c->left, r);
-    memcpy(p, r, n * sizeof *p);
-    double square = dot(n, r, r), stop = 1e-12 * square;
+    memset(c->d, 0, n * sizeof *c->d);
+    values_of(c, c->left, c->r);
+    memcpy(c->p, c->r, n * sizeof *c->p);
+    double square = dot(n, c->r, c->r), stop = 1e-12 * square;
     for (int step = 0; step < STEPS && square > stop; step++) {
-        apply(c, mu, p, image);
-        double alpha = square / dot(n, p, image), before = square;
-        for (size_t i = 0; i < n; i++) d[i] += alpha * p[i], r[i] -= alpha * image[i];
-        square = dot(n, r, r);
-        for (size_t i = 0; i < n; i++) p[i] = r[i] + square / before * p[i];
+        apply(c, mu, c->p, c->applied);
+        double alpha = square / dot(n, c->p, c->applied), before = square;
+        for (size_t i = 0; i < n; i++) c->d[i] += alpha * c->p[i], c->r[i] -= alpha * c->applied[i];
+        square = dot(n, c->r, c->r);
+        for (size_t i = 0; i < n; i++) c->p[i] = c->r[i] + square / before * c->p[i];
     }
 }
 
 /* By how much d changes the squared error of the poses that did not take part. */
-static double change(const coupling *c, const double *d) {
+static double change(const refinement *c) {
     double sum = 0;
-    coordinates_of(c, d, c->image);
+    coordinates_of(c, c->d, c->image);
     pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, 1, c->image, c->overlaps, 0, c->mixed);
     for (size_t p = 0; p < c->pose_count; p++)
         for (size_t s = 0; s < c->shape_count && !c->used[p]; s++) {
@@ -112,18 +112,18 @@ static double change(const coupling *c, const double *d) {
 
 /* -- Setting up ---------------------------------------------------------------------------------------------------- */
 
-/* W_j = phi_pc phi_cc^-1; phi is symmetric. */
-static bool make_weights(coupling *c, pelt_arena *work, double width) {
+/* W_j = phi_pc phi_cc^-1; phi is symmetric. False when phi has no inverse. */
+static bool make_weights(refinement *c, pelt_arena *work, double width) {
+    c->weights = PELT_NEW(work, c->basis->joint_count, double *);
     for (uint32_t j = 0; j < c->basis->joint_count; j++) {
-        const pelt_eigen_joint *joint = &c->basis->joints[j];
+        const uint32_t *mover = &c->basis->joints[j].mover;
         const pelt_coordinates *own = &c->coordinates[j];
         size_t n = own->center_count;
         double *phi = PELT_NEW(work, n * n, double), *inverse = PELT_NEW(work, n * n, double);
         double *across = PELT_NEW(work, c->pose_count * n, double);
         c->weights[j] = PELT_NEW(work, c->pose_count * n, double);
-        if (!phi || !inverse || !across || !c->weights[j]) return false;
-        pelt_eigen_functions(c->poses, joint->mover, n, own->centers, n, own->centers, width, phi);
-        pelt_eigen_functions(c->poses, joint->mover, c->pose_count, c->examples, n, own->centers, width, across);
+        pelt_eigen_functions(c->poses, 1, mover, n, own->centers, n, own->centers, width, phi);
+        pelt_eigen_functions(c->poses, 1, mover, c->pose_count, c->examples, n, own->centers, width, across);
         for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
         if (!pelt_least_squares(n, n, phi, n, inverse, 1e-12, NULL, NULL)) return false;
         pelt_gemm(false, false, c->pose_count, n, n, 1, across, inverse, 0, c->weights[j]);
@@ -131,66 +131,64 @@ static bool make_weights(coupling *c, pelt_arena *work, double width) {
     return true;
 }
 
+static double dot3(const float *x, const float *y) {
+    return (double)x[0] * y[0] + (double)x[1] * y[1] + (double)x[2] * y[2];
+}
+
 /* O, and <U_jk, u_p>, in one pass over the points. */
-static bool make_products(coupling *c, pelt_arena *work, const pelt_example_displacements *u, const pelt_entry *entries,
-                          size_t entry_count) {
+static void make_products(refinement *c, pelt_arena *work, const pelt_example_displacements *u,
+                          const pelt_entry *entries, size_t entry_count) {
     uint32_t *first = PELT_NEW(work, (size_t)u->point_count + 2, uint32_t);
     const pelt_entry **list = PELT_NEW(work, entry_count, const pelt_entry *);
-    if (!first || !list) return false;
     for (size_t e = 0; e < entry_count; e++) first[entries[e].point + 2]++;
     for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
     for (size_t e = 0; e < entry_count; e++) list[first[entries[e].point + 1]++] = &entries[e];
     for (uint32_t i = 0; i < u->point_count; i++)
         for (uint32_t a = first[i]; a < first[i + 1]; a++) {
-            const float *x = list[a]->position;
-            for (uint32_t b = first[i]; b < first[i + 1]; b++) {
-                const float *y = list[b]->position;
+            for (uint32_t b = first[i]; b < first[i + 1]; b++)
                 c->overlaps[list[a]->coefficient * c->shape_count + list[b]->coefficient] +=
-                    (double)x[0] * y[0] + (double)x[1] * y[1] + (double)x[2] * y[2];
-            }
-            for (size_t p = 0; p < c->pose_count; p++) {
-                const float *y = u->positions + 3 * ((size_t)c->examples[p] * u->point_count + i);
+                    dot3(list[a]->position, list[b]->position);
+            for (size_t p = 0; p < c->pose_count; p++)
                 c->left[p * c->shape_count + list[a]->coefficient] +=
-                    (double)x[0] * y[0] + (double)x[1] * y[1] + (double)x[2] * y[2];
-            }
+                    dot3(list[a]->position, u->positions + 3 * ((size_t)c->examples[p] * u->point_count + i));
         }
-    return true;
 }
 
 /* Takes what the present values explain away from <U_jk, u_p>. */
-static void subtract_explained(coupling *c, double *values) {
-    double *to = values;
+static void subtract_explained(refinement *c) {
+    double *to = c->d;
     for (uint32_t j = 0; j < c->basis->joint_count; j++) {
         size_t kept = c->basis->joints[j].kept, size = (c->coordinates[j].center_count - 1) * kept;
         memcpy(to, c->coordinates[j].values + kept, size * sizeof *to);
         to += size;
     }
-    coordinates_of(c, values, c->image);
+    coordinates_of(c, c->d, c->image);
     pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, -1, c->image, c->overlaps, 1, c->left);
 }
 
 /* The strength that helps unseen examples most; infinity when none does. */
-static double choose_strength(coupling *c, double *d, double *work) {
+static double choose_strength(refinement *c) {
     static const double strengths[] = {0.3, 1, 3, 10, 30, 100};
     double best = INFINITY, best_change = 0;
     for (size_t s = 0; s < sizeof strengths / sizeof *strengths; s++) {
         double sum = 0;
         for (size_t fold = 0; fold < FOLDS; fold++) {
             for (size_t p = 0; p < c->pose_count; p++) c->used[p] = p % FOLDS != fold;
-            solve(c, strengths[s], d, work);
-            sum += change(c, d);
+            solve(c, strengths[s]);
+            sum += change(c);
         }
         if (sum < best_change) best_change = sum, best = strengths[s];
     }
     return best;
 }
 
-static void refine(coupling *c, double *d, double *work) {
-    subtract_explained(c, d);
-    double strength = choose_strength(c, d, work);
+static void refine(refinement *c) {
+    subtract_explained(c);
+    double strength = choose_strength(c);
     if (isinf(strength)) return;
     for (size_t p = 0; p < c->pose_count; p++) c->used[p] = true;
-    solve(c, strength, d, work);
+    solve(c, strength);
+    const double *d = c->d;
     for (uint32_t j = 0; j < c->basis->joint_count; j++) {
         size_t kept = c->basis->joints[j].kept, size = (c->coordinates[j].center_count - 1) * kept;
         for (size_t i = 0; i < size; i++) c->coordinates[j].values[kept + i] += d[i];
@@ -198,30 +196,34 @@ static void refine(coupling *c, double *d, double *work) {
     }
 }
 
-pelt_result pelt_eigen_refine(const pelt_poses *poses, const pelt_example_displacements *u,
-                              const pelt_eigen_basis *basis, const pelt_entry *entries, size_t entry_count,
-                              double width, pelt_coordinates *coordinates, pelt_error *error) {
-    pelt_arena *work = pelt_arena_new(0);
-    coupling c = {.poses = poses, .basis = basis, .coordinates = coordinates};
-    bool ready = work && (c.examples = PELT_NEW(work, poses->count, uint32_t));
-    for (uint32_t e = 0; e < poses->count && ready; e++)
-        if (!poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER) c.examples[c.pose_count++] = e;
+size_t pelt_examples_of_several(pelt_arena *arena, const pelt_poses *poses, uint32_t **examples) {
+    size_t count = 0;
+    *examples = PELT_NEW(arena, poses->count, uint32_t);
+    for (uint32_t e = 0; e < poses->count; e++)
+        if (!poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER) (*examples)[count++] = e;
+    return count;
+}
+
+void pelt_eigen_refine(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                       const pelt_eigen_basis *basis, const pelt_entry *entries, size_t entry_count, double width,
+                       pelt_coordinates *coordinates) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    refinement c = {.poses = poses, .basis = basis, .coordinates = coordinates};
+    c.pose_count = pelt_examples_of_several(work, poses, &c.examples);
     for (uint32_t j = 0; j < basis->joint_count; j++) {
         c.shape_count += basis->joints[j].kept;
         c.value_count += (size_t)(coordinates[j].center_count - 1) * basis->joints[j].kept;
     }
-    if (ready && c.pose_count >= 2 * FOLDS && c.value_count) {
+    if (c.pose_count >= 2 * FOLDS && make_weights(&c, work, width)) {
         size_t size = c.pose_count * c.shape_count;
-        c.weights = PELT_NEW(work, basis->joint_count, double *);
         c.overlaps = PELT_NEW(work, c.shape_count * c.shape_count, double);
         c.left = PELT_NEW(work, size, double);
         c.image = PELT_NEW(work, size, double), c.mixed = PELT_NEW(work, size, double);
         c.used = PELT_NEW(work, c.pose_count, bool);
-        double *vectors = PELT_NEW(work, 4 * c.value_count, double);
-        ready = c.weights && c.overlaps && c.left && c.image && c.mixed && c.used && vectors &&
-                make_weights(&c, work, width) && make_products(&c, work, u, entries, entry_count);
-        if (ready) refine(&c, vectors, vectors + c.value_count);
+        c.d = PELT_NEW(work, c.value_count, double), c.r = PELT_NEW(work, c.value_count, double);
+        c.p = PELT_NEW(work, c.value_count, double), c.applied = PELT_NEW(work, c.value_count, double);
+        make_products(&c, work, u, entries, entry_count);
+        refine(&c);
     }
     pelt_arena_free(work);
-    return ready ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to couple joints");
 }

@@ -1,4 +1,4 @@
-/* kernel.h: the kernel corrective, in the parts that are tested apart. */
+/* kernel.h: the kernel corrective, in the parts that are tested apart. All of it runs within a stage. */
 
 #ifndef PELT_KERNEL_FIT_H
 #define PELT_KERNEL_FIT_H
@@ -6,42 +6,45 @@
 #include "fit/corrective/correctives.h"
 #include "fit/examples/support.h"
 
+/* -- Inputs and their kernels (kernel_inputs.c) --------------------------------------------------------------------- */
+
 /* Joints that can drive a point, after joints that only repeat others are left out; then controls. */
 typedef struct pelt_kernel_inputs {
     uint32_t count, control_count;
-    uint32_t *joints;  /* [count] joints of the skeleton; the last control_count are controls */
-    int32_t *parents;  /* [count] the nearest of them above, or -1; of a control the joint that it works with */
-    double *ranges;    /* [count] largest 3 - tr R, or square of a scaled control, over the examples */
-    uint8_t *supports; /* [point][count] 1 where the joint drives the point */
-    uint8_t *moved;    /* [example][count] 1 where the joint is turned */
+    uint32_t *joints;    /* [count] joints of the skeleton; the last control_count are controls */
+    int32_t *parents;    /* [count] the nearest of them above, or -1; of a control the joint that it works with */
+    double *ranges;      /* [count] largest 3 - tr R, or square of a scaled control, over the examples */
+    double median_range; /* the upper one of the two in the middle */
+    uint8_t *supports;   /* [point][count] 1 where the joint drives the point */
+    uint8_t *moved;      /* [example][count] 1 where the joint is turned */
 } pelt_kernel_inputs;
 
 static inline bool pelt_kernel_control(const pelt_kernel_inputs *inputs, uint32_t g) {
     return g >= inputs->count - inputs->control_count;
 }
 
-pelt_result pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
-                                  const pelt_supports *supports, pelt_kernel_inputs *out, pelt_error *error);
+pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
+                                         const pelt_supports *supports);
 
 /* What cross-validation chooses. */
 typedef struct pelt_kernel_settings {
     double width;  /* s: k falls over rotations that differ by about this, in radians */
     double range;  /* 0: one width for all joints; 1: widths in proportion to the joints' ranges */
-    double pair;   /* gamma: gain of the products of neighbouring joints */
+    double pair;   /* gamma: gain of the products of pairs of joints */
     double lambda; /* ridge */
 } pelt_kernel_settings;
 
 /* Scale of joint g in E_g = exp(-(3 - tr R_a^T R_b) scale), or of a control in units of its range. */
 double pelt_kernel_scale(const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings, uint32_t joint);
 
-/* k_g between examples: table[example][example]. */
-void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_inputs *inputs, double scale, uint32_t g,
-                       float *table);
+/* k_g between examples, of all inputs: tables[input][example][example]. */
+void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                        const pelt_kernel_settings *settings, uint32_t threads, float *tables);
 
 /* -- Ridge regression (kernel_ridge.c) ----------------------------------------------------------------------------- */
 
-/* A set of units (with second == first for single joints) and the examples that matter to it: those that move one of
-   its joints. The kernel is 0 in all others. */
+/* A set of units, single joints (second == first) and pairs of joints, and the examples that matter to it: those that
+   move one of its joints. The kernel is 0 in all others. */
 typedef struct pelt_ridge {
     uint32_t unit_count, example_count;
     pelt_kernel_unit *units; /* [unit_count] gain: the part of the points that the unit drives */
@@ -49,13 +52,14 @@ typedef struct pelt_ridge {
 } pelt_ridge;
 
 /* The mean kernel of some points: its units are the joints that drive them, and pairs of such a joint with the one
-   above and the one above that. A point counts by its weight; weights sum to 1. Free with pelt_ridge_free. */
-pelt_result pelt_ridge_of(const pelt_kernel_inputs *inputs, uint32_t example_count, size_t point_count,
-                          const uint32_t *points, const double *weights, pelt_ridge *out);
-void pelt_ridge_free(pelt_ridge *ridge);
+   above and the one above that. A point counts by its weight; weights sum to 1. */
+pelt_ridge pelt_ridge_of(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t example_count,
+                         size_t point_count, const uint32_t *points, const double *weights);
 
-/* The kernel matrix between the ridge's examples, [example_count][example_count]; tables[joint][example][example]. */
-void pelt_ridge_matrix(const pelt_ridge *ridge, const float *tables, size_t example_count, double pair, double *matrix);
+/* The kernel matrix between the ridge's examples, [example_count][example_count], in the arena; tables are those of all
+   table_size examples. */
+double *pelt_ridge_matrix(pelt_arena *arena, const pelt_ridge *ridge, const float *tables, size_t table_size,
+                          double pair);
 
 /* [example][columns]; the solution is [centre][columns]. */
 typedef struct pelt_ridge_values {
@@ -66,21 +70,22 @@ typedef struct pelt_ridge_values {
 /* Ridge regression with fewer centres: examples are taken as centres as long as the others do not span one to within
    `tolerance`, the next one always being the farthest from what is spanned. The ridge's examples become the centres;
    values become their coefficients: one factorisation for all sets, and each has the bits that it has alone. False
-   when memory is out. */
-bool pelt_ridge_solve(pelt_ridge *ridge, const double *matrix, double lambda, double tolerance, size_t set_count,
-                      const pelt_ridge_values *sets);
+   when the matrix is not positive definite, to rounding. */
+bool pelt_ridge_solve(pelt_arena *work, pelt_ridge *ridge, const double *matrix, double lambda, double tolerance,
+                      size_t set_count, const pelt_ridge_values *sets);
 
-/* Settings by cross-validation on the training examples; `error` gets the error that is left, relative to none at all.
- */
-pelt_result pelt_kernel_validate(const pelt_poses *poses, const pelt_example_displacements *u,
-                                 const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
-                                 pelt_kernel_settings *settings, double *left);
+/* The squared error when a fold of examples is predicted by a fit to all others, from M = (K + lambda I)^-1 [n][n] and
+   M u [n][columns]. INFINITY when rounding has left M_ff not positive definite: nothing is known then. */
+double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, size_t columns, const double *product,
+                             size_t fold_size, const uint32_t *fold);
 
-/* Fills the tables of all joints. */
-void pelt_kernel_tables(const pelt_poses *poses, const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings,
-                        uint32_t threads, float *tables);
+/* Settings by cross-validation on the training examples, starting from those given; the tables become theirs. Returns
+   the error that is left, relative to none at all. */
+double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                            const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
+                            pelt_kernel_settings *settings);
 
-/* -- Clusters (cluster.c) ------------------------------------------------------------------------------------------ */
+/* -- Clusters (kernel_cluster.c) ------------------------------------------------------------------------------------ */
 
 typedef struct pelt_clusters {
     uint32_t count;
@@ -93,19 +98,17 @@ typedef struct pelt_clusters {
 
 /* Clustered principal components: points that are well described by a few common displacements are together, and
    clusters have as many as are worth most under a budget of per_point displacements, the mean over all points. */
-pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
-                         const float *positions, uint32_t cluster_count, double per_point, uint32_t threads,
-                         pelt_clusters *out, pelt_error *error);
+pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
+                           const float *positions, uint32_t cluster_count, double per_point, uint32_t threads);
 
 /* The same clusters with vectors for the changes of normals, `turns`, under a budget of their own. A vertex has its own
-   normal, so the points of `turns` and of `out` are vertices. */
-pelt_result pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
-                               const pelt_example_displacements *turns, double per_vertex, uint32_t threads,
-                               pelt_clusters *out);
+   normal, so the points of `turns` and of the result are vertices. */
+pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
+                                 const pelt_example_displacements *turns, double per_vertex, uint32_t threads);
 
 /* Lets clusters (first, points) overlap by up to most_rings mesh edges, as long as the number of points, counted in
-   every cluster that they are in, grows by no more than the factor most_growth (overlap.c). */
-pelt_result pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_example_displacements *u,
-                                  uint32_t most_rings, double most_growth, pelt_clusters *clusters);
+   every cluster that they are in, grows by no more than the factor most_growth. */
+void pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_example_displacements *u,
+                           uint32_t most_rings, double most_growth, pelt_clusters *clusters);
 
 #endif

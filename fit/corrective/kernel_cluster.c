@@ -1,16 +1,20 @@
-/* cluster.c: clustered principal component analysis of displacements.
+/* kernel_cluster.c: clustered principal component analysis of displacements.
 
    Each point has a matrix Z_i of 3 x examples. A cluster q has a few orthonormal rows B_q over the examples; a point
    belongs to the cluster that leaves the smallest residual |Z_i|^2 - |Z_i B_q^T|^2. Rounds alternate between the two:
    the leading right singular vectors of the points of each cluster, and the best cluster for each point among those
    that are near it, so that clusters stay patches. At the end every cluster gets its exact principal components, as
    shapes over its points, and the budget goes to those that explain most per entry. What else the points do, like
-   turning their normals, gets principal components of its own in the same clusters. */
+   turning their normals, gets principal components of its own in the same clusters.
+
+   Clusters overlap by a few rings of mesh edges, so that no border between them shows: a point that is d <= R edges away
+   from a foreign cluster belongs to it too, with weight 1 - d / (R + 1); its own cluster has weight 1; the weights of a
+   point are then made to sum to 1. Seen along a path across the border, the weight of one cluster falls evenly from 1
+   to 0 while that of the other rises. */
 
 #include "fit/corrective/kernel.h"
 #include "rig/linear.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS = 6, NEAR = 8, CANDIDATES = NEAR + 1, MOST_RANK = 48, MOST_RINGS = 3 };
@@ -29,11 +33,10 @@ typedef struct clustering {
     uint32_t *near;    /* [point][CANDIDATES] clusters */
     double *explained; /* [point][CANDIDATES] */
     uint32_t *first, *members;
-    double **shapes;   /* [cluster] malloc'ed [least(3n, examples)][3n] */
-    double **values;   /* [cluster] malloc'ed squares of singular values, falling */
-    uint32_t *lengths; /* [cluster] how many */
+    double **shapes;   /* [cluster] -> [length][3n] */
+    double **values;   /* [cluster] -> [length] squares of singular values, falling */
+    uint32_t *lengths; /* [cluster] how many: 3n, the examples or MOST_RANK, whichever is least */
     bool begun;
-    _Atomic bool no_memory;
 } clustering;
 
 static const float *place(const clustering *c, uint32_t point) {
@@ -97,11 +100,11 @@ static void list_members(clustering *c) {
     }
 }
 
-/* The rows of a cluster's points, [3 n][examples]; to be freed. */
-static double *cluster_rows(const clustering *c, size_t q) {
+/* The rows of a cluster's points, [3 n][examples]. */
+static double *cluster_rows(pelt_arena *scratch, const clustering *c, size_t q) {
     size_t count = c->first[q + 1] - c->first[q], size = 3 * (size_t)c->examples;
-    double *rows = malloc((count * size + 1) * sizeof *rows);
-    for (size_t m = 0; rows && m < count; m++)
+    double *rows = PELT_NEW(scratch, count * size, double);
+    for (size_t m = 0; m < count; m++)
         for (size_t k = 0; k < size; k++) rows[m * size + k] = c->rows[c->members[c->first[q] + m] * size + k];
     return rows;
 }
@@ -127,14 +130,12 @@ static void orthonormalise(double *basis, size_t examples, size_t rank) {
 
 /* Steps of subspace iteration, from the basis of the round before; the first round starts from sums of rows. */
 static void improve_basis(void *user, size_t q, pelt_arena *scratch) {
-    (void)scratch;
     enum { STEPS = 3 };
     clustering *c = user;
     size_t rows = 3 * (size_t)(c->first[q + 1] - c->first[q]), n = c->examples, rank = c->rank;
-    double *m = cluster_rows(c, q), *basis = c->bases + q * n * rank;
-    double *image = malloc((rows * rank + 1) * sizeof *image);
-    if (!m || !image) c->no_memory = true;
-    for (int step = 0; step < STEPS && m && image && rows; step++) {
+    double *m = cluster_rows(scratch, c, q), *basis = c->bases + q * n * rank;
+    double *image = PELT_NEW(scratch, rows * rank, double);
+    for (int step = 0; step < STEPS && rows; step++) {
         if (c->begun || step)
             pelt_gemm(false, false, rows, rank, n, 1, m, basis, 0, image);
         else
@@ -142,7 +143,6 @@ static void improve_basis(void *user, size_t q, pelt_arena *scratch) {
         pelt_gemm(true, false, n, rank, rows, 1, m, image, 0, basis);
         orthonormalise(basis, n, rank);
     }
-    free(m), free(image);
 }
 
 /* The clusters that a point may go to: the nearest, and its own last. */
@@ -163,14 +163,12 @@ static void find_near(void *user, size_t i, pelt_arena *scratch) {
 
 /* |Z_i B_q^T|^2 of all points that may go to cluster q, a few hundred at a time. */
 static void explain(void *user, size_t q, pelt_arena *scratch) {
-    (void)scratch;
     enum { BATCH = 128 };
     clustering *c = user;
     size_t n = c->examples, size = 3 * n, rank = c->rank, count = 0, slots[BATCH];
-    double *rows = malloc(BATCH * size * sizeof *rows), *image = malloc(BATCH * 3 * rank * sizeof *image);
+    double *rows = PELT_NEW(scratch, BATCH * size, double), *image = PELT_NEW(scratch, BATCH * 3 * rank, double);
     const double *basis = c->bases + q * n * rank;
-    if (!rows || !image) c->no_memory = true;
-    for (size_t slot = 0; slot <= (size_t)c->points * CANDIDATES && rows && image; slot++) {
+    for (size_t slot = 0; slot <= (size_t)c->points * CANDIDATES; slot++) {
         bool last = slot == (size_t)c->points * CANDIDATES;
         if (!last && c->near[slot] == q) {
             const float *row = c->rows + slot / CANDIDATES * size;
@@ -186,7 +184,6 @@ static void explain(void *user, size_t q, pelt_arena *scratch) {
         }
         count = 0;
     }
-    free(rows), free(image);
 }
 
 /* A point leaves its cluster only for one that is better beyond rounding, so that rounds end. */
@@ -200,44 +197,104 @@ static void reassign(void *user, size_t i, pelt_arena *scratch) {
         if (explained[k] > best) best = explained[k], c->label[i] = near[k];
 }
 
+/* -- Overlap ------------------------------------------------------------------------------------------------------- */
+
+/* Lists the points of cluster q and those at most `rings` edges away, in the order of distance. `seen` [point] is the
+   last cluster that saw a point, plus 1. Weights are written where there is room for them. */
+static uint32_t grow(const pelt_clusters *c, const pelt_neighbours *edges, uint32_t q, uint32_t rings, uint32_t *seen,
+                     uint32_t *points, float *weights) {
+    uint32_t count = 0, from = 0;
+    for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++) {
+        seen[c->points[m]] = q + 1;
+        if (weights) weights[count] = 1;
+        points[count++] = c->points[m];
+    }
+    for (uint32_t ring = 1; ring <= rings; ring++) {
+        uint32_t end = count;
+        for (; from < end; from++)
+            for (uint32_t k = edges->first[points[from]]; k < edges->first[points[from] + 1]; k++) {
+                uint32_t next = edges->list[k];
+                if (seen[next] == q + 1) continue;
+                seen[next] = q + 1;
+                if (weights) weights[count] = 1 - (float)ring / (float)(rings + 1);
+                points[count++] = next;
+            }
+    }
+    return count;
+}
+
+static void normalise(pelt_arena *work, const pelt_clusters *c, uint32_t point_count) {
+    float *sums = PELT_NEW(work, point_count, float);
+    for (uint32_t m = 0; m < c->first[c->count]; m++) sums[c->points[m]] += c->weights[m];
+    for (uint32_t m = 0; m < c->first[c->count]; m++) c->weights[m] /= sums[c->points[m]];
+}
+
+void pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_example_displacements *u,
+                           uint32_t most_rings, double most_growth, pelt_clusters *c) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    pelt_neighbours edges = pelt_find_neighbours(work, mesh, &(pelt_points){u->point_count, u->point_of, u->vertex_of});
+    uint32_t *seen = PELT_NEW(work, u->point_count, uint32_t), *points = PELT_NEW(work, u->point_count, uint32_t);
+    uint32_t rings = most_rings;
+    size_t total = u->point_count;
+    for (; rings > 0; rings--) { /* as many rings as the budget bears */
+        memset(seen, 0, u->point_count * sizeof *seen);
+        total = 0;
+        for (uint32_t q = 0; q < c->count; q++) total += grow(c, &edges, q, rings, seen, points, NULL);
+        if ((double)total <= most_growth * u->point_count) break;
+    }
+    if (!rings) total = u->point_count;
+    pelt_clusters grown = *c;
+    grown.first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
+    grown.points = PELT_NEW(arena, total, uint32_t);
+    grown.weights = PELT_NEW(arena, total, float);
+    memset(seen, 0, u->point_count * sizeof *seen);
+    for (uint32_t q = 0; q < c->count; q++)
+        grown.first[q + 1] = grown.first[q] + grow(c, &edges, q, rings, seen, grown.points + grown.first[q],
+                                                   grown.weights + grown.first[q]);
+    normalise(work, &grown, u->point_count);
+    *c = grown;
+    pelt_arena_free(work);
+}
+
 /* -- Principal components ------------------------------------------------------------------------------------------ */
 
 /* By the smaller of the two Gram matrices: M M^T gives the shapes themselves, M^T M gives them as M v / s. */
 static void decompose(void *user, size_t q, pelt_arena *scratch) {
-    (void)scratch;
     clustering *c = user;
     size_t rows = 3 * (size_t)(c->first[q + 1] - c->first[q]), n = c->examples, small = rows < n ? rows : n;
     if (!rows) return;
-    double *m = cluster_rows(c, q), *gram = malloc(small * small * sizeof *gram);
-    double *values = malloc(small * sizeof *values), *shapes = calloc(small * rows, sizeof *shapes);
-    bool done = m && gram && values && shapes;
-    if (done) pelt_gemm(rows >= n, rows < n, small, small, rows < n ? n : rows, 1, m, m, 0, gram);
-    done = done && pelt_eigen(small, gram, values);
-    for (size_t k = 0; done && k < small; k++) {
+    double *m = cluster_rows(scratch, c, q), *gram = PELT_NEW(scratch, small * small, double);
+    double *values = PELT_NEW(scratch, small, double);
+    pelt_gemm(rows >= n, rows < n, small, small, rows < n ? n : rows, 1, m, m, 0, gram);
+    if (!pelt_eigen(small, gram, values)) return;
+    for (size_t k = 0; k < c->lengths[q]; k++) {
         size_t column = small - 1 - k;
         double scale = values[column] > 0 ? 1 / sqrt(values[column]) : 0;
         for (size_t r = 0; r < rows; r++) {
             double sum = rows < n ? gram[r * small + column] : 0;
             for (size_t e = 0; rows >= n && e < n; e++) sum += m[r * n + e] * gram[e * n + column] * scale;
-            shapes[k * rows + r] = sum;
+            c->shapes[q][k * rows + r] = sum;
         }
-        if (k == MOST_RANK) break;
+        c->values[q][k] = values[column];
     }
-    for (size_t k = 0; done && k < small / 2; k++) {
-        double swap = values[k];
-        values[k] = values[small - 1 - k], values[small - 1 - k] = swap;
+}
+
+/* Components of all clusters, in the arena. */
+static void find_components(pelt_arena *arena, clustering *c, uint32_t threads) {
+    c->shapes = PELT_NEW(arena, c->clusters, double *), c->values = PELT_NEW(arena, c->clusters, double *);
+    c->lengths = PELT_NEW(arena, c->clusters, uint32_t);
+    for (uint32_t q = 0; q < c->clusters; q++) {
+        uint32_t rows = 3 * (c->first[q + 1] - c->first[q]), small = rows < c->examples ? rows : c->examples;
+        c->lengths[q] = small < MOST_RANK ? small : MOST_RANK;
+        c->shapes[q] = PELT_NEW(arena, (size_t)c->lengths[q] * rows, double);
+        c->values[q] = PELT_NEW(arena, c->lengths[q], double);
     }
-    if (!done) {
-        free(values), free(shapes), values = shapes = NULL;
-        c->no_memory = true;
-    }
-    free(m), free(gram);
-    c->values[q] = values, c->shapes[q] = shapes;
-    c->lengths[q] = (uint32_t)(small < MOST_RANK ? small : MOST_RANK);
+    pelt_parallel(arena, threads, c->clusters, decompose, c);
 }
 
 /* Greedy: the component that explains most per point is next, as long as its cluster's points fit the budget. */
-static void spend(const clustering *c, double budget, uint32_t *ranks) {
+static uint32_t *spend(pelt_arena *arena, const clustering *c, double budget) {
+    uint32_t *ranks = PELT_NEW(arena, c->clusters, uint32_t);
     double left = budget * c->points;
     for (;;) {
         uint32_t best = c->clusters;
@@ -248,102 +305,83 @@ static void spend(const clustering *c, double budget, uint32_t *ranks) {
             double value = c->values[q][ranks[q]] / n;
             if (value > worth && value * n > 1e-12 * c->values[q][0]) worth = value, best = q;
         }
-        if (best == c->clusters) return;
+        if (best == c->clusters) return ranks;
         left -= c->first[best + 1] - c->first[best];
         ranks[best]++;
     }
 }
 
-/* The members of all clusters, which then overlap; `first` and `members` become those of the overlapping ones. */
-static pelt_result overlap(pelt_arena *arena, clustering *c, const pelt_mesh *mesh, pelt_clusters *out) {
-    out->first = c->first, out->points = c->members;
-    if (pelt_overlap_clusters(arena, mesh, c->u, MOST_RINGS, MOST_GROWTH, out)) return PELT_ERROR_MEMORY;
-    c->first = out->first, c->members = out->points;
-    return PELT_OK;
-}
-
-/* Room for what `decompose` finds. */
-static bool prepare_components(pelt_arena *work, clustering *c) {
-    c->rows = PELT_NEW(work, 3 * (size_t)c->points * c->examples, float);
-    c->energies = PELT_NEW(work, c->points, double);
-    c->shapes = PELT_NEW(work, c->clusters, double *), c->values = PELT_NEW(work, c->clusters, double *);
-    c->lengths = PELT_NEW(work, c->clusters, uint32_t);
-    return c->rows && c->energies && c->shapes && c->values && c->lengths;
-}
-
-static void free_components(clustering *c) {
-    for (uint32_t q = 0; c->values && c->shapes && q < c->clusters; q++) free(c->values[q]), free(c->shapes[q]);
-}
-
 /* The first out->ranks of each cluster's shapes. */
-static pelt_result hand_over(pelt_arena *arena, const clustering *c, pelt_clusters *out) {
+static void hand_over(pelt_arena *arena, const clustering *c, pelt_clusters *out) {
     out->shapes = PELT_NEW(arena, c->clusters, double *);
-    if (!out->shapes) return PELT_ERROR_MEMORY;
     for (uint32_t q = 0; q < c->clusters; q++) {
         size_t size = 3 * (size_t)out->ranks[q] * (c->first[q + 1] - c->first[q]);
-        if (!size) continue;
         out->shapes[q] = PELT_NEW(arena, size, double);
-        if (!out->shapes[q]) return PELT_ERROR_MEMORY;
         memcpy(out->shapes[q], c->shapes[q], size * sizeof *out->shapes[q]);
     }
-    return PELT_OK;
 }
 
-static void iterate(clustering *c, uint32_t threads) {
-    pelt_parallel(NULL, threads, c->points, fill_rows, c);
+/* The components of a cluster that the budget bears. */
+static void choose_components(pelt_arena *arena, pelt_arena *work, clustering *c, double budget, uint32_t threads,
+                              pelt_clusters *out) {
+    find_components(work, c, threads);
+    out->ranks = spend(arena, c, budget);
+    hand_over(arena, c, out);
+}
+
+/* -- All of it ----------------------------------------------------------------------------------------------------- */
+
+static void describe_points(pelt_arena *work, clustering *c, uint32_t threads) {
+    c->rows = PELT_NEW(work, 3 * (size_t)c->points * c->examples, float);
+    c->energies = PELT_NEW(work, c->points, double);
+    pelt_parallel(work, threads, c->points, fill_rows, c);
+}
+
+static void iterate(pelt_arena *work, clustering *c, uint32_t threads) {
     start(c);
     list_members(c);
-    for (int round = 0; round < ROUNDS && !c->no_memory; round++) {
-        pelt_parallel(NULL, threads, c->clusters, improve_basis, c);
-        pelt_parallel(NULL, threads, c->points, find_near, c);
-        pelt_parallel(NULL, threads, c->clusters, explain, c);
-        pelt_parallel(NULL, threads, c->points, reassign, c);
+    for (int round = 0; round < ROUNDS; round++) {
+        pelt_parallel(work, threads, c->clusters, improve_basis, c);
+        pelt_parallel(work, threads, c->points, find_near, c);
+        pelt_parallel(work, threads, c->clusters, explain, c);
+        pelt_parallel(work, threads, c->points, reassign, c);
         list_members(c);
         c->begun = true;
     }
 }
 
-pelt_result pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
-                         const float *positions, uint32_t cluster_count, double per_point, uint32_t threads,
-                         pelt_clusters *out, pelt_error *error) {
-    pelt_arena *work = pelt_arena_new(0);
+pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
+                           const float *positions, uint32_t cluster_count, double per_point, uint32_t threads) {
+    pelt_arena *work = pelt_arena_inside(arena);
     clustering c = {.u = u, .positions = positions, .points = u->point_count, .examples = u->example_count};
     c.clusters = cluster_count < c.points ? cluster_count : c.points;
     c.rank = per_point < 1 ? 1 : per_point > 16 ? 16 : (uint32_t)(per_point + 0.5);
     if (c.rank > c.examples) c.rank = c.examples;
-    *out = (pelt_clusters){.count = c.clusters};
-    bool ready = work && prepare_components(work, &c) && (out->ranks = PELT_NEW(arena, c.clusters, uint32_t));
-    if (ready) {
-        c.nearest = PELT_NEW(work, c.points, double);
-        c.centers = pelt_alloc(work, c.clusters, sizeof *c.centers);
-        c.bases = PELT_NEW(work, (size_t)c.clusters * c.examples * c.rank, double);
-        c.label = PELT_NEW(work, c.points, uint32_t);
-        c.near = PELT_NEW(work, (size_t)c.points * CANDIDATES, uint32_t);
-        c.explained = PELT_NEW(work, (size_t)c.points * CANDIDATES, double);
-        c.first = PELT_NEW(work, (size_t)c.clusters + 1, uint32_t), c.members = PELT_NEW(work, c.points, uint32_t);
-        ready = c.nearest && c.centers && c.bases && c.label && c.near && c.explained && c.first && c.members;
-    }
-    if (ready) iterate(&c, threads);
-    ready = ready && !c.no_memory && !overlap(arena, &c, mesh, out);
-    if (ready) pelt_parallel(NULL, threads, c.clusters, decompose, &c);
-    if (ready && !c.no_memory) spend(&c, per_point, out->ranks);
-    ready = ready && !c.no_memory && !hand_over(arena, &c, out);
-    free_components(&c);
+    c.nearest = PELT_NEW(work, c.points, double);
+    c.centers = pelt_alloc(work, c.clusters, sizeof *c.centers);
+    c.bases = PELT_NEW(work, (size_t)c.clusters * c.examples * c.rank, double);
+    c.label = PELT_NEW(work, c.points, uint32_t);
+    c.near = PELT_NEW(work, (size_t)c.points * CANDIDATES, uint32_t);
+    c.explained = PELT_NEW(work, (size_t)c.points * CANDIDATES, double);
+    c.first = PELT_NEW(work, (size_t)c.clusters + 1, uint32_t), c.members = PELT_NEW(work, c.points, uint32_t);
+    describe_points(work, &c, threads);
+    iterate(work, &c, threads);
+    pelt_clusters out = {.count = c.clusters, .first = c.first, .points = c.members};
+    pelt_overlap_clusters(arena, mesh, u, MOST_RINGS, MOST_GROWTH, &out);
+    c.first = out.first, c.members = out.points;
+    choose_components(arena, work, &c, per_point, threads, &out);
     pelt_arena_free(work);
-    return ready ? PELT_OK
-                 : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to cluster %u points in %u examples",
-                             u->point_count, u->example_count);
+    return out;
 }
 
 /* -- Other fields on the same clusters ----------------------------------------------------------------------------- */
 
 /* The vertices of each cluster's points, with the points' weights. */
-static pelt_result list_vertices(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c,
-                                 pelt_clusters *out) {
-    uint32_t *first = PELT_NEW(arena, (size_t)u->point_count + 2, uint32_t), *list;
-    list = PELT_NEW(arena, u->vertex_count, uint32_t);
+static void list_vertices(pelt_arena *arena, pelt_arena *work, const pelt_example_displacements *u,
+                          const pelt_clusters *c, pelt_clusters *out) {
+    uint32_t *first = PELT_NEW(work, (size_t)u->point_count + 2, uint32_t);
+    uint32_t *list = PELT_NEW(work, u->vertex_count, uint32_t);
     out->first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
-    if (!first || !list || !out->first) return PELT_ERROR_MEMORY;
     for (uint32_t v = 0; v < u->vertex_count; v++) first[u->point_of[v] + 2]++;
     for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
     for (uint32_t v = 0; v < u->vertex_count; v++) list[first[u->point_of[v] + 1]++] = v; /* first[i]: where i starts */
@@ -351,31 +389,21 @@ static pelt_result list_vertices(pelt_arena *arena, const pelt_example_displacem
         for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++) total += first[c->points[m] + 1] - first[c->points[m]];
     out->points = PELT_NEW(arena, out->first[c->count], uint32_t);
     out->weights = PELT_NEW(arena, out->first[c->count], float);
-    if (!out->points || !out->weights) return PELT_ERROR_MEMORY;
     for (uint32_t m = 0, at = 0; m < c->first[c->count]; m++)
         for (uint32_t k = first[c->points[m]]; k < first[c->points[m] + 1]; k++, at++)
             out->points[at] = list[k], out->weights[at] = c->weights[m];
-    return PELT_OK;
 }
 
-pelt_result pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
-                               const pelt_example_displacements *turns, double per_vertex, uint32_t threads,
-                               pelt_clusters *out) {
-    pelt_arena *work = pelt_arena_new(0);
+pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
+                                 const pelt_example_displacements *turns, double per_vertex, uint32_t threads) {
+    pelt_arena *work = pelt_arena_inside(arena);
     clustering c = {
         .u = turns, .points = turns->point_count, .examples = turns->example_count, .clusters = clusters->count};
-    *out = (pelt_clusters){.count = c.clusters};
-    bool ready = work && prepare_components(work, &c) && !list_vertices(arena, u, clusters, out) &&
-                 (out->ranks = PELT_NEW(arena, c.clusters, uint32_t));
-    if (ready) {
-        c.first = out->first, c.members = out->points;
-        pelt_parallel(NULL, threads, c.points, fill_rows, &c);
-        pelt_parallel(NULL, threads, c.clusters, decompose, &c);
-    }
-    ready = ready && !c.no_memory;
-    if (ready) spend(&c, per_vertex, out->ranks);
-    ready = ready && !hand_over(arena, &c, out);
-    free_components(&c);
+    pelt_clusters out = {.count = c.clusters};
+    list_vertices(arena, work, u, clusters, &out);
+    c.first = out.first, c.members = out.points;
+    describe_points(work, &c, threads);
+    choose_components(arena, work, &c, per_vertex, threads, &out);
     pelt_arena_free(work);
-    return ready ? PELT_OK : PELT_ERROR_MEMORY;
+    return out;
 }

@@ -1,4 +1,4 @@
-/* kernel_movers.c: which joints drive a point of the kernel corrective, and the kernels of single joints between
+/* kernel_inputs.c: which joints drive a point of the kernel corrective, and the kernels of single joints between
    examples.
 
        E_g(a, b) = exp(-(3 - tr R_a^T R_b) / 2 s_g^2),    3 - tr R_a^T R_b = 4 (1 - (q_a . q_b)^2)
@@ -104,65 +104,58 @@ static void add_controls(const pelt_poses *poses, const pelt_supports *s, const 
     out->control_count = poses->control_count;
 }
 
-pelt_result pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
-                                  const pelt_supports *supports, pelt_kernel_inputs *out, pelt_error *error) {
-    uint32_t n = poses->joint_count;
-    uint32_t *stands_for = PELT_NEW(arena, n, uint32_t);
-    int32_t *index_of = PELT_NEW(arena, n, int32_t);
-    size_t most = (size_t)n + poses->control_count;
-    *out = (pelt_kernel_inputs){.joints = PELT_NEW(arena, most, uint32_t),
-                                .parents = PELT_NEW(arena, most, int32_t),
-                                .ranges = PELT_NEW(arena, most, double)};
-    bool ready = stands_for && index_of && out->joints && out->parents && out->ranges;
-    for (uint32_t j = 0; ready && j < n; j++) stands_for[j] = UINT32_MAX;
-    if (ready) find_repetitions(poses, stands_for);
-    for (uint32_t j = 0; ready && j < n; j++) {
-        index_of[j] = -1;
-        if (stands_for[j] != j) continue;
-        uint32_t g = out->count++;
-        index_of[j] = (int32_t)g, out->joints[g] = j, out->parents[g] = -1;
-        for (int32_t above = skeleton->parents[j]; above >= 0 && out->parents[g] < 0; above = skeleton->parents[above])
-            out->parents[g] = index_of[above];
-        for (uint32_t e = 0; e < poses->count; e++) {
-            double w = poses->rotations[4 * ((size_t)e * n + j) + 3];
-            out->ranges[g] = fmax(out->ranges[g], 4 * (1 - w * w));
-        }
-    }
-    if (ready) {
-        add_controls(poses, supports, stands_for, index_of, out);
-        out->supports = PELT_NEW(arena, (size_t)supports->point_count * out->count, uint8_t);
-        out->moved = PELT_NEW(arena, (size_t)poses->count * out->count, uint8_t);
-        ready = out->supports && out->moved;
-    }
-    if (!ready)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the inputs of %u points",
-                         supports->point_count);
-    fill_supports(poses, supports, stands_for, index_of, out);
-    for (uint32_t e = 0; e < poses->count; e++)
-        for (uint32_t g = 0; g < out->count; g++)
-            out->moved[(size_t)e * out->count + g] =
-                (pelt_kernel_control(out, g) ? fabs(scaled_control(poses, e, out->joints[g]))
-                                             : angle_from_rest(poses, e, out->joints[g])) > 1e-4;
-    return PELT_OK;
-}
-
-/* -- Kernels ------------------------------------------------------------------------------------------------------- */
-
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
+static double median(pelt_arena *arena, uint32_t count, const double *values) {
+    double *sorted = PELT_NEW(arena, count, double);
+    memcpy(sorted, values, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_doubles);
+    return sorted[count / 2];
+}
+
+pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
+                                         const pelt_supports *supports) {
+    uint32_t n = poses->joint_count, *stands_for = PELT_NEW(arena, n, uint32_t);
+    int32_t *index_of = PELT_NEW(arena, n, int32_t);
+    size_t most = (size_t)n + poses->control_count;
+    pelt_kernel_inputs out = {.joints = PELT_NEW(arena, most, uint32_t),
+                              .parents = PELT_NEW(arena, most, int32_t),
+                              .ranges = PELT_NEW(arena, most, double)};
+    for (uint32_t j = 0; j < n; j++) stands_for[j] = UINT32_MAX;
+    find_repetitions(poses, stands_for);
+    for (uint32_t j = 0; j < n; j++) {
+        index_of[j] = -1;
+        if (stands_for[j] != j) continue;
+        uint32_t g = out.count++;
+        index_of[j] = (int32_t)g, out.joints[g] = j, out.parents[g] = -1;
+        for (int32_t above = skeleton->parents[j]; above >= 0 && out.parents[g] < 0; above = skeleton->parents[above])
+            out.parents[g] = index_of[above];
+        for (uint32_t e = 0; e < poses->count; e++) {
+            double w = poses->rotations[4 * ((size_t)e * n + j) + 3];
+            out.ranges[g] = fmax(out.ranges[g], 4 * (1 - w * w));
+        }
+    }
+    add_controls(poses, supports, stands_for, index_of, &out);
+    out.median_range = median(arena, out.count, out.ranges);
+    out.supports = PELT_NEW(arena, (size_t)supports->point_count * out.count, uint8_t);
+    fill_supports(poses, supports, stands_for, index_of, &out);
+    out.moved = PELT_NEW(arena, (size_t)poses->count * out.count, uint8_t);
+    for (uint32_t e = 0; e < poses->count; e++)
+        for (uint32_t g = 0; g < out.count; g++)
+            out.moved[(size_t)e * out.count + g] =
+                (pelt_kernel_control(&out, g) ? fabs(scaled_control(poses, e, out.joints[g]))
+                                              : angle_from_rest(poses, e, out.joints[g])) > 1e-4;
+    return out;
+}
+
+/* -- Kernels ------------------------------------------------------------------------------------------------------- */
+
 /* s_g^2 = s^2 (range_g / median range)^r. */
 double pelt_kernel_scale(const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings, uint32_t joint) {
-    double *sorted = malloc(inputs->count * sizeof *sorted), middle = 1;
-    if (sorted) {
-        memcpy(sorted, inputs->ranges, inputs->count * sizeof *sorted);
-        qsort(sorted, inputs->count, sizeof *sorted, compare_doubles);
-        middle = sorted[inputs->count / 2];
-    }
-    free(sorted);
-    double relative = middle > 0 ? fmax(inputs->ranges[joint] / middle, 1e-3) : 1;
+    double middle = inputs->median_range, relative = middle > 0 ? fmax(inputs->ranges[joint] / middle, 1e-3) : 1;
     return 1 / (2 * settings->width * settings->width * pow(relative, settings->range));
 }
 
@@ -175,13 +168,9 @@ static void control_table(const pelt_poses *poses, uint32_t control, double scal
         }
 }
 
-void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_inputs *inputs, double scale, uint32_t g,
-                       float *table) {
+static void joint_table(const pelt_poses *poses, const pelt_kernel_inputs *inputs, double scale, size_t g,
+                        float *table) {
     size_t n = poses->count, stride = 4 * (size_t)poses->joint_count;
-    if (pelt_kernel_control(inputs, g)) {
-        control_table(poses, inputs->joints[g], scale, table);
-        return;
-    }
     const float *q = poses->rotations + 4 * (size_t)inputs->joints[g];
     for (size_t a = 0; a < n; a++) {
         for (size_t b = 0; b <= a; b++) {
@@ -195,4 +184,28 @@ void pelt_kernel_table(const pelt_poses *poses, const pelt_kernel_inputs *inputs
                         exp(-4 * (1 - wb * wb) * scale) + 1);
         }
     }
+}
+
+typedef struct table_work {
+    const pelt_poses *poses;
+    const pelt_kernel_inputs *inputs;
+    const pelt_kernel_settings *settings;
+    float *tables;
+} table_work;
+
+static void fill_table(void *user, size_t i, pelt_arena *scratch) {
+    (void)scratch;
+    const table_work *w = user;
+    uint32_t g = (uint32_t)i;
+    double scale = pelt_kernel_scale(w->inputs, w->settings, g);
+    float *table = w->tables + i * w->poses->count * w->poses->count;
+    if (pelt_kernel_control(w->inputs, g))
+        control_table(w->poses, w->inputs->joints[g], scale, table);
+    else
+        joint_table(w->poses, w->inputs, scale, g, table);
+}
+
+void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                        const pelt_kernel_settings *settings, uint32_t threads, float *tables) {
+    pelt_parallel(arena, threads, inputs->count, fill_table, &(table_work){poses, inputs, settings, tables});
 }

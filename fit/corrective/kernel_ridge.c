@@ -9,7 +9,6 @@
 #include "fit/corrective/kernel.h"
 #include "rig/linear.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FOLDS = 5, SAMPLES = 400 };
@@ -27,53 +26,49 @@ static double share_of(const pelt_kernel_inputs *d, size_t count, const uint32_t
     return share;
 }
 
-pelt_result pelt_ridge_of(const pelt_kernel_inputs *d, uint32_t example_count, size_t point_count,
-                          const uint32_t *points, const double *weights, pelt_ridge *out) {
-    *out = (pelt_ridge){.units = malloc(3 * (size_t)(d->count + 1) * sizeof *out->units),
-                        .examples = malloc(((size_t)example_count + 1) * sizeof *out->examples)};
-    if (!out->units || !out->examples) return pelt_ridge_free(out), PELT_ERROR_MEMORY;
+pelt_ridge pelt_ridge_of(pelt_arena *arena, const pelt_kernel_inputs *d, uint32_t example_count, size_t point_count,
+                         const uint32_t *points, const double *weights) {
+    pelt_ridge out = {.units = PELT_NEW(arena, 3 * (size_t)d->count, pelt_kernel_unit),
+                      .examples = PELT_NEW(arena, example_count, uint32_t)};
     for (uint32_t g = 0; g < d->count; g++) {
         double share = share_of(d, point_count, points, weights, g, g);
-        if (share > LEAST_SHARE) out->units[out->unit_count++] = (pelt_kernel_unit){g, g, (float)share};
+        if (share > LEAST_SHARE) out.units[out.unit_count++] = (pelt_kernel_unit){g, g, (float)share};
     }
-    uint32_t singles = out->unit_count;
+    uint32_t singles = out.unit_count;
     for (uint32_t s = 0; s < singles; s++) {
-        uint32_t g = out->units[s].first;
+        uint32_t g = out.units[s].first;
         int32_t above = d->parents[g];
         for (int up = 0; up < 2 && above >= 0; up++, above = d->parents[above]) {
             double share = share_of(d, point_count, points, weights, g, (uint32_t)above);
-            if (share > LEAST_SHARE)
-                out->units[out->unit_count++] = (pelt_kernel_unit){g, (uint32_t)above, (float)share};
+            if (share > LEAST_SHARE) out.units[out.unit_count++] = (pelt_kernel_unit){g, (uint32_t)above, (float)share};
         }
     }
     for (uint32_t e = 0; e < example_count; e++) {
         bool matters = false;
-        for (uint32_t s = 0; s < singles; s++) matters |= d->moved[(size_t)e * d->count + out->units[s].first] != 0;
-        if (matters) out->examples[out->example_count++] = e;
+        for (uint32_t s = 0; s < singles; s++) matters |= d->moved[(size_t)e * d->count + out.units[s].first] != 0;
+        if (matters) out.examples[out.example_count++] = e;
     }
-    return PELT_OK;
+    return out;
 }
 
-void pelt_ridge_free(pelt_ridge *ridge) {
-    free(ridge->units), free(ridge->examples);
-    *ridge = (pelt_ridge){0};
-}
-
-void pelt_ridge_matrix(const pelt_ridge *r, const float *tables, size_t example_count, double pair, double *matrix) {
-    size_t n = r->example_count, size = example_count * example_count;
-    memset(matrix, 0, n * n * sizeof *matrix);
+double *pelt_ridge_matrix(pelt_arena *arena, const pelt_ridge *r, const float *tables, size_t table_size, double pair) {
+    size_t n = r->example_count, size = table_size * table_size;
+    double *matrix = PELT_NEW(arena, n * n, double);
     for (uint32_t u = 0; u < r->unit_count; u++) {
         const pelt_kernel_unit *unit = &r->units[u];
         bool single = unit->first == unit->second;
         double gain = single ? unit->gain : unit->gain * pair;
         for (size_t a = 0; a < n && gain != 0; a++) {
-            const float *first = tables + unit->first * size + r->examples[a] * example_count;
-            const float *second = tables + unit->second * size + r->examples[a] * example_count;
+            const float *first = tables + unit->first * size + r->examples[a] * table_size;
+            const float *second = tables + unit->second * size + r->examples[a] * table_size;
             for (size_t b = 0; b < n; b++)
                 matrix[a * n + b] += gain * first[r->examples[b]] * (single ? 1.0 : (double)second[r->examples[b]]);
         }
     }
+    return matrix;
 }
+
+/* -- The solution -------------------------------------------------------------------------------------------------- */
 
 /* Pivoted Cholesky: left[i] is what the centres chosen so far leave of K_ii. Returns how many are chosen. */
 static size_t choose_centers(size_t n, const double *matrix, double tolerance, double *factor, double *left,
@@ -99,56 +94,33 @@ static size_t choose_centers(size_t n, const double *matrix, double tolerance, d
 }
 
 /* min |a - K_nm c|^2 + lambda c^T K_mm c. */
-bool pelt_ridge_solve(pelt_ridge *r, const double *matrix, double lambda, double tolerance, size_t set_count,
-                      const pelt_ridge_values *sets) {
-    size_t n = r->example_count, columns = 0;
-    for (size_t s = 0; s < set_count; s++) columns = sets[s].columns > columns ? sets[s].columns : columns;
-    double *work = malloc((3 * n * n + n + n * columns + 1) * sizeof *work);
-    uint32_t *chosen = malloc((n + 1) * sizeof *chosen);
-    bool done = work && chosen;
-    if (done) {
-        double *across = work + n * n, *normal = across + n * n, *left = normal + n * n, *right = left + n;
-        size_t m = choose_centers(n, matrix, tolerance, work, left, chosen);
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < m; k++) across[i * m + k] = matrix[i * n + chosen[k]];
-        for (size_t k = 0; k < m; k++)
-            for (size_t l = 0; l < m; l++) normal[k * m + l] = matrix[chosen[k] * n + chosen[l]];
-        for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + 1e-10;
-        if (m) pelt_gemm(true, false, m, m, n, 1, across, across, lambda, normal);
-        done = !m || pelt_cholesky(m, normal);
-        for (size_t s = 0; s < set_count && done && m; s++) {
-            size_t own = sets[s].columns;
-            if (!own) continue;
-            pelt_gemm(true, false, m, own, n, 1, across, sets[s].values, 0, right);
-            pelt_cholesky_solve(m, normal, own, right);
-            memcpy(sets[s].values, right, m * own * sizeof *right);
-        }
-        for (size_t k = 0; k < m; k++) chosen[k] = r->examples[chosen[k]];
-        memcpy(r->examples, chosen, m * sizeof *chosen);
-        r->example_count = (uint32_t)m;
+bool pelt_ridge_solve(pelt_arena *work, pelt_ridge *r, const double *matrix, double lambda, double tolerance,
+                      size_t set_count, const pelt_ridge_values *sets) {
+    size_t n = r->example_count;
+    double *factor = PELT_NEW(work, n * n, double), *left = PELT_NEW(work, n, double);
+    uint32_t *chosen = PELT_NEW(work, n, uint32_t);
+    size_t m = choose_centers(n, matrix, tolerance, factor, left, chosen);
+    double *across = PELT_NEW(work, n * m, double), *normal = PELT_NEW(work, m * m, double);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++) across[i * m + k] = matrix[i * n + chosen[k]];
+    for (size_t k = 0; k < m; k++)
+        for (size_t l = 0; l < m; l++) normal[k * m + l] = matrix[chosen[k] * n + chosen[l]];
+    for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + 1e-10;
+    for (size_t k = 0; k < m; k++) chosen[k] = r->examples[chosen[k]];
+    memcpy(r->examples, chosen, m * sizeof *chosen);
+    r->example_count = (uint32_t)m;
+    if (!m) return true;
+    pelt_gemm(true, false, m, m, n, 1, across, across, lambda, normal);
+    if (!pelt_cholesky(m, normal)) return false;
+    for (size_t s = 0; s < set_count; s++) {
+        size_t own = sets[s].columns;
+        if (!own) continue;
+        double *right = PELT_NEW(work, m * own, double);
+        pelt_gemm(true, false, m, own, n, 1, across, sets[s].values, 0, right);
+        pelt_cholesky_solve(m, normal, own, right);
+        memcpy(sets[s].values, right, m * own * sizeof *right);
     }
-    free(work), free(chosen);
-    return done;
-}
-
-typedef struct table_work {
-    const pelt_poses *poses;
-    const pelt_kernel_inputs *inputs;
-    const pelt_kernel_settings *settings;
-    float *tables;
-} table_work;
-
-static void fill_table(void *user, size_t g, pelt_arena *scratch) {
-    (void)scratch;
-    const table_work *w = user;
-    size_t size = (size_t)w->poses->count * w->poses->count;
-    pelt_kernel_table(w->poses, w->inputs, pelt_kernel_scale(w->inputs, w->settings, (uint32_t)g), (uint32_t)g,
-                      w->tables + g * size);
-}
-
-void pelt_kernel_tables(const pelt_poses *poses, const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings,
-                        uint32_t threads, float *tables) {
-    pelt_parallel(NULL, threads, inputs->count, fill_table, &(table_work){poses, inputs, settings, tables});
+    return true;
 }
 
 /* -- Cross-validation ---------------------------------------------------------------------------------------------- */
@@ -162,6 +134,7 @@ typedef struct validation_set {
 } validation_set;
 
 typedef struct validation {
+    pelt_arena *arena;
     const pelt_poses *poses;
     const pelt_example_displacements *u;
     const pelt_kernel_inputs *inputs;
@@ -172,7 +145,6 @@ typedef struct validation {
     size_t set_count;
     const pelt_kernel_settings *trial;
     double *errors; /* [set] */
-    _Atomic bool no_memory;
 } validation;
 
 /* Folds are made of poses that move several joints: what matters is how those are predicted. Where there are too few,
@@ -188,7 +160,7 @@ static void make_folds(validation *v) {
 }
 
 /* Every n-th point, put together with those that have the same joints. */
-static pelt_result make_sets(validation *v) {
+static void make_sets(validation *v) {
     const pelt_kernel_inputs *d = v->inputs;
     uint32_t step = v->u->point_count / SAMPLES + 1;
     for (uint32_t i = 0; i < v->u->point_count; i += step) {
@@ -198,74 +170,64 @@ static pelt_result make_sets(validation *v) {
             s++;
         validation_set *set = &v->sets[s];
         if (s == v->set_count) {
-            if (!(set->points = malloc(SAMPLES * sizeof *set->points))) return PELT_ERROR_MEMORY;
+            set->points = PELT_NEW(v->arena, SAMPLES, uint32_t);
             v->set_count++;
         }
         set->points[set->count++] = i;
     }
     for (size_t s = 0; s < v->set_count; s++) {
         validation_set *set = &v->sets[s];
-        if (pelt_ridge_of(d, v->poses->count, 1, set->points, &(double){1}, &set->ridge)) return PELT_ERROR_MEMORY;
+        set->ridge = pelt_ridge_of(v->arena, d, v->poses->count, 1, set->points, &(double){1});
         size_t n = set->ridge.example_count;
-        set->targets = malloc((3 * n * set->count + 1) * sizeof *set->targets);
-        if (!set->targets) return PELT_ERROR_MEMORY;
+        set->targets = PELT_NEW(v->arena, 3 * n * set->count, double);
         for (size_t a = 0; a < n; a++)
             for (size_t i = 0; i < set->count; i++)
                 for (size_t c = 0; c < 3; c++)
                     set->targets[(a * set->count + i) * 3 + c] =
                         v->u->positions[3 * ((size_t)set->ridge.examples[a] * v->u->point_count + set->points[i]) + c];
     }
-    return PELT_OK;
 }
 
-/* The squared error of one fold, from M and M u. */
-static double fold_error(const validation *v, const validation_set *set, int fold, const double *inverse,
-                         const double *product, double *block, double *right) {
-    size_t n = set->ridge.example_count, columns = 3 * set->count, m = 0;
-    uint32_t rows[512];
-    for (size_t a = 0; a < n && m < 512; a++)
-        if (v->fold[set->ridge.examples[a]] == fold) rows[m++] = (uint32_t)a;
+double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, size_t columns, const double *product,
+                             size_t m, const uint32_t *fold) {
+    double *block = PELT_NEW(work, m * m, double), *right = PELT_NEW(work, m * columns, double), error = 0;
     for (size_t a = 0; a < m; a++) {
-        for (size_t b = 0; b < m; b++) block[a * m + b] = inverse[rows[a] * n + rows[b]];
-        memcpy(right + a * columns, product + rows[a] * columns, columns * sizeof *right);
+        for (size_t b = 0; b < m; b++) block[a * m + b] = inverse[fold[a] * n + fold[b]];
+        memcpy(right + a * columns, product + fold[a] * columns, columns * sizeof *right);
     }
-    if (!m || !pelt_cholesky(m, block)) return 0;
+    if (!m) return 0;
+    if (!pelt_cholesky(m, block)) return INFINITY;
     pelt_cholesky_solve(m, block, columns, right);
-    double error = 0;
     for (size_t i = 0; i < m * columns; i++) error += right[i] * right[i];
     return error;
 }
 
 static void validate_set(void *user, size_t s, pelt_arena *scratch) {
-    (void)scratch;
     validation *v = user;
     const validation_set *set = &v->sets[s];
     size_t n = set->ridge.example_count, columns = 3 * set->count;
     if (!n) return;
-    double *matrix = malloc(2 * n * n * sizeof *matrix), *inverse = matrix ? matrix + n * n : NULL;
-    double *product = malloc(2 * n * columns * sizeof *product), *right = product ? product + n * columns : NULL;
-    if (matrix && product) {
-        pelt_ridge_matrix(&set->ridge, v->tables, v->poses->count, v->trial->pair, matrix);
-        memset(inverse, 0, n * n * sizeof *inverse);
-        for (size_t a = 0; a < n; a++) matrix[a * n + a] += v->trial->lambda, inverse[a * n + a] = 1;
-        v->errors[s] = INFINITY;
-        if (pelt_cholesky(n, matrix)) {
-            pelt_cholesky_solve(n, matrix, n, inverse);
-            pelt_gemm(false, false, n, columns, n, 1, inverse, set->targets, 0, product);
-            v->errors[s] = 0;
-            for (int fold = 0; fold < FOLDS; fold++)
-                v->errors[s] += fold_error(v, set, fold, inverse, product, matrix, right);
-        }
-    } else {
-        v->no_memory = true;
+    double *matrix = pelt_ridge_matrix(scratch, &set->ridge, v->tables, v->poses->count, v->trial->pair);
+    double *inverse = PELT_NEW(scratch, n * n, double), *product = PELT_NEW(scratch, n * columns, double);
+    uint32_t *rows = PELT_NEW(scratch, n, uint32_t);
+    for (size_t a = 0; a < n; a++) matrix[a * n + a] += v->trial->lambda, inverse[a * n + a] = 1;
+    v->errors[s] = INFINITY;
+    if (!pelt_cholesky(n, matrix)) return;
+    pelt_cholesky_solve(n, matrix, n, inverse);
+    pelt_gemm(false, false, n, columns, n, 1, inverse, set->targets, 0, product);
+    v->errors[s] = 0;
+    for (int fold = 0; fold < FOLDS; fold++) {
+        size_t m = 0;
+        for (uint32_t a = 0; a < n; a++)
+            if (v->fold[set->ridge.examples[a]] == fold) rows[m++] = a;
+        v->errors[s] += pelt_ridge_fold_error(scratch, n, inverse, columns, product, m, rows);
     }
-    free(matrix), free(product);
 }
 
 static double score(validation *v, const pelt_kernel_settings *trial, bool new_tables) {
-    if (new_tables) pelt_kernel_tables(v->poses, v->inputs, trial, v->threads, v->tables);
+    if (new_tables) pelt_kernel_tables(v->arena, v->poses, v->inputs, trial, v->threads, v->tables);
     v->trial = trial;
-    pelt_parallel(NULL, v->threads, v->set_count, validate_set, v);
+    pelt_parallel(v->arena, v->threads, v->set_count, validate_set, v);
     double sum = 0;
     for (size_t s = 0; s < v->set_count; s++) sum += v->errors[s];
     return sum;
@@ -301,10 +263,10 @@ static void walk(validation *v, pelt_kernel_settings *best, double *error, doubl
         }
         if (*setting != start) break;
     }
-    if (new_tables) pelt_kernel_tables(v->poses, v->inputs, best, v->threads, v->tables);
+    if (new_tables) pelt_kernel_tables(v->arena, v->poses, v->inputs, best, v->threads, v->tables);
 }
 
-static void search(validation *v, pelt_kernel_settings *best, double *left) {
+static double search(validation *v, pelt_kernel_settings *best) {
     double error = score(v, best, true), none = nothing(v);
     pelt_kernel_settings ranged = *best;
     ranged.range = 1;
@@ -312,33 +274,30 @@ static void search(validation *v, pelt_kernel_settings *best, double *left) {
     if (tried < error)
         *best = ranged, error = tried;
     else
-        pelt_kernel_tables(v->poses, v->inputs, best, v->threads, v->tables);
+        pelt_kernel_tables(v->arena, v->poses, v->inputs, best, v->threads, v->tables);
     walk(v, best, &error, &best->lambda, 2, false);
     walk(v, best, &error, &best->pair, 2, false);
     walk(v, best, &error, &best->width, sqrt(2), true);
     walk(v, best, &error, &best->lambda, 2, false);
-    *left = none > 0 ? sqrt(error / none) : 0;
+    return none > 0 ? sqrt(error / none) : 0;
 }
 
-pelt_result pelt_kernel_validate(const pelt_poses *poses, const pelt_example_displacements *u,
-                                 const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
-                                 pelt_kernel_settings *settings, double *left) {
-    validation v = {.poses = poses,
+double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                            const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
+                            pelt_kernel_settings *settings) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    validation v = {.arena = work,
+                    .poses = poses,
                     .u = u,
                     .inputs = inputs,
                     .threads = threads,
                     .tables = tables,
-                    .fold = malloc(poses->count * sizeof *v.fold),
-                    .sets = calloc(SAMPLES, sizeof *v.sets),
-                    .errors = calloc(SAMPLES, sizeof *v.errors)};
-    bool ready = v.fold && v.sets && v.errors;
-    if (ready) make_folds(&v);
-    ready = ready && !make_sets(&v);
-    if (ready) search(&v, settings, left);
-    for (size_t s = 0; v.sets && s < SAMPLES; s++) {
-        free(v.sets[s].points), free(v.sets[s].targets);
-        pelt_ridge_free(&v.sets[s].ridge);
-    }
-    free(v.fold), free(v.sets), free(v.errors);
-    return ready && !v.no_memory ? PELT_OK : PELT_ERROR_MEMORY;
+                    .fold = PELT_NEW(work, poses->count, int),
+                    .sets = PELT_NEW(work, SAMPLES, validation_set),
+                    .errors = PELT_NEW(work, SAMPLES, double)};
+    make_folds(&v);
+    make_sets(&v);
+    double left = search(&v, settings);
+    pelt_arena_free(work);
+    return left;
 }

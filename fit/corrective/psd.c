@@ -11,10 +11,9 @@
    examples best. */
 
 #include "fit/corrective/correctives.h"
-#include "rig/linear.h"
 #include "fit/corrective/rbf.h"
+#include "rig/linear.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct psd {
@@ -30,18 +29,16 @@ typedef struct psd {
     uint32_t center_count;
     uint32_t *centers; /* [center_count] poses; the first is the rest pose */
     double growth;     /* by which rounding grows: the largest row sum of |phi^-1| */
-    bool singular;     /* phi has no inverse */
     uint32_t skip;     /* 1: the rest pose has no displacement, so it needs no coefficient */
 } psd;
 
 /* -- Distances ----------------------------------------------------------------------------------------------------- */
 
-static bool weigh_sources(psd *p) {
+static void weigh_sources(psd *p) {
     pelt_sources *s = &p->sources;
     size_t n = p->distinct.count;
     double *relevance = PELT_NEW(p->work, s->count, double), most = 0, mean = 0;
     p->distances = PELT_NEW(p->work, n * n, double);
-    if (!relevance || !p->distances) return false;
     for (uint32_t k = 0; k < s->count; k++) {
         for (size_t i = 0; i < p->distinct.displacements.point_count; i++)
             relevance[k] += (double)s->driving[i * s->count + k] * s->driving[i * s->count + k];
@@ -56,7 +53,6 @@ static bool weigh_sources(psd *p) {
         for (uint32_t a = 0; a < s->list[k].axis_count; a++) s->axes[s->list[k].first_axis + a].weight *= (float)weight;
         for (size_t i = 0; i < n * n; i++) p->distances[i] += weight * s->distances[k * n * n + i];
     }
-    return true;
 }
 
 /* Inner products of shapes are all that errors need: one pass over the vertices, then everything is [pose][pose]. */
@@ -64,7 +60,6 @@ static bool factor_shapes(psd *p) {
     size_t n = p->distinct.count, size = 3 * (size_t)p->distinct.displacements.point_count;
     double *values = PELT_NEW(p->work, n, double);
     p->factor = PELT_NEW(p->work, n * n, double);
-    if (!values || !p->factor) return false;
     pelt_gemm(false, true, n, n, size, 1, p->distinct.shapes, p->distinct.shapes, 0, p->factor);
     if (!pelt_eigen(n, p->factor, values)) return false;
     for (size_t i = 0; i < n; i++)
@@ -96,27 +91,25 @@ enum { WIDTHS = sizeof width_factors / sizeof *width_factors };
 /* Float arithmetic at run time must still interpolate: rounding grows by the row sums of the inverse. */
 static const double MOST_GROWTH = 1.6e4;
 
-static const bool *poses_to_leave_out(const psd *p, bool *all) {
-    bool any = false;
+static const bool *poses_to_leave_out(const psd *p) {
+    bool *all = PELT_NEW(p->work, p->distinct.count, bool), any = false;
     for (uint32_t i = 0; i < p->distinct.count; i++) any |= p->distinct.interior[i], all[i] = i > 0;
     return any ? p->distinct.interior : all;
 }
 
-static bool choose_width(psd *p, double *phi) {
+static void choose_width(psd *p) {
     size_t n = p->distinct.count;
-    bool *all = PELT_NEW(p->work, n, bool);
-    if (!all) return false;
-    const bool *marked = poses_to_leave_out(p, all);
+    double *phi = PELT_NEW(p->work, n * n, double);
+    const bool *marked = poses_to_leave_out(p);
     double typical = typical_distance(p), best = INFINITY;
     p->width = width_factors[0] * typical;
     for (int w = 0; w < WIDTHS && typical > 0; w++) {
         double growth, width = width_factors[w] * typical;
         fill_phi(p, width, phi);
-        double error = pelt_leave_one_out(n, phi, n, p->factor, marked, p->normalised, &growth);
+        double error = pelt_leave_one_out(p->work, n, phi, n, p->factor, marked, p->normalised, &growth);
         if (error < best && growth < MOST_GROWTH) best = error, p->width = width;
     }
     if (!(p->width > 0)) p->width = 1;
-    return true;
 }
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
@@ -130,13 +123,11 @@ static void center_phi(const psd *p, double *phi) {
                              (i == k ? pelt_phi_ridge(p->phi) : 0);
 }
 
-static bool note_condition(psd *p) {
+static void note_condition(psd *p) {
     size_t n = p->distinct.count, m = p->center_count;
-    double *phi = malloc(m * m * sizeof *phi), least = INFINITY;
-    if (!phi) return false;
+    double *phi = PELT_NEW(p->work, m * m, double), least = INFINITY;
     center_phi(p, phi);
     pelt_condition c = {.value = pelt_condition_of(m, phi)};
-    free(phi);
     for (size_t i = 0; i < m; i++)
         for (size_t k = i + 1; k < m; k++) {
             double r2 = p->distances[p->centers[i] * n + p->centers[k]];
@@ -145,7 +136,6 @@ static bool note_condition(psd *p) {
     c.distance = sqrt(least);
     for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&p->distinct, c.closest[i]);
     pelt_note_condition(p->fitting, &c);
-    return true;
 }
 
 /* A function f = sum_q c_q phi(., q) with values d at the centres obeys |f(p)|^2 <= phi(0) c^T phi c = d^T phi^-1 d,
@@ -154,29 +144,25 @@ typedef struct bounding {
     size_t count, size;            /* displacements of a point, their numbers in all points */
     const double *metric, *shapes; /* [count][count], [count][size] */
     double *largest;               /* [stretch] of points: the largest squared bound */
-    _Atomic bool no_memory;
 } bounding;
 
 enum { STRETCH = 3 * 64 };
 
 static void bound_stretch(void *user, size_t stretch, pelt_arena *scratch) {
-    (void)scratch;
     bounding *b = user;
     size_t first = stretch * STRETCH, width = b->size - first < STRETCH ? b->size - first : STRETCH;
-    double *d = malloc(2 * b->count * width * sizeof *d), *product = d ? d + b->count * width : NULL, sum = 0;
-    if (!d) b->no_memory = true;
-    for (size_t k = 0; d && k < b->count; k++)
-        memcpy(d + k * width, b->shapes + k * b->size + first, width * sizeof *d);
-    if (d) pelt_gemm(false, false, b->count, width, b->count, 1, b->metric, d, 0, product);
-    for (size_t i = 0; d && i < width; i++) {
+    double *d = PELT_NEW(scratch, b->count * width, double), *product = PELT_NEW(scratch, b->count * width, double);
+    double sum = 0;
+    for (size_t k = 0; k < b->count; k++) memcpy(d + k * width, b->shapes + k * b->size + first, width * sizeof *d);
+    pelt_gemm(false, false, b->count, width, b->count, 1, b->metric, d, 0, product);
+    for (size_t i = 0; i < width; i++) {
         if (i % 3 == 0) sum = 0;
         for (size_t k = 0; k < b->count; k++) sum += d[k * width + i] * product[k * width + i];
         b->largest[stretch] = fmax(b->largest[stretch], sum);
     }
-    free(d);
 }
 
-static bool note_bound(psd *p, const double *lambda, const double *shapes) {
+static void note_bound(psd *p, const double *lambda, const double *shapes) {
     size_t m = p->center_count, count = m - p->skip, size = 3 * (size_t)p->distinct.displacements.point_count;
     size_t stretches = (size + STRETCH - 1) / STRETCH;
     double *metric = PELT_NEW(p->work, count * count, double), most = 0;
@@ -185,114 +171,104 @@ static bool note_bound(psd *p, const double *lambda, const double *shapes) {
                   .metric = metric,
                   .shapes = shapes,
                   .largest = PELT_NEW(p->work, stretches, double)};
-    if (!metric || !b.largest) return false;
     for (size_t i = 0; i < count; i++)
         memcpy(metric + i * count, lambda + (i + p->skip) * m + p->skip, count * sizeof *metric);
-    pelt_parallel(NULL, p->fitting->options.threads, stretches, bound_stretch, &b);
+    pelt_parallel(p->work, p->fitting->options.threads, stretches, bound_stretch, &b);
     for (size_t s = 0; s < stretches; s++) most = fmax(most, b.largest[s]);
-    p->fitting->figures.bound = sqrt(most) / (p->normalised ? PELT_NORM_FLOOR : 1);
-    return !b.no_memory;
+    p->fitting->report.bound = sqrt(most) / (p->normalised ? PELT_NORM_FLOOR : 1);
 }
 
 /* -- Functions of the pose ----------------------------------------------------------------------------------------- */
 
-/* lambda [center][center] of the chosen centres, inverse of their part of phi. */
+/* lambda [center][center] of the chosen centres, inverse of their part of phi; false when it has none. */
 static bool invert_phi(psd *p, double *lambda) {
     size_t m = p->center_count;
-    double *part = malloc(m * m * sizeof *part);
-    if (!part) return false;
+    double *part = PELT_NEW(p->work, m * m, double);
     center_phi(p, part);
-    p->singular = !pelt_cholesky(m, part);
+    if (!pelt_cholesky(m, part)) return false;
     for (size_t i = 0; i < m * m; i++) lambda[i] = i / m == i % m;
-    if (!p->singular) pelt_cholesky_solve(m, part, m, lambda);
-    free(part);
+    pelt_cholesky_solve(m, part, m, lambda);
     p->growth = 0;
     for (size_t i = 0; i < m; i++) {
         double sum = 0;
         for (size_t k = 0; k < m; k++) sum += fabs(lambda[i * m + k]);
         p->growth = fmax(p->growth, sum);
     }
-    return !p->singular;
+    return true;
 }
 
 /* r_t at every pose: [pose][center]. */
 static void functions_at_poses(const psd *p, const double *lambda, double *r) {
     size_t n = p->distinct.count, m = p->center_count;
-    double *phi = malloc(n * m * sizeof *phi);
-    for (size_t i = 0; phi && i < n; i++)
+    double *phi = PELT_NEW(p->work, n * m, double);
+    for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < m; k++)
             phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[i * n + p->centers[k]]);
-    if (phi) pelt_gemm(false, false, n, m, m, 1, phi, lambda, 0, r);
+    pelt_gemm(false, false, n, m, m, 1, phi, lambda, 0, r);
     for (size_t i = 0; i < n && p->normalised; i++) {
         double sum = 0;
         for (size_t k = 0; k < m; k++) sum += r[i * m + k];
         for (size_t k = 0; k < m; k++) r[i * m + k] *= pelt_norm_guard(sum);
     }
-    free(phi);
 }
 
 /* Least squares over all poses: [coefficient][pose], to be multiplied with shapes. */
 static bool shape_weights(const psd *p, const double *r, double *weights) {
     size_t n = p->distinct.count, m = p->center_count - p->skip;
-    double *columns = calloc(n * m, sizeof *columns), *normal = malloc(m * m * sizeof *normal);
-    bool done = columns && normal;
-    if (done) {
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < m; k++)
-                columns[i * m + k] = weights[k * n + i] = r[i * p->center_count + k + p->skip];
-        pelt_gemm(true, false, m, m, n, 1, columns, columns, 0, normal);
-        for (size_t k = 0; k < m; k++) normal[k * m + k] += 1e-6 * normal[k * m + k] + 1e-12;
-        done = pelt_cholesky(m, normal);
-        if (done) pelt_cholesky_solve(m, normal, n, weights);
-    }
-    free(columns), free(normal);
-    return done;
+    double *columns = PELT_NEW(p->work, n * m, double), *normal = PELT_NEW(p->work, m * m, double);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++) columns[i * m + k] = weights[k * n + i] = r[i * p->center_count + k + p->skip];
+    pelt_gemm(true, false, m, m, n, 1, columns, columns, 0, normal);
+    for (size_t k = 0; k < m; k++) normal[k * m + k] += 1e-6 * normal[k * m + k] + 1e-12;
+    if (!pelt_cholesky(m, normal)) return false;
+    pelt_cholesky_solve(m, normal, n, weights);
+    return true;
 }
 
 /* -- Principal poses ----------------------------------------------------------------------------------------------- */
 
-static double principal_error(psd *p, double *lambda, double *r, double *weights, double *left) {
-    size_t n = p->distinct.count, m = p->center_count - p->skip;
+/* What is left of the shapes, squared, after the best fit with the chosen centres. */
+static double principal_error(psd *p) {
+    size_t n = p->distinct.count, all = p->center_count, m = all - p->skip;
+    double *lambda = PELT_NEW(p->work, all * all, double), *r = PELT_NEW(p->work, n * all, double);
+    double *weights = PELT_NEW(p->work, m * n, double), *shapes = PELT_NEW(p->work, m * n, double);
+    double *columns = PELT_NEW(p->work, n * m, double), *left = PELT_NEW(p->work, n * n, double), sum = 0;
     if (!invert_phi(p, lambda)) return INFINITY;
     functions_at_poses(p, lambda, r);
     if (!shape_weights(p, r, weights)) return INFINITY;
-    double *shapes = malloc(m * n * sizeof *shapes), sum = INFINITY;
-    if (shapes) {
-        pelt_gemm(false, false, m, n, n, 1, weights, p->factor, 0, shapes);
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < m; k++) lambda[i * m + k] = r[i * p->center_count + k + p->skip];
-        memcpy(left, p->factor, n * n * sizeof *left);
-        pelt_gemm(false, false, n, n, m, -1, lambda, shapes, 1, left);
-        sum = 0;
-        for (size_t i = 0; i < n * n; i++) sum += left[i] * left[i];
-    }
-    free(shapes);
+    pelt_gemm(false, false, m, n, n, 1, weights, p->factor, 0, shapes);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++) columns[i * m + k] = r[i * all + k + p->skip];
+    memcpy(left, p->factor, n * n * sizeof *left);
+    pelt_gemm(false, false, n, n, m, -1, columns, shapes, 1, left);
+    for (size_t i = 0; i < n * n; i++) sum += left[i] * left[i];
     return sum;
 }
 
 /* For each width the poses that bring the error down fastest; the best of the widths. */
 static bool choose_poses(psd *p, uint32_t count) {
-    size_t n = p->distinct.count, large = n * n;
-    double *phi = PELT_NEW(p->work, large, double), *left = PELT_NEW(p->work, large, double);
-    double *lambda = PELT_NEW(p->work, large, double), *r = PELT_NEW(p->work, large, double);
-    double *weights = PELT_NEW(p->work, large, double), best = INFINITY, best_width = 1, typical = typical_distance(p);
+    size_t n = p->distinct.count;
+    double best = INFINITY, best_width = 1, typical = typical_distance(p);
     uint32_t *kept = PELT_NEW(p->work, count + 1, uint32_t);
-    if (!phi || !left || !lambda || !r || !weights || !kept) return false;
+    pelt_arena *outer = p->work;
     p->center_count = count + 1;
     for (int w = 0; w < WIDTHS; w++) {
+        p->work = pelt_arena_inside(outer);
         p->width = width_factors[w] * typical;
+        double *phi = PELT_NEW(p->work, n * n, double), *left = PELT_NEW(p->work, n * n, double);
         fill_phi(p, p->width, phi);
-        memcpy(left, p->factor, large * sizeof *left);
+        memcpy(left, p->factor, n * n * sizeof *left);
         p->centers[0] = 0;
-        pelt_choose_columns(n, n, phi, n, left, 1, p->center_count, p->centers);
-        double error = principal_error(p, lambda, r, weights, left);
+        pelt_choose_columns(p->work, n, n, phi, n, left, 1, p->center_count, p->centers);
+        double error = principal_error(p);
         if (error < best) {
             best = error, best_width = p->width;
             memcpy(kept, p->centers, p->center_count * sizeof *kept);
         }
+        pelt_arena_free(p->work);
     }
-    p->width = best_width;
-    if (isfinite(best)) memcpy(p->centers, kept, p->center_count * sizeof *kept);
+    p->work = outer, p->width = best_width;
+    memcpy(p->centers, kept, p->center_count * sizeof *kept);
     return isfinite(best);
 }
 
@@ -304,7 +280,6 @@ static pelt_rbf *make_rbf(psd *p, const double *lambda) {
     pelt_rbf *rbf = PELT_NEW(arena, 1, pelt_rbf);
     float *centers = PELT_NEW(arena, 4 * m * axes, float), *matrix = PELT_NEW(arena, m * columns, float),
           *norm = PELT_NEW(arena, m, float);
-    if (!rbf || !centers || !matrix || !norm) return NULL;
     for (size_t i = 0; i < m; i++) {
         double sum = 0;
         memcpy(centers + 4 * i * axes, p->sources.centers + 4 * p->centers[i] * axes, 4 * axes * sizeof *centers);
@@ -336,7 +311,7 @@ static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t st
     size_t n = p->distinct.displacements.vertex_count;
     uint32_t columns = p->center_count - p->skip;
     pelt_displacements *out = PELT_NEW(arena, 1, pelt_displacements);
-    if (!out || !(out->first = PELT_NEW(arena, n + 1, uint32_t))) return NULL;
+    out->first = PELT_NEW(arena, n + 1, uint32_t);
     for (int filling = 0; filling < 2; filling++) {
         size_t at = 0;
         for (uint32_t v = 0; v < n; v++) {
@@ -350,9 +325,9 @@ static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t st
             out->first[v + 1] = (uint32_t)at;
         }
         if (filling) break;
+        if (at > UINT32_MAX) pelt_arena_fail(arena); /* more than can be indexed */
         out->coefficients = PELT_NEW(arena, at + 1, uint32_t);
         out->vectors = PELT_NEW(arena, 3 * (at + 1), float);
-        if (at > UINT32_MAX || !out->coefficients || !out->vectors) return NULL;
     }
     return out;
 }
@@ -362,38 +337,36 @@ static const double *columns_of(psd *p, const double *weights, const double *pos
     size_t n = p->distinct.count, m = p->center_count - p->skip;
     if (!weights) return poses + size * p->skip;
     double *fitted = PELT_NEW(p->work, size * m, double);
-    if (fitted) pelt_gemm(false, false, m, size, n, 1, weights, poses, 0, fitted);
+    pelt_gemm(false, false, m, size, n, 1, weights, poses, 0, fitted);
     return fitted;
 }
 
-static bool finish(psd *p, bool all) {
+static bool make_corrective(psd *p) {
     size_t n = p->distinct.count, m = p->center_count;
-    bool plain = p->fitting->options.plain_normals;
-    double *lambda = PELT_NEW(p->work, m * m, double), *weights = NULL, *normals = NULL;
-    if (!plain) normals = pelt_distinct_normals(p->fitting, &p->distinct, p->work);
-    if (!lambda || (!plain && !normals) || !invert_phi(p, lambda)) return false;
-    if (!all) {
+    pelt_fitting *f = p->fitting;
+    double *lambda = PELT_NEW(p->work, m * m, double), *weights = NULL;
+    if (!invert_phi(p, lambda)) return false;
+    if (m < n) {
         double *r = PELT_NEW(p->work, n * m, double);
         weights = PELT_NEW(p->work, n * m, double);
-        if (!r || !weights) return false;
         functions_at_poses(p, lambda, r);
         if (!shape_weights(p, r, weights)) return false;
     }
-    const pelt_example_displacements *points = &p->distinct.displacements;
-    const double *shapes = columns_of(p, weights, p->distinct.shapes, 3 * (size_t)points->point_count);
-    const double *turns = normals ? columns_of(p, weights, normals, 3 * (size_t)points->vertex_count) : NULL;
-    if (!shapes || (normals && !turns) || !note_condition(p) || !note_bound(p, lambda, shapes)) return false;
-    pelt_corrective *corrective = PELT_NEW(p->fitting->arena, 1, pelt_corrective);
-    pelt_rbf *rbf = make_rbf(p, lambda);
-    if (!corrective || !rbf) return false;
-    *corrective = (pelt_corrective){.rbf_count = 1, .rbfs = rbf};
+    const pelt_example_displacements *d = &p->distinct.displacements;
+    const double *shapes = columns_of(p, weights, p->distinct.shapes, 3 * (size_t)d->point_count);
+    pelt_corrective *corrective = PELT_NEW(f->arena, 1, pelt_corrective);
+    *corrective = (pelt_corrective){.rbf_count = 1, .rbfs = make_rbf(p, lambda)};
     corrective->displacements =
-        list_vectors(p, shapes, points->point_count, points->point_of, LEAST_SHIFT * p->fitting->bundle->mesh.diagonal);
-    if (turns) corrective->turns = list_vectors(p, turns, points->vertex_count, NULL, LEAST_TURN);
-    if (!corrective->displacements || (turns && !corrective->turns)) return false;
-    p->fitting->model.corrective = corrective;
-    p->fitting->details =
-        pelt_arena_format(p->fitting->arena, "{\"poses\":%zu,\"width\":%.6g,\"growth\":%.6g}", m, p->width, p->growth);
+        list_vectors(p, shapes, d->point_count, d->point_of, LEAST_SHIFT * f->bundle->mesh.diagonal);
+    if (!f->options.displacement.plain_normals) {
+        const double *normals = pelt_distinct_normals(f, &p->distinct, p->work);
+        corrective->turns = list_vectors(p, columns_of(p, weights, normals, 3 * (size_t)d->vertex_count),
+                                         d->vertex_count, NULL, LEAST_TURN);
+    }
+    f->model.corrective = corrective;
+    f->report.poses = (pelt_pose_figures){(uint32_t)m, p->width, p->growth, .not_told_apart = -1};
+    note_condition(p);
+    note_bound(p, lambda, shapes);
     return true;
 }
 
@@ -406,35 +379,31 @@ static bool rest_is_displaced(const psd *p) {
 }
 
 static bool fit(psd *p, uint32_t wanted) {
-    size_t n = p->distinct.count;
-    bool all = !wanted || wanted + 1 >= n;
+    uint32_t n = p->distinct.count;
     p->centers = PELT_NEW(p->work, n, uint32_t);
     p->skip = !rest_is_displaced(p);
-    double *phi = PELT_NEW(p->work, n * n, double);
-    if (!p->centers || !phi || !weigh_sources(p) || !factor_shapes(p)) return false;
-    if (!all) return choose_poses(p, wanted) && finish(p, false);
-    p->center_count = (uint32_t)n;
+    weigh_sources(p);
+    if (!factor_shapes(p)) return false;
+    if (wanted && wanted + 1 < n) return choose_poses(p, wanted) && make_corrective(p);
+    p->center_count = n;
     for (uint32_t i = 0; i < n; i++) p->centers[i] = i;
-    return choose_width(p, phi) && finish(p, true);
+    choose_width(p);
+    return make_corrective(p);
 }
 
 pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
     psd p = {.fitting = f,
-             .work = pelt_arena_new(0),
+             .work = pelt_arena_inside(f->arena),
              .phi = pelt_chosen_phi(&f->options, PELT_PHI_MIXED),
-             .normalised = !f->options.unnormalised};
-    pelt_result result = p.work ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
-    if (!result) result = pelt_distinct_poses_of(f, &p.distinct, error);
+             .normalised = !f->options.psd.no_norm};
+    pelt_result result = pelt_distinct_poses_of(f, &p.distinct, error);
     if (!result && p.distinct.count > 1) {
-        result = pelt_sources_of(f, &p.distinct, &p.sources, error);
-        if (!result && !fit(&p, f->options.poses))
-            result = p.singular
-                         ? pelt_fail(error, PELT_ERROR_NUMBER,
-                                     "the %u poses cannot be interpolated, some are too much alike: train on fewer "
-                                     "frames with --every N",
-                                     p.distinct.count)
-                         : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u poses of %u vertices",
-                                     p.distinct.count, f->model.vertex_count);
+        pelt_sources_of(f, &p.distinct, &p.sources);
+        if (!fit(&p, f->options.psd.poses))
+            result = pelt_fail(error, PELT_ERROR_NUMBER,
+                               "the %u poses cannot be interpolated, some are too much alike: train on fewer "
+                               "frames",
+                               p.distinct.count);
     }
     pelt_arena_free(p.work);
     return result;

@@ -5,10 +5,9 @@
 
 #include "fit/corrective/rbf.h"
 #include "fit/corrective/correctives.h"
-#include "rig/linear.h"
 #include "fit/examples/support.h"
+#include "rig/linear.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* -- Distinct poses ------------------------------------------------------------------------------------------------ */
@@ -111,17 +110,12 @@ static void mark_interior(pelt_distinct_poses *t) {
     }
 }
 
-static pelt_result no_memory(const pelt_distinct_poses *t, pelt_error *error) {
-    return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u examples", t->poses.count);
-}
-
 /* Poses first: when there are too many of them, nothing of the size of the mesh has been computed. */
 static pelt_result find_poses(pelt_fitting *f, pelt_distinct_poses *t, pelt_error *error) {
-    pelt_result result = pelt_poses_of(f->arena, f->bundle, f->examples, f->options.control_scale, &t->poses, error);
-    if (result) return result;
+    pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &t->poses);
     uint32_t *first_of = PELT_NEW(f->arena, t->poses.count, uint32_t);
     t->pose_of = PELT_NEW(f->arena, t->poses.count, uint32_t);
-    if (!first_of || !t->pose_of || pelt_same_poses(&t->poses, first_of)) return no_memory(t, error);
+    pelt_same_poses(f->arena, &t->poses, first_of);
     number_poses(t, first_of);
     if (t->count - 1 <= PELT_MOST_POSES) return PELT_OK; /* the rest pose is extra */
     return pelt_refuse_count(f, t->count, "different poses", PELT_MOST_POSES, error);
@@ -134,15 +128,12 @@ pelt_result pelt_distinct_poses_of(pelt_fitting *f, pelt_distinct_poses *t, pelt
     if (!result) result = refuse_duplicates(f, t, error);
     if (result) return result;
     size_t n = t->count, joints = t->poses.joint_count, points = t->displacements.point_count;
-    uint32_t *tally = PELT_NEW(f->arena, n, uint32_t);
     t->rotations = PELT_NEW(f->arena, 4 * joints * n, float);
     t->translations = PELT_NEW(f->arena, 3 * joints * n, float);
-    t->controls = PELT_NEW(f->arena, t->poses.control_count * n + 1, float);
+    t->controls = PELT_NEW(f->arena, t->poses.control_count * n, float);
     t->shapes = PELT_NEW(f->arena, 3 * points * n, double);
     t->interior = PELT_NEW(f->arena, n, bool);
-    if (!tally || !t->rotations || !t->translations || !t->controls || !t->shapes || !t->interior)
-        return no_memory(t, error);
-    gather_poses(t, &f->bundle->skeleton, tally);
+    gather_poses(t, &f->bundle->skeleton, PELT_NEW(f->arena, n, uint32_t));
     mark_interior(t);
     return PELT_OK;
 }
@@ -155,10 +146,9 @@ uint32_t pelt_pose_example(const pelt_distinct_poses *t, uint32_t pose) {
 
 double *pelt_distinct_normals(pelt_fitting *f, const pelt_distinct_poses *t, pelt_arena *arena) {
     size_t size = 3 * (size_t)t->displacements.vertex_count;
-    float *examples = pelt_normal_displacements_of(f);
-    double *out = examples ? PELT_NEW(arena, size * t->count, double) : NULL;
+    const float *examples = pelt_normal_displacements_of(f);
+    double *out = PELT_NEW(arena, size * t->count, double);
     uint32_t *tally = PELT_NEW(arena, t->count, uint32_t);
-    if (!out || !tally) return NULL;
     for (uint32_t e = 0; e < t->poses.count; e++) tally[t->pose_of[e]]++;
     for (uint32_t e = 0; e < t->poses.count; e++) {
         double *to = out + t->pose_of[e] * size;
@@ -166,25 +156,6 @@ double *pelt_distinct_normals(pelt_fitting *f, const pelt_distinct_poses *t, pel
     }
     memset(out, 0, size * sizeof *out);
     return out;
-}
-
-bool pelt_find_hinge(const pelt_poses *p, uint32_t joint, float direction[3]) {
-    double longest = 0;
-    for (uint32_t e = 0; e < p->count; e++) {
-        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
-        double length = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
-        if (length <= longest) continue;
-        longest = length;
-        for (int i = 0; i < 3; i++) direction[i] = (float)(q[i] / length);
-    }
-    if (longest < 1e-3) return false;
-    for (uint32_t e = 0; e < p->count; e++) {
-        const float *q = p->rotations + 4 * ((size_t)e * p->joint_count + joint);
-        double along = (double)q[0] * direction[0] + (double)q[1] * direction[1] + (double)q[2] * direction[2];
-        for (int i = 0; i < 3; i++)
-            if (fabs(q[i] - along * direction[i]) > 2e-3) return false;
-    }
-    return true;
 }
 
 /* -- Sources of movement ------------------------------------------------------------------------------------------- */
@@ -277,11 +248,15 @@ static bool nothing_drives(const pelt_poses *p, const float *row, double diagona
     return !(sum > 1e-6 * diagonal);
 }
 
-static void fill_driving(const pelt_fitting *f, const pelt_distinct_poses *t, const uint32_t *owner, double *owned,
-                         pelt_sources *s) {
+static void fill_driving(const pelt_fitting *f, const pelt_distinct_poses *t, pelt_sources *s) {
     const pelt_poses *p = &t->poses;
     const pelt_example_displacements *d = &t->displacements;
-    double diagonal = f->bundle->mesh.diagonal;
+    double diagonal = f->bundle->mesh.diagonal, *owned = PELT_NEW(f->arena, p->mover_count, double);
+    uint32_t *owner = PELT_NEW(f->arena, p->joint_count, uint32_t);
+    for (uint32_t j = 0; j < p->joint_count; j++) {
+        int32_t parent = f->bundle->skeleton.parents[j];
+        owner[j] = p->mover_of[j] != PELT_NO_MOVER ? p->mover_of[j] : parent >= 0 ? owner[parent] : PELT_NO_MOVER;
+    }
     for (uint32_t point = 0; point < d->point_count; point++) {
         float *row = s->driving + (size_t)point * s->count;
         double known = 0;
@@ -306,77 +281,60 @@ static void fill_driving(const pelt_fitting *f, const pelt_distinct_poses *t, co
 }
 
 /* With controls, examples that move several things say more than sweeps do. */
-static pelt_result fill_other_driving(pelt_arena *arena, const pelt_distinct_poses *t, pelt_sources *s) {
-    const pelt_poses *p = &t->poses;
+static void fill_other_driving(pelt_arena *arena, const pelt_distinct_poses *t, pelt_sources *s) {
     size_t points = t->displacements.point_count;
     float *amplitudes = PELT_NEW(arena, points, float);
-    if (!amplitudes) return PELT_ERROR_MEMORY;
-    for (uint32_t g = 0; g < p->mover_count; g++) {
-        pelt_mover_amplitudes(p, &t->displacements, g, amplitudes);
+    for (uint32_t g = 0; g < t->poses.mover_count; g++) {
+        pelt_mover_amplitudes(&t->poses, &t->displacements, g, amplitudes);
         for (size_t i = 0; i < points; i++)
             s->driving[i * s->count + g] = fmaxf(s->driving[i * s->count + g], amplitudes[i]);
     }
-    return PELT_OK;
 }
 
-pelt_result pelt_sources_of(pelt_fitting *f, const pelt_distinct_poses *t, pelt_sources *s, pelt_error *error) {
+void pelt_sources_of(pelt_fitting *f, const pelt_distinct_poses *t, pelt_sources *s) {
     const pelt_poses *p = &t->poses;
     size_t n = t->count, most = 2 * (size_t)p->joint_count + p->control_count;
     *s = (pelt_sources){.list = PELT_NEW(f->arena, most, pelt_source), .axes = PELT_NEW(f->arena, most, pelt_axis)};
-    uint32_t *owner = PELT_NEW(f->arena, p->joint_count, uint32_t);
-    double *owned = PELT_NEW(f->arena, (size_t)p->mover_count + 1, double);
-    bool ready = s->list && s->axes && owner && owned;
-    if (ready) {
-        list_sources(p, s);
-        for (uint32_t j = 0; j < p->joint_count; j++) {
-            int32_t parent = f->bundle->skeleton.parents[j];
-            owner[j] = p->mover_of[j] != PELT_NO_MOVER ? p->mover_of[j] : parent >= 0 ? owner[parent] : PELT_NO_MOVER;
-        }
-        s->centers = PELT_NEW(f->arena, 4 * n * s->axis_count, float);
-        s->distances = PELT_NEW(f->arena, n * n * s->count, float);
-        s->driving = PELT_NEW(f->arena, (size_t)t->displacements.point_count * s->count, float);
-        ready = s->centers && s->distances && s->driving;
-    }
-    if (!ready) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the distances of %zu poses", n);
+    list_sources(p, s);
+    s->centers = PELT_NEW(f->arena, 4 * n * s->axis_count, float);
+    s->distances = PELT_NEW(f->arena, n * n * s->count, float);
+    s->driving = PELT_NEW(f->arena, (size_t)t->displacements.point_count * s->count, float);
     fill_distances(t, s);
-    fill_driving(f, t, owner, owned, s);
-    return p->control_count && fill_other_driving(f->arena, t, s)
-               ? pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for what controls drive")
-               : PELT_OK;
+    fill_driving(f, t, s);
+    if (p->control_count) fill_other_driving(f->arena, t, s);
 }
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */
 
 pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual) {
-    if (!options->rbf) return usual;
-    return !strcmp(options->rbf, "exp")        ? PELT_PHI_EXP
-           : !strcmp(options->rbf, "gaussian") ? PELT_PHI_GAUSSIAN
-                                               : PELT_PHI_MIXED;
+    static const pelt_phi functions[] = {
+        [PELT_RBF_MIXED] = PELT_PHI_MIXED, [PELT_RBF_GAUSSIAN] = PELT_PHI_GAUSSIAN, [PELT_RBF_EXP] = PELT_PHI_EXP};
+    return options->psd.rbf ? functions[options->psd.rbf] : usual;
 }
 
 double pelt_phi_ridge(pelt_phi phi) { return phi == PELT_PHI_GAUSSIAN ? 1e-3 : 0; }
 
-double pelt_leave_one_out(size_t n, double *phi, size_t columns, const double *values, const bool *marked,
-                          bool normalised, double *growth) {
-    double *inverse = calloc(n * n, sizeof *inverse), *c = malloc(n * columns * sizeof *c), sum = INFINITY;
+double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t columns, const double *values,
+                          const bool *marked, bool normalised, double *growth) {
     *growth = INFINITY;
-    if (inverse && c && pelt_cholesky(n, phi)) {
-        for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
-        pelt_cholesky_solve(n, phi, n, inverse);
-        pelt_gemm(false, false, n, columns, n, 1, inverse, values, 0, c);
-        sum = *growth = 0;
-        for (size_t e = 0; e < n; e++) {
-            double ones = 0, size = 0, own = inverse[e * n + e];
-            for (size_t k = 0; k < n; k++) ones += inverse[e * n + k], size += fabs(inverse[e * n + k]);
-            *growth = fmax(*growth, size);
-            double guard = normalised ? pelt_norm_guard(1 - ones / own) : 1;
-            for (size_t k = 0; k < columns && marked[e]; k++) {
-                double y = values[e * columns + k], error = (y - c[e * columns + k] / own) * guard - y;
-                sum += error * error;
-            }
+    if (!pelt_cholesky(n, phi)) return INFINITY;
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *inverse = PELT_NEW(work, n * n, double), *c = PELT_NEW(work, n * columns, double), sum = 0;
+    for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+    pelt_cholesky_solve(n, phi, n, inverse);
+    pelt_gemm(false, false, n, columns, n, 1, inverse, values, 0, c);
+    *growth = 0;
+    for (size_t e = 0; e < n; e++) {
+        double ones = 0, size = 0, own = inverse[e * n + e];
+        for (size_t k = 0; k < n; k++) ones += inverse[e * n + k], size += fabs(inverse[e * n + k]);
+        *growth = fmax(*growth, size);
+        double guard = normalised ? pelt_norm_guard(1 - ones / own) : 1;
+        for (size_t k = 0; k < columns && marked[e]; k++) {
+            double y = values[e * columns + k], error = (y - c[e * columns + k] / own) * guard - y;
+            sum += error * error;
         }
     }
-    free(inverse), free(c);
+    pelt_arena_free(work);
     return sum;
 }
 
@@ -404,15 +362,11 @@ static bool listed(const uint32_t *list, uint32_t count, uint32_t value) {
     return false;
 }
 
-void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, double *values, uint32_t given,
-                         uint32_t count, uint32_t *chosen) {
-    size_t widest = columns > m ? columns : m;
-    double *work = malloc((rows + widest + columns * (m + 1)) * sizeof *work);
-    if (!work) { /* any choice is better than none */
-        for (uint32_t k = given; k < count; k++) chosen[k] = k % (uint32_t)columns;
-        return;
-    }
-    double *unit = work, *along = work + rows, *gain = along + widest, *size = gain + columns * m;
+void pelt_choose_columns(pelt_arena *arena, size_t rows, size_t columns, double *phi, size_t m, double *values,
+                         uint32_t given, uint32_t count, uint32_t *chosen) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *unit = PELT_NEW(work, rows, double), *along = PELT_NEW(work, columns > m ? columns : m, double);
+    double *gain = PELT_NEW(work, columns * m, double), *size = PELT_NEW(work, columns, double);
     for (uint32_t k = 0; k < given; k++) deflate(rows, columns, phi, m, values, chosen[k], unit, along);
     for (uint32_t k = given; k < count; k++) {
         pelt_gemm(true, false, columns, m, rows, 1, phi, values, 0, gain);
@@ -428,5 +382,5 @@ void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, dou
         }
         deflate(rows, columns, phi, m, values, chosen[k], unit, along);
     }
-    free(work);
+    pelt_arena_free(work);
 }

@@ -5,6 +5,7 @@
 #define PELT_RBF_H
 
 #include "fit/examples/displacement.h"
+#include "fit/examples/poses.h"
 
 /* -- Distinct poses ------------------------------------------------------------------------------------------------ */
 
@@ -27,7 +28,7 @@ typedef struct pelt_distinct_poses {
 pelt_result pelt_distinct_poses_of(pelt_fitting *fitting, pelt_distinct_poses *distinct, pelt_error *error);
 
 /* Changes of the rest normals that the poses want, [pose][vertex][3]: the mean of their examples, and none in the rest
-   pose. NULL when memory is out. */
+   pose. */
 double *pelt_distinct_normals(pelt_fitting *fitting, const pelt_distinct_poses *distinct, pelt_arena *arena);
 
 enum { PELT_MOST_POSES = 2048 };
@@ -52,19 +53,15 @@ typedef struct pelt_sources {
     float *driving;   /* [point][source] how much a source displaces a point: a length */
 } pelt_sources;
 
-pelt_result pelt_sources_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct, pelt_sources *sources,
-                            pelt_error *error);
-
-/* True when a joint turns about one axis in all poses; *direction gets it. */
-bool pelt_find_hinge(const pelt_poses *poses, uint32_t joint, float direction[3]);
+void pelt_sources_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct, pelt_sources *sources);
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */
 
 /* Sum of squared leave-one-out errors over the poses marked, of interpolation, normalised or not, with kernel matrix
    phi [n][n] of values [n][columns]; also the largest row sum of |phi^-1|, by which rounding grows. phi is destroyed.
    INFINITY when phi cannot be inverted. */
-double pelt_leave_one_out(size_t n, double *phi, size_t columns, const double *values, const bool *marked,
-                          bool normalised, double *growth);
+double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t columns, const double *values,
+                          const bool *marked, bool normalised, double *growth);
 
 /* The function that the user asked for, or `usual`. */
 pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual);
@@ -75,7 +72,7 @@ double pelt_phi_ridge(pelt_phi phi);
 
 /* Forward selection: the `count` columns of phi [rows][columns] that together bring the residual of values [rows][m]
    down fastest, `chosen` first holding `given` of them. Both matrices are destroyed. */
-void pelt_choose_columns(size_t rows, size_t columns, double *phi, size_t m, double *values, uint32_t given,
-                         uint32_t count, uint32_t *chosen);
+void pelt_choose_columns(pelt_arena *arena, size_t rows, size_t columns, double *phi, size_t m, double *values,
+                         uint32_t given, uint32_t count, uint32_t *chosen);
 
 #endif

@@ -12,10 +12,10 @@
    normals are folded in the same way. With few principal poses, sixteen points in the order of the blocks choose theirs
    together, and their displacements are fitted to all examples, without a norm: D = sum_q phi_q c_iq. */
 
-#include "fit/corrective/correctives.h"
-#include "rig/linear.h"
-#include "pack/pack.h"
 #include "fit/corrective/wpsd.h"
+#include "fit/corrective/correctives.h"
+#include "pack/pack.h"
+#include "rig/linear.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +43,11 @@ typedef struct wpsd {
     double *bounds;         /* [point] squared: what D can never exceed */
     uint32_t (*closest)[2]; /* [point] the two closest poses of those that are measured */
     double *distances;      /* [point] between them */
-    _Atomic bool failed;    /* memory ran out on some thread */
 } wpsd;
 
 /* -- One point ----------------------------------------------------------------------------------------------------- */
 
-/* What a point is solved with; one per call, so that points are independent. */
+/* What points are solved with, one after the other. */
 typedef struct workspace {
     float *r2;       /* [pose][pose], lower triangle */
     double *phi;     /* [center][center] */
@@ -61,28 +60,15 @@ typedef struct workspace {
     uint32_t count;  /* centers */
 } workspace;
 
-static workspace *open_workspace(size_t n) {
-    workspace *b = calloc(1, sizeof *b);
-    if (!b) return NULL;
-    b->r2 = malloc(n * n * sizeof *b->r2);
-    b->phi = malloc(n * n * sizeof *b->phi);
-    b->values = malloc(4 * n * sizeof *b->values);
-    b->probe = malloc(n * sizeof *b->probe);
-    b->tally = malloc(n * sizeof *b->tally);
-    b->poses = malloc(n * sizeof *b->poses);
-    b->of = malloc(n * sizeof *b->of);
-    b->row = malloc(n * sizeof *b->row);
-    return b;
-}
-
-static void close_workspace(workspace *b) {
-    if (!b) return;
-    free(b->r2), free(b->phi), free(b->values), free(b->probe);
-    free(b->tally), free(b->poses), free(b->of), free(b->row), free(b);
-}
-
-static bool workspace_ready(const workspace *b) {
-    return b && b->r2 && b->phi && b->values && b->probe && b->tally && b->poses && b->of && b->row;
+static workspace new_workspace(pelt_arena *arena, size_t n) {
+    return (workspace){.r2 = PELT_NEW(arena, n * n, float),
+                       .phi = PELT_NEW(arena, n * n, double),
+                       .values = PELT_NEW(arena, 4 * n, double),
+                       .probe = PELT_NEW(arena, n, double),
+                       .tally = PELT_NEW(arena, n, uint32_t),
+                       .poses = PELT_NEW(arena, n, uint32_t),
+                       .of = PELT_NEW(arena, n, uint32_t),
+                       .row = PELT_NEW(arena, n, float)};
 }
 
 static void point_distances(const wpsd *w, const float *row, float *r2) {
@@ -213,8 +199,7 @@ static double fold_shapes(wpsd *w, uint32_t point, workspace *b) {
 }
 
 /* All poses: exact. Where examples are so close that floats would not quite give them back, the kernel of the point is
-   made narrower, by longer distances; but not by much, nor where some cannot be told apart: wider ones predict better.
- */
+   made narrower, by longer distances; but not by much, nor where some cannot be told apart: wider ones do better. */
 static void fold_point(wpsd *w, uint32_t point, workspace *b) {
     double rounding = fold_shapes(w, point, b);
     double excess = rounding / (MOST_ROUNDING * w->fitting->bundle->mesh.diagonal);
@@ -233,14 +218,11 @@ static void fold_point(wpsd *w, uint32_t point, workspace *b) {
 enum { FOLDED = 64 };
 
 static void fold_points(void *user, size_t part, pelt_arena *scratch) {
-    (void)scratch;
     wpsd *w = user;
     uint32_t all = w->distinct.displacements.point_count;
-    workspace *b = open_workspace(w->distinct.count);
-    if (!workspace_ready(b)) w->failed = true;
-    for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all && workspace_ready(b); p++)
-        if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, b);
-    close_workspace(b);
+    workspace b = new_workspace(scratch, w->distinct.count);
+    for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all; p++)
+        if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, &b);
 }
 
 /* The two closest of some poses, as a point sees them, without those that are one to it. */
@@ -273,27 +255,23 @@ static void phi_columns(const wpsd *w, const workspace *b, const uint32_t *poses
 }
 
 /* Poses for a group of points: forward selection with the mean of their weights. */
-static bool choose_for_group(const wpsd *w, const uint32_t *points, size_t count, workspace *b, uint32_t *chosen) {
+static uint32_t *choose_for_group(const wpsd *w, const uint32_t *points, size_t count, workspace *b,
+                                  pelt_arena *scratch) {
     size_t n = w->distinct.count, all = w->distinct.displacements.point_count, sources = w->sources.count;
-    float *mean = calloc(sources, sizeof *mean);
-    double *phi = malloc(n * n * sizeof *phi), *values = malloc(n * 3 * count * sizeof *values);
-    bool ready = mean && phi && values;
-    if (ready) {
+    float *mean = PELT_NEW(scratch, sources, float);
+    double *values = PELT_NEW(scratch, n * 3 * count, double);
+    uint32_t *chosen = PELT_NEW(scratch, w->wanted, uint32_t); /* the first is the rest pose */
+    for (size_t p = 0; p < count; p++)
+        for (size_t s = 0; s < sources; s++) mean[s] += point_weights(w, points[p])[s] / (float)count;
+    point_distances(w, mean, b->r2);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k <= i; k++)
+            b->phi[i * n + k] = b->phi[k * n + i] = pelt_phi_value(w->phi, w->width, b->r2[i * n + k]);
+    for (size_t i = 0; i < n; i++)
         for (size_t p = 0; p < count; p++)
-            for (size_t s = 0; s < sources; s++) mean[s] += point_weights(w, points[p])[s] / (float)count;
-        point_distances(w, mean, b->r2);
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k <= i; k++)
-                phi[i * n + k] = phi[k * n + i] = pelt_phi_value(w->phi, w->width, b->r2[i * n + k]);
-        for (size_t i = 0; i < n; i++)
-            for (size_t p = 0; p < count; p++)
-                memcpy(values + (i * count + p) * 3, w->distinct.shapes + 3 * (i * all + points[p]),
-                       3 * sizeof *values);
-        chosen[0] = 0;
-        pelt_choose_columns(n, n, phi, 3 * count, values, 1, w->wanted, chosen);
-    }
-    free(mean), free(phi), free(values);
-    return ready;
+            memcpy(values + (i * count + p) * 3, w->distinct.shapes + 3 * (i * all + points[p]), 3 * sizeof *values);
+    pelt_choose_columns(scratch, n, n, b->phi, 3 * count, values, 1, w->wanted, chosen);
+    return chosen;
 }
 
 /* Least squares over all poses with the kernels of the chosen ones: the same for all vectors of a point. */
@@ -340,35 +318,24 @@ static double squared_size(const problem *p, size_t m) {
     return sum;
 }
 
-static void fit_point(wpsd *w, uint32_t point, workspace *b, const uint32_t *chosen) {
-    size_t n = w->distinct.count, m = w->wanted;
-    problem p = {chosen, malloc(n * m * sizeof *p.phi), malloc(m * m * sizeof *p.normal),
-                 malloc(m * m * sizeof *p.matrix), malloc(3 * m * sizeof *p.sums)};
-    if (!p.phi || !p.normal || !p.matrix || !p.sums)
-        w->failed = true;
-    else if (make_problem(w, point, b, &p)) {
+static void fit_group(void *user, size_t group, pelt_arena *scratch) {
+    wpsd *w = user;
+    uint32_t points[GROUP], all = w->distinct.displacements.point_count;
+    size_t n = w->distinct.count, m = w->wanted, count = 0;
+    for (size_t i = group * GROUP; i < (group + 1) * GROUP && i < all; i++)
+        if (is_driven(w, w->order[i])) points[count++] = w->order[i];
+    if (!count) return;
+    workspace b = new_workspace(scratch, n);
+    problem p = {choose_for_group(w, points, count, &b, scratch), PELT_NEW(scratch, n * m, double),
+                 PELT_NEW(scratch, m * m, double), PELT_NEW(scratch, m * m, double), PELT_NEW(scratch, 3 * m, double)};
+    for (size_t k = 0; k < count; k++) {
+        uint32_t point = points[k];
+        if (!make_problem(w, point, &b, &p)) continue;
         fit_vectors(w, &p, point_shapes(w, point), 4, w->folded + 4 * n * point);
         w->bounds[point] = squared_size(&p, m);
         for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1] && w->normals; i++)
             fit_vectors(w, &p, vertex_normals(w, w->members[i]), 3, w->turns + 3 * n * w->members[i]);
     }
-    free(p.phi), free(p.normal), free(p.matrix), free(p.sums);
-}
-
-static void fit_group(void *user, size_t group, pelt_arena *scratch) {
-    (void)scratch;
-    wpsd *w = user;
-    uint32_t points[GROUP], all = w->distinct.displacements.point_count;
-    size_t first = group * GROUP, end = first + GROUP < all ? first + GROUP : all, count = 0;
-    for (size_t i = first; i < end; i++)
-        if (is_driven(w, w->order[i])) points[count++] = w->order[i];
-    if (!count) return;
-    uint32_t *chosen = calloc(w->wanted, sizeof *chosen);
-    workspace *b = open_workspace(w->distinct.count);
-    bool done = chosen && workspace_ready(b) && choose_for_group(w, points, count, b, chosen);
-    for (size_t p = 0; p < count && done; p++) fit_point(w, points[p], b, chosen);
-    if (!done) w->failed = true;
-    close_workspace(b), free(chosen);
 }
 
 /* -- The width ----------------------------------------------------------------------------------------------------- */
@@ -383,47 +350,36 @@ typedef struct width_trial {
 } width_trial;
 
 static void try_widths(void *user, size_t sample, pelt_arena *scratch) {
-    (void)scratch;
     width_trial *t = user;
     const wpsd *w = t->w;
     uint32_t point = t->points[sample];
-    size_t n = w->distinct.count;
-    workspace *b = is_driven(w, point) ? open_workspace(n) : NULL;
-    bool *marked = b ? calloc(n, sizeof *marked) : NULL, any = false;
-    if (workspace_ready(b) && marked) {
-        find_centers(w, point, b);
-        merge_vectors(w, point_shapes(w, point), 3, b);
-        for (size_t i = 0; i < b->count; i++) {
-            marked[i] = w->distinct.interior[b->poses[i]];
-            any |= marked[i];
-        }
-        for (size_t i = 1; i < b->count && !any; i++) marked[i] = true;
-        for (int k = 0; k < WIDTHS; k++) {
-            double growth;
-            fill_phi(w, widths[k], b);
-            t->errors[sample][k] = pelt_leave_one_out(b->count, b->phi, 3, b->values, marked, w->normalised, &growth);
-        }
+    if (!is_driven(w, point)) return;
+    workspace b = new_workspace(scratch, w->distinct.count);
+    bool *marked = PELT_NEW(scratch, w->distinct.count, bool), any = false;
+    find_centers(w, point, &b);
+    merge_vectors(w, point_shapes(w, point), 3, &b);
+    for (size_t i = 0; i < b.count; i++) any |= marked[i] = w->distinct.interior[b.poses[i]];
+    for (size_t i = 1; i < b.count && !any; i++) marked[i] = true;
+    for (int k = 0; k < WIDTHS; k++) {
+        double growth;
+        fill_phi(w, widths[k], &b);
+        t->errors[sample][k] = pelt_leave_one_out(scratch, b.count, b.phi, 3, b.values, marked, w->normalised, &growth);
     }
-    free(marked), close_workspace(b);
 }
 
 /* The points that are tried are spread over the mesh, every so many of the order. */
-static bool choose_width(wpsd *w) {
-    width_trial *t = calloc(1, sizeof *t);
+static void choose_width(wpsd *w) {
+    width_trial t = {.w = w};
     uint32_t points = w->distinct.displacements.point_count, samples = points < SAMPLES ? points : SAMPLES;
-    if (!t) return false;
-    t->w = w;
-    for (uint32_t i = 0; i < samples; i++) t->points[i] = w->order[(uint64_t)i * points / samples];
-    pelt_parallel(NULL, w->fitting->options.threads, samples, try_widths, t);
+    for (uint32_t i = 0; i < samples; i++) t.points[i] = w->order[(uint64_t)i * points / samples];
+    pelt_parallel(w->work, w->fitting->options.threads, samples, try_widths, &t);
     double best = INFINITY;
     w->width = 1;
     for (int k = 0; k < WIDTHS; k++) {
         double sum = 0;
-        for (uint32_t i = 0; i < samples; i++) sum += t->errors[i][k];
+        for (uint32_t i = 0; i < samples; i++) sum += t.errors[i][k];
         if (sum < best) best = sum, w->width = widths[k];
     }
-    free(t);
-    return true;
 }
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
@@ -438,19 +394,13 @@ typedef struct measuring {
 } measuring;
 
 static void measure_point(void *user, size_t i, pelt_arena *scratch) {
-    (void)scratch;
     wpsd *w = ((measuring *)user)->w;
     uint32_t point = ((measuring *)user)->points[i];
-    workspace *b = open_workspace(w->distinct.count);
-    if (workspace_ready(b)) {
-        find_centers(w, point, b);
-        fill_phi(w, w->width, b);
-        w->conditions[point] = pelt_condition_of(b->count, b->phi);
-        find_closest(w, b, point, b->count, b->poses);
-    } else {
-        w->failed = true;
-    }
-    close_workspace(b);
+    workspace b = new_workspace(scratch, w->distinct.count);
+    find_centers(w, point, &b);
+    fill_phi(w, w->width, &b);
+    w->conditions[point] = pelt_condition_of(b.count, b.phi);
+    find_closest(w, &b, point, b.count, b.poses);
 }
 
 typedef struct ranked {
@@ -464,25 +414,24 @@ static int worst_first(const void *a, const void *b) {
     return (x->point > y->point) - (x->point < y->point);
 }
 
-static bool note_figures(wpsd *w) {
+static void note_figures(wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     ranked *order = PELT_NEW(w->work, d->point_count, ranked);
     uint32_t count = 0;
     double most = 0;
-    if (!order) return false;
     for (uint32_t p = 0; p < d->point_count; p++) {
         if (w->conditions[p] > 0) order[count++] = (ranked){w->conditions[p], p};
         most = fmax(most, w->bounds[p]);
     }
-    w->fitting->figures.bound = sqrt(most);
-    if (!count) return true;
+    w->fitting->report.bound = sqrt(most);
+    if (!count) return;
     qsort(order, count, sizeof *order, worst_first);
     uint32_t measured = count < MEASURED ? count : MEASURED, worst = order[0].point, middle = order[count / 2].point;
     measuring m = {.w = w};
     for (uint32_t i = 0; i < measured; i++) m.points[i] = order[i].point;
     m.points[measured] = middle;
     if (!w->wanted)
-        pelt_parallel(NULL, w->fitting->options.threads, measured + (count / 2 >= measured), measure_point, &m);
+        pelt_parallel(w->work, w->fitting->options.threads, measured + (count / 2 >= measured), measure_point, &m);
     for (uint32_t i = 0; i < measured; i++)
         if (w->conditions[order[i].point] > w->conditions[worst]) worst = order[i].point;
     pelt_condition c = {.value = w->conditions[worst],
@@ -491,47 +440,41 @@ static bool note_figures(wpsd *w) {
                         .distance = w->distances[worst]};
     for (int i = 0; i < 2; i++) c.closest[i] = pelt_pose_example(&w->distinct, w->closest[worst][i]);
     pelt_note_condition(w->fitting, &c);
-    return true;
 }
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
 /* Points in the order in which their first vertices come in the blocks. */
-static bool order_points(wpsd *w) {
+static void order_points(wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     uint32_t *vertices = PELT_NEW(w->work, d->vertex_count, uint32_t);
     w->order = PELT_NEW(w->work, d->point_count, uint32_t);
-    if (!vertices || !w->order || pelt_model_order(w->work, &w->fitting->model, vertices)) return false;
+    pelt_model_order(w->work, &w->fitting->model, vertices);
     uint32_t count = 0;
     for (uint32_t i = 0; i < d->vertex_count; i++)
         if (d->vertex_of[d->point_of[vertices[i]]] == vertices[i]) w->order[count++] = d->point_of[vertices[i]];
-    return count == d->point_count;
 }
 
 /* Which vertices a point has. */
-static bool list_members(wpsd *w) {
+static void list_members(wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     uint32_t *end = w->first_vertex = PELT_NEW(w->work, (size_t)d->point_count + 2, uint32_t);
     w->members = PELT_NEW(w->work, d->vertex_count, uint32_t);
-    if (!end || !w->members) return false;
     for (uint32_t v = 0; v < d->vertex_count; v++) end[d->point_of[v] + 2]++;
     for (uint32_t p = 0; p < d->point_count; p++) end[p + 2] += end[p + 1];
     for (uint32_t v = 0; v < d->vertex_count; v++) w->members[end[d->point_of[v] + 1]++] = v;
-    return true;
 }
 
-static bool make_room(wpsd *w) {
+static void make_room(wpsd *w) {
     size_t n = w->distinct.count, points = w->distinct.displacements.point_count;
     w->folded = PELT_NEW(w->work, 4 * points * n, float);
     w->conditions = PELT_NEW(w->work, points, double);
     w->bounds = PELT_NEW(w->work, points, double);
     w->distances = PELT_NEW(w->work, points, double);
     w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
-    bool ready = w->folded && w->conditions && w->bounds && w->distances && w->closest;
-    if (!ready || w->fitting->options.plain_normals) return ready;
+    if (w->fitting->options.displacement.plain_normals) return;
     w->normals = pelt_distinct_normals(w->fitting, &w->distinct, w->work);
     w->turns = PELT_NEW(w->fitting->arena, 3 * n * w->distinct.displacements.vertex_count, float);
-    return w->normals && w->turns;
 }
 
 static pelt_weighted *make_weighted(wpsd *w) {
@@ -539,16 +482,16 @@ static pelt_weighted *make_weighted(wpsd *w) {
     pelt_arena *arena = w->fitting->arena;
     size_t n = w->distinct.count, vertices = d->vertex_count, entries = 0;
     uint32_t *first = PELT_NEW(arena, vertices + 1, uint32_t);
-    for (uint32_t v = 0; first && v < vertices; v++) {
+    for (uint32_t v = 0; v < vertices; v++) {
         const float *row = point_weights(w, d->point_of[v]);
         for (uint32_t s = 0; s < w->sources.count; s++)
             if (row[s] > 0) entries += w->sources.list[s].axis_count;
         first[v + 1] = (uint32_t)entries;
     }
-    uint32_t *axes = PELT_NEW(arena, entries + 1, uint32_t);
-    float *weights = PELT_NEW(arena, entries + 1, float), *folded = PELT_NEW(arena, 4 * n * vertices, float);
+    if (entries > UINT32_MAX) pelt_arena_fail(arena); /* more than can be indexed */
+    uint32_t *axes = PELT_NEW(arena, entries, uint32_t);
+    float *weights = PELT_NEW(arena, entries, float), *folded = PELT_NEW(arena, 4 * n * vertices, float);
     pelt_weighted *out = PELT_NEW(arena, 1, pelt_weighted);
-    if (!first || !axes || !weights || !folded || !out || entries > UINT32_MAX) return NULL;
     size_t at = 0;
     for (uint32_t v = 0; v < vertices; v++) {
         const float *row = point_weights(w, d->point_of[v]);
@@ -574,45 +517,42 @@ static pelt_weighted *make_weighted(wpsd *w) {
     return out;
 }
 
-static const char *details_of(const wpsd *w) {
-    double left = 0;
-    if (w->wanted) return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g}", w->wanted, w->width);
-    for (uint32_t p = 0; p < w->distinct.displacements.point_count; p++) left = fmax(left, w->driving.left[p]);
-    return pelt_arena_format(w->fitting->arena, "{\"poses\":%u,\"width\":%.6g,\"not_told_apart\":%.6g}",
-                             w->distinct.count, w->width, left);
+static pelt_pose_figures figures_of(const wpsd *w) {
+    if (w->wanted) return (pelt_pose_figures){.poses = w->wanted, .width = w->width, .not_told_apart = -1};
+    pelt_pose_figures out = {.poses = w->distinct.count, .width = w->width};
+    for (uint32_t p = 0; p < w->distinct.displacements.point_count; p++)
+        out.not_told_apart = fmax(out.not_told_apart, w->driving.left[p]);
+    return out;
 }
 
-static bool fit(wpsd *w) {
+static void fit(wpsd *w) {
+    pelt_fitting *f = w->fitting;
     uint32_t points = w->distinct.displacements.point_count, n = w->distinct.count;
-    w->wanted = w->fitting->options.poses && w->fitting->options.poses < n ? w->fitting->options.poses : 0;
-    w->phi = pelt_chosen_phi(&w->fitting->options, w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED);
-    w->normalised = !w->wanted && !w->fitting->options.unnormalised;
-    if (!make_room(w) ||
-        !pelt_weigh_points(w->fitting, &w->distinct, &w->sources, w->normals, !w->wanted, w->work, &w->driving) ||
-        !order_points(w) || !list_members(w) || !choose_width(w))
-        return false;
+    w->wanted = f->options.psd.poses && f->options.psd.poses < n ? f->options.psd.poses : 0;
+    w->phi = pelt_chosen_phi(&f->options, w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED);
+    w->normalised = !w->wanted && !f->options.psd.no_norm;
+    make_room(w);
+    w->driving = pelt_weigh_points(f, &w->distinct, &w->sources, w->normals, !w->wanted, w->work);
+    order_points(w);
+    list_members(w);
+    choose_width(w);
     if (w->wanted)
-        pelt_parallel(NULL, w->fitting->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
+        pelt_parallel(w->work, f->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
     else
-        pelt_parallel(NULL, w->fitting->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
-    pelt_weighted *weighted = w->failed || !note_figures(w) || w->failed ? NULL : make_weighted(w);
-    pelt_corrective *corrective = PELT_NEW(w->fitting->arena, 1, pelt_corrective);
-    if (!weighted || !corrective) return false;
-    corrective->weighted = weighted;
-    w->fitting->model.corrective = corrective;
-    w->fitting->details = details_of(w);
-    return true;
+        pelt_parallel(w->work, f->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
+    note_figures(w);
+    pelt_corrective *corrective = PELT_NEW(f->arena, 1, pelt_corrective);
+    corrective->weighted = make_weighted(w);
+    f->model.corrective = corrective;
+    f->report.poses = figures_of(w);
 }
 
 pelt_result pelt_fit_wpsd(pelt_fitting *f, pelt_error *error) {
-    wpsd w = {.fitting = f, .work = pelt_arena_new(0)};
-    pelt_result result = w.work ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
-    if (!result) result = pelt_distinct_poses_of(f, &w.distinct, error);
+    wpsd w = {.fitting = f, .work = pelt_arena_inside(f->arena)};
+    pelt_result result = pelt_distinct_poses_of(f, &w.distinct, error);
     if (!result && w.distinct.count > 1) {
-        result = pelt_sources_of(f, &w.distinct, &w.sources, error);
-        if (!result && !fit(&w))
-            result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u poses of %u vertices",
-                               w.distinct.count, f->model.vertex_count);
+        pelt_sources_of(f, &w.distinct, &w.sources);
+        fit(&w);
     }
     pelt_arena_free(w.work);
     return result;

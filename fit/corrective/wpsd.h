@@ -18,13 +18,12 @@ uint32_t pelt_merge_poses(size_t pose_count, const float *r2, float same2, uint3
 /* What drives the points: weights [point][source], which sum to 1 or are all 0 at a point. */
 typedef struct pelt_point_weights {
     float *weights;
-    float
-        *left; /* [point] by how much displacements differ that no weight tells apart, of the diagonal; 0: not at all */
+    float *left; /* [point] the largest difference of displacements that no weight tells apart, of the diagonal */
 } pelt_point_weights;
 
 /* With `apart`, weak sources count too wherever examples would be one without them, but have different displacements or
-   different normals [pose][vertex][3] (NULL: whatever they are). False when memory is out. */
-bool pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct, const pelt_sources *sources,
-                       const double *normals, bool apart, pelt_arena *arena, pelt_point_weights *out);
+   different normals [pose][vertex][3] (NULL: whatever they are). */
+pelt_point_weights pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct,
+                                     const pelt_sources *sources, const double *normals, bool apart, pelt_arena *arena);
 
 #endif

@@ -10,7 +10,6 @@
 #include "fit/corrective/wpsd.h"
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double LEAST_SHARE = 0.001;
@@ -47,8 +46,7 @@ typedef struct weighing {
     uint32_t most;         /* sources per point */
     const double *normals; /* [pose][vertex][3], or NULL */
     double same;           /* SAME_SHAPE as a length */
-    pelt_point_weights *out;
-    _Atomic bool failed;
+    pelt_point_weights out;
 } weighing;
 
 /* Blend weight on the joints of a source. A control carries nothing; it counts by how far it displaces the point, next
@@ -92,7 +90,7 @@ static uint32_t keep_strong(const float *strengths, uint32_t count, uint32_t mos
 
 /* -- Telling examples apart ---------------------------------------------------------------------------------------- */
 
-/* What one thread works with. */
+/* What points are weighed with, one after the other. */
 typedef struct workspace {
     float *r2;              /* [pose][pose] with the strengths as they are */
     double *shapes;         /* [pose][6] displacement and turn of the point, 1 being what still counts as the same */
@@ -100,20 +98,6 @@ typedef struct workspace {
     float *strengths;       /* [source] */
     float *wanted;          /* [source] strength with which it comes back; 0: not at all */
 } workspace;
-
-static bool open_workspace(workspace *d, size_t poses, size_t sources) {
-    *d = (workspace){.r2 = malloc(poses * poses * sizeof *d->r2),
-                     .shapes = malloc(6 * poses * sizeof *d->shapes),
-                     .centers = malloc(poses * sizeof *d->centers),
-                     .of = malloc(poses * sizeof *d->of),
-                     .strengths = malloc(sources * sizeof *d->strengths),
-                     .wanted = malloc(sources * sizeof *d->wanted)};
-    return d->r2 && d->shapes && d->centers && d->of && d->strengths && d->wanted;
-}
-
-static void close_workspace(workspace *d) {
-    free(d->r2), free(d->shapes), free(d->centers), free(d->of), free(d->strengths), free(d->wanted);
-}
 
 static double length(const double *v) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
@@ -205,11 +189,11 @@ static bool find_shapes(const weighing *w, uint32_t point, double *shapes) {
 
 static void weigh_point(const weighing *w, workspace *d, uint32_t point) {
     uint32_t count = w->sources->count;
-    float *row = w->out->weights + (size_t)point * count;
+    float *row = w->out.weights + (size_t)point * count;
     if (!find_shapes(w, point, d->shapes)) return;
     find_strengths(w, point, d->strengths);
     uint32_t kept = keep_strong(d->strengths, count, w->most, row);
-    if (w->apart) w->out->left[point] = (float)tell_apart(w, d, kept, row);
+    if (w->apart) w->out.left[point] = (float)tell_apart(w, d, kept, row);
     double sum = 0;
     for (uint32_t s = 0; s < count; s++) sum += row[s];
     for (uint32_t s = 0; s < count && sum > 0; s++) row[s] = (float)(row[s] / sum);
@@ -218,14 +202,16 @@ static void weigh_point(const weighing *w, workspace *d, uint32_t point) {
 enum { PART = 64 }; /* points that share a workspace */
 
 static void weigh_part(void *user, size_t part, pelt_arena *scratch) {
-    (void)scratch;
     weighing *w = user;
+    size_t n = w->distinct->count, sources = w->sources->count;
+    workspace d = {.r2 = PELT_NEW(scratch, n * n, float),
+                   .shapes = PELT_NEW(scratch, 6 * n, double),
+                   .centers = PELT_NEW(scratch, n, uint32_t),
+                   .of = PELT_NEW(scratch, n, uint32_t),
+                   .strengths = PELT_NEW(scratch, sources, float),
+                   .wanted = PELT_NEW(scratch, sources, float)};
     uint32_t points = w->distinct->displacements.point_count;
-    workspace d;
-    if (!open_workspace(&d, w->distinct->count, w->sources->count)) w->failed = true;
-    for (size_t p = part * PART; p < (part + 1) * PART && p < points && !w->failed; p++)
-        weigh_point(w, &d, (uint32_t)p);
-    close_workspace(&d);
+    for (size_t p = part * PART; p < (part + 1) * PART && p < points; p++) weigh_point(w, &d, (uint32_t)p);
 }
 
 /* What differences are measured by; a mesh of one vertex has no diagonal, only how far it is displaced. */
@@ -236,18 +222,17 @@ static double size_of(const pelt_fitting *fitting, const pelt_distinct_poses *di
     return size > 0 ? size : 1;
 }
 
-bool pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct, const pelt_sources *sources,
-                       const double *normals, bool apart, pelt_arena *arena, pelt_point_weights *out) {
+pelt_point_weights pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct,
+                                     const pelt_sources *sources, const double *normals, bool apart,
+                                     pelt_arena *arena) {
     const pelt_fit_options *options = &fitting->options;
     size_t points = distinct->displacements.point_count;
-    weighing w = {.fitting = fitting, .distinct = distinct, .sources = sources, .normals = normals};
-    w.apart = apart, w.out = out;
-    w.blend = options->distance_weights && !strcmp(options->distance_weights, "blend");
+    weighing w = {.fitting = fitting, .distinct = distinct, .sources = sources, .normals = normals, .apart = apart};
+    w.blend = options->wpsd.distance_weights == PELT_DISTANCE_BLEND;
     w.same = SAME_SHAPE * size_of(fitting, distinct);
-    w.most = options->principal_joints ? options->principal_joints : UINT32_MAX;
-    out->weights = PELT_NEW(arena, points * sources->count, float);
-    out->left = PELT_NEW(arena, points, float);
-    if (!out->weights || !out->left) return false;
-    pelt_parallel(NULL, options->threads, (points + PART - 1) / PART, weigh_part, &w);
-    return !w.failed;
+    w.most = options->wpsd.principal_joints ? options->wpsd.principal_joints : UINT32_MAX;
+    w.out.weights = PELT_NEW(arena, points * sources->count, float);
+    w.out.left = PELT_NEW(arena, points, float);
+    pelt_parallel(arena, options->threads, (points + PART - 1) / PART, weigh_part, &w);
+    return w.out;
 }

@@ -4,47 +4,37 @@
 
 #include "fit/examples/controls.h"
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* -- Scales -------------------------------------------------------------------------------------------------------- */
 
-static pelt_result bad_scale(const char *part, size_t length, const char *what, pelt_error *error) {
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "--control-scale %.*s: %s", length < 200 ? (int)length : 200, part,
-                     what);
+static pelt_result refuse_name(const pelt_controls *controls, const char *name, pelt_error *error) {
+    char known[400] = "";
+    for (uint32_t i = 0; i < controls->count; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", controls->names[i]);
+    }
+    return pelt_fail_option(error, "control_scale", "no clip has a control \"%s\": %s%s", name,
+                            *known ? "choose from " : "there are none, so leave it out", known);
 }
 
-/* One "NAME=S" of the option. */
-static pelt_result read_scale(const char *part, size_t length, const pelt_controls *controls, double *scales,
-                              pelt_error *error) {
-    const char *equals = NULL;
-    for (size_t i = 0; i < length; i++)
-        if (part[i] == '=') equals = part + i;
-    if (!equals) return bad_scale(part, length, "NAME=S is meant, a control and how much more it counts", error);
-    char *end, number[32] = "";
-    size_t digits = (size_t)(part + length - equals - 1), i = 0;
-    if (digits < sizeof number) memcpy(number, equals + 1, digits);
-    double scale = strtod(number, &end);
-    if (end == number || *end || !(scale >= 1e-3 && scale <= 1e3))
-        return bad_scale(part, length, "a number from 0.001 to 1000 is meant", error);
-    while (i < controls->count && (strlen(controls->names[i]) != (size_t)(equals - part) ||
-                                   memcmp(controls->names[i], part, (size_t)(equals - part))))
-        i++;
-    if (i == controls->count)
-        return bad_scale(part, length, "no clip has such a control; `pelt info` lists those that there are", error);
-    scales[i] = scale;
+pelt_result pelt_check_control_scales(const pelt_bundle *bundle, const pelt_fit_options *options, pelt_error *error) {
+    for (size_t i = 0; i < options->displacement.control_scale_count; i++) {
+        const char *name = options->displacement.control_scale[i].name;
+        if (pelt_control_named(&bundle->controls, name) == bundle->controls.count)
+            return refuse_name(&bundle->controls, name, error);
+    }
     return PELT_OK;
 }
 
-static pelt_result read_scales(const char *text, const pelt_controls *controls, double *scales, pelt_error *error) {
-    pelt_result result = PELT_OK;
-    for (uint32_t i = 0; i < controls->count; i++) scales[i] = 1;
-    while (text && *text && !result) {
-        size_t length = strcspn(text, ",");
-        result = read_scale(text, length, controls, scales, error);
-        text += length + (text[length] == ',');
-    }
-    return result;
+/* The last one counts, as in a list of settings. */
+static double scale_of(const pelt_fit_options *options, const char *name) {
+    double scale = 1;
+    for (size_t i = 0; i < options->displacement.control_scale_count; i++)
+        if (!strcmp(options->displacement.control_scale[i].name, name))
+            scale = options->displacement.control_scale[i].scale;
+    return scale;
 }
 
 /* -- The controls that vary ---------------------------------------------------------------------------------------- */
@@ -61,24 +51,21 @@ static void find_range(const pelt_bundle *bundle, pelt_examples examples, pelt_m
     }
 }
 
-pelt_result pelt_varying_controls(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
-                                  const char *scale, pelt_model_control **list, uint32_t *count, pelt_error *error) {
+pelt_model_control *pelt_varying_controls(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                                          const pelt_fit_options *options, uint32_t *count) {
     const pelt_controls *all = &bundle->controls;
-    double *scales = PELT_NEW(arena, all->count + 1, double);
-    *list = PELT_NEW(arena, all->count + 1, pelt_model_control);
+    pelt_model_control *list = PELT_NEW(arena, all->count, pelt_model_control);
     *count = 0;
-    if (!scales || !*list) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u controls", all->count);
-    pelt_result result = read_scales(scale, all, scales, error);
-    for (uint32_t i = 0; i < all->count && !result; i++) {
+    for (uint32_t i = 0; i < all->count; i++) {
         pelt_model_control control = {.source = i, .name = all->names[i], .rest = all->rest[i]};
         find_range(bundle, examples, &control);
         double farthest = fmax(fabs((double)control.most - control.rest), fabs((double)control.least - control.rest));
         if (!(control.most - control.least > 1e-6 * fmax(1, farthest))) continue;
         control.farthest = (float)farthest;
-        control.scale = (float)(scales[i] / farthest);
-        (*list)[(*count)++] = control;
+        control.scale = (float)(scale_of(options, control.name) / farthest);
+        list[(*count)++] = control;
     }
-    return result;
+    return list;
 }
 
 void pelt_control_values(const pelt_bundle *bundle, const pelt_model_control *list, uint32_t count,

@@ -12,58 +12,8 @@
 
 #include "fit/examples/displacement.h"
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const double DAMPING = 1e-3, FLAT = 0.1;
-
-/* -- Points -------------------------------------------------------------------------------------------------------- */
-
-static bool same_blend(const pelt_influences *in, uint32_t a, uint32_t b) {
-    uint32_t count = in->first[a + 1] - in->first[a];
-    if (count != in->first[b + 1] - in->first[b]) return false;
-    return !memcmp(in->joints + in->first[a], in->joints + in->first[b], count * sizeof *in->joints) &&
-           !memcmp(in->weights + in->first[a], in->weights + in->first[b], count * sizeof *in->weights);
-}
-
-/* The clips that the examples come from, each once. */
-static const pelt_clip **clips_of(pelt_arena *arena, pelt_examples examples, size_t *count) {
-    const pelt_clip **clips = PELT_NEW(arena, examples.count, const pelt_clip *);
-    *count = 0;
-    for (size_t e = 0; clips && e < examples.count; e++) {
-        size_t c = 0;
-        while (c < *count && clips[c] != examples.list[e].clip) c++;
-        if (c == *count) clips[(*count)++] = examples.list[e].clip;
-    }
-    return clips;
-}
-
-/* Welded vertices that the blend moves differently must be corrected differently, so they stay apart. */
-static pelt_result find_points(pelt_fitting *f, pelt_arena *work, pelt_example_displacements *out) {
-    const pelt_mesh *mesh = &f->bundle->mesh;
-    const float *rest = f->model.positions;
-    uint32_t n = out->vertex_count;
-    size_t clip_count;
-    const pelt_clip **clips = clips_of(work, f->examples, &clip_count);
-    uint32_t *weld = PELT_NEW(work, n, uint32_t), *newest = PELT_NEW(work, n, uint32_t);
-    uint32_t *older = PELT_NEW(work, n, uint32_t); /* chains of the first vertices of a weld's points, by index + 1 */
-    if (!clips || !weld || !newest || !older) return PELT_ERROR_MEMORY;
-    pelt_weld(work, mesh, clips, clip_count, 1e-6 * mesh->diagonal, weld);
-    for (uint32_t v = 0; v < n; v++) {
-        uint32_t found = newest[weld[v]];
-        while (found && !(same_blend(&f->model.influences, found - 1, v) &&
-                          !memcmp(rest + 3 * (size_t)(found - 1), rest + 3 * (size_t)v, 3 * sizeof *rest)))
-            found = older[found - 1];
-        if (found) {
-            out->point_of[v] = out->point_of[found - 1];
-            continue;
-        }
-        older[v] = newest[weld[v]], newest[weld[v]] = v + 1;
-        out->vertex_of[out->point_count] = v;
-        out->point_of[v] = out->point_count++;
-    }
-    return PELT_OK;
-}
 
 /* -- The damped inverse -------------------------------------------------------------------------------------------- */
 
@@ -119,40 +69,27 @@ typedef struct displacing {
         uint64_t damped;
         double flattest;
         uint32_t flattest_vertex;
-        uint32_t broken;    /* 1 + a vertex whose displacement is not a finite number; 0: there is none */
-    } * states;             /* [example] */
-    _Atomic bool *flat;     /* [point] set by any example */
-    _Atomic bool no_memory; /* likewise */
+        uint32_t broken; /* 1 + a vertex whose displacement is not a finite number; 0: there is none */
+    } * states;          /* [example] */
+    _Atomic bool *flat;  /* [point] set by any example */
 } displacing;
 
-/* Joint matrices of an example; to be freed. */
-static pelt_affine *example_matrices(const pelt_fitting *f, size_t e) {
-    const pelt_example *example = &f->examples.list[e];
-    pelt_transform *locals = malloc(f->bundle->skeleton.joint_count * sizeof *locals);
-    pelt_affine *matrices = malloc(pelt_model_matrix_count(&f->model) * sizeof *matrices);
-    if (locals && matrices) {
-        pelt_clip_pose(example->clip, &f->bundle->skeleton, example->frame, locals);
-        pelt_model_matrices(&f->model, locals, matrices);
-    } else {
-        free(matrices), matrices = NULL;
-    }
-    free(locals);
+static pelt_affine *example_matrices(const pelt_fitting *f, const pelt_example *example, pelt_arena *arena) {
+    pelt_transform *locals = PELT_NEW(arena, f->bundle->skeleton.joint_count, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(arena, pelt_model_matrix_count(&f->model), pelt_affine);
+    pelt_clip_pose(example->clip, &f->bundle->skeleton, example->frame, locals);
+    pelt_model_matrices(&f->model, locals, matrices);
     return matrices;
 }
 
 static void displace_example(void *user, size_t e, pelt_arena *scratch) {
-    (void)scratch;
     displacing *d = user;
     pelt_fitting *f = d->fitting;
     pelt_example_displacements *out = d->out;
     const pelt_example *example = &f->examples.list[e];
     const float *truth = example->clip->positions + 3 * (size_t)out->vertex_count * example->frame;
     struct example_state *state = &d->states[e];
-    pelt_affine *matrices = example_matrices(f, e);
-    if (!matrices) {
-        d->no_memory = true;
-        return;
-    }
+    pelt_affine *matrices = example_matrices(f, example, scratch);
     state->flattest = INFINITY;
     for (uint32_t p = 0; p < out->point_count; p++) {
         uint32_t v = out->vertex_of[p];
@@ -168,22 +105,6 @@ static void displace_example(void *user, size_t e, pelt_arena *scratch) {
         for (int i = 0; i < 3; i++) to[i] = (float)u[i];
         if (!isfinite(to[0]) || !isfinite(to[1]) || !isfinite(to[2])) state->broken = v + 1;
     }
-    free(matrices);
-}
-
-static void sum_up(displacing *d) {
-    pelt_example_displacements *out = d->out;
-    pelt_figures *figures = &d->fitting->figures;
-    double flattest = INFINITY;
-    figures->damped = figures->damped_points = 0;
-    for (uint32_t e = 0; e < out->example_count; e++) {
-        figures->damped += d->states[e].damped;
-        if (d->states[e].flattest < flattest) {
-            flattest = d->states[e].flattest;
-            out->worst_example = e, out->worst_vertex = d->states[e].flattest_vertex;
-        }
-    }
-    for (uint32_t p = 0; p < out->point_count; p++) figures->damped_points += d->flat[p];
 }
 
 static pelt_result refuse_broken(const displacing *d, pelt_error *error) {
@@ -195,41 +116,41 @@ static pelt_result refuse_broken(const displacing *d, pelt_error *error) {
     return PELT_OK;
 }
 
-static void tell_damped(pelt_fitting *f, const pelt_example_displacements *out) {
-    const pelt_figures *figures = &f->figures;
+static void tell_damped(const displacing *d) {
+    pelt_fitting *f = d->fitting;
+    pelt_fit_report *figures = &f->report;
+    uint32_t worst = 0;
+    figures->damped = figures->damped_points = 0;
+    for (uint32_t e = 0; e < d->out->example_count; e++) {
+        figures->damped += d->states[e].damped;
+        if (d->states[e].flattest < d->states[worst].flattest) worst = e;
+    }
+    for (uint32_t p = 0; p < d->out->point_count; p++) figures->damped_points += d->flat[p];
     if (!figures->damped) return;
-    const pelt_example *worst = &f->examples.list[out->worst_example];
     pelt_find(
-        &f->findings, f->arena, PELT_WARNING, "flat-blend",
-        "the blend flattens %u points in some examples (%llu times; most at vertex %u in %s:%u): what the corrective "
-        "can do there is limited; joints that turn against each other by half a turn should share no vertex",
-        figures->damped_points, (unsigned long long)figures->damped, out->worst_vertex, worst->clip->name,
-        worst->frame);
+        &f->report.findings, f->arena, PELT_WARNING, "flat-blend",
+        "the blend flattens %u points in some examples (%llu times; most at vertex %u in %s): what the corrective can "
+        "do there is limited; joints that turn against each other by half a turn should share no vertex",
+        figures->damped_points, (unsigned long long)figures->damped, d->states[worst].flattest_vertex,
+        pelt_example_name(f, worst));
 }
 
 pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *out, pelt_error *error) {
-    uint32_t n = f->model.vertex_count;
-    *out = (pelt_example_displacements){.example_count = (uint32_t)f->examples.count,
-                                        .vertex_count = n,
-                                        .point_of = PELT_NEW(f->arena, n, uint32_t),
-                                        .vertex_of = PELT_NEW(f->arena, n, uint32_t)};
-    pelt_arena *work = pelt_arena_new(0);
-    displacing d = {.fitting = f, .out = out};
-    bool ready = work && out->point_of && out->vertex_of && !find_points(f, work, out);
-    if (ready) {
-        out->positions = PELT_NEW(f->arena, 3 * (size_t)out->point_count * out->example_count, float);
-        d.states = pelt_alloc(work, out->example_count, sizeof *d.states);
-        d.flat = PELT_NEW(work, out->point_count, _Atomic bool);
-        ready = out->positions && d.states && d.flat;
-    }
-    if (ready) pelt_parallel(NULL, f->options.threads, out->example_count, displace_example, &d);
-    pelt_result result = ready && !d.no_memory
-                             ? PELT_OK
-                             : pelt_fail(error, PELT_ERROR_MEMORY,
-                                         "not enough memory for the displacements of %zu examples", f->examples.count);
-    if (!result) sum_up(&d);
-    if (!result) result = refuse_broken(&d, error);
-    if (!result) tell_damped(f, out);
+    size_t count = f->examples.count, points = f->points.count;
+    *out = (pelt_example_displacements){.example_count = (uint32_t)count,
+                                        .vertex_count = f->model.vertex_count,
+                                        .point_count = f->points.count,
+                                        .point_of = f->points.of_vertex,
+                                        .vertex_of = f->points.vertex,
+                                        .positions = PELT_NEW(f->arena, 3 * points * count, float)};
+    pelt_arena *work = pelt_arena_inside(f->arena);
+    displacing d = {.fitting = f,
+                    .out = out,
+                    .states = PELT_NEW(work, count, struct example_state),
+                    .flat = PELT_NEW(work, points, _Atomic bool)};
+    pelt_parallel(work, f->options.threads, count, displace_example, &d);
+    pelt_result result = refuse_broken(&d, error);
+    if (!result) tell_damped(&d);
     pelt_arena_free(work);
     return result;
 }
@@ -239,8 +160,7 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
 typedef struct turning {
     pelt_fitting *fitting;
     const float *surface; /* [vertex][3] normals of the rest surface, not those of the file */
-    float *out;
-    _Atomic bool no_memory;
+    float *out;           /* [example][vertex][3] */
 } turning;
 
 /* sum_j w_j T_j^-T, which is what moves normals at run time; returned in the 3x3 part. */
@@ -269,19 +189,13 @@ static void turn_with(const double a[3], const double b[3], const double n[3], d
 }
 
 static void turn_example(void *user, size_t e, pelt_arena *scratch) {
-    (void)scratch;
     turning *t = user;
     pelt_fitting *f = t->fitting;
     const pelt_mesh *mesh = &f->bundle->mesh;
     uint32_t n = mesh->vertex_count, joints = pelt_model_matrix_count(&f->model);
     const float *truth = f->examples.list[e].clip->positions + 3 * (size_t)n * f->examples.list[e].frame;
-    float *normals = malloc(3 * (size_t)n * sizeof *normals);
-    pelt_affine *matrices = example_matrices(f, e);
-    if (!normals || !matrices) {
-        free(normals), free(matrices);
-        t->no_memory = true;
-        return;
-    }
+    float *normals = PELT_NEW(scratch, 3 * (size_t)n, float);
+    pelt_affine *matrices = example_matrices(f, &f->examples.list[e], scratch);
     pelt_mesh_normals(truth, n, mesh->triangles, mesh->triangle_count, normals);
     for (uint32_t j = 0; j < joints; j++) {
         pelt_affine inverse;
@@ -299,32 +213,27 @@ static void turn_example(void *user, size_t e, pelt_arena *scratch) {
         turn_with(rest, wanted, file, turned);
         for (int i = 0; i < 3; i++) to[i] = (float)(turned[i] - file[i]);
     }
-    free(normals), free(matrices);
 }
 
 float *pelt_normal_displacements_of(pelt_fitting *f) {
     const pelt_mesh *mesh = &f->bundle->mesh;
     size_t n = mesh->vertex_count;
-    turning t = {.fitting = f, .out = PELT_NEW(f->arena, 3 * n * f->examples.count, float)};
-    float *surface = malloc(3 * n * sizeof *surface);
-    if (t.out && surface) {
-        pelt_mesh_normals(mesh->positions, (uint32_t)n, mesh->triangles, mesh->triangle_count, surface);
-        t.surface = surface;
-        pelt_parallel(NULL, f->options.threads, f->examples.count, turn_example, &t);
-    }
-    bool done = t.out && surface && !t.no_memory;
-    free(surface);
-    return done ? t.out : NULL;
+    pelt_arena *work = pelt_arena_inside(f->arena);
+    float *surface = PELT_NEW(work, 3 * n, float), *out = PELT_NEW(f->arena, 3 * n * f->examples.count, float);
+    pelt_mesh_normals(mesh->positions, (uint32_t)n, mesh->triangles, mesh->triangle_count, surface);
+    turning t = {.fitting = f, .surface = surface, .out = out};
+    pelt_parallel(work, f->options.threads, f->examples.count, turn_example, &t);
+    pelt_arena_free(work);
+    return out;
 }
 
-pelt_result pelt_turns_of(pelt_fitting *f, pelt_example_displacements *out) {
+pelt_example_displacements pelt_turns_of(pelt_fitting *f) {
     uint32_t n = f->bundle->mesh.vertex_count, *same = PELT_NEW(f->arena, n, uint32_t);
-    *out = (pelt_example_displacements){.example_count = (uint32_t)f->examples.count,
+    for (uint32_t v = 0; v < n; v++) same[v] = v;
+    return (pelt_example_displacements){.example_count = (uint32_t)f->examples.count,
                                         .vertex_count = n,
                                         .point_count = n,
                                         .point_of = same,
                                         .vertex_of = same,
                                         .positions = pelt_normal_displacements_of(f)};
-    for (uint32_t v = 0; same && v < n; v++) same[v] = v;
-    return same && out->positions ? PELT_OK : PELT_ERROR_MEMORY;
 }

@@ -12,7 +12,8 @@ pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *
     size_t total = 0;
     for (size_t c = 0; c < clip_count; c++) total += clips[c]->frame_count;
     all.list = PELT_NEW(bundle->arena, total, pelt_example);
-    for (size_t c = 0; c < clip_count && all.list; c++)
+    if (pelt_arena_failed(bundle->arena)) return all;
+    for (size_t c = 0; c < clip_count; c++)
         for (uint32_t f = 0; f < clips[c]->frame_count; f++) all.list[all.count++] = (pelt_example){clips[c], f};
     return all;
 }
@@ -39,12 +40,12 @@ static bool is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t
 pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
                           pelt_examples *held, pelt_error *error) {
     if (!(fraction >= 0 && fraction < 1))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "--holdout %g: a fraction from 0 up to, but not including, 1 is meant", fraction);
+        return pelt_fail_option(error, "holdout", "%g: a fraction from 0 up to, but not including, 1 is meant",
+                                fraction);
     *kept = *held = (pelt_examples){0};
     kept->list = PELT_NEW(bundle->arena, all.count, pelt_example);
     held->list = PELT_NEW(bundle->arena, all.count, pelt_example);
-    if (!kept->list || !held->list) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the examples");
+    if (pelt_arena_failed(bundle->arena)) return pelt_no_memory(error);
     for (size_t begin = 0, end; begin < all.count; begin = end) {
         for (end = begin + 1; end < all.count && all.list[end].clip == all.list[begin].clip;) end++;
         size_t count = end - begin;

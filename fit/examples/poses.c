@@ -6,13 +6,15 @@
    mover; a joint whose mates do not name it back only follows them (a twist helper follows its limb). A control is a
    mover of its own. */
 
-#include "fit/examples/displacement.h"
+#include "fit/examples/poses.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static const double STILL_ANGLE = 1e-4;   /* radians; poses come through float quaternions and file formats */
-static const double STILL_CONTROL = 1e-4; /* of the farthest that it goes from rest */
+/* What moves less than this is still: poses come through float quaternions and file formats. Radians; translations
+   count as parts of the size of the character, however far the joint is from its parent (a root has no such distance,
+   a prop may have a long one): turned by as much, what is that far from a joint moves by as much. Controls count as
+   parts of the farthest that they go from rest. */
+static const double STILL = 1e-4;
 
 /* -- Which joints move -------------------------------------------------------------------------------------------- */
 
@@ -31,7 +33,7 @@ static const bool *moved_in(const movement *m, uint32_t pose) {
 
 static bool control_moved(const pelt_poses *p, uint32_t pose, uint32_t control) {
     float value = p->controls[(size_t)pose * p->control_count + control];
-    return fabsf(value) > STILL_CONTROL * p->control_list[control].farthest;
+    return fabsf(value) > STILL * p->control_list[control].farthest;
 }
 
 static void note_movement(movement *m) {
@@ -41,14 +43,13 @@ static void note_movement(movement *m) {
         p->rest[e] = true;
         for (uint32_t j = 0; j < p->joint_count; j++) {
             size_t at = (size_t)e * p->joint_count + j;
-            const float *t = p->translations + 3 * at, *rest = m->skeleton->rest[j].translation;
-            double slide = sqrt((double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]);
-            double size = sqrt((double)rest[0] * rest[0] + (double)rest[1] * rest[1] + (double)rest[2] * rest[2]);
-            m->moved[at] = pelt_rotation_angle(p->rotations + 4 * at, identity) > STILL_ANGLE;
+            const float *t = p->translations + 3 * at;
+            bool slid = sqrt((double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]) > STILL * p->size;
+            m->moved[at] = pelt_rotation_angle(p->rotations + 4 * at, identity) > STILL;
             m->counts[e] += m->moved[at];
             p->moves[j] |= m->moved[at];
-            p->slides[j] |= slide > 1e-5 * size + 1e-9;
-            p->rest[e] &= !m->moved[at] && !(slide > 1e-5 * size + 1e-9);
+            p->slides[j] |= slid;
+            p->rest[e] &= !m->moved[at] && !slid;
         }
         for (uint32_t c = 0; c < p->control_count; c++) p->rest[e] &= !control_moved(p, e, c);
     }
@@ -154,9 +155,10 @@ static void find_sweeps(movement *m) {
     }
 }
 
-static void read_poses(const pelt_bundle *bundle, pelt_examples examples, pelt_transform *locals, float *row,
-                       pelt_poses *p) {
+static void read_poses(const pelt_bundle *bundle, pelt_examples examples, pelt_arena *work, pelt_poses *p) {
     const pelt_skeleton *skeleton = &bundle->skeleton;
+    pelt_transform *locals = PELT_NEW(work, p->joint_count, pelt_transform);
+    float *row = PELT_NEW(work, bundle->controls.count, float);
     for (uint32_t e = 0; e < p->count; e++) {
         pelt_control_values(bundle, p->control_list, p->control_count, &examples.list[e], row,
                             p->controls + (size_t)e * p->control_count);
@@ -169,13 +171,9 @@ static void read_poses(const pelt_bundle *bundle, pelt_examples examples, pelt_t
     }
 }
 
-pelt_result pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
-                          const char *control_scale, pelt_poses *poses, pelt_error *error) {
+void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                   const pelt_fit_options *options, pelt_poses *poses) {
     size_t n = bundle->skeleton.joint_count, count = examples.count;
-    pelt_model_control *list;
-    uint32_t controls;
-    pelt_result result = pelt_varying_controls(arena, bundle, examples, control_scale, &list, &controls, error);
-    if (result) return result;
     *poses = (pelt_poses){.count = (uint32_t)count,
                           .joint_count = (uint32_t)n,
                           .size = bundle->mesh.diagonal > 0 ? bundle->mesh.diagonal : 1,
@@ -184,39 +182,27 @@ pelt_result pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_exa
                           .moves = PELT_NEW(arena, n, bool),
                           .slides = PELT_NEW(arena, n, bool),
                           .rest = PELT_NEW(arena, count, bool),
-                          .control_count = controls,
-                          .control_list = list,
-                          .controls = PELT_NEW(arena, count * controls + 1, float),
-                          .movers = PELT_NEW(arena, n + controls, pelt_mover),
                           .members = PELT_NEW(arena, n, uint32_t),
                           .mover_of = PELT_NEW(arena, n, uint32_t),
                           .sweep_of = PELT_NEW(arena, count, uint32_t)};
-    pelt_arena *work = pelt_arena_new(0);
-    movement m = {.poses = poses, .skeleton = &bundle->skeleton};
-    pelt_transform *locals = NULL;
-    float *row = NULL;
-    if (work) {
-        m.moved = PELT_NEW(work, n * count, bool);
-        m.counts = PELT_NEW(work, count, uint32_t);
-        m.mates = PELT_NEW(work, n * n, bool);
-        locals = PELT_NEW(work, n, pelt_transform);
-        row = PELT_NEW(work, bundle->controls.count + 1, float);
-    }
-    bool ready = poses->rotations && poses->translations && poses->moves && poses->slides && poses->rest &&
-                 poses->controls && poses->movers && poses->members && poses->mover_of && poses->sweep_of && m.moved &&
-                 m.counts && m.mates && locals && row;
-    if (ready) {
-        read_poses(bundle, examples, locals, row, poses);
-        note_movement(&m);
-        find_mates(&m);
-        make_movers(&m);
-        attach_followers(&m);
-        find_parents(&m);
-        add_controls(poses);
-        find_sweeps(&m);
-    }
+    poses->control_list = pelt_varying_controls(arena, bundle, examples, options, &poses->control_count);
+    poses->controls = PELT_NEW(arena, count * poses->control_count, float);
+    poses->movers = PELT_NEW(arena, n + poses->control_count, pelt_mover);
+    pelt_arena *work = pelt_arena_inside(arena);
+    movement m = {.poses = poses,
+                  .skeleton = &bundle->skeleton,
+                  .moved = PELT_NEW(work, n * count, bool),
+                  .counts = PELT_NEW(work, count, uint32_t),
+                  .mates = PELT_NEW(work, n * n, bool)};
+    read_poses(bundle, examples, work, poses);
+    note_movement(&m);
+    find_mates(&m);
+    make_movers(&m);
+    attach_followers(&m);
+    find_parents(&m);
+    add_controls(poses);
+    find_sweeps(&m);
     pelt_arena_free(work);
-    return ready ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %zu poses", count);
 }
 
 /* -- Same poses ---------------------------------------------------------------------------------------------------- */
@@ -281,24 +267,20 @@ static void find_leaders(const pelt_poses *p, const keyed *sorted, uint32_t *lea
     }
 }
 
-pelt_result pelt_same_poses(const pelt_poses *p, uint32_t *first_of) {
+void pelt_same_poses(pelt_arena *arena, const pelt_poses *p, uint32_t *first_of) {
     size_t n = p->count;
     double limit = SAME_ANGLE * SAME_ANGLE;
-    keyed *sorted = malloc((n + 1) * sizeof *sorted);
-    uint32_t *leader = malloc((n + 1) * sizeof *leader);
-    bool ready = sorted && leader;
-    if (ready) {
-        for (uint32_t e = 0; e < n; e++) sorted[e] = (keyed){pose_key(p, e), e};
-        qsort(sorted, n, sizeof *sorted, compare_keys);
-        find_leaders(p, sorted, leader);
-        for (uint32_t e = 0; e < n; e++) first_of[e] = e;
-        for (uint32_t e = (uint32_t)n; e-- > 0;) first_of[leader[e]] = e; /* the first of a group, not its leader */
-        for (uint32_t e = 0; e < n; e++) sorted[e].pose = first_of[leader[e]];
-        for (uint32_t e = 0; e < n; e++) {
-            bool rest = pose_gap2(p, sorted[e].pose, PELT_REST_EXAMPLE, limit) <= limit;
-            first_of[e] = rest ? PELT_REST_EXAMPLE : sorted[e].pose;
-        }
+    pelt_arena *work = pelt_arena_inside(arena);
+    keyed *sorted = PELT_NEW(work, n, keyed);
+    uint32_t *leader = PELT_NEW(work, n, uint32_t);
+    for (uint32_t e = 0; e < n; e++) sorted[e] = (keyed){pose_key(p, e), e};
+    qsort(sorted, n, sizeof *sorted, compare_keys);
+    find_leaders(p, sorted, leader);
+    for (uint32_t e = (uint32_t)n; e-- > 0;) first_of[leader[e]] = e; /* the first of a group, not its leader */
+    for (uint32_t e = 0; e < n; e++) sorted[e].pose = first_of[leader[e]];
+    for (uint32_t e = 0; e < n; e++) {
+        bool rest = pose_gap2(p, sorted[e].pose, PELT_REST_EXAMPLE, limit) <= limit;
+        first_of[e] = rest ? PELT_REST_EXAMPLE : sorted[e].pose;
     }
-    free(sorted), free(leader);
-    return ready ? PELT_OK : PELT_ERROR_MEMORY;
+    pelt_arena_free(work);
 }

@@ -4,6 +4,7 @@
 #define PELT_SUPPORT_H
 
 #include "fit/examples/displacement.h"
+#include "fit/examples/poses.h"
 
 typedef struct pelt_supports {
     uint32_t mover_count, point_count;
@@ -17,11 +18,10 @@ typedef struct pelt_supports {
 } pelt_supports;
 
 /* The arena owns the result. */
-pelt_result pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
-                             const pelt_example_displacements *displacements, pelt_supports *out, pelt_error *error);
+void pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
+                      const pelt_example_displacements *displacements, pelt_supports *out);
 
-/* How far a mover displaces each point, from examples that move other things too (control_support.c).
-   amplitudes[point]. */
+/* How far a mover displaces each point, from examples that move other things too. amplitudes[point]. */
 void pelt_mover_amplitudes(const pelt_poses *poses, const pelt_example_displacements *displacements, uint32_t mover,
                            float *amplitudes);
 

@@ -1,10 +1,11 @@
-/* keys_bounds.c: regions of the soft cache, and how much misfit to trust in each.
+/* bounds.c: regions of the soft cache, and how much misfit to trust in each.
 
    Bounds are set on frames that were left out of training, shots of all kinds and frames whose controls were never
    seen, because training frames fit too well to tell. In each region the misfit of the shots gives the scale; one
    factor for all regions is then the largest that lets hardly any bad frame pass. */
 
 #include "fit/keys/model.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ enum { FEATURES = 3 + 8 }; /* place, and how much the point moves in the leading
 static float *point_features(const pelt_keys_training *t, pelt_arena *arena) {
     float *out = PELT_NEW(arena, (size_t)t->point_count * FEATURES, float);
     const pelt_subspace *s = &t->s;
-    for (size_t p = 0; out && p < t->point_count; p++) {
+    for (size_t p = 0; p < t->point_count; p++) {
         for (size_t i = 0; i < 3 && t->positions; i++)
             out[p * FEATURES + i] = (float)(t->positions[3 * p + i] / t->diagonal);
         for (size_t m = 0; m < FEATURES - 3 && m < s->rank; m++) {
@@ -70,27 +71,24 @@ static void weigh_point(const double *distances, uint32_t count, double border, 
     for (int i = 0; i < PELT_POINT_REGIONS; i++) weights[i] = used[i] ? (float)(value[i] / sum) : 0;
 }
 
-pelt_result pelt_keys_regions(pelt_keys_model *m, uint32_t count, pelt_error *error) {
+void pelt_keys_regions(pelt_keys_model *m, uint32_t count) {
     const pelt_keys_training *t = m->t;
-    pelt_arena *arena = pelt_arena_new(0);
     if (count > m->key_count) count = m->key_count;
     m->region_count = count;
     m->point_regions = PELT_NEW(t->arena, (size_t)t->point_count * PELT_POINT_REGIONS, uint16_t);
     m->point_region_weights = PELT_NEW(t->arena, (size_t)t->point_count * PELT_POINT_REGIONS, float);
     m->bounds = PELT_NEW(t->arena, count, pelt_misfit_bound);
-    float *features = arena ? point_features(t, arena) : NULL;
-    uint32_t *middles = arena ? PELT_NEW(arena, count, uint32_t) : NULL;
-    double *distances = arena ? PELT_NEW(arena, count, double) : NULL;
-    bool enough = m->point_regions && m->point_region_weights && m->bounds && features && middles && distances;
-    double spacing = enough ? choose_middles(m, features, count, middles) : 0;
-    for (size_t p = 0; enough && p < t->point_count; p++) {
+    pelt_arena *work = pelt_arena_inside(t->arena);
+    float *features = point_features(t, work);
+    uint32_t *middles = PELT_NEW(work, count, uint32_t);
+    double *distances = PELT_NEW(work, count, double), spacing = choose_middles(m, features, count, middles);
+    for (size_t p = 0; p < t->point_count; p++) {
         for (uint32_t g = 0; g < count; g++)
             distances[g] = feature_distance(features + p * FEATURES, features + (size_t)middles[g] * FEATURES);
         weigh_point(distances, count, count > 1 ? 0.5 * spacing : 0, m->point_regions + p * PELT_POINT_REGIONS,
                     m->point_region_weights + p * PELT_POINT_REGIONS);
     }
-    pelt_arena_free(arena);
-    return enough ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the regions");
+    pelt_arena_free(work);
 }
 
 /* -- Bounds -------------------------------------------------------------------------------------------------------- */
@@ -110,17 +108,6 @@ static pelt_misfit_bound region_misfit(const pelt_keys_model *m, const float *le
     return (pelt_misfit_bound){(float)(weight > 0 ? sqrt(sum / weight) : 0), (float)sqrt(largest)};
 }
 
-static int ascending(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The value that a share of those stay under; sorts them. */
-static float quantile(float *values, size_t count, double share) {
-    qsort(values, count, sizeof *values, ascending);
-    return count ? values[(size_t)(share * (double)(count - 1) + 0.5)] : 0;
-}
-
 /* What rounding makes, and nobody sees. */
 static float least_misfit(const pelt_keys_model *m) { return (float)(1e-5 * m->t->diagonal); }
 
@@ -133,8 +120,8 @@ static void set_scales(pelt_keys_model *m, const pelt_trials *trials, float *rms
             pelt_misfit_bound e = region_misfit(m, trials->lengths + i * m->key_count, g);
             rms[count] = e.rms, largest[count++] = e.largest;
         }
-        m->bounds[g].rms = fmaxf(quantile(rms, count, 0.98), least_misfit(m));
-        m->bounds[g].largest = fmaxf(quantile(largest, count, 0.98), least_misfit(m));
+        m->bounds[g].rms = fmaxf(pelt_quantile_floats(rms, count, 0.98), least_misfit(m));
+        m->bounds[g].largest = fmaxf(pelt_quantile_floats(largest, count, 0.98), least_misfit(m));
     }
 }
 
@@ -170,18 +157,15 @@ static float find_factor(judged *list, size_t count, double bar, float *ordinary
         if ((double)bad > 0.001 * (double)count) break;
         factor = list[passed].e;
     }
-    float enough = quantile(ordinary, plain, 0.95), most = plain ? quantile(ordinary, plain, 0.995) : factor;
+    float enough = pelt_quantile_floats(ordinary, plain, 0.95),
+          most = plain ? pelt_quantile_floats(ordinary, plain, 0.995) : factor;
     return fmaxf(fminf(factor, most), enough);
 }
 
-pelt_result pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar, pelt_keys_report *report,
-                             pelt_error *error) {
-    float *rms = malloc((trials->count + 1) * sizeof *rms), *largest = malloc((trials->count + 1) * sizeof *largest);
-    judged *list = malloc((trials->count + 1) * sizeof *list);
-    if (!rms || !largest || !list) {
-        free(rms), free(largest), free(list);
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the bounds");
-    }
+void pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar, pelt_keys_report *report) {
+    pelt_arena *work = pelt_arena_inside(m->t->arena);
+    float *rms = PELT_NEW(work, trials->count, float), *largest = PELT_NEW(work, trials->count, float);
+    judged *list = PELT_NEW(work, trials->count, judged);
     set_scales(m, trials, rms, largest);
     for (size_t i = 0; i < trials->count; i++)
         list[i] = (judged){worst_region(m, trials->lengths + i * m->key_count), trials->errors[i], trials->novel[i]};
@@ -201,6 +185,5 @@ pelt_result pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, doub
     report->hit_rate = plain ? (double)hits / (double)plain : 1;
     report->bad_frames = (uint32_t)bad;
     report->bad_caught = bad ? (double)caught / (double)bad : 1;
-    free(rms), free(largest), free(list);
-    return PELT_OK;
+    pelt_arena_free(work);
 }

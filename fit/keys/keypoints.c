@@ -12,23 +12,9 @@
 #include "fit/keys/keypoints.h"
 #include "rig/linear.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* -- Varimax ------------------------------------------------------------------------------------------------------- */
-
-double pelt_varimax_criterion(size_t rows, size_t columns, const double *a) {
-    double sum = 0, n = (double)rows;
-    for (size_t c = 0; c < columns; c++) {
-        double second = 0, fourth = 0;
-        for (size_t r = 0; r < rows; r++) {
-            double x = a[r * columns + c] * a[r * columns + c];
-            second += x, fourth += x * x;
-        }
-        sum += fourth / n - second / n * second / n;
-    }
-    return sum;
-}
 
 /* Turns two columns by the angle that raises the criterion most; returns the angle. */
 static double turn_pair(size_t rows, size_t columns, double *a, size_t p, size_t q) {
@@ -71,8 +57,10 @@ double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, u
     double weight = s->weight;
     memset(covariance, 0, rank * rank * sizeof *covariance);
     for (size_t m = 0; m < rank; m++) covariance[m * rank + m] = s->values[m] * s->values[m];
-    double *held = malloc((size_t)s->column_count * rank * sizeof *held);
-    for (size_t c = 0; held && fold && c < s->column_count; c++) {
+    if (!fold) return weight;
+    pelt_arena *work = pelt_arena_inside(t->arena);
+    double *held = PELT_NEW(work, s->column_count * rank, double);
+    for (size_t c = 0; c < s->column_count; c++) {
         if (fold[c] != left_out) continue;
         double root = sqrt(s->weights[c]);
         for (size_t m = 0; m < rank; m++) held[out * rank + m] = root * s->coordinates[c * rank + m];
@@ -80,7 +68,7 @@ double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, u
         out++;
     }
     if (out) pelt_gemm(true, false, rank, rank, out, -1, held, held, 1, covariance);
-    free(held);
+    pelt_arena_free(work);
     return weight;
 }
 
@@ -98,7 +86,6 @@ static bool leading_directions(size_t rank, size_t basis, const double *covarian
         return true;
     }
     double *turned = PELT_NEW(arena, rank * rank, double), *values = PELT_NEW(arena, rank, double);
-    if (!turned || !values) return false;
     memcpy(turned, covariance, rank * rank * sizeof *turned);
     if (!pelt_eigen(rank, turned, values)) return false;
     for (size_t i = 0; i < rank; i++)
@@ -110,7 +97,6 @@ static bool leading_directions(size_t rank, size_t basis, const double *covarian
    the SVD. */
 static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_arena *arena, double *inverse) {
     double *gram = PELT_NEW(arena, basis * basis, double), least = INFINITY, most = 0;
-    if (!gram) return false;
     pelt_gemm(true, false, basis, basis, n, 1, system, system, 0, gram);
     bool sound = n >= basis && pelt_cholesky(basis, gram);
     for (size_t i = 0; sound && i < basis; i++)
@@ -123,7 +109,6 @@ static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_ar
     }
     size_t larger = n > basis ? n : basis;
     double *copy = PELT_NEW(arena, n * basis, double), *right = PELT_NEW(arena, larger * n, double);
-    if (!copy || !right) return false;
     memcpy(copy, system, n * basis * sizeof *copy);
     for (size_t i = 0; i < n; i++) right[i * n + i] = 1;
     if (!pelt_least_squares(n, basis, copy, n, right, 1e-10, NULL, NULL)) return false;
@@ -137,7 +122,6 @@ static pelt_result fit_least_squares(const pelt_keys_training *t, const pelt_map
     size_t rank = t->s.rank, n = (size_t)map->key_count * t->s.each, basis = map->basis < rank ? map->basis : rank;
     double *lead = PELT_NEW(arena, rank * basis, double), *system = PELT_NEW(arena, n * basis, double),
            *inverse = PELT_NEW(arena, basis * n, double);
-    if (!lead || !system || !inverse) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
     bool solved = leading_directions(rank, basis, covariance, arena, lead);
     pelt_gemm(false, false, n, basis, rank, 1, rows, lead, 0, system);
     if (!solved || !pseudo_inverse(n, basis, system, arena, inverse))
@@ -150,7 +134,6 @@ static pelt_result fit_ridge(const pelt_keys_training *t, const pelt_map *map, c
                              const double *rows, pelt_arena *arena, double *p, pelt_error *error) {
     size_t rank = t->s.rank, each = t->s.each, n = (size_t)map->key_count * each;
     double *cross = PELT_NEW(arena, n * rank, double), *gram = PELT_NEW(arena, n * n, double), trace = 0;
-    if (!cross || !gram) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
     pelt_gemm(false, false, n, rank, rank, 1, rows, covariance, 0, cross);
     pelt_gemm(false, true, n, n, rank, 1, cross, rows, 0, gram);
     for (size_t i = 0; i < n; i++) trace += gram[i * n + i];
@@ -167,15 +150,12 @@ static pelt_result fit_ridge(const pelt_keys_training *t, const pelt_map *map, c
 
 pelt_result pelt_map_fit(const pelt_keys_training *t, const pelt_map *map, const double *covariance, double weight,
                          double *p, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0);
-    double *rows = arena ? PELT_NEW(arena, (size_t)map->key_count * t->s.each * t->s.rank, double) : NULL;
-    pelt_result result = rows ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
-    if (!result) {
-        pelt_key_rows(t, map->keys, map->key_count, rows);
-        result = map->ridge > 0 ? fit_ridge(t, map, covariance, weight, rows, arena, p, error)
-                                : fit_least_squares(t, map, covariance, rows, arena, p, error);
-    }
-    pelt_arena_free(arena);
+    pelt_arena *work = pelt_arena_inside(t->arena);
+    double *rows = PELT_NEW(work, (size_t)map->key_count * t->s.each * t->s.rank, double);
+    pelt_key_rows(t, map->keys, map->key_count, rows);
+    pelt_result result = map->ridge > 0 ? fit_ridge(t, map, covariance, weight, rows, work, p, error)
+                                        : fit_least_squares(t, map, covariance, rows, work, p, error);
+    pelt_arena_free(work);
     return result;
 }
 
@@ -267,7 +247,7 @@ static void update_point(void *user, size_t point, pelt_arena *scratch) {
     o->gain[point] = gain;
 }
 
-static bool prepare_optimal(optimal *o, uint32_t wanted) {
+static void prepare_optimal(optimal *o, uint32_t wanted) {
     const pelt_subspace *s = &o->c->t->s;
     size_t points = o->c->t->point_count, rank = wanted * o->each / 2 + 1;
     o->rank = rank = rank < s->rank ? rank : s->rank;
@@ -277,7 +257,6 @@ static bool prepare_optimal(optimal *o, uint32_t wanted) {
     o->z = PELT_NEW(o->c->arena, o->each * rank, double);
     o->gain = PELT_NEW(o->c->arena, points, double);
     double *noise = PELT_NEW(o->c->arena, points, double), mean = 0;
-    if (!o->u || !o->t || !o->a || !o->z || !o->gain || !noise) return false;
     for (size_t r = 0; r < s->row_count; r++) {
         double tail = s->tail[r];
         for (size_t m = rank; m < s->rank; m++) tail += pow(s->vectors[r * s->rank + m] * s->values[m], 2) / s->weight;
@@ -293,7 +272,6 @@ static bool prepare_optimal(optimal *o, uint32_t wanted) {
         }
     }
     for (size_t m = 0; m < rank; m++) o->a[m * rank + m] = s->values[m] * s->values[m] / s->weight;
-    return true;
 }
 
 /* The covariance that is left after a key: a - z^T (I + u z^T)^-1 z, z = u a. */
@@ -316,19 +294,17 @@ static const double *absorb_key(optimal *o, uint32_t key, double *divided) {
 }
 
 /* The first `until` keys, A-optimal; those taken before count as seen. */
-static pelt_result choose_optimal(choice *c, uint32_t until, pelt_error *error) {
+static void choose_optimal(choice *c, uint32_t until) {
     optimal o = {.c = c, .each = c->t->s.each};
-    double *divided = NULL;
-    if (prepare_optimal(&o, c->wanted)) divided = PELT_NEW(c->arena, 2 * o.each * o.rank, double);
-    if (!divided) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
+    prepare_optimal(&o, c->wanted);
+    double *divided = PELT_NEW(c->arena, 2 * o.each * o.rank, double);
     uint32_t given = c->count;
-    pelt_parallel(NULL, 0, c->t->point_count, update_point, &o);
+    pelt_parallel(c->arena, 0, c->t->point_count, update_point, &o);
     for (uint32_t k = 0; k < given || c->count < until; k++) {
         if (k >= given) take(c, best_candidate(c, o.gain));
         o.last = absorb_key(&o, c->keys[k], divided);
-        pelt_parallel(NULL, 0, c->t->point_count, update_point, &o);
+        pelt_parallel(c->arena, 0, c->t->point_count, update_point, &o);
     }
-    return PELT_OK;
 }
 
 /* -- Where errors peak --------------------------------------------------------------------------------------------- */
@@ -340,7 +316,6 @@ static size_t worst_of_fold(choice *c, uint32_t fold, const double *p, pelt_aren
     size_t rank = s->rank, n = c->count * s->each, count = 0;
     double *rows = PELT_NEW(arena, n * rank, double), *keep = PELT_NEW(arena, rank * rank, double),
            *held = PELT_NEW(arena, s->column_count * rank, double);
-    if (!rows || !keep || !held) return 0;
     for (size_t k = 0; k < s->column_count; k++)
         if (c->t->fold[k] == fold) memcpy(held + rank * count++, s->coordinates + k * rank, rank * sizeof *held);
     pelt_key_rows(c->t, c->keys, c->count, rows);
@@ -368,21 +343,19 @@ static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covar
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, each = s->each;
     pelt_map map = {c->keys, c->count, 0, 1e-5};
-    pelt_arena *arena = pelt_arena_new(0);
-    double *p = arena ? PELT_NEW(arena, rank * c->count * each, double) : NULL,
-           *left = arena ? PELT_NEW(arena, s->column_count * rank, double) : NULL;
-    pelt_result result = p && left ? pelt_map_fit(c->t, &map, covariance, weight, p, error)
-                                   : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
-    size_t worst = result ? 0 : worst_of_fold(c, fold, p, arena, left);
-    double *errors = worst ? PELT_NEW(arena, s->row_count * worst, double) : NULL;
-    if (errors) pelt_gemm(false, true, s->row_count, worst, rank, 1, s->vectors, left, 0, errors);
-    for (size_t q = 0; errors && q < c->t->point_count; q++)
+    pelt_arena *work = pelt_arena_inside(c->arena);
+    double *p = PELT_NEW(work, rank * c->count * each, double), *left = PELT_NEW(work, s->column_count * rank, double);
+    pelt_result result = pelt_map_fit(c->t, &map, covariance, weight, p, error);
+    size_t worst = result ? 0 : worst_of_fold(c, fold, p, work, left);
+    double *errors = PELT_NEW(work, s->row_count * worst, double);
+    if (worst) pelt_gemm(false, true, s->row_count, worst, rank, 1, s->vectors, left, 0, errors);
+    for (size_t q = 0; q < c->t->point_count; q++)
         for (size_t w = 0; w < worst; w++) {
             double square = 0;
             for (size_t i = 0; i < each; i++) square += pow(errors[(q * each + i) * worst + w], 2);
             score[q] += square * square;
         }
-    pelt_arena_free(arena);
+    pelt_arena_free(work);
     return result;
 }
 
@@ -395,7 +368,6 @@ static pelt_result choose_at_peaks(choice *c, uint32_t until, pelt_error *error)
     size_t rank = c->t->s.rank, points = c->t->point_count;
     double *covariances = PELT_NEW(c->arena, PELT_FOLDS * rank * rank, double), weights[PELT_FOLDS];
     double *score = PELT_NEW(c->arena, points, double), reach = 0.032 * c->t->diagonal;
-    if (!covariances || !score) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
     for (uint32_t f = 0; f < PELT_FOLDS; f++)
         weights[f] = pelt_fold_covariance(c->t, c->t->fold, f, covariances + f * rank * rank);
     while (c->count < until) {
@@ -429,16 +401,12 @@ static pelt_result residual_covariance(choice *c, const double *all, double *out
     size_t rank = s->rank, n = c->count * s->each;
     memcpy(out, all, rank * rank * sizeof *out);
     if (!c->count) return PELT_OK;
-    pelt_arena *arena = pelt_arena_new(0);
-    double *p = arena ? PELT_NEW(arena, rank * n, double) : NULL,
-           *rows = arena ? PELT_NEW(arena, n * rank, double) : NULL,
-           *keep = arena ? PELT_NEW(arena, rank * rank, double) : NULL,
-           *half = arena ? PELT_NEW(arena, rank * rank, double) : NULL;
+    pelt_arena *work = pelt_arena_inside(c->arena);
+    double *p = PELT_NEW(work, rank * n, double), *rows = PELT_NEW(work, n * rank, double),
+           *keep = PELT_NEW(work, rank * rank, double), *half = PELT_NEW(work, rank * rank, double);
     pelt_map map = {c->keys, c->count, c->wanted / 2 > 0 ? c->wanted / 2 : 1, 0};
     if (map.basis > n) map.basis = (uint32_t)n;
-    pelt_result result = p && rows && keep && half
-                             ? pelt_map_fit(c->t, &map, all, s->weight, p, error)
-                             : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
+    pelt_result result = pelt_map_fit(c->t, &map, all, s->weight, p, error);
     if (!result) {
         pelt_key_rows(c->t, c->keys, c->count, rows);
         pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, keep);
@@ -446,7 +414,7 @@ static pelt_result residual_covariance(choice *c, const double *all, double *out
         pelt_gemm(false, false, rank, rank, rank, 1, keep, all, 0, half);
         pelt_gemm(false, true, rank, rank, rank, 1, half, keep, 0, out);
     }
-    pelt_arena_free(arena);
+    pelt_arena_free(work);
     return result;
 }
 
@@ -479,8 +447,6 @@ static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error)
            *lead = PELT_NEW(c->arena, rank * PAPER_BLOCK, double), *with = PELT_NEW(c->arena, rank, double),
            *vectors = PELT_NEW(c->arena, s->row_count * PAPER_BLOCK, double),
            *score = PELT_NEW(c->arena, points, double);
-    if (!all || !left || !turned || !values || !lead || !with || !vectors || !score)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
     pelt_fold_covariance(c->t, NULL, 0, all);
     while (c->count < until) {
         size_t width = (until - c->count + 1) / 2;
@@ -507,7 +473,7 @@ static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error)
 static void choose_grid(choice *c) {
     uint32_t points = c->t->point_count;
     double *distance = PELT_NEW(c->arena, points, double);
-    if (!distance || !c->t->positions) return;
+    if (!c->t->positions) return;
     for (uint32_t p = 0; p < points; p++) distance[p] = INFINITY;
     for (uint32_t k = 0; c->count < c->wanted; k++) {
         if (k == c->count) take(c, best_candidate(c, distance));
@@ -519,22 +485,18 @@ static void choose_grid(choice *c) {
 
 pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, pelt_error *error) {
     const pelt_keys_options *o = t->options;
-    choice c = {.t = t, .arena = pelt_arena_new(0), .keys = keys, .wanted = count};
-    if (c.arena) c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
-    if (!c.taken) {
-        pelt_arena_free(c.arena);
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
-    }
+    choice c = {.t = t, .arena = pelt_arena_inside(t->arena), .keys = keys, .wanted = count};
+    c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
     for (uint32_t i = 0; i < o->fiducial_count; i++) take(&c, o->fiducials[i]);
     for (uint32_t i = 0; o->previous && i < o->previous->key_count; i++) take(&c, o->previous->key_points[i]);
     uint32_t free_keys = count - c.count, grid = o->grid < free_keys && t->positions ? o->grid : 0;
     uint32_t until = count - grid, until_peaks = c.count + (until - c.count) * 3 / 5;
-    pelt_result result;
-    if (t->paper) {
+    pelt_result result = PELT_OK;
+    if (o->recipe == PELT_KEYS_PAPER) {
         result = choose_by_paper(&c, until, error);
     } else {
-        result = choose_optimal(&c, until_peaks, error);
-        if (!result) result = choose_at_peaks(&c, until, error);
+        choose_optimal(&c, until_peaks);
+        result = choose_at_peaks(&c, until, error);
     }
     if (!result) choose_grid(&c);
     pelt_arena_free(c.arena);

@@ -11,8 +11,7 @@ enum { PELT_FOLDS = 4 };
 /* What the stages of training share. */
 typedef struct pelt_keys_training {
     const pelt_keys_options *options;
-    bool paper;
-    pelt_arena *arena;
+    pelt_arena *arena; /* of the stage that training is */
     pelt_subspace s;
     uint32_t columns_per_frame;       /* 1, or the components where they share a basis */
     uint32_t point_count, candidates; /* keys come from points 0 to candidates - 1 */
@@ -20,21 +19,17 @@ typedef struct pelt_keys_training {
     double diagonal;
     uint8_t *lone;  /* [column_count] 1: a pose by itself, no part of a shot */
     uint32_t *fold; /* [column_count] 0 to PELT_FOLDS - 1: shots that are left out together */
-
 } pelt_keys_training;
 
 /* Rotates the columns of a[rows][columns] among themselves so that each is large in few places: pairs of columns are
    turned by the best angle (Kaiser 1958), which never lowers the criterion. Returns the number of sweeps. */
 uint32_t pelt_varimax(size_t rows, size_t columns, double *a, uint32_t most_sweeps);
-/* What it raises: over the columns, sum of a^4 / rows - (sum of a^2 / rows)^2. */
-double pelt_varimax_criterion(size_t rows, size_t columns, const double *a);
 
 /* The map P from centred key values (in the order of the keys' rows) to coordinates b = P s, from the covariance of
    the coordinates [rank][rank] (times the weight of its frames) of some training frames.
      ridge > 0: P = C U^T (U C U^T + T + ridge mean(diag) I)^-1, U the keys' rows, T what the subspace leaves out
      ridge = 0: least squares on the `basis` leading directions of C
-   P is [rank][key rows]; directions, when not NULL, gets the leading directions [rank][basis] (needed when ridge is 0).
- */
+   P is [rank][key rows]. PELT_ERROR_NUMBER: the keys do not determine it. */
 typedef struct pelt_map {
     const uint32_t *keys;
     uint32_t key_count, basis;

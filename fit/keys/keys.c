@@ -39,17 +39,10 @@ static pelt_result read_remembered(void *user, uint32_t first, uint32_t count, f
     return count ? r->fresh->read(r->fresh->user, first - old, count, values, error) : PELT_OK;
 }
 
-static pelt_result remember(pelt_arena *arena, remembered *r, const pelt_frames *frames, const pelt_keys *keys,
-                            pelt_error *error) {
-    if (keys->point_count != frames->point_count || keys->component_count != frames->component_count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: %u points of %u values, but the key points to retrain have %u points of %u",
-                         frames->name ? frames->name : "training frames", frames->point_count, frames->component_count,
-                         keys->point_count, keys->component_count);
+static void remember(pelt_arena *arena, remembered *r, const pelt_frames *frames, const pelt_keys *keys) {
     uint32_t old = 2 * keys->basis_count, count = old + frames->frame_count;
     float *weights = PELT_NEW(arena, count, float);
     uint32_t *shots = PELT_NEW(arena, count, uint32_t);
-    if (!weights || !shots) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
     for (uint32_t i = 0; i < count; i++) {
         weights[i] = i < old ? (float)keys->frame_count / (float)old : frames->weights ? frames->weights[i - old] : 1;
         shots[i] = i < old ? UINT32_MAX : frames->shots ? frames->shots[i - old] : (i - old) / 60;
@@ -57,49 +50,17 @@ static pelt_result remember(pelt_arena *arena, remembered *r, const pelt_frames 
     *r = (remembered){.keys = keys, .fresh = frames, .all = *frames};
     r->all.frame_count = count, r->all.read = read_remembered, r->all.user = r;
     r->all.weights = weights, r->all.shots = shots, r->all.controls = NULL;
-    return PELT_OK;
 }
 
 /* -- Setting up ---------------------------------------------------------------------------------------------------- */
 
-static pelt_result check_input(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
-    const char *name = f->name ? f->name : "training frames";
-    uint32_t candidates = o->engine_points ? o->engine_points : f->point_count;
-    if (!f->frame_count || !f->point_count || !f->component_count)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: there are no frames to train on", name);
-    if (f->component_count > 64)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: %u values per point; at most 64 are possible", name,
-                         f->component_count);
-    if (candidates > f->point_count)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: keys are to come from the first %u points, but there are %u",
-                         name, candidates, f->point_count);
-    if (o->keys > candidates)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u keys are asked for, but there are %u points", name,
-                         o->keys, candidates);
-    uint32_t columns = o->shared ? f->frame_count * f->component_count : f->frame_count;
-    if (o->basis > columns)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "%s: %u basis vectors are asked for, but there are only %u frames; give more frames or fewer "
-                         "vectors",
-                         name, o->basis, columns);
-    for (uint32_t i = 0; i < o->fiducial_count; i++)
-        if (o->fiducials[i] >= candidates)
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: fiducial point %u does not exist; there are %u", name,
-                             o->fiducials[i], candidates);
-    if (o->recipe && strcmp(o->recipe, "pelt") && strcmp(o->recipe, "paper"))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "--recipe %s: there is no such recipe; choose pelt or paper",
-                         o->recipe);
-    return PELT_OK;
-}
-
 /* Whole shots are left out together, in turns; where there are too few, stretches of frames. Remembered frames are
    never left out. */
-static bool set_folds(pelt_keys_training *t, const pelt_frames *frames) {
+static void set_folds(pelt_keys_training *t, const pelt_frames *frames) {
     t->fold = PELT_NEW(t->arena, t->s.column_count, uint32_t);
     t->lone = PELT_NEW(t->arena, t->s.column_count, uint8_t);
     uint32_t shots = 0, n = frames->frame_count, stretches = 2 * PELT_FOLDS, shot = 0, lone_count = 0;
     const uint32_t *number = frames->shots;
-    if (!t->fold || !t->lone) return false;
     for (uint32_t f = 0; number && f < n; f++) shots += f == 0 || number[f] != number[f - 1];
     bool few = shots < stretches;
     for (uint32_t f = 0; f < n; f++) {
@@ -111,7 +72,6 @@ static bool set_folds(pelt_keys_training *t, const pelt_frames *frames) {
             t->fold[c] = remembered_one ? PELT_FOLDS : shot % PELT_FOLDS, t->lone[c] = lone;
     }
     if (lone_count == n) memset(t->lone, 0, t->s.column_count); /* nothing but poses: they are what will be posed */
-    return true;
 }
 
 static pelt_result set_places(pelt_keys_training *t, const pelt_frames *frames, pelt_error *error) {
@@ -119,7 +79,6 @@ static pelt_result set_places(pelt_keys_training *t, const pelt_frames *frames, 
     t->positions = o->positions;
     if (!t->positions && frames->component_count == 3 && t->s.each == 3 && !o->uncentred) {
         float *mean = PELT_NEW(t->arena, t->s.row_count, float);
-        if (!mean) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
         for (size_t r = 0; r < t->s.row_count; r++) mean[r] = (float)t->s.mean[r];
         t->positions = mean;
     }
@@ -131,7 +90,7 @@ static pelt_result set_places(pelt_keys_training *t, const pelt_frames *frames, 
     }
     if (!(t->diagonal > 0))
         return pelt_fail(error, PELT_ERROR_DATA, "%s: all values are 0; there is nothing to train on",
-                         frames->name ? frames->name : "training frames");
+                         pelt_frames_name(frames));
     return PELT_OK;
 }
 
@@ -146,12 +105,11 @@ static pelt_result try_shots(const pelt_keys_training *t, const pelt_map *map, d
 }
 
 static pelt_result error_by_shots(const pelt_keys_training *t, const pelt_map *map, double *p995, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0);
+    pelt_arena *work = pelt_arena_inside(t->arena);
     pelt_trials trials = {0};
-    pelt_result result = arena ? try_shots(t, map, 0.1, arena, &trials, error)
-                               : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
-    if (!result) *p995 = pelt_trial_quantile(&trials, 0.995);
-    pelt_arena_free(arena);
+    pelt_result result = try_shots(t, map, 0.1, work, &trials, error);
+    if (!result) *p995 = pelt_trial_quantile(work, &trials, 0.995);
+    pelt_arena_free(work);
     return result;
 }
 
@@ -179,7 +137,6 @@ static pelt_result try_controls(const pelt_keys_training *t, const pelt_map *map
     uint32_t n = frames->frame_count, columns = t->s.column_count, chosen[GROUPS * IN_GROUP], count = 0;
     uint32_t *fold = PELT_NEW(arena, columns, uint32_t);
     float *most = PELT_NEW(arena, frames->control_count, float);
-    if (!fold || !most) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
     uint64_t random = 88172645463325252u + t->options->seed;
     for (uint32_t c = 0; c < frames->control_count; c++)
         for (size_t f = 0; f < n; f++) most[c] = fmaxf(most[c], fabsf(frames->controls[f * frames->control_count + c]));
@@ -213,39 +170,43 @@ static pelt_result try_controls(const pelt_keys_training *t, const pelt_map *map
 
 static uint32_t basis_for(const pelt_keys_training *t, uint32_t keys) {
     uint32_t rows = keys * t->s.each, basis = t->options->basis;
-    if (!basis) basis = t->paper ? (keys > 1 ? keys / 2 : 1) : rows;
+    if (!basis) basis = t->options->recipe == PELT_KEYS_PAPER ? (keys > 1 ? keys / 2 : 1) : rows;
     if (basis > rows) basis = rows;
     return basis < t->s.rank ? basis : t->s.rank;
 }
 
 static pelt_result choose(pelt_keys_training *t, pelt_keys_model *m, pelt_map *map, uint32_t count, double *p995,
                           pelt_error *error) {
+    bool paper = t->options->recipe == PELT_KEYS_PAPER, given = t->options->ridge > 0;
     m->keys = PELT_NEW(t->arena, count, uint32_t);
-    if (!m->keys) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to choose keys");
     pelt_result result = pelt_choose_keys(t, count, m->keys, error);
     m->key_count = count;
     m->basis = basis_for(t, count);
-    *map = (pelt_map){m->keys, count, m->basis, t->paper ? 0 : t->options->ridge > 0 ? t->options->ridge : 1e-5};
+    *map = (pelt_map){m->keys, count, m->basis, paper ? 0 : t->options->ridge};
     if (result) return result;
-    return t->paper || t->options->ridge > 0 ? error_by_shots(t, map, p995, error) : choose_ridge(t, map, p995, error);
+    return paper || given ? error_by_shots(t, map, p995, error) : choose_ridge(t, map, p995, error);
 }
 
 /* As few keys as meet the bound, tried from few to many. */
 static pelt_result choose_by_error(pelt_keys_training *t, pelt_keys_model *m, pelt_map *map, pelt_keys_report *report,
                                    pelt_error *error) {
     static const uint32_t counts[PELT_KEYS_CURVE] = {25, 40, 60, 85, 120, 170, 250, 350};
+    const pelt_keys_options *o = t->options;
+    uint32_t tried = 0, least = o->previous && o->previous->key_count > o->fiducial_count ? o->previous->key_count
+                                                                                          : o->fiducial_count;
     for (int i = 0; i < PELT_KEYS_CURVE; i++) {
-        uint32_t count = counts[i] < t->candidates ? counts[i] : t->candidates;
+        uint32_t count = counts[i] > least ? counts[i] : least;
+        if (count > t->candidates) count = t->candidates;
+        if (tried && report->curve_keys[tried - 1] == count) continue;
         pelt_result result = choose(t, m, map, count, &report->error_p995, error);
         if (result) return result;
-        report->curve_keys[i] = count, report->curve_error[i] = report->error_p995;
-        if (report->error_p995 <= t->options->error) return PELT_OK;
-        if (count == t->candidates) break;
+        report->curve_keys[tried] = count, report->curve_error[tried++] = report->error_p995;
+        if (report->error_p995 <= o->error) return PELT_OK;
     }
     return pelt_fail(error, PELT_ERROR_DATA,
                      "no number of keys up to %u brings the error under %.3g%% of the diagonal in 99.5%% of the frames "
                      "left out (%.3g%% was reached); train on more frames, or ask for less",
-                     m->key_count, 100 * t->options->error, 100 * report->error_p995);
+                     m->key_count, 100 * o->error, 100 * report->error_p995);
 }
 
 /* The error that the first keys alone would give: fewer keys, same order. */
@@ -271,8 +232,6 @@ static pelt_result fit_maps(const pelt_keys_training *t, const pelt_map *map, pe
            *key_rows = PELT_NEW(t->arena, rows * rank, double);
     m->map = PELT_NEW(t->arena, rank * rows, double);
     m->misfit = PELT_NEW(t->arena, rows * rows, double);
-    if (!covariance || !detector || !key_rows || !m->map || !m->misfit)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to fit the map");
     pelt_map least = *map;
     least.basis = pelt_detector_basis(t, map->key_count), least.ridge = 0;
     double weight = pelt_fold_covariance(t, NULL, 0, covariance);
@@ -287,89 +246,119 @@ static pelt_result fit_maps(const pelt_keys_training *t, const pelt_map *map, pe
 
 static pelt_result set_bounds(const pelt_keys_training *t, const pelt_map *map, const pelt_frames *frames,
                               pelt_keys_model *m, pelt_keys_report *report, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0);
+    pelt_arena *work = pelt_arena_inside(t->arena);
     pelt_trials trials = {.with_misfits = true};
-    pelt_result result = arena ? try_shots(t, map, 0.3, arena, &trials, error)
-                               : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the bounds");
-    if (!result && frames->controls) result = try_controls(t, map, frames, arena, &trials, report, error);
-    if (!result) result = pelt_keys_regions(m, t->options->regions ? t->options->regions : 1, error);
-    if (!result) result = pelt_keys_bounds(m, &trials, t->options->bar > 0 ? t->options->bar : 0.01, report, error);
-    pelt_arena_free(arena);
+    pelt_result result = try_shots(t, map, 0.3, work, &trials, error);
+    if (!result && frames->controls && frames->control_count)
+        result = try_controls(t, map, frames, work, &trials, report, error);
+    if (!result) pelt_keys_regions(m, t->options->regions), pelt_keys_bounds(m, &trials, t->options->bar, report);
+    pelt_arena_free(work);
     return result;
 }
 
-static char *describe(const pelt_keys_training *t, const pelt_keys_model *m, const pelt_keys_report *r) {
-    json_t *curve = json_array();
-    for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)
-        json_array_append_new(curve, json_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
-    json_t *about = json_pack("{s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:b, s:o}", "made_by",
-                              "pelt " PELT_VERSION, "recipe", t->paper ? "paper" : "pelt", "frames", (int)r->frames,
-                              "keys", (int)m->key_count, "basis", (int)m->basis, "ridge", r->ridge, "error_p995",
-                              isfinite(r->error_p995) ? r->error_p995 : -1, "hit_rate", r->hit_rate, "bad_caught",
-                              r->bad_caught, "by_controls", (int)r->by_controls, "error_by_keys", curve);
-    char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
-    json_decref(about);
-    return text;
-}
+/* -- Training ------------------------------------------------------------------------------------------------------ */
 
-static pelt_skin_bytes *train(pelt_keys_training *t, pelt_columns *columns, const pelt_frames *frames,
-                              pelt_keys_report *report, pelt_error *error) {
+/* What the stage is given, and what it leaves. */
+typedef struct training {
+    pelt_keys_training t;
+    const pelt_frames *frames;
+    pelt_keys_report *report;
+    pelt_keys keys; /* as they run; in the arena */
+} training;
+
+static pelt_result find_model(training *g, const pelt_frames *frames, pelt_columns *columns, pelt_keys_model *model,
+                              pelt_error *error) {
+    pelt_keys_training *t = &g->t;
     const pelt_keys_options *o = t->options;
-    uint32_t most = o->error > 0 ? 250 : o->keys;
-    pelt_keys_model model = {.t = t, .component_count = frames->component_count, .region_count = 1};
     pelt_map map;
-    uint32_t each = o->shared ? 1 : frames->component_count;
+    uint32_t most = o->error > 0 ? 250 : o->keys, each = o->shared ? 1 : frames->component_count;
     uint32_t rank = most * each + 64 > o->basis ? most * each + 64 : o->basis;
     pelt_result result =
         pelt_subspace_find(t->arena, columns, rank, !o->uncentred, o->seed, &o->progress, &t->s, error);
-    if (!result && !set_folds(t, frames)) result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
-    if (!result) result = set_places(t, frames, error);
-    if (!result && o->error > 0) result = choose_by_error(t, &model, &map, report, error);
+    if (result) return result;
+    set_folds(t, frames);
+    result = set_places(t, frames, error);
+    if (!result && o->error > 0) result = choose_by_error(t, model, &map, g->report, error);
     if (!result && !(o->error > 0)) {
-        result = choose(t, &model, &map, most, &report->error_p995, error);
-        if (!result) result = measure_curve(t, &map, report, error);
+        result = choose(t, model, &map, most, &g->report->error_p995, error);
+        if (!result) result = measure_curve(t, &map, g->report, error);
     }
-    if (!result) result = fit_maps(t, &map, &model, error);
-    if (!result) result = set_bounds(t, &map, frames, &model, report, error);
-    if (result) return NULL;
-    double frame_weight = t->s.weight / t->columns_per_frame;
-    model.frame_count = frame_weight < UINT32_MAX ? (uint32_t)(frame_weight + 0.5) : UINT32_MAX;
-    report->frames = model.frame_count, report->keys = model.key_count, report->basis = model.basis;
-    report->ridge = map.ridge;
-    char *about = describe(t, &model, report);
-    model.about = about;
-    pelt_skin_bytes *bytes = pelt_keys_pack(&model, error);
-    free(about);
+    if (!result) result = fit_maps(t, &map, model, error);
+    if (!result) result = set_bounds(t, &map, frames, model, g->report, error);
+    if (!result) g->report->ridge = map.ridge;
+    return result;
+}
+
+static pelt_result train(void *user, pelt_error *error) {
+    training *g = user;
+    const pelt_keys_options *o = g->t.options;
+    const pelt_frames *frames = g->frames;
+    remembered memory;
+    if (o->previous) remember(g->t.arena, &memory, frames, o->previous), frames = &memory.all;
+    pelt_columns *columns = pelt_columns_open(g->t.arena, frames, o->shared, o->memory, error);
+    if (!columns) return error ? error->code : PELT_ERROR_DATA;
+    pelt_keys_model model = {.t = &g->t, .component_count = frames->component_count};
+    pelt_result result = find_model(g, frames, columns, &model, error);
+    if (result) return result;
+    double weight = g->t.s.weight / g->t.columns_per_frame;
+    model.frame_count = weight < UINT32_MAX ? (uint32_t)(weight + 0.5) : UINT32_MAX;
+    g->report->frames = model.frame_count, g->report->keys = model.key_count, g->report->basis = model.basis;
+    return pelt_keys_form(&model, &g->keys, error);
+}
+
+/* The file's text about itself; NULL when there is no memory. */
+static json_t *describe(const pelt_keys_options *o, const pelt_keys_report *r) {
+    json_t *curve = json_array();
+    for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)
+        json_array_append_new(curve, json_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:b, s:o}", "made_by", "pelt " PELT_VERSION,
+                     "recipe", pelt_keys_recipe_name(o->recipe), "frames", (int)r->frames, "keys", (int)r->keys,
+                     "basis", (int)r->basis, "ridge", r->ridge, "error_p995",
+                     isfinite(r->error_p995) ? r->error_p995 : -1, "hit_rate", r->hit_rate, "bad_caught", r->bad_caught,
+                     "by_controls", (int)r->by_controls, "error_by_keys", curve);
+}
+
+/* Adds what the caller has to say. */
+static pelt_result add_words(const pelt_keys_options *o, const pelt_keys *keys, json_t *about, pelt_error *error) {
+    char *text = NULL;
+    pelt_result result = o->describe ? o->describe(o->describe_user, keys, &text, error) : PELT_OK;
+    json_t *more = !result && text ? json_loads(text, 0, NULL) : NULL;
+    if (text && !result && json_object_update(about, more))
+        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "describe: a JSON object is meant, not \"%.40s\"", text);
+    json_decref(more);
+    free(text);
+    return result;
+}
+
+static pelt_bytes *pack(const training *g, pelt_error *error) {
+    json_t *about = describe(g->t.options, g->report);
+    pelt_bytes *bytes = NULL;
+    pelt_result result = about ? add_words(g->t.options, &g->keys, about, error) : pelt_no_memory(error);
+    char *text = result ? NULL : json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    if (text)
+        bytes = pelt_keys_pack(&g->keys, text, error);
+    else if (!result)
+        pelt_no_memory(error);
+    json_decref(about);
+    free(text);
     return bytes;
 }
 
-pelt_skin_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_options *given, pelt_keys_report *report,
-                                 pelt_error *error) {
-    pelt_keys_options options = *given;
+pelt_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_options *given, pelt_keys_report *report,
+                            pelt_error *error) {
+    pelt_keys_options options = given ? *given : (pelt_keys_options){0};
     pelt_keys_report own;
     if (!report) report = &own;
     *report = (pelt_keys_report){0};
-    if (check_input(frames, &options, error)) return NULL;
-    uint32_t candidates = options.engine_points ? options.engine_points : frames->point_count;
-    if (!options.keys) options.keys = candidates < 170 ? candidates : 170;
-    if (options.previous && options.keys < options.previous->key_count) options.keys = options.previous->key_count;
-    if (options.keys < options.fiducial_count) options.keys = options.fiducial_count;
-    pelt_keys_training t = {.options = &options,
-                            .paper = options.recipe && !strcmp(options.recipe, "paper"),
-                            .arena = pelt_arena_new(0),
-                            .columns_per_frame = options.shared ? frames->component_count : 1,
-                            .point_count = frames->point_count,
-                            .candidates = candidates};
-    remembered memory;
-    pelt_result result = t.arena ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
-    if (!result && options.previous) {
-        result = remember(t.arena, &memory, frames, options.previous, error);
-        frames = &memory.all;
-    }
-    pelt_skin_bytes *bytes = NULL;
-    size_t room = options.memory ? options.memory : (size_t)512 << 20;
-    pelt_columns *columns = result ? NULL : pelt_columns_open(t.arena, frames, options.shared, room, error);
-    if (columns) bytes = train(&t, columns, frames, report, error);
-    pelt_arena_free(t.arena);
+    if (pelt_keys_resolve(frames, &options, error)) return NULL;
+    training g = {.t = {.options = &options,
+                        .arena = pelt_arena_new(0),
+                        .columns_per_frame = options.shared ? frames->component_count : 1,
+                        .point_count = frames->point_count,
+                        .candidates = options.engine_points},
+                  .frames = frames,
+                  .report = report};
+    pelt_bytes *bytes = pelt_stage(g.t.arena, train, &g, error) ? NULL : pack(&g, error);
+    pelt_arena_free(g.t.arena);
     return bytes;
 }

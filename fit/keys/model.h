@@ -1,9 +1,13 @@
-/* keys_model.h: trained key points before they are packed: regions and bounds of the soft cache, and the bytes. */
+/* model.h: trained key points before they are packed: their options, regions and bounds of the soft cache, and the
+   bytes. All but pelt_keys_pack works within the stage that training is. */
 
 #ifndef PELT_KEYS_MODEL_H
 #define PELT_KEYS_MODEL_H
 
 #include "fit/keys/trial.h"
+
+/* Refuses frames and options that cannot be trained with, and fills in what was left 0. */
+pelt_result pelt_keys_resolve(const pelt_frames *frames, pelt_keys_options *options, pelt_error *error);
 
 typedef struct pelt_keys_model {
     const pelt_keys_training *t;
@@ -14,18 +18,19 @@ typedef struct pelt_keys_model {
     float *point_region_weights;
     pelt_misfit_bound *bounds; /* [region_count] */
     uint32_t component_count, frame_count;
-    const char *about;
 } pelt_keys_model;
 
 /* Parts of the points around far-apart keys, with soft borders. */
-pelt_result pelt_keys_regions(pelt_keys_model *model, uint32_t count, pelt_error *error);
+void pelt_keys_regions(pelt_keys_model *model, uint32_t count);
 
 /* Bounds on the misfit from trials, and what they would have done: share of frames held out by shots that pass, and of
    bad frames with controls held out that are flagged. */
-pelt_result pelt_keys_bounds(pelt_keys_model *model, const pelt_trials *trials, double bar, pelt_keys_report *report,
-                             pelt_error *error);
+void pelt_keys_bounds(pelt_keys_model *model, const pelt_trials *trials, double bar, pelt_keys_report *report);
+
+/* Key points as they run, in the training's arena. Their text is empty. */
+pelt_result pelt_keys_form(const pelt_keys_model *model, pelt_keys *keys, pelt_error *error);
 
 /* The bytes of a .keys file. */
-pelt_skin_bytes *pelt_keys_pack(const pelt_keys_model *model, pelt_error *error);
+pelt_bytes *pelt_keys_pack(const pelt_keys *keys, const char *about, pelt_error *error);
 
 #endif

@@ -1,9 +1,10 @@
-/* keys_pack.c: trained key points become the bytes of a .keys file.
+/* pack.c: trained key points become the bytes of a .keys file.
 
    Coordinates are scaled so that each varies by 1 over the training frames, in units of the diagonal: then half floats
    are fine enough in A, large vectors and small ones alike. */
 
 #include "fit/keys/model.h"
+#include "runtime/container.h"
 #include "runtime/half.h"
 #include "runtime/keys_format.h"
 #include <math.h>
@@ -14,7 +15,6 @@ typedef struct packing {
     const pelt_keys_model *m;
     pelt_arena *arena;
     pelt_keys keys;
-    uint64_t sizes[PELT_KEYS_SECTION_COUNT];
 } packing;
 
 static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
@@ -30,7 +30,7 @@ static double unit_of(const packing *p, size_t m) {
 static float *to_blocks(packing *p, const double *matrix, size_t rows, size_t columns, const double *row_scales) {
     size_t blocks = (rows + PELT_BLOCK - 1) / PELT_BLOCK;
     float *out = PELT_NEW(p->arena, blocks * columns * PELT_BLOCK, float);
-    for (size_t r = 0; out && r < rows; r++)
+    for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             out[(r / PELT_BLOCK * columns + c) * PELT_BLOCK + r % PELT_BLOCK] =
                 (float)(matrix[r * columns + c] * (row_scales ? row_scales[r] : 1));
@@ -42,8 +42,8 @@ static double basis_entry(const packing *p, size_t row, size_t m) {
     return row < s->row_count ? s->vectors[row * s->rank + m] * unit_of(p, m) : 0;
 }
 
-/* What halves would cost: the root of the mean square error they make at the worst row, as a fraction of the diagonal.
- */
+/* What halves would cost: the root of the mean square error that they make at the worst row, as a fraction of the
+   diagonal. */
 static double half_error(const packing *p) {
     double worst = 0;
     for (size_t r = 0; r < p->keys.row_count; r++) {
@@ -60,7 +60,7 @@ static double half_error(const packing *p) {
 static void *pack_basis(packing *p) {
     size_t count = (size_t)p->keys.block_count * p->keys.basis_count * PELT_BLOCK;
     void *out = pelt_alloc(p->arena, count, p->keys.half ? 2 : 4);
-    for (size_t b = 0; out && b < p->keys.block_count; b++)
+    for (size_t b = 0; b < p->keys.block_count; b++)
         for (size_t m = 0; m < p->keys.basis_count; m++)
             for (size_t lane = 0; lane < PELT_BLOCK; lane++) {
                 float value = (float)basis_entry(p, b * PELT_BLOCK + lane, m);
@@ -73,14 +73,13 @@ static void *pack_basis(packing *p) {
     return out;
 }
 
-static bool pack_arrays(packing *p) {
+static void pack_arrays(packing *p) {
     const pelt_keys_model *m = p->m;
     const pelt_subspace *s = &m->t->s;
     pelt_keys *keys = &p->keys;
     float *mean = PELT_NEW(p->arena, (size_t)keys->block_count * PELT_BLOCK, float),
           *key_mean = PELT_NEW(p->arena, keys->key_row_count, float);
     double *scales = PELT_NEW(p->arena, keys->basis_count, double);
-    if (!mean || !key_mean || !scales) return false;
     for (size_t r = 0; r < keys->row_count; r++) mean[r] = (float)s->mean[r];
     for (size_t i = 0; i < keys->key_row_count; i++)
         key_mean[i] = (float)s->mean[m->keys[i / s->each] * s->each + i % s->each];
@@ -94,13 +93,51 @@ static bool pack_arrays(packing *p) {
     keys->bounds = m->bounds;
     keys->point_regions = m->point_regions;
     keys->point_region_weights = m->point_region_weights;
-    keys->about = m->about ? m->about : "{}";
-    p->sizes[PELT_KEYS_SECTION_ABOUT] = strlen(keys->about) + 1;
-    return keys->basis && keys->map && keys->misfit;
 }
 
-static pelt_skin_bytes *lay_out(packing *p, pelt_keys_header *header) {
-    const pelt_keys *keys = &p->keys;
+pelt_result pelt_keys_form(const pelt_keys_model *m, pelt_keys *keys, pelt_error *error) {
+    const pelt_keys_training *t = m->t;
+    packing p = {.m = m, .arena = t->arena};
+    pelt_keys_header header = {.point_count = t->point_count,
+                               .component_count = m->component_count,
+                               .key_count = m->key_count,
+                               .basis_count = m->basis,
+                               .region_count = m->region_count,
+                               .engine_point_count = t->candidates,
+                               .flags = t->options->shared ? PELT_KEYS_SHARED : 0,
+                               .diagonal = (float)t->diagonal,
+                               .frame_count = m->frame_count};
+    if (!pelt_keys_counts(&header, &p.keys))
+        return pelt_fail(error, PELT_ERROR_DATA, "%u key points of %u values are more than a file can hold",
+                         m->key_count, m->component_count);
+    p.keys.half = !t->options->exact && half_error(&p) < 2e-4;
+    pack_arrays(&p);
+    p.keys.about = "";
+    p.keys.isa = pelt_best_isa();
+    *keys = p.keys;
+    return PELT_OK;
+}
+
+/* -- The file ------------------------------------------------------------------------------------------------------ */
+
+static pelt_keys_header header_of(const pelt_keys *keys) {
+    return (pelt_keys_header){.magic = PELT_KEYS_MAGIC,
+                              .version = PELT_KEYS_VERSION,
+                              .section_count = PELT_KEYS_SECTION_COUNT,
+                              .point_count = keys->point_count,
+                              .component_count = keys->component_count,
+                              .key_count = keys->key_count,
+                              .basis_count = keys->basis_count,
+                              .region_count = keys->region_count,
+                              .engine_point_count = keys->engine_point_count,
+                              .flags = (keys->shared ? PELT_KEYS_SHARED : 0) | (keys->half ? PELT_KEYS_HALF : 0),
+                              .diagonal = keys->diagonal,
+                              .frame_count = keys->frame_count};
+}
+
+pelt_bytes *pelt_keys_pack(const pelt_keys *formed, const char *about, pelt_error *error) {
+    pelt_keys described = *formed, *keys = &described;
+    described.about = about;
     const void *data[PELT_KEYS_SECTION_COUNT] = {
 #define DATA(name, code, field, size) keys->field,
         PELT_KEYS_SECTIONS(DATA)
@@ -111,58 +148,24 @@ static pelt_skin_bytes *lay_out(packing *p, pelt_keys_header *header) {
         PELT_KEYS_SECTIONS(ENTRY)
 #undef ENTRY
     };
-    size_t size = round_up(sizeof *header + sizeof table);
+    pelt_keys_header header = header_of(keys);
     table[PELT_KEYS_SECTION_ABOUT].flags = 0;
-    for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) {
-        if (!table[k].size) table[k].size = p->sizes[k];
-        table[k].offset = size;
-        size += round_up(table[k].size);
-    }
-    header->section_count = PELT_KEYS_SECTION_COUNT;
-    header->file_size = size;
-    pelt_skin_bytes *out = malloc(sizeof *out);
+    table[PELT_KEYS_SECTION_ABOUT].size = strlen(about) + 1;
+    size_t size = round_up(sizeof header + sizeof table);
+    for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) table[k].offset = size, size += round_up(table[k].size);
+    header.file_size = size;
+    pelt_bytes *out = malloc(sizeof *out);
     uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
-    if (!out || !bytes) {
-        free(out), free(bytes);
-        return NULL;
-    }
+    if (!out || !bytes) return free(out), free(bytes), pelt_no_memory(error), NULL;
     memset(bytes, 0, size);
-    memcpy(bytes, header, sizeof *header);
-    memcpy(bytes + sizeof *header, table, sizeof table);
+    memcpy(bytes, &header, sizeof header);
+    memcpy(bytes + sizeof header, table, sizeof table);
     for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) memcpy(bytes + table[k].offset, data[k], table[k].size);
-    *out = (pelt_skin_bytes){bytes, size};
-    return out;
-}
-
-pelt_skin_bytes *pelt_keys_pack(const pelt_keys_model *m, pelt_error *error) {
-    const pelt_keys_training *t = m->t;
-    packing p = {.m = m, .arena = pelt_arena_new(0)};
-    pelt_keys_header header = {.magic = PELT_KEYS_MAGIC,
-                               .version = PELT_KEYS_VERSION,
-                               .point_count = t->point_count,
-                               .component_count = m->component_count,
-                               .key_count = m->key_count,
-                               .basis_count = m->basis,
-                               .region_count = m->region_count,
-                               .engine_point_count = t->candidates,
-                               .flags = t->options->shared ? PELT_KEYS_SHARED : 0,
-                               .diagonal = (float)t->diagonal,
-                               .frame_count = m->frame_count};
-    pelt_skin_bytes *out = NULL;
-    if (p.arena && pelt_keys_counts(&header, &p.keys)) {
-        p.keys.half = !t->options->exact && half_error(&p) < 2e-4;
-        if (p.keys.half) header.flags |= PELT_KEYS_HALF;
-        if (pack_arrays(&p)) out = lay_out(&p, &header);
-    }
-    pelt_arena_free(p.arena);
-    if (!out) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to pack %u key points", m->key_count);
-        return NULL;
-    }
+    *out = (pelt_bytes){bytes, size};
     pelt_keys opened;
     pelt_result result = pelt_keys_open(out->bytes, out->size, &opened);
     if (!result) return out;
     pelt_fail(error, result, "the trained key points cannot be used: %s", pelt_result_text(result));
-    pelt_skin_free(out);
+    pelt_bytes_free(out);
     return NULL;
 }

@@ -7,7 +7,6 @@
 #include "fit/keys/subspace.h"
 #include "rig/linear.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 64, OVERSAMPLE = 12, ITERATIONS = 2 };
@@ -26,7 +25,6 @@ pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bo
                                 pelt_error *error) {
     pelt_columns *c = PELT_NEW(arena, 1, pelt_columns);
     size_t frame = (size_t)frames->point_count * frames->component_count;
-    if (!c) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train"), NULL;
     c->frames = frames;
     c->per_frame = shared ? frames->component_count : 1;
     c->row_count = (uint32_t)(frame / c->per_frame);
@@ -34,7 +32,6 @@ pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bo
     c->block = PELT_NEW(arena, BATCH * frame, double);
     if (frame * sizeof(float) <= memory / frames->frame_count)
         c->held = PELT_NEW(arena, frame * frames->frame_count, float);
-    if (!c->batch || !c->block) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train"), NULL;
     for (uint32_t first = 0; c->held && first < frames->frame_count; first += BATCH) {
         uint32_t count = frames->frame_count - first < BATCH ? frames->frame_count - first : BATCH;
         if (frames->read(frames->user, first, count, c->held + first * frame, error)) return NULL;
@@ -48,7 +45,7 @@ static pelt_result check_finite(const pelt_frames *frames, uint32_t first, const
         if (!isfinite(values[i])) {
             size_t point = i / frames->component_count;
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %zu, point %zu has a value that is not finite",
-                             frames->name ? frames->name : "training frames", first + point / frames->point_count,
+                             pelt_frames_name(frames), first + point / frames->point_count,
                              point % frames->point_count);
         }
     return PELT_OK;
@@ -83,24 +80,6 @@ static pelt_result each_block(pelt_columns *c, const double *mean, block_step *s
         step(user, c->block, (size_t)first * c->per_frame, (size_t)count * c->per_frame);
     }
     return PELT_OK;
-}
-
-typedef struct gather {
-    const uint32_t *rows;
-    size_t count, row_count;
-    double *out;
-} gather;
-
-static void gather_rows(void *user, const double *block, size_t first, size_t columns) {
-    const gather *g = user;
-    for (size_t c = 0; c < columns; c++)
-        for (size_t i = 0; i < g->count; i++) g->out[(first + c) * g->count + i] = block[c * g->row_count + g->rows[i]];
-}
-
-pelt_result pelt_columns_rows(pelt_columns *columns, const double *mean, const uint32_t *rows, size_t count,
-                              double *out, pelt_error *error) {
-    gather g = {rows, count, columns->row_count, out};
-    return each_block(columns, mean, gather_rows, &g, error);
 }
 
 /* -- Passes -------------------------------------------------------------------------------------------------------- */
@@ -168,7 +147,7 @@ static pelt_result next_basis(passes *p, pelt_error *error) {
     double *swap = p->v;
     p->v = p->y, p->y = swap;
     if (!pelt_orthonormalize(p->s->row_count, p->width, p->v))
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a basis of %zu vectors", p->width);
+        return pelt_fail(error, PELT_ERROR_NUMBER, "the frames have no usable subspace");
     return PELT_OK;
 }
 
@@ -181,8 +160,6 @@ static pelt_result rotate(passes *p, pelt_arena *arena, pelt_error *error) {
     double *gram = PELT_NEW(arena, width * width, double), *values = PELT_NEW(arena, width, double),
            *turned = PELT_NEW(arena, width * rank, double),
            *weighted = PELT_NEW(arena, s->column_count * width, double);
-    if (!gram || !values || !turned || !weighted)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to train");
     memcpy(weighted, p->c, (size_t)s->column_count * width * sizeof *weighted);
     double *plain = p->c;
     p->c = weighted;
@@ -221,7 +198,7 @@ static void find_tail(const passes *p) {
     }
 }
 
-static bool allocate(pelt_arena *arena, pelt_arena *scratch, passes *p) {
+static void allocate(pelt_arena *arena, pelt_arena *work, passes *p) {
     pelt_subspace *s = p->s;
     size_t rows = s->row_count, columns = s->column_count;
     s->mean = PELT_NEW(arena, rows, double);
@@ -230,12 +207,10 @@ static bool allocate(pelt_arena *arena, pelt_arena *scratch, passes *p) {
     s->coordinates = PELT_NEW(arena, columns * s->rank, double);
     s->weights = PELT_NEW(arena, columns, double);
     s->tail = PELT_NEW(arena, rows, double);
-    p->v = PELT_NEW(scratch, rows * p->width, double);
-    p->y = PELT_NEW(scratch, rows * p->width, double);
-    p->c = PELT_NEW(scratch, columns * p->width, double);
-    p->energy = PELT_NEW(scratch, rows, double);
-    return s->mean && s->vectors && s->values && s->coordinates && s->weights && s->tail && p->v && p->y && p->c &&
-           p->energy;
+    p->v = PELT_NEW(work, rows * p->width, double);
+    p->y = PELT_NEW(work, rows * p->width, double);
+    p->c = PELT_NEW(work, columns * p->width, double);
+    p->energy = PELT_NEW(work, rows, double);
 }
 
 static pelt_result find(passes *p, pelt_columns *columns, bool centred, const pelt_progress *progress,
@@ -266,19 +241,15 @@ pelt_result pelt_subspace_find(pelt_arena *arena, pelt_columns *columns, uint32_
     out->rank = rank < most ? rank : most;
     passes p = {.s = out, .random = 0x853c49e6748fea9bu + seed};
     p.width = out->rank + OVERSAMPLE < most ? out->rank + OVERSAMPLE : most;
-    pelt_arena *scratch = pelt_arena_new(0);
-    if (!scratch || !allocate(arena, scratch, &p)) {
-        pelt_arena_free(scratch);
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u basis vectors of %u values", out->rank,
-                         out->row_count);
-    }
+    pelt_arena *work = pelt_arena_inside(arena);
+    allocate(arena, work, &p);
     for (uint32_t c = 0; c < out->column_count; c++) {
         out->weights[c] = frames->weights ? frames->weights[c / columns->per_frame] : 1;
         out->weight += out->weights[c];
     }
     pelt_result result = find(&p, columns, centred, progress, error);
-    if (!result) result = rotate(&p, scratch, error);
+    if (!result) result = rotate(&p, work, error);
     if (!result) drop_noise(out), find_tail(&p);
-    pelt_arena_free(scratch);
+    pelt_arena_free(work);
     return result;
 }

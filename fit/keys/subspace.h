@@ -1,5 +1,4 @@
-/* subspace.h: the subspace that frames lie in: the leading singular vectors of many frames, without holding them all.
- */
+/* subspace.h: the subspace that frames lie in: the leading singular vectors of many frames, without holding all. */
 
 #ifndef PELT_SUBSPACE_H
 #define PELT_SUBSPACE_H
@@ -21,14 +20,15 @@ typedef struct pelt_subspace {
     double *tail;        /* [row_count] mean square of what the subspace leaves out */
 } pelt_subspace;
 
-/* Frames as a source of columns, held in memory when they fit. */
+/* How messages call them. */
+static inline const char *pelt_frames_name(const pelt_frames *frames) {
+    return frames->name ? frames->name : "training frames";
+}
+
+/* Frames as a source of columns, held in memory when they fit; NULL when they cannot be read. */
 typedef struct pelt_columns pelt_columns;
 pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
                                 pelt_error *error);
-
-/* Row values of some rows in all columns: out[column_count][count], less the mean. One pass. */
-pelt_result pelt_columns_rows(pelt_columns *columns, const double *mean, const uint32_t *rows, size_t count,
-                              double *out, pelt_error *error);
 
 /* The subspace of at most `rank` vectors. */
 pelt_result pelt_subspace_find(pelt_arena *arena, pelt_columns *columns, uint32_t rank, bool centred, uint32_t seed,

@@ -1,17 +1,18 @@
-/* keys_trial.c: leaves frames out, fits the map on the rest, and sees how wrong the reconstruction is and what the
+/* trial.c: leaves frames out, fits the map on the rest, and sees how wrong the reconstruction is and what the
    misfit says of it. All in the coordinates of the subspace:
 
        reconstruction error  (I - P U) b,   key values  U b,   misfit  (I - U P') U b */
 
 #include "fit/keys/trial.h"
 #include "rig/linear.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 uint32_t pelt_detector_basis(const pelt_keys_training *t, uint32_t key_count) {
     uint32_t rows = key_count * t->s.each, basis = rows / 3 > 0 ? rows / 3 : 1;
-    return t->paper ? 0 : basis;
+    return t->options->recipe == PELT_KEYS_PAPER ? 0 : basis;
 }
 
 typedef struct trial {
@@ -26,27 +27,26 @@ typedef struct trial {
     double *miss; /* [rows][rank] (I - U P') U */
 } trial;
 
-static bool prepare(trial *r, const double *p, const double *detector, const double *rows) {
+static void prepare(trial *r, const double *p, const double *detector, const double *rows) {
     size_t rank = r->rank, n = r->rows;
     double *seen = PELT_NEW(r->arena, rank * rank, double);
     r->keep = PELT_NEW(r->arena, rank * rank, double);
     r->miss = PELT_NEW(r->arena, n * rank, double);
-    if (!seen || !r->keep || !r->miss) return false;
     pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, r->keep);
     for (size_t m = 0; m < rank; m++) r->keep[m * rank + m] += 1;
     pelt_gemm(false, false, rank, rank, n, -1, detector, rows, 0, seen);
     for (size_t m = 0; m < rank; m++) seen[m * rank + m] += 1;
     pelt_gemm(false, false, n, rank, rank, 1, rows, seen, 0, r->miss);
-    return true;
 }
 
 /* Largest point errors of some frames, given the coordinates of their errors [frames * per_frame][rank]. */
-static bool point_errors(const trial *r, const double *left, const size_t *which, size_t count, float *errors) {
+static void point_errors(const trial *r, const double *left, const size_t *which, size_t count, float *errors) {
     const pelt_subspace *s = &r->t->s;
     enum { AT_ONCE = 32 };
     size_t each = s->each, per = r->per_frame, width = AT_ONCE * per;
-    double *some = malloc(width * r->rank * sizeof *some), *values = malloc(s->row_count * width * sizeof *values);
-    for (size_t first = 0; some && values && first < count; first += AT_ONCE) {
+    double *some = PELT_NEW(r->arena, width * r->rank, double),
+           *values = PELT_NEW(r->arena, s->row_count * width, double);
+    for (size_t first = 0; first < count; first += AT_ONCE) {
         size_t now = count - first < AT_ONCE ? count - first : AT_ONCE, columns = now * per;
         for (size_t k = 0; k < now; k++)
             memcpy(some + k * per * r->rank, left + which[first + k] * per * r->rank, per * r->rank * sizeof *some);
@@ -62,8 +62,6 @@ static bool point_errors(const trial *r, const double *left, const size_t *which
             errors[which[first + k]] = (float)(sqrt(most) / r->t->diagonal);
         }
     }
-    free(some), free(values);
-    return some && values;
 }
 
 typedef struct sized {
@@ -76,14 +74,13 @@ static int by_size(const void *a, const void *b) {
     return x->size < y->size ? 1 : x->size > y->size ? -1 : x->index < y->index ? -1 : 1;
 }
 
-static bool look(trial *r, double share, float *errors, float *lengths) {
+static void look(trial *r, double share, float *errors, float *lengths) {
     const pelt_subspace *s = &r->t->s;
     size_t rank = r->rank, per = r->per_frame, columns = r->frame_count * per, each = s->each;
     double *held = PELT_NEW(r->arena, columns * rank, double), *left = PELT_NEW(r->arena, columns * rank, double),
            *missed = PELT_NEW(r->arena, columns * r->rows, double);
     sized *order = PELT_NEW(r->arena, r->frame_count, sized);
     size_t *which = PELT_NEW(r->arena, r->frame_count, size_t), looked = (size_t)(share * (double)r->frame_count + 1);
-    if (!held || !left || !missed || !order || !which) return false;
     for (size_t f = 0; f < r->frame_count; f++)
         memcpy(held + f * per * rank, s->coordinates + r->frames[f] * rank, per * rank * sizeof *held);
     pelt_gemm(false, true, columns, rank, rank, 1, held, r->keep, 0, left);
@@ -98,22 +95,20 @@ static bool look(trial *r, double share, float *errors, float *lengths) {
     qsort(order, r->frame_count, sizeof *order, by_size);
     if (looked > r->frame_count) looked = r->frame_count;
     for (size_t k = 0; k < looked; k++) which[k] = order[k].index;
-    return point_errors(r, left, which, looked, errors);
+    point_errors(r, left, which, looked, errors);
 }
 
-static bool make_room(pelt_arena *arena, pelt_trials *t, size_t more) {
-    if (t->count + more <= t->room) return true;
+static void make_room(pelt_arena *arena, pelt_trials *t, size_t more) {
+    if (t->count + more <= t->room) return;
     size_t room = 2 * (t->count + more);
     float *errors = PELT_NEW(arena, room, float), *lengths = PELT_NEW(arena, room * t->key_count, float);
     uint8_t *novel = PELT_NEW(arena, room, uint8_t);
-    if (!errors || !lengths || !novel) return false;
     if (t->count) {
         memcpy(errors, t->errors, t->count * sizeof *errors);
         memcpy(lengths, t->lengths, t->count * t->key_count * sizeof *lengths);
         memcpy(novel, t->novel, t->count);
     }
     t->errors = errors, t->lengths = lengths, t->novel = novel, t->room = room;
-    return true;
 }
 
 static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out, double share, float *errors,
@@ -123,8 +118,6 @@ static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out,
            *p = PELT_NEW(r->arena, r->rank * r->rows, double),
            *detector = PELT_NEW(r->arena, r->rank * r->rows, double),
            *rows = PELT_NEW(r->arena, r->rows * r->rank, double);
-    if (!covariance || !p || !detector || !rows)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
     double weight = pelt_fold_covariance(t, fold, left_out, covariance);
     pelt_result result = pelt_map_fit(t, r->map, covariance, weight, p, error);
     pelt_map least = *r->map;
@@ -136,25 +129,24 @@ static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out,
         memcpy(detector, p, r->rank * r->rows * sizeof *p);
     if (result) return result;
     pelt_key_rows(t, r->map->keys, r->map->key_count, rows);
-    return prepare(r, p, detector, rows) && look(r, share, errors, lengths)
-               ? PELT_OK
-               : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
+    prepare(r, p, detector, rows);
+    look(r, share, errors, lengths);
+    return PELT_OK;
 }
 
 pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
                           bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error) {
-    trial r = {.t = t, .map = map, .arena = pelt_arena_new(0), .rank = t->s.rank};
+    trial r = {.t = t, .map = map, .arena = pelt_arena_inside(arena), .rank = t->s.rank};
     r.rows = (size_t)map->key_count * t->s.each;
     r.per_frame = t->columns_per_frame;
     r.with_misfits = trials->with_misfits;
-    if (r.arena) r.frames = PELT_NEW(r.arena, t->s.column_count, size_t);
-    for (size_t c = 0; r.frames && c < t->s.column_count; c += r.per_frame)
+    r.frames = PELT_NEW(r.arena, t->s.column_count, size_t);
+    for (size_t c = 0; c < t->s.column_count; c += r.per_frame)
         if (fold[c] == left_out) r.frames[r.frame_count++] = c;
     trials->key_count = map->key_count;
-    pelt_result result = r.frames && make_room(arena, trials, r.frame_count)
-                             ? PELT_OK
-                             : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a trial");
-    if (!result && r.frame_count)
+    make_room(arena, trials, r.frame_count);
+    pelt_result result = PELT_OK;
+    if (r.frame_count)
         result = try_frames(&r, fold, left_out, share, trials->errors + trials->count,
                             trials->lengths + trials->count * map->key_count, error);
     if (!result) {
@@ -165,19 +157,10 @@ pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, cons
     return result;
 }
 
-static int ascending(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
-}
-
-double pelt_trial_quantile(const pelt_trials *trials, double share) {
-    float *sorted = malloc((trials->count + 1) * sizeof *sorted);
+double pelt_trial_quantile(pelt_arena *arena, const pelt_trials *trials, double share) {
+    float *errors = PELT_NEW(arena, trials->count, float);
     size_t count = 0;
-    for (size_t i = 0; sorted && i < trials->count; i++)
-        if (!trials->novel[i]) sorted[count++] = trials->errors[i];
-    if (!count) return free(sorted), INFINITY;
-    qsort(sorted, count, sizeof *sorted, ascending);
-    double value = sorted[(size_t)(share * (double)(count - 1) + 0.5)];
-    free(sorted);
-    return value;
+    for (size_t i = 0; i < trials->count; i++)
+        if (!trials->novel[i]) errors[count++] = trials->errors[i];
+    return count ? pelt_quantile_floats(errors, count, share) : INFINITY;
 }

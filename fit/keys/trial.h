@@ -1,4 +1,4 @@
-/* keys_trial.h: key points tried on frames that they were not trained on. */
+/* trial.h: key points tried on frames that they were not trained on. */
 
 #ifndef PELT_KEYS_TRIAL_H
 #define PELT_KEYS_TRIAL_H
@@ -20,11 +20,11 @@ uint32_t pelt_detector_basis(const pelt_keys_training *t, uint32_t key_count);
 
 /* Leaves out the frames of one fold of `fold` (column by column), and tries the keys on them. Of the frames, the share
    with the largest residual is looked at point by point; the others count as 0. Misfits are only measured when
-   trials->with_misfits is set. */
+   trials->with_misfits is set. Trials are appended, in the arena. */
 pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
                           bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error);
 
-/* The error that a share (0.995) of the trials that are parts of shots stays under. */
-double pelt_trial_quantile(const pelt_trials *trials, double share);
+/* The error that a share (0.995) of the trials that are parts of shots stays under; infinity where there are none. */
+double pelt_trial_quantile(pelt_arena *arena, const pelt_trials *trials, double share);
 
 #endif

@@ -1,14 +1,14 @@
 /* measure.c: how wrong a skin is. The very run time that a user has is run over the examples and compared with their
    true positions; the baseline of rel_err is the linear blend with the file's own weights, in double. */
 
-#include "fit/examples/controls.h"
+#include "rig/rig.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* -- Playing a skin on a bundle's poses --------------------------------------------------------------------------- */
 
 struct pelt_player {
+    pelt_arena *arena; /* owns all of it */
     const pelt_skin *skin;
     const pelt_skeleton *skeleton;
     const pelt_controls *controls; /* of the bundle, which may get more */
@@ -49,48 +49,48 @@ static void match_controls(pelt_player *player) {
     player->matched = player->controls->count;
 }
 
-pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error) {
+static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const pelt_bundle *bundle,
+                                pelt_error *error) {
+    size_t joints = skin->joint_count, controls = skin->control_count;
     if (skin->vertex_count != bundle->mesh.vertex_count) {
         pelt_fail(error, PELT_ERROR_DATA,
                   "the skin has %u vertices, but the mesh in %s has %u: it was made for another mesh",
                   skin->vertex_count, bundle->path, bundle->mesh.vertex_count);
         return NULL;
     }
-    pelt_player *player = calloc(1, sizeof *player);
-    size_t joints = skin->joint_count;
-    if (player) {
-        player->skin = skin;
-        player->skeleton = &bundle->skeleton;
-        player->controls = &bundle->controls;
-        player->control_source = calloc((size_t)skin->control_count + 1, sizeof *player->control_source);
-        player->values = calloc((size_t)skin->control_count + 1, sizeof *player->values);
-        player->row = calloc(PELT_MOST_CONTROLS, sizeof *player->row);
-        player->source = calloc(joints, sizeof *player->source);
-        player->locals = calloc(bundle->skeleton.joint_count, sizeof *player->locals);
-        player->renamed = calloc(joints, sizeof *player->renamed);
-        player->scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
-        player->positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
-        player->normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
-    }
-    if (!player || !player->control_source || !player->values || !player->row || !player->source || !player->locals ||
-        !player->renamed || !player->scratch || !player->positions || !player->normals) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to run a skin of %u vertices", skin->vertex_count);
-        pelt_player_free(player);
+    pelt_player *player = PELT_NEW(arena, 1, pelt_player);
+    pelt_player made = {.arena = arena,
+                        .skin = skin,
+                        .skeleton = &bundle->skeleton,
+                        .controls = &bundle->controls,
+                        .control_source = PELT_NEW(arena, controls, uint32_t),
+                        .row = PELT_NEW(arena, PELT_MOST_CONTROLS, float),
+                        .values = PELT_NEW(arena, controls, float),
+                        .source = PELT_NEW(arena, joints, uint32_t),
+                        .locals = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_transform),
+                        .renamed = PELT_NEW(arena, joints, pelt_transform),
+                        .scratch = pelt_alloc(arena, 1, pelt_scratch_size(skin)),
+                        .positions = pelt_alloc(arena, 1, pelt_output_size(skin)),
+                        .normals = pelt_alloc(arena, 1, pelt_output_size(skin))};
+    if (pelt_arena_failed(arena)) {
+        pelt_no_memory(error);
         return NULL;
     }
-    if (match_joints(player, bundle, error)) {
-        pelt_player_free(player);
-        return NULL;
-    }
+    *player = made;
+    if (match_joints(player, bundle, error)) return NULL;
     match_controls(player);
     return player;
 }
 
+pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_player *player = make_player(arena, skin, bundle, error);
+    if (!player) pelt_arena_free(arena);
+    return player;
+}
+
 void pelt_player_free(pelt_player *player) {
-    if (!player) return;
-    free(player->control_source), free(player->row), free(player->values);
-    free(player->source), free(player->locals), free(player->renamed), free(player->scratch);
-    free(player->positions), free(player->normals), free(player);
+    if (player) pelt_arena_free(player->arena);
 }
 
 static void gather(const pelt_skin *skin, const float *slots, float *vertices) {
@@ -116,22 +116,26 @@ void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t fram
    in order, so that the result does not depend on the number of threads. */
 enum { BATCH = 16 };
 
+struct lane {
+    pelt_player *player;
+    float *positions;
+    double *blended; /* the baseline */
+    pelt_transform *locals;
+    pelt_affine *matrices;
+    float *squares; /* [vertex_count] */
+    double baseline;
+    float *normals, *true_normals;
+    double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
+};
+
 typedef struct measuring {
     const pelt_skin *skin;
     const pelt_bundle *bundle;
     pelt_examples examples;
+    uint32_t threads;
+    pelt_measure *measure;
     size_t first; /* example of the batch */
-    struct lane {
-        pelt_player *player;
-        float *positions;
-        double *blended; /* the baseline */
-        pelt_transform *locals;
-        pelt_affine *matrices;
-        float *squares; /* [vertex_count] */
-        double baseline;
-        float *normals, *true_normals;
-        double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
-    } lanes[BATCH];
+    struct lane lanes[BATCH];
 } measuring;
 
 /* The angle between unit vectors is 2 asin(|a - b| / 2), which is exact where it matters: at small angles. */
@@ -156,10 +160,10 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
     const pelt_clip *clip = example->clip;
     size_t n = m->skin->vertex_count;
     const float *truth = clip->positions + 3 * n * example->frame;
-    pelt_player_frame(lane->player, clip, example->frame, lane->true_normals, lane->normals);
+    const pelt_influences *in = &m->bundle->mesh.influences;
+    pelt_player_frame(lane->player, clip, example->frame, lane->positions, lane->normals);
     add_normals(lane, &m->bundle->mesh, truth);
-    /* Once more without normals: the run time then takes another way, whose rounding is what a user of positions has.
-     */
+    /* Once more without normals: the run time then takes another way, whose rounding a user of positions has. */
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, NULL);
     pelt_clip_pose(clip, &m->bundle->skeleton, example->frame, lane->locals);
     pelt_joint_matrices(&m->bundle->skeleton, lane->locals, NULL, lane->matrices);
@@ -172,52 +176,8 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
             square += x * x, base += y * y;
         }
         lane->squares[v] = (float)square;
-        lane->baseline += base;
+        if (in->first[v] < in->first[v + 1]) lane->baseline += base;
     }
-}
-
-static bool open_lane(measuring *m, struct lane *lane, pelt_error *error) {
-    size_t n = m->skin->vertex_count, joints = m->bundle->skeleton.joint_count;
-    lane->player = pelt_player_new(m->skin, m->bundle, error);
-    if (!lane->player) return false;
-    lane->positions = malloc(3 * n * sizeof *lane->positions);
-    lane->blended = malloc(3 * n * sizeof *lane->blended);
-    lane->squares = malloc(n * sizeof *lane->squares);
-    lane->normals = malloc(3 * n * sizeof *lane->normals);
-    lane->true_normals = malloc(3 * n * sizeof *lane->true_normals);
-    lane->locals = malloc(joints * sizeof *lane->locals);
-    lane->matrices = malloc(joints * sizeof *lane->matrices);
-    if (lane->positions && lane->blended && lane->squares && lane->normals && lane->true_normals && lane->locals &&
-        lane->matrices)
-        return true;
-    pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to measure %zu vertices", n);
-    return false;
-}
-
-static void close_lane(struct lane *lane) {
-    pelt_player_free(lane->player);
-    free(lane->positions), free(lane->blended), free(lane->squares), free(lane->locals), free(lane->matrices);
-    free(lane->normals), free(lane->true_normals);
-}
-
-static pelt_measure *measure_new(size_t frames, size_t vertices, pelt_error *error) {
-    pelt_measure *measure = calloc(1, sizeof *measure);
-    if (measure) {
-        measure->frame_count = (uint32_t)frames;
-        measure->vertex_count = (uint32_t)vertices;
-        measure->frame_rms = calloc(frames, sizeof(float));
-        measure->frame_max = calloc(frames, sizeof(float));
-        measure->vertex_rms = calloc(vertices, sizeof(float));
-    }
-    if (measure && measure->frame_rms && measure->frame_max && measure->vertex_rms) return measure;
-    pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to measure %zu frames", frames);
-    pelt_measure_free(measure);
-    return NULL;
-}
-
-void pelt_measure_free(pelt_measure *measure) {
-    if (!measure) return;
-    free(measure->frame_rms), free(measure->frame_max), free(measure->vertex_rms), free(measure);
 }
 
 /* Adds one frame's row of squared errors; returns their sum. */
@@ -239,47 +199,78 @@ static double add_frame(pelt_measure *measure, const struct lane *lane, size_t f
     return sum;
 }
 
+static pelt_result open_lane(pelt_arena *arena, const measuring *m, struct lane *lane, pelt_error *error) {
+    size_t n = m->skin->vertex_count, joints = m->bundle->skeleton.joint_count;
+    lane->positions = PELT_NEW(arena, 3 * n, float);
+    lane->blended = PELT_NEW(arena, 3 * n, double);
+    lane->squares = PELT_NEW(arena, n, float);
+    lane->normals = PELT_NEW(arena, 3 * n, float);
+    lane->true_normals = PELT_NEW(arena, 3 * n, float);
+    lane->locals = PELT_NEW(arena, joints, pelt_transform);
+    lane->matrices = PELT_NEW(arena, joints, pelt_affine);
+    lane->player = make_player(arena, m->skin, m->bundle, error);
+    return lane->player ? PELT_OK : PELT_ERROR_DATA;
+}
+
+static void finish(pelt_measure *measure, const double *vertex_sums, double sum, double baseline, double normal_sum,
+                   double normal_max, double diagonal) {
+    const double degrees = 180 / acos(-1), frames = measure->frame_count, all = frames * measure->vertex_count;
+    for (uint32_t v = 0; v < measure->vertex_count; v++) measure->vertex_rms[v] = (float)sqrt(vertex_sums[v] / frames);
+    measure->rms = sqrt(sum / all);
+    measure->normal_rms_degrees = degrees * sqrt(normal_sum / all);
+    measure->normal_max_degrees = degrees * normal_max;
+    measure->rms_fraction = measure->rms / diagonal;
+    measure->max_fraction = measure->max / diagonal;
+    measure->rel_err = baseline > 0 ? sqrt(sum / baseline) : 0;
+}
+
+/* A stage: the results in the arena of the measure, all else in one inside. */
+static pelt_result measure_all(void *user, pelt_error *error) {
+    measuring *m = user;
+    pelt_measure *measure = m->measure;
+    pelt_arena *work = pelt_arena_inside(measure->arena);
+    size_t frames = m->examples.count, n = m->skin->vertex_count, lanes = frames < BATCH ? frames : BATCH;
+    for (size_t i = 0; i < lanes; i++) {
+        pelt_result result = open_lane(work, m, &m->lanes[i], error);
+        if (result) return result;
+    }
+    measure->frame_count = (uint32_t)frames, measure->vertex_count = (uint32_t)n;
+    measure->frame_rms = PELT_NEW(measure->arena, frames, float);
+    measure->frame_max = PELT_NEW(measure->arena, frames, float);
+    measure->vertex_rms = PELT_NEW(measure->arena, n, float);
+    double *vertex_sums = PELT_NEW(work, n, double), sum = 0, baseline = 0, normal_sum = 0, normal_max = 0;
+    for (m->first = 0; m->first < frames; m->first += BATCH) {
+        size_t count = frames - m->first < BATCH ? frames - m->first : BATCH;
+        pelt_parallel(work, m->threads, count, measure_frame, m);
+        for (size_t i = 0; i < count; i++) {
+            sum += add_frame(measure, &m->lanes[i], m->first + i, vertex_sums);
+            baseline += m->lanes[i].baseline;
+            normal_sum += m->lanes[i].normal_sum;
+            normal_max = fmax(normal_max, m->lanes[i].normal_max);
+        }
+    }
+    double diagonal = m->bundle->mesh.diagonal > 0 ? m->bundle->mesh.diagonal : 1;
+    finish(measure, vertex_sums, sum, baseline, normal_sum, normal_max, diagonal);
+    pelt_arena_free(work);
+    return PELT_OK;
+}
+
 pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                     uint32_t threads, pelt_error *error) {
     if (!examples.count) {
         pelt_fail(error, PELT_ERROR_DATA, "there are no examples to measure on");
         return NULL;
     }
-    measuring m = {.skin = skin, .bundle = bundle, .examples = examples};
-    size_t lanes = examples.count < BATCH ? examples.count : BATCH;
-    bool ready = true;
-    for (size_t i = 0; i < lanes && ready; i++) ready = open_lane(&m, &m.lanes[i], error);
-    pelt_measure *measure = ready ? measure_new(examples.count, skin->vertex_count, error) : NULL;
-    double *vertex_sums = measure ? calloc(skin->vertex_count, sizeof *vertex_sums) : NULL;
-    if (measure && !vertex_sums) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory to measure");
-        pelt_measure_free(measure);
-        measure = NULL;
-    }
-    double sum = 0, baseline = 0, normal_sum = 0, normal_max = 0;
-    const double degrees = 180 / acos(-1);
-    for (m.first = 0; measure && m.first < examples.count; m.first += BATCH) {
-        size_t count = examples.count - m.first < BATCH ? examples.count - m.first : BATCH;
-        pelt_parallel(NULL, threads, count, measure_frame, &m);
-        for (size_t i = 0; i < count; i++) {
-            sum += add_frame(measure, &m.lanes[i], m.first + i, vertex_sums);
-            baseline += m.lanes[i].baseline;
-            normal_sum += m.lanes[i].normal_sum;
-            normal_max = fmax(normal_max, m.lanes[i].normal_max);
-        }
-    }
-    if (measure) {
-        double diagonal = bundle->mesh.diagonal > 0 ? bundle->mesh.diagonal : 1;
-        for (uint32_t v = 0; v < skin->vertex_count; v++)
-            measure->vertex_rms[v] = (float)sqrt(vertex_sums[v] / (double)examples.count);
-        measure->rms = sqrt(sum / ((double)examples.count * skin->vertex_count));
-        measure->normal_rms_degrees = degrees * sqrt(normal_sum / ((double)examples.count * skin->vertex_count));
-        measure->normal_max_degrees = degrees * normal_max;
-        measure->rms_fraction = measure->rms / diagonal;
-        measure->max_fraction = measure->max / diagonal;
-        measure->rel_err = baseline > 0 ? sqrt(sum / baseline) : 0;
-    }
-    for (size_t i = 0; i < lanes; i++) close_lane(&m.lanes[i]);
-    free(vertex_sums);
-    return measure;
+    if (pelt_check_examples(examples, error)) return NULL;
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_measure *measure = PELT_NEW(arena, 1, pelt_measure);
+    measuring m = {.skin = skin, .bundle = bundle, .examples = examples, .threads = threads, .measure = measure};
+    if (measure) measure->arena = arena;
+    if (pelt_stage(arena, measure_all, &m, error) == PELT_OK) return measure;
+    pelt_arena_free(arena);
+    return NULL;
+}
+
+void pelt_measure_free(pelt_measure *measure) {
+    if (measure) pelt_arena_free(measure->arena);
 }

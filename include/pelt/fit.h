@@ -1,18 +1,34 @@
 /* fit.h: make and measure skins.
 
-   The offline half of pelt (`libpelt-fit`): read examples from files, look for what is wrong with them, fit a skin,
-   measure it. The run-time half is pelt.h.
+   The offline half of pelt (`libpelt-fit`): read examples from files or take them from memory, look for what is wrong
+   with them, fit a skin, measure it. The run-time half is pelt.h.
 
        pelt_error error;
        pelt_bundle *body = pelt_bundle_read("body.glb", &error);
        const pelt_clip *train = pelt_bundle_clip(body, "train", PELT_NEED_POSITIONS, &error);
        pelt_examples examples = pelt_bundle_examples(body, &train, 1);
-       pelt_skin_bytes *skin = pelt_fit(body, examples, &(pelt_fit_options){.method = "ssd"}, &error);
-       pelt_skin_write(skin, "body.pelt", &error);
+       pelt_fit_report report;
+       pelt_fit_options options = {.method = PELT_METHOD_KERNEL};
+       pelt_bytes *skin = pelt_fit(body, examples, &options, &report, &error);
+       printf("%.4f of the blend's error is left on examples it has not seen\n", report.holdout->rel_err);
+       pelt_bytes_write(skin, "body.pelt", &error);
 
-   Functions that can fail take a pelt_error: they return NULL (or a pelt_result other than PELT_OK) and say in
-   error->text which file, what is wrong and what to do. Nothing prints. Option structs are zero-initialised; zero means
-   the default. Everything read from a file is owned by its bundle and freed with it. */
+   **Errors.** Functions that can fail take a pelt_error (NULL: not wanted): they return NULL, or a pelt_result other than
+   PELT_OK, and say in error->text which file, what is wrong and what to do. Nothing prints, nothing exits.
+
+   **Options** are structs that are zero-initialised; zero means the default. Names of fields are the names that errors
+   use; flags are ints, 0 or 1.
+
+   **Units.** Lengths are in scene units, those of the file or the arrays; angles are in radians unless a name says
+   degrees; errors come also as fractions of the diagonal of the box around the rest pose.
+
+   **Lifetime.** Everything read from a file or made from arrays is owned by its bundle and freed with it; what a function
+   returns as a pointer to free says so. Arrays that are given are copied, or used only until the call returns.
+
+   **Threads.** Different bundles may be used by different threads at once. One bundle may be read by several threads
+   (pelt_fit, pelt_measure_examples, players), as long as none of them reads clips into it or makes lists of examples.
+   Results are the same bytes for any number of threads. While a fit runs, OpenBLAS uses one thread in the whole process;
+   it gets its number back when the last fit ends. */
 
 #ifndef PELT_FIT_H
 #define PELT_FIT_H
@@ -25,14 +41,19 @@ extern "C" {
 
 /* -- Errors, progress, findings -------------------------------------------------------------------------------- */
 
+/* Why a call failed. Meant to be on the stack; no need to clear it before, or to free anything. */
 typedef struct pelt_error {
     pelt_result code;
     char text[1000]; /* one sentence: "body.pc2: 2460 points, but the mesh in body.glb has 2461 vertices" */
+    /* The option that is wrong, by the name of its field, when code is PELT_ERROR_ARGUMENT: the text then begins with
+       that name and a colon. With another code, an option that would help, and the value that it should have. "": none. */
+    char option[32];
+    double advice;
 } pelt_error;
 
 /* Told about long work. Return non-zero to stop it: the work then fails with PELT_ERROR_CANCELLED. */
 typedef struct pelt_progress {
-    int (*report)(void *user, const char *task, double fraction);
+    int (*step)(void *user, const char *task, double fraction);
     void *user;
 } pelt_progress;
 
@@ -137,15 +158,16 @@ void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, ui
 
 /* -- Reading ------------------------------------------------------------------------------------------------------ */
 
-/* A character and its examples: a glTF file, and the caches beside it. */
+/* A character and its examples: a glTF file and the caches beside it, or the caller's arrays. */
 typedef struct pelt_bundle {
-    const char *path;
+    const char *path; /* of the file; of a character from memory: its name. Errors begin with it */
+    int in_memory;    /* made by pelt_bundle_new: no files are looked for beside `path` */
     pelt_mesh mesh;
     pelt_skeleton skeleton;
     pelt_controls controls; /* of the file, and of all clips asked for so far: a clip can add some */
     pelt_controls extras;   /* numbers that nodes of the file carry as "extras": rest values of controls named so */
     uint32_t clip_count;
-    pelt_clip *clips;
+    const pelt_clip **clips;  /* [clip_count]; a clip stays where it is when others are added */
     pelt_findings notes;      /* what the reader noticed and mended: weights that did not sum to 1, ... */
     struct pelt_arena *arena; /* owns all of it */
 } pelt_bundle;
@@ -164,6 +186,60 @@ typedef enum pelt_need {
    the file, and columns of `body.CLIP.csv` beside it, one row per frame. */
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
 
+/* A character from the caller's arrays, where no file is at hand: a modelling program, an engine, a script. Everything
+   is checked and copied, so the arrays may go as soon as pelt_bundle_new returns. Lengths are in any unit, the same one
+   everywhere; rotations are quaternions x y z w of any length but 0. A joint's pose is relative to its parent.
+
+       pelt_character body = {.name = "body", .vertex_count = n, .triangle_count = t, .joint_count = 2,
+                              .influences_per_vertex = 2, .positions = rest_positions, .triangles = triangles,
+                              .joints = joints, .weights = weights, .parents = (int32_t[]){-1, 0}, .rest = rest};
+       pelt_bundle *bundle = pelt_bundle_new(&body, &error);
+       const pelt_clip *train = pelt_bundle_add_clip(
+           bundle, &(pelt_clip_input){.name = "train", .frame_count = 40, .poses = poses, .positions = shapes}, &error);
+       pelt_examples examples = pelt_bundle_examples(bundle, &train, 1);
+
+   What is NULL takes the default that is said beside it. */
+typedef struct pelt_character {
+    const char *name; /* for messages; NULL: "character" */
+    uint32_t vertex_count, triangle_count, joint_count;
+    uint32_t influences_per_vertex; /* columns of `joints` and `weights` */
+    uint32_t control_count;
+
+    const float *positions;    /* [vertex_count][3] at rest */
+    const float *normals;      /* [vertex_count][3]; NULL: area-weighted */
+    const uint32_t *triangles; /* [triangle_count][3], counter-clockwise from outside */
+
+    /* [vertex_count][influences_per_vertex]: which joints a vertex follows, and how much. Weights are 0 or more; those
+       of 0 are left out (their joint may be any number), the others are made to sum to 1. Both NULL: the character has
+       no weights yet, and only blends that find their own can be fitted. */
+    const uint32_t *joints;
+    const float *weights;
+
+    const char *const *joint_names; /* [joint_count]; NULL: "joint0", "joint1", ... A skin finds its joints by name */
+    const int32_t *parents;         /* [joint_count] -1: a root; parents come before their children */
+    const pelt_transform *rest;     /* [joint_count] the pose in which the mesh has its rest positions */
+    const float *inverse_bind;      /* [joint_count][12] row-major 3x4, from the scene to the joint at rest; NULL: the
+                                       inverse of the rest pose */
+
+    const char *const *control_names; /* [control_count], different from one another */
+    const float *control_rest;        /* [control_count] their values at rest, at most 1e9; NULL: 0 */
+} pelt_character;
+
+pelt_bundle *pelt_bundle_new(const pelt_character *character, pelt_error *error);
+
+/* Frames of a character: poses, and the shape that the mesh has in each of them. */
+typedef struct pelt_clip_input {
+    const char *name; /* of no other clip of the bundle */
+    uint32_t frame_count;
+    const pelt_transform *poses; /* [frame_count][joint_count] */
+    const float *positions; /* [frame_count][vertex_count][3] true positions; NULL: a motion to play, no examples */
+    const float *controls;  /* [frame_count][count of the bundle's controls]; NULL: all at rest */
+} pelt_clip_input;
+
+/* Adds a clip, also to a bundle that was read from a file. pelt_clip_pose gives back the poses, with quaternions of unit
+   length. The clip is the bundle's; pointers to other clips stay as they are. Not for several threads at once. */
+const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input *input, pelt_error *error);
+
 /* All frames of some clips. Owned by the bundle; a list of NULL when memory is out. */
 pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
@@ -173,78 +249,208 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
 
-typedef struct pelt_fit_options {
-    const char *method; /* a preset of blend and corrective: "ssd", "joints", "psd", "wpsd", "eigen", "kernel" */
-    const char *blend;  /* where the weights come from: "file", "distance", "fit" (convex, fitted to the examples) or
-                           "joints" (fitted, with driven joints); NULL: what the method says */
-    const char *corrective; /* "none", "psd", "wpsd", "eigen", "kernel"; NULL: what the method says */
-    uint32_t influences;    /* most joints per vertex; 0: as many as there are (file), 4 (others) */
-    uint32_t threads;       /* 0: as many as the machine has */
+/* Where the weights of the blend S come from. */
+#define PELT_BLENDS(X)                                                                                                 \
+    X(PELT_BLEND_OF_METHOD, "")        /* what the method says */                                                      \
+    X(PELT_BLEND_FILE, "file")         /* the character's own */                                                       \
+    X(PELT_BLEND_DISTANCE, "distance") /* the distance of a vertex to the bones */                                     \
+    X(PELT_BLEND_FIT, "fit")           /* convex (none negative, sum 1), fitted to the examples */                     \
+    X(PELT_BLEND_JOINTS, "joints")     /* of any sign, fitted, with driven joints (Mohr & Gleicher 2003) */
 
-    /* The fitted blends. Lists of joints are names with commas between them; * in a name stands for any letters. */
-    const char *rest;              /* rest positions: "keep" or "refit"; NULL: keep (fit), refit (joints) */
-    const char *influence_choice;  /* joints: "greedy" or "rigidity"; NULL: greedy */
-    const char *drive;             /* joints: JSON text that says which driven joints to add; NULL: automatic */
-    const char *drop_joints;       /* joints that no vertex may follow; NULL: none */
-    const char *lock_joints;       /* fit: joints that keep the file's weights; NULL: none */
-    const uint32_t *lock_vertices; /* fit: vertices that keep the file's weights */
+/* How the corrective D, a displacement of the rest pose that depends on the pose, is stored and driven. */
+#define PELT_CORRECTIVES(X)                                                                                            \
+    X(PELT_CORRECTIVE_OF_METHOD, "") /* what the method says */                                                        \
+    X(PELT_CORRECTIVE_NONE, "none")                                                                                    \
+    X(PELT_CORRECTIVE_PSD, "psd")       /* one displacement per example pose, by distance of the whole pose */         \
+    X(PELT_CORRECTIVE_WPSD, "wpsd")     /* the same, with a pose distance of its own at every vertex */                \
+    X(PELT_CORRECTIVE_EIGEN, "eigen")   /* a few eigendisplacements per joint (Kry, James & Pai 2002) */               \
+    X(PELT_CORRECTIVE_KERNEL, "kernel") /* a few displacements per vertex, by kernel ridge regression */
+
+/* Presets of both: the method, its name, its blend, its corrective. */
+#define PELT_METHODS(X)                                                                                                \
+    X(PELT_METHOD_SSD, "ssd", PELT_BLEND_FILE, PELT_CORRECTIVE_NONE)                                                   \
+    X(PELT_METHOD_JOINTS, "joints", PELT_BLEND_JOINTS, PELT_CORRECTIVE_NONE)                                           \
+    X(PELT_METHOD_PSD, "psd", PELT_BLEND_FILE, PELT_CORRECTIVE_PSD)                                                    \
+    X(PELT_METHOD_WPSD, "wpsd", PELT_BLEND_FILE, PELT_CORRECTIVE_WPSD)                                                 \
+    X(PELT_METHOD_EIGEN, "eigen", PELT_BLEND_FILE, PELT_CORRECTIVE_EIGEN)                                              \
+    X(PELT_METHOD_KERNEL, "kernel", PELT_BLEND_FILE, PELT_CORRECTIVE_KERNEL)
+
+/* Rest positions of fitted blends. */
+#define PELT_RESTS(X)                                                                                                  \
+    X(PELT_REST_OF_BLEND, "")   /* keep (fit), refit (joints) */                                                       \
+    X(PELT_REST_KEEP, "keep")   /* as they are */                                                                      \
+    X(PELT_REST_REFIT, "refit") /* fitted too, in turn with the weights */
+
+/* How a vertex chooses its joints, for the blend "joints". */
+#define PELT_CHOICES(X)                                                                                                \
+    X(PELT_CHOICE_GREEDY, "greedy")     /* each time the joint that lowers the error most */                           \
+    X(PELT_CHOICE_RIGIDITY, "rigidity") /* those in whose frame it moves least, as the paper does */
+
+/* Function of the pose distance. */
+#define PELT_RBFS(X)                                                                                                   \
+    X(PELT_RBF_OF_METHOD, "")        /* mixed; gaussian for wpsd with few poses */                                     \
+    X(PELT_RBF_MIXED, "mixed")       /* mostly Gaussian, with a share of the exponential */                            \
+    X(PELT_RBF_GAUSSIAN, "gaussian") /* smooth; meets the examples closely, not exactly */                             \
+    X(PELT_RBF_EXP, "exp")           /* as in the EigenSkin paper */
+
+/* By what joints count in a vertex's pose distance. */
+#define PELT_DISTANCES(X)                                                                                              \
+    X(PELT_DISTANCE_DRIVING, "driving") /* how far they displace the vertex */                                         \
+    X(PELT_DISTANCE_BLEND, "blend")     /* their blend weights, as the papers do */
+
+#define PELT_ENUM_VALUE(value, ...) value,
+typedef enum pelt_blend { PELT_BLENDS(PELT_ENUM_VALUE) PELT_BLEND_COUNT } pelt_blend;
+typedef enum pelt_corrective_kind { PELT_CORRECTIVES(PELT_ENUM_VALUE) PELT_CORRECTIVE_COUNT } pelt_corrective_kind;
+typedef enum pelt_method { PELT_METHODS(PELT_ENUM_VALUE) PELT_METHOD_COUNT } pelt_method;
+typedef enum pelt_rest { PELT_RESTS(PELT_ENUM_VALUE) PELT_REST_COUNT } pelt_rest;
+typedef enum pelt_choice { PELT_CHOICES(PELT_ENUM_VALUE) PELT_CHOICE_COUNT } pelt_choice;
+typedef enum pelt_rbf_kind { PELT_RBFS(PELT_ENUM_VALUE) PELT_RBF_COUNT } pelt_rbf_kind;
+typedef enum pelt_distance_kind { PELT_DISTANCES(PELT_ENUM_VALUE) PELT_DISTANCE_COUNT } pelt_distance_kind;
+#undef PELT_ENUM_VALUE
+
+/* The names above. Never NULL. */
+const char *pelt_blend_name(pelt_blend blend);
+const char *pelt_corrective_name(pelt_corrective_kind corrective);
+const char *pelt_method_name(pelt_method method);
+
+/* Names of joints; * in a name stands for any letters. */
+typedef struct pelt_names {
+    size_t count;
+    const char *const *list;
+} pelt_names;
+
+enum { PELT_MOST_FRACTIONS = 16 }; /* of each kind in a rule */
+
+/* Which driven joints are added for some joints (Mohr & Gleicher 2003, section 4.1). */
+typedef struct pelt_drive_rule {
+    const char *joints; /* a name; * stands for any letters */
+    uint32_t turn_count, twist_count, bend_count;
+    const float *turns, *twists, *bends; /* fractions of the rotation, of its part about the bone, and of the rest;
+                                            -4 to 4, at most 16 each */
+    int upstream, downstream;            /* 1: bulges and dents in the bones before, behind the joint */
+    double k;                            /* their strength, 0 to 10000; the paper's is 8 */
+} pelt_drive_rule;
+
+typedef struct pelt_drive_rules {
+    size_t count;
+    const pelt_drive_rule *list;
+} pelt_drive_rules;
+
+/* How much more than by default a control counts in pose distances: 0.001 to 1000. */
+typedef struct pelt_control_scale {
+    const char *name;
+    double scale;
+} pelt_control_scale;
+
+/* Blends that are fitted: fit, joints. */
+typedef struct pelt_fitted_options {
+    pelt_rest rest;
+    pelt_names drop_joints; /* joints that no vertex may follow */
+} pelt_fitted_options;
+
+/* The blend "fit". */
+typedef struct pelt_convex_options {
+    double smooth;                 /* cost of the squared difference of weights along an edge, 0 to 1e6; 0: none */
+    double prune;                  /* weights below this are dropped and the others refitted, 0 to 0.5; 0: none */
+    pelt_names lock_joints;        /* joints that keep the character's weights */
+    const uint32_t *lock_vertices; /* vertices that keep them */
     size_t lock_vertex_count;
-    double smooth;       /* fit: cost of the squared difference of weights along an edge; 0: none */
-    double prune;        /* fit: weights below this are dropped and the others refitted */
-    double ridge;        /* joints: cost of a squared weight; 0: the default, negative: none */
-    double normal_scale; /* joints: how much normals count in the fit; 0: the default, negative: not at all */
+} pelt_convex_options;
 
-    /* The correctives. */
-    uint32_t poses;               /* psd, wpsd: most important poses kept; 0: all */
-    uint32_t principal_joints;    /* wpsd: most sources of movement per vertex; 0: all that matter */
-    const char *distance_weights; /* wpsd: "driving" (NULL) or "blend" */
-    const char *rbf;     /* psd, wpsd: function of the distance: "exp", "gaussian", "mixed"; NULL: mixed, for wpsd
-                            with few poses gaussian */
-    int unnormalised;    /* psd, wpsd: functions are not divided by their sum */
-    uint32_t per_joint;  /* eigen: displacements of every joint, and as many changes of normals; 0: 5 */
-    uint32_t per_vertex; /* kernel: mean displacements of a vertex, and as many changes of its normal, 0: 10; eigen:
-                            the most of any, half of them for its normal unless plain_normals, 0: no limit */
-    int sweeps_only;     /* eigen: learn from examples that move one joint alone, as the paper does */
-    int plain_normals;   /* displacements come without changes of the rest normals */
-    const char *control_scale; /* "NAME=S,...": how much more than by default a control counts in distances; NULL: 1 */
-    const char *displacements; /* bits of their numbers: "16", "32"; NULL: 16 where that moves no vertex by more
-                                  than a hundred-thousandth of the size */
+/* The blend "joints". */
+typedef struct pelt_joints_options {
+    pelt_choice influence_choice;
+    const pelt_drive_rules *drive; /* the driven joints to add; NULL: automatic */
+    double ridge;                  /* cost of a squared weight, up to 1e6; 0: 1e-5, negative: none */
+    double normal_scale;           /* how much normals count in the fit, up to 1e6; 0: 0.01, negative: not at all */
+} pelt_joints_options;
+
+/* All correctives. */
+typedef struct pelt_displacement_options {
+    int plain_normals;      /* 1: displacements come without changes of the rest normals */
+    uint32_t displacements; /* bits of their numbers, 16 or 32; 0: 16 where that moves no vertex by more
+                                                than a hundred-thousandth of the size */
+    const pelt_control_scale *control_scale; /* controls that count more or less than by default, which is: at its
+                                                farthest from rest, a control counts like a joint turned by a radian */
+    size_t control_scale_count;
+} pelt_displacement_options;
+
+/* The correctives "psd" and "wpsd". */
+typedef struct pelt_psd_options {
+    uint32_t poses; /* most important poses kept (wpsd: per vertex), 1 to 2048; 0: all */
+    pelt_rbf_kind rbf;
+    int no_norm; /* 1: functions are not divided by their sum */
+} pelt_psd_options;
+
+/* The corrective "wpsd" alone. */
+typedef struct pelt_wpsd_options {
+    uint32_t principal_joints; /* most sources of movement in a vertex's pose distance, 1 to 64; 0: all that matter */
+    pelt_distance_kind distance_weights;
+} pelt_wpsd_options;
+
+/* The corrective "eigen". */
+typedef struct pelt_eigen_options {
+    uint32_t per_joint;  /* displacements of every joint, and as many changes of normals, 1 to 64; 0: 5 */
+    uint32_t per_vertex; /* most displacements of any vertex, half of them for its normal unless plain_normals, 1 to 64;
+                            0: no limit */
+    int sweeps_only;     /* 1: learn from examples that move one joint alone, as the paper does */
+} pelt_eigen_options;
+
+/* The corrective "kernel". */
+typedef struct pelt_kernel_options {
+    uint32_t per_vertex; /* mean displacements of a vertex, and as many changes of its normal, 1 to 64; 0: 10 */
+} pelt_kernel_options;
+
+/* What to fit, and how. All zero is a plain blend with the character's own weights. An option that the chosen blend and
+   corrective do not use must be left zero: setting it is an error, which says who uses it. */
+typedef struct pelt_fit_options {
+    pelt_method method;
+    pelt_blend blend;                /* instead of the method's */
+    pelt_corrective_kind corrective; /* instead of the method's */
+    uint32_t influences;             /* most joints per vertex, 1 to 64; 0: as many as there are (file), 4 (others) */
+    pelt_fitted_options fitted;
+    pelt_convex_options convex;
+    pelt_joints_options joints;
+    pelt_displacement_options displacement;
+    pelt_psd_options psd;
+    pelt_wpsd_options wpsd;
+    pelt_eigen_options eigen;
+    pelt_kernel_options kernel;
+    double holdout;   /* share of the examples that a second fit does not see, for the report: up to 0.9; 0: 0.2,
+                         negative: none */
+    uint32_t threads; /* 0: as many as the machine has. The bytes are the same for any number */
     pelt_progress progress;
 } pelt_fit_options;
 
-/* Names of all methods, NULL at the end: what `pelt compare` runs through. */
-extern const char *const pelt_methods[];
-
-/* Fills in what the method implies (blend, corrective) and refuses names that do not exist. */
+/* Fills in blend, corrective, and the method that they amount to (a psd with another corrective is not called psd), and
+   checks every number, every choice, and that nothing is set that is not used. pelt_fit does it too. */
 pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error);
 
-/* A skin file in memory: bytes are aligned for pelt_open. */
-typedef struct pelt_skin_bytes {
+/* 1 when the blend or the corrective uses the option of this name, such as "per_vertex". */
+int pelt_option_used(const char *option, pelt_blend blend, pelt_corrective_kind corrective);
+
+/* The range of a number, for programs that ask people for one; 0 is the default besides. Returns 0 when no option that a
+   method may use has this name. Lists and choices have the range 0 to 0, or to the last choice. */
+int pelt_option_range(const char *option, double *low, double *high);
+
+/* A file in memory, a skin or key points. `bytes` are aligned for pelt_open and pelt_keys_open. */
+typedef struct pelt_bytes {
     void *bytes;
     size_t size;
-} pelt_skin_bytes;
+} pelt_bytes;
 
-/* Fits a skin to examples. */
-pelt_skin_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
-                          pelt_error *error);
-void pelt_skin_free(pelt_skin_bytes *skin);
+void pelt_bytes_free(pelt_bytes *bytes); /* NULL is fine */
 
-/* Refits the weights of a skin so that none is negative, on the joints that each vertex has, with its rest positions.
- */
-pelt_skin_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
-                                 pelt_error *error);
-
-/* Replaces the text that the skin carries about itself (pelt_skin.about): a JSON object, as text. */
-pelt_result pelt_skin_set_about(pelt_skin_bytes *skin, const char *about, pelt_error *error);
+/* Writes them to a file, which appears whole or not at all. */
+pelt_result pelt_bytes_write(const pelt_bytes *bytes, const char *path, pelt_error *error);
 
 /* Chooses a fraction of the examples to hold out: whole stretches where frames follow one another in time, single ones
    where they do not; never a clip's first frame. Both lists are owned by the bundle. */
 pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
                           pelt_examples *held, pelt_error *error);
 
-/* Reads and writes skin files. A file appears whole or not at all. pelt_skin_read checks it with pelt_open. */
-pelt_skin_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error);
-pelt_result pelt_skin_write(const pelt_skin_bytes *skin, const char *path, pelt_error *error);
+/* Reads a skin file and checks it with pelt_open. Free the bytes with pelt_bytes_free when the skin is not used any more. */
+pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error);
 
 /* -- Measuring ---------------------------------------------------------------------------------------------------- */
 
@@ -255,19 +461,130 @@ typedef struct pelt_measure {
     double max;          /* largest |error| */
     double rms_fraction; /* of the rest bounding-box diagonal */
     double max_fraction;
-    double rel_err; /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact */
+    double rel_err; /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact, or where
+                       the character has no weights */
     double normal_rms_degrees; /* angles between normals of the skin and area-weighted normals of the true positions */
     double normal_max_degrees;
     uint32_t worst_frame, worst_vertex; /* where max is; the frame is an index into the examples */
     float *frame_rms;                   /* [frame_count] */
     float *frame_max;                   /* [frame_count] */
     float *vertex_rms;                  /* [vertex_count] over the frames */
+    struct pelt_arena *arena;           /* owns all of it */
 } pelt_measure;
 
 /* Runs a skin over examples and compares with their true positions. Free with pelt_measure_free. */
 pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                     uint32_t threads, pelt_error *error);
 void pelt_measure_free(pelt_measure *measure);
+
+/* -- The report ----------------------------------------------------------------------------------------------------
+
+   What a fit found out, for programs; the skin carries the same as JSON text (pelt_skin.about). */
+
+#define PELT_REST_EXAMPLE UINT32_MAX /* in place of an example's number: the rest pose */
+
+/* The condition of the matrix that a corrective inverted, or of the worst one where there are several. */
+typedef struct pelt_condition {
+    double value;        /* largest over smallest eigenvalue, may be infinite; 0: nothing was inverted */
+    double median;       /* over the vertices, where each has a matrix of its own; otherwise 0 */
+    const char *where;   /* "vertex 12", the name of a joint; NULL: there is one matrix */
+    uint32_t closest[2]; /* the two closest examples in it: indices into the examples, or PELT_REST_EXAMPLE */
+    double distance;     /* between them, as the method measures it: radians, joints weighted by what they move;
+                            INFINITY when there are no two */
+} pelt_condition;
+
+/* What the fit of driven joints found; round_count 0: the blend was not fitted so. */
+typedef struct pelt_blend_figures {
+    uint32_t candidate_count, driven_count; /* joints that vertices chose from, and how many of them are driven */
+    uint32_t round_count;
+    const double *round_rms; /* [round_count] error after each round of weights and rest positions, of the diagonal */
+    double largest_weight;   /* by size */
+    uint32_t deficient_count;
+    const uint32_t *deficient; /* vertices whose joints move too much alike to tell their weights apart */
+} pelt_blend_figures;
+
+/* What psd and wpsd found. */
+typedef struct pelt_pose_figures {
+    uint32_t poses;        /* that are interpolated; wpsd with few: per vertex; 0: another method */
+    double width;          /* of the function of the pose distance */
+    double growth;         /* psd: by how much rounding grows; 0: not told */
+    double not_told_apart; /* wpsd with all poses: the largest difference of displacements that no source of movement
+                              tells apart, of the diagonal; negative: not told */
+} pelt_pose_figures;
+
+/* What EigenSkin says of itself, joint by joint. A name is that of a mover: joints that the examples always turn
+   together, "spine0+spine1", or a control. */
+typedef struct pelt_eigen_joint_figures {
+    const char *name;
+    uint32_t examples, support; /* examples that move it alone, points that they displace */
+    uint32_t kept, rank;        /* eigendisplacements; those that there are */
+    const double *singular;     /* [rank] singular values, falling */
+} pelt_eigen_joint_figures;
+
+typedef struct pelt_eigen_pair_figures {
+    const char *name, *above; /* two that move together; the same for one that no example moves alone */
+    uint32_t support, kept;
+} pelt_eigen_pair_figures;
+
+typedef struct pelt_eigen_field_figures {
+    double width; /* r0 of exp(-r / r0), in radians */
+    uint32_t joint_count;
+    const pelt_eigen_joint_figures *joints;
+    uint32_t pair_count;
+    const pelt_eigen_pair_figures *pairs;
+} pelt_eigen_field_figures;
+
+typedef struct pelt_eigen_figures {
+    pelt_eigen_field_figures positions, normals; /* of plain normals joint_count is 0 */
+} pelt_eigen_figures;
+
+/* What kernel says of itself: the settings that cross-validation chose. */
+typedef struct pelt_kernel_figures {
+    double width, range, pair, lambda;
+    double validation_error; /* left of the displacements in examples left out */
+    uint32_t joints, clusters;
+} pelt_kernel_figures;
+
+typedef struct pelt_fit_report {
+    pelt_fit_options options;    /* as resolved: method, blend, corrective; lists in it are still the caller's */
+    int has_corrective;          /* 0: none was asked for, or there was nothing to correct */
+    double seconds, cpu_seconds; /* of the fit to all examples, without measuring */
+    pelt_findings findings;      /* what the fit wants to say to people */
+    pelt_blend_figures blend_fit;
+
+    /* The corrective; zero where there is none, or nothing to correct. */
+    pelt_condition condition;
+    uint64_t damped;        /* (example, point) pairs whose blend is nearly singular, so that its inverse was damped */
+    uint32_t damped_points; /* points of these pairs */
+    double bound;           /* no pose displaces a vertex further than this */
+    double storage_error;   /* largest error that 16-bit storage makes at the examples; 0 when it is not used */
+    pelt_pose_figures poses;
+    const pelt_eigen_figures *eigen;   /* NULL: another method */
+    const pelt_kernel_figures *kernel; /* NULL: another method */
+
+    pelt_examples kept, held; /* what the second fit has seen, and has not; empty when nothing was held out */
+    pelt_measure *train;      /* error of the skin on the examples it was fitted to */
+    pelt_measure *holdout;    /* error of a fit to `kept` on `held`: what to expect in new poses. NULL: none */
+    struct pelt_arena *arena; /* owns all of it */
+} pelt_fit_report;
+
+/* Frees what is in a report, not the struct itself. */
+void pelt_fit_report_free(pelt_fit_report *report);
+
+/* Fits a skin to examples. Free the bytes with pelt_bytes_free. All examples need true positions, unless the blend is
+   taken as it is (file, distance) without a corrective and no report is wanted. `report` may be NULL: then nothing is
+   measured and nothing held out, which saves most of the second half of the time; otherwise it is filled in when the
+   fit succeeds, and to be freed with pelt_fit_report_free. It can take seconds to minutes: options->progress is told,
+   and can stop it. */
+pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                     pelt_fit_report *report, pelt_error *error);
+
+/* Refits the weights of a skin so that none is negative, on the joints that each vertex has, with its rest positions.
+ */
+pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
+                            pelt_error *error);
+
+/* -- Playing a skin on the clips of a bundle ---------------------------------------------------------------------- */
 
 /* A skin made ready for the poses of a bundle: its joints are found in the bundle's skeleton by name. One per thread.
  */
@@ -277,6 +594,39 @@ void pelt_player_free(pelt_player *player);
 
 /* Runs the skin in the pose of a frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's order. */
 void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals);
+
+/* -- Looking into a fit ------------------------------------------------------------------------------------------- */
+
+/* How many eigendisplacements of a joint are shown, and for how many of them, from 0 on, the error is told. */
+enum { PELT_STUDY_SHAPES = 4, PELT_STUDY_COUNTS = 6 };
+
+/* What EigenSkin finds at one joint, or at several that the examples always turn together, as in the figures of its
+   paper: the support (figure 3), eigendisplacements (figure 5) and the error against their number (figure 7). */
+typedef struct pelt_joint_study {
+    const char *name;       /* "c_spine0+c_spine1" when there are several */
+    uint32_t example_count; /* examples that move it alone */
+    uint32_t support_count; /* points that they displace by more than 4% of the most; a seam is one point */
+    uint32_t shape_count;   /* eigendisplacements below: as many as there are, at most PELT_STUDY_SHAPES */
+    const float *support;   /* [vertex_count] the largest displacement relative to the most of any vertex, 0 to 1;
+                               0 outside the support */
+    double singular[PELT_STUDY_SHAPES];     /* [shape_count] singular values, falling: lengths in scene units */
+    const float *shapes[PELT_STUDY_SHAPES]; /* [shape_count] -> [vertex_count][3] eigendisplacements: over the points
+                                               of the support each is a vector of length 1 */
+    double errors[PELT_STUDY_COUNTS]; /* what 0, 1, ... eigendisplacements leave of all displacements in the joint's
+                                         examples: sqrt(sum of squares), relative to none of them */
+} pelt_joint_study;
+
+typedef struct pelt_eigen_study {
+    size_t joint_count;
+    const pelt_joint_study *joints; /* [joint_count] those with the largest singular values first */
+    struct pelt_arena *arena;       /* owns all of it */
+} pelt_eigen_study;
+
+/* Looks at the joints of the examples as EigenSkin would with these options; at most `most` of them, 0: all. The study
+   outlives bundle and examples. Free with pelt_eigen_study_free. */
+pelt_eigen_study *pelt_study_joints(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                                    size_t most, pelt_error *error);
+void pelt_eigen_study_free(pelt_eigen_study *study); /* NULL is fine */
 
 #ifdef __cplusplus
 }

@@ -20,9 +20,19 @@
        pelt_keys_solve(&keys, key_values, 1, scratch, &misfit);
        pelt_keys_fill(&keys, scratch, 1, pelt_keys_all_blocks(&keys), points);   // point p at points + 3 * p
 
-   or, with the soft cache, pelt_soft_cache_init once and pelt_soft_cache_frame every frame.
+   or with the soft cache, which calls your calculation itself:
 
-   C99, no dependency, no allocation, no global state. A pelt_keys is read-only and can be shared by threads. */
+       pelt_engine_call engine = {my_evaluate, my_rig, control_count};
+       void *memory = aligned_alloc(64, pelt_soft_cache_size(&keys, control_count));
+       pelt_soft_cache cache;
+       pelt_soft_cache_init(&cache, &keys, NULL, engine, memory);
+       pelt_soft_cache_next(&cache, controls, points, NULL);                      // every frame
+
+   Memory. As in pelt.h all of it is the caller's: the bytes of the file, which must outlive the pelt_keys, scratch,
+   values. Threads. A pelt_keys is read-only and can be shared; a scratch is written by pelt_keys_solve and only read by
+   pelt_keys_fill, so that threads may fill different ranges of blocks at once; a soft cache belongs to one thread at a
+   time. Numbers. Values are floats in whatever unit the calculation has; misfits are in the same unit, and e is a
+   misfit in units of what training found to be tolerable. C99, no dependency, no allocation, no global state. */
 
 #ifndef PELT_KEYS_H
 #define PELT_KEYS_H
@@ -35,16 +45,18 @@ extern "C" {
 
 enum { PELT_POINT_REGIONS = 4 }; /* most regions that a point belongs to */
 
-/* How far a misfit may go in a region, in units of the values, so that e = 1 there. */
+/* How far a misfit may go in a region, in units of the values, so that e = 1 there; both are greater than 0. Training
+   chose them so that the error of the points stays within what was asked for. */
 typedef struct pelt_misfit_bound {
-    float rms, largest;
+    float rms, largest; /* root mean square over the keys of the region, and of one key */
 } pelt_misfit_bound;
 
-/* An opened .keys file: counts, and pointers into the bytes given to pelt_keys_open. Read-only, except `isa`. */
+/* An opened .keys file: counts, and pointers into the bytes given to pelt_keys_open. A plain value with nothing to
+   free; read-only, except `isa`. docs/keys-format.md says more of each array. */
 typedef struct pelt_keys {
-    uint32_t point_count;
-    uint32_t component_count; /* values per point: 3 for positions or colours */
-    uint32_t key_count;
+    uint32_t point_count;        /* at least 1 */
+    uint32_t component_count;    /* values per point, 1 to 64: 3 for positions or colours */
+    uint32_t key_count;          /* points that are computed every frame; at least 1 */
     uint32_t basis_count;        /* vectors of A */
     uint32_t region_count;       /* parts that the soft cache judges apart; at least 1 */
     uint32_t engine_point_count; /* points that the engine computes: all, or, where keys on one mesh drive another
@@ -54,9 +66,9 @@ typedef struct pelt_keys {
     float diagonal;              /* size of the character; errors are given as fractions of it */
     uint32_t frame_count;        /* frames that it was trained on */
 
-    uint32_t row_count; /* values of a frame that have rows of their own in A */
-    uint32_t key_row_count;
-    uint32_t block_count; /* blocks of 16 rows */
+    uint32_t row_count; /* values of a frame that have rows of their own in A: points, times components unless shared */
+    uint32_t key_row_count; /* the same of the keys */
+    uint32_t block_count;   /* blocks of 16 rows */
 
     const uint32_t *key_points;        /* [key_count], increasing order is not promised */
     const float *mean;                 /* [block_count][16] */
@@ -73,25 +85,29 @@ typedef struct pelt_keys {
     pelt_isa isa; /* as in pelt_skin */
 } pelt_keys;
 
-/* Checks a .keys file in memory and fills in *keys, as pelt_open does for skins. */
+/* Checks a .keys file in memory and fills in *keys, as pelt_open does for skins: everything is checked here, `bytes` is
+   aligned to 64 and stays where it is. The results are those of pelt_open. */
 pelt_result pelt_keys_open(const void *bytes, size_t size, pelt_keys *keys);
 
-/* Bytes of scratch for a batch of frames. Align it to 64. */
+/* Bytes of scratch for a batch of frames, a multiple of 64. Align it to 64; what is in it before does not matter.
+   SIZE_MAX when that is more than the machine has addresses for. */
 size_t pelt_keys_scratch_size(const pelt_keys *keys, uint32_t frame_count);
 
-/* How badly the subspace explains the keys. */
+/* How badly the subspace explains the keys of a frame. Infinite where a key value is not finite. */
 typedef struct pelt_misfit {
     float rms;     /* root mean square over the keys of the length of the misfit */
     float largest; /* of one key */
     float e;       /* the worst region's max(rms / bound, largest / bound): trusted up to 1 */
 } pelt_misfit;
 
-/* From values at the keys [frame_count][key_count][component_count] to subspace coordinates, kept in the scratch.
-   misfits [frame_count] may be NULL, which saves their cost. Values that are not finite give a misfit of infinity. */
+/* From values at the keys [frame_count][key_count][component_count], in the order of key_points, to subspace
+   coordinates, kept in the scratch. misfits [frame_count] may be NULL, which saves their cost, about that of the
+   coordinates times key rows over basis vectors. */
 void pelt_keys_solve(const pelt_keys *keys, const float *key_values, uint32_t frame_count, void *scratch,
                      pelt_misfit *misfits);
 
-/* After pelt_keys_solve of one frame with misfits: e of each region [region_count]. */
+/* After pelt_keys_solve of one frame with misfits: e of each region [region_count], 0 where a region has no keys. Of a
+   batch it is that of the last frame. */
 void pelt_keys_region_misfits(const pelt_keys *keys, const void *scratch, float *e);
 
 static inline pelt_range pelt_keys_all_blocks(const pelt_keys *keys) {
@@ -100,19 +116,21 @@ static inline pelt_range pelt_keys_all_blocks(const pelt_keys *keys) {
 }
 
 /* After pelt_keys_solve: values of all points [frame_count][point_count][component_count], for a range of blocks of 16
-   rows (split it over threads). Frames of a batch share the reading of A, which is most of the cost. */
+   rows (split it over threads); what lies beyond the last block is left out. frame_count is that of the solve. Frames
+   of a batch share the reading of A, which is most of the cost: eight at once cost far less than eight alone. */
 void pelt_keys_fill(const pelt_keys *keys, const void *scratch, uint32_t frame_count, pelt_range blocks, float *values);
 
 /* -- The soft cache ------------------------------------------------------------------------------------------------ */
 
-/* The slow calculation: values [count][component_count] at some points, for a frame's controls. Returns 0, or non-zero
-   when it failed. */
+/* The slow calculation: values [count][component_count] at some points, for a frame's controls [control_count]. Points
+   are below engine_point_count and in no promised order; it is called several times a frame, and again for the controls
+   of the frame before, so that it must depend on nothing but these. Returns 0, or non-zero when it failed. */
 typedef int (*pelt_evaluate)(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values);
 
 typedef struct pelt_engine_call {
     pelt_evaluate evaluate;
-    void *user;
-    uint32_t control_count;
+    void *user;             /* passed on to it */
+    uint32_t control_count; /* numbers that say what a frame is; may be 0 */
 } pelt_engine_call;
 
 /* What became of a frame. */
@@ -123,6 +141,7 @@ typedef enum pelt_soft_cache_verdict {
     PELT_CACHE_MISS,  /* all was computed and used as it is */
 } pelt_soft_cache_verdict;
 
+/* All zeros are good defaults. */
 typedef struct pelt_soft_cache_options {
     float e_min, e_max; /* trusted up to e_min, not at all from e_max; 0: 1 and 1.5, in units of the bounds */
     float step;         /* most that the distance to the truth of any point may change from frame to frame by switching
@@ -131,33 +150,41 @@ typedef struct pelt_soft_cache_options {
     int new_each_frame; /* 1: frames do not follow one another in time */
 } pelt_soft_cache_options;
 
+/* What pelt_soft_cache_next did. */
 typedef struct pelt_soft_cache_frame_info {
     pelt_soft_cache_verdict verdict;
-    pelt_misfit misfit;
+    pelt_misfit misfit; /* of the whole frame */
     uint32_t evaluated; /* points computed, the keys included */
 } pelt_soft_cache_frame_info;
 
-/* The soft cache of one character: state lives in memory that the caller gives. */
+/* The soft cache of one character: its state lives in memory that the caller gives and keeps; there is nothing to free.
+   The counts may be read at any time, and set to 0. */
 typedef struct pelt_soft_cache {
-    const pelt_keys *keys;
-    pelt_soft_cache_options options;
+    const pelt_keys *keys;           /* must outlive the cache */
+    pelt_soft_cache_options options; /* with the defaults filled in */
     pelt_engine_call engine;
-    uint64_t hits, parts, blends, misses; /* frames */
+    uint64_t hits, parts, blends, misses; /* frames, by verdict */
     uint64_t evaluated;                   /* points computed in all */
-    void *memory;
-    int started; /* a frame came before */
+    void *private_memory;
+    int private_started; /* a frame came before */
 } pelt_soft_cache;
 
-/* Bytes of memory for a soft cache. Align it to 64. */
+/* Bytes of memory for a soft cache, a multiple of 64: about five frames of values. Align it to 64. SIZE_MAX when that
+   is more than the machine has addresses for. */
 size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count);
 
-/* Makes a soft cache in the memory given. `options` may be NULL. */
+/* Makes a soft cache in the memory given. `options` may be NULL: the defaults. PELT_ERROR_ARGUMENT when something
+   needed is NULL, e_max is below e_min or step is negative; PELT_ERROR_ALIGNMENT when memory is not aligned to 64. */
 pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, const pelt_soft_cache_options *options,
                                  pelt_engine_call engine, void *memory);
 
-/* One frame: evaluates the keys, decides, evaluates what must be, blends. values [point_count][component_count].
-   PELT_ERROR_NUMBER when the engine gave something that is not finite, PELT_ERROR_DATA when it failed: values are then
-   not to be used, and the cache stays as it was. */
+/* Says that the next frame does not follow the last one (another shot, another take): it is not blended with what was
+   there before. */
+void pelt_soft_cache_cut(pelt_soft_cache *cache);
+
+/* One frame: evaluates the keys, decides, evaluates what must be, blends. values [point_count][component_count]; `info`
+   may be NULL. PELT_ERROR_NUMBER when the engine gave something that is not finite, PELT_ERROR_DATA when it failed:
+   values are then not to be used, and the cache stays as it was. */
 pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
                                  pelt_soft_cache_frame_info *info);
 

@@ -1,11 +1,36 @@
-/* keys_fit.h: train key points.
+/* keys_fit.h: train key points, and measure them.
 
-       pelt_frames frames = {...};                 // where training frames come from: read in batches, several times
-       pelt_skin_bytes *bytes = pelt_keys_train(&frames, &(pelt_keys_options){.keys = 170}, &report, &error);
-       pelt_keys_write(bytes, "face.keys", &error);
+   Key points (keys.h, the run-time half) stand in for a slow calculation that gives values at many points. What is
+   learned here is the subspace that its results lie in, which points tell where in it a result is, and how far to trust
+   that. All that is needed are results, frame by frame, from wherever you have them: they are read in batches, several
+   times, so that frames of any number and size can be trained on in little memory.
 
-   The run-time half is keys.h. As in fit.h, functions that can fail take a pelt_error, options are zero-initialised,
-   and zero means the default. */
+       static pelt_result read(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
+           const my_clip *clip = user;                  // values[count][point_count][component_count]
+           memcpy(values, clip->frames[first], count * clip->points * 3 * sizeof *values);
+           return PELT_OK;
+       }
+
+       pelt_error error;
+       pelt_keys_report report;
+       pelt_frames frames = {.frame_count = 5000, .point_count = 3000, .component_count = 3, .read = read,
+                             .user = &clip, .shots = shots};
+       pelt_keys_options options = {.keys = 170, .regions = 8};
+       pelt_bytes *bytes = pelt_keys_train(&frames, &options, &report, &error);
+       if (!bytes) return fprintf(stderr, "%s\n", error.text), 1;
+       printf("99.5%% of the frames held out are right to %.2f%%\n", 100 * report.error_p995);
+       pelt_bytes_write(bytes, "face.keys", &error);
+       pelt_bytes_free(bytes);
+
+   As in fit.h: functions that can fail take a pelt_error (which may be NULL), return NULL or a code, and put one
+   sentence into it. Where an option is wrong the code is PELT_ERROR_ARGUMENT and the sentence begins with the option's
+   name and a colon. Options are zero-initialised structs; zero means the default. Structs and arrays that are given are
+   read during the call alone. Functions may be called from several threads at once, each with its own arguments; they
+   use the machine's threads themselves. The same frames, options and seed give the same bytes, whatever the number of
+   threads and however the frames are read.
+
+   Lengths and errors are in units of the values, or, where that is said, fractions of the *diagonal*: the size of the
+   character. */
 
 #ifndef PELT_KEYS_FIT_H
 #define PELT_KEYS_FIT_H
@@ -18,40 +43,78 @@
 extern "C" {
 #endif
 
-/* Frames of a calculation: values [frame][point][component], read in batches. */
+/* -- Frames -------------------------------------------------------------------------------------------------------- */
+
+/* Frames of a calculation: values [frame][point][component], read in batches. All counts are at least 1; there are at
+   most 64 components, and at most 2^32 - 17 values in a frame. */
 typedef struct pelt_frames {
     uint32_t frame_count, point_count, component_count;
+    /* Fills in values [count][point_count][component_count] of frames first to first + count - 1. It is called by the
+       thread that trains, in any order, and for one frame several times; it must give the same values each time, and
+       they must be finite. Anything but PELT_OK ends the training with that code and the sentence that it left. It
+       must not jump out, and what it opens it closes. */
     pelt_result (*read)(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error);
     void *user;
-    const char *name;      /* for messages */
-    const uint32_t *shots; /* [frame_count] frames with one number follow one another; NULL: not known */
-    const float *controls; /* [frame_count][control_count] what the frames were computed from; NULL: not known */
+    const char *name;      /* for messages, such as a path; NULL: "training frames" */
+    const uint32_t *shots; /* [frame_count] frames with one number follow one another; any number but UINT32_MAX. NULL:
+                              not known. Frames of one shot are alike: a shot is held out of training as a whole, or
+                              errors would flatter */
+    const float *controls; /* [frame_count][control_count] what the frames were computed from; NULL: not known. Bounds
+                              are better with them: frames can be tried whose controls were never seen */
     uint32_t control_count;
-    const float *weights; /* [frame_count] how often a frame counts; NULL: once */
+    const float *weights; /* [frame_count] how often a frame counts, 0 or more; NULL: once */
 } pelt_frames;
 
+/* -- Training ------------------------------------------------------------------------------------------------------ */
+
+/* How keys are chosen and mapped. */
+#define PELT_KEYS_RECIPES(X)                                                                                           \
+    X(PELT_KEYS_PELT, "pelt")   /* A-optimal keys, then keys where held-out errors peak; a regularised map */          \
+    X(PELT_KEYS_PAPER, "paper") /* as Meyer & Anderson wrote it: varimax, least squares */
+
+typedef enum pelt_keys_recipe {
+#define PELT_KEYS_RECIPE_ENUM(code, name) code,
+    PELT_KEYS_RECIPES(PELT_KEYS_RECIPE_ENUM)
+#undef PELT_KEYS_RECIPE_ENUM
+        PELT_KEYS_RECIPE_COUNT
+} pelt_keys_recipe;
+
+/* "pelt", "paper"; NULL for a number that is none. */
+const char *pelt_keys_recipe_name(pelt_keys_recipe recipe);
+
 typedef struct pelt_keys_options {
-    const char *recipe; /* "pelt" or "paper" (Meyer & Anderson as written); NULL: "pelt" */
-    uint32_t keys;      /* key points; 0: 170, or as many as `error` asks for */
-    uint32_t basis;     /* basis vectors; 0: 3 per key (pelt), half a vector per key (paper) */
-    double error;       /* > 0: as few keys as bring the largest error of a point under this fraction of the diagonal
-                           in 99.5% of the frames, held out of training shot by shot */
-    uint32_t grid;      /* of the keys, so many spread evenly, so that no large part is without */
-    const uint32_t *fiducials; /* points that are keys in any case */
+    pelt_keys_recipe recipe;
+    uint32_t keys;  /* key points, up to the number of points; more keys, less error, more to compute. 0: 170, or as
+                       many as `error` asks for; not together with it */
+    uint32_t basis; /* basis vectors, up to the number of frames; 0: as many as the keys have values (pelt), half a
+                       vector per key (paper) */
+    double error;   /* 0 to 1; > 0: as few keys as bring the largest error of a point under this fraction of the
+                       diagonal in 99.5% of the frames, held out of training shot by shot. Fails where up to 350 keys
+                       do not */
+    uint32_t grid;  /* fewer than the keys: so many of them are spread evenly, so that no large part is without */
+    const uint32_t *fiducials; /* [fiducial_count] points that are keys in any case, such as the lips' corners */
     uint32_t fiducial_count;
-    bool uncentred;            /* do not subtract the mean (light) */
+    bool uncentred;            /* do not subtract the mean: where nothing is 0 (light) */
     bool shared;               /* one basis for all components, each as a frame of its own (light) */
-    uint32_t engine_points;    /* keys come from the first so many points (cross point multiplication); 0: all */
-    uint32_t regions;          /* parts that the soft cache judges apart; 0: 1 */
-    double ridge;              /* regularisation of the map; 0: chosen by cross-validation */
-    double bar;                /* the soft cache should let no point be wrong by more than this fraction; 0: 0.01 */
+    uint32_t engine_points;    /* keys come from the first so many points, which drive the others (cross point
+                                  multiplication); 0: all */
+    uint32_t regions;          /* parts that the soft cache judges apart, up to 65536 and the number of keys; 0: 1 */
+    double ridge;              /* 0 to 1: regularisation of the map, relative to the keys' variance; 0: chosen by
+                                  cross-validation. The recipe paper has none */
+    double bar;                /* 0 to 1: the soft cache should let no point be wrong by more than this fraction of the
+                                  diagonal; 0: 0.01 */
     const float *positions;    /* [point_count][3] at rest; NULL: the mean frame where it has three components */
-    double diagonal;           /* what errors are fractions of; 0: of the positions */
-    bool exact;                /* keep the basis in single precision */
-    const pelt_keys *previous; /* retrain: what this file knew counts as frames, and its keys stay */
-    size_t memory; /* bytes of frames that may be held; 0: 512 MiB. Beyond, frames are read again for each pass */
+    double diagonal;           /* what errors are fractions of, in units of the values; 0: of the positions */
+    bool exact;                /* keep the basis in single precision; otherwise half, where that is fine enough */
+    const pelt_keys *previous; /* retrain: what this file knew counts as frames, and its keys stay keys */
+    size_t memory;             /* bytes of frames that may be held; 0: 512 MiB. Beyond, frames are read again for each
+                                  of five passes. Training itself needs about 100 bytes for each value of a frame and each key */
     uint32_t seed;
-    pelt_progress progress;
+    /* What else the file should say of itself: called once, with the keys as they will run (but without text). *text
+       is a JSON object in memory from malloc, whose members are added to the file's `about`. NULL: nothing else. */
+    pelt_result (*describe)(void *user, const pelt_keys *keys, char **text, pelt_error *error);
+    void *describe_user;
+    pelt_progress progress; /* "subspace", then "keys"; returning non-zero ends the training: PELT_ERROR_CANCELLED */
 } pelt_keys_options;
 
 enum { PELT_KEYS_CURVE = 8 };
@@ -59,7 +122,8 @@ enum { PELT_KEYS_CURVE = 8 };
 /* What training found. Errors are fractions of the diagonal. */
 typedef struct pelt_keys_report {
     uint32_t frames, keys, basis;
-    double error_p995;   /* largest point error that 99.5% of the frames stay under, held out shot by shot */
+    double error_p995;   /* largest point error that 99.5% of the frames stay under, held out shot by shot; infinite
+                            where there is nothing to hold out */
     double ridge;        /* as used */
     double hit_rate;     /* of held-out frames at the bounds that were set */
     double bad_caught;   /* of frames with controls held out that were worse than the bar, how many were flagged */
@@ -69,13 +133,63 @@ typedef struct pelt_keys_report {
     double curve_error[PELT_KEYS_CURVE];
 } pelt_keys_report;
 
-/* Trains key points: bytes of a .keys file, to be freed with pelt_skin_free. `report` may be NULL. */
-pelt_skin_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_options *options, pelt_keys_report *report,
-                                 pelt_error *error);
+/* Trains key points: bytes of a .keys file, aligned for pelt_keys_open, to be freed with pelt_bytes_free. `options` and
+   `report` may be NULL. Time grows
+   with points times keys squared, and with frames times values times keys. */
+pelt_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_options *options, pelt_keys_report *report,
+                            pelt_error *error);
 
-/* Reads and writes .keys files; bytes are freed with pelt_skin_free. */
-pelt_skin_bytes *pelt_keys_read(const char *path, pelt_keys *keys, pelt_error *error);
-pelt_result pelt_keys_write(const pelt_skin_bytes *bytes, const char *path, pelt_error *error);
+/* Reads a .keys file and checks it with pelt_keys_open; *keys points into the bytes, which are freed with
+   pelt_bytes_free when it is no longer used. pelt_bytes_write writes one. */
+pelt_bytes *pelt_keys_read(const char *path, pelt_keys *keys, pelt_error *error);
+
+/* -- Measuring ----------------------------------------------------------------------------------------------------- */
+
+typedef struct pelt_keys_measure_options {
+    pelt_soft_cache_options soft_cache;
+    double bar;        /* 0 to 1: errors beyond this fraction of the diagonal are bad; 0: 0.01 */
+    double point_cost; /* seconds that the calculation takes for a point; 0: not known, the speedup counts points */
+    pelt_progress progress;
+} pelt_keys_measure_options;
+
+/* One frame. Errors and jumps are fractions of the diagonal. */
+typedef struct pelt_keys_frame {
+    uint32_t shot, worst_point;
+    float error;       /* largest of a point, keys alone */
+    float final;       /* the same with the soft cache */
+    float e;           /* misfit, 1 is the bound */
+    float jump;        /* largest change of a point's error since the frame before, keys alone */
+    float switch_jump; /* the same with the soft cache, of points that it moves between keys and truth */
+    uint32_t evaluated;
+    pelt_soft_cache_verdict verdict;
+} pelt_keys_frame;
+
+/* How key points and the soft cache do on frames whose truth is known, best ones that they were not trained on. */
+typedef struct pelt_keys_measure {
+    uint32_t frame_count, shot_count;
+    pelt_keys_frame *frames;        /* [frame_count] */
+    double p50, p99, p995, largest; /* of the largest error of a frame, keys alone */
+    double rms;                     /* over all frames and points, keys alone */
+    double hit_rate;                /* frames that needed the keys alone */
+    double final_p999, final_largest;
+    double under_bar, final_under_bar; /* shares of the frames */
+    uint32_t good_shots;               /* without any frame over the bar, keys alone */
+    uint32_t bad_frames, missed_bad;   /* over the bar, and of those, trusted by the soft cache */
+    double recall, precision;          /* of bad frames by the misfit, where it flags 5% of the good ones */
+    double correlation;                /* of misfit and error, of their logarithms */
+    double jump, switch_jump;          /* the largest of each */
+    double evaluated;                  /* mean points computed per frame */
+    double fill_seconds;               /* median of a frame: solve and fill, one thread */
+    double point_cost;                 /* as given */
+    double speedup;                    /* the calculation alone against the soft cache */
+    struct pelt_arena *arena;          /* what it lies in */
+} pelt_keys_measure;
+
+/* Plays frames through key points and the soft cache, with the frames' own values in place of the calculation, and
+   compares. Frames without shots follow one another. `options` may be NULL. Free with pelt_keys_measure_free. */
+pelt_keys_measure *pelt_keys_measure_frames(const pelt_keys *keys, const pelt_frames *frames,
+                                            const pelt_keys_measure_options *options, pelt_error *error);
+void pelt_keys_measure_free(pelt_keys_measure *measure);
 
 #ifdef __cplusplus
 }

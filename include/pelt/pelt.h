@@ -18,15 +18,27 @@
 
        // vertex v of the mesh is at positions + 3 * skin.vertex_slots[v]
 
-   Vertices come out in *slot* order: pelt groups vertices that follow the same joints into blocks of 16, which is why
-   it is fast. Renumber your index buffer (and the other vertex attributes) once at load time with `vertex_slots`, and
-   the output buffers are vertex buffers.
+   Slots. Vertices come out in *slot* order: pelt groups vertices that follow the same joints into blocks of 16, which
+   is why it is fast. Renumber your index buffer (and the other vertex attributes) once at load time, and the output
+   buffers are vertex buffers:
 
-   Threads: a skin is read-only after pelt_open and can be shared. One scratch per character and frame; pelt_deform may
-   run on several threads at once over different block ranges of the same scratch.
+       for (size_t i = 0; i < index_count; i++) indices[i] = skin.vertex_slots[indices[i]];
 
-   Spaces: positions are in the model space of the file that the skin was made from. Matrices are row-major 3x4
-   (the last column is the translation), points are column vectors. Quaternions are x, y, z, w. */
+   Memory. All of it is the caller's: the bytes of the file, which must outlive the skin; one scratch for each character
+   that is posed at a time; the output. Sizes are known after pelt_open and do not change. Sizes of scratch and output
+   are multiples of 64, as aligned_alloc wants them.
+
+   Threads. A skin is read-only after pelt_open and can be shared by any number of characters and threads. pelt_pose
+   writes the scratch, so one thread calls it; pelt_deform only reads skin and scratch, so that several threads may
+   deform different ranges of blocks of one character at once. Blocks write disjoint parts of the output.
+
+   Numbers. Positions are in the model space and the unit of length of the file that the skin was made from. Matrices
+   are row-major 3x4 (the last column is the translation), points are column vectors. Quaternions are x, y, z, w. A
+   pose with numbers that are not finite gives vertices that are of no use, and does no other harm. The same skin, pose
+   and instruction set give the same bits, for any split into ranges.
+
+   Errors. Only opening a file can fail. What remains, such as a scratch of another skin or a buffer that is too small,
+   is not checked. */
 
 #ifndef PELT_H
 #define PELT_H
@@ -40,11 +52,13 @@ extern "C" {
 
 #define PELT_VERSION "0.1.0"
 
-/* Vertices in a block, and the alignment that buffers should have. */
+/* Vertices in a block, and the alignment in bytes: skin files and scratch must have it, output should. */
 #define PELT_BLOCK 16
 #define PELT_ALIGN 64
 
-/* Every result that a pelt function can return, with its message. */
+/* Every result that a pelt function can return, with its message. PELT_OK is 0, so that `if (result)` means failure.
+   pelt_open returns ARGUMENT, FORMAT, UNSUPPORTED, ALIGNMENT, TRUNCATED, VERSION, NUMBER or INDEX, and MEMORY where a
+   32-bit machine has no addresses for what the skin needs; the others are for fit.h. */
 #define PELT_RESULTS(X)                                                                                                \
     X(PELT_OK, "done")                                                                                                 \
     X(PELT_ERROR_ARGUMENT, "an argument is out of range")                                                              \
@@ -67,32 +81,38 @@ typedef enum pelt_result {
         PELT_RESULT_COUNT
 } pelt_result;
 
-/* The message of a result, as in the list above. Never NULL. */
+/* The message of a result, as in the list above: for people, in English, without a full stop. Never NULL, also for
+   numbers that are no result; the text is constant and need not be freed. */
 const char *pelt_result_text(pelt_result result);
 
-/* A transform relative to the parent: scale first, then rotate, then translate. */
+/* A transform relative to the parent: scale first, then rotate, then translate, as nodes of glTF do. It applies to
+   points of the joint's own space and gives points of its parent's. */
 typedef struct pelt_transform {
-    float rotation[4]; /* unit quaternion x, y, z, w */
-    float translation[3];
-    float scale[3];
+    float rotation[4];    /* quaternion x, y, z, w; poses need not have unit length, q and -q are the same */
+    float translation[3]; /* in units of length */
+    float scale[3];       /* along the joint's own axes; 1 is none, and negative numbers mirror */
 } pelt_transform;
 
-/* A joint of the skeleton. Parents come before their children. */
+/* A joint of the skeleton. Parents come before their children, so one pass in order is enough to chain them. Match them
+   with the engine's own skeleton by name:
+
+       const char *name = skin.names + skin.joints[j].name; */
 typedef struct pelt_joint {
     int32_t parent;         /* index of the parent joint, -1 for a root */
-    pelt_transform rest;    /* relative to the parent */
+    pelt_transform rest;    /* where the joint is when nothing moves, relative to the parent */
     float inverse_bind[12]; /* model space of the rest mesh to joint space, row-major 3x4 */
-    uint32_t name;          /* offset of the name in pelt_skin.names */
+    uint32_t name;          /* offset of the name in pelt_skin.names; UTF-8, ends with a zero */
 } pelt_joint;
 
-/* A named number beside the joints that the shape also depends on: the tension of a muscle, a smile. */
+/* A named number beside the joints that the shape also depends on: the tension of a muscle, a smile. Its unit is that
+   of the file that the skin was made from. */
 typedef struct pelt_control {
     uint32_t name;     /* offset of the name in pelt_skin.names */
-    float rest;        /* its value at rest */
-    float least, most; /* the values that the skin has seen; others are taken as they are */
+    float rest;        /* its value at rest, which is also what it has when a pose does not say */
+    float least, most; /* the values that the skin has seen; others are taken as they are, and guessed at */
 } pelt_control;
 
-/* What a driven joint does with the motion of the joint that drives it. */
+/* What a driven joint does with the motion of the joint that drives it (Mohr & Gleicher 2003). */
 #define PELT_DRIVEN_KINDS(X)                                                                                           \
     X(PELT_DRIVEN_TURN, "turn")   /* a fraction of its rotation, at the same place */                                  \
     X(PELT_DRIVEN_TWIST, "twist") /* a fraction of the part about the bone */                                          \
@@ -107,8 +127,9 @@ typedef enum pelt_driven_kind {
         PELT_DRIVEN_KIND_COUNT
 } pelt_driven_kind;
 
-/* A joint that pelt_pose computes from others (runtime/driven.c has the formulas). Vectors are in the model space of
-   the rest mesh. */
+/* A joint that pelt_pose computes from others: half of an elbow's turn, the twist of a forearm, a muscle that bulges.
+   Callers never pose it and need not look at it; it is here for tools that show or export a skin. docs/format.md has
+   the formulas. Vectors are in the model space of the rest mesh. */
 typedef struct pelt_driven {
     uint32_t kind;       /* pelt_driven_kind */
     int32_t parent;      /* the joint that the driver moves relative to; -1: none, never for bulges */
@@ -122,7 +143,8 @@ typedef struct pelt_driven {
     float downstream[3]; /* bulges: from the driver to its children, summed */
 } pelt_driven;
 
-/* Instruction sets of the deform loop. All give the same positions to rounding. */
+/* Instruction sets of the loops. All give the same positions to rounding.
+   pelt_open takes the best that works; set pelt_skin.isa to take another, to compare or to find a fault. */
 #define PELT_ISAS(X)                                                                                                   \
     X(PELT_ISA_SCALAR, "scalar")                                                                                       \
     X(PELT_ISA_SIMD128, "simd128") /* SSE2, NEON or WebAssembly SIMD */                                                \
@@ -137,83 +159,82 @@ typedef enum pelt_isa {
 } pelt_isa;
 
 /* The name of an instruction set, as in the list above; pelt_isa_name(PELT_ISA_SIMD128) is what it is on this machine:
-   "sse", "neon" or "wasm". */
+   "sse", "neon" or "wasm". Never NULL; "unknown" for a number that is none. */
 const char *pelt_isa_name(pelt_isa isa);
 
-/* 1 when this build and this machine can run the instruction set. */
+/* 1 when this build and this machine can run the instruction set, else 0. PELT_ISA_SCALAR and PELT_ISA_SIMD128 always
+   can; the others ask the processor, so that one program serves all machines. */
 int pelt_isa_works(pelt_isa isa);
 
-/* What rows of 16 bits are multiplied by: a coefficient, and the step that their whole numbers count. */
-typedef struct pelt_factor {
-    uint32_t coefficient;
-    float step;
-} pelt_factor;
+enum { PELT_CORRECTIVE_SECTIONS = 14 }; /* private */
 
-/* Vectors in rows of 16: one row for each block and source that some vertex of the block uses. A source is a
-   coefficient of the corrective, or a centre of its weighted form. */
-typedef struct pelt_rows {
-    const uint32_t *first;      /* [block_count + 1] first row of each block */
-    const uint16_t *sources;    /* [row] */
-    const float *floats;        /* [row][3][16]; with norm [row][4][16]; or in 16 bits: */
-    const int16_t *pairs;       /* [row / 2][3][16][2], two rows side by side */
-    const pelt_factor *factors; /* [factor_count]; the source of a row is then one of them, of two that follow each
-                                   other; the weighted form has two for each block, for vectors and for the norm */
-    uint32_t factor_count;
-} pelt_rows;
+/* An opened skin: counts, and pointers into the bytes given to pelt_open. It is a plain value: copy it as you like,
+   there is nothing to free. Treat it as read-only, except `isa`.
 
-/* An opened skin: counts, and pointers into the bytes given to pelt_open. Treat it as read-only, except `isa`. */
+   The blend is here for those who want to run it themselves, on a GPU for instance. With T_j the matrices of a pose,
+   slot s in block b = s / 16 and lane l = s % 16 is moved to
+
+       sum over e = block_first[b] .. block_first[b + 1] - 1:  entry_weights[16 e + l] T_entry_joints[e] rest position
+
+   where coordinate c of the rest position is rest_positions[(3 b + c) 16 + l]. A corrective, where there is one,
+   changes the rest position first. */
 typedef struct pelt_skin {
-    uint32_t vertex_count; /* vertices of the mesh */
+    uint32_t vertex_count; /* vertices of the mesh, at least 1 */
     uint32_t block_count;  /* blocks of 16 slots that hold them; the last one may have unused slots */
-    uint32_t joint_count;
-    uint32_t entry_count; /* (block, joint) pairs: what the blend costs */
+    uint32_t joint_count;  /* 1 to 65536 */
+    uint32_t entry_count;  /* (block, joint) pairs: what the blend costs */
 
-    const pelt_joint *joints;     /* [joint_count], parents first */
-    const char *names;            /* zero-terminated names, see pelt_joint.name */
-    const uint32_t *vertex_slots; /* [vertex_count] slot of each vertex of the mesh */
+    const pelt_joint *joints; /* [joint_count], parents first */
+    const char *names;        /* zero-terminated names, see pelt_joint.name */
+    const uint32_t
+        *vertex_slots; /* [vertex_count] slot of each vertex of the mesh; below 16 block_count, all different */
 
     const uint32_t *block_first;  /* [block_count + 1] first entry of each block */
     const uint16_t *entry_joints; /* [entry_count] joint of each entry, driven ones after the others */
-    const float *entry_weights;   /* [entry_count][16] weight of that joint on the block's vertices */
+    const float *entry_weights;   /* [entry_count][16] weight of that joint on the block's vertices; they sum to 1 */
     const float *rest_positions;  /* [block_count][3][16] */
-    const float *rest_normals;    /* [block_count][3][16] */
+    const float *rest_normals;    /* [block_count][3][16] unit length */
 
     uint32_t driven_count;     /* joints computed from others; joint joint_count + i of an entry is driven joint i */
     const pelt_driven *driven; /* [driven_count], NULL when there are none */
 
-    uint32_t control_count;       /* numbers beside the joints that drive the corrective */
+    uint32_t control_count;       /* numbers beside the joints that the corrective depends on */
     const pelt_control *controls; /* [control_count], NULL when there are none */
 
-    /* The corrective, added to the rest pose before it is blended; NULL where the skin has none (docs/format.md). */
-    const struct pelt_file_drivers *drivers; /* what turns a pose into coefficients or pose distances */
-    pelt_rows rows;                          /* displacements of the rest positions */
-    pelt_rows turns; /* changes of the rest normals; in the weighted form the rows are for the same sources */
-    const uint32_t *axis_first;   /* [block_count + 1] weighted form: what drives each block */
-    const uint16_t *axis_sources; /* [entry] axis of the pose distance */
-    const float *axis_weights;    /* [entry][16] */
+    /* Private: the sections of the corrective, which only the library reads; see pelt_has_corrective. */
+    const void *corrective[PELT_CORRECTIVE_SECTIONS];
+    uint32_t factor_counts[2];
 
     const char *about;   /* UTF-8 JSON text: method, options, errors; for people and tools, not used at run time */
     uint32_t about_size; /* without the terminating zero */
 
-    pelt_isa isa; /* what pelt_deform uses: the best of this machine; may be set to any that works */
+    pelt_isa isa; /* what pelt_pose and pelt_deform use: the best of this machine; may be set to any that works */
 } pelt_skin;
 
 /* Checks a skin file that is in memory and fills in *skin. Everything is checked here (sizes, offsets, every index,
-   every number), and nothing afterwards, so a hostile file is refused by this call or is safe to run.
-   `bytes` must be aligned to 64 and must stay where it is as long as the skin is used; nothing is copied. */
+   every number), and nothing afterwards, so a hostile file is refused by this call or is safe to run. It takes about as
+   long as reading the bytes once. `bytes` must be aligned to 64 and must stay where it is as long as the skin is used;
+   nothing is copied, so a mapped file will do, and one copy serves all characters. After a failure *skin is zero. */
 pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin);
 
-/* Bytes of scratch memory that pelt_pose fills and pelt_deform reads. Align it to 64. */
+/* 1 when the shape depends on the pose beyond the blend: the skin has a corrective. */
+static inline int pelt_has_corrective(const pelt_skin *skin) { return skin->corrective[0] != NULL; }
+
+/* Bytes of scratch memory that pelt_pose fills and pelt_deform reads, a multiple of 64: mostly 176 for each joint.
+   Align it to 64; what is in it before does not matter. A pose stays there until the next one, so characters in the
+   same pose may share it. */
 size_t pelt_scratch_size(const pelt_skin *skin);
 
-/* Bytes of one output buffer: 3 floats for each of block_count * 16 slots. */
+/* Bytes of one output buffer, a multiple of 64: 3 floats for each of block_count * 16 slots. */
 size_t pelt_output_size(const pelt_skin *skin);
 
-/* Once a frame: computes all that depends on the pose alone, from the transform of each joint relative to its parent.
-   Rotations need not be exactly unit length. */
+/* Once a frame: computes all that depends on the pose alone, from the transform of each joint relative to its parent,
+   locals[joint_count]. Rotations need not be exactly unit length; one of length 0 counts as no rotation. Controls are
+   at rest. */
 void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch);
 
-/* The same from matrices, for engines that have them: the transform of each joint in model space, row-major 3x4. */
+/* The same from matrices, for engines that have them: globals[joint_count], the transform of each joint in model space,
+   row-major 3x4. They are where the joints are, not skinning matrices: the inverse bind matrices are applied here. */
 void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch);
 
 /* All that a pose can be given by. */
@@ -223,10 +244,14 @@ typedef struct pelt_pose_input {
     const float *controls;        /* [control_count]; NULL: all at rest. One that is not finite is at rest too */
 } pelt_pose_input;
 
-/* The same for skins with controls. */
+/* The same for skins with controls; nothing of the input is kept after the call:
+
+       float tension[] = {0.7f};                      // for the one control of this skin
+       pelt_pose_input input = {.locals = locals, .controls = tension};
+       pelt_pose_from(&skin, &input, scratch); */
 void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
-/* A range of blocks. */
+/* A range of blocks: those from `first` on, `count` of them. */
 typedef struct pelt_range {
     uint32_t first, count;
 } pelt_range;
@@ -236,10 +261,16 @@ static inline pelt_range pelt_all_blocks(const pelt_skin *skin) {
     return all;
 }
 
-/* Deforms the vertices of a range of blocks, after pelt_pose. Writes 3 floats per slot, at 48 * block floats from the
-   start of each buffer. `normals` may be NULL; they come out with unit length. The buffers need no alignment, but with
-   64 bytes they are faster, and when a whole output buffer is larger than 4 MiB and aligned, it is written past the
-   cache. */
+/* Deforms the vertices of a range of blocks, after pelt_pose; what lies beyond the last block is left out. Writes 3
+   floats per slot, x y z, at 48 * block floats from the start of each buffer: the buffers are those of the whole mesh,
+   whatever the range. `normals` may be NULL; they come out with unit length. The buffers must not overlap. They need no
+   alignment, but with 64 bytes they are faster, and when a whole output buffer is larger than 4 MiB and aligned, it is
+   written past the cache.
+
+   A thread of several, with some dozens of blocks each, so that a call is worth its while:
+
+       pelt_range part = {thread * each, each};       // each = (skin.block_count + threads - 1) / threads
+       pelt_deform(&skin, scratch, part, positions, NULL); */
 void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals);
 
 #ifdef __cplusplus

@@ -1,0 +1,46 @@
+/* skins.h: how fast skins run here, beside the plain loop and what memory can do. All contestants of a size take turns,
+   so that what disturbs one disturbs all. */
+
+#ifndef BENCH_SKINS_H
+#define BENCH_SKINS_H
+
+#include "bench/corrective.h"
+
+enum { BENCH_MOST_RUNS = 64, BENCH_MOST_TURNS = 201 };
+
+/* The humanoid in one pose, with all that its contestants need. */
+typedef struct bench_skins bench_skins;
+
+/* One contestant. */
+typedef struct bench_run {
+    const char *method, *isa_name;
+    pelt_isa isa;
+    bool normals;
+    uint32_t threads;
+    void (*once)(bench_skins *work, const struct bench_run *run);
+    const bench_corrective *corrective; /* NULL: none */
+    double bytes;                       /* per vertex: what must be read and written */
+    const struct bench_run *plain;      /* the plain blend, with normals or without, as this */
+    const struct bench_run *own_plain;  /* the plain loop that computes the same */
+    double turns[BENCH_MOST_TURNS];
+    bench_time time; /* nanoseconds a vertex */
+} bench_run;
+
+bench_skins *bench_skins_new(uint32_t vertices, uint32_t seed, pelt_error *error);
+void bench_skins_free(bench_skins *work);
+const pelt_skin *bench_skins_skin(const bench_skins *work);
+
+/* The contestants, at most BENCH_MOST_RUNS; returns their number. They point into the list and into the work. */
+size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *runs);
+
+/* Lets them take turns, at most BENCH_MOST_TURNS. */
+void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t turns);
+
+/* Both loops must compute the same thing, or their times mean nothing. */
+bool bench_skins_agree(bench_skins *work);
+
+/* What a pose costs before any vertex is touched: seconds, with correctives of so many examples. */
+pelt_result bench_skins_pose_seconds(const bench_skins *work, uint32_t examples, double *psd, double *kernel,
+                                     pelt_error *error);
+
+#endif

@@ -1,0 +1,306 @@
+/* relight_verbs.c: the words of `pelt relight`, and what it says: train, run, measure. */
+
+#include "cli/relight.h"
+#include "io/io.h"
+#include "io/pfm.h"
+#include "light/relight.h"
+#include "report/report.h"
+#include "rig/clock.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Words --------------------------------------------------------------------------------------------------------- */
+
+/* --size WxH. False after a message. */
+static bool read_size(const cli_args *args, uint32_t size[2]) {
+    const char *text = cli_value(args, "size");
+    int taken = 0;
+    if (!text || (sscanf(text, "%ux%u%n", &size[0], &size[1], &taken) == 2 && !text[taken])) return true;
+    return cli_misuse(args, "--size %s: width x height such as 400x400 is meant", text), false;
+}
+
+/* "12x12" or "12x12@x,y,z:x,y,z". False after a message. */
+static bool read_grid(const cli_args *args, const pelt_light_view *view, pelt_light_grid *grid) {
+    const char *text = cli_value(args, "lights");
+    int taken = 0, more = 0;
+    *grid = pelt_light_grid_default(view);
+    if (!text) return true;
+    bool good = sscanf(text, "%ux%u%n", &grid->columns, &grid->rows, &taken) == 2;
+    if (good && text[taken] == '@') {
+        float *a = grid->low, *b = grid->high;
+        good = sscanf(text + taken, "@%f,%f,%f:%f,%f,%f%n", a, a + 1, a + 2, b, b + 1, b + 2, &more) == 6;
+        taken += more;
+    }
+    if (good && !text[taken]) return true;
+    return cli_misuse(args, "--lights %s: a grid such as 12x12 or 12x12@x,y,z:x,y,z is meant", text), false;
+}
+
+/* --light, --kind, --color, --falloff. False after a message. */
+static bool read_light(const cli_args *args, const pelt_light_view *view, pelt_light *light) {
+    static const char *const kinds[] = {
+        [PELT_LIGHT_POINT] = "point", [PELT_LIGHT_SPOT] = "spot", [PELT_LIGHT_AREA] = "area"};
+    const char *place = cli_value(args, "light"), *color = cli_value(args, "color"), *kind = cli_value(args, "kind");
+    int taken = 0, chosen = 0;
+    double falloff = 2;
+    *light = view->light;
+    float *p = light->position, *c = light->color;
+    if (!place || sscanf(place, "%f,%f,%f%n", p, p + 1, p + 2, &taken) != 3 || place[taken])
+        return cli_misuse(args, "--light X,Y,Z says where the light is; three numbers are meant"), false;
+    if (color && (sscanf(color, "%f,%f,%f%n", c, c + 1, c + 2, &taken) != 3 || color[taken]))
+        return cli_misuse(args, "--color %s: three numbers such as 1,0.5,0.2 are meant", color), false;
+    while (kind && chosen < 3 && strcmp(kind, kinds[chosen])) chosen++;
+    if (chosen == 3) return cli_misuse(args, "--kind %s: point, spot or area is meant", kind), false;
+    if (kind) pelt_light_set_kind(view, (pelt_light_kind)chosen, light);
+    if (!cli_number(args, "falloff", 0, 4, &falloff)) return false;
+    light->falloff = falloff > 0 ? (float)falloff : -1;
+    return true;
+}
+
+static void warn(const cli_args *args, const char *sentence) {
+    if (!args->quiet) cli_fail("warning: %s", sentence);
+}
+
+static pelt_result write_png(const char *path, const pelt_image *image, pelt_error *error) {
+    uint8_t *bytes;
+    size_t size;
+    pelt_result result = pelt_image_png(image, &bytes, &size, error);
+    if (result) return result;
+    pelt_writer *writer = pelt_writer_open(path, error);
+    if (writer) pelt_writer_put(writer, bytes, size);
+    free(bytes);
+    return writer ? pelt_writer_commit(writer, error) : error->code;
+}
+
+/* -- Train --------------------------------------------------------------------------------------------------------- */
+
+/* The bar, which also says how long the lights will still take. */
+typedef struct countdown {
+    pelt_progress bar;
+    double start, before; /* when gathering began, and how much of it had been done */
+} countdown;
+
+static int count_down(void *user, const char *task, double done) {
+    const countdown *c = user;
+    char text[80];
+    double elapsed = pelt_wall_seconds() - c->start, left = elapsed * (1 - done) / (done - c->before);
+    snprintf(text, sizeof text, "%s", task);
+    if (!strcmp(task, "lights") && done > c->before && left < 360000)
+        snprintf(text, sizeof text, "lights, %d min %02d s left", (int)(left / 60), (int)left % 60);
+    return pelt_should_stop(&c->bar, text, done);
+}
+
+static int print_trained(const cli_args *args, const pelt_relight_training *t, const pelt_relight_report *r,
+                         const char *path, size_t bytes, double seconds) {
+    const pelt_light_view *view = t->view;
+    cli_say(args, "%s: %zu points, %u keys, %u vectors, %.1f MB; noise of the training frames %.2f%%\n", path,
+            view->point_count, r->keys.keys, r->keys.basis, (double)bytes * 1e-6, 100 * r->noise);
+    return cli_print_json(args, json_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:I}", "keys_file", path,
+                                          "scene", view->name, "points", (json_int_t)view->point_count, "keys",
+                                          (int)r->keys.keys, "basis", (int)r->keys.basis, "lights", (int)r->lights,
+                                          "samples", (int)t->options.samples, "noise", r->noise, "seconds", seconds,
+                                          "bytes", (json_int_t)bytes));
+}
+
+static int train_view(const cli_args *args, pelt_light_view *view, pelt_relight_options *options, const char *path,
+                      double start) {
+    pelt_relight_training t;
+    pelt_relight_report report;
+    pelt_error error;
+    char folder[4096];
+    countdown bar = {.bar = cli_progress(args)};
+    options->progress = (pelt_progress){count_down, &bar};
+    snprintf(folder, sizeof folder, "%s.frames", path);
+    if (pelt_relight_begin(&t, view, options, folder, &error)) return cli_error(&error);
+    uint32_t missing = t.missing;
+    if (missing < t.gather_count)
+        cli_say(args, "%u of %u gathers are there already\n", t.gather_count - missing, t.gather_count);
+    bar.start = pelt_wall_seconds(), bar.before = 1 - (double)missing / t.gather_count;
+    if (pelt_relight_gather(&t, &error)) return cli_error(&error);
+    if (missing) cli_say(args, "%u gathers in %.0f s\n", missing, pelt_wall_seconds() - bar.start);
+    pelt_bytes *bytes = pelt_relight_train(&t, &report, &error);
+    if (!bytes) return cli_error(&error);
+    char dark[120];
+    snprintf(dark, sizeof dark,
+             "%u of the %u training lights light nothing that the camera sees; are they inside objects?", report.dark,
+             report.lights);
+    if (report.dark) warn(args, dark);
+    int code = pelt_bytes_write(bytes, path, &error)
+                   ? cli_error(&error)
+                   : print_trained(args, &t, &report, path, bytes->size, pelt_wall_seconds() - start);
+    pelt_bytes_free(bytes);
+    return code;
+}
+
+int relight_train(const cli_args *args) {
+    const char *path = cli_value(args, "output");
+    double start = pelt_wall_seconds();
+    uint32_t size[2] = {400, 400}, bounces = 4, most = UINT32_MAX;
+    pelt_relight_options options = {.seed = args->seed, .threads = args->threads};
+    pelt_light_view view;
+    pelt_error error;
+    if (args->input_count != 2) return cli_misuse(args, "train takes one scene: pelt relight train SCENE -o BOX.keys");
+    if (!path) return cli_misuse(args, "-o BOX.keys says where the key points go; it is missing");
+    if (!cli_count(args, "samples", 1, most, &options.samples) || !cli_count(args, "keys", 1, most, &options.keys) ||
+        !cli_count(args, "basis", 1, most, &options.basis) || !cli_count(args, "bounces", 1, most, &bounces) ||
+        !cli_count(args, "key-samples", 1, most, &options.key_samples) || !read_size(args, size))
+        return CLI_MISUSE;
+    int code = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error) ? cli_error(&error)
+               : !read_grid(args, &view, &options.grid)                                        ? CLI_MISUSE
+                                                        : train_view(args, &view, &options, path, start);
+    pelt_light_view_close(&view);
+    return code;
+}
+
+/* -- Run ----------------------------------------------------------------------------------------------------------- */
+
+static pelt_result write_picture(const char *path, const pelt_picture *picture, pelt_error *error) {
+    size_t count = (size_t)picture->width * picture->height;
+    if (pelt_ends_with(path, ".pfm")) return pelt_pfm_write(path, picture, error);
+    pelt_image *image = pelt_image_new(picture->width, picture->height);
+    if (!image) return pelt_no_memory(error);
+    float white = pelt_light_white(picture->rgb, count);
+    for (size_t i = 0; i < 4 * count; i++)
+        image->rgba[i] = i % 4 == 3 ? 255 : pelt_light_srgb(picture->rgb[i / 4 * 3 + i % 4], white);
+    pelt_result result = write_png(path, image, error);
+    pelt_image_free(image);
+    return result;
+}
+
+static int print_run(const cli_args *args, const pelt_relight_result *r, double trusted, const char *path) {
+    const char *verdict = cli_value(args, "full") ? "full" : r->trust >= 1 ? "hit" : r->trust > 0 ? "blend" : "miss";
+    if (r->dark)
+        warn(args, "the light gives no indirect light to anything that the camera sees; is it inside the scene, in the "
+                   "scene's units?");
+    cli_say(args, "%s: %s", path, verdict);
+    if (r->key_seconds > 0)
+        cli_say(args, ", keys in %.1f ms, misfit %.2f%% (trusted up to %.2f%%)", 1e3 * r->key_seconds, 100 * r->misfit,
+                100 * trusted);
+    if (r->full_seconds > 0) cli_say(args, ", all points in %.2f s", r->full_seconds);
+    cli_say(args, "\n");
+    if (r->trust < 1 && !(r->full_seconds > 0))
+        cli_say(args, "the light is unlike those of the training, so the result may be wrong\n");
+    return cli_print_json(args, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f}", "picture", path, "verdict", verdict,
+                                          "misfit", r->misfit, "trusted_misfit", trusted, "key_seconds", r->key_seconds,
+                                          "full_seconds", r->full_seconds));
+}
+
+static int run_view(const cli_args *args, pelt_light_view *view, const pelt_relight_file *file, const char *path) {
+    pelt_relight_shot shot = {.seed = args->seed,
+                              .threads = args->threads,
+                              .full = cli_value(args, "full") != NULL,
+                              .no_fallback = cli_value(args, "no-fallback") != NULL};
+    pelt_relight_result result;
+    pelt_error error;
+    shot.part = cli_value(args, "indirect") ? PELT_RELIT_INDIRECT
+                : cli_value(args, "direct") ? PELT_RELIT_DIRECT
+                                            : PELT_RELIT_ALL;
+    if (!cli_count(args, "samples", 1, UINT32_MAX, &shot.samples) ||
+        !cli_count(args, "key-samples", 1, UINT32_MAX, &shot.key_samples) || !read_light(args, view, &shot.light))
+        return CLI_MISUSE;
+    pelt_picture picture = {view->width, view->height, NULL};
+    picture.rgb = PELT_NEW(view->arena, 3 * (size_t)view->width * view->height, float);
+    if (!picture.rgb) return cli_fail("not enough memory");
+    if (pelt_relight_picture(view, file, &shot, picture.rgb, &result, &error) || write_picture(path, &picture, &error))
+        return cli_error(&error);
+    return print_run(args, &result, file ? file->about.trust : 0, path);
+}
+
+/* A scene alone. */
+static int run_scene(const cli_args *args, const char *path) {
+    uint32_t size[2] = {400, 400}, bounces = 4;
+    pelt_light_view view;
+    pelt_error error;
+    if (!cli_value(args, "full"))
+        return cli_misuse(args, "%s: a .keys file is meant; a scene alone can only be gathered with --full",
+                          args->inputs[1]);
+    if (!cli_count(args, "bounces", 1, UINT32_MAX, &bounces) || !read_size(args, size)) return CLI_MISUSE;
+    int code = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error)
+                   ? cli_error(&error)
+                   : run_view(args, &view, NULL, path);
+    pelt_light_view_close(&view);
+    return code;
+}
+
+int relight_run(const cli_args *args) {
+    const char *path = cli_value(args, "output"), *scene = args->input_count > 2 ? args->inputs[2] : NULL;
+    pelt_relight_file file;
+    pelt_error error;
+    if (args->input_count < 2)
+        return cli_misuse(args, "run takes key points: pelt relight run BOX.keys --light X,Y,Z -o PICTURE.png");
+    if (!path) return cli_misuse(args, "-o PICTURE.png says where the picture goes; it is missing");
+    if (!pelt_ends_with(args->inputs[1], ".keys")) return run_scene(args, path);
+    int code = pelt_relight_open(&file, args->inputs[1], scene, &error) ? cli_error(&error)
+                                                                        : run_view(args, &file.view, &file, path);
+    pelt_relight_close(&file);
+    return code;
+}
+
+/* -- Measure ------------------------------------------------------------------------------------------------------- */
+
+static json_t *group_json(const pelt_relight_group *g) {
+    return json_pack("{s:s, s:i, s:f, s:f, s:i, s:i, s:i}", "group", g->name, "lights", (int)g->lights, "rel_rms",
+                     g->error, "worst", g->worst, "flagged", (int)g->flagged, "wrong", (int)g->wrong, "wrong_unflagged",
+                     (int)g->wrong_unflagged);
+}
+
+static int print_measured(const cli_args *args, const pelt_relight_file *file, const pelt_relight_measure *m) {
+    const pelt_relight_group *plane = &m->groups[0], *end = m->groups + PELT_RELIGHT_GROUPS;
+    cli_say(args, "%-22s %7s %7s %7s  flagged  wrong (over %.0f%%), of these unflagged\n", "lights", "count", "error",
+            "worst", 100 * PELT_RELIGHT_WRONG);
+    json_t *list = json_array();
+    for (const pelt_relight_group *g = m->groups; g < end; g++) {
+        cli_say(args, "%-22s %7u %6.2f%% %6.2f%%  %7u  %5u, %u\n", g->name, g->lights, 100 * g->error, 100 * g->worst,
+                g->flagged, g->wrong, g->wrong_unflagged);
+        json_array_append_new(list, group_json(g));
+    }
+    cli_say(args, "%-22s %7u %6.2f%%\n", "coloured, in the plane", plane->lights, 100 * plane->color_error);
+    cli_say(args,
+            "noise of a full gather: %.0f%% / sqrt(paths); keys at %u paths: %.1f ms of a processor, %.0f times faster "
+            "than the full gather at equal paths, %.0f times at equal error; keys at 64 paths: %.1f ms; %.1f million "
+            "rays a second and core\n",
+            100 * m->noise_of_one_path, m->key_samples, 1e3 * m->key_seconds, m->speedup, m->speedup_equal_error,
+            1e3 * m->quick_seconds, 1e-6 * m->rays_per_second);
+    return cli_print_json(
+        args,
+        json_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:o}", "points",
+                  (json_int_t)file->view.point_count, "keys", (int)file->keys.key_count, "basis",
+                  (int)file->keys.basis_count, "lights", (int)plane->lights, "rel_rms", plane->error, "noise_rel_rms",
+                  plane->noise, "speedup", m->speedup, "speedup_equal_error", m->speedup_equal_error, "color_rel_rms",
+                  plane->color_error, "key_samples", (int)m->key_samples, "reference_samples", (int)m->reference,
+                  "noise_of_one_path", m->noise_of_one_path, "key_ms", 1e3 * m->key_seconds, "key_ms_64",
+                  1e3 * m->quick_seconds, "rays_per_second", m->rays_per_second, "groups", list));
+}
+
+static pelt_result draw(const cli_args *args, pelt_relight_file *file, const char *path, pelt_error *error) {
+    pelt_relight_figure figure;
+    pelt_result result = pelt_relight_draw(file, args->threads, &figure, error);
+    pelt_image *image = result ? NULL : pelt_image_new(figure.width, figure.height);
+    if (result || !image) return result ? result : pelt_no_memory(error);
+    memcpy(image->rgba, figure.rgba, 4 * (size_t)figure.width * figure.height);
+    result = write_png(path, image, error);
+    pelt_image_free(image);
+    if (!result)
+        cli_say(args, "%s: training lights (green), keys (white); full gather, keys, ten times the difference\n", path);
+    return result;
+}
+
+int relight_measure(const cli_args *args) {
+    const char *pictures = cli_value(args, "pictures"), *scene = args->input_count > 2 ? args->inputs[2] : NULL;
+    pelt_relight_measure_options options = {.threads = args->threads, .progress = cli_progress(args)};
+    pelt_relight_measure m;
+    pelt_relight_file file;
+    pelt_error error;
+    if (args->input_count < 2) return cli_misuse(args, "measure takes key points: pelt relight measure BOX.keys");
+    if (!cli_count(args, "novel", 1, UINT32_MAX, &options.novel) ||
+        !cli_count(args, "key-samples", 1, UINT32_MAX, &options.key_samples) ||
+        !cli_count(args, "reference", 1, UINT32_MAX, &options.reference) ||
+        !cli_count(args, "at", 1, UINT32_MAX, &options.points))
+        return CLI_MISUSE;
+    pelt_result result = pelt_relight_open(&file, args->inputs[1], scene, &error);
+    if (!result) result = pelt_relight_measure_file(&file, &options, &m, &error);
+    if (!result && pictures) result = draw(args, &file, pictures, &error);
+    int code = result ? cli_error(&error) : print_measured(args, &file, &m);
+    pelt_relight_close(&file);
+    return code;
+}

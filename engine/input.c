@@ -1,0 +1,259 @@
+/* input.c: clips of frames from files and engines, joined. */
+
+#include "engine/input.h"
+#include "io/io.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct input_part {
+    const char *path;
+    pelt_frame_file *file; /* or */
+    pelt_misses misses;    /* or */
+    pelt_engine *engine;   /* with controls */
+    pelt_frames frames;
+    pelt_frame_file *second; /* points that follow those of the file */
+    pelt_frames second_frames;
+    uint32_t first; /* frame of the joined clip */
+    const char **names;
+    uint32_t control_count;
+    float *controls; /* [frames][control_count], or NULL */
+    uint32_t *shots; /* or NULL */
+} input_part;
+
+/* -- Reading parts ------------------------------------------------------------------------------------------------- */
+
+static pelt_result read_engine_frames(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
+    const input_part *p = user;
+    size_t frame = (size_t)p->frames.point_count * p->frames.component_count;
+    for (uint32_t f = 0; f < count; f++) {
+        pelt_result result = pelt_engine_evaluate(p->engine, p->controls + (size_t)(first + f) * p->control_count, NULL,
+                                                  p->frames.point_count, values + f * frame, error);
+        if (result) return result;
+    }
+    return PELT_OK;
+}
+
+static pelt_result read_misses(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
+    const input_part *p = user;
+    size_t frame = (size_t)p->frames.point_count * p->frames.component_count;
+    (void)error;
+    for (uint32_t f = 0; f < count; f++)
+        memcpy(values + f * frame, p->misses.list[first + f].values, frame * sizeof *values);
+    return PELT_OK;
+}
+
+/* Two caches side by side: the points of the first, then those of the second. */
+static pelt_result read_side_by_side(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
+    const input_part *p = user;
+    size_t each = p->frames.component_count, left = p->frames.point_count * each,
+           right = p->second_frames.point_count * each;
+    float *one = malloc((left > right ? left : right) * sizeof *one);
+    pelt_result result = one ? PELT_OK : pelt_no_memory(error);
+    for (uint32_t f = 0; f < count && !result; f++) {
+        float *to = values + f * (left + right);
+        result = p->frames.read(p->frames.user, first + f, 1, one, error);
+        if (!result) memcpy(to, one, left * sizeof *one);
+        if (!result) result = p->second_frames.read(p->second_frames.user, first + f, 1, one, error);
+        if (!result) memcpy(to + left, one, right * sizeof *one);
+    }
+    free(one);
+    return result;
+}
+
+static pelt_result read_joined(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
+    const pelt_input *input = user;
+    size_t frame = (size_t)input->frames.point_count * input->frames.component_count;
+    for (uint32_t i = 0; i < input->part_count && count; i++) {
+        input_part *p = &input->parts[i];
+        if (first >= p->first + p->frames.frame_count) continue;
+        uint32_t left = p->first + p->frames.frame_count - first, now = count < left ? count : left;
+        pelt_result result = p->second ? read_side_by_side(p, first - p->first, now, values, error)
+                                       : p->frames.read(p->frames.user, first - p->first, now, values, error);
+        if (result) return result;
+        first += now, count -= now, values += now * frame;
+    }
+    return PELT_OK;
+}
+
+/* -- Opening parts ------------------------------------------------------------------------------------------------- */
+
+/* Takes the column "shot" out of a table; the others are controls. */
+static pelt_result take_controls(pelt_input *input, input_part *p, const pelt_table *table, pelt_error *error) {
+    uint32_t shot = UINT32_MAX, rows = table->row_count, columns = table->column_count;
+    for (uint32_t c = 0; c < columns; c++)
+        if (!strcmp(table->names[c], "shot")) shot = c;
+    p->control_count = columns - (shot != UINT32_MAX);
+    p->controls = PELT_NEW(input->arena, (size_t)rows * p->control_count, float);
+    p->names = PELT_NEW(input->arena, p->control_count, const char *);
+    p->shots = shot == UINT32_MAX ? NULL : PELT_NEW(input->arena, rows, uint32_t);
+    if (pelt_arena_failed(input->arena)) return pelt_no_memory(error);
+    for (uint32_t c = 0, k = 0; c < columns; c++) {
+        if (c == shot) continue;
+        p->names[k] = table->names[c];
+        for (size_t r = 0; r < rows; r++) p->controls[r * p->control_count + k] = table->values[r * columns + c];
+        k++;
+    }
+    for (size_t r = 0; p->shots && r < rows; r++) p->shots[r] = (uint32_t)table->values[r * columns + shot];
+    return PELT_OK;
+}
+
+static pelt_result open_controls(pelt_input *input, input_part *p, pelt_engine *engine, pelt_error *error) {
+    pelt_table table;
+    pelt_result result = pelt_table_read(input->arena, p->path, &table, error);
+    if (!result) result = take_controls(input, p, &table, error);
+    if (result) return result;
+    if (!engine)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "engine: says what turns the controls in %s into points; it is "
+                         "missing",
+                         p->path);
+    if (p->control_count != pelt_engine_controls(engine))
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: %u controls, but the engine has %u", p->path, p->control_count,
+                         pelt_engine_controls(engine));
+    p->engine = engine;
+    p->frames = (pelt_frames){.frame_count = table.row_count,
+                              .point_count = pelt_engine_points(engine),
+                              .component_count = pelt_engine_components(engine),
+                              .read = read_engine_frames,
+                              .user = p,
+                              .name = p->path};
+    return PELT_OK;
+}
+
+static pelt_result open_misses(pelt_input *input, input_part *p, pelt_error *error) {
+    pelt_result result = pelt_misslog_read(input->arena, p->path, &p->misses, error);
+    if (result) return result;
+    if (!p->misses.count) return pelt_fail(error, PELT_ERROR_DATA, "%s: has no missed frames; leave it out", p->path);
+    const pelt_miss *first = p->misses.list;
+    for (size_t i = 1; i < p->misses.count; i++)
+        if (p->misses.list[i].point_count != first->point_count ||
+            p->misses.list[i].component_count != first->component_count)
+            return pelt_fail(error, PELT_ERROR_DATA, "%s: has frames of %u and of %u points; they cannot be joined",
+                             p->path, first->point_count, p->misses.list[i].point_count);
+    p->frames = (pelt_frames){.frame_count = (uint32_t)p->misses.count,
+                              .point_count = first->point_count,
+                              .component_count = first->component_count,
+                              .read = read_misses,
+                              .user = p,
+                              .name = p->path};
+    return PELT_OK;
+}
+
+static pelt_result open_cache(pelt_input *input, input_part *p, pelt_error *error) {
+    p->file = pelt_frame_file_open(p->path, &p->frames, error);
+    if (!p->file) return error->code;
+    const char *dot = strrchr(p->path, '.');
+    char *beside = dot ? pelt_arena_format(input->arena, "%.*s.csv", (int)(dot - p->path), p->path) : NULL;
+    if (pelt_arena_failed(input->arena)) return pelt_no_memory(error);
+    if (!beside || !pelt_file_exists(beside)) return PELT_OK;
+    pelt_table table;
+    pelt_result result = pelt_table_read(input->arena, beside, &table, error);
+    if (result) return result;
+    if (table.row_count != p->frames.frame_count)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: %u frames, but its controls in %s have %u", p->path,
+                         p->frames.frame_count, beside, table.row_count);
+    return take_controls(input, p, &table, error);
+}
+
+static pelt_result open_second(input_part *p, const char *path, pelt_error *error) {
+    p->second = pelt_frame_file_open(path, &p->second_frames, error);
+    if (!p->second) return error->code;
+    if (p->second_frames.frame_count == p->frames.frame_count &&
+        p->second_frames.component_count == p->frames.component_count)
+        return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_DATA, "%s: %u frames of %u values, but %s has %u frames of %u", path,
+                     p->second_frames.frame_count, p->second_frames.component_count, p->path, p->frames.frame_count,
+                     p->frames.component_count);
+}
+
+/* -- Joining ------------------------------------------------------------------------------------------------------- */
+
+static bool same_names(const input_part *a, const input_part *b) {
+    if (a->control_count != b->control_count) return false;
+    for (uint32_t c = 0; c < a->control_count; c++)
+        if (strcmp(a->names[c], b->names[c])) return false;
+    return true;
+}
+
+/* Controls are known when all parts know them, by the same names. Shots are numbered through; where they are not known,
+   a shot ends after 60 frames. */
+static pelt_result join_controls(pelt_input *input, pelt_error *error) {
+    pelt_frames *f = &input->frames;
+    bool known = true;
+    for (uint32_t i = 0; i < input->part_count; i++)
+        known = known && input->parts[i].controls && same_names(&input->parts[0], &input->parts[i]);
+    uint32_t *shots = PELT_NEW(input->arena, f->frame_count, uint32_t), next = 0;
+    f->control_count = known ? input->parts[0].control_count : 0;
+    float *controls = known ? PELT_NEW(input->arena, (size_t)f->frame_count * f->control_count, float) : NULL;
+    if (pelt_arena_failed(input->arena)) return pelt_no_memory(error);
+    for (uint32_t i = 0; i < input->part_count; i++) {
+        const input_part *p = &input->parts[i];
+        for (uint32_t k = 0; k < p->frames.frame_count; k++) {
+            next += k == 0 || (p->shots ? p->shots[k] != p->shots[k - 1] : k % 60 == 0);
+            shots[p->first + k] = next;
+        }
+        if (known)
+            memcpy(controls + (size_t)p->first * f->control_count, p->controls,
+                   (size_t)p->frames.frame_count * f->control_count * sizeof *controls);
+    }
+    f->shots = shots;
+    f->controls = controls;
+    input->control_names = known ? input->parts[0].names : NULL;
+    return PELT_OK;
+}
+
+static pelt_result open_part(pelt_input *input, input_part *p, pelt_engine *engine, pelt_error *error) {
+    const input_part *first = &input->parts[0];
+    pelt_result result = pelt_ends_with(p->path, ".csv")      ? open_controls(input, p, engine, error)
+                         : pelt_ends_with(p->path, ".misses") ? open_misses(input, p, error)
+                                                              : open_cache(input, p, error);
+    if (result) return result;
+    if (p->frames.point_count != first->frames.point_count ||
+        p->frames.component_count != first->frames.component_count)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: %u points of %u values, but %s has %u of %u", p->path,
+                         p->frames.point_count, p->frames.component_count, first->path, first->frames.point_count,
+                         first->frames.component_count);
+    if (p->frames.frame_count > UINT32_MAX - input->frames.frame_count)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: there are too many frames to count", p->path);
+    p->first = input->frames.frame_count;
+    input->frames.frame_count += p->frames.frame_count;
+    return PELT_OK;
+}
+
+pelt_result pelt_input_open(pelt_input *input, const char *const *paths, uint32_t count, pelt_engine *engine,
+                            const char *with, pelt_error *error) {
+    pelt_error own;
+    if (!error) error = &own;
+    *input = (pelt_input){.arena = pelt_arena_new(0)};
+    input->parts = PELT_NEW(input->arena, count, input_part);
+    if (pelt_arena_failed(input->arena)) return pelt_no_memory(error);
+    if (!count) return pelt_fail(error, PELT_ERROR_ARGUMENT, "there are no clips to read");
+    if (with && count != 1)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "with: joins a second mesh to one clip; %u are given", count);
+    pelt_result result = PELT_OK;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        input_part *p = &input->parts[input->part_count++];
+        p->path = paths[i];
+        result = open_part(input, p, engine, error);
+        if (!result && with) result = open_second(p, with, error);
+    }
+    if (result) return result;
+    const pelt_frames *first = &input->parts[0].frames;
+    input->second_points = input->parts[0].second_frames.point_count;
+    if (first->point_count > UINT32_MAX - input->second_points)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: there are too many points to count", with);
+    input->frames.point_count = first->point_count + input->second_points;
+    input->frames.component_count = first->component_count;
+    input->frames.read = read_joined;
+    input->frames.user = input;
+    input->frames.name = first->name;
+    return join_controls(input, error);
+}
+
+void pelt_input_close(pelt_input *input) {
+    for (uint32_t i = 0; i < input->part_count; i++) {
+        pelt_frame_file_close(input->parts[i].file);
+        pelt_frame_file_close(input->parts[i].second);
+    }
+    pelt_arena_free(input->arena);
+}

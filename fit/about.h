@@ -1,0 +1,25 @@
+/* about.h: what is said of a fit and of a measure, as JSON: for the text that a skin carries, and for programs. */
+
+#ifndef PELT_ABOUT_H
+#define PELT_ABOUT_H
+
+#include "rig/rig.h"
+#include <jansson.h>
+
+/* A number; null where it is not finite, which JSON does not have. */
+json_t *pelt_json_number(double number);
+
+/* A text; bytes that are not UTF-8, which JSON does not have, come as \xNN. */
+json_t *pelt_json_text(const char *text);
+
+/* A measure; `skin` and `clip` are names for people. */
+json_t *pelt_measure_json(const pelt_measure *measure, const char *skin, const char *clip, pelt_examples examples);
+
+/* What the fit of a corrective found: condition, damped, bound, storage_error; an empty object without one. */
+json_t *pelt_corrective_json(const pelt_fit_report *report, const pelt_bundle *bundle, pelt_examples examples);
+
+/* The text that a skin carries about itself, to be freed with free; NULL after an error. */
+char *pelt_about_text(const pelt_fit_report *report, const pelt_bundle *bundle, pelt_examples examples,
+                      pelt_error *error);
+
+#endif

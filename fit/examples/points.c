@@ -1,0 +1,79 @@
+/* points.c: vertices of a seam are one point; edges of the mesh join points. */
+
+#include "fit/examples/points.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Vertices that are nearer than this part of the diagonal have not moved apart: positions in files are rounded. */
+static const double still_together = 1e-6;
+
+pelt_points pelt_find_points(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples) {
+    uint32_t *of_vertex = PELT_NEW(arena, mesh->vertex_count, uint32_t);
+    uint32_t count = pelt_weld(arena, mesh, examples, still_together * mesh->diagonal, of_vertex);
+    uint32_t *vertex = PELT_NEW(arena, count, uint32_t);
+    for (uint32_t v = mesh->vertex_count; v-- > 0;) vertex[of_vertex[v]] = v;
+    return (pelt_points){count, of_vertex, vertex};
+}
+
+static bool same_blend(const pelt_influences *in, const float *positions, uint32_t a, uint32_t b) {
+    uint32_t count = in->first[a + 1] - in->first[a];
+    return count == in->first[b + 1] - in->first[b] &&
+           !memcmp(in->joints + in->first[a], in->joints + in->first[b], count * sizeof *in->joints) &&
+           !memcmp(in->weights + in->first[a], in->weights + in->first[b], count * sizeof *in->weights) &&
+           !memcmp(positions + 3 * (size_t)a, positions + 3 * (size_t)b, 3 * sizeof *positions);
+}
+
+void pelt_part_points(pelt_arena *arena, const pelt_influences *blend, const float *positions, uint32_t vertex_count,
+                      pelt_points *points) {
+    uint32_t *of_vertex = PELT_NEW(arena, vertex_count, uint32_t), *vertex = PELT_NEW(arena, vertex_count, uint32_t);
+    pelt_arena *work = pelt_arena_inside(arena);
+    uint32_t *newest = PELT_NEW(work, points->count, uint32_t); /* chains of the first vertices of a point's parts, */
+    uint32_t *older = PELT_NEW(work, vertex_count, uint32_t);   /* by index + 1 */
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < vertex_count; v++) {
+        uint32_t *chain = &newest[points->of_vertex[v]], found = *chain;
+        while (found && !same_blend(blend, positions, found - 1, v)) found = older[found - 1];
+        if (!found) {
+            older[v] = *chain, *chain = v + 1;
+            vertex[count] = v;
+        }
+        of_vertex[v] = found ? of_vertex[found - 1] : count++;
+    }
+    pelt_arena_free(work);
+    *points = (pelt_points){count, of_vertex, vertex};
+}
+
+/* -- Neighbours ---------------------------------------------------------------------------------------------------- */
+
+static int compare_u32(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+pelt_neighbours pelt_find_neighbours(pelt_arena *arena, const pelt_mesh *mesh, const pelt_points *points) {
+    uint32_t n = points->count, *first = PELT_NEW(arena, (size_t)n + 2, uint32_t);
+    uint32_t *list = PELT_NEW(arena, 6 * (size_t)mesh->triangle_count + 1, uint32_t);
+    for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+        for (size_t t = 0; t < mesh->triangle_count; t++)
+            for (size_t k = 0; k < 6; k++) {
+                uint32_t a = points->of_vertex[mesh->triangles[3 * t + k % 3]];
+                uint32_t b = points->of_vertex[mesh->triangles[3 * t + (k % 3 + 1 + k / 3) % 3]];
+                if (pass)
+                    list[first[a + 1]++] = b;
+                else
+                    first[a + 2]++;
+            }
+        for (uint32_t p = 0; p < n && !pass; p++) first[p + 2] += first[p + 1];
+    }
+    uint32_t kept = 0, begin = 0;
+    for (uint32_t p = 0; p < n; p++) { /* an edge lies in two triangles */
+        uint32_t end = first[p + 1];
+        qsort(list + begin, end - begin, sizeof *list, compare_u32);
+        first[p] = kept;
+        for (uint32_t i = begin; i < end; i++)
+            if (list[i] != p && (kept == first[p] || list[i] != list[kept - 1])) list[kept++] = list[i];
+        begin = end;
+    }
+    first[n] = kept;
+    return (pelt_neighbours){first, list};
+}

@@ -1,0 +1,49 @@
+/* poses.h: the poses of the examples as correctives see them: rotations from rest, and what moves together. */
+
+#ifndef PELT_POSES_H
+#define PELT_POSES_H
+
+#include "fit/corrective/figures.h"
+#include "fit/examples/controls.h"
+
+#define PELT_NO_MOVER UINT32_MAX
+
+/* Joints that the examples always turn together: one joint, or several that share a movement (a spine), with the
+   helpers that follow them (twist joints). Or a control: then count is 0, and first is its index. */
+typedef struct pelt_mover {
+    uint32_t first, count; /* members: pelt_poses.members[first] to [first + count - 1], without followers */
+    uint32_t parent;       /* the nearest mover above in the skeleton, or PELT_NO_MOVER */
+    bool swept;            /* some examples move it alone */
+} pelt_mover;
+
+static inline bool pelt_is_control(const pelt_mover *mover) { return mover->count == 0; }
+
+typedef struct pelt_poses {
+    uint32_t count, joint_count;
+    double size;         /* of the character: what translations are small or large by */
+    float *rotations;    /* [pose][joint][4] local rotation relative to rest, unit, w >= 0 */
+    float *translations; /* [pose][joint][3] local translation minus that at rest */
+    bool *moves;         /* [joint] turns in some pose */
+    bool *slides;        /* [joint] its local translation changes in some pose */
+    bool *rest;          /* [pose] nothing moves */
+
+    uint32_t control_count; /* that take more than one value in the poses */
+    pelt_model_control *control_list;
+    float *controls; /* [pose][control] value minus that at rest */
+
+    uint32_t mover_count;
+    pelt_mover *movers; /* of joints, then one for each control */
+    uint32_t *members;  /* [member_count] joints, mover by mover */
+    uint32_t *mover_of; /* [joint] its mover, also of followers; PELT_NO_MOVER for joints that do not turn */
+    uint32_t *sweep_of; /* [pose] the only mover that moves, or PELT_NO_MOVER */
+} pelt_poses;
+
+/* Poses of the examples; of the options only the scales of controls count. The arena owns the result. */
+void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                   const pelt_fit_options *options, pelt_poses *poses);
+
+/* first_of[pose] gets the first pose that is the same, or PELT_REST_EXAMPLE when it is the rest pose, to within a
+   thousandth of a radian; translations count as parts of the size. */
+void pelt_same_poses(pelt_arena *arena, const pelt_poses *poses, uint32_t *first_of);
+
+#endif

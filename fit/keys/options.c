@@ -1,0 +1,150 @@
+/* options.c: what key points can be trained from and with. Everything that a caller can get wrong is refused here, with
+   the name of the option first; training itself trusts what it is given. */
+
+#include "fit/keys/model.h"
+#include "runtime/keys_format.h"
+#include <math.h>
+
+/* The file holds no more; where nothing is said, a face. */
+enum { MOST_ROWS = 1 << 20, MOST_REGIONS = 65536, USUAL_KEYS = 170 };
+
+static const char *const recipe_names[PELT_KEYS_RECIPE_COUNT] = {
+#define NAME(code, name) [code] = name,
+    PELT_KEYS_RECIPES(NAME)
+#undef NAME
+};
+
+const char *pelt_keys_recipe_name(pelt_keys_recipe recipe) {
+    return (unsigned)recipe < PELT_KEYS_RECIPE_COUNT ? recipe_names[recipe] : NULL;
+}
+
+/* -- Frames -------------------------------------------------------------------------------------------------------- */
+
+static pelt_result check_frames(const pelt_frames *f, bool shared, pelt_error *error) {
+    const char *name = pelt_frames_name(f);
+    if (!f->frame_count || !f->point_count || !f->component_count || !f->read)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: there are no frames to train on", name);
+    if (f->component_count > PELT_KEYS_MOST_COMPONENTS)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: %u values per point; at most %d are possible", name,
+                         f->component_count, PELT_KEYS_MOST_COMPONENTS);
+    uint64_t each = shared ? 1 : f->component_count, per_frame = shared ? f->component_count : 1;
+    if (f->point_count * each > UINT32_MAX - PELT_BLOCK || f->frame_count * per_frame > UINT32_MAX)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: %u points of %u values in %u frames are too many to count", name,
+                         f->point_count, f->component_count, f->frame_count);
+    double sum = 0;
+    for (uint32_t i = 0; f->weights && i < f->frame_count; i++) {
+        if (!(f->weights[i] >= 0 && isfinite(f->weights[i])))
+            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %u counts %g times; 0 or more is meant", name, i,
+                             (double)f->weights[i]);
+        sum += f->weights[i];
+    }
+    if (f->weights && !(sum > 0))
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: all frames count 0 times; there is nothing to train on", name);
+    return PELT_OK;
+}
+
+static pelt_result check_previous(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
+    const pelt_keys *keys = o->previous;
+    if (keys->point_count != f->point_count || keys->component_count != f->component_count)
+        return pelt_fail(
+            error, PELT_ERROR_DATA, "%s: %u points of %u values, but the key points to retrain have %u points of %u",
+            pelt_frames_name(f), f->point_count, f->component_count, keys->point_count, keys->component_count);
+    for (uint32_t k = 0; k < keys->key_count; k++)
+        if (keys->key_points[k] >= o->engine_points)
+            return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                             "engine_points: keys come from the first %u points, but point %u is a key of those to "
+                             "retrain",
+                             o->engine_points, keys->key_points[k]);
+    return PELT_OK;
+}
+
+/* -- Options ------------------------------------------------------------------------------------------------------- */
+
+/* A share of the diagonal; 0 where it is not given. */
+static pelt_result check_share(const char *name, double value, pelt_error *error) {
+    if (value >= 0 && value < 1) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a fraction of the diagonal between 0 and 1 is meant, not %g",
+                     name, value);
+}
+
+/* Counts that the frames bound. */
+static pelt_result check_counts(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
+    uint32_t each = o->shared ? 1 : f->component_count;
+    uint32_t columns = f->frame_count * (o->shared ? f->component_count : 1), most = MOST_ROWS / each;
+    if (o->engine_points > f->point_count)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "engine_points: keys are to come from the first %u points, but there are %u", o->engine_points,
+                         f->point_count);
+    if (o->keys > o->engine_points)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "keys: %u keys are asked for, but there are %u points", o->keys,
+                         o->engine_points);
+    if (o->keys > most)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "keys: at most %u keys of %u values are possible, not %u", most,
+                         each, o->keys);
+    if (o->basis > columns)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "basis: %u basis vectors are asked for, but there are only %u frames; give more frames or "
+                         "fewer vectors",
+                         o->basis, columns);
+    if (o->regions > MOST_REGIONS)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "regions: at most %d are possible, not %u", MOST_REGIONS,
+                         o->regions);
+    for (uint32_t i = 0; i < o->fiducial_count; i++)
+        if (o->fiducials[i] >= o->engine_points)
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "fiducials: point %u does not exist; there are %u",
+                             o->fiducials[i], o->engine_points);
+    return PELT_OK;
+}
+
+static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
+    pelt_result result = check_share("error", o->error, error);
+    if (!result) result = check_share("bar", o->bar, error);
+    if (result) return result;
+    if (!(o->ridge >= 0 && o->ridge <= 1))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "ridge: 0 to 1 is meant, not %g", o->ridge);
+    if (!(o->diagonal >= 0 && isfinite(o->diagonal)))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "diagonal: a length is meant, not %g", o->diagonal);
+    for (size_t i = 0; o->positions && i < 3 * (size_t)f->point_count; i++)
+        if (!isfinite(o->positions[i]))
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "positions: point %zu has a place that is not finite", i / 3);
+    return PELT_OK;
+}
+
+/* Options that exclude each other. */
+static pelt_result check_together(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
+    if (o->error > 0 && o->keys)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "keys: their number follows from the error that is asked for; give one of the two");
+    if (o->recipe == PELT_KEYS_PAPER && o->ridge > 0)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "ridge: the recipe paper is without regularisation; leave it out, or choose the recipe pelt");
+    if (o->grid && !o->positions && (f->component_count != 3 || o->shared || o->uncentred))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "grid: where the points are is not known; give their positions, or leave it out");
+    if (o->grid && o->keys && o->grid >= o->keys)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "grid: %u of %u keys are to be spread evenly; at least one is chosen by what moves", o->grid,
+                         o->keys);
+    return PELT_OK;
+}
+
+pelt_result pelt_keys_resolve(const pelt_frames *f, pelt_keys_options *o, pelt_error *error) {
+    pelt_result result = check_frames(f, o->shared, error);
+    if (result) return result;
+    if (!pelt_keys_recipe_name(o->recipe))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "recipe: there is none with number %d", (int)o->recipe);
+    if (!o->engine_points) o->engine_points = f->point_count;
+    result = check_counts(f, o, error);
+    if (!result) result = check_numbers(f, o, error);
+    if (!result) result = check_together(f, o, error);
+    if (!result && o->previous) result = check_previous(f, o, error);
+    if (result) return result;
+    uint32_t least =
+        o->previous && o->previous->key_count > o->fiducial_count ? o->previous->key_count : o->fiducial_count;
+    if (!o->keys) o->keys = o->engine_points < USUAL_KEYS ? o->engine_points : USUAL_KEYS;
+    if (o->keys < least) o->keys = least < o->engine_points ? least : o->engine_points;
+    if (!o->regions) o->regions = 1;
+    if (!(o->bar > 0)) o->bar = 0.01;
+    if (!o->memory) o->memory = (size_t)512 << 20;
+    return PELT_OK;
+}

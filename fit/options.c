@@ -1,0 +1,210 @@
+/* options.c: the options of a fit: what a method is made of, who uses what, and which values make sense. */
+
+#include "fit/blend/convex.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME(value, name, ...) name,
+static const char *const blend_names[] = {PELT_BLENDS(NAME)};
+static const char *const corrective_names[] = {PELT_CORRECTIVES(NAME)};
+static const char *const method_names[] = {PELT_METHODS(NAME)};
+#undef NAME
+
+static const struct preset {
+    pelt_blend blend;
+    pelt_corrective_kind corrective;
+} presets[] = {
+#define PRESET(value, name, blend, corrective) {blend, corrective},
+    PELT_METHODS(PRESET)
+#undef PRESET
+};
+
+const char *pelt_blend_name(pelt_blend blend) { return blend < PELT_BLEND_COUNT ? blend_names[blend] : ""; }
+
+const char *pelt_corrective_name(pelt_corrective_kind corrective) {
+    return corrective < PELT_CORRECTIVE_COUNT ? corrective_names[corrective] : "";
+}
+
+const char *pelt_method_name(pelt_method method) { return method < PELT_METHOD_COUNT ? method_names[method] : ""; }
+
+/* A method is called by its corrective; without one, by whether it has driven joints. */
+static pelt_method method_of(pelt_blend blend, pelt_corrective_kind corrective) {
+    if (corrective == PELT_CORRECTIVE_NONE) return blend == PELT_BLEND_JOINTS ? PELT_METHOD_JOINTS : PELT_METHOD_SSD;
+    int method = 0;
+    while (presets[method].corrective != corrective) method++;
+    return (pelt_method)method;
+}
+
+/* -- Who uses what ------------------------------------------------------------------------------------------------- */
+
+#define BLEND(name) (1u << PELT_BLEND_##name)
+#define CORRECTIVE(name) (1u << PELT_CORRECTIVE_##name)
+#define ANY_BLEND (BLEND(FILE) | BLEND(DISTANCE) | BLEND(FIT) | BLEND(JOINTS))
+#define ANY_CORRECTIVE (CORRECTIVE(PSD) | CORRECTIVE(WPSD) | CORRECTIVE(EIGEN) | CORRECTIVE(KERNEL))
+
+typedef enum kind {
+    COUNT,
+    NUMBER,
+    SWITCH,
+    CHOICE,
+    LIST
+} kind; /* uint32_t, double, int, an enum, a size_t and a pointer */
+
+typedef struct option {
+    const char *name;
+    kind kind;
+    size_t offset;
+    double low, high; /* of a value other than 0, which is the default */
+    unsigned blends, correctives;
+} option;
+
+#define AT(field) offsetof(pelt_fit_options, field)
+
+static const option options_list[] = {
+    {"influences", COUNT, AT(influences), 1, PELT_MOST_WEIGHTS, ANY_BLEND, 0},
+    {"rest", CHOICE, AT(fitted.rest), 0, PELT_REST_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0},
+    {"drop_joints", LIST, AT(fitted.drop_joints.count), 0, 0, BLEND(FIT) | BLEND(JOINTS), 0},
+    {"smooth", NUMBER, AT(convex.smooth), 0, 1e6, BLEND(FIT), 0},
+    {"prune", NUMBER, AT(convex.prune), 0, 0.5, BLEND(FIT), 0},
+    {"lock_joints", LIST, AT(convex.lock_joints.count), 0, 0, BLEND(FIT), 0},
+    {"lock_vertices", LIST, AT(convex.lock_vertex_count), 0, 0, BLEND(FIT), 0},
+    {"influence_choice", CHOICE, AT(joints.influence_choice), 0, PELT_CHOICE_COUNT - 1, BLEND(JOINTS), 0},
+    {"drive", LIST, AT(joints.drive), 0, 0, BLEND(JOINTS), 0},
+    {"ridge", NUMBER, AT(joints.ridge), -INFINITY, 1e6, BLEND(JOINTS), 0},
+    {"normal_scale", NUMBER, AT(joints.normal_scale), -INFINITY, 1e6, BLEND(JOINTS), 0},
+    {"plain_normals", SWITCH, AT(displacement.plain_normals), 0, 1, 0, ANY_CORRECTIVE},
+    {"displacements", COUNT, AT(displacement.displacements), 16, 32, 0, ANY_CORRECTIVE},
+    {"control_scale", LIST, AT(displacement.control_scale_count), 0, 0, 0, ANY_CORRECTIVE},
+    {"poses", COUNT, AT(psd.poses), 1, 2048, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"rbf", CHOICE, AT(psd.rbf), 0, PELT_RBF_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"no_norm", SWITCH, AT(psd.no_norm), 0, 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"principal_joints", COUNT, AT(wpsd.principal_joints), 1, 64, 0, CORRECTIVE(WPSD)},
+    {"distance_weights", CHOICE, AT(wpsd.distance_weights), 0, PELT_DISTANCE_COUNT - 1, 0, CORRECTIVE(WPSD)},
+    {"per_joint", COUNT, AT(eigen.per_joint), 1, 64, 0, CORRECTIVE(EIGEN)},
+    {"per_vertex", COUNT, AT(eigen.per_vertex), 1, 64, 0, CORRECTIVE(EIGEN)},
+    {"sweeps_only", SWITCH, AT(eigen.sweeps_only), 0, 1, 0, CORRECTIVE(EIGEN)},
+    {"per_vertex", COUNT, AT(kernel.per_vertex), 1, 64, 0, CORRECTIVE(KERNEL)},
+};
+enum { OPTIONS = sizeof options_list / sizeof *options_list };
+
+static bool used(const option *o, pelt_blend blend, pelt_corrective_kind corrective) {
+    return (o->blends >> blend & 1) || (o->correctives >> corrective & 1);
+}
+
+int pelt_option_used(const char *name, pelt_blend blend, pelt_corrective_kind corrective) {
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (!strcmp(options_list[i].name, name) && used(&options_list[i], blend, corrective)) return 1;
+    return 0;
+}
+
+int pelt_option_range(const char *name, double *low, double *high) {
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (!strcmp(options_list[i].name, name)) return *low = options_list[i].low, *high = options_list[i].high, 1;
+    return 0;
+}
+
+/* "the blends fit and joints", from a set of bits. */
+static void list_users(const char *what, unsigned users, const char *const *names, size_t count, char *text,
+                       size_t size) {
+    int left = __builtin_popcount(users);
+    size_t length = (size_t)snprintf(text, size, "the %s%s ", what, left > 1 ? "s" : "");
+    for (size_t i = 0; i < count; i++) {
+        if (!(users >> i & 1)) continue;
+        left--;
+        length += (size_t)snprintf(text + length, size - length, "%s%s", names[i],
+                                   left > 1 ? ", "
+                                   : left   ? " and "
+                                            : "");
+    }
+}
+
+static pelt_result refuse_unused(const option *o, const pelt_fit_options *options, pelt_error *error) {
+    char users[200];
+    if (o->blends) {
+        list_users("blend", o->blends, blend_names, PELT_BLEND_COUNT, users, sizeof users);
+        return pelt_fail_option(error, o->name, "is for %s; the blend %s does not use it", users,
+                                blend_names[options->blend]);
+    }
+    unsigned all = 0; /* of options with this name */
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (!strcmp(options_list[i].name, o->name)) all |= options_list[i].correctives;
+    list_users("corrective", all, corrective_names, PELT_CORRECTIVE_COUNT, users, sizeof users);
+    if (options->corrective == PELT_CORRECTIVE_NONE)
+        return pelt_fail_option(error, o->name, "is for %s, and there is no corrective", users);
+    return pelt_fail_option(error, o->name, "is for %s; %s does not use it", users,
+                            corrective_names[options->corrective]);
+}
+
+/* -- Checking ------------------------------------------------------------------------------------------------------ */
+
+/* The value of an option as a number; of a list, whether there is one. */
+static double value_of(const option *o, const pelt_fit_options *options) {
+    const char *at = (const char *)options + o->offset;
+    size_t list;
+    uint32_t count;
+    double number;
+    switch (o->kind) {
+    case NUMBER:
+        return memcpy(&number, at, sizeof number), number;
+    case LIST:
+        return memcpy(&list, at, sizeof list), list != 0;
+    default:
+        return memcpy(&count, at, sizeof count), (int32_t)count < 0 && o->kind != COUNT ? -1.0 : count;
+    }
+}
+
+static pelt_result check_option(const option *o, const pelt_fit_options *options, pelt_error *error) {
+    double value = value_of(o, options);
+    if (value == 0) return PELT_OK;
+    if (!used(o, options->blend, options->corrective)) return refuse_unused(o, options, error);
+    if (o->kind == LIST || (value >= o->low && value <= o->high)) return PELT_OK;
+    if (o->kind == CHOICE) return pelt_fail_option(error, o->name, "there is no choice %g", value);
+    if (o->kind == SWITCH) return pelt_fail_option(error, o->name, "is 0 or 1, not %g", value);
+    if (o->low < 0) return pelt_fail_option(error, o->name, "%g is not a number up to %g", value, o->high);
+    return pelt_fail_option(error, o->name, "%.10g is not from %g to %g", value, o->low, o->high);
+}
+
+static pelt_result check_names(pelt_names names, const char *option_name, pelt_error *error) {
+    for (size_t i = 0; i < names.count; i++)
+        if (!names.list || !names.list[i]) return pelt_fail_option(error, option_name, "name %zu is missing", i);
+    return PELT_OK;
+}
+
+static pelt_result check_lists(const pelt_fit_options *o, pelt_error *error) {
+    pelt_result result = check_names(o->fitted.drop_joints, "drop_joints", error);
+    if (!result) result = check_names(o->convex.lock_joints, "lock_joints", error);
+    if (!result && o->convex.lock_vertex_count && !o->convex.lock_vertices)
+        result = pelt_fail_option(error, "lock_vertices", "the list is missing");
+    for (size_t i = 0; i < o->displacement.control_scale_count && !result; i++) {
+        const pelt_control_scale *list = o->displacement.control_scale;
+        if (!list || !list[i].name)
+            result = pelt_fail_option(error, "control_scale", "name %zu is missing", i);
+        else if (!(list[i].scale >= 1e-3 && list[i].scale <= 1e3))
+            result = pelt_fail_option(error, "control_scale", "%s=%g: a number from 0.001 to 1000 is meant",
+                                      list[i].name, list[i].scale);
+    }
+    return result;
+}
+
+pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
+    if ((unsigned)o->method >= PELT_METHOD_COUNT)
+        return pelt_fail_option(error, "method", "there is no method %d", o->method);
+    if ((unsigned)o->blend >= PELT_BLEND_COUNT)
+        return pelt_fail_option(error, "blend", "there is no blend %d", o->blend);
+    if ((unsigned)o->corrective >= PELT_CORRECTIVE_COUNT)
+        return pelt_fail_option(error, "corrective", "there is no corrective %d", o->corrective);
+    if (!o->blend) o->blend = presets[o->method].blend;
+    if (!o->corrective) o->corrective = presets[o->method].corrective;
+    o->method = method_of(o->blend, o->corrective);
+    for (size_t i = 0; i < OPTIONS; i++) {
+        pelt_result result = check_option(&options_list[i], o, error);
+        if (result) return result;
+    }
+    if (o->displacement.displacements % 16)
+        return pelt_fail_option(error, "displacements", "%u: choose from 16, 32 (bits)", o->displacement.displacements);
+    if (!(o->holdout <= 0.9)) return pelt_fail_option(error, "holdout", "%g is not a share up to 0.9", o->holdout);
+    if (!o->fitted.rest && o->blend == PELT_BLEND_FIT) o->fitted.rest = PELT_REST_KEEP;
+    if (!o->fitted.rest && o->blend == PELT_BLEND_JOINTS) o->fitted.rest = PELT_REST_REFIT;
+    return check_lists(o, error);
+}

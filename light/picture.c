@@ -1,0 +1,107 @@
+/* picture.c: a picture from the light at the key points; from all points where those say that the light is like none of
+   the training. And linear light as people see it. */
+
+#include "light/relight.h"
+#include "rig/clock.h"
+#include "rig/sort.h"
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct running {
+    pelt_light_view *view;
+    const pelt_relight_file *file;
+    const pelt_relight_shot *shot;
+    pelt_relight_result *result;
+    float *direct, *indirect, *gathered; /* [point_count][3] */
+} running;
+
+static pelt_result run_keys(running *r, pelt_error *error) {
+    const pelt_relight_shot *shot = r->shot;
+    pelt_relight_keys keys;
+    pelt_relight_frame frame = {.light = shot->light,
+                                .samples = shot->key_samples ? shot->key_samples : 256,
+                                .seed = shot->seed,
+                                .threads = shot->threads};
+    double start = pelt_wall_seconds();
+    pelt_result result = pelt_relight_keys_open(&keys, r->view, &r->file->keys, error);
+    if (!result) result = pelt_relight_solve(&keys, &frame, error);
+    if (!result) result = pelt_relight_fill(&keys, shot->threads, r->indirect, error);
+    if (result) return result;
+    r->result->key_seconds = pelt_wall_seconds() - start;
+    r->result->misfit = frame.misfit;
+    r->result->trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f},
+                                             (float)(frame.misfit / r->file->about.trust));
+    return PELT_OK;
+}
+
+static pelt_result gather(running *r, uint32_t samples, uint32_t seed, float *direct, float *indirect,
+                          pelt_error *error) {
+    pelt_gather_options options = {
+        .samples = samples, .bounces = r->view->bounces, .seed = seed + r->shot->seed, .threads = r->shot->threads};
+    return pelt_gather(r->view->tracer, r->view->points, r->view->point_count, &options, direct, indirect, NULL, error);
+}
+
+/* All points, blended with what the keys gave. */
+static pelt_result run_all(running *r, pelt_error *error) {
+    double start = pelt_wall_seconds(), trust = r->result->trust;
+    pelt_result result = gather(r, r->shot->samples, 0x60000000u, NULL, r->gathered, error);
+    if (result) return result;
+    for (size_t i = 0; i < 3 * r->view->point_count; i++)
+        r->indirect[i] = (float)(trust * r->indirect[i] + (1 - trust) * r->gathered[i]);
+    r->result->full_seconds = pelt_wall_seconds() - start;
+    return PELT_OK;
+}
+
+static void compose(const running *r, float *picture) {
+    const pelt_light_view *view = r->view;
+    for (size_t i = 0; i < 3 * (size_t)view->width * view->height; i++) picture[i] = 0;
+    for (size_t i = 0; i < view->point_count; i++)
+        for (int c = 0; c < 3; c++) {
+            float light = r->shot->part == PELT_RELIT_DIRECT ? r->direct[3 * i + c] : r->indirect[3 * i + c];
+            if (r->shot->part == PELT_RELIT_ALL)
+                light = view->points[i].albedo[c] * (light + r->direct[3 * i + c]) + view->points[i].emission[c];
+            picture[3 * (size_t)view->points[i].id + c] = light;
+        }
+}
+
+pelt_result pelt_relight_picture(pelt_light_view *view, const pelt_relight_file *file, const pelt_relight_shot *shot,
+                                 float *picture, pelt_relight_result *out, pelt_error *error) {
+    running r = {view, file, shot, out, NULL, NULL, NULL};
+    *out = (pelt_relight_result){0};
+    if (shot->key_samples && (shot->key_samples < 32 || shot->key_samples > 1u << 20))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "key_samples: 32 to %u is meant, not %u", 1u << 20,
+                         shot->key_samples);
+    if (shot->samples > 1u << 20)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "samples: 1 to %u is meant, not %u", 1u << 20, shot->samples);
+    float **buffers[] = {&r.direct, &r.indirect, &r.gathered};
+    for (int i = 0; i < 3; i++) *buffers[i] = PELT_NEW(view->arena, 3 * view->point_count, float);
+    if (pelt_arena_failed(view->arena)) return pelt_no_memory(error);
+    pelt_result result = pelt_tracer_set_light(view->tracer, &shot->light, error);
+    if (!result && !shot->full && file) result = run_keys(&r, error);
+    if (!result && out->trust < 1 && !shot->no_fallback) result = run_all(&r, error);
+    if (!result && shot->part != PELT_RELIT_INDIRECT) result = gather(&r, 16, 0x50000000u, r.direct, NULL, error);
+    if (result) return result;
+    compose(&r, picture);
+    out->dark = true; /* keys that are black fit any basis: the misfit cannot tell */
+    for (size_t i = 0; i < 3 * view->point_count; i++) out->dark = out->dark && !(r.indirect[i] > 0);
+    return PELT_OK;
+}
+
+/* -- Linear light as people see it --------------------------------------------------------------------------------- */
+
+/* A few thousand values are enough to find it. */
+float pelt_light_white(const float *picture, size_t pixel_count) {
+    enum { TAKEN = 4096 };
+    float taken[TAKEN];
+    size_t count = 3 * pixel_count, used = count < TAKEN ? count : TAKEN;
+    for (size_t i = 0; i < used; i++) taken[i] = picture[i * count / used];
+    qsort(taken, used, sizeof *taken, pelt_rising_floats);
+    float white = used ? taken[used * 98 / 100] : 0;
+    return white > 0 ? white : 1;
+}
+
+uint8_t pelt_light_srgb(float value, float white) {
+    double x = fmin(fmax(value / white, 0), 1);
+    double coded = x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1 / 2.4) - 0.055;
+    return (uint8_t)(255 * coded + 0.5);
+}

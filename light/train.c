@@ -1,0 +1,176 @@
+/* train.c: training of key points of light.
+
+   Each light of the grid is gathered twice, by half of the samples and other random numbers. The halves are pictures in
+   a folder, written as they come: a training that was stopped goes on where it was, and the halves tell the denoiser
+   what is light and what is noise. */
+
+#include "light/denoise.h"
+#include "light/relight.h"
+#include <math.h>
+#include <string.h>
+
+typedef pelt_relight_training training;
+
+/* -- Frames -------------------------------------------------------------------------------------------------------- */
+
+static pelt_result check(const char *name, uint32_t value, uint32_t low, uint32_t high, pelt_error *error) {
+    if (value >= low && value <= high) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u to %u is meant, not %u", name, low, high, value);
+}
+
+static pelt_result resolve(pelt_relight_options *o, pelt_error *error) {
+    if (!o->samples) o->samples = 64;
+    if (!o->keys) o->keys = 200;
+    if (!o->basis) o->basis = 32;
+    if (!o->key_samples) o->key_samples = 256;
+    pelt_result result = pelt_light_grid_check(&o->grid, error);
+    if (!result) result = check("samples", o->samples, 32, 1u << 20, error);
+    if (!result) result = check("keys", o->keys, 4, 10000, error);
+    if (!result) result = check("basis", o->basis, 1, 512, error);
+    return result ? result : check("key_samples", o->key_samples, 16, 1u << 20, error);
+}
+
+pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_relight_options *options,
+                               const char *folder, pelt_error *error) {
+    *t = (training){.view = view, .options = *options};
+    pelt_result result = resolve(&t->options, error);
+    if (!result)
+        result = pelt_light_frames_open(&t->frames, view, &t->options.grid, folder, t->options.samples, t->options.seed,
+                                        error);
+    if (result) return result;
+    t->gather_count = 2 * options->grid.columns * options->grid.rows;
+    for (uint32_t i = 0; i < t->gather_count; i++) t->missing += !pelt_light_frames_has(&t->frames, i / 2, i % 2);
+    return PELT_OK;
+}
+
+static pelt_result gather_half(training *t, uint32_t light, uint32_t half, float *values, pelt_error *error) {
+    pelt_light lamp = pelt_light_grid_light(t->view, &t->options.grid, light);
+    pelt_gather_options options = {.samples = t->options.samples / 2,
+                                   .bounces = t->view->bounces,
+                                   .seed = pelt_light_frame_seed(t->options.seed, light, half),
+                                   .threads = t->options.threads};
+    pelt_result result = pelt_tracer_set_light(t->view->tracer, &lamp, error);
+    if (!result)
+        result =
+            pelt_gather(t->view->tracer, t->view->points, t->view->point_count, &options, NULL, values, NULL, error);
+    return result ? result : pelt_light_frames_write(&t->frames, light, half, values, error);
+}
+
+pelt_result pelt_relight_gather(training *t, pelt_error *error) {
+    float *values = PELT_NEW(t->view->arena, 3 * t->view->point_count, float);
+    if (!values) return pelt_no_memory(error);
+    for (uint32_t i = 0; i < t->gather_count; i++) {
+        if (pelt_light_frames_has(&t->frames, i / 2, i % 2)) continue;
+        pelt_result result = gather_half(t, i / 2, i % 2, values, error);
+        if (result) return result;
+        t->missing--;
+        if (pelt_should_stop(&t->options.progress, "lights", 1 - (double)t->missing / t->gather_count))
+            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    }
+    return PELT_OK;
+}
+
+/* -- Key points ---------------------------------------------------------------------------------------------------- */
+
+static pelt_result read_half(void *user, uint32_t frame, uint32_t half, float *values, pelt_error *error) {
+    const training *t = user;
+    return pelt_light_frames_read(&t->frames, frame, half, values, error);
+}
+
+static pelt_result read_clean(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
+    const pelt_clean_frames *clean = user;
+    (void)error;
+    for (uint32_t i = 0; i < count; i++) pelt_clean_frame(clean, first + i, values + 3 * clean->point_count * i);
+    return PELT_OK;
+}
+
+/* How badly the subspace explains the keys of new lights in the plane: what the soft cache should still trust. */
+static pelt_result find_trust(training *t, const pelt_keys *keys, double *trust, pelt_error *error) {
+    pelt_relight_keys k;
+    *trust = 0;
+    pelt_result result = pelt_relight_keys_open(&k, t->view, keys, error);
+    for (uint32_t i = 0; i < 32 && !result; i++) {
+        pelt_relight_frame frame = {.light = pelt_light_grid_at(t->view, &t->options.grid, pelt_relight_random(i, 0),
+                                                                pelt_relight_random(i, 1)),
+                                    .samples = t->options.key_samples,
+                                    .seed = 0x70000000u + i,
+                                    .threads = t->options.threads};
+        result = pelt_relight_solve(&k, &frame, error);
+        *trust = fmax(*trust, frame.misfit);
+    }
+    *trust *= 1.25;
+    return result;
+}
+
+/* What the file says of its light. */
+typedef struct describing {
+    training *t;
+    double noise;
+} describing;
+
+static pelt_result describe(void *user, const pelt_keys *keys, char **text, pelt_error *error) {
+    const describing *d = user;
+    pelt_relight_about about = {.width = d->t->view->width,
+                                .height = d->t->view->height,
+                                .bounces = d->t->view->bounces,
+                                .samples = d->t->options.samples,
+                                .noise = d->noise,
+                                .grid = d->t->options.grid};
+    pelt_result result = find_trust(d->t, keys, &about.trust, error);
+    if (result) return result;
+    *text = pelt_relight_text(d->t->view->name, &about);
+    return *text ? PELT_OK : pelt_no_memory(error);
+}
+
+/* A key gathered with N paths has the noise of the frames times sqrt(samples / N); as the ridge of the map, its square
+   makes the map the best linear estimate. */
+static pelt_bytes *train_keys(training *t, pelt_clean_frames *clean, pelt_keys_report *report, pelt_error *error) {
+    const pelt_light_view *view = t->view;
+    const pelt_relight_options *o = &t->options;
+    uint32_t points = (uint32_t)view->point_count, keys = o->keys < points ? o->keys : points;
+    float *positions = PELT_NEW(view->arena, 3 * view->point_count, float);
+    uint32_t *shots = PELT_NEW(view->arena, clean->frame_count, uint32_t);
+    if (pelt_arena_failed(view->arena)) return pelt_no_memory(error), NULL;
+    for (uint32_t i = 0; i < clean->frame_count; i++) shots[i] = i; /* lights do not follow one another in time */
+    for (size_t p = 0; p < points; p++) memcpy(positions + 3 * p, view->points[p].position, 3 * sizeof(float));
+    double square = 0;
+    for (size_t i = 0; i < (size_t)clean->rank * clean->point_count; i++)
+        square += (double)clean->pictures[i] * clean->pictures[i];
+    describing about = {t, clean->noise};
+    pelt_frames frames = {.frame_count = clean->frame_count,
+                          .point_count = points,
+                          .component_count = 3,
+                          .read = read_clean,
+                          .user = clean,
+                          .name = view->name,
+                          .shots = shots};
+    pelt_keys_options options = {.keys = keys,
+                                 .basis = o->basis < 3 * clean->frame_count ? o->basis : 3 * clean->frame_count,
+                                 .grid = o->keys / 4 < keys ? o->keys / 4 : 0,
+                                 .uncentred = true,
+                                 .shared = true,
+                                 .exact = true,
+                                 .ridge = fmin(clean->noise * clean->noise * o->samples / o->key_samples, 1),
+                                 .positions = positions,
+                                 .diagonal = sqrt(square / ((double)clean->frame_count * (double)clean->point_count)),
+                                 .bar = 0.5,
+                                 .seed = o->seed,
+                                 .describe = describe,
+                                 .describe_user = &about,
+                                 .progress = o->progress};
+    return pelt_keys_train(&frames, &options, report, error);
+}
+
+pelt_bytes *pelt_relight_train(training *t, pelt_relight_report *report, pelt_error *error) {
+    pelt_clean_frames clean;
+    pelt_halves halves = {t->options.grid.columns * t->options.grid.rows, read_half, t};
+    pelt_denoise_options options = {.points = t->view->points,
+                                    .point_count = t->view->point_count,
+                                    .width = t->view->width,
+                                    .height = t->view->height,
+                                    .threads = t->options.threads,
+                                    .progress = t->options.progress};
+    if (pelt_denoise(t->view->arena, &halves, &options, &clean, error)) return NULL;
+    *report = (pelt_relight_report){.noise = clean.noise, .lights = clean.frame_count, .dark = clean.dark};
+    return train_keys(t, &clean, &report->keys, error);
+}

@@ -1,0 +1,9 @@
+/* clock.h: how long things take, in seconds since some moment. */
+
+#ifndef PELT_CLOCK_H
+#define PELT_CLOCK_H
+
+double pelt_wall_seconds(void);
+double pelt_cpu_seconds(void); /* of all threads of this program */
+
+#endif

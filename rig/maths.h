@@ -1,0 +1,64 @@
+/* maths.h: the small mathematics that rooms share, in double: vectors of 3, matrices of 3x3 (row-major), quaternions
+   (x, y, z, w), sizes in a file. Results may be written over arguments only where a function says so. */
+
+#ifndef PELT_MATHS_H
+#define PELT_MATHS_H
+
+#include <math.h>
+#include <pelt/pelt.h>
+#include <stdbool.h>
+
+/* -- Vectors ------------------------------------------------------------------------------------------------------- */
+
+static inline double pelt_dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+static inline double pelt_length(const double a[3]) { return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]); }
+
+static inline void pelt_cross(const double a[3], const double b[3], double out[3]) {
+    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2], out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* -- Matrices ------------------------------------------------------------------------------------------------------ */
+
+/* Cofactors; returns the determinant. The inverse is the transpose of the one divided by the other. */
+static inline double pelt_cofactors(const double m[9], double out[9]) {
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
+            out[3 * r + c] = m[3 * r1 + c1] * m[3 * r2 + c2] - m[3 * r1 + c2] * m[3 * r2 + c1];
+        }
+    return m[0] * out[0] + m[1] * out[1] + m[2] * out[2];
+}
+
+/* x = m^-1 b, from what pelt_cofactors found. */
+static inline void pelt_cramer(const double cofactors[9], double determinant, const double b[3], double x[3]) {
+    for (int i = 0; i < 3; i++)
+        x[i] = (cofactors[i] * b[0] + cofactors[3 + i] * b[1] + cofactors[6 + i] * b[2]) / determinant;
+}
+
+/* Of the linear part of an affine map, row-major 3x4. */
+static inline double pelt_affine_determinant(const double m[12]) {
+    return m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) +
+           m[2] * (m[4] * m[9] - m[5] * m[8]);
+}
+
+/* -- Quaternions --------------------------------------------------------------------------------------------------- */
+
+static inline double pelt_quaternion_length(const double q[4]) {
+    return sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+}
+
+/* The rotation a after b. */
+static inline void pelt_quaternion_multiply(const double a[4], const double b[4], double out[4]) {
+    out[0] = a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1];
+    out[1] = a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0];
+    out[2] = a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3];
+    out[3] = a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2];
+}
+
+/* -- Sizes --------------------------------------------------------------------------------------------------------- */
+
+/* The next multiple of PELT_ALIGN. */
+static inline size_t pelt_round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
+
+#endif

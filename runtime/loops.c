@@ -1,0 +1,60 @@
+/* loops.c: the instruction sets: which of them work here, and their loops. */
+
+#include "runtime/container.h"
+#include "runtime/loops.h"
+
+int pelt_isa_works(pelt_isa isa) {
+    switch (isa) {
+    case PELT_ISA_SCALAR:
+    case PELT_ISA_SIMD128:
+        return 1;
+#ifdef __x86_64__
+    case PELT_ISA_AVX2:
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); /* and f16c, which all of those have */
+    case PELT_ISA_AVX512:
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+#endif
+    default:
+        return 0;
+    }
+}
+
+pelt_isa pelt_best_isa(void) {
+    return pelt_isa_works(PELT_ISA_AVX512) ? PELT_ISA_AVX512
+           : pelt_isa_works(PELT_ISA_AVX2) ? PELT_ISA_AVX2
+                                           : PELT_ISA_SIMD128;
+}
+
+const char *pelt_isa_name(pelt_isa isa) {
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        PELT_ISAS(NAME)
+#undef NAME
+    };
+    if (isa == PELT_ISA_SIMD128) {
+#if defined(__SSE2__)
+        return "sse";
+#elif defined(__ARM_NEON)
+        return "neon";
+#elif defined(__wasm_simd128__)
+        return "wasm";
+#endif
+    }
+    return (unsigned)isa < PELT_ISA_COUNT ? names[isa] : "unknown";
+}
+
+const pelt_loops *pelt_loops_of(pelt_isa isa) {
+    switch (isa) {
+#ifdef __x86_64__
+    case PELT_ISA_AVX512:
+        return &pelt_loops_avx512;
+    case PELT_ISA_AVX2:
+        return &pelt_loops_avx2;
+#endif
+    case PELT_ISA_SIMD128:
+        return &pelt_loops_simd128;
+    default:
+        return &pelt_loops_scalar;
+    }
+}

@@ -1,0 +1,82 @@
+/* loops_avx2.c: the loops sixteen vertices at a time in pairs of 8-wide registers, a row of the matrix at once:
+   8 accumulators, 2 weights and 4 broadcasts fit the 16 registers. */
+
+#include "runtime/loops.h"
+
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#define LANES 8
+#define VECTORS 2
+#define POINTWISE 0
+#define ROWS 1
+#define CENTERS 4
+#define power_of_two_coarse power_of_two
+#define LOOPS pelt_loops_avx2
+
+typedef float wide __attribute__((vector_size(32)));
+
+static inline wide load(const float *p) { return (wide)_mm256_load_ps(p); }
+static inline wide load_half(const uint16_t *p) { return (wide)_mm256_cvtph_ps(_mm_load_si128((const void *)p)); }
+
+static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide)_mm256_cvtepi32_ps(_mm256_madd_epi16(_mm256_load_si256((const __m256i *)p), _mm256_set1_epi32(both)));
+}
+
+static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
+    __m256i both = _mm256_load_si256((const __m256i *)p);
+    *low = (wide)_mm256_cvtepi32_ps(_mm256_slli_epi32(both, 16));
+    *high = (wide)_mm256_cvtepi32_ps(both);
+}
+
+static inline void store(float *p, wide x) { _mm256_storeu_ps(p, (__m256)x); }
+static inline wide square_root(wide x) { return (wide)_mm256_sqrt_ps((__m256)x); }
+static inline wide smaller(wide a, wide b) { return (wide)_mm256_min_ps((__m256)a, (__m256)b); }
+static inline wide larger(wide a, wide b) { return (wide)_mm256_max_ps((__m256)a, (__m256)b); }
+
+static inline wide reciprocal(wide x) {
+    wide y = (wide)_mm256_rcp_ps((__m256)x);
+    return y * (2.0f - x * y);
+}
+
+static inline float sum_lanes(wide x) {
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128((__m256)x), _mm256_extractf128_ps((__m256)x, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+static inline wide power_of_two(wide x) {
+    __m256 clamped = _mm256_max_ps((__m256)x, _mm256_set1_ps(-126));
+    __m256 whole = _mm256_round_ps(clamped, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    wide f = (wide)(clamped - whole), p = POWER_POLYNOMIAL(f);
+    return (wide)_mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_castps_si256((__m256)p), _mm256_slli_epi32(_mm256_cvtps_epi32(whole), 23)));
+}
+
+/* The instruction gives 12 bits, one step of Newton's method doubles them. */
+static inline wide reciprocal_sqrt(wide x) {
+    wide y = (wide)_mm256_rsqrt_ps((__m256)x);
+    return y * (1.5f - 0.5f * x * y * y);
+}
+
+static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
+    __m256 xy = _mm256_shuffle_ps((__m256)x, (__m256)y, 0x88), yz = _mm256_shuffle_ps((__m256)y, (__m256)z, 0xdd),
+           zx = _mm256_shuffle_ps((__m256)z, (__m256)x, 0xd8);
+    __m256 a = _mm256_shuffle_ps(xy, zx, 0x88), b = _mm256_shuffle_ps(yz, xy, 0xd8),
+           c = _mm256_shuffle_ps(zx, yz, 0xdd);
+    __m256 first = _mm256_permute2f128_ps(a, b, 0x20), second = _mm256_permute2f128_ps(c, a, 0x30),
+           third = _mm256_permute2f128_ps(b, c, 0x31);
+    if (stream) {
+        _mm256_stream_ps(out, first), _mm256_stream_ps(out + 8, second), _mm256_stream_ps(out + 16, third);
+    } else {
+        _mm256_storeu_ps(out, first), _mm256_storeu_ps(out + 8, second), _mm256_storeu_ps(out + 16, third);
+    }
+}
+static inline void stream_fence(void) { _mm_sfence(); }
+
+#include "runtime/loops.inc"
+#endif

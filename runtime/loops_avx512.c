@@ -1,0 +1,93 @@
+/* loops_avx512.c: the loops sixteen vertices at a time: a block is one register wide, the whole blended matrix
+   is twelve accumulators. */
+
+#include "runtime/loops.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#define LANES 16
+#define VECTORS 1
+#define POINTWISE 1
+#define ROWS 3
+#define CENTERS 8
+#define LOOPS pelt_loops_avx512
+
+typedef float wide __attribute__((vector_size(64)));
+
+static inline wide load(const float *p) { return (wide)_mm512_load_ps(p); }
+static inline wide load_half(const uint16_t *p) { return (wide)_mm512_cvtph_ps(_mm256_load_si256((const void *)p)); }
+
+static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_load_si512(p), _mm512_set1_epi32(both)));
+}
+
+static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
+    __m512i both = _mm512_load_si512(p);
+    *low = (wide)_mm512_cvtepi32_ps(_mm512_slli_epi32(both, 16));
+    *high = (wide)_mm512_cvtepi32_ps(both);
+}
+
+static inline void store(float *p, wide x) { _mm512_storeu_ps(p, (__m512)x); }
+static inline wide square_root(wide x) { return (wide)_mm512_sqrt_ps((__m512)x); }
+static inline wide smaller(wide a, wide b) { return (wide)_mm512_min_ps((__m512)a, (__m512)b); }
+static inline wide larger(wide a, wide b) { return (wide)_mm512_max_ps((__m512)a, (__m512)b); }
+static inline wide reciprocal(wide x) {
+    wide y = (wide)_mm512_rcp14_ps((__m512)x);
+    return y * (2.0f - x * y);
+}
+static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
+
+/* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact
+   for whole x. */
+static inline wide power_of_two(wide x) {
+    wide f = (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    wide p = f * 0.00186713107f + 0.00901702811f;
+    p = p * f + 0.0557999148f;
+    p = p * f + 0.24016445f;
+    p = p * f + 0.693151312f;
+    p = p * f + 1.0f;
+    return (wide)_mm512_scalef_ps((__m512)p, (__m512)x);
+}
+
+/* For what is multiplied with half floats: relative error 3e-6. */
+static inline wide power_of_two_coarse(wide x) {
+    wide f = (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    wide p = f * 0.0135341657f + 0.0520114686f;
+    p = p * f + 0.241442749f;
+    p = p * f + 0.693003837f;
+    p = p * f + 1.00000259f;
+    return (wide)_mm512_scalef_ps((__m512)p, (__m512)x);
+}
+
+/* The instruction gives 14 bits, one step of Newton's method doubles them. */
+static inline wide reciprocal_sqrt(wide x) {
+    wide y = (wide)_mm512_rsqrt14_ps((__m512)x);
+    return y * (1.5f - 0.5f * x * y * y);
+}
+
+static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
+    /* Each output register takes its x and y by one permutation of two registers, then its z by another. */
+    const __m512i xy0 = _mm512_setr_epi32(0, 16, 0, 1, 17, 0, 2, 18, 0, 3, 19, 0, 4, 20, 0, 5),
+                  z0 = _mm512_setr_epi32(0, 1, 16, 3, 4, 17, 6, 7, 18, 9, 10, 19, 12, 13, 20, 15),
+                  xy1 = _mm512_setr_epi32(21, 0, 6, 22, 0, 7, 23, 0, 8, 24, 0, 9, 25, 0, 10, 26),
+                  z1 = _mm512_setr_epi32(0, 21, 2, 3, 22, 5, 6, 23, 8, 9, 24, 11, 12, 25, 14, 15),
+                  xy2 = _mm512_setr_epi32(0, 11, 27, 0, 12, 28, 0, 13, 29, 0, 14, 30, 0, 15, 31, 0),
+                  z2 = _mm512_setr_epi32(26, 1, 2, 27, 4, 5, 28, 7, 8, 29, 10, 11, 30, 13, 14, 31);
+    __m512 a = _mm512_permutex2var_ps(_mm512_permutex2var_ps((__m512)x, xy0, (__m512)y), z0, (__m512)z),
+           b = _mm512_permutex2var_ps(_mm512_permutex2var_ps((__m512)x, xy1, (__m512)y), z1, (__m512)z),
+           c = _mm512_permutex2var_ps(_mm512_permutex2var_ps((__m512)x, xy2, (__m512)y), z2, (__m512)z);
+    if (stream) {
+        _mm512_stream_ps(out, a), _mm512_stream_ps(out + 16, b), _mm512_stream_ps(out + 32, c);
+    } else {
+        _mm512_storeu_ps(out, a), _mm512_storeu_ps(out + 16, b), _mm512_storeu_ps(out + 32, c);
+    }
+}
+static inline void stream_fence(void) { _mm_sfence(); }
+
+#include "runtime/loops.inc"
+#endif

@@ -1,0 +1,51 @@
+/* loops_scalar.c: the loops one vertex at a time; what the others are tested against. */
+
+#include "runtime/half.h"
+#include "runtime/loops.h"
+#include <math.h>
+#include <string.h>
+
+#define LANES 1
+#define VECTORS 1
+#define POINTWISE 0
+#define ROWS 3
+#define CENTERS 4
+#define power_of_two_coarse power_of_two
+#define LOOPS pelt_loops_scalar
+
+typedef float wide;
+static inline wide load(const float *p) { return *p; }
+static inline wide load_half(const uint16_t *p) { return pelt_half_value(*p); }
+static inline void store(float *p, wide x) { *p = x; }
+static inline wide reciprocal_sqrt(wide x) { return 1 / sqrtf(x); }
+static inline wide square_root(wide x) { return sqrtf(x); }
+static inline wide smaller(wide a, wide b) { return a < b ? a : b; }
+static inline wide larger(wide a, wide b) { return a > b ? a : b; }
+static inline wide reciprocal(wide x) { return 1.0f / x; }
+static inline float sum_lanes(wide x) { return x; }
+
+static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
+    return (float)(p[0] * factors[0] + p[1] * factors[1]);
+}
+
+static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
+    *low = (float)p[0] * 65536;
+    *high = (float)p[1] * 65536 + (float)(uint16_t)p[0];
+}
+
+static inline wide power_of_two(wide x) {
+    float clamped = smaller(larger(x, -126), 126), whole = (clamped + ROUND_MAGIC) - ROUND_MAGIC, f = clamped - whole;
+    float p = POWER_POLYNOMIAL(f);
+    int32_t bits;
+    memcpy(&bits, &p, sizeof bits);
+    bits += (int32_t)whole * (1 << 23);
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
+    (void)stream;
+    out[0] = x, out[1] = y, out[2] = z;
+}
+static inline void stream_fence(void) {}
+
+#include "runtime/loops.inc"

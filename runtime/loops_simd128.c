@@ -1,0 +1,101 @@
+/* loops_simd128.c: the loops four vertices at a time: SSE2, NEON, WebAssembly. */
+
+#include "runtime/loops.h"
+#include <math.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#endif
+
+#define LANES 4
+#define VECTORS 1
+#define POINTWISE 0
+#define ROWS 3
+#define CENTERS 4
+#define power_of_two_coarse power_of_two
+#define LOOPS pelt_loops_simd128
+
+typedef float wide __attribute__((vector_size(16)));
+typedef int32_t wide_int __attribute__((vector_size(16)));
+typedef int32_t wide_shorts __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t wide_bits __attribute__((vector_size(16)));
+typedef uint16_t halves __attribute__((vector_size(8)));
+typedef float wide_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline wide load(const float *p) { return *(const wide_unaligned *)p; }
+
+/* As in half.h, four at once. */
+static inline wide load_half(const uint16_t *p) {
+    halves h;
+    memcpy(&h, p, sizeof h);
+    wide_bits bits = __builtin_convertvector(h, wide_bits);
+    wide size = (wide)((bits & 0x7fff) << 13) * 0x1p112f;
+    return (wide)((wide_bits)size | (bits & 0x8000) << 16);
+}
+
+static inline void store(float *p, wide x) { *(wide_unaligned *)p = x; }
+static inline wide choose(wide_int mask, wide a, wide b) {
+    return (wide)((mask & (wide_int)a) | (~mask & (wide_int)b));
+}
+static inline wide smaller(wide a, wide b) { return choose(a < b, a, b); }
+static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
+static inline wide reciprocal(wide x) { return 1.0f / x; }
+static inline float sum_lanes(wide x) { return (x[0] + x[1]) + (x[2] + x[3]); }
+
+static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
+    wide_int both_rows = *(const wide_shorts *)p;
+#if defined(__SSE2__)
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide)_mm_cvtepi32_ps(_mm_madd_epi16((__m128i)both_rows, _mm_set1_epi32(both)));
+#elif defined(__wasm_simd128__)
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide)wasm_f32x4_convert_i32x4(wasm_i32x4_dot_i16x8((v128_t)both_rows, wasm_i32x4_splat(both)));
+#else
+    wide_int low = (both_rows << 16) >> 16, high = both_rows >> 16;
+    return __builtin_convertvector(low * factors[0] + high * factors[1], wide);
+#endif
+}
+
+static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
+    wide_int both = *(const wide_shorts *)p;
+    *low = __builtin_convertvector(both << 16, wide);
+    *high = __builtin_convertvector(both, wide);
+}
+
+static inline wide power_of_two(wide x) {
+    wide clamped = larger(x, (wide){0} - 126.0f), whole = (clamped + ROUND_MAGIC) - ROUND_MAGIC, f = clamped - whole;
+    wide p = POWER_POLYNOMIAL(f);
+    return (wide)((wide_int)p + (__builtin_convertvector(whole, wide_int) << 23));
+}
+
+static inline wide square_root(wide x) {
+#if defined(__SSE2__)
+    return (wide)_mm_sqrt_ps((__m128)x);
+#elif defined(__aarch64__)
+    return (wide)vsqrtq_f32((float32x4_t)x);
+#elif defined(__wasm_simd128__)
+    return (wide)wasm_f32x4_sqrt((v128_t)x);
+#else
+    return (wide){sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])};
+#endif
+}
+
+static inline wide reciprocal_sqrt(wide x) { return 1.0f / square_root(x); }
+
+static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
+    (void)stream;
+    wide xy = __builtin_shufflevector(x, y, 0, 2, 4, 6), yz = __builtin_shufflevector(y, z, 1, 3, 5, 7),
+         zx = __builtin_shufflevector(z, x, 0, 2, 5, 7);
+    *(wide_unaligned *)out = __builtin_shufflevector(xy, zx, 0, 2, 4, 6);
+    *(wide_unaligned *)(out + 4) = __builtin_shufflevector(yz, xy, 0, 2, 5, 7);
+    *(wide_unaligned *)(out + 8) = __builtin_shufflevector(zx, yz, 1, 3, 5, 7);
+}
+static inline void stream_fence(void) {}
+
+#include "runtime/loops.inc"

@@ -1,0 +1,77 @@
+/* rotation.h: 3x3 matrices, row-major, and quaternions x, y, z, w. */
+
+#ifndef PELT_ROTATION_H
+#define PELT_ROTATION_H
+
+#include <math.h>
+
+typedef struct matrix {
+    float m[3][3];
+} matrix;
+
+/* Of a 3x4 map. */
+static inline matrix linear_part(const float *map) {
+    matrix out;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) out.m[r][c] = map[4 * r + c];
+    return out;
+}
+
+static inline matrix product(const matrix *a, const matrix *b) {
+    matrix out;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            out.m[r][c] = a->m[r][0] * b->m[0][c] + a->m[r][1] * b->m[1][c] + a->m[r][2] * b->m[2][c];
+    return out;
+}
+
+static inline matrix transpose(const matrix *a) {
+    matrix out;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) out.m[r][c] = a->m[c][r];
+    return out;
+}
+
+/* The adjugate, which is the inverse times the determinant; returns the determinant. */
+static inline float adjugate(const matrix *a, matrix *out) {
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
+            out->m[c][r] = a->m[r1][c1] * a->m[r2][c2] - a->m[r1][c2] * a->m[r2][c1];
+        }
+    return a->m[0][0] * out->m[0][0] + a->m[0][1] * out->m[1][0] + a->m[0][2] * out->m[2][0];
+}
+
+/* Of a quaternion whose squared length is 2 / s. */
+static inline matrix quaternion_matrix(const float q[4], float s) {
+    float x = q[0], y = q[1], z = q[2], w = q[3];
+    return (matrix){{{1 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)},
+                     {s * (x * y + w * z), 1 - s * (x * x + z * z), s * (y * z - w * x)},
+                     {s * (x * z - w * y), s * (y * z + w * x), 1 - s * (x * x + y * y)}}};
+}
+
+/* The quaternion of a rotation, of any length. Of four ways to take it from a matrix the one with the largest part is
+   used. */
+static inline void matrix_quaternion(const matrix *rotation, float q[4]) {
+    const float(*m)[3] = rotation->m;
+    float trace = m[0][0] + m[1][1] + m[2][2];
+    int i = m[1][1] > m[0][0];
+    if (m[2][2] > m[i][i]) i = 2;
+    if (trace >= m[i][i]) {
+        q[0] = m[2][1] - m[1][2], q[1] = m[0][2] - m[2][0], q[2] = m[1][0] - m[0][1], q[3] = 1 + trace;
+    } else {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        q[i] = 1 + m[i][i] - m[j][j] - m[k][k];
+        q[j] = m[j][i] + m[i][j], q[k] = m[k][i] + m[i][k], q[3] = m[k][j] - m[j][k];
+    }
+}
+
+/* out = a b, the rotation b first; out is neither of them. */
+static inline void quaternion_product(const float a[4], const float b[4], float out[4]) {
+    out[0] = a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1];
+    out[1] = a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0];
+    out[2] = a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3];
+    out[3] = a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2];
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* skin.h: what a pelt_skin keeps to itself, the sections of its corrective, as its readers and writers see them. */
+
+#ifndef PELT_SKIN_H
+#define PELT_SKIN_H
+
+#include "runtime/format.h"
+
+/* What rows of 16 bits are multiplied by: a coefficient, and the step that their whole numbers count. */
+typedef struct pelt_factor {
+    uint32_t coefficient;
+    float step;
+} pelt_factor;
+
+/* Vectors in rows of 16: one row for each block and source that some vertex of the block uses. A source is a
+   coefficient of the corrective, or a centre of its weighted form. */
+typedef struct pelt_rows {
+    const uint32_t *first;      /* [block_count + 1] first row of each block */
+    const uint16_t *sources;    /* [row] */
+    const float *floats;        /* [row][3][16]; with norm [row][4][16]; or in 16 bits: */
+    const int16_t *shorts;      /* [row / 2][3][16][2], two rows side by side */
+    const pelt_factor *factors; /* [factor_count]; the source of a row is then one of them, of two that follow each
+                                   other; the weighted form has two for each block, for vectors and for the norm */
+    uint32_t factor_count;
+} pelt_rows;
+
+/* The weighted form: which axes the pose distances of a block's vertices have. */
+typedef struct pelt_block_axes {
+    const uint32_t *first;   /* [block_count + 1] */
+    const uint16_t *sources; /* [entry] axis */
+    const float *weights;    /* [entry][16] */
+} pelt_block_axes;
+
+_Static_assert(PELT_SECTION_AXIS_WEIGHTS - PELT_SECTION_CORRECTIVE + 1 == PELT_CORRECTIVE_SECTIONS,
+               "pelt_skin has a pointer for each section of the corrective");
+
+/* NULL: the skin has no corrective. */
+static inline const pelt_file_corrective *pelt_skin_corrective(const pelt_skin *skin) {
+    return (const pelt_file_corrective *)skin->PELT_PRIVATE(CORRECTIVE);
+}
+
+static inline pelt_rows pelt_rows_of(const void *const sections[5], uint32_t factor_count) {
+    pelt_rows rows = {(const uint32_t *)sections[PELT_ROW_FIRST],      (const uint16_t *)sections[PELT_ROW_SOURCES],
+                      (const float *)sections[PELT_ROW_FLOATS],        (const int16_t *)sections[PELT_ROW_SHORTS],
+                      (const pelt_factor *)sections[PELT_ROW_FACTORS], factor_count};
+    return rows;
+}
+
+/* Displacements of the rest positions. */
+static inline pelt_rows pelt_skin_rows(const pelt_skin *skin) {
+    return pelt_rows_of(&skin->PELT_PRIVATE(ROW_FIRST), skin->factor_counts[0]);
+}
+
+/* Changes of the rest normals; in the weighted form they have no first and sources: they are for the same as rows. */
+static inline pelt_rows pelt_skin_turns(const pelt_skin *skin) {
+    return pelt_rows_of(&skin->PELT_PRIVATE(TURN_FIRST), skin->factor_counts[1]);
+}
+
+static inline pelt_block_axes pelt_skin_axes(const pelt_skin *skin) {
+    pelt_block_axes axes = {(const uint32_t *)skin->PELT_PRIVATE(AXIS_FIRST),
+                            (const uint16_t *)skin->PELT_PRIVATE(AXIS_SOURCES),
+                            (const float *)skin->PELT_PRIVATE(AXIS_WEIGHTS)};
+    return axes;
+}
+
+#endif

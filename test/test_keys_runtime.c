@@ -1,0 +1,488 @@
+/* test_keys_runtime.c: key points at run time, on keys that are made by hand, so that what must come out is known: the
+   map is 0, so that the reconstruction is the mean, and the misfit is the distance of the keys from theirs. And their
+   file, written from docs/keys-format.md alone. */
+
+#include "test/test.h"
+#include <pelt/keys.h>
+#include <stdbool.h>
+
+enum { POINTS = 40, KEYS = 6, REGIONS = 3, BLOCKS = (3 * POINTS + 15) / 16, FRAMES = 90 };
+
+typedef struct subject {
+    pelt_keys keys;
+    uint32_t key_points[KEYS];
+    float mean[16 * BLOCKS], key_mean[3 * KEYS], basis[BLOCKS * 16] __attribute__((aligned(64)));
+    float map[3 * KEYS * 16] __attribute__((aligned(64))), misfit[2 * 3 * KEYS * 16] __attribute__((aligned(64)));
+    pelt_misfit_bound bounds[REGIONS];
+    uint16_t regions[POINTS][4];
+    float weights[POINTS][4];
+    float bias[POINTS][3];               /* the truth of every point but keys is its mean and this */
+    float shift[FRAMES][KEYS];           /* of the keys along x, frame by frame: the misfit */
+    uint32_t evaluated, evaluated_twice; /* what the engine was asked for; points asked for twice in one call */
+    bool fails, not_finite;
+} subject;
+
+static int key_of(const subject *s, uint32_t point) {
+    for (int k = 0; k < KEYS; k++)
+        if (s->key_points[k] == point) return k;
+    return -1;
+}
+
+static void truth(const subject *s, uint32_t frame, uint32_t point, float out[3]) {
+    int key = key_of(s, point);
+    for (uint32_t c = 0; c < 3; c++)
+        out[c] = s->mean[3 * point + c] + (key < 0 ? s->bias[point][c] : c == 0 ? s->shift[frame][key] : 0);
+}
+
+static int evaluate(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values) {
+    subject *s = user;
+    uint8_t seen[POINTS] = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        s->evaluated_twice += seen[points[i]]++;
+        truth(s, (uint32_t)controls[0], points[i], values + 3 * i);
+    }
+    s->evaluated += count;
+    if (s->not_finite) values[3 * count - 1] = NAN;
+    return s->fails;
+}
+
+static void make(subject *s, uint64_t seed) {
+    memset(s, 0, sizeof *s);
+    for (uint32_t k = 0; k < KEYS; k++) s->key_points[k] = 37 - 7 * k; /* not in order */
+    for (int i = 0; i < 3 * POINTS; i++) s->mean[i] = (float)test_random(&seed) - 0.5f;
+    for (uint32_t i = 0; i < 3 * KEYS; i++) s->key_mean[i] = s->mean[3 * s->key_points[i / 3] + i % 3];
+    for (int i = 0; i < 3 * KEYS; i++) s->misfit[(i / 16 * 3 * KEYS + i) * 16 + i % 16] = 1;
+    for (int p = 0; p < POINTS; p++) {
+        for (int i = 0; i < 3; i++) s->bias[p][i] = 0.02f * (float)(test_random(&seed) - 0.5);
+        s->regions[p][0] = (uint16_t)(3 * p / POINTS), s->regions[p][1] = (uint16_t)((3 * p / POINTS + 1) % REGIONS);
+        s->weights[p][1] = p % 4 ? 0 : 0.25f;
+        s->weights[p][0] = 1 - s->weights[p][1];
+    }
+    for (int g = 0; g < REGIONS; g++) s->bounds[g] = (pelt_misfit_bound){0.01f + 0.005f * (float)g, 0.02f};
+    s->keys = (pelt_keys){.point_count = POINTS,
+                          .component_count = 3,
+                          .key_count = KEYS,
+                          .basis_count = 1,
+                          .region_count = REGIONS,
+                          .engine_point_count = POINTS,
+                          .diagonal = 2,
+                          .row_count = 3 * POINTS,
+                          .key_row_count = 3 * KEYS,
+                          .block_count = BLOCKS,
+                          .key_points = s->key_points,
+                          .mean = s->mean,
+                          .key_mean = s->key_mean,
+                          .basis = s->basis,
+                          .map = s->map,
+                          .misfit = s->misfit,
+                          .bounds = s->bounds,
+                          .point_regions = s->regions[0],
+                          .point_region_weights = s->weights[0]};
+}
+
+/* Quiet, then one region after the other far off, then in the zone between trust and none, then quiet again. */
+static void make_motion(subject *s, uint64_t seed) {
+    for (int f = 0; f < FRAMES; f++)
+        for (int k = 0; k < KEYS; k++) {
+            uint32_t region = s->regions[s->key_points[k]][0];
+            bool far = (f >= 10 && f < 25 && region == 0) || (f >= 20 && f < 40 && region == 2) || (f >= 60 && f < 72);
+            bool between = f >= 40 && f < 55;
+            s->shift[f][k] = far       ? 0.1f
+                             : between ? (float)(0.01 + 0.012 * test_random(&seed))
+                                       : (float)(0.004 * test_random(&seed));
+        }
+}
+
+/* -- Misfits ------------------------------------------------------------------------------------------------------- */
+
+/* e of a region from the lengths of the keys' misfits, as docs/keys-format.md says. */
+static double region_e(const subject *s, const double *lengths, uint32_t region) {
+    double sum = 0, weight = 0, largest = 0;
+    for (int k = 0; k < KEYS; k++)
+        for (int i = 0; i < 4; i++) {
+            double w = s->regions[s->key_points[k]][i] == region ? s->weights[s->key_points[k]][i] : 0;
+            sum += w * lengths[k] * lengths[k], weight += w;
+            if (w > 0) largest = fmax(largest, lengths[k]);
+        }
+    return weight > 0 ? fmax(sqrt(sum / weight) / s->bounds[region].rms, largest / s->bounds[region].largest) : 0;
+}
+
+static void misfits_are_judged_by_their_mean_and_by_the_largest(void **state) {
+    (void)state;
+    subject s;
+    uint64_t seed = 5;
+    make(&s, 3);
+    void *scratch = aligned_alloc(64, pelt_keys_scratch_size(&s.keys, 3));
+    for (int trial = 0; trial < 200; trial++) {
+        float values[3][KEYS][3], e[REGIONS];
+        double lengths[3][KEYS], worst[3] = {0};
+        pelt_misfit misfits[3];
+        for (int g = 0; g < REGIONS; g++) /* in turn the one and the other bound decides */
+            s.bounds[g] = (pelt_misfit_bound){trial % 2 ? 10 : 0.01f, trial % 2 ? 0.02f : 10};
+        for (int f = 0; f < 3; f++)
+            for (int k = 0; k < KEYS; k++) {
+                double square = 0;
+                for (int c = 0; c < 3; c++) {
+                    float off = (float)(test_random(&seed) - 0.5);
+                    values[f][k][c] = s.key_mean[3 * k + c] + off;
+                    square += pow((double)values[f][k][c] - s.key_mean[3 * k + c], 2);
+                }
+                lengths[f][k] = sqrt(square);
+            }
+        pelt_keys_solve(&s.keys, values[0][0], 3, scratch, misfits);
+        pelt_keys_region_misfits(&s.keys, scratch, e);
+        for (uint32_t g = 0; g < REGIONS; g++) {
+            for (int f = 0; f < 3; f++) worst[f] = fmax(worst[f], region_e(&s, lengths[f], g));
+            assert_near(e[g], region_e(&s, lengths[2], g), 1e-5 * e[g]); /* of the last frame */
+        }
+        for (int f = 0; f < 3; f++) {
+            double sum = 0, largest = 0;
+            for (int k = 0; k < KEYS; k++) sum += lengths[f][k] * lengths[f][k], largest = fmax(largest, lengths[f][k]);
+            assert_near(misfits[f].rms, sqrt(sum / KEYS), 1e-6);
+            assert_near(misfits[f].largest, largest, 1e-6);
+            assert_near(misfits[f].e, worst[f], 1e-5 * worst[f]);
+        }
+    }
+    /* A region without keys cannot be judged, and is trusted. */
+    for (int p = 0; p < POINTS; p++) s.regions[p][0] = s.regions[p][1] = 1;
+    pelt_misfit misfit;
+    float values[3 * KEYS] = {0}, e[REGIONS];
+    pelt_keys_solve(&s.keys, values, 1, scratch, &misfit);
+    pelt_keys_region_misfits(&s.keys, scratch, e);
+    assert_true(e[0] == 0 && e[1] > 0 && e[2] == 0);
+    free(scratch);
+}
+
+/* -- The soft cache ------------------------------------------------------------------------------------------------ */
+
+/* The cache once more, a point at a time and in double, from the words in keys.h. */
+typedef struct model {
+    bool computed[POINTS], started;
+    double offset[POINTS][3], before[POINTS][3];
+    uint32_t frame_before;
+} model;
+
+typedef struct expected {
+    double values[POINTS][3];
+    uint32_t evaluated, listed;
+    bool any_trust;
+} expected;
+
+static double trust(double e, double low, double high) {
+    return e <= low ? 1 : e >= high ? 0 : (high - e) / (high - low);
+}
+
+static void model_frame(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, model *m, expected *out) {
+    double lengths[KEYS], whole = 0, region_trust[REGIONS];
+    bool limited = o->step > 0 && !o->new_each_frame;
+    for (int k = 0; k < KEYS; k++) lengths[k] = fabs((double)s->shift[frame][k]);
+    for (uint32_t g = 0; g < REGIONS; g++) whole = fmax(whole, region_e(s, lengths, g));
+    for (uint32_t g = 0; g < REGIONS; g++)
+        region_trust[g] = trust(o->whole ? whole : region_e(s, lengths, g), o->e_min, o->e_max);
+    *out = (expected){.evaluated = KEYS};
+    for (uint32_t p = 0; p < POINTS; p++) {
+        double t = 0, distance = 0;
+        float f[3], f_before[3];
+        for (int i = 0; i < 4; i++) t += s->weights[p][i] * region_trust[s->regions[p][i]];
+        bool trusted = t > 1 - 1e-7;
+        truth(s, frame, p, f), truth(s, m->frame_before, p, f_before);
+        for (uint32_t c = 0; c < 3; c++) out->values[p][c] = s->mean[3 * p + c];
+        if (!trusted || m->computed[p]) {
+            double aim[3], most = limited && m->started ? o->step * s->keys.diagonal : INFINITY;
+            out->listed++, out->any_trust |= t > 1e-7;
+            if (key_of(s, p) < 0) out->evaluated++;
+            if (limited && m->started && !m->computed[p]) {
+                out->evaluated++;
+                for (int c = 0; c < 3; c++) m->offset[p][c] = m->before[p][c] - f_before[c];
+            }
+            for (uint32_t c = 0; c < 3; c++) {
+                aim[c] = t * (s->mean[3 * p + c] - (double)f[c]);
+                distance += pow(aim[c] - m->offset[p][c], 2);
+            }
+            double part = sqrt(distance) > most ? most / sqrt(distance) : 1;
+            for (int c = 0; c < 3; c++) {
+                m->offset[p][c] = part == 1 ? aim[c] : m->offset[p][c] + part * (aim[c] - m->offset[p][c]);
+                out->values[p][c] = f[c] + m->offset[p][c];
+            }
+            m->computed[p] = limited && !(trusted && part == 1);
+        }
+        memcpy(m->before[p], out->values[p], sizeof m->before[p]);
+    }
+    m->started = true, m->frame_before = frame;
+}
+
+static void follow(pelt_soft_cache_options options, uint32_t cut, uint64_t counts[4]) {
+    subject s;
+    model m = {0};
+    pelt_soft_cache cache;
+    make(&s, 7), make_motion(&s, 9);
+    void *memory = aligned_alloc(64, pelt_soft_cache_size(&s.keys, 1));
+    memset(memory, 0xff, pelt_soft_cache_size(&s.keys, 1));
+    assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, &options, (pelt_engine_call){evaluate, &s, 1}, memory),
+                     PELT_OK);
+    assert_near(cache.options.e_max, options.e_max > 0 ? options.e_max : 1.5 * cache.options.e_min, 1e-6);
+    uint32_t verdicts[4] = {0}, asked = 0;
+    for (uint32_t f = 0; f < FRAMES; f++) {
+        float out[POINTS][3];
+        pelt_soft_cache_frame_info info;
+        expected wanted;
+        s.evaluated = 0;
+        if (f == cut) pelt_soft_cache_cut(&cache), m.started = false;
+        assert_int_equal(pelt_soft_cache_next(&cache, &(float){(float)f}, out[0], &info), PELT_OK);
+        model_frame(&s, &cache.options, f, &m, &wanted);
+        for (int p = 0; p < POINTS; p++)
+            for (int c = 0; c < 3; c++) assert_near(out[p][c], wanted.values[p][c], 2e-6);
+        assert_int_equal(info.evaluated, wanted.evaluated);
+        assert_int_equal(s.evaluated, wanted.evaluated);
+        pelt_soft_cache_verdict verdict = !wanted.listed           ? PELT_CACHE_HIT
+                                          : wanted.listed < POINTS ? PELT_CACHE_PART
+                                          : wanted.any_trust       ? PELT_CACHE_BLEND
+                                                                   : PELT_CACHE_MISS;
+        assert_int_equal(info.verdict, verdict);
+        verdicts[verdict]++, asked += s.evaluated;
+    }
+    assert_int_equal(s.evaluated_twice, 0);
+    assert_int_equal(cache.evaluated, asked);
+    counts[0] += cache.hits, counts[1] += cache.parts, counts[2] += cache.blends, counts[3] += cache.misses;
+    assert_true(cache.hits == verdicts[0] && cache.parts == verdicts[1] && cache.blends == verdicts[2] &&
+                cache.misses == verdicts[3]);
+    free(memory);
+}
+
+static void every_frame_is_what_the_words_say(void **state) {
+    (void)state;
+    uint64_t counts[4] = {0};
+    follow((pelt_soft_cache_options){0}, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.e_min = 0.5f, .e_max = 2}, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.whole = 1}, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, 12, counts);
+    follow((pelt_soft_cache_options){.step = 0.0013f, .whole = 1}, 62, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f, .new_each_frame = 1}, UINT32_MAX, counts);
+    for (int i = 0; i < 4; i++) assert_true(counts[i] >= 10); /* all of it happened */
+}
+
+/* The reconstruction of a point is off by a constant. While it is computed that fades by a step a frame, and afterwards
+   it comes back by a step a frame: nothing pops, in either direction. */
+static void a_point_comes_back_as_slowly_as_it_left(void **state) {
+    (void)state;
+    subject s;
+    pelt_soft_cache cache;
+    make(&s, 7);
+    for (int p = 0; p < POINTS; p++)
+        for (int c = 0; c < 3; c++) s.bias[p][c] *= 2.5f;
+    for (int f = 20; f < 40; f++)
+        for (int k = 0; k < KEYS; k++) s.shift[f][k] = 1;
+    void *memory = aligned_alloc(64, pelt_soft_cache_size(&s.keys, 1));
+    const float step = 0.001f;
+    pelt_soft_cache_init(&cache, &s.keys, &(pelt_soft_cache_options){.step = step}, (pelt_engine_call){evaluate, &s, 1},
+                         memory);
+    double off[POINTS] = {0}, most = 0;
+    for (uint32_t f = 0; f < FRAMES; f++) {
+        float out[POINTS][3];
+        assert_int_equal(pelt_soft_cache_next(&cache, &(float){(float)f}, out[0], NULL), PELT_OK);
+        for (uint32_t p = 0; p < POINTS; p++) {
+            float *b = s.bias[p], t[3];
+            if (key_of(&s, p) >= 0) continue;
+            double size = sqrt((double)b[0] * b[0] + (double)b[1] * b[1] + (double)b[2] * b[2]), distance = 0;
+            double faded = f < 20 ? 0 : f < 40 ? f - 19 : 0, left = fmax(0, size - 2 * step * faded);
+            if (f >= 40) left = fmin(size, fmax(0, size - 2 * step * 20) + 2 * step * (f - 39));
+            truth(&s, f, p, t);
+            for (int c = 0; c < 3; c++) distance += pow((double)out[p][c] - t[c], 2);
+            assert_near(sqrt(distance), left, 1e-6);
+            if (f) assert_true(fabs(sqrt(distance) - off[p]) < 2 * step + 1e-6);
+            off[p] = sqrt(distance), most = fmax(most, size);
+        }
+    }
+    assert_true(most > 20 * step); /* it took a while */
+    free(memory);
+}
+
+static void a_mesh_that_nobody_can_compute_is_never_asked_for(void **state) {
+    (void)state;
+    subject s;
+    pelt_soft_cache cache;
+    make(&s, 7), make_motion(&s, 9);
+    s.keys.engine_point_count = POINTS - 2;
+    void *memory = aligned_alloc(64, pelt_soft_cache_size(&s.keys, 1));
+    pelt_soft_cache_init(&cache, &s.keys, NULL, (pelt_engine_call){evaluate, &s, 1}, memory);
+    for (uint32_t f = 0; f < FRAMES; f++) {
+        float out[POINTS][3];
+        assert_int_equal(pelt_soft_cache_next(&cache, &(float){(float)f}, out[0], NULL), PELT_OK);
+        for (int p = 0; p < POINTS; p++)
+            for (int c = 0; c < 3; c++) assert_near(out[p][c], s.mean[3 * p + c], 1e-7);
+    }
+    assert_int_equal(cache.hits, FRAMES);
+    assert_int_equal(s.evaluated, FRAMES * KEYS);
+    free(memory);
+}
+
+static void what_cannot_work_is_refused(void **state) {
+    (void)state;
+    subject s;
+    pelt_soft_cache cache;
+    make(&s, 7);
+    char *memory = aligned_alloc(64, pelt_soft_cache_size(&s.keys, 1) + 64);
+    const pelt_engine_call engine = {evaluate, &s, 1};
+    assert_int_equal(pelt_soft_cache_init(NULL, &s.keys, NULL, engine, memory), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_soft_cache_init(&cache, NULL, NULL, engine, memory), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, NULL, (pelt_engine_call){0}, memory), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, NULL, engine, NULL), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, NULL, engine, memory + 4), PELT_ERROR_ALIGNMENT);
+    pelt_soft_cache_options backwards = {.e_min = 2, .e_max = 1}, negative = {.step = -1},
+                            point = {.e_min = 2, .e_max = 2};
+    assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, &backwards, engine, memory), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, &negative, engine, memory), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, &point, engine, memory), PELT_OK);
+    float out[POINTS][3];
+    s.fails = true;
+    assert_int_equal(pelt_soft_cache_next(&cache, &(float){0}, out[0], NULL), PELT_ERROR_DATA);
+    s.fails = false, s.not_finite = true;
+    assert_int_equal(pelt_soft_cache_next(&cache, &(float){0}, out[0], NULL), PELT_ERROR_NUMBER);
+    assert_int_equal(cache.hits + cache.parts + cache.blends + cache.misses, 0);
+    assert_int_equal(cache.evaluated, 2 * KEYS);
+    free(memory);
+}
+
+/* -- The file ------------------------------------------------------------------------------------------------------ */
+
+/* Where the sections of the hand-made file begin. */
+enum {
+    KPNT = 64 + 10 * 32, /* the table ends there, at a multiple of 64 */
+    KAVG = KPNT + 64,
+    KAVK = KAVG + 64 * BLOCKS,
+    KBAS = KAVK + 128,
+    KMAP = KBAS + 64 * BLOCKS,
+    KMIS = KMAP + 64 * 3 * KEYS,
+    KBND = KMIS + 2 * 64 * 3 * KEYS,
+    KREG = KBND + 64,
+    KRWT = KREG + 8 * POINTS,
+    INFO = KRWT + 16 * POINTS,
+    FILE_SIZE = INFO + 64
+};
+
+static void put_section(uint8_t *file, int i, const char *kind, uint64_t offset, const void *data, uint64_t size) {
+    uint32_t required = strcmp(kind, "INFO") != 0;
+    memcpy(file + 64 + 32 * i, kind, 4), memcpy(file + 68 + 32 * i, &required, 4);
+    memcpy(file + 72 + 32 * i, &offset, 8), memcpy(file + 80 + 32 * i, &size, 8);
+    memcpy(file + offset, data, size);
+}
+
+static void write_keys(const subject *s, uint8_t *file) {
+    const uint32_t counts[] = {1, 10, FILE_SIZE, 0, POINTS, 3, KEYS, 1, REGIONS, POINTS, 0};
+    memset(file, 0, FILE_SIZE);
+    memcpy(file, "PELTKEYS", 8), memcpy(file + 8, counts, sizeof counts);
+    memcpy(file + 52, &(float){2}, 4), memcpy(file + 56, &(uint32_t){77}, 4);
+    put_section(file, 0, "KPNT", KPNT, s->key_points, sizeof s->key_points);
+    put_section(file, 1, "KAVG", KAVG, s->mean, sizeof s->mean);
+    put_section(file, 2, "KAVK", KAVK, s->key_mean, sizeof s->key_mean);
+    put_section(file, 3, "KBAS", KBAS, s->basis, sizeof s->basis);
+    put_section(file, 4, "KMAP", KMAP, s->map, sizeof s->map);
+    put_section(file, 5, "KMIS", KMIS, s->misfit, sizeof s->misfit);
+    put_section(file, 6, "KBND", KBND, s->bounds, sizeof s->bounds);
+    put_section(file, 7, "KREG", KREG, s->regions, sizeof s->regions);
+    put_section(file, 8, "KRWT", KRWT, s->weights, sizeof s->weights);
+    put_section(file, 9, "INFO", INFO, "{}", 3);
+}
+
+static void a_file_written_from_the_document_opens(void **state) {
+    (void)state;
+    static uint8_t file[FILE_SIZE] __attribute__((aligned(64)));
+    subject s;
+    pelt_keys keys;
+    make(&s, 7), write_keys(&s, file);
+    assert_int_equal(pelt_keys_open(file, FILE_SIZE, &keys), PELT_OK);
+    assert_true(keys.point_count == POINTS && keys.component_count == 3 && keys.key_count == KEYS &&
+                keys.basis_count == 1 && keys.region_count == REGIONS && keys.engine_point_count == POINTS);
+    assert_true(keys.shared == 0 && keys.half == 0 && keys.diagonal == 2 && keys.frame_count == 77);
+    assert_true(keys.row_count == 3 * POINTS && keys.key_row_count == 3 * KEYS && keys.block_count == BLOCKS);
+    assert_memory_equal(keys.key_points, s.key_points, sizeof s.key_points);
+    assert_memory_equal(keys.misfit, s.misfit, sizeof s.misfit);
+    assert_memory_equal(keys.point_region_weights, s.weights, sizeof s.weights);
+    assert_string_equal(keys.about, "{}");
+    assert_int_equal(keys.about_size, 2);
+    assert_true(pelt_isa_works(keys.isa));
+    assert_int_equal(pelt_keys_open(file, FILE_SIZE, NULL), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_keys_open(NULL, 0, &keys), PELT_ERROR_ARGUMENT);
+}
+
+static void every_field_of_a_keys_file_has_its_range(void **state) {
+    (void)state;
+    const uint32_t NOT_A_NUMBER = 0x7fc00000u, FINE = PELT_OK, WRONG = PELT_ERROR_FORMAT, INDEX = PELT_ERROR_INDEX,
+                   NUMBER = PELT_ERROR_NUMBER;
+    const struct {
+        size_t offset;
+        uint32_t value, result;
+    } cases[] = {
+        {0, 0, WRONG},              /* magic */
+        {8, 2, PELT_ERROR_VERSION}, /* version */
+        {12, 9, WRONG},             /* section_count: one is missing */
+        {16, FILE_SIZE + 64, PELT_ERROR_TRUNCATED},
+        {16, FILE_SIZE - 64, WRONG},
+        {24, 0, WRONG}, /* point_count */
+        {28, 0, WRONG}, /* component_count */
+        {28, 65, WRONG},
+        {32, 0, WRONG}, /* key_count */
+        {32, POINTS + 1, WRONG},
+        {36, 0, WRONG}, /* basis_count */
+        {36, 3 * KEYS + 1, WRONG},
+        {40, 0, WRONG},          /* region_count */
+        {44, POINTS - 2, FINE},  /* engine_point_count: keys are 37 and below */
+        {44, POINTS - 3, INDEX}, /* 37 is not below it */
+        {44, KEYS - 1, WRONG},
+        {44, POINTS + 1, WRONG},
+        {48, 1, WRONG}, /* flags: shared, half, and one that nobody knows */
+        {48, 2, WRONG},
+        {48, 4, WRONG},
+        {52, 0, NUMBER}, /* diagonal */
+        {52, 0xbf800000u, NUMBER},
+        {52, NOT_A_NUMBER, NUMBER},
+        {52, 0x7f800000u, NUMBER},
+        {KPNT + 4 * (KEYS - 1), POINTS - 1, FINE},
+        {KPNT + 4 * (KEYS - 1), POINTS, INDEX},
+        {KAVG + 64 * BLOCKS - 4, NOT_A_NUMBER, NUMBER},
+        {KAVK + 4 * (3 * KEYS - 1), NOT_A_NUMBER, NUMBER},
+        {KBAS + 64 * BLOCKS - 4, NOT_A_NUMBER, NUMBER},
+        {KMAP + 64 * 3 * KEYS - 4, NOT_A_NUMBER, NUMBER},
+        {KMIS + 2 * 64 * 3 * KEYS - 4, NOT_A_NUMBER, NUMBER},
+        {KBND + 8 * REGIONS - 8, 0, NUMBER}, /* a bound that nothing keeps: rms, then largest */
+        {KBND + 8 * REGIONS - 4, 0, NUMBER},
+        {KBND + 8 * REGIONS - 4, NOT_A_NUMBER, NUMBER},
+        {KREG + 8 * POINTS - 4, REGIONS - 1, FINE}, /* two regions at once, of which the second is 0 */
+        {KREG + 8 * POINTS - 4, REGIONS, INDEX},
+        {KRWT + 16 * POINTS - 4, NOT_A_NUMBER, NUMBER},
+        {INFO, 0x41414141u, WRONG}, /* text without an end */
+    };
+    static uint8_t file[FILE_SIZE] __attribute__((aligned(64)));
+    subject s;
+    make(&s, 7);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pelt_keys keys;
+        write_keys(&s, file);
+        memcpy(file + cases[i].offset, &cases[i].value, 4);
+        pelt_result result = pelt_keys_open(file, FILE_SIZE, &keys);
+        if (result != (pelt_result)cases[i].result)
+            fail_msg("case %zu (offset %zu, value %u): %s", i, cases[i].offset, cases[i].value,
+                     pelt_result_text(result));
+    }
+    for (int section = 0; section < 9; section++)
+        for (int more = -4; more <= 4; more += 8) { /* a number less, a number more */
+            pelt_keys keys;
+            write_keys(&s, file);
+            file[80 + 32 * section] = (uint8_t)(file[80 + 32 * section] + more);
+            assert_int_equal(pelt_keys_open(file, FILE_SIZE, &keys), PELT_ERROR_FORMAT);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(misfits_are_judged_by_their_mean_and_by_the_largest),
+        cmocka_unit_test(every_frame_is_what_the_words_say),
+        cmocka_unit_test(a_point_comes_back_as_slowly_as_it_left),
+        cmocka_unit_test(a_mesh_that_nobody_can_compute_is_never_asked_for),
+        cmocka_unit_test(what_cannot_work_is_refused),
+        cmocka_unit_test(a_file_written_from_the_document_opens),
+        cmocka_unit_test(every_field_of_a_keys_file_has_its_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

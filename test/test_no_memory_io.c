@@ -1,0 +1,211 @@
+/* test_no_memory_io.c: when memory runs out in what reads, writes, makes, measures and draws characters, wherever that
+   is, the call fails and says so, or its result is the very same. */
+
+#include "io/io.h"
+#include "report/report.h"
+#include "test/sampled.h"
+#include <jansson.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+static long left = -1; /* allocations that succeed; negative: all */
+
+static bool runs_out(void) {
+    if (left > 0)
+        left--;
+    else if (left == 0)
+        return true;
+    return false;
+}
+
+void *__wrap_malloc(size_t size) { return runs_out() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return runs_out() ? NULL : __real_calloc(count, size); }
+void *__wrap_realloc(void *memory, size_t size) { return runs_out() ? NULL : __real_realloc(memory, size); }
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return runs_out() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+/* A call with ever more memory. It returns a number that tells its result, and 0 with an error when it fails. */
+typedef uint64_t call(pelt_bundle *bundle, pelt_error *error);
+
+static void with_ever_more_memory(call *what, pelt_bundle *bundle) {
+    pelt_error error = {0};
+    uint64_t whole = what(bundle, &error);
+    if (!whole) fail_msg("%s", error.text);
+    long failures = 0;
+    for (long allowed = 0, enough = 0; !enough; allowed++) {
+        error = (pelt_error){0};
+        left = allowed;
+        uint64_t result = what(bundle, &error);
+        enough = left > 0; /* not all were used */
+        left = -1;
+        if (!result) {
+            assert_int_equal(error.code, PELT_ERROR_MEMORY);
+            assert_true(strlen(error.text) > 10);
+            failures++;
+        } else if (result != whole) {
+            fail_msg("with %ld allocations the result is another", allowed);
+        }
+    }
+    assert_true(failures > 0);
+}
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) h = (h ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
+    return h | 1;
+}
+
+static uint64_t hash_bundle(const pelt_bundle *b) {
+    const pelt_mesh *mesh = &b->mesh;
+    uint64_t h = hash(1, mesh->positions, 12 * (size_t)mesh->vertex_count);
+    h = hash(h, mesh->normals, 12 * (size_t)mesh->vertex_count);
+    h = hash(h, mesh->influences.weights, 4 * (size_t)mesh->influences.first[mesh->vertex_count]);
+    h = hash(h, b->skeleton.inverse_bind, b->skeleton.joint_count * sizeof *b->skeleton.inverse_bind);
+    for (uint32_t c = 0; c < b->clip_count; c++) {
+        const pelt_clip *clip = b->clips[c];
+        h = hash(h, clip->name, strlen(clip->name));
+        if (clip->positions) h = hash(h, clip->positions, 12 * (size_t)mesh->vertex_count * clip->frame_count);
+        if (clip->controls) h = hash(h, clip->controls, 4 * (size_t)b->controls.count * clip->frame_count);
+    }
+    return hash(h, &b->clip_count, sizeof b->clip_count);
+}
+
+static const char *path_of(const char *name) {
+    static char path[300];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    return path;
+}
+
+/* -- Calls ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t make_sample(pelt_bundle *bundle, pelt_error *error) {
+    (void)bundle;
+    pelt_bundle *b = pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 200, .frames = 3}, error);
+    uint64_t h = b ? hash_bundle(b) : 0;
+    pelt_bundle_free(b);
+    return h;
+}
+
+static uint64_t build(pelt_bundle *from, pelt_error *error) {
+    const pelt_mesh *mesh = &from->mesh;
+    pelt_transform poses[3][8];
+    for (uint32_t f = 0; f < 3; f++) {
+        assert_true(from->skeleton.joint_count <= 8);
+        pelt_clip_pose(from->clips[0], &from->skeleton, f, &poses[0][0] + f * from->skeleton.joint_count);
+    }
+    pelt_character character = {.vertex_count = mesh->vertex_count,
+                                .triangle_count = mesh->triangle_count,
+                                .joint_count = from->skeleton.joint_count,
+                                .control_count = 1,
+                                .positions = mesh->positions,
+                                .triangles = mesh->triangles,
+                                .parents = from->skeleton.parents,
+                                .rest = from->skeleton.rest,
+                                .control_names = (const char *const[]){"tension"}};
+    pelt_bundle *b = pelt_bundle_new(&character, error);
+    pelt_clip_input input = {"train", 3, &poses[0][0], from->clips[0]->positions, from->clips[0]->controls};
+    uint64_t h = b && pelt_bundle_add_clip(b, &input, error) ? hash_bundle(b) : 0;
+    pelt_bundle_free(b);
+    return h;
+}
+
+/* JSON of the writer is memory too; that of the reader fails as broken text. */
+static uint64_t write_gltf(pelt_bundle *bundle, pelt_error *error) {
+    const char *path = path_of("written.glb");
+    pelt_gltf_content content = {
+        .mesh = &bundle->mesh, .skeleton = &bundle->skeleton, .clips = bundle->clips, .clip_count = bundle->clip_count};
+    unlink(path);
+    json_set_alloc_funcs(__wrap_malloc, free);
+    pelt_result result = pelt_gltf_write(path, &content, error);
+    json_set_alloc_funcs(__real_malloc, free);
+    long allowed = left;
+    left = -1;
+    uint64_t h = 0;
+    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+    pelt_file file;
+    if (result)
+        assert_int_equal(access(path, F_OK), -1);
+    else if (pelt_file_read(arena, path, &file, error) == PELT_OK)
+        h = hash(1, file.bytes, file.size);
+    pelt_arena_free(arena);
+    left = allowed;
+    return h;
+}
+
+static uint64_t read_all(pelt_bundle *bundle, pelt_error *error) {
+    (void)bundle;
+    pelt_bundle *b = pelt_bundle_read(path_of("biceps.glb"), error);
+    uint64_t h = b && pelt_bundle_clip(b, "train", PELT_NEED_POSITIONS, error) ? hash_bundle(b) : 0;
+    pelt_bundle_free(b);
+    return h;
+}
+
+static uint64_t diagnose(pelt_bundle *bundle, pelt_error *error) {
+    pelt_findings findings = pelt_diagnose(bundle, bundle->clips, bundle->clip_count);
+    uint64_t h = hash(1, &findings.count, sizeof findings.count);
+    for (size_t i = 0; i < findings.count; i++) {
+        if (!strcmp(findings.list[i].what, "memory")) return pelt_no_memory(error), 0;
+        h = hash(h, findings.list[i].text, strlen(findings.list[i].text));
+    }
+    return h;
+}
+
+static pelt_skin skin; /* of the bundle, by distance */
+
+static uint64_t measure(pelt_bundle *bundle, pelt_error *error) {
+    pelt_example list[2] = {{bundle->clips[0], 0}, {bundle->clips[0], 2}};
+    pelt_measure *m = pelt_measure_examples(&skin, bundle, (pelt_examples){2, list}, 1, error);
+    uint64_t h = m ? hash(hash(1, &m->rms, sizeof m->rms), m->vertex_rms, 4 * (size_t)m->vertex_count) : 0;
+    pelt_measure_free(m);
+    return h;
+}
+
+static uint64_t draw(pelt_bundle *bundle, pelt_error *error) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    pelt_view view = pelt_view_fit(mesh->positions, mesh->vertex_count, 30, 10);
+    pelt_image *image = pelt_image_new(40, 30);
+    pelt_result result = image ? pelt_draw_mesh(image, &view, mesh->positions, NULL, mesh->vertex_count,
+                                                mesh->triangles, mesh->triangle_count, NULL, NULL)
+                               : PELT_ERROR_MEMORY;
+    uint64_t h = result ? 0 : hash(1, image->rgba, 4 * 40 * 30);
+    if (result == PELT_ERROR_MEMORY) pelt_no_memory(error);
+    pelt_image_free(image);
+    return h;
+}
+
+static void everything_fails_or_gives_the_same(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    pelt_bundle *bundle =
+        pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 200, .frames = 3}, &error);
+    assert_non_null(bundle);
+    pelt_gltf_content content = {
+        .mesh = &bundle->mesh, .skeleton = &bundle->skeleton, .clips = bundle->clips, .clip_count = bundle->clip_count};
+    assert_int_equal(pelt_gltf_write(path_of("biceps.glb"), &content, &error), PELT_OK);
+    pelt_cache_writer *writer = pelt_cache_writer_open(path_of("biceps.train.mdd"), 3, &bundle->mesh, 30, &error);
+    assert_non_null(writer);
+    for (int f = 0; f < 3; f++) pelt_cache_writer_frame(writer, bundle->clips[0]->positions + 600 * f);
+    assert_int_equal(pelt_cache_writer_commit(writer, &error), PELT_OK);
+    pelt_table table = {3, 1, bundle->controls.names, (float *)bundle->clips[0]->controls, 0};
+    assert_int_equal(pelt_table_write(path_of("biceps.train.csv"), &table, &error), PELT_OK);
+    pelt_examples train = all_of(bundle, "train");
+    pelt_bytes *bytes = pelt_fit(
+        bundle, train, &(pelt_fit_options){.method = PELT_METHOD_SSD, .blend = PELT_BLEND_DISTANCE}, NULL, &error);
+    assert_non_null(bytes);
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+    call *const calls[] = {make_sample, build, write_gltf, read_all, diagnose, measure, draw};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) with_ever_more_memory(calls[i], bundle);
+    pelt_bytes_free(bytes), pelt_bundle_free(bundle);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_fails_or_gives_the_same)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
