@@ -281,7 +281,7 @@ static void mutant(int at, bool first, const char *kind, size_t start, size_t en
     if (!apply_line) {
         bool inside = t->function >= 0;
         printf("%s\t%d\t%d\t%d\t%d\t%d\t%s\t", path, t->line, numbers_on_line, sites,
-               inside ? tokens[t->statement].line : 0, inside ? tokens[t->function].line : 0, kind);
+               inside ? tokens[t->statement].line : 0, inside ? tokens[tokens[t->function].statement].line : 0, kind);
         size_t a = back_from(start), b = end - start > 24 ? end : on_from(end);
         print_flat(a, b, 90);
         printf(" -> ");
@@ -354,30 +354,33 @@ static bool declares_array(int bracket) {
            (is(bracket - 2, "*") && !space_after(bracket - 2));
 }
 
+/* True inside the arguments of an allocation: more than enough memory is no mistake that can be seen. */
+static bool is_amount(int i) {
+    for (int around = bracket_around(i); around > 0; around = bracket_around(around))
+        if (is_one_of(around - 1, "PELT_NEW pelt_alloc malloc calloc realloc aligned_alloc")) return true;
+    return false;
+}
+
 static void change_number(int i) {
     const char *number = text + tokens[i].start;
     int length = (int)(tokens[i].end - tokens[i].start), around = bracket_around(i);
     size_t a = tokens[i].start, b = tokens[i].end;
-    if (is(i - 1, "case") || (is(i - 1, "{") && is(i + 1, "}"))) return;
-    bool index = around >= 0 && is(around, "[");
-    if (index && declares_array(around)) return;
+    bool index = around >= 0 && is(around, "["), amount = is_amount(i);
+    if (is(i - 1, "case") || (is(i - 1, "{") && is(i + 1, "}")) || (index && declares_array(around))) return;
     double value = strtod(number, NULL);
     if (value == 0 || value == 1) {
+        if (amount) return;
         mutant(i, true, "constant", a, b, value == 0 ? "1" : "0");
         if (value == 1) mutant(i, false, "constant", a, b, "2");
         return;
     }
-    bool whole = strncmp(number, "0x", 2) == 0 ||
-                 !memchr(number, '.', (size_t)length) + !memchr(number, 'e', (size_t)length) == 2;
-    bool first = true;
-    if (whole &&
-        (index || is_one_of(i - 1, "< > <= >= == !=") || is_one_of(i + 1, "< > <= >=") || is_one_of(i - 1, "+ -"))) {
-        mutant(i, true, "bound", a, b, "(%.*s + 1)", length, number);
-        mutant(i, false, "bound", a, b, "(%.*s - 1)", length, number);
-        first = false;
-    }
-    if (index) return;
-    mutant(i, first, "constant", a, b, "(2 * %.*s)", length, number);
+    bool whole =
+        !strncmp(number, "0x", 2) || (!memchr(number, '.', (size_t)length) && !memchr(number, 'e', (size_t)length));
+    bool bound = index || amount || is_one_of(i - 1, "< > <= >= == != + -") || is_one_of(i + 1, "< > <= >=");
+    if (whole && bound) mutant(i, true, "bound", a, b, "(%.*s - 1)", length, number);
+    if (whole && bound && !amount) mutant(i, false, "bound", a, b, "(%.*s + 1)", length, number);
+    if (index || amount) return;
+    mutant(i, !(whole && bound), "constant", a, b, "(2 * %.*s)", length, number);
     mutant(i, false, "constant", a, b, "(-%.*s)", length, number);
     mutant(i, false, "constant", a, b, "(1000 * %.*s)", length, number);
 }
