@@ -2,32 +2,11 @@
    (the address sanitizer counts), nothing is believed that was not computed. */
 
 #include "test/corrected.h"
+#include "test/allocations.h"
 #include "test/test.h"
 #include <jansson.h>
 
 /* -- Allocations that fail ------------------------------------------------------------------------------------------- */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-
-static long left = -1; /* allocations that succeed; negative: all */
-
-static bool runs_out(void) {
-    if (left < 0) return false;
-    if (left > 0) return left--, false;
-    return true;
-}
-
-void *__wrap_malloc(size_t size) { return runs_out() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return runs_out() ? NULL : __real_calloc(count, size); }
-void *__wrap_realloc(void *memory, size_t size) { return runs_out() ? NULL : __real_realloc(memory, size); }
-void *__wrap_aligned_alloc(size_t align, size_t size) { return runs_out() ? NULL : __real_aligned_alloc(align, size); }
 
 static void *json_memory(size_t size) { return runs_out() ? NULL : __real_malloc(size); }
 
@@ -62,10 +41,10 @@ static void fit_with_ever_more_memory(pelt_fit_options options) {
     if (!whole) fail_msg("%s", error.text);
     long failures = 0;
     for (long allowed = 0;; allowed++) {
-        left = allowed;
+        allocations_left = allowed;
         pelt_bytes *bytes = pelt_fit(bundle, examples, &options, NULL, &error);
-        bool enough = left > 0; /* not all were used */
-        left = -1;
+        bool enough = allocations_left > 0; /* not all were used */
+        allocations_left = -1;
         if (bytes) {
             assert_int_equal(bytes->size, whole->size);
             assert_memory_equal(bytes->bytes, whole->bytes, whole->size);
@@ -104,10 +83,10 @@ static void reports_fail_or_are_the_same(void **state) {
     pelt_bytes *bytes = pelt_fit(bundle, examples, &options, &whole, &error);
     pelt_bytes_free(bytes);
     for (long allowed = 0, enough = 0; !enough; allowed++) {
-        left = allowed;
+        allocations_left = allowed;
         bytes = pelt_fit(bundle, examples, &options, &report, &error);
-        enough = left > 0;
-        left = -1;
+        enough = allocations_left > 0;
+        allocations_left = -1;
         if (bytes) {
             assert_true(report.train->rms == whole.train->rms && report.holdout->rms == whole.holdout->rms);
             assert_true(report.bound == whole.bound && report.condition.value == whole.condition.value);

@@ -3,34 +3,9 @@
 
 #include "io/io.h"
 #include "report/report.h"
+#include "test/allocations.h"
 #include "test/sampled.h"
 #include <jansson.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-static long left = -1; /* allocations that succeed; negative: all */
-
-static bool runs_out(void) {
-    if (left > 0)
-        left--;
-    else if (left == 0)
-        return true;
-    return false;
-}
-
-void *__wrap_malloc(size_t size) { return runs_out() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return runs_out() ? NULL : __real_calloc(count, size); }
-void *__wrap_realloc(void *memory, size_t size) { return runs_out() ? NULL : __real_realloc(memory, size); }
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return runs_out() ? NULL : __real_aligned_alloc(alignment, size);
-}
 
 /* A call with ever more memory. It returns a number that tells its result, and 0 with an error when it fails. */
 typedef uint64_t call(pelt_bundle *bundle, pelt_error *error);
@@ -42,10 +17,10 @@ static void with_ever_more_memory(call *what, pelt_bundle *bundle) {
     long failures = 0;
     for (long allowed = 0, enough = 0; !enough; allowed++) {
         error = (pelt_error){0};
-        left = allowed;
+        allocations_left = allowed;
         uint64_t result = what(bundle, &error);
-        enough = left > 0; /* not all were used */
-        left = -1;
+        enough = allocations_left > 0; /* not all were used */
+        allocations_left = -1;
         if (!result) {
             assert_int_equal(error.code, PELT_ERROR_MEMORY);
             assert_true(strlen(error.text) > 10);
@@ -125,8 +100,8 @@ static uint64_t write_gltf(pelt_bundle *bundle, pelt_error *error) {
     json_set_alloc_funcs(__wrap_malloc, free);
     pelt_result result = pelt_gltf_write(path, &content, error);
     json_set_alloc_funcs(__real_malloc, free);
-    long allowed = left;
-    left = -1;
+    long allowed = allocations_left;
+    allocations_left = -1;
     uint64_t h = 0;
     pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
     pelt_file file;
@@ -135,7 +110,7 @@ static uint64_t write_gltf(pelt_bundle *bundle, pelt_error *error) {
     else if (pelt_file_read(arena, path, &file, error) == PELT_OK)
         h = hash(1, file.bytes, file.size);
     pelt_arena_free(arena);
-    left = allowed;
+    allocations_left = allowed;
     return h;
 }
 
