@@ -50,7 +50,7 @@
 extern "C" {
 #endif
 
-#define PELT_VERSION "0.1.0"
+#define PELT_VERSION "0.2.0"
 
 /* Vertices in a block, and the alignment in bytes: skin files and scratch must have it, output should. */
 #define PELT_BLOCK 16
