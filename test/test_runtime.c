@@ -268,8 +268,8 @@ static void joints_scaled_to_nothing_give_finite_output(void **state) {
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
 
-/* One joint, one vertex with normal (1, 1, 0) / sqrt(2); the normal after a scale. */
-static void scaled_normal(float x, float y, float z, float normal[3]) {
+/* One joint, one vertex with normal (1, 1, 0) / sqrt(2); the normal after a scale, so far away. */
+static void far_scaled_normal(float far, float x, float y, float z, float normal[3]) {
     pelt_bundle *bundle = character_new(1, NULL);
     character_bind(bundle);
     character_tube(bundle, 1, 1, 1);
@@ -278,6 +278,7 @@ static void scaled_normal(float x, float y, float z, float normal[3]) {
     bundle->mesh.normals[0] = bundle->mesh.normals[1] = (float)sqrt(0.5);
     pelt_transform local = character_still;
     local.scale[0] = x, local.scale[1] = y, local.scale[2] = z;
+    for (int i = 0; i < 3; i++) local.translation[i] = far;
     pelt_skin skin;
     pelt_bytes *bytes = character_pack(bundle, &skin);
     void *scratch = scratch_new(&skin);
@@ -286,6 +287,17 @@ static void scaled_normal(float x, float y, float z, float normal[3]) {
     pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
     memcpy(normal, out.normals + 3 * skin.vertex_slots[0], 12);
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+static void scaled_normal(float x, float y, float z, float normal[3]) { far_scaled_normal(0, x, y, z, normal); }
+
+static void where_a_mirrored_joint_is_does_not_matter_to_normals(void **state) {
+    (void)state;
+    float n[3];
+    for (float far = 0; far < 1e6f; far = 10 * far + 1) {
+        far_scaled_normal(far, -1.2f, 1.2f, 1.2f, n);
+        for (int i = 0; i < 3; i++) assert_near(n[i], i ? i < 2 ? sqrt(0.5) : 0 : -sqrt(0.5), 1e-6);
+    }
 }
 
 static void normals_keep_unit_length_at_any_size_of_a_joint(void **state) {
@@ -507,6 +519,7 @@ int main(void) {
         cmocka_unit_test(mirrored_and_scaled_joints_keep_the_sign_of_normals),
         cmocka_unit_test(every_influence_count_to_40_is_blended),
         cmocka_unit_test(joints_scaled_to_nothing_give_finite_output),
+        cmocka_unit_test(where_a_mirrored_joint_is_does_not_matter_to_normals),
         cmocka_unit_test(normals_keep_unit_length_at_any_size_of_a_joint),
         cmocka_unit_test(an_arm_bent_at_a_right_angle_is_where_it_is_drawn),
         cmocka_unit_test(a_pose_from_matrices_equals_a_pose_from_transforms),
