@@ -474,6 +474,16 @@ static void every_field_of_a_keys_file_has_its_range(void **state) {
         }
 }
 
+static void keys_that_could_not_be_opened_are_empty(void **state) {
+    (void)state;
+    static const _Alignas(64) uint8_t nothing[128];
+    pelt_keys keys, empty;
+    memset(&keys, 0xff, sizeof keys), memset(&empty, 0, sizeof empty);
+    assert_int_not_equal(pelt_keys_open(nothing, sizeof nothing, &keys), PELT_OK);
+    assert_memory_equal(&keys, &empty, sizeof keys);
+    assert_int_equal(pelt_keys_open(nothing, sizeof nothing, NULL), PELT_ERROR_ARGUMENT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(misfits_are_judged_by_their_mean_and_by_the_largest),
@@ -483,6 +493,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_work_is_refused),
         cmocka_unit_test(a_file_written_from_the_document_opens),
         cmocka_unit_test(every_field_of_a_keys_file_has_its_range),
+        cmocka_unit_test(keys_that_could_not_be_opened_are_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
