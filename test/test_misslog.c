@@ -190,6 +190,26 @@ static void checksums_are_those_that_everybody_knows(void **state) {
     pelt_arena_free(arena);
 }
 
+static void frames_that_are_not_finite_are_left_out(void **state) {
+    (void)state;
+    const char *path = path_of("infinite.misses");
+    float controls[CONTROLS], values[VALUES];
+    pelt_miss miss;
+    pelt_misslog *log = pelt_misslog_open(path, NULL);
+    for (uint32_t i = 0; i < 4; i++) {
+        make_miss(i, controls, values, &miss);
+        if (i == 1) controls[CONTROLS - 1] = NAN;
+        if (i == 2) values[VALUES - 1] = INFINITY;
+        assert_int_equal(pelt_misslog_put(log, &miss, NULL), PELT_OK);
+    }
+    assert_int_equal(pelt_misslog_close(log, NULL), PELT_OK);
+    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+    pelt_misses misses = read_log(arena, path);
+    assert_int_equal(misses.count, 2);
+    check_miss(&misses.list[0], 0), check_miss(&misses.list[1], 3);
+    pelt_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checksums_are_those_that_everybody_knows),
@@ -198,6 +218,7 @@ int main(void) {
         cmocka_unit_test(the_log_survives_200_kills_at_random_bytes),
         cmocka_unit_test(a_log_cut_at_any_byte_keeps_all_records_before),
         cmocka_unit_test(any_damaged_byte_costs_at_most_its_record),
+        cmocka_unit_test(frames_that_are_not_finite_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
