@@ -153,8 +153,9 @@ static bool read_rules(reader *r, const char *path) {
     pelt_drive_rules *rules = PELT_NEW(r->arena, 1, pelt_drive_rules);
     r->options->joints.drive = rules;
     if (!rules) return cli_fail("not enough memory"), false;
-    if (pelt_file_read(r->arena, path, &file, &error) ||
-        pelt_drive_rules_parse(r->arena, (const char *)file.bytes, path, rules, &error))
+    if (pelt_file_read(r->arena, path, &file, &error)) return cli_error(&error), false;
+    if (strlen((const char *)file.bytes) != file.size) return cli_fail("%s: is not a JSON text", path), false;
+    if (pelt_drive_rules_parse(r->arena, (const char *)file.bytes, path, rules, &error))
         return cli_error(&error), false;
     return true;
 }

@@ -77,7 +77,7 @@ static pelt_result measure_held_out(pelt_fitting *f, pelt_error *error) {
     double fraction = f->options.holdout == 0 ? usual_holdout : f->options.holdout;
     if (fraction < 0) return PELT_OK;
     pelt_fit_report *r = &f->report;
-    pelt_result result = pelt_hold_out(f->bundle, f->examples, fraction, &r->kept, &r->held, error);
+    pelt_result result = pelt_split_examples(f->arena, f->bundle, f->examples, fraction, &r->kept, &r->held, error);
     if (result || !r->held.count || !r->kept.count) return result;
     pelt_fitting blind = {.bundle = f->bundle, .examples = r->kept, .options = f->options};
     const pelt_arrangement *arrangement = fit_once(&blind, error);

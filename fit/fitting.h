@@ -20,6 +20,11 @@ typedef struct pelt_fitting {
     pelt_fit_report report; /* what the stages found out */
 } pelt_fitting;
 
+/* pelt_hold_out with lists in an arena: the bundle stays as it is, so that several fits may use it at once
+   (examples/holdout.c). */
+pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples all, double fraction,
+                                pelt_examples *kept, pelt_examples *held, pelt_error *error);
+
 /* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */
 pelt_result pelt_fit_blend(pelt_fitting *fitting, pelt_error *error);
 

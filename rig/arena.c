@@ -100,7 +100,7 @@ void pelt_arena_fail(pelt_arena *arena) {
 
 pelt_result pelt_no_memory(pelt_error *error) { return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"); }
 
-/* The only setjmp. What changes between it and the jump is behind pointers, so no local variable can be lost. */
+/* Here and in pelt_arena_call are the only setjmps. What changes between it and the jump is behind pointers, so no local variable can be lost. */
 pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt_error *error) {
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     jmp_buf here;

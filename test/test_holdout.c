@@ -143,9 +143,23 @@ static void fractions_that_mean_nothing_are_refused(void **state) {
     character_free(bundle);
 }
 
+static void clips_without_positions_are_refused(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(1, 8);
+    pelt_clip posed = *make_clip(bundle, POSES, 10, 1);
+    const pelt_clip *clips[] = {&posed};
+    pelt_examples all = pelt_bundle_examples(bundle, clips, 1), kept, held;
+    posed.positions = NULL;
+    pelt_error error = {0};
+    assert_int_equal(pelt_hold_out(bundle, all, 0.2, &kept, &held, &error), PELT_ERROR_DATA);
+    assert_non_null(strstr(error.text, "no true positions"));
+    character_free(bundle);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_motion_is_held_out_in_stretches),
+        cmocka_unit_test(clips_without_positions_are_refused),
         cmocka_unit_test(poses_are_held_out_singly),
         cmocka_unit_test(a_small_part_of_a_long_motion_is_one_short_stretch),
         cmocka_unit_test(every_clip_keeps_its_first_frame_and_gives_its_share),

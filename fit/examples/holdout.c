@@ -4,7 +4,7 @@
    where frames follow one another in time, whole stretches are held out; where they are poses of their own, single
    ones, spread evenly. */
 
-#include "rig/rig.h"
+#include "fit/fitting.h"
 #include <math.h>
 
 pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count) {
@@ -37,15 +37,17 @@ static bool is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t
     return near < 0.2 * 2 * variance;
 }
 
-pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
-                          pelt_examples *held, pelt_error *error) {
+pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples all, double fraction,
+                                pelt_examples *kept, pelt_examples *held, pelt_error *error) {
+    pelt_result result = pelt_check_examples(all, error);
+    if (result) return result;
     if (!(fraction >= 0 && fraction < 1))
         return pelt_fail_option(error, "holdout", "%g: a fraction from 0 up to, but not including, 1 is meant",
                                 fraction);
     *kept = *held = (pelt_examples){0};
-    kept->list = PELT_NEW(bundle->arena, all.count, pelt_example);
-    held->list = PELT_NEW(bundle->arena, all.count, pelt_example);
-    if (pelt_arena_failed(bundle->arena)) return pelt_no_memory(error);
+    kept->list = PELT_NEW(arena, all.count, pelt_example);
+    held->list = PELT_NEW(arena, all.count, pelt_example);
+    if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     for (size_t begin = 0, end; begin < all.count; begin = end) {
         for (end = begin + 1; end < all.count && all.list[end].clip == all.list[begin].clip;) end++;
         size_t count = end - begin;
@@ -66,4 +68,9 @@ pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fractio
         }
     }
     return PELT_OK;
+}
+
+pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
+                          pelt_examples *held, pelt_error *error) {
+    return pelt_split_examples(bundle->arena, bundle, all, fraction, kept, held, error);
 }
