@@ -8,6 +8,7 @@
 #include "report/report.h"
 #include "rig/clock.h"
 #include "rig/sort.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,19 +117,24 @@ static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
 
 static void print_table(const comparison *c) {
     const cli_args *args = c->args;
-    cli_say(args, "%s: errors in %% of the diagonal (%.4g); rel_err 1 is a linear blend with the file's weights\n\n",
+    const pelt_measure *mesh = c->contestants[0].test_all;
+    cli_say(args, "%s: errors in %% of the diagonal (%.4g); rel_err 1 is a linear blend with the file's weights\n",
             c->bundle->path, (double)c->bundle->mesh.diagonal);
+    cli_say(args, "rough and jump: 1 is that blend too; rough is on %u points, edges of %.3g%%\n\n", mesh->point_count,
+            100 * mesh->mean_edge / c->bundle->mesh.diagonal);
     cli_say(args, "                                training          |  not seen in training   normals\n");
-    cli_say(
-        args,
-        "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err  degrees  bytes/v   fit s  ns/v\n");
+    cli_say(args, "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err  degrees  rough   jump  "
+                  "bytes/v   fit s  ns/v\n");
     for (size_t i = 0; i < c->count; i++) {
         const contestant *one = &c->contestants[i];
         const pelt_measure *a = one->report.train, *b = one->test_all;
-        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %7.2f %8.1f %7.2f  %5.2f\n",
+        char jump[40] = "-"; /* no frames follow one another */
+        if (isfinite(b->jump)) snprintf(jump, sizeof jump, "%.3f", b->jump);
+        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %7.2f %6.3f %6s %8.1f %7.2f  %5.2f\n",
                 method_of(one), blend_of(one), corrective_of(one), 100 * a->rms_fraction, 100 * a->max_fraction,
                 a->rel_err, 100 * b->rms_fraction, 100 * b->max_fraction, b->rel_err, b->normal_rms_degrees,
-                (double)one->bytes->size / one->skin.vertex_count, one->report.seconds, one->ns_per_vertex);
+                b->roughness, jump, (double)one->bytes->size / one->skin.vertex_count, one->report.seconds,
+                one->ns_per_vertex);
     }
 }
 
@@ -379,8 +385,8 @@ const cli_command cli_compare = {
     "compare",
     "BUNDLE --train CLIP,... --test CLIP,... [--methods M,...] [--report FILE.html]",
     "Fits every method, measures each on clips it has not seen, and prints the table.",
-    "A method is METHOD, METHOD/BLEND or METHOD/BLEND/CORRECTIVE, as in `pelt fit`. ns/v is the time of a whole frame\n"
-    "(pose, positions, normals) on one thread, per vertex.",
+    "A method is METHOD, METHOD/BLEND or METHOD/BLEND/CORRECTIVE, as in `pelt fit`. rough and jump are as in `pelt\n"
+    "measure`. ns/v is the time of a whole frame (pose, positions, normals) on one thread, per vertex.",
     run,
     1,
     1,

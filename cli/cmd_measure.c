@@ -40,7 +40,10 @@ const cli_command cli_measure = {
     "SKIN BUNDLE --clip CLIP,...",
     "Error of a skin against the true positions of a clip.",
     "rms is over all frames and vertices, max the largest distance, both in scene units and in percent of the rest\n"
-    "bounding box's diagonal; rel_err is relative to a linear blend with the file's own weights.",
+    "bounding box's diagonal. The others are relative to a linear blend with the file's own weights, less is better:\n"
+    "rel_err; roughness, how much the error differs from that of the neighbours, which the eye sees as crumples\n"
+    "(meshes of other sizes do not compare); jump, the largest change of the error from a frame to the next, where\n"
+    "the clip is a motion.",
     run,
     2,
     2,

@@ -40,14 +40,26 @@ static json_t *join(json_t *object, json_t *more) { return whole(object, json_ob
 
 /* -- Measures ------------------------------------------------------------------------------------------------------ */
 
+/* Where nothing jumps there is no place of it. */
+static json_t *look_json(const pelt_measure *m, pelt_examples examples) {
+    bool jumps = m->jump_max > 0;
+    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "roughness", pelt_json_number(m->roughness), "points",
+                     (int)m->point_count, "mean_edge", pelt_json_number(m->mean_edge), "jump",
+                     pelt_json_number(m->jump), "jump_max", pelt_json_number(m->jump_max), "jump_frame",
+                     jumps ? json_integer(examples.list[m->jump_frame].frame) : json_null(), "jump_vertex",
+                     jumps ? json_integer(m->jump_vertex) : json_null());
+}
+
 json_t *pelt_measure_json(const pelt_measure *m, const char *skin, const char *clip, pelt_examples examples) {
-    return json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "skin", pelt_json_text(skin),
-                     "clip", pelt_json_text(clip), "frames", (int)m->frame_count, "vertices", (int)m->vertex_count,
-                     "rms", pelt_json_number(m->rms), "max", pelt_json_number(m->max), "rms_fraction",
-                     pelt_json_number(m->rms_fraction), "max_fraction", pelt_json_number(m->max_fraction), "rel_err",
-                     pelt_json_number(m->rel_err), "normal_rms_degrees", pelt_json_number(m->normal_rms_degrees),
-                     "normal_max_degrees", pelt_json_number(m->normal_max_degrees), "worst_frame",
-                     (int)examples.list[m->worst_frame].frame, "worst_vertex", (int)m->worst_vertex);
+    json_t *object =
+        json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "skin", pelt_json_text(skin),
+                  "clip", pelt_json_text(clip), "frames", (int)m->frame_count, "vertices", (int)m->vertex_count, "rms",
+                  pelt_json_number(m->rms), "max", pelt_json_number(m->max), "rms_fraction",
+                  pelt_json_number(m->rms_fraction), "max_fraction", pelt_json_number(m->max_fraction), "rel_err",
+                  pelt_json_number(m->rel_err), "normal_rms_degrees", pelt_json_number(m->normal_rms_degrees),
+                  "normal_max_degrees", pelt_json_number(m->normal_max_degrees), "worst_frame",
+                  (int)examples.list[m->worst_frame].frame, "worst_vertex", (int)m->worst_vertex);
+    return join(object, look_json(m, examples));
 }
 
 /* -- The blend ----------------------------------------------------------------------------------------------------- */

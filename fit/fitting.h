@@ -25,6 +25,9 @@ typedef struct pelt_fitting {
 pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples all, double fraction,
                                 pelt_examples *kept, pelt_examples *held, pelt_error *error);
 
+/* True when frames of one clip follow one another in time, false when they are poses of their own. */
+bool pelt_is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t count);
+
 /* The blend S (blend.c): weights, and rest positions and joints where they are fitted. */
 pelt_result pelt_fit_blend(pelt_fitting *fitting, pelt_error *error);
 

@@ -150,6 +150,9 @@ static void measure_agrees_with_the_files_that_eval_writes(void **state) {
     assert_near(number(measure, "rms"), sqrt(sum / (double)count), 1e-5 * sqrt(sum / (double)count));
     assert_near(number(measure, "max"), sqrt(worst), 1e-5 * sqrt(worst));
     assert_near(number(measure, "rel_err"), 1, 1e-4); /* the file's own weights are the baseline */
+    assert_near(number(measure, "roughness"), 1, 1e-4);
+    assert_near(number(measure, "jump"), 1, 1e-4);
+    assert_int_equal(number(measure, "points"), 2972);
     assert_int_equal(number(measure, "vertices"), 2972);
     free(model), free(truth);
     json_decref(measure);

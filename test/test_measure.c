@@ -1,6 +1,7 @@
 /* test_measure.c: errors that are known beforehand are measured as they are. */
 
 #include "test/character.h"
+#include "test/sampled.h"
 
 enum { JOINTS = 3, VERTICES = 40, FRAMES = 37 };
 
@@ -103,6 +104,7 @@ static void the_number_of_threads_does_not_change_a_byte(void **state) {
     assert_memory_equal(a->frame_rms, b->frame_rms, FRAMES * sizeof(float));
     assert_memory_equal(a->frame_max, b->frame_max, FRAMES * sizeof(float));
     assert_memory_equal(a->vertex_rms, b->vertex_rms, VERTICES * sizeof(float));
+    assert_memory_equal(a->vertex_rough, b->vertex_rough, VERTICES * sizeof(float));
     pelt_measure_free(a), pelt_measure_free(b), character_free_skin(bytes), character_free(bundle);
 }
 
@@ -141,6 +143,7 @@ static void a_tilt_of_the_truth_is_the_angle_of_the_normals_in_degrees(void **st
     bundle->mesh.influences.first = PELT_NEW(bundle->arena, 5, uint32_t); /* without weights there is no baseline */
     m = measure(&skin, bundle, clip, 2);
     assert_near(m->rel_err, 0, 0);
+    assert_near(m->roughness, 0, 0);
     assert_near(m->normal_max_degrees, 30, 1e-4);
     pelt_measure_free(m), character_free_skin(bytes), character_free(bundle);
 }
@@ -226,6 +229,244 @@ static void what_does_not_fit_together_is_said(void **state) {
     character_free_skin(bytes), character_free(bundle), character_free(other);
 }
 
+/* -- The look ------------------------------------------------------------------------------------------------------ */
+
+/* A square with its middle M: corners A, B, C, D. M is two vertices, one for the lower right half of the square. */
+enum { A, B, C, D, M, M_TWIN, SQUARE };
+
+static pelt_bundle *square(pelt_skin *skin, pelt_bytes **bytes, const float moved[SQUARE]) {
+    static const float corners[SQUARE][3] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}, {0.5f, 0.5f}, {0.5f, 0.5f}};
+    static const uint32_t triangles[4][3] = {{M, A, B}, {M, B, C}, {M_TWIN, C, D}, {M_TWIN, D, A}};
+    pelt_bundle *bundle = character_new(1, NULL);
+    character_bind(bundle);
+    pelt_mesh *mesh = &bundle->mesh;
+    *mesh = (pelt_mesh){.vertex_count = SQUARE, .triangle_count = 4, .diagonal = (float)sqrt(2)};
+    mesh->positions = PELT_NEW(bundle->arena, 3 * SQUARE, float);
+    mesh->normals = PELT_NEW(bundle->arena, 3 * SQUARE, float);
+    mesh->triangles = PELT_NEW(bundle->arena, 12, uint32_t);
+    memcpy(mesh->positions, corners, sizeof corners), memcpy(mesh->triangles, triangles, sizeof triangles);
+    character_influences(bundle, 1);
+    for (int v = 0; v < SQUARE; v++) mesh->normals[3 * v + 2] = mesh->influences.weights[v] = 1;
+    for (int v = 0; v < SQUARE; v++) mesh->positions[3 * v + 2] = moved[v];
+    *bytes = character_pack(bundle, skin);
+    for (int v = 0; v < SQUARE; v++) mesh->positions[3 * v + 2] = 0;
+    return bundle;
+}
+
+/* All errors are along z. Frame 0: the blend is off by 4 at M; the skin by 3 at A, and by 1 and -1 at the two vertices
+   of M, which is 0 on the whole. Frame 1: the blend is true; the skin off by 3 at A and -3 and -5 at M. So
+
+                        A       B      C      D      M
+       L blend, 0     -4/3    -4/3   -4/3   -4/3     4       squares: 208/9
+       L skin,  0       3      -1      0     -1    -3/4               185/16
+       L skin,  1     13/3     1/3    4/3    1/3  -19/4               187/9 + 361/16 */
+static void roughness_is_as_computed_by_hand_across_a_seam(void **state) {
+    (void)state;
+    static const float skin_moved[SQUARE] = {3, 0, 0, 0, -3, -5};
+    pelt_skin skin;
+    pelt_bytes *bytes;
+    pelt_bundle *bundle = square(&skin, &bytes, skin_moved);
+    pelt_transform still[2] = {character_still, character_still};
+    pelt_clip *clip = character_clip(bundle, "still", 2, still);
+    character_blend(bundle, clip);
+    positions_of(clip)[3 * M + 2] = positions_of(clip)[3 * M_TWIN + 2] = -4;
+    pelt_measure *m = measure(&skin, bundle, clip, 1);
+    assert_near(m->roughness, sqrt((185.0 / 16 + 187.0 / 9 + 361.0 / 16) / (208.0 / 9)), 1e-6);
+    assert_int_equal(m->point_count, 5);
+    assert_near(m->mean_edge, (4 + 4 * sqrt(0.5)) / 8, 1e-7);
+    assert_near(m->vertex_rough[A], sqrt((9 + 169.0 / 9) / 2), 1e-6);
+    assert_near(m->vertex_rough[B], sqrt((1 + 1.0 / 9) / 2), 1e-6);
+    assert_near(m->vertex_rough[C], sqrt((0 + 16.0 / 9) / 2), 1e-6);
+    assert_near(m->vertex_rough[M], sqrt((9.0 / 16 + 361.0 / 16) / 2), 1e-6);
+    assert_near(m->vertex_rough[M_TWIN], m->vertex_rough[M], 0);
+    assert_true(isnan(m->jump) && isnan(m->jump_max)); /* two frames are no motion */
+    pelt_measure_free(m);
+    bundle->mesh.triangle_count = 0; /* without edges nothing is rough */
+    m = measure(&skin, bundle, clip, 1);
+    assert_near(m->roughness, 0, 0);
+    assert_near(m->mean_edge, 0, 0);
+    assert_near(m->vertex_rough[A], 0, 0);
+    pelt_measure_free(m), character_free_skin(bytes), character_free(bundle);
+}
+
+/* The same bundle with a vertex of its own for every corner of every triangle. */
+static pelt_bundle *split_at_every_edge(pelt_bundle *bundle, pelt_clip **clip) {
+    const pelt_mesh *from = &bundle->mesh;
+    uint32_t corners = 3 * from->triangle_count;
+    pelt_bundle *out = PELT_NEW(bundle->arena, 1, pelt_bundle);
+    *out = *bundle;
+    pelt_mesh *mesh = &out->mesh;
+    mesh->vertex_count = corners;
+    mesh->positions = PELT_NEW(bundle->arena, 3 * (size_t)corners, float);
+    mesh->normals = PELT_NEW(bundle->arena, 3 * (size_t)corners, float);
+    mesh->triangles = PELT_NEW(bundle->arena, corners, uint32_t);
+    float *truth = PELT_NEW(bundle->arena, 3 * (size_t)corners * (*clip)->frame_count, float);
+    mesh->influences.first = PELT_NEW(bundle->arena, corners + 1, uint32_t);
+    mesh->influences.joints = PELT_NEW(bundle->arena, (size_t)corners * bundle->skeleton.joint_count, uint32_t);
+    mesh->influences.weights = PELT_NEW(bundle->arena, (size_t)corners * bundle->skeleton.joint_count, float);
+    for (uint32_t v = 0; v < corners; v++) {
+        uint32_t old = from->triangles[v], to = mesh->influences.first[v];
+        mesh->triangles[v] = v;
+        memcpy(mesh->positions + 3 * v, from->positions + 3 * old, 12);
+        memcpy(mesh->normals + 3 * v, from->normals + 3 * old, 12);
+        for (uint32_t i = from->influences.first[old]; i < from->influences.first[old + 1]; i++, to++) {
+            mesh->influences.joints[to] = from->influences.joints[i];
+            mesh->influences.weights[to] = from->influences.weights[i];
+        }
+        mesh->influences.first[v + 1] = to;
+        for (size_t f = 0; f < (*clip)->frame_count; f++)
+            memcpy(truth + 3 * (f * corners + v), (*clip)->positions + 3 * (f * from->vertex_count + old), 12);
+    }
+    pelt_clip *split = PELT_NEW(bundle->arena, 1, pelt_clip);
+    *split = **clip;
+    split->positions = truth;
+    *clip = split;
+    return out;
+}
+
+/* Squared Laplacians and largest jump, by the definition, of errors [frame][vertex][3] of a mesh without seams. */
+static double laplacian_by_force(const pelt_mesh *mesh, const double *errors, uint32_t frames, double *jump) {
+    uint32_t n = mesh->vertex_count;
+    char *joined = calloc(n, n);
+    double sum = 0;
+    for (uint32_t t = 0; t < mesh->triangle_count; t++)
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 3; b++)
+                if (a != b) joined[mesh->triangles[3 * t + a] * n + mesh->triangles[3 * t + b]] = 1;
+    *jump = 0;
+    for (uint32_t f = 0; f < frames; f++)
+        for (uint32_t v = 0; v < n; v++) {
+            const double *e = errors + 3 * (size_t)(f * n + v);
+            double mean[3] = {0}, count = 0, square = 0, change = 0;
+            for (uint32_t w = 0; w < n; w++)
+                for (int c = 0; c < 3 && joined[v * n + w]; c++)
+                    mean[c] += errors[3 * (size_t)(f * n + w) + (size_t)c], count += c == 0;
+            for (int c = 0; c < 3; c++) {
+                square += (e[c] - mean[c] / count) * (e[c] - mean[c] / count);
+                if (f) change += (e[c] - (e - 3 * (size_t)n)[c]) * (e[c] - (e - 3 * (size_t)n)[c]);
+            }
+            sum += square;
+            *jump = fmax(*jump, sqrt(change));
+        }
+    free(joined);
+    return sum;
+}
+
+/* The mesh's own weights on a rest pose that is shaken. */
+static pelt_bytes *pack_shaken(const pelt_bundle *bundle, const float *shaken, pelt_skin *skin) {
+    pelt_bundle copy = *bundle;
+    copy.mesh.positions = (float *)shaken;
+    return character_pack(&copy, skin);
+}
+
+/* errors[0] of the skin and errors[1] of the blend, [frame][vertex][3]. */
+static void find_errors(pelt_bundle *bundle, const pelt_skin *skin, const pelt_clip *clip, double *const errors[2]) {
+    pelt_error error;
+    size_t n = 3 * (size_t)bundle->mesh.vertex_count;
+    float *positions = PELT_NEW(bundle->arena, n, float);
+    double *blended = PELT_NEW(bundle->arena, n, double);
+    pelt_transform *locals = PELT_NEW(bundle->arena, bundle->skeleton.joint_count, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(bundle->arena, bundle->skeleton.joint_count, pelt_affine);
+    pelt_player *player = pelt_player_new(skin, bundle, &error);
+    for (uint32_t f = 0; f < clip->frame_count; f++) {
+        pelt_player_frame(player, clip, f, positions, NULL);
+        pelt_clip_pose(clip, &bundle->skeleton, f, locals);
+        pelt_joint_matrices(&bundle->skeleton, locals, NULL, matrices);
+        pelt_blend_mesh(&bundle->mesh, matrices, blended);
+        for (size_t i = 0; i < n; i++) {
+            errors[0][n * f + i] = (double)positions[i] - clip->positions[n * f + i];
+            errors[1][n * f + i] = blended[i] - clip->positions[n * f + i];
+        }
+    }
+    pelt_player_free(player);
+}
+
+static void the_look_of_an_arm_whole_or_split_at_every_edge_is_found_by_brute_force(void **state) {
+    (void)state;
+    pelt_bundle *bundle = sampled("arm", 300);
+    const pelt_clip *clip = all_of(bundle, "test").list[0].clip;
+    pelt_clip *split_clip = (pelt_clip *)clip;
+    pelt_bundle *split = split_at_every_edge(bundle, &split_clip);
+    size_t n = 3 * (size_t)bundle->mesh.vertex_count;
+    double *errors[2], rough[2], jumps[2];
+    float *shaken = PELT_NEW(bundle->arena, n, float);
+    float *shaken_corners = PELT_NEW(bundle->arena, 3 * (size_t)split->mesh.vertex_count, float);
+    uint64_t seed = 11;
+    for (size_t i = 0; i < n; i++)
+        shaken[i] = bundle->mesh.positions[i] + (float)(0.02 * bundle->mesh.diagonal * (test_random(&seed) - 0.5));
+    for (size_t v = 0; v < split->mesh.vertex_count; v++)
+        memcpy(shaken_corners + 3 * v, shaken + 3 * bundle->mesh.triangles[v], 12);
+    pelt_skin whole_skin, split_skin, plain_skin;
+    pelt_bytes *whole_bytes = pack_shaken(bundle, shaken, &whole_skin);
+    pelt_bytes *split_bytes = pack_shaken(split, shaken_corners, &split_skin);
+    pelt_bytes *plain_bytes = character_pack(split, &plain_skin);
+
+    for (int k = 0; k < 2; k++) errors[k] = PELT_NEW(bundle->arena, n * clip->frame_count, double);
+    find_errors(bundle, &whole_skin, clip, errors);
+    for (int k = 0; k < 2; k++) rough[k] = laplacian_by_force(&bundle->mesh, errors[k], clip->frame_count, &jumps[k]);
+    pelt_measure *measures[] = {measure(&whole_skin, bundle, clip, 2), measure(&split_skin, split, split_clip, 2),
+                                measure(&plain_skin, split, split_clip, 2)};
+    for (int i = 0; i < 3; i++) {
+        double tolerance = i ? 1e-4 : 1e-6; /* packed in another order, the run time rounds in another way */
+        int which = i == 2;
+        assert_int_equal(3 * measures[i]->point_count, n);
+        assert_near(measures[i]->roughness, sqrt(rough[which] / rough[1]), tolerance);
+        assert_near(measures[i]->jump, jumps[which] / jumps[1], tolerance);
+        assert_near(measures[i]->jump_max, jumps[which], tolerance * jumps[which]);
+        pelt_measure_free(measures[i]);
+    }
+    assert_true(rough[0] > 1.1 * rough[1] && jumps[0] > 1.01 * jumps[1]); /* else there was nothing to tell */
+    character_free_skin(whole_bytes), character_free_skin(split_bytes), character_free_skin(plain_bytes);
+    pelt_bundle_free(bundle);
+}
+
+static void a_step_of_the_truth_is_the_jump_of_the_frame_where_it_is(void **state) {
+    (void)state;
+    static const uint32_t steps[] = {1, 15, 16, 17, 32, 36};
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        pelt_clip *clip = bending(bundle);
+        for (size_t f = steps[i]; f < FRAMES; f++) positions_of(clip)[3 * (f * VERTICES + 17) + 1] += 0.25f;
+        pelt_measure *m = measure(&skin, bundle, clip, 2);
+        assert_near(m->jump_max, 0.25, 1e-5);
+        assert_near(m->jump, 1, 1e-5); /* the skin is the blend */
+        assert_int_equal(m->jump_frame, steps[i]);
+        assert_int_equal(m->jump_vertex, 17);
+        pelt_measure_free(m);
+    }
+    character_free_skin(bytes), character_free(bundle);
+}
+
+static void only_frames_that_follow_one_another_in_a_motion_jump(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_skin skin;
+    pelt_error error;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    pelt_clip *clip = bending(bundle), *other = bending(bundle), *shuffled = bending(bundle);
+    for (size_t i = 0; i < 3 * VERTICES * FRAMES; i++) positions_of(other)[i] += 0.5f;
+    for (size_t f = 0; f < FRAMES; f++) /* 37 is a prime: every frame once, never a neighbour */
+        memcpy(positions_of(shuffled) + 3 * VERTICES * f, positions_of(clip) + 3 * VERTICES * (f * 11 % FRAMES),
+               3 * VERTICES * sizeof(float));
+    pelt_example apart[FRAMES], across[] = {{clip, 7}, {clip, 8}, {other, 9}, {other, 10}, {clip, 11}, {clip, 4}};
+    for (uint32_t i = 0; i < FRAMES; i++) apart[i] = (pelt_example){clip, FRAMES - 1 - i};
+    const struct {
+        pelt_examples examples;
+        int has_jump;
+    } cases[] = {{{FRAMES, apart}, 0}, {{6, across}, 1}, {pelt_bundle_examples(bundle, (void *)&shuffled, 1), 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pelt_measure *m = pelt_measure_examples(&skin, bundle, cases[i].examples, 1, &error);
+        if (cases[i].has_jump)
+            assert_near(m->jump_max, 0, 1e-5);
+        else
+            assert_true(isnan(m->jump) && isnan(m->jump_max));
+        pelt_measure_free(m);
+    }
+    character_free_skin(bytes), character_free(bundle);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_constant_offset_is_the_rms_and_the_max_of_every_frame_and_vertex),
@@ -236,6 +477,10 @@ int main(void) {
         cmocka_unit_test(joints_are_matched_by_name_when_their_order_differs),
         cmocka_unit_test(a_player_gives_the_mesh_in_its_own_order),
         cmocka_unit_test(what_does_not_fit_together_is_said),
+        cmocka_unit_test(roughness_is_as_computed_by_hand_across_a_seam),
+        cmocka_unit_test(the_look_of_an_arm_whole_or_split_at_every_edge_is_found_by_brute_force),
+        cmocka_unit_test(a_step_of_the_truth_is_the_jump_of_the_frame_where_it_is),
+        cmocka_unit_test(only_frames_that_follow_one_another_in_a_motion_jump),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

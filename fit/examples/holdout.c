@@ -18,10 +18,10 @@ pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *
     return all;
 }
 
-/* True when neighbouring frames are much more alike than any two frames. Frames drawn at random are, squared and on
-   average, twice the variance apart; unlike the distance at some fixed lag, that also holds for cycles. Coordinate by
-   coordinate, so that no mean frame has to be stored. */
-static bool is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t count) {
+/* Neighbouring frames are much more alike than any two frames. Frames drawn at random are, squared and on average, twice
+   the variance apart; unlike the distance at some fixed lag, that also holds for cycles. Coordinate by coordinate, so
+   that no mean frame has to be stored. */
+bool pelt_is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t count) {
     size_t n = 3 * (size_t)bundle->mesh.vertex_count;
     double near = 0, variance = 0;
     for (size_t c = 0; c < n; c++) {
@@ -54,7 +54,7 @@ pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pe
         /* A stretch is a twelfth of the motion, or less when less is asked for: a few of them show more kinds of
            movement than one would. */
         size_t stretch = (size_t)fmin((double)((count + 11) / 12), fmax(round(fraction * (double)count), 1));
-        if (!is_motion(bundle, all.list + begin, count)) stretch = 1;
+        if (!pelt_is_motion(bundle, all.list + begin, count)) stretch = 1;
         double owed = 0;
         for (size_t i = 0; i < count; i += stretch) {
             size_t length = stretch < count - i ? stretch : count - i;

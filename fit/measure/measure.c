@@ -1,7 +1,7 @@
 /* measure.c: how wrong a skin is. The very run time that a user has is run over the examples and compared with their
    true positions; the baseline of rel_err is the linear blend with the file's own weights, in double. */
 
-#include "rig/rig.h"
+#include "fit/measure/look.h"
 #include <math.h>
 #include <string.h>
 
@@ -136,6 +136,8 @@ typedef struct measuring {
     pelt_measure *measure;
     size_t first; /* example of the batch */
     struct lane lanes[BATCH];
+    pelt_look look;
+    pelt_look_frame looks[BATCH + 1]; /* the first is the last of the batch before */
 } measuring;
 
 /* The angle between unit vectors is 2 asin(|a - b| / 2), which is exact where it matters: at small angles. */
@@ -168,6 +170,7 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
     pelt_clip_pose(clip, &m->bundle->skeleton, example->frame, lane->locals);
     pelt_joint_matrices(&m->bundle->skeleton, lane->locals, NULL, lane->matrices);
     pelt_blend_mesh(&m->bundle->mesh, lane->matrices, lane->blended);
+    pelt_look_at(&m->look, lane->positions, lane->blended, truth, &m->looks[i + 1]);
     lane->baseline = 0;
     for (size_t v = 0; v < n; v++) {
         double square = 0, base = 0;
@@ -178,6 +181,12 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
         lane->squares[v] = (float)square;
         if (in->first[v] < in->first[v + 1]) lane->baseline += base;
     }
+}
+
+static void measure_jump(void *user, size_t i, pelt_arena *scratch) {
+    (void)scratch;
+    measuring *m = user;
+    pelt_look_jump(&m->look, m->first + i, &m->looks[i], &m->looks[i + 1]);
 }
 
 /* Adds one frame's row of squared errors; returns their sum. */
@@ -238,19 +247,28 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     measure->frame_rms = PELT_NEW(measure->arena, frames, float);
     measure->frame_max = PELT_NEW(measure->arena, frames, float);
     measure->vertex_rms = PELT_NEW(measure->arena, n, float);
+    measure->vertex_rough = PELT_NEW(measure->arena, n, float);
+    pelt_look_open(work, m->bundle, m->examples, &m->look);
+    for (size_t i = 0; i < lanes + 1; i++) pelt_look_frame_open(work, &m->look, &m->looks[i]);
+    pelt_look_sums look_sums = {.rough = PELT_NEW(work, m->look.points.count, double)};
     double *vertex_sums = PELT_NEW(work, n, double), sum = 0, baseline = 0, normal_sum = 0, normal_max = 0;
     for (m->first = 0; m->first < frames; m->first += BATCH) {
         size_t count = frames - m->first < BATCH ? frames - m->first : BATCH;
         pelt_parallel(work, m->threads, count, measure_frame, m);
+        pelt_parallel(work, m->threads, count, measure_jump, m);
         for (size_t i = 0; i < count; i++) {
             sum += add_frame(measure, &m->lanes[i], m->first + i, vertex_sums);
             baseline += m->lanes[i].baseline;
             normal_sum += m->lanes[i].normal_sum;
             normal_max = fmax(normal_max, m->lanes[i].normal_max);
+            pelt_look_add(&m->look, m->first + i, &m->looks[i + 1], &look_sums);
         }
+        pelt_look_frame last = m->looks[count];
+        m->looks[count] = m->looks[0], m->looks[0] = last;
     }
     double diagonal = m->bundle->mesh.diagonal > 0 ? m->bundle->mesh.diagonal : 1;
     finish(measure, vertex_sums, sum, baseline, normal_sum, normal_max, diagonal);
+    pelt_look_finish(&m->look, &look_sums, measure);
     pelt_arena_free(work);
     return PELT_OK;
 }

@@ -461,14 +461,26 @@ typedef struct pelt_measure {
     double max;          /* largest |error| */
     double rms_fraction; /* of the rest bounding-box diagonal */
     double max_fraction;
-    double rel_err; /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact, or where
-                       the character has no weights */
+    double rel_err;   /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact, or where
+                         the character has no weights */
+    double roughness; /* ||L(model - truth)|| / ||L(blend with the file's weights - truth)||, L the uniform Laplacian of
+                         the mesh: a point's error minus the mean over its neighbours. Vertices with the same rest
+                         position are one point, with the mean of their errors. 1 is as rough as the blend, less is
+                         smoother; 0 as for rel_err. It depends on the resolution of the mesh, which these two say: */
+    uint32_t point_count;
+    double mean_edge;          /* mean length, at rest, of the edges between points; 0: there are none */
     double normal_rms_degrees; /* angles between normals of the skin and area-weighted normals of the true positions */
     double normal_max_degrees;
+    double jump;     /* jump_max relative to the same of the blend with the file's weights: above 1 the skin pops more;
+                        0 as for rel_err */
+    double jump_max; /* largest |change of a point's error| from a frame to the next. NAN, as is jump, where no frames
+                        follow one another: frames apart, clips that are lists of poses */
     uint32_t worst_frame, worst_vertex; /* where max is; the frame is an index into the examples */
+    uint32_t jump_frame, jump_vertex;   /* where jump_max is: from the frame before to this one */
     float *frame_rms;                   /* [frame_count] */
     float *frame_max;                   /* [frame_count] */
     float *vertex_rms;                  /* [vertex_count] over the frames */
+    float *vertex_rough;                /* [vertex_count] RMS of the Laplacian of the error over the frames */
     struct pelt_arena *arena;           /* owns all of it */
 } pelt_measure;
 
