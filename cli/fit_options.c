@@ -167,7 +167,7 @@ static void read_blend(reader *r) {
     o->influences = read_count(r, "influences");
     o->fitted.rest = (pelt_rest)read_word(r, "rest", rests);
     o->fitted.drop_joints = read_names(r, "drop-joints");
-    o->convex.smooth = read_number(r, "smooth", 0);
+    o->fitted.smooth = read_number(r, "smooth", -1);
     o->convex.prune = read_number(r, "prune", 0);
     o->convex.lock_joints = read_names(r, "lock-joints");
     o->joints.influence_choice = (pelt_choice)read_word(r, "influence-choice", choices);

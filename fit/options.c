@@ -65,7 +65,7 @@ static const option options_list[] = {
     {"influences", COUNT, AT(influences), 1, PELT_MOST_WEIGHTS, ANY_BLEND, 0},
     {"rest", CHOICE, AT(fitted.rest), 0, PELT_REST_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0},
     {"drop_joints", LIST, AT(fitted.drop_joints.count), 0, 0, BLEND(FIT) | BLEND(JOINTS), 0},
-    {"smooth", NUMBER, AT(convex.smooth), 0, 1e6, BLEND(FIT), 0},
+    {"smooth", NUMBER, AT(fitted.smooth), -INFINITY, 1e6, BLEND(FIT) | BLEND(JOINTS), 0},
     {"prune", NUMBER, AT(convex.prune), 0, 0.5, BLEND(FIT), 0},
     {"lock_joints", LIST, AT(convex.lock_joints.count), 0, 0, BLEND(FIT), 0},
     {"lock_vertices", LIST, AT(convex.lock_vertex_count), 0, 0, BLEND(FIT), 0},

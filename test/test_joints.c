@@ -19,6 +19,7 @@ typedef struct fitted {
 static fitted *fit(const char *sample, const char *clip, pelt_fit_options options) {
     fitted *f = calloc(1, sizeof *f); /* the player keeps pointing to the skin in it */
     pelt_error error = {0};
+    options.threads = 1;
     f->bundle = pelt_sample_make(&(pelt_sample_options){.name = sample, .vertices = 1200}, &error);
     assert_non_null(f->bundle);
     const pelt_clip *train = pelt_bundle_clip(f->bundle, "train", PELT_NEED_POSITIONS, &error);
@@ -86,7 +87,7 @@ static void one_half_joint_removes_the_collapse_of_the_twisting_box(void **state
     fitted *joints = fit("box", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.drive = &half_twist});
     assert_int_equal(joints->skin.driven_count, 1);
     assert_true(smallest_section(linear) < 0.5);
-    assert_near(smallest_section(joints), 1, 0.02);
+    assert_near(smallest_section(joints), 1, 0.03);
     assert_true(rel_err(joints, "test") < 0.1);
     drop(linear), drop(joints);
 }
@@ -161,8 +162,8 @@ static double normal_error(const fitted *f) {
 
 static void normals_in_the_fit_get_better_normals(void **state) {
     (void)state;
-    fitted *without = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
-    fitted *with = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.normal_scale = 0.02});
+    fitted *without = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.normal_scale = -1});
+    fitted *with = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
     print_message("normals: %.2f degrees without, %.2f with\n", normal_error(without), normal_error(with));
     assert_true(normal_error(with) < 0.9 * normal_error(without));
     drop(without), drop(with);
@@ -306,18 +307,20 @@ static uint32_t home_of(const limb *l, uint32_t v) {
 
 static bool is_near(const limb *l, uint32_t v, uint32_t j) { return abs((int)home_of(l, v) - (int)j) <= 3; }
 
-/* Without edges nobody agrees with anybody: every vertex takes the best joint that is at most three steps away. */
+/* Without edges nobody pulls at anybody: every vertex takes the best joint that is at most three steps away, or one that
+   is as good to within the two percent that make a swap worthwhile. */
 static void a_vertex_alone_takes_the_best_joint_near_it(void **state) {
     (void)state;
     limb *l = make_limb(1, 0.01);
     l->bundle->mesh.triangle_count = 0;
-    uint32_t far = 0;
+    uint32_t far = 0, exact = 0;
     for (int stump = 0; stump < 2; stump++) { /* as the file has it, then all on the first joint */
         for (uint32_t v = 0; v < VERTICES && stump; v++)
             l->bundle->mesh.influences.weights[2 * v] = 1, l->bundle->mesh.influences.weights[2 * v + 1] = 0,
                                                    l->bundle->mesh.influences.joints[2 * v] = 0;
-        pelt_fitting f =
-            fit_limb(l, (pelt_fit_options){.influences = 1, .joints.ridge = -1, .joints.normal_scale = -1});
+        pelt_fitting f = fit_limb(l, (pelt_fit_options){.influences = 1,
+                                                        .fitted.rest = PELT_REST_KEEP,
+                                                        .joints = {.ridge = -1, .normal_scale = -1}});
         for (uint32_t v = 0; v < VERTICES; v++) {
             uint32_t best = home_of(l, v);
             for (uint32_t j = 0; j < JOINTS; j++) {
@@ -325,53 +328,150 @@ static void a_vertex_alone_takes_the_best_joint_near_it(void **state) {
                 if (is_near(l, v, j) && error_alone(l, v, j) < error_alone(l, v, best)) best = j;
             }
             assert_int_equal(f.model.influences.first[v + 1], v + 1);
-            assert_int_equal(f.model.influences.joints[v], best);
+            uint32_t chosen = f.model.influences.joints[v];
+            assert_true(is_near(l, v, chosen) && 0.98 * error_alone(l, v, chosen) <= error_alone(l, v, best));
+            exact += chosen == best;
         }
     }
+    assert_true(exact > 1.9 * VERTICES);
     assert_true(far > 20); /* some would rather have taken others */
     free_limb(l);
 }
 
-/* The part of the neighbours along edges that do not follow this joint. */
-static double disagreement(const limb *l, const uint32_t *chosen, uint32_t v, uint32_t joint, const bool *edges) {
-    double others = 0, all = 0;
+/* -- Smoothness by brute force ------------------------------------------------------------------------------------- */
+
+/* What a smooth fit minimises, from its definition: errors, their differences along edges, weights. */
+typedef struct skin_state {
+    uint32_t counts[VERTICES], joints[VERTICES][MOST];
+    double weights[VERTICES][MOST], rest[VERTICES][3];
+} skin_state;
+
+static void state_of(const limb *l, const pelt_fitting *f, skin_state *out) {
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        const pelt_influences *in = &f->model.influences;
+        out->counts[v] = in->first[v + 1] - in->first[v];
+        for (uint32_t k = 0; k < out->counts[v]; k++) {
+            out->joints[v][k] = in->joints[in->first[v] + k];
+            out->weights[v][k] = in->weights[in->first[v] + k];
+        }
+        for (int c = 0; c < 3; c++) out->rest[v][c] = f->model.positions[3 * v + (uint32_t)c];
+    }
     (void)l;
-    for (uint32_t n = 0; n < VERTICES; n++)
-        if (edges[v * VERTICES + n]) all++, others += chosen[n] != joint;
-    return others / all;
 }
 
-/* With one joint per vertex the agreement is a state that can be checked: nobody would lower error x (1 + half the part
-   of the neighbours that have another joint) by taking over the joint of a neighbour. */
-static void neighbours_agree_where_it_costs_little(void **state) {
-    (void)state;
-    limb *l = make_limb(2, 0.01);
-    const pelt_mesh *mesh = &l->bundle->mesh;
+static void residual_of(const limb *l, const skin_state *s, uint32_t v, double out[3 * FRAMES]) {
+    for (int e = 0; e < FRAMES; e++) {
+        double sum[3] = {0}, at[3];
+        for (uint32_t k = 0; k < s->counts[v]; k++) {
+            pelt_affine_point(&l->matrices[e][s->joints[v][k]], s->rest[v], at);
+            for (int c = 0; c < 3; c++) sum[c] += s->weights[v][k] * at[c];
+        }
+        for (int c = 0; c < 3; c++) out[3 * e + c] = (sum[c] - true_place(l, e, v)[c]) / l->bundle->mesh.diagonal;
+    }
+}
+
+/* The part of it that vertex v has a share in. */
+static double local_energy(const limb *l, const skin_state *s, const bool *edges, uint32_t v, double smooth,
+                           double ridge) {
+    double own[3 * FRAMES], other[3 * FRAMES], sum = 0;
+    residual_of(l, s, v, own);
+    for (int r = 0; r < 3 * FRAMES; r++) sum += own[r] * own[r];
+    for (uint32_t k = 0; k < s->counts[v]; k++) sum += ridge * FRAMES * s->weights[v][k] * s->weights[v][k];
+    for (uint32_t n = 0; n < VERTICES; n++) {
+        if (!edges[v * VERTICES + n]) continue;
+        residual_of(l, s, n, other);
+        for (int r = 0; r < 3 * FRAMES; r++) sum += smooth * pow(own[r] - other[r], 2);
+    }
+    return sum;
+}
+
+static double all_energy(const limb *l, const skin_state *s, const bool *edges, double smooth, double ridge) {
+    double sum = 0;
+    for (uint32_t v = 0; v < VERTICES; v++) /* every edge is shared by two */
+        sum += (local_energy(l, s, edges, v, smooth, ridge) + local_energy(l, s, edges, v, 0, ridge)) / 2;
+    return sum;
+}
+
+static bool *edges_of(const pelt_mesh *mesh) {
     bool *edges = calloc(VERTICES * VERTICES, sizeof *edges);
     for (uint32_t t = 0; t < 3 * mesh->triangle_count; t++) {
         uint32_t a = mesh->triangles[t], b = mesh->triangles[t % 3 == 2 ? t - 2 : t + 1];
         edges[a * VERTICES + b] = edges[b * VERTICES + a] = true;
     }
-    pelt_fitting f =
-        fit_limb(l, (pelt_fit_options){
-                        .influences = 1, .joints.ridge = -1, .joints.normal_scale = -1, .fitted.rest = PELT_REST_KEEP});
-    const uint32_t *chosen = f.model.influences.joints;
-    uint32_t unhappy = 0, given_in = 0;
-    for (uint32_t v = 0; v < VERTICES; v++) {
-        double own = error_alone(l, v, chosen[v]),
-               price = own * (1 + 0.5 * disagreement(l, chosen, v, chosen[v], edges));
-        for (uint32_t n = 0; n < VERTICES; n++) {
-            if (!edges[v * VERTICES + n] || !is_near(l, v, chosen[n])) continue;
-            double other = error_alone(l, v, chosen[n]) * (1 + 0.5 * disagreement(l, chosen, v, chosen[n], edges));
-            if (other < 0.9999 * price) unhappy++, n = VERTICES;
+    return edges;
+}
+
+/* No weight that moves from one joint of a vertex to another, and no step of its rest position, makes it cheaper; what
+   the fit says is left is what is left; and it never rose. */
+static void a_smooth_fit_is_the_minimum_of_error_and_its_differences(void **state) {
+    (void)state;
+    static const double ridge = 1e-5, smooth = 3;
+    limb *l = make_limb(2, 0.05);
+    bool *edges = edges_of(&l->bundle->mesh);
+    skin_state *s = calloc(1, sizeof *s);
+    for (int refit = 0; refit < 2; refit++) {
+        pelt_fitting f = fit_limb(
+            l, (pelt_fit_options){.influences = MOST,
+                                  .fitted = {.smooth = smooth, .rest = refit ? PELT_REST_REFIT : PELT_REST_KEEP},
+                                  .joints = {.ridge = ridge, .normal_scale = -1}});
+        uint32_t tried = 0;
+        state_of(l, &f, s);
+        const pelt_blend_figures *figures = &f.report.blend_fit;
+        double left = all_energy(l, s, edges, smooth, ridge);
+        assert_near(figures->round_rms[figures->round_count - 1] / sqrt(left / (VERTICES * FRAMES)), 1, 1e-4);
+        for (uint32_t r = 1; r < figures->round_count; r++)
+            assert_true(figures->round_rms[r] <= figures->round_rms[r - 1] * (1 + 1e-12));
+        for (uint32_t v = 0; v < VERTICES; v++) {
+            double cost = local_energy(l, s, edges, v, smooth, ridge);
+            for (uint32_t k = 0; k < s->counts[v] * s->counts[v]; k++) {
+                double *from = &s->weights[v][k / s->counts[v]], *to = &s->weights[v][k % s->counts[v]];
+                if (from == to) continue;
+                *from -= 0.01, *to += 0.01;
+                assert_true(local_energy(l, s, edges, v, smooth, ridge) > cost);
+                *from += 0.01, *to -= 0.01, tried++;
+            }
+            for (int c = 0; c < 6 && refit; c++) {
+                double step = (c < 3 ? 0.01 : -0.01) * l->bundle->mesh.diagonal;
+                s->rest[v][c % 3] += step;
+                assert_true(local_energy(l, s, edges, v, smooth, ridge) > cost);
+                s->rest[v][c % 3] -= step, tried++;
+            }
         }
-        bool better = false;
-        for (uint32_t j = 0; j < JOINTS; j++) better |= is_near(l, v, j) && error_alone(l, v, j) < 0.999 * own;
-        given_in += better;
+        assert_true(tried > 2 * VERTICES);
     }
-    assert_int_equal(unhappy, 0);
-    assert_true(given_in > VERTICES / 10);
-    free(edges);
+    free(edges), free(s);
+    free_limb(l);
+}
+
+/* With one joint per vertex the choice is a state that can be checked: hardly anybody would lower the cost by more than
+   makes a swap worthwhile, and some have other joints than they would take alone. */
+static void joints_are_chosen_for_the_neighbours_too(void **state) {
+    (void)state;
+    static const double smooth = 1, ridge = 1e-7;
+    limb *l = make_limb(2, 0.01);
+    bool *edges = edges_of(&l->bundle->mesh);
+    skin_state *s = calloc(1, sizeof *s);
+    pelt_fitting f = fit_limb(l, (pelt_fit_options){.influences = 1,
+                                                    .fitted = {.smooth = smooth, .rest = PELT_REST_KEEP},
+                                                    .joints.normal_scale = -1});
+    uint32_t unhappy = 0, given_in = 0;
+    state_of(l, &f, s);
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        uint32_t own = s->joints[v][0];
+        double cost = local_energy(l, s, edges, v, smooth, ridge), alone = error_alone(l, v, own);
+        bool better = false, other = false;
+        for (uint32_t j = 0; j < JOINTS; j++) {
+            s->joints[v][0] = j;
+            if (!is_near(l, v, j)) continue;
+            better |= local_energy(l, s, edges, v, smooth, ridge) < 0.97 * cost;
+            other |= error_alone(l, v, j) < 0.97 * alone;
+        }
+        s->joints[v][0] = own;
+        unhappy += better, given_in += other;
+    }
+    assert_true(unhappy <= VERTICES / 25);
+    assert_true(given_in > VERTICES / 20);
+    free(edges), free(s);
     free_limb(l);
 }
 
@@ -442,12 +542,13 @@ static double weights_by_lapack(const limb *l, uint32_t v, const double rest[3],
 
 static void weights_are_the_least_squares_of_positions_and_normals(void **state) {
     (void)state;
-    static const double ridges[] = {1e-3, 1e-5, 1e-5}, scales[] = {0.3, 0.01, 0};
+    static const double ridges[] = {1e-3, 0, 1e-5}, scales[] = {0.3, 0, 0};
     limb *l = make_limb(4, 0.05);
     for (int given = 0; given < 3; given++) { /* as told, the defaults, no normals */
         pelt_fit_options options = {.influences = MOST, .fitted.rest = PELT_REST_KEEP};
+        options.joints.influence_choice = PELT_CHOICE_RIGIDITY;
         if (given == 0) options.joints.ridge = 1e-3, options.joints.normal_scale = 0.3;
-        if (given == 2) options.joints.normal_scale = -1;
+        if (given == 2) options.joints.ridge = 1e-5;
         pelt_fitting f = fit_limb(l, options);
         const pelt_influences *in = &f.model.influences;
         double sum = 0, largest = 0;
@@ -491,8 +592,8 @@ static void rest_by_lapack(const limb *l, uint32_t v, const uint32_t *joints, co
 static void weights_and_rest_positions_are_fitted_in_turns(void **state) {
     (void)state;
     limb *l = make_limb(5, 0.05);
-    pelt_fitting f =
-        fit_limb(l, (pelt_fit_options){.influences = MOST, .joints.ridge = 1e-4, .joints.normal_scale = -1});
+    pelt_fitting f = fit_limb(
+        l, (pelt_fit_options){.influences = MOST, .joints = {.ridge = 1e-4, .influence_choice = PELT_CHOICE_RIGIDITY}});
     const pelt_influences *in = &f.model.influences;
     double sums[4] = {0};
     for (uint32_t v = 0; v < VERTICES; v++) {
@@ -554,7 +655,8 @@ int main(void) {
         cmocka_unit_test(rank_deficient_vertices_are_named),
         cmocka_unit_test(driven_joints_nobody_uses_are_not_in_the_skin),
         cmocka_unit_test(a_vertex_alone_takes_the_best_joint_near_it),
-        cmocka_unit_test(neighbours_agree_where_it_costs_little),
+        cmocka_unit_test(a_smooth_fit_is_the_minimum_of_error_and_its_differences),
+        cmocka_unit_test(joints_are_chosen_for_the_neighbours_too),
         cmocka_unit_test(rigid_choice_takes_the_joints_that_see_the_vertex_move_least),
         cmocka_unit_test(weights_are_the_least_squares_of_positions_and_normals),
         cmocka_unit_test(weights_and_rest_positions_are_fitted_in_turns),

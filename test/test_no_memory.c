@@ -66,7 +66,7 @@ static void fits_fail_or_give_the_same_bytes(void **state) {
     for (int method = 0; method < PELT_METHOD_COUNT; method++)
         fit_with_ever_more_memory((pelt_fit_options){.method = (pelt_method)method});
     fit_with_ever_more_memory(
-        (pelt_fit_options){.blend = PELT_BLEND_FIT, .fitted.rest = PELT_REST_REFIT, .convex.smooth = 1e-3});
+        (pelt_fit_options){.blend = PELT_BLEND_FIT, .fitted = {.rest = PELT_REST_REFIT, .smooth = 1}});
     fit_with_ever_more_memory((pelt_fit_options){.blend = PELT_BLEND_DISTANCE});
     fit_with_ever_more_memory((pelt_fit_options){.method = PELT_METHOD_PSD, .psd.poses = 4});
     fit_with_ever_more_memory((pelt_fit_options){.method = PELT_METHOD_WPSD, .psd.poses = 4});

@@ -71,7 +71,7 @@ static void options_that_nobody_uses_are_refused_with_those_who_do(void **state)
     const pelt_drive_rules rules = {0};
     refused((pelt_fit_options){.fitted.rest = PELT_REST_KEEP}, "rest", "the blends fit and joints; the blend file");
     refused((pelt_fit_options){.fitted.drop_joints = names}, "drop_joints", "fit and joints");
-    refused((pelt_fit_options){J, .convex.smooth = 1e-3}, "smooth", "is for the blend fit; the blend joints does not");
+    refused((pelt_fit_options){.fitted.smooth = 1}, "smooth", "the blends fit and joints; the blend file does not");
     refused((pelt_fit_options){J, .convex.prune = 0.1}, "prune", "the blend fit");
     refused((pelt_fit_options){J, .convex.lock_joints = names}, "lock_joints", "the blend fit");
     refused((pelt_fit_options){.convex = {.lock_vertices = vertices, .lock_vertex_count = 1}}, "lock_vertices", "fit");
@@ -108,9 +108,9 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){.influences = UINT32_MAX}, "influences", "4294967295 is not");
     refused((pelt_fit_options){F, .fitted.rest = (pelt_rest)3}, "rest", "no choice 3");
     refused((pelt_fit_options){F, .fitted.rest = (pelt_rest)-1}, "rest", "no choice -1");
-    refused((pelt_fit_options){F, .convex.smooth = -1}, "smooth", "-1 is not from 0");
-    refused((pelt_fit_options){F, .convex.smooth = INFINITY}, "smooth", "inf");
-    refused((pelt_fit_options){F, .convex.smooth = NAN}, "smooth", "nan");
+    refused((pelt_fit_options){F, .fitted.smooth = 2e6}, "smooth", "up to 1e+06");
+    refused((pelt_fit_options){F, .fitted.smooth = INFINITY}, "smooth", "inf");
+    refused((pelt_fit_options){F, .fitted.smooth = NAN}, "smooth", "nan");
     refused((pelt_fit_options){F, .convex.prune = 0.6}, "prune", "0.6 is not from 0 to 0.5");
     refused((pelt_fit_options){J, .joints.ridge = 2e6}, "ridge", "up to 1e+06");
     refused((pelt_fit_options){J, .joints.normal_scale = NAN}, "normal_scale", "nan");
@@ -142,7 +142,7 @@ static void ends_of_ranges_are_taken(void **state) {
     const pelt_control_scale ends[] = {{"x", 1e-3}, {"y", 1e3}};
     pelt_fit_options good[] = {
         {J, .influences = 64, .joints = {.ridge = 1e6, .normal_scale = -3}, .holdout = 0.9},
-        {F, .influences = 1, .convex = {.smooth = 1e6, .prune = 0.5}, .fitted.rest = PELT_REST_REFIT, .holdout = -1},
+        {F, .influences = 1, .convex.prune = 0.5, .fitted = {.smooth = 1e6, .rest = PELT_REST_REFIT}, .holdout = -1},
         {W, .psd = {2048, PELT_RBF_EXP, 1}, .wpsd = {64, PELT_DISTANCE_BLEND}, .displacement.displacements = 32},
         {P, .psd.poses = 1, .displacement = {1, 16, ends, 2}},
         {E, .eigen = {64, 64, 1}},

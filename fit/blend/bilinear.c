@@ -99,7 +99,7 @@ void pelt_rest_fit(const pelt_gram *g, const pelt_weights *set, const double *mo
     size_t n = g->count;
     for (uint32_t i = 0; i < set->count; i++) {
         const double *products = g->products + set->joints[i] * n * PELT_MONOMIALS;
-        for (int c = 0; c < 3; c++) m[c] += set->weights[i] * moments[4 * (size_t)set->joints[i] + (size_t)c];
+        for (int c = 0; c < 3; c++) m[c] += set->weights[i] * moments[4 * i + (uint32_t)c];
         for (uint32_t k = 0; k < set->count; k++)
             for (size_t a = 0; a < PELT_MONOMIALS; a++)
                 q[a] += set->weights[i] * set->weights[k] * products[set->joints[k] * PELT_MONOMIALS + a];

@@ -13,7 +13,8 @@
 uint32_t pelt_affine_weights(pelt_problem *problem, double ridge, double cut, pelt_weights *weights);
 
 /* The rest position (of the gram's units) that fits best with the weights held; stays where it is in directions that
-   the examples say nothing about. `affine` false: of a direction, such as a normal. */
+   the examples say nothing about. `moments` are those of the joints of the set, one after the other. `affine` false: of
+   a direction, such as a normal. */
 void pelt_rest_fit(const pelt_gram *gram, const pelt_weights *weights, const double *moments, bool affine,
                    double rest[3]);
 

@@ -159,7 +159,7 @@ enum { PRODUCT_ROWS = 16 }; /* candidates whose products with all before them ar
 
 typedef struct summing {
     const pelt_gram *gram;
-    double *products;
+    double *products, *couplings;
 } summing;
 
 /* The symmetric part of a 4x4 matrix as coefficients of the monomials. */
@@ -181,6 +181,11 @@ static void sum_products(void *user, size_t block, pelt_arena *scratch) {
             to_quadratic(k + 4 * (i - begin) * columns + 4 * j, columns, q);
             memcpy(p->products + (i * g->count + j) * PELT_MONOMIALS, q, sizeof q);
             memcpy(p->products + (j * g->count + i) * PELT_MONOMIALS, q, sizeof q);
+            for (size_t m = 0; m < 16 && p->couplings; m++) {
+                double entry = k[(4 * (i - begin) + m / 4) * columns + 4 * j + m % 4];
+                p->couplings[(i * g->count + j) * 16 + m] = entry;
+                p->couplings[(j * g->count + i) * 16 + m % 4 * 4 + m / 4] = entry;
+            }
         }
 }
 
@@ -198,7 +203,7 @@ static void set_frames(pelt_fitting *f, const float *const *normals, pelt_gram *
     if (!normals) middle_of(f->bundle->mesh.positions, n, g->center);
 }
 
-void pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pelt_candidates *candidates,
+void pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pelt_candidates *candidates, bool coupled,
                    const float *const *normals, pelt_gram *g) {
     *g = (pelt_gram){.count = candidates->count};
     set_frames(f, normals, g);
@@ -207,9 +212,10 @@ void pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pelt_cand
     double *products = PELT_NEW(f->arena, n * PELT_MONOMIALS * n, double);
     fill_rows(g, matrices, candidates, pelt_model_matrix_count(&f->model), normals != NULL, rows);
     g->rows = rows;
-    summing p = {.gram = g, .products = products};
+    double *couplings = coupled ? PELT_NEW(f->arena, n * n * 16, double) : NULL;
+    summing p = {.gram = g, .products = products, .couplings = couplings};
     pelt_parallel(f->arena, f->options.threads, (n + PRODUCT_ROWS - 1) / PRODUCT_ROWS, sum_products, &p);
-    g->products = products;
+    g->products = products, g->couplings = couplings;
 }
 
 pelt_gram pelt_gram_subset(pelt_arena *arena, const pelt_gram *g, const uint32_t *list, uint32_t count,
@@ -265,6 +271,7 @@ void pelt_problem_set(pelt_problem *problem, const pelt_gram *g, const double re
                       double energy) {
     problem->gram = g;
     problem->normals = NULL;
+    memset(problem->normal_monomials, 0, sizeof problem->normal_monomials);
     problem->constant = energy;
     problem->diagonal = jitter * (double)g->examples;
     pelt_monomials(rest, 1, problem->monomials);
@@ -277,11 +284,11 @@ void pelt_problem_set(pelt_problem *problem, const pelt_gram *g, const double re
 
 void pelt_problem_add_normals(pelt_problem *problem, const pelt_gram *normals, const double normal[3],
                               const double *moments, double energy, double scale) {
-    double square = scale * scale;
+    double square = scale * scale, monomials[PELT_MONOMIALS];
     problem->normals = normals;
     problem->constant += square * energy;
-    pelt_monomials(normal, 0, problem->normal_monomials);
-    for (int m = 0; m < PELT_MONOMIALS; m++) problem->normal_monomials[m] *= square;
+    pelt_monomials(normal, 0, monomials);
+    for (int m = 0; m < PELT_MONOMIALS; m++) problem->normal_monomials[m] += square * monomials[m];
     for (size_t j = 0; j < normals->count; j++) {
         const double *b = moments + 4 * j;
         problem->linear[j] += square * (b[0] * normal[0] + b[1] * normal[1] + b[2] * normal[2]);
@@ -289,28 +296,20 @@ void pelt_problem_add_normals(pelt_problem *problem, const pelt_gram *normals, c
     pelt_problem_forget(problem);
 }
 
-static double quadratic(const double m[PELT_MONOMIALS], const double *k) {
-    return m[0] * k[0] + m[1] * k[1] + m[2] * k[2] + m[3] * k[3] + m[4] * k[4] +
-           (m[5] * k[5] + m[6] * k[6] + m[7] * k[7] + m[8] * k[8] + m[9] * k[9]);
-}
-
 double pelt_problem_entry(const pelt_problem *p, uint32_t r, uint32_t c) {
-    size_t n = p->count, at = (c * n + r) * PELT_MONOMIALS;
-    if (p->known[c] || !p->gram) return p->columns[c * n + r];
-    double sum = p->constant - p->linear[c] - p->linear[r] + quadratic(p->monomials, p->gram->products + at);
-    if (p->normals) sum += quadratic(p->normal_monomials, p->normals->products + at);
+    if (p->known[c] || !p->gram) return p->columns[(size_t)c * p->count + r];
+    double sum = p->constant - p->linear[c] - p->linear[r] + pelt_quadratic(p->gram, c, r, p->monomials);
+    if (p->normals) sum += pelt_quadratic(p->normals, c, r, p->normal_monomials);
     return r == c ? sum + p->diagonal : sum;
 }
 
 const double *pelt_problem_column(pelt_problem *p, uint32_t c) {
-    size_t n = p->count, at = c * n * PELT_MONOMIALS;
-    double *column = p->columns + c * n;
+    uint32_t n = p->count;
+    double *column = p->columns + (size_t)c * n;
     if (p->known[c] || !p->gram) return column;
     double base = p->constant - p->linear[c];
-    for (size_t j = 0; j < n; j++)
-        column[j] = base - p->linear[j] + quadratic(p->monomials, p->gram->products + at + j * PELT_MONOMIALS);
-    for (size_t j = 0; j < n && p->normals; j++)
-        column[j] += quadratic(p->normal_monomials, p->normals->products + at + j * PELT_MONOMIALS);
+    for (uint32_t j = 0; j < n; j++) column[j] = base - p->linear[j] + pelt_quadratic(p->gram, c, j, p->monomials);
+    for (uint32_t j = 0; j < n && p->normals; j++) column[j] += pelt_quadratic(p->normals, c, j, p->normal_monomials);
     column[c] += p->diagonal;
     p->known[c] = true;
     return column;

@@ -28,12 +28,13 @@ typedef struct pelt_candidates {
 typedef struct pelt_gram {
     uint32_t count; /* candidates */
     size_t examples;
-    const float **frames;   /* [examples] true positions (or normals) of all vertices */
-    double (*centers)[3];   /* [examples] what is subtracted from them */
-    double center[3];       /* the same for the rest pose */
-    double scale;           /* what they are then divided by */
-    const double *rows;     /* [4 count][3 examples]: T_j^e, one row for each of its columns */
-    const double *products; /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
+    const float **frames;    /* [examples] true positions (or normals) of all vertices */
+    double (*centers)[3];    /* [examples] what is subtracted from them */
+    double center[3];        /* the same for the rest pose */
+    double scale;            /* what they are then divided by */
+    const double *rows;      /* [4 count][3 examples]: T_j^e, one row for each of its columns */
+    const double *products;  /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
+    const double *couplings; /* [count][count][4][4]: K_jk itself, where asked for; else NULL */
 } pelt_gram;
 
 /* T_j^e of all examples: matrices [examples][matrix_count], in scene units. */
@@ -48,8 +49,9 @@ pelt_result pelt_find_candidates(pelt_fitting *fitting, const pelt_affine *matri
 uint32_t pelt_candidate_matrix(const pelt_fitting *fitting, const pelt_candidates *candidates, uint32_t candidate,
                                uint32_t vertex);
 
-/* The sums for positions; with `normals`, for T^-T and those normals (one array of all vertices per example). */
-void pelt_gram_new(pelt_fitting *fitting, const pelt_affine *matrices, const pelt_candidates *candidates,
+/* The sums for positions, with couplings or without; with `normals`, for T^-T and those normals (one array of all
+   vertices per example). */
+void pelt_gram_new(pelt_fitting *fitting, const pelt_affine *matrices, const pelt_candidates *candidates, bool coupled,
                    const float *const *normals, pelt_gram *out);
 
 /* The same sums for some of the candidates only, with rows where moments are wanted. */
@@ -80,11 +82,18 @@ pelt_problem *pelt_problem_new(pelt_arena *arena, uint32_t count);
 /* The coefficients of h^T K h for a place (w = 1) or a direction (w = 0). */
 void pelt_monomials(const double place[3], double w, double out[PELT_MONOMIALS]);
 
+/* h^T K_jk h. */
+static inline double pelt_quadratic(const pelt_gram *gram, uint32_t j, uint32_t k, const double m[PELT_MONOMIALS]) {
+    const double *q = gram->products + ((size_t)j * gram->count + k) * PELT_MONOMIALS;
+    return m[0] * q[0] + m[1] * q[1] + m[2] * q[2] + m[3] * q[3] + m[4] * q[4] +
+           (m[5] * q[5] + m[6] * q[6] + m[7] * q[7] + m[8] * q[8] + m[9] * q[9]);
+}
+
 /* Sets the problem to a vertex at `rest` (of the gram's units) with its moments and energy. */
 void pelt_problem_set(pelt_problem *problem, const pelt_gram *gram, const double rest[3], const double *moments,
                       double energy);
 
-/* Adds rows for the normal, which count `scale` times as much as the position, per diagonal. */
+/* Adds rows for a normal (one of several, perhaps), which count `scale` times as much as the position, per diagonal. */
 void pelt_problem_add_normals(pelt_problem *problem, const pelt_gram *normals, const double normal[3],
                               const double *moments, double energy, double scale);
 

@@ -63,7 +63,7 @@ static pelt_result mend(void *user, pelt_error *error) {
     result = pelt_example_matrices(&m->f, &matrices, error);
     if (!result) result = pelt_find_candidates(&m->f, matrices, NULL, &m->candidates, error);
     if (result) return result;
-    pelt_gram_new(&m->f, matrices, &m->candidates, NULL, &m->gram);
+    pelt_gram_new(&m->f, matrices, &m->candidates, false, NULL, &m->gram);
     m->candidate_of = PELT_NEW(m->f.arena, pelt_model_matrix_count(&m->f.model), uint32_t);
     for (uint32_t c = 0; c < m->candidates.count; c++)
         for (uint32_t k = m->candidates.first[c]; k < m->candidates.first[c + 1]; k++)

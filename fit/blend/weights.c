@@ -1,18 +1,19 @@
 /* weights.c: convex weights on the skeleton's own joints, fitted to the examples (Rhee et al. section 4).
 
-   Each point of the mesh is a problem of its own (convex.c); what joins them are options: smoothness over the edges of
-   the mesh, which adds X sum_edges |w_u - w_v|^2 per example and is found by sweeps that hold the neighbours; and
-   locks, which keep the file's weights of some joints or vertices. Both only shift C: with locked weights l, s = 1 -
-   sum l and w = s u the residual is s sum_j u_j (p_j + q / s), q = sum l p, which is the same problem with
+   Each point of the mesh is a problem of its own (convex.c); what joins them is an option, smoothness, which makes
+   differences of the error across edges of the mesh cost too: each point then follows another path, with its neighbours
+   held (tension.h), in sweeps that first choose the joints and then hold them. Locks keep the file's weights of some
+   joints or vertices. They only shift C: with locked weights l, s = 1 - sum l and w = s u the residual is
+   s sum_j u_j (p_j + q / s), q = sum l p, which is the same problem with
 
        C'_jk = C_jk + d_j + d_k + |q|^2 / s^2,   d_j = <p_j, q> / s. */
 
 #include "fit/blend/bilinear.h"
-#include "fit/blend/blend.h"
+#include "fit/blend/tension.h"
 #include <math.h>
 #include <string.h>
 
-enum { BATCH = 256, SWEEPS = 12, REST_ROUNDS = 3, SWEEP_MOST = 16 };
+enum { BATCH = 256, WIDE_SWEEPS = 6, HELD_SWEEPS = 12, REST_ROUNDS = 3 };
 
 /* Points whose error is more than this part of the diagonal are not explained by any joint. */
 static const double unexplained = 0.05;
@@ -21,15 +22,15 @@ typedef struct weighing {
     pelt_fitting *f;
     pelt_candidates candidates;
     pelt_gram gram;
-    bool *locked;               /* [candidate] or NULL */
-    bool *allowed;              /* [candidate] those not locked; NULL: all */
-    bool *locked_points;        /* [point] or NULL */
-    pelt_neighbours neighbours; /* when smooth */
+    bool *locked;        /* [candidate] or NULL */
+    bool *allowed;       /* [candidate] those not locked; NULL: all */
+    bool *locked_points; /* [point] or NULL */
     pelt_blend_result result;
-    pelt_blend_result before; /* of the sweep before, when smooth */
     uint32_t most;
-    double smooth;
-    bool final;
+    enum { WIDE, CHOOSE, HELD } step; /* all joints; the best few of all; those that the point has */
+    bool smooth, alone;
+    pelt_homes homes; /* when smooth: one, which knows all candidates */
+    pelt_tension tension;
 } weighing;
 
 /* -- Locks --------------------------------------------------------------------------------------------------------- */
@@ -92,106 +93,184 @@ static void apply_locks(pelt_problem *p, const pelt_weights *locked, double free
     pelt_problem_forget(p);
 }
 
-/* -- Smoothness ---------------------------------------------------------------------------------------------------- */
-
-static void apply_smoothness(const weighing *w, pelt_problem *p, uint32_t point, double free_share) {
-    uint32_t begin = w->neighbours.first[point], end = w->neighbours.first[point + 1];
-    double strength = w->smooth * (double)w->gram.examples, square = 0;
-    if (begin == end || !w->before.counts) return;
-    memset(p->gradient, 0, p->count * sizeof *p->gradient);
-    for (uint32_t e = begin; e < end; e++)
-        for (uint32_t i = 0; i < w->before.counts[w->neighbours.list[e]]; i++) {
-            size_t at = (size_t)w->neighbours.list[e] * w->before.most + i;
-            p->gradient[w->before.joints[at]] += w->before.weights[at] / free_share;
-        }
-    for (uint32_t j = 0; j < p->count; j++) {
-        square += p->gradient[j] * p->gradient[j];
-        p->linear[j] += strength * p->gradient[j];
-    }
-    p->diagonal += strength * (end - begin);
-    p->constant += strength * square / (end - begin);
-    pelt_problem_forget(p);
-}
-
 /* -- Points -------------------------------------------------------------------------------------------------------- */
 
 typedef struct workspace {
     pelt_problem *problem;
-    double *moments, *energy;
-    bool *support; /* [candidate] */
+    bool *support;         /* [candidate] */
+    const double *moments; /* [4 candidates] of the path that the point follows, */
+    double energy;         /* and its square */
 } workspace;
 
-static void set_problem(const weighing *w, workspace *b, uint32_t point, size_t i, const double rest[3],
-                        const pelt_weights *locked, double share) {
-    pelt_problem_set(b->problem, &w->gram, rest, b->moments + i * 4 * w->gram.count, b->energy[i]);
+static void set_problem(const weighing *w, workspace *b, const double rest[3], const pelt_weights *locked,
+                        double share) {
+    pelt_problem_set(b->problem, &w->gram, rest, b->moments, b->energy);
     apply_locks(b->problem, locked, share);
-    if (w->smooth > 0) apply_smoothness(w, b->problem, point, share);
 }
 
-/* Weights and rest position in alternation, on the joints that were chosen. */
-static void refit_rest(const weighing *w, workspace *b, uint32_t point, size_t i, const pelt_weights *locked,
-                       double share, double rest[3], pelt_weights *set) {
-    for (int round = 0; round < REST_ROUNDS; round++) {
+/* Weights on the joints that the point has. */
+static void fit_held(const weighing *w, workspace *b, pelt_weights *set) {
+    memset(b->support, 0, w->gram.count * sizeof *b->support);
+    for (uint32_t k = 0; k < set->count; k++) b->support[set->joints[k]] = true;
+    pelt_convex_weights(b->problem, b->support, set);
+}
+
+/* Rest position and weights in alternation, on the joints that were chosen. */
+static void refit_rest(const weighing *w, workspace *b, const pelt_weights *locked, double share, int rounds,
+                       double rest[3], pelt_weights *set) {
+    for (int round = 0; round < rounds; round++) {
+        double moments[4 * PELT_MOST_WEIGHTS];
         pelt_weights all = *set;
         for (uint32_t k = 0; k < set->count; k++) all.weights[k] *= share;
         for (uint32_t k = 0; k < locked->count && all.count < PELT_MOST_WEIGHTS; k++) {
             all.joints[all.count] = locked->joints[k];
             all.weights[all.count++] = locked->weights[k];
         }
-        pelt_rest_fit(&w->gram, &all, b->moments + i * 4 * w->gram.count, true, rest);
-        set_problem(w, b, point, i, rest, locked, share);
-        memset(b->support, 0, w->gram.count * sizeof *b->support);
-        for (uint32_t k = 0; k < set->count; k++) b->support[set->joints[k]] = true;
-        pelt_convex_weights(b->problem, b->support, set);
+        for (uint32_t k = 0; k < all.count; k++)
+            memcpy(moments + 4 * k, b->moments + 4 * (size_t)all.joints[k], 4 * sizeof *moments);
+        pelt_rest_fit(&w->gram, &all, moments, true, rest);
+        set_problem(w, b, rest, locked, share);
+        fit_held(w, b, set);
     }
 }
 
 /* The squared error of weights and rest position alone, without what smoothness costs. */
-static double misfit(const weighing *w, workspace *b, size_t i, const double rest[3], const pelt_weights *set) {
+static double misfit(const weighing *w, workspace *b, const double *moments, double energy, const double rest[3],
+                     const pelt_weights *set) {
     double sum = 0;
-    pelt_problem_set(b->problem, &w->gram, rest, b->moments + i * 4 * w->gram.count, b->energy[i]);
+    pelt_problem_set(b->problem, &w->gram, rest, moments, energy);
     for (uint32_t k = 0; k < set->count; k++)
         for (uint32_t m = 0; m < set->count; m++)
             sum += set->weights[k] * set->weights[m] * pelt_problem_entry(b->problem, set->joints[k], set->joints[m]);
     return fmax(sum, 0);
 }
 
-static void fit_point(weighing *w, workspace *b, uint32_t point, size_t i) {
+/* The joints of a point that are not locked, as shares of what is free. */
+static void free_set(const weighing *w, uint32_t point, double share, pelt_weights *set) {
+    size_t at = (size_t)point * w->result.most;
+    set->count = 0;
+    for (uint32_t k = 0; k < w->result.counts[point]; k++)
+        if (!w->locked || !w->locked[w->result.joints[at + k]]) {
+            set->joints[set->count] = w->result.joints[at + k];
+            set->weights[set->count++] = w->result.weights[at + k] / share;
+        }
+}
+
+/* Weights (of what is free) and rest position in the current step. */
+static void fit_free(const weighing *w, workspace *b, uint32_t point, const pelt_weights *locked, double share,
+                     double rest[3], pelt_weights *set) {
+    bool refit = w->f->options.fitted.rest == PELT_REST_REFIT;
+    uint32_t most = w->most > locked->count ? w->most - locked->count : 1;
+    if (w->step == HELD) {
+        free_set(w, point, share, set);
+        set_problem(w, b, rest, locked, share);
+        if (refit)
+            refit_rest(w, b, locked, share, 1, rest, set);
+        else
+            fit_held(w, b, set);
+        return;
+    }
+    set_problem(w, b, rest, locked, share);
+    pelt_convex_weights(b->problem, w->allowed, set);
+    if (w->step == WIDE) return;
+    pelt_convex_limit(b->problem, w->allowed, most, w->f->options.convex.prune, set);
+    if (refit) refit_rest(w, b, locked, share, REST_ROUNDS, rest, set);
+}
+
+static bool may_follow_any(const weighing *w) {
+    bool any = !w->allowed;
+    for (uint32_t c = 0; c < w->candidates.count && !any; c++) any = w->allowed[c];
+    return any;
+}
+
+static void fit_point(weighing *w, workspace *b, uint32_t point) {
     uint32_t vertex = w->f->points.vertex[point];
+    const double *own = w->smooth ? w->tension.own[point] : b->moments;
+    double energy = w->smooth ? w->tension.energy[point][0] : b->energy;
     pelt_weights locked, set = {0};
     double held = locked_weights(w, vertex, &locked), share = 1 - held, rest[3];
     for (size_t c = 0; c < 3; c++)
-        rest[c] = (w->f->bundle->mesh.positions[3 * (size_t)vertex + c] - w->gram.center[c]) / w->gram.scale;
-    if (share > 1e-6) {
-        set_problem(w, b, point, i, rest, &locked, share);
-        uint32_t most = w->most > locked.count ? w->most - locked.count : 1;
-        if (pelt_convex_weights(b->problem, w->allowed, &set)) {
-            if (w->final) pelt_convex_limit(b->problem, w->allowed, most, w->f->options.convex.prune, &set);
-            if (w->final && w->f->options.fitted.rest == PELT_REST_REFIT)
-                refit_rest(w, b, point, i, &locked, share, rest, &set);
-        } else { /* every joint is locked: the file's weights are all there is */
-            for (uint32_t k = 0; k < locked.count; k++) locked.weights[k] /= held;
-        }
-    }
+        rest[c] = w->step == HELD
+                      ? w->result.rest[point][c]
+                      : (w->f->bundle->mesh.positions[3 * (size_t)vertex + c] - w->gram.center[c]) / w->gram.scale;
+    if (share > 1e-6 && may_follow_any(w))
+        fit_free(w, b, point, &locked, share, rest, &set);
+    else if (share > 1e-6) /* every joint is locked: the file's weights are all there is */
+        for (uint32_t k = 0; k < locked.count; k++) locked.weights[k] /= held;
     for (uint32_t k = 0; k < set.count; k++) set.weights[k] *= share;
     for (uint32_t k = 0; k < locked.count && set.count < PELT_MOST_WEIGHTS; k++) {
         set.joints[set.count] = locked.joints[k];
         set.weights[set.count++] = locked.weights[k];
     }
-    if (w->final) set.error = misfit(w, b, i, rest, &set);
+    if (w->step != WIDE) set.error = misfit(w, b, own, energy, rest, &set);
     pelt_blend_store(&w->result, point, &set, rest);
+}
+
+static workspace workspace_of(const weighing *w, pelt_arena *scratch) {
+    return (workspace){.problem = pelt_problem_new(scratch, w->gram.count),
+                       .support = PELT_NEW(scratch, w->gram.count, bool)};
 }
 
 static void fit_batch(void *user, size_t batch, pelt_arena *scratch) {
     weighing *w = user;
     uint32_t begin = (uint32_t)batch * BATCH, left = w->f->points.count - begin, count = left < BATCH ? left : BATCH;
-    workspace b = {.problem = pelt_problem_new(scratch, w->gram.count),
-                   .moments = PELT_NEW(scratch, BATCH * 4 * (size_t)w->gram.count, double),
-                   .energy = PELT_NEW(scratch, BATCH, double),
-                   .support = PELT_NEW(scratch, w->gram.count, bool)};
+    size_t width = 4 * (size_t)w->gram.count;
+    workspace b = workspace_of(w, scratch);
+    double *moments = PELT_NEW(scratch, BATCH * width, double), *energy = PELT_NEW(scratch, BATCH, double);
     double *work = PELT_NEW(scratch, BATCH * 3 * w->gram.examples, double);
-    pelt_gram_moments(&w->gram, w->f->points.vertex + begin, count, work, b.moments, b.energy);
-    for (uint32_t i = 0; i < count; i++) fit_point(w, &b, begin + i, i);
+    pelt_gram_moments(&w->gram, w->f->points.vertex + begin, count, work, moments, energy);
+    for (uint32_t i = 0; i < count; i++) {
+        b.moments = moments + i * width, b.energy = energy[i];
+        fit_point(w, &b, begin + i);
+    }
+}
+
+/* -- Smoothness ---------------------------------------------------------------------------------------------------- */
+
+static void fit_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
+    weighing *w = user;
+    workspace b = workspace_of(w, scratch);
+    pelt_pull pull = pelt_pull_new(scratch, &w->tension, w->gram.count);
+    for (size_t i = 0; i < count; i++) {
+        pelt_pull_at(&w->tension, w->alone ? NULL : &w->result, points[i], w->homes.known[0], w->gram.count, true,
+                     &pull);
+        b.moments = pull.moments, b.energy = pull.energy;
+        fit_point(w, &b, points[i]);
+    }
+}
+
+/* One home, where all candidates are known. */
+static void find_home(weighing *w) {
+    pelt_arena *arena = w->f->arena;
+    uint32_t n = w->gram.count, points = w->f->points.count, *all = PELT_NEW(arena, n, uint32_t);
+    w->homes = (pelt_homes){.count = 1,
+                            .home = PELT_NEW(arena, points, uint32_t),
+                            .known = PELT_NEW(arena, 1, uint32_t *),
+                            .known_count = PELT_NEW(arena, 1, uint32_t),
+                            .near_count = PELT_NEW(arena, 1, uint32_t),
+                            .place = PELT_NEW(arena, 1, uint32_t *),
+                            .order = PELT_NEW(arena, points, uint32_t),
+                            .first = PELT_NEW(arena, 2, uint32_t)};
+    for (uint32_t c = 0; c < n; c++) all[c] = c;
+    for (uint32_t p = 0; p < points; p++) w->homes.order[p] = p;
+    w->homes.known[0] = w->homes.place[0] = all;
+    w->homes.known_count[0] = w->homes.near_count[0] = n;
+    w->homes.first[1] = points;
+}
+
+static pelt_result fit_smoothly(weighing *w, pelt_error *error) {
+    pelt_fitting *f = w->f;
+    find_home(w);
+    pelt_tension_new(f, &w->gram, &w->homes, pelt_find_neighbours(f->arena, &f->bundle->mesh, &f->points),
+                     f->options.fitted.smooth, &w->tension);
+    for (int sweep = 0; sweep < WIDE_SWEEPS + HELD_SWEEPS; sweep++) {
+        if (pelt_should_stop(&f->options.progress, "weights", (double)sweep / (WIDE_SWEEPS + HELD_SWEEPS)))
+            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+        w->alone = sweep == 0;
+        w->step = sweep < WIDE_SWEEPS ? WIDE : sweep == WIDE_SWEEPS ? CHOOSE : HELD;
+        pelt_tension_sweep(&w->tension, f->arena, f->options.threads, fit_points, w);
+    }
+    return PELT_OK;
 }
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
@@ -223,25 +302,26 @@ static pelt_result prepare(weighing *w, pelt_error *error) {
     if (!result) result = pelt_find_candidates(f, matrices, allowed, &w->candidates, error);
     if (!result) result = find_locks(w, error);
     if (result) return result;
-    pelt_gram_new(f, matrices, &w->candidates, NULL, &w->gram);
-    if (w->smooth > 0) w->neighbours = pelt_find_neighbours(f->arena, &f->bundle->mesh, &f->points);
+    pelt_gram_new(f, matrices, &w->candidates, w->smooth, NULL, &w->gram);
     return PELT_OK;
 }
 
 pelt_result pelt_fit_weights(pelt_fitting *f, pelt_error *error) {
-    weighing w = {
-        .f = f, .most = f->options.influences ? f->options.influences : 4, .smooth = f->options.convex.smooth};
+    weighing w = {.f = f,
+                  .most = f->options.influences ? f->options.influences : 4,
+                  .step = CHOOSE,
+                  .smooth = f->options.fitted.smooth > 0};
     pelt_result result = prepare(&w, error);
     if (result) return result;
-    for (int round = 0; round < (w.smooth > 0 ? SWEEPS : 1); round++) {
-        w.final = w.smooth <= 0 || round == SWEEPS - 1;
-        w.before = w.result;
-        uint32_t room = (w.final ? w.most : SWEEP_MOST) + (f->options.convex.lock_joints.count ? PELT_MOST_WEIGHTS : 0);
-        w.result = pelt_blend_result_new(f->arena, f->points.count, room); /* locked joints come on top */
-        if (pelt_should_stop(&f->options.progress, "weights", (double)round / SWEEPS))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    bool wide = w.smooth || f->options.convex.lock_joints.count; /* locked joints come on top */
+    w.result = pelt_blend_result_new(f->arena, f->points.count, wide ? PELT_MOST_WEIGHTS : w.most);
+    if (pelt_should_stop(&f->options.progress, "weights", 0))
+        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (!w.smooth)
         pelt_parallel(f->arena, f->options.threads, (f->points.count + BATCH - 1) / BATCH, fit_batch, &w);
-    }
+    else
+        result = fit_smoothly(&w, error);
+    if (result) return result;
     report(&w);
     pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, w.locked_points);
     return PELT_OK;

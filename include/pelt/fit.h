@@ -346,11 +346,14 @@ typedef struct pelt_control_scale {
 typedef struct pelt_fitted_options {
     pelt_rest rest;
     pelt_names drop_joints; /* joints that no vertex may follow */
+    double
+        smooth; /* cost of the squared difference of the error along an edge of the mesh, up to 1e6, where 1 is what a
+                      squared error costs; 0: by the length of the edges (joints), none (fit, and the paper's choice of
+                      influences); negative: none */
 } pelt_fitted_options;
 
 /* The blend "fit". */
 typedef struct pelt_convex_options {
-    double smooth;                 /* cost of the squared difference of weights along an edge, 0 to 1e6; 0: none */
     double prune;                  /* weights below this are dropped and the others refitted, 0 to 0.5; 0: none */
     pelt_names lock_joints;        /* joints that keep the character's weights */
     const uint32_t *lock_vertices; /* vertices that keep them */
@@ -361,7 +364,7 @@ typedef struct pelt_convex_options {
 typedef struct pelt_joints_options {
     pelt_choice influence_choice;
     const pelt_drive_rules *drive; /* the driven joints to add; NULL: automatic */
-    double ridge;                  /* cost of a squared weight, up to 1e6; 0: 1e-5, negative: none */
+    double ridge;                  /* cost of a squared weight, up to 1e6; 0: 1e-7, negative: none */
     double normal_scale;           /* how much normals count in the fit, up to 1e6; 0: 0.01, negative: not at all */
 } pelt_joints_options;
 

@@ -1,0 +1,575 @@
+/* joints_smooth.c: driven joints whose skin is smooth: joints, weights and rest positions are chosen for the error and
+   its differences across the mesh together (tension.h),
+
+       E = sum_p |r_p|^2 + s sum_edges |r_p - r_u|^2 + n^2 sum_p |error of its normals|^2 + ridge sum_p |w_p|^2.
+
+   Points that choose their joints alone choose others than their neighbours for nothing: among many candidates there
+   are always some that are nearly as good. So
+   1. every point takes a *pool* of joints, the first of a greedy choice by itself;
+   2. *competition*: all weights over the pools are fitted together, sweep by sweep, while weights cost more and more
+      where a joint matters less than the best few of its point do; a joint that its neighbours need matters more. What
+      loses fades before it goes, so joints change where they carry little. The best few of each pool are left;
+   3. *swaps*: a point exchanges one of its joints for another of the pools around it where that lowers E clearly;
+   4. sweeps with the joints held, which only lower E. */
+
+#include "fit/blend/bilinear.h"
+#include "fit/blend/influences.h"
+#include "fit/blend/joints.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 128, SPARE = 8, LEAST_POOL = 16 };
+enum { FREE_SWEEPS = 3, FADE_SWEEPS = 13, SETTLE_SWEEPS = 2, SWAP_SWEEPS = 4, ROUNDS = 3, ROUND_SWEEPS = 8 };
+
+/* Competition: what a weight costs at first, how that grows per sweep, and how much more a joint of no importance may
+   cost than the first that is left out. */
+static const double first_price = 0.1, price_growth = 2, steepest = 1e3;
+
+/* How much of the error of the pools, fitted alone, neighbours may cost when nothing is said of smoothness: the strength
+   is doubled from sweep to sweep until they do. Below the least error there is nothing to part with, in diagonals. */
+static const double allowed_rise = 0.01, least_error = 1e-6, most_strength = 64;
+
+/* A swap must lower what a point costs by this part. */
+static const double worthwhile = 0.02;
+
+/* Singular values that are this part of the largest are worth a warning. */
+static const double singular_cut = 1e-3;
+
+static const double jitter = 1e-12;
+
+/* Where the competition stands: for every point of its pool, in the order of `wide`. */
+typedef struct smoothing {
+    pelt_joining *w;
+    uint32_t pool;          /* joints that a point chooses from, at most */
+    pelt_blend_result wide; /* weights over the pools */
+    double *importance;     /* [point][pool] squared */
+    double *spread;         /* [point][pool] the same, averaged with the neighbours' */
+    double *prices;         /* [point][pool] what a squared weight costs */
+    double *reach;          /* [point][pool] squared distance of where the joint alone would put the point */
+    double price;
+    bool alone, refit;
+    double *energies; /* [point] */
+} smoothing;
+
+/* -- One point's problem ------------------------------------------------------------------------------------------- */
+
+/* E of one point over a list of candidates, while its neighbours are held: w^T C w with sum w = 1. Where the energy of the
+   path is not known, C is short of the same number everywhere, which changes no weights. */
+typedef struct local {
+    uint32_t count;
+    const uint32_t *joints;
+    double *c;      /* [count][count] */
+    double *motion; /* [count][count]: the products of T_j h over all examples */
+    double *factor, *room;
+    pelt_pull pull;
+} local;
+
+static local local_new(pelt_arena *arena, const pelt_joining *w, uint32_t most) {
+    size_t square = (size_t)most * most;
+    return (local){.c = PELT_NEW(arena, square, double),
+                   .motion = PELT_NEW(arena, square, double),
+                   .factor = PELT_NEW(arena, square, double),
+                   .room = PELT_NEW(arena, 4 * (size_t)most, double),
+                   .pull = pelt_pull_new(arena, &w->tension, most)};
+}
+
+static void add_normals(const pelt_joining *w, uint32_t point, local *l) {
+    const uint32_t *place = w->homes.place[w->homes.home[point]];
+    uint32_t begin = w->facets.first[point], end = w->facets.first[point + 1];
+    double scale = w->normal_scale * w->normal_scale / (end - begin), m[PELT_MONOMIALS], *linear = l->room;
+    for (uint32_t f = begin; f < end; f++) {
+        const double *n = w->facets.normals[f];
+        pelt_monomials(n, 0, m);
+        for (uint32_t i = 0; i < l->count; i++) {
+            const double *b = w->facets.moments[f] + 4 * (size_t)place[l->joints[i]];
+            linear[i] = b[0] * n[0] + b[1] * n[1] + b[2] * n[2];
+        }
+        for (uint32_t i = 0; i < l->count; i++)
+            for (uint32_t k = 0; k <= i; k++)
+                l->c[i * l->count + k] += scale * (pelt_quadratic(&w->normal_gram, l->joints[i], l->joints[k], m) -
+                                                   linear[i] - linear[k] + w->facets.energy[f]);
+    }
+}
+
+/* The first `count` joints of the pull that the local has. */
+static void set_local(const pelt_joining *w, uint32_t point, const double rest[3], const uint32_t *joints,
+                      uint32_t count, local *l) {
+    double m[PELT_MONOMIALS], *linear = l->room;
+    l->count = count, l->joints = joints;
+    pelt_monomials(rest, 1, m);
+    for (uint32_t i = 0; i < count; i++) {
+        const double *b = l->pull.moments + 4 * (size_t)i;
+        linear[i] = b[0] * rest[0] + b[1] * rest[1] + b[2] * rest[2] + b[3];
+    }
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k <= i; k++) {
+            double motion = pelt_quadratic(&w->gram, joints[i], joints[k], m);
+            l->motion[i * count + k] = l->motion[k * count + i] = motion;
+            l->c[i * count + k] = l->pull.heaviness * (motion - linear[i] - linear[k] + l->pull.energy);
+        }
+    if (w->with_normals) add_normals(w, point, l);
+    for (uint32_t i = 0; i < count; i++) {
+        l->c[i * count + i] += (w->ridge + jitter) * (double)w->gram.examples;
+        for (uint32_t k = 0; k < i; k++) l->c[k * count + i] = l->c[i * count + k];
+    }
+}
+
+/* One more row of a Cholesky factor with rows of `stride`; false when the matrix is not positive definite. */
+static bool factor_row(double *factor, uint32_t stride, uint32_t row, const double *entries) {
+    double *l = factor + (size_t)row * stride;
+    for (uint32_t j = 0; j <= row; j++) {
+        double sum = entries[j];
+        for (uint32_t k = 0; k < j; k++) sum -= l[k] * factor[(size_t)j * stride + k];
+        if (j == row) {
+            if (!(sum > 0)) return false;
+            l[j] = sqrt(sum);
+        } else {
+            l[j] = sum / factor[(size_t)j * stride + j];
+        }
+    }
+    return true;
+}
+
+/* The weights with the least w^T C w and sum w = 1: those of all but the first, x, solve G x = c with
+   G_ij = C_ij - C_0i - C_0j + C_00, c_i = C_00 - C_0i. False when G is not positive definite. */
+static bool solve(local *l, double *weights) {
+    uint32_t n = l->count, m = n - 1;
+    const double *c = l->c;
+    double *row = l->room, *z = l->room + n, sum = 0;
+    for (uint32_t i = 0; i < m; i++) {
+        for (uint32_t j = 0; j <= i; j++) row[j] = c[(i + 1) * n + j + 1] - c[i + 1] - c[j + 1] + c[0];
+        if (!factor_row(l->factor, m, i, row)) return false;
+        z[i] = c[0] - c[i + 1];
+        for (uint32_t k = 0; k < i; k++) z[i] -= l->factor[i * m + k] * z[k];
+        z[i] /= l->factor[i * m + i];
+    }
+    for (uint32_t i = m; i-- > 0;) {
+        for (uint32_t k = i + 1; k < m; k++) z[i] -= l->factor[k * m + i] * weights[k + 1];
+        sum += weights[i + 1] = z[i] / l->factor[i * m + i];
+    }
+    weights[0] = 1 - sum;
+    return isfinite(sum);
+}
+
+static double value_of(const local *l, const double *weights) {
+    double sum = 0;
+    for (uint32_t i = 0; i < l->count; i++)
+        for (uint32_t k = 0; k < l->count; k++) sum += weights[i] * weights[k] * l->c[i * l->count + k];
+    return sum;
+}
+
+/* How far weights follow the point's own path: sum_j w_j <T_j h, y>. */
+static double along_path(const local *l, const double rest[3], const double *weights) {
+    double sum = 0;
+    for (uint32_t k = 0; k < l->count; k++) {
+        const double *m = l->pull.moments + 4 * (size_t)k, *p = l->pull.pulled + 4 * (size_t)k;
+        double b[4];
+        for (int c = 0; c < 4; c++) b[c] = m[c] - l->pull.share * p[c];
+        sum += weights[k] * (b[0] * rest[0] + b[1] * rest[1] + b[2] * rest[2] + b[3]);
+    }
+    return sum;
+}
+
+/* -- Pools --------------------------------------------------------------------------------------------------------- */
+
+typedef struct piece {
+    uint32_t home, begin, count; /* places in the order of points */
+} piece;
+
+typedef struct pooling {
+    smoothing *s;
+    piece *pieces;
+} pooling;
+
+static void pool_piece(void *user, size_t at, pelt_arena *scratch) {
+    pooling *p = user;
+    smoothing *s = p->s;
+    const pelt_joining *w = s->w;
+    const piece *some = &p->pieces[at];
+    uint32_t n = w->homes.near_count[some->home], *all = PELT_NEW(scratch, n, uint32_t);
+    const uint32_t *near = w->homes.known[some->home];
+    pelt_gram gram = pelt_gram_subset(scratch, &w->gram, near, n, false), normal_gram = {0};
+    if (w->with_normals) normal_gram = pelt_gram_subset(scratch, &w->normal_gram, near, n, false);
+    pelt_problem *problem = pelt_problem_new(scratch, n);
+    double *room = PELT_NEW(scratch, (s->pool + 2) * (size_t)n, double);
+    for (uint32_t i = 0; i < n; i++) all[i] = i;
+    for (uint32_t i = 0; i < some->count; i++) {
+        uint32_t point = w->homes.order[some->begin + i];
+        pelt_weights set;
+        double rest[3];
+        pelt_joining_rest(w, point, rest);
+        pelt_joining_problem(w, point, rest, &gram, &normal_gram, problem);
+        pelt_choose_greedy(problem, all, n, s->pool, w->ridge, room, &set);
+        for (uint32_t k = 0; k < set.count; k++) set.joints[k] = near[set.joints[k]];
+        pelt_blend_store(&s->wide, point, &set, rest);
+    }
+}
+
+static void choose_pools(smoothing *s) {
+    pelt_joining *w = s->w;
+    const pelt_homes *homes = &w->homes;
+    pooling p = {s, PELT_NEW(w->f->arena, homes->count + w->f->points.count / BATCH + 1, piece)};
+    size_t count = 0;
+    for (uint32_t h = 0; h < homes->count; h++)
+        for (uint32_t at = homes->first[h], end = homes->first[h + 1]; at < end; at += BATCH)
+            p.pieces[count++] = (piece){h, at, end - at < BATCH ? end - at : BATCH};
+    pelt_parallel(w->f->arena, w->f->options.threads, count, pool_piece, &p);
+}
+
+/* -- Competition --------------------------------------------------------------------------------------------------- */
+
+static void get_set(const pelt_blend_result *r, uint32_t point, pelt_weights *set) {
+    size_t at = (size_t)point * r->most;
+    set->count = r->counts[point];
+    memcpy(set->joints, r->joints + at, set->count * sizeof *set->joints);
+    memcpy(set->weights, r->weights + at, set->count * sizeof *set->weights);
+}
+
+static void compete_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
+    smoothing *s = user;
+    const pelt_joining *w = s->w;
+    local l = local_new(scratch, w, s->pool);
+    double examples = (double)w->gram.examples, weights[PELT_MOST_WEIGHTS];
+    for (size_t i = 0; i < count; i++) {
+        uint32_t point = points[i], n = s->wide.counts[point];
+        size_t at = (size_t)point * s->pool;
+        pelt_pull_at(&w->tension, s->alone ? NULL : &s->wide, point, s->wide.joints + at, n, false, &l.pull);
+        if (w->refit && s->refit) {
+            pelt_weights set;
+            get_set(&s->wide, point, &set);
+            pelt_rest_fit(&w->gram, &set, l.pull.moments, true, s->wide.rest[point]);
+        }
+        set_local(w, point, s->wide.rest[point], s->wide.joints + at, n, &l);
+        for (uint32_t k = 0; k < n; k++) l.c[k * n + k] += s->prices[at + k] * examples;
+        if (!solve(&l, weights)) continue;
+        double mean = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            l.room[k] = 0;
+            for (uint32_t m = 0; m < n; m++) l.room[k] += weights[m] * l.motion[k * n + m];
+            mean += weights[k] * l.room[k];
+        }
+        s->wide.errors[point] = mean - 2 * along_path(&l, s->wide.rest[point], weights) + w->tension.energy[point][0];
+        for (uint32_t k = 0; k < n; k++) {
+            double reach = fmax((l.motion[k * n + k] - 2 * l.room[k] + mean) / examples, 0) + jitter;
+            s->wide.weights[at + k] = weights[k];
+            s->reach[at + k] = reach;
+            s->importance[at + k] = weights[k] * weights[k] * reach;
+        }
+    }
+}
+
+/* The importance of a joint to a point, half its own, half what its neighbours find; and what its weight costs then. */
+static void price_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
+    (void)scratch;
+    smoothing *s = user;
+    const pelt_joining *w = s->w;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t p = points[i], n = s->wide.counts[p];
+        uint32_t begin = w->neighbours.first[p], end = w->neighbours.first[p + 1];
+        size_t at = (size_t)p * s->pool;
+        double sorted[PELT_MOST_WEIGHTS + 1];
+        for (uint32_t k = 0; k < n; k++) {
+            double sum = 0;
+            for (uint32_t e = begin; e < end; e++) {
+                size_t other = (size_t)w->neighbours.list[e] * s->pool;
+                for (uint32_t m = 0; m < s->wide.counts[w->neighbours.list[e]]; m++)
+                    if (s->wide.joints[other + m] == s->wide.joints[at + k]) sum += s->importance[other + m];
+            }
+            s->spread[at + k] = end > begin ? (s->importance[at + k] + sum / (end - begin)) / 2 : s->importance[at + k];
+            uint32_t place = k;
+            for (; place > 0 && sorted[place - 1] < s->spread[at + k]; place--) sorted[place] = sorted[place - 1];
+            sorted[place] = s->spread[at + k];
+        }
+        double bar = n > w->most ? sorted[w->most] : 0;
+        for (uint32_t k = 0; k < n; k++)
+            s->prices[at + k] =
+                s->price * s->reach[at + k] * fmin(bar / fmax(s->spread[at + k], 1e-18), steepest * steepest);
+    }
+}
+
+typedef struct ranked {
+    double importance;
+    uint32_t joint;
+} ranked;
+
+static int compare_ranked(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->importance != y->importance) return x->importance > y->importance ? -1 : 1;
+    return (x->joint > y->joint) - (x->joint < y->joint);
+}
+
+/* The best few of the pool, in w->result; weights come with the next sweep. */
+static void keep_best(smoothing *s) {
+    pelt_joining *w = s->w;
+    for (uint32_t p = 0; p < w->f->points.count; p++) {
+        uint32_t n = s->wide.counts[p];
+        ranked order[PELT_MOST_WEIGHTS];
+        pelt_weights set = {.count = n < w->most ? n : w->most};
+        for (uint32_t k = 0; k < n; k++)
+            order[k] = (ranked){s->spread[(size_t)p * s->pool + k], s->wide.joints[(size_t)p * s->pool + k]};
+        qsort(order, n, sizeof *order, compare_ranked);
+        for (uint32_t k = 0; k < set.count; k++) set.joints[k] = order[k].joint;
+        pelt_blend_store(&w->result, p, &set, s->wide.rest[p]);
+    }
+}
+
+static double compete_once(smoothing *s) {
+    const pelt_joining *w = s->w;
+    double sum = 0;
+    pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, compete_points, s);
+    for (uint32_t p = 0; p < w->f->points.count; p++) sum += fmax(s->wide.errors[p], 0);
+    return sqrt(sum / ((double)w->f->points.count * (double)w->gram.examples));
+}
+
+static void find_strength(smoothing *s, double alone) {
+    double *strength = &s->w->tension.strength, bar = alone * (1 + allowed_rise) + least_error;
+    double before = 0, error = compete_once(s);
+    while (error < bar && *strength < most_strength) {
+        *strength *= 2, before = error;
+        error = compete_once(s);
+    }
+    if (error > bar && before > 0) /* between the last two */
+        *strength *= pow(2, -(error - bar) / fmax(error - before, 1e-300));
+}
+
+static void compete(smoothing *s) {
+    pelt_joining *w = s->w;
+    s->alone = true;
+    double alone = compete_once(s);
+    s->refit = true;
+    for (int round = 0; round < 2 && w->refit; round++) alone = compete_once(s);
+    s->alone = false;
+    if (w->find_strength) find_strength(s, alone);
+    s->refit = false;
+    for (int sweep = 0; sweep < FREE_SWEEPS + FADE_SWEEPS; sweep++) {
+        compete_once(s);
+        s->price = sweep < FREE_SWEEPS ? 0 : first_price * pow(price_growth, sweep - FREE_SWEEPS);
+        pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, price_points, s);
+    }
+    keep_best(s);
+}
+
+/* -- Sweeps with the joints held ----------------------------------------------------------------------------------- */
+
+/* The rest position and the normals, with the weights that the point has. */
+static void refit(pelt_joining *w, uint32_t point, const pelt_weights *set, const pelt_pull *pull, double rest[3]) {
+    pelt_rest_fit(&w->gram, set, pull->moments, true, rest);
+    if (w->with_normals) pelt_joining_fit_normals(w, point, set);
+}
+
+static void settle_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
+    smoothing *s = user;
+    pelt_joining *w = s->w;
+    local l = local_new(scratch, w, w->most);
+    for (size_t i = 0; i < count; i++) {
+        pelt_weights set;
+        double rest[3];
+        memcpy(rest, w->result.rest[points[i]], sizeof rest);
+        get_set(&w->result, points[i], &set);
+        if (!set.count) continue;
+        pelt_pull_at(&w->tension, s->alone ? NULL : &w->result, points[i], set.joints, set.count, false, &l.pull);
+        if (w->refit && !s->alone) refit(w, points[i], &set, &l.pull, rest);
+        set_local(w, points[i], rest, set.joints, set.count, &l);
+        if (solve(&l, set.weights)) pelt_blend_store(&w->result, points[i], &set, rest);
+    }
+}
+
+/* -- Swaps --------------------------------------------------------------------------------------------------------- */
+
+/* Joints that a point may swap for: of its own pool and its neighbours', the ones that were chosen first. */
+typedef struct offer {
+    uint32_t count;
+    uint32_t joints[2 * PELT_MOST_WEIGHTS];
+} offer;
+
+static void make_offer(const smoothing *s, uint32_t point, const pelt_weights *set, double *score, offer *out) {
+    const pelt_joining *w = s->w;
+    uint32_t home = w->homes.home[point], near = w->homes.near_count[home];
+    uint32_t begin = w->neighbours.first[point], end = w->neighbours.first[point + 1];
+    memset(score, 0, near * sizeof *score);
+    for (uint32_t e = begin; e <= end; e++) {
+        uint32_t other = e < end ? w->neighbours.list[e] : point;
+        for (uint32_t k = 0; k < s->wide.counts[other]; k++) {
+            uint32_t place = w->homes.place[home][s->wide.joints[(size_t)other * s->pool + k]];
+            if (place < near) score[place] += (e < end ? 0.2 : 1) / (k + 1);
+        }
+    }
+    out->count = set->count;
+    memcpy(out->joints, set->joints, set->count * sizeof *out->joints);
+    for (uint32_t k = 0; k < set->count; k++) score[w->homes.place[home][set->joints[k]]] = 0;
+    for (uint32_t added = 0; added < s->pool; added++) {
+        uint32_t best = 0;
+        for (uint32_t i = 1; i < near; i++)
+            if (score[i] > score[best]) best = i;
+        if (!(score[best] > 0)) break;
+        score[best] = 0;
+        out->joints[out->count++] = w->homes.known[home][best];
+    }
+}
+
+/* The best exchange of one of the first `own` joints of the problem for one behind: tries all. With C factored for the
+   joints that stay, z = L^-1 1, and u = L^-1 c for a new joint, 1^T C^-1 1 grows by (1 - u.z)^2 / (C_jj - u.u). */
+static bool best_swap(local *l, uint32_t own, double bar, uint32_t *out, uint32_t *in) {
+    uint32_t n = l->count, stay[PELT_MOST_WEIGHTS];
+    double row[PELT_MOST_WEIGHTS], z[PELT_MOST_WEIGHTS], u[PELT_MOST_WEIGHTS], most = 1 / bar;
+    bool found = false;
+    for (uint32_t gone = 0; gone < own; gone++) {
+        uint32_t kept = 0;
+        double sum = 0;
+        bool sound = true;
+        for (uint32_t k = 0; k < own && sound; k++) {
+            if (k == gone) continue;
+            stay[kept] = k;
+            for (uint32_t m = 0; m <= kept; m++) row[m] = l->c[k * n + stay[m]];
+            sound = factor_row(l->factor, own, kept, row);
+            if (!sound) break;
+            z[kept] = 1;
+            for (uint32_t m = 0; m < kept; m++) z[kept] -= l->factor[kept * own + m] * z[m];
+            z[kept] /= l->factor[kept * own + kept];
+            sum += z[kept] * z[kept], kept++;
+        }
+        for (uint32_t j = own; j < n && sound; j++) {
+            double rest = l->c[j * n + j], along = 1;
+            for (uint32_t k = 0; k < kept; k++) {
+                u[k] = l->c[j * n + stay[k]];
+                for (uint32_t m = 0; m < k; m++) u[k] -= l->factor[k * own + m] * u[m];
+                u[k] /= l->factor[k * own + k];
+                rest -= u[k] * u[k], along -= u[k] * z[k];
+            }
+            double total = rest > 0 ? sum + along * along / rest : 0;
+            if (total > most) most = total, *out = gone, *in = j, found = true;
+        }
+    }
+    return found;
+}
+
+static void swap_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
+    smoothing *s = user;
+    pelt_joining *w = s->w;
+    local l = local_new(scratch, w, w->most + s->pool);
+    double *score = PELT_NEW(scratch, w->candidates.count, double);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t point = points[i], gone, joint;
+        pelt_weights set;
+        offer all;
+        double rest[3];
+        memcpy(rest, w->result.rest[point], sizeof rest);
+        get_set(&w->result, point, &set);
+        if (!set.count) continue;
+        make_offer(s, point, &set, score, &all);
+        pelt_pull_at(&w->tension, &w->result, point, all.joints, all.count, true, &l.pull);
+        if (w->refit) refit(w, point, &set, &l.pull, rest);
+        set_local(w, point, rest, all.joints, set.count, &l);
+        if (!solve(&l, set.weights)) continue;
+        double now = value_of(&l, set.weights);
+        set_local(w, point, rest, all.joints, all.count, &l);
+        if (best_swap(&l, set.count, now * (1 - worthwhile), &gone, &joint)) {
+            set.joints[gone] = all.joints[joint];
+            memcpy(l.pull.moments + 4 * (size_t)gone, l.pull.moments + 4 * (size_t)joint, 4 * sizeof *l.pull.moments);
+            set_local(w, point, rest, set.joints, set.count, &l);
+            if (!solve(&l, set.weights)) continue;
+        }
+        pelt_blend_store(&w->result, point, &set, rest);
+    }
+}
+
+/* -- Energy -------------------------------------------------------------------------------------------------------- */
+
+/* The share of each point in E. Edges: s sum |r_p - r_u|^2 is the sum over all points of s r_p . sum_u (r_p - r_u). */
+static void weigh_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
+    smoothing *s = user;
+    pelt_joining *w = s->w;
+    local l = local_new(scratch, w, w->most);
+    for (size_t i = 0; i < count; i++) {
+        const double *rest = w->result.rest[points[i]];
+        pelt_weights set;
+        double own = 0, motion = 0, product = 0;
+        get_set(&w->result, points[i], &set);
+        pelt_pull_at(&w->tension, NULL, points[i], set.joints, set.count, true, &l.pull);
+        set_local(w, points[i], rest, set.joints, set.count, &l);
+        own = value_of(&l, set.weights);
+        for (uint32_t k = 0; k < set.count; k++)
+            for (uint32_t m = 0; m < set.count; m++)
+                motion += set.weights[k] * set.weights[m] * l.motion[k * set.count + m];
+        double square = motion - 2 * along_path(&l, rest, set.weights) + l.pull.energy; /* |r|^2 */
+        pelt_pull_at(&w->tension, &w->result, points[i], set.joints, set.count, true, &l.pull);
+        for (uint32_t k = 0; k < set.count; k++) {
+            const double *b = l.pull.pulled + 4 * (size_t)k;
+            product += set.weights[k] * (b[0] * rest[0] + b[1] * rest[1] + b[2] * rest[2] + b[3]);
+        }
+        product -= l.pull.along; /* r . sum_u r_u */
+        s->energies[points[i]] = own + (l.pull.heaviness - 1) * square - w->tension.strength * product;
+    }
+}
+
+static double energy(smoothing *s) {
+    double sum = 0;
+    pelt_tension_sweep(&s->w->tension, s->w->f->arena, s->w->f->options.threads, weigh_points, s);
+    for (uint32_t p = 0; p < s->w->f->points.count; p++) sum += s->energies[p];
+    return sum;
+}
+
+/* -- Rank ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether the examples tell the weights of a point apart, by themselves. */
+static void check_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
+    smoothing *s = user;
+    pelt_joining *w = s->w;
+    local l = local_new(scratch, w, w->most);
+    for (size_t i = 0; i < count; i++) {
+        pelt_weights set;
+        get_set(&w->result, points[i], &set);
+        if (!set.count) continue;
+        pelt_problem *problem = pelt_problem_new(scratch, set.count);
+        pelt_pull_at(&w->tension, NULL, points[i], set.joints, set.count, true, &l.pull);
+        set_local(w, points[i], w->result.rest[points[i]], set.joints, set.count, &l);
+        problem->diagonal = (w->ridge + jitter) * (double)w->gram.examples;
+        memcpy(problem->columns, l.c, set.count * (size_t)set.count * sizeof *l.c);
+        for (uint32_t k = 0; k < set.count; k++) set.joints[k] = k;
+        w->deficient[points[i]] = (uint8_t)pelt_affine_weights(problem, 0, singular_cut, &set);
+    }
+}
+
+/* -- The fit ------------------------------------------------------------------------------------------------------- */
+
+static void sweep(smoothing *s, int times, pelt_points_body body) {
+    for (int i = 0; i < times; i++)
+        pelt_tension_sweep(&s->w->tension, s->w->f->arena, s->w->f->options.threads, body, s);
+}
+
+static bool is_stopped(smoothing *s, double part) {
+    return pelt_should_stop(&s->w->f->options.progress, "driven joints", part);
+}
+
+void pelt_join_settle(pelt_joining *w) {
+    smoothing s = {.w = w, .energies = PELT_NEW(w->f->arena, w->f->points.count, double)};
+    w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double), w->round_count = 0;
+    w->rounds[w->round_count++] = energy(&s);
+    for (int round = 0; round < ROUNDS; round++) {
+        sweep(&s, ROUND_SWEEPS, settle_points);
+        w->rounds[w->round_count++] = energy(&s);
+    }
+    sweep(&s, 1, check_points);
+}
+
+pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
+    uint32_t n = w->f->points.count, pool = w->most + SPARE > LEAST_POOL ? w->most + SPARE : LEAST_POOL;
+    smoothing s = {.w = w, .pool = pool < PELT_MOST_WEIGHTS ? pool : PELT_MOST_WEIGHTS};
+    size_t room = (size_t)n * s.pool;
+    s.wide = pelt_blend_result_new(w->f->arena, n, s.pool);
+    s.importance = PELT_NEW(w->f->arena, room, double), s.spread = PELT_NEW(w->f->arena, room, double);
+    s.prices = PELT_NEW(w->f->arena, room, double), s.reach = PELT_NEW(w->f->arena, room, double);
+    choose_pools(&s);
+    if (is_stopped(&s, 0.5)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    compete(&s);
+    if (is_stopped(&s, 0.7)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    s.alone = true;
+    sweep(&s, 1, settle_points);
+    s.alone = false;
+    sweep(&s, SETTLE_SWEEPS, settle_points);
+    sweep(&s, SWAP_SWEEPS, swap_points);
+    if (is_stopped(&s, 0.9)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    pelt_join_settle(w);
+    return PELT_OK;
+}
