@@ -397,7 +397,7 @@ const cli_command cli_compare = {
      CLI_FIT_OPTIONS,
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
-     {"picture", "FILE.png", "Write one picture: truth, model and error in the worst frame."},
+     {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame."},
      {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
      {"force", NULL, "Go on even when the input does not seem to fit together."}},
 };

@@ -2,8 +2,9 @@
 
    Each chosen frame is a strip: the truth, then every method's model and its errors, all with one camera and one colour
    scale. The camera is the one of eight around the character that shows most squared error, a little above the
-   horizon. Where few vertices hold the error, a close-up of the worst one follows, with a camera of its own. Two more
-   strips show the error of each vertex over all frames, on the rest pose, from the front and from behind.
+   horizon. Where few vertices hold the error, a close-up of the worst one follows, with a camera of its own. More strips
+   show the error of each vertex over all frames, and how rough it is there, on the rest pose, from the front and from
+   behind.
 
    First everything is planned, then all pictures are drawn on all threads. */
 
@@ -15,7 +16,7 @@
 enum { DIRECTIONS = 8, DEFAULT_SIZE = 480, SMALLEST_SIZE = 64, LARGEST_SIZE = 4096 };
 
 static const double ELEVATION = 12;
-static const float CLAY[3] = {0.52f, 0.42f, 0.36f};
+const float gallery_clay[3] = {0.44f, 0.345f, 0.29f};
 
 typedef struct plan {
     const pelt_report_page *page;
@@ -214,23 +215,30 @@ static void plan_rest_side(plan *p, strip *s, float *const *heats, const float *
         plan_picture(p, &s->heats[r], s, heats[r] ? mesh->positions : NULL, normals, heats[r]);
 }
 
-static void plan_rest(plan *p) {
+static const float *rest_values(const pelt_measure *measure, int kind) {
+    return !measure ? NULL : kind == REST_ROUGHNESS ? measure->vertex_rough : measure->vertex_rms;
+}
+
+static void plan_rest(plan *p, int kind) {
     const pelt_report_page *page = p->page;
     uint32_t n = page->mesh->vertex_count, where = 0;
     float **heats = pelt_alloc(p->gallery->arena, page->row_count, sizeof *heats);
     double full_heat = 0;
     for (size_t r = 0; r < page->row_count; r++) {
         const pelt_measure *measure = row_measure(page, r);
-        if (!measure || !measure->vertex_rms || measure->vertex_count != n) continue;
+        const float *values = rest_values(measure, kind);
+        if (!values || measure->vertex_count != n) continue;
         heats[r] = pelt_alloc(p->gallery->arena, n, sizeof *heats[r]);
-        for (size_t v = 0; v < n; v++) heats[r][v] = isfinite(measure->vertex_rms[v]) ? measure->vertex_rms[v] : 0;
+        for (size_t v = 0; v < n; v++) heats[r][v] = isfinite(values[v]) ? values[v] : 0;
         full_heat = fmax(full_heat, largest(heats[r], n, &where));
     }
     for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, full_heat);
     const float *normals = smooth_normals(p, page->mesh->positions);
-    p->gallery->front.full_heat = p->gallery->back.full_heat = full_heat;
-    plan_rest_side(p, &p->gallery->front, heats, normals, 22.5);
-    plan_rest_side(p, &p->gallery->back, heats, normals, 202.5);
+    for (int side = 0; side < REST_SIDES; side++) {
+        strip *s = &p->gallery->rest[kind][side];
+        s->full_heat = full_heat;
+        plan_rest_side(p, s, heats, normals, side == REST_FRONT ? 22.5 : 202.5);
+    }
 }
 
 /* A stage, in the arena of the gallery. */
@@ -243,7 +251,7 @@ static pelt_result plan_all(void *user, pelt_error *error) {
     p->pictures = PELT_NEW(p->gallery->arena, (count + 1) * (4 * p->page->row_count + 2), picture *);
     find_seams(p);
     for (size_t i = 0; i < count; i++) plan_frame(p, i);
-    plan_rest(p);
+    for (int kind = 0; kind < REST_KINDS; kind++) plan_rest(p, kind);
     return PELT_OK;
 }
 
@@ -263,7 +271,7 @@ static void draw_picture(void *user, size_t i, pelt_arena *scratch) {
     pelt_image *image = pelt_image_new(pic->width, pic->height);
     if (!image) return;
     pelt_result result = pelt_draw_mesh(image, &pic->view, pic->positions, pic->normals, mesh->vertex_count,
-                                        mesh->triangles, mesh->triangle_count, pic->heat, CLAY);
+                                        mesh->triangles, mesh->triangle_count, pic->heat, gallery_clay);
     if (result == PELT_OK || result == PELT_ERROR_ARGUMENT) /* a view of nothing is an empty picture */
         pelt_image_png(image, &pic->png, &pic->png_size, NULL);
     pelt_image_free(image);
@@ -319,8 +327,8 @@ void gallery_free(const pelt_report_page *page, gallery *g) {
         if (g->frames) strip_free(page, &g->frames[i]);
         if (g->closeups && g->closeups[i].used) strip_free(page, &g->closeups[i]);
     }
-    strip_free(page, &g->front);
-    strip_free(page, &g->back);
+    for (int kind = 0; kind < REST_KINDS; kind++)
+        for (int side = 0; side < REST_SIDES; side++) strip_free(page, &g->rest[kind][side]);
     pelt_arena_free(g->arena);
     *g = (gallery){0};
 }

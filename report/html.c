@@ -145,7 +145,7 @@ static void put_length(text *out, const char *kind, double length, double fracti
 
 static void put_errors(text *out, const pelt_measure *m, bool held_out, double bar_full) {
     if (!m) {
-        text_format(out, "<td class=\"g\" colspan=\"%d\">not measured</td>", held_out ? 6 : 2);
+        text_format(out, "<td class=\"g\" colspan=\"%d\">not measured</td>", held_out ? 8 : 2);
         return;
     }
     put_length(out, " class=\"g\"", m->rms, m->rms_fraction, bar_full);
@@ -153,6 +153,8 @@ static void put_errors(text *out, const pelt_measure *m, bool held_out, double b
     put_length(out, "", m->max, m->max_fraction, 0);
     put_cell(out, "", m->rel_err, text_number);
     put_cell(out, "", m->normal_rms_degrees, text_number);
+    put_cell(out, "", m->roughness, text_number);
+    put_cell(out, "", m->jump, text_number);
 }
 
 static void put_count(text *out, double count) { text_count(out, count > 0 ? (size_t)count : 0); }
@@ -176,26 +178,38 @@ static void put_table_row(text *out, const pelt_report_page *page, size_t row, b
     text_put(out, "</tr>\n");
 }
 
+/* Roughness is a figure of this mesh. */
+static void put_resolution(text *out, const pelt_report_page *page) {
+    const pelt_measure *m = page->row_count ? row_measure(page, 0) : NULL;
+    if (!m || !m->point_count) return;
+    text_put(out, " Roughness is that of a mesh of ");
+    text_count(out, m->point_count);
+    text_put(out, " points with edges of ");
+    text_rough_percent(out, page->mesh->diagonal > 0 ? m->mean_edge / page->mesh->diagonal : 0);
+    text_put(out, " of the size: meshes of other sizes do not compare.");
+}
+
 static void put_table(text *out, const pelt_report_page *page) {
     double bar_full = 0;
     size_t best = best_row(page);
     for (size_t r = 0; r < page->row_count; r++)
         if (page->rows[r].test_all && isfinite(page->rows[r].test_all->rms))
             bar_full = fmax(bar_full, page->rows[r].test_all->rms);
-    text_put(
-        out,
-        "<section>\n<h2>Methods</h2>\n<div class=\"scroll\"><table>\n<thead>\n"
-        "<tr><th colspan=\"3\"></th><th class=\"g\" colspan=\"2\">Training</th><th class=\"g\" "
-        "colspan=\"6\">Held out</th><th class=\"g\" colspan=\"4\">Cost</th></tr>\n"
-        "<tr><th class=\"l\">method</th><th class=\"l\">blend</th><th class=\"l\">corrective</th>"
-        "<th class=\"g\">RMS</th><th>% of size</th><th class=\"g\">RMS</th><th>% of size</th><th>max</th>"
-        "<th>% of size</th><th>rel. error</th><th>normals &deg;</th><th class=\"g\">bytes</th><th>bytes / vertex</th>"
-        "<th>fit time</th><th>ns / vertex</th></tr>\n</thead>\n<tbody>\n");
+    text_put(out, "<section>\n<h2>Methods</h2>\n<div class=\"scroll\"><table>\n<thead>\n"
+                  "<tr><th colspan=\"3\"></th><th class=\"g\" colspan=\"2\">Training</th><th class=\"g\" "
+                  "colspan=\"8\">Held out</th><th class=\"g\" colspan=\"4\">Cost</th></tr>\n"
+                  "<tr><th class=\"l\">method</th><th class=\"l\">blend</th><th class=\"l\">corrective</th>"
+                  "<th class=\"g\">RMS</th><th>% of size</th><th class=\"g\">RMS</th><th>% of size</th><th>max</th>"
+                  "<th>% of size</th><th>rel. error</th><th>normals &deg;</th><th>roughness</th><th>jump</th>"
+                  "<th class=\"g\">bytes</th><th>bytes / vertex</th><th>fit time</th><th>ns / "
+                  "vertex</th></tr>\n</thead>\n<tbody>\n");
     for (size_t r = 0; r < page->row_count; r++) put_table_row(out, page, r, r == best, bar_full);
     text_put(
         out,
         "</tbody>\n</table></div>\n<p class=\"note\">RMS and max are distances in scene units. Held-out clips were "
-        "not used in the fit: they are the ones that count.</p>\n</section>\n");
+        "not used in the fit: they are the ones that count.");
+    put_resolution(out, page);
+    text_put(out, "</p>\n</section>\n");
 }
 
 static void put_clip_table(text *out, const pelt_report_page *page) {
@@ -328,21 +342,26 @@ static void put_frames(text *out, const pelt_report_page *page, const gallery *g
     text_put(out, "</section>\n");
 }
 
-static void put_rest(text *out, const pelt_report_page *page, const gallery *g) {
+static void put_rest(text *out, const pelt_report_page *page, const strip sides[REST_SIDES], const char *title,
+                     const char *what) {
+    const picture *front = sides[REST_FRONT].heats, *back = sides[REST_BACK].heats;
+    size_t drawn = 0;
+    for (size_t r = 0; r < page->row_count; r++) drawn += front[r].png && back[r].png;
+    if (!drawn) return;
     text_format(out,
-                "<section>\n<h2>Where the error sits</h2>\n<p class=\"muted\">RMS error of each vertex over all %s "
-                "frames, on the rest pose, from the front and from behind.</p>\n<div class=\"flat\"><span>0</span>",
-                page->test_count ? "held-out" : "training");
+                "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s, over all %s frames, on the rest pose, from the front "
+                "and from behind.</p>\n<div class=\"flat\"><span>0</span>",
+                title, what, page->test_count ? "held-out" : "training");
     put_ramp(out, "90deg");
-    put_scale_tick(out, page, g->front.full_heat);
+    put_scale_tick(out, page, sides[REST_FRONT].full_heat);
     text_put(out, "</div>\n<div class=\"strip brief rest\" style=\"--cell:373px\">\n");
     for (size_t r = 0; r < page->row_count; r++) {
-        if (!g->front.heats[r].png || !g->back.heats[r].png) continue;
+        if (!front[r].png || !back[r].png) continue;
         text_put(out, "<figure><figcaption><b>");
         put_row_name(out, page, r);
         text_put(out, "</b></figcaption><div class=\"pair\">");
-        put_image(out, &g->front.heats[r], "error, from the front");
-        put_image(out, &g->back.heats[r], "error, from behind");
+        put_image(out, &front[r], "from the front");
+        put_image(out, &back[r], "from behind");
         text_put(out, "</div></figure>\n");
     }
     text_put(out, "</div>\n</section>\n");
@@ -389,6 +408,11 @@ static void put_closing(text *out, const pelt_report_page *page) {
         "<dt>normals &deg;</dt><dd>Angles between the normals of the model and those of the true surface, root of the "
         "mean "
         "square.</dd>\n"
+        "<dt>roughness</dt><dd>How much the error of a point differs from the mean of its neighbours', relative to the "
+        "same blend: 1 is as rough as that, more is crumpled.</dd>\n"
+        "<dt>jump</dt><dd>The largest change of a point's error from one frame to the next, relative to the same "
+        "blend: "
+        "what pops. None where the clips are lists of poses.</dd>\n"
         "<dt>training</dt><dd>Measured on the clips that the skins were fitted to.</dd>\n"
         "<dt>held out</dt><dd>Measured on clips that no fit has seen.</dd>\n"
         "<dt>bytes</dt><dd>Size of the skin file.</dd>\n"
@@ -412,7 +436,9 @@ pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *
     put_plot(&out, page);
     text_put(&out, "</section>\n");
     put_frames(&out, page, &pictures);
-    put_rest(&out, page, &pictures);
+    put_rest(&out, page, pictures.rest[REST_ERROR], "Where the error sits", "RMS error of each vertex");
+    put_rest(&out, page, pictures.rest[REST_ROUGHNESS], "Where it is rough",
+             "How much the error of each vertex differs from that of its neighbours, RMS");
     if (put_joints(&out, page)) out.failed = true;
     put_findings(&out, page);
     put_closing(&out, page);

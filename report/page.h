@@ -47,11 +47,18 @@ typedef struct strip {
     picture *models, *heats; /* [row_count] */
 } strip;
 
+/* What is shown of the vertices over all frames, and from where. */
+enum { REST_ERROR, REST_ROUGHNESS, REST_KINDS };
+enum { REST_FRONT, REST_BACK, REST_SIDES };
+
 typedef struct gallery {
     pelt_arena *arena;
-    strip *frames, *closeups; /* [picture_count]; a close-up where the error is local */
-    strip front, back;        /* error of the vertices over all frames, on the rest pose: heats only */
+    strip *frames, *closeups;           /* [picture_count]; a close-up where the error is local */
+    strip rest[REST_KINDS][REST_SIDES]; /* on the rest pose: heats only */
 } gallery;
+
+/* What meshes look made of. */
+extern const float gallery_clay[3];
 
 pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error *error);
 void gallery_free(const pelt_report_page *page, gallery *gallery);

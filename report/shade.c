@@ -1,7 +1,8 @@
 /* shade.c: what colour a surface has: light, openness, and the heat map.
 
-   All light is linear. Lights hang on the camera, so every view is lit alike: a warm key from the upper left, a cool
-   fill from the right, a sky that is brighter above than below, a rim that lifts the outline off the background. The
+   All light is linear. Lights hang on the camera, so every view is lit alike: a warm key from the upper left and a cool
+   fill from the right, a sky that is brighter above than below, a rim that lifts the outline off the background. Key and
+   fill rake over the surface and are mirrored in it as in satin: light from the front would hide dents and crumples. The
    sky reaches a surface as far as it is open: folds and armpits are darker, which is how the eye reads form.
 
    The heat map runs on equal steps of lightness in the OKLab space, from a neutral slate over plum, red and orange to a
@@ -49,9 +50,9 @@ void pelt_heat_color(double value, uint8_t rgb[3]) {
 /* -- Light --------------------------------------------------------------------------------------------------------- */
 
 /* Unit directions towards the lights in camera space. */
-static const float KEY[3] = {-0.5898f, 0.6290f, 0.5063f}, FILL[3] = {0.8729f, 0.0873f, 0.4801f};
-static const float KEY_COLOR[3] = {1.36f, 1.23f, 1.06f}, FILL_COLOR[3] = {0.13f, 0.19f, 0.29f};
-static const float SKY_COLOR[3] = {0.26f, 0.29f, 0.34f}, GROUND_COLOR[3] = {0.15f, 0.12f, 0.10f};
+static const float KEY[3] = {-0.7000f, 0.6600f, 0.2728f}, FILL[3] = {0.9600f, -0.1200f, 0.2530f};
+static const float KEY_COLOR[3] = {2.05f, 1.83f, 1.55f}, FILL_COLOR[3] = {0.28f, 0.37f, 0.50f};
+static const float SKY_COLOR[3] = {0.27f, 0.28f, 0.30f}, GROUND_COLOR[3] = {0.14f, 0.12f, 0.11f};
 
 static float dot(const float a[3], const float b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
@@ -62,7 +63,7 @@ static void normalize(float v[3]) {
 
 /* Light that arrives at a surface, by colour. */
 static void light_diffuse(const float normal[3], float openness, float out[3]) {
-    float wrap = 0.12f; /* a soft edge between light and shade, as skin has it */
+    float wrap = 0.06f; /* a soft edge between light and shade, as skin has it */
     float key = fmaxf(0, (dot(normal, KEY) + wrap) / (1 + wrap)), fill = fmaxf(0, dot(normal, FILL));
     float up = 0.5f + 0.5f * normal[1], direct = 0.55f + 0.45f * openness;
     for (int i = 0; i < 3; i++)
@@ -70,15 +71,22 @@ static void light_diffuse(const float normal[3], float openness, float out[3]) {
                  openness * (up * SKY_COLOR[i] + (1 - up) * GROUND_COLOR[i]);
 }
 
-void shade_surface(const surface *at, const float color[3], bool heat, float openness, float rgb[3]) {
-    float toward_eye[3] = {-at->position[0], -at->position[1], -at->position[2]}, half[3], light[3];
-    normalize(toward_eye);
-    for (int i = 0; i < 3; i++) half[i] = KEY[i] + toward_eye[i];
+/* How much of a light a satin surface mirrors to the eye. */
+static float highlight(const float normal[3], const float light[3], const float toward_eye[3]) {
+    float half[3];
+    for (int i = 0; i < 3; i++) half[i] = light[i] + toward_eye[i];
     normalize(half);
+    return powf(fmaxf(0, dot(normal, half)), 30);
+}
+
+void shade_surface(const surface *at, const float color[3], bool heat, float openness, float rgb[3]) {
+    float toward_eye[3] = {-at->position[0], -at->position[1], -at->position[2]}, light[3];
+    normalize(toward_eye);
     light_diffuse(at->normal, openness, light);
     float facing = fmaxf(0, dot(at->normal, toward_eye)), grazing = 1 - facing;
     float rim = grazing * grazing * grazing * openness * (0.6f + 0.4f * at->normal[1]);
-    float gloss = openness * powf(fmaxf(0, dot(at->normal, half)), 36);
+    float gloss = openness * highlight(at->normal, KEY, toward_eye);
+    float cool = openness * highlight(at->normal, FILL, toward_eye);
     if (heat) { /* colours must stay those of the scale: white light, and less of light and shade */
         double base[3];
         heat_linear(at->heat, base);
@@ -86,7 +94,8 @@ void shade_surface(const surface *at, const float color[3], bool heat, float ope
         for (int i = 0; i < 3; i++) rgb[i] = (float)base[i] * level + 0.03f * gloss + 0.06f * rim;
     } else {
         for (int i = 0; i < 3; i++)
-            rgb[i] = color[i] * light[i] + 0.07f * gloss * KEY_COLOR[i] + 0.30f * rim * SKY_COLOR[i];
+            rgb[i] = color[i] * light[i] + 0.15f * gloss * KEY_COLOR[i] + 0.20f * cool * FILL_COLOR[i] +
+                     0.25f * rim * SKY_COLOR[i];
     }
     for (int i = 0; i < 3 && !at->front; i++) rgb[i] *= 0.35f;
 }

@@ -1,31 +1,53 @@
-/* strip.c: one picture for a page or a README: the truth, then every method's model and where it is wrong. */
+/* strip.c: one picture for a page or a README: the truth, then every method's model and where it is wrong. Up to two
+   methods stand in one row; more of them in several, each with its error below it. */
 
 #include "report/page.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 12 };
+enum { GAP = 12, IN_ONE_ROW = 2, COLUMNS = 4 };
 
-static const float CLAY[3] = {0.52f, 0.42f, 0.36f};
+/* Panels are numbered along the picture: 0 is the truth, then come model and error of each method. */
+typedef struct layout {
+    uint32_t columns, rows, width, height; /* of a panel */
+    bool stacked;
+} layout;
+
+static layout layout_of(const strip *s, size_t methods) {
+    layout l = {1 + 2 * (uint32_t)methods, 1, s->truth.width, s->truth.height, methods > IN_ONE_ROW};
+    if (!l.stacked) return l;
+    l.columns = methods + 1 < COLUMNS ? (uint32_t)methods + 1 : COLUMNS;
+    l.rows = 2 * (((uint32_t)methods + l.columns) / l.columns);
+    return l;
+}
+
+static void panel_place(const layout *l, uint32_t panel, uint32_t *left, uint32_t *top) {
+    uint32_t cell = (panel + 1) / 2, below = panel && panel % 2 == 0;
+    uint32_t column = l->stacked ? cell % l->columns : panel, row = l->stacked ? 2 * (cell / l->columns) + below : 0;
+    *left = column * (l->width + GAP), *top = row * (l->height + GAP);
+}
 
 /* Lays an image over white at a place of another one. */
-static void paste(pelt_image *to, const pelt_image *from, uint32_t left) {
+static void paste(pelt_image *to, const pelt_image *from, uint32_t left, uint32_t top) {
     for (uint32_t y = 0; y < from->height; y++)
         for (uint32_t x = 0; x < from->width; x++) {
             const uint8_t *source = from->rgba + 4 * ((size_t)y * from->width + x);
-            uint8_t *target = to->rgba + 4 * ((size_t)y * to->width + left + x);
+            uint8_t *target = to->rgba + 4 * ((size_t)(top + y) * to->width + left + x);
             double alpha = source[3] / 255.0;
             for (int i = 0; i < 3; i++) target[i] = (uint8_t)(alpha * source[i] + (1 - alpha) * 255 + 0.5);
         }
 }
 
-static pelt_result draw_at(pelt_image *to, const picture *what, const pelt_mesh *mesh, uint32_t left) {
+static pelt_result draw_panel(pelt_image *to, const layout *l, uint32_t panel, const picture *what,
+                              const pelt_mesh *mesh) {
+    uint32_t left, top;
     pelt_image *image = pelt_image_new(what->width, what->height);
     if (!image) return PELT_ERROR_MEMORY;
     pelt_result result = pelt_draw_mesh(image, &what->view, what->positions, what->normals, mesh->vertex_count,
-                                        mesh->triangles, mesh->triangle_count, what->heat, CLAY);
-    if (!result) paste(to, image, left);
+                                        mesh->triangles, mesh->triangle_count, what->heat, gallery_clay);
+    panel_place(l, panel, &left, &top);
+    if (!result) paste(to, image, left, top);
     pelt_image_free(image);
     return result;
 }
@@ -38,16 +60,16 @@ pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_
     pelt_result result = gallery_make(page, &pictures, error);
     if (result) return result;
     const strip *s = &pictures.frames[index];
-    uint32_t width = s->truth.width, panels = 1 + 2 * (uint32_t)page->row_count;
-    pelt_image *image = pelt_image_new(panels * (width + GAP) - GAP, s->truth.height);
+    layout l = layout_of(s, page->row_count);
+    pelt_image *image = pelt_image_new(l.columns * (l.width + GAP) - GAP, l.rows * (l.height + GAP) - GAP);
     if (!image)
         result = PELT_ERROR_MEMORY;
     else
         memset(image->rgba, 255, 4 * (size_t)image->width * image->height);
-    if (!result) result = draw_at(image, &s->truth, page->mesh, 0);
+    if (!result) result = draw_panel(image, &l, 0, &s->truth, page->mesh);
     for (uint32_t r = 0; r < page->row_count && !result; r++) {
-        result = draw_at(image, &s->models[r], page->mesh, (1 + 2 * r) * (width + GAP));
-        if (!result) result = draw_at(image, &s->heats[r], page->mesh, (2 + 2 * r) * (width + GAP));
+        result = draw_panel(image, &l, 1 + 2 * r, &s->models[r], page->mesh);
+        if (!result) result = draw_panel(image, &l, 2 + 2 * r, &s->heats[r], page->mesh);
     }
     if (result)
         pelt_fail(error, result, "the picture cannot be drawn: %s", pelt_result_text(result));

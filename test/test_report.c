@@ -1,6 +1,6 @@
 /* test_report.c: pictures against closed forms, PNG against libpng's reader, and the page as a browser would see it. */
 
-#include "report/report.h"
+#include "report/page.h"
 #include "test/test.h"
 #include <png.h>
 
@@ -218,6 +218,25 @@ static void light_comes_from_the_upper_left(void **state) {
     pelt_image *image = draw(&straight, b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES, NULL);
     assert_true(brightness(pixel(image, 70, 70)) > brightness(pixel(image, 130, 130)) + 60);
     pelt_image_free(image);
+}
+
+/* Crumples are surfaces that tilt a little to and fro: light that rakes over them tells the sides apart. */
+static void a_tilt_by_ten_degrees_shows(void **state) {
+    (void)state;
+    const double tilt = 10 * M_PI / 180;
+    int seen[2];
+    for (int away = 0; away < 2; away++) {
+        double x = (away ? 1 : -1) * tan(tilt) * sqrt(0.5), y = -x; /* towards the upper left, and away from it */
+        const float p[] = {-1, -1, (float)(x + y), 1, -1, (float)(-x + y), 0, 1, (float)-y};
+        pelt_image *image = pelt_image_new(SIZE, SIZE);
+        assert_int_equal(
+            pelt_draw_mesh(image, &straight, p, NULL, 3, (const uint32_t[]){0, 1, 2}, 1, NULL, gallery_clay), PELT_OK);
+        const uint8_t *middle = pixel(image, SIZE / 2, SIZE / 2);
+        assert_int_equal(middle[3], 255);
+        seen[away] = brightness(middle);
+        pelt_image_free(image);
+    }
+    assert_true(seen[0] > 1.25 * seen[1]);
 }
 
 static void same_input_gives_the_same_picture(void **state) {
@@ -448,6 +467,65 @@ static void page_says_in_plain_words_how_wrong_the_best_method_is(void **state) 
     free(c);
 }
 
+static void page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh(void **state) {
+    (void)state;
+    character *c = character_make();
+    c->measures[0].roughness = 1, c->measures[0].jump = NAN; /* no motion */
+    c->measures[1].roughness = 1.91, c->measures[1].jump = 7.34;
+    c->measures[0].point_count = 4567, c->measures[0].mean_edge = 0.0692;
+    c->measures[1].vertex_rough = c->vertex_rms[1];
+    char *html = page_html(&c->page);
+    assert_well_formed(html);
+    assert_non_null(strstr(html, "<th>roughness</th><th>jump</th>"));
+    assert_non_null(strstr(html, "<td>1.00</td><td>–</td>"));
+    assert_non_null(strstr(html, "<td>1.91</td><td>7.34</td>"));
+    assert_non_null(strstr(html, "a mesh of 4567 points with edges of 2.0&#8239;% of the size"));
+    assert_non_null(strstr(html, "Where it is rough"));
+    assert_int_equal(count_of(html, "<img"), 5 + 5 + 4 + 2);
+    free(html);
+    free(c);
+}
+
+/* The truth is a ball as it is, the models are dented in front: panels that are alike have the same method. */
+static void a_picture_of_many_methods_has_their_errors_below_them(void **state) {
+    (void)state;
+    enum { GAP = 12 };
+    character *c = character_make();
+    pelt_report_row rows[] = {c->rows[0], c->rows[1], c->rows[0], c->rows[1], c->rows[0]};
+    static const uint32_t grids[][2] = {
+        {3, 1}, {5, 1}, {4, 2}, {4, 4}, {4, 4}}; /* columns and rows of 1 to 5 methods */
+    c->page.rows = rows;
+    for (size_t n = 1; n <= 5; n++) {
+        c->page.row_count = n;
+        uint8_t *bytes;
+        size_t size;
+        assert_int_equal(pelt_report_strip(&c->page, 0, &bytes, &size, NULL), PELT_OK);
+        png_image reader = {.version = PNG_IMAGE_VERSION};
+        assert_true(png_image_begin_read_from_memory(&reader, bytes, size));
+        reader.format = PNG_FORMAT_RGB;
+        uint32_t columns = grids[n - 1][0], width = (reader.width + GAP) / columns;
+        uint32_t height = (reader.height + GAP) / grids[n - 1][1];
+        assert_int_equal(columns * width - GAP, reader.width);
+        assert_int_equal(grids[n - 1][1] * height - GAP, reader.height);
+        uint8_t *pixels = malloc(PNG_IMAGE_SIZE(reader));
+        assert_true(png_image_finish_read(&reader, NULL, pixels, 0, NULL));
+        for (size_t k = 0; k <= n; k++) { /* clay is warm, errors are blue or red: cell 0 is the truth */
+            size_t model[2] = {k % columns, k / columns * 2}, heat[2] = {k % columns, k / columns * 2 + 1};
+            if (n <= 2) model[0] = k ? 2 * k - 1 : 0, heat[0] = 2 * k, heat[1] = 0;
+            size_t middle = (size_t)reader.width * ((height - GAP) / 2) + (width - GAP) / 2;
+            const uint8_t *a = pixels + 3 * (middle + model[0] * width + model[1] * height * reader.width);
+            const uint8_t *b = pixels + 3 * (middle + heat[0] * width + heat[1] * height * reader.width);
+            assert_true(a[0] > a[1] && a[1] > a[2] && a[0] < 255);
+            if (k)
+                assert_true(!(b[0] > b[1] && b[1] > b[2]) && b[1] < 255);
+            else if (n > 2)
+                assert_int_equal(b[0] + b[1] + b[2], 3 * 255);
+        }
+        free(pixels), free(bytes);
+    }
+    free(c);
+}
+
 static void page_needs_no_other_file(void **state) {
     (void)state;
     character *c = character_make();
@@ -553,12 +631,15 @@ int main(void) {
         cmocka_unit_test(edges_have_the_colour_of_the_surface_not_of_the_background),
         cmocka_unit_test(inside_of_a_surface_is_darker_than_its_outside),
         cmocka_unit_test(light_comes_from_the_upper_left),
+        cmocka_unit_test(a_tilt_by_ten_degrees_shows),
         cmocka_unit_test(same_input_gives_the_same_picture),
         cmocka_unit_test(only_the_side_that_is_seen_counts_as_visible),
         cmocka_unit_test(heat_rises_in_lightness),
         cmocka_unit_test(bad_input_draws_what_it_can),
         cmocka_unit_test(png_decodes_to_the_same_pixels),
         cmocka_unit_test(page_says_in_plain_words_how_wrong_the_best_method_is),
+        cmocka_unit_test(page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh),
+        cmocka_unit_test(a_picture_of_many_methods_has_their_errors_below_them),
         cmocka_unit_test(page_needs_no_other_file),
         cmocka_unit_test(page_escapes_every_name),
         cmocka_unit_test(page_is_made_from_whatever_is_known),
