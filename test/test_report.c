@@ -494,8 +494,8 @@ static void a_picture_of_many_methods_has_their_errors_below_them(void **state) 
     pelt_report_row rows[] = {c->rows[0], c->rows[1], c->rows[0], c->rows[1], c->rows[0]};
     static const uint32_t grids[][2] = {
         {3, 1}, {5, 1}, {4, 2}, {4, 4}, {4, 4}}; /* columns and rows of 1 to 5 methods */
-    c->page.rows = rows;
-    for (size_t n = 1; n <= 5; n++) {
+    c->page.rows = rows, c->page.picture_size = 64;
+    for (size_t n = 2; n <= 5; n += n == 3 ? 2 : 1) {
         c->page.row_count = n;
         uint8_t *bytes;
         size_t size;
