@@ -216,13 +216,13 @@ static void put_clip_table(text *out, const pelt_report_page *page) {
     if (page->test_count < 2) return;
     text_put(out, "<section>\n<h3>Each held-out clip</h3>\n<div class=\"scroll\"><table>\n<thead>\n<tr><th></th>");
     for (size_t c = 0; c < page->test_count; c++) {
-        text_put(out, "<th class=\"g\" colspan=\"3\">");
+        text_put(out, "<th class=\"g\" colspan=\"5\">");
         text_escape(out, page->test[c]);
         text_put(out, "</th>");
     }
     text_put(out, "</tr>\n<tr><th class=\"l\">method</th>");
     for (size_t c = 0; c < page->test_count; c++)
-        text_put(out, "<th class=\"g\">RMS</th><th>max</th><th>rel. error</th>");
+        text_put(out, "<th class=\"g\">RMS</th><th>max</th><th>rel. error</th><th>rough.</th><th>jump</th>");
     text_put(out, "</tr>\n</thead>\n<tbody>\n");
     for (size_t r = 0; r < page->row_count; r++) {
         text_put(out, "<tr><th scope=\"row\" class=\"name\">");
@@ -233,6 +233,8 @@ static void put_clip_table(text *out, const pelt_report_page *page) {
             put_cell(out, " class=\"g\"", m ? m->rms : NAN, text_number);
             put_cell(out, "", m ? m->max : NAN, text_number);
             put_cell(out, "", m ? m->rel_err : NAN, text_number);
+            put_cell(out, "", m ? m->roughness : NAN, text_number);
+            put_cell(out, "", m ? m->jump : NAN, text_number);
         }
         text_put(out, "</tr>\n");
     }
