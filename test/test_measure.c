@@ -467,6 +467,70 @@ static void only_frames_that_follow_one_another_in_a_motion_jump(void **state) {
     character_free_skin(bytes), character_free(bundle);
 }
 
+/* The pose at a place between two: joints turn the shorter way. */
+static void pose_between(const pelt_transform *a, const pelt_transform *b, double t, pelt_transform *out) {
+    double dot = 0;
+    for (int i = 0; i < 4; i++) dot += (double)a->rotation[i] * b->rotation[i];
+    *out = *a;
+    for (int i = 0; i < 4; i++)
+        out->rotation[i] = (float)((1 - t) * a->rotation[i] + (dot < 0 ? -t : t) * b->rotation[i]);
+    for (int i = 0; i < 3; i++) out->translation[i] = (float)((1 - t) * a->translation[i] + t * b->translation[i]);
+}
+
+/* The largest step of any vertex on a path through the poses of some frames, with so many steps between two of them. */
+static double largest_step(pelt_bundle *bundle, const pelt_skin *skin, const pelt_clip *clip, uint32_t stride,
+                           uint32_t steps) {
+    pelt_error error;
+    uint32_t joints = bundle->skeleton.joint_count, n = bundle->mesh.vertex_count;
+    uint32_t legs = (clip->frame_count - 1) / stride, count = legs * steps + 1;
+    pelt_transform *ends = calloc(2 * (size_t)joints, sizeof *ends);
+    pelt_transform *poses = calloc((size_t)joints * count, sizeof *poses);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t leg = i / steps < legs ? i / steps : legs - 1;
+        pelt_clip_pose(clip, &bundle->skeleton, leg * stride, ends);
+        pelt_clip_pose(clip, &bundle->skeleton, (leg + 1) * stride, ends + joints);
+        for (uint32_t j = 0; j < joints; j++)
+            pose_between(&ends[j], &ends[joints + j], (double)(i - leg * steps) / steps,
+                         &poses[(size_t)i * joints + j]);
+    }
+    char name[60];
+    snprintf(name, sizeof name, "path %p %u", (const void *)skin, steps);
+    const pelt_clip *path =
+        pelt_bundle_add_clip(bundle, &(pelt_clip_input){.name = name, .frame_count = count, .poses = poses}, &error);
+    if (!path) fail_msg("%s", error.text);
+    pelt_player *player = pelt_player_new(skin, bundle, &error);
+    float *positions = calloc(6 * (size_t)n, sizeof *positions);
+    double most = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        float *now = positions + i % 2 * 3 * n, *before = positions + (1 - i % 2) * 3 * n;
+        pelt_player_frame(player, path, i, now, NULL);
+        for (uint32_t v = 0; v < 3 * n && i; v += 3)
+            most = fmax(most, hypot(hypot(now[v] - before[v], now[v + 1] - before[v + 1]), now[v + 2] - before[v + 2]));
+    }
+    pelt_player_free(player), free(ends), free(poses), free(positions);
+    return most;
+}
+
+/* What is continuous takes steps half as long where there are twice as many; what pops does not. */
+static void no_method_pops_between_poses(void **state) {
+    (void)state;
+    static const pelt_method methods[] = {PELT_METHOD_SSD,  PELT_METHOD_JOINTS, PELT_METHOD_PSD,
+                                          PELT_METHOD_WPSD, PELT_METHOD_EIGEN,  PELT_METHOD_KERNEL};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        pelt_error error;
+        pelt_bundle *bundle = sampled("arm", 300);
+        const pelt_clip *test = all_of(bundle, "test").list[0].clip;
+        pelt_fit_options options = {.method = methods[i], .holdout = -1};
+        pelt_bytes *bytes = pelt_fit(bundle, all_of(bundle, "train"), &options, NULL, &error);
+        if (!bytes) fail_msg("%s", error.text);
+        pelt_skin skin;
+        assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+        double coarse = largest_step(bundle, &skin, test, 7, 8), fine = largest_step(bundle, &skin, test, 7, 64);
+        assert_near(coarse / fine, 8, 0.5);
+        pelt_bytes_free(bytes), pelt_bundle_free(bundle);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_constant_offset_is_the_rms_and_the_max_of_every_frame_and_vertex),
@@ -481,6 +545,7 @@ int main(void) {
         cmocka_unit_test(the_look_of_an_arm_whole_or_split_at_every_edge_is_found_by_brute_force),
         cmocka_unit_test(a_step_of_the_truth_is_the_jump_of_the_frame_where_it_is),
         cmocka_unit_test(only_frames_that_follow_one_another_in_a_motion_jump),
+        cmocka_unit_test(no_method_pops_between_poses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
