@@ -5,6 +5,8 @@
 #include "io/io.h"
 #include "samples/samples.h"
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 static pelt_result write_clip(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, pelt_error *error) {
     pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, 30, error);
@@ -14,18 +16,22 @@ static pelt_result write_clip(const pelt_bundle *bundle, const pelt_clip *clip, 
     return pelt_cache_writer_commit(writer, error);
 }
 
-static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const char *name, const char *folder) {
+/* Clips from `first` on. */
+static int write_bundle(const cli_args *args, const pelt_bundle *bundle, uint32_t first, const char *name,
+                        const char *folder) {
     pelt_error error;
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.glb", folder, name);
-    pelt_gltf_content content = {.mesh = &bundle->mesh,
+    pelt_mesh mesh = bundle->mesh;
+    mesh.targets = mesh.target_normals = NULL, mesh.target_count = 0;
+    pelt_gltf_content content = {.mesh = &mesh,
                                  .skeleton = &bundle->skeleton,
-                                 .clips = bundle->clips,
-                                 .clip_count = bundle->clip_count,
+                                 .clips = bundle->clips + first,
+                                 .clip_count = bundle->clip_count - first,
                                  .name = name};
     if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
     cli_say(args, "%s: %u vertices, %u joints\n", path, bundle->mesh.vertex_count, bundle->skeleton.joint_count);
-    for (uint32_t c = 0; c < bundle->clip_count; c++) {
+    for (uint32_t c = first; c < bundle->clip_count; c++) {
         const pelt_clip *clip = bundle->clips[c];
         snprintf(path, sizeof path, "%s/%s.%s.pc2", folder, name, clip->name);
         if (write_clip(bundle, clip, path, &error)) return cli_error(&error);
@@ -38,43 +44,79 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const c
     }
     return cli_print_json(args, json_pack("{s:s, s:s, s:i, s:i, s:i}", "sample", name, "folder", folder, "vertices",
                                           (int)bundle->mesh.vertex_count, "joints", (int)bundle->skeleton.joint_count,
-                                          "clips", (int)bundle->clip_count));
+                                          "clips", (int)(bundle->clip_count - first)));
+}
+
+/* A character of the user's own, FILE.glb: DIR/FILE.glb has its mesh and skeleton, and clips with a known truth. */
+static int write_known(const cli_args *args, const pelt_sample_options *options, const char *folder) {
+    pelt_error error;
+    char name[256], path[4096];
+    snprintf(name, sizeof name, "%s", cli_base_name(options->name));
+    if (strrchr(name, '.')) *strrchr(name, '.') = 0;
+    snprintf(path, sizeof path, "%s/%s.glb", folder, name);
+    struct stat in, out;
+    if (!stat(options->name, &in) && !stat(path, &out) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        return cli_fail("%s: would be written over; name another folder", options->name);
+    pelt_bundle *bundle = pelt_bundle_read(options->name, &error);
+    if (!bundle) return cli_error(&error);
+    uint32_t first = bundle->clip_count;
+    int code = pelt_sample_known(bundle, options, &error) || pelt_folder_make(folder, &error)
+                   ? cli_error(&error)
+                   : write_bundle(args, bundle, first, name, folder);
+    pelt_bundle_free(bundle);
+    return code;
+}
+
+static bool is_file(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot && (!strcasecmp(dot, ".glb") || !strcasecmp(dot, ".gltf"));
 }
 
 static int run(const cli_args *args) {
     const char *folder = cli_value(args, "output");
     if (!folder) return cli_misuse(args, "-o DIR says where the bundle goes; it is missing");
-    pelt_sample_options options = {.name = args->inputs[0], .seed = args->seed};
+    pelt_sample_options options = {.name = args->inputs[0], .seed = args->seed, .variant = cli_value(args, "variant")};
     if (!cli_count(args, "vertices", 1, 100000000, &options.vertices) ||
         !cli_count(args, "frames", 1, 100000, &options.frames))
         return CLI_MISUSE;
+    bool face = !strcmp(options.name, "face"), file = is_file(options.name);
+    if (options.variant && (face || file))
+        return cli_misuse(args, "--variant is for the characters made by formula, not for %s", options.name);
+    if (file && options.vertices) return cli_misuse(args, "--vertices: %s has the vertices that it has", options.name);
+    if (file) return write_known(args, &options, folder);
     pelt_error error;
-    bool face = !strcmp(options.name, "face");
     pelt_bundle *bundle = face ? NULL : pelt_sample_make(&options, &error);
     if (!face && !bundle) return cli_error(&error);
     int code = pelt_folder_make(folder, &error) ? cli_error(&error)
                : face                           ? sample_face(args, folder, options.vertices)
-                                                : write_bundle(args, bundle, options.name, folder);
+                                                : write_bundle(args, bundle, 0, options.name, folder);
     pelt_bundle_free(bundle);
     return code;
 }
 
 const cli_command cli_sample = {
     "sample",
-    "NAME -o DIR",
-    "Writes a built-in character as a bundle.",
+    "NAME|FILE.glb -o DIR",
+    "Writes a built-in character, or a known deformation of your own, as a bundle.",
     "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), "
     "biceps\n"
     "(the arm's elbow, with the control \"tension\" in .csv files) or humanoid (53 joints, for speed). Their true "
     "deformation is known by formula, and linear blending cannot reach "
     "it.\n"
+    "FILE.glb is a character of your own, with weights: DIR/FILE.glb gets clips whose truth is known by formula "
+    "(limbs\n"
+    "twist evenly along their length and swell where joints bend), so that methods can be compared on it before there\n"
+    "are examples.\n"
     "face is a slow face rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
     run,
     1,
     1,
     {{"output", "DIR", "The folder to write to; made when it is not there."},
      {"vertices", "N", "About so many vertices; arm: 2972, 11574 and 46036 are met exactly."},
-     {"frames", "N", "Examples per clip."},
+     {"frames", "N", "Examples per clip; of FILE.glb: beside those that turn one joint alone."},
+     {"variant", "V",
+      "Splits vertices as files do: seam (of a texture), mirror (half a texture on both sides), split (every triangle "
+      "alone), flat (and shaded flat), edges (hard ones)."},
      {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the one made by formula."},
      {"curves", "FILE.csv", "face: captured curves by ARKit's names; a third goes to training, the rest to the test."},
      {"test-frames", "N", "face: frames of the test clip; default as many as of the training clip."},

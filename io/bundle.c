@@ -119,6 +119,7 @@ static pelt_result load_cache(pelt_bundle *bundle, pelt_clip *clip, const char *
                          "%s: %u frames, but clip %s has %u keys: export one frame for each key of the clip", path,
                          cache.frame_count, clip->name, clip->frame_count);
     clip->positions = cache.positions;
+    clip->normals = cache.normals;
     clip->source = source;
     return PELT_OK;
 }
@@ -144,25 +145,38 @@ static const char *cache_beside(const pelt_bundle *bundle, const pelt_clip *clip
 
 /* -- Positions from morph targets -------------------------------------------------------------------------------- */
 
+/* rest + deltas of each frame's target; NULL when memory is out. */
+static float *add_targets(pelt_bundle *bundle, uint32_t frame_count, const float *rest, const pelt_target *targets) {
+    size_t row = 3 * (size_t)bundle->mesh.vertex_count, total;
+    float *out = __builtin_mul_overflow(row, frame_count, &total) ? NULL : PELT_NEW(bundle->arena, total, float);
+    for (size_t f = 0; out && f < frame_count; f++) {
+        float *frame = out + f * row;
+        memcpy(frame, rest, row * sizeof *frame);
+        for (size_t i = 0; i < targets[f].count; i++)
+            for (size_t k = 0; k < 3; k++)
+                frame[3 * (size_t)targets[f].vertices[i] + k] += targets[f].deltas[3 * i + k];
+    }
+    return out;
+}
+
 static pelt_result load_targets(pelt_bundle *bundle, pelt_clip *clip, pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
-    size_t row = 3 * (size_t)mesh->vertex_count, total;
-    float *positions =
-        __builtin_mul_overflow(row, clip->frame_count, &total) ? NULL : PELT_NEW(bundle->arena, total, float);
-    if (!positions)
+    size_t row = 3 * (size_t)mesh->vertex_count;
+    float *positions = add_targets(bundle, clip->frame_count, mesh->positions, mesh->targets), *normals = NULL;
+    if (mesh->target_normals) normals = add_targets(bundle, clip->frame_count, mesh->normals, mesh->target_normals);
+    if (pelt_arena_failed(bundle->arena) || !positions)
         return pelt_fail(
             error, PELT_ERROR_MEMORY,
             "%s: the %u morph targets of %u vertices need %.0f MB, more than such a file may ask for; give "
             "the positions as %s=FILE",
             bundle->path, clip->frame_count, mesh->vertex_count, 4e-6 * (double)row * clip->frame_count, clip->name);
-    for (size_t f = 0; f < clip->frame_count; f++) {
-        const pelt_target *target = &mesh->targets[f];
-        float *frame = positions + f * row;
-        memcpy(frame, mesh->positions, row * sizeof *frame);
-        for (size_t i = 0; i < target->count; i++)
-            for (size_t k = 0; k < 3; k++) frame[3 * (size_t)target->vertices[i] + k] += target->deltas[3 * i + k];
+    for (size_t i = 0; normals && i < row * clip->frame_count; i += 3) {
+        float unit[3] = {0}; /* one without a direction is not known */
+        pelt_unit_normal(normals + i, unit);
+        memcpy(normals + i, unit, sizeof unit);
     }
     clip->positions = positions;
+    clip->normals = normals;
     clip->source = bundle->path;
     return PELT_OK;
 }

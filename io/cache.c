@@ -96,10 +96,11 @@ void pelt_put_floats_little(pelt_writer *writer, const float *values, size_t cou
 
 static pelt_result parse_obj_cache(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *cache,
                                    pelt_error *error) {
-    float *positions = NULL;
+    float *positions = NULL, *normals = NULL;
     *cache = (pelt_cache){.frame_count = 1, .format = "obj"};
-    pelt_result result = pelt_obj_parse(arena, file, path, &cache->point_count, &positions, NULL, NULL, error);
-    cache->positions = positions;
+    pelt_result result =
+        pelt_obj_parse(arena, file, path, &cache->point_count, &positions, &normals, NULL, NULL, error);
+    cache->positions = positions, cache->normals = normals;
     return result;
 }
 

@@ -198,7 +198,7 @@ static bool read_triangles(gltf *g, const part *p, const pelt_affine *place, uin
     return done;
 }
 
-/* Normals turn with the cofactors of the matrix. Those of the file that have no direction stay area-weighted. */
+/* Normals turn with the cofactors of the matrix. Those of the file that have no direction stay as computed. */
 static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
     float *out = g->bundle->mesh.normals + 3 * (size_t)p->first;
     gltf_item item = attribute(p, "NORMAL");
@@ -376,9 +376,28 @@ typedef struct displacements {
     float *deltas;
 } displacements;
 
+static gltf_item target_attribute(const part *p, uint32_t target, const char *name) {
+    return gltf_member(gltf_element(gltf_member(p->primitive, "targets"), target), name);
+}
+
+/* A change d of a normal becomes C d / |C n|, so that the sum with the unit normal C n / |C n| points where C (n + d)
+   does. C is the matrix of cofactors, and |n / |C n|| = |C^-1 (C n / |C n|)| = |M^T (C n / |C n|)| / |det M|. */
+static void move_normal(const pelt_affine *place, const float normal[3], const float from[3], float out[3]) {
+    const double *m = place->m;
+    double whole = determinant(place), square = 0;
+    for (int i = 0; i < 3; i++) square += pow(m[i] * normal[0] + m[4 + i] * normal[1] + m[8 + i] * normal[2], 2);
+    for (int i = 0; i < 3; i++) {
+        const double *b = m + 4 * ((i + 1) % 3), *c = m + 4 * ((i + 2) % 3);
+        double moved = (b[1] * c[2] - b[2] * c[1]) * from[0] + (b[2] * c[0] - b[0] * c[2]) * from[1] +
+                       (b[0] * c[1] - b[1] * c[0]) * from[2];
+        out[i] = whole != 0 ? (float)(moved * sqrt(square) / whole) : 0;
+    }
+}
+
+/* The changes of one attribute, POSITION or NORMAL. */
 static bool read_part_target(gltf *g, pelt_arena *scratch, const parts *all, const part *p, uint32_t target,
-                             displacements *out) {
-    gltf_item item = gltf_member(gltf_element(gltf_member(p->primitive, "targets"), target), "POSITION");
+                             const char *name, displacements *out) {
+    gltf_item item = target_attribute(p, target, name);
     gltf_accessor a;
     pelt_affine place;
     *out = (displacements){0};
@@ -392,8 +411,10 @@ static bool read_part_target(gltf *g, pelt_arena *scratch, const parts *all, con
     for (uint32_t i = 0; i < out->count; i++) {
         float *d = out->deltas + 3 * (size_t)i, from[3] = {d[0], d[1], d[2]};
         out->vertices[i] += p->first;
+        if (moved && *name == 'N') move_normal(&place, g->bundle->mesh.normals + 3 * (size_t)out->vertices[i], from, d);
         for (int k = 0; moved && k < 3; k++) {
-            d[k] = (float)(place.m[4 * k] * from[0] + place.m[4 * k + 1] * from[1] + place.m[4 * k + 2] * from[2]);
+            if (*name == 'P')
+                d[k] = (float)(place.m[4 * k] * from[0] + place.m[4 * k + 1] * from[1] + place.m[4 * k + 2] * from[2]);
             if (!isfinite(d[k])) return gltf_fail(g, PELT_ERROR_NUMBER, item, "is moved beyond the range of a float");
         }
     }
@@ -402,13 +423,13 @@ static bool read_part_target(gltf *g, pelt_arena *scratch, const parts *all, con
 
 /* One target of the parts of one node, in the order of their vertices. */
 static bool read_target(gltf *g, pelt_arena *scratch, const parts *all, uint32_t begin, uint32_t end, uint32_t index,
-                        pelt_target *target) {
+                        const char *attribute_name, pelt_target *target) {
     displacements *pieces = GLTF_NEW(g, scratch, displacements, end - begin);
     size_t total = 0, filled = 0;
     if (!pieces) return false;
     for (uint32_t i = begin; i < end; i++) {
         if (!all->list[i].has_own_vertices) continue;
-        if (!read_part_target(g, scratch, all, &all->list[i], index, &pieces[i - begin])) return false;
+        if (!read_part_target(g, scratch, all, &all->list[i], index, attribute_name, &pieces[i - begin])) return false;
         total += pieces[i - begin].count;
     }
     uint32_t *vertices = GLTF_NEW(g, g->arena, uint32_t, total);
@@ -430,8 +451,24 @@ static bool read_target(gltf *g, pelt_arena *scratch, const parts *all, uint32_t
     return target->name ? true : gltf_out_of_memory(g);
 }
 
-/* Walks over the targets of every node; with `targets` NULL it only counts them. */
-static bool each_target(gltf *g, const parts *all, pelt_target *targets, uint32_t *count) {
+/* That all parts with targets have normals, and changes of normals beside every change of positions: what a file says
+   of some vertices alone is of no use. */
+static bool has_target_normals(gltf *g, const parts *all) {
+    bool any = false;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const part *p = &all->list[i];
+        uint32_t n = 0;
+        if (!gltf_length(g, gltf_member(p->primitive, "targets"), &n)) return false;
+        any |= n > 0;
+        if (n && !attribute(p, "NORMAL").json) return false;
+        for (uint32_t t = 0; t < n; t++)
+            if (target_attribute(p, t, "POSITION").json && !target_attribute(p, t, "NORMAL").json) return false;
+    }
+    return any;
+}
+
+/* Walks over the targets of every node; with `targets` NULL it only counts them. `normals` may be NULL. */
+static bool each_target(gltf *g, const parts *all, pelt_target *targets, pelt_target *normals, uint32_t *count) {
     *count = 0;
     for (uint32_t begin = 0, end; begin < all->count; begin = end) {
         uint32_t in_node = 0, n;
@@ -446,7 +483,8 @@ static bool each_target(gltf *g, const parts *all, pelt_target *targets, uint32_
         for (uint32_t t = 0; targets && t < in_node; t++) {
             pelt_arena *scratch = pelt_arena_new(0);
             if (!scratch) return gltf_out_of_memory(g);
-            bool done = read_target(g, scratch, all, begin, end, t, &targets[*count + t]);
+            bool done = read_target(g, scratch, all, begin, end, t, "POSITION", &targets[*count + t]);
+            if (done && normals) done = read_target(g, scratch, all, begin, end, t, "NORMAL", &normals[*count + t]);
             pelt_arena_free(scratch);
             if (!done) return false;
         }
@@ -480,7 +518,7 @@ static bool read_geometry(gltf *g, const parts *all) {
         if (p->has_own_vertices && !read_positions(g, p, &place)) return false;
         if (!read_triangles(g, p, &place, &triangles)) return false;
     }
-    pelt_mesh_normals(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, mesh->normals);
+    if (!pelt_smooth_normals(mesh)) return gltf_out_of_memory(g);
     for (uint32_t i = 0; i < all->count; i++) {
         place_of(all->scene, &all->list[i], &place);
         if (all->list[i].has_own_vertices && !read_normals(g, &all->list[i], &place)) return false;
@@ -497,8 +535,10 @@ bool gltf_read_mesh(gltf *g, const gltf_scene *scene) {
     if (!survey(g, &all) || !allocate_mesh(g, &all) || !read_geometry(g, &all) || !read_influences(g, &all))
         return false;
     uint32_t count;
-    if (!each_target(g, &all, NULL, &count)) return false;
+    if (!each_target(g, &all, NULL, NULL, &count)) return false;
     if (!(mesh->targets = GLTF_NEW(g, g->arena, pelt_target, count))) return false;
+    if (has_target_normals(g, &all) && !(mesh->target_normals = GLTF_NEW(g, g->arena, pelt_target, count)))
+        return false;
     mesh->target_count = count;
-    return each_target(g, &all, mesh->targets, &count);
+    return each_target(g, &all, mesh->targets, mesh->target_normals, &count);
 }

@@ -73,6 +73,7 @@ typedef struct pelt_cache {
     uint32_t frame_count, point_count;
     const float *positions; /* [frame_count][point_count][3], in the arena */
     const char *format;     /* "pc2", ... */
+    const float *normals;   /* the same, unit, zero where none is given; NULL: the cache has none */
 } pelt_cache;
 
 /* Reads .pc2, .mdd, .npy, .obj (one frame), or a folder of .obj files (sorted by the number in their names). */
@@ -82,9 +83,11 @@ pelt_result pelt_cache_read(pelt_arena *arena, const char *path, pelt_cache *cac
 pelt_result pelt_pc2_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *, pelt_error *);
 pelt_result pelt_mdd_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *, pelt_error *);
 pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *, pelt_error *);
-/* One .obj: its vertex positions, and the triangles of its faces (may be NULL when not wanted). */
+/* One .obj: its vertex positions, their normals (NULL where the file has none; zero where a point has none), and the
+   triangles of its faces. What is not wanted may be NULL. */
 pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char *path, uint32_t *point_count,
-                           float **positions, uint32_t *triangle_count, uint32_t **triangles, pelt_error *error);
+                           float **positions, float **normals, uint32_t *triangle_count, uint32_t **triangles,
+                           pelt_error *error);
 
 /* Writes a cache frame by frame; the format is chosen by the ending of the path (.pc2 .mdd .npy, or a folder for .obj).
    A name means a folder when it ends with / or has no dot in it, or when the folder is there; a folder is replaced only

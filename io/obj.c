@@ -1,5 +1,6 @@
 /* obj.c: Wavefront OBJ text, as far as geometry goes: `v` lines are points, `f` lines are polygons, which are cut into
-   fans of triangles. Everything else is skipped.
+   fans of triangles. `vn` lines are normals, which corners of faces name ("7//9"): a point has the mean of its corners'.
+   Everything else is skipped.
 
    Numbers are read by hand: strtod follows the locale of the host program, and is slow. Up to 19 digits are kept as an
    integer m, and m * 10^e is formed in double, within 4e-16 of the text: the nearest float, also for the 9 digits with
@@ -17,10 +18,12 @@ typedef struct parser {
     const char *at, *end, *path;
     pelt_error *error;
     size_t line;
-    size_t point_count, triangle_count; /* seen so far */
-    size_t point_total;                 /* after the counting pass */
-    float *positions;                   /* NULL while counting */
-    uint32_t *triangles;                /* NULL while counting, or when not wanted */
+    size_t point_count, triangle_count, normal_count; /* seen so far */
+    size_t point_total, normal_total;                 /* after the counting pass */
+    float *positions;                                 /* NULL while counting */
+    uint32_t *triangles;                              /* NULL while counting, or when not wanted */
+    float *listed;                                    /* [normal_total][3] NULL while counting, or when not wanted */
+    float *normals;                                   /* [point_total][3] sums over corners; NULL: not in this pass */
     bool with_faces;
 } parser;
 
@@ -126,30 +129,57 @@ static bool read_float(parser *p, float *value) {
     return true;
 }
 
-/* The vertex of a face corner "v", "v/vt", "v//vn" or "v/vt/vn"; 0 when it is none. */
-static int64_t read_corner(parser *p) {
-    const char *at = p->at;
-    bool negative = *at == '-';
-    at += negative;
+static int64_t read_index(const char **at) {
+    bool negative = **at == '-';
+    *at += negative;
     int64_t index = 0;
-    for (; is_digit(*at); at++)
-        if (index <= UINT32_MAX) index = 10 * index + (*at - '0');
-    if (*at == '/')
-        while (*at == '/' || *at == '-' || is_digit(*at)) at++;
+    for (; is_digit(**at); ++*at)
+        if (index <= UINT32_MAX) index = 10 * index + (**at - '0');
+    return negative ? -index : index;
+}
+
+/* The vertex of a face corner "v", "v/vt", "v//vn" or "v/vt/vn", 0 when it is none; and its normal, 0 when it has none. */
+static int64_t read_corner(parser *p, int64_t *normal) {
+    const char *at = p->at;
+    int64_t index = read_index(&at), slashes = 0;
+    *normal = 0;
+    while (*at == '/' || *at == '-' || is_digit(*at)) {
+        if (*at == '/') {
+            at++, slashes++;
+        } else {
+            const char *before = at;
+            *normal = read_index(&at);
+            if (at == before) return 0;
+        }
+    }
+    if (slashes != 2) *normal = 0; /* that was the texture's */
     if (!ends_token(*at)) return 0;
     p->at = at;
-    return negative ? -index : index;
+    return index;
 }
 
 /* -- Lines ------------------------------------------------------------------------------------------------------- */
 
-static pelt_result read_vertex(parser *p) {
-    float *position = p->positions ? p->positions + 3 * p->point_count : NULL;
-    p->point_count++;
-    for (int i = 0; position && i < 3; i++)
-        if (!read_float(p, &position[i]))
-            return pelt_fail(p->error, PELT_ERROR_FORMAT, "%s: line %zu: a vertex needs three numbers", p->path,
-                             p->line);
+static pelt_result read_three(parser *p, const char *what, float *list, size_t *count) {
+    float *three = list && !p->normals ? list + 3 * *count : NULL;
+    ++*count;
+    for (int i = 0; three && i < 3; i++)
+        if (!read_float(p, &three[i]))
+            return pelt_fail(p->error, PELT_ERROR_FORMAT, "%s: line %zu: a %s needs three numbers", p->path, p->line,
+                             what);
+    return PELT_OK;
+}
+
+/* The normal of a corner is added to its vertex. */
+static pelt_result add_normal(const parser *p, int64_t index, uint32_t vertex) {
+    int64_t n = index > 0 ? index - 1 : (int64_t)p->normal_count + index;
+    if (index == 0) return PELT_OK;
+    if (n < 0 || n >= (int64_t)p->normal_total)
+        return pelt_fail(p->error, PELT_ERROR_INDEX, "%s: line %zu: a face names normal %lld, but there are %zu",
+                         p->path, p->line, (long long)index, p->normal_total);
+    float unit[3] = {0};
+    pelt_unit_normal(p->listed + 3 * n, unit);
+    for (size_t i = 0; i < 3; i++) p->normals[3 * (size_t)vertex + i] += unit[i];
     return PELT_OK;
 }
 
@@ -174,13 +204,15 @@ static pelt_result read_face(parser *p) {
     uint32_t first = 0, previous = 0, current = 0;
     size_t corners = 0;
     for (; !at_line_end(p); corners++) {
-        int64_t index = read_corner(p);
-        if (index == 0 && !p->triangles) return PELT_OK; /* the second pass will say so */
-        pelt_result result = p->triangles ? resolve(p, index, &current) : PELT_OK;
+        int64_t normal, index = read_corner(p, &normal);
+        if (index == 0 && !p->triangles && !p->normals) return PELT_OK; /* the second pass will say so */
+        pelt_result result = p->triangles || p->normals ? resolve(p, index, &current) : PELT_OK;
+        if (!result && p->normals) result = add_normal(p, normal, current);
         if (result) return result;
         if (corners == 0) first = current;
         if (corners >= 2) {
-            if (p->triangles) memcpy(p->triangles + 3 * p->triangle_count, (uint32_t[]){first, previous, current}, 12);
+            if (p->triangles && !p->normals)
+                memcpy(p->triangles + 3 * p->triangle_count, (uint32_t[]){first, previous, current}, 12);
             p->triangle_count++;
         }
         previous = current;
@@ -193,16 +225,19 @@ static pelt_result read_face(parser *p) {
 
 static pelt_result read_lines(parser *p) {
     p->line = 1;
-    p->point_count = p->triangle_count = 0;
+    p->point_count = p->triangle_count = p->normal_count = 0;
     while (p->at < p->end) {
         pelt_result result = PELT_OK;
         while (is_blank(*p->at)) p->at++;
         char keyword = *p->at;
-        if ((keyword == 'v' || keyword == 'f') && is_blank(p->at[1])) {
+        if (keyword == 'v' && p->at[1] == 'n' && is_blank(p->at[2])) {
+            p->at += 2;
+            result = read_three(p, "normal", p->listed, &p->normal_count);
+        } else if ((keyword == 'v' || keyword == 'f') && is_blank(p->at[1])) {
             p->at++;
             if (keyword == 'v')
-                result = read_vertex(p);
-            else if (p->with_faces)
+                result = read_three(p, "vertex", p->positions, &p->point_count);
+            else if (p->with_faces || p->normals)
                 result = read_face(p);
         }
         if (result) return result;
@@ -213,8 +248,27 @@ static pelt_result read_lines(parser *p) {
 
 /* -- Files ------------------------------------------------------------------------------------------------------- */
 
+/* Another pass over the faces, when all normals are known: they may stand after the faces that name them. Points that
+   no corner gives a normal have none, and a file in which no point has one has none at all. */
+static pelt_result read_normals(parser *p, pelt_arena *arena, const char *text, float **normals) {
+    bool any = false;
+    p->at = text;
+    p->normals = PELT_NEW(arena, 3 * p->point_total, float);
+    if (pelt_arena_failed(arena)) return pelt_file_no_memory(p->path, p->error);
+    pelt_result result = read_lines(p);
+    for (size_t v = 0; v < p->point_total && !result; v++) {
+        float *n = p->normals + 3 * v, unit[3] = {0};
+        pelt_unit_normal(n, unit);
+        memcpy(n, unit, sizeof unit);
+        any |= unit[0] != 0 || unit[1] != 0 || unit[2] != 0;
+    }
+    if (any) *normals = p->normals;
+    return result;
+}
+
 pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char *path, uint32_t *point_count,
-                           float **positions, uint32_t *triangle_count, uint32_t **triangles, pelt_error *error) {
+                           float **positions, float **normals, uint32_t *triangle_count, uint32_t **triangles,
+                           pelt_error *error) {
     const char *text = (const char *)file->bytes;
     parser p = {.at = text, .end = text + file->size, .path = path, .error = error, .with_faces = triangles != NULL};
     read_lines(&p); /* counts; finds no faults */
@@ -225,6 +279,9 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
     p.point_total = p.point_count;
     p.positions = PELT_NEW(arena, 3 * p.point_count, float);
     p.triangles = triangles ? PELT_NEW(arena, 3 * p.triangle_count, uint32_t) : NULL;
+    p.normal_total = normals ? p.normal_count : 0;
+    p.listed = p.normal_total ? PELT_NEW(arena, 3 * p.normal_total, float) : NULL;
+    if (normals) *normals = NULL;
     if (pelt_arena_failed(arena)) return pelt_file_no_memory(path, error);
     pelt_result result = read_lines(&p);
     if (result) return result;
@@ -232,7 +289,7 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
     *positions = p.positions;
     if (triangle_count) *triangle_count = (uint32_t)p.triangle_count;
     if (triangles) *triangles = p.triangles;
-    return PELT_OK;
+    return p.normal_total ? read_normals(&p, arena, text, normals) : PELT_OK;
 }
 
 void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *mesh) {

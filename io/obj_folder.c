@@ -77,24 +77,33 @@ static const char *join(pelt_arena *arena, const char *folder, const char *name)
 
 /* The text of one frame is large and needed briefly: it has an arena of its own. */
 static pelt_result read_frame(pelt_arena *arena, const char *folder, const listing *list, uint32_t frame,
-                              pelt_cache *cache, float **positions, pelt_error *error) {
+                              pelt_cache *cache, float **positions, float **normals, pelt_error *error) {
     pelt_arena *brief = pelt_arena_new(PELT_READ_LIMIT);
     const char *path = join(brief, folder, list->entries[frame]->d_name);
     pelt_file file;
     uint32_t points;
-    float *read;
+    float *read, *read_normals;
     pelt_result result = path ? pelt_file_read(brief, path, &file, error) : pelt_file_no_memory(folder, error);
-    if (!result) result = pelt_obj_parse(brief, &file, path, &points, &read, NULL, NULL, error);
+    if (!result) result = pelt_obj_parse(brief, &file, path, &points, &read, &read_normals, NULL, NULL, error);
     if (!result && frame == 0) {
         cache->point_count = points;
         *positions = pelt_cache_positions(arena, folder, cache->frame_count, points, error);
         if (!*positions) result = PELT_ERROR_MEMORY;
+        if (!result && read_normals) {
+            *normals = pelt_cache_positions(arena, folder, cache->frame_count, points, error);
+            if (!*normals) result = PELT_ERROR_MEMORY;
+        }
     }
     if (!result && points != cache->point_count)
         result = pelt_fail(error, PELT_ERROR_DATA, "%s: %u points, but %s has %u; all frames must be of the same mesh",
                            path, points, list->entries[0]->d_name, cache->point_count);
     size_t row = 3 * (size_t)cache->point_count;
     if (!result) memcpy(*positions + frame * row, read, row * sizeof *read);
+    if (!result && !read_normals != !*normals)
+        result = pelt_fail(error, PELT_ERROR_DATA, "%s: has %s, but %s has %s; write all frames with normals, or none",
+                           path, read_normals ? "normals" : "no normals", list->entries[0]->d_name,
+                           read_normals ? "none" : "some");
+    if (!result && *normals) memcpy(*normals + frame * row, read_normals, row * sizeof *read);
     pelt_arena_free(brief);
     return result;
 }
@@ -114,12 +123,12 @@ pelt_result pelt_obj_folder_read(pelt_arena *arena, const char *path, pelt_cache
     listing list;
     pelt_result result = list_folder(path, &list, error);
     if (result) return result;
-    float *positions = NULL;
+    float *positions = NULL, *normals = NULL;
     allow_for_files(arena, path, &list);
     *cache = (pelt_cache){.frame_count = (uint32_t)list.count, .format = "obj"};
     for (uint32_t i = 0; !result && i < cache->frame_count; i++)
-        result = read_frame(arena, path, &list, i, cache, &positions, error);
-    cache->positions = positions;
+        result = read_frame(arena, path, &list, i, cache, &positions, &normals, error);
+    cache->positions = positions, cache->normals = normals;
     free_listing(&list);
     return result;
 }

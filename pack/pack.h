@@ -17,6 +17,14 @@ void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *orde
 pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
                                  uint64_t *sizes, pelt_error *error);
 
+/* -- Twins (twins.c): vertices with one rest position and one normal ------------------------------------------------ */
+
+/* Brings twins into one block, where another vertex with the same joints can take their place. */
+void pelt_gather_twins(pelt_arena *arena, const pelt_model *model, uint32_t *order);
+
+/* Blocks that share twins, directly or through others, are linked: [block] the first of those it is linked with. */
+uint32_t *pelt_link_blocks(pelt_arena *arena, const pelt_model *model, const uint32_t *order, uint32_t block_count);
+
 /* -- Rows (pack_corrective.c) and their 16 bits (rows_16_bits.c) --------------------------------------------------- */
 
 /* Lists of what the blocks use. */
@@ -44,8 +52,8 @@ pelt_displacements pelt_displacements_of_factors(pelt_arena *arena, const pelt_d
 int16_t *pelt_factor_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, pelt_partners *partners);
 
 /* Rows [row][parts][16] of centres, an even number of them in each block, likewise; factors [block][2] gets a step for
-   vectors and one for the norm. */
+   vectors and one for the norm, the same ones for linked blocks. */
 int16_t *pelt_center_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, uint32_t block_count,
-                            size_t parts, pelt_factor *factors);
+                            const uint32_t *links, size_t parts, pelt_factor *factors);
 
 #endif

@@ -44,7 +44,10 @@ static uint64_t order_work(const pelt_influences *in, uint32_t vertex_count, uin
 void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
     uint32_t n = model->vertex_count, joints = pelt_model_matrix_count(model);
     pelt_block_order(arena, &model->influences, n, joints, order);
-    if (!model->corrective || !model->corrective->displacements) return;
+    if (!model->corrective || !model->corrective->displacements) {
+        pelt_gather_twins(arena, model, order);
+        return;
+    }
     uint32_t columns = joints + pelt_corrective_coefficient_count(model->corrective);
     uint32_t *other = PELT_NEW(arena, n, uint32_t), *stamp = PELT_NEW(arena, columns, uint32_t),
              *other_stamp = PELT_NEW(arena, columns, uint32_t);
@@ -58,20 +61,20 @@ void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *orde
 
 typedef void mark_vertex(const void *user, uint32_t vertex, uint8_t *used);
 
-/* How rows are grouped: not at all; sources 2 i and 2 i + 1 together; or any two that follow one another, the last of
-   an odd number with a filler of the same source. */
+/* How rows are grouped: not at all; sources 2 i and 2 i + 1 together; or any two that follow one another. The last of
+   an odd number has a filler of the same source beside it. */
 typedef enum grouping { SINGLE, NEIGHBOURS, TWOS } grouping;
 
 /* Lists the sources marked in `used` at `out` (NULL: only counts) and clears the marks. */
 static uint64_t take_marked(uint8_t *used, uint32_t source_count, grouping group, uint16_t *out) {
     uint64_t count = 0;
     for (uint32_t s = 0; s < source_count; s++) {
-        if (group == NEIGHBOURS && s % 2 == 0) used[s] = used[s + 1] |= used[s];
+        if (group == NEIGHBOURS && s % 2 == 0 && s + 1 < source_count) used[s] = used[s + 1] |= used[s];
         if (!used[s]) continue;
         if (out) out[count] = (uint16_t)s;
         count++;
     }
-    if (group == TWOS && count % 2) {
+    if (group != SINGLE && count % 2) {
         if (out) out[count] = out[count - 1];
         count++;
     }
@@ -79,9 +82,14 @@ static uint64_t take_marked(uint8_t *used, uint32_t source_count, grouping group
     return count;
 }
 
-/* A bitmap of sources is turned into sorted lists. Two passes: count, then list. */
+/* A bitmap of sources is turned into sorted lists. Two passes: count, then list. Where any two may be together, linked
+   blocks (NULL: none are) still have neighbours, so that the same ones are everywhere. */
 static pelt_row_lists list_sources(pelt_arena *arena, uint32_t block_count, const uint32_t *order,
-                                   uint32_t source_count, mark_vertex *mark, const void *user, grouping group) {
+                                   uint32_t source_count, mark_vertex *mark, const void *user, grouping group,
+                                   const uint32_t *links) {
+    uint8_t *linked = PELT_NEW(arena, block_count, uint8_t);
+    for (uint32_t b = 0; links && b < block_count; b++)
+        if (links[b] != b) linked[b] = linked[links[b]] = 1;
     uint8_t *used = PELT_NEW(arena, source_count, uint8_t);
     pelt_row_lists out = {.first = PELT_NEW(arena, (size_t)block_count + 1, uint32_t)};
     for (int filling = 0; filling < 2; filling++) {
@@ -89,7 +97,8 @@ static pelt_row_lists list_sources(pelt_arena *arena, uint32_t block_count, cons
         for (uint32_t b = 0; b < block_count; b++) {
             for (int lane = 0; lane < PELT_BLOCK; lane++)
                 mark(user, order[(size_t)b * PELT_BLOCK + (size_t)lane], used);
-            count += take_marked(used, source_count, group, filling ? out.sources + count : NULL);
+            count +=
+                take_marked(used, source_count, linked[b] ? NEIGHBOURS : group, filling ? out.sources + count : NULL);
             if (count > UINT32_MAX) pelt_arena_fail(arena);
             out.first[b + 1] = (uint32_t)count;
         }
@@ -156,7 +165,7 @@ static void put_rows(corrective_packing *p, int section, const pelt_rows *rows) 
 
 static pelt_row_lists list_displacements(corrective_packing *p, const pelt_displacements *d, uint32_t sources,
                                          grouping group) {
-    return list_sources(p->arena, p->skin->block_count, p->order, sources, mark_displacements, d, group);
+    return list_sources(p->arena, p->skin->block_count, p->order, sources, mark_displacements, d, group, NULL);
 }
 
 static pelt_rows pack_floats(corrective_packing *p, const pelt_displacements *d, uint32_t coefficients,
@@ -213,8 +222,8 @@ static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
 }
 
 /* Rows of `parts` numbers out of folded ones, of which a centre has `stride`. */
-static pelt_rows pack_centers(corrective_packing *p, const pelt_row_lists *l, const float *folded, size_t stride,
-                              size_t parts, uint64_t *sizes) {
+static pelt_rows pack_centers(corrective_packing *p, const pelt_row_lists *l, const uint32_t *links,
+                              const float *folded, size_t stride, size_t parts, uint64_t *sizes) {
     size_t centers = p->model->corrective->weighted->center_count, numbers = (size_t)l->count * parts * PELT_BLOCK;
     float *rows = PELT_NEW(p->arena, numbers, float);
     for (size_t slot = 0; slot < (size_t)p->skin->block_count * PELT_BLOCK; slot++)
@@ -230,7 +239,7 @@ static pelt_rows pack_centers(corrective_packing *p, const pelt_row_lists *l, co
     }
     uint32_t blocks = p->skin->block_count;
     pelt_factor *factors = PELT_NEW(p->arena, 2 * (size_t)blocks, pelt_factor);
-    int16_t *shorts = pelt_center_shorts(p->arena, rows, l, blocks, parts, factors);
+    int16_t *shorts = pelt_center_shorts(p->arena, rows, l, blocks, links, parts, factors);
     sizes[PELT_ROW_SHORTS] = numbers * sizeof *shorts;
     sizes[PELT_ROW_FACTORS] = 2 * (uint64_t)blocks * sizeof *factors;
     return (pelt_rows){.shorts = shorts, .factors = factors};
@@ -238,7 +247,8 @@ static pelt_rows pack_centers(corrective_packing *p, const pelt_row_lists *l, co
 
 static void pack_axes(corrective_packing *p, const pelt_weighted *w) {
     pelt_skin *skin = p->skin;
-    pelt_row_lists axes = list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, SINGLE);
+    pelt_row_lists axes =
+        list_sources(p->arena, skin->block_count, p->order, w->axis_count, mark_axes, w, SINGLE, NULL);
     float *weights = PELT_NEW(p->arena, (size_t)axes.count * PELT_BLOCK, float);
     for (size_t slot = 0; slot < (size_t)skin->block_count * PELT_BLOCK; slot++) {
         uint32_t v = p->order[slot], block = (uint32_t)(slot / PELT_BLOCK);
@@ -256,16 +266,18 @@ static void pack_axes(corrective_packing *p, const pelt_weighted *w) {
 
 static void pack_weighted(corrective_packing *p) {
     const pelt_weighted *w = p->model->corrective->weighted;
+    bool shorts = p->model->in_16_bits;
+    uint32_t blocks = p->skin->block_count, *links = pelt_link_blocks(p->arena, p->model, p->order, blocks);
     pack_axes(p, w);
-    pelt_row_lists centers = list_sources(p->arena, p->skin->block_count, p->order, w->center_count, mark_centers, w,
-                                          p->model->in_16_bits ? TWOS : SINGLE);
+    pelt_row_lists centers = list_sources(p->arena, blocks, p->order, w->center_count, mark_centers, w,
+                                          shorts ? TWOS : SINGLE, shorts ? links : NULL);
     pelt_rows rows =
-        pack_centers(p, &centers, w->folded, 4, w->unnormalised ? 3 : 4, p->sizes + PELT_SECTION_ROW_FIRST);
+        pack_centers(p, &centers, links, w->folded, 4, w->unnormalised ? 3 : 4, p->sizes + PELT_SECTION_ROW_FIRST);
     rows.first = centers.first, rows.sources = centers.sources;
     p->sizes[PELT_SECTION_ROW_SOURCES] = centers.count * sizeof *centers.sources;
     put_rows(p, PELT_SECTION_ROW_FIRST, &rows);
     if (!w->folded_turns) return;
-    pelt_rows turns = pack_centers(p, &centers, w->folded_turns, 3, 3, p->sizes + PELT_SECTION_TURN_FIRST);
+    pelt_rows turns = pack_centers(p, &centers, links, w->folded_turns, 3, 3, p->sizes + PELT_SECTION_TURN_FIRST);
     put_rows(p, PELT_SECTION_TURN_FIRST, &turns);
 }
 

@@ -113,7 +113,8 @@ int16_t *pelt_factor_shorts(pelt_arena *arena, const float *rows, const pelt_row
     return shorts;
 }
 
-/* Steps of a block: its largest number is 32767 of them, in 65536ths, which is what the run time reads. */
+/* Steps of a block, or of those linked: the largest number is 32767 of them, in 65536ths, which is what the run time
+   reads. */
 static void find_steps(const float *rows, size_t row_count, size_t parts, pelt_factor steps[2]) {
     for (size_t i = 0; i < row_count * parts; i++) {
         float *step = &steps[i % parts == 3].step;
@@ -124,12 +125,14 @@ static void find_steps(const float *rows, size_t row_count, size_t parts, pelt_f
 /* The second of two numbers side by side is read from all 32 bits, so the first one, as an unsigned fraction, is taken
    off it. */
 int16_t *pelt_center_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *l, uint32_t block_count,
-                            size_t parts, pelt_factor *factors) {
+                            const uint32_t *links, size_t parts, pelt_factor *factors) {
     size_t each = parts * PELT_BLOCK;
     int16_t *shorts = PELT_NEW(arena, l->count * each, int16_t);
+    for (uint32_t b = 0; b < block_count; b++)
+        find_steps(rows + l->first[b] * each, l->first[b + 1] - l->first[b], parts, factors + 2 * (size_t)links[b]);
     for (uint32_t b = 0; b < block_count; b++) {
         pelt_factor *steps = factors + 2 * (size_t)b;
-        find_steps(rows + l->first[b] * each, l->first[b + 1] - l->first[b], parts, steps);
+        memcpy(steps, factors + 2 * (size_t)links[b], 2 * sizeof *steps);
         for (size_t r = l->first[b]; r < l->first[b + 1]; r += 2)
             for (size_t i = 0; i < each; i++) {
                 double step = 65536.0 * steps[i / PELT_BLOCK == 3].step;

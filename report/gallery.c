@@ -21,43 +21,22 @@ const float gallery_clay[3] = {0.44f, 0.345f, 0.29f};
 typedef struct plan {
     const pelt_report_page *page;
     gallery *gallery;
-    const uint32_t *point_of; /* vertices that are one point across a seam */
-    uint32_t *first_of_point;
-    picture **pictures; /* all that will be drawn */
+    const pelt_smoothing *smoothing; /* NULL: the mesh has no normals to shade by */
+    picture **pictures;              /* all that will be drawn */
     size_t picture_count;
     uint32_t size;
 } plan;
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
 
-/* Vertices at one rest position with about one rest normal are a seam of the texture, not an edge of the form. */
-static bool smooth_across(const pelt_mesh *mesh, uint32_t a, uint32_t b) {
-    const float *n = mesh->normals + 3 * (size_t)a, *m = mesh->normals + 3 * (size_t)b;
-    return n[0] * m[0] + n[1] * m[1] + n[2] * m[2] > 0.7f;
-}
-
 static const float *smooth_normals(plan *p, const float *positions) {
     const pelt_mesh *mesh = p->page->mesh;
     float *normals = pelt_alloc(p->gallery->arena, 3 * (size_t)mesh->vertex_count, sizeof *normals);
-    float *sums = pelt_alloc(p->gallery->arena, 3 * (size_t)mesh->vertex_count, sizeof *sums);
-    pelt_mesh_normals(positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, normals);
-    if (!mesh->normals) return normals;
-    for (uint32_t v = 0; v < mesh->vertex_count; v++)
-        if (smooth_across(mesh, v, p->first_of_point[p->point_of[v]]))
-            for (size_t i = 0; i < 3; i++) sums[3 * (size_t)p->point_of[v] + i] += normals[3 * (size_t)v + i];
-    for (uint32_t v = 0; v < mesh->vertex_count; v++)
-        if (smooth_across(mesh, v, p->first_of_point[p->point_of[v]]))
-            memcpy(normals + 3 * (size_t)v, sums + 3 * (size_t)p->point_of[v], 3 * sizeof *normals);
+    if (p->smoothing)
+        pelt_surface_normals(p->smoothing, positions, normals);
+    else
+        pelt_mesh_normals(positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, normals);
     return normals;
-}
-
-static void find_seams(plan *p) {
-    const pelt_mesh *mesh = p->page->mesh;
-    uint32_t *point_of = pelt_alloc(p->gallery->arena, mesh->vertex_count, sizeof *point_of);
-    p->first_of_point = pelt_alloc(p->gallery->arena, mesh->vertex_count, sizeof *p->first_of_point);
-    p->point_of = point_of;
-    pelt_weld(p->gallery->arena, mesh, (pelt_examples){0}, 0, point_of);
-    for (uint32_t v = mesh->vertex_count; v-- > 0;) p->first_of_point[point_of[v]] = v;
 }
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
@@ -249,7 +228,7 @@ static pelt_result plan_all(void *user, pelt_error *error) {
     p->gallery->frames = PELT_NEW(p->gallery->arena, count, strip);
     p->gallery->closeups = PELT_NEW(p->gallery->arena, count, strip);
     p->pictures = PELT_NEW(p->gallery->arena, (count + 1) * (4 * p->page->row_count + 2), picture *);
-    find_seams(p);
+    if (p->page->mesh->normals) p->smoothing = pelt_smoothing_of(p->gallery->arena, p->page->mesh, (pelt_examples){0});
     for (size_t i = 0; i < count; i++) plan_frame(p, i);
     for (int kind = 0; kind < REST_KINDS; kind++) plan_rest(p, kind);
     return PELT_OK;

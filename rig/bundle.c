@@ -135,7 +135,7 @@ static void copy_mesh(pelt_arena *arena, const pelt_character *c, pelt_mesh *mes
     mesh->normals = PELT_NEW(arena, 3 * n, float);
     if (pelt_arena_failed(arena)) return;
     mesh->diagonal = (float)pelt_diagonal(mesh->positions, c->vertex_count);
-    pelt_mesh_normals(mesh->positions, c->vertex_count, mesh->triangles, c->triangle_count, mesh->normals);
+    if (!pelt_smooth_normals(mesh)) pelt_arena_fail(arena);
     for (size_t v = 0; c->normals && v < n; v++) pelt_unit_normal(c->normals + 3 * v, mesh->normals + 3 * v);
 }
 
@@ -266,7 +266,19 @@ static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip_input *
     if (bad < frames * row)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the position of vertex %zu in frame %zu is not finite", where,
                          bad % row / 3, bad / row);
+    if (input->normals && !input->positions)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: it has true normals, but no true positions", where);
+    bad = input->normals ? find_bad_number(input->normals, frames * row) : frames * row;
+    if (bad < frames * row)
+        return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the normal of vertex %zu in frame %zu is not finite", where,
+                         bad % row / 3, bad / row);
     return check_control_values(input->controls, frames * controls->count, controls, where, error);
+}
+
+static const float *copy_normals(pelt_arena *arena, const float *from, size_t count) {
+    float *to = PELT_NEW(arena, 3 * count, float);
+    for (size_t i = 0; to && i < count; i++) pelt_unit_normal(from + 3 * i, to + 3 * i);
+    return to;
 }
 
 static const float *part_of(const pelt_transform *t, pelt_path path) {
@@ -310,6 +322,7 @@ const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input
                 add_channel(arena, skeleton, input, j, (pelt_path)path, clip);
         if (input->positions)
             clip->positions = copy(arena, input->positions, frames * bundle->mesh.vertex_count, 3 * sizeof(float));
+        if (input->normals) clip->normals = copy_normals(arena, input->normals, frames * bundle->mesh.vertex_count);
         if (input->controls && bundle->controls.count)
             clip->controls = copy(arena, input->controls, frames * bundle->controls.count, sizeof(float));
     }

@@ -1,39 +1,9 @@
-/* mesh.c: normals, size, and seams. */
+/* mesh.c: weights, size, and seams. */
 
 #include "rig/rig.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
-                       uint32_t triangle_count, float *normals) {
-    memset(normals, 0, 3 * (size_t)vertex_count * sizeof *normals);
-    for (size_t t = 0; t < triangle_count; t++) {
-        const uint32_t *corner = triangles + 3 * t;
-        const float *a = positions + 3 * (size_t)corner[0], *b = positions + 3 * (size_t)corner[1],
-                    *c = positions + 3 * (size_t)corner[2];
-        float u[3], v[3];
-        for (int i = 0; i < 3; i++) u[i] = b[i] - a[i], v[i] = c[i] - a[i];
-        float n[3] = {u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]};
-        for (int k = 0; k < 3; k++)
-            for (int i = 0; i < 3; i++) normals[3 * (size_t)corner[k] + (size_t)i] += n[i];
-    }
-    for (size_t i = 0; i < vertex_count; i++) {
-        float *n = normals + 3 * i;
-        double length = sqrt((double)n[0] * n[0] + (double)n[1] * n[1] + (double)n[2] * n[2]);
-        if (length > 0 && isfinite(length))
-            for (int k = 0; k < 3; k++) n[k] = (float)(n[k] / length);
-        else
-            n[0] = n[1] = 0, n[2] = 1;
-    }
-}
-
-void pelt_unit_normal(const float normal[3], float out[3]) {
-    double length = sqrt((double)normal[0] * normal[0] + (double)normal[1] * normal[1] + (double)normal[2] * normal[2]);
-    if (!(length > 0) || !isfinite(length)) return;
-    if (fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
-    for (int i = 0; i < 3; i++) out[i] = (float)(normal[i] / length);
-}
 
 double pelt_normalise_weights(float *weights, uint32_t count) {
     double sum = 0;

@@ -146,13 +146,6 @@ pelt_result pelt_check_examples(pelt_examples examples, pelt_error *error);
 
 /* -- Meshes ------------------------------------------------------------------------------------------------------ */
 
-/* Area-weighted vertex normals; (0, 0, 1) where there is no area. */
-void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
-                       uint32_t triangle_count, float *normals);
-
-/* Makes the normal that a file or caller gives one of unit length; `out` stays as it is where it has no direction. */
-void pelt_unit_normal(const float normal[3], float out[3]);
-
 /* Makes weights sum to 1; sums that differ from it by rounding alone are left. Returns the sum before; where it is 0
    nothing is changed. */
 double pelt_normalise_weights(float *weights, uint32_t count);
@@ -166,5 +159,40 @@ double pelt_diagonal(const float *positions, uint32_t vertex_count);
    arena fails. */
 uint32_t pelt_weld(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples, double tolerance,
                    uint32_t *point_of);
+
+/* Vertices that are nearer than this part of the diagonal have not moved apart: positions in files are rounded. */
+#define PELT_STILL_TOGETHER 1e-6
+
+/* -- Normals (normals.c) ------------------------------------------------------------------------------------------ */
+
+/* Normals of a surface, each vertex by its own triangles, weighted by their angles; (0, 0, 1) where there is no area. */
+void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
+                       uint32_t triangle_count, float *normals);
+
+/* Fills in mesh->normals where the file has none: as above, and smooth across seams: vertices at one rest position
+   share their normal unless they face more than 45 degrees apart. False: memory is out. */
+bool pelt_smooth_normals(pelt_mesh *mesh);
+
+/* Makes the normal that a file or caller gives one of unit length; `out` stays as it is where it has no direction. */
+void pelt_unit_normal(const float normal[3], float out[3]);
+
+/* How a mesh shades: which vertices shade as one (they share a rest position, move together in the examples, and their
+   normals in the file agree), and how the file's normals lean from the rest surface. The arena owns it; NULL when that
+   fails. The mesh must outlive it. */
+typedef struct pelt_smoothing pelt_smoothing;
+const pelt_smoothing *pelt_smoothing_of(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples);
+
+/* The first vertex of those that shade as one with this one. */
+uint32_t pelt_shading_leader(const pelt_smoothing *smoothing, uint32_t vertex);
+
+/* The file's normals, the same bits for all that shade as one. The arena owns them. */
+const float *pelt_shading_normals(pelt_arena *arena, const pelt_smoothing *smoothing);
+
+/* Normals of another shape of the mesh, smooth where the file's are and leaning as they do: those of the rest positions
+   are the file's. Zero where there is no area. */
+void pelt_surface_normals(const pelt_smoothing *smoothing, const float *positions, float *normals);
+
+/* The true normals of an example: its own, or those of its surface, written to `space` [vertex_count][3]. */
+const float *pelt_true_normals(const pelt_smoothing *smoothing, const pelt_example *example, float *space);
 
 #endif

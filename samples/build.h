@@ -83,6 +83,12 @@ enum { TUBE_LEAST = 6 };
 void tube_mesh(pelt_arena *arena, const tube_shape *shape, uint32_t vertex_count, uint32_t base, float *positions,
                uint32_t *triangles);
 
+/* -- Split vertices (split.c) ---------------------------------------------------------------------------------------- */
+
+/* Splits the vertices of a closed mesh as a file of this variant has them (samples.h); false: there is none of this
+   name. */
+bool sample_split(pelt_arena *arena, const char *variant, pelt_mesh *mesh);
+
 /* -- The bending spine (spine.c) ----------------------------------------------------------------------------------- */
 
 /* Distance of a point to the line from a to b; *t is where the nearest place is, from 0 at a to 1 at b. */

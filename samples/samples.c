@@ -207,13 +207,13 @@ static const pelt_clip *make_clip(pelt_bundle *bundle, const sample_recipe *reci
 
 typedef struct order {
     const sample_recipe *recipe;
+    const char *variant;
     uint32_t vertices, frames[2], seed;
     pelt_bundle *bundle;
 } order;
 
 /* A stage: it takes all its memory from the bundle's arena. */
 static pelt_result make_bundle(void *user, pelt_error *error) {
-    (void)error;
     const order *o = user;
     const sample_recipe *recipe = o->recipe;
     pelt_bundle *bundle = o->bundle;
@@ -224,6 +224,9 @@ static pelt_result make_bundle(void *user, pelt_error *error) {
     bundle->in_memory = 1;
     make_skeleton(arena, recipe, joints, &bundle->skeleton);
     make_mesh(arena, recipe, o->vertices, &bundle->mesh);
+    if (o->variant && !sample_split(arena, o->variant, &bundle->mesh))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "%s: no sample has this variant; there are seam, mirror, split, flat and edges", o->variant);
     weigh_mesh(arena, recipe, joints, bundle->skeleton.joint_count, &bundle->mesh);
     if (recipe->control) {
         bundle->controls = (pelt_controls){1, PELT_NEW(arena, 1, const char *), PELT_NEW(arena, 1, float)};
@@ -256,7 +259,8 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
                   vertices, LEAST_VERTICES, MOST_VERTICES);
         return NULL;
     }
-    if (options->frames > MOST_FRAMES || (uint64_t)12 * vertices * (frames[0] + frames[1]) > most_bytes) {
+    uint64_t split = options->variant ? 6 : 1; /* corners of triangles for each vertex of a closed mesh */
+    if (options->frames > MOST_FRAMES || 12 * split * vertices * (frames[0] + frames[1]) > most_bytes) {
         pelt_fail(error, PELT_ERROR_ARGUMENT,
                   "%s: %u vertices in %u + %u frames are more than a sample may hold (%d frames, 4 GiB); ask for fewer",
                   recipe->name, vertices, frames[0], frames[1], MOST_FRAMES);
@@ -265,10 +269,13 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
     pelt_arena *arena = pelt_arena_new(0);
     pelt_bundle *bundle = PELT_NEW(arena, 1, pelt_bundle);
     if (bundle) bundle->arena = arena;
-    order o = {recipe, vertices, {frames[0], frames[1]}, options->seed, bundle};
-    if (pelt_stage(arena, make_bundle, &o, error)) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory for %u vertices in %u + %u frames; ask for fewer",
-                  recipe->name, vertices, frames[0], frames[1]);
+    order o = {recipe, options->variant, vertices, {frames[0], frames[1]}, options->seed, bundle};
+    pelt_result result = pelt_stage(arena, make_bundle, &o, error);
+    if (result) {
+        if (result == PELT_ERROR_MEMORY)
+            pelt_fail(error, PELT_ERROR_MEMORY,
+                      "%s: not enough memory for %u vertices in %u + %u frames; ask for fewer", recipe->name, vertices,
+                      frames[0], frames[1]);
         pelt_arena_free(arena);
         return NULL;
     }

@@ -14,12 +14,23 @@ typedef struct pelt_sample_options {
     uint32_t vertices; /* exactly so many; 0: the sample's own default */
     uint32_t frames;   /* examples per clip; 0: the default of the sample */
     uint32_t seed;
+    /* How vertices are split, as files split them: "seam" (a texture wrapped around once; twins have equal normals),
+       "mirror" (half a texture, used on both sides), "split" (every triangle alone, with smooth normals), "flat" (every
+       triangle alone, with its own normal), "edges" (hard edges between the sides that face along different axes).
+       NULL: none is. */
+    const char *variant;
 } pelt_sample_options;
 
-/* Names of the samples, NULL at the end. */
-extern const char *const pelt_sample_names[];
+/* Names of the samples and of their variants, NULL at the end. */
+extern const char *const pelt_sample_names[], *const pelt_sample_variants[];
 
 /* Makes a sample: a bundle as if it had been read from files, with clips "train" and "test" that have positions. */
 pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *error);
+
+/* A known deformation on a character of one's own: how well skins do on it, when no sculpted or simulated examples are
+   at hand. Adds the clips "train" (every joint turned alone, then several at random) and "test" (a smooth motion of all)
+   to the bundle, which needs weights and is bound anew as it stands at rest. The truth (known.c): limbs twist evenly along their length instead of at the
+   joint, and swell where joints bend. Of the options `frames` and `seed` count. */
+pelt_result pelt_sample_known(pelt_bundle *bundle, const pelt_sample_options *options, pelt_error *error);
 
 #endif

@@ -342,7 +342,7 @@ static pelt_result parse_obj_text(pelt_arena *arena, const char *text, uint32_t 
     size_t size = strlen(text);
     uint8_t *copy = pelt_alloc(arena, size + 1, 1);
     memcpy(copy, text, size);
-    return pelt_obj_parse(arena, &(pelt_file){copy, size}, "x.obj", points, positions, triangle_count, triangles,
+    return pelt_obj_parse(arena, &(pelt_file){copy, size}, "x.obj", points, positions, NULL, triangle_count, triangles,
                           error);
 }
 
@@ -683,8 +683,8 @@ static void a_written_obj_has_the_faces_of_the_mesh(void **state) {
     uint32_t points, triangle_count, *triangles;
     float *positions;
     assert_int_equal(pelt_file_read(arena, path_of("faces/frame_000001.obj"), &file, &error), PELT_OK);
-    assert_int_equal(pelt_obj_parse(arena, &file, "x.obj", &points, &positions, &triangle_count, &triangles, &error),
-                     PELT_OK);
+    assert_int_equal(
+        pelt_obj_parse(arena, &file, "x.obj", &points, &positions, NULL, &triangle_count, &triangles, &error), PELT_OK);
     assert_int_equal(triangle_count, 2);
     assert_memory_equal(triangles, two_triangles, sizeof two_triangles);
     pelt_arena_free(arena);

@@ -222,7 +222,7 @@ static void centres_of_16_bits_are_read_as_they_were_meant(void **state) {
         pelt_factor factors[2 * BLOCKS] = {{0, 0}};
         for (size_t i = 0; i < ROWS * parts * PELT_BLOCK; i++)
             rows[i] = (float)((test_random(&seed) - 0.5) * (i / PELT_BLOCK % parts == 3 ? 100 : 1));
-        const int16_t *shorts = pelt_center_shorts(arena, rows, &lists, BLOCKS, parts, factors);
+        const int16_t *shorts = pelt_center_shorts(arena, rows, &lists, BLOCKS, (uint32_t[]){0, 1, 2}, parts, factors);
         for (size_t r = 0; r < ROWS; r++)
             for (size_t i = 0; i < parts * PELT_BLOCK; i++) {
                 const int16_t *two = shorts + r / 2 * 2 * parts * PELT_BLOCK + 2 * i;

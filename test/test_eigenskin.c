@@ -764,7 +764,9 @@ static void normals_of_the_examples_are_recovered_in_bases_of_their_own(void **s
     assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
     const pelt_corrective *c = f.model.corrective;
     assert_int_equal(c->rbf_count, JOINTS - 1); /* functions of a joint serve positions and normals */
-    const float *wanted = pelt_normal_displacements_of(&f);
+    pelt_example_displacements turns = pelt_turns_of(&f);
+    const float *wanted = turns.positions;
+    assert_int_equal(turns.point_count, VERTICES);
     for (uint32_t e = 0; e < count; e++) {
         pelt_clip_pose(clip, &bundle->skeleton, e, locals);
         assert_true(pelt_corrective_eval(c, &bundle->skeleton, locals, NULL, VERTICES, d, d + 3 * VERTICES));

@@ -233,10 +233,6 @@ static void a_position_that_is_no_number_is_refused_with_its_example_and_vertex(
     character_free(bundle);
 }
 
-static void cross(const double a[3], const double b[3], double out[3]) {
-    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 static void normalise(double v[3]) {
@@ -244,8 +240,8 @@ static void normalise(double v[3]) {
     for (int i = 0; i < 3; i++) v[i] /= length;
 }
 
-/* The surface's rest normal s must become w, which the blend's inverse transpose carries to the true normal. The file's
-   normal n is turned along: the length, the angle to w and the part along the axis s x w stay. */
+/* What the blend makes of a turned rest normal is the true normal: it leans from the surface as the file's normal n
+   leans from the rest surface s. Where the whole body turns and nothing else changes, nothing is turned. */
 static void normals_are_turned_as_the_surface_is(void **state) {
     (void)state;
     enum { JOINTS = 3, FRAMES = 4 };
@@ -266,13 +262,14 @@ static void normals_are_turned_as_the_surface_is(void **state) {
         pelt_transform locals[FRAMES][JOINTS];
         for (int i = 0; i < FRAMES * JOINTS; i++) {
             pelt_transform *t = &locals[i / JOINTS][i % JOINTS];
-            *t = character_turn(test_random(&seed), 1, test_random(&seed), i < JOINTS ? 0 : 40 * test_random(&seed));
+            bool moves = i / JOINTS > 1 || i == JOINTS;
+            *t = character_turn(test_random(&seed), 1, test_random(&seed), moves ? 40 * test_random(&seed) : 0);
             memcpy(t->translation, bundle->skeleton.rest[i % JOINTS].translation, sizeof t->translation);
             t->scale[i % 3] = i == 2 * JOINTS + 1 ? 1.3f : 1;
         }
         pelt_clip *clip = character_clip(bundle, "train", FRAMES, locals[0]);
         float *positions = character_blend(bundle, clip);
-        for (size_t i = 3 * TUBE; i < 3 * TUBE * FRAMES; i++) positions[i] += (float)(0.03 * test_random(&seed));
+        for (size_t i = 3 * TUBE * 2; i < 3 * TUBE * FRAMES; i++) positions[i] += (float)(0.03 * test_random(&seed));
         pelt_fitting f = corrected_fitting(bundle, clip);
         pelt_example_displacements turns = pelt_turns_of(&f);
         assert_int_equal(turns.point_count, TUBE);
@@ -287,17 +284,17 @@ static void normals_are_turned_as_the_surface_is(void **state) {
                     for (int i = 0; i < 9; i++)
                         blend.m[4 * (i / 3) + i % 3] += mesh->influences.weights[k] * inverse.m[4 * (i % 3) + i / 3];
                 }
-                assert_true(pelt_affine_invert(&blend, &inverse));
-                double s[3], w[3], n[3], turned[3], axis[3], g[3];
+                double s[3], n[3], turned[3], t[3], g[3];
                 for (int i = 0; i < 3; i++) {
+                    float turn = turns.positions[3 * (TUBE * e + turns.point_of[v]) + i];
                     s[i] = surface[3 * v + i], g[i] = truth[3 * v + i], n[i] = mesh->normals[3 * v + i];
-                    turned[i] = n[i] + turns.positions[3 * (TUBE * e + turns.point_of[v]) + i];
+                    turned[i] = n[i] + turn;
+                    if (e < 2) assert_near(turn, 0, 2e-5);
                 }
-                pelt_affine_point(&inverse, g, w);
-                normalise(w), cross(s, w, axis);
                 assert_near(dot(turned, turned), 1, 1e-5);
-                assert_near(dot(turned, w), dot(n, s), 1e-5);
-                assert_near(dot(turned, axis), dot(n, axis), 1e-5);
+                pelt_affine_point(&blend, turned, t);
+                normalise(t);
+                assert_near(dot(t, g), dot(n, s), 1e-5);
             }
         }
         pelt_arena_free(f.arena), character_free(bundle);

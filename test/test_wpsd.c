@@ -397,7 +397,7 @@ static void few_poses_are_fitted_to_all_examples(void **state) {
     pelt_example_displacements d;
     pelt_error error;
     assert_int_equal(pelt_displacements_of(&f, &d, &error), PELT_OK);
-    const float *turned = pelt_normal_displacements_of(&f);
+    pelt_example_displacements turned = pelt_turns_of(&f);
     pelt_poses_of(f.arena, bundle, f.examples, &(pelt_fit_options){0}, &poses);
     size_t joints = bundle->skeleton.joint_count, n = poses.count;
     double *phi = PELT_NEW(f.arena, n * FEW, double), plain = 0, left = 0;
@@ -427,7 +427,7 @@ static void few_poses_are_fitted_to_all_examples(void **state) {
                              : w->folded_turns[3 * ((size_t)v * w->center_count + chosen[k]) + c - 3];
             for (size_t e = 0; e < n; e++) {
                 double rest = c < 3 ? d.positions[3 * (e * d.point_count + d.point_of[v]) + c]
-                                    : turned[3 * (e * d.vertex_count + v) + c - 3];
+                                    : turned.positions[3 * (e * turned.point_count + turned.point_of[v]) + c - 3];
                 if (poses.rest[e] && c > 2) rest = 0; /* normals are as they are at rest */
                 plain += rest * rest;
                 for (uint32_t k = 0; k < m; k++) rest -= phi[e * FEW + k] * u[k];

@@ -179,9 +179,12 @@ void pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, uint32_
     for (uint32_t v = 0; v < vertex_count; v++) {
         uint32_t at = out->first[v], count = 0;
         for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
-            uint32_t k = count < most ? count++ : most; /* insert by size, largest first; drop what falls off the end */
+            uint32_t k =
+                count < most ? count++ : most; /* insert by size, largest first, then by joint; drop what falls off */
             float weight = in->weights[i];
-            for (; k > 0 && out->weights[at + k - 1] < weight; k--)
+            for (; k > 0 && (out->weights[at + k - 1] < weight ||
+                             (out->weights[at + k - 1] == weight && out->joints[at + k - 1] > in->joints[i]));
+                 k--)
                 if (k < most)
                     out->joints[at + k] = out->joints[at + k - 1], out->weights[at + k] = out->weights[at + k - 1];
             if (k < most) out->joints[at + k] = in->joints[i], out->weights[at + k] = weight;

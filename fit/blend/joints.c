@@ -15,7 +15,7 @@ static const double usual_ridge = 1e-7, usual_normal_scale = 0.01;
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
 
-/* Vertices of a point that have the same normal in the file are one facet. */
+/* Vertices of a point that shade as one are a facet. */
 static void find_facets(pelt_joining *w) {
     pelt_facets *t = &w->facets;
     const pelt_mesh *mesh = &w->f->bundle->mesh;
@@ -30,30 +30,27 @@ static void find_facets(pelt_joining *w) {
     for (uint32_t p = 0; p < points->count; p++) {
         t->first[p] = t->count;
         for (uint32_t v = head[p]; v; v = next[v - 1]) {
-            const float *normal = mesh->normals + 3 * (size_t)(v - 1);
-            uint32_t found = t->first[p];
-            while (found < t->count && memcmp(mesh->normals + 3 * (size_t)t->vertex[found], normal, 3 * sizeof *normal))
-                found++;
+            uint32_t found = t->first[p], leader = pelt_shading_leader(w->smoothing, v - 1);
+            while (found < t->count && t->vertex[found] != leader) found++;
             t->of_vertex[v - 1] = found;
             if (found < t->count) continue;
-            t->vertex[t->count++] = v - 1;
-            for (int c = 0; c < 3; c++) t->normals[found][c] = normal[c];
+            t->vertex[t->count++] = leader;
+            for (size_t c = 0; c < 3; c++) t->normals[found][c] = mesh->normals[3 * (size_t)leader + c];
         }
     }
     t->first[points->count] = t->count;
 }
 
 typedef struct shading {
-    const pelt_mesh *mesh;
-    const float **positions;
-    float **normals;
+    const pelt_smoothing *smoothing;
+    const pelt_example *examples;
+    const float **normals; /* [example]: room for them, then where they are */
 } shading;
 
 static void shade_example(void *user, size_t e, pelt_arena *scratch) {
     (void)scratch;
     shading *s = user;
-    pelt_mesh_normals(s->positions[e], s->mesh->vertex_count, s->mesh->triangles, s->mesh->triangle_count,
-                      s->normals[e]);
+    s->normals[e] = pelt_true_normals(s->smoothing, &s->examples[e], (float *)s->normals[e]);
 }
 
 /* The facets of some points of one home, so that they need the same rows. */
@@ -96,11 +93,11 @@ static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
 static void sum_normals(pelt_joining *w, const pelt_affine *matrices) {
     pelt_fitting *f = w->f;
     size_t n = 3 * (size_t)f->bundle->mesh.vertex_count, examples = f->examples.count, count = 0;
-    float **normals = PELT_NEW(f->arena, examples, float *), *all = PELT_NEW(f->arena, n * examples, float);
+    const float **normals = PELT_NEW(f->arena, examples, const float *), *all = PELT_NEW(f->arena, n * examples, float);
     for (size_t e = 0; e < examples; e++) normals[e] = all + n * e;
-    shading shade = {&f->bundle->mesh, w->gram.frames, normals};
+    shading shade = {w->smoothing, f->examples.list, normals};
     pelt_parallel(f->arena, f->options.threads, examples, shade_example, &shade);
-    pelt_gram_new(f, matrices, &w->candidates, false, (const float *const *)normals, &w->normal_gram);
+    pelt_gram_new(f, matrices, &w->candidates, false, normals, &w->normal_gram);
     summing s = {w, PELT_NEW(f->arena, w->homes.count + f->points.count / CHUNK + 1, piece)};
     w->facets.energy = PELT_NEW(f->arena, w->facets.count, double);
     w->facets.moments = PELT_NEW(f->arena, w->facets.count, double *);
@@ -174,6 +171,7 @@ static pelt_result prepare(pelt_joining *w, pelt_affine **matrices, pelt_error *
     double strength = setting(f->options.fitted.smooth, PELT_LEAST_STRENGTH, w->rigid);
     pelt_tension_new(f, &w->gram, &w->homes, w->neighbours, strength, &w->tension);
     w->find_strength = strength > 0 && f->options.fitted.smooth == 0;
+    w->smoothing = pelt_smoothing_of(f->arena, &f->bundle->mesh, f->examples);
     find_facets(w);
     if (w->with_normals) sum_normals(w, *matrices);
     w->result = pelt_blend_result_new(f->arena, f->points.count, w->most);

@@ -23,6 +23,7 @@ typedef struct pelt_joining {
     pelt_fitting *f;
     pelt_candidates candidates;
     pelt_gram gram, normal_gram;
+    const pelt_smoothing *smoothing;
     pelt_neighbours neighbours;
     pelt_homes homes;
     pelt_tension tension;

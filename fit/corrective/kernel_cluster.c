@@ -376,15 +376,16 @@ pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *
 
 /* -- Other fields on the same clusters ----------------------------------------------------------------------------- */
 
-/* The vertices of each cluster's points, with the points' weights. */
-static void list_vertices(pelt_arena *arena, pelt_arena *work, const pelt_example_displacements *u,
-                          const pelt_clusters *c, pelt_clusters *out) {
+/* What shades as one is part of one point: the turns of each cluster's points, with the points' weights. */
+static void list_turns(pelt_arena *arena, pelt_arena *work, const pelt_example_displacements *u,
+                       const pelt_example_displacements *turns, const pelt_clusters *c, pelt_clusters *out) {
     uint32_t *first = PELT_NEW(work, (size_t)u->point_count + 2, uint32_t);
-    uint32_t *list = PELT_NEW(work, u->vertex_count, uint32_t);
+    uint32_t *list = PELT_NEW(work, turns->point_count, uint32_t);
     out->first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
-    for (uint32_t v = 0; v < u->vertex_count; v++) first[u->point_of[v] + 2]++;
+    for (uint32_t t = 0; t < turns->point_count; t++) first[u->point_of[turns->vertex_of[t]] + 2]++;
     for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
-    for (uint32_t v = 0; v < u->vertex_count; v++) list[first[u->point_of[v] + 1]++] = v; /* first[i]: where i starts */
+    for (uint32_t t = 0; t < turns->point_count; t++) /* first[i]: where i starts */
+        list[first[u->point_of[turns->vertex_of[t]] + 1]++] = t;
     for (uint32_t q = 0, total = 0; q < c->count; q++, out->first[q] = total)
         for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++) total += first[c->points[m] + 1] - first[c->points[m]];
     out->points = PELT_NEW(arena, out->first[c->count], uint32_t);
@@ -400,7 +401,7 @@ pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacem
     clustering c = {
         .u = turns, .points = turns->point_count, .examples = turns->example_count, .clusters = clusters->count};
     pelt_clusters out = {.count = c.clusters};
-    list_vertices(arena, work, u, clusters, &out);
+    list_turns(arena, work, u, turns, clusters, &out);
     c.first = out.first, c.members = out.points;
     describe_points(work, &c, threads);
     choose_components(arena, work, &c, per_vertex, threads, &out);

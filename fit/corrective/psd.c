@@ -303,9 +303,8 @@ static const double LEAST_SHIFT = 2e-7, LEAST_TURN = 1e-3; /* of the diagonal; r
 
 static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
-/* Vectors [column][of points or vertices][3] to lists, without those too small to matter; `index` [vertex] says where a
-   vertex has its own, NULL: at its number. */
-static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t stride, const uint32_t *index,
+/* Vectors [column][point][3] to lists, without those too small to matter; point_of [vertex]. */
+static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t stride, const uint32_t *point_of,
                                         double least) {
     pelt_arena *arena = p->fitting->arena;
     size_t n = p->distinct.displacements.vertex_count;
@@ -316,7 +315,7 @@ static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t st
         size_t at = 0;
         for (uint32_t v = 0; v < n; v++) {
             for (uint32_t k = 0; k < columns; k++) {
-                const double *u = vectors + 3 * (k * stride + (index ? index[v] : v));
+                const double *u = vectors + 3 * (k * stride + point_of[v]);
                 if (largest_part(u) < least) continue;
                 for (size_t c = 0; c < 3 && filling; c++) out->vectors[3 * at + c] = (float)u[c];
                 if (filling) out->coefficients[at] = k;
@@ -359,9 +358,9 @@ static bool make_corrective(psd *p) {
     corrective->displacements =
         list_vectors(p, shapes, d->point_count, d->point_of, LEAST_SHIFT * f->bundle->mesh.diagonal);
     if (!f->options.displacement.plain_normals) {
-        const double *normals = pelt_distinct_normals(f, &p->distinct, p->work);
-        corrective->turns = list_vectors(p, columns_of(p, weights, normals, 3 * (size_t)d->vertex_count),
-                                         d->vertex_count, NULL, LEAST_TURN);
+        pelt_distinct_turns turns = pelt_distinct_turns_of(f, &p->distinct, p->work);
+        corrective->turns = list_vectors(p, columns_of(p, weights, turns.vectors, 3 * (size_t)turns.point_count),
+                                         turns.point_count, turns.point_of, LEAST_TURN);
     }
     f->model.corrective = corrective;
     f->report.poses = (pelt_pose_figures){(uint32_t)m, p->width, p->growth, .not_told_apart = -1};

@@ -27,9 +27,15 @@ typedef struct pelt_distinct_poses {
    interpolated. */
 pelt_result pelt_distinct_poses_of(pelt_fitting *fitting, pelt_distinct_poses *distinct, pelt_error *error);
 
-/* Changes of the rest normals that the poses want, [pose][vertex][3]: the mean of their examples, and none in the rest
-   pose. */
-double *pelt_distinct_normals(pelt_fitting *fitting, const pelt_distinct_poses *distinct, pelt_arena *arena);
+/* Changes of the rest normals that the poses want: the mean of their examples, and none in the rest pose. */
+typedef struct pelt_distinct_turns {
+    uint32_t point_count;
+    const uint32_t *point_of; /* [vertex] of the points that shade as one */
+    double *vectors;          /* [pose][point][3]; NULL: normals are left as they are */
+} pelt_distinct_turns;
+
+pelt_distinct_turns pelt_distinct_turns_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct,
+                                           pelt_arena *arena);
 
 enum { PELT_MOST_POSES = 2048 };
 

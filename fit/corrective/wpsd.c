@@ -32,7 +32,7 @@ typedef struct wpsd {
     pelt_point_weights driving;
     uint32_t *order;                  /* points in the order of the blocks of their first vertices */
     uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
-    double *normals;                  /* [pose][vertex][3] changes of the rest normals, or NULL */
+    pelt_distinct_turns normals;      /* changes of the rest normals */
     pelt_phi phi;
     bool normalised;
     double width;
@@ -102,7 +102,7 @@ static series point_shapes(const wpsd *w, uint32_t point) {
 }
 
 static series vertex_normals(const wpsd *w, uint32_t vertex) {
-    return (series){w->normals + 3 * (size_t)vertex, 3 * (size_t)w->distinct.displacements.vertex_count};
+    return (series){w->normals.vectors + 3 * (size_t)w->normals.point_of[vertex], 3 * (size_t)w->normals.point_count};
 }
 
 /* values [center][columns]: means over the poses that are one; a fourth column is 1. */
@@ -208,7 +208,7 @@ static void fold_point(wpsd *w, uint32_t point, workspace *b) {
         for (uint32_t s = 0; s < w->sources.count; s++) row[s] *= (float)(excess * excess);
         rounding = fold_shapes(w, point, b);
     }
-    if (!w->normals || rounding < 0) return;
+    if (!w->normals.vectors || rounding < 0) return;
     for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1]; i++)
         fold_vectors(w, vertex_normals(w, w->members[i]), 3, b,
                      w->turns + 3 * (size_t)w->distinct.count * w->members[i]);
@@ -333,7 +333,7 @@ static void fit_group(void *user, size_t group, pelt_arena *scratch) {
         if (!make_problem(w, point, &b, &p)) continue;
         fit_vectors(w, &p, point_shapes(w, point), 4, w->folded + 4 * n * point);
         w->bounds[point] = squared_size(&p, m);
-        for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1] && w->normals; i++)
+        for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1] && w->normals.vectors; i++)
             fit_vectors(w, &p, vertex_normals(w, w->members[i]), 3, w->turns + 3 * n * w->members[i]);
     }
 }
@@ -473,7 +473,7 @@ static void make_room(wpsd *w) {
     w->distances = PELT_NEW(w->work, points, double);
     w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
     if (w->fitting->options.displacement.plain_normals) return;
-    w->normals = pelt_distinct_normals(w->fitting, &w->distinct, w->work);
+    w->normals = pelt_distinct_turns_of(w->fitting, &w->distinct, w->work);
     w->turns = PELT_NEW(w->fitting->arena, 3 * n * w->distinct.displacements.vertex_count, float);
 }
 
@@ -532,7 +532,7 @@ static void fit(wpsd *w) {
     w->phi = pelt_chosen_phi(&f->options, w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED);
     w->normalised = !w->wanted && !f->options.psd.no_norm;
     make_room(w);
-    w->driving = pelt_weigh_points(f, &w->distinct, &w->sources, w->normals, !w->wanted, w->work);
+    w->driving = pelt_weigh_points(f, &w->distinct, &w->sources, &w->normals, !w->wanted, w->work);
     order_points(w);
     list_members(w);
     choose_width(w);

@@ -22,8 +22,9 @@ typedef struct pelt_point_weights {
 } pelt_point_weights;
 
 /* With `apart`, weak sources count too wherever examples would be one without them, but have different displacements or
-   different normals [pose][vertex][3] (NULL: whatever they are). */
+   different normals. */
 pelt_point_weights pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct,
-                                     const pelt_sources *sources, const double *normals, bool apart, pelt_arena *arena);
+                                     const pelt_sources *sources, const pelt_distinct_turns *normals, bool apart,
+                                     pelt_arena *arena);
 
 #endif

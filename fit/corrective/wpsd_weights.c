@@ -43,9 +43,9 @@ typedef struct weighing {
     const pelt_distinct_poses *distinct;
     const pelt_sources *sources;
     bool apart, blend;
-    uint32_t most;         /* sources per point */
-    const double *normals; /* [pose][vertex][3], or NULL */
-    double same;           /* SAME_SHAPE as a length */
+    uint32_t most; /* sources per point */
+    const pelt_distinct_turns *normals;
+    double same; /* SAME_SHAPE as a length */
     pelt_point_weights out;
 } weighing;
 
@@ -175,12 +175,14 @@ static double tell_apart(const weighing *w, workspace *d, uint32_t kept, float *
 static bool find_shapes(const weighing *w, uint32_t point, double *shapes) {
     static const double none[6] = {0};
     const pelt_example_displacements *d = &w->distinct->displacements;
+    const pelt_distinct_turns *normals = w->normals;
     double shift = 1 / w->same, turn = 1 / SAME_TURN, largest = 0;
+    size_t own = normals->vectors ? normals->point_of[d->vertex_of[point]] : 0;
     for (size_t i = 0; i < w->distinct->count; i++) {
         double *to = shapes + 6 * i;
         for (size_t c = 0; c < 3; c++) {
             to[c] = shift * w->distinct->shapes[3 * (i * d->point_count + point) + c];
-            to[3 + c] = w->normals ? turn * w->normals[3 * (i * d->vertex_count + d->vertex_of[point]) + c] : 0;
+            to[3 + c] = normals->vectors ? turn * normals->vectors[3 * (i * normals->point_count + own) + c] : 0;
         }
         largest = fmax(largest, shape_gap(to, none));
     }
@@ -223,7 +225,7 @@ static double size_of(const pelt_fitting *fitting, const pelt_distinct_poses *di
 }
 
 pelt_point_weights pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct,
-                                     const pelt_sources *sources, const double *normals, bool apart,
+                                     const pelt_sources *sources, const pelt_distinct_turns *normals, bool apart,
                                      pelt_arena *arena) {
     const pelt_fit_options *options = &fitting->options;
     size_t points = distinct->displacements.point_count;

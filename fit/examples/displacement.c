@@ -12,6 +12,7 @@
 
 #include "fit/examples/displacement.h"
 #include <math.h>
+#include <string.h>
 
 static const double DAMPING = 1e-3, FLAT = 0.1;
 
@@ -159,8 +160,8 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
 
 typedef struct turning {
     pelt_fitting *fitting;
-    const float *surface; /* [vertex][3] normals of the rest surface, not those of the file */
-    float *out;           /* [example][vertex][3] */
+    const pelt_smoothing *smoothing;
+    pelt_example_displacements *out;
 } turning;
 
 /* sum_j w_j T_j^-T, which is what moves normals at run time; returned in the 3x3 part. */
@@ -178,62 +179,65 @@ static bool normalise(double n[3]) {
     return length > 0 && isfinite(length);
 }
 
-/* Turns n by the smallest rotation that takes unit vector a to unit vector b:
-   n + (a x b) x n + (a x b) x ((a x b) x n) / (1 + a.b). */
-static void turn_with(const double a[3], const double b[3], const double n[3], double out[3]) {
-    double x[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-    double cosine = a[0] * b[0] + a[1] * b[1] + a[2] * b[2], k = 1 / fmax(1 + cosine, 1e-3);
-    double y[3] = {x[1] * n[2] - x[2] * n[1], x[2] * n[0] - x[0] * n[2], x[0] * n[1] - x[1] * n[0]};
-    double z[3] = {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
-    for (int i = 0; i < 3; i++) out[i] = n[i] + y[i] + k * z[i];
-}
-
 static void turn_example(void *user, size_t e, pelt_arena *scratch) {
     turning *t = user;
     pelt_fitting *f = t->fitting;
-    const pelt_mesh *mesh = &f->bundle->mesh;
-    uint32_t n = mesh->vertex_count, joints = pelt_model_matrix_count(&f->model);
-    const float *truth = f->examples.list[e].clip->positions + 3 * (size_t)n * f->examples.list[e].frame;
-    float *normals = PELT_NEW(scratch, 3 * (size_t)n, float);
+    pelt_example_displacements *out = t->out;
+    float *space = PELT_NEW(scratch, 3 * (size_t)out->vertex_count, float);
     pelt_affine *matrices = example_matrices(f, &f->examples.list[e], scratch);
-    pelt_mesh_normals(truth, n, mesh->triangles, mesh->triangle_count, normals);
-    for (uint32_t j = 0; j < joints; j++) {
+    const float *normals = pelt_true_normals(t->smoothing, &f->examples.list[e], space);
+    for (uint32_t j = 0; j < pelt_model_matrix_count(&f->model); j++) {
         pelt_affine inverse;
         pelt_affine_invert(&matrices[j], &inverse);
         matrices[j] = inverse;
     }
-    for (uint32_t v = 0; v < n; v++) {
-        const float *g = normals + 3 * (size_t)v, *s = t->surface + 3 * (size_t)v,
-                    *own = f->model.normals + 3 * (size_t)v;
-        double rest[3] = {s[0], s[1], s[2]}, wanted[3], turned[3], file[3] = {own[0], own[1], own[2]};
+    for (uint32_t p = 0; p < out->point_count; p++) {
+        uint32_t v = out->vertex_of[p];
+        const float *n = normals + 3 * (size_t)v, *rest = f->model.normals + 3 * (size_t)v;
+        float *to = out->positions + 3 * (e * out->point_count + p);
         pelt_affine blend = normal_blend_of(&f->model.influences, v, matrices);
-        damped_solve(&blend, (double[3]){g[0], g[1], g[2]}, wanted);
-        float *to = t->out + 3 * (e * n + v);
-        if (!normalise(wanted) || !normalise(rest)) continue;
-        turn_with(rest, wanted, file, turned);
-        for (int i = 0; i < 3; i++) to[i] = (float)(turned[i] - file[i]);
+        double wanted[3];
+        damped_solve(&blend, (double[3]){n[0], n[1], n[2]}, wanted);
+        if (!normalise(wanted)) continue;
+        for (int i = 0; i < 3; i++) to[i] = (float)(wanted[i] - rest[i]);
     }
 }
 
-float *pelt_normal_displacements_of(pelt_fitting *f) {
-    const pelt_mesh *mesh = &f->bundle->mesh;
-    size_t n = mesh->vertex_count;
+/* Vertices of a point that shade as one and have one normal to be turned are one here too. */
+static pelt_points shading_points(pelt_fitting *f, const pelt_smoothing *smoothing) {
+    uint32_t n = f->bundle->mesh.vertex_count, count = 0;
+    uint32_t *of_vertex = PELT_NEW(f->arena, n, uint32_t), *vertex = PELT_NEW(f->arena, n, uint32_t);
     pelt_arena *work = pelt_arena_inside(f->arena);
-    float *surface = PELT_NEW(work, 3 * n, float), *out = PELT_NEW(f->arena, 3 * n * f->examples.count, float);
-    pelt_mesh_normals(mesh->positions, (uint32_t)n, mesh->triangles, mesh->triangle_count, surface);
-    turning t = {.fitting = f, .surface = surface, .out = out};
-    pelt_parallel(work, f->options.threads, f->examples.count, turn_example, &t);
+    uint32_t *newest = PELT_NEW(work, n, uint32_t); /* chains of the first vertices of a point's parts, by index + 1 */
+    uint32_t *older = PELT_NEW(work, n, uint32_t);
+    const size_t size = 3 * sizeof(float);
+    for (uint32_t v = 0; v < n; v++) {
+        uint32_t *chain = &newest[f->points.of_vertex[v]], found = *chain;
+        for (; found; found = older[found - 1]) {
+            size_t a = 3 * (size_t)v, b = 3 * (size_t)(found - 1);
+            if (pelt_shading_leader(smoothing, v) == pelt_shading_leader(smoothing, found - 1) &&
+                !memcmp(f->model.normals + a, f->model.normals + b, size))
+                break;
+        }
+        if (!found) older[v] = *chain, *chain = v + 1, vertex[count] = v;
+        of_vertex[v] = found ? of_vertex[found - 1] : count++;
+    }
     pelt_arena_free(work);
-    return out;
+    return (pelt_points){count, of_vertex, vertex};
 }
 
 pelt_example_displacements pelt_turns_of(pelt_fitting *f) {
-    uint32_t n = f->bundle->mesh.vertex_count, *same = PELT_NEW(f->arena, n, uint32_t);
-    for (uint32_t v = 0; v < n; v++) same[v] = v;
-    return (pelt_example_displacements){.example_count = (uint32_t)f->examples.count,
-                                        .vertex_count = n,
-                                        .point_count = n,
-                                        .point_of = same,
-                                        .vertex_of = same,
-                                        .positions = pelt_normal_displacements_of(f)};
+    pelt_arena *work = pelt_arena_inside(f->arena);
+    const pelt_smoothing *smoothing = pelt_smoothing_of(work, &f->bundle->mesh, f->examples);
+    pelt_points points = shading_points(f, smoothing);
+    pelt_example_displacements out = {.example_count = (uint32_t)f->examples.count,
+                                      .vertex_count = f->bundle->mesh.vertex_count,
+                                      .point_count = points.count,
+                                      .point_of = points.of_vertex,
+                                      .vertex_of = points.vertex,
+                                      .positions = PELT_NEW(f->arena, 3 * points.count * f->examples.count, float)};
+    turning t = {.fitting = f, .smoothing = smoothing, .out = &out};
+    pelt_parallel(work, f->options.threads, f->examples.count, turn_example, &t);
+    pelt_arena_free(work);
+    return out;
 }

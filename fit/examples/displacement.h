@@ -10,7 +10,7 @@
 
 typedef struct pelt_example_displacements {
     uint32_t example_count, vertex_count, point_count;
-    const uint32_t *point_of;  /* [vertex]; of the fitting's points, or every vertex is a point */
+    const uint32_t *point_of;  /* [vertex]; of the fitting's points, or what shades as one */
     const uint32_t *vertex_of; /* [point] its first vertex */
     float *positions;          /* [example][point][3] */
 } pelt_example_displacements;
@@ -19,11 +19,9 @@ typedef struct pelt_example_displacements {
    damped. The fitting's arena owns the result. */
 pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displacements *out, pelt_error *error);
 
-/* Change of the rest normals that makes the blend carry them to the normals of the examples: [example][vertex][3],
-   owned by the fitting's arena. The normals of an example are those of its surface, turned as the rest normals of the
-   file are turned from the rest surface, so that hard edges stay hard. */
-float *pelt_normal_displacements_of(pelt_fitting *fitting);
-/* The same as displacements of points, where a point is a vertex: the two sides of a hard edge have a normal each. */
+/* Change of the rest normals that makes the blend carry them to the true normals of the examples, as displacements of
+   points of their own: vertices of a point that shade as one are one, the two sides of a hard edge have a normal each.
+ */
 pelt_example_displacements pelt_turns_of(pelt_fitting *fitting);
 
 #endif

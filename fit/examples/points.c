@@ -4,23 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Vertices that are nearer than this part of the diagonal have not moved apart: positions in files are rounded. */
-static const double still_together = 1e-6;
-
 pelt_points pelt_find_points(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples) {
     uint32_t *of_vertex = PELT_NEW(arena, mesh->vertex_count, uint32_t);
-    uint32_t count = pelt_weld(arena, mesh, examples, still_together * mesh->diagonal, of_vertex);
+    uint32_t count = pelt_weld(arena, mesh, examples, PELT_STILL_TOGETHER * mesh->diagonal, of_vertex);
     uint32_t *vertex = PELT_NEW(arena, count, uint32_t);
     for (uint32_t v = mesh->vertex_count; v-- > 0;) vertex[of_vertex[v]] = v;
     return (pelt_points){count, of_vertex, vertex};
 }
 
+/* In any order: a file may list the joints of twins differently. */
 static bool same_blend(const pelt_influences *in, const float *positions, uint32_t a, uint32_t b) {
-    uint32_t count = in->first[a + 1] - in->first[a];
-    return count == in->first[b + 1] - in->first[b] &&
-           !memcmp(in->joints + in->first[a], in->joints + in->first[b], count * sizeof *in->joints) &&
-           !memcmp(in->weights + in->first[a], in->weights + in->first[b], count * sizeof *in->weights) &&
-           !memcmp(positions + 3 * (size_t)a, positions + 3 * (size_t)b, 3 * sizeof *positions);
+    if (memcmp(positions + 3 * (size_t)a, positions + 3 * (size_t)b, 3 * sizeof *positions)) return false;
+    if (in->first[a + 1] - in->first[a] != in->first[b + 1] - in->first[b]) return false;
+    for (uint32_t i = in->first[a]; i < in->first[a + 1]; i++) {
+        uint32_t k = in->first[b];
+        while (k < in->first[b + 1] && in->joints[k] != in->joints[i]) k++;
+        if (k == in->first[b + 1] || in->weights[k] != in->weights[i]) return false;
+    }
+    return true;
 }
 
 void pelt_part_points(pelt_arena *arena, const pelt_influences *blend, const float *positions, uint32_t vertex_count,

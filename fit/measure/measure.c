@@ -131,6 +131,7 @@ struct lane {
 typedef struct measuring {
     const pelt_skin *skin;
     const pelt_bundle *bundle;
+    const pelt_smoothing *smoothing;
     pelt_examples examples;
     uint32_t threads;
     pelt_measure *measure;
@@ -141,12 +142,12 @@ typedef struct measuring {
 } measuring;
 
 /* The angle between unit vectors is 2 asin(|a - b| / 2), which is exact where it matters: at small angles. */
-static void add_normals(struct lane *lane, const pelt_mesh *mesh, const float *truth) {
-    size_t n = mesh->vertex_count;
+static void add_normals(struct lane *lane, const measuring *m, const pelt_example *example) {
+    const float *truth = pelt_true_normals(m->smoothing, example, lane->true_normals);
     lane->normal_sum = 0, lane->normal_max = 0;
-    pelt_mesh_normals(truth, mesh->vertex_count, mesh->triangles, mesh->triangle_count, lane->true_normals);
-    for (size_t v = 0; v < n; v++) {
-        const float *a = lane->normals + 3 * v, *b = lane->true_normals + 3 * v;
+    for (size_t v = 0; v < m->skin->vertex_count; v++) {
+        const float *a = lane->normals + 3 * v, *b = truth + 3 * v;
+        if (b[0] == 0 && b[1] == 0 && b[2] == 0) continue; /* not known */
         double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
         double angle = 2 * asin(fmin(sqrt(x * x + y * y + z * z) / 2, 1));
         lane->normal_sum += angle * angle;
@@ -164,7 +165,7 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
     const float *truth = clip->positions + 3 * n * example->frame;
     const pelt_influences *in = &m->bundle->mesh.influences;
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, lane->normals);
-    add_normals(lane, &m->bundle->mesh, truth);
+    add_normals(lane, m, example);
     /* Once more without normals: the run time then takes another way, whose rounding a user of positions has. */
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, NULL);
     pelt_clip_pose(clip, &m->bundle->skeleton, example->frame, lane->locals);
@@ -243,6 +244,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
         pelt_result result = open_lane(work, m, &m->lanes[i], error);
         if (result) return result;
     }
+    m->smoothing = pelt_smoothing_of(work, &m->bundle->mesh, m->examples);
     measure->frame_count = (uint32_t)frames, measure->vertex_count = (uint32_t)n;
     measure->frame_rms = PELT_NEW(measure->arena, frames, float);
     measure->frame_max = PELT_NEW(measure->arena, frames, float);

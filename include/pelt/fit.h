@@ -91,11 +91,12 @@ typedef struct pelt_target {
 typedef struct pelt_mesh {
     uint32_t vertex_count, triangle_count, target_count;
     float *positions;    /* [vertex_count][3] rest positions */
-    float *normals;      /* [vertex_count][3], the file's, or area-weighted where it has none */
+    float *normals;      /* [vertex_count][3], the file's; where it has none, smooth across seams */
     uint32_t *triangles; /* [triangle_count][3], counter-clockwise from outside */
     pelt_influences influences;
-    pelt_target *targets; /* [target_count] */
-    float diagonal;       /* of the bounding box of the rest positions; errors are given as fractions of it */
+    pelt_target *targets;        /* [target_count] */
+    pelt_target *target_normals; /* [target_count] changes of the normals that go with them; NULL: the file has none */
+    float diagonal;              /* of the bounding box of the rest positions; errors are given as fractions of it */
 } pelt_mesh;
 
 /* Joints are the file's joints, the nodes above them, and nodes that carry rigid parts of the mesh. */
@@ -126,6 +127,7 @@ typedef struct pelt_clip {
     const float *times; /* [frame_count]: all key times of all channels, merged */
     const pelt_channel *channels;
     const float *positions;      /* [frame_count][vertex_count][3] true positions, or NULL when not loaded */
+    const float *normals;        /* the same of true normals, unit; NULL: they are those of the true surface */
     const char *source;          /* the file that the positions came from */
     const float *controls;       /* [frame_count][count of the bundle's controls]; NULL: all at rest */
     const char *controls_source; /* the file that the controls came from; NULL: no file */
@@ -206,7 +208,8 @@ typedef struct pelt_character {
     uint32_t control_count;
 
     const float *positions;    /* [vertex_count][3] at rest */
-    const float *normals;      /* [vertex_count][3]; NULL: area-weighted */
+    const float *normals;      /* [vertex_count][3]; NULL: smooth. Twins at a seam with equal ones shade as one, those
+                                  of a hard edge differ */
     const uint32_t *triangles; /* [triangle_count][3], counter-clockwise from outside */
 
     /* [vertex_count][influences_per_vertex]: which joints a vertex follows, and how much. Weights are 0 or more; those
@@ -234,6 +237,9 @@ typedef struct pelt_clip_input {
     const pelt_transform *poses; /* [frame_count][joint_count] */
     const float *positions; /* [frame_count][vertex_count][3] true positions; NULL: a motion to play, no examples */
     const float *controls;  /* [frame_count][count of the bundle's controls]; NULL: all at rest */
+    const float *normals;   /* [frame_count][vertex_count][3] true normals of any length; NULL: those of the surface
+                               that the true positions make, smooth and hard where the character's normals are. One of
+                               length 0 is not known: it is neither fitted nor measured */
 } pelt_clip_input;
 
 /* Adds a clip, also to a bundle that was read from a file. pelt_clip_pose gives back the poses, with quaternions of unit
@@ -472,7 +478,8 @@ typedef struct pelt_measure {
                          smoother; 0 as for rel_err. It depends on the resolution of the mesh, which these two say: */
     uint32_t point_count;
     double mean_edge;          /* mean length, at rest, of the edges between points; 0: there are none */
-    double normal_rms_degrees; /* angles between normals of the skin and area-weighted normals of the true positions */
+    double normal_rms_degrees; /* angles between normals of the skin and the true ones: the clip's own, or those
+                                  of the true positions, smooth and hard where the character's are */
     double normal_max_degrees;
     double jump;     /* jump_max relative to the same of the blend with the file's weights: above 1 the skin pops more;
                         0 as for rel_err */
