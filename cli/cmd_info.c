@@ -240,7 +240,9 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
             most_influences(mesh));
     for (size_t c = 0; c < clip_count; c++) {
         cli_say(args, "  clip \"%s\": %u frames%s%s%s%s\n", clips[c]->name, clips[c]->frame_count,
-                clips[c]->positions ? ", true positions in " : ", no true positions",
+                !clips[c]->positions ? ", no true positions"
+                : clips[c]->normals  ? ", true positions and normals in "
+                                     : ", true positions in ",
                 clips[c]->positions ? clips[c]->source : "", clips[c]->controls_source ? ", controls in " : "",
                 clips[c]->controls_source ? clips[c]->controls_source : "");
         json_array_append_new(clip_list, json_pack("{s:s, s:i, s:s?, s:s?}", "name", clips[c]->name, "frames",

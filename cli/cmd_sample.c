@@ -16,9 +16,7 @@ static pelt_result write_clip(const pelt_bundle *bundle, const pelt_clip *clip, 
     return pelt_cache_writer_commit(writer, error);
 }
 
-/* Clips from `first` on. */
-static int write_bundle(const cli_args *args, const pelt_bundle *bundle, uint32_t first, const char *name,
-                        const char *folder) {
+static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const char *name, const char *folder) {
     pelt_error error;
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.glb", folder, name);
@@ -26,12 +24,12 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, uint32_
     mesh.targets = mesh.target_normals = NULL, mesh.target_count = 0;
     pelt_gltf_content content = {.mesh = &mesh,
                                  .skeleton = &bundle->skeleton,
-                                 .clips = bundle->clips + first,
-                                 .clip_count = bundle->clip_count - first,
+                                 .clips = bundle->clips,
+                                 .clip_count = bundle->clip_count,
                                  .name = name};
     if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
     cli_say(args, "%s: %u vertices, %u joints\n", path, bundle->mesh.vertex_count, bundle->skeleton.joint_count);
-    for (uint32_t c = first; c < bundle->clip_count; c++) {
+    for (uint32_t c = 0; c < bundle->clip_count; c++) {
         const pelt_clip *clip = bundle->clips[c];
         snprintf(path, sizeof path, "%s/%s.%s.pc2", folder, name, clip->name);
         if (write_clip(bundle, clip, path, &error)) return cli_error(&error);
@@ -44,7 +42,7 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, uint32_
     }
     return cli_print_json(args, json_pack("{s:s, s:s, s:i, s:i, s:i}", "sample", name, "folder", folder, "vertices",
                                           (int)bundle->mesh.vertex_count, "joints", (int)bundle->skeleton.joint_count,
-                                          "clips", (int)(bundle->clip_count - first)));
+                                          "clips", (int)bundle->clip_count));
 }
 
 /* A character of the user's own, FILE.glb: DIR/FILE.glb has its mesh and skeleton, and clips with a known truth. */
@@ -59,10 +57,9 @@ static int write_known(const cli_args *args, const pelt_sample_options *options,
         return cli_fail("%s: would be written over; name another folder", options->name);
     pelt_bundle *bundle = pelt_bundle_read(options->name, &error);
     if (!bundle) return cli_error(&error);
-    uint32_t first = bundle->clip_count;
     int code = pelt_sample_known(bundle, options, &error) || pelt_folder_make(folder, &error)
                    ? cli_error(&error)
-                   : write_bundle(args, bundle, first, name, folder);
+                   : write_bundle(args, bundle, name, folder);
     pelt_bundle_free(bundle);
     return code;
 }
@@ -89,7 +86,7 @@ static int run(const cli_args *args) {
     if (!face && !bundle) return cli_error(&error);
     int code = pelt_folder_make(folder, &error) ? cli_error(&error)
                : face                           ? sample_face(args, folder, options.vertices)
-                                                : write_bundle(args, bundle, 0, options.name, folder);
+                                                : write_bundle(args, bundle, options.name, folder);
     pelt_bundle_free(bundle);
     return code;
 }

@@ -7,8 +7,8 @@
 
        n = sum_t angle_t n_t / |...|,    angle = atan2(|u x v|, u . v) for the edges u, v of the corner
 
-   Files may bend their normals away from that: weighted by area, sculpted, taken from a finer mesh. What a normal of the
-   file is in the frame of the rest surface (its normal, and an edge across it) it stays in the frame of any other shape,
+   or by its area, where the normals of the file are nearer to that. Files may also bend their normals away from both:
+   sculpted, taken from a finer mesh. What a normal of the file is in the frame of the rest surface (its normal, and an edge across it) it stays in the frame of any other shape,
    so that at rest the true normals are the file's own. */
 
 #include "rig/rig.h"
@@ -43,24 +43,26 @@ static bool normalise(double v[3]) {
     return sound;
 }
 
+typedef enum weighting { BY_ANGLE, BY_AREA } weighting;
+
 /* Adds the normals of all triangles to those of the leaders of their corners (NULL: to every vertex its own). */
 static void sum_corners(const float *positions, const uint32_t *leaders, const uint32_t *triangles,
-                        uint32_t triangle_count, float *normals) {
+                        uint32_t triangle_count, weighting by, float *normals) {
     for (size_t t = 0; t < triangle_count; t++) {
         const uint32_t *corner = triangles + 3 * t;
         const float *a = positions + 3 * (size_t)corner[0], *b = positions + 3 * (size_t)corner[1],
                     *c = positions + 3 * (size_t)corner[2];
-        double u[3], v[3], w[3], n[3], angles[3];
+        double u[3], v[3], w[3], n[3], weights[3];
         for (int i = 0; i < 3; i++) u[i] = (double)b[i] - a[i], v[i] = (double)c[i] - a[i], w[i] = (double)c[i] - b[i];
         cross(u, v, n);
         double area = sqrt(dot(n, n)); /* twice */
         if (!(area > 0) || !isfinite(area)) continue;
-        angles[0] = angle_of(area, dot(u, v));
-        angles[1] = angle_of(area, -dot(u, w));
-        angles[2] = fmax(0, pi - angles[0] - angles[1]);
+        weights[0] = by == BY_AREA ? area : angle_of(area, dot(u, v));
+        weights[1] = by == BY_AREA ? area : angle_of(area, -dot(u, w));
+        weights[2] = by == BY_AREA ? area : fmax(0, pi - weights[0] - weights[1]);
         for (int k = 0; k < 3; k++) {
             float *to = normals + 3 * (size_t)(leaders ? leaders[corner[k]] : corner[k]);
-            for (int i = 0; i < 3; i++) to[i] += (float)(n[i] * (angles[k] / area));
+            for (int i = 0; i < 3; i++) to[i] += (float)(n[i] * (weights[k] / area));
         }
     }
 }
@@ -73,7 +75,7 @@ static bool unit(const float *from, double to[3]) {
 void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
                        uint32_t triangle_count, float *normals) {
     memset(normals, 0, 3 * (size_t)vertex_count * sizeof *normals);
-    sum_corners(positions, NULL, triangles, triangle_count, normals);
+    sum_corners(positions, NULL, triangles, triangle_count, BY_ANGLE, normals);
     for (size_t v = 0; v < vertex_count; v++) {
         double n[3];
         if (!unit(normals + 3 * v, n)) n[2] = 1;
@@ -117,7 +119,7 @@ bool pelt_smooth_normals(pelt_mesh *mesh) {
     float *sums = PELT_NEW(arena, 3 * n, float);
     uint32_t *leaders = find_leaders(arena, mesh, (pelt_examples){0}, crease);
     bool done = !pelt_arena_failed(arena);
-    if (done) sum_corners(mesh->positions, leaders, mesh->triangles, mesh->triangle_count, sums);
+    if (done) sum_corners(mesh->positions, leaders, mesh->triangles, mesh->triangle_count, BY_ANGLE, sums);
     for (size_t v = 0; done && v < n; v++) {
         double sum[3];
         if (unit(sums + 3 * (size_t)leaders[v], sum))
@@ -135,6 +137,7 @@ static const double AGREE = 1 - 1.5e-6;
 
 struct pelt_smoothing {
     const pelt_mesh *mesh;
+    weighting by;
     const uint32_t *leaders; /* [vertex] the first of its group */
     uint32_t *across;        /* [leader] the other end of an edge: where it points, the frame's first axis is */
     float *bends;            /* [leader][3] the file's normal in the frame of the rest surface: across, beside, along */
@@ -184,6 +187,20 @@ static void bend_normals(pelt_smoothing *s, const float *surface) {
     }
 }
 
+/* Sums at rest; returns how far the file's normals are from them, a sum of squares. */
+static double sum_rest(const pelt_smoothing *s, float *surface) {
+    const pelt_mesh *mesh = s->mesh;
+    double apart = 0;
+    memset(surface, 0, 3 * (size_t)mesh->vertex_count * sizeof *surface);
+    sum_corners(mesh->positions, s->leaders, mesh->triangles, mesh->triangle_count, s->by, surface);
+    for (size_t v = 0; v < mesh->vertex_count; v++) {
+        double n[3], file[3];
+        if (!unit(surface + 3 * (size_t)s->leaders[v], n) || !unit(mesh->normals + 3 * v, file)) continue;
+        for (int i = 0; i < 3; i++) apart += (file[i] - n[i]) * (file[i] - n[i]);
+    }
+    return apart;
+}
+
 const pelt_smoothing *pelt_smoothing_of(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples) {
     size_t n = mesh->vertex_count;
     pelt_smoothing *s = PELT_NEW(arena, 1, pelt_smoothing);
@@ -191,8 +208,10 @@ const pelt_smoothing *pelt_smoothing_of(pelt_arena *arena, const pelt_mesh *mesh
     float *bends = PELT_NEW(arena, 3 * n, float), *surface = PELT_NEW(arena, 3 * n, float);
     uint32_t *leaders = find_leaders(arena, mesh, examples, AGREE);
     if (pelt_arena_failed(arena)) return NULL;
-    *s = (pelt_smoothing){mesh, leaders, across, bends};
-    sum_corners(mesh->positions, leaders, mesh->triangles, mesh->triangle_count, surface);
+    *s = (pelt_smoothing){mesh, BY_AREA, leaders, across, bends};
+    double by_area = sum_rest(s, surface);
+    s->by = BY_ANGLE;
+    if (sum_rest(s, surface) > by_area) s->by = BY_AREA, sum_rest(s, surface);
     choose_edges(arena, s, surface);
     if (pelt_arena_failed(arena)) return NULL;
     bend_normals(s, surface);
@@ -223,7 +242,7 @@ static void bend_normal(const pelt_smoothing *s, uint32_t leader, const float *p
 void pelt_surface_normals(const pelt_smoothing *s, const float *positions, float *normals) {
     const pelt_mesh *mesh = s->mesh;
     memset(normals, 0, 3 * (size_t)mesh->vertex_count * sizeof *normals);
-    sum_corners(positions, s->leaders, mesh->triangles, mesh->triangle_count, normals);
+    sum_corners(positions, s->leaders, mesh->triangles, mesh->triangle_count, s->by, normals);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
         float *normal = normals + 3 * (size_t)v;
         if (s->leaders[v] == v)

@@ -284,6 +284,7 @@ static pelt_result make_clips(void *user, pelt_error *error) {
                          "%s: no joint moves a part of its skin: a known deformation needs a character with weights",
                          k->bundle->path);
     uint32_t alone = 1 + TRAIN_ALONE * k->mover_count, asked = k->options->frames;
+    k->bundle->clip_count = 0;
     result = add_clip(k, true, alone + (asked ? asked : TRAIN_TOGETHER), error);
     return result ? result : add_clip(k, false, asked ? asked : TEST_FRAMES, error);
 }

@@ -28,9 +28,10 @@ extern const char *const pelt_sample_names[], *const pelt_sample_variants[];
 pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *error);
 
 /* A known deformation on a character of one's own: how well skins do on it, when no sculpted or simulated examples are
-   at hand. Adds the clips "train" (every joint turned alone, then several at random) and "test" (a smooth motion of all)
-   to the bundle, which needs weights and is bound anew as it stands at rest. The truth (known.c): limbs twist evenly along their length instead of at the
-   joint, and swell where joints bend. Of the options `frames` and `seed` count. */
+   at hand. The bundle, which needs weights, is bound anew as it stands at rest, and gets the clips "train" (every joint
+   turned alone, then several at random) and "test" (a smooth motion of all) instead of its own. The truth (known.c):
+   limbs twist evenly along their length instead of at the joint, and swell where joints bend. Of the options `frames`
+   and `seed` count. */
 pelt_result pelt_sample_known(pelt_bundle *bundle, const pelt_sample_options *options, pelt_error *error);
 
 #endif

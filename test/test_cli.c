@@ -325,6 +325,23 @@ static void an_interrupt_leaves_no_half_file(void **state) {
     }
 }
 
+/* A character of one's own with a known deformation, and a sample with a seam. */
+static void samples_are_made_of_files_and_with_seams(void **state) {
+    (void)state;
+    assert_int_equal(pelt("sample elbow --variant seam --vertices 400 --frames 5 -o seam --quiet"), 0);
+    assert_int_equal(pelt("info seam/elbow.glb"), 0);
+    assert_non_null(strstr(program_output, "400 points where seams are closed"));
+    assert_int_equal(pelt("sample seam/elbow.glb --frames 6 -o known --json"), 0);
+    assert_non_null(strstr(program_output, "\"clips\": 2"));
+    assert_int_equal(pelt("fit known/elbow.glb --train train --method psd -o known.pelt --quiet"), 0);
+    assert_int_equal(pelt("measure known.pelt known/elbow.glb --clip train --json"), 0);
+    assert_int_not_equal(pelt("sample known/elbow.glb -o known"), 0);
+    assert_non_null(strstr(program_errors, "would be written over"));
+    assert_int_not_equal(pelt("sample seam/elbow.glb --variant flat -o x"), 0);
+    assert_int_not_equal(pelt("sample elbow --variant torn -o x"), 0);
+    assert_non_null(strstr(program_errors, "torn: no sample has this variant"));
+}
+
 int main(void) {
     if (!getenv("PELT_PROGRAM")) setenv("PELT_PROGRAM", "build/pelt", 1);
     char absolute[4096];
@@ -343,6 +360,7 @@ int main(void) {
         cmocka_unit_test(bench_reports_every_instruction_set_that_works),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(an_interrupt_leaves_no_half_file),
+        cmocka_unit_test(samples_are_made_of_files_and_with_seams),
     };
     return cmocka_run_group_tests(tests, make_sample, remove_folder);
 }

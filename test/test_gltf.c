@@ -438,6 +438,43 @@ static void targets_keep_what_moves_and_their_names(void **state) {
     pelt_bundle_free(bundle);
 }
 
+/* Under the same node as above: where n + d points is divided where a point is multiplied. */
+static void targets_bring_normals_under_any_node(void **state) {
+    (void)state;
+    static const double normals[3][3] = {{0, 0, 1}, {0.6, 0.8, 0}, {0, 1, 0}};
+    static const double changes[3][3] = {{0.5, 0, 0.1}, {-0.2, 0.3, 0.4}, {0, 0, 0}};
+    static const char json[] =
+        "'scenes':[{'nodes':[0]}],'nodes':[{'mesh':0,'scale':[2,3,-0.5],'rotation':[0.5,0.5,0.5,0.5]}],"
+        "'meshes':[{'primitives':[{'attributes':{'POSITION':0,'NORMAL':1},'targets':[{'POSITION':2%s}]}]}],"
+        "'animations':[{'name':'one','samplers':[{'input':4,'output':5}],"
+        "'channels':[{'sampler':0,'target':{'node':0,'path':'translation'}}]}]";
+    for (int with = 0; with < 2; with++) {
+        maker m = {0};
+        char text[700];
+        MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 0, 1, 0, 0, 0, 1, 0);
+        MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 1, 0.6f, 0.8f, 0, 0, 1, 0);
+        MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 0, 1, 0, 0, 0, 0, 0);
+        MAKE_FLOATS(&m, "VEC3", 3, 0.5f, 0, 0.1f, -0.2f, 0.3f, 0.4f, 0, 0, 0);
+        MAKE_FLOATS(&m, "SCALAR", 1, 0);
+        MAKE_FLOATS(&m, "VEC3", 1, 0, 0, 0);
+        snprintf(text, sizeof text, json, with ? ",'NORMAL':3" : "");
+        pelt_bundle *bundle = make_bundle(&m, text);
+        pelt_error error = {0};
+        const pelt_clip *clip = pelt_bundle_clip(bundle, "one", PELT_NEED_POSITIONS, &error);
+        if (!clip) fail_msg("%s", error.text);
+        assert_near(clip->positions[4], 4, 1e-5); /* vertex 1 at x = 2, scaled, along y */
+        assert_int_equal(clip->normals != NULL, with);
+        for (int v = 0; v < 3 && with; v++) {
+            double n[3], length = 0, divided[3];
+            for (int i = 0; i < 3; i++) n[i] = normals[v][i] + changes[v][i];
+            divided[0] = n[2] / -0.5, divided[1] = n[0] / 2, divided[2] = n[1] / 3;
+            for (int i = 0; i < 3; i++) length += divided[i] * divided[i];
+            for (int i = 0; i < 3; i++) assert_near(clip->normals[3 * v + i], divided[i] / sqrt(length), 1e-6);
+        }
+        pelt_bundle_free(bundle);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_component_type_is_read),
@@ -458,6 +495,7 @@ int main(void) {
         cmocka_unit_test(cubic_splines_follow_their_closed_form),
         cmocka_unit_test(integer_rotations_and_clip_names_are_mended),
         cmocka_unit_test(targets_keep_what_moves_and_their_names),
+        cmocka_unit_test(targets_bring_normals_under_any_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

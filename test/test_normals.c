@@ -221,6 +221,42 @@ static void what_moves_apart_does_not_shade_as_one(void **state) {
 
 /* -- Normals of the file ------------------------------------------------------------------------------------------- */
 
+/* Sums of cross products, whose lengths are areas. */
+static void area_normals(const pelt_mesh *mesh, const float *positions, double *out) {
+    memset(out, 0, 3 * mesh->vertex_count * sizeof *out);
+    for (uint32_t t = 0; t < mesh->triangle_count; t++) {
+        const uint32_t *corner = mesh->triangles + 3 * t;
+        double u[3], v[3], n[3];
+        for (uint32_t i = 0; i < 3; i++) {
+            u[i] = (double)positions[3 * corner[1] + i] - positions[3 * corner[0] + i];
+            v[i] = (double)positions[3 * corner[2] + i] - positions[3 * corner[0] + i];
+        }
+        cross(u, v, n);
+        for (uint32_t k = 0; k < 9; k++) out[3 * corner[k / 3] + k % 3] += n[k % 3];
+    }
+}
+
+static void normals_that_a_file_weights_by_area_stay_so(void **state) {
+    (void)state;
+    pelt_bundle *bundle = make("elbow", NULL, 300, 4);
+    pelt_mesh *mesh = &bundle->mesh;
+    const float *bent = bundle->clips[0]->positions + 9 * mesh->vertex_count;
+    double *wanted = malloc(3 * mesh->vertex_count * sizeof *wanted), gap = 0;
+    float *normals = malloc(3 * mesh->vertex_count * sizeof *normals);
+    area_normals(mesh, mesh->positions, wanted);
+    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
+        gap = fmax(gap, degrees_between(mesh->normals + 3 * v, wanted + 3 * v));
+        normalise(wanted + 3 * v);
+        for (uint32_t i = 3 * v; i < 3 * v + 3; i++) mesh->normals[i] = (float)wanted[i];
+    }
+    assert_true(gap > 3); /* the weights matter */
+    pelt_surface_normals(pelt_smoothing_of(bundle->arena, mesh, (pelt_examples){0}), bent, normals);
+    area_normals(mesh, bent, wanted);
+    for (uint32_t v = 0; v < mesh->vertex_count; v++)
+        assert_true(degrees_between(normals + 3 * v, wanted + 3 * v) < 0.01);
+    free(wanted), free(normals), pelt_bundle_free(bundle);
+}
+
 /* At rest true normals are the file's, however they lean; a body that turns takes them along; and they lean as far from
    any other shape. */
 static void normals_that_a_file_bends_stay_bent(void **state) {
@@ -442,6 +478,7 @@ int main(void) {
         cmocka_unit_test(normals_that_a_file_lacks_are_smooth_across_seams),
         cmocka_unit_test(a_seam_does_not_change_true_normals),
         cmocka_unit_test(what_moves_apart_does_not_shade_as_one),
+        cmocka_unit_test(normals_that_a_file_weights_by_area_stay_so),
         cmocka_unit_test(normals_that_a_file_bends_stay_bent),
         cmocka_unit_test(normals_of_examples_are_fitted_and_measured),
         cmocka_unit_test(normals_of_obj_files_are_read),

@@ -537,6 +537,97 @@ static void unknown_names_and_absurd_sizes_are_refused_with_a_sentence(void **st
     assert_refused((pelt_sample_options){.name = "arm", .vertices = 4000000, .frames = 1000}, "fewer");
 }
 
+/* -- Split vertices ------------------------------------------------------------------------------------------------ */
+
+/* Every variant is the same surface in the same motion: its triangles have the corners of the whole mesh, in order. */
+static void variants_are_the_same_shape_with_more_vertices(void **state) {
+    (void)state;
+    pelt_bundle *whole = make("box", 400, 3);
+    for (int k = 0; pelt_sample_variants[k]; k++) {
+        pelt_error error = {0};
+        pelt_sample_options options = {
+            .name = "box", .vertices = 400, .frames = 3, .seed = 1, .variant = pelt_sample_variants[k]};
+        pelt_bundle *split = pelt_sample_make(&options, &error);
+        if (!split) fail_msg("%s", error.text);
+        bool alone = !strcmp(options.variant, "split") || !strcmp(options.variant, "flat");
+        uint32_t n = split->mesh.vertex_count;
+        assert_int_equal(split->mesh.triangle_count, whole->mesh.triangle_count);
+        assert_true(alone ? n == 3 * whole->mesh.triangle_count : n > 410 && n < 700);
+        for (uint32_t i = 0; i < 3 * whole->mesh.triangle_count; i++) {
+            uint32_t a = whole->mesh.triangles[i], b = split->mesh.triangles[i];
+            assert_memory_equal(whole->mesh.positions + 3 * a, split->mesh.positions + 3 * b, 12);
+            for (uint32_t f = 0; f < 3; f++)
+                assert_memory_equal(frame_positions(whole, whole->clips[1], f) + 3 * a,
+                                    frame_positions(split, split->clips[1], f) + 3 * b, 12);
+            bool same = !memcmp(whole->mesh.normals + 3 * a, split->mesh.normals + 3 * b, 12);
+            if (k < 3) assert_true(same); /* seam, mirror, split: twins shade as one */
+        }
+        pelt_bundle_free(split);
+    }
+    pelt_error error = {0};
+    assert_null(pelt_sample_make(&(pelt_sample_options){.name = "box", .variant = "torn"}, &error));
+    assert_non_null(strstr(error.text, "torn: no sample has this variant"));
+    pelt_bundle_free(whole);
+}
+
+/* -- A known deformation ------------------------------------------------------------------------------------------- */
+
+/* A bone along x that twists by t: a vertex that follows it alone, s along it, is turned by s t, the parent's part before
+   it not at all; bent by b it swells by 1 + 0.5 * 16 s^2 (1 - s)^2 sin^2(b / 2), and is then carried by the bone. */
+static void a_known_deformation_twists_limbs_evenly_and_swells_them(void **state) {
+    (void)state;
+    enum { VERTICES = 6 };
+    float rest[VERTICES][3] = {{-0.5f, 0.2f, 0}, {0.25f, 0.2f, 0}, {0.5f, 0.2f, 0},
+                               {0.5f, 0, 0.2f},  {1, 0.2f, 0},     {0, 0, 0}};
+    uint32_t triangles[2][3] = {{0, 1, 2}, {3, 4, 5}}, joints[VERTICES] = {0, 1, 1, 1, 1, 1};
+    float weights[VERTICES] = {1, 1, 1, 1, 1, 1};
+    pelt_transform bones[3] = {{{0, 0, 0, 1}, {-1, 0, 0}, {1, 1, 1}},
+                               {{0, 0, 0, 1}, {1, 0, 0}, {1, 1, 1}},
+                               {{0, 0, 0, 1}, {1, 0, 0}, {1, 1, 1}}};
+    pelt_character character = {.vertex_count = VERTICES,
+                                .triangle_count = 2,
+                                .joint_count = 3,
+                                .influences_per_vertex = 1,
+                                .positions = rest[0],
+                                .triangles = triangles[0],
+                                .joints = joints,
+                                .weights = weights,
+                                .parents = (int32_t[]){-1, 0, 1},
+                                .rest = bones};
+    pelt_error error = {0};
+    pelt_bundle *bundle = pelt_bundle_new(&character, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    assert_int_equal(pelt_sample_known(bundle, &(pelt_sample_options){.frames = 5}, &error), PELT_OK);
+    const pelt_clip *clip = bundle->clips[0]; /* rest, bent, bent another way, twisted, both; then five */
+    assert_int_equal(bundle->clip_count, 2);
+    assert_int_equal(clip->frame_count, 10);
+    for (uint32_t f = 0; f < 10; f++) {
+        pelt_transform pose[3];
+        pelt_clip_pose(clip, &bundle->skeleton, f, pose);
+        const float *q = pose[1].rotation;
+        double twist = 2 * atan2(q[0], q[3]), bend = 2 * acos(fmin(1, hypot(q[0], q[3])));
+        if (f == 1 || f == 2) assert_near(bend * 180 / acos(-1), 35, 1e-3);
+        if (f == 3) assert_near(twist * 180 / acos(-1), 45, 1e-3);
+        pelt_affine matrices[3];
+        pelt_joint_matrices(&bundle->skeleton, pose, NULL, matrices);
+        for (int v = 0; v < VERTICES; v++) {
+            double s = fmin(1, fmax(0, rest[v][0])), angle = (s - 1) * twist;
+            double swell = 1 + 8 * s * s * (1 - s) * (1 - s) * pow(sin(bend / 2), 2);
+            double y = swell * rest[v][1], z = swell * rest[v][2], out[3];
+            double point[3] = {rest[v][0], cos(angle) * y - sin(angle) * z, sin(angle) * y + cos(angle) * z};
+            if (v == 0) point[1] = rest[v][1], point[2] = rest[v][2]; /* the root does not move */
+            pelt_affine_point(&matrices[joints[v]], point, out);
+            for (int i = 0; i < 3; i++) assert_near(frame_positions(bundle, clip, f)[3 * v + i], out[i], 1e-5);
+        }
+    }
+    pelt_bundle_free(bundle);
+    joints[0] = 1; /* now nothing stays behind */
+    bundle = pelt_bundle_new(&character, &error);
+    assert_int_not_equal(pelt_sample_known(bundle, &(pelt_sample_options){0}, &error), PELT_OK);
+    assert_non_null(strstr(error.text, "no joint moves a part of its skin"));
+    pelt_bundle_free(bundle);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meshes_are_closed_outward_and_have_the_exact_number_of_vertices),
@@ -558,6 +649,8 @@ int main(void) {
         cmocka_unit_test(the_tension_of_the_biceps_shows_in_no_joint),
         cmocka_unit_test(the_same_seed_gives_the_same_bytes_and_another_seed_other_poses),
         cmocka_unit_test(unknown_names_and_absurd_sizes_are_refused_with_a_sentence),
+        cmocka_unit_test(variants_are_the_same_shape_with_more_vertices),
+        cmocka_unit_test(a_known_deformation_twists_limbs_evenly_and_swells_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
