@@ -15,7 +15,7 @@ struct bench_skins {
     pelt_arena *arena; /* of the arrays */
     pelt_transform *locals;
     void *scratch;
-    float *positions, *normals, *plain_positions, *plain_normals;
+    float *positions, *normals, *tangents, *plain_positions, *plain_normals;
     uint16_t *joints; /* [vertex][4] */
     float *weights;   /* [vertex][4] */
     float *matrices;  /* [joint][12] */
@@ -43,8 +43,10 @@ static void deform_thread(void *user, size_t part, pelt_arena *unused) {
     uint32_t parts = d->run->threads, blocks = skin->block_count;
     uint32_t first = (uint32_t)((uint64_t)blocks * part / parts),
              end = (uint32_t)((uint64_t)blocks * (part + 1) / parts);
-    pelt_deform(skin, scratch, (pelt_range){first, end - first}, d->work->positions,
-                d->run->normals ? d->work->normals : NULL);
+    pelt_output out = {.positions = d->work->positions};
+    if (d->run->normals) out.normals = d->work->normals;
+    if (!strcmp(d->run->output, "tangents")) out.tangents = d->work->tangents;
+    pelt_deform_to(skin, scratch, (pelt_range){first, end - first}, &out);
 }
 
 static void run_pelt(workload *work, const run *r) {
@@ -100,11 +102,19 @@ static bool allocate(workload *work) {
     pelt_arena *arena = work->arena;
     work->memory_count = (size_t)(n * bytes_per_vertex(&work->skin, false) / 2 / sizeof(float));
     work->scratch = pelt_alloc(arena, pelt_scratch_size(&work->skin), 1);
-    float **arrays[] = {&work->positions,     &work->normals,  &work->plain_positions,
-                        &work->plain_normals, &work->weights,  &work->matrices,
-                        &work->memory_to,     &work->memory_a, &work->memory_b};
-    size_t counts[] = {
-        output, output, 3 * n, 3 * n, 4 * n, 12 * joints, work->memory_count, work->memory_count, work->memory_count};
+    float **arrays[] = {&work->positions, &work->normals,  &work->plain_positions, &work->plain_normals,
+                        &work->weights,   &work->matrices, &work->memory_to,       &work->memory_a,
+                        &work->memory_b,  &work->tangents};
+    size_t counts[] = {output,
+                       output,
+                       3 * n,
+                       3 * n,
+                       4 * n,
+                       12 * joints,
+                       work->memory_count,
+                       work->memory_count,
+                       work->memory_count,
+                       pelt_tangents_size(&work->skin) / sizeof(float)};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) *arrays[i] = PELT_NEW(arena, counts[i], float);
     work->joints = PELT_NEW(arena, 4 * n, uint16_t);
     work->locals = PELT_NEW(arena, joints, pelt_transform);
@@ -129,10 +139,19 @@ static void fill_arrays(workload *work) {
     for (int i = 0; i < 3; i++) memset(memory[i], 0, work->memory_count * sizeof(float));
 }
 
+/* Some tangents: for speed any will do. */
+static void add_tangents(pelt_bundle *bundle) {
+    pelt_mesh *mesh = &bundle->mesh;
+    mesh->tangents = PELT_NEW(bundle->arena, 4 * (size_t)mesh->vertex_count, float);
+    for (size_t v = 0; mesh->tangents && v < mesh->vertex_count; v++)
+        pelt_unit_tangent(mesh->normals + 3 * v, (const float[4]){1, 0, 0, 1}, mesh->tangents + 4 * v);
+}
+
 static pelt_result make(workload *work, uint32_t vertices, uint32_t seed, pelt_error *error) {
     work->bundle = pelt_sample_make(
         &(pelt_sample_options){.name = "humanoid", .vertices = vertices, .frames = 2, .seed = seed}, error);
     if (!work->bundle) return error->code;
+    add_tangents(work->bundle);
     const pelt_clip *clip = work->bundle->clips[0];
     work->bytes = pelt_fit(work->bundle, pelt_bundle_examples(work->bundle, &clip, 1),
                            &(pelt_fit_options){.method = PELT_METHOD_SSD, .influences = 4}, NULL, error);
@@ -176,11 +195,11 @@ static double disagreement(const workload *work, const pelt_skin *skin) {
 }
 
 bool bench_skins_agree(bench_skins *work) {
-    run blend = {.isa = work->skin.isa, .threads = 1};
+    run blend = {.isa = work->skin.isa, .threads = 1, .output = "none"};
     run_plain(work, &blend), run_pelt(work, &blend);
     bool good = disagreement(work, &work->skin) < 1e-5;
     for (int i = 0; i < BENCH_CORRECTIVES; i++) { /* half floats against floats */
-        run r = {.isa = work->skin.isa, .threads = 1, .corrective = &work->correctives[i]};
+        run r = {.isa = work->skin.isa, .threads = 1, .output = "none", .corrective = &work->correctives[i]};
         run_plain_corrective(work, &r), run_pelt(work, &r);
         good = good && disagreement(work, &work->correctives[i].skin) < 1e-4;
     }
@@ -211,33 +230,43 @@ void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t
     for (size_t r = 0; r < count; r++) runs[r].time = bench_time_of(runs[r].turns, turns);
 }
 
+/* One contestant for each instruction set; or for the best alone. */
+static size_t list_isas(const bench_skins *work, run r, bool best_alone, bench_run *runs) {
+    size_t count = 0;
+    for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)
+        if (pelt_isa_works(isa) && (isa == work->skin.isa || !best_alone))
+            r.isa = isa, r.isa_name = pelt_isa_name(isa), runs[count++] = r;
+    return count;
+}
+
 size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *runs) {
+    static const char *const outputs[] = {"none", "normals"};
     size_t count = 0;
     double memory = bytes_per_vertex(&work->skin, false);
     for (int normals = 0; normals < 2; normals++) {
-        run ssd = {.method = "ssd", .normals = normals, .threads = 1, .once = run_pelt};
+        run ssd = {.method = "ssd", .normals = normals, .output = outputs[normals], .threads = 1, .once = run_pelt};
         ssd.bytes = bytes_per_vertex(&work->skin, normals);
-        runs[count++] =
-            (run){"plain", "native", .normals = normals, .threads = 1, .once = run_plain, .bytes = normals ? 72 : 48};
-        for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)
-            if (pelt_isa_works(isa)) ssd.isa = isa, ssd.isa_name = pelt_isa_name(isa), runs[count++] = ssd;
+        runs[count++] = (run){"plain",      "native",          .normals = normals,        .output = outputs[normals],
+                              .threads = 1, .once = run_plain, .bytes = normals ? 72 : 48};
+        count += list_isas(work, ssd, false, runs + count);
         ssd.isa = work->skin.isa, ssd.isa_name = pelt_isa_name(ssd.isa), ssd.threads = threads;
         if (threads > 1) runs[count++] = ssd;
+        ssd.output = "tangents", ssd.threads = 1, ssd.bytes += 32;
+        if (normals) count += list_isas(work, ssd, false, runs + count);
     }
     for (const bench_corrective *c = work->correctives; c < work->correctives + BENCH_CORRECTIVES; c++) {
         double terms = 2.0 * 3 * pelt_skin_rows(&c->skin).first[c->skin.block_count] / c->skin.block_count;
-        run plain = {c->name, "plain", .threads = 1, .once = run_plain_corrective, .corrective = c};
+        run plain = {c->name, "plain", .output = "none", .threads = 1, .once = run_plain_corrective, .corrective = c};
         plain.bytes = 48 + 12.0 * c->terms;
         runs[count++] = plain;
-        for (int normals = 0; normals < 2; normals++)
-            for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)
-                if (pelt_isa_works(isa) && (isa == work->skin.isa || !normals))
-                    runs[count++] =
-                        (run){c->name, pelt_isa_name(isa), isa, normals,
-                              1,       run_pelt,           c,   bytes_per_vertex(&c->skin, normals) + terms};
+        for (int normals = 0; normals < 2; normals++) {
+            run r = {.method = c->name, .normals = normals, .output = outputs[normals], .threads = 1, .once = run_pelt};
+            r.corrective = c, r.bytes = bytes_per_vertex(&c->skin, normals) + terms;
+            count += list_isas(work, r, normals, runs + count);
+        }
     }
-    runs[count++] = (run){"copy", "native", .threads = 1, .once = run_copy, .bytes = memory};
-    runs[count++] = (run){"triad", "native", .threads = 1, .once = run_triad, .bytes = 1.5 * memory};
+    runs[count++] = (run){"copy", "native", .output = "none", .threads = 1, .once = run_copy, .bytes = memory};
+    runs[count++] = (run){"triad", "native", .output = "none", .threads = 1, .once = run_triad, .bytes = 1.5 * memory};
     for (size_t i = 0; i < count; i++) runs[i].plain = &runs[0];
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < count; k++) {

@@ -16,6 +16,7 @@ typedef struct bench_run {
     const char *method, *isa_name;
     pelt_isa isa;
     bool normals;
+    const char *output; /* what it writes beside positions: "none", "normals", "tangents" with them */
     uint32_t threads;
     void (*once)(bench_skins *work, const struct bench_run *run);
     const bench_corrective *corrective; /* NULL: none */

@@ -31,14 +31,15 @@ static void print_runs(const cli_args *args, const pelt_skin *skin, const bench_
     for (const bench_run *r = runs; r < runs + count; r++) {
         double plain = r->plain->time.median / r->time.median, own = r->own_plain->time.median / r->time.median;
         cli_say(args, "%-7s %8u  %-7s %-9s %7u  %8.2f %8.2f  %8.2f %8.2f %8.1f\n", r->method, skin->vertex_count,
-                r->isa_name, r->normals ? "yes" : "no", r->threads, r->time.median, r->time.best, plain, own,
+                r->isa_name, r->output, r->threads, r->time.median, r->time.best, plain, own,
                 r->bytes / r->time.median);
-        json_array_append_new(
-            rows, json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:f}", "method", r->method,
-                            "vertices", (int)skin->vertex_count, "joints", (int)skin->joint_count, "influences", 4,
-                            "device", "cpu", "isa", r->isa_name, "normals", r->normals, "threads", (int)r->threads,
-                            "ns_per_vertex", r->time.median, "ns_per_vertex_best", r->time.best, "ratio_to_plain",
-                            plain, "ratio_to_own_plain", own, "gb_per_s", r->bytes / r->time.median));
+        json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:b, s:s, s:i, s:f, s:f, s:f, s:f, s:f}",
+                                              "method", r->method, "vertices", (int)skin->vertex_count, "joints",
+                                              (int)skin->joint_count, "influences", 4, "device", "cpu", "isa",
+                                              r->isa_name, "normals", r->normals, "output", r->output, "threads",
+                                              (int)r->threads, "ns_per_vertex", r->time.median, "ns_per_vertex_best",
+                                              r->time.best, "ratio_to_plain", plain, "ratio_to_own_plain", own,
+                                              "gb_per_s", r->bytes / r->time.median));
     }
 }
 
@@ -70,7 +71,7 @@ static int bench(const cli_args *args) {
     bench_run *runs = calloc(BENCH_MOST_RUNS, sizeof *runs);
     json_t *rows = json_array(), *poses = NULL;
     int code = runs ? CLI_DONE : cli_fail("not enough memory");
-    cli_say(args, "method   vertices  isa     normals   threads  ns/vertex    best  vs plain  vs own     GB/s\n");
+    cli_say(args, "method   vertices  isa     beside    threads  ns/vertex    best  vs plain  vs own     GB/s\n");
     for (uint32_t s = 0; s < size_count && code == CLI_DONE; s++) {
         pelt_error error = {0};
         bench_skins *work = bench_skins_new(sizes[s], args->seed, &error);
@@ -100,7 +101,9 @@ const cli_command cli_bench = {
     "vertex, 3x4 matrices), built by the same compiler for this machine; copy and triad move as many bytes as the "
     "blend\n"
     "of positions reads and writes. All take turns; the median and the best turn are given, ratios are to the plain\n"
-    "loop's median. Normals come out with unit length from all of them.",
+    "loop's median. Normals come out with unit length from all of them. \"beside\" says what "
+    "is\n"
+    "written beside positions: none, normals, or tangents with normals.",
     bench,
     0,
     0,

@@ -66,6 +66,7 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
     cli_say(args, "  %u vertices in %u blocks, %u joints, %.2f joints per block, %zu bytes (%.1f per vertex)\n",
             skin.vertex_count, skin.block_count, skin.joint_count, entries, bytes->size,
             (double)bytes->size / skin.vertex_count);
+    if (skin.rest_tangents) cli_say(args, "  with tangents, for normal maps\n");
     json_t *driven = list_driven(args, &skin), *controls = list_skin_controls(args, &skin);
     cli_say_corrective(args, json_object_get(about, "details"));
     static const char *const figures[] = {"train", "holdout"};
@@ -77,11 +78,11 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
                     100 * json_number_value(json_object_get(measure, "max_fraction")),
                     json_number_value(json_object_get(measure, "rel_err")));
     }
-    json_t *object =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind", "skin", "vertices",
-                  (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints", (int)skin.joint_count, "driven",
-                  driven, "controls", controls, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size,
-                  "bytes_per_vertex", (double)bytes->size / skin.vertex_count, "about", about);
+    json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind",
+                               "skin", "vertices", (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints",
+                               (int)skin.joint_count, "tangents", skin.rest_tangents != NULL, "driven", driven,
+                               "controls", controls, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size,
+                               "bytes_per_vertex", (double)bytes->size / skin.vertex_count, "about", about);
     pelt_bytes_free(bytes);
     return object;
 }

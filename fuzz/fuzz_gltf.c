@@ -27,6 +27,8 @@ static void touch(const pelt_bundle *bundle) {
     const pelt_mesh *mesh = &bundle->mesh;
     for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++)
         if (mesh->triangles[i] >= mesh->vertex_count) abort();
+    for (size_t i = 0; mesh->tangents && i < 4 * (size_t)mesh->vertex_count; i++)
+        if (!(mesh->tangents[i] >= -1.00001f && mesh->tangents[i] <= 1.00001f)) abort();
     for (uint32_t t = 0; t < mesh->target_count; t++)
         for (uint32_t i = 0; i < mesh->targets[t].count; i++)
             if (mesh->targets[t].vertices[i] >= mesh->vertex_count) abort();

@@ -14,7 +14,8 @@ static void run(pelt_skin *skin) {
     void *scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
     float *positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
     float *normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
-    if (locals && controls && scratch && positions && normals) {
+    float *tangents = aligned_alloc(PELT_ALIGN, pelt_tangents_size(skin));
+    if (locals && controls && scratch && positions && normals && tangents) {
         for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = skin->joints[j].rest;
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
@@ -22,6 +23,7 @@ static void run(pelt_skin *skin) {
             pelt_pose_from(skin, &(pelt_pose_input){.locals = locals, .controls = controls}, scratch);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
+            pelt_deform_to(skin, scratch, pelt_all_blocks(skin), &(pelt_output){positions, normals, tangents});
         }
         /* What a user does next: names, text, and a look at every vertex. */
         volatile size_t text = strlen(skin->about);
@@ -31,7 +33,7 @@ static void run(pelt_skin *skin) {
         for (uint32_t v = 0; v < skin->vertex_count; v++) sum += positions[3 * (size_t)skin->vertex_slots[v]];
         (void)text, (void)sum;
     }
-    free(locals), free(controls), free(scratch), free(positions), free(normals);
+    free(locals), free(controls), free(scratch), free(positions), free(normals), free(tangents);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -230,6 +230,85 @@ static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
     return done;
 }
 
+/* -- Texture coordinates and tangents ------------------------------------------------------------------------------ */
+
+/* The texture coordinates that the normal map of a part uses, or would use. */
+static bool find_uvs(gltf *g, const part *p, gltf_item *uvs) {
+    gltf_item material = gltf_member(p->primitive, "material");
+    uint64_t set = 0;
+    uint32_t index;
+    if (material.json) {
+        if (!gltf_reference(g, material, "materials", &index)) return false;
+        gltf_item map = gltf_member(gltf_entry(g, "materials", index), "normalTexture");
+        if (!gltf_natural(g, gltf_member(map, "texCoord"), 0, &set)) return false;
+    }
+    *uvs = attribute_set(p, "TEXCOORD", set < UINT32_MAX ? (uint32_t)set : UINT32_MAX);
+    return true;
+}
+
+/* Numbers of an attribute for all vertices of a part. */
+static bool read_attribute(gltf *g, const part *p, gltf_item item, const char *type, float *out) {
+    gltf_accessor a;
+    if (!gltf_accessor_open(g, item, type, &a)) return false;
+    if (a.count != p->count)
+        return gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
+    return gltf_accessor_floats(g, &a, out);
+}
+
+/* Tangents turn with the matrix itself; a mirror changes their handedness. */
+static bool read_tangents(gltf *g, const part *p, const pelt_affine *place) {
+    pelt_mesh *mesh = &g->bundle->mesh;
+    float *out = mesh->tangents + 4 * (size_t)p->first;
+    const double *m = place->m;
+    if (!read_attribute(g, p, attribute(p, "TANGENT"), "VEC4", out)) return false;
+    for (uint32_t v = 0; v < p->count; v++, out += 4) {
+        float t[4] = {out[0], out[1], out[2], determinant(place) < 0 ? -out[3] : out[3]}, moved[4];
+        for (int i = 0; i < 3; i++) moved[i] = (float)(m[4 * i] * t[0] + m[4 * i + 1] * t[1] + m[4 * i + 2] * t[2]);
+        moved[3] = t[3];
+        pelt_unit_tangent(mesh->normals + 3 * ((size_t)p->first + v), moved, out);
+    }
+    return true;
+}
+
+/* The file's tangents; parts that have none get them from their texture coordinates. */
+static bool read_all_tangents(gltf *g, const parts *all) {
+    pelt_mesh *mesh = &g->bundle->mesh;
+    uint32_t with_uvs = 0, with_tangents = 0, own = 0;
+    gltf_item uvs;
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (!all->list[i].has_own_vertices) continue;
+        if (!find_uvs(g, &all->list[i], &uvs)) return false;
+        own++, with_uvs += uvs.json != NULL, with_tangents += attribute(&all->list[i], "TANGENT").json != NULL;
+    }
+    if (!with_uvs && !with_tangents) return true;
+    mesh->uvs = GLTF_NEW(g, g->arena, float, 2 * (size_t)mesh->vertex_count);
+    mesh->tangents = GLTF_NEW(g, g->arena, float, 4 * (size_t)mesh->vertex_count);
+    if (g->error.code) return false;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const part *p = &all->list[i];
+        if (!p->has_own_vertices) continue;
+        if (!find_uvs(g, p, &uvs)) return false;
+        if (uvs.json && !read_attribute(g, p, uvs, "VEC2", mesh->uvs + 2 * (size_t)p->first)) return false;
+    }
+    uint32_t torn = with_tangents < own ? pelt_mesh_tangents(g->scratch, mesh, mesh->tangents) : 0;
+    if (pelt_arena_failed(g->scratch)) return gltf_out_of_memory(g);
+    if (torn)
+        pelt_find(
+            &g->bundle->notes, g->arena, PELT_NOTE, "torn-texture",
+            "the texture is mirrored or torn at %u vertices that are not split there, so that one of two tangents "
+            "is left out; to light a normal map right, split them, or export tangents",
+            torn);
+    for (uint32_t i = 0; i < all->count; i++) {
+        const part *p = &all->list[i];
+        pelt_affine place;
+        if (!p->has_own_vertices || !attribute(p, "TANGENT").json) continue;
+        place_of(all->scene, p, &place);
+        if (!read_tangents(g, p, &place)) return false;
+    }
+    if (!with_uvs) mesh->uvs = NULL;
+    return true;
+}
+
 /* -- Influences --------------------------------------------------------------------------------------------------- */
 
 typedef struct raw_weights {
@@ -523,6 +602,7 @@ static bool read_geometry(gltf *g, const parts *all) {
         place_of(all->scene, &all->list[i], &place);
         if (all->list[i].has_own_vertices && !read_normals(g, &all->list[i], &place)) return false;
     }
+    if (!read_all_tangents(g, all)) return false;
     double diagonal = pelt_diagonal(mesh->positions, mesh->vertex_count);
     mesh->diagonal = (float)diagonal;
     return isfinite(mesh->diagonal) ? true

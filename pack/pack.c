@@ -127,12 +127,20 @@ static void pack_weights(packing *p) {
     p->skin.entry_weights = weights;
 }
 
-/* [vertex][3] to [block][3][16] in slot order. */
-static float *to_blocks(packing *p, const float *xyz) {
-    float *out = PELT_NEW(p->arena, (size_t)p->skin.block_count * 3 * PELT_BLOCK, float);
+/* [vertex][size] to [block][size][16] in slot order. */
+static float *to_blocks(packing *p, const float *vectors, size_t size) {
+    float *out = PELT_NEW(p->arena, (size_t)p->skin.block_count * size * PELT_BLOCK, float);
     for (size_t s = 0; s < (size_t)p->skin.block_count * PELT_BLOCK; s++)
-        for (size_t c = 0; c < 3; c++)
-            out[(s / PELT_BLOCK * 3 + c) * PELT_BLOCK + s % PELT_BLOCK] = xyz[3 * (size_t)p->order[s] + c];
+        for (size_t c = 0; c < size; c++)
+            out[(s / PELT_BLOCK * size + c) * PELT_BLOCK + s % PELT_BLOCK] = vectors[size * (size_t)p->order[s] + c];
+    return out;
+}
+
+/* Fits may turn rest normals; tangents stay across them. */
+static const float *tangents_across_normals(pelt_arena *arena, const pelt_model *model) {
+    float *out = PELT_NEW(arena, 4 * (size_t)model->vertex_count, float);
+    for (size_t v = 0; v < model->vertex_count; v++)
+        pelt_unit_tangent(model->normals + 3 * v, model->tangents + 4 * v, out + 4 * v);
     return out;
 }
 
@@ -163,7 +171,7 @@ pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const char *about, pelt_erro
     uint32_t count = 0;
     for (int k = 0; k < PELT_SECTION_COUNT; k++) { /* sections without data are not there */
         if (!data[k]) continue;
-        uint32_t flags = k == PELT_SECTION_ABOUT ? 0 : PELT_SECTION_REQUIRED;
+        uint32_t flags = k == PELT_SECTION_ABOUT || k == PELT_SECTION_TANGENTS ? 0 : PELT_SECTION_REQUIRED;
         written[count] = data[k];
         table[count++] = (pelt_file_section){kinds[k], flags, 0,
                                              fixed[k]                  ? fixed[k]
@@ -230,8 +238,9 @@ static pelt_result arrange(void *user, pelt_error *error) {
     order_slots(p);
     pack_joints(p);
     pack_weights(p);
-    p->skin.rest_positions = to_blocks(p, p->model->positions);
-    p->skin.rest_normals = to_blocks(p, p->model->normals);
+    p->skin.rest_positions = to_blocks(p, p->model->positions, 3);
+    p->skin.rest_normals = to_blocks(p, p->model->normals, 3);
+    if (p->model->tangents) p->skin.rest_tangents = to_blocks(p, tangents_across_normals(p->arena, p->model), 4);
     return pelt_pack_corrective(p->arena, p->model, p->order, &p->skin, p->sizes, error);
 }
 

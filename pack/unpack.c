@@ -2,11 +2,12 @@
 
 #include "pack/model.h"
 
-static float *from_blocks(pelt_arena *arena, const pelt_skin *skin, const float *blocks) {
-    float *out = PELT_NEW(arena, 3 * (size_t)skin->vertex_count, float);
+/* [block][size][16] in slot order to [vertex][size]. */
+static float *from_blocks(pelt_arena *arena, const pelt_skin *skin, const float *blocks, size_t size) {
+    float *out = PELT_NEW(arena, size * (size_t)skin->vertex_count, float);
     for (size_t v = 0; !pelt_arena_failed(arena) && v < skin->vertex_count; v++) {
         size_t block = skin->vertex_slots[v] / PELT_BLOCK, lane = skin->vertex_slots[v] % PELT_BLOCK;
-        for (size_t c = 0; c < 3; c++) out[3 * v + c] = blocks[(block * 3 + c) * PELT_BLOCK + lane];
+        for (size_t c = 0; c < size; c++) out[size * v + c] = blocks[(block * size + c) * PELT_BLOCK + lane];
     }
     return out;
 }
@@ -58,11 +59,12 @@ pelt_result pelt_model_unpack(pelt_arena *arena, const pelt_skin *skin, pelt_mod
     const char **names = PELT_NEW(arena, skin->driven_count, const char *);
     *model = (pelt_model){.skeleton = unpack_skeleton(arena, skin),
                           .vertex_count = skin->vertex_count,
-                          .positions = from_blocks(arena, skin, skin->rest_positions),
-                          .normals = from_blocks(arena, skin, skin->rest_normals),
+                          .positions = from_blocks(arena, skin, skin->rest_positions, 3),
+                          .normals = from_blocks(arena, skin, skin->rest_normals, 3),
                           .driven_count = skin->driven_count,
                           .driven = skin->driven,
                           .driven_names = names};
+    if (skin->rest_tangents) model->tangents = from_blocks(arena, skin, skin->rest_tangents, 4);
     unpack_influences(arena, skin, &model->influences);
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     for (uint32_t i = 0; i < skin->driven_count; i++) names[i] = skin->names + skin->driven[i].name;

@@ -61,6 +61,13 @@ static pelt_result check_mesh(const pelt_character *c, const char *name, pelt_er
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the position of vertex %zu is not finite", name, bad / 3);
     if (c->normals && (bad = find_bad_number(c->normals, n)) < n)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the normal of vertex %zu is not finite", name, bad / 3);
+    n = 2 * (size_t)c->vertex_count;
+    if (c->uvs && (bad = find_bad_number(c->uvs, n)) < n)
+        return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the texture coordinates of vertex %zu are not finite", name,
+                         bad / 2);
+    n = 4 * (size_t)c->vertex_count;
+    if (c->tangents && (bad = find_bad_number(c->tangents, n)) < n)
+        return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the tangent of vertex %zu is not finite", name, bad / 4);
     for (size_t i = 0; i < 3 * (size_t)c->triangle_count; i++)
         if (c->triangles[i] >= c->vertex_count)
             return pelt_fail(error, PELT_ERROR_INDEX, "%s: triangle %zu has the corner %u, but there are %u vertices",
@@ -139,6 +146,20 @@ static void copy_mesh(pelt_arena *arena, const pelt_character *c, pelt_mesh *mes
     for (size_t v = 0; c->normals && v < n; v++) pelt_unit_normal(c->normals + 3 * v, mesh->normals + 3 * v);
 }
 
+static void copy_tangents(pelt_arena *arena, const pelt_character *c, pelt_mesh *mesh) {
+    size_t n = c->vertex_count;
+    if (c->uvs) mesh->uvs = copy(arena, c->uvs, 2 * n, sizeof(float));
+    if (!c->uvs && !c->tangents) return;
+    mesh->tangents = PELT_NEW(arena, 4 * n, float);
+    if (pelt_arena_failed(arena)) return;
+    for (size_t v = 0; c->tangents && v < n; v++)
+        pelt_unit_tangent(mesh->normals + 3 * v, c->tangents + 4 * v, mesh->tangents + 4 * v);
+    if (c->tangents) return;
+    pelt_arena *work = pelt_arena_inside(arena);
+    pelt_mesh_tangents(work, mesh, mesh->tangents);
+    pelt_arena_free(work);
+}
+
 /* The influences of a vertex, each joint once, after those of the vertices before it. */
 static uint32_t copy_influences(const pelt_character *c, uint32_t v, pelt_influences *in) {
     uint32_t begin = in->first[v], end = begin;
@@ -215,6 +236,7 @@ static pelt_result fill_bundle(pelt_bundle *bundle, const pelt_character *c, con
     bundle->path = pelt_arena_format(arena, "%s", name);
     bundle->in_memory = 1;
     copy_mesh(arena, c, &bundle->mesh);
+    if (!pelt_arena_failed(arena)) copy_tangents(arena, c, &bundle->mesh);
     copy_skeleton(arena, c, &bundle->skeleton);
     copy_controls(arena, c, &bundle->controls);
     pelt_result result = copy_weights(arena, c, name, &bundle->mesh.influences, error);

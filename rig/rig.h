@@ -146,6 +146,15 @@ pelt_result pelt_check_examples(pelt_examples examples, pelt_error *error);
 
 /* -- Meshes ------------------------------------------------------------------------------------------------------ */
 
+/* Tangents [vertex_count][4] of a mesh that has texture coordinates, as MikkTSpace and glTF define them: unit length,
+   across the normal, and the handedness (tangents.c). Returns how many vertices would need two, because the texture is
+   mirrored or torn there and the mesh is not split; those get one of them. Works in the arena, and writes nothing when
+   it fails. */
+uint32_t pelt_mesh_tangents(pelt_arena *arena, const pelt_mesh *mesh, float *tangents);
+
+/* Makes the tangent that a file or caller gives one of unit length across the normal, with handedness 1 or -1. */
+void pelt_unit_tangent(const float normal[3], const float tangent[4], float out[4]);
+
 /* Makes weights sum to 1; sums that differ from it by rounding alone are left. Returns the sum before; where it is 0
    nothing is changed. */
 double pelt_normalise_weights(float *weights, uint32_t count);

@@ -1,4 +1,4 @@
-/* deform.c: resolves a call of pelt_deform into a job for the loops. */
+/* deform.c: resolves a call of pelt_deform_to into a job for the loops. */
 
 #include "runtime/loops.h"
 
@@ -26,21 +26,29 @@ static void add_corrective(const pelt_skin *skin, const char *scratch, pelt_defo
     job->parts = weighted->normalised ? 4 : 3;
 }
 
-void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals) {
+void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *out) {
     pelt_pose_offsets at = pelt_pose_layout(skin);
     const pelt_pose_head *head = scratch;
     uint32_t first = blocks.first < skin->block_count ? blocks.first : skin->block_count;
     uint32_t count = blocks.count < skin->block_count - first ? blocks.count : skin->block_count - first;
+    float *tangents = out->normals && skin->rest_tangents ? out->tangents : NULL;
     pelt_deform_job job = {
         .skin = skin,
         .palette = (const float *)((const char *)scratch + at.palette),
         .normal_palette = head->rigid ? NULL : (const float *)((const char *)scratch + at.normal_palette),
         .first_block = first,
         .end_block = first + count,
-        .positions = positions,
-        .normals = normals,
-        .stream = pelt_output_size(skin) > STREAM_BYTES && aligned(positions) && aligned(normals),
+        .positions = out->positions,
+        .normals = out->normals,
+        .tangents = tangents,
+        .mirrored = head->mirrored != 0,
+        .stream = pelt_output_size(skin) > STREAM_BYTES && aligned(out->positions) && aligned(out->normals) &&
+                  aligned(tangents),
     };
     if (pelt_has_corrective(skin)) add_corrective(skin, (const char *)scratch + at.size, &job);
     pelt_loops_of(skin->isa)->deform(&job);
+}
+
+void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals) {
+    pelt_deform_to(skin, scratch, blocks, &(pelt_output){.positions = positions, .normals = normals});
 }

@@ -6,12 +6,15 @@
 
 #include "runtime/skin.h"
 
-/* A joint matrix has a cache line of its own: row-major 3x4 and four unused floats. */
+/* A joint matrix has a cache line of its own: row-major 3x4; then, for skins with tangents, 1 or, where it mirrors, -1;
+   and three unused floats. */
 #define PALETTE_STRIDE 16
+#define PALETTE_HAND 12
 
 /* The head of the scratch memory. */
 typedef struct pelt_pose_head {
-    uint32_t rigid; /* no joint scales or shears: normals move by the same matrices as positions */
+    uint32_t rigid;    /* no joint scales or shears: normals move by the same matrices as positions */
+    uint32_t mirrored; /* some joint mirrors, which only skins with tangents are told */
 } pelt_pose_head;
 
 /* Offsets in bytes of what follows it. */
@@ -71,6 +74,8 @@ void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, v
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);
 
 #define NORM_FLOOR ((float)PELT_NORM_FLOOR)
+/* How far the changed normal may lean from that at rest, as a cosine, before tangents stop sliding further. */
+#define LEAN_FLOOR 0.25f
 #define MIXED_SHARE ((float)PELT_MIXED_SHARE)
 /* sqrt(2 log2 e): squared distances scaled for a Gaussian, rooted, become an exponential's. */
 #define GAUSSIAN_TO_EXP 1.6986436f
@@ -109,8 +114,10 @@ typedef struct pelt_deform_job {
     int parts;                /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;
     float *positions;
-    float *normals; /* NULL: none wanted */
-    int stream;     /* write past the cache; the buffers are then aligned to 64 */
+    float *normals;  /* NULL: none wanted */
+    float *tangents; /* NULL: none wanted; never without normals */
+    int mirrored;    /* tangents may change hands */
+    int stream;      /* write past the cache; the buffers are then aligned to 64 */
 } pelt_deform_job;
 
 /* Key points: out = mean + matrix x, for some blocks of 16 rows and some columns x. The matrix lies as

@@ -76,6 +76,21 @@ static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, 
         _mm256_storeu_ps(out, first), _mm256_storeu_ps(out + 8, second), _mm256_storeu_ps(out + 16, third);
     }
 }
+
+static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x, wide y, wide z, wide w, int stream) {
+    __m256 xy = _mm256_unpacklo_ps((__m256)x, (__m256)y), zw = _mm256_unpacklo_ps((__m256)z, (__m256)w),
+           xy2 = _mm256_unpackhi_ps((__m256)x, (__m256)y), zw2 = _mm256_unpackhi_ps((__m256)z, (__m256)w);
+    __m256 v0 = _mm256_shuffle_ps(xy, zw, 0x44), v1 = _mm256_shuffle_ps(xy, zw, 0xee), /* and vertex 4, 5, 6, 7 */
+        v2 = _mm256_shuffle_ps(xy2, zw2, 0x44), v3 = _mm256_shuffle_ps(xy2, zw2, 0xee);
+    __m256 four[] = {_mm256_permute2f128_ps(v0, v1, 0x20), _mm256_permute2f128_ps(v2, v3, 0x20),
+                     _mm256_permute2f128_ps(v0, v1, 0x31), _mm256_permute2f128_ps(v2, v3, 0x31)};
+    for (int i = 0; i < 4; i++) {
+        if (stream)
+            _mm256_stream_ps(out + 8 * i, four[i]);
+        else
+            _mm256_storeu_ps(out + 8 * i, four[i]);
+    }
+}
 static inline void stream_fence(void) { _mm_sfence(); }
 
 #include "runtime/loops.inc"

@@ -87,6 +87,23 @@ static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, 
         _mm512_storeu_ps(out, a), _mm512_storeu_ps(out + 16, b), _mm512_storeu_ps(out + 32, c);
     }
 }
+
+static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x, wide y, wide z, wide w, int stream) {
+    __m512 xy = _mm512_unpacklo_ps((__m512)x, (__m512)y), zw = _mm512_unpacklo_ps((__m512)z, (__m512)w),
+           xy2 = _mm512_unpackhi_ps((__m512)x, (__m512)y), zw2 = _mm512_unpackhi_ps((__m512)z, (__m512)w);
+    __m512 v0 = _mm512_shuffle_ps(xy, zw, 0x44), v1 = _mm512_shuffle_ps(xy, zw, 0xee), /* and every fourth after */
+        v2 = _mm512_shuffle_ps(xy2, zw2, 0x44), v3 = _mm512_shuffle_ps(xy2, zw2, 0xee);
+    __m512 a = _mm512_shuffle_f32x4(v0, v1, 0x44), b = _mm512_shuffle_f32x4(v2, v3, 0x44),
+           c = _mm512_shuffle_f32x4(v0, v1, 0xee), d = _mm512_shuffle_f32x4(v2, v3, 0xee);
+    __m512 four[] = {_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd),
+                     _mm512_shuffle_f32x4(c, d, 0x88), _mm512_shuffle_f32x4(c, d, 0xdd)};
+    for (int i = 0; i < 4; i++) {
+        if (stream)
+            _mm512_stream_ps(out + 16 * i, four[i]);
+        else
+            _mm512_storeu_ps(out + 16 * i, four[i]);
+    }
+}
 static inline void stream_fence(void) { _mm_sfence(); }
 
 #include "runtime/loops.inc"

@@ -46,6 +46,10 @@ static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     (void)stream;
     out[0] = x, out[1] = y, out[2] = z;
 }
+static inline void store_xyzw(float *out, wide x, wide y, wide z, wide w, int stream) {
+    (void)stream;
+    out[0] = x, out[1] = y, out[2] = z, out[3] = w;
+}
 static inline void stream_fence(void) {}
 
 #include "runtime/loops.inc"

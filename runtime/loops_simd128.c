@@ -96,6 +96,16 @@ static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     *(wide_unaligned *)(out + 4) = __builtin_shufflevector(yz, xy, 0, 2, 5, 7);
     *(wide_unaligned *)(out + 8) = __builtin_shufflevector(zx, yz, 1, 3, 5, 7);
 }
+
+static inline void store_xyzw(float *out, wide x, wide y, wide z, wide w, int stream) {
+    (void)stream;
+    wide xy = __builtin_shufflevector(x, y, 0, 4, 1, 5), zw = __builtin_shufflevector(z, w, 0, 4, 1, 5),
+         xy2 = __builtin_shufflevector(x, y, 2, 6, 3, 7), zw2 = __builtin_shufflevector(z, w, 2, 6, 3, 7);
+    *(wide_unaligned *)out = __builtin_shufflevector(xy, zw, 0, 1, 4, 5);
+    *(wide_unaligned *)(out + 4) = __builtin_shufflevector(xy, zw, 2, 3, 6, 7);
+    *(wide_unaligned *)(out + 8) = __builtin_shufflevector(xy2, zw2, 0, 1, 4, 5);
+    *(wide_unaligned *)(out + 12) = __builtin_shufflevector(xy2, zw2, 2, 3, 6, 7);
+}
 static inline void stream_fence(void) {}
 
 #include "runtime/loops.inc"

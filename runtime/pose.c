@@ -69,6 +69,23 @@ static void inverse_transpose(const float *m, float *out) {
     }
 }
 
+static int mirrors(const float *m) {
+    double c0 = (double)m[5] * m[10] - (double)m[6] * m[9], c1 = (double)m[6] * m[8] - (double)m[4] * m[10],
+           c2 = (double)m[4] * m[9] - (double)m[5] * m[8];
+    return m[0] * c0 + m[1] * c1 + m[2] * c2 < 0;
+}
+
+/* Says beside each matrix whether it mirrors; returns whether any does. */
+static uint32_t find_mirrors(const pelt_skin *skin, float *palette) {
+    uint32_t any = 0;
+    for (uint32_t j = 0; j < pelt_matrix_count(skin); j++, palette += PALETTE_STRIDE) {
+        uint32_t mirrored = (uint32_t)mirrors(palette);
+        palette[PALETTE_HAND] = mirrored ? -1 : 1;
+        any |= mirrored;
+    }
+    return any;
+}
+
 /* Joint matrices from the globals that are in the scratch memory. */
 static void finish_pose(const pelt_skin *skin, void *scratch) {
     pelt_pose_offsets at = pelt_pose_layout(skin);
@@ -82,6 +99,7 @@ static void finish_pose(const pelt_skin *skin, void *scratch) {
     pelt_pose_driven(skin, palette);
     for (uint32_t j = 0; j < pelt_matrix_count(skin); j++) bent |= not_rigid(palette + (size_t)j * PALETTE_STRIDE);
     head->rigid = !(bent[0] | bent[1] | bent[2]);
+    head->mirrored = skin->rest_tangents ? find_mirrors(skin, palette) : 0;
     for (uint32_t j = 0; !head->rigid && j < pelt_matrix_count(skin); j++)
         inverse_transpose(palette + (size_t)j * PALETTE_STRIDE, normal_palette + (size_t)j * PALETTE_STRIDE);
 }

@@ -66,7 +66,8 @@ static pelt_result check_blocks(const pelt_skin *skin) {
         !pelt_all_below_u32(skin->vertex_slots, skin->vertex_count, slots))
         return PELT_ERROR_INDEX;
     if (!pelt_all_finite(skin->entry_weights, entries * PELT_BLOCK) ||
-        !pelt_all_finite(skin->rest_positions, 3 * slots) || !pelt_all_finite(skin->rest_normals, 3 * slots))
+        !pelt_all_finite(skin->rest_positions, 3 * slots) || !pelt_all_finite(skin->rest_normals, 3 * slots) ||
+        (skin->rest_tangents && !pelt_all_finite(skin->rest_tangents, 4 * slots)))
         return PELT_ERROR_NUMBER;
     return PELT_OK;
 }
@@ -104,5 +105,7 @@ size_t pelt_scratch_size(const pelt_skin *skin) {
     return pelt_memory_size(pelt_pose_layout(skin).size +
                             (pelt_has_corrective(skin) ? pelt_corrective_layout(skin).size : 0));
 }
+
+size_t pelt_tangents_size(const pelt_skin *skin) { return (size_t)skin->block_count * PELT_BLOCK * 4 * sizeof(float); }
 
 size_t pelt_output_size(const pelt_skin *skin) { return (size_t)skin->block_count * PELT_BLOCK * 3 * sizeof(float); }

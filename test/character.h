@@ -89,6 +89,21 @@ static inline void character_tube(pelt_bundle *bundle, uint32_t vertex_count, do
     mesh->diagonal = (float)pelt_diagonal(mesh->positions, vertex_count);
 }
 
+/* Tangents across the normals, in random directions and of either hand. */
+static inline void character_random_tangents(pelt_bundle *bundle, uint64_t *seed) {
+    pelt_mesh *mesh = &bundle->mesh;
+    mesh->tangents = PELT_NEW(bundle->arena, 4 * (size_t)mesh->vertex_count, float);
+    for (size_t v = 0; v < mesh->vertex_count; v++) {
+        const float *n = mesh->normals + 3 * v;
+        double r[3], t[3], length = 0;
+        for (int i = 0; i < 3; i++) r[i] = test_random(seed) - 0.5;
+        for (int i = 0; i < 3; i++) t[i] = n[(i + 1) % 3] * r[(i + 2) % 3] - n[(i + 2) % 3] * r[(i + 1) % 3];
+        for (int i = 0; i < 3; i++) length += t[i] * t[i];
+        for (int i = 0; i < 3; i++) mesh->tangents[4 * v + (size_t)i] = (float)(t[i] / sqrt(length));
+        mesh->tangents[4 * v + 3] = test_random(seed) < 0.5 ? -1 : 1;
+    }
+}
+
 static inline void character_influences(pelt_bundle *bundle, uint32_t per_vertex) {
     pelt_mesh *mesh = &bundle->mesh;
     pelt_influences *in = &mesh->influences;
@@ -191,6 +206,7 @@ static inline pelt_bytes *character_pack(const pelt_bundle *bundle, pelt_skin *s
                         .vertex_count = bundle->mesh.vertex_count,
                         .positions = bundle->mesh.positions,
                         .normals = bundle->mesh.normals,
+                        .tangents = bundle->mesh.tangents,
                         .influences = bundle->mesh.influences};
     pelt_error error = {0};
     pelt_bytes *bytes = pelt_model_pack(&model, "{\"made_by\":\"a test\"}", &error);

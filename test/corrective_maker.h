@@ -172,6 +172,7 @@ static inline pelt_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corre
                         .vertex_count = bundle->mesh.vertex_count,
                         .positions = bundle->mesh.positions,
                         .normals = bundle->mesh.normals,
+                        .tangents = bundle->mesh.tangents,
                         .influences = bundle->mesh.influences,
                         .corrective = corrective,
                         .in_16_bits = in_16_bits,

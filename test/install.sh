@@ -66,8 +66,11 @@ export PKG_CONFIG_PATH=$(dirname "$(find "$folder/usr" -name pelt.pc)")
 "$compiler" making.c -o making $(pkg-config --cflags --libs pelt-fit)
 ./making
 
-# The program of docs/howto-library.md, as it is printed there.
-awk '/^```c$/ {on = 1; next} /^```$/ {on = 0} on' "$here/../docs/howto-library.md" > bar.c
+# The programs of docs/howto-library.md, as they are printed there.
+awk '/^```c$/ {on = 1; program++; next} /^```$/ {on = 0} on {print > ("howto" program ".c")}' "$here/../docs/howto-library.md"
+mv howto1.c bar.c && mv howto2.c tangents.c
+"$compiler" -std=c17 -Wall -Wextra -Werror tangents.c -o tangents $(pkg-config --cflags --libs pelt-fit)
+./tangents "$here/../fuzz/corpus/gltf/textured.gltf" | grep -q "^vertex 0: right is 0.983 -0.182 0.000, up is -0.182 -0.983 0.000"
 "$compiler" -std=c17 -Wall -Wextra -Werror bar.c -o bar $(pkg-config --cflags --libs pelt-fit)
 ./bar > bar.txt
 awk '/training/ {if ($5 + 0 > 0.1 || $10 + 0 > 0.2) bad = 1} /has not seen/ {if ($1 + 0 > 0.1) bad = 1; seen = 1}

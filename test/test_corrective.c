@@ -14,21 +14,24 @@ typedef struct runner {
     pelt_transform *locals;
     float controls[MAKER_CONTROLS]; /* minus the values at rest */
     void *scratch;
-    float *positions, *normals;
+    float *positions, *normals, *tangents;
 } runner;
 
 static runner open_runner(pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits) {
     runner r = {.bundle = bundle};
+    uint64_t seed = 4;
+    character_random_tangents(bundle, &seed);
     r.bytes = maker_pack(bundle, corrective, in_16_bits, &r.skin);
     r.locals = PELT_NEW(bundle->arena, bundle->skeleton.joint_count, pelt_transform);
     r.scratch = aligned_alloc(64, pelt_scratch_size(&r.skin));
     r.positions = aligned_alloc(64, pelt_output_size(&r.skin));
     r.normals = aligned_alloc(64, pelt_output_size(&r.skin));
+    r.tangents = aligned_alloc(64, pelt_tangents_size(&r.skin));
     return r;
 }
 
 static void close_runner(runner *r) {
-    free(r->scratch), free(r->positions), free(r->normals);
+    free(r->scratch), free(r->positions), free(r->normals), free(r->tangents);
     character_free_skin(r->bytes);
 }
 
@@ -37,11 +40,15 @@ static void run(runner *r, pelt_isa isa) {
     float values[MAKER_CONTROLS];
     for (int i = 0; i < MAKER_CONTROLS; i++) values[i] = maker_controls[i].rest + r->controls[i];
     pelt_pose_from(&r->skin, &(pelt_pose_input){.locals = r->locals, .controls = values}, r->scratch);
-    pelt_deform(&r->skin, r->scratch, pelt_all_blocks(&r->skin), r->positions, r->normals);
+    pelt_deform_to(&r->skin, r->scratch, pelt_all_blocks(&r->skin),
+                   &(pelt_output){r->positions, r->normals, r->tangents});
 }
 
-/* Positions and normals straight from the equation: blend (v0 + D), blend (n0 + N). Joints do not scale here. */
-static void reference(const runner *r, const pelt_corrective *c, double *positions, double *normals) {
+static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+/* Positions, normals and tangents straight from the equations: blend (v0 + D), blend (n0 + N), and the tangent slid along
+   n0 into the plane of n0 + N, blended and made orthogonal. Joints do not scale here. */
+static void reference(const runner *r, const pelt_corrective *c, double *positions, double *normals, double *tangents) {
     const pelt_mesh *mesh = &r->bundle->mesh;
     const pelt_influences *in = &mesh->influences;
     pelt_affine *matrices = calloc(r->bundle->skeleton.joint_count, sizeof *matrices);
@@ -49,21 +56,30 @@ static void reference(const runner *r, const pelt_corrective *c, double *positio
         pelt_corrective_eval(c, &r->bundle->skeleton, r->locals, r->controls, mesh->vertex_count, positions, normals));
     pelt_joint_matrices(&r->bundle->skeleton, r->locals, NULL, matrices);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-        double p[3], n[3], length = 0;
+        double p[3], n[3], t[3], at_rest[3], length = 0;
         for (uint32_t i = 0; i < 3; i++) {
+            at_rest[i] = mesh->normals[3 * v + i], t[i] = mesh->tangents[4 * v + i];
             p[i] = mesh->positions[3 * v + i] + positions[3 * v + i];
-            n[i] = mesh->normals[3 * v + i] + normals[3 * v + i];
+            n[i] = at_rest[i] + normals[3 * v + i];
         }
+        double slide = dot(n, t) / fmax(dot(n, at_rest), 0.25);
+        for (uint32_t i = 0; i < 3; i++) t[i] -= slide * at_rest[i];
         for (uint32_t row = 0; row < 3; row++) {
-            double x = 0, y = 0;
+            double x = 0, y = 0, z = 0;
             for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
                 const double *m = matrices[in->joints[i]].m + 4 * row;
                 x += in->weights[i] * (m[0] * p[0] + m[1] * p[1] + m[2] * p[2] + m[3]);
                 y += in->weights[i] * (m[0] * n[0] + m[1] * n[1] + m[2] * n[2]);
+                z += in->weights[i] * (m[0] * t[0] + m[1] * t[1] + m[2] * t[2]);
             }
             positions[3 * v + row] = x, normals[3 * v + row] = y, length += y * y;
+            tangents[3 * v + row] = z;
         }
         for (uint32_t i = 0; i < 3; i++) normals[3 * v + i] /= sqrt(length);
+        double *out = tangents + 3 * (size_t)v, depth = dot(out, normals + 3 * (size_t)v);
+        for (uint32_t i = 0; i < 3; i++) out[i] -= depth * normals[3 * v + i];
+        length = sqrt(dot(out, out));
+        for (uint32_t i = 0; i < 3; i++) out[i] /= length;
     }
     free(matrices);
 }
@@ -71,10 +87,11 @@ static void reference(const runner *r, const pelt_corrective *c, double *positio
 static void check_against_reference(runner *r, const pelt_corrective *c, double tolerance, uint64_t *seed) {
     uint32_t n = r->bundle->mesh.vertex_count;
     double *positions = calloc(3 * n, sizeof *positions), *normals = calloc(3 * n, sizeof *normals);
+    double *tangents = calloc(3 * n, sizeof *tangents);
     for (int pose = 0; pose < 6; pose++) {
         maker_pose(r->bundle, seed, pose < 3 ? 0.4 : 2, r->locals);
         for (int i = 0; i < MAKER_CONTROLS; i++) r->controls[i] = (pose < 3 ? 1.0f : 3.0f) * maker_noise(seed);
-        reference(r, c, positions, normals);
+        reference(r, c, positions, normals, tangents);
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
             run(r, (pelt_isa)isa);
@@ -83,10 +100,12 @@ static void check_against_reference(runner *r, const pelt_corrective *c, double 
                     size_t at = 3 * (size_t)r->skin.vertex_slots[v] + i;
                     assert_near(r->positions[at], positions[3 * v + i], tolerance);
                     assert_near(r->normals[at], normals[3 * v + i], 10 * tolerance);
+                    at += r->skin.vertex_slots[v];
+                    assert_near(r->tangents[at], tangents[3 * v + i], 20 * tolerance);
                 }
         }
     }
-    free(positions), free(normals);
+    free(positions), free(normals), free(tangents);
 }
 
 static void every_instruction_set_gives_the_basis_form_of_the_definition(void **state) {

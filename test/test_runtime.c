@@ -59,6 +59,15 @@ static bool reference_inverse_transpose(const matrix *a, matrix *out) {
     return true;
 }
 
+static bool reference_mirrors(const matrix *a) {
+    double volume = 0; /* of the images of the axes */
+    for (int i = 0; i < 3; i++) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        volume += a->m[i][0] * (a->m[j][1] * a->m[k][2] - a->m[k][1] * a->m[j][2]);
+    }
+    return volume < 0;
+}
+
 static matrix *reference_globals(const pelt_skeleton *skeleton, const pelt_transform *locals) {
     matrix *globals = calloc(skeleton->joint_count, sizeof *globals);
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
@@ -70,6 +79,7 @@ static matrix *reference_globals(const pelt_skeleton *skeleton, const pelt_trans
 
 typedef struct reference {
     double *positions, *normals; /* [vertex][3]; normals not yet of unit length */
+    double *tangents;            /* [vertex][4] moved by the blend, not yet across the normals */
     double size;                 /* of the posed mesh, and at least of the mesh at rest */
 } reference;
 
@@ -83,23 +93,31 @@ static reference reference_blend(const pelt_bundle *bundle, const pelt_transform
         globals[j] = reference_product(&globals[j], &bind);
         reference_inverse_transpose(&globals[j], &turns[j]);
     }
-    reference out = {calloc(mesh->vertex_count, 24), calloc(mesh->vertex_count, 24), mesh->diagonal};
+    reference out = {calloc(mesh->vertex_count, 24), calloc(mesh->vertex_count, 24), calloc(mesh->vertex_count, 32),
+                     mesh->diagonal};
     for (size_t v = 0; v < mesh->vertex_count; v++) {
         const float *p = mesh->positions + 3 * v, *n = mesh->normals + 3 * v;
-        for (uint32_t i = mesh->influences.first[v]; i < mesh->influences.first[v + 1]; i++)
+        static const float none[4] = {1, 0, 0, 1};
+        const float *a = mesh->tangents ? mesh->tangents + 4 * v : none;
+        double hand = 0;
+        for (uint32_t i = mesh->influences.first[v]; i < mesh->influences.first[v + 1]; i++) {
+            hand += mesh->influences.weights[i] * (reference_mirrors(&globals[mesh->influences.joints[i]]) ? -1 : 1);
             for (size_t r = 0; r < 3; r++) {
                 const double *t = globals[mesh->influences.joints[i]].m[r], *u = turns[mesh->influences.joints[i]].m[r];
                 double w = mesh->influences.weights[i];
                 out.positions[3 * v + r] += w * (t[0] * p[0] + t[1] * p[1] + t[2] * p[2] + t[3]);
                 out.normals[3 * v + r] += w * (u[0] * n[0] + u[1] * n[1] + u[2] * n[2]);
+                out.tangents[4 * v + r] += w * (t[0] * a[0] + t[1] * a[1] + t[2] * a[2]);
             }
+        }
+        out.tangents[4 * v + 3] = hand < 0 ? -a[3] : a[3];
         for (size_t r = 0; r < 3; r++) out.size = fmax(out.size, fabs(out.positions[3 * v + r]));
     }
     free(globals), free(turns);
     return out;
 }
 
-static void reference_free(reference *r) { free(r->positions), free(r->normals); }
+static void reference_free(reference *r) { free(r->positions), free(r->normals), free(r->tangents); }
 
 /* -- Subjects ----------------------------------------------------------------------------------------------------- */
 
@@ -122,6 +140,7 @@ static pelt_bundle *tangle(uint32_t vertex_count, uint32_t influences, uint64_t 
         for (int i = 0; i < 3; i++) n[i] = test_random(&seed) - 0.5, length += n[i] * n[i];
         for (int i = 0; i < 3; i++) bundle->mesh.normals[3 * (size_t)v + (size_t)i] = (float)(n[i] / sqrt(length));
     }
+    character_random_tangents(bundle, &seed);
     if (bundle->mesh.diagonal < 1) bundle->mesh.diagonal = 1;
     character_random_weights(bundle, influences, &seed);
     return bundle;
@@ -147,16 +166,23 @@ static void make_pose(const pelt_bundle *bundle, posing how, uint64_t seed, pelt
 }
 
 typedef struct output {
-    float *positions, *normals; /* in slot order, aligned to 64 */
-    size_t count;               /* floats in each */
+    float *positions, *normals, *tangents; /* in slot order, aligned to 64 */
+    size_t count;                          /* floats of positions, and of normals */
 } output;
 
 static output output_new(const pelt_skin *skin) {
     size_t size = pelt_output_size(skin);
-    return (output){aligned_alloc(64, size), aligned_alloc(64, size), size / 4};
+    return (output){aligned_alloc(64, size), aligned_alloc(64, size), aligned_alloc(64, pelt_tangents_size(skin)),
+                    size / 4};
 }
 
-static void output_free(output *out) { free(out->positions), free(out->normals); }
+static void output_free(output *out) { free(out->positions), free(out->normals), free(out->tangents); }
+
+/* All of it. */
+static void deform(const pelt_skin *skin, const void *scratch, output *out) {
+    pelt_deform_to(skin, scratch, pelt_all_blocks(skin),
+                   &(pelt_output){.positions = out->positions, .normals = out->normals, .tangents = out->tangents});
+}
 
 static void *scratch_new(const pelt_skin *skin) { return aligned_alloc(64, pelt_scratch_size(skin)); }
 
@@ -186,6 +212,21 @@ static void compare_with_reference(const pelt_skin *skin, const reference *truth
             unit += (double)n[i] * n[i];
         }
         assert_near(sqrt(unit), 1, 1e-6);
+        if (!skin->rest_tangents) continue;
+        const float *t = out->tangents + 4 * (size_t)skin->vertex_slots[v];
+        const double *s = truth->tangents + 4 * v;
+        double depth = 0, left = 0, across = 0, own = 0;
+        for (int i = 0; i < 3; i++) depth += s[i] * m[i] / length;
+        for (int i = 0; i < 3; i++) left += pow(s[i] - depth * m[i] / length, 2);
+        left = sqrt(left);
+        for (int i = 0; i < 3; i++) {
+            assert_near(t[i], (s[i] - depth * m[i] / length) / left,
+                        2 * rounding * fmax(fabs(depth), 1) / fmin(left, 1));
+            across += (double)t[i] * n[i], own += (double)t[i] * t[i];
+        }
+        assert_near(across, 0, 3e-6 * fmax(fabs(depth), 1) / fmin(left, 1));
+        assert_near(sqrt(own), 1, 1e-6);
+        assert_true(t[3] == s[3]);
     }
 }
 
@@ -201,7 +242,7 @@ static void check_pose(const pelt_bundle *bundle, posing how, uint64_t seed) {
     for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
         if (!isas_work[isa]) continue;
         skin.isa = (pelt_isa)isa;
-        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
+        deform(&skin, scratch, &out);
         compare_with_reference(&skin, &truth, &out);
         if (isa == PELT_ISA_SCALAR) memcpy(plain.positions, out.positions, plain.count * 4);
         for (size_t i = 0; i < out.count; i++) assert_near(out.positions[i], plain.positions[i], 1e-6 * truth.size);
@@ -209,6 +250,9 @@ static void check_pose(const pelt_bundle *bundle, posing how, uint64_t seed) {
         float *alone = plain.normals;
         pelt_deform(&skin, scratch, pelt_all_blocks(&skin), alone, NULL);
         for (size_t i = 0; i < out.count; i++) assert_near(alone[i], out.positions[i], 1e-6 * truth.size);
+        /* And normals are the same without tangents. */
+        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), plain.tangents, alone);
+        assert_memory_equal(alone, out.normals, out.count * 4);
     }
     reference_free(&truth);
     output_free(&plain), output_free(&out);
@@ -259,11 +303,12 @@ static void joints_scaled_to_nothing_give_finite_output(void **state) {
     for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
         if (!isas_work[isa]) continue;
         skin.isa = (pelt_isa)isa;
-        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
+        deform(&skin, scratch, &out);
         for (size_t i = 0; i < out.count; i++) {
             assert_true(isfinite(out.positions[i]));
             assert_true(fabsf(out.normals[i]) <= 1 + 1e-6);
         }
+        for (size_t i = 0; i < out.count / 3 * 4; i++) assert_true(fabsf(out.tangents[i]) <= 1 + 1e-6);
     }
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
@@ -316,6 +361,58 @@ static void normals_keep_unit_length_at_any_size_of_a_joint(void **state) {
     assert_near(n[0], 1, 1e-6);
     scaled_normal(1e-20f, 1e10f, 1e3f, n);
     assert_near(n[0], 1, 1e-6);
+}
+
+/* A texture on a wall that looks along z, u to the right and up in the image is y: then the wall scaled. */
+static void scaled_wall(float x, float y, float z, float normal[3], float tangent[4]) {
+    pelt_bundle *bundle = character_new(1, NULL);
+    character_bind(bundle);
+    character_tube(bundle, 1, 1, 1);
+    uint64_t seed = 1;
+    character_random_weights(bundle, 1, &seed);
+    memcpy(bundle->mesh.normals, (float[]){0, 0, 1}, 12);
+    bundle->mesh.tangents = (float[]){1, 0, 0, 1};
+    pelt_transform local = character_still;
+    local.scale[0] = x, local.scale[1] = y, local.scale[2] = z;
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    pelt_pose(&skin, &local, scratch);
+    deform(&skin, scratch, &out);
+    memcpy(normal, out.normals + 3 * skin.vertex_slots[0], 12);
+    memcpy(tangent, out.tangents + 4 * skin.vertex_slots[0], 16);
+    output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+/* However the wall is mirrored, w (n x t) is where up in the image has gone. */
+static void mirrored_joints_change_the_hand_of_tangents(void **state) {
+    (void)state;
+    for (int mirrored = 0; mirrored < 8; mirrored++)
+        for (float size = 0.01f; size < 200; size *= 10) {
+            float x = mirrored & 1 ? -size : size, y = mirrored & 2 ? -2 * size : 2 * size, z = mirrored & 4 ? -1 : 1;
+            float n[3], t[4];
+            scaled_wall(x, y, z, n, t);
+            assert_near(n[2], z, 1e-6);
+            assert_near(t[0], x < 0 ? -1 : 1, 1e-6);
+            assert_near(t[3] * (n[2] * t[0] - n[0] * t[2]), y < 0 ? -1 : 1, 1e-6);
+        }
+}
+
+static void skins_without_tangents_write_none(void **state) {
+    (void)state;
+    pelt_bundle *bundle = tangle(40, 3, 8);
+    bundle->mesh.tangents = NULL;
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    assert_null(skin.rest_tangents);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    pelt_pose(&skin, bundle->skeleton.rest, scratch);
+    memset(out.tangents, 0x5a, pelt_tangents_size(&skin));
+    deform(&skin, scratch, &out);
+    for (size_t i = 0; i < pelt_tangents_size(&skin); i++) assert_int_equal(((uint8_t *)out.tangents)[i], 0x5a);
+    output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
 
 static void an_arm_bent_at_a_right_angle_is_where_it_is_drawn(void **state) {
@@ -379,21 +476,25 @@ enum { GUARD = 0x5a };
    bytes of `whole` and that the rest has kept its guards. */
 static void check_range(const pelt_skin *skin, const void *scratch, pelt_range range, size_t shift,
                         const output *whole) {
-    size_t margin = 64, total = whole->count + 2 * margin + shift;
-    float *buffers[2];
-    for (int k = 0; k < 2; k++) {
+    size_t margin = 64, total = whole->count / 3 * 4 + 2 * margin + shift;
+    float *buffers[3];
+    for (int k = 0; k < 3; k++) {
         buffers[k] = aligned_alloc(64, (total * 4 + 63) / 64 * 64);
         memset(buffers[k], GUARD, total * 4);
     }
-    pelt_deform(skin, scratch, range, buffers[0] + margin + shift, buffers[1] + margin + shift);
+    pelt_deform_to(skin, scratch, range,
+                   &(pelt_output){.positions = buffers[0] + margin + shift,
+                                  .normals = buffers[1] + margin + shift,
+                                  .tangents = buffers[2] + margin + shift});
     uint64_t end = (uint64_t)range.first + range.count;
-    for (int k = 0; k < 2; k++) {
-        const float *expected = k ? whole->normals : whole->positions;
+    for (int k = 0; k < 3; k++) {
+        const float *expected = k == 2 ? whole->tangents : k ? whole->normals : whole->positions;
+        size_t size = k == 2 ? 4 : 3, count = whole->count / 3 * size;
         float guard;
         memset(&guard, GUARD, sizeof guard);
         for (size_t i = 0; i < total; i++) {
-            size_t at = i - margin - shift, block = at / 48;
-            bool inside = i >= margin + shift && at < whole->count && block >= range.first && block < end;
+            size_t at = i - margin - shift, block = at / (16 * size);
+            bool inside = i >= margin + shift && at < count && block >= range.first && block < end;
             assert_memory_equal(&buffers[k][i], inside ? &expected[at] : &guard, 4);
         }
         free(buffers[k]);
@@ -426,7 +527,7 @@ static void any_range_of_blocks_writes_the_bytes_of_one_call_and_nothing_else(vo
             make_pose(bundle, (posing)how, 5, locals);
             pelt_pose(&skin, locals, scratch);
             skin.isa = (pelt_isa)isa;
-            pelt_deform(&skin, scratch, pelt_all_blocks(&skin), whole.positions, whole.normals);
+            deform(&skin, scratch, &whole);
             for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++)
                 for (size_t shift = 0; shift < 4; shift++) check_range(&skin, scratch, ranges[r], shift, &whole);
         }
@@ -444,34 +545,40 @@ static void deform_half(void *user, size_t i, pelt_arena *scratch) {
     const halves *h = user;
     uint32_t middle = h->skin->block_count / 2;
     pelt_range range = i ? (pelt_range){middle, UINT32_MAX} : (pelt_range){0, middle};
-    pelt_deform(h->skin, h->scratch, range, h->out->positions, h->out->normals);
+    pelt_deform_to(h->skin, h->scratch, range, &(pelt_output){h->out->positions, h->out->normals, h->out->tangents});
 }
 
 static void outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unaligned(void **state) {
     (void)state;
     pelt_bundle *bundle = character_chain(12, 350001);
+    uint64_t seed = 1;
+    character_random_tangents(bundle, &seed);
     pelt_transform locals[12];
     pelt_skin skin;
     pelt_bytes *bytes = character_pack(bundle, &skin);
     assert_true(pelt_output_size(&skin) > (size_t)4 << 20);
     void *scratch = scratch_new(&skin);
     output whole = output_new(&skin), split = output_new(&skin);
-    float *loose[2] = {malloc(4 * whole.count + 4), malloc(4 * whole.count + 4)};
+    size_t tangents = pelt_tangents_size(&skin);
+    float *loose[3] = {malloc(4 * whole.count + 4), malloc(4 * whole.count + 4), malloc(tangents + 4)};
     for (int how = RIGID; how <= UNEVEN_SCALE; how += UNEVEN_SCALE)
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!isas_work[isa]) continue;
             make_pose(bundle, (posing)how, 77, locals);
             pelt_pose(&skin, locals, scratch);
             skin.isa = (pelt_isa)isa;
-            pelt_deform(&skin, scratch, pelt_all_blocks(&skin), whole.positions, whole.normals);
-            pelt_deform(&skin, scratch, pelt_all_blocks(&skin), loose[0] + 1, loose[1] + 1);
+            deform(&skin, scratch, &whole);
+            pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin),
+                           &(pelt_output){loose[0] + 1, loose[1] + 1, loose[2] + 1});
             assert_memory_equal(whole.positions, loose[0] + 1, 4 * whole.count);
             assert_memory_equal(whole.normals, loose[1] + 1, 4 * whole.count);
+            assert_memory_equal(whole.tangents, loose[2] + 1, tangents);
             pelt_parallel(NULL, 2, 2, deform_half, &(halves){&skin, scratch, &split});
             assert_memory_equal(whole.positions, split.positions, 4 * whole.count);
             assert_memory_equal(whole.normals, split.normals, 4 * whole.count);
+            assert_memory_equal(whole.tangents, split.tangents, tangents);
         }
-    free(loose[0]), free(loose[1]);
+    free(loose[0]), free(loose[1]), free(loose[2]);
     output_free(&whole), output_free(&split), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
 
@@ -493,7 +600,7 @@ static void nothing_is_allocated_while_a_skin_runs(void **state) {
     for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
         if (!isas_work[isa]) continue;
         skin.isa = (pelt_isa)isa;
-        pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, out.normals);
+        deform(&skin, scratch, &out);
     }
     assert_int_equal(allocations, 1);
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
@@ -521,6 +628,8 @@ int main(void) {
         cmocka_unit_test(joints_scaled_to_nothing_give_finite_output),
         cmocka_unit_test(where_a_mirrored_joint_is_does_not_matter_to_normals),
         cmocka_unit_test(normals_keep_unit_length_at_any_size_of_a_joint),
+        cmocka_unit_test(mirrored_joints_change_the_hand_of_tangents),
+        cmocka_unit_test(skins_without_tangents_write_none),
         cmocka_unit_test(an_arm_bent_at_a_right_angle_is_where_it_is_drawn),
         cmocka_unit_test(a_pose_from_matrices_equals_a_pose_from_transforms),
         cmocka_unit_test(any_range_of_blocks_writes_the_bytes_of_one_call_and_nothing_else),

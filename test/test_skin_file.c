@@ -96,7 +96,8 @@ static pelt_result try_file(const void *data, size_t size) {
     if (result == PELT_OK) {
         pelt_transform *locals = calloc(skin.joint_count, sizeof *locals);
         void *scratch = aligned_alloc(64, pelt_scratch_size(&skin));
-        float *out = aligned_alloc(64, 2 * pelt_output_size(&skin));
+        size_t size_of_three = 2 * pelt_output_size(&skin) + pelt_tangents_size(&skin);
+        float *out = aligned_alloc(64, size_of_three), *normals = out + pelt_output_size(&skin) / 4;
         for (uint32_t j = 0; j < skin.joint_count; j++) {
             locals[j] = skin.joints[j].rest;
             assert_true(strlen(skin.names + skin.joints[j].name) < size);
@@ -106,7 +107,8 @@ static pelt_result try_file(const void *data, size_t size) {
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
             skin.isa = (pelt_isa)isa;
-            pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out, out + pelt_output_size(&skin) / 4);
+            pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin),
+                           &(pelt_output){out, normals, normals + pelt_output_size(&skin) / 4});
         }
         for (uint32_t v = 0; v < skin.vertex_count; v++)
             assert_true(skin.vertex_slots[v] < pelt_output_size(&skin) / 12);
@@ -126,6 +128,7 @@ static pelt_bundle *small_character(void) {
     character_tube(bundle, 35, 0.3, 3);
     uint64_t seed = 5;
     character_random_weights(bundle, 2, &seed);
+    character_random_tangents(bundle, &seed);
     return bundle;
 }
 
@@ -372,6 +375,38 @@ static void unknown_sections_are_skipped_unless_required(void **state) {
     assert_int_equal(try_file(file.data, file.size), PELT_ERROR_UNSUPPORTED);
 }
 
+/* RTAN: per block 16 x, 16 y, 16 z, 16 w. Turned by 90 degrees around z, the normal is -x and the tangent goes from z
+   to z; from x it goes to y. */
+static void tangents_may_be_there_or_not(void **state) {
+    (void)state;
+    section s[10];
+    bytes file;
+    example_sections(s);
+    s[9] = (section){.kind = "RTAN"};
+    for (int i = 0; i < 64; i++) put_f32(&s[9].content, i == 0 ? 1 : i >= 48 ? -1 : 0);
+    write_file(&file, s, 10);
+    assert_int_equal(try_file(file.data, file.size), PELT_OK);
+    pelt_skin skin;
+    uint8_t *copy = aligned_copy(file.data, file.size);
+    assert_int_equal(pelt_open(copy, file.size, &skin), PELT_OK);
+    void *scratch = aligned_alloc(64, pelt_scratch_size(&skin));
+    float positions[48], normals[48], tangents[64];
+    pelt_transform pose = skin.joints[0].rest;
+    pose.rotation[2] = pose.rotation[3] = (float)sqrt(0.5);
+    pelt_pose(&skin, &pose, scratch);
+    pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &(pelt_output){positions, normals, tangents});
+    for (int i = 0; i < 4; i++) assert_near(tangents[i], i == 1 ? 1 : i == 3 ? -1 : 0, 1e-6);
+    free(scratch), free(copy);
+    memcpy(s[9].content.data + 60, (uint32_t[]){0x7fc00000u}, 4); /* not a number, though no vertex is there */
+    write_file(&file, s, 10);
+    assert_int_equal(try_file(file.data, file.size), PELT_ERROR_NUMBER);
+    s[9].content.size -= 4;
+    write_file(&file, s, 10);
+    assert_int_equal(try_file(file.data, file.size), PELT_ERROR_FORMAT);
+    write_file(&file, s, 9);
+    assert_int_equal(try_file(file.data, file.size), PELT_OK);
+}
+
 static void sections_may_come_in_any_order(void **state) {
     (void)state;
     section s[9], reversed[9];
@@ -469,6 +504,7 @@ int main(void) {
         cmocka_unit_test(wrong_indices_and_numbers_are_told_apart),
         cmocka_unit_test(blocks_that_are_empty_or_overlap_are_refused),
         cmocka_unit_test(unknown_sections_are_skipped_unless_required),
+        cmocka_unit_test(tangents_may_be_there_or_not),
         cmocka_unit_test(sections_may_come_in_any_order),
         cmocka_unit_test(a_file_written_from_the_document_opens_and_runs),
         cmocka_unit_test(the_example_in_the_document_is_this_file),

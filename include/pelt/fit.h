@@ -97,6 +97,8 @@ typedef struct pelt_mesh {
     pelt_target *targets;        /* [target_count] */
     pelt_target *target_normals; /* [target_count] changes of the normals that go with them; NULL: the file has none */
     float diagonal;              /* of the bounding box of the rest positions; errors are given as fractions of it */
+    float *uvs;                  /* [vertex_count][2] texture coordinates of the normal map, v downwards; NULL: none */
+    float *tangents; /* [vertex_count][4] as in glTF, the file's, or by MikkTSpace from `uvs`; NULL: neither */
 } pelt_mesh;
 
 /* Joints are the file's joints, the nodes above them, and nodes that carry rigid parts of the mesh. */
@@ -210,6 +212,8 @@ typedef struct pelt_character {
     const float *positions;    /* [vertex_count][3] at rest */
     const float *normals;      /* [vertex_count][3]; NULL: smooth. Twins at a seam with equal ones shade as one, those
                                   of a hard edge differ */
+    const float *uvs;          /* [vertex_count][2] texture coordinates, v downwards; NULL: none */
+    const float *tangents;     /* [vertex_count][4] for normal maps, as in glTF; NULL: by MikkTSpace from `uvs` */
     const uint32_t *triangles; /* [triangle_count][3], counter-clockwise from outside */
 
     /* [vertex_count][influences_per_vertex]: which joints a vertex follows, and how much. Weights are 0 or more; those

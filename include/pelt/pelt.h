@@ -194,6 +194,7 @@ typedef struct pelt_skin {
     const float *entry_weights;   /* [entry_count][16] weight of that joint on the block's vertices; they sum to 1 */
     const float *rest_positions;  /* [block_count][3][16] */
     const float *rest_normals;    /* [block_count][3][16] unit length */
+    const float *rest_tangents;   /* [block_count][4][16] x, y, z, w as in glTF; NULL: the skin has none */
 
     uint32_t driven_count;     /* joints computed from others; joint joint_count + i of an entry is driven joint i */
     const pelt_driven *driven; /* [driven_count], NULL when there are none */
@@ -225,7 +226,7 @@ static inline int pelt_has_corrective(const pelt_skin *skin) { return skin->corr
    same pose may share it. */
 size_t pelt_scratch_size(const pelt_skin *skin);
 
-/* Bytes of one output buffer, a multiple of 64: 3 floats for each of block_count * 16 slots. */
+/* Bytes of one buffer of positions or normals, a multiple of 64: 3 floats for each of block_count * 16 slots. */
 size_t pelt_output_size(const pelt_skin *skin);
 
 /* Once a frame: computes all that depends on the pose alone, from the transform of each joint relative to its parent,
@@ -272,6 +273,27 @@ static inline pelt_range pelt_all_blocks(const pelt_skin *skin) {
        pelt_range part = {thread * each, each};       // each = (skin.block_count + threads - 1) / threads
        pelt_deform(&skin, scratch, part, positions, NULL); */
 void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals);
+
+/* What pelt_deform_to writes, and where to. What is NULL is not wanted and costs nothing. */
+typedef struct pelt_output {
+    float *positions; /* as for pelt_deform */
+    float *normals;
+    float *tangents; /* for normal maps: 4 floats per slot, pelt_tangents_size bytes; only with normals, and only of
+                        skins that have some (pelt_skin.rest_tangents): otherwise nothing is written here */
+} pelt_output;
+
+/* The same with more to ask for:
+
+       pelt_output output = {.positions = positions, .normals = normals, .tangents = tangents};
+       pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &output);
+
+   Tangents are x y z w as in glTF: x y z of unit length, across the normal that comes with them, in the direction in
+   which the texture's u grows; w (normal x tangent) is the bitangent, with w = 1 or -1 as in the file. A vertex that a
+   joint of negative scale mirrors has the other w. */
+void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *output);
+
+/* Bytes of a buffer of tangents, a multiple of 64: 4 floats for each of block_count * 16 slots. */
+size_t pelt_tangents_size(const pelt_skin *skin);
 
 #ifdef __cplusplus
 }
