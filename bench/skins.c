@@ -16,9 +16,10 @@ struct bench_skins {
     pelt_transform *locals;
     void *scratch;
     float *positions, *normals, *tangents, *plain_positions, *plain_normals;
-    uint16_t *joints; /* [vertex][4] */
-    float *weights;   /* [vertex][4] */
-    float *matrices;  /* [joint][12] */
+    uint32_t *vertices; /* [slot] */
+    uint16_t *joints;   /* [vertex][4] */
+    float *weights;     /* [vertex][4] */
+    float *matrices;    /* [joint][12] */
     float *memory_to, *memory_a, *memory_b;
     size_t memory_count;
     bench_corrective correctives[BENCH_CORRECTIVES];
@@ -43,9 +44,13 @@ static void deform_thread(void *user, size_t part, pelt_arena *unused) {
     uint32_t parts = d->run->threads, blocks = skin->block_count;
     uint32_t first = (uint32_t)((uint64_t)blocks * part / parts),
              end = (uint32_t)((uint64_t)blocks * (part + 1) / parts);
-    pelt_output out = {.positions = d->work->positions};
-    if (d->run->normals) out.normals = d->work->normals;
-    if (!strcmp(d->run->output, "tangents")) out.tangents = d->work->tangents;
+    pelt_output out = {.positions = {d->work->positions}};
+    if (d->run->normals) out.normals.data = d->work->normals;
+    if (!strcmp(d->run->output, "tangents")) out.tangents.data = d->work->tangents;
+    if (!strncmp(d->run->output, "order", 5)) out.vertices = d->work->vertices;
+    if (!strncmp(d->run->output, "halves", 6)) out.positions.half = out.normals.half = 1;
+    pelt_box box;
+    if (!strcmp(d->run->output, "box")) out.box = &box;
     pelt_deform_to(skin, scratch, (pelt_range){first, end - first}, &out);
 }
 
@@ -59,6 +64,18 @@ static void run_pelt(workload *work, const run *r) {
         deform_thread(&part, 0, NULL);
     else
         pelt_parallel(NULL, r->threads, r->threads, deform_thread, &part);
+}
+
+static void gather(const pelt_skin *skin, const float *slots, float *vertices) {
+    for (size_t v = 0; v < skin->vertex_count; v++)
+        memcpy(vertices + 3 * v, slots + 3 * (size_t)skin->vertex_slots[v], 3 * sizeof *vertices);
+}
+
+/* What callers do who want the order of the file and have slots. */
+static void run_gather(workload *work, const run *r) {
+    run_pelt(work, r);
+    gather(&work->skin, work->positions, work->plain_positions);
+    if (r->normals) gather(&work->skin, work->normals, work->plain_normals);
 }
 
 static void run_plain(workload *work, const run *r) {
@@ -117,6 +134,7 @@ static bool allocate(workload *work) {
                        pelt_tangents_size(&work->skin) / sizeof(float)};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) *arrays[i] = PELT_NEW(arena, counts[i], float);
     work->joints = PELT_NEW(arena, 4 * n, uint16_t);
+    work->vertices = PELT_NEW(arena, (size_t)work->skin.block_count * PELT_BLOCK, uint32_t);
     work->locals = PELT_NEW(arena, joints, pelt_transform);
     return !pelt_arena_failed(arena);
 }
@@ -128,6 +146,7 @@ static void fill_arrays(workload *work) {
     size_t n = bundle->mesh.vertex_count, joints = bundle->skeleton.joint_count;
     pelt_clip_pose(bundle->clips[0], &bundle->skeleton, 1, work->locals);
     pelt_pose(&work->skin, work->locals, work->scratch);
+    pelt_slot_vertices(&work->skin, work->vertices);
     pelt_affine *matrices = PELT_NEW(work->arena, joints, pelt_affine);
     if (matrices) pelt_joint_matrices(&bundle->skeleton, work->locals, NULL, matrices);
     for (size_t i = 0; matrices && i < 12 * joints; i++) work->matrices[i] = (float)matrices[i / 12].m[i % 12];
@@ -251,7 +270,14 @@ size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *ru
         count += list_isas(work, ssd, false, runs + count);
         ssd.isa = work->skin.isa, ssd.isa_name = pelt_isa_name(ssd.isa), ssd.threads = threads;
         if (threads > 1) runs[count++] = ssd;
-        ssd.output = "tangents", ssd.threads = 1, ssd.bytes += 32;
+        ssd.threads = 1, ssd.output = "box";
+        if (!normals) count += list_isas(work, ssd, true, runs + count);
+        ssd.output = normals ? "order+n" : "order", count += list_isas(work, ssd, true, runs + count);
+        ssd.output = normals ? "gather+n" : "gather", ssd.once = run_gather,
+        count += list_isas(work, ssd, true, runs + count);
+        ssd.output = normals ? "halves+n" : "halves", ssd.once = run_pelt,
+        count += list_isas(work, ssd, true, runs + count);
+        ssd.output = "tangents", ssd.bytes += 32;
         if (normals) count += list_isas(work, ssd, false, runs + count);
     }
     for (const bench_corrective *c = work->correctives; c < work->correctives + BENCH_CORRECTIVES; c++) {

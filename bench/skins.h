@@ -16,7 +16,9 @@ typedef struct bench_run {
     const char *method, *isa_name;
     pelt_isa isa;
     bool normals;
-    const char *output; /* what it writes beside positions: "none", "normals", "tangents" with them */
+    const char *output; /* what it writes beside positions: "none", "normals", "tangents" with them; "box": the box
+                           around them; "order": in the order of the file; "gather": brought into it afterwards;
+                           "halves": as half floats; "+n": with normals */
     uint32_t threads;
     void (*once)(bench_skins *work, const struct bench_run *run);
     const bench_corrective *corrective; /* NULL: none */

@@ -101,9 +101,10 @@ const cli_command cli_bench = {
     "vertex, 3x4 matrices), built by the same compiler for this machine; copy and triad move as many bytes as the "
     "blend\n"
     "of positions reads and writes. All take turns; the median and the best turn are given, ratios are to the plain\n"
-    "loop's median. Normals come out with unit length from all of them. \"beside\" says what "
-    "is\n"
-    "written beside positions: none, normals, or tangents with normals.",
+    "loop's median. Normals come out with unit length from all of them. \"beside\" says what comes beside positions:\n"
+    "nothing, normals, or tangents with normals; box: the box around them; order: they are written in the order of "
+    "the\n"
+    "file; gather: a loop afterwards brings them into it; halves: they are half floats; +n: and normals likewise.",
     bench,
     0,
     0,

@@ -15,7 +15,9 @@ static void run(pelt_skin *skin) {
     float *positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
     float *normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
     float *tangents = aligned_alloc(PELT_ALIGN, pelt_tangents_size(skin));
-    if (locals && controls && scratch && positions && normals && tangents) {
+    uint32_t *vertices = malloc((size_t)skin->block_count * PELT_BLOCK * sizeof *vertices);
+    pelt_box box;
+    if (locals && controls && scratch && positions && normals && tangents && vertices) {
         for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = skin->joints[j].rest;
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
@@ -23,17 +25,21 @@ static void run(pelt_skin *skin) {
             pelt_pose_from(skin, &(pelt_pose_input){.locals = locals, .controls = controls}, scratch);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
-            pelt_deform_to(skin, scratch, pelt_all_blocks(skin), &(pelt_output){positions, normals, tangents});
+            pelt_deform_to(skin, scratch, pelt_all_blocks(skin), &(pelt_output){{positions}, {normals}, {tangents}});
+            pelt_slot_vertices(skin, vertices);
+            pelt_deform_to(skin, scratch, pelt_all_blocks(skin),
+                           &(pelt_output){{positions}, {normals, 0, 1}, {tangents}, vertices, &box});
         }
         /* What a user does next: names, text, and a look at every vertex. */
         volatile size_t text = strlen(skin->about);
         for (uint32_t j = 0; j < skin->joint_count; j++) text += strlen(skin->names + skin->joints[j].name);
+        text += (size_t)pelt_find_joint(skin, "no such joint");
         for (uint32_t c = 0; c < skin->control_count; c++) text += strlen(skin->names + skin->controls[c].name);
         volatile float sum = 0;
         for (uint32_t v = 0; v < skin->vertex_count; v++) sum += positions[3 * (size_t)skin->vertex_slots[v]];
         (void)text, (void)sum;
     }
-    free(locals), free(controls), free(scratch), free(positions), free(normals), free(tangents);
+    free(locals), free(controls), free(scratch), free(positions), free(normals), free(tangents), free(vertices);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

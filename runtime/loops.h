@@ -113,12 +113,30 @@ typedef struct pelt_deform_job {
     pelt_phi phi;             /* of the weighted form */
     int parts;                /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;
+    uint32_t origin; /* the block that the outputs begin with */
+    float *box;      /* [6][16] low and high x, y, z of every lane, which become lower and higher; NULL: not wanted */
     float *positions;
     float *normals;  /* NULL: none wanted */
     float *tangents; /* NULL: none wanted; never without normals */
     int mirrored;    /* tangents may change hands */
     int stream;      /* write past the cache; the buffers are then aligned to 64 */
 } pelt_deform_job;
+
+/* Some vertices of one attribute, on their way from a buffer to where the caller wants them. */
+typedef struct pelt_delivery {
+    const float *from; /* [count][parts], and four floats more that may be read */
+    size_t parts;      /* 3 or 4 */
+    size_t first, count;
+    const uint32_t *vertices; /* [count] which of the caller's each is; NULL: first, first + 1, ... */
+    char *data;               /* the caller's vertex 0 */
+    size_t stride;
+    int half;   /* as four half floats */
+    float last; /* the fourth of three */
+} pelt_delivery;
+
+typedef float four __attribute__((vector_size(16)));
+
+#define LARGEST_HALF 65504.0f
 
 /* Key points: out = mean + matrix x, for some blocks of 16 rows and some columns x. The matrix lies as
    [block][inner][16]. */
@@ -139,6 +157,7 @@ typedef struct pelt_fill_job {
 /* The loops of one instruction set. */
 typedef struct pelt_loops {
     void (*deform)(const pelt_deform_job *job);
+    void (*deliver)(const pelt_delivery *delivery);
     void (*pose_corrective)(const pelt_corrective_job *job);
     void (*fill)(const pelt_fill_job *job);
 } pelt_loops;

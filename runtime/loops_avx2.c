@@ -82,14 +82,20 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
            xy2 = _mm256_unpackhi_ps((__m256)x, (__m256)y), zw2 = _mm256_unpackhi_ps((__m256)z, (__m256)w);
     __m256 v0 = _mm256_shuffle_ps(xy, zw, 0x44), v1 = _mm256_shuffle_ps(xy, zw, 0xee), /* and vertex 4, 5, 6, 7 */
         v2 = _mm256_shuffle_ps(xy2, zw2, 0x44), v3 = _mm256_shuffle_ps(xy2, zw2, 0xee);
-    __m256 four[] = {_mm256_permute2f128_ps(v0, v1, 0x20), _mm256_permute2f128_ps(v2, v3, 0x20),
+    __m256 pairs[] = {_mm256_permute2f128_ps(v0, v1, 0x20), _mm256_permute2f128_ps(v2, v3, 0x20),
                      _mm256_permute2f128_ps(v0, v1, 0x31), _mm256_permute2f128_ps(v2, v3, 0x31)};
     for (int i = 0; i < 4; i++) {
         if (stream)
-            _mm256_stream_ps(out + 8 * i, four[i]);
+            _mm256_stream_ps(out + 8 * i, pairs[i]);
         else
-            _mm256_storeu_ps(out + 8 * i, four[i]);
+            _mm256_storeu_ps(out + 8 * i, pairs[i]);
     }
+}
+static inline void put_three(char *to, const float *from) { memcpy(to, from, 12); }
+static inline void put_halves(char *to, four x) {
+    const __m128 most = _mm_set1_ps(LARGEST_HALF), least = _mm_set1_ps(-LARGEST_HALF);
+    __m128 bounded = _mm_max_ps(_mm_min_ps((__m128)x, most), least);
+    _mm_storel_epi64((__m128i *)to, _mm_cvtps_ph(bounded, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 static inline void stream_fence(void) { _mm_sfence(); }
 

@@ -95,14 +95,20 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
         v2 = _mm512_shuffle_ps(xy2, zw2, 0x44), v3 = _mm512_shuffle_ps(xy2, zw2, 0xee);
     __m512 a = _mm512_shuffle_f32x4(v0, v1, 0x44), b = _mm512_shuffle_f32x4(v2, v3, 0x44),
            c = _mm512_shuffle_f32x4(v0, v1, 0xee), d = _mm512_shuffle_f32x4(v2, v3, 0xee);
-    __m512 four[] = {_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd),
+    __m512 fours[] = {_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd),
                      _mm512_shuffle_f32x4(c, d, 0x88), _mm512_shuffle_f32x4(c, d, 0xdd)};
     for (int i = 0; i < 4; i++) {
         if (stream)
-            _mm512_stream_ps(out + 16 * i, four[i]);
+            _mm512_stream_ps(out + 16 * i, fours[i]);
         else
-            _mm512_storeu_ps(out + 16 * i, four[i]);
+            _mm512_storeu_ps(out + 16 * i, fours[i]);
     }
+}
+static inline void put_three(char *to, const float *from) { _mm_mask_storeu_ps(to, 7, _mm_loadu_ps(from)); }
+static inline void put_halves(char *to, four x) {
+    const __m128 most = _mm_set1_ps(LARGEST_HALF), least = _mm_set1_ps(-LARGEST_HALF);
+    __m128 bounded = _mm_max_ps(_mm_min_ps((__m128)x, most), least);
+    _mm_storel_epi64((__m128i *)to, _mm_cvtps_ph(bounded, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 static inline void stream_fence(void) { _mm_sfence(); }
 

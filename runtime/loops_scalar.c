@@ -50,6 +50,12 @@ static inline void store_xyzw(float *out, wide x, wide y, wide z, wide w, int st
     (void)stream;
     out[0] = x, out[1] = y, out[2] = z, out[3] = w;
 }
+static inline void put_three(char *to, const float *from) { memcpy(to, from, 12); }
+static inline void put_halves(char *to, four x) {
+    uint16_t halves[4];
+    for (int i = 0; i < 4; i++) halves[i] = pelt_half_of(x[i]);
+    memcpy(to, halves, sizeof halves);
+}
 static inline void stream_fence(void) {}
 
 #include "runtime/loops.inc"

@@ -106,6 +106,20 @@ static inline void store_xyzw(float *out, wide x, wide y, wide z, wide w, int st
     *(wide_unaligned *)(out + 8) = __builtin_shufflevector(xy2, zw2, 0, 1, 4, 5);
     *(wide_unaligned *)(out + 12) = __builtin_shufflevector(xy2, zw2, 2, 3, 6, 7);
 }
+
+static inline void put_three(char *to, const float *from) { memcpy(to, from, 12); }
+
+/* As in half.h, four at once: what is too small for a normal half is rounded by adding 1/2. */
+static inline void put_halves(char *to, four x) {
+    wide_bits all = (wide_bits)x, sign = all >> 16 & 0x8000, size = all & 0x7fffffff;
+    wide bounded = smaller((wide)size, (wide){0} + LARGEST_HALF);
+    size = (wide_bits)bounded;
+    wide_bits usual = (size + 0xfff + (size >> 13 & 1) - 0x38000000) >> 13;
+    wide_bits tiny = (wide_bits)(bounded + 0.5f) - 0x3f000000;
+    wide_bits mask = (wide_bits)(bounded < 0x1p-14f);
+    halves out = __builtin_convertvector((tiny & mask) | (usual & ~mask) | sign, halves);
+    memcpy(to, &out, sizeof out);
+}
 static inline void stream_fence(void) {}
 
 #include "runtime/loops.inc"

@@ -1,4 +1,4 @@
-/* result.c: the messages of pelt_result. */
+/* result.c: the messages of pelt_result, and the version. */
 
 #include <pelt/pelt.h>
 
@@ -10,3 +10,5 @@ const char *pelt_result_text(pelt_result result) {
     };
     return (unsigned)result < PELT_RESULT_COUNT ? texts[result] : "unknown result";
 }
+
+const char *pelt_version(void) { return PELT_VERSION; }

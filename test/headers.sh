@@ -34,6 +34,7 @@ cat > "$folder/libc/string.h" << 'END'
 void *memcpy(void *, const void *, size_t);
 void *memset(void *, int, size_t);
 int memcmp(const void *, const void *, size_t);
+int strcmp(const char *, const char *);
 END
 cat > "$folder/libc/math.h" << 'END'
 #define INFINITY __builtin_inff()

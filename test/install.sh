@@ -68,9 +68,15 @@ export PKG_CONFIG_PATH=$(dirname "$(find "$folder/usr" -name pelt.pc)")
 
 # The programs of docs/howto-library.md, as they are printed there.
 awk '/^```c$/ {on = 1; program++; next} /^```$/ {on = 0} on {print > ("howto" program ".c")}' "$here/../docs/howto-library.md"
-mv howto1.c bar.c && mv howto2.c tangents.c
+mv howto1.c bar.c && mv howto2.c tangents.c && mv howto3.c buffers.c
 "$compiler" -std=c17 -Wall -Wextra -Werror tangents.c -o tangents $(pkg-config --cflags --libs pelt-fit)
 ./tangents "$here/../fuzz/corpus/gltf/textured.gltf" | grep -q "^vertex 0: right is 0.983 -0.182 0.000, up is -0.182 -0.983 0.000"
+usr/bin/pelt sample elbow --vertices 500 --frames 3 -o . --quiet
+usr/bin/pelt fit elbow.glb --train train -o elbow.pelt --quiet --holdout 0
+"$compiler" -std=c17 -Wall -Wextra -Werror buffers.c -o buffers $(pkg-config --cflags --libs pelt-fit)
+./buffers elbow.pelt > buffers.txt
+grep -q '500 vertices, joint "lower" is joint 1' buffers.txt
+grep -q 'the character from -3.250 to 3.250 along x' buffers.txt
 "$compiler" -std=c17 -Wall -Wextra -Werror bar.c -o bar $(pkg-config --cflags --libs pelt-fit)
 ./bar > bar.txt
 awk '/training/ {if ($5 + 0 > 0.1 || $10 + 0 > 0.2) bad = 1} /has not seen/ {if ($1 + 0 > 0.1) bad = 1; seen = 1}

@@ -41,7 +41,7 @@ static void run(runner *r, pelt_isa isa) {
     for (int i = 0; i < MAKER_CONTROLS; i++) values[i] = maker_controls[i].rest + r->controls[i];
     pelt_pose_from(&r->skin, &(pelt_pose_input){.locals = r->locals, .controls = values}, r->scratch);
     pelt_deform_to(&r->skin, r->scratch, pelt_all_blocks(&r->skin),
-                   &(pelt_output){r->positions, r->normals, r->tangents});
+                   &(pelt_output){{r->positions}, {r->normals}, {r->tangents}});
 }
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
@@ -84,6 +84,29 @@ static void reference(const runner *r, const pelt_corrective *c, double *positio
     free(matrices);
 }
 
+/* In the order of the file, and with a box, everything has the bytes that it has without. */
+static void check_order(const runner *r) {
+    uint32_t n = r->skin.vertex_count, *vertices = malloc((size_t)r->skin.block_count * 64);
+    float(*out)[10] = malloc(n * sizeof *out), (*alone)[3] = malloc(n * sizeof *alone);
+    pelt_box box[2];
+    pelt_slot_vertices(&r->skin, vertices);
+    pelt_output all = {{out, 40}, {out[0] + 3, 40}, {out[0] + 6, 40}, vertices, &box[0]};
+    pelt_output positions = {.positions = {alone}, .vertices = vertices, .box = &box[1]};
+    pelt_deform_to(&r->skin, r->scratch, pelt_all_blocks(&r->skin), &all);
+    pelt_deform_to(&r->skin, r->scratch, pelt_all_blocks(&r->skin), &positions);
+    float low = INFINITY, low_alone = INFINITY;
+    for (uint32_t v = 0; v < n; v++) {
+        size_t slot = r->skin.vertex_slots[v];
+        assert_memory_equal(out[v], r->positions + 3 * slot, 12);
+        assert_memory_equal(out[v] + 3, r->normals + 3 * slot, 12);
+        assert_memory_equal(out[v] + 6, r->tangents + 4 * slot, 16);
+        low = fminf(low, out[v][1]), low_alone = fminf(low_alone, alone[v][1]);
+        for (int i = 0; i < 3; i++) assert_near(alone[v][i], out[v][i], 1e-5);
+    }
+    assert_true(box[0].low[1] == low && box[1].low[1] == low_alone);
+    free(vertices), free(out), free(alone);
+}
+
 static void check_against_reference(runner *r, const pelt_corrective *c, double tolerance, uint64_t *seed) {
     uint32_t n = r->bundle->mesh.vertex_count;
     double *positions = calloc(3 * n, sizeof *positions), *normals = calloc(3 * n, sizeof *normals);
@@ -95,6 +118,7 @@ static void check_against_reference(runner *r, const pelt_corrective *c, double 
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
             run(r, (pelt_isa)isa);
+            check_order(r);
             for (uint32_t v = 0; v < n; v++)
                 for (uint32_t i = 0; i < 3; i++) {
                     size_t at = 3 * (size_t)r->skin.vertex_slots[v] + i;

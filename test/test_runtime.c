@@ -181,7 +181,7 @@ static void output_free(output *out) { free(out->positions), free(out->normals),
 /* All of it. */
 static void deform(const pelt_skin *skin, const void *scratch, output *out) {
     pelt_deform_to(skin, scratch, pelt_all_blocks(skin),
-                   &(pelt_output){.positions = out->positions, .normals = out->normals, .tangents = out->tangents});
+                   &(pelt_output){{out->positions}, {out->normals}, {out->tangents}});
 }
 
 static void *scratch_new(const pelt_skin *skin) { return aligned_alloc(64, pelt_scratch_size(skin)); }
@@ -483,9 +483,9 @@ static void check_range(const pelt_skin *skin, const void *scratch, pelt_range r
         memset(buffers[k], GUARD, total * 4);
     }
     pelt_deform_to(skin, scratch, range,
-                   &(pelt_output){.positions = buffers[0] + margin + shift,
-                                  .normals = buffers[1] + margin + shift,
-                                  .tangents = buffers[2] + margin + shift});
+                   &(pelt_output){.positions = {buffers[0] + margin + shift},
+                                  .normals = {buffers[1] + margin + shift},
+                                  .tangents = {buffers[2] + margin + shift}});
     uint64_t end = (uint64_t)range.first + range.count;
     for (int k = 0; k < 3; k++) {
         const float *expected = k == 2 ? whole->tangents : k ? whole->normals : whole->positions;
@@ -545,7 +545,8 @@ static void deform_half(void *user, size_t i, pelt_arena *scratch) {
     const halves *h = user;
     uint32_t middle = h->skin->block_count / 2;
     pelt_range range = i ? (pelt_range){middle, UINT32_MAX} : (pelt_range){0, middle};
-    pelt_deform_to(h->skin, h->scratch, range, &(pelt_output){h->out->positions, h->out->normals, h->out->tangents});
+    pelt_deform_to(h->skin, h->scratch, range,
+                   &(pelt_output){{h->out->positions}, {h->out->normals}, {h->out->tangents}});
 }
 
 static void outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unaligned(void **state) {
@@ -569,7 +570,7 @@ static void outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unal
             skin.isa = (pelt_isa)isa;
             deform(&skin, scratch, &whole);
             pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin),
-                           &(pelt_output){loose[0] + 1, loose[1] + 1, loose[2] + 1});
+                           &(pelt_output){{loose[0] + 1}, {loose[1] + 1}, {loose[2] + 1}});
             assert_memory_equal(whole.positions, loose[0] + 1, 4 * whole.count);
             assert_memory_equal(whole.normals, loose[1] + 1, 4 * whole.count);
             assert_memory_equal(whole.tangents, loose[2] + 1, tangents);
@@ -582,6 +583,226 @@ static void outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unal
     output_free(&whole), output_free(&split), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
 
+/* -- Streams ------------------------------------------------------------------------------------------------------- */
+
+/* One buffer for all three attributes: positions, normals and tangents at some bytes of every vertex. */
+typedef struct layout {
+    size_t stride, normals, tangents;
+    bool in_order; /* of the file */
+} layout;
+
+/* Whether an attribute lies in the buffer as it should, for the vertices of a range; marks what it covers. */
+static void check_attribute(const pelt_skin *skin, pelt_range range, const layout *l, const uint8_t *buffer, size_t at,
+                            const float *slots, size_t bytes, uint8_t *covered) {
+    for (size_t v = 0; v < skin->vertex_count; v++) {
+        size_t slot = skin->vertex_slots[v], place = l->stride * (l->in_order ? v : slot) + at;
+        if (slot / 16 < range.first || slot / 16 >= (uint64_t)range.first + range.count) continue;
+        assert_memory_equal(buffer + place, (const uint8_t *)slots + bytes * slot, bytes);
+        memset(covered + place, 1, bytes);
+    }
+}
+
+static void check_layout(const pelt_skin *skin, const void *scratch, const output *whole, const layout *l,
+                         pelt_range range) {
+    size_t slots = (size_t)skin->block_count * 16, size = l->stride * slots;
+    uint8_t *buffer = malloc(size), *covered = calloc(size, 1);
+    uint32_t *vertices = malloc(slots * sizeof *vertices);
+    memset(buffer, GUARD, size);
+    pelt_slot_vertices(skin, vertices);
+    pelt_deform_to(skin, scratch, range,
+                   &(pelt_output){.positions = {buffer, l->stride},
+                                  .normals = {buffer + l->normals, l->stride},
+                                  .tangents = {buffer + l->tangents, l->stride},
+                                  .vertices = l->in_order ? vertices : NULL});
+    check_attribute(skin, range, l, buffer, 0, whole->positions, 12, covered);
+    check_attribute(skin, range, l, buffer, l->normals, whole->normals, 12, covered);
+    check_attribute(skin, range, l, buffer, l->tangents, whole->tangents, 16, covered);
+    size_t end = l->stride * skin->vertex_count; /* slots that no vertex has are anybody's */
+    for (size_t i = 0; i < (l->in_order ? size : end); i++)
+        if (!covered[i]) assert_int_equal(buffer[i], GUARD);
+    free(buffer), free(covered), free(vertices);
+}
+
+static void any_stride_and_order_has_the_bytes_of_the_plain_output(void **state) {
+    (void)state;
+    static const layout layouts[] = {{40, 12, 24, true}, {40, 12, 24, false}, {64, 20, 40, true}, {53, 13, 30, true}};
+    static const pelt_range ranges[] = {{0, 20}, {0, 1}, {3, 9}, {12, UINT32_MAX}, {5, 0}};
+    pelt_bundle *bundle = tangle(310, 4, 31);
+    pelt_transform locals[JOINTS];
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output whole = output_new(&skin);
+    assert_int_equal(skin.block_count, 20);
+    for (int how = RIGID; how <= UNEVEN_SCALE; how += UNEVEN_SCALE)
+        for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+            if (!isas_work[isa]) continue;
+            make_pose(bundle, (posing)how, 5, locals);
+            pelt_pose(&skin, locals, scratch);
+            skin.isa = (pelt_isa)isa;
+            deform(&skin, scratch, &whole);
+            for (size_t i = 0; i < 20; i++) check_layout(&skin, scratch, &whole, &layouts[i % 4], ranges[i / 4]);
+        }
+    output_free(&whole), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+static void check_box(const pelt_skin *skin, pelt_range range, const float *positions, const pelt_box *box) {
+    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (size_t v = 0; v < skin->vertex_count; v++) {
+        size_t slot = skin->vertex_slots[v];
+        if (slot / 16 < range.first || slot / 16 >= (uint64_t)range.first + range.count) continue;
+        for (size_t i = 0; i < 3; i++) {
+            low[i] = fminf(low[i], positions[3 * slot + i]);
+            high[i] = fmaxf(high[i], positions[3 * slot + i]);
+        }
+    }
+    assert_memory_equal(box->low, low, sizeof low);
+    assert_memory_equal(box->high, high, sizeof high);
+}
+
+static void the_box_is_that_of_the_positions_of_its_range(void **state) {
+    (void)state;
+    static const pelt_range ranges[] = {{0, 20}, {0, 1}, {19, 1}, {3, 9}, {12, UINT32_MAX}, {5, 0}, {99, 1}};
+    pelt_bundle *bundle = tangle(310, 4, 32);
+    pelt_transform locals[JOINTS];
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    uint32_t vertices[320];
+    float spread[320][6];
+    pelt_slot_vertices(&skin, vertices);
+    for (int pose = 0; pose < 8; pose++)
+        for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+            if (!isas_work[isa]) continue;
+            make_pose(bundle, pose % 2 ? UNEVEN_SCALE : RIGID, (uint64_t)pose, locals);
+            pelt_pose(&skin, locals, scratch);
+            skin.isa = (pelt_isa)isa;
+            for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++)
+                for (int with = 0; with < 3; with++) { /* positions alone, all, all somewhere else */
+                    pelt_box box;
+                    pelt_output to = {.positions = {out.positions}, .box = &box};
+                    if (with) to.normals.data = out.normals, to.tangents.data = out.tangents;
+                    pelt_deform_to(&skin, scratch, ranges[r], &to);
+                    if (with == 2) {
+                        to.positions = (pelt_stream){spread, 24}, to.normals = (pelt_stream){spread[0] + 3, 24};
+                        to.tangents.data = NULL, to.vertices = vertices;
+                        pelt_deform_to(&skin, scratch, ranges[r], &to);
+                    }
+                    check_box(&skin, ranges[r], out.positions, &box);
+                }
+        }
+    output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+/* The value of a half float, from its definition. */
+static double half_value(uint16_t bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+    return bits & 0x8000 ? -size : size;
+}
+
+/* No other half float is nearer; of two as near it is the even one. */
+static void check_half(uint16_t bits, float value) {
+    double gap = fabs(half_value(bits) - value);
+    assert_true((bits & 0x7fff) <= 0x7bff);
+    if (fabsf(value) >= 65504) {
+        assert_int_equal(bits, value < 0 ? 0xfbff : 0x7bff);
+        return;
+    }
+    assert_int_equal(bits >> 15, signbit(value) != 0);
+    for (int step = -1; step <= 1; step += 2) {
+        if (step < 0 && !(bits & 0x7fff)) continue;
+        double other = fabs(half_value((uint16_t)(bits + step)) - value);
+        assert_true(gap < other || (gap == other && bits % 2 == 0));
+    }
+}
+
+static void half_floats_are_the_nearest_to_the_floats(void **state) {
+    (void)state;
+    static const float sizes[] = {1, 1e-7f, 1e-4f, 3e4f, 1e7f};
+    pelt_bundle *bundle = tangle(310, 4, 33);
+    pelt_transform locals[JOINTS];
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    uint32_t vertices[320];
+    uint16_t positions[310][4], normals[310][4], tangents[320][6];
+    pelt_slot_vertices(&skin, vertices);
+    for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++)
+        for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+            if (!isas_work[isa]) continue;
+            make_pose(bundle, RIGID, size, locals);
+            for (int i = 0; i < 3; i++) locals[0].scale[i] = sizes[size], locals[0].translation[i] *= sizes[size];
+            pelt_pose(&skin, locals, scratch);
+            skin.isa = (pelt_isa)isa;
+            deform(&skin, scratch, &out);
+            pelt_deform_to(
+                &skin, scratch, pelt_all_blocks(&skin),
+                &(pelt_output){.positions = {positions, 0, 1}, .normals = {normals, 0, 1}, .vertices = vertices});
+            memset(tangents, GUARD, sizeof tangents);
+            pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin),
+                           &(pelt_output){{out.positions}, {out.normals}, {tangents, 12, 1}});
+            for (uint32_t v = 0; v < skin.vertex_count; v++) {
+                size_t slot = skin.vertex_slots[v];
+                for (size_t i = 0; i < 3; i++) check_half(positions[v][i], out.positions[3 * slot + i]);
+                for (size_t i = 0; i < 3; i++) check_half(normals[v][i], out.normals[3 * slot + i]);
+                for (size_t i = 0; i < 4; i++) check_half(tangents[slot][i], out.tangents[4 * slot + i]);
+                assert_int_equal(positions[v][3], 0x3c00), assert_int_equal(normals[v][3], 0);
+                assert_int_equal(tangents[slot][4], 0x5a5a);
+            }
+        }
+    output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
+/* -- What an engine asks once -------------------------------------------------------------------------------------- */
+
+static void joints_are_found_by_their_names(void **state) {
+    (void)state;
+    pelt_bundle *bundle = tangle(40, 3, 8);
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    for (int32_t j = 0; j < JOINTS; j++) assert_int_equal(pelt_find_joint(&skin, bundle->skeleton.names[j]), j);
+    assert_int_equal(pelt_find_joint(&skin, "joint"), -1);
+    assert_int_equal(pelt_find_joint(&skin, ""), -1);
+    assert_int_equal(pelt_find_joint(&skin, "joint470"), -1);
+    assert_string_equal(pelt_version(), PELT_VERSION);
+    character_free_skin(bytes), character_free(bundle);
+}
+
+/* A triangle has the same corners after renumbering as before, and texture coordinates go along. */
+static void index_buffers_and_attributes_follow_their_vertices(void **state) {
+    (void)state;
+    pelt_bundle *bundle = tangle(203, 3, 8);
+    pelt_mesh *mesh = &bundle->mesh;
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    size_t count = 3 * (size_t)mesh->triangle_count, slots = (size_t)skin.block_count * 16;
+    uint32_t *four = malloc(count * 4);
+    uint16_t *two = malloc(count * 2), (*uvs)[3] = malloc(203 * sizeof *uvs),
+             (*moved)[5] = malloc(slots * sizeof *moved);
+    memset(moved, GUARD, slots * sizeof *moved);
+    for (size_t i = 0; i < count; i++) two[i] = (uint16_t)(four[i] = mesh->triangles[i]);
+    for (uint16_t v = 0; v < 203; v++) uvs[v][0] = v, uvs[v][1] = (uint16_t)(1000 + v), uvs[v][2] = 9;
+    pelt_renumber_indices(&skin, four, count, 4), pelt_renumber_indices(&skin, two, count, 2);
+    pelt_reorder_attribute(&skin, (pelt_stream){uvs, 6}, 4, (pelt_stream){moved[0] + 1, 10});
+    for (size_t i = 0; i < count; i++) {
+        uint32_t v = mesh->triangles[i];
+        assert_int_equal(four[i], two[i]);
+        assert_int_equal(moved[four[i]][1], v), assert_int_equal(moved[four[i]][2], 1000 + v);
+        assert_int_equal(moved[four[i]][0], 0x5a5a), assert_int_equal(moved[four[i]][3], 0x5a5a);
+        for (size_t c = 0; c < 3; c++) {
+            size_t place = (four[i] / 16 * 3 + c) * 16 + four[i] % 16;
+            assert_true(skin.rest_positions[place] == mesh->positions[3 * (size_t)v + c]);
+        }
+    }
+    uint16_t tight[208][2];
+    pelt_reorder_attribute(&skin, (pelt_stream){uvs, 6}, 4, (pelt_stream){tight});
+    for (uint32_t v = 0; v < 203; v++) assert_int_equal(tight[skin.vertex_slots[v]][0], v);
+    free(four), free(two), free(uvs), free(moved), character_free_skin(bytes), character_free(bundle);
+}
+
 static void nothing_is_allocated_while_a_skin_runs(void **state) {
     (void)state;
     pelt_bundle *bundle = tangle(100, 4, 5);
@@ -591,6 +812,7 @@ static void nothing_is_allocated_while_a_skin_runs(void **state) {
     pelt_bytes *bytes = character_pack(bundle, &skin);
     void *scratch = scratch_new(&skin);
     output out = output_new(&skin);
+    uint32_t vertices[112];
     allocations = 0;
     void *volatile kept = malloc(1);
     free(kept);
@@ -601,6 +823,10 @@ static void nothing_is_allocated_while_a_skin_runs(void **state) {
         if (!isas_work[isa]) continue;
         skin.isa = (pelt_isa)isa;
         deform(&skin, scratch, &out);
+        pelt_box box;
+        pelt_slot_vertices(&skin, vertices);
+        pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin),
+                       &(pelt_output){.positions = {out.positions}, .vertices = vertices, .box = &box});
     }
     assert_int_equal(allocations, 1);
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
@@ -634,6 +860,11 @@ int main(void) {
         cmocka_unit_test(a_pose_from_matrices_equals_a_pose_from_transforms),
         cmocka_unit_test(any_range_of_blocks_writes_the_bytes_of_one_call_and_nothing_else),
         cmocka_unit_test(outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unaligned),
+        cmocka_unit_test(any_stride_and_order_has_the_bytes_of_the_plain_output),
+        cmocka_unit_test(the_box_is_that_of_the_positions_of_its_range),
+        cmocka_unit_test(half_floats_are_the_nearest_to_the_floats),
+        cmocka_unit_test(joints_are_found_by_their_names),
+        cmocka_unit_test(index_buffers_and_attributes_follow_their_vertices),
         cmocka_unit_test(nothing_is_allocated_while_a_skin_runs),
         cmocka_unit_test(every_result_and_instruction_set_has_a_name),
     };

@@ -108,7 +108,7 @@ static pelt_result try_file(const void *data, size_t size) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
             skin.isa = (pelt_isa)isa;
             pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin),
-                           &(pelt_output){out, normals, normals + pelt_output_size(&skin) / 4});
+                           &(pelt_output){{out}, {normals}, {normals + pelt_output_size(&skin) / 4}});
         }
         for (uint32_t v = 0; v < skin.vertex_count; v++)
             assert_true(skin.vertex_slots[v] < pelt_output_size(&skin) / 12);
@@ -394,7 +394,7 @@ static void tangents_may_be_there_or_not(void **state) {
     pelt_transform pose = skin.joints[0].rest;
     pose.rotation[2] = pose.rotation[3] = (float)sqrt(0.5);
     pelt_pose(&skin, &pose, scratch);
-    pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &(pelt_output){positions, normals, tangents});
+    pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &(pelt_output){{positions}, {normals}, {tangents}});
     for (int i = 0; i < 4; i++) assert_near(tangents[i], i == 1 ? 1 : i == 3 ? -1 : 0, 1e-6);
     free(scratch), free(copy);
     memcpy(s[9].content.data + 60, (uint32_t[]){0x7fc00000u}, 4); /* not a number, though no vertex is there */

@@ -334,7 +334,7 @@ static angles measure(const textured *t, pelt_skin *skin, const pelt_clip *clip)
         pelt_mesh truth = textured_truth(arena, t, clip, f);
         pelt_clip_pose(clip, &t->bundle->skeleton, f, locals);
         pelt_pose(skin, locals, scratch);
-        pelt_deform_to(skin, scratch, pelt_all_blocks(skin), &(pelt_output){positions, normals, tangents});
+        pelt_deform_to(skin, scratch, pelt_all_blocks(skin), &(pelt_output){{positions}, {normals}, {tangents}});
         for (size_t v = 0; v < skin->vertex_count; v++) {
             if (textured_pole(t, v)) continue;
             sum.count++;

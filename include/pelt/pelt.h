@@ -19,10 +19,13 @@
        // vertex v of the mesh is at positions + 3 * skin.vertex_slots[v]
 
    Slots. Vertices come out in *slot* order: pelt groups vertices that follow the same joints into blocks of 16, which
-   is why it is fast. Renumber your index buffer (and the other vertex attributes) once at load time, and the output
+   is why it is fast. Renumber your index buffer and the other vertex attributes once at load time, and the output
    buffers are vertex buffers:
 
-       for (size_t i = 0; i < index_count; i++) indices[i] = skin.vertex_slots[indices[i]];
+       pelt_renumber_indices(&skin, indices, index_count, sizeof *indices);
+       pelt_reorder_attribute(&skin, (pelt_stream){.data = uvs}, 8, (pelt_stream){.data = slot_uvs});
+
+   Or let pelt_deform_to write into buffers of your own, in the order of the file.
 
    Memory. All of it is the caller's: the bytes of the file, which must outlive the skin; one scratch for each character
    that is posed at a time; the output. Sizes are known after pelt_open and do not change. Sizes of scratch and output
@@ -96,7 +99,7 @@ typedef struct pelt_transform {
 /* A joint of the skeleton. Parents come before their children, so one pass in order is enough to chain them. Match them
    with the engine's own skeleton by name:
 
-       const char *name = skin.names + skin.joints[j].name; */
+       const char *name = skin.names + skin.joints[j].name;      // or the other way: pelt_find_joint */
 typedef struct pelt_joint {
     int32_t parent;         /* index of the parent joint, -1 for a root */
     pelt_transform rest;    /* where the joint is when nothing moves, relative to the parent */
@@ -168,6 +171,9 @@ int pelt_isa_works(pelt_isa isa);
 
 enum { PELT_CORRECTIVE_SECTIONS = 14 }; /* private */
 
+/* The version of the library that runs, such as "0.2.0"; PELT_VERSION is that of this header. */
+const char *pelt_version(void);
+
 /* An opened skin: counts, and pointers into the bytes given to pelt_open. It is a plain value: copy it as you like,
    there is nothing to free. Treat it as read-only, except `isa`.
 
@@ -217,6 +223,10 @@ typedef struct pelt_skin {
    long as reading the bytes once. `bytes` must be aligned to 64 and must stay where it is as long as the skin is used;
    nothing is copied, so a mapped file will do, and one copy serves all characters. After a failure *skin is zero. */
 pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin);
+
+/* The joint of this name, -1 when there is none; of several the first. It looks at one after the other: ask once at load
+   time. */
+int32_t pelt_find_joint(const pelt_skin *skin, const char *name);
 
 /* 1 when the shape depends on the pose beyond the blend: the skin has a corrective. */
 static inline int pelt_has_corrective(const pelt_skin *skin) { return skin->corrective[0] != NULL; }
@@ -274,23 +284,62 @@ static inline pelt_range pelt_all_blocks(const pelt_skin *skin) {
        pelt_deform(&skin, scratch, part, positions, NULL); */
 void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals);
 
-/* What pelt_deform_to writes, and where to. What is NULL is not wanted and costs nothing. */
+/* Where one attribute goes. */
+typedef struct pelt_stream {
+    void *data;    /* that of slot 0, or of vertex 0 of the file; NULL: not wanted, and costs nothing */
+    size_t stride; /* bytes from one vertex to the next; 0: one after the other, without gaps */
+    int half;      /* 1: as half floats, four of them (8 bytes): positions x y z 1, normals x y z 0, tangents x y z w;
+                      what is beyond their range becomes 65504 or -65504 */
+} pelt_stream;
+
+/* Least and largest coordinates of some vertices. */
+typedef struct pelt_box {
+    float low[3], high[3];
+} pelt_box;
+
+/* What pelt_deform_to writes, and where to. */
 typedef struct pelt_output {
-    float *positions; /* as for pelt_deform */
-    float *normals;
-    float *tangents; /* for normal maps: 4 floats per slot, pelt_tangents_size bytes; only with normals, and only of
-                        skins that have some (pelt_skin.rest_tangents): otherwise nothing is written here */
+    pelt_stream positions;    /* 3 floats, x y z; must be wanted */
+    pelt_stream normals;      /* 3 floats of unit length */
+    pelt_stream tangents;     /* 4 floats, for normal maps; only with normals, and only of skins that have some
+                              (pelt_skin.rest_tangents): otherwise nothing is written here */
+    const uint32_t *vertices; /* from pelt_slot_vertices: vertices come in the order of the file; NULL: of slots */
+    pelt_box *box; /* becomes the box around the positions of this range, low above high for no blocks; NULL: none */
 } pelt_output;
 
-/* The same with more to ask for:
+/* The same as pelt_deform with more to ask for, such as tangents,
 
-       pelt_output output = {.positions = positions, .normals = normals, .tangents = tangents};
+       pelt_output output = {.positions.data = positions, .normals.data = normals, .tangents.data = tangents};
        pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &output);
+
+   or a vertex buffer of the engine's own, here 12 floats for each vertex of the file:
+
+       pelt_output output = {.positions = {.data = buffer, .stride = 48}, .vertices = vertices, .box = &box,
+                             .normals = {.data = buffer + 3, .stride = 48}};
+
+   Only what is asked for is written, the bytes between are left as they are. Without gaps and in slot order it is as
+   fast as it can be; the rest costs little more (docs/speed.md). In slot order buffers have 16 block_count vertices, in
+   the order of the file vertex_count. Ranges that threads deform at once may share cache lines in the order of the file,
+   and never the same vertex; each has a box of its own, and the least and largest of all are the box of all.
 
    Tangents are x y z w as in glTF: x y z of unit length, across the normal that comes with them, in the direction in
    which the texture's u grows; w (normal x tangent) is the bitangent, with w = 1 or -1 as in the file. A vertex that a
    joint of negative scale mirrors has the other w. */
 void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *output);
+
+/* For output in the order of the file, once at load time: the vertex of each slot, vertices[16 block_count];
+   PELT_NO_VERTEX for slots that no vertex has. */
+void pelt_slot_vertices(const pelt_skin *skin, uint32_t *vertices);
+
+#define PELT_NO_VERTEX UINT32_MAX
+
+/* Once at load time, for output in slot order: replaces each index of an index buffer, which are below vertex_count, by
+   the slot of its vertex. `bytes` is the size of an index, 2 or 4; with 2 there are at most 65536 slots. */
+void pelt_renumber_indices(const pelt_skin *skin, void *indices, size_t count, size_t bytes);
+
+/* The same for an attribute that pelt does not deform: copies so many bytes of each vertex to its slot. `to` has room for
+   16 block_count vertices; those of slots that no vertex has are left as they are. The buffers must not overlap. */
+void pelt_reorder_attribute(const pelt_skin *skin, pelt_stream from, size_t bytes, pelt_stream to);
 
 /* Bytes of a buffer of tangents, a multiple of 64: 4 floats for each of block_count * 16 slots. */
 size_t pelt_tangents_size(const pelt_skin *skin);
