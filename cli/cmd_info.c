@@ -54,6 +54,13 @@ static json_t *list_skin_controls(const cli_args *args, const pelt_skin *skin) {
     return list;
 }
 
+/* Equal for a skin and the mesh that it was made for. */
+static void set_mesh_hash(json_t *object, uint64_t hash) {
+    char text[20];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    json_object_set_new(object, "mesh_hash", json_string(text));
+}
+
 static json_t *info_skin(const cli_args *args, const char *path, pelt_error *error) {
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(path, &skin, error);
@@ -83,6 +90,7 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
                                (int)skin.joint_count, "tangents", skin.rest_tangents != NULL, "driven", driven,
                                "controls", controls, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size,
                                "bytes_per_vertex", (double)bytes->size / skin.vertex_count, "about", about);
+    if (skin.mesh_hash) set_mesh_hash(object, *skin.mesh_hash);
     pelt_bytes_free(bytes);
     return object;
 }
@@ -264,6 +272,7 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
                   "targets", (int)mesh->target_count, "joints", (int)bundle->skeleton.joint_count, "influences",
                   (int)most_influences(mesh), "diagonal", (double)mesh->diagonal, "clips", clip_list, "controls",
                   controls, "findings", cli_findings_json(findings));
+    set_mesh_hash(object, pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count));
     json_decref(problems);
     pelt_bundle_free(bundle);
     return object;

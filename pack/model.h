@@ -21,6 +21,7 @@ typedef struct pelt_model {
     const float *positions;            /* [vertex_count][3] rest positions */
     const float *normals;              /* [vertex_count][3] */
     const float *tangents;             /* [vertex_count][4]; NULL: none */
+    uint64_t mesh_hash;                /* of the mesh that it was made for; 0: not known */
     pelt_influences influences;        /* joints of the skeleton, then driven ones */
     const pelt_corrective *corrective; /* NULL: none */
     bool in_16_bits;                   /* how its displacements are stored */

@@ -171,7 +171,8 @@ pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const char *about, pelt_erro
     uint32_t count = 0;
     for (int k = 0; k < PELT_SECTION_COUNT; k++) { /* sections without data are not there */
         if (!data[k]) continue;
-        uint32_t flags = k == PELT_SECTION_ABOUT || k == PELT_SECTION_TANGENTS ? 0 : PELT_SECTION_REQUIRED;
+        bool needed = k != PELT_SECTION_ABOUT && k != PELT_SECTION_TANGENTS && k != PELT_SECTION_MESH_HASH;
+        uint32_t flags = needed ? PELT_SECTION_REQUIRED : 0;
         written[count] = data[k];
         table[count++] = (pelt_file_section){kinds[k], flags, 0,
                                              fixed[k]                  ? fixed[k]
@@ -240,6 +241,7 @@ static pelt_result arrange(void *user, pelt_error *error) {
     pack_weights(p);
     p->skin.rest_positions = to_blocks(p, p->model->positions, 3);
     p->skin.rest_normals = to_blocks(p, p->model->normals, 3);
+    if (p->model->mesh_hash) p->skin.mesh_hash = &p->model->mesh_hash;
     if (p->model->tangents) p->skin.rest_tangents = to_blocks(p, tangents_across_normals(p->arena, p->model), 4);
     return pelt_pack_corrective(p->arena, p->model, p->order, &p->skin, p->sizes, error);
 }

@@ -197,6 +197,7 @@ pelt_result pelt_plain_make(pelt_arena *arena, const pelt_model *model, const pe
     if (model->vertex_count != bundle->mesh.vertex_count)
         return pelt_fail(error, PELT_ERROR_DATA, "the skin has %u vertices, but the mesh in %s has %u",
                          model->vertex_count, bundle->path, bundle->mesh.vertex_count);
+    if ((result = pelt_check_mesh(model->mesh_hash, bundle, error))) return result;
     plain->mesh.influences = model->influences;
     plain->mesh.target_count = 0;
     plain->mesh.positions = PELT_NEW(arena, 3 * (size_t)model->vertex_count, float);

@@ -61,6 +61,7 @@ pelt_result pelt_model_unpack(pelt_arena *arena, const pelt_skin *skin, pelt_mod
                           .vertex_count = skin->vertex_count,
                           .positions = from_blocks(arena, skin, skin->rest_positions, 3),
                           .normals = from_blocks(arena, skin, skin->rest_normals, 3),
+                          .mesh_hash = skin->mesh_hash ? *skin->mesh_hash : 0,
                           .driven_count = skin->driven_count,
                           .driven = skin->driven,
                           .driven_names = names};

@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+pelt_result pelt_check_mesh(uint64_t hash, const pelt_bundle *bundle, pelt_error *error) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    if (!hash || hash == pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count))
+        return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "the mesh in %s has other rest positions or triangles than the one that the skin was made for: "
+                     "take that one, or fit the skin again",
+                     bundle->path);
+}
+
 double pelt_normalise_weights(float *weights, uint32_t count) {
     double sum = 0;
     for (uint32_t i = 0; i < count; i++) sum += weights[i];

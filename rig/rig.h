@@ -146,6 +146,9 @@ pelt_result pelt_check_examples(pelt_examples examples, pelt_error *error);
 
 /* -- Meshes ------------------------------------------------------------------------------------------------------ */
 
+/* That the bundle's mesh is the one with this hash, which a skin was made for; 0: not known, any will do. */
+pelt_result pelt_check_mesh(uint64_t hash, const pelt_bundle *bundle, pelt_error *error);
+
 /* Tangents [vertex_count][4] of a mesh that has texture coordinates, as MikkTSpace and glTF define them: unit length,
    across the normal, and the handedness (tangents.c). Returns how many vertices would need two, because the texture is
    mirrored or torn there and the mesh is not split; those get one of them. Works in the arena, and writes nothing when

@@ -50,6 +50,7 @@ typedef struct pelt_file_section {
     X(POSITIONS, PELT_FOURCC('R', 'P', 'O', 'S'), rest_positions, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)    \
     X(NORMALS, PELT_FOURCC('R', 'N', 'R', 'M'), rest_normals, (uint64_t)skin->block_count * 12 * PELT_BLOCK, 1)        \
     X(TANGENTS, PELT_FOURCC('R', 'T', 'A', 'N'), rest_tangents, (uint64_t)skin->block_count * 16 * PELT_BLOCK, 0)      \
+    X(MESH_HASH, PELT_FOURCC('H', 'A', 'S', 'H'), mesh_hash, sizeof(uint64_t), 0)                                      \
     X(DRIVEN, PELT_FOURCC('D', 'R', 'V', 'N'), driven, 0, 0)                                                           \
     X(CONTROLS, PELT_FOURCC('C', 'T', 'R', 'L'), controls, 0, 0)                                                       \
     X(CORRECTIVE, PELT_FOURCC('D', 'R', 'I', 'V'), PELT_PRIVATE(CORRECTIVE), 0, 0)                                     \

@@ -26,3 +26,22 @@ void pelt_reorder_attribute(const pelt_skin *skin, pelt_stream from, size_t byte
     for (size_t v = 0; v < skin->vertex_count; v++)
         memcpy((char *)to.data + stride * skin->vertex_slots[v], (const char *)from.data + step * v, bytes);
 }
+
+/* Every step can be undone, so that meshes that differ in one number never have the same hash. */
+static uint64_t add_word(uint64_t hash, uint32_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+uint64_t pelt_mesh_hash(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
+                        uint32_t triangle_count) {
+    uint64_t hash = add_word(add_word(0, vertex_count), triangle_count);
+    for (size_t i = 0; i < 3 * (size_t)vertex_count; i++) {
+        float number = positions[i] + 0.0f; /* -0 is 0 */
+        uint32_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        hash = add_word(hash, bits);
+    }
+    for (size_t i = 0; i < 3 * (size_t)triangle_count; i++) hash = add_word(hash, triangles[i]);
+    return hash;
+}

@@ -1,5 +1,6 @@
 /* test_measure.c: errors that are known beforehand are measured as they are. */
 
+#include "pack/plain.h"
 #include "test/character.h"
 #include "test/sampled.h"
 
@@ -227,6 +228,41 @@ static void what_does_not_fit_together_is_said(void **state) {
     assert_non_null(strstr(error.text, "hand.glb has no joint \"joint0\""));
     assert_int_equal(error.code, PELT_ERROR_DATA);
     character_free_skin(bytes), character_free(bundle), character_free(other);
+}
+
+/* A skin knows its mesh to the last bit; one that does not say which it was made for is taken at its word. */
+static void a_skin_is_refused_by_another_mesh(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = bending(bundle);
+    pelt_examples all = pelt_bundle_examples(bundle, (const pelt_clip *[]){clip}, 1);
+    pelt_error error;
+    pelt_skin skin, silent;
+    pelt_bytes *bytes = pelt_fit(bundle, all, &(pelt_fit_options){.method = PELT_METHOD_SSD}, NULL, &error);
+    pelt_bytes *without = character_pack(bundle, &silent);
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_model model;
+    pelt_plain plain;
+    assert_int_equal(pelt_model_unpack(arena, &skin, &model, &error), PELT_OK);
+    assert_non_null(skin.mesh_hash), assert_null(silent.mesh_hash);
+    for (int change = 0; change < 3; change++) {
+        float *x = bundle->mesh.positions + 7, kept = *x;
+        uint32_t *corner = bundle->mesh.triangles + 4, kept_corner = *corner;
+        if (change == 1) *x = nextafterf(*x, 9);
+        if (change == 2) *corner = (*corner + 1) % VERTICES;
+        pelt_player *player = pelt_player_new(&skin, bundle, &error), *other = pelt_player_new(&silent, bundle, NULL);
+        assert_int_equal(player == NULL, change > 0);
+        if (change) assert_non_null(strstr(error.text, "hand.glb has other rest positions or triangles"));
+        assert_int_equal(pelt_plain_make(arena, &model, bundle, NULL, 0, &plain, NULL),
+                         change ? PELT_ERROR_DATA : PELT_OK);
+        pelt_bytes *convex = pelt_fit_convex(&skin, bundle, all, 1, NULL);
+        assert_int_equal(convex == NULL, change > 0);
+        assert_non_null(other);
+        pelt_player_free(player), pelt_player_free(other), pelt_bytes_free(convex);
+        *x = kept, *corner = kept_corner;
+    }
+    pelt_arena_free(arena), pelt_bytes_free(bytes), character_free_skin(without), character_free(bundle);
 }
 
 /* -- The look ------------------------------------------------------------------------------------------------------ */
@@ -546,6 +582,7 @@ int main(void) {
         cmocka_unit_test(a_step_of_the_truth_is_the_jump_of_the_frame_where_it_is),
         cmocka_unit_test(only_frames_that_follow_one_another_in_a_motion_jump),
         cmocka_unit_test(no_method_pops_between_poses),
+        cmocka_unit_test(a_skin_is_refused_by_another_mesh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -407,6 +407,40 @@ static void tangents_may_be_there_or_not(void **state) {
     assert_int_equal(try_file(file.data, file.size), PELT_OK);
 }
 
+/* The number is from a program of three lines in another language, by the words of the document. */
+static void the_hash_of_a_mesh_is_that_of_the_document(void **state) {
+    (void)state;
+    float positions[] = {0, 1.5f, -0.0f, -2, 1e-3f, 7, 3, 4, 5};
+    uint32_t triangles[] = {0, 1, 2}, turned[] = {1, 2, 0};
+    uint64_t hash = pelt_mesh_hash(positions, 3, triangles, 1);
+    assert_true(hash == 0x6c61138e7ce5af51u);
+    assert_true(pelt_mesh_hash(positions, 3, turned, 1) != hash);
+    assert_true(pelt_mesh_hash(positions, 3, triangles, 0) != hash);
+    positions[2] = 0;
+    assert_true(pelt_mesh_hash(positions, 3, triangles, 1) == hash);
+    positions[8] = nextafterf(5, 6);
+    assert_true(pelt_mesh_hash(positions, 3, triangles, 1) != hash);
+    section s[10];
+    bytes file;
+    pelt_skin skin;
+    example_sections(s);
+    s[9] = (section){.kind = "HASH"};
+    put_u64(&s[9].content, hash);
+    write_file(&file, s, 10);
+    uint8_t *copy = aligned_copy(file.data, file.size);
+    assert_int_equal(pelt_open(copy, file.size, &skin), PELT_OK);
+    assert_true(*skin.mesh_hash == hash);
+    free(copy);
+    put_u32(&s[9].content, 0);
+    write_file(&file, s, 10);
+    assert_int_equal(try_file(file.data, file.size), PELT_ERROR_FORMAT);
+    write_file(&file, s, 9);
+    copy = aligned_copy(file.data, file.size);
+    assert_int_equal(pelt_open(copy, file.size, &skin), PELT_OK);
+    assert_null(skin.mesh_hash);
+    free(copy);
+}
+
 static void sections_may_come_in_any_order(void **state) {
     (void)state;
     section s[9], reversed[9];
@@ -505,6 +539,7 @@ int main(void) {
         cmocka_unit_test(blocks_that_are_empty_or_overlap_are_refused),
         cmocka_unit_test(unknown_sections_are_skipped_unless_required),
         cmocka_unit_test(tangents_may_be_there_or_not),
+        cmocka_unit_test(the_hash_of_a_mesh_is_that_of_the_document),
         cmocka_unit_test(sections_may_come_in_any_order),
         cmocka_unit_test(a_file_written_from_the_document_opens_and_runs),
         cmocka_unit_test(the_example_in_the_document_is_this_file),

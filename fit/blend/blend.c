@@ -37,6 +37,7 @@ pelt_result pelt_fit_blend(pelt_fitting *f, pelt_error *error) {
     f->model.positions = mesh->positions;
     f->model.normals = pelt_shading_normals(f->arena, pelt_smoothing_of(f->arena, mesh, f->examples));
     f->model.tangents = mesh->tangents;
+    f->model.mesh_hash = pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count);
     f->points = pelt_find_points(f->arena, mesh, f->examples);
     pelt_result result = find_weights(f, error);
     if (!result) pelt_part_points(f->arena, &f->model.influences, f->model.positions, mesh->vertex_count, &f->points);

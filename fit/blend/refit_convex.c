@@ -59,6 +59,7 @@ static pelt_result mend(void *user, pelt_error *error) {
     if (result) return result;
     if (skin->vertex_count != m->f.bundle->mesh.vertex_count || skin->joint_count != m->f.bundle->skeleton.joint_count)
         return pelt_fail(error, PELT_ERROR_DATA, "the skin was made for another character than %s", m->f.bundle->path);
+    if ((result = pelt_check_mesh(m->f.model.mesh_hash, m->f.bundle, error))) return result;
     if (!m->f.examples.count) return pelt_fail(error, PELT_ERROR_DATA, "there are no examples to refit the weights to");
     result = pelt_example_matrices(&m->f, &matrices, error);
     if (!result) result = pelt_find_candidates(&m->f, matrices, NULL, &m->candidates, error);

@@ -58,6 +58,7 @@ static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const 
                   skin->vertex_count, bundle->path, bundle->mesh.vertex_count);
         return NULL;
     }
+    if (pelt_check_mesh(skin->mesh_hash ? *skin->mesh_hash : 0, bundle, error)) return NULL;
     pelt_player *player = PELT_NEW(arena, 1, pelt_player);
     pelt_player made = {.arena = arena,
                         .skin = skin,

@@ -212,6 +212,8 @@ typedef struct pelt_skin {
     const void *corrective[PELT_CORRECTIVE_SECTIONS];
     uint32_t factor_counts[2];
 
+    const uint64_t *mesh_hash; /* pelt_mesh_hash of the mesh that the skin was made for; NULL: not known */
+
     const char *about;   /* UTF-8 JSON text: method, options, errors; for people and tools, not used at run time */
     uint32_t about_size; /* without the terminating zero */
 
@@ -227,6 +229,14 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin);
 /* The joint of this name, -1 when there is none; of several the first. It looks at one after the other: ask once at load
    time. */
 int32_t pelt_find_joint(const pelt_skin *skin, const char *name);
+
+/* A number that tells meshes apart, so that a skin is never put on another one than it was made for: of the rest
+   positions [vertex_count][3] and the corners of the triangles [triangle_count][3], as the file has them. Several meshes
+   of a glTF scene count as one, their nodes in the order of the file.
+
+       if (skin.mesh_hash && *skin.mesh_hash != pelt_mesh_hash(positions, vertex_count, indices, index_count / 3)) ... */
+uint64_t pelt_mesh_hash(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
+                        uint32_t triangle_count);
 
 /* 1 when the shape depends on the pose beyond the blend: the skin has a corrective. */
 static inline int pelt_has_corrective(const pelt_skin *skin) { return skin->corrective[0] != NULL; }
