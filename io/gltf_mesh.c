@@ -232,8 +232,8 @@ static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
 
 /* -- Texture coordinates and tangents ------------------------------------------------------------------------------ */
 
-/* The texture coordinates that the normal map of a part uses, or would use. */
-static bool find_uvs(gltf *g, const part *p, gltf_item *uvs) {
+/* The texture coordinates that the normal map of a part uses, or would use; *mapped becomes true where there is one. */
+static bool find_uvs(gltf *g, const part *p, gltf_item *uvs, bool *mapped) {
     gltf_item material = gltf_member(p->primitive, "material");
     uint64_t set = 0;
     uint32_t index;
@@ -241,6 +241,7 @@ static bool find_uvs(gltf *g, const part *p, gltf_item *uvs) {
         if (!gltf_reference(g, material, "materials", &index)) return false;
         gltf_item map = gltf_member(gltf_entry(g, "materials", index), "normalTexture");
         if (!gltf_natural(g, gltf_member(map, "texCoord"), 0, &set)) return false;
+        *mapped |= map.json != NULL;
     }
     *uvs = attribute_set(p, "TEXCOORD", set < UINT32_MAX ? (uint32_t)set : UINT32_MAX);
     return true;
@@ -274,10 +275,11 @@ static bool read_tangents(gltf *g, const part *p, const pelt_affine *place) {
 static bool read_all_tangents(gltf *g, const parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
     uint32_t with_uvs = 0, with_tangents = 0, own = 0;
+    bool mapped = false;
     gltf_item uvs;
     for (uint32_t i = 0; i < all->count; i++) {
         if (!all->list[i].has_own_vertices) continue;
-        if (!find_uvs(g, &all->list[i], &uvs)) return false;
+        if (!find_uvs(g, &all->list[i], &uvs, &mapped)) return false;
         own++, with_uvs += uvs.json != NULL, with_tangents += attribute(&all->list[i], "TANGENT").json != NULL;
     }
     if (!with_uvs && !with_tangents) return true;
@@ -287,12 +289,12 @@ static bool read_all_tangents(gltf *g, const parts *all) {
     for (uint32_t i = 0; i < all->count; i++) {
         const part *p = &all->list[i];
         if (!p->has_own_vertices) continue;
-        if (!find_uvs(g, p, &uvs)) return false;
+        if (!find_uvs(g, p, &uvs, &mapped)) return false;
         if (uvs.json && !read_attribute(g, p, uvs, "VEC2", mesh->uvs + 2 * (size_t)p->first)) return false;
     }
     uint32_t torn = with_tangents < own ? pelt_mesh_tangents(g->scratch, mesh, mesh->tangents) : 0;
     if (pelt_arena_failed(g->scratch)) return gltf_out_of_memory(g);
-    if (torn)
+    if (torn && mapped)
         pelt_find(
             &g->bundle->notes, g->arena, PELT_NOTE, "torn-texture",
             "the texture is mirrored or torn at %u vertices that are not split there, so that one of two tangents "

@@ -240,6 +240,30 @@ static void tangents_of_a_file_are_those_of_its_textures_or_its_own(void **state
     pelt_bundle_free(b);
 }
 
+/* Two triangles over an edge, and the texture of the second is that of the first again, mirrored. */
+static void torn_textures_are_noted_where_a_normal_map_would_show_them(void **state) {
+    (void)state;
+    for (int mapped = 0; mapped < 2; mapped++) {
+        maker m = {0};
+        char rest[500];
+        MAKE_FLOATS(&m, "VEC3", 4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0);
+        MAKE_FLOATS(&m, "VEC3", 4, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1);
+        MAKE_FLOATS(&m, "VEC2", 4, 0, 1, 1, 1, 0, 0, 0, 1);
+        make_array(&m, (const uint8_t[]){0, 1, 2, 2, 1, 3}, 6, UBYTE, "SCALAR", 6, false);
+        snprintf(rest, sizeof rest,
+                 TRIANGLE_NODES("") "'materials':[{%s}],'meshes':[{'primitives':[{'material':0,'indices':3,"
+                                    "'attributes':{'POSITION':0,'NORMAL':1,'TEXCOORD_0':2}}]}]",
+                 mapped ? "'normalTexture':{'index':0}" : "");
+        pelt_bundle *b = make_bundle(&m, rest);
+        const pelt_finding *note = find_note(b, "torn-texture");
+        assert_int_equal(note != NULL, mapped);
+        if (note) assert_non_null(strstr(note->text, "at 2 vertices"));
+        assert_near(b->mesh.tangents[3], 1, 0);
+        assert_near(b->mesh.tangents[15], -1, 0);
+        pelt_bundle_free(b);
+    }
+}
+
 /* A node that mirrors x: the image is mirrored with it, whoever gives the tangents. */
 static void mirroring_nodes_change_the_hand_of_tangents(void **state) {
     (void)state;
@@ -378,6 +402,7 @@ int main(void) {
         cmocka_unit_test(without_any_texture_tangents_are_across_the_normal),
         cmocka_unit_test(triangles_without_texture_follow_their_neighbours),
         cmocka_unit_test(tangents_of_a_file_are_those_of_its_textures_or_its_own),
+        cmocka_unit_test(torn_textures_are_noted_where_a_normal_map_would_show_them),
         cmocka_unit_test(mirroring_nodes_change_the_hand_of_tangents),
         cmocka_unit_test(files_with_too_few_tangents_are_refused),
         cmocka_unit_test(skins_keep_the_tangents_of_their_character),
