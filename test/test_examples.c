@@ -255,7 +255,7 @@ static void normals_are_turned_as_the_surface_is(void **state) {
         memcpy(mesh->normals, surface, sizeof surface);
         for (uint32_t v = 0; v < TUBE && own; v++) {
             double n[3];
-            for (int i = 0; i < 3; i++) n[i] = surface[3 * v + i] + 0.6 * (test_random(&seed) - 0.5);
+            for (int i = 0; i < 3; i++) n[i] = surface[3 * v + i] + (v % 2 ? 0.3 : -0.3) * sin((double)i + v / 2);
             normalise(n);
             for (int i = 0; i < 3; i++) mesh->normals[3 * v + i] = (float)n[i];
         }
