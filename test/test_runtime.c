@@ -756,6 +756,33 @@ static void half_floats_are_the_nearest_to_the_floats(void **state) {
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
 
+/* Positions that lie between two half floats, also among the smallest, which a joint that does not move leaves alone. */
+static void half_floats_are_even_where_two_are_as_near(void **state) {
+    (void)state;
+    enum { VERTICES = 64 };
+    pelt_bundle *bundle = character_new(1, NULL);
+    character_bind(bundle);
+    character_tube(bundle, VERTICES, 1, 1);
+    uint64_t seed = 1;
+    character_random_weights(bundle, 1, &seed);
+    float *x = bundle->mesh.positions;
+    for (int i = 0; i < 3 * VERTICES; i++)
+        x[i] = (float)(ldexp(i % 4 ? 1024 + i + 0.5 : i + 0.5, i % 4 ? i % 27 - 24 : -24) * (i % 5 ? 1 : -1));
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    uint16_t written[VERTICES][4];
+    pelt_pose(&skin, &character_still, scratch);
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!isas_work[isa]) continue;
+        skin.isa = (pelt_isa)isa;
+        pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &(pelt_output){.positions = {written, 0, 1}});
+        for (size_t v = 0; v < VERTICES; v++)
+            for (size_t i = 0; i < 3; i++) check_half(written[skin.vertex_slots[v]][i], x[3 * v + i]);
+    }
+    free(scratch), character_free_skin(bytes), character_free(bundle);
+}
+
 /* -- What an engine asks once -------------------------------------------------------------------------------------- */
 
 static void joints_are_found_by_their_names(void **state) {
@@ -863,6 +890,7 @@ int main(void) {
         cmocka_unit_test(any_stride_and_order_has_the_bytes_of_the_plain_output),
         cmocka_unit_test(the_box_is_that_of_the_positions_of_its_range),
         cmocka_unit_test(half_floats_are_the_nearest_to_the_floats),
+        cmocka_unit_test(half_floats_are_even_where_two_are_as_near),
         cmocka_unit_test(joints_are_found_by_their_names),
         cmocka_unit_test(index_buffers_and_attributes_follow_their_vertices),
         cmocka_unit_test(nothing_is_allocated_while_a_skin_runs),
