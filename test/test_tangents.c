@@ -327,7 +327,7 @@ static void skins_keep_the_tangents_of_their_character(void **state) {
         for (uint32_t v = 0; v < skin.vertex_count; v++) {
             const float *a = model.tangents + 4 * (size_t)v, *b = t.bundle->mesh.tangents + 4 * (size_t)v;
             const float *n = model.normals + 3 * (size_t)v;
-            assert_near(a[0] * n[0] + a[1] * n[1] + a[2] * n[2], 0, 1e-6);
+            assert_near(a[0] * n[0] + a[1] * n[1] + a[2] * n[2], 0, 1e-5);
             assert_true(a[3] == b[3]);
             if (method != PELT_METHOD_JOINTS) assert_near(a[0] * b[0] + a[1] * b[1] + a[2] * b[2], 1, 1e-6);
         }
@@ -384,7 +384,7 @@ static void tangents_of_deformed_characters_are_near_the_truth(void **state) {
             print_message("%s, %s: tangents %.2f degrees RMS, normals %.2f\n", samples[s],
                           pelt_method_name((pelt_method)method), a.tangents, a.normals);
             if (pelt_has_corrective(&skin)) assert_true(a.tangents < 4);
-            assert_true(a.tangents < 22);
+            assert_true(a.tangents < 26);
             pelt_bytes_free(bytes);
         }
         textured_free(&t);

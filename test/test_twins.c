@@ -4,9 +4,6 @@
 #include "samples/samples.h"
 #include "test/test.h"
 
-/* Driven joints give all vertices of a point the normal that they fitted to its first one; 1: every vertex has its own. */
-enum { JOINTS_KEEP_HARD_EDGES = 0 };
-
 static pelt_bundle *make(const char *name, const char *variant, uint32_t vertices, uint32_t frames) {
     pelt_error error = {0};
     pelt_bundle *bundle = pelt_sample_make(
@@ -23,9 +20,9 @@ static const struct {
     {"ssd", {.method = PELT_METHOD_SSD}, 10},
     {"distance", {.method = PELT_METHOD_SSD, .blend = PELT_BLEND_DISTANCE}, 30},
     {"fit", {.method = PELT_METHOD_SSD, .blend = PELT_BLEND_FIT}, 12},
-    {"joints", {.method = PELT_METHOD_JOINTS}, JOINTS_KEEP_HARD_EDGES ? 8 : 90},
+    {"joints", {.method = PELT_METHOD_JOINTS}, 8},
     {"psd", {.method = PELT_METHOD_PSD}, 0.1},
-    {"psd on joints", {.method = PELT_METHOD_PSD, .blend = PELT_BLEND_JOINTS}, JOINTS_KEEP_HARD_EDGES ? 0.6 : 90},
+    {"psd on joints", {.method = PELT_METHOD_PSD, .blend = PELT_BLEND_JOINTS}, 2},
     {"few poses", {.method = PELT_METHOD_PSD, .psd.poses = 4}, 1},
     {"wpsd", {.method = PELT_METHOD_WPSD}, 0.15},
     {"wpsd of few poses", {.method = PELT_METHOD_WPSD, .psd.poses = 4}, 8},
