@@ -1,9 +1,10 @@
-/* folder.c: what is there, and folders. */
+/* folder.c: what is there, folders, and what is taken away. */
 
 #include "io/io.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 bool pelt_file_exists(const char *path) {
     struct stat status;
@@ -13,4 +14,9 @@ bool pelt_file_exists(const char *path) {
 pelt_result pelt_folder_make(const char *path, pelt_error *error) {
     if (!mkdir(path, 0777) || errno == EEXIST) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_FILE, "%s: the folder cannot be made: %s", path, strerror(errno));
+}
+
+pelt_result pelt_file_remove(const char *path, pelt_error *error) {
+    if (!unlink(path) || errno == ENOENT) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be removed: %s", path, strerror(errno));
 }

@@ -26,6 +26,9 @@ bool pelt_ends_with(const char *path, const char *ending);
 
 bool pelt_file_exists(const char *path);
 
+/* Removes a file, unless it is gone already. */
+pelt_result pelt_file_remove(const char *path, pelt_error *error);
+
 /* Makes a folder, unless it is there. */
 pelt_result pelt_folder_make(const char *path, pelt_error *error);
 

@@ -17,18 +17,28 @@ static void frame_path(const pelt_light_frames *store, uint32_t light, uint32_t 
     snprintf(path, size, "%s/light-%04u-%c.pfm", store->folder, light, half ? 'b' : 'a');
 }
 
-/* A number that changes when the scene does (Fowler, Noll and Vo's hash). */
-static uint32_t scene_hash(const pelt_scene *scene) {
-    uint32_t hash = 2166136261u;
-    const void *parts[] = {scene->positions, scene->triangles, scene->triangle_materials, scene->materials,
-                           scene->lights};
-    size_t sizes[] = {scene->vertex_count * 3 * sizeof *scene->positions,
-                      scene->triangle_count * 3 * sizeof *scene->triangles,
-                      scene->triangle_count * sizeof *scene->triangle_materials,
-                      scene->material_count * sizeof *scene->materials, scene->light_count * sizeof *scene->lights};
-    for (int p = 0; p < 5; p++)
-        for (size_t i = 0; i < sizes[p]; i++) hash = (hash ^ ((const uint8_t *)parts[p])[i]) * 16777619u;
+/* -- What frames depend on ----------------------------------------------------------------------------------------- */
+
+/* Fowler, Noll and Vo's hash of 64 bits. */
+static uint64_t hash_more(uint64_t hash, const void *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
     return hash;
+}
+
+/* A number that changes with anything that light at the points depends on, and is not in the text as it is: surfaces,
+   lights that stay, the light that moves (its place comes from the grid), and the camera. */
+static uint64_t view_hash(const pelt_light_view *s) {
+    const pelt_scene *scene = s->scene;
+    pelt_light moving = s->light;
+    memset(moving.position, 0, sizeof moving.position);
+    uint64_t hash = 0xcbf29ce484222325u;
+    hash = hash_more(hash, scene->positions, scene->vertex_count * 3 * sizeof *scene->positions);
+    hash = hash_more(hash, scene->triangles, scene->triangle_count * 3 * sizeof *scene->triangles);
+    hash = hash_more(hash, scene->triangle_materials, scene->triangle_count * sizeof *scene->triangle_materials);
+    hash = hash_more(hash, scene->materials, scene->material_count * sizeof *scene->materials);
+    hash = hash_more(hash, scene->lights, scene->light_count * sizeof *scene->lights);
+    hash = hash_more(hash, &moving, sizeof moving);
+    return hash_more(hash, &s->camera, sizeof s->camera);
 }
 
 static const char *base_name(const char *path) {
@@ -37,30 +47,60 @@ static const char *base_name(const char *path) {
 }
 
 static char *describe(const pelt_light_view *s, const pelt_light_grid *grid, uint32_t samples, uint32_t seed) {
+    char hash[17];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)view_hash(s));
     json_t *text = json_pack(
-        "{s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:[fff], s:[fff], s:i, s:i, s:i, s:I}", "scene", base_name(s->name),
-        "scene_hash", (json_int_t)scene_hash(s->scene), "points", (json_int_t)s->point_count, "width", (int)s->width,
-        "height", (int)s->height, "columns", (int)grid->columns, "rows", (int)grid->rows, "low", grid->low[0],
-        grid->low[1], grid->low[2], "high", grid->high[0], grid->high[1], grid->high[2], "light_kind",
-        (int)s->light.kind, "samples", (int)samples, "bounces", (int)s->bounces, "seed", (json_int_t)seed);
+        "{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:[fff], s:[fff], s:i, s:i, s:I}", "scene", base_name(s->name),
+        "view_hash", hash, "points", (json_int_t)s->point_count, "width", (int)s->width, "height", (int)s->height,
+        "columns", (int)grid->columns, "rows", (int)grid->rows, "low", grid->low[0], grid->low[1], grid->low[2], "high",
+        grid->high[0], grid->high[1], grid->high[2], "samples", (int)samples, "bounces", (int)s->bounces, "seed",
+        (json_int_t)seed);
     char *dump = text ? json_dumps(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(text);
     return dump;
 }
 
-static pelt_result check_or_write(const char *path, const char *text, pelt_error *error) {
+/* -- The folder ---------------------------------------------------------------------------------------------------- */
+
+static pelt_result write_text(const char *path, const char *text, pelt_error *error) {
+    pelt_writer *writer = pelt_writer_open(path, error);
+    if (!writer) return error->code;
+    pelt_writer_put(writer, text, strlen(text));
+    return pelt_writer_commit(writer, error);
+}
+
+/* Frames whose text is gone or damaged are of nobody knows what. */
+static pelt_result remove_frames(const pelt_light_frames *store, uint32_t lights, pelt_error *error) {
+    char path[4200];
+    for (uint32_t i = 0; i < 2 * lights; i++) {
+        frame_path(store, i / 2, i % 2, path, sizeof path);
+        pelt_result result = pelt_file_remove(path, error);
+        if (result) return result;
+    }
+    return PELT_OK;
+}
+
+static pelt_result check_or_write(const pelt_light_frames *store, uint32_t lights, const char *text,
+                                  pelt_error *error) {
+    char path[4200];
     pelt_arena *arena = pelt_arena_new(0);
     pelt_file file;
-    pelt_result result;
-    if (!pelt_file_exists(path)) {
-        pelt_writer *writer = pelt_writer_open(path, error);
-        if (writer) pelt_writer_put(writer, text, strlen(text));
-        result = writer ? pelt_writer_commit(writer, error) : error->code;
-    } else if (!(result = pelt_file_read(arena, path, &file, error)) && strcmp((const char *)file.bytes, text) != 0) {
-        result = pelt_fail(error, PELT_ERROR_DATA,
-                           "%s: the frames there were gathered with another scene, grid, size, seed or number of "
-                           "samples; remove the folder, or choose another name for the result",
-                           path);
+    snprintf(path, sizeof path, "%s/training.json", store->folder);
+    pelt_result result = pelt_file_exists(path) ? pelt_file_read(arena, path, &file, error) : PELT_ERROR_FORMAT;
+    if (!result) {
+        json_t *there = json_loadb((const char *)file.bytes, file.size, 0, NULL);
+        if (!there)
+            result = PELT_ERROR_FORMAT;
+        else if (strcmp((const char *)file.bytes, text) != 0)
+            result = pelt_fail(error, PELT_ERROR_DATA,
+                               "%s: the frames there were gathered with another scene, camera, grid, size, seed or "
+                               "number of samples; remove the folder, or choose another name for the result",
+                               path);
+        json_decref(there);
+    }
+    if (result == PELT_ERROR_FORMAT) {
+        result = remove_frames(store, lights, error);
+        if (!result) result = write_text(path, text, error);
     }
     pelt_arena_free(arena);
     return result;
@@ -70,25 +110,18 @@ pelt_result pelt_light_frames_open(pelt_light_frames *store, const pelt_light_vi
                                    const char *folder, uint32_t samples, uint32_t seed, pelt_error *error) {
     pelt_error own;
     if (!error) error = &own;
-    char about[4200];
     store->view = s;
     store->picture = PELT_NEW(s->arena, 3 * (size_t)s->width * s->height, float);
     if (!store->picture) return pelt_no_memory(error);
-    snprintf(store->folder, sizeof store->folder, "%s", folder);
+    if ((size_t)snprintf(store->folder, sizeof store->folder, "%s", folder) >= sizeof store->folder)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%.100s...: the name of the folder is too long", folder);
     pelt_result result = pelt_folder_make(store->folder, error);
     if (result) return result;
     char *text = describe(s, grid, samples, seed);
     if (!text) return pelt_no_memory(error);
-    snprintf(about, sizeof about, "%s/training.json", store->folder);
-    result = check_or_write(about, text, error);
+    result = check_or_write(store, grid->columns * grid->rows, text, error);
     free(text);
     return result;
-}
-
-bool pelt_light_frames_has(const pelt_light_frames *store, uint32_t light, uint32_t half) {
-    char path[4200];
-    frame_path(store, light, half, path, sizeof path);
-    return pelt_file_exists(path); /* files appear whole or not at all */
 }
 
 pelt_result pelt_light_frames_write(const pelt_light_frames *store, uint32_t light, uint32_t half, const float *values,
@@ -109,10 +142,22 @@ pelt_result pelt_light_frames_read(const pelt_light_frames *store, uint32_t ligh
     frame_path(store, light, half, path, sizeof path);
     pelt_result result = pelt_pfm_read(arena, path, &picture, error);
     if (!result && (picture.width != s->width || picture.height != s->height))
-        result = pelt_fail(error, PELT_ERROR_DATA, "%s: %u x %u pixels instead of %u x %u; remove the file", path,
+        result = pelt_fail(error, PELT_ERROR_FORMAT, "%s: %u x %u pixels instead of %u x %u; remove the file", path,
                            picture.width, picture.height, s->width, s->height);
     for (size_t i = 0; !result && i < s->point_count; i++)
         memcpy(values + 3 * i, picture.rgb + 3 * (size_t)s->points[i].id, 3 * sizeof *values);
     pelt_arena_free(arena);
     return result;
+}
+
+pelt_result pelt_light_frames_find(const pelt_light_frames *store, uint32_t light, uint32_t half, float *values,
+                                   bool *found, pelt_error *error) {
+    char path[4200];
+    *found = false;
+    frame_path(store, light, half, path, sizeof path);
+    if (!pelt_file_exists(path)) return PELT_OK;
+    pelt_result result = pelt_light_frames_read(store, light, half, values, error);
+    *found = !result;
+    bool damaged = result == PELT_ERROR_FORMAT || result == PELT_ERROR_TRUNCATED || result == PELT_ERROR_NUMBER;
+    return damaged ? PELT_OK : result;
 }

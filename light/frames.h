@@ -12,15 +12,18 @@ typedef struct pelt_light_frames {
     float *picture; /* room for one */
 } pelt_light_frames;
 
-/* Opens or makes a folder, and checks that what is in it was gathered from the same. */
+/* Opens or makes a folder, and checks that what is in it was gathered from the same scene, seen by the same camera. */
 pelt_result pelt_light_frames_open(pelt_light_frames *frames, const pelt_light_view *view, const pelt_light_grid *grid,
                                    const char *folder, uint32_t samples, uint32_t seed, pelt_error *error);
-bool pelt_light_frames_has(const pelt_light_frames *frames, uint32_t light, uint32_t half);
 /* Values at the points of the view, [point_count][3]. */
 pelt_result pelt_light_frames_write(const pelt_light_frames *frames, uint32_t light, uint32_t half, const float *values,
                                     pelt_error *error);
 pelt_result pelt_light_frames_read(const pelt_light_frames *frames, uint32_t light, uint32_t half, float *values,
                                    pelt_error *error);
+
+/* Whether a frame is there, whole: one that is empty or cut is as good as none. */
+pelt_result pelt_light_frames_find(const pelt_light_frames *frames, uint32_t light, uint32_t half, float *values,
+                                   bool *found, pelt_error *error);
 
 /* Seeds of gathers, all different. */
 uint32_t pelt_light_frame_seed(uint32_t seed, uint32_t light, uint32_t half);

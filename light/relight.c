@@ -5,17 +5,60 @@
    |m(a + b)|^2 - |m(a - b)|^2 over 4 = m(a) m(b): the square of the misfit that noise has no part in. */
 
 #include "light/relight.h"
+#include "io/io.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+enum { CAMERA_NUMBERS = 13 };
+
 /* -- Files -------------------------------------------------------------------------------------------------------- */
+
+/* A name in a file must not lead anywhere: no path from the root, none upwards. */
+static bool stays_below(const char *path) {
+    for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
+        if (*part == '/' || (!strncmp(part, "..", 2) && (!part[2] || part[2] == '/'))) return false;
+    return *path != 0;
+}
+
+static json_t *camera_json(const pelt_camera *c) {
+    json_t *list = json_array();
+    const double *parts[] = {c->eye, c->axes[0], c->axes[1], c->axes[2]};
+    for (int i = 0; i < 12; i++) json_array_append_new(list, json_real(parts[i / 3][i % 3]));
+    json_array_append_new(list, json_real(c->field_of_view));
+    if (json_array_size(list) == CAMERA_NUMBERS) return list;
+    json_decref(list);
+    return NULL;
+}
+
+static bool read_camera(const json_t *list, pelt_camera *c) {
+    double *parts[] = {c->eye, c->axes[0], c->axes[1], c->axes[2]};
+    *c = (pelt_camera){0};
+    if (!list) return true; /* an older file */
+    if (json_array_size(list) != CAMERA_NUMBERS) return false;
+    for (size_t i = 0; i < 12; i++) parts[i / 3][i % 3] = json_number_value(json_array_get(list, i));
+    c->field_of_view = json_number_value(json_array_get(list, 12));
+    return true;
+}
+
+/* Machines round differently: a camera is another when it is seen to be. */
+static bool same_camera(const pelt_camera *a, const pelt_camera *b, double size) {
+    double worst = fabs(a->field_of_view - b->field_of_view);
+    for (int i = 0; i < 3; i++) {
+        worst = fmax(worst, fabs(a->eye[i] - b->eye[i]) / size);
+        for (int k = 0; k < 3; k++) worst = fmax(worst, fabs(a->axes[i][k] - b->axes[i][k]));
+    }
+    return worst < 1e-5;
+}
 
 char *pelt_relight_text(const char *scene, const pelt_relight_about *a) {
     const pelt_light_grid *g = &a->grid;
+    const char *slash = strrchr(scene, '/');
+    if (!stays_below(scene)) scene = slash ? slash + 1 : "";
     json_t *about =
-        json_pack("{s:{s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:[ii], s:[fff], s:[fff]}}", "relight", "scene", scene,
+        json_pack("{s:{s:s, s:o, s:i, s:i, s:i, s:i, s:f, s:f, s:[ii], s:[fff], s:[fff]}}", "relight", "scene", scene,
+                  "camera", camera_json(&a->camera),
                   "width", (int)a->width, "height", (int)a->height, "bounces", (int)a->bounces, "samples",
                   (int)a->samples, "noise", a->noise, "trust", a->trust, "grid", (int)g->columns, (int)g->rows, "low",
                   g->low[0], g->low[1], g->low[2], "high", g->high[0], g->high[1], g->high[2]);
@@ -34,7 +77,8 @@ static bool read_about(const pelt_keys *keys, pelt_relight_about *a) {
                                       &samples, "noise", &a->noise, "trust", &a->trust, "grid", &columns, &rows, "low",
                                       low, low + 1, low + 2, "high", high, high + 1, high + 2);
     good = good && width > 0 && height > 0 && width <= 8192 && height <= 8192 && bounces > 0 && bounces <= 100 &&
-           samples > 0 && columns > 0 && rows > 0 && columns <= 1000 && rows <= 1000;
+           samples > 0 && columns > 0 && rows > 0 && columns <= 1000 && rows <= 1000 &&
+           read_camera(json_object_get(about, "camera"), &a->camera);
     if (good) {
         snprintf(a->scene, sizeof a->scene, "%s", scene);
         a->width = (uint32_t)width, a->height = (uint32_t)height, a->bounces = (uint32_t)bounces;
@@ -43,6 +87,24 @@ static bool read_about(const pelt_keys *keys, pelt_relight_about *a) {
     }
     json_decref(text);
     return good;
+}
+
+/* Where the scene is that a .keys file names: here, or beside the file. */
+static pelt_result find_scene(pelt_relight_file *file, const char *path, pelt_error *error) {
+    char *scene = file->about.scene, beside[sizeof file->about.scene];
+    if (!strcmp(scene, "cornell")) return PELT_OK;
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - path) : 0, length = strlen(scene);
+    bool safe = stays_below(scene);
+    if (safe && pelt_file_exists(scene)) return PELT_OK;
+    if (safe && folder < sizeof beside - length) {
+        memcpy(beside, path, folder);
+        memcpy(beside + folder, scene, length + 1);
+        if (pelt_file_exists(beside)) return memcpy(scene, beside, folder + length + 1), PELT_OK;
+    }
+    return pelt_fail(error, PELT_ERROR_FILE,
+                     "%s: its scene, %s, is not found in this folder or beside it; name the scene after the key points",
+                     path, scene);
 }
 
 pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const char *scene, pelt_error *error) {
@@ -55,12 +117,21 @@ pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const c
     if (!read_about(&file->keys, &file->about) || file->keys.component_count != 3)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: these key points are not of light; pelt relight train makes such",
                          path);
-    pelt_result result = pelt_light_view_open(&file->view, scene ? scene : about->scene, about->width, about->height,
-                                              about->bounces, error);
-    if (result || file->view.point_count == file->keys.point_count) return result;
-    return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: it has %u points, but the camera of %s sees %zu; the scene has changed since training", path,
-                     file->keys.point_count, file->view.name, file->view.point_count);
+    pelt_result result = scene ? PELT_OK : find_scene(file, path, error);
+    if (!result)
+        result = pelt_light_view_open(&file->view, scene ? scene : about->scene, about->width, about->height,
+                                      about->bounces, error);
+    if (result) return result;
+    if (file->view.point_count != file->keys.point_count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: it has %u points, but the camera of %s sees %zu; the scene has changed since training",
+                         path, file->keys.point_count, file->view.name, file->view.point_count);
+    if (about->camera.field_of_view > 0 &&
+        !same_camera(&about->camera, &file->view.camera, pelt_tracer_extent(file->view.tracer).diagonal))
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: the camera of %s has moved since training; train again, or name the scene as it was",
+                         path, file->view.name);
+    return PELT_OK;
 }
 
 void pelt_relight_close(pelt_relight_file *file) {

@@ -40,6 +40,7 @@ typedef struct pelt_relight_training {
     pelt_relight_options options;
     pelt_light_frames frames;
     uint32_t gather_count, missing; /* gathers of the training, and those that are not in the folder yet */
+    bool *there;                    /* [gather_count] */
 } pelt_relight_training;
 
 typedef struct pelt_relight_report {
@@ -65,10 +66,12 @@ typedef struct pelt_relight_about {
     double noise;     /* of the training frames */
     double trust;     /* misfit up to which a result is good */
     pelt_light_grid grid;
-    char scene[4096];
+    pelt_camera camera; /* all zero: the file does not say */
+    char scene[4096];   /* "cornell", or a path that does not leave the folder where it is looked for */
 } pelt_relight_about;
 
-/* As a JSON object {"relight": ...}, from malloc; NULL when there is no memory. */
+/* As a JSON object {"relight": ...}, from malloc; NULL when there is no memory. Of a scene that lies elsewhere only the
+   name of its file is written. */
 char *pelt_relight_text(const char *scene, const pelt_relight_about *about);
 
 typedef struct pelt_relight_file {
@@ -78,8 +81,8 @@ typedef struct pelt_relight_file {
     pelt_light_view view;
 } pelt_relight_file;
 
-/* Opens a .keys file and the view that it was trained on; `scene` may be NULL: the one that the file names. The file
-   must stay where it is; close it in any case. */
+/* Opens a .keys file and the view that it was trained on; `scene` may be NULL: the one that the file names, here or
+   beside the file, never anywhere else. A scene with another camera is refused. Close it in any case. */
 pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const char *scene, pelt_error *error);
 void pelt_relight_close(pelt_relight_file *file);
 

@@ -39,8 +39,14 @@ pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_re
                                         error);
     if (result) return result;
     t->gather_count = 2 * options->grid.columns * options->grid.rows;
-    for (uint32_t i = 0; i < t->gather_count; i++) t->missing += !pelt_light_frames_has(&t->frames, i / 2, i % 2);
-    return PELT_OK;
+    t->there = PELT_NEW(view->arena, t->gather_count, bool);
+    float *values = PELT_NEW(view->arena, 3 * view->point_count, float);
+    if (pelt_arena_failed(view->arena)) return pelt_no_memory(error);
+    for (uint32_t i = 0; i < t->gather_count && !result; i++) {
+        result = pelt_light_frames_find(&t->frames, i / 2, i % 2, values, &t->there[i], error);
+        t->missing += !t->there[i];
+    }
+    return result;
 }
 
 static pelt_result gather_half(training *t, uint32_t light, uint32_t half, float *values, pelt_error *error) {
@@ -60,10 +66,10 @@ pelt_result pelt_relight_gather(training *t, pelt_error *error) {
     float *values = PELT_NEW(t->view->arena, 3 * t->view->point_count, float);
     if (!values) return pelt_no_memory(error);
     for (uint32_t i = 0; i < t->gather_count; i++) {
-        if (pelt_light_frames_has(&t->frames, i / 2, i % 2)) continue;
+        if (t->there[i]) continue;
         pelt_result result = gather_half(t, i / 2, i % 2, values, error);
         if (result) return result;
-        t->missing--;
+        t->missing--, t->there[i] = true;
         if (pelt_should_stop(&t->options.progress, "lights", 1 - (double)t->missing / t->gather_count))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     }
@@ -115,7 +121,8 @@ static pelt_result describe(void *user, const pelt_keys *keys, char **text, pelt
                                 .bounces = d->t->view->bounces,
                                 .samples = d->t->options.samples,
                                 .noise = d->noise,
-                                .grid = d->t->options.grid};
+                                .grid = d->t->options.grid,
+                                .camera = d->t->view->camera};
     pelt_result result = find_trust(d->t, keys, &about.trust, error);
     if (result) return result;
     *text = pelt_relight_text(d->t->view->name, &about);

@@ -22,10 +22,10 @@ static void take_light(pelt_light_view *s) {
 
 static pelt_result look(pelt_light_view *s, pelt_error *error) {
     size_t pixels = (size_t)s->width * s->height;
-    pelt_camera camera = s->scene->has_camera ? s->scene->camera : pelt_tracer_camera(s->tracer);
+    s->camera = s->scene->has_camera ? s->scene->camera : pelt_tracer_camera(s->tracer);
     s->points = PELT_NEW(s->arena, pixels, pelt_light_point);
     if (!s->points) return pelt_no_memory(error);
-    pelt_tracer_view(s->tracer, &camera, s->width, s->height, s->points);
+    pelt_tracer_view(s->tracer, &s->camera, s->width, s->height, s->points);
     for (size_t i = 0; i < pixels; i++)
         if (s->points[i].hit) s->points[s->point_count++] = s->points[i];
     if (s->point_count) return PELT_OK;

@@ -19,6 +19,7 @@ typedef struct pelt_light_view {
     uint32_t bounces;
     size_t point_count;       /* pixels that see something */
     pelt_light_point *points; /* [point_count] their ids are their pixels */
+    pelt_camera camera;       /* the scene's own, or one in front of it */
     pelt_light light;         /* white, of intensity 1; only its place changes in training */
     pelt_arena *arena;        /* what belongs to the view goes here */
 } pelt_light_view;

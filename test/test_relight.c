@@ -219,28 +219,129 @@ static void gltf_gives_materials_lights_and_camera(void **state) {
     pelt_scene_free(scene);
 }
 
-static void a_scene_from_gltf_is_trained_and_run(void **state) {
-    (void)state;
-    /* A floor and a wall, seen from the front; the one light of the file is the one that moves. */
+/* A floor and a wall, seen from the front; the one light of the file is the one that moves. `change` puts something else
+   in the place of a word of the file. */
+static void write_corner(const char *name, const char *word, const char *change) {
     maker m = {0};
-    MAKE_FLOATS(&m, "VEC3", 6, -1, 0, -1, 1, 0, 1, 1, 0, -1, -1, 0, -1, -1, 0, 1, 1, 0, 1);
+    float edge = strcmp(word, "edge") ? 1 : 0.9f;
+    MAKE_FLOATS(&m, "VEC3", 6, -1, 0, -1, edge, 0, 1, 1, 0, -1, -1, 0, -1, -1, 0, 1, edge, 0, 1);
     MAKE_FLOATS(&m, "VEC3", 6, -1, 0, -1, 1, 0, -1, 1, 2, -1, -1, 0, -1, 1, 2, -1, -1, 2, -1);
-    pelt_file file = make_glb(
-        &m, "'scene':0,'scenes':[{'nodes':[0,1]}],'nodes':[{'mesh':0},{'translation':[0,1,4],'camera':0}],"
-            "'cameras':[{'type':'perspective','perspective':{'yfov':0.7,'znear':0.1}}],"
-            "'meshes':[{'primitives':[{'attributes':{'POSITION':0}},{'attributes':{'POSITION':1},'material':0}]}],"
-            "'materials':[{'pbrMetallicRoughness':{'baseColorFactor':[0.8,0.3,0.2,1]}}]");
+    char text[1500] = "'scene':0,'scenes':[{'nodes':[0,1,2,3]}],'nodes':[{'mesh':0},{'translation':[0,1,4],'camera':0},"
+                      "{'extensions':{'KHR_lights_punctual':{'light':0}}},"
+                      "{'translation':[0,1.5,0],'extensions':{'KHR_lights_punctual':{'light':1}}}],"
+                      "'cameras':[{'type':'perspective','perspective':{'yfov':0.7,'znear':0.1}}],"
+                      "'meshes':[{'primitives':[{'attributes':{'POSITION':0}},{'attributes':{'POSITION':1},"
+                      "'material':0}]}],'materials':[{'pbrMetallicRoughness':{'baseColorFactor':[0.8,0.3,0.2,1]}}],"
+                      "'extensions':{'KHR_lights_punctual':{'lights':[{'type':'point','intensity':3},"
+                      "{'type':'point','intensity':0.25}]}}";
+    char *at = strstr(text, word), rest[1500];
+    if (at) {
+        snprintf(rest, sizeof rest, "%s", at + strlen(word));
+        snprintf(at, sizeof text - (size_t)(at - text), "%s%s", change, rest);
+    }
+    pelt_file file = make_glb(&m, text);
     char path[300];
-    snprintf(path, sizeof path, "%s/corner.glb", test_folder());
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
     FILE *out = fopen(path, "wb");
     assert_int_equal(fwrite(file.bytes, 1, file.size, out), file.size);
     fclose(out);
-    assert_int_equal(relight("train corner.glb --lights 4x4@-0.6,1,-0.6:0.6,1,0.6 --size 32x32 --samples 64 --keys 30 "
-                             "--basis 8 -o corner.keys"),
-                     0);
+}
+
+#define CORNER "--lights 4x4@-0.6,1,-0.6:0.6,1,0.6 --size 32x32 --samples 64 --keys 30 --basis 8 "
+
+static void a_scene_from_gltf_is_trained_and_run(void **state) {
+    (void)state;
+    write_corner("corner.glb", "nothing", "");
+    assert_int_equal(relight("train corner.glb " CORNER "-o corner.keys"), 0);
     json_t *run = relight_json("run corner.keys --light 0.1,1,0.15 --key-samples 512 -o corner.png");
     assert_string_equal(json_string_value(json_object_get(run, "verdict")), "hit");
     json_decref(run);
+}
+
+/* Frames that were gathered before anything changed on which they depend would be silently wrong. */
+static void training_goes_on_only_with_the_same_of_everything(void **state) {
+    (void)state;
+    static const char *const changes[][2] = {
+        {"'translation':[0,1,4]", "'translation':[0.1,1,4]"}, /* the camera */
+        {"0.7,'znear'", "0.71,'znear'"},
+        {"[0.8,0.3,0.2,1]", "[0.8,0.3,0.3,1]"},
+        {"'intensity':0.25", "'intensity':0.5"}, /* a light that stays */
+        {"'type':'point'", "'type':'spot'"},     /* the light that moves */
+        {"edge", ""},                            /* a vertex */
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        write_corner("corner.glb", changes[i][0], changes[i][1]);
+        if (relight("train corner.glb " CORNER "-o corner.keys") != 1)
+            fail_msg("%s: trained with the frames of before", changes[i][1]);
+        assert_non_null(strstr(program_errors, "gathered with another"));
+    }
+    write_corner("corner.glb", "nothing", "");
+    static const char *const words[] = {"--lights 4x4@-0.6,1,-0.6:0.6,1,0.5 --size 32x32 --samples 64 --keys 30",
+                                        CORNER "--seed 5", CORNER "--bounces 2", CORNER "--size 32x31",
+                                        CORNER "--samples 96"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_int_equal(relight("train corner.glb %s -o corner.keys", words[i]), 1);
+    assert_int_equal(relight("train corner.glb " CORNER "-o corner.keys"), 0);
+    assert_non_null(strstr(program_output, "32 of 32 gathers are there already"));
+    /* The camera alone also makes finished key points useless. */
+    write_corner("moved.glb", "0.7,'znear'", "0.7001,'znear'");
+    assert_int_equal(relight("run corner.keys moved.glb --light 0.1,1,0.15 -o corner.png"), 1);
+    assert_non_null(strstr(program_errors, "camera of moved.glb has moved"));
+}
+
+static void shell(const char *format, ...) {
+    char words[1000], line[1200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof line, "cd %s && %s", test_folder(), words);
+    assert_int_equal(system(line), 0);
+}
+
+#define SMALL "train cornell --lights 2x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 12x12 --samples 32 --keys 8 --basis 3 "
+
+static void frames_that_are_empty_or_cut_are_gathered_again(void **state) {
+    (void)state;
+    static const char *const damages[][2] = {
+        {": > cut.keys.frames/light-0003-a.pfm", "7 of 8"},
+        {"truncate -s -1 cut.keys.frames/light-0002-b.pfm && truncate -s 500 cut.keys.frames/light-0000-a.pfm", "6 of 8"},
+        {"printf 'PF\\n1 1\\n-1.0\\n0123456789ab' > cut.keys.frames/light-0001-a.pfm", "7 of 8"},
+        {"printf '\\377\\377\\377\\377' | dd of=cut.keys.frames/light-0001-b.pfm bs=1 seek=500 conv=notrunc 2>e",
+         "7 of 8"},                                  /* no number */
+        {": > cut.keys.frames/training.json", NULL}, /* whose are they? */
+        {"truncate -s 100 cut.keys.frames/training.json", NULL},
+    };
+    if (relight(SMALL "-o small.keys")) fail_msg("%s", program_errors);
+    shell("cp -r small.keys.frames cut.keys.frames");
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        shell("%s", damages[i][0]);
+        if (relight(SMALL "-o cut.keys")) fail_msg("%s: %s", damages[i][0], program_errors);
+        const char *said = strstr(program_output, "gathers are there already");
+        if (damages[i][1] ? !strstr(program_output, damages[i][1]) : said != NULL)
+            fail_msg("%s: %s", damages[i][0], program_output);
+        shell("cmp small.keys cut.keys && diff -r small.keys.frames cut.keys.frames");
+    }
+}
+
+/* A file from a stranger must not say which files are opened. */
+static void key_points_open_no_scene_elsewhere(void **state) {
+    (void)state;
+    write_corner("corner.glb", "nothing", "");
+    shell("mkdir -p deep other && cp corner.glb deep/corner.glb && cp corner.keys other/corner.keys");
+    assert_int_equal(relight("train %s/deep/corner.glb " CORNER "-o deep/far.keys", test_folder()), 0);
+    shell("! grep -q '/deep' deep/far.keys"); /* the name of the file, not where it was */
+    shell("mv corner.glb gone.glb && mv deep/far.keys other/far.keys");
+    assert_int_equal(relight("run other/far.keys --light 0.1,1,0.15 -o corner.png"), 1);
+    assert_non_null(strstr(program_errors, "name the scene"));
+    assert_int_equal(relight("run other/far.keys deep/corner.glb --light 0.1,1,0.15 -o corner.png"), 0);
+    shell("mv other/far.keys deep/far.keys");
+    assert_int_equal(relight("run deep/far.keys --light 0.1,1,0.15 -o corner.png"), 0);
+    /* The same number of letters leads out of the folder. */
+    shell("sed 's|corner.glb|../une.glb|' deep/far.keys > deep/out.keys && cp gone.glb une.glb");
+    assert_int_equal(relight("run deep/out.keys --light 0.1,1,0.15 -o corner.png"), 1);
+    assert_non_null(strstr(program_errors, "name the scene"));
+    shell("mv gone.glb corner.glb");
 }
 
 /* -- Bad input ----------------------------------------------------------------------------------------------------- */
@@ -311,6 +412,9 @@ int main(void) {
         cmocka_unit_test(denoiser_brings_frames_near_a_truth_it_has_not_seen),
         cmocka_unit_test(gltf_gives_materials_lights_and_camera),
         cmocka_unit_test(a_scene_from_gltf_is_trained_and_run),
+        cmocka_unit_test(training_goes_on_only_with_the_same_of_everything),
+        cmocka_unit_test(frames_that_are_empty_or_cut_are_gathered_again),
+        cmocka_unit_test(key_points_open_no_scene_elsewhere),
         cmocka_unit_test(bad_words_and_files_get_a_sentence),
         cmocka_unit_test(lights_inside_objects_are_named),
         cmocka_unit_test(hostile_pictures_are_refused),
