@@ -4,8 +4,9 @@
    each file read into it adds 64 times its size, the bytes themselves included; what a parser allocates beyond that
    fails.
 
-   Writing: the bytes go to TARGET.tmp-XXXXXX, and commit renames it to TARGET. What is no regular file (/dev/stdout, a
-   pipe) cannot be renamed and is written directly. */
+   Writing: the bytes go to TARGET.tmp-XXXXXX; commit syncs it, renames it to TARGET and syncs the folder, so that after
+   a crash of the machine too there is the old file or the new one, whole. What is no regular file (/dev/stdout, a pipe)
+   cannot be renamed and is written directly. */
 
 #include "io/io.h"
 #include "io/temporary.h"
@@ -178,6 +179,7 @@ void pelt_writer_put(pelt_writer *writer, const void *bytes, size_t size) {
 
 pelt_result pelt_writer_commit(pelt_writer *writer, pelt_error *error) {
     flush(writer);
+    if (!writer->failure.code && writer->temporary && pelt_sync(writer->descriptor)) fail_with_errno(writer);
     /* Some file systems report a full disk or quota only here. */
     if (close(writer->descriptor) != 0) fail_with_errno(writer);
     writer->descriptor = -1;

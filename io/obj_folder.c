@@ -141,14 +141,6 @@ struct pelt_obj_folder {
     uint32_t frame_count;
 };
 
-static bool is_frame_name(const char *name) {
-    static const char before[] = "frame_";
-    if (strncmp(name, before, strlen(before)) != 0) return false;
-    const char *digits = name + strlen(before);
-    size_t count = strspn(digits, "0123456789");
-    return count >= 6 && strcmp(digits + count, ".obj") == 0;
-}
-
 static bool is_dots(const char *name) { return !strcmp(name, ".") || !strcmp(name, ".."); }
 
 /* A folder may be replaced when it holds only what a cache writer made: a user's own sculpts are not overwritten. */
@@ -159,7 +151,7 @@ static pelt_result check_replaceable(const char *target, pelt_error *error) {
         return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be written as a folder: %s", target, strerror(errno));
     pelt_result result = PELT_OK;
     for (struct dirent *entry; !result && (entry = readdir(folder));)
-        if (!is_dots(entry->d_name) && !is_frame_name(entry->d_name))
+        if (!is_dots(entry->d_name) && !pelt_is_frame_name(entry->d_name))
             result = pelt_fail(error, PELT_ERROR_FILE,
                                "%s: is a folder with other things in it (%s); name a new or an empty one", target,
                                entry->d_name);
@@ -200,40 +192,11 @@ pelt_result pelt_obj_folder_frame(pelt_obj_folder *folder, const float *position
     return pelt_writer_commit(writer, error);
 }
 
-static void remove_frames(const char *path) {
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (is_frame_name(entry->d_name)) unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder) closedir(folder);
-    rmdir(path);
-}
-
-/* No call renames a folder over one that has something in it: the old one steps aside, and comes back when the new one
-   cannot take its place. Should even that fail, it stays under its other name. */
-static int replace_folder(pelt_temporary *fresh, const char *target) {
-    pelt_temporary *aside = pelt_temporary_folder(target);
-    if (!aside || rename(target, pelt_temporary_path(aside)) != 0) {
-        int reason = errno;
-        if (aside) pelt_temporary_remove(aside);
-        pelt_temporary_remove(fresh);
-        errno = reason;
-        return -1;
-    }
-    int renamed = pelt_temporary_rename(fresh, target), reason = errno;
-    if (renamed == 0)
-        remove_frames(pelt_temporary_path(aside));
-    else
-        rename(pelt_temporary_path(aside), target);
-    pelt_temporary_forget(aside);
-    errno = reason;
-    return renamed;
-}
-
 pelt_result pelt_obj_folder_commit(pelt_obj_folder *folder, pelt_error *error) {
     pelt_result result = check_replaceable(folder->target, error);
     if (!result) {
         bool exists = access(folder->target, F_OK) == 0;
-        int renamed = exists ? replace_folder(folder->temporary, folder->target)
+        int renamed = exists ? pelt_temporary_replace_folder(folder->temporary, folder->target)
                              : pelt_temporary_rename(folder->temporary, folder->target);
         folder->temporary = NULL;
         if (renamed != 0)

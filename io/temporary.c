@@ -2,15 +2,24 @@
 
    A name enters the table before the file is made and leaves it after the file is renamed or removed, so that at no
    moment a signal finds a file that the table does not know. Everything that the signal handler calls (unlink,
-   unlinkat, rmdir, open, close, lock-free atomics) is async-signal-safe. */
+   unlinkat, rmdir, open, close, lock-free atomics) is async-signal-safe.
 
+   Who is killed outright cleans up nothing. Hence every unfinished file is locked (flock) for as long as it grows, and
+   a lock ends with its process: what lies beside a target, is named like an unfinished one and can be locked belongs to
+   nobody any more. The next writer of the same target removes it. */
+
+#define _GNU_SOURCE /* renameat2 */
 #include "io/temporary.h"
 #include "io/io.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +29,7 @@ enum { UNUSED, CLAIMED, UNFINISHED_FILE, UNFINISHED_FOLDER };
 struct pelt_temporary {
     atomic_int state;
     atomic_uint frame_count;
+    int lock; /* a descriptor that holds the lock; -1: none */
     char path[PATH_MAX];
 };
 
@@ -40,20 +50,107 @@ void pelt_frame_name(uint32_t frame, char name[PELT_FRAME_NAME_SIZE]) {
     *name = 0;
 }
 
-static bool name_beside(const char *target, char path[PATH_MAX]) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
+static const char mark[] = ".tmp-", old_mark[] = ".old-";
+enum { UNIQUE = 6, MARKED = 5 + UNIQUE };
+
+/* How much of a target's path begins the name of its temporary: all of it, unless the name would become too long. */
+static int kept_of(const char *target) {
+    const char *slash = strrchr(target, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - target) : 0, name = strlen(target) - folder;
+    return (int)(folder + (name > NAME_MAX || name <= NAME_MAX - MARKED ? name : NAME_MAX - MARKED));
+}
+
+static bool name_beside(const char *target, const char *with, char path[PATH_MAX]) {
     static atomic_uint counter;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t mix = (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 30 ^ (uint64_t)getpid() << 16 ^
                    (uint64_t)atomic_fetch_add(&counter, 1) << 48;
-    char unique[7] = {0};
-    for (int i = 0; i < 6; i++) {
+    char unique[UNIQUE + 1] = {0};
+    for (int i = 0; i < UNIQUE; i++) {
         mix = (mix ^ mix >> 31) * 0x9e3779b97f4a7c15u;
         unique[i] = letters[mix >> 59];
     }
-    int length = snprintf(path, PATH_MAX, "%s.tmp-%s", target, unique);
+    int length = snprintf(path, PATH_MAX, "%.*s%s%s", kept_of(target), target, with, unique);
     return length > 0 && length < PATH_MAX;
+}
+
+/* True when a name is `begin`, a mark, and six of the letters. */
+static bool is_marked(const char *name, const char *begin, size_t begin_length, const char *with) {
+    size_t length = strlen(name);
+    return length == begin_length + MARKED && !memcmp(name, begin, begin_length) &&
+           !memcmp(name + begin_length, with, strlen(with)) && strspn(name + length - UNIQUE, letters) == UNIQUE;
+}
+
+bool pelt_is_frame_name(const char *name) {
+    static const char before[] = "frame_";
+    if (strncmp(name, before, strlen(before)) != 0) return false;
+    const char *digits = name + strlen(before);
+    size_t count = strspn(digits, "0123456789");
+    return count >= 6 && strcmp(digits + count, ".obj") == 0;
+}
+
+/* -- What killed programs left ------------------------------------------------------------------------------------- */
+
+/* frame_000007.obj, or frame_000007.obj.tmp-abcdef. */
+static bool is_frame_or_unfinished(const char *name) {
+    char frame[64];
+    size_t length = strlen(name);
+    if (length <= MARKED || length >= sizeof frame || pelt_is_frame_name(name)) return pelt_is_frame_name(name);
+    memcpy(frame, name, length - MARKED);
+    frame[length - MARKED] = 0;
+    return pelt_is_frame_name(frame) && is_marked(name, frame, length - MARKED, mark);
+}
+
+void pelt_frames_remove(const char *path) {
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (is_frame_or_unfinished(entry->d_name)) unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder) closedir(folder);
+    rmdir(path);
+}
+
+/* A folder that stepped aside for one that never came takes its place again. */
+static void collect(const char *path, const char *target, bool stepped_aside) {
+    struct stat status, there;
+    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &status) == 0) {
+        if (stepped_aside && stat(target, &there) != 0)
+            rename(path, target);
+        else if (S_ISDIR(status.st_mode))
+            pelt_frames_remove(path);
+        else if (S_ISREG(status.st_mode) && !stepped_aside)
+            unlink(path);
+    }
+    close(descriptor);
+}
+
+static void collect_beside(const char *target) {
+    char path[PATH_MAX];
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    int folder_length = slash ? (int)(slash + 1 - target) : 0, kept = kept_of(target) - folder_length;
+    snprintf(path, sizeof path, "%.*s", folder_length, folder_length ? target : "");
+    DIR *folder = opendir(folder_length ? path : ".");
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        bool aside = is_marked(entry->d_name, name, (size_t)kept, old_mark);
+        if (!aside && !is_marked(entry->d_name, name, (size_t)kept, mark)) continue;
+        if (snprintf(path, sizeof path, "%.*s%s", folder_length, target, entry->d_name) < PATH_MAX)
+            collect(path, target, aside);
+    }
+    if (folder) closedir(folder);
+}
+
+/* A file in an unfinished folder has nothing beside it, and is made durable with the folder. */
+static bool is_inside(const char *target) {
+    for (int i = 0; i < TABLE_SIZE; i++) {
+        size_t length = strnlen(table[i].path, PATH_MAX);
+        if (atomic_load(&table[i].state) == UNFINISHED_FOLDER && !strncmp(target, table[i].path, length) &&
+            target[length] == '/')
+            return true;
+    }
+    return false;
 }
 
 /* -- Making ------------------------------------------------------------------------------------------------------ */
@@ -68,25 +165,49 @@ static pelt_temporary *claim(void) {
 }
 
 static int make_file(const char *path) { return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }
-static int make_folder(const char *path) { return mkdir(path, 0777); }
+static int make_folder(const char *path) {
+    return mkdir(path, 0777) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Another program may have collected the file between its making and its lock. Where there are no locks, nobody
+   collects. */
+static bool lock_made(pelt_temporary *temporary, int made) {
+    struct stat status, there;
+    temporary->lock = fcntl(made, F_DUPFD_CLOEXEC, 0);
+    if (temporary->lock < 0) return false;
+    if (flock(temporary->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) return errno = EEXIST, false;
+    if (!fstat(temporary->lock, &status) && !stat(temporary->path, &there) && status.st_ino == there.st_ino) return true;
+    errno = EEXIST;
+    return false;
+}
 
 static pelt_temporary *make(const char *target, int state, int (*make_path)(const char *path), int *made) {
     pelt_temporary *temporary = claim();
     if (!temporary) return NULL;
     *made = -1;
-    for (int attempt = 0; attempt < 100 && *made < 0; attempt++) {
-        if (!name_beside(target, temporary->path)) {
+    temporary->lock = -1;
+    if (!is_inside(target)) collect_beside(target);
+    for (int attempt = 0; attempt < 100; attempt++) {
+        if (!name_beside(target, mark, temporary->path)) {
             errno = ENAMETOOLONG;
             break;
         }
         atomic_store(&temporary->frame_count, 0);
         atomic_store(&temporary->state, state);
         *made = make_path(temporary->path);
-        if (*made < 0) atomic_store(&temporary->state, CLAIMED);
-        if (*made < 0 && errno != EEXIST) break;
+        if (*made >= 0 && lock_made(temporary, *made)) return temporary;
+        int reason = errno;
+        atomic_store(&temporary->state, CLAIMED);
+        if (*made >= 0) close(*made);
+        if (*made >= 0 && reason != EEXIST) state == UNFINISHED_FILE ? unlink(temporary->path) : rmdir(temporary->path);
+        if (temporary->lock >= 0) close(temporary->lock);
+        temporary->lock = *made = -1;
+        errno = reason;
+        if (reason != EEXIST) break;
     }
-    if (*made >= 0) return temporary;
+    int reason = errno;
     pelt_temporary_forget(temporary);
+    errno = reason;
     return NULL;
 }
 
@@ -96,7 +217,9 @@ pelt_temporary *pelt_temporary_file(const char *target, int *descriptor) {
 
 pelt_temporary *pelt_temporary_folder(const char *target) {
     int made;
-    return make(target, UNFINISHED_FOLDER, make_folder, &made);
+    pelt_temporary *temporary = make(target, UNFINISHED_FOLDER, make_folder, &made);
+    if (temporary) close(made); /* the lock holds it */
+    return temporary;
 }
 
 const char *pelt_temporary_path(const pelt_temporary *temporary) { return temporary->path; }
@@ -118,15 +241,98 @@ static void remove_folder(pelt_temporary *temporary) {
     rmdir(temporary->path);
 }
 
+int pelt_sync(int descriptor) {
+    /* What cannot be synced at all (a pipe, some file systems' folders) is no failure. */
+    return fsync(descriptor) && errno != EINVAL && errno != EROFS && errno != ENOTSUP ? -1 : 0;
+}
+
+/* A new name is safe when its folder is. */
+static int sync_folder_of(const char *target) {
+    char path[PATH_MAX];
+    const char *slash = strrchr(target, '/');
+    int length = slash ? (int)(slash + 1 - target) : 0;
+    if (is_inside(target) || snprintf(path, sizeof path, "%.*s", length, target) >= PATH_MAX) return 0;
+    int folder = open(length ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return 0; /* one may write into a folder that one may not read */
+    int synced = pelt_sync(folder), reason = errno;
+    close(folder);
+    errno = reason;
+    return synced;
+}
+
 int pelt_temporary_rename(pelt_temporary *temporary, const char *target) {
-    if (rename(temporary->path, target) == 0) {
+    bool folder = atomic_load(&temporary->state) == UNFINISHED_FOLDER;
+    if ((!folder || !pelt_sync(temporary->lock)) && rename(temporary->path, target) == 0) {
         pelt_temporary_forget(temporary);
-        return 0;
+        return sync_folder_of(target);
     }
     int reason = errno;
     pelt_temporary_remove(temporary);
     errno = reason;
     return -1;
+}
+
+/* -- Replacing a folder -------------------------------------------------------------------------------------------- */
+
+static int exchange(const char *a, const char *b) {
+#ifdef RENAME_EXCHANGE
+    return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+#else
+    (void)a, (void)b;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+/* One more than the number of the last frame, as far as a signal handler should look. */
+static uint32_t count_frames(const char *path) {
+    enum { MOST = 1 << 20 };
+    uint32_t count = 0;
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        unsigned long number = pelt_is_frame_name(entry->d_name) ? strtoul(entry->d_name + strlen("frame_"), NULL, 10) : 0;
+        if (number < MOST && number >= count) count = (uint32_t)number + 1;
+    }
+    if (folder) closedir(folder);
+    return count;
+}
+
+/* Where a file system cannot exchange: the old folder steps aside under a name that nothing removes while the target is
+   missing, and comes back when the new one cannot take its place. */
+static int replace_in_steps(pelt_temporary *fresh, const char *target) {
+    char aside[PATH_MAX];
+    int reason = ENAMETOOLONG, lock = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC), renamed = -1;
+    if (lock >= 0) flock(lock, LOCK_EX | LOCK_NB);
+    if (name_beside(target, old_mark, aside) && rename(target, aside) == 0) {
+        renamed = pelt_temporary_rename(fresh, target), reason = errno;
+        if (renamed == 0)
+            pelt_frames_remove(aside);
+        else
+            rename(aside, target);
+    } else {
+        reason = errno;
+        pelt_temporary_remove(fresh);
+    }
+    if (lock >= 0) close(lock);
+    errno = reason;
+    return renamed;
+}
+
+int pelt_temporary_replace_folder(pelt_temporary *fresh, const char *target) {
+    uint32_t old = count_frames(target), now = atomic_load(&fresh->frame_count);
+    if (pelt_sync(fresh->lock)) {
+        int reason = errno;
+        pelt_temporary_remove(fresh);
+        errno = reason;
+        return -1;
+    }
+    if (old > now) pelt_temporary_set_frames(fresh, old);
+    if (exchange(fresh->path, target) != 0) return replace_in_steps(fresh, target);
+    int synced = sync_folder_of(target), reason = errno;
+    pelt_frames_remove(fresh->path); /* the old one */
+    pelt_temporary_forget(fresh);
+    errno = reason;
+    return synced;
 }
 
 void pelt_temporary_remove(pelt_temporary *temporary) {
@@ -137,7 +343,11 @@ void pelt_temporary_remove(pelt_temporary *temporary) {
     pelt_temporary_forget(temporary);
 }
 
-void pelt_temporary_forget(pelt_temporary *temporary) { atomic_store(&temporary->state, UNUSED); }
+void pelt_temporary_forget(pelt_temporary *temporary) {
+    if (temporary->lock >= 0) close(temporary->lock);
+    temporary->lock = -1;
+    atomic_store(&temporary->state, UNUSED);
+}
 
 void pelt_writer_abandon_all(void) {
     int reason = errno;                  /* the interrupted code may be about to look at it */
