@@ -41,17 +41,22 @@ static pelt_result open_processes(pelt_engine *e, const char *what, const pelt_e
     char *path = !name || pipe || strchr(name, '/') ? name : pelt_arena_format(e->arena, "./%s", name);
     if (pelt_arena_failed(e->arena)) return pelt_no_memory(error);
     pelt_shared_object object = {path, o->points, o->components ? o->components : 3, o->controls};
-    for (uint32_t w = 0; w < e->worker_count; w++) {
+    pelt_result result = PELT_OK;
+    for (uint32_t w = 0; w < e->worker_count && !result; w++) {
         pelt_process *p = &e->processes[w];
-        *p = (pelt_process){.name = name, .timeout = o->timeout > 0 ? o->timeout : 60, .channel = -1};
-        pelt_result result = pelt_process_start(p, pipe ? pelt_child_command : pelt_child_object,
-                                                pipe ? (void *)name : (void *)&object, error);
-        if (result) return result;
-        if (w && (p->points != e->points || p->components != e->components || p->controls != e->controls))
-            return pelt_fail(error, PELT_ERROR_DATA, "engine %s: says other numbers each time it is started", name);
-        e->points = p->points, e->components = p->components, e->controls = p->controls;
+        *p = (pelt_process){.name = name, .timeout = o->timeout > 0 ? o->timeout : 60, .channel = -1, .lifeline = -1};
+        result = pelt_process_start(p, pipe ? pelt_child_command : pelt_child_object,
+                                    pipe ? (void *)name : (void *)&object, error);
     }
-    return PELT_OK;
+    double deadline = pelt_process_deadline(&e->processes[0]); /* for all of them, however many */
+    for (uint32_t w = 0; w < e->worker_count && !result; w++) {
+        pelt_process *p = &e->processes[w];
+        result = pelt_process_hello(p, deadline, error);
+        if (!result && w && (p->points != e->points || p->components != e->components || p->controls != e->controls))
+            result = pelt_fail(error, PELT_ERROR_DATA, "engine %s: says other numbers each time it is started", name);
+        if (!w) e->points = p->points, e->components = p->components, e->controls = p->controls;
+    }
+    return result;
 }
 
 static pelt_result open_any(pelt_engine *e, const char *what, const pelt_engine_options *o, pelt_error *error) {
@@ -69,9 +74,9 @@ pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *given
     if (!e) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
     e->arena = arena;
     e->worker_count = options.workers < 1 ? 1 : options.workers > MOST_WORKERS ? MOST_WORKERS : options.workers;
-    for (uint32_t w = 0; w < MOST_WORKERS; w++) e->processes[w].channel = -1;
+    for (uint32_t w = 0; w < MOST_WORKERS; w++) e->processes[w].channel = e->processes[w].lifeline = -1;
     pelt_result result = open_any(e, what, &options, error);
-    e->all = PELT_NEW(arena, e->points, uint32_t);
+    e->all = result ? NULL : PELT_NEW(arena, e->points, uint32_t);
     if (!result && pelt_arena_failed(arena)) result = pelt_no_memory(error);
     for (uint32_t p = 0; !result && p < e->points; p++) e->all[p] = p;
     if (!result) return e;
@@ -81,7 +86,9 @@ pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *given
 
 void pelt_engine_close(pelt_engine *e) {
     if (!e) return;
-    for (uint32_t w = 0; w < MOST_WORKERS; w++) pelt_process_end(&e->processes[w]);
+    for (uint32_t w = 0; w < MOST_WORKERS; w++) pelt_process_leave(&e->processes[w]);
+    double deadline = pelt_process_grace();
+    for (uint32_t w = 0; w < MOST_WORKERS; w++) pelt_process_end(&e->processes[w], deadline);
     pelt_face_free(e->face);
     pelt_arena_free(e->arena);
 }

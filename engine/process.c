@@ -1,8 +1,19 @@
 /* process.c: talks to a process that evaluates points. Every wait has an end: after the timeout, or when the process is
-   gone, it is killed and the caller gets a sentence. */
+   gone, it is killed and the caller gets a sentence.
 
+   Between the caller and the engine stands a keeper, a process that does nothing but wait:
+
+       caller ---- channel ------------- engine, and whatever it starts
+          \\---- lifeline ---- keeper ----/
+
+   When the engine ends, the keeper ends with its code; when the lifeline ends, because the caller closed it or is gone in
+   any way, kill -9 included, the keeper kills the engine and all that the engine has started, also what has moved to
+   another process group: orphans come to the keeper. Should the keeper itself be killed, the engine goes with it. */
+
+#define _GNU_SOURCE /* ppoll */
 #include "engine/process.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +23,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
 
 enum { REQUEST = 0x51455250, ANSWER = 0x534e4150, COMPLAINT = 0x52524550 };
 
@@ -21,54 +36,138 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* -- Ending -------------------------------------------------------------------------------------------------------- */
+/* -- The keeper ---------------------------------------------------------------------------------------------------- */
 
-void pelt_process_end(pelt_process *p) {
-    if (p->channel >= 0) close(p->channel);
-    p->channel = -1;
-    if (p->pid <= 0) return;
-    /* It ends by itself when its input ends; whoever does not is killed, with all that it started. */
-    for (int i = 0; i < 50; i++) {
-        if (waitpid(p->pid, NULL, WNOHANG) == p->pid) {
-            p->pid = 0;
-            return;
-        }
+enum { CHANNEL = 3, LIFELINE = 4 }; /* descriptors of keeper and engine; all others are closed */
+
+static void keep_descriptors(int channel, int lifeline) {
+    channel = fcntl(channel, F_DUPFD, LIFELINE + 1), lifeline = fcntl(lifeline, F_DUPFD, LIFELINE + 1);
+    dup2(channel, CHANNEL), dup2(lifeline, LIFELINE);
+#ifdef SYS_close_range
+    if (!syscall(SYS_close_range, LIFELINE + 1, ~0u, 0)) return;
+#endif
+    long most = sysconf(_SC_OPEN_MAX);
+    for (int i = LIFELINE + 1; i < (most > 0 && most < 65536 ? most : 65536); i++) close(i);
+}
+
+static void wake_up(int number) { (void)number; }
+
+/* Kills the children of this process: the engine, and orphans of those that it started. Each round may bring new ones. */
+static void kill_children(void) {
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    int list = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = list >= 0 ? read(list, text, sizeof text - 1) : 0;
+    if (list >= 0) close(list);
+    text[length > 0 ? length : 0] = 0;
+    for (char *at = text, *end = text; strtol(at, &end, 10) > 1; at = end)
+        kill((pid_t)strtol(at, NULL, 10), SIGKILL);
+}
+
+static int end_everything(pid_t engine, int code) {
+    int status;
+    for (int i = 0; i < 500; i++) { /* a process that cannot die yet is not waited for longer than a second */
+        kill(-engine, SIGKILL);
+        kill_children();
+        pid_t ended;
+        while ((ended = waitpid(-1, &status, WNOHANG)) > 0)
+            if (ended == engine && code < 0) code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        if (ended < 0 && errno == ECHILD) break;
         nanosleep(&(struct timespec){0, 2000000}, NULL);
     }
-    kill(-p->pid, SIGKILL);
-    kill(p->pid, SIGKILL);
-    waitpid(p->pid, NULL, 0);
-    p->pid = 0;
+    return code < 0 ? 128 + SIGKILL : code;
 }
 
-static void kill_now(pelt_process *p) {
-    if (p->channel >= 0) close(p->channel);
-    p->channel = -1;
-    if (p->pid <= 0) return;
-    kill(-p->pid, SIGKILL);
-    kill(p->pid, SIGKILL);
-    waitpid(p->pid, NULL, 0);
-    p->pid = 0;
+static int keep(pid_t engine) {
+    sigset_t none;
+    sigemptyset(&none);
+    for (int status;;) {
+        pid_t ended = waitpid(-1, &status, WNOHANG); /* SIGCHLD is blocked until ppoll */
+        if (ended == engine)
+            return end_everything(engine, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+        if (ended > 0) continue;
+        struct pollfd p = {LIFELINE, POLLIN, 0};
+        if (ppoll(&p, 1, NULL, &none) > 0) return end_everything(engine, -1);
+    }
 }
+
+static int run_engine(pelt_child *child, void *user) {
+    setpgid(0, 0);
+    close(LIFELINE);
+    return child(user, CHANNEL);
+}
+
+static int run_keeper(pelt_child *child, void *user) {
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    sigset_t ends_of_children, before;
+    setpgid(0, 0);
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) signal(caught[i], SIG_DFL);
+    signal(SIGCHLD, wake_up);
+    sigemptyset(&ends_of_children), sigaddset(&ends_of_children, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &ends_of_children, &before);
+    pid_t keeper = getpid();
+#ifdef __linux__
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+#endif
+    pid_t engine = fork();
+    if (engine < 0) return 127;
+    if (engine > 0) {
+        setpgid(engine, engine);
+        close(CHANNEL);
+        return keep(engine);
+    }
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+#endif
+    return getppid() == keeper ? run_engine(child, user) : 127;
+}
+
+/* -- Ending -------------------------------------------------------------------------------------------------------- */
+
+static void close_end(int *descriptor) {
+    if (*descriptor >= 0) close(*descriptor);
+    *descriptor = -1;
+}
+
+/* True when the keeper has ended: its end of the lifeline is closed. */
+static bool ends_before(const pelt_process *p, double deadline) {
+    double left = deadline - seconds();
+    struct pollfd line = {p->lifeline, POLLIN, 0};
+    return p->lifeline >= 0 && poll(&line, 1, left > 0 ? (int)(1000 * left) + 1 : 0) > 0;
+}
+
+void pelt_process_leave(pelt_process *p) { close_end(&p->channel); }
+
+/* It ends by itself when its input ends; whoever does not is killed. Returns the keeper's status. */
+static int end_before(pelt_process *p, double deadline) {
+    int status = 0;
+    pelt_process_leave(p);
+    if (p->pid <= 0) return 0;
+    ends_before(p, deadline);
+    close_end(&p->lifeline);
+    while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
+    p->pid = 0;
+    return status;
+}
+
+double pelt_process_grace(void) { return seconds() + 0.1; }
+
+void pelt_process_end(pelt_process *p, double deadline) { end_before(p, deadline); }
 
 /* The process is gone or useless: ends it and says how it was. */
 static pelt_result give_up(pelt_process *p, const char *what, pelt_error *error) {
-    int status = 0;
     char how[80] = "";
-    for (int i = 0; i < 20 && p->pid > 0; i++) {
-        if (waitpid(p->pid, &status, WNOHANG) == p->pid) {
-            /* A shell tells of a command's signal by a code beyond 128. */
-            int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
-            if (number > 0)
-                snprintf(how, sizeof how, " (it was ended by signal %d, %s)", number, strsignal(number));
-            else
-                snprintf(how, sizeof how, " (it ended with code %d)", WEXITSTATUS(status));
-            p->pid = 0;
-        } else {
-            nanosleep(&(struct timespec){0, 1000000}, NULL);
-        }
+    bool by_itself = p->pid > 0 && ends_before(p, seconds() + 0.05);
+    int status = end_before(p, 0);
+    if (by_itself) {
+        int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
+        if (number > 0)
+            snprintf(how, sizeof how, " (it was ended by signal %d, %s)", number, strsignal(number));
+        else
+            snprintf(how, sizeof how, " (it ended with code %d)", WEXITSTATUS(status));
     }
-    kill_now(p);
     return pelt_fail(error, PELT_ERROR_DATA, "engine %s: %s%s", p->name, what, how);
 }
 
@@ -128,10 +227,30 @@ static pelt_result read_complaint(pelt_process *p, uint32_t length, double deadl
 
 /* -- Starting ------------------------------------------------------------------------------------------------------ */
 
-static pelt_result read_hello(pelt_process *p, pelt_error *error) {
+/* A number in digits alone, followed by a space or the end; false when it is none or beyond what pelt takes. */
+static bool read_count(const char **text, uint32_t low, uint32_t high, uint32_t *count) {
+    uint64_t value = 0;
+    const char *at = *text;
+    if (*at < '0' || *at > '9') return false;
+    for (; *at >= '0' && *at <= '9' && value <= high; at++) value = 10 * value + (uint64_t)(*at - '0');
+    *text = *at == ' ' ? at + 1 : at;
+    *count = (uint32_t)value;
+    return (*at == ' ' || !*at) && value >= low && value <= high;
+}
+
+bool pelt_engine_hello(const char *line, uint32_t *points, uint32_t *components, uint32_t *controls) {
+    static const char begin[] = "pelt-engine 1 ";
+    if (strncmp(line, begin, strlen(begin)) != 0) return false;
+    const char *at = line + strlen(begin);
+    return read_count(&at, 1, PELT_ENGINE_MOST_POINTS, points) &&
+           read_count(&at, 1, PELT_ENGINE_MOST_COMPONENTS, components) &&
+           read_count(&at, 0, PELT_ENGINE_MOST_CONTROLS, controls) && !*at &&
+           (uint64_t)*points * *components <= PELT_ENGINE_MOST_VALUES;
+}
+
+pelt_result pelt_process_hello(pelt_process *p, double deadline, pelt_error *error) {
     char line[128];
     size_t length = 0;
-    double deadline = seconds() + p->timeout;
     for (; length + 1 < sizeof line; length++) {
         outcome o = receive_all(p->channel, line + length, 1, deadline);
         if (o != DONE) return give_up_on(p, o, "before it said hello", error);
@@ -144,39 +263,45 @@ static pelt_result read_hello(pelt_process *p, pelt_error *error) {
         }
     }
     line[length] = 0;
-    unsigned version = 0, points = 0, components = 0, controls = 0;
-    if (sscanf(line, "pelt-engine %u %u %u %u", &version, &points, &components, &controls) != 4 || version != 1 ||
-        !points || !components || components > 64 || controls > 1 << 20)
-        return give_up(p, "did not begin with \"pelt-engine 1 POINTS COMPONENTS CONTROLS\"", error);
-    p->points = points, p->components = components, p->controls = controls;
-    return PELT_OK;
+    if (length && line[length - 1] == '\r') line[length - 1] = 0;
+    if (pelt_engine_hello(line, &p->points, &p->components, &p->controls)) return PELT_OK;
+    if (!strncmp(line, "pelt-engine 1 ", 14)) {
+        char what[300];
+        snprintf(what, sizeof what,
+                 "says \"%s\", but pelt takes 1 to %u points of 1 to %u values, %u values at most in all, and up to %u "
+                 "controls",
+                 line, PELT_ENGINE_MOST_POINTS, PELT_ENGINE_MOST_COMPONENTS, PELT_ENGINE_MOST_VALUES,
+                 PELT_ENGINE_MOST_CONTROLS);
+        return give_up(p, what, error);
+    }
+    return give_up(p, "did not begin with \"pelt-engine 1 POINTS COMPONENTS CONTROLS\"", error);
 }
 
+double pelt_process_deadline(const pelt_process *p) { return seconds() + p->timeout; }
+
 pelt_result pelt_process_start(pelt_process *p, pelt_child *child, void *user, pelt_error *error) {
-    int ends[2];
-    p->pid = 0, p->channel = -1;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-        return pelt_fail(error, PELT_ERROR_MEMORY, "engine %s: no channel to it: %s", p->name, strerror(errno));
-    fflush(NULL);
-    int pid = fork();
-    if (pid < 0) {
-        close(ends[0]), close(ends[1]);
-        return pelt_fail(error, PELT_ERROR_MEMORY, "engine %s: cannot be started: %s", p->name, strerror(errno));
-    }
+    int channel[2] = {-1, -1}, lifeline[2] = {-1, -1};
+    p->pid = 0, p->channel = p->lifeline = -1;
+    bool connected = !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) &&
+                     !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, lifeline);
+    if (connected) fflush(NULL);
+    int pid = connected ? fork() : -1;
     if (pid == 0) {
-        setpgid(0, 0);
-        static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-        for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) signal(caught[i], SIG_DFL);
-        _exit(child(user, ends[1]));
+        keep_descriptors(channel[1], lifeline[1]);
+        _exit(run_keeper(child, user));
     }
-    setpgid(pid, pid);
-    close(ends[1]);
-    p->pid = pid, p->channel = ends[0];
-    return read_hello(p, error);
+    int reason = errno;
+    close_end(&channel[1]), close_end(&lifeline[1]);
+    p->channel = channel[0], p->lifeline = lifeline[0], p->pid = pid;
+    if (pid > 0) return PELT_OK;
+    close_end(&p->channel), close_end(&p->lifeline);
+    p->pid = 0;
+    return pelt_fail(error, PELT_ERROR_MEMORY, "engine %s: cannot be started: %s", p->name, strerror(reason));
 }
 
 int pelt_child_command(void *command, int channel) {
-    dup2(channel, 0), dup2(channel, 1); /* the copies stay open in the command, the channel itself does not */
+    dup2(channel, 0), dup2(channel, 1);
+    close(channel);
     execl("/bin/sh", "sh", "-c", (const char *)command, (char *)NULL);
     return 127;
 }

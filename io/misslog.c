@@ -6,7 +6,12 @@
        f32 controls...  f32 values...  u32 checksum of the numbers  u32 0x21444e45 ("END!")
 
    little-endian. A record is appended by one write. If that is cut short, the next record follows the stump; the reader
-   finds it again by looking for the next eight letters whose checksum holds. Hence logs can also be joined by `cat`. */
+   finds it again by looking for the next eight letters whose checksum holds. Hence logs can also be joined by `cat`.
+
+   A hostile log may have a head at every 44 bytes, each of which claims all that follows. So that reading it takes time
+   in proportion to its size, checksums of any stretch come from those of the beginnings of the file: with C(n) the
+   register after n bytes, that of the bytes from a to b is C(b) + (C(a) + 1...1) x^(8 (b - a)) modulo the polynomial,
+   where + is exclusive or. */
 
 #include "io/bytes.h"
 #include "io/io.h"
@@ -23,17 +28,47 @@ enum { HEAD_SIZE = 44, CHECKED = 40, TAIL_SIZE = 8, MOST_CONTROLS = 1 << 20, MOS
 static const char letters[8] = "PELTMISS";
 static const uint32_t end_mark = 0x21444e45;
 
-static uint32_t checksum(uint32_t crc, const uint8_t *bytes, size_t size) {
+/* -- Checksums (CRC-32, its bits reversed: the highest power is bit 0) ---------------------------------------------- */
+
+static uint32_t crc_byte(uint32_t crc, uint8_t byte) {
     static const uint32_t nibbles[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
                                          0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
                                          0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    crc = ~crc;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
-        crc = crc >> 4 ^ nibbles[crc & 15];
-        crc = crc >> 4 ^ nibbles[crc & 15];
-    }
+    crc ^= byte;
+    crc = crc >> 4 ^ nibbles[crc & 15];
+    return crc >> 4 ^ nibbles[crc & 15];
+}
+
+static uint32_t checksum(const uint8_t *bytes, size_t size) {
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < size; i++) crc = crc_byte(crc, bytes[i]);
     return ~crc;
+}
+
+/* Product of two polynomials. */
+static uint32_t crc_multiply(uint32_t a, uint32_t b) {
+    uint32_t product = 0;
+    for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
+        if (a & bit) product ^= b;
+        b = b >> 1 ^ (b & 1 ? 0xedb88320 : 0);
+    }
+    return product;
+}
+
+/* Registers after every byte of a file, from the register 0: sums[n] is the one after n bytes. */
+static uint32_t *crc_of_beginnings(pelt_arena *arena, const pelt_file *file) {
+    uint32_t *sums = PELT_NEW(arena, file->size + 1, uint32_t);
+    for (size_t i = 0; sums && i < file->size; i++) sums[i + 1] = crc_byte(sums[i], file->bytes[i]);
+    return sums;
+}
+
+static uint32_t checksum_between(const uint32_t *sums, size_t from, size_t to) {
+    uint32_t shift = 1u << 31, power = 1u << 23; /* 1 and x^8 */
+    for (size_t n = to - from; n; n >>= 1) {
+        if (n & 1) shift = crc_multiply(shift, power);
+        power = crc_multiply(power, power);
+    }
+    return ~(sums[to] ^ crc_multiply(sums[from] ^ ~0u, shift));
 }
 
 /* -- Writing ------------------------------------------------------------------------------------------------------- */
@@ -74,12 +109,12 @@ static void fill_record(uint8_t *out, const pelt_miss *miss, uint64_t stamp, siz
     pelt_put_u32_little(out + 24, (uint32_t)stamp);
     pelt_put_u32_little(out + 28, (uint32_t)(stamp >> 32));
     memset(out + 32, 0, 8);
-    pelt_put_u32_little(out + CHECKED, checksum(0, out, CHECKED));
+    pelt_put_u32_little(out + CHECKED, checksum(out, CHECKED));
     uint8_t *numbers = out + HEAD_SIZE;
     put_floats(numbers, miss->controls, miss->control_count);
     put_floats(numbers + 4 * (size_t)miss->control_count, miss->values, values);
     size_t size = 4 * (miss->control_count + values);
-    pelt_put_u32_little(numbers + size, checksum(0, numbers, size));
+    pelt_put_u32_little(numbers + size, checksum(numbers, size));
     pelt_put_u32_little(numbers + size + 4, end_mark);
 }
 
@@ -123,18 +158,29 @@ typedef struct record {
     size_t size;
 } record;
 
-/* True when a whole record lies at `at`. */
-static bool find_record(const uint8_t *at, size_t left, record *out) {
+typedef struct log_bytes {
+    const uint8_t *bytes;
+    size_t size;
+    const uint32_t *sums; /* of the beginnings */
+} log_bytes;
+
+/* True when a whole record lies at `from`. */
+static bool find_record(const log_bytes *log, size_t from, record *out) {
+    const uint8_t *at = log->bytes + from;
+    size_t left = log->size - from;
     if (left < HEAD_SIZE + TAIL_SIZE || memcmp(at, letters, 8) ||
-        pelt_u32_little(at + CHECKED) != checksum(0, at, CHECKED))
+        pelt_u32_little(at + CHECKED) != checksum(at, CHECKED))
         return false;
     uint64_t controls = pelt_u32_little(at + 8), points = pelt_u32_little(at + 12), each = pelt_u32_little(at + 16);
     if (controls > MOST_CONTROLS || !points || !each || each > MOST_COMPONENTS) return false;
     uint64_t numbers = 4 * (controls + points * each);
     if (numbers > left - HEAD_SIZE - TAIL_SIZE) return false;
     const uint8_t *tail = at + HEAD_SIZE + numbers;
+    size_t first = from + HEAD_SIZE;
     out->sum = pelt_u32_little(tail);
-    if (pelt_u32_little(tail + 4) != end_mark || out->sum != checksum(0, at + HEAD_SIZE, (size_t)numbers)) return false;
+    if (pelt_u32_little(tail + 4) != end_mark ||
+        out->sum != checksum_between(log->sums, first, first + (size_t)numbers))
+        return false;
     out->miss = (pelt_miss){
         (uint32_t)controls, (uint32_t)points, (uint32_t)each, pelt_float_of_bits(pelt_u32_little(at + 20)), NULL, NULL};
     out->stamp = pelt_u32_little(at + 24) | (uint64_t)pelt_u32_little(at + 28) << 32;
@@ -142,16 +188,41 @@ static bool find_record(const uint8_t *at, size_t left, record *out) {
     return true;
 }
 
-/* The next record from `at` on, or NULL; bytes that are passed over are counted. */
-static const uint8_t *next_record(const uint8_t *at, const uint8_t *end, record *out, size_t *skipped) {
-    while (at < end) {
-        if (find_record(at, (size_t)(end - at), out)) return at;
-        const uint8_t *next = memchr(at + 1, letters[0], (size_t)(end - at - 1));
-        if (!next) next = end;
-        *skipped += (size_t)(next - at);
-        at = next;
+/* Moves *at to the next record; false when there is none. Bytes that are passed over are counted. */
+static bool next_record(const log_bytes *log, size_t *at, record *out, size_t *skipped) {
+    while (*at < log->size) {
+        if (find_record(log, *at, out)) return true;
+        const uint8_t *next = memchr(log->bytes + *at + 1, letters[0], log->size - *at - 1);
+        size_t to = next ? (size_t)(next - log->bytes) : log->size;
+        *skipped += to - *at;
+        *at = to;
     }
-    return NULL;
+    return false;
+}
+
+/* -- Records that were seen before, as by joining logs that had been joined ------------------------------------------ */
+
+typedef struct seen_records {
+    struct seen_record {
+        uint64_t stamp, mark; /* sum + 1; 0: free */
+    } *slots;                 /* at their hash or behind it */
+    size_t mask;
+} seen_records;
+
+static bool seen_new(pelt_arena *arena, size_t count, seen_records *seen) {
+    size_t size = 4;
+    while (size < 2 * count) size *= 2;
+    *seen = (seen_records){PELT_NEW(arena, size, struct seen_record), size - 1};
+    return seen->slots != NULL;
+}
+
+static bool seen_before(seen_records *seen, const record *r) {
+    uint64_t mark = (uint64_t)r->sum + 1, hash = (r->stamp ^ mark << 32) * 0x9e3779b97f4a7c15u;
+    for (size_t i = (size_t)(hash >> 20) & seen->mask;; i = (i + 1) & seen->mask) {
+        struct seen_record *s = &seen->slots[i];
+        if (!s->mark) return *s = (struct seen_record){r->stamp, mark}, false;
+        if (s->stamp == r->stamp && s->mark == mark) return true;
+    }
 }
 
 static float *copy_floats(pelt_arena *arena, const uint8_t *bytes, size_t count) {
@@ -168,25 +239,23 @@ static bool all_finite(const float *values, size_t count) {
 
 pelt_result pelt_misslog_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_misses *misses,
                                pelt_error *error) {
-    const uint8_t *end = file->bytes + file->size, *at = file->bytes;
-    size_t most = file->size / (HEAD_SIZE + TAIL_SIZE) + 1, count = 0, counted = 0;
+    log_bytes log = {file->bytes, file->size, crc_of_beginnings(arena, file)};
+    size_t at = 0, count = 0, counted = 0;
     record r;
+    seen_records seen;
     *misses = (pelt_misses){0};
-    for (const uint8_t *p = at; (p = next_record(p, end, &r, &counted)); p += r.size) count++;
-    pelt_miss *list = PELT_NEW(arena, (count < most ? count : most) + 1, pelt_miss);
-    uint64_t *seen = PELT_NEW(arena, 2 * count + 1, uint64_t);
-    if (pelt_arena_failed(arena)) return pelt_file_no_memory(path, error);
-    for (; (at = next_record(at, end, &r, &misses->damaged)); at += r.size) {
-        bool known = false;
-        for (size_t i = 0; i < misses->count && !known; i++) known = seen[2 * i] == r.stamp && seen[2 * i + 1] == r.sum;
-        if (known) continue;
+    if (!log.sums) return pelt_file_no_memory(path, error);
+    for (; next_record(&log, &at, &r, &counted); at += r.size) count++;
+    pelt_miss *list = PELT_NEW(arena, count + 1, pelt_miss);
+    if (!seen_new(arena, count, &seen) || !list) return pelt_file_no_memory(path, error);
+    for (at = 0; next_record(&log, &at, &r, &misses->damaged); at += r.size) {
         size_t values = (size_t)r.miss.point_count * r.miss.component_count;
-        float *controls = copy_floats(arena, at + HEAD_SIZE, r.miss.control_count);
-        float *numbers = copy_floats(arena, at + HEAD_SIZE + 4 * (size_t)r.miss.control_count, values);
+        const uint8_t *numbers = file->bytes + at + HEAD_SIZE;
+        float *first = copy_floats(arena, numbers, r.miss.control_count);
+        float *second = copy_floats(arena, numbers + 4 * (size_t)r.miss.control_count, values);
         if (pelt_arena_failed(arena)) return pelt_file_no_memory(path, error);
-        if (!all_finite(controls, r.miss.control_count) || !all_finite(numbers, values)) continue;
-        r.miss.controls = controls, r.miss.values = numbers;
-        seen[2 * misses->count] = r.stamp, seen[2 * misses->count + 1] = r.sum;
+        if (!all_finite(first, r.miss.control_count) || !all_finite(second, values) || seen_before(&seen, &r)) continue;
+        r.miss.controls = first, r.miss.values = second;
         list[misses->count++] = r.miss;
     }
     misses->list = list;

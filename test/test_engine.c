@@ -2,8 +2,13 @@
    caller lives. */
 
 #include "engine/engine.h"
+#include "engine/process.h"
+#include "rig/clock.h"
 #include "samples/face.h"
 #include "test/test.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
 
 enum { POINTS = 50, CONTROLS = 2 };
 
@@ -116,8 +121,9 @@ static void a_program_that_says_no_hello_is_refused(void **state) {
 
 static char *shared_object(const char *name, const char *body) {
     static char path[300];
-    char text[1000], command[900];
+    char text[2000], command[900];
     snprintf(text, sizeof text,
+             "#include <stdio.h>\n#include <unistd.h>\n"
              "unsigned pelt_points = %d, pelt_components = 3, pelt_controls = %d;\n"
              "int pelt_evaluate_points(const float *x, unsigned nx, const unsigned *p, unsigned n, float *v) {\n"
              "  for (unsigned i = 0; i < 3 * n; i++) v[i] = p[i / 3] + 100 * (i %% 3) + x[0] + x[1] + 0 * nx;\n"
@@ -173,6 +179,190 @@ static void the_face_is_the_same_for_any_number_of_workers(void **state) {
     assert_memory_equal(one, three, sizeof one);
 }
 
+/* -- Limits -------------------------------------------------------------------------------------------------------- */
+
+static void what_an_engine_says_is_believed_only_within_limits(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        bool good;
+    } cases[] = {
+        {"pelt-engine 1 5 3 0", true},
+        {"pelt-engine 1 67108864 4 1048576", true}, /* the most */
+        {"pelt-engine 1 67108865 1 2", false},
+        {"pelt-engine 1 67108864 5 2", false},
+        {"pelt-engine 1 4194304 64 2", true},
+        {"pelt-engine 1 4294967295 64 2", false},
+        {"pelt-engine 1 5 65 2", false},
+        {"pelt-engine 1 5 3 1048577", false},
+        {"pelt-engine 1 -5 3 2", false},
+        {"pelt-engine 1 +5 3 2", false},
+        {"pelt-engine 1 5 3 -2", false},
+        {"pelt-engine 1 4294967301 3 2", false}, /* 5, in 32 bits */
+        {"pelt-engine 1 18446744073709551621 3 2", false},
+        {"pelt-engine 1 0 3 2", false},
+        {"pelt-engine 1 5 0 2", false},
+        {"pelt-engine 1 5 3", false},
+        {"pelt-engine 1 5 3 2 7", false},
+        {"pelt-engine 1 5  3 2", false},
+        {"pelt-engine 2 5 3 2", false},
+        {"", false},
+    };
+    uint32_t points, components, controls;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (pelt_engine_hello(cases[i].line, &points, &components, &controls) != cases[i].good)
+            fail_msg("%s: %s", cases[i].line, cases[i].good ? "refused" : "believed");
+    pelt_error error;
+    assert_null(pelt_engine_open("pipe:echo pelt-engine 1 4294967295 64 2; sleep 9", NULL, &error));
+    assert_non_null(strstr(error.text, "67108864 points"));
+    assert_null(pelt_engine_open("pipe:echo pelt-engine 1 -5 3 2; sleep 9", NULL, &error));
+}
+
+static void the_time_limit_is_for_the_hellos_of_all_workers(void **state) {
+    (void)state;
+    pelt_error error;
+    double start = pelt_wall_seconds();
+    assert_null(pelt_engine_open("pipe:while sleep 0.05; do printf p; done",
+                                 &(pelt_engine_options){.timeout = 0.3, .workers = 16}, &error));
+    assert_non_null(strstr(error.text, "0.3 s"));
+    assert_true(pelt_wall_seconds() - start < 3);
+}
+
+/* -- Nothing is left running --------------------------------------------------------------------------------------- */
+
+/* Some processes write their numbers, one each line. */
+static int read_numbers(const char *path, int *numbers, int most) {
+    FILE *file = fopen(path, "r");
+    int count = 0;
+    while (file && count < most && fscanf(file, "%d", &numbers[count]) == 1) count++;
+    if (file) fclose(file);
+    return count;
+}
+
+static bool is_alive(int pid) {
+    char path[64], state = 'X';
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1) state = 'X';
+    if (file) fclose(file);
+    return state != 'X' && state != 'Z';
+}
+
+static bool within(double limit, bool (*happens)(void *), void *user) {
+    for (double start = pelt_wall_seconds(); pelt_wall_seconds() - start < limit;) {
+        if (happens(user)) return true;
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    }
+    return happens(user);
+}
+
+typedef struct watched {
+    char path[300];
+    int expected, numbers[40];
+} watched;
+
+static bool all_have_started(void *user) {
+    watched *w = user;
+    return read_numbers(w->path, w->numbers, 40) >= w->expected;
+}
+
+static bool all_have_ended(void *user) {
+    const watched *w = user;
+    for (int i = 0; i < w->expected; i++)
+        if (is_alive(w->numbers[i])) return false;
+    return true;
+}
+
+/* An engine that started a child, and a child in another session, and then hangs, deaf to what can be heard. */
+static char *hanging_engine(const char *numbers) {
+    static char command[1500];
+    snprintf(command, sizeof command,
+             "pipe:trap '' INT TERM HUP; echo $$ >> %s; (echo $(sh -c 'echo $PPID') >> %s; while :; do sleep 1; done) & "
+             "setsid sh -c 'echo $$ >> %s; while :; do sleep 1; done' & "
+             "echo pelt-engine 1 %d 3 %d; while :; do sleep 1; done",
+             numbers, numbers, numbers, POINTS, CONTROLS);
+    return command;
+}
+
+static void stop(int number) {
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* A program that has engines open, and ends in some way. */
+static void end_with_engines(const char *what, watched *w, uint32_t workers, int signal_number) {
+    remove(w->path);
+    pid_t program = fork();
+    if (program == 0) {
+        signal(SIGINT, stop);
+        alarm(60); /* should the test itself fail */
+        float controls[CONTROLS] = {0}, values[3 * POINTS];
+        pelt_engine *engine = pelt_engine_open(what, &(pelt_engine_options){.workers = workers, .timeout = 20}, NULL);
+        if (!engine) _exit(2);
+        if (!signal_number) _exit(!within(20, all_have_started, w)); /* without closing anything */
+        pelt_engine_evaluate(engine, controls, NULL, POINTS, values, NULL);
+        for (;;) pause();
+    }
+    if (!within(20, all_have_started, w)) fail_msg("%s: only %d processes", what, read_numbers(w->path, w->numbers, 40));
+    for (int i = 0; i < w->expected && signal_number; i++) assert_true(is_alive(w->numbers[i]));
+    if (signal_number) kill(program, signal_number);
+    int status;
+    waitpid(program, &status, 0);
+    if (!within(3, all_have_ended, w)) fail_msg("%s: something lives on after signal %d", what, signal_number);
+}
+
+static void no_engine_outlives_its_program(void **state) {
+    (void)state;
+    static const int signals[] = {SIGKILL, SIGINT, SIGTERM, 0};
+    watched w = {.expected = 6};
+    if (access("/proc/self/stat", R_OK)) skip();
+    snprintf(w.path, sizeof w.path, "%s/numbers", test_folder());
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        end_with_engines(hanging_engine(w.path), &w, 2, signals[i]);
+    char body[600];
+    snprintf(body, sizeof body,
+             "if (n) for (;;) pause(); return 0; }\n"
+             "__attribute__((constructor)) static int hello(void) {\n"
+             "FILE *f = fopen(\"%s\", \"a\"); fprintf(f, \"%%d\\n\", getpid()); fclose(f);",
+             w.path);
+    char *object = shared_object("hung", body);
+    if (!object) return;
+    w.expected = 3;
+    end_with_engines(object, &w, 3, SIGKILL);
+    end_with_engines(object, &w, 3, SIGINT);
+}
+
+static void closing_kills_what_hangs_and_all_that_it_started(void **state) {
+    (void)state;
+    watched w = {.expected = 12};
+    pelt_error error;
+    snprintf(w.path, sizeof w.path, "%s/numbers", test_folder());
+    remove(w.path);
+    pelt_engine *engine = pelt_engine_open(hanging_engine(w.path), &(pelt_engine_options){.workers = 4}, &error);
+    if (!engine) fail_msg("%s", error.text);
+    assert_true(within(20, all_have_started, &w));
+    double start = pelt_wall_seconds();
+    pelt_engine_close(engine);
+    assert_true(pelt_wall_seconds() - start < 2); /* a tenth of a second for all, and a busy machine */
+    assert_true(within(1, all_have_ended, &w));
+}
+
+static void closing_well_behaved_workers_takes_no_time(void **state) {
+    (void)state;
+    char *object = shared_object("quick", "");
+    pelt_error error;
+    if (!object) return;
+    double best = 9;
+    for (int turn = 0; turn < 5; turn++) {
+        pelt_engine *engine = pelt_engine_open(object, &(pelt_engine_options){.workers = 8}, &error);
+        if (!engine) fail_msg("%s", error.text);
+        double start = pelt_wall_seconds();
+        pelt_engine_close(engine);
+        best = fmin(best, pelt_wall_seconds() - start);
+    }
+    assert_true(best < 0.08); /* it was 0.1 s for each */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_at_the_end_of_a_pipe_answers),
@@ -180,6 +370,11 @@ int main(void) {
         cmocka_unit_test(a_program_that_says_no_hello_is_refused),
         cmocka_unit_test(a_shared_object_answers_and_may_break_in_its_own_process),
         cmocka_unit_test(the_face_is_the_same_for_any_number_of_workers),
+        cmocka_unit_test(what_an_engine_says_is_believed_only_within_limits),
+        cmocka_unit_test(the_time_limit_is_for_the_hellos_of_all_workers),
+        cmocka_unit_test(no_engine_outlives_its_program),
+        cmocka_unit_test(closing_kills_what_hangs_and_all_that_it_started),
+        cmocka_unit_test(closing_well_behaved_workers_takes_no_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

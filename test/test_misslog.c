@@ -2,6 +2,7 @@
    nothing but itself. */
 
 #include "io/io.h"
+#include "rig/clock.h"
 #include "test/test.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -210,6 +211,54 @@ static void frames_that_are_not_finite_are_left_out(void **state) {
     pelt_arena_free(arena);
 }
 
+/* Heads at every 44 bytes, each of which claims all that follows up to one end; and many small records. */
+static void hostile_logs_take_time_in_proportion_to_their_size(void **state) {
+    (void)state;
+    enum { HEAD = 44, HEADS = 24000 };
+    const char *one = path_of("one.misses"), *path = path_of("hostile.misses");
+    put(one, 0, 1);
+    static uint8_t record[4000], bytes[HEADS * HEAD + 8];
+    FILE *file = fopen(one, "rb");
+    assert_true(fread(record, 1, sizeof record, file) > HEAD);
+    fclose(file);
+    for (uint32_t i = 0; i < HEADS; i++) {
+        uint32_t numbers = (HEADS - 1 - i) * HEAD / 4;
+        uint8_t *head = bytes + (size_t)i * HEAD;
+        memcpy(head, record, HEAD);
+        uint32_t fields[3] = {0, numbers, 1}, crc = ~0u;
+        memcpy(head + 8, fields, sizeof fields);
+        for (int b = 0; b < 8 * 40; b++) { /* the checksum bit by bit, as CRC-32 is defined */
+            uint32_t bit = (head[b / 8] >> (b % 8) & 1) ^ (crc & 1);
+            crc = crc >> 1 ^ (bit ? 0xedb88320 : 0);
+        }
+        crc = ~crc;
+        memcpy(head + 40, &crc, 4);
+    }
+    memcpy(bytes + sizeof bytes - 4, "END!", 4);
+    file = fopen(path, "wb");
+    assert_int_equal(fwrite(bytes, 1, sizeof bytes, file), sizeof bytes);
+    fclose(file);
+    pelt_arena *arena = pelt_arena_new(0);
+    double start = pelt_cpu_seconds();
+    pelt_misses misses = read_log(arena, path);
+    assert_int_equal(misses.count, 0);
+    assert_int_equal(misses.damaged, sizeof bytes);
+    double heads = pelt_cpu_seconds() - start;
+    /* 100,000 records. */
+    path = path_of("many.misses");
+    float control = 1, value = 2;
+    pelt_misslog *log = pelt_misslog_open(path, NULL);
+    for (int i = 0; i < 100000; i++)
+        assert_int_equal(pelt_misslog_put(log, &(pelt_miss){1, 1, 1, 0, &control, &value}, NULL), PELT_OK);
+    assert_int_equal(pelt_misslog_close(log, NULL), PELT_OK);
+    start = pelt_cpu_seconds();
+    misses = read_log(arena, path);
+    double records = pelt_cpu_seconds() - start;
+    assert_int_equal(misses.count, 100000);
+    if (heads > 2 || records > 2) fail_msg("%.1f s and %.1f s", heads, records);
+    pelt_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checksums_are_those_that_everybody_knows),
@@ -219,6 +268,7 @@ int main(void) {
         cmocka_unit_test(a_log_cut_at_any_byte_keeps_all_records_before),
         cmocka_unit_test(any_damaged_byte_costs_at_most_its_record),
         cmocka_unit_test(frames_that_are_not_finite_are_left_out),
+        cmocka_unit_test(hostile_logs_take_time_in_proportion_to_their_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
