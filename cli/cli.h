@@ -3,8 +3,9 @@
 #ifndef PELT_CLI_H
 #define PELT_CLI_H
 
+#include "rig/json.h"
 #include "rig/rig.h"
-#include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 /* Exit codes. */
@@ -70,8 +71,19 @@ int cli_misuse(const cli_args *args, const char *format, ...) __attribute__((for
 int cli_error(const pelt_error *error);
 /* Prints to standard output unless --json or --quiet. */
 void cli_say(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints one JSON object when --json was given; takes the reference. */
+/* Prints a text as it is. */
+void cli_put(const char *text);
+
+/* -- JSON (json.c) -------------------------------------------------------------------------------------------------- */
+
+/* Prints one JSON object when --json was given; takes the reference. Fails when anything of it is missing. */
 int cli_print_json(const cli_args *args, json_t *object);
+/* Before any JSON is made: notices when there is no memory for it. */
+void cli_watch_json(void);
+/* In this room values are packed by a json_pack that shows names that are not UTF-8 escaped, and numbers that are not
+   finite as null, where jansson's would give nothing at all. */
+json_t *cli_pack(const char *format, ...);
+#define json_pack cli_pack
 
 /* A progress bar on standard error, when that is a terminal. */
 pelt_progress cli_progress(const cli_args *args);

@@ -140,7 +140,7 @@ static void print_table(const comparison *c) {
 
 static json_t *names_json(const pelt_clip **clips, size_t count) {
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(list, json_string(clips[i]->name));
+    for (size_t i = 0; i < count; i++) json_array_append_new(list, pelt_json_text(clips[i]->name));
     return list;
 }
 

@@ -28,7 +28,7 @@ static bool read_options(fitting *f) {
 
 static void warn(fitting *f, const char *text) {
     json_array_append_new(f->warnings, pelt_json_text(text));
-    if (!f->args->quiet) fprintf(stderr, "pelt: warning: %s\n", text);
+    if (!f->args->quiet) cli_fail("warning: %s", text);
 }
 
 /* How the alternation of weights and rest positions came to rest, where there was one. */

@@ -209,7 +209,7 @@ static size_t load_clips(const cli_args *args, pelt_bundle *bundle, const pelt_c
         const pelt_clip *clip = pelt_bundle_clip(bundle, word ? word : name, PELT_NEED_POSITIONS, &error);
         bool broken = !clip && (cache || error.code != PELT_ERROR_FILE);
         if (!clip) clip = pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &of_pose);
-        if (broken || !clip) json_array_append_new(problems, json_string(broken ? error.text : of_pose.text));
+        if (broken || !clip) json_array_append_new(problems, pelt_json_text(broken ? error.text : of_pose.text));
         if (clip) clips[count++] = clip;
     }
     return count;

@@ -1,6 +1,7 @@
 /* common.c: messages, JSON, progress, and steps that several commands take. */
 
 #include "cli/cli.h"
+#include "rig/text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,20 @@ static void clear_bar(void) {
     bar_shown = false;
 }
 
+/* Names and words of others do nothing to the terminal: what would is shown as \x1b and the like. */
+static void print_visibly(FILE *out, const char *kept, const char *format, va_list arguments) {
+    char text[4096], visible[4 * sizeof text];
+    vsnprintf(text, sizeof text, format, arguments);
+    pelt_visible_text(text, kept, visible, sizeof visible);
+    fputs(visible, out);
+}
+
 static void print_message(const char *format, va_list arguments) {
     clear_bar();
     fflush(stdout);
-    fprintf(stderr, "pelt: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
+    fputs("pelt: ", stderr);
+    print_visibly(stderr, "", format, arguments);
+    fputs("\n", stderr);
 }
 
 int cli_fail(const char *format, ...) {
@@ -64,18 +73,13 @@ void cli_say(const cli_args *args, const char *format, ...) {
     clear_bar();
     va_list arguments;
     va_start(arguments, format);
-    vprintf(format, arguments);
+    print_visibly(stdout, "\n", format, arguments);
     va_end(arguments);
 }
 
-int cli_print_json(const cli_args *args, json_t *object) {
-    if (args->json) {
-        clear_bar();
-        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        printf("\n");
-    }
-    json_decref(object);
-    return CLI_DONE;
+void cli_put(const char *text) {
+    clear_bar();
+    fputs(text, stdout);
 }
 
 /* -- Progress ----------------------------------------------------------------------------------------------------- */
@@ -138,8 +142,7 @@ bool cli_check_findings(const cli_args *args, pelt_findings findings) {
         const pelt_finding *finding = &findings.list[i];
         fatal |= finding->severity == PELT_FATAL;
         if (finding->severity == PELT_NOTE || (args->quiet && finding->severity != PELT_FATAL)) continue;
-        clear_bar();
-        fprintf(stderr, "pelt: %s: %s\n", severity_name(finding->severity), finding->text);
+        cli_fail("%s: %s", severity_name(finding->severity), finding->text);
     }
     if (!fatal || cli_value(args, "force")) return true;
     cli_fail("nothing was fitted, because the input does not fit together; --force goes on all the same");
@@ -158,8 +161,8 @@ void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_b
     for (uint32_t i = 0; i < skin->control_count && !args->quiet; i++) {
         const char *name = skin->names + skin->controls[i].name;
         if (pelt_control_named(&bundle->controls, name) == bundle->controls.count)
-            fprintf(stderr, "pelt: note: %s has no control \"%s\", which the skin depends on: it stays at rest, %g\n",
-                    bundle->path, name, (double)skin->controls[i].rest);
+            cli_fail("note: %s has no control \"%s\", which the skin depends on: it stays at rest, %g", bundle->path, name,
+                     (double)skin->controls[i].rest);
     }
 }
 

@@ -14,10 +14,16 @@ static void stop(int signal_number) {
     raise(signal_number);
 }
 
+/* What is ignored stays so: `nohup pelt` goes on when its terminal is gone. */
+static void stop_at(int signal_number) {
+    struct sigaction before;
+    if (!sigaction(signal_number, NULL, &before) && before.sa_handler == SIG_IGN) return;
+    signal(signal_number, stop);
+}
+
 int main(int count, char **words) {
-    signal(SIGINT, stop);
-    signal(SIGTERM, stop);
-    signal(SIGHUP, stop);
+    stop_at(SIGINT), stop_at(SIGTERM), stop_at(SIGHUP);
+    cli_watch_json();
     int code = cli_main(count, (const char *const *)words);
     if (fflush(stdout) || ferror(stdout)) return cli_fail("standard output cannot be written: is the disk full?");
     return code;

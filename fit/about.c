@@ -6,22 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *pelt_json_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
-json_t *pelt_json_text(const char *text) {
-    json_t *plain = json_string(text);
-    if (plain) return plain;
-    size_t length = strlen(text), filled = 0;
-    char *escaped = malloc(4 * length + 1);
-    for (size_t i = 0; escaped && i < length; i++) {
-        bool ascii = text[i] >= ' ' && text[i] <= '~';
-        filled += (size_t)snprintf(escaped + filled, 5, ascii ? "%c" : "\\x%02x", (unsigned char)text[i]);
-    }
-    json_t *result = escaped ? json_string(escaped) : NULL;
-    free(escaped);
-    return result;
-}
-
 /* What is put together stays whole: when a part is missing, so is the rest from then on, up to the text. */
 
 static json_t *whole(json_t *value, int failed) {
@@ -188,7 +172,7 @@ char *pelt_about_text(const pelt_fit_report *r, const pelt_bundle *bundle, pelt_
     }
     if (r->train) about = put(about, "train", measured_json(r->train, clips_json(examples), examples));
     if (r->holdout) about = put(about, "holdout", measured_json(r->holdout, json_string("held out"), r->held));
-    char *text = about ? json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    char *text = about ? pelt_json_dump(about, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(about);
     if (!text) pelt_no_memory(error);
     return text;

@@ -3,14 +3,8 @@
 #ifndef PELT_ABOUT_H
 #define PELT_ABOUT_H
 
+#include "rig/json.h"
 #include "rig/rig.h"
-#include <jansson.h>
-
-/* A number; null where it is not finite, which JSON does not have. */
-json_t *pelt_json_number(double number);
-
-/* A text; bytes that are not UTF-8, which JSON does not have, come as \xNN. */
-json_t *pelt_json_text(const char *text);
 
 /* A measure; `skin` and `clip` are names for people. */
 json_t *pelt_measure_json(const pelt_measure *measure, const char *skin, const char *clip, pelt_examples examples);

@@ -10,6 +10,7 @@
    into the tree before they grow, so that nothing is lost when memory is out. */
 
 #include "io/io.h"
+#include "rig/json.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -220,7 +221,7 @@ static void write_targets(output *out, json_t *mesh_object, json_t *primitive) {
     json_t *names = set(out, extras, "targetNames", json_array());
     for (uint32_t t = 0; t < mesh->target_count; t++) {
         write_target(out, &mesh->targets[t], normals ? &normals[t] : NULL, targets);
-        append(out, names, json_string(mesh->targets[t].name));
+        append(out, names, pelt_json_text(mesh->targets[t].name));
         append(out, weights, json_real(0));
     }
 }
@@ -229,7 +230,7 @@ static void write_mesh(output *out) {
     const pelt_gltf_content *content = out->content;
     const pelt_mesh *mesh = content->mesh;
     json_t *meshes = set(out, out->root, "meshes", json_array());
-    json_t *object = append(out, meshes, json_pack("{s:s}", "name", content->name ? content->name : "skin"));
+    json_t *object = append(out, meshes, json_pack("{s:o}", "name", pelt_json_text(content->name ? content->name : "skin")));
     json_t *primitives = set(out, object, "primitives", json_array());
     json_t *primitive = append(out, primitives, json_object());
     json_t *attributes = set(out, primitive, "attributes", json_object());
@@ -261,7 +262,7 @@ static json_t *add_node(output *out, const char *name, const pelt_transform *res
     pelt_transform t = *rest;
     json_t *node = append(out, out->nodes, json_object());
     make_unit(t.rotation, 4);
-    set(out, node, "name", json_string(name));
+    set(out, node, "name", pelt_json_text(name));
     set_vector(out, node, "translation", t.translation, 3, (const float[3]){0, 0, 0});
     set_vector(out, node, "rotation", t.rotation, 4, (const float[4]){0, 0, 0, 1});
     set_vector(out, node, "scale", t.scale, 3, (const float[3]){1, 1, 1});
@@ -374,7 +375,7 @@ static void write_clip_weights(output *out, const pelt_clip *clip, const float *
 static void write_clip(output *out, const pelt_clip *clip, const float *weights, json_t *animations) {
     static const char *const paths[] = {"translation", "rotation", "scale"};
     static const char *const interpolations[] = {"LINEAR", "STEP", "CUBICSPLINE"};
-    json_t *animation = append(out, animations, json_pack("{s:s}", "name", clip->name));
+    json_t *animation = append(out, animations, json_pack("{s:o}", "name", pelt_json_text(clip->name)));
     json_t *channels = set(out, animation, "channels", json_array());
     json_t *samplers = set(out, animation, "samplers", json_array());
     int *inputs = PELT_NEW(out->arena, clip->channel_count, int);
@@ -404,7 +405,7 @@ static void write_play(output *out, json_t *animations) {
     int times = write_times(out, clip->times, (uint32_t)n);
     int values = add_array(out, weights, n * n * sizeof *weights, 0, FLOAT, "SCALAR", (uint32_t)(n * n));
     append(out, animations,
-           json_pack("{s:s, s:[{s:i, s:{s:i, s:s}}], s:[{s:i, s:i, s:s}]}", "name", clip->name, "channels", "sampler",
+           json_pack("{s:o, s:[{s:i, s:{s:i, s:s}}], s:[{s:i, s:i, s:s}]}", "name", pelt_json_text(clip->name), "channels", "sampler",
                      0, "target", "node", 0, "path", "weights", "samplers", "input", times, "output", values,
                      "interpolation", "STEP"));
 }
@@ -492,7 +493,7 @@ static pelt_result check_content(const char *path, const pelt_gltf_content *cont
 
 static pelt_result write_file(const output *out, pelt_error *error) {
     static const uint8_t zeros[4];
-    char *text = json_dumps(out->root, JSON_COMPACT);
+    char *text = pelt_json_dump(out->root, JSON_COMPACT);
     size_t length = text ? strlen(text) : 0, padding = (4 - length % 4) % 4;
     uint64_t total = 12 + 8 + length + padding + 8 + out->size;
     if (!text) return pelt_no_memory(error);

@@ -4,6 +4,7 @@
 #include "light/frames.h"
 #include "io/io.h"
 #include "io/pfm.h"
+#include "rig/json.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,12 +51,12 @@ static char *describe(const pelt_light_view *s, const pelt_light_grid *grid, uin
     char hash[17];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)view_hash(s));
     json_t *text = json_pack(
-        "{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:[fff], s:[fff], s:i, s:i, s:I}", "scene", base_name(s->name),
+        "{s:o, s:s, s:I, s:i, s:i, s:i, s:i, s:[fff], s:[fff], s:i, s:i, s:I}", "scene", pelt_json_text(base_name(s->name)),
         "view_hash", hash, "points", (json_int_t)s->point_count, "width", (int)s->width, "height", (int)s->height,
         "columns", (int)grid->columns, "rows", (int)grid->rows, "low", grid->low[0], grid->low[1], grid->low[2], "high",
         grid->high[0], grid->high[1], grid->high[2], "samples", (int)samples, "bounces", (int)s->bounces, "seed",
         (json_int_t)seed);
-    char *dump = text ? json_dumps(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    char *dump = text ? pelt_json_dump(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(text);
     return dump;
 }

@@ -6,6 +6,7 @@
 
 #include "light/relight.h"
 #include "io/io.h"
+#include "rig/json.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,12 +58,12 @@ char *pelt_relight_text(const char *scene, const pelt_relight_about *a) {
     const char *slash = strrchr(scene, '/');
     if (!stays_below(scene)) scene = slash ? slash + 1 : "";
     json_t *about =
-        json_pack("{s:{s:s, s:o, s:i, s:i, s:i, s:i, s:f, s:f, s:[ii], s:[fff], s:[fff]}}", "relight", "scene", scene,
+        json_pack("{s:{s:o, s:o, s:i, s:i, s:i, s:i, s:f, s:f, s:[ii], s:[fff], s:[fff]}}", "relight", "scene", pelt_json_text(scene),
                   "camera", camera_json(&a->camera),
                   "width", (int)a->width, "height", (int)a->height, "bounces", (int)a->bounces, "samples",
                   (int)a->samples, "noise", a->noise, "trust", a->trust, "grid", (int)g->columns, (int)g->rows, "low",
                   g->low[0], g->low[1], g->low[2], "high", g->high[0], g->high[1], g->high[2]);
-    char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
+    char *text = about ? pelt_json_dump(about, JSON_COMPACT) : NULL;
     json_decref(about);
     return text;
 }

@@ -4,6 +4,7 @@
 #ifndef PELT_TEST_ALLOCATIONS_H
 #define PELT_TEST_ALLOCATIONS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,14 +19,30 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 static _Atomic int allocations;            /* loops allocate in every thread */
 static _Atomic long allocations_left = -1; /* so many succeed; negative: all */
+static _Atomic bool allocations_fail_once; /* the next one after those fails, and all others succeed */
+static _Atomic bool allocations_failed;
 
 static bool runs_out(void) {
     allocations++;
-    if (allocations_left > 0)
-        allocations_left--;
-    else if (allocations_left == 0)
-        return true;
-    return false;
+    long left = allocations_left; /* of several threads exactly one takes each step */
+    while (left > 0 && !atomic_compare_exchange_weak(&allocations_left, &left, left - 1)) continue;
+    if (left != 0) return false;
+    if (allocations_fail_once && !atomic_compare_exchange_strong(&allocations_left, &left, -1)) return false;
+    allocations_failed = true;
+    return true;
+}
+
+/* Lets allocation `allowed` + 1 fail, and all that follow it, or it alone. */
+static inline void allocations_begin(long allowed, bool once) {
+    allocations_fail_once = once;
+    allocations_failed = false;
+    allocations_left = allowed;
+}
+
+/* All succeed again; false when none has failed. */
+static inline bool allocations_end(void) {
+    allocations_left = -1;
+    return allocations_failed;
 }
 
 void *__wrap_malloc(size_t size) { return runs_out() ? NULL : __real_malloc(size); }

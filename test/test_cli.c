@@ -286,6 +286,67 @@ static void bench_reports_every_instruction_set_that_works(void **state) {
 
 /* -- What it leaves behind ----------------------------------------------------------------------------------------- */
 
+/* -- Names of strangers --------------------------------------------------------------------------------------------- */
+
+static bool commands_a_terminal(const char *text) {
+    for (const uint8_t *c = (const uint8_t *)text; *c; c++)
+        if ((*c < ' ' && *c != '\n') || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) return true;
+    return false;
+}
+
+static void write_table(const char *name, const char *text) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void names_are_shown_and_never_obeyed(void **state) {
+    (void)state;
+    /* An override of direction, and bytes that are no UTF-8; tables have no controls. */
+    write_table("strange.csv", "a,\xe2\x80\xaegnp,bad\xff\xfe\n1,2,3\n");
+    assert_int_equal(pelt("info strange.csv"), 0);
+    assert_non_null(strstr(program_output, "bad\\xff\\xfe"));
+    assert_null(strstr(program_output, "\xe2\x80\xae"));
+    json_t *info = pelt_json("info strange.csv");
+    json_decref(info);
+    assert_non_null(strstr(program_output, "bad\\\\xff\\\\xfe"));
+    assert_int_equal(pelt("info $(printf 'no\\033[2J\\377.glb') --json"), 1);
+    assert_false(commands_a_terminal(program_errors));
+    assert_non_null(strstr(program_errors, "no\\x1b[2J\\xff.glb"));
+    json_t *said = json_loads(program_output, 0, NULL);
+    if (!said) fail_msg("no JSON in %s", program_output);
+    json_decref(said);
+    assert_int_equal(pelt("fit arm.glb --train $(printf 'tr\\033[1main') -o x.pelt"), 1);
+    assert_false(commands_a_terminal(program_errors));
+    assert_int_equal(pelt("$(printf 'verb\\033[1m')"), 2);
+    assert_false(commands_a_terminal(program_errors));
+    /* What an engine says. */
+    write_table("one.csv", "a\n1\n");
+    assert_int_equal(pelt("keys train one.csv --engine \"pipe:printf 'PERR\\011\\000\\000\\000bad\\033[31mx'\" -o x.keys"), 1);
+    assert_false(commands_a_terminal(program_errors));
+    assert_non_null(strstr(program_errors, "bad\\x1b[31m"));
+    /* A newline in a name makes no message of its own. */
+    assert_int_equal(pelt("info \"$(printf 'a\\npelt: all is well.glb')\""), 1);
+    assert_null(strstr(program_errors, "\npelt: all"));
+}
+
+static void signals_that_were_ignored_stay_ignored(void **state) {
+    (void)state;
+    char line[1200];
+    const char *program = getenv("PELT_PROGRAM");
+    snprintf(line, sizeof line,
+             "cd %s && trap '' HUP && { %s sample arm --frames 60 --vertices 20000 -o hup >hup.txt 2>&1 & } && p=$! && "
+             "sleep 0.1 && kill -HUP $p && wait $p",
+             test_folder(), program ? program : "build/pelt");
+    assert_int_equal(system(line), 0);
+    char *cut = strstr(line, "trap '' HUP && ");
+    memset(cut, ' ', strlen("trap '' HUP && "));
+    assert_int_not_equal(system(line), 0);
+}
+
 static void a_full_disk_is_an_error(void **state) {
     (void)state;
     if (access("/dev/full", W_OK)) skip();
@@ -360,6 +421,8 @@ int main(void) {
         cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
         cmocka_unit_test(info_counts_and_finds_problems),
         cmocka_unit_test(bench_reports_every_instruction_set_that_works),
+        cmocka_unit_test(names_are_shown_and_never_obeyed),
+        cmocka_unit_test(signals_that_were_ignored_stay_ignored),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(an_interrupt_leaves_no_half_file),
         cmocka_unit_test(samples_are_made_of_files_and_with_seams),

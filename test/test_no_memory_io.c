@@ -15,20 +15,20 @@ static void with_ever_more_memory(call *what, pelt_bundle *bundle) {
     uint64_t whole = what(bundle, &error);
     if (!whole) fail_msg("%s", error.text);
     long failures = 0;
-    for (long allowed = 0, enough = 0; !enough; allowed++) {
-        error = (pelt_error){0};
-        allocations_left = allowed;
-        uint64_t result = what(bundle, &error);
-        enough = allocations_left > 0; /* not all were used */
-        allocations_left = -1;
-        if (!result) {
-            assert_int_equal(error.code, PELT_ERROR_MEMORY);
-            assert_true(strlen(error.text) > 10);
-            failures++;
-        } else if (result != whole) {
-            fail_msg("with %ld allocations the result is another", allowed);
+    for (int once = 0; once < 2; once++)
+        for (long allowed = 0, short_of = 1; short_of; allowed++) {
+            error = (pelt_error){0};
+            allocations_begin(allowed, once);
+            uint64_t result = what(bundle, &error);
+            short_of = allocations_end();
+            if (!result) {
+                if (error.code != PELT_ERROR_MEMORY) fail_msg("without allocation %ld: %s", allowed, error.text);
+                assert_true(strlen(error.text) > 10);
+                failures++;
+            } else if (result != whole) {
+                fail_msg("without allocation %ld the result is another", allowed);
+            }
         }
-    }
     assert_true(failures > 0);
 }
 

@@ -3,6 +3,7 @@
 
 #include "fit/keys/model.h"
 #include "rig/linear.h"
+#include "rig/json.h"
 #include "runtime/half.h"
 #include <jansson.h>
 #include <math.h>
@@ -310,7 +311,8 @@ static pelt_result train(void *user, pelt_error *error) {
 static json_t *describe(const pelt_keys_options *o, const pelt_keys_report *r) {
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)
-        json_array_append_new(curve, json_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
+        if (json_array_append_new(curve, json_pack("[i, o]", (int)r->curve_keys[i], pelt_json_number(r->curve_error[i]))))
+            return json_decref(curve), NULL;
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:b, s:o}", "made_by", "pelt " PELT_VERSION,
                      "recipe", pelt_keys_recipe_name(o->recipe), "frames", (int)r->frames, "keys", (int)r->keys,
                      "basis", (int)r->basis, "ridge", r->ridge, "error_p995",
@@ -334,7 +336,7 @@ static pelt_bytes *pack(const training *g, pelt_error *error) {
     json_t *about = describe(g->t.options, g->report);
     pelt_bytes *bytes = NULL;
     pelt_result result = about ? add_words(g->t.options, &g->keys, about, error) : pelt_no_memory(error);
-    char *text = result ? NULL : json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    char *text = result ? NULL : pelt_json_dump(about, JSON_COMPACT | JSON_REAL_PRECISION(9));
     if (text)
         bytes = pelt_keys_pack(&g->keys, text, error);
     else if (!result)

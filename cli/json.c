@@ -1,0 +1,91 @@
+/* json.c: what --json prints. Every name and number has a form there, and what has none, because memory is out, makes
+   the command fail instead of leaving something out. */
+
+#include "cli/cli.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Memory --------------------------------------------------------------------------------------------------------- */
+
+static atomic_bool out_of_memory; /* or something is missing because it was so elsewhere */
+
+static void *json_memory(size_t size) {
+    void *memory = malloc(size);
+    if (!memory) out_of_memory = true;
+    return memory;
+}
+
+void cli_watch_json(void) { json_set_alloc_funcs(json_memory, free); }
+
+/* -- Values --------------------------------------------------------------------------------------------------------- */
+
+/* The format of json_pack, as far as it is used here: s s? i I f b o O n in { } and [ ]. */
+typedef struct packing {
+    const char *at;
+    va_list arguments;
+} packing;
+
+static json_t *pack_value(packing *p);
+
+static char next(packing *p) {
+    p->at += strspn(p->at, " ,:");
+    return *p->at ? *p->at++ : 0;
+}
+
+static json_t *pack_text(packing *p) {
+    const char *text = va_arg(p->arguments, const char *);
+    if (*p->at == '?') p->at++;
+    return text ? pelt_json_text(text) : json_null();
+}
+
+static json_t *pack_object(packing *p) {
+    json_t *object = json_object();
+    for (char c = next(p); c == 's'; c = next(p)) {
+        const char *key = va_arg(p->arguments, const char *);
+        if (json_object_set_new(object, key, pack_value(p))) out_of_memory = true;
+    }
+    return object;
+}
+
+static json_t *pack_array(packing *p) {
+    json_t *array = json_array();
+    for (; p->at += strspn(p->at, " ,"), *p->at && *p->at != ']';)
+        if (json_array_append_new(array, pack_value(p))) out_of_memory = true;
+    if (*p->at) p->at++;
+    return array;
+}
+
+static json_t *pack_value(packing *p) {
+    switch (next(p)) {
+    case '{': return pack_object(p);
+    case '[': return pack_array(p);
+    case 's': return pack_text(p);
+    case 'i': return json_integer(va_arg(p->arguments, int));
+    case 'I': return json_integer(va_arg(p->arguments, json_int_t));
+    case 'f': return pelt_json_number(va_arg(p->arguments, double));
+    case 'b': return json_boolean(va_arg(p->arguments, int));
+    case 'o': return va_arg(p->arguments, json_t *);
+    case 'O': return json_incref(va_arg(p->arguments, json_t *));
+    default: return json_null();
+    }
+}
+
+json_t *cli_pack(const char *format, ...) {
+    packing p = {.at = format};
+    va_start(p.arguments, format);
+    json_t *value = pack_value(&p);
+    va_end(p.arguments);
+    return value;
+}
+
+/* -- Printing -------------------------------------------------------------------------------------------------------- */
+
+int cli_print_json(const cli_args *args, json_t *object) {
+    char *text = args->json ? pelt_json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    bool whole = !args->json || (text && !out_of_memory);
+    if (text && whole) cli_put(text), printf("\n");
+    free(text);
+    json_decref(object);
+    return whole ? CLI_DONE : cli_fail("not enough memory for what --json should print");
+}

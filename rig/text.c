@@ -1,0 +1,57 @@
+/* text.c: text from strangers. */
+
+#include "rig/text.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The character at `text` and its bytes; 0 bytes when it is none. Longer forms than needed, halves of pairs of UTF-16
+   and what lies beyond Unicode are no characters. */
+static size_t decode(const char *text, uint32_t *character) {
+    const uint8_t *b = (const uint8_t *)text;
+    size_t size = b[0] < 0x80 ? 1 : b[0] >> 5 == 6 ? 2 : b[0] >> 4 == 14 ? 3 : b[0] >> 3 == 30 ? 4 : 0;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (!size || !b[0]) return 0;
+    uint32_t c = size == 1 ? b[0] : b[0] & (0x7fu >> size);
+    for (size_t i = 1; i < size; i++) {
+        if (b[i] >> 6 != 2) return 0; /* which a zero at the end is */
+        c = c << 6 | (b[i] & 0x3f);
+    }
+    *character = c;
+    return c < least[size] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : size;
+}
+
+size_t pelt_utf8_size(const char *text) {
+    uint32_t character;
+    return decode(text, &character);
+}
+
+bool pelt_is_utf8(const char *text) {
+    for (size_t size; *text; text += size) {
+        size = pelt_utf8_size(text);
+        if (!size) return false;
+    }
+    return true;
+}
+
+/* Controls of ASCII and of ISO 8859, and the marks of Unicode that turn the direction or break lines. */
+static bool is_command(uint32_t c) {
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
+size_t pelt_visible_text(const char *text, const char *kept, char *out, size_t size) {
+    size_t length = 0;
+    if (size) *out = 0;
+    while (*text) {
+        uint32_t c = 0;
+        size_t bytes = decode(text, &c), plain = bytes && (!is_command(c) || (c < 0x80 && strchr(kept, (int)c)));
+        for (size_t i = 0; i < (bytes ? bytes : 1); i++) {
+            char piece[5];
+            size_t n = (size_t)snprintf(piece, sizeof piece, plain ? "%c" : "\\x%02x", (unsigned char)*text++);
+            if (length + n < size) memcpy(out + length, piece, n + 1);
+            length += n;
+        }
+    }
+    return length;
+}
