@@ -140,6 +140,7 @@ bool cli_check_findings(const cli_args *args, pelt_findings findings) {
     bool fatal = false;
     for (size_t i = 0; i < findings.count; i++) {
         const pelt_finding *finding = &findings.list[i];
+        if (!strcmp(finding->what, "memory")) return cli_fail("%s", finding->text), false;
         fatal |= finding->severity == PELT_FATAL;
         if (finding->severity == PELT_NOTE || (args->quiet && finding->severity != PELT_FATAL)) continue;
         cli_fail("%s: %s", severity_name(finding->severity), finding->text);

@@ -3,6 +3,9 @@
 #include "cli/cli.h"
 #include "io/io.h"
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 const cli_command *const cli_commands[] = {&cli_info, &cli_fit,     &cli_eval,  &cli_measure, &cli_compare, &cli_export,
                                            &cli_keys, &cli_relight, &cli_bench, &cli_sample,  &cli_demo,    NULL};
@@ -21,7 +24,16 @@ static void stop_at(int signal_number) {
     signal(signal_number, stop);
 }
 
+/* OpenBLAS starts threads of its own when it is loaded, which wait for ever for memory where the address space is
+   limited. pelt does not use them: then it starts itself again without. */
+static void restart_without_idle_threads(char **words) {
+    struct rlimit limit;
+    if (getenv("OPENBLAS_NUM_THREADS") || getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
+    if (!setenv("OPENBLAS_NUM_THREADS", "1", 1)) execv("/proc/self/exe", words);
+}
+
 int main(int count, char **words) {
+    restart_without_idle_threads(words);
     stop_at(SIGINT), stop_at(SIGTERM), stop_at(SIGHUP);
     cli_watch_json();
     int code = cli_main(count, (const char *const *)words);

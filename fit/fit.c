@@ -33,6 +33,22 @@ static pelt_result check_input(const pelt_fitting *f, const pelt_fit_report *rep
     return needs_positions(&f->options, report) ? pelt_check_examples(f->examples, error) : PELT_OK;
 }
 
+/* What a fit takes for every vertex of every example, in bytes: measured, and rather too little than too much. */
+enum { BYTES_OF_BLEND = 24, BYTES_OF_CORRECTIVE = 160 };
+
+/* A fit that cannot end well should say so before it begins. */
+static pelt_result check_memory(const pelt_fitting *f, pelt_error *error) {
+    bool corrected = f->options.corrective != PELT_CORRECTIVE_NONE;
+    double points = f->bundle->mesh.vertex_count, each = corrected ? BYTES_OF_CORRECTIVE : BYTES_OF_BLEND;
+    double bytes = each * points * (double)f->examples.count;
+    if (bytes < 1e6 || (bytes < 1e18 && pelt_memory_is_there((size_t)bytes))) return PELT_OK;
+    pelt_fail(error, PELT_ERROR_MEMORY,
+              "not enough memory: %zu examples of %.0f vertices take about %.0f MB, and so much is not left; train on every "
+              "second frame, or on fewer clips",
+              f->examples.count, points, bytes * 1e-6);
+    return pelt_advise(error, "every", 2);
+}
+
 /* -- One fit ------------------------------------------------------------------------------------------------------- */
 
 static pelt_result fit_model(void *user, pelt_error *error) {
@@ -115,7 +131,7 @@ pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit
     pelt_fitting f = {.bundle = bundle, .examples = examples, .options = *options};
     if (report) *report = (pelt_fit_report){0};
     if (pelt_fit_resolve(&f.options, error) || pelt_check_control_scales(bundle, &f.options, error) ||
-        check_input(&f, report, error))
+        check_input(&f, report, error) || check_memory(&f, error))
         return NULL;
     pelt_bytes *bytes = fit(&f, report != NULL, error);
     f.report.arena = f.arena;

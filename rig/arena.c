@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Under the address sanitizer a guard stands behind every allocation, and what an arena no longer holds is off limits. */
 #ifdef PELT_GUARDS
@@ -105,7 +106,11 @@ pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     jmp_buf here;
     pelt_result result = PELT_ERROR_MEMORY;
-    pelt_blas_enter();
+    if (!pelt_blas_enter())
+        return pelt_fail(error, PELT_ERROR_MEMORY,
+                         "not enough memory: linear algebra takes %d MB of address space, which the limit does not leave; "
+                         "raise it (ulimit -v)",
+                         PELT_BLAS_MEGABYTES);
     if (!setjmp(here)) {
         arena->stage = &here;
         result = body(user, error);
@@ -117,6 +122,16 @@ pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt
 }
 
 /* -- Allocation ---------------------------------------------------------------------------------------------------- */
+
+/* Whether the last allocation that failed in this thread asked for more than its arena may have. */
+static _Thread_local bool beyond_limit;
+
+bool pelt_memory_was_limited(void) { return beyond_limit; }
+
+bool pelt_memory_is_there(size_t bytes) {
+    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && !munmap(room, bytes);
+}
 
 /* calloc knows when memory is fresh from the system and zero already: the bytes of a large file are then touched first
    by the read, not by a memset before it. */
@@ -143,9 +158,11 @@ static chunk *chunk_for(pelt_arena *arena, size_t bytes) {
 
 static void *allocate(pelt_arena *arena, size_t count, size_t size) {
     size_t wanted;
+    beyond_limit = true;
     if (__builtin_mul_overflow(count, size, &wanted) || wanted > SIZE_MAX - 4 * PELT_ALIGN - GUARD) return NULL;
     size_t bytes = wanted ? pelt_round_up(wanted) : PELT_ALIGN, guarded = bytes + GUARD;
-    if (bytes > arena->limit - arena->used) return NULL;
+    beyond_limit = bytes > arena->limit - arena->used;
+    if (beyond_limit) return NULL;
     chunk *c = arena->chunks;
     if (!c || c->size - c->used < guarded) {
         c = chunk_for(arena, guarded);

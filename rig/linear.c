@@ -1,11 +1,13 @@
 /* linear.c: LAPACK and BLAS behind the few calls that fits make. */
 
 #include "rig/linear.h"
+#include "rig/rig.h"
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 /* -- Threads and memory of OpenBLAS --------------------------------------------------------------------------------- */
 
@@ -17,13 +19,43 @@ extern int openblas_get_num_threads(void) __attribute__((weak));
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int stages, threads_before;
 
-void pelt_blas_enter(void) {
+/* OpenBLAS takes a buffer of 128 MiB for every call that runs at the same time, keeps it, and waits for ever when the
+   system has none for it. Where the address space is limited they are therefore taken before they are needed, each
+   after a look whether there is room for it, and for the stack of a thread. */
+extern void *blas_memory_alloc(int position) __attribute__((weak));
+extern void blas_memory_free(void *buffer) __attribute__((weak));
+
+static const size_t room_for_one = (size_t)(PELT_BLAS_MEGABYTES + 16) << 20;
+static pthread_mutex_t buffers_lock = PTHREAD_MUTEX_INITIALIZER;
+static int buffers_taken;
+
+static bool is_limited(void) {
+    struct rlimit limit;
+    return blas_memory_alloc && blas_memory_free && !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
+int pelt_blas_reserve(int wanted) {
+    enum { MOST = 64 };
+    void *held[MOST];
+    int count = 0, most = wanted < MOST ? wanted : MOST;
+    if (!is_limited()) return wanted;
+    pthread_mutex_lock(&buffers_lock);
+    while (count < most && (count < buffers_taken || pelt_memory_is_there(room_for_one))) held[count++] = blas_memory_alloc(0);
+    if (count > buffers_taken) buffers_taken = count;
+    for (int i = 0; i < count; i++) blas_memory_free(held[i]);
+    pthread_mutex_unlock(&buffers_lock);
+    return count;
+}
+
+bool pelt_blas_enter(void) {
+    if (!pelt_blas_reserve(1)) return false;
     pthread_mutex_lock(&lock);
     if (!stages++ && openblas_get_num_threads && openblas_set_num_threads) {
         threads_before = openblas_get_num_threads();
         if (threads_before != 1) openblas_set_num_threads(1);
     }
     pthread_mutex_unlock(&lock);
+    return true;
 }
 
 void pelt_blas_leave(void) {

@@ -10,9 +10,15 @@
 
 /* What pelt_stage does around its work: BLAS keeps to the calling thread from enter to leave, stages of other threads
    included. pelt_blas_failed: true when a call of this thread had no memory since the last time it was asked. */
-void pelt_blas_enter(void);
+bool pelt_blas_enter(void); /* false: there is no room for OpenBLAS's memory */
 void pelt_blas_leave(void);
 bool pelt_blas_failed(void);
+
+/* Address space that OpenBLAS takes for every thread that calls it. */
+#define PELT_BLAS_MEGABYTES 128
+/* How many threads may call OpenBLAS at the same time, up to the number wanted: fewer where the address space is
+   limited (ulimit -v). */
+int pelt_blas_reserve(int wanted);
 
 /* c[rows][columns] = alpha op(a) op(b) + beta c, op is the transpose where asked; `inner` is the summed dimension. */
 void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, size_t inner, double alpha,

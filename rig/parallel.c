@@ -1,5 +1,6 @@
 /* parallel.c: the one parallel loop. Every thread has an arena of its own. */
 
+#include "rig/linear.h"
 #include "rig/memory.h"
 #ifdef _OPENMP
 #include <omp.h>
@@ -11,7 +12,9 @@ static int team_size(uint32_t threads, size_t count) {
     size_t wanted = threads ? threads : (size_t)omp_get_max_threads();
     size_t most = (size_t)omp_get_num_procs() * MOST_THREADS_PER_PROCESSOR;
     if (most > count) most = count ? count : 1;
-    return (int)(wanted < most ? wanted : most);
+    int team = (int)(wanted < most ? wanted : most);
+    if (team > 1) team = pelt_blas_reserve(team); /* the result does not depend on it */
+    return team > 1 ? team : 1;
 }
 #endif
 

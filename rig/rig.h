@@ -58,6 +58,11 @@ pelt_bytes *pelt_bytes_new(size_t size);
 /* "not enough memory", for those who do not work in stages. */
 pelt_result pelt_no_memory(pelt_error *error);
 
+/* True when the last allocation that failed in this thread was beyond its arena's limit, and not for want of memory. */
+bool pelt_memory_was_limited(void);
+/* True when the system would give so many bytes now; they are not taken. */
+bool pelt_memory_is_there(size_t bytes);
+
 /* -- Findings ---------------------------------------------------------------------------------------------------- */
 
 /* Appends a finding; text and list live in the arena. */
