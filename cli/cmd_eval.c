@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "io/io.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,19 +13,35 @@ static double frame_rate(const pelt_clip *clip) {
     return span > 0 ? (clip->frame_count - 1) / span : 30;
 }
 
+/* A pose may be beyond what floats hold; nobody wants such a file. */
+static pelt_result check_frame(const pelt_clip *clip, uint32_t frame, const float *positions, size_t count,
+                               pelt_error *error) {
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(positions[i]))
+            return pelt_fail(error, PELT_ERROR_NUMBER,
+                             "clip \"%s\", frame %u: vertex %zu comes to a place that is not finite; look at the pose with "
+                             "pelt info",
+                             clip->name, frame, i / 3);
+    return PELT_OK;
+}
+
 static pelt_result write_cache(const cli_args *args, pelt_player *player, const pelt_bundle *bundle,
                                const pelt_clip *clip, const char *path, pelt_error *error) {
     float *positions = malloc(3 * (size_t)bundle->mesh.vertex_count * sizeof *positions);
     if (!positions) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a frame");
     pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, frame_rate(clip), error);
     pelt_progress progress = cli_progress(args);
-    for (uint32_t f = 0; writer && f < clip->frame_count; f++) {
+    pelt_result result = writer ? PELT_OK : error->code;
+    for (uint32_t f = 0; !result && f < clip->frame_count; f++) {
         pelt_should_stop(&progress, "deforming", (double)f / clip->frame_count);
         pelt_player_frame(player, clip, f, positions, NULL);
-        pelt_cache_writer_frame(writer, positions);
+        result = check_frame(clip, f, positions, 3 * (size_t)bundle->mesh.vertex_count, error);
+        if (!result) pelt_cache_writer_frame(writer, positions);
     }
     free(positions);
-    return writer ? pelt_cache_writer_commit(writer, error) : error->code;
+    if (!result) return pelt_cache_writer_commit(writer, error);
+    pelt_cache_writer_drop(writer);
+    return result;
 }
 
 /* Displacements of every frame from the rest positions, as targets. */

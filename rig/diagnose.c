@@ -96,6 +96,32 @@ static bool check_numbers(diagnosis *d, const pelt_clip *clip) {
     return true;
 }
 
+/* Rotations of poses: one without length says nothing, one of another length than 1 is a sign of a broken exporter. */
+static void check_rotations(diagnosis *d, const pelt_clip *clip) {
+    for (uint32_t c = 0; c < clip->channel_count; c++) {
+        const pelt_channel *channel = &clip->channels[c];
+        uint32_t step = channel->interpolation == PELT_CUBIC ? 12 : 4, odd = 0, first = 0;
+        if (channel->path != PELT_ROTATION) continue;
+        double worst = 1;
+        for (uint32_t k = 0; k < channel->key_count; k++) {
+            const float *q = channel->values + (size_t)k * step + (step == 12 ? 4 : 0);
+            double length = hypot(hypot(q[0], q[1]), hypot(q[2], q[3]));
+            if (fabs(length - 1) <= 0.01) continue;
+            if (!odd++) first = k;
+            if (!(fabs(length - 1) <= fabs(worst - 1)) || length == 0) worst = length;
+            if (length == 0) break;
+        }
+        if (!odd) continue;
+        FIND(d, worst > 0 ? PELT_WARNING : PELT_FATAL, "rotations",
+             worst > 0 ? "%s: clip \"%s\" turns %s by quaternions that are not of length 1 (key %u; one has length %.3g): "
+                         "they are taken as if they were; export the animation again"
+                       : "%s: clip \"%s\" turns %s by a quaternion of zeros (key %u; length %.3g): that is no rotation; "
+                         "export the animation again",
+             d->bundle->path, clip->name, d->bundle->skeleton.names[channel->joint], first, worst);
+        return;
+    }
+}
+
 /* -- Scale, axes, order ------------------------------------------------------------------------------------------- */
 
 typedef struct cloud {
@@ -554,7 +580,7 @@ static pelt_result look(void *user, pelt_error *error) {
     for (size_t c = 0; c < d->clip_count; c++)
         if (d->clips[c]->positions && d->clips[c]->frame_count && check_numbers(d, d->clips[c]) && weighed)
             check_placement(d, d->clips[c]);
-    for (size_t c = 0; c < d->clip_count; c++) check_controls(d, d->clips[c]);
+    for (size_t c = 0; c < d->clip_count; c++) check_rotations(d, d->clips[c]), check_controls(d, d->clips[c]);
     if (frame_total(d) > 1) { /* a single pose can neither repeat nor move */
         check_duplicates(d);
         check_still_joints(d);

@@ -347,6 +347,31 @@ static void signals_that_were_ignored_stay_ignored(void **state) {
     assert_int_not_equal(system(line), 0);
 }
 
+static void eval_writes_no_number_that_is_not_finite(void **state) {
+    (void)state;
+    char from[300], to[300];
+    pelt_error error = {0};
+    snprintf(from, sizeof from, "%s/arm.glb", test_folder()), snprintf(to, sizeof to, "%s/far.glb", test_folder());
+    pelt_bundle *bundle = pelt_bundle_read(from, &error);
+    assert_non_null(bundle);
+    pelt_transform rest[16];
+    memcpy(rest, bundle->skeleton.rest, bundle->skeleton.joint_count * sizeof *rest);
+    for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++) rest[j].translation[0] = 3e38f;
+    pelt_skeleton skeleton = bundle->skeleton;
+    skeleton.rest = rest;
+    pelt_gltf_content content = {
+        .mesh = &bundle->mesh, .skeleton = &skeleton, .clips = bundle->clips, .clip_count = bundle->clip_count};
+    if (pelt_gltf_write(to, &content, &error)) fail_msg("%s", error.text);
+    pelt_bundle_free(bundle);
+    static const char *const outputs[] = {"far.pc2", "far.npy", "far_folder", "far_too.glb"};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pelt("eval arm.pelt far.glb --clip train -o %s", outputs[i]), 1);
+        assert_non_null(strstr(program_errors, "not finite"));
+        snprintf(to, sizeof to, "%s/%s", test_folder(), outputs[i]);
+        assert_int_equal(access(to, F_OK), -1);
+    }
+}
+
 /* With little address space OpenBLAS waits for ever; pelt must fail or do its work, with the same bytes. */
 static void little_memory_ends_in_a_sentence_or_the_same_skin(void **state) {
     (void)state;
@@ -461,6 +486,7 @@ int main(void) {
         cmocka_unit_test(names_are_shown_and_never_obeyed),
         cmocka_unit_test(signals_that_were_ignored_stay_ignored),
         cmocka_unit_test(little_memory_ends_in_a_sentence_or_the_same_skin),
+        cmocka_unit_test(eval_writes_no_number_that_is_not_finite),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(an_interrupt_leaves_no_half_file),
         cmocka_unit_test(samples_are_made_of_files_and_with_seams),

@@ -373,6 +373,27 @@ static void findings_come_worst_first_after_those_of_the_reader(void **state) {
     character_free(s.bundle);
 }
 
+static void rotations_that_are_none_are_named(void **state) {
+    (void)state;
+    static const float factors[] = {1.005f, 1.02f, 0.5f, 0};
+    static const pelt_severity severities[] = {PELT_NOTE, PELT_WARNING, PELT_WARNING, PELT_FATAL};
+    for (int i = 0; i < 4; i++) {
+        subject s = subject_new(VERTICES, 20);
+        const pelt_channel *channel = s.clip->channels;
+        while (channel->path != PELT_ROTATION) channel++;
+        float *key = (float *)channel->values + 4 * 3;
+        for (int k = 0; k < 4; k++) key[k] *= factors[i];
+        pelt_findings found = diagnose(&s);
+        const pelt_finding *named = NULL;
+        for (size_t f = 0; f < found.count; f++)
+            if (!strcmp(found.list[f].what, "rotations")) named = &found.list[f];
+        assert_true((named != NULL) == (i > 0));
+        if (named) assert_int_equal(named->severity, severities[i]);
+        if (named) assert_non_null(strstr(named->text, "key 3"));
+        character_free(s.bundle);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound_input_gives_no_finding),
@@ -395,6 +416,7 @@ int main(void) {
         cmocka_unit_test(poses_repeated_in_another_clip_are_found),
         cmocka_unit_test(joints_that_never_move_are_named),
         cmocka_unit_test(findings_come_worst_first_after_those_of_the_reader),
+        cmocka_unit_test(rotations_that_are_none_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

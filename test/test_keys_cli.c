@@ -151,6 +151,46 @@ static void misuse_is_told_apart_from_failure(void **state) {
     assert_int_equal(run("PELT keys train f/face.train.npy --engine soup -o x.keys 2> e.txt"), 2);
 }
 
+static void write_file(const char *name, const void *bytes, size_t size) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    FILE *file = fopen(path, "wb");
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+static void shots_are_whole_numbers(void **state) {
+    (void)state;
+    static const char *const bad[] = {"-1", "0.5", "1e20", "4294967296"};
+    for (int i = 0; i < 4; i++) {
+        char table[100];
+        snprintf(table, sizeof table, "a,shot\n1,0\n2,%s\n", bad[i]);
+        write_file("shots.csv", table, strlen(table));
+        assert_int_equal(run("PELT keys train shots.csv --engine 'pipe:echo pelt-engine 1 9 3 1' -o x.keys 2> e.txt"), 1);
+        assert_non_null(strstr(slurp("e.txt"), "the shot of frame 1"));
+    }
+}
+
+/* A point cache of 8 frames of 40 points, one number of which is 3e38. */
+static void a_value_beyond_all_others_is_refused(void **state) {
+    (void)state;
+    float head[8 + 8 * 120];
+    memset(head, 0, sizeof head);
+    memcpy(head, "POINTCACHE2", 12);
+    uint32_t numbers[] = {1, 40};
+    memcpy(head + 3, numbers, 8);
+    head[5] = 0, head[6] = 1;
+    memcpy(head + 7, &(uint32_t){8}, 4);
+    for (int i = 0; i < 8 * 120; i++) head[8 + i] = (float)((i * 7919) % 1000) / 1000;
+    write_file("fine.pc2", head, sizeof head);
+    head[8 + 5 * 120 + 30] = 3e38f;
+    write_file("huge.pc2", head, sizeof head);
+    assert_int_equal(run("PELT keys train fine.pc2 --keys 8 -o x.keys > o.txt 2> e.txt"), 0);
+    assert_int_equal(run("PELT keys train huge.pc2 --keys 8 -o x.keys > o.txt 2> e.txt"), 1);
+    assert_non_null(strstr(slurp("e.txt"), "frame 5, point 10"));
+    assert_non_null(strstr(slurp("e.txt"), "beyond 1e15"));
+}
+
 static void keys_on_one_mesh_drive_another(void **state) {
     (void)state;
     assert_int_equal(run("PELT sample face -o g --vertices 300 --frames 240 --range-frames 120 --quiet"), 0);
@@ -172,6 +212,8 @@ int main(void) {
         cmocka_unit_test(running_gives_what_measure_says_and_logs_what_it_misses),
         cmocka_unit_test(an_engine_that_dies_ends_the_run_and_keeps_the_log),
         cmocka_unit_test(misuse_is_told_apart_from_failure),
+        cmocka_unit_test(shots_are_whole_numbers),
+        cmocka_unit_test(a_value_beyond_all_others_is_refused),
         cmocka_unit_test(keys_on_one_mesh_drive_another),
     };
     return cmocka_run_group_tests(tests, make_face, NULL);

@@ -39,14 +39,17 @@ pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bo
     return c;
 }
 
+static const float largest_value = 1e15f;
+
 static pelt_result check_finite(const pelt_frames *frames, uint32_t first, const float *values, size_t count,
                                 pelt_error *error) {
     for (size_t i = 0; i < count; i++)
-        if (!isfinite(values[i])) {
+        if (!(fabsf(values[i]) <= largest_value)) {
             size_t point = i / frames->component_count;
-            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %zu, point %zu has a value that is not finite",
+            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %zu, point %zu has a value that is not finite%s",
                              pelt_frames_name(frames), first + point / frames->point_count,
-                             point % frames->point_count);
+                             point % frames->point_count,
+                             isfinite(values[i]) ? ", or beyond 1e15: nothing else would matter beside it" : "");
         }
     return PELT_OK;
 }
