@@ -39,7 +39,7 @@ static void print_convergence(const fitting *f) {
                 i + 1 == b->round_count ? " of the diagonal after each round\n" : "");
 }
 
-static void print_result(fitting *f, const char *path) {
+static int print_result(fitting *f, const char *path) {
     char text[200];
     const pelt_fit_report *r = &f->report;
     double per_vertex = (double)f->skin->size / f->bundle->mesh.vertex_count;
@@ -69,7 +69,7 @@ static void print_result(fitting *f, const char *path) {
         json_object_set_new(object, keys[i], value ? json_incref(value) : json_null());
     }
     json_decref(figures);
-    cli_print_json(f->args, object);
+    return cli_print_json(f->args, object);
 }
 
 static int fit_bundle(fitting *f, const char *path) {
@@ -98,8 +98,7 @@ static int fit_bundle(fitting *f, const char *path) {
         warn(f, "the error on held-out examples is more than twice the error in training: the skin has learned the "
                 "examples by heart; give it more of them, or a simpler method");
     if (pelt_bytes_write(f->skin, path, &error)) return cli_error(&error);
-    print_result(f, path);
-    return CLI_DONE;
+    return print_result(f, path);
 }
 
 static int run(const cli_args *args) {

@@ -295,8 +295,8 @@ static int run(const cli_args *args) {
         }
         json_array_append_new(files, object);
     }
-    cli_print_json(args, json_pack("{s:o}", "files", files));
-    return code;
+    int printed = cli_print_json(args, json_pack("{s:o}", "files", files));
+    return code ? code : printed;
 }
 
 const cli_command cli_info = {

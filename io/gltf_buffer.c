@@ -20,6 +20,8 @@ static bool parse_json(gltf *g, const uint8_t *text, size_t size) {
     json_error_t problem;
     while (size && text[size - 1] == 0) size--; /* some writers pad with zeros instead of spaces */
     g->json = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &problem);
+    if (!g->json && (!*problem.text || json_error_code(&problem) == json_error_out_of_memory))
+        return gltf_fail(g, PELT_ERROR_MEMORY, g->root, "not enough memory for its JSON text");
     if (!g->json)
         return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text is broken at line %d, column %d: %s",
                          problem.line, problem.column, problem.text);
