@@ -1,6 +1,7 @@
 /* fuzz_gltf.c: any bytes as a glTF file. What is accepted must be safe to use: every index in range, every clip
    playable, and writing must not fail in any other way than with a sentence. */
 
+#include "fuzz/mutate.h"
 #include "io/gltf_light.h"
 #include "io/io.h"
 #include <stdlib.h>
@@ -69,4 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     pelt_arena_free(arena);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+    return mutate_glb(data, size, most, seed);
 }

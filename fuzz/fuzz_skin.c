@@ -1,5 +1,6 @@
 /* fuzz_skin.c: any bytes at all are refused by pelt_open, or can be posed and deformed on every instruction set. */
 
+#include "fuzz/mutate.h"
 #include <pelt/pelt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,9 @@ static void run(pelt_skin *skin) {
     float *tangents = aligned_alloc(PELT_ALIGN, pelt_tangents_size(skin));
     uint32_t *vertices = malloc((size_t)skin->block_count * PELT_BLOCK * sizeof *vertices);
     pelt_box box;
-    if (locals && controls && scratch && positions && normals && tangents && vertices) {
+    float(*globals)[12] = calloc(skin->joint_count, sizeof *globals);
+    if (globals && locals && controls && scratch && positions && normals && tangents && vertices) {
+        for (uint32_t j = 0; j < skin->joint_count; j++) globals[j][0] = globals[j][5] = globals[j][10] = 1;
         for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = skin->joints[j].rest;
         for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
             if (!pelt_isa_works((pelt_isa)isa)) continue;
@@ -29,6 +32,8 @@ static void run(pelt_skin *skin) {
             pelt_slot_vertices(skin, vertices);
             pelt_deform_to(skin, scratch, pelt_all_blocks(skin),
                            &(pelt_output){{positions}, {normals, 0, 1}, {tangents}, vertices, &box});
+            pelt_pose_matrices(skin, (const float(*)[12])globals, scratch);
+            pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
         }
         /* What a user does next: names, text, and a look at every vertex. */
         volatile size_t text = strlen(skin->about);
@@ -40,6 +45,7 @@ static void run(pelt_skin *skin) {
         (void)text, (void)sum;
     }
     free(locals), free(controls), free(scratch), free(positions), free(normals), free(tangents), free(vertices);
+    free(globals);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -50,4 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (pelt_open(bytes, size, &skin) == PELT_OK) run(&skin);
     free(bytes);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+    return mutate_numbers(data, size, most, seed);
 }

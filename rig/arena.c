@@ -12,12 +12,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Under the address sanitizer a guard stands behind every allocation, and what an arena no longer holds is off limits. */
+/* Under the address sanitizer every allocation is one of malloc, with the sanitizer's guards around it, unless a test
+   that counts allocations wants them to share chunks; then a guard stands behind each. What an arena no longer holds is
+   off limits. */
 #ifdef PELT_GUARDS
 #include <sanitizer/asan_interface.h>
 enum { GUARD = PELT_ALIGN };
+bool pelt_arena_shares_chunks;
 #else
-enum { GUARD = 0 };
+enum { GUARD = 0, pelt_arena_shares_chunks = 1 };
 #define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
@@ -77,6 +80,7 @@ void pelt_arena_free(pelt_arena *arena) {
 }
 
 void pelt_arena_empty(pelt_arena *arena) {
+    if (!pelt_arena_shares_chunks) free_chunks(arena->chunks), arena->chunks = NULL;
     while (arena->chunks) {
         chunk *c = arena->chunks;
         arena->chunks = c->next;
@@ -153,7 +157,7 @@ static chunk *chunk_for(pelt_arena *arena, size_t bytes) {
         *link = c->next;
         return c;
     }
-    return chunk_new(bytes > CHUNK / 4 ? bytes : CHUNK);
+    return chunk_new(bytes > CHUNK / 4 || !pelt_arena_shares_chunks ? bytes : CHUNK);
 }
 
 static void *allocate(pelt_arena *arena, size_t count, size_t size) {
@@ -164,7 +168,7 @@ static void *allocate(pelt_arena *arena, size_t count, size_t size) {
     beyond_limit = bytes > arena->limit - arena->used;
     if (beyond_limit) return NULL;
     chunk *c = arena->chunks;
-    if (!c || c->size - c->used < guarded) {
+    if (!c || !pelt_arena_shares_chunks || c->size - c->used < guarded) {
         c = chunk_for(arena, guarded);
         if (!c) return NULL;
         if (c->size == guarded && arena->chunks) { /* keep the chunk with room in front */

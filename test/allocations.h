@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "rig/memory.h"
+
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
@@ -34,6 +36,9 @@ static bool runs_out(void) {
 
 /* Lets allocation `allowed` + 1 fail, and all that follow it, or it alone. */
 static inline void allocations_begin(long allowed, bool once) {
+#ifdef PELT_GUARDS
+    pelt_arena_shares_chunks = true; /* as they are for users: far fewer */
+#endif
     allocations_fail_once = once;
     allocations_failed = false;
     allocations_left = allowed;
