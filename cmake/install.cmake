@@ -2,9 +2,10 @@
 
 include(CMakePackageConfigHelpers)
 
-install(TARGETS pelt pelt-fit EXPORT pelt-targets
+install(TARGETS pelt pelt-fit pelt-gl EXPORT pelt-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/pelt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES gpu/skin.glsl DESTINATION ${CMAKE_INSTALL_DATADIR}/pelt)
 if(TARGET pelt-program)
   install(TARGETS pelt-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # The man page and the completion come from the same tables as `pelt help`.
@@ -27,7 +28,7 @@ if(OpenMP_C_FOUND)
 endif()
 # The prefix is where the file lies, so that an installed tree can be moved.
 file(RELATIVE_PATH PELT_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-foreach(library pelt pelt-fit)
+foreach(library pelt pelt-fit pelt-gl)
   configure_file(cmake/${library}.pc.in ${CMAKE_BINARY_DIR}/${library}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

@@ -33,23 +33,13 @@
 #ifndef PELT_FIT_H
 #define PELT_FIT_H
 
-#include <pelt/pelt.h>
+#include <pelt/error.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* -- Errors, progress, findings -------------------------------------------------------------------------------- */
-
-/* Why a call failed. Meant to be on the stack; no need to clear it before, or to free anything. */
-typedef struct pelt_error {
-    pelt_result code;
-    char text[1000]; /* one sentence: "body.pc2: 2460 points, but the mesh in body.glb has 2461 vertices" */
-    /* The option that is wrong, by the name of its field, when code is PELT_ERROR_ARGUMENT: the text then begins with
-       that name and a colon. With another code, an option that would help, and the value that it should have. "": none. */
-    char option[32];
-    double advice;
-} pelt_error;
+/* -- Progress, findings -------------------------------------------------------------------------------- */
 
 /* Told about long work. Return non-zero to stop it: the work then fails with PELT_ERROR_CANCELLED. */
 typedef struct pelt_progress {

@@ -75,7 +75,8 @@ extern "C" {
     X(PELT_ERROR_NUMBER, "a number is not finite or not usable")                                                       \
     X(PELT_ERROR_INDEX, "an index points outside its array")                                                           \
     X(PELT_ERROR_DATA, "the data do not fit together")                                                                 \
-    X(PELT_ERROR_CANCELLED, "stopped on request")
+    X(PELT_ERROR_CANCELLED, "stopped on request")                                                                      \
+    X(PELT_ERROR_DEVICE, "a graphics device or its driver cannot do what was asked")
 
 typedef enum pelt_result {
 #define PELT_RESULT_NAME(name, text) name,

@@ -1,0 +1,613 @@
+/* gl.c: a skin in an OpenGL context: uploads, dispatches, and leaves no trace in the context's state. */
+
+#include "gpu/gl_functions.h"
+#include "gpu/pack.h"
+#include "gpu/skin_glsl.h"
+#include <pelt/gl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Programs: positions; normals too; normals where joints scale. Shapes: one character; positions of many; normals of
+   many. */
+enum { POSITIONS, NORMALS, SCALED_NORMALS, PROGRAM_KINDS };
+enum { ONE, MANY, MANY_NORMALS, SHAPES };
+enum { TEXTURE_WIDTH = 2048, WHOLE = 16, FEW = 4 }; /* texels; characters */
+/* Bindings of the shader. */
+enum { AT_NUMBERS, AT_SKIN, AT_POSES, AT_POSITIONS, AT_NORMALS };
+
+struct pelt_gl {
+    pelt_gl_functions f;
+    const pelt_skin *skin;
+    pelt_gpu_skin packed; /* its words are freed once they are uploaded */
+    pelt_gl_path path;
+    uint32_t characters; /* room for, a multiple of WHOLE */
+    uint32_t slice;      /* characters that a dispatch can take, a multiple of WHOLE */
+    int es;              /* the context is OpenGL ES */
+    int scaled;          /* some pose that was uploaded scales */
+    uint32_t counted;    /* characters that the numbers on the device are for */
+    pelt_gl_shape shapes[SHAPES];
+    GLuint programs[SHAPES][PROGRAM_KINDS];
+    GLuint numbers, skin_buffer, poses, positions,
+        normals;        /* buffers; in the vertex path skin and poses are textures */
+    size_t output_size; /* of a character */
+    float *staged;      /* poses on their way */
+    char *source;
+};
+
+/* -- Errors -------------------------------------------------------------------------------------------------------- */
+
+/* Flags of whoever was here before. A lost context would give them for ever. */
+static void forget_errors(pelt_gl *gl) {
+    for (int i = 0; i < 32 && gl->f.GetError() != GL_NO_ERROR; i++) continue;
+}
+
+static pelt_result check(pelt_gl *gl, const char *doing, pelt_error *error) {
+    GLenum code = gl->f.GetError();
+    if (code == GL_NO_ERROR) return PELT_OK;
+    forget_errors(gl);
+    if (code == GL_OUT_OF_MEMORY)
+        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the graphics device has not enough memory for %s", doing);
+    if (code == GL_CONTEXT_LOST)
+        return pelt_gpu_fail(error, PELT_ERROR_DEVICE,
+                             "the OpenGL context was lost before %s: make a new one and start again", doing);
+    return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL reports error 0x%04x for %s", code, doing);
+}
+
+static pelt_result refuse_limit(pelt_error *error, const char *what, uint64_t wanted, const char *limit, int64_t has) {
+    return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "%s needs %llu, but %s of this context is %lld", what,
+                         (unsigned long long)wanted, limit, (long long)has);
+}
+
+/* -- State that is put back ---------------------------------------------------------------------------------------- */
+
+typedef struct range {
+    GLint buffer;
+    int64_t start, size;
+} range;
+
+typedef struct state {
+    GLint program, storage, uniform, copy_read, copy_write;
+    range ranges[5]; /* of AT_NUMBERS .. AT_NORMALS */
+} state;
+
+static range range_of(pelt_gl *gl, GLenum binding, GLenum start, GLenum size, GLuint index) {
+    range r = {0};
+    gl->f.GetIntegeri_v(binding, index, &r.buffer);
+    if (r.buffer) gl->f.GetInteger64i_v(start, index, &r.start), gl->f.GetInteger64i_v(size, index, &r.size);
+    return r;
+}
+
+static void put_range(pelt_gl *gl, GLenum target, GLuint index, const range *r) {
+    if (r->size > 0)
+        gl->f.BindBufferRange(target, index, (GLuint)r->buffer, (GLintptr)r->start, (GLsizeiptr)r->size);
+    else
+        gl->f.BindBufferBase(target, index, (GLuint)r->buffer);
+}
+
+static state keep_state(pelt_gl *gl) {
+    state s = {0};
+    gl->f.GetIntegerv(GL_COPY_READ_BUFFER, &s.copy_read);
+    gl->f.GetIntegerv(GL_COPY_WRITE_BUFFER, &s.copy_write);
+    if (gl->path != PELT_GL_COMPUTE) return s;
+    gl->f.GetIntegerv(GL_CURRENT_PROGRAM, &s.program);
+    gl->f.GetIntegerv(GL_UNIFORM_BUFFER_BINDING, &s.uniform);
+    gl->f.GetIntegerv(GL_SHADER_STORAGE_BUFFER_BINDING, &s.storage);
+    s.ranges[0] = range_of(gl, GL_UNIFORM_BUFFER_BINDING, GL_UNIFORM_BUFFER_START, GL_UNIFORM_BUFFER_SIZE, AT_NUMBERS);
+    for (GLuint i = AT_SKIN; i <= AT_NORMALS; i++)
+        s.ranges[i] = range_of(gl, GL_SHADER_STORAGE_BUFFER_BINDING, GL_SHADER_STORAGE_BUFFER_START,
+                               GL_SHADER_STORAGE_BUFFER_SIZE, i);
+    return s;
+}
+
+/* Indexed bindings change the plain one too, so that comes last. */
+static void put_state(pelt_gl *gl, const state *s) {
+    gl->f.BindBuffer(GL_COPY_READ_BUFFER, (GLuint)s->copy_read);
+    gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, (GLuint)s->copy_write);
+    if (gl->path != PELT_GL_COMPUTE) return;
+    put_range(gl, GL_UNIFORM_BUFFER, AT_NUMBERS, &s->ranges[0]);
+    for (GLuint i = AT_SKIN; i <= AT_NORMALS; i++) put_range(gl, GL_SHADER_STORAGE_BUFFER, i, &s->ranges[i]);
+    gl->f.BindBuffer(GL_UNIFORM_BUFFER, (GLuint)s->uniform);
+    gl->f.BindBuffer(GL_SHADER_STORAGE_BUFFER, (GLuint)s->storage);
+    gl->f.UseProgram((GLuint)s->program);
+}
+
+/* What uploading to textures depends on; the names are those of glPixelStorei and glGetIntegerv. */
+enum { UNPACK_NAMES = 4 };
+static const GLenum unpack_names[UNPACK_NAMES] = {GL_UNPACK_ALIGNMENT, GL_UNPACK_ROW_LENGTH, GL_UNPACK_SKIP_ROWS,
+                                                  GL_UNPACK_SKIP_PIXELS};
+static const GLint unpack_plain[UNPACK_NAMES] = {4, 0, 0, 0};
+
+typedef struct texture_state {
+    GLint texture, buffer, unpack[UNPACK_NAMES];
+} texture_state;
+
+static texture_state keep_texture_state(pelt_gl *gl) {
+    texture_state s;
+    gl->f.GetIntegerv(GL_TEXTURE_BINDING_2D, &s.texture); /* of the active unit, which stays active */
+    gl->f.GetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &s.buffer);
+    gl->f.BindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    for (int i = 0; i < UNPACK_NAMES; i++) {
+        gl->f.GetIntegerv(unpack_names[i], &s.unpack[i]);
+        gl->f.PixelStorei(unpack_names[i], unpack_plain[i]);
+    }
+    return s;
+}
+
+static void put_texture_state(pelt_gl *gl, const texture_state *s) {
+    for (int i = 0; i < UNPACK_NAMES; i++) gl->f.PixelStorei(unpack_names[i], s->unpack[i]);
+    gl->f.BindBuffer(GL_PIXEL_UNPACK_BUFFER, (GLuint)s->buffer);
+    gl->f.BindTexture(GL_TEXTURE_2D, (GLuint)s->texture);
+}
+
+/* -- The shader ---------------------------------------------------------------------------------------------------- */
+
+static void write_defines(const pelt_gl *gl, const pelt_gl_shape *shape, int kind, char *text, size_t size) {
+    const pelt_gpu_skin *p = &gl->packed;
+    uint32_t stride = kind == SCALED_NORMALS ? p->numbers.pose_stride : p->own_vec4s;
+    int n = snprintf(text, size,
+                     "#define PELT_%s\n#define PELT_FORM %d\n#define PELT_TURNS %u\n#define PELT_NORMALS %d\n"
+                     "#define PELT_SCALED %d\n#define PELT_PHI %u\n#define PELT_PARTS %u\n",
+                     gl->path == PELT_GL_COMPUTE ? "COMPUTE" : "VERTEX", (int)p->form, p->turns, kind != POSITIONS,
+                     kind == SCALED_NORMALS, p->phi, p->parts);
+    if (gl->path == PELT_GL_COMPUTE && n > 0)
+        snprintf(text + n, size - (size_t)n,
+                 "#define PELT_THREADS %u\n#define PELT_LANES %u\n#define PELT_CHARACTERS %u\n#define PELT_SHARED %u\n"
+                 "#define PELT_SHARED_STRIDE %u\n#define PELT_PASSES %u\n",
+                 shape->threads, shape->lanes, shape->characters, shape->shared, stride, shape->passes);
+}
+
+static int kind_of(const pelt_gl *gl, unsigned outputs) {
+    return !(outputs & PELT_GL_NORMALS) ? POSITIONS : gl->scaled ? SCALED_NORMALS : NORMALS;
+}
+
+const char *pelt_gl_source(pelt_gl *gl, unsigned outputs) {
+    enum { DEFINES = 1000 };
+    char defines[DEFINES];
+    int kind = kind_of(gl, outputs);
+    if (gl->path == PELT_GL_VERTEX && kind == NORMALS) kind = SCALED_NORMALS; /* poses may yet come that scale */
+    write_defines(gl, &gl->shapes[kind ? MANY_NORMALS : MANY], kind, defines, sizeof defines);
+    char *source = malloc(DEFINES + sizeof pelt_skin_glsl);
+    if (!source) return NULL;
+    snprintf(source, DEFINES + sizeof pelt_skin_glsl, "%s%s", defines, (const char *)pelt_skin_glsl);
+    free(gl->source);
+    return gl->source = source;
+}
+
+/* The log is the driver's own and may be long; its beginning says most. */
+static pelt_result refuse_program(pelt_gl *gl, GLuint shader, GLuint program, pelt_error *error) {
+    char log[800] = "";
+    if (program)
+        gl->f.GetProgramInfoLog(program, sizeof log, NULL, log);
+    else
+        gl->f.GetShaderInfoLog(shader, sizeof log, NULL, log);
+    return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "the driver does not %s the shader: %s",
+                         program ? "link" : "compile", *log ? log : "it does not say why");
+}
+
+static pelt_result build(pelt_gl *gl, const pelt_gl_shape *shape, int kind, GLuint *out, pelt_error *error) {
+    char defines[1000];
+    write_defines(gl, shape, kind, defines, sizeof defines);
+    const char *texts[] = {gl->es ? "#version 310 es\n" : "#version 430\n", defines, (const char *)pelt_skin_glsl};
+    GLuint shader = gl->f.CreateShader(GL_COMPUTE_SHADER), program = gl->f.CreateProgram();
+    GLint compiled = 0, linked = 0;
+    pelt_result result = shader && program ? PELT_OK : check(gl, "making a shader", error);
+    if (shader && program) {
+        gl->f.ShaderSource(shader, 3, texts, NULL);
+        gl->f.CompileShader(shader);
+        gl->f.GetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
+        if (compiled) {
+            gl->f.AttachShader(program, shader);
+            gl->f.LinkProgram(program);
+            gl->f.GetProgramiv(program, GL_LINK_STATUS, &linked);
+        }
+        if (!linked) result = refuse_program(gl, shader, compiled ? program : 0, error);
+    } else if (!result) {
+        result = pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL makes no shader: is the context current?");
+    }
+    gl->f.DeleteShader(shader);
+    if (result)
+        gl->f.DeleteProgram(program);
+    else
+        *out = program;
+    return result;
+}
+
+/* -- Making -------------------------------------------------------------------------------------------------------- */
+
+static pelt_result load(pelt_gl *gl, const pelt_gl_options *options, pelt_error *error) {
+    const char *missing = NULL;
+    void *address;
+#define LOAD(result, name, arguments)                                                                                  \
+    address = options->load(options->user, "gl" #name);                                                                \
+    memcpy(&gl->f.name, &address, sizeof address);                                                                     \
+    if (!address) missing = "gl" #name;
+    PELT_GL_COMMON(LOAD)
+    if (gl->path == PELT_GL_COMPUTE) {
+        PELT_GL_COMPUTE_ONLY(LOAD)
+    }
+#undef LOAD
+    if (missing)
+        return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here: it is too old for the %s path", missing,
+                             gl->path == PELT_GL_COMPUTE ? "compute" : "vertex");
+    const char *version = (const char *)gl->f.GetString(GL_VERSION);
+    if (!version) return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "there is no current OpenGL context");
+    const char *number = strpbrk(version, "0123456789");
+    int major = number ? atoi(number) : 0, minor = number && number[1] == '.' ? atoi(number + 2) : 0;
+    gl->es = strstr(version, "OpenGL ES") != NULL;
+    int least = gl->es ? (gl->path == PELT_GL_COMPUTE ? 31 : 30) : gl->path == PELT_GL_COMPUTE ? 43 : 42;
+    if (10 * major + minor < least)
+        return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "the context is %s, but the %s path needs %s%d.%d", version,
+                             gl->path == PELT_GL_COMPUTE ? "compute" : "vertex", gl->es ? "OpenGL ES " : "OpenGL ",
+                             least / 10, least % 10);
+    return PELT_OK;
+}
+
+static int64_t limit(pelt_gl *gl, GLenum name) {
+    int64_t value = 0;
+    gl->f.GetInteger64v(name, &value);
+    return value;
+}
+
+/* A thread for each vertex is best for one character, and for the blend alone. With a corrective and many characters a
+   thread takes 4 vertices of several characters, so that what it reads of the skin serves all of them, as far as its
+   registers go; their poses are in shared memory where they fit. */
+static void choose_shapes(pelt_gl *gl, const pelt_gl_options *options) {
+    const pelt_gl_shape plain = {.threads = 128, .lanes = 1, .characters = 1, .passes = 1};
+    for (int s = 0; s < SHAPES; s++) gl->shapes[s] = options->shape_given ? options->shape : plain;
+    if (options->shape_given || gl->packed.form == PELT_GPU_BLEND) return;
+    uint64_t pose = 16 * (uint64_t)gl->packed.numbers.pose_stride;
+    uint64_t fits = (uint64_t)limit(gl, GL_MAX_COMPUTE_SHARED_MEMORY_SIZE) / pose;
+    uint32_t shared = fits >= 8 ? 8 : fits >= 4 ? 4 : 0;
+    int weighted = gl->packed.form >= PELT_GPU_WEIGHTED_FLOATS;
+    gl->shapes[MANY] = gl->shapes[MANY_NORMALS] =
+        (pelt_gl_shape){.threads = 128, .lanes = 4, .characters = 1, .shared = shared, .passes = shared ? 4 : 1};
+    gl->shapes[MANY].characters = weighted ? 1 : 4;
+}
+
+static int power_of_two(uint32_t x) { return x && !(x & (x - 1)); }
+
+static pelt_result check_shape(pelt_gl *gl, const pelt_gl_shape *s, pelt_error *error) {
+    if (!power_of_two(s->threads) || s->threads < 16 || (s->lanes != 1 && s->lanes != 4) ||
+        !power_of_two(s->characters) || s->characters > 4 || s->shared % s->characters ||
+        (s->shared && (!s->passes || s->passes > 64)))
+        return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "shape: the numbers do not go together");
+    int64_t most = limit(gl, GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
+            shared = limit(gl, GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
+    uint64_t wanted = 16 * (uint64_t)s->shared * gl->packed.numbers.pose_stride;
+    if (s->threads > most)
+        return refuse_limit(error, "the shape", s->threads, "GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS", most);
+    if ((int64_t)wanted > shared)
+        return refuse_limit(error, "the shape", wanted, "GL_MAX_COMPUTE_SHARED_MEMORY_SIZE", shared);
+    return PELT_OK;
+}
+
+static uint32_t groups_across(const pelt_gl *gl, const pelt_gl_shape *s) {
+    uint64_t threads = (uint64_t)gl->skin->block_count * PELT_BLOCK / s->lanes,
+             each = (uint64_t)s->threads * (s->shared ? s->passes : 1);
+    return (uint32_t)((threads + each - 1) / each);
+}
+
+static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+
+/* Refuses what the context's limits have no room for. */
+static pelt_result check_compute_limits(pelt_gl *gl, pelt_error *error) {
+    int64_t block = limit(gl, GL_MAX_SHADER_STORAGE_BLOCK_SIZE),
+            blocks = limit(gl, GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
+    uint64_t skin = 4 * (uint64_t)gl->packed.word_count, pose = 16 * (uint64_t)gl->packed.numbers.pose_stride;
+    GLint across = 0, down = 0;
+    if (blocks < 4) return refuse_limit(error, "skinning", 4, "GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS", blocks);
+    if (skin > (uint64_t)block) return refuse_limit(error, "the skin", skin, "GL_MAX_SHADER_STORAGE_BLOCK_SIZE", block);
+    uint64_t largest = WHOLE * (gl->output_size > pose ? gl->output_size : pose);
+    if (largest > (uint64_t)block)
+        return refuse_limit(error, "the output of 16 characters", largest, "GL_MAX_SHADER_STORAGE_BLOCK_SIZE", block);
+    gl->f.GetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, 0, &across);
+    gl->f.GetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, 1, &down);
+    for (int s = 0; s < SHAPES; s++) {
+        pelt_result result = check_shape(gl, &gl->shapes[s], error);
+        if (result) return result;
+        if (groups_across(gl, &gl->shapes[s]) > (uint32_t)across)
+            return refuse_limit(error, "the skin", groups_across(gl, &gl->shapes[s]), "GL_MAX_COMPUTE_WORK_GROUP_COUNT",
+                                across);
+    }
+    /* A little below 2^31 bytes, so that places in a buffer can be counted by signed numbers anywhere. */
+    uint64_t room = (uint64_t)block < 0x7fffffff ? (uint64_t)block : 0x7fffffff;
+    gl->slice = least(room / largest * WHOLE, (uint32_t)down / WHOLE * WHOLE);
+    return PELT_OK;
+}
+
+/* A buffer of its own size; the sum of all is the caller's to check. */
+static pelt_result make_buffer(pelt_gl *gl, uint64_t bytes, const void *data, GLenum usage, const char *what,
+                               GLuint *out, pelt_error *error) {
+    if (bytes > PTRDIFF_MAX) return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "there are no addresses for %s", what);
+    gl->f.GenBuffers(1, out);
+    gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, *out);
+    gl->f.BufferData(GL_COPY_WRITE_BUFFER, (GLsizeiptr)bytes, data, usage);
+    return check(gl, what, error);
+}
+
+/* The numbers of each slice at a multiple of 256, which every context can bind. */
+enum { NUMBERS_STRIDE = 256 };
+
+static uint32_t slices(const pelt_gl *gl) { return (gl->characters + gl->slice - 1) / gl->slice; }
+
+static pelt_result make_compute(pelt_gl *gl, pelt_error *error) {
+    pelt_result result = check_compute_limits(gl, error);
+    if (result) return result;
+    uint64_t count = gl->characters, pose = 16 * (uint64_t)gl->packed.numbers.pose_stride;
+    result = make_buffer(gl, 4 * (uint64_t)gl->packed.word_count, gl->packed.words, GL_STATIC_DRAW, "the skin",
+                         &gl->skin_buffer, error);
+    if (!result) result = make_buffer(gl, count * pose, NULL, GL_DYNAMIC_DRAW, "poses", &gl->poses, error);
+    if (!result)
+        result = make_buffer(gl, count * gl->output_size, NULL, GL_DYNAMIC_COPY, "positions", &gl->positions, error);
+    if (!result)
+        result = make_buffer(gl, (uint64_t)slices(gl) * NUMBERS_STRIDE, NULL, GL_DYNAMIC_DRAW, "numbers", &gl->numbers,
+                             error);
+    return result;
+}
+
+/* Whole rows of TEXTURE_WIDTH texels; data has that many. */
+static pelt_result make_texture(pelt_gl *gl, uint64_t texels, GLenum format, const char *what, GLuint *out,
+                                pelt_error *error) {
+    uint64_t rows = (texels + TEXTURE_WIDTH - 1) / TEXTURE_WIDTH;
+    int64_t most = limit(gl, GL_MAX_TEXTURE_SIZE);
+    if (rows > (uint64_t)most || most < TEXTURE_WIDTH)
+        return refuse_limit(error, what, rows, "GL_MAX_TEXTURE_SIZE", most);
+    gl->f.GenTextures(1, out);
+    gl->f.BindTexture(GL_TEXTURE_2D, *out);
+    gl->f.TexStorage2D(GL_TEXTURE_2D, 1, format, TEXTURE_WIDTH, (GLsizei)rows);
+    gl->f.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
+    gl->f.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
+    return check(gl, what, error);
+}
+
+/* Texels from `first` on, of the bound texture: a part of a row, whole rows, and a part again. */
+static void put_texels(pelt_gl *gl, uint64_t first, uint64_t count, GLenum format, GLenum type, const char *data) {
+    while (count) {
+        uint64_t x = first % TEXTURE_WIDTH, y = first / TEXTURE_WIDTH;
+        uint64_t wide = x || count < TEXTURE_WIDTH ? least(count, TEXTURE_WIDTH - x) : TEXTURE_WIDTH;
+        uint64_t high = wide == TEXTURE_WIDTH ? count / TEXTURE_WIDTH : 1;
+        gl->f.TexSubImage2D(GL_TEXTURE_2D, 0, (GLint)x, (GLint)y, (GLsizei)wide, (GLsizei)high, format, type, data);
+        first += wide * high, count -= wide * high, data += 16 * wide * high;
+    }
+}
+
+static pelt_result make_vertex(pelt_gl *gl, pelt_error *error) {
+    int64_t units = limit(gl, GL_MAX_VERTEX_TEXTURE_IMAGE_UNITS);
+    if (units < 2) return refuse_limit(error, "skinning", 2, "GL_MAX_VERTEX_TEXTURE_IMAGE_UNITS", units);
+    texture_state kept = keep_texture_state(gl);
+    uint64_t texels = gl->packed.word_count / 4;
+    pelt_result result = make_texture(gl, texels, GL_RGBA32UI, "the skin's texture", &gl->skin_buffer, error);
+    if (!result) {
+        put_texels(gl, 0, texels, GL_RGBA_INTEGER, GL_UNSIGNED_INT, (const char *)gl->packed.words);
+        result = check(gl, "the skin's texture", error);
+    }
+    if (!result)
+        result = make_texture(gl, (uint64_t)gl->characters * gl->packed.numbers.pose_stride, GL_RGBA32F,
+                              "the texture of poses", &gl->poses, error);
+    put_texture_state(gl, &kept);
+    if (!result)
+        result = make_buffer(gl, sizeof gl->packed.numbers, &gl->packed.numbers, GL_STATIC_DRAW, "numbers",
+                             &gl->numbers, error);
+    return result;
+}
+
+pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt_error *error) {
+    if (!skin || !options || !options->load) {
+        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and a function that loads OpenGL's are needed");
+        return NULL;
+    }
+    uint64_t wanted = options->characters ? options->characters : 1;
+    pelt_gl *gl = wanted <= UINT32_MAX / 32 ? calloc(1, sizeof *gl) : NULL;
+    if (!gl || !pelt_gpu_pack(skin, &gl->packed)) {
+        free(gl);
+        pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
+        return NULL;
+    }
+    gl->skin = skin, gl->path = options->path, gl->output_size = pelt_output_size(skin);
+    gl->characters = (uint32_t)((wanted + WHOLE - 1) / WHOLE * WHOLE);
+    pelt_result result = load(gl, options, error);
+    int loaded = !result;
+    if (loaded) {
+        forget_errors(gl);
+        state kept = keep_state(gl);
+        if (gl->path == PELT_GL_COMPUTE) choose_shapes(gl, options);
+        result = gl->path == PELT_GL_COMPUTE ? make_compute(gl, error) : make_vertex(gl, error);
+        put_state(gl, &kept);
+    }
+    free(gl->packed.words), gl->packed.words = NULL;
+    if (!result && !(gl->staged = malloc(16 * (size_t)gl->packed.numbers.pose_stride)))
+        result = pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for a pose");
+    if (!result) return gl;
+    if (!loaded) gl->f = (pelt_gl_functions){0};
+    pelt_gl_free(gl);
+    return NULL;
+}
+
+/* Names of what was never made are 0, which OpenGL passes over. */
+void pelt_gl_free(pelt_gl *gl) {
+    if (!gl) return;
+    if (gl->f.GetError) {
+        GLuint both[] = {gl->skin_buffer, gl->poses}, rest[] = {gl->numbers, gl->positions, gl->normals};
+        if (gl->path == PELT_GL_COMPUTE)
+            gl->f.DeleteBuffers(2, both);
+        else
+            gl->f.DeleteTextures(2, both);
+        gl->f.DeleteBuffers(3, rest);
+        for (int s = 0; s < SHAPES; s++)
+            for (int k = 0; k < PROGRAM_KINDS; k++)
+                if (gl->programs[s][k]) gl->f.DeleteProgram(gl->programs[s][k]);
+    }
+    free(gl->staged);
+    free(gl->source);
+    free(gl);
+}
+
+/* -- Every frame --------------------------------------------------------------------------------------------------- */
+
+static pelt_result check_range(const pelt_gl *gl, uint32_t first, uint32_t count, pelt_error *error) {
+    if ((uint64_t)first + count <= gl->characters) return PELT_OK;
+    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are wanted, but there is room for %u",
+                         first, (unsigned long long)first + count - 1, gl->characters);
+}
+
+pelt_result pelt_gl_upload(pelt_gl *gl, uint32_t first, uint32_t count, const void *const *scratches,
+                           pelt_error *error) {
+    pelt_result result = check_range(gl, first, count, error);
+    if (result) return result;
+    size_t vec4s = gl->packed.numbers.pose_stride, bytes = 16 * vec4s;
+    forget_errors(gl);
+    GLint bound = 0;
+    texture_state kept;
+    if (gl->path == PELT_GL_COMPUTE) {
+        gl->f.GetIntegerv(GL_COPY_WRITE_BUFFER, &bound);
+        gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, gl->poses);
+    } else {
+        kept = keep_texture_state(gl);
+        gl->f.BindTexture(GL_TEXTURE_2D, gl->poses);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        gl->scaled |= pelt_gpu_pose(gl->skin, &gl->packed, scratches[i], gl->staged);
+        if (gl->path == PELT_GL_COMPUTE)
+            gl->f.BufferSubData(GL_COPY_WRITE_BUFFER, (GLintptr)((first + i) * bytes), (GLsizeiptr)bytes, gl->staged);
+        else
+            put_texels(gl, (uint64_t)(first + i) * vec4s, vec4s, GL_RGBA, GL_FLOAT, (const char *)gl->staged);
+    }
+    if (gl->path == PELT_GL_COMPUTE)
+        gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, (GLuint)bound);
+    else
+        put_texture_state(gl, &kept);
+    return check(gl, "uploading poses", error);
+}
+
+static pelt_result want_path(const pelt_gl *gl, pelt_gl_path path, pelt_error *error) {
+    if (gl->path == path) return PELT_OK;
+    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "this is for the %s path",
+                         path == PELT_GL_COMPUTE ? "compute" : "vertex");
+}
+
+/* One slice: its part of poses and output, and how many characters it has. */
+static void dispatch_slice(pelt_gl *gl, const pelt_gl_shape *shape, uint32_t slice, uint32_t count, int normals) {
+    uint64_t first = (uint64_t)slice * gl->slice, pose = 16 * (uint64_t)gl->packed.numbers.pose_stride;
+    uint32_t here = least(gl->slice, count - first), whole = (here + WHOLE - 1) / WHOLE * WHOLE;
+    uint32_t each = shape->shared ? shape->shared : shape->characters;
+    if (gl->counted != count) {
+        gl->packed.numbers.character_count = here;
+        gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, gl->numbers);
+        gl->f.BufferSubData(GL_COPY_WRITE_BUFFER, slice * NUMBERS_STRIDE, sizeof gl->packed.numbers,
+                            &gl->packed.numbers);
+    }
+    gl->f.BindBufferRange(GL_UNIFORM_BUFFER, AT_NUMBERS, gl->numbers, slice * NUMBERS_STRIDE,
+                          sizeof gl->packed.numbers);
+    gl->f.BindBufferRange(GL_SHADER_STORAGE_BUFFER, AT_POSES, gl->poses, (GLintptr)(first * pose),
+                          (GLsizeiptr)(whole * pose));
+    GLuint outputs[] = {gl->positions, gl->normals};
+    for (int i = 0; i <= normals; i++)
+        gl->f.BindBufferRange(GL_SHADER_STORAGE_BUFFER, (GLuint)(AT_POSITIONS + i), outputs[i],
+                              (GLintptr)(first * gl->output_size), (GLsizeiptr)(whole * gl->output_size));
+    gl->f.DispatchCompute(groups_across(gl, shape), (here + each - 1) / each, 1);
+}
+
+pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt_error *error) {
+    pelt_result result = want_path(gl, PELT_GL_COMPUTE, error);
+    if (!result) result = check_range(gl, 0, count, error);
+    if (result || !count) return result;
+    int kind = kind_of(gl, outputs), normals = kind != POSITIONS;
+    int which = count < FEW ? ONE : normals ? MANY_NORMALS : MANY;
+    const pelt_gl_shape *shape = &gl->shapes[which];
+    GLuint *program = &gl->programs[which][kind];
+    forget_errors(gl);
+    state kept = keep_state(gl);
+    if (normals && !gl->normals) {
+        result = make_buffer(gl, gl->characters * (uint64_t)gl->output_size, NULL, GL_DYNAMIC_COPY, "normals",
+                             &gl->normals, error);
+        if (result) gl->f.DeleteBuffers(1, &gl->normals), gl->normals = 0;
+    }
+    if (!result && !*program) result = build(gl, shape, kind, program, error);
+    if (!result) {
+        gl->f.UseProgram(*program);
+        gl->f.BindBufferBase(GL_SHADER_STORAGE_BUFFER, AT_SKIN, gl->skin_buffer);
+        for (uint32_t s = 0; s * (uint64_t)gl->slice < count; s++) dispatch_slice(gl, shape, s, count, normals);
+        gl->counted = count;
+        gl->f.MemoryBarrier(GL_VERTEX_ATTRIB_ARRAY_BARRIER_BIT | GL_SHADER_STORAGE_BARRIER_BIT |
+                            GL_BUFFER_UPDATE_BARRIER_BIT);
+    }
+    put_state(gl, &kept);
+    return result ? result : check(gl, "skinning", error);
+}
+
+pelt_gl_buffers pelt_gl_output(const pelt_gl *gl) {
+    return (pelt_gl_buffers){gl->positions, gl->normals, gl->output_size};
+}
+
+pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int positions_at, int normals_at, pelt_error *error) {
+    pelt_result result = want_path(gl, PELT_GL_COMPUTE, error);
+    if (!result) result = check_range(gl, character, 1, error);
+    if (result) return result;
+    if (normals_at >= 0 && !gl->normals)
+        return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
+    GLint bound = 0, at[] = {positions_at, normals_at};
+    GLuint buffers[] = {gl->positions, gl->normals};
+    forget_errors(gl);
+    gl->f.GetIntegerv(GL_ARRAY_BUFFER_BINDING, &bound);
+    for (int i = 0; i < 2; i++) {
+        if (at[i] < 0) continue;
+        gl->f.BindBuffer(GL_ARRAY_BUFFER, buffers[i]);
+        gl->f.VertexAttribPointer((GLuint)at[i], 3, GL_FLOAT, 0, 12, (const void *)(character * gl->output_size));
+        gl->f.EnableVertexAttribArray((GLuint)at[i]);
+    }
+    gl->f.BindBuffer(GL_ARRAY_BUFFER, (GLuint)bound);
+    return check(gl, "vertex attributes", error);
+}
+
+static pelt_result read_buffer(pelt_gl *gl, GLuint buffer, uint32_t character, float *out, pelt_error *error) {
+    gl->f.BindBuffer(GL_COPY_READ_BUFFER, buffer);
+    const void *from = gl->f.MapBufferRange(GL_COPY_READ_BUFFER, (GLintptr)(character * gl->output_size),
+                                            (GLsizeiptr)gl->output_size, GL_MAP_READ_BIT);
+    if (from) memcpy(out, from, gl->output_size);
+    int whole = from && gl->f.UnmapBuffer(GL_COPY_READ_BUFFER);
+    pelt_result result = check(gl, "reading the result", error);
+    if (!result && !whole) result = pelt_gpu_fail(error, PELT_ERROR_DEVICE, "the device lost the result: skin again");
+    return result;
+}
+
+pelt_result pelt_gl_read(pelt_gl *gl, uint32_t character, float *positions, float *normals, pelt_error *error) {
+    pelt_result result = want_path(gl, PELT_GL_COMPUTE, error);
+    if (!result) result = check_range(gl, character, 1, error);
+    if (!result && normals && !gl->normals)
+        result = pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
+    if (result) return result;
+    GLint bound = 0;
+    forget_errors(gl);
+    gl->f.GetIntegerv(GL_COPY_READ_BUFFER, &bound);
+    if (positions) result = read_buffer(gl, gl->positions, character, positions, error);
+    if (!result && normals) result = read_buffer(gl, gl->normals, character, normals, error);
+    gl->f.BindBuffer(GL_COPY_READ_BUFFER, (GLuint)bound);
+    return result;
+}
+
+pelt_result pelt_gl_bind(pelt_gl *gl, unsigned program, unsigned unit, unsigned block, pelt_error *error) {
+    pelt_result result = want_path(gl, PELT_GL_VERTEX, error);
+    if (result) return result;
+    static const char *const names[] = {"pelt_skin", "pelt_poses"};
+    GLuint textures[] = {gl->skin_buffer, gl->poses};
+    GLint active = 0, uniform = 0;
+    forget_errors(gl);
+    GLuint index = gl->f.GetUniformBlockIndex(program, "PeltNumbers");
+    if (index == GL_INVALID_INDEX)
+        return forget_errors(gl), pelt_gpu_fail(error, PELT_ERROR_ARGUMENT,
+                                                "program %u is none that uses pelt_vertex of pelt_gl_source", program);
+    gl->f.GetIntegerv(GL_ACTIVE_TEXTURE, &active);
+    gl->f.GetIntegerv(GL_UNIFORM_BUFFER_BINDING, &uniform);
+    gl->f.UseProgram(program);
+    gl->f.UniformBlockBinding(program, index, block);
+    gl->f.BindBufferBase(GL_UNIFORM_BUFFER, block, gl->numbers);
+    gl->f.BindBuffer(GL_UNIFORM_BUFFER, (GLuint)uniform);
+    for (unsigned i = 0; i < 2; i++) {
+        gl->f.Uniform1i(gl->f.GetUniformLocation(program, names[i]), (GLint)(unit + i));
+        gl->f.ActiveTexture(GL_TEXTURE0 + unit + i);
+        gl->f.BindTexture(GL_TEXTURE_2D, textures[i]);
+    }
+    gl->f.ActiveTexture((GLenum)active);
+    return check(gl, "binding the skin", error);
+}

@@ -1,0 +1,68 @@
+/* pack.h: a skin and its poses as graphics hardware wants them: one array of 32-bit words for the skin, one stretch of
+   floats for each character. The OpenGL and the CUDA side use the same bytes; docs/howto-gpu.md describes them for
+   people who bring their own. */
+
+#ifndef PELT_GPU_PACK_H
+#define PELT_GPU_PACK_H
+
+#include <pelt/error.h>
+
+/* What the corrective of a skin is made of; PELT_FORM in skin.glsl. */
+typedef enum pelt_gpu_form {
+    PELT_GPU_BLEND,           /* none */
+    PELT_GPU_FLOATS,          /* coefficients times rows of floats */
+    PELT_GPU_SHORTS,          /* the same in 16 bits, two rows side by side */
+    PELT_GPU_WEIGHTED_FLOATS, /* a pose distance at every vertex */
+    PELT_GPU_WEIGHTED_SHORTS
+} pelt_gpu_form;
+
+/* Where everything is: the uniform block PeltNumbers, std140. Places in the skin are counted in words, places in a pose
+   as said. All are multiples of 4 words, so that four lanes are one load. */
+typedef struct pelt_gpu_numbers {
+    uint32_t block_count;
+    uint32_t character_count; /* of this dispatch */
+    uint32_t pose_stride;     /* vec4s from one character's pose to the next */
+    uint32_t distance_stride; /* floats from one axis to the next, a multiple of 4 */
+    uint32_t at_heads;        /* [block + 1][4] first entry, row, turn and axis entry of the block */
+    uint32_t at_joints;       /* [entry] the joint's first vec4 in a pose */
+    uint32_t at_weights;      /* [entry][16] */
+    uint32_t at_rest;         /* [block][3][16] */
+    uint32_t at_rest_normals; /* [block][3][16] */
+    uint32_t at_row_sources;  /* [row] place among the factors; weighted: [row][4] centres */
+    uint32_t at_rows;         /* [row][3][16], in 16 bits two numbers a word; weighted: [row][4 or 2][parts][16] */
+    uint32_t at_turn_sources;
+    uint32_t at_turns;
+    uint32_t at_axes;            /* [axis entry] first float of the axis in a pose */
+    uint32_t at_axis_weights;    /* [axis entry][16] */
+    uint32_t at_steps;           /* [block][4] steps of the weighted form's rows, norms and turns, and 0 */
+    uint32_t at_row_factors;     /* floats into a pose */
+    uint32_t at_turn_factors;    /* floats into a pose */
+    uint32_t at_normal_matrices; /* vec4s into a pose */
+    uint32_t unused;
+} pelt_gpu_numbers;
+
+typedef struct pelt_gpu_skin {
+    pelt_gpu_numbers numbers;
+    pelt_gpu_form form;
+    uint32_t phi;   /* pelt_phi of the weighted form */
+    uint32_t parts; /* of its rows: 4 with a norm, else 3 */
+    uint32_t turns; /* changes of normals: 0 none, 1 in floats, 2 in 16 bits */
+    uint32_t matrix_count;
+    uint32_t own_vec4s; /* of a pose, without the matrices of normals, which come last */
+    uint32_t *words;
+    size_t word_count;
+} pelt_gpu_skin;
+
+/* False when memory is out, or when the skin has more words than 32 bits count. */
+int pelt_gpu_pack(const pelt_skin *skin, pelt_gpu_skin *out);
+void pelt_gpu_unpack(pelt_gpu_skin *packed);
+
+/* One character's pose from the scratch memory that pelt_pose filled: 4 * numbers.pose_stride floats. Returns 1 when a
+   joint scales, so that normals need matrices of their own. */
+int pelt_gpu_pose(const pelt_skin *skin, const pelt_gpu_skin *packed, const void *scratch, float *out);
+
+/* Puts a sentence into an error and returns the code. */
+pelt_result pelt_gpu_fail(pelt_error *error, pelt_result code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,115 @@
+/* gl.h: run a skin on a graphics processor, by OpenGL.
+
+   For programs that have an OpenGL context of their own; the library is `libpelt-gl`, it links neither to OpenGL nor to
+   any window system: functions come through your callback. The result is the same as that of pelt_deform, to rounding.
+   What depends on the pose alone is still done by pelt_pose, on the processor, and uploaded: a few kilobytes for each
+   character.
+
+       pelt_gl_options options = {.load = your_loader, .characters = 100};
+       pelt_gl *gl = pelt_gl_new(&skin, &options, &error);          // uploads the skin
+
+       // every frame
+       for (c = 0; c < 100; c++) pelt_pose(&skin, locals[c], scratch[c]);
+       pelt_gl_upload(gl, 0, 100, scratch, &error);
+       pelt_gl_dispatch(gl, 100, PELT_GL_NORMALS, &error);          // one dispatch for all of them
+       pelt_gl_attributes(gl, c, 0, 1, &error);                     // character c as attributes 0 and 1; then draw
+
+   Two paths. PELT_GL_COMPUTE skins once into vertex buffers, which any number of passes then draw; it needs OpenGL 4.3 or
+   OpenGL ES 3.1. PELT_GL_VERTEX keeps to OpenGL ES 3.0 and WebGL 2, also OpenGL 4.2: skin and poses are textures, and your
+   vertex shader calls a function that pelt_gl_source has:
+
+       text = pelt_gl_source(gl, PELT_GL_NORMALS);                  // after "#version 300 es\n", before your own main:
+                                                                    //   pelt_vertex(uint(gl_VertexID), character, p, n);
+       pelt_gl_bind(gl, program, 0, 0, &error);                     // texture units 0 and 1, uniform buffer 0; then draw
+
+   Slots. As with pelt_deform, vertices come in slot order (pelt.h): an index buffer is renumbered once.
+
+   State. Calls need your context to be current. They leave its state as they find it, but for what is said at
+   pelt_gl_bind and pelt_gl_attributes, and but for error flags: those that are set before a call are lost.
+
+   Threads. As OpenGL: one thread at a time for a context.
+
+   Errors. As in fit.h: a code, and a sentence in the pelt_error (NULL: not wanted). PELT_ERROR_DEVICE: the context lacks
+   something, by name and number; a shader does not compile, with the driver's own words; the context is lost. After a
+   failure the object can still be used or freed. */
+
+#ifndef PELT_GL_H
+#define PELT_GL_H
+
+#include <pelt/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pelt_gl pelt_gl;
+
+/* The address of an OpenGL function, "glUseProgram", or NULL. eglGetProcAddress and its like will do. */
+typedef void *(*pelt_gl_loader)(void *user, const char *name);
+
+typedef enum pelt_gl_path { PELT_GL_COMPUTE, PELT_GL_VERTEX } pelt_gl_path;
+
+/* What is computed besides positions. */
+enum { PELT_GL_NORMALS = 1 };
+
+/* How compute work is cut; zeros: what suits. For finding what suits other hardware. */
+typedef struct pelt_gl_shape {
+    uint32_t threads;    /* of a work group, a power of two from 16 on */
+    uint32_t lanes;      /* vertices a thread: 1 or 4 */
+    uint32_t characters; /* characters a thread: 1, 2 or 4 */
+    uint32_t shared;     /* characters whose poses are kept in shared memory: a multiple of those, or 0 */
+    uint32_t passes;     /* turns that a work group with shared memory takes over vertices */
+} pelt_gl_shape;
+
+typedef struct pelt_gl_options {
+    pelt_gl_loader load;
+    void *user; /* handed to load */
+    pelt_gl_path path;
+    uint32_t characters;  /* at most so many at a time; 0: 1 */
+    uint32_t shape_given; /* 1: take `shape`, else it does not matter */
+    pelt_gl_shape shape;
+} pelt_gl_options;
+
+/* Uploads a skin. The skin must outlive the object. NULL after a failure. */
+pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt_error *error);
+
+/* Frees all of it, also on the device, where the context must be current; NULL is fine. */
+void pelt_gl_free(pelt_gl *gl);
+
+/* Uploads the poses of characters first .. first + count - 1: scratches[i] is what pelt_pose filled for character
+   first + i. */
+pelt_result pelt_gl_upload(pelt_gl *gl, uint32_t first, uint32_t count, const void *const *scratches,
+                           pelt_error *error);
+
+/* Compute path: deforms characters 0 .. count - 1. outputs: 0 or PELT_GL_NORMALS. What follows may read the result as
+   vertex attributes, by shaders, or by calls. */
+pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt_error *error);
+
+/* Compute path: where the results are. Character c begins c * stride bytes from the start of a buffer: 3 floats a slot,
+   tightly packed. `normals` is 0 until normals have been asked for. */
+typedef struct pelt_gl_buffers {
+    unsigned positions, normals; /* names of buffers */
+    size_t stride;
+} pelt_gl_buffers;
+pelt_gl_buffers pelt_gl_output(const pelt_gl *gl);
+
+/* Compute path: points attributes of the bound vertex array at a character's positions and normals, and enables them;
+   -1 leaves one out. This stays. */
+pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int positions_at, int normals_at, pelt_error *error);
+
+/* Compute path: copies a character's result; pelt_output_size bytes each, NULL where not wanted. Waits for it. */
+pelt_result pelt_gl_read(pelt_gl *gl, uint32_t character, float *positions, float *normals, pelt_error *error);
+
+/* The text of the shader with all that it has to know of this skin in front, but no #version line. Compute path: the
+   whole shader as dispatched for many characters. Vertex path: the function pelt_vertex. It lives until the next call
+   of this function, or the end of the object. NULL when memory is out. */
+const char *pelt_gl_source(pelt_gl *gl, unsigned outputs);
+
+/* Vertex path: makes the program current, and the skin's textures those of units `unit` and `unit` + 1, and its numbers
+   uniform buffer `block`. This stays. */
+pelt_result pelt_gl_bind(pelt_gl *gl, unsigned program, unsigned unit, unsigned block, pelt_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,208 @@
+/* gl_subjects.h: skins with everything that the graphics side has to be right about, each with characters in different
+   poses, and what the processor makes of them. */
+
+#ifndef PELT_TEST_GL_SUBJECTS_H
+#define PELT_TEST_GL_SUBJECTS_H
+
+#include "gpu/headless.h"
+#include "test/corrective_maker.h"
+#include <pelt/gl.h>
+
+typedef struct subject {
+    pelt_bundle *bundle; /* NULL: the skin is not of one made here */
+    pelt_bytes *bytes;
+    pelt_skin skin;
+    double diagonal;
+    uint32_t characters;
+    void **scratches;
+    float **positions, **normals; /* of the processor */
+} subject;
+
+static inline double skin_diagonal(const pelt_skin *skin) {
+    float low[3] = {1e30f, 1e30f, 1e30f}, high[3] = {-1e30f, -1e30f, -1e30f};
+    for (uint32_t v = 0; v < skin->vertex_count; v++) {
+        uint32_t slot = skin->vertex_slots[v];
+        for (uint32_t i = 0; i < 3; i++) {
+            float x = skin->rest_positions[(slot / 16 * 3 + i) * 16 + slot % 16];
+            low[i] = fminf(low[i], x), high[i] = fmaxf(high[i], x);
+        }
+    }
+    double square = 0;
+    for (int i = 0; i < 3; i++) square += pow(high[i] - low[i], 2);
+    return sqrt(square);
+}
+
+/* Room for characters, whose poses are filled in later. */
+static inline void subject_room(subject *s, uint32_t characters) {
+    s->characters = characters, s->diagonal = fmax(skin_diagonal(&s->skin), 1e-3);
+    s->scratches = calloc(characters, sizeof *s->scratches);
+    s->positions = calloc(characters, sizeof *s->positions), s->normals = calloc(characters, sizeof *s->normals);
+    for (uint32_t c = 0; c < characters; c++) {
+        s->scratches[c] = aligned_alloc(64, pelt_scratch_size(&s->skin));
+        s->positions[c] = aligned_alloc(64, pelt_output_size(&s->skin));
+        s->normals[c] = aligned_alloc(64, pelt_output_size(&s->skin));
+    }
+}
+
+static inline void subject_pose(subject *s, uint32_t c, const pelt_transform *locals, const float *controls) {
+    pelt_pose_from(&s->skin, &(pelt_pose_input){.locals = locals, .controls = controls}, s->scratches[c]);
+    pelt_deform(&s->skin, s->scratches[c], pelt_all_blocks(&s->skin), s->positions[c], s->normals[c]);
+}
+
+static inline void subject_free(subject *s) {
+    for (uint32_t c = 0; c < s->characters; c++) free(s->scratches[c]), free(s->positions[c]), free(s->normals[c]);
+    free(s->scratches), free(s->positions), free(s->normals);
+    if (s->bundle)
+        character_free_skin(s->bytes), character_free(s->bundle);
+    else
+        pelt_bytes_free(s->bytes);
+}
+
+/* A tube of a skin made here. spread: how far joints turn; scales: joints also scale. */
+typedef struct recipe {
+    const char *name;
+    uint32_t joints, vertices, influences;
+    int corrective; /* 0 none, 1 basis, 2 weighted, 3 a basis that displaces nothing */
+    pelt_phi phi;
+    bool unnormalised, in_16_bits, scales;
+    uint32_t characters;
+} recipe;
+
+static const recipe recipes[] = {
+    {"one vertex", 2, 1, 1, .characters = 3},
+    {"15 vertices", 2, 15, 2, .characters = 9},
+    {"17 vertices", 3, 17, 2, .characters = 1},
+    {"blend", 5, 3001, 4, .characters = 100},
+    {"300 joints", 300, 2000, 6, .characters = 5},
+    {"scaled", 4, 500, 3, .scales = true, .characters = 6},
+    {"no correctives", 3, 100, 2, 3, .characters = 9},
+    {"basis", 6, 700, 3, 1, .characters = 10},
+    {"basis in 16 bits", 6, 700, 3, 1, .in_16_bits = true, .characters = 10},
+    {"basis, one vertex", 2, 1, 1, 1, .in_16_bits = true, .characters = 9},
+    {"basis, scaled", 6, 170, 3, 1, .in_16_bits = true, .scales = true, .characters = 9},
+    {"weighted, exponential", 6, 333, 3, 2, PELT_PHI_EXP, .characters = 3},
+    {"weighted, Gaussian", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, .characters = 10},
+    {"weighted, mixed", 6, 333, 3, 2, PELT_PHI_MIXED, .characters = 3},
+    {"weighted in 16 bits, exponential", 6, 333, 3, 2, PELT_PHI_EXP, .in_16_bits = true, .characters = 3},
+    {"weighted in 16 bits, Gaussian", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, .in_16_bits = true, .characters = 10},
+    {"weighted in 16 bits without norm", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, true, true, .characters = 10},
+    {"weighted without norm, scaled", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, true, false, true, .characters = 9},
+};
+enum { RECIPES = sizeof recipes / sizeof *recipes };
+
+static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *bundle, uint64_t *seed) {
+    if (!r->corrective) return NULL;
+    if (r->corrective == 2) {
+        pelt_corrective *c = maker_weighted(bundle, seed, r->phi);
+        ((pelt_weighted *)c->weighted)->unnormalised = r->unnormalised;
+        return c;
+    }
+    pelt_corrective *c = maker_basis(bundle, seed);
+    if (r->corrective == 3) {
+        pelt_arena *arena = bundle->arena;
+        uint32_t n = bundle->mesh.vertex_count, count = pelt_corrective_coefficient_count(c);
+        c->displacements = maker_displacements(arena, seed, n, count, 0, 1);
+        c->turns = maker_displacements(arena, seed, n, count, 0, 1);
+    }
+    return c;
+}
+
+static inline subject subject_of(const recipe *r) {
+    uint64_t seed = 11;
+    int32_t *parents = calloc(r->joints, sizeof *parents); /* a tree, so that many joints do not reach far */
+    for (uint32_t j = 0; j < r->joints; j++) parents[j] = (int32_t)(j + 1) / 2 - 1;
+    subject s = {.bundle = character_new(r->joints, parents)};
+    free(parents);
+    character_bind(s.bundle);
+    character_tube(s.bundle, r->vertices, 0.5, 6);
+    character_random_weights(s.bundle, r->influences, &seed);
+    s.bytes = maker_pack(s.bundle, recipe_corrective(r, s.bundle, &seed), r->in_16_bits, &s.skin);
+    subject_room(&s, r->characters);
+    pelt_transform *locals = calloc(r->joints, sizeof *locals);
+    for (uint32_t c = 0; c < r->characters; c++) {
+        float controls[MAKER_CONTROLS];
+        maker_pose(s.bundle, &seed, 0.3, locals);
+        /* The last of several does not scale: both kinds go into one dispatch. */
+        for (uint32_t j = 0; r->scales && c + 1 < r->characters && j < r->joints; j++)
+            for (int i = 0; i < 3; i++) locals[j].scale[i] = (float)(0.8 + 0.4 * test_random(&seed));
+        for (int i = 0; i < MAKER_CONTROLS; i++) controls[i] = maker_controls[i].rest + maker_noise(&seed);
+        subject_pose(&s, c, locals, controls);
+    }
+    free(locals);
+    return s;
+}
+
+/* Fits a real character and plays frames of a clip that it has not seen. False when its file is not here. */
+static inline bool subject_fit(const char *file, const char *clip_name, pelt_fit_options options, uint32_t characters,
+                               subject *s) {
+    const char *path = test_data(file);
+    if (!path) return false;
+    pelt_error error = {0};
+    pelt_bundle *bundle = pelt_bundle_read(path, &error);
+    const pelt_clip *train = bundle ? pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error) : NULL;
+    const pelt_clip *clip = train ? pelt_bundle_clip(bundle, clip_name, PELT_NEED_POSE, &error) : NULL;
+    if (!clip) fail_msg("%s", error.text);
+    pelt_examples examples = pelt_bundle_examples(bundle, &train, 1);
+    if (examples.count > 24) examples.count = 24;
+    s->bytes = pelt_fit(bundle, examples, &options, NULL, &error);
+    if (!s->bytes) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(s->bytes->bytes, s->bytes->size, &s->skin), PELT_OK);
+    subject_room(s, characters);
+    pelt_transform *locals = calloc(s->skin.joint_count, sizeof *locals);
+    for (uint32_t c = 0; c < characters; c++) {
+        pelt_clip_pose(clip, &bundle->skeleton, c * 7 % clip->frame_count, locals);
+        subject_pose(s, c, locals, NULL);
+    }
+    free(locals);
+    pelt_bundle_free(bundle);
+    return true;
+}
+
+/* Real characters, and what is made of them. */
+static const struct {
+    const char *file, *clip;
+    pelt_fit_options options;
+    uint32_t characters;
+} real_subjects[] = {
+    {"mhr_hand/mhr_hand.glb", "test", {.method = PELT_METHOD_JOINTS}, 3},
+    {"mhr_hand/mhr_hand.glb", "test", {.method = PELT_METHOD_PSD}, 9},
+    {"mhr_hand/mhr_hand.glb", "test", {.method = PELT_METHOD_WPSD}, 3},
+    {"mhr_body/mhr_body.glb", "walk", {.method = PELT_METHOD_EIGEN}, 9},
+    {"mhr_body/mhr_body.glb", "walk", {.method = PELT_METHOD_KERNEL}, 3},
+};
+enum { REAL_SUBJECTS = sizeof real_subjects / sizeof *real_subjects };
+
+/* The largest difference; infinite where a number is none. */
+static inline double largest_gap(const pelt_skin *skin, const float *a, const float *b) {
+    double worst = 0;
+    for (uint32_t v = 0; v < skin->vertex_count; v++)
+        for (size_t i = 0; i < 3; i++) {
+            double d =
+                fabs((double)a[3 * (size_t)skin->vertex_slots[v] + i] - b[3 * (size_t)skin->vertex_slots[v] + i]);
+            worst = d <= worst ? worst : isfinite(d) ? d : INFINITY;
+        }
+    return worst;
+}
+
+/* How far the processor's own instruction sets are apart: where the changes of normals are sums of large terms that
+   cancel (weighted, in 16 bits), that is more than rounding. */
+static inline double own_normal_gap(const subject *s, uint32_t c) {
+    float *positions = aligned_alloc(64, pelt_output_size(&s->skin)),
+          *normals = aligned_alloc(64, pelt_output_size(&s->skin));
+    pelt_skin scalar = s->skin;
+    scalar.isa = PELT_ISA_SCALAR;
+    pelt_deform(&scalar, s->scratches[c], pelt_all_blocks(&scalar), positions, normals);
+    double gap = largest_gap(&s->skin, normals, s->normals[c]);
+    free(positions), free(normals);
+    return gap;
+}
+
+static inline void assert_same(const subject *s, const char *name, uint32_t c, const float *positions,
+                               const float *normals) {
+    double p = largest_gap(&s->skin, positions, s->positions[c]) / s->diagonal;
+    double n = normals ? largest_gap(&s->skin, normals, s->normals[c]) : 0;
+    if (!(p <= 2e-6) || !(n <= 2e-6 || n <= 2 * own_normal_gap(s, c)))
+        fail_msg("%s, character %u: positions differ by %.3g of the diagonal, normals by %.3g", name, c, p, n);
+}
+
+#endif
