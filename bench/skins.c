@@ -202,6 +202,7 @@ void bench_skins_free(bench_skins *work) {
 }
 
 const pelt_skin *bench_skins_skin(const bench_skins *work) { return &work->skin; }
+const bench_corrective *bench_skins_correctives(const bench_skins *work) { return work->correctives; }
 
 /* Both loops must have computed the same thing, or their times mean nothing. */
 static double disagreement(const workload *work, const pelt_skin *skin) {

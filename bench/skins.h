@@ -32,6 +32,8 @@ typedef struct bench_run {
 bench_skins *bench_skins_new(uint32_t vertices, uint32_t seed, pelt_error *error);
 void bench_skins_free(bench_skins *work);
 const pelt_skin *bench_skins_skin(const bench_skins *work);
+/* The same character with a corrective: [BENCH_CORRECTIVES]. */
+const bench_corrective *bench_skins_correctives(const bench_skins *work);
 
 /* The contestants, at most BENCH_MOST_RUNS; returns their number. They point into the list and into the work. */
 size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *runs);

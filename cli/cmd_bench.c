@@ -1,7 +1,9 @@
 /* cmd_bench.c: pelt bench: how fast skins run here, beside the plain loop and what memory can do. */
 
+#include "bench/devices.h"
 #include "bench/skins.h"
 #include "cli/cli.h"
+#include "io/io.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +45,26 @@ static void print_runs(const cli_args *args, const pelt_skin *skin, const bench_
     }
 }
 
+/* "N,..." as numbers in a range; they keep their defaults when the option was not given. False after a message. */
+static bool read_numbers(const cli_args *args, const char *name, uint32_t low, uint32_t high, uint32_t *out,
+                         uint32_t most, uint32_t *count) {
+    if (!cli_value(args, name)) return true;
+    size_t words;
+    char **list = cli_list(cli_value(args, name), &words);
+    bool good = words > 0 && words <= most;
+    for (size_t i = 0; good && i < words; i++) {
+        char *end;
+        unsigned long value = strtoul(list[i], &end, 10);
+        good = end != list[i] && !*end && value >= low && value <= high;
+        out[i] = (uint32_t)value;
+    }
+    *count = (uint32_t)words;
+    cli_list_free(list);
+    if (!good)
+        cli_misuse(args, "--%s takes 1 to %u numbers from %u to %u, with commas between them", name, most, low, high);
+    return good;
+}
+
 /* What a pose costs before any vertex is touched, with a corrective of 240 examples. */
 static int bench_poses(const cli_args *args, const bench_skins *work, json_t **out) {
     enum { EXAMPLES = 240 };
@@ -57,16 +79,107 @@ static int bench_poses(const cli_args *args, const bench_skins *work, json_t **o
     return CLI_DONE;
 }
 
+/* -- Devices ------------------------------------------------------------------------------------------------------- */
+
+typedef struct device_bench {
+    const cli_args *args;
+    const char *device;
+    uint32_t crowds[BENCH_MOST_CROWDS], crowd_count, turns;
+    json_t *rows;
+    char title[200]; /* of the device, once it is known */
+} device_bench;
+
+static void print_device_row(device_bench *b, const char *method, const pelt_skin *skin, const bench_device_row *r) {
+    double vertices = (double)r->characters * skin->vertex_count, share = r->fill.median / r->skin.median;
+    cli_say(b->args, "%-10s %8u %10u  %-7s %10.2f %9.5f %8.1f %8.1f %8.1f %7.1f%% %10.1f %9.1e\n", method,
+            skin->vertex_count, r->characters, r->normals ? "yes" : "no", 1e6 * r->skin.median,
+            1e9 * r->skin.median / vertices, 1e-9 * r->bytes / r->skin.median, 1e-9 * r->bytes / r->fill.median,
+            1e-9 * r->bytes / r->copy.median, 100 * share, 1e6 * r->frame, r->gap);
+    json_array_append_new(b->rows,
+                          json_pack("{s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "device",
+                                    b->device, "title", b->title, "method", method, "vertices", (int)skin->vertex_count,
+                                    "characters", (int)r->characters, "normals", r->normals, "us", 1e6 * r->skin.median,
+                                    "us_best", 1e6 * r->skin.best, "ns_per_vertex", 1e9 * r->skin.median / vertices,
+                                    "gb_per_s", 1e-9 * r->bytes / r->skin.median, "fill_gb_per_s",
+                                    1e-9 * r->bytes / r->fill.median, "copy_gb_per_s", 1e-9 * r->bytes / r->copy.median,
+                                    "frame_us", 1e6 * r->frame, "gap", r->gap));
+}
+
+static int bench_device_skin(device_bench *b, const char *method, const pelt_skin *skin) {
+    enum { ROWS = 2 * BENCH_MOST_CROWDS };
+    bench_device_row rows[ROWS];
+    pelt_error error = {0};
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < b->crowd_count; i++) most = b->crowds[i] > most ? b->crowds[i] : most;
+    bench_crowd *crowd = bench_crowd_new(skin, most, b->args->seed, &error);
+    bool first = !*b->title;
+    pelt_result result =
+        crowd ? bench_device(b->device, skin, crowd, b->crowds, b->crowd_count, b->turns, rows, b->title, &error)
+              : error.code;
+    bench_crowd_free(crowd);
+    if (result) return cli_error(&error);
+    if (first)
+        cli_say(b->args,
+                "%s: %s\nmethod     vertices characters  normals         us ns/vertex     GB/s     fill     copy  of "
+                "fill   frame us       gap\n",
+                b->device, b->title);
+    for (size_t i = 0; i < 2 * b->crowd_count; i++) {
+        print_device_row(b, method, skin, &rows[i]);
+        if (!(rows[i].gap < 1e-5)) return cli_fail("%s and the processor disagree: this is a bug", b->device);
+    }
+    return CLI_DONE;
+}
+
+/* All methods at some sizes, or the skin that was given. */
+static int bench_device_skins(device_bench *b, const uint32_t *sizes, uint32_t size_count) {
+    int code = CLI_DONE;
+    pelt_error error = {0};
+    if (b->args->input_count) {
+        pelt_skin skin;
+        pelt_bytes *bytes = pelt_skin_read(b->args->inputs[0], &skin, &error);
+        if (!bytes) return cli_error(&error);
+        code = bench_device_skin(b, cli_base_name(b->args->inputs[0]), &skin);
+        pelt_bytes_free(bytes);
+        return code;
+    }
+    for (uint32_t s = 0; s < size_count && code == CLI_DONE; s++) {
+        bench_skins *work = bench_skins_new(sizes[s], b->args->seed, &error);
+        if (!work) return cli_error(&error);
+        const bench_corrective *correctives = bench_skins_correctives(work);
+        code = bench_device_skin(b, "ssd", bench_skins_skin(work));
+        for (int i = 0; i < BENCH_CORRECTIVES && code == CLI_DONE; i++)
+            code = bench_device_skin(b, correctives[i].name, &correctives[i].skin);
+        bench_skins_free(work);
+    }
+    return code;
+}
+
+static int bench_devices(const cli_args *args, const uint32_t *sizes, uint32_t size_count, uint32_t turns) {
+    device_bench b = {.args = args, .crowds = {1, 100}, .crowd_count = 2, .turns = turns, .rows = json_array()};
+    if (!read_numbers(args, "characters", 1, 1000000, b.crowds, BENCH_MOST_CROWDS, &b.crowd_count)) return CLI_MISUSE;
+    const char *wanted = cli_value(args, "device"), *all[] = {"gl", "cuda"};
+    int code = CLI_DONE, every = !strcmp(wanted, "all"), ran = 0;
+    for (int i = 0; i < (every ? 2 : 1) && code == CLI_DONE; i++) {
+        b.device = every ? all[i] : wanted, *b.title = 0;
+        code = bench_device_skins(&b, sizes, size_count);
+        ran += code == CLI_DONE;
+        if (every && code == CLI_FAILED && !*b.title) code = CLI_DONE; /* it is not here, as was said */
+    }
+    if (code == CLI_DONE && !ran) code = CLI_FAILED;
+    if (code) return json_decref(b.rows), code;
+    return cli_print_json(args, json_pack("{s:o, s:o}", "machine", machine_json(), "rows", b.rows));
+}
+
 static int bench(const cli_args *args) {
     uint32_t sizes[16] = {2972, 11574, 46036, 500000}, size_count = 4, turns = 41;
-    if (!cli_count(args, "turns", 3, BENCH_MOST_TURNS, &turns)) return CLI_MISUSE;
-    if (cli_value(args, "vertices")) {
-        size_t count;
-        char **list = cli_list(cli_value(args, "vertices"), &count);
-        size_count = count < 16 ? (uint32_t)count : 16;
-        for (uint32_t i = 0; i < size_count; i++) sizes[i] = (uint32_t)strtoul(list[i], NULL, 10);
-        cli_list_free(list);
+    if (!cli_count(args, "turns", 3, BENCH_MOST_TURNS, &turns) ||
+        !read_numbers(args, "vertices", 1, 100000000, sizes, 16, &size_count))
+        return CLI_MISUSE;
+    if (cli_value(args, "device")) {
+        if (!cli_value(args, "vertices")) sizes[0] = 46036, size_count = 1;
+        return bench_devices(args, sizes, size_count, turns);
     }
+    if (args->input_count) return cli_misuse(args, "a skin is timed on a device: --device gl, cuda or all is missing");
     uint32_t threads = args->threads ? args->threads : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     bench_run *runs = calloc(BENCH_MOST_RUNS, sizeof *runs);
     json_t *rows = json_array(), *poses = NULL;
@@ -94,7 +207,7 @@ static int bench(const cli_args *args) {
 
 const cli_command cli_bench = {
     "bench",
-    "[--vertices N,...]",
+    "[SKIN] [--vertices N,...] [--device gl|cuda|all]",
     "Speed of every method at several sizes, on every instruction set.",
     "The character has 53 joints and 4 influences per vertex. \"plain\" is the obvious loop (4 indices and weights "
     "per\n"
@@ -104,10 +217,17 @@ const cli_command cli_bench = {
     "loop's median. Normals come out with unit length from all of them. \"beside\" says what comes beside positions:\n"
     "nothing, normals, or tangents with normals; box: the box around them; order: they are written in the order of "
     "the\n"
-    "file; gather: a loop afterwards brings them into it; halves: they are half floats; +n: and normals likewise.",
+    "file; gather: a loop afterwards brings them into it; halves: they are half floats; +n: and normals likewise.\n"
+    "\n"
+    "--device runs the methods, or SKIN, on a graphics device, for crowds of characters in different poses. Times are\n"
+    "the device's own; GB/s counts what comes out, 12 bytes a vertex and 24 with normals, and stands beside writing\n"
+    "(fill) and copying the same bytes there. \"frame\" is what the program waits for poses to go up and be done. The\n"
+    "gap is to the processor's result, in diagonals of the mesh.",
     bench,
     0,
-    0,
+    1,
     {{"vertices", "N,...", "Sizes to run; default 2972,11574,46036,500000."},
-     {"turns", "N", "Turns that each one takes; default 41."}},
+     {"turns", "N", "Turns that each one takes; default 41."},
+     {"device", "D", "gl, cuda, one of several as gl:1, or all: run there instead of on the processor."},
+     {"characters", "N,...", "With --device: crowds to run; default 1,100."}},
 };

@@ -1,6 +1,7 @@
 /* cmd_eval.c: pelt eval: deform a clip and write it. */
 
 #include "cli/cli.h"
+#include "gpu/device.h"
 #include "io/io.h"
 #include <math.h>
 #include <stdlib.h>
@@ -18,15 +19,39 @@ static pelt_result check_frame(const pelt_clip *clip, uint32_t frame, const floa
                                pelt_error *error) {
     for (size_t i = 0; i < count; i++)
         if (!isfinite(positions[i]))
-            return pelt_fail(error, PELT_ERROR_NUMBER,
-                             "clip \"%s\", frame %u: vertex %zu comes to a place that is not finite; look at the pose with "
-                             "pelt info",
-                             clip->name, frame, i / 3);
+            return pelt_fail(
+                error, PELT_ERROR_NUMBER,
+                "clip \"%s\", frame %u: vertex %zu comes to a place that is not finite; look at the pose with "
+                "pelt info",
+                clip->name, frame, i / 3);
     return PELT_OK;
 }
 
-static pelt_result write_cache(const cli_args *args, pelt_player *player, const pelt_bundle *bundle,
-                               const pelt_clip *clip, const char *path, pelt_error *error) {
+/* Who deforms: the processor, or a device. */
+typedef struct deformer {
+    pelt_player *player;
+    const pelt_skin *skin;
+    pelt_device *device; /* NULL: the processor */
+    float *slots;        /* what comes from it */
+} deformer;
+
+static pelt_result deform_frame(deformer *d, const pelt_clip *clip, uint32_t frame, float *positions,
+                                pelt_error *error) {
+    if (!d->device) {
+        pelt_player_frame(d->player, clip, frame, positions, NULL);
+        return PELT_OK;
+    }
+    const void *pose = pelt_player_pose(d->player, clip, frame);
+    pelt_result result = pelt_device_upload(d->device, 0, 1, &pose, error);
+    if (!result) result = pelt_device_run(d->device, 1, 0, error);
+    if (!result) result = pelt_device_read(d->device, 0, d->slots, NULL, error);
+    for (size_t v = 0; v < d->skin->vertex_count && !result; v++)
+        memcpy(positions + 3 * v, d->slots + 3 * (size_t)d->skin->vertex_slots[v], 3 * sizeof *positions);
+    return result;
+}
+
+static pelt_result write_cache(const cli_args *args, deformer *by, const pelt_bundle *bundle, const pelt_clip *clip,
+                               const char *path, pelt_error *error) {
     float *positions = malloc(3 * (size_t)bundle->mesh.vertex_count * sizeof *positions);
     if (!positions) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a frame");
     pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, frame_rate(clip), error);
@@ -34,8 +59,8 @@ static pelt_result write_cache(const cli_args *args, pelt_player *player, const 
     pelt_result result = writer ? PELT_OK : error->code;
     for (uint32_t f = 0; !result && f < clip->frame_count; f++) {
         pelt_should_stop(&progress, "deforming", (double)f / clip->frame_count);
-        pelt_player_frame(player, clip, f, positions, NULL);
-        result = check_frame(clip, f, positions, 3 * (size_t)bundle->mesh.vertex_count, error);
+        result = deform_frame(by, clip, f, positions, error);
+        if (!result) result = check_frame(clip, f, positions, 3 * (size_t)bundle->mesh.vertex_count, error);
         if (!result) pelt_cache_writer_frame(writer, positions);
     }
     free(positions);
@@ -45,36 +70,45 @@ static pelt_result write_cache(const cli_args *args, pelt_player *player, const 
 }
 
 /* Displacements of every frame from the rest positions, as targets. */
-static bool make_targets(pelt_arena *arena, pelt_player *player, pelt_mesh *mesh, const pelt_clip *clip) {
+static pelt_result make_targets(pelt_arena *arena, deformer *by, pelt_mesh *mesh, const pelt_clip *clip,
+                                pelt_error *error) {
     size_t n = mesh->vertex_count;
     mesh->targets = PELT_NEW(arena, clip->frame_count, pelt_target);
     uint32_t *all = PELT_NEW(arena, n, uint32_t);
-    if (!mesh->targets || !all) return false;
+    if (!mesh->targets || !all) return pelt_no_memory(error);
     mesh->target_count = clip->frame_count;
     for (uint32_t v = 0; v < n; v++) all[v] = v;
     for (uint32_t f = 0; f < clip->frame_count; f++) {
         float *deltas = PELT_NEW(arena, 3 * n, float);
         char *name = pelt_arena_format(arena, "%s.%u", clip->name, f);
-        if (!deltas || !name) return false;
-        pelt_player_frame(player, clip, f, deltas, NULL);
+        if (!deltas || !name) return pelt_no_memory(error);
+        if (deform_frame(by, clip, f, deltas, error)) return error->code;
         for (size_t i = 0; i < 3 * n; i++) deltas[i] -= mesh->positions[i];
         mesh->targets[f] = (pelt_target){name, (uint32_t)n, all, deltas};
     }
-    return true;
+    return PELT_OK;
 }
 
 /* A glTF file that any viewer plays: frame i is a morph target, switched on at its time. */
-static pelt_result write_gltf(pelt_player *player, const pelt_bundle *bundle, const pelt_clip *clip, const char *path,
+static pelt_result write_gltf(deformer *by, const pelt_bundle *bundle, const pelt_clip *clip, const char *path,
                               pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
     pelt_mesh mesh = bundle->mesh;
     pelt_gltf_content content = {.mesh = &mesh, .name = clip->name, .play_targets = clip};
-    pelt_result result =
-        arena && make_targets(arena, player, &mesh, clip)
-            ? pelt_gltf_write(path, &content, error)
-            : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for %u frames", clip->frame_count);
+    pelt_result result = arena ? make_targets(arena, by, &mesh, clip, error) : pelt_no_memory(error);
+    if (!result) result = pelt_gltf_write(path, &content, error);
     pelt_arena_free(arena);
     return result;
+}
+
+/* --device: opens it. False after a failure. */
+static bool choose_deformer(const cli_args *args, deformer *by, pelt_error *error) {
+    const char *name = cli_value(args, "device");
+    if (!name || !strcmp(name, "cpu")) return true;
+    by->device = pelt_device_new(name, by->skin, 1, error);
+    by->slots = malloc(pelt_output_size(by->skin));
+    if (by->device && !by->slots) pelt_no_memory(error);
+    return by->device && by->slots;
 }
 
 static int run(const cli_args *args) {
@@ -88,12 +122,13 @@ static int run(const cli_args *args) {
     pelt_bundle *bundle = pelt_bundle_read(args->inputs[1], &error);
     const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
     pelt_player *player = clip ? pelt_player_new(&skin, bundle, &error) : NULL;
+    deformer by = {.player = player, .skin = &skin};
     int code = CLI_FAILED;
     if (player) cli_note_controls(args, &skin, bundle);
-    if (!player) {
+    if (!player || !choose_deformer(args, &by, &error)) {
         cli_error(&error);
-    } else if (pelt_ends_with(path, ".glb") ? write_gltf(player, bundle, clip, path, &error)
-                                            : write_cache(args, player, bundle, clip, path, &error)) {
+    } else if (pelt_ends_with(path, ".glb") ? write_gltf(&by, bundle, clip, path, &error)
+                                            : write_cache(args, &by, bundle, clip, path, &error)) {
         cli_error(&error);
     } else {
         cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, skin.vertex_count);
@@ -101,6 +136,8 @@ static int run(const cli_args *args) {
                                               "clip", clip->name, "frames", (int)clip->frame_count, "vertices",
                                               (int)skin.vertex_count));
     }
+    pelt_device_free(by.device);
+    free(by.slots);
     pelt_player_free(player);
     pelt_bundle_free(bundle);
     pelt_bytes_free(bytes);
@@ -117,5 +154,7 @@ const cli_command cli_eval = {
     run,
     2,
     2,
-    {{"clip", "CLIP", "The clip to deform."}, {"output", "OUT", ".pc2 .mdd .npy .glb, or a folder for .obj."}},
+    {{"clip", "CLIP", "The clip to deform."},
+     {"output", "OUT", ".pc2 .mdd .npy .glb, or a folder for .obj."},
+     {"device", "D", "Who deforms: cpu (default), gl, cuda; one of several as gl:1."}},
 };

@@ -99,14 +99,20 @@ static void gather(const pelt_skin *skin, const float *slots, float *vertices) {
         memcpy(vertices + 3 * v, slots + 3 * (size_t)skin->vertex_slots[v], 3 * sizeof *vertices);
 }
 
-void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals) {
+const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_t frame) {
     const pelt_skin *skin = player->skin;
     pelt_clip_pose(clip, player->skeleton, frame, player->locals);
     for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = player->locals[player->source[j]];
     if (player->matched != player->controls->count) match_controls(player);
     pelt_matched_controls(skin, player->controls, player->control_source, clip, frame, player->row, player->values);
     pelt_pose_from(skin, &(pelt_pose_input){.locals = player->renamed, .controls = player->values}, player->scratch);
-    pelt_deform(skin, player->scratch, pelt_all_blocks(skin), player->positions, normals ? player->normals : NULL);
+    return player->scratch;
+}
+
+void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals) {
+    const pelt_skin *skin = player->skin;
+    const void *pose = pelt_player_pose(player, clip, frame);
+    pelt_deform(skin, pose, pelt_all_blocks(skin), player->positions, normals ? player->normals : NULL);
     gather(skin, player->positions, positions);
     if (normals) gather(skin, player->normals, normals);
 }

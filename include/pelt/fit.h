@@ -608,6 +608,9 @@ typedef struct pelt_player pelt_player;
 pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error);
 void pelt_player_free(pelt_player *player);
 
+/* Poses the skin as a frame has it: scratch memory for pelt_deform or a graphics device, until the next call. */
+const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_t frame);
+
 /* Runs the skin in the pose of a frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's order. */
 void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals);
 

@@ -1,0 +1,233 @@
+/* cuda.cu: a skin on an NVIDIA device: the host side, and which kernel for what. */
+
+#include "gpu/cuda_kernels.cuh"
+#include <cstdlib>
+#include <cstring>
+#include <cuda_runtime.h>
+#include <pelt/cuda.h>
+
+enum { THREADS = 256, FEW = 4, WHOLE = 16, SHARED_BYTES = 100 * 1024 };
+
+struct pelt_cuda {
+    const pelt_skin *skin;
+    pelt_gpu_skin packed;
+    uint32_t characters; /* room for, a multiple of WHOLE */
+    int device, scaled;
+    uint32_t shared_limit; /* bytes of shared memory that a work group may have */
+    uint32_t *words;
+    float4 *poses;
+    float *positions, *normals;
+    size_t output_size;
+    float *staged; /* poses on their way, where the device can fetch them */
+    cudaEvent_t fetched;
+    char name[256];
+};
+
+static pelt_result check(cudaError_t code, const char *doing, pelt_error *error) {
+    if (code == cudaSuccess) return PELT_OK;
+    cudaGetLastError();
+    if (code == cudaErrorMemoryAllocation)
+        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the device has not enough memory for %s", doing);
+    return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "CUDA fails at %s: %s", doing, cudaGetErrorString(code));
+}
+
+/* -- Making ---------------------------------------------------------------------------------------------------------- */
+
+int pelt_cuda_devices(void) {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) cudaGetLastError(), count = 0;
+    return count;
+}
+
+static pelt_result take(void **out, uint64_t bytes, const char *what, pelt_error *error) {
+    return check(cudaMalloc(out, (size_t)bytes), what, error);
+}
+
+static pelt_result make(pelt_cuda *cuda, pelt_error *error) {
+    cudaDeviceProp properties;
+    size_t pose = 16 * (size_t)cuda->packed.numbers.pose_stride, words = 4 * cuda->packed.word_count;
+    pelt_result result = check(cudaSetDevice(cuda->device), "choosing the device", error);
+    if (!result) result = check(cudaGetDeviceProperties(&properties, cuda->device), "asking for the device", error);
+    if (result) return result;
+    strncpy(cuda->name, properties.name, sizeof cuda->name - 1);
+    cuda->shared_limit = (uint32_t)properties.sharedMemPerBlockOptin;
+    if (!result) result = take((void **)&cuda->words, words, "the skin", error);
+    if (!result) result = take((void **)&cuda->poses, cuda->characters * (uint64_t)pose, "poses", error);
+    if (!result)
+        result = take((void **)&cuda->positions, cuda->characters * (uint64_t)cuda->output_size, "positions", error);
+    if (!result)
+        result = check(cudaMallocHost((void **)&cuda->staged, cuda->characters * pose), "poses on their way", error);
+    if (!result) result = check(cudaEventCreateWithFlags(&cuda->fetched, cudaEventDisableTiming), "an event", error);
+    if (!result)
+        result = check(cudaMemcpy(cuda->words, cuda->packed.words, words, cudaMemcpyHostToDevice), "the skin", error);
+    return result;
+}
+
+pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options, pelt_error *error) {
+    if (!skin || !options) {
+        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and options are needed");
+        return NULL;
+    }
+    int devices = pelt_cuda_devices();
+    if (options->device < 0 || options->device >= devices) {
+        pelt_gpu_fail(error, PELT_ERROR_DEVICE, "CUDA's device %d is wanted, but there are %d here", options->device,
+                      devices);
+        return NULL;
+    }
+    uint64_t wanted = options->characters ? options->characters : 1;
+    pelt_cuda *cuda = wanted <= UINT32_MAX / 32 ? (pelt_cuda *)calloc(1, sizeof *cuda) : NULL;
+    if (!cuda || !pelt_gpu_pack(skin, &cuda->packed)) {
+        free(cuda);
+        pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
+        return NULL;
+    }
+    cuda->skin = skin, cuda->device = options->device, cuda->output_size = pelt_output_size(skin);
+    cuda->characters = (uint32_t)((wanted + WHOLE - 1) / WHOLE * WHOLE);
+    pelt_result result = make(cuda, error);
+    pelt_gpu_unpack(&cuda->packed);
+    cuda->packed.words = NULL;
+    if (!result) return cuda;
+    pelt_cuda_free(cuda);
+    return NULL;
+}
+
+void pelt_cuda_free(pelt_cuda *cuda) {
+    if (!cuda) return;
+    cudaFree(cuda->words), cudaFree(cuda->poses), cudaFree(cuda->positions), cudaFree(cuda->normals);
+    if (cuda->staged) cudaFreeHost(cuda->staged);
+    if (cuda->fetched) cudaEventDestroy(cuda->fetched);
+    cudaGetLastError();
+    free(cuda);
+}
+
+const char *pelt_cuda_name(const pelt_cuda *cuda) { return cuda->name; }
+
+/* -- Every frame ----------------------------------------------------------------------------------------------------- */
+
+static pelt_result check_range(const pelt_cuda *cuda, uint32_t first, uint32_t count, pelt_error *error) {
+    if ((uint64_t)first + count <= cuda->characters) return PELT_OK;
+    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are wanted, but there is room for %u",
+                         first, (unsigned long long)first + count - 1, cuda->characters);
+}
+
+pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, const void *const *scratches,
+                             void *stream, pelt_error *error) {
+    pelt_result result = check_range(cuda, first, count, error);
+    size_t vec4s = cuda->packed.numbers.pose_stride;
+    if (!result) result = check(cudaEventSynchronize(cuda->fetched), "waiting for poses", error);
+    if (result) return result;
+    float *from = cuda->staged + 4 * vec4s * first;
+    for (uint32_t i = 0; i < count; i++)
+        cuda->scaled |= pelt_gpu_pose(cuda->skin, &cuda->packed, scratches[i], from + 4 * vec4s * i);
+    cudaStream_t on = (cudaStream_t)stream;
+    result = check(cudaMemcpyAsync(cuda->poses + vec4s * first, from, 16 * vec4s * count, cudaMemcpyHostToDevice, on),
+                   "uploading poses", error);
+    return result ? result : check(cudaEventRecord(cuda->fetched, on), "uploading poses", error);
+}
+
+template <int FORM, int KIND, int V, int C>
+static cudaError_t launch(const pelt_cuda *cuda, pelt_cuda_call k, cudaStream_t stream) {
+    const uint32_t stage = THREADS / 32 * 96 * V * sizeof(float),
+                   limit = min((uint32_t)SHARED_BYTES, cuda->shared_limit);
+    const uint32_t own = KIND == PELT_SCALED ? k.n.pose_stride : cuda->packed.own_vec4s;
+    k.shared = C, k.own_vec4s = 0, k.passes = 1;
+    if (V == 4) { /* many: as many poses in shared memory as leave room for two more work groups, if any */
+        for (uint32_t most = 16; most >= C && !k.own_vec4s; most /= 2)
+            if (most * own * 16 + stage <= limit) k.shared = most, k.own_vec4s = own, k.passes = 4;
+    }
+    uint32_t bytes = k.shared * k.own_vec4s * 16 + stage;
+    auto kernel = skin_kernel<FORM, KIND, V, C, THREADS>;
+    cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (code != cudaSuccess) return code;
+    uint32_t each = THREADS * V * k.passes, slots = 16 * k.n.block_count;
+    /* Work groups down are at most 65535: more characters go in several launches. */
+    for (uint32_t first = 0, all = k.n.character_count; first < all; first += 65535 * k.shared) {
+        pelt_cuda_call part = k;
+        size_t skip = 3 * (size_t)first * slots;
+        part.n.character_count = min(all - first, 65535 * k.shared);
+        part.poses += (size_t)first * k.n.pose_stride;
+        part.positions += skip;
+        if (part.normals) part.normals += skip;
+        kernel<<<dim3((slots + each - 1) / each, (part.n.character_count + k.shared - 1) / k.shared), THREADS, bytes,
+                 stream>>>(part);
+    }
+    return cudaGetLastError();
+}
+
+/* Characters a thread: as many as its registers have room for. */
+#ifndef PELT_CUDA_MANY /* blend, basis, weighted; positions, both, scaled */
+#define PELT_CUDA_MANY                                                                                                 \
+    {                                                                                                                  \
+        {4, 2, 2}, {4, 1, 1}, { 2, 1, 1 }                                                                              \
+    }
+#endif
+static constexpr int many_characters[3][3] = PELT_CUDA_MANY;
+
+template <int FORM, int KIND>
+static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, cudaStream_t stream) {
+    constexpr int group = FORM == PELT_GPU_BLEND ? 0 : FORM <= PELT_GPU_SHORTS ? 1 : 2;
+    if (k.n.character_count < FEW) return launch<FORM, KIND, 1, 1>(cuda, k, stream);
+    return launch<FORM, KIND, 4, many_characters[group][KIND]>(cuda, k, stream);
+}
+
+template <int FORM>
+static cudaError_t launch_form(const pelt_cuda *cuda, const pelt_cuda_call &k, int kind, cudaStream_t stream) {
+    return kind == PELT_POSITIONS ? launch_kind<FORM, PELT_POSITIONS>(cuda, k, stream)
+           : kind == PELT_BOTH    ? launch_kind<FORM, PELT_BOTH>(cuda, k, stream)
+                                  : launch_kind<FORM, PELT_SCALED>(cuda, k, stream);
+}
+
+pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, void *stream, pelt_error *error) {
+    pelt_result result = check_range(cuda, 0, count, error);
+    if (result || !count) return result;
+    int kind = !(outputs & PELT_CUDA_NORMALS) ? PELT_POSITIONS : cuda->scaled ? PELT_SCALED : PELT_BOTH;
+    if (kind != PELT_POSITIONS && !cuda->normals)
+        result = take((void **)&cuda->normals, cuda->characters * (uint64_t)cuda->output_size, "normals", error);
+    if (result) return result;
+    pelt_cuda_call k = {};
+    k.n = cuda->packed.numbers, k.n.character_count = count;
+    k.skin = cuda->words, k.poses = cuda->poses, k.positions = cuda->positions, k.normals = cuda->normals;
+    k.phi = cuda->packed.phi, k.parts = cuda->packed.parts, k.turns = cuda->packed.turns;
+    cudaError_t code = cudaErrorUnknown;
+    cudaStream_t on = (cudaStream_t)stream;
+    switch (cuda->packed.form) {
+    case PELT_GPU_BLEND:
+        code = launch_form<PELT_GPU_BLEND>(cuda, k, kind, on);
+        break;
+    case PELT_GPU_FLOATS:
+        code = launch_form<PELT_GPU_FLOATS>(cuda, k, kind, on);
+        break;
+    case PELT_GPU_SHORTS:
+        code = launch_form<PELT_GPU_SHORTS>(cuda, k, kind, on);
+        break;
+    case PELT_GPU_WEIGHTED_FLOATS:
+        code = launch_form<PELT_GPU_WEIGHTED_FLOATS>(cuda, k, kind, on);
+        break;
+    case PELT_GPU_WEIGHTED_SHORTS:
+        code = launch_form<PELT_GPU_WEIGHTED_SHORTS>(cuda, k, kind, on);
+        break;
+    }
+    return check(code, "skinning", error);
+}
+
+pelt_cuda_pointers pelt_cuda_output(const pelt_cuda *cuda) {
+    pelt_cuda_pointers out = {cuda->positions, cuda->normals, cuda->output_size};
+    return out;
+}
+
+pelt_result pelt_cuda_read(pelt_cuda *cuda, uint32_t character, float *positions, float *normals, void *stream,
+                           pelt_error *error) {
+    pelt_result result = check_range(cuda, character, 1, error);
+    if (!result && normals && !cuda->normals)
+        result = pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
+    if (result) return result;
+    float *to[] = {positions, normals};
+    const float *from[] = {cuda->positions, cuda->normals};
+    for (int i = 0; i < 2 && !result; i++)
+        if (to[i])
+            result = check(cudaMemcpyAsync(to[i], (const char *)from[i] + character * cuda->output_size,
+                                           cuda->output_size, cudaMemcpyDeviceToHost, (cudaStream_t)stream),
+                           "reading the result", error);
+    pelt_result waited = check(cudaStreamSynchronize((cudaStream_t)stream), "skinning", result ? NULL : error);
+    return result ? result : waited;
+}

@@ -1,0 +1,88 @@
+/* cuda_time.cu: the device's own clock around skinning, writing and copying as many bytes. */
+
+extern "C" {
+#include "gpu/pack.h"
+}
+#include "gpu/cuda_time.h"
+#include <cuda_runtime.h>
+#include <vector>
+
+__global__ void fill(float4 *to, size_t count, float4 value) {
+    size_t at = blockIdx.x * (size_t)blockDim.x * 4 + threadIdx.x;
+    for (int i = 0; i < 4; i++, at += blockDim.x)
+        if (at < count) __stcs(to + at, value);
+}
+
+__global__ void copy(float4 *to, const float4 *from, size_t count) {
+    size_t at = blockIdx.x * (size_t)blockDim.x * 4 + threadIdx.x;
+    float4 kept[4];
+    for (int i = 0; i < 4; i++)
+        if (at + i * blockDim.x < count) kept[i] = __ldcs(from + at + i * blockDim.x);
+    for (int i = 0; i < 4; i++)
+        if (at + i * blockDim.x < count) __stcs(to + at + i * blockDim.x, kept[i]);
+}
+
+static pelt_result refuse(cudaError_t code, pelt_error *error) {
+    cudaGetLastError();
+    return pelt_gpu_fail(error, code == cudaErrorMemoryAllocation ? PELT_ERROR_MEMORY : PELT_ERROR_DEVICE,
+                         "CUDA fails at timing: %s", cudaGetErrorString(code));
+}
+
+pelt_result pelt_cuda_wait(pelt_error *error) {
+    cudaError_t code = cudaDeviceSynchronize();
+    return code == cudaSuccess ? PELT_OK : refuse(code, error);
+}
+
+struct timing {
+    pelt_cuda *cuda;
+    pelt_device_work work;
+    uint32_t count;
+    int normals;
+    float4 *from;
+};
+
+static pelt_result once(const timing *t, pelt_error *error) {
+    if (t->work == PELT_WORK_SKIN)
+        return pelt_cuda_run(t->cuda, t->count, t->normals ? PELT_CUDA_NORMALS : 0, 0, error);
+    pelt_cuda_pointers out = pelt_cuda_output(t->cuda);
+    size_t quads = t->count * out.stride / 16;
+    unsigned groups = (unsigned)((quads + 1023) / 1024);
+    for (int i = 0; i <= t->normals; i++) {
+        float4 *to = (float4 *)(i ? out.normals : out.positions);
+        if (t->work == PELT_WORK_FILL)
+            fill<<<groups, 256>>>(to, quads, make_float4(1, 2, 3, 4));
+        else
+            copy<<<groups, 256>>>(to, t->from, quads);
+    }
+    cudaError_t code = cudaGetLastError();
+    return code == cudaSuccess ? PELT_OK : refuse(code, error);
+}
+
+pelt_result pelt_cuda_time(pelt_cuda *cuda, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
+                           double *seconds, pelt_error *error) {
+    timing t = {cuda, work, count, normals, nullptr};
+    pelt_result result = pelt_cuda_run(cuda, count, normals ? PELT_CUDA_NORMALS : 0, 0, error); /* buffers exist */
+    if (result) return result;
+    cudaError_t code = cudaSuccess;
+    if (work == PELT_WORK_COPY) code = cudaMalloc((void **)&t.from, count * pelt_cuda_output(cuda).stride);
+    if (code == cudaSuccess && t.from) code = cudaMemset(t.from, 1, count * pelt_cuda_output(cuda).stride);
+    std::vector<cudaEvent_t> events(2 * turns);
+    for (auto &event : events)
+        if (code == cudaSuccess) code = cudaEventCreate(&event);
+    for (int i = 0; i < 3 && code == cudaSuccess && !result; i++) result = once(&t, error);
+    for (uint32_t i = 0; i < turns && code == cudaSuccess && !result; i++) {
+        cudaEventRecord(events[2 * i]);
+        result = once(&t, error);
+        cudaEventRecord(events[2 * i + 1]);
+    }
+    if (code == cudaSuccess) code = cudaDeviceSynchronize();
+    for (uint32_t i = 0; i < turns && code == cudaSuccess && !result; i++) {
+        float milliseconds = 0;
+        code = cudaEventElapsedTime(&milliseconds, events[2 * i], events[2 * i + 1]);
+        seconds[i] = 1e-3 * milliseconds;
+    }
+    for (auto &event : events)
+        if (event) cudaEventDestroy(event);
+    cudaFree(t.from);
+    return result ? result : code == cudaSuccess ? PELT_OK : refuse(code, error);
+}

@@ -1,0 +1,69 @@
+/* cuda.h: run a skin on NVIDIA's processors without graphics: crowds, rendering farms, data for learning.
+
+   The twin of gl.h: the same order of calls, the same results. The library is `libpelt-cuda`, built where nvcc is found.
+   Results stay on the device; pelt_cuda_output has their addresses, for other kernels in the same process.
+
+       pelt_cuda_options options = {.characters = 4000};
+       pelt_cuda *cuda = pelt_cuda_new(&skin, &options, &error);
+       for (c = 0; c < 4000; c++) pelt_pose(&skin, locals[c], scratch[c]);
+       pelt_cuda_upload(cuda, 0, 4000, scratch, stream, &error);
+       pelt_cuda_run(cuda, 4000, PELT_CUDA_NORMALS, stream, &error);   // does not wait
+       your_kernel<<<..., stream>>>(pelt_cuda_output(cuda).positions, ...);
+
+   A stream is a cudaStream_t, NULL the default one. Calls that take a stream do not wait for it, but for
+   pelt_cuda_upload where the poses before are still on their way, and pelt_cuda_read.
+
+   Errors. As in gl.h. One object is for one thread at a time, with its device current after pelt_cuda_new. */
+
+#ifndef PELT_CUDA_H
+#define PELT_CUDA_H
+
+#include <pelt/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pelt_cuda pelt_cuda;
+
+/* What is computed besides positions. */
+enum { PELT_CUDA_NORMALS = 1 };
+
+typedef struct pelt_cuda_options {
+    uint32_t characters; /* at most so many at a time; 0: 1 */
+    int device;          /* a number among CUDA's devices; it is made current */
+} pelt_cuda_options;
+
+/* Uploads a skin. The skin must outlive the object. NULL after a failure. */
+pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options, pelt_error *error);
+void pelt_cuda_free(pelt_cuda *cuda);
+
+/* Uploads the poses of characters first .. first + count - 1: scratches[i] is what pelt_pose filled for character
+   first + i; they are copied before the call returns. */
+pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, const void *const *scratches,
+                             void *stream, pelt_error *error);
+
+/* Deforms characters 0 .. count - 1. outputs: 0 or PELT_CUDA_NORMALS. */
+pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, void *stream, pelt_error *error);
+
+/* Where the results are, on the device. Character c begins c * stride bytes from there: 3 floats a slot. `normals` is
+   NULL until normals have been asked for. */
+typedef struct pelt_cuda_pointers {
+    float *positions, *normals;
+    size_t stride;
+} pelt_cuda_pointers;
+pelt_cuda_pointers pelt_cuda_output(const pelt_cuda *cuda);
+
+/* Copies a character's result to the processor, pelt_output_size bytes each, NULL where not wanted; waits for the
+   stream. */
+pelt_result pelt_cuda_read(pelt_cuda *cuda, uint32_t character, float *positions, float *normals, void *stream,
+                           pelt_error *error);
+
+/* The device's name, and how many there are; 0 also where no driver is. */
+const char *pelt_cuda_name(const pelt_cuda *cuda);
+int pelt_cuda_devices(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
