@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 #include <pelt/cuda.h>
 
-enum { THREADS = 256, FEW = 4, WHOLE = 16, SHARED_BYTES = 100 * 1024 };
+enum { FEW = 4, WHOLE = 16 };
 
 struct pelt_cuda {
     const pelt_skin *skin;
@@ -125,21 +125,33 @@ pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, co
     return result ? result : check(cudaEventRecord(cuda->fetched, on), "uploading poses", error);
 }
 
-template <int FORM, int KIND, int V, int C>
-static cudaError_t launch(const pelt_cuda *cuda, pelt_cuda_call k, cudaStream_t stream) {
-    const uint32_t stage = THREADS / 32 * 96 * V * sizeof(float),
-                   limit = min((uint32_t)SHARED_BYTES, cuda->shared_limit);
+/* How work is cut: threads of a work group, vertices and characters of a thread, kilobytes of shared memory for poses,
+   turns over vertices. */
+struct cut {
+    int threads, lanes, characters, kilobytes, passes;
+};
+
+/* One character: a thread for each vertex. Many: a thread takes 4 vertices of several characters, as many as its registers
+   have room for. Found by trying on an H200. */
+constexpr cut one_cut = {128, 1, 1, 0, 1};
+constexpr cut many_cuts[3][3] = {
+    {{128, 4, 4, 40, 8}, {128, 4, 2, 40, 8}, {128, 4, 2, 64, 8}}, /* blend: positions, both, scaled */
+    {{128, 4, 4, 40, 8}, {256, 4, 2, 64, 8}, {256, 4, 1, 64, 8}}, /* basis */
+    {{256, 4, 2, 64, 8}, {256, 4, 2, 64, 8}, {256, 4, 1, 64, 8}}, /* weighted */
+};
+
+template <int FORM, int KIND, int T, int V, int C>
+static cudaError_t launch(const pelt_cuda *cuda, pelt_cuda_call k, const cut &cut, cudaStream_t stream) {
+    const uint32_t stage = T / 32 * 96 * V * sizeof(float), limit = min(1024u * cut.kilobytes, cuda->shared_limit);
     const uint32_t own = KIND == PELT_SCALED ? k.n.pose_stride : cuda->packed.own_vec4s;
     k.shared = C, k.own_vec4s = 0, k.passes = 1;
-    if (V == 4) { /* many: as many poses in shared memory as leave room for two more work groups, if any */
-        for (uint32_t most = 16; most >= C && !k.own_vec4s; most /= 2)
-            if (most * own * 16 + stage <= limit) k.shared = most, k.own_vec4s = own, k.passes = 4;
-    }
+    for (uint32_t most = 16; most >= C && !k.own_vec4s; most /= 2)
+        if (most * own * 16 + stage <= limit) k.shared = most, k.own_vec4s = own, k.passes = cut.passes;
     uint32_t bytes = k.shared * k.own_vec4s * 16 + stage;
-    auto kernel = skin_kernel<FORM, KIND, V, C, THREADS>;
+    auto kernel = skin_kernel<FORM, KIND, V, C, T>;
     cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (code != cudaSuccess) return code;
-    uint32_t each = THREADS * V * k.passes, slots = 16 * k.n.block_count;
+    uint32_t each = T * V * k.passes, slots = 16 * k.n.block_count;
     /* Work groups down are at most 65535: more characters go in several launches. */
     for (uint32_t first = 0, all = k.n.character_count; first < all; first += 65535 * k.shared) {
         pelt_cuda_call part = k;
@@ -148,26 +160,19 @@ static cudaError_t launch(const pelt_cuda *cuda, pelt_cuda_call k, cudaStream_t 
         part.poses += (size_t)first * k.n.pose_stride;
         part.positions += skip;
         if (part.normals) part.normals += skip;
-        kernel<<<dim3((slots + each - 1) / each, (part.n.character_count + k.shared - 1) / k.shared), THREADS, bytes,
+        kernel<<<dim3((slots + each - 1) / each, (part.n.character_count + k.shared - 1) / k.shared), T, bytes,
                  stream>>>(part);
     }
     return cudaGetLastError();
 }
 
-/* Characters a thread: as many as its registers have room for. */
-#ifndef PELT_CUDA_MANY /* blend, basis, weighted; positions, both, scaled */
-#define PELT_CUDA_MANY                                                                                                 \
-    {                                                                                                                  \
-        {4, 2, 2}, {4, 1, 1}, { 2, 1, 1 }                                                                              \
-    }
-#endif
-static constexpr int many_characters[3][3] = PELT_CUDA_MANY;
-
 template <int FORM, int KIND>
 static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, cudaStream_t stream) {
     constexpr int group = FORM == PELT_GPU_BLEND ? 0 : FORM <= PELT_GPU_SHORTS ? 1 : 2;
-    if (k.n.character_count < FEW) return launch<FORM, KIND, 1, 1>(cuda, k, stream);
-    return launch<FORM, KIND, 4, many_characters[group][KIND]>(cuda, k, stream);
+    constexpr cut one = one_cut, many = many_cuts[group][KIND];
+    if (k.n.character_count < FEW)
+        return launch<FORM, KIND, one.threads, one.lanes, one.characters>(cuda, k, one, stream);
+    return launch<FORM, KIND, many.threads, many.lanes, many.characters>(cuda, k, many, stream);
 }
 
 template <int FORM>

@@ -39,50 +39,78 @@ struct timing {
     uint32_t count;
     int normals;
     float4 *from;
+    cudaStream_t stream;
 };
 
 static pelt_result once(const timing *t, pelt_error *error) {
     if (t->work == PELT_WORK_SKIN)
-        return pelt_cuda_run(t->cuda, t->count, t->normals ? PELT_CUDA_NORMALS : 0, 0, error);
+        return pelt_cuda_run(t->cuda, t->count, t->normals ? PELT_CUDA_NORMALS : 0, t->stream, error);
     pelt_cuda_pointers out = pelt_cuda_output(t->cuda);
     size_t quads = t->count * out.stride / 16;
     unsigned groups = (unsigned)((quads + 1023) / 1024);
     for (int i = 0; i <= t->normals; i++) {
         float4 *to = (float4 *)(i ? out.normals : out.positions);
         if (t->work == PELT_WORK_FILL)
-            fill<<<groups, 256>>>(to, quads, make_float4(1, 2, 3, 4));
+            fill<<<groups, 256, 0, t->stream>>>(to, quads, make_float4(1, 2, 3, 4));
         else
-            copy<<<groups, 256>>>(to, t->from, quads);
+            copy<<<groups, 256, 0, t->stream>>>(to, t->from, quads);
     }
     cudaError_t code = cudaGetLastError();
     return code == cudaSuccess ? PELT_OK : refuse(code, error);
 }
 
-pelt_result pelt_cuda_time(pelt_cuda *cuda, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
-                           double *seconds, pelt_error *error) {
-    timing t = {cuda, work, count, normals, nullptr};
-    pelt_result result = pelt_cuda_run(cuda, count, normals ? PELT_CUDA_NORMALS : 0, 0, error); /* buffers exist */
-    if (result) return result;
-    cudaError_t code = cudaSuccess;
-    if (work == PELT_WORK_COPY) code = cudaMalloc((void **)&t.from, count * pelt_cuda_output(cuda).stride);
-    if (code == cudaSuccess && t.from) code = cudaMemset(t.from, 1, count * pelt_cuda_output(cuda).stride);
+/* The work of a few characters in a row, as one graph, so that launching does not count. */
+static pelt_result make_row(const timing *t, cudaGraphExec_t *out, pelt_error *error) {
+    cudaGraph_t graph = nullptr;
+    cudaError_t code = cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeThreadLocal);
+    if (code != cudaSuccess) return refuse(code, error);
+    pelt_result result = PELT_OK;
+    for (int i = 0; i < PELT_WORK_ROW && !result; i++) result = once(t, error);
+    code = cudaStreamEndCapture(t->stream, &graph);
+    if (!result && code == cudaSuccess) code = cudaGraphInstantiate(out, graph, 0);
+    if (graph) cudaGraphDestroy(graph);
+    return result ? result : code == cudaSuccess ? PELT_OK : refuse(code, error);
+}
+
+static pelt_result run_turns(const timing *t, uint32_t turns, double *seconds, pelt_error *error) {
+    cudaGraphExec_t row = nullptr;
     std::vector<cudaEvent_t> events(2 * turns);
+    cudaError_t code = cudaSuccess;
+    pelt_result result = t->count < PELT_WORK_FEW ? make_row(t, &row, error) : PELT_OK;
     for (auto &event : events)
         if (code == cudaSuccess) code = cudaEventCreate(&event);
-    for (int i = 0; i < 3 && code == cudaSuccess && !result; i++) result = once(&t, error);
-    for (uint32_t i = 0; i < turns && code == cudaSuccess && !result; i++) {
-        cudaEventRecord(events[2 * i]);
-        result = once(&t, error);
-        cudaEventRecord(events[2 * i + 1]);
+    for (uint32_t i = 0; i < turns + 3 && code == cudaSuccess && !result; i++) { /* three to warm up */
+        if (i >= 3) code = cudaEventRecord(events[2 * (i - 3)], t->stream);
+        if (row)
+            code = cudaGraphLaunch(row, t->stream);
+        else
+            result = once(t, error);
+        if (i >= 3 && code == cudaSuccess) code = cudaEventRecord(events[2 * (i - 3) + 1], t->stream);
     }
-    if (code == cudaSuccess) code = cudaDeviceSynchronize();
+    if (code == cudaSuccess) code = cudaStreamSynchronize(t->stream);
     for (uint32_t i = 0; i < turns && code == cudaSuccess && !result; i++) {
         float milliseconds = 0;
         code = cudaEventElapsedTime(&milliseconds, events[2 * i], events[2 * i + 1]);
-        seconds[i] = 1e-3 * milliseconds;
+        seconds[i] = 1e-3 * milliseconds / (row ? PELT_WORK_ROW : 1);
     }
     for (auto &event : events)
         if (event) cudaEventDestroy(event);
-    cudaFree(t.from);
+    if (row) cudaGraphExecDestroy(row);
     return result ? result : code == cudaSuccess ? PELT_OK : refuse(code, error);
+}
+
+pelt_result pelt_cuda_time(pelt_cuda *cuda, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
+                           double *seconds, pelt_error *error) {
+    timing t = {cuda, work, count, normals, nullptr, nullptr};
+    pelt_result result = pelt_cuda_run(cuda, count, normals ? PELT_CUDA_NORMALS : 0, 0, error); /* buffers exist */
+    if (!result) result = pelt_cuda_wait(error);
+    if (result) return result;
+    size_t bytes = count * pelt_cuda_output(cuda).stride;
+    cudaError_t code = cudaStreamCreate(&t.stream);
+    if (code == cudaSuccess && work == PELT_WORK_COPY) code = cudaMalloc((void **)&t.from, bytes);
+    if (code == cudaSuccess && t.from) code = cudaMemset(t.from, 1, bytes);
+    result = code == cudaSuccess ? run_turns(&t, turns, seconds, error) : refuse(code, error);
+    cudaFree(t.from);
+    if (t.stream) cudaStreamDestroy(t.stream);
+    return result;
 }

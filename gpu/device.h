@@ -27,7 +27,9 @@ pelt_result pelt_device_wait(pelt_device *device, pelt_error *error);
 /* What is timed: skinning, or writing and copying as many bytes as it puts out by the same library. */
 typedef enum pelt_device_work { PELT_WORK_SKIN, PELT_WORK_FILL, PELT_WORK_COPY } pelt_device_work;
 
-/* Seconds on the device, by its own clock, of each of `turns` turns. */
+/* Seconds on the device, by its own clock, of each of `turns` turns. The work of a few characters is shorter than the
+   clock's own work: there a turn is PELT_WORK_ROW of them in a row, and the seconds are those of one. */
+enum { PELT_WORK_FEW = 4, PELT_WORK_ROW = 64 };
 pelt_result pelt_device_time(pelt_device *device, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
                              double *seconds, pelt_error *error);
 

@@ -21,11 +21,12 @@ struct pelt_gl {
     const pelt_skin *skin;
     pelt_gpu_skin packed; /* its words are freed once they are uploaded */
     pelt_gl_path path;
-    uint32_t characters; /* room for, a multiple of WHOLE */
-    uint32_t slice;      /* characters that a dispatch can take, a multiple of WHOLE */
-    int es;              /* the context is OpenGL ES */
-    int scaled;          /* some pose that was uploaded scales */
-    uint32_t counted;    /* characters that the numbers on the device are for */
+    uint32_t characters;   /* room for, a multiple of WHOLE */
+    uint32_t slice;        /* characters that a dispatch can take, a multiple of WHOLE */
+    int es;                /* the context is OpenGL ES */
+    int scaled;            /* some pose that was uploaded scales */
+    uint32_t counted;      /* characters that the numbers on the device are for */
+    uint64_t shared_limit; /* bytes of shared memory that a work group may have */
     pelt_gl_shape shapes[SHAPES];
     GLuint programs[SHAPES][PROGRAM_KINDS];
     GLuint numbers, skin_buffer, poses, positions,
@@ -157,6 +158,17 @@ static void write_defines(const pelt_gl *gl, const pelt_gl_shape *shape, int kin
                  shape->threads, shape->lanes, shape->characters, shape->shared, stride, shape->passes);
 }
 
+static uint64_t shared_bytes(const pelt_gl *gl, const pelt_gl_shape *s, int kind) {
+    return 16 * (uint64_t)s->shared * (kind == SCALED_NORMALS ? gl->packed.numbers.pose_stride : gl->packed.own_vec4s);
+}
+
+/* With matrices for normals, poses are larger and may not fit the shared memory. */
+static pelt_gl_shape shape_for(pelt_gl *gl, int which, int kind) {
+    pelt_gl_shape shape = gl->shapes[which];
+    if (kind == SCALED_NORMALS && shared_bytes(gl, &shape, kind) > gl->shared_limit) shape.shared = 0;
+    return shape;
+}
+
 static int kind_of(const pelt_gl *gl, unsigned outputs) {
     return !(outputs & PELT_GL_NORMALS) ? POSITIONS : gl->scaled ? SCALED_NORMALS : NORMALS;
 }
@@ -166,7 +178,8 @@ const char *pelt_gl_source(pelt_gl *gl, unsigned outputs) {
     char defines[DEFINES];
     int kind = kind_of(gl, outputs);
     if (gl->path == PELT_GL_VERTEX && kind == NORMALS) kind = SCALED_NORMALS; /* poses may yet come that scale */
-    write_defines(gl, &gl->shapes[kind ? MANY_NORMALS : MANY], kind, defines, sizeof defines);
+    pelt_gl_shape shape = shape_for(gl, kind ? MANY_NORMALS : MANY, kind);
+    write_defines(gl, &shape, kind, defines, sizeof defines);
     char *source = malloc(DEFINES + sizeof pelt_skin_glsl);
     if (!source) return NULL;
     snprintf(source, DEFINES + sizeof pelt_skin_glsl, "%s%s", defines, (const char *)pelt_skin_glsl);
@@ -249,20 +262,30 @@ static int64_t limit(pelt_gl *gl, GLenum name) {
     return value;
 }
 
-/* A thread for each vertex is best for one character, and for the blend alone. With a corrective and many characters a
-   thread takes 4 vertices of several characters, so that what it reads of the skin serves all of them, as far as its
-   registers go; their poses are in shared memory where they fit. */
+/* One character: a thread for each vertex. Many: a thread takes 4 vertices of several characters, so that what it reads of
+   the skin serves all of them; with shared memory for poses where it pays. Found by trying on an H200. */
+static const pelt_gl_shape one_shape = {.threads = 128, .lanes = 1, .characters = 1};
+static const struct {
+    pelt_gl_shape shared, plain; /* where poses fit the shared memory, and where not */
+} many_shapes[3][2] = {
+    /* blend */
+    {{{128, 4, 2, 4, 8}, {64, 4, 4, 0, 1}}, {{128, 4, 2, 0, 1}, {128, 4, 2, 0, 1}}},
+    /* basis */
+    {{{64, 4, 4, 0, 1}, {64, 4, 4, 0, 1}}, {{128, 1, 2, 0, 1}, {128, 1, 2, 0, 1}}},
+    /* weighted */
+    {{{256, 4, 4, 8, 2}, {256, 4, 4, 0, 1}}, {{256, 4, 4, 8, 2}, {256, 4, 4, 0, 1}}},
+};
+
 static void choose_shapes(pelt_gl *gl, const pelt_gl_options *options) {
-    const pelt_gl_shape plain = {.threads = 128, .lanes = 1, .characters = 1, .passes = 1};
-    for (int s = 0; s < SHAPES; s++) gl->shapes[s] = options->shape_given ? options->shape : plain;
-    if (options->shape_given || gl->packed.form == PELT_GPU_BLEND) return;
-    uint64_t pose = 16 * (uint64_t)gl->packed.numbers.pose_stride;
-    uint64_t fits = (uint64_t)limit(gl, GL_MAX_COMPUTE_SHARED_MEMORY_SIZE) / pose;
-    uint32_t shared = fits >= 8 ? 8 : fits >= 4 ? 4 : 0;
-    int weighted = gl->packed.form >= PELT_GPU_WEIGHTED_FLOATS;
-    gl->shapes[MANY] = gl->shapes[MANY_NORMALS] =
-        (pelt_gl_shape){.threads = 128, .lanes = 4, .characters = 1, .shared = shared, .passes = shared ? 4 : 1};
-    gl->shapes[MANY].characters = weighted ? 1 : 4;
+    int form = gl->packed.form == PELT_GPU_BLEND ? 0 : gl->packed.form <= PELT_GPU_SHORTS ? 1 : 2;
+    gl->shared_limit = (uint64_t)limit(gl, GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
+    gl->shapes[ONE] = options->shape_given ? options->shape : one_shape;
+    for (int normals = 0; normals < 2; normals++) {
+        pelt_gl_shape *shape = &gl->shapes[MANY + normals];
+        *shape = many_shapes[form][normals].shared;
+        if (shared_bytes(gl, shape, NORMALS) > gl->shared_limit) *shape = many_shapes[form][normals].plain;
+        if (options->shape_given) *shape = options->shape;
+    }
 }
 
 static int power_of_two(uint32_t x) { return x && !(x & (x - 1)); }
@@ -272,13 +295,12 @@ static pelt_result check_shape(pelt_gl *gl, const pelt_gl_shape *s, pelt_error *
         !power_of_two(s->characters) || s->characters > 4 || s->shared % s->characters ||
         (s->shared && (!s->passes || s->passes > 64)))
         return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "shape: the numbers do not go together");
-    int64_t most = limit(gl, GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
-            shared = limit(gl, GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
-    uint64_t wanted = 16 * (uint64_t)s->shared * gl->packed.numbers.pose_stride;
+    int64_t most = limit(gl, GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
+    uint64_t wanted = shared_bytes(gl, s, NORMALS);
     if (s->threads > most)
         return refuse_limit(error, "the shape", s->threads, "GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS", most);
-    if ((int64_t)wanted > shared)
-        return refuse_limit(error, "the shape", wanted, "GL_MAX_COMPUTE_SHARED_MEMORY_SIZE", shared);
+    if (wanted > gl->shared_limit)
+        return refuse_limit(error, "the shape", wanted, "GL_MAX_COMPUTE_SHARED_MEMORY_SIZE", (int64_t)gl->shared_limit);
     return PELT_OK;
 }
 
@@ -514,7 +536,7 @@ pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt
     if (result || !count) return result;
     int kind = kind_of(gl, outputs), normals = kind != POSITIONS;
     int which = count < FEW ? ONE : normals ? MANY_NORMALS : MANY;
-    const pelt_gl_shape *shape = &gl->shapes[which];
+    pelt_gl_shape shape = shape_for(gl, which, kind);
     GLuint *program = &gl->programs[which][kind];
     forget_errors(gl);
     state kept = keep_state(gl);
@@ -523,11 +545,11 @@ pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt
                              &gl->normals, error);
         if (result) gl->f.DeleteBuffers(1, &gl->normals), gl->normals = 0;
     }
-    if (!result && !*program) result = build(gl, shape, kind, program, error);
+    if (!result && !*program) result = build(gl, &shape, kind, program, error);
     if (!result) {
         gl->f.UseProgram(*program);
         gl->f.BindBufferBase(GL_SHADER_STORAGE_BUFFER, AT_SKIN, gl->skin_buffer);
-        for (uint32_t s = 0; s * (uint64_t)gl->slice < count; s++) dispatch_slice(gl, shape, s, count, normals);
+        for (uint32_t s = 0; s * (uint64_t)gl->slice < count; s++) dispatch_slice(gl, &shape, s, count, normals);
         gl->counted = count;
         gl->f.MemoryBarrier(GL_VERTEX_ATTRIB_ARRAY_BARRIER_BIT | GL_SHADER_STORAGE_BARRIER_BIT |
                             GL_BUFFER_UPDATE_BARRIER_BIT);

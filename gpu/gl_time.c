@@ -29,7 +29,8 @@ static pelt_result load(const pelt_gl_options *options, functions *f, pelt_error
     memcpy(&f->name, &address, sizeof address);                                                                        \
     if (!address) missing = "gl" #name;
     PELT_GL_COMMON(LOAD)
-        PELT_GL_COMPUTE_ONLY(LOAD) TIMING(LOAD)
+    PELT_GL_COMPUTE_ONLY(LOAD)
+        TIMING(LOAD)
 #undef LOAD
             return missing
         ? pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here", missing)
@@ -115,13 +116,14 @@ static size_t part_of(const timing *t) {
 static pelt_result run_turns(timing *t, uint32_t turns, double *seconds, pelt_error *error) {
     GLuint *queries = calloc(2 * (size_t)turns, sizeof *queries);
     pelt_result result = queries ? PELT_OK : pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory");
+    uint32_t row = t->count < PELT_WORK_FEW ? PELT_WORK_ROW : 1;
     if (result) return result;
     t->f.GenQueries((GLsizei)(2 * turns), queries);
     for (int i = 0; i < 3 && !result; i++) result = once(t, error);
     t->f.Finish();
     for (uint32_t i = 0; i < turns && !result; i++) {
         t->f.QueryCounter(queries[2 * i], GL_TIMESTAMP);
-        result = once(t, error);
+        for (uint32_t k = 0; k < row && !result; k++) result = once(t, error);
         t->f.QueryCounter(queries[2 * i + 1], GL_TIMESTAMP);
     }
     t->f.Finish();
@@ -129,7 +131,7 @@ static pelt_result run_turns(timing *t, uint32_t turns, double *seconds, pelt_er
         uint64_t begin = 0, end = 0;
         t->f.GetQueryObjectui64v(queries[2 * i], GL_QUERY_RESULT, &begin);
         t->f.GetQueryObjectui64v(queries[2 * i + 1], GL_QUERY_RESULT, &end);
-        seconds[i] = 1e-9 * (double)(end - begin);
+        seconds[i] = 1e-9 * (double)(end - begin) / row;
     }
     t->f.DeleteQueries((GLsizei)(2 * turns), queries);
     free(queries);
