@@ -251,6 +251,23 @@ static void make_kernel(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *
     *out = (pelt_corrective){.kernel = k, .displacements = make_displacements(bundle, arena, state, 1, false)};
 }
 
+/* The same with displacements as a fit makes them: five for every vertex, those of its joint's group. */
+static void make_kernel_displacements(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
+                                      pelt_corrective *out) {
+    enum { EACH = 5, GROUP = 10 };
+    make_kernel(bundle, arena, state, terms, out);
+    pelt_displacements *d = make_displacements(bundle, arena, state, EACH, true);
+    for (uint32_t i = 0; i < bundle->mesh.vertex_count * EACH; i++)
+        d->coefficients[i] = d->coefficients[i] / EACH * GROUP + d->coefficients[i] % EACH;
+    out->displacements = d;
+}
+
+pelt_result bench_kernel_make(const pelt_bundle *bundle, const pelt_transform *locals, bench_corrective *out,
+                              pelt_error *error) {
+    *out = (bench_corrective){.name = "kernel-5", .terms = 240};
+    return make_one(bundle, locals, make_kernel_displacements, false, out, error);
+}
+
 /* The median of many poses. */
 static double time_pose(const bench_corrective *c, const pelt_transform *locals) {
     enum { TIMES = 101 };

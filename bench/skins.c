@@ -202,6 +202,10 @@ void bench_skins_free(bench_skins *work) {
 }
 
 const pelt_skin *bench_skins_skin(const bench_skins *work) { return &work->skin; }
+const pelt_bytes *bench_skins_bytes(const bench_skins *work) { return work->bytes; }
+pelt_result bench_skins_kernel(const bench_skins *work, bench_corrective *out, pelt_error *error) {
+    return bench_kernel_make(work->bundle, work->locals, out, error);
+}
 const bench_corrective *bench_skins_correctives(const bench_skins *work) { return work->correctives; }
 
 /* Both loops must have computed the same thing, or their times mean nothing. */

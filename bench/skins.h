@@ -32,6 +32,9 @@ typedef struct bench_run {
 bench_skins *bench_skins_new(uint32_t vertices, uint32_t seed, pelt_error *error);
 void bench_skins_free(bench_skins *work);
 const pelt_skin *bench_skins_skin(const bench_skins *work);
+const pelt_bytes *bench_skins_bytes(const bench_skins *work);
+/* With a kernel corrective of 240 examples and five displacements a vertex; bytes and arena are the caller's to free. */
+pelt_result bench_skins_kernel(const bench_skins *work, bench_corrective *out, pelt_error *error);
 /* The same character with a corrective: [BENCH_CORRECTIVES]. */
 const bench_corrective *bench_skins_correctives(const bench_skins *work);
 

@@ -42,7 +42,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_keys, cli_relight,
-    cli_bench, cli_sample, cli_demo;
+    cli_render, cli_bench, cli_sample, cli_demo;
 
 /* All commands, NULL at the end. */
 extern const cli_command *const cli_commands[];

@@ -2,6 +2,7 @@
 
 #include "bench/devices.h"
 #include "bench/skins.h"
+#include "bench/table.h"
 #include "cli/cli.h"
 #include "io/io.h"
 #include <stdlib.h>
@@ -170,11 +171,53 @@ static int bench_devices(const cli_args *args, const uint32_t *sizes, uint32_t s
     return cli_print_json(args, json_pack("{s:o, s:o}", "machine", machine_json(), "rows", b.rows));
 }
 
+/* -- The papers' tables -------------------------------------------------------------------------------------------- */
+
+static void say_frames(const cli_args *args, double seconds) {
+    if (seconds > 0)
+        cli_say(args, " %9.0f |", 1 / seconds);
+    else
+        cli_say(args, "         - |");
+}
+
+static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t size_count, uint32_t turns) {
+    json_t *rows = json_array();
+    cli_say(
+        args,
+        "Frames a second of one character, pose and positions and normals: one core, OpenGL, CUDA; and memory.\n\n"
+        "| vertices | method   |      core |    OpenGL |      CUDA | skin file | on device |      pose |    output |\n"
+        "|---------:|----------|----------:|----------:|----------:|----------:|----------:|----------:|----------:|"
+        "\n");
+    for (uint32_t s = 0; s < size_count; s++) {
+        bench_table_row table[BENCH_TABLE_METHODS];
+        pelt_error error = {0};
+        if (bench_table(sizes[s], args->seed, turns, table, &error)) return json_decref(rows), cli_error(&error);
+        for (int m = 0; m < BENCH_TABLE_METHODS; m++) {
+            const bench_table_row *r = &table[m];
+            cli_say(args, "| %8u | %-8s |", sizes[s], r->method);
+            say_frames(args, r->cpu_frame), say_frames(args, r->device_frame[0]), say_frames(args, r->device_frame[1]);
+            cli_say(args, " %9zu | %9zu | %9zu | %9zu |\n", r->file_bytes, r->device_bytes, r->pose_bytes,
+                    r->output_bytes);
+            json_array_append_new(
+                rows, json_pack("{s:i, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "vertices", (int)sizes[s], "method",
+                                r->method, "cpu_us", 1e6 * r->cpu_frame, "gl_us", 1e6 * r->device_frame[0], "cuda_us",
+                                1e6 * r->device_frame[1], "file_bytes", (json_int_t)r->file_bytes, "device_bytes",
+                                (json_int_t)r->device_bytes, "pose_bytes", (json_int_t)r->pose_bytes, "output_bytes",
+                                (json_int_t)r->output_bytes));
+        }
+    }
+    return cli_print_json(args, json_pack("{s:o, s:o}", "machine", machine_json(), "rows", rows));
+}
+
 static int bench(const cli_args *args) {
     uint32_t sizes[16] = {2972, 11574, 46036, 500000}, size_count = 4, turns = 41;
     if (!cli_count(args, "turns", 3, BENCH_MOST_TURNS, &turns) ||
         !read_numbers(args, "vertices", 1, 100000000, sizes, 16, &size_count))
         return CLI_MISUSE;
+    if (cli_value(args, "table")) {
+        if (args->input_count) return cli_misuse(args, "--table makes its own skins; %s is too much", args->inputs[0]);
+        return bench_tables(args, sizes, cli_value(args, "vertices") ? size_count : 3, turns);
+    }
     if (cli_value(args, "device")) {
         if (!cli_value(args, "vertices")) sizes[0] = 46036, size_count = 1;
         return bench_devices(args, sizes, size_count, turns);
@@ -229,5 +272,6 @@ const cli_command cli_bench = {
     {{"vertices", "N,...", "Sizes to run; default 2972,11574,46036,500000."},
      {"turns", "N", "Turns that each one takes; default 41."},
      {"device", "D", "gl, cuda, one of several as gl:1, or all: run there instead of on the processor."},
+     {"table", NULL, "The tables of Rhee, Lewis & Neumann 2006: frames a second and memory, for Markdown."},
      {"characters", "N,...", "With --device: crowds to run; default 1,100."}},
 };
