@@ -8,14 +8,14 @@
 #define CLI_FIT_OPTIONS                                                                                                \
     {"influences", "K", "Most joints per vertex; default: as many as there are (file), 4 (others)."},                  \
         {"rest", "keep|refit", "Rest positions as they are, or fitted too; default keep (fit), refit (joints)."},      \
-        {"smooth", "X", "fit: evens out weights along the edges of the mesh; 1e-5 is little, 1e-3 much."},             \
+        {"smooth", "X", "fit, joints: what differences of the error across the mesh cost; 0: nothing, 1 is much."},    \
         {"prune", "X", "fit: drops weights below X and refits the others."},                                           \
         {"lock-joints", "NAME,...", "fit: joints that keep the file's weights; * stands for any letters."},            \
         {"lock-vertices", "FILE", "fit: vertices that keep the file's weights: their numbers, one a line."},           \
         {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * stands for any letters."},       \
         {"drive", "FILE.json", "joints: which driven joints to add; default: automatic."},                             \
         {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},           \
-        {"ridge", "X", "joints: what a squared weight costs; default 1e-5, 0 for none."},                              \
+        {"ridge", "X", "joints: what a squared weight costs; default 1e-7, 0 for none."},                              \
         {"normal-scale", "X", "joints: how much normals count in the fit; default 0.01, 0 for not at all."},           \
         {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},                 \
         {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},       \
