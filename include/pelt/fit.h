@@ -346,10 +346,9 @@ typedef struct pelt_control_scale {
 typedef struct pelt_fitted_options {
     pelt_rest rest;
     pelt_names drop_joints; /* joints that no vertex may follow */
-    double
-        smooth; /* cost of the squared difference of the error along an edge of the mesh, up to 1e6, where 1 is what a
-                      squared error costs; 0: by the length of the edges (joints), none (fit, and the paper's choice of
-                      influences); negative: none */
+    double smooth;          /* cost of the squared difference of the error along an edge of the mesh, up to 1e6, where 1
+                               is what a squared error costs; 0: found in training (joints), none (fit, and the paper's
+                               choice of influences); negative: none */
 } pelt_fitted_options;
 
 /* The blend "fit". */
