@@ -128,7 +128,7 @@ static void make_caches(void) {
     need(!pelt_table_read(arena, path_of("table", "small.csv"), &table, &error), "small.csv", &error);
     need(!pelt_pfm_read(arena, path_of("pfm", "small.pfm"), &picture, &error), "small.pfm", &error);
     pelt_arena_free(arena);
-    put(path_of("obj", "small.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", 34, NULL, 0);
+    put(path_of("obj", "small.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", 32, NULL, 0);
 }
 
 /* -- Key points, engines, side files ------------------------------------------------------------------------------- */

@@ -740,6 +740,45 @@ static void the_number_of_frames_must_be_what_was_said(void **state) {
     assert_int_equal(entries_in(test_folder(), "few"), 0);
 }
 
+/* Streams believe a header only where the file bears it out, and only up to what an int of the formats can say. */
+static void streams_refuse_headers_that_cannot_be(void **state) {
+    (void)state;
+    static const struct {
+        int32_t points, frames;
+        size_t size;
+        bool good;
+    } cases[] = {{2, 3, 72, true}, {0, 3, 0, false}, {2, 0, 0, false},      {-2, 3, 72, false}, {2, -3, 72, false},
+                 {2, 3, 71, false}, {2, 3, 73, false}, {INT32_MAX, INT32_MAX, 72, false}, {1, 1, 12, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t head[32 + 80] = "POINTCACHE2";
+        int32_t version = 1;
+        memcpy(head + 12, &version, 4), memcpy(head + 16, &cases[i].points, 4), memcpy(head + 28, &cases[i].frames, 4);
+        write_file(path_of("stream.pc2"), head, 32 + cases[i].size);
+        pelt_frames frames;
+        pelt_error error = {0};
+        pelt_frame_file *file = pelt_frame_file_open(path_of("stream.pc2"), &frames, &error);
+        if ((file != NULL) != cases[i].good) fail_msg("%d points, %d frames: %s", cases[i].points, cases[i].frames, error.text);
+        pelt_frame_file_close(file);
+    }
+}
+
+/* The first line alone says what separates columns. */
+static void tables_are_separated_as_their_first_line_is(void **state) {
+    (void)state;
+    static const char *const good[] = {"a,b\n1,2\n", "a;b\n1;2\n", "a\tb\n1\t2\n"};
+    static const char *const bad[] = {"a\n1;2\n", "a\n1\t2\n", "a,b\n1;2\n"};
+    for (int i = 0; i < 6; i++) {
+        const char *text = i < 3 ? good[i] : bad[i - 3];
+        write_file(path_of("table.csv"), text, strlen(text));
+        pelt_arena *arena = pelt_arena_new(0);
+        pelt_table table;
+        pelt_result result = pelt_table_read(arena, path_of("table.csv"), &table, NULL);
+        assert_true((result == PELT_OK) == (i < 3));
+        if (!result) assert_int_equal(table.column_count, 2);
+        pelt_arena_free(arena);
+    }
+}
+
 /* -- Others' files ----------------------------------------------------------------------------------------------- */
 
 static void arrays_that_numpy_wrote_are_read_and_ours_by_numpy(void **state) {
@@ -830,6 +869,8 @@ int main(void) {
         cmocka_unit_test(the_number_of_frames_must_be_what_was_said),
         cmocka_unit_test(arrays_that_numpy_wrote_are_read_and_ours_by_numpy),
         cmocka_unit_test(the_caches_of_the_real_characters_have_their_counts),
+        cmocka_unit_test(streams_refuse_headers_that_cannot_be),
+        cmocka_unit_test(tables_are_separated_as_their_first_line_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
