@@ -27,8 +27,10 @@ enum { FREE_SWEEPS = 3, FADE_SWEEPS = 13, SETTLE_SWEEPS = 2, SWAP_SWEEPS = 4, RO
 static const double first_price = 0.1, price_growth = 2, steepest = 1e3;
 
 /* How much of the error of the pools, fitted alone, neighbours may cost when nothing is said of smoothness: the strength
-   is doubled from sweep to sweep until they do. Below the least error there is nothing to part with, in diagonals. */
-static const double allowed_rise = 0.01, least_error = 1e-6, most_strength = 64;
+   is doubled from sweep to sweep until they do. Below the least error there is nothing to part with, in diagonals.
+   Errors need not be alike over more than this part of the diagonal, whatever that costs: a difference over an edge of
+   length h then costs at most (length / h)^2 times what an error does, or as much where edges are longer. */
+static const double allowed_rise = 0.01, least_error = 1e-6, smooth_length = 0.02;
 
 /* A swap must lower what a point costs by this part. */
 static const double worthwhile = 0.02;
@@ -322,15 +324,29 @@ static double compete_once(smoothing *s) {
     return sqrt(sum / ((double)w->f->points.count * (double)w->gram.examples));
 }
 
+static double most_strength(const pelt_joining *w) {
+    const pelt_mesh *mesh = &w->f->bundle->mesh;
+    double sum = 0, count = 0;
+    for (uint32_t p = 0; p < w->f->points.count; p++)
+        for (uint32_t i = w->neighbours.first[p]; i < w->neighbours.first[p + 1]; i++, count++) {
+            const float *a = mesh->positions + 3 * (size_t)w->f->points.vertex[p];
+            const float *b = mesh->positions + 3 * (size_t)w->f->points.vertex[w->neighbours.list[i]];
+            sum += hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]);
+        }
+    double ratio = sum > 0 ? smooth_length * mesh->diagonal * count / sum : 1;
+    return fmin(fmax(ratio * ratio, 1), 64);
+}
+
 static void find_strength(smoothing *s, double alone) {
     double *strength = &s->w->tension.strength, bar = alone * (1 + allowed_rise) + least_error;
-    double before = 0, error = compete_once(s);
-    while (error < bar && *strength < most_strength) {
+    double before = 0, most = most_strength(s->w), error = compete_once(s);
+    while (error < bar && *strength < most) {
         *strength *= 2, before = error;
         error = compete_once(s);
     }
     if (error > bar && before > 0) /* between the last two */
         *strength *= pow(2, -(error - bar) / fmax(error - before, 1e-300));
+    *strength = fmin(*strength, most);
 }
 
 static void compete(smoothing *s) {
