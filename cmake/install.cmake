@@ -4,6 +4,10 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS pelt pelt-fit pelt-gl EXPORT pelt-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET pelt-cuda)
+  install(TARGETS pelt-cuda EXPORT pelt-targets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/pelt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES gpu/skin.glsl DESTINATION ${CMAKE_INSTALL_DATADIR}/pelt)
 if(TARGET pelt-program)

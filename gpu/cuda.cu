@@ -135,20 +135,22 @@ struct cut {
    have room for. Found by trying on an H200. */
 constexpr cut one_cut = {128, 1, 1, 0, 1};
 constexpr cut many_cuts[3][3] = {
-    {{128, 4, 4, 40, 8}, {128, 4, 2, 40, 8}, {128, 4, 2, 64, 8}}, /* blend: positions, both, scaled */
-    {{128, 4, 4, 40, 8}, {256, 4, 2, 64, 8}, {256, 4, 1, 64, 8}}, /* basis */
-    {{256, 4, 2, 64, 8}, {256, 4, 2, 64, 8}, {256, 4, 1, 64, 8}}, /* weighted */
+    {{128, 4, 4, 40, 8}, {128, 4, 2, 40, 8}, {128, 4, 2, 64, 8}},   /* blend: positions, both, scaled */
+    {{128, 4, 4, 40, 16}, {256, 4, 2, 64, 16}, {256, 4, 1, 64, 8}}, /* basis */
+    {{128, 4, 2, 48, 8}, {128, 4, 2, 40, 16}, {256, 4, 1, 64, 8}},  /* weighted */
 };
 
-template <int FORM, int KIND, int T, int V, int C>
-static cudaError_t launch(const pelt_cuda *cuda, pelt_cuda_call k, const cut &cut, cudaStream_t stream) {
-    const uint32_t stage = T / 32 * 96 * V * sizeof(float), limit = min(1024u * cut.kilobytes, cuda->shared_limit);
-    const uint32_t own = KIND == PELT_SCALED ? k.n.pose_stride : cuda->packed.own_vec4s;
-    k.shared = C, k.own_vec4s = 0, k.passes = 1;
-    for (uint32_t most = 16; most >= C && !k.own_vec4s; most /= 2)
-        if (most * own * 16 + stage <= limit) k.shared = most, k.own_vec4s = own, k.passes = cut.passes;
-    uint32_t bytes = k.shared * k.own_vec4s * 16 + stage;
-    auto kernel = skin_kernel<FORM, KIND, V, C, T>;
+/* How many poses fit: a power of two from C to 16, or 0. */
+static uint32_t poses_that_fit(const pelt_cuda *cuda, const cut &cut, uint32_t own, uint32_t stage) {
+    uint32_t limit = min(1024u * cut.kilobytes, cuda->shared_limit), most = 16;
+    while (most && (most < (uint32_t)cut.characters || (uint64_t)most * own * 16 + stage > limit)) most /= 2;
+    return most >= (uint32_t)cut.characters ? most : 0;
+}
+
+template <int FORM, int KIND, int T, int V, int C, bool SHARED>
+static cudaError_t launch(pelt_cuda_call k, cudaStream_t stream) {
+    uint32_t bytes = (SHARED ? k.shared * k.own_vec4s * 16 : 0) + T / 32 * 96 * V * sizeof(float);
+    auto kernel = skin_kernel<FORM, KIND, V, C, T, SHARED>;
     cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (code != cudaSuccess) return code;
     uint32_t each = T * V * k.passes, slots = 16 * k.n.block_count;
@@ -170,9 +172,14 @@ template <int FORM, int KIND>
 static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, cudaStream_t stream) {
     constexpr int group = FORM == PELT_GPU_BLEND ? 0 : FORM <= PELT_GPU_SHORTS ? 1 : 2;
     constexpr cut one = one_cut, many = many_cuts[group][KIND];
-    if (k.n.character_count < FEW)
-        return launch<FORM, KIND, one.threads, one.lanes, one.characters>(cuda, k, one, stream);
-    return launch<FORM, KIND, many.threads, many.lanes, many.characters>(cuda, k, many, stream);
+    pelt_cuda_call call = k;
+    call.own_vec4s = KIND == PELT_SCALED ? k.n.pose_stride : cuda->packed.own_vec4s;
+    call.shared = poses_that_fit(cuda, many, call.own_vec4s, many.threads / 32 * 96 * many.lanes * sizeof(float));
+    call.passes = many.passes;
+    if (k.n.character_count >= FEW && call.shared)
+        return launch<FORM, KIND, many.threads, many.lanes, many.characters, true>(call, stream);
+    call.shared = one.characters, call.passes = one.passes;
+    return launch<FORM, KIND, one.threads, one.lanes, one.characters, false>(call, stream);
 }
 
 template <int FORM>

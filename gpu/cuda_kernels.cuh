@@ -18,7 +18,7 @@ struct pelt_cuda_call {
     const float4 *poses;
     float *positions, *normals;
     uint32_t shared;    /* characters of a work group */
-    uint32_t own_vec4s; /* of a pose in shared memory; 0: poses are read where they are */
+    uint32_t own_vec4s; /* of a pose in shared memory */
     uint32_t passes;    /* turns over blocks */
     uint32_t phi, parts, turns;
 };
@@ -47,7 +47,7 @@ template <int V> DEVICE void floats(const uint32_t *at, float (&x)[V]) {
 DEVICE uint4 four(const uint32_t *at) { return __ldg((const uint4 *)at); }
 
 /* One character's pose, in whichever memory. */
-DEVICE const float4 *pose_of(const float4 *poses, uint32_t stride, int c) { return poses + (size_t)c * stride; }
+DEVICE const float4 *pose_of(const float4 *poses, uint32_t stride, int c) { return poses + c * stride; }
 
 DEVICE float power_of_two(float x) {
     float y;
@@ -347,21 +347,23 @@ template <int V> DEVICE void store(float *to, const float (&x)[3][V], float *sta
         if (4 * i < count) __stcs((float4 *)to + i, ((const float4 *)stage)[i]);
 }
 
-/* T threads; work group x takes blocks, y characters. */
-template <int FORM, int KIND, int V, int C, int T> __global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
+/* T threads; work group x takes blocks, y characters. SHARED is known when it is compiled, so that poses are read by
+   instructions for shared memory. */
+template <int FORM, int KIND, int V, int C, int T, bool SHARED>
+__global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
     extern __shared__ float4 memory[];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     uint32_t first = blockIdx.y * k.shared, count = min(k.shared, k.n.character_count - first);
-    const float4 *poses = k.poses + (size_t)first * k.n.pose_stride;
-    uint32_t stride = k.n.pose_stride;
-    float *stage = (float *)(memory + k.shared * k.own_vec4s) + warp * 96 * V;
-    if (k.own_vec4s) {
+    const float4 *from = k.poses + (size_t)first * k.n.pose_stride;
+    float *stage = (float *)(memory + (SHARED ? k.shared * k.own_vec4s : 0)) + warp * 96 * V;
+    if constexpr (SHARED) {
         for (uint32_t c = 0; c < count; c++)
             for (uint32_t i = threadIdx.x; i < k.own_vec4s; i += T)
-                memory[c * k.own_vec4s + i] = __ldg(poses + (size_t)c * k.n.pose_stride + i);
+                memory[c * k.own_vec4s + i] = __ldg(from + (size_t)c * k.n.pose_stride + i);
         __syncthreads();
-        poses = memory, stride = k.own_vec4s;
     }
+    const float4 *poses = SHARED ? memory : from;
+    const uint32_t stride = SHARED ? k.own_vec4s : k.n.pose_stride;
     const uint32_t slots = 16 * k.n.block_count;
     for (uint32_t pass = 0; pass < k.passes; pass++) {
         uint32_t begin = ((blockIdx.x * k.passes + pass) * T + warp * 32) * V; /* the warp's first slot */
@@ -369,7 +371,7 @@ template <int FORM, int KIND, int V, int C, int T> __global__ void __launch_boun
         uint32_t slot = min(begin + lane * V, slots - V); /* those beyond the last repeat it */
         for (uint32_t c0 = 0; c0 < count; c0 += C) {
             float position[C][3][V], normal[C][3][V];
-            deform<FORM, KIND, V, C>(k, poses + (size_t)c0 * stride, stride, slot >> 4, slot & 15, position, normal);
+            deform<FORM, KIND, V, C>(k, poses + c0 * stride, stride, slot >> 4, slot & 15, position, normal);
 #pragma unroll
             for (int c = 0; c < C; c++) {
                 if (c0 + c >= count) break;
