@@ -62,7 +62,7 @@ static inline void subject_free(subject *s) {
 typedef struct recipe {
     const char *name;
     uint32_t joints, vertices, influences;
-    int corrective; /* 0 none, 1 basis, 2 weighted, 3 a basis that displaces nothing */
+    int corrective; /* 0 none, 1 basis, 2 weighted, 3 a basis that displaces nothing, 4 weighted without some centres */
     pelt_phi phi;
     bool unnormalised, in_16_bits, scales;
     uint32_t characters;
@@ -86,14 +86,22 @@ static const recipe recipes[] = {
     {"weighted in 16 bits, exponential", 6, 333, 3, 2, PELT_PHI_EXP, .in_16_bits = true, .characters = 3},
     {"weighted in 16 bits, Gaussian", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, .in_16_bits = true, .characters = 10},
     {"weighted in 16 bits without norm", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, true, true, .characters = 10},
+    {"weighted without some centres", 6, 100, 3, 4, PELT_PHI_GAUSSIAN, .characters = 4},
+    {"weighted in 16 bits without some centres", 6, 100, 3, 4, PELT_PHI_EXP, .in_16_bits = true, .characters = 4},
     {"weighted without norm, scaled", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, true, false, true, .characters = 9},
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
 
 static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *bundle, uint64_t *seed) {
     if (!r->corrective) return NULL;
-    if (r->corrective == 2) {
+    if (r->corrective == 2 || r->corrective == 4) {
         pelt_corrective *c = maker_weighted(bundle, seed, r->phi);
+        pelt_weighted *w = (pelt_weighted *)c->weighted;
+        for (size_t i = 0; r->corrective == 4 && i < (size_t)r->vertices * w->center_count; i++)
+            if (i % w->center_count % 5 == 3) { /* 0 1 2 4, 5 6 7 9, ...: fours that are nearly side by side */
+                memset((float *)w->folded + 4 * i, 0, 4 * sizeof(float));
+                memset((float *)w->folded_turns + 3 * i, 0, 3 * sizeof(float));
+            }
         ((pelt_weighted *)c->weighted)->unnormalised = r->unnormalised;
         return c;
     }
