@@ -80,10 +80,9 @@ void cli_put(const char *text);
 int cli_print_json(const cli_args *args, json_t *object);
 /* Before any JSON is made: notices when there is no memory for it. */
 void cli_watch_json(void);
-/* In this room values are packed by a json_pack that shows names that are not UTF-8 escaped, and numbers that are not
-   finite as null, where jansson's would give nothing at all. */
+/* json_pack, but names that are not UTF-8 are shown escaped, and numbers that are not finite as null, where jansson's
+   would give nothing at all. */
 json_t *cli_pack(const char *format, ...);
-#define json_pack cli_pack
 
 /* A progress bar on standard error, when that is a terminal. */
 pelt_progress cli_progress(const cli_args *args);

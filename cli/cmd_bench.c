@@ -21,13 +21,13 @@ static json_t *machine_json(void) {
             break;
         }
     if (file) fclose(file);
-    return json_pack("{s:s, s:i, s:s, s:s}", "cpu", cpu, "cores", (int)sysconf(_SC_NPROCESSORS_ONLN), "compiler",
+    return cli_pack("{s:s, s:i, s:s, s:s}", "cpu", cpu, "cores", (int)sysconf(_SC_NPROCESSORS_ONLN), "compiler",
 #ifdef __clang__
-                     "clang " __clang_version__,
+                    "clang " __clang_version__,
 #else
-                     "gcc " __VERSION__,
+                    "gcc " __VERSION__,
 #endif
-                     "pelt", PELT_VERSION);
+                    "pelt", PELT_VERSION);
 }
 
 static void print_runs(const cli_args *args, const pelt_skin *skin, const bench_run *runs, size_t count, json_t *rows) {
@@ -36,13 +36,13 @@ static void print_runs(const cli_args *args, const pelt_skin *skin, const bench_
         cli_say(args, "%-7s %8u  %-7s %-9s %7u  %8.2f %8.2f  %8.2f %8.2f %8.1f\n", r->method, skin->vertex_count,
                 r->isa_name, r->output, r->threads, r->time.median, r->time.best, plain, own,
                 r->bytes / r->time.median);
-        json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:b, s:s, s:i, s:f, s:f, s:f, s:f, s:f}",
-                                              "method", r->method, "vertices", (int)skin->vertex_count, "joints",
-                                              (int)skin->joint_count, "influences", 4, "device", "cpu", "isa",
-                                              r->isa_name, "normals", r->normals, "output", r->output, "threads",
-                                              (int)r->threads, "ns_per_vertex", r->time.median, "ns_per_vertex_best",
-                                              r->time.best, "ratio_to_plain", plain, "ratio_to_own_plain", own,
-                                              "gb_per_s", r->bytes / r->time.median));
+        json_array_append_new(rows, cli_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:b, s:s, s:i, s:f, s:f, s:f, s:f, s:f}",
+                                             "method", r->method, "vertices", (int)skin->vertex_count, "joints",
+                                             (int)skin->joint_count, "influences", 4, "device", "cpu", "isa",
+                                             r->isa_name, "normals", r->normals, "output", r->output, "threads",
+                                             (int)r->threads, "ns_per_vertex", r->time.median, "ns_per_vertex_best",
+                                             r->time.best, "ratio_to_plain", plain, "ratio_to_own_plain", own,
+                                             "gb_per_s", r->bytes / r->time.median));
     }
 }
 
@@ -75,8 +75,8 @@ static int bench_poses(const cli_args *args, const bench_skins *work, json_t **o
     if (bench_skins_pose_seconds(work, EXAMPLES, &psd, &kernel, &error)) return cli_error(&error);
     cli_say(args, "pose of %u joints with %d examples: psd %.1f us, kernel %.1f us\n", joints, EXAMPLES, 1e6 * psd,
             1e6 * kernel);
-    *out = json_pack("{s:i, s:i, s:f, s:f}", "joints", (int)joints, "examples", EXAMPLES, "psd_us", 1e6 * psd,
-                     "kernel_us", 1e6 * kernel);
+    *out = cli_pack("{s:i, s:i, s:f, s:f}", "joints", (int)joints, "examples", EXAMPLES, "psd_us", 1e6 * psd,
+                    "kernel_us", 1e6 * kernel);
     return CLI_DONE;
 }
 
@@ -97,13 +97,13 @@ static void print_device_row(device_bench *b, const char *method, const pelt_ski
             1e9 * r->skin.median / vertices, 1e-9 * r->bytes / r->skin.median, 1e-9 * r->bytes / r->fill.median,
             1e-9 * r->bytes / r->copy.median, 100 * share, 1e6 * r->frame, r->gap);
     json_array_append_new(b->rows,
-                          json_pack("{s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "device",
-                                    b->device, "title", b->title, "method", method, "vertices", (int)skin->vertex_count,
-                                    "characters", (int)r->characters, "normals", r->normals, "us", 1e6 * r->skin.median,
-                                    "us_best", 1e6 * r->skin.best, "ns_per_vertex", 1e9 * r->skin.median / vertices,
-                                    "gb_per_s", 1e-9 * r->bytes / r->skin.median, "fill_gb_per_s",
-                                    1e-9 * r->bytes / r->fill.median, "copy_gb_per_s", 1e-9 * r->bytes / r->copy.median,
-                                    "frame_us", 1e6 * r->frame, "gap", r->gap));
+                          cli_pack("{s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "device",
+                                   b->device, "title", b->title, "method", method, "vertices", (int)skin->vertex_count,
+                                   "characters", (int)r->characters, "normals", r->normals, "us", 1e6 * r->skin.median,
+                                   "us_best", 1e6 * r->skin.best, "ns_per_vertex", 1e9 * r->skin.median / vertices,
+                                   "gb_per_s", 1e-9 * r->bytes / r->skin.median, "fill_gb_per_s",
+                                   1e-9 * r->bytes / r->fill.median, "copy_gb_per_s", 1e-9 * r->bytes / r->copy.median,
+                                   "frame_us", 1e6 * r->frame, "gap", r->gap));
 }
 
 static int bench_device_skin(device_bench *b, const char *method, const pelt_skin *skin) {
@@ -168,7 +168,7 @@ static int bench_devices(const cli_args *args, const uint32_t *sizes, uint32_t s
     }
     if (code == CLI_DONE && !ran) code = CLI_FAILED;
     if (code) return json_decref(b.rows), code;
-    return cli_print_json(args, json_pack("{s:o, s:o}", "machine", machine_json(), "rows", b.rows));
+    return cli_print_json(args, cli_pack("{s:o, s:o}", "machine", machine_json(), "rows", b.rows));
 }
 
 /* -- The papers' tables -------------------------------------------------------------------------------------------- */
@@ -198,15 +198,15 @@ static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t si
             say_frames(args, r->cpu_frame), say_frames(args, r->device_frame[0]), say_frames(args, r->device_frame[1]);
             cli_say(args, " %9zu | %9zu | %9zu | %9zu |\n", r->file_bytes, r->device_bytes, r->pose_bytes,
                     r->output_bytes);
-            json_array_append_new(
-                rows, json_pack("{s:i, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "vertices", (int)sizes[s], "method",
-                                r->method, "cpu_us", 1e6 * r->cpu_frame, "gl_us", 1e6 * r->device_frame[0], "cuda_us",
-                                1e6 * r->device_frame[1], "file_bytes", (json_int_t)r->file_bytes, "device_bytes",
-                                (json_int_t)r->device_bytes, "pose_bytes", (json_int_t)r->pose_bytes, "output_bytes",
-                                (json_int_t)r->output_bytes));
+            json_array_append_new(rows, cli_pack("{s:i, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "vertices",
+                                                 (int)sizes[s], "method", r->method, "cpu_us", 1e6 * r->cpu_frame,
+                                                 "gl_us", 1e6 * r->device_frame[0], "cuda_us", 1e6 * r->device_frame[1],
+                                                 "file_bytes", (json_int_t)r->file_bytes, "device_bytes",
+                                                 (json_int_t)r->device_bytes, "pose_bytes", (json_int_t)r->pose_bytes,
+                                                 "output_bytes", (json_int_t)r->output_bytes));
         }
     }
-    return cli_print_json(args, json_pack("{s:o, s:o}", "machine", machine_json(), "rows", rows));
+    return cli_print_json(args, cli_pack("{s:o, s:o}", "machine", machine_json(), "rows", rows));
 }
 
 static int bench(const cli_args *args) {
@@ -244,8 +244,8 @@ static int bench(const cli_args *args) {
     }
     free(runs);
     if (code) return json_decref(rows), json_decref(poses), code;
-    return cli_print_json(args, json_pack("{s:o, s:o, s:o}", "machine", machine_json(), "rows", rows, "pose",
-                                          poses ? poses : json_null()));
+    return cli_print_json(args, cli_pack("{s:o, s:o, s:o}", "machine", machine_json(), "rows", rows, "pose",
+                                         poses ? poses : json_null()));
 }
 
 const cli_command cli_bench = {

@@ -151,19 +151,19 @@ static json_t *contestant_json(const comparison *c, const contestant *one) {
         pelt_examples examples = pelt_bundle_examples(c->bundle, &c->test[t], 1);
         json_object_set_new(test, c->test[t]->name, pelt_measure_json(one->test[t], "", c->test[t]->name, examples));
     }
-    return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f}", "method", method_of(one), "blend", blend_of(one), "corrective",
-        corrective_of(one), "train", pelt_measure_json(one->report.train, "", "train", c->train_examples), "test", test,
-        "bytes", (json_int_t)one->bytes->size, "bytes_per_vertex", (double)one->bytes->size / one->skin.vertex_count,
-        "fit_seconds", one->report.seconds, "ns_per_vertex", one->ns_per_vertex);
+    return cli_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f}", "method", method_of(one), "blend", blend_of(one),
+                    "corrective", corrective_of(one), "train",
+                    pelt_measure_json(one->report.train, "", "train", c->train_examples), "test", test, "bytes",
+                    (json_int_t)one->bytes->size, "bytes_per_vertex", (double)one->bytes->size / one->skin.vertex_count,
+                    "fit_seconds", one->report.seconds, "ns_per_vertex", one->ns_per_vertex);
 }
 
 static int print_json(const comparison *c) {
     json_t *methods = json_array();
     for (size_t i = 0; i < c->count; i++) json_array_append_new(methods, contestant_json(c, &c->contestants[i]));
-    return cli_print_json(c->args, json_pack("{s:s, s:o, s:o, s:o}", "bundle", c->bundle->path, "train",
-                                             names_json(c->train, c->train_count), "test",
-                                             names_json(c->test, c->test_count), "methods", methods));
+    return cli_print_json(c->args, cli_pack("{s:s, s:o, s:o, s:o}", "bundle", c->bundle->path, "train",
+                                            names_json(c->train, c->train_count), "test",
+                                            names_json(c->test, c->test_count), "methods", methods));
 }
 
 /* -- The report --------------------------------------------------------------------------------------------------- */

@@ -132,9 +132,9 @@ static int run(const cli_args *args) {
         cli_error(&error);
     } else {
         cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, skin.vertex_count);
-        code = cli_print_json(args, json_pack("{s:s, s:s, s:s, s:i, s:i}", "output", path, "skin", args->inputs[0],
-                                              "clip", clip->name, "frames", (int)clip->frame_count, "vertices",
-                                              (int)skin.vertex_count));
+        code = cli_print_json(args, cli_pack("{s:s, s:s, s:s, s:i, s:i}", "output", path, "skin", args->inputs[0],
+                                             "clip", clip->name, "frames", (int)clip->frame_count, "vertices",
+                                             (int)skin.vertex_count));
     }
     pelt_device_free(by.device);
     free(by.slots);

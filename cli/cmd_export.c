@@ -106,13 +106,13 @@ static int write_plain(exporting *x, const char *path) {
     if (plain.worst > 1e-4)
         cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and nodes cannot shear\n",
                 plain.worst);
-    json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f}", "output", path, "skin", args->inputs[0],
-                               "vertices", (int)model.vertex_count, "joints", (int)model.skeleton->joint_count,
-                               "driven", (int)model.driven_count, "targets", (int)plain.mesh.target_count, "clips",
-                               (int)count, "beyond_four", (int)many, "shear", plain.worst);
+    json_t *object = cli_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f}", "output", path, "skin", args->inputs[0],
+                              "vertices", (int)model.vertex_count, "joints", (int)model.skeleton->joint_count, "driven",
+                              (int)model.driven_count, "targets", (int)plain.mesh.target_count, "clips", (int)count,
+                              "beyond_four", (int)many, "shear", plain.worst);
     if (x->convex)
         json_object_set_new(object, "convex",
-                            json_pack("{s:f, s:f}", "rel_err_before", x->cost[0], "rel_err_after", x->cost[1]));
+                            cli_pack("{s:f, s:f}", "rel_err_before", x->cost[0], "rel_err_after", x->cost[1]));
     return cli_print_json(args, object);
 }
 

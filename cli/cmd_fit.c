@@ -57,12 +57,12 @@ static int print_result(fitting *f, const char *path) {
         cli_say(f->args, "  held out  %s  on %zu examples, by a fit to the other %zu\n", text, r->held.count,
                 r->kept.count);
     }
-    json_t *object = json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f, s:O}", "skin", pelt_json_text(path),
-                               "method", method, "blend", blend, "corrective", corrective, "train",
-                               pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples), "holdout",
-                               r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(),
-                               "bytes", (json_int_t)f->skin->size, "bytes_per_vertex", per_vertex, "seconds",
-                               r->seconds, "cpu_seconds", r->cpu_seconds, "warnings", f->warnings);
+    json_t *object = cli_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f, s:O}", "skin", pelt_json_text(path),
+                              "method", method, "blend", blend, "corrective", corrective, "train",
+                              pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples), "holdout",
+                              r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(),
+                              "bytes", (json_int_t)f->skin->size, "bytes_per_vertex", per_vertex, "seconds", r->seconds,
+                              "cpu_seconds", r->cpu_seconds, "warnings", f->warnings);
     static const char *const keys[] = {"condition", "damped", "bound", "storage_error"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(figures, keys[i]);

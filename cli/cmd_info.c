@@ -25,9 +25,9 @@ static json_t *list_driven(const cli_args *args, const pelt_skin *skin) {
         const pelt_driven *d = &skin->driven[i];
         counts[d->kind]++;
         json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:s, s:f}", "name", skin->names + d->name, "kind",
-                                        kinds[d->kind], "driver", skin->names + skin->joints[d->driver].name, "host",
-                                        skin->names + skin->joints[d->host].name, "amount", (double)d->amount));
+                              cli_pack("{s:s, s:s, s:s, s:s, s:f}", "name", skin->names + d->name, "kind",
+                                       kinds[d->kind], "driver", skin->names + skin->joints[d->driver].name, "host",
+                                       skin->names + skin->joints[d->host].name, "amount", (double)d->amount));
     }
     if (!skin->driven_count) return list;
     cli_say(args, "  %u driven joints:", skin->driven_count);
@@ -48,8 +48,8 @@ static json_t *list_skin_controls(const cli_args *args, const pelt_skin *skin) {
         const pelt_control *c = &skin->controls[i];
         cli_say(args, "  control \"%s\": %g to %g in training, %g at rest\n", skin->names + c->name, (double)c->least,
                 (double)c->most, (double)c->rest);
-        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f}", "name", skin->names + c->name, "rest",
-                                              (double)c->rest, "least", (double)c->least, "most", (double)c->most));
+        json_array_append_new(list, cli_pack("{s:s, s:f, s:f, s:f}", "name", skin->names + c->name, "rest",
+                                             (double)c->rest, "least", (double)c->least, "most", (double)c->most));
     }
     return list;
 }
@@ -85,11 +85,11 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
                     100 * json_number_value(json_object_get(measure, "max_fraction")),
                     json_number_value(json_object_get(measure, "rel_err")));
     }
-    json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind",
-                               "skin", "vertices", (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints",
-                               (int)skin.joint_count, "tangents", skin.rest_tangents != NULL, "driven", driven,
-                               "controls", controls, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size,
-                               "bytes_per_vertex", (double)bytes->size / skin.vertex_count, "about", about);
+    json_t *object = cli_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind",
+                              "skin", "vertices", (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints",
+                              (int)skin.joint_count, "tangents", skin.rest_tangents != NULL, "driven", driven,
+                              "controls", controls, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size,
+                              "bytes_per_vertex", (double)bytes->size / skin.vertex_count, "about", about);
     if (skin.mesh_hash) set_mesh_hash(object, *skin.mesh_hash);
     pelt_bytes_free(bytes);
     return object;
@@ -127,15 +127,14 @@ static json_t *info_cache(const cli_args *args, const char *path, pelt_error *er
                  first_bad / 3 / cache.point_count, first_bad / 3 % cache.point_count);
         cli_say(args, "  error: %s\n", text);
         json_array_append_new(findings,
-                              json_pack("{s:s, s:s, s:s}", "severity", "error", "what", "not-finite", "text", text));
+                              cli_pack("{s:s, s:s, s:s}", "severity", "error", "what", "not-finite", "text", text));
     }
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "file", path, "kind", "cache", "format", cache.format, "frames",
-                  (int)cache.frame_count, "points", (int)cache.point_count, "findings", findings);
+    json_t *object = cli_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "file", path, "kind", "cache", "format", cache.format,
+                              "frames", (int)cache.frame_count, "points", (int)cache.point_count, "findings", findings);
     if (bad < count)
         json_object_set_new(object, "range",
-                            json_pack("[[fff][fff]]", (double)low[0], (double)low[1], (double)low[2], (double)high[0],
-                                      (double)high[1], (double)high[2]));
+                            cli_pack("[[fff][fff]]", (double)low[0], (double)low[1], (double)low[2], (double)high[0],
+                                     (double)high[1], (double)high[2]));
     pelt_arena_free(arena);
     return object;
 }
@@ -164,11 +163,11 @@ static json_t *info_table(const cli_args *args, const char *path, pelt_error *er
         double range[2];
         column_range(table.values, table.row_count, table.column_count, c, range);
         cli_say(args, "  \"%s\": %g to %g\n", table.names[c], range[0], range[1]);
-        json_array_append_new(
-            columns, json_pack("{s:s, s:f, s:f}", "name", table.names[c], "least", range[0], "most", range[1]));
+        json_array_append_new(columns,
+                              cli_pack("{s:s, s:f, s:f}", "name", table.names[c], "least", range[0], "most", range[1]));
     }
-    json_t *object = json_pack("{s:s, s:s, s:i, s:o}", "file", path, "kind", "table", "rows", (int)table.row_count,
-                               "columns", columns);
+    json_t *object = cli_pack("{s:s, s:s, s:i, s:o}", "file", path, "kind", "table", "rows", (int)table.row_count,
+                              "columns", columns);
     pelt_arena_free(arena);
     return object;
 }
@@ -227,8 +226,8 @@ static json_t *list_controls(const cli_args *args, const pelt_bundle *bundle) {
         }
         cli_say(args, "  control \"%s\": %g to %g, %g at rest\n", bundle->controls.names[i], least, most,
                 (double)bundle->controls.rest[i]);
-        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f}", "name", bundle->controls.names[i], "rest",
-                                              (double)bundle->controls.rest[i], "least", least, "most", most));
+        json_array_append_new(list, cli_pack("{s:s, s:f, s:f, s:f}", "name", bundle->controls.names[i], "rest",
+                                             (double)bundle->controls.rest[i], "least", least, "most", most));
     }
     return list;
 }
@@ -254,10 +253,10 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
                                      : ", true positions in ",
                 clips[c]->positions ? clips[c]->source : "", clips[c]->controls_source ? ", controls in " : "",
                 clips[c]->controls_source ? clips[c]->controls_source : "");
-        json_array_append_new(clip_list, json_pack("{s:s, s:i, s:s?, s:s?}", "name", clips[c]->name, "frames",
-                                                   (int)clips[c]->frame_count, "positions",
-                                                   clips[c]->positions ? clips[c]->source : NULL, "controls",
-                                                   clips[c]->controls_source));
+        json_array_append_new(clip_list, cli_pack("{s:s, s:i, s:s?, s:s?}", "name", clips[c]->name, "frames",
+                                                  (int)clips[c]->frame_count, "positions",
+                                                  clips[c]->positions ? clips[c]->source : NULL, "controls",
+                                                  clips[c]->controls_source));
     }
     json_t *controls = list_controls(args, bundle);
     pelt_findings findings = pelt_diagnose(bundle, clips, clip_count);
@@ -267,11 +266,11 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
     for (size_t i = 0; i < findings.count; i++)
         cli_say(args, "  %s: %s\n", words[findings.list[i].severity], findings.list[i].text);
     json_t *object =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:o, s:o, s:o}", "file", path, "kind", "bundle",
-                  "vertices", (int)mesh->vertex_count, "points", (int)points, "triangles", (int)mesh->triangle_count,
-                  "targets", (int)mesh->target_count, "joints", (int)bundle->skeleton.joint_count, "influences",
-                  (int)most_influences(mesh), "diagonal", (double)mesh->diagonal, "clips", clip_list, "controls",
-                  controls, "findings", cli_findings_json(findings));
+        cli_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:o, s:o, s:o}", "file", path, "kind", "bundle",
+                 "vertices", (int)mesh->vertex_count, "points", (int)points, "triangles", (int)mesh->triangle_count,
+                 "targets", (int)mesh->target_count, "joints", (int)bundle->skeleton.joint_count, "influences",
+                 (int)most_influences(mesh), "diagonal", (double)mesh->diagonal, "clips", clip_list, "controls",
+                 controls, "findings", cli_findings_json(findings));
     set_mesh_hash(object, pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count));
     json_decref(problems);
     pelt_bundle_free(bundle);
@@ -291,11 +290,11 @@ static int run(const cli_args *args) {
                                                          : info_cache(args, path, &error);
         if (!object) {
             code = cli_error(&error);
-            object = json_pack("{s:s, s:s}", "file", path, "error", error.text);
+            object = cli_pack("{s:s, s:s}", "file", path, "error", error.text);
         }
         json_array_append_new(files, object);
     }
-    int printed = cli_print_json(args, json_pack("{s:o}", "files", files));
+    int printed = cli_print_json(args, cli_pack("{s:o}", "files", files));
     return code ? code : printed;
 }
 

@@ -109,15 +109,15 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++) {
         cli_say(args, "  %u: %.3f%%", r->curve_keys[i], 100 * r->curve_error[i]);
-        json_array_append_new(curve, json_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
+        json_array_append_new(curve, cli_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
     }
     cli_say(args, "\n");
     return cli_print_json(args,
-                          json_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:I, s:o}", "keys_file", path,
-                                    "frames", (int)r->frames, "keys", (int)r->keys, "basis", (int)r->basis,
-                                    "max_fraction_p995", isfinite(r->error_p995) ? r->error_p995 : -1, "hit_rate",
-                                    r->hit_rate, "bad_caught", r->bad_caught, "bad_frames", (int)r->bad_frames, "ridge",
-                                    r->ridge, "seconds", seconds, "bytes", (json_int_t)bytes, "error_by_keys", curve));
+                          cli_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:I, s:o}", "keys_file", path,
+                                   "frames", (int)r->frames, "keys", (int)r->keys, "basis", (int)r->basis,
+                                   "max_fraction_p995", isfinite(r->error_p995) ? r->error_p995 : -1, "hit_rate",
+                                   r->hit_rate, "bad_caught", r->bad_caught, "bad_frames", (int)r->bad_frames, "ridge",
+                                   r->ridge, "seconds", seconds, "bytes", (json_int_t)bytes, "error_by_keys", curve));
 }
 
 static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
@@ -210,10 +210,10 @@ static int print_run(const running *r, double seconds) {
             "%.3g ms a frame\n",
             frames, (unsigned long long)c->hits, (unsigned long long)c->parts, (unsigned long long)c->blends,
             (unsigned long long)c->misses, evaluated, r->keys->point_count, 1e3 * seconds / frames);
-    return cli_print_json(r->args, json_pack("{s:i, s:I, s:I, s:I, s:I, s:f, s:f}", "frames", (int)frames, "hits",
-                                             (json_int_t)c->hits, "parts", (json_int_t)c->parts, "blends",
-                                             (json_int_t)c->blends, "misses", (json_int_t)c->misses,
-                                             "evaluated_per_frame", evaluated, "seconds_per_frame", seconds / frames));
+    return cli_print_json(r->args, cli_pack("{s:i, s:I, s:I, s:I, s:I, s:f, s:f}", "frames", (int)frames, "hits",
+                                            (json_int_t)c->hits, "parts", (json_int_t)c->parts, "blends",
+                                            (json_int_t)c->blends, "misses", (json_int_t)c->misses,
+                                            "evaluated_per_frame", evaluated, "seconds_per_frame", seconds / frames));
 }
 
 static pelt_result start_run(running *r, const pelt_soft_cache_options *options, pelt_arena *arena, pelt_error *error) {
@@ -303,17 +303,17 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
     cli_say(args,
             "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.3g us a point: %.2f times faster\n",
             1e3 * m->fill_seconds, m->evaluated, 1e6 * m->point_cost, m->speedup);
-    json_t *json = json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:i}", "points", (int)keys->point_count, "keys",
-                             (int)keys->key_count, "basis", (int)keys->basis_count, "frames", (int)m->frame_count,
-                             "max_fraction_p995", m->p995, "rms_fraction", m->rms, "hit_rate", m->hit_rate, "speedup",
-                             m->speedup, "missed_bad_frames", (int)m->missed_bad);
+    json_t *json = cli_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:i}", "points", (int)keys->point_count, "keys",
+                            (int)keys->key_count, "basis", (int)keys->basis_count, "frames", (int)m->frame_count,
+                            "max_fraction_p995", m->p995, "rms_fraction", m->rms, "hit_rate", m->hit_rate, "speedup",
+                            m->speedup, "missed_bad_frames", (int)m->missed_bad);
     json_t *more =
-        json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "shots",
-                  (int)m->shot_count, "good_shots", (int)m->good_shots, "max_fraction_p50", m->p50, "max_fraction_p99",
-                  m->p99, "max_fraction", m->largest, "under_bar", m->under_bar, "final_under_bar", m->final_under_bar,
-                  "bad_frames", (int)m->bad_frames, "final_p999", m->final_p999, "recall_at_5", m->recall,
-                  "precision_at_5", m->precision, "correlation", m->correlation, "jump", m->jump, "switch_jump",
-                  m->switch_jump, "evaluated_per_frame", m->evaluated, "fill_seconds", m->fill_seconds);
+        cli_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "shots",
+                 (int)m->shot_count, "good_shots", (int)m->good_shots, "max_fraction_p50", m->p50, "max_fraction_p99",
+                 m->p99, "max_fraction", m->largest, "under_bar", m->under_bar, "final_under_bar", m->final_under_bar,
+                 "bad_frames", (int)m->bad_frames, "final_p999", m->final_p999, "recall_at_5", m->recall,
+                 "precision_at_5", m->precision, "correlation", m->correlation, "jump", m->jump, "switch_jump",
+                 m->switch_jump, "evaluated_per_frame", m->evaluated, "fill_seconds", m->fill_seconds);
     json_object_update(json, more);
     json_decref(more);
     return cli_print_json(args, json);
@@ -379,12 +379,12 @@ static int speed(const cli_args *args) {
         for (int w = 0; w < BENCH_KEYS_WORK; w++) cli_say(args, "   %7.4f (%.4f)", 1e3 * t[w].median, 1e3 * t[w].best);
         cli_say(args, "\n");
         json_array_append_new(
-            list, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "isa", pelt_isa_name(r->isa), "solve_ms",
-                            1e3 * t[BENCH_SOLVE].median, "solve_ms_best", 1e3 * t[BENCH_SOLVE].best, "fill_ms",
-                            1e3 * t[BENCH_FILL].median, "fill_ms_best", 1e3 * t[BENCH_FILL].best, "fill_batch_ms",
-                            1e3 * t[BENCH_FILL_BATCH].median, "fill_batch_ms_best", 1e3 * t[BENCH_FILL_BATCH].best));
+            list, cli_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "isa", pelt_isa_name(r->isa), "solve_ms",
+                           1e3 * t[BENCH_SOLVE].median, "solve_ms_best", 1e3 * t[BENCH_SOLVE].best, "fill_ms",
+                           1e3 * t[BENCH_FILL].median, "fill_ms_best", 1e3 * t[BENCH_FILL].best, "fill_batch_ms",
+                           1e3 * t[BENCH_FILL_BATCH].median, "fill_batch_ms_best", 1e3 * t[BENCH_FILL_BATCH].best));
     }
-    return cli_print_json(args, json_pack("{s:i, s:i, s:o}", "points", (int)points, "basis", (int)basis, "rows", list));
+    return cli_print_json(args, cli_pack("{s:i, s:i, s:o}", "points", (int)points, "basis", (int)basis, "rows", list));
 }
 
 /* -- The command --------------------------------------------------------------------------------------------------- */

@@ -257,8 +257,8 @@ static int run(const cli_args *args) {
         if (code == CLI_DONE) {
             cli_say(args, "%s: %u frames, drawn by %s\n", f.folder, f.clip->frame_count, pelt_canvas_title(f.canvas));
             code = cli_print_json(args,
-                                  json_pack("{s:s, s:s, s:i, s:s}", "output", f.folder, "clip", f.clip->name, "frames",
-                                            (int)f.clip->frame_count, "device", pelt_canvas_title(f.canvas)));
+                                  cli_pack("{s:s, s:s, s:i, s:s}", "output", f.folder, "clip", f.clip->name, "frames",
+                                           (int)f.clip->frame_count, "device", pelt_canvas_title(f.canvas)));
         }
     }
     close_film(&f);

@@ -40,9 +40,9 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const c
         if (pelt_table_write(path, &table, &error)) return cli_error(&error);
         cli_say(args, "%s: %u controls\n", path, bundle->controls.count);
     }
-    return cli_print_json(args, json_pack("{s:s, s:s, s:i, s:i, s:i}", "sample", name, "folder", folder, "vertices",
-                                          (int)bundle->mesh.vertex_count, "joints", (int)bundle->skeleton.joint_count,
-                                          "clips", (int)bundle->clip_count));
+    return cli_print_json(args, cli_pack("{s:s, s:s, s:i, s:i, s:i}", "sample", name, "folder", folder, "vertices",
+                                         (int)bundle->mesh.vertex_count, "joints", (int)bundle->skeleton.joint_count,
+                                         "clips", (int)bundle->clip_count));
 }
 
 /* A character of the user's own, FILE.glb: DIR/FILE.glb has its mesh and skeleton, and clips with a known truth. */

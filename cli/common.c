@@ -153,8 +153,8 @@ bool cli_check_findings(const cli_args *args, pelt_findings findings) {
 json_t *cli_findings_json(pelt_findings findings) {
     json_t *list = json_array();
     for (size_t i = 0; i < findings.count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "severity", severity_name(findings.list[i].severity),
-                                              "what", findings.list[i].what, "text", findings.list[i].text));
+        json_array_append_new(list, cli_pack("{s:s, s:s, s:s}", "severity", severity_name(findings.list[i].severity),
+                                             "what", findings.list[i].what, "text", findings.list[i].text));
     return list;
 }
 
@@ -162,8 +162,8 @@ void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_b
     for (uint32_t i = 0; i < skin->control_count && !args->quiet; i++) {
         const char *name = skin->names + skin->controls[i].name;
         if (pelt_control_named(&bundle->controls, name) == bundle->controls.count)
-            cli_fail("note: %s has no control \"%s\", which the skin depends on: it stays at rest, %g", bundle->path, name,
-                     (double)skin->controls[i].rest);
+            cli_fail("note: %s has no control \"%s\", which the skin depends on: it stays at rest, %g", bundle->path,
+                     name, (double)skin->controls[i].rest);
     }
 }
 

@@ -58,16 +58,26 @@ static json_t *pack_array(packing *p) {
 
 static json_t *pack_value(packing *p) {
     switch (next(p)) {
-    case '{': return pack_object(p);
-    case '[': return pack_array(p);
-    case 's': return pack_text(p);
-    case 'i': return json_integer(va_arg(p->arguments, int));
-    case 'I': return json_integer(va_arg(p->arguments, json_int_t));
-    case 'f': return pelt_json_number(va_arg(p->arguments, double));
-    case 'b': return json_boolean(va_arg(p->arguments, int));
-    case 'o': return va_arg(p->arguments, json_t *);
-    case 'O': return json_incref(va_arg(p->arguments, json_t *));
-    default: return json_null();
+    case '{':
+        return pack_object(p);
+    case '[':
+        return pack_array(p);
+    case 's':
+        return pack_text(p);
+    case 'i':
+        return json_integer(va_arg(p->arguments, int));
+    case 'I':
+        return json_integer(va_arg(p->arguments, json_int_t));
+    case 'f':
+        return pelt_json_number(va_arg(p->arguments, double));
+    case 'b':
+        return json_boolean(va_arg(p->arguments, int));
+    case 'o':
+        return va_arg(p->arguments, json_t *);
+    case 'O':
+        return json_incref(va_arg(p->arguments, json_t *));
+    default:
+        return json_null();
     }
 }
 

@@ -95,11 +95,11 @@ static int print_trained(const cli_args *args, const pelt_relight_training *t, c
     const pelt_light_view *view = t->view;
     cli_say(args, "%s: %zu points, %u keys, %u vectors, %.1f MB; noise of the training frames %.2f%%\n", path,
             view->point_count, r->keys.keys, r->keys.basis, (double)bytes * 1e-6, 100 * r->noise);
-    return cli_print_json(args, json_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:I}", "keys_file", path,
-                                          "scene", view->name, "points", (json_int_t)view->point_count, "keys",
-                                          (int)r->keys.keys, "basis", (int)r->keys.basis, "lights", (int)r->lights,
-                                          "samples", (int)t->options.samples, "noise", r->noise, "seconds", seconds,
-                                          "bytes", (json_int_t)bytes));
+    return cli_print_json(args, cli_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:I}", "keys_file", path,
+                                         "scene", view->name, "points", (json_int_t)view->point_count, "keys",
+                                         (int)r->keys.keys, "basis", (int)r->keys.basis, "lights", (int)r->lights,
+                                         "samples", (int)t->options.samples, "noise", r->noise, "seconds", seconds,
+                                         "bytes", (json_int_t)bytes));
 }
 
 static int train_view(const cli_args *args, pelt_light_view *view, pelt_relight_options *options, const char *path,
@@ -180,9 +180,9 @@ static int print_run(const cli_args *args, const pelt_relight_result *r, double 
     cli_say(args, "\n");
     if (r->trust < 1 && !(r->full_seconds > 0))
         cli_say(args, "the light is unlike those of the training, so the result may be wrong\n");
-    return cli_print_json(args, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f}", "picture", path, "verdict", verdict,
-                                          "misfit", r->misfit, "trusted_misfit", trusted, "key_seconds", r->key_seconds,
-                                          "full_seconds", r->full_seconds));
+    return cli_print_json(args, cli_pack("{s:s, s:s, s:f, s:f, s:f, s:f}", "picture", path, "verdict", verdict,
+                                         "misfit", r->misfit, "trusted_misfit", trusted, "key_seconds", r->key_seconds,
+                                         "full_seconds", r->full_seconds));
 }
 
 static int run_view(const cli_args *args, pelt_light_view *view, const pelt_relight_file *file, const char *path) {
@@ -239,9 +239,9 @@ int relight_run(const cli_args *args) {
 /* -- Measure ------------------------------------------------------------------------------------------------------- */
 
 static json_t *group_json(const pelt_relight_group *g) {
-    return json_pack("{s:s, s:i, s:f, s:f, s:i, s:i, s:i}", "group", g->name, "lights", (int)g->lights, "rel_rms",
-                     g->error, "worst", g->worst, "flagged", (int)g->flagged, "wrong", (int)g->wrong, "wrong_unflagged",
-                     (int)g->wrong_unflagged);
+    return cli_pack("{s:s, s:i, s:f, s:f, s:i, s:i, s:i}", "group", g->name, "lights", (int)g->lights, "rel_rms",
+                    g->error, "worst", g->worst, "flagged", (int)g->flagged, "wrong", (int)g->wrong, "wrong_unflagged",
+                    (int)g->wrong_unflagged);
 }
 
 static int print_measured(const cli_args *args, const pelt_relight_file *file, const pelt_relight_measure *m) {
@@ -263,13 +263,13 @@ static int print_measured(const cli_args *args, const pelt_relight_file *file, c
             1e3 * m->quick_seconds, 1e-6 * m->rays_per_second);
     return cli_print_json(
         args,
-        json_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:o}", "points",
-                  (json_int_t)file->view.point_count, "keys", (int)file->keys.key_count, "basis",
-                  (int)file->keys.basis_count, "lights", (int)plane->lights, "rel_rms", plane->error, "noise_rel_rms",
-                  plane->noise, "speedup", m->speedup, "speedup_equal_error", m->speedup_equal_error, "color_rel_rms",
-                  plane->color_error, "key_samples", (int)m->key_samples, "reference_samples", (int)m->reference,
-                  "noise_of_one_path", m->noise_of_one_path, "key_ms", 1e3 * m->key_seconds, "key_ms_64",
-                  1e3 * m->quick_seconds, "rays_per_second", m->rays_per_second, "groups", list));
+        cli_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:o}", "points",
+                 (json_int_t)file->view.point_count, "keys", (int)file->keys.key_count, "basis",
+                 (int)file->keys.basis_count, "lights", (int)plane->lights, "rel_rms", plane->error, "noise_rel_rms",
+                 plane->noise, "speedup", m->speedup, "speedup_equal_error", m->speedup_equal_error, "color_rel_rms",
+                 plane->color_error, "key_samples", (int)m->key_samples, "reference_samples", (int)m->reference,
+                 "noise_of_one_path", m->noise_of_one_path, "key_ms", 1e3 * m->key_seconds, "key_ms_64",
+                 1e3 * m->quick_seconds, "rays_per_second", m->rays_per_second, "groups", list));
 }
 
 static pelt_result draw(const cli_args *args, pelt_relight_file *file, const char *path, pelt_error *error) {
