@@ -20,7 +20,7 @@ static fitted *fit(const char *sample, const char *clip, pelt_fit_options option
     fitted *f = calloc(1, sizeof *f); /* the player keeps pointing to the skin in it */
     pelt_error error = {0};
     options.threads = 1;
-    f->bundle = pelt_sample_make(&(pelt_sample_options){.name = sample, .vertices = 1200}, &error);
+    f->bundle = pelt_sample_make(&(pelt_sample_options){.name = sample, .vertices = 700}, &error);
     assert_non_null(f->bundle);
     const pelt_clip *train = pelt_bundle_clip(f->bundle, "train", PELT_NEED_POSITIONS, &error);
     f->clip = pelt_bundle_clip(f->bundle, clip, PELT_NEED_POSITIONS, &error);
