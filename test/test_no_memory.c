@@ -33,7 +33,7 @@ static pelt_bundle *make(pelt_examples *examples) {
 /* -- Fits ---------------------------------------------------------------------------------------------------------------- */
 
 /* Every allocation among the first ones; then ever fewer, since those of sweeps are all alike. */
-static long next_of(long allowed) { return allowed + 1 + (allowed > 100 ? allowed / 40 : 0); }
+static long next_of(long allowed) { return allowed + 1 + (allowed > 60 ? allowed / 15 : 0); }
 
 static void fit_with_ever_more_memory(pelt_fit_options options) {
     pelt_examples examples;
