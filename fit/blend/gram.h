@@ -89,6 +89,13 @@ static inline double pelt_quadratic(const pelt_gram *gram, uint32_t j, uint32_t 
            (m[5] * q[5] + m[6] * q[6] + m[7] * q[7] + m[8] * q[8] + m[9] * q[9]);
 }
 
+/* The same where h is a direction, whose last number is 0. */
+static inline double pelt_quadratic_of_direction(const pelt_gram *gram, uint32_t j, uint32_t k,
+                                                 const double m[PELT_MONOMIALS]) {
+    const double *q = gram->products + ((size_t)j * gram->count + k) * PELT_MONOMIALS;
+    return m[0] * q[0] + m[1] * q[1] + m[2] * q[2] + m[4] * q[4] + (m[5] * q[5] + m[7] * q[7]);
+}
+
 /* Sets the problem to a vertex at `rest` (of the gram's units) with its moments and energy. */
 void pelt_problem_set(pelt_problem *problem, const pelt_gram *gram, const double rest[3], const double *moments,
                       double energy);

@@ -89,7 +89,7 @@ static void add_normals(const pelt_joining *w, uint32_t point, local *l) {
         }
         for (uint32_t i = 0; i < l->count; i++)
             for (uint32_t k = 0; k <= i; k++)
-                l->c[i * l->count + k] += scale * (pelt_quadratic(&w->normal_gram, l->joints[i], l->joints[k], m) -
+                l->c[i * l->count + k] += scale * (pelt_quadratic_of_direction(&w->normal_gram, l->joints[i], l->joints[k], m) -
                                                    linear[i] - linear[k] + w->facets.energy[f]);
     }
 }
@@ -360,7 +360,8 @@ static void compete(smoothing *s) {
     s->refit = false;
     for (int sweep = 0; sweep < FREE_SWEEPS + FADE_SWEEPS; sweep++) {
         compete_once(s);
-        s->price = sweep < FREE_SWEEPS ? 0 : first_price * pow(price_growth, sweep - FREE_SWEEPS);
+        if (sweep < FREE_SWEEPS) continue;
+        s->price = first_price * pow(price_growth, sweep - FREE_SWEEPS);
         pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, price_points, s);
     }
     keep_best(s);
