@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 256 };
-
 /* How much a squared weight costs and how much normals count, when nothing is said. */
 static const double usual_ridge = 1e-7, usual_normal_scale = 0.01;
 
@@ -54,19 +52,9 @@ static void shade_example(void *user, size_t e, pelt_arena *scratch) {
 }
 
 /* The facets of some points of one home, so that they need the same rows. */
-typedef struct piece {
-    uint32_t home, begin, count; /* places in the order of points */
-} piece;
-
-typedef struct summing {
-    pelt_joining *w;
-    piece *pieces;
-} summing;
-
 static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
-    summing *s = user;
-    pelt_joining *w = s->w;
-    const piece *some = &s->pieces[at];
+    pelt_joining *w = user;
+    const pelt_piece *some = &w->homes.pieces[at];
     uint32_t near = w->homes.near_count[some->home], total = 0, *vertices, *facets;
     for (uint32_t i = 0; i < some->count; i++) {
         uint32_t p = w->homes.order[some->begin + i];
@@ -92,22 +80,18 @@ static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
 /* Sums for the normals of the examples. */
 static void sum_normals(pelt_joining *w, const pelt_affine *matrices) {
     pelt_fitting *f = w->f;
-    size_t n = 3 * (size_t)f->bundle->mesh.vertex_count, examples = f->examples.count, count = 0;
+    size_t n = 3 * (size_t)f->bundle->mesh.vertex_count, examples = f->examples.count;
     const float **normals = PELT_NEW(f->arena, examples, const float *), *all = PELT_NEW(f->arena, n * examples, float);
     for (size_t e = 0; e < examples; e++) normals[e] = all + n * e;
     shading shade = {w->smoothing, f->examples.list, normals};
     pelt_parallel(f->arena, f->options.threads, examples, shade_example, &shade);
     pelt_gram_new(f, matrices, &w->candidates, false, normals, &w->normal_gram);
-    summing s = {w, PELT_NEW(f->arena, w->homes.count + f->points.count / CHUNK + 1, piece)};
     w->facets.energy = PELT_NEW(f->arena, w->facets.count, double);
     w->facets.moments = PELT_NEW(f->arena, w->facets.count, double *);
     for (uint32_t p = 0; p < f->points.count; p++)
         for (uint32_t i = w->facets.first[p]; i < w->facets.first[p + 1]; i++)
             w->facets.moments[i] = PELT_NEW(f->arena, 4 * (size_t)w->homes.near_count[w->homes.home[p]], double);
-    for (uint32_t h = 0; h < w->homes.count; h++)
-        for (uint32_t at = w->homes.first[h], end = w->homes.first[h + 1]; at < end; at += CHUNK)
-            s.pieces[count++] = (piece){h, at, end - at < CHUNK ? end - at : CHUNK};
-    pelt_parallel(f->arena, f->options.threads, count, sum_piece, &s);
+    pelt_parallel(f->arena, f->options.threads, w->homes.piece_count, sum_piece, w);
 }
 
 void pelt_joining_fit_normals(pelt_joining *w, uint32_t point, const pelt_weights *set) {

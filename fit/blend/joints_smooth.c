@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 128, SPARE = 8, LEAST_POOL = 16 };
+enum { SPARE = 8, LEAST_POOL = 16 };
 enum { FREE_SWEEPS = 3, FADE_SWEEPS = 13, SETTLE_SWEEPS = 2, SWAP_SWEEPS = 4, ROUNDS = 3, ROUND_SWEEPS = 8 };
 
 /* Competition: what a weight costs at first, how that grows per sweep, and how much more a joint of no importance may
@@ -89,8 +89,9 @@ static void add_normals(const pelt_joining *w, uint32_t point, local *l) {
         }
         for (uint32_t i = 0; i < l->count; i++)
             for (uint32_t k = 0; k <= i; k++)
-                l->c[i * l->count + k] += scale * (pelt_quadratic_of_direction(&w->normal_gram, l->joints[i], l->joints[k], m) -
-                                                   linear[i] - linear[k] + w->facets.energy[f]);
+                l->c[i * l->count + k] +=
+                    scale * (pelt_quadratic_of_direction(&w->normal_gram, l->joints[i], l->joints[k], m) - linear[i] -
+                             linear[k] + w->facets.energy[f]);
     }
 }
 
@@ -175,20 +176,10 @@ static double along_path(const local *l, const double rest[3], const double *wei
 
 /* -- Pools --------------------------------------------------------------------------------------------------------- */
 
-typedef struct piece {
-    uint32_t home, begin, count; /* places in the order of points */
-} piece;
-
-typedef struct pooling {
-    smoothing *s;
-    piece *pieces;
-} pooling;
-
 static void pool_piece(void *user, size_t at, pelt_arena *scratch) {
-    pooling *p = user;
-    smoothing *s = p->s;
+    smoothing *s = user;
     const pelt_joining *w = s->w;
-    const piece *some = &p->pieces[at];
+    const pelt_piece *some = &w->homes.pieces[at];
     uint32_t n = w->homes.near_count[some->home], *all = PELT_NEW(scratch, n, uint32_t);
     const uint32_t *near = w->homes.known[some->home];
     pelt_gram gram = pelt_gram_subset(scratch, &w->gram, near, n, false), normal_gram = {0};
@@ -206,17 +197,6 @@ static void pool_piece(void *user, size_t at, pelt_arena *scratch) {
         for (uint32_t k = 0; k < set.count; k++) set.joints[k] = near[set.joints[k]];
         pelt_blend_store(&s->wide, point, &set, rest);
     }
-}
-
-static void choose_pools(smoothing *s) {
-    pelt_joining *w = s->w;
-    const pelt_homes *homes = &w->homes;
-    pooling p = {s, PELT_NEW(w->f->arena, homes->count + w->f->points.count / BATCH + 1, piece)};
-    size_t count = 0;
-    for (uint32_t h = 0; h < homes->count; h++)
-        for (uint32_t at = homes->first[h], end = homes->first[h + 1]; at < end; at += BATCH)
-            p.pieces[count++] = (piece){h, at, end - at < BATCH ? end - at : BATCH};
-    pelt_parallel(w->f->arena, w->f->options.threads, count, pool_piece, &p);
 }
 
 /* -- Competition --------------------------------------------------------------------------------------------------- */
@@ -577,7 +557,7 @@ pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     s.wide = pelt_blend_result_new(w->f->arena, n, s.pool);
     s.importance = PELT_NEW(w->f->arena, room, double), s.spread = PELT_NEW(w->f->arena, room, double);
     s.prices = PELT_NEW(w->f->arena, room, double), s.reach = PELT_NEW(w->f->arena, room, double);
-    choose_pools(&s);
+    pelt_parallel(w->f->arena, w->f->options.threads, w->homes.piece_count, pool_piece, &s);
     if (is_stopped(&s, 0.5)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     compete(&s);
     if (is_stopped(&s, 0.7)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");

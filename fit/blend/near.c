@@ -80,6 +80,7 @@ void pelt_find_homes(pelt_joining *w) {
         homes->first[j + 2] += homes->first[j + 1];
     }
     for (uint32_t p = 0; p < n; p++) homes->order[homes->first[homes->home[p] + 1]++] = p;
+    pelt_cut_homes(arena, homes);
 }
 
 void pelt_know_neighbours(pelt_homes *homes, const pelt_neighbours *neighbours, uint32_t point_count) {

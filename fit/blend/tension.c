@@ -12,15 +12,16 @@ enum { CHUNK = 256, BATCH = 64 };
 
 /* -- Moments ------------------------------------------------------------------------------------------------------- */
 
-/* Points of one home: a piece of parallel work. */
-typedef struct piece {
-    uint32_t home, begin, count;
-} piece;
+void pelt_cut_homes(pelt_arena *arena, pelt_homes *homes) {
+    homes->pieces = PELT_NEW(arena, homes->count + homes->first[homes->count] / CHUNK + 1, pelt_piece);
+    for (uint32_t h = 0; h < homes->count; h++)
+        for (uint32_t at = homes->first[h], end = homes->first[h + 1]; at < end; at += CHUNK)
+            homes->pieces[homes->piece_count++] = (pelt_piece){h, at, end - at < CHUNK ? end - at : CHUNK};
+}
 
 typedef struct summing {
     const pelt_fitting *f;
     pelt_tension *t;
-    piece *pieces;
 } summing;
 
 static double dot(const double *a, const double *b, size_t n) {
@@ -41,7 +42,7 @@ static void add_path(const pelt_gram *g, uint32_t vertex, double *path) {
 static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
     summing *s = user;
     pelt_tension *t = s->t;
-    const piece *some = &s->pieces[at];
+    const pelt_piece *some = &s->t->homes->pieces[at];
     const pelt_homes *homes = t->homes;
     const pelt_gram *g = t->gram;
     size_t inner = 3 * g->examples, known = homes->known_count[some->home];
@@ -69,10 +70,9 @@ static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
 static void sum_moments(pelt_fitting *f, pelt_tension *t) {
     const pelt_homes *homes = t->homes;
     uint32_t n = f->points.count;
-    size_t count = 0;
     t->own = PELT_NEW(f->arena, n, double *), t->around = PELT_NEW(f->arena, n, double *);
     t->energy = pelt_alloc(f->arena, n, sizeof *t->energy);
-    summing s = {f, t, PELT_NEW(f->arena, homes->count + n / CHUNK + 1, piece)};
+    summing s = {f, t};
     for (uint32_t h = 0; h < homes->count; h++) {
         uint32_t begin = homes->first[h], end = homes->first[h + 1];
         size_t width = 4 * (size_t)homes->known_count[h];
@@ -82,10 +82,8 @@ static void sum_moments(pelt_fitting *f, pelt_tension *t) {
             t->own[homes->order[i]] = own + (i - begin) * width;
             t->around[homes->order[i]] = t->strength > 0 ? around + (i - begin) * width : NULL;
         }
-        for (uint32_t at = begin; at < end; at += CHUNK)
-            s.pieces[count++] = (piece){h, at, end - at < CHUNK ? end - at : CHUNK};
     }
-    pelt_parallel(f->arena, f->options.threads, count, sum_piece, &s);
+    pelt_parallel(f->arena, f->options.threads, homes->piece_count, sum_piece, &s);
 }
 
 /* -- Colours ------------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,11 @@
 
 #include "fit/blend/blend.h"
 
+/* Some points of one home, which need the same sums: a piece of parallel work. */
+typedef struct pelt_piece {
+    uint32_t home, begin, count; /* places in the order of points */
+} pelt_piece;
+
 /* Candidates whose moments a point has: those that it or a neighbour may follow. Points of one home share them. */
 typedef struct pelt_homes {
     uint32_t count;
@@ -27,7 +32,12 @@ typedef struct pelt_homes {
     uint32_t **place;      /* [home][candidate] where it is among the known; UINT32_MAX: it is not */
     uint32_t *order;       /* [point] points by home */
     uint32_t *first;       /* [count + 1] where those of a home begin in the order */
+    pelt_piece *pieces;    /* all points */
+    size_t piece_count;
 } pelt_homes;
+
+/* Fills in the pieces, when all else is known. */
+void pelt_cut_homes(pelt_arena *arena, pelt_homes *homes);
 
 typedef struct pelt_tension {
     const pelt_gram *gram; /* with couplings */

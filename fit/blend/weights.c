@@ -256,6 +256,7 @@ static void find_home(weighing *w) {
     w->homes.known[0] = w->homes.place[0] = all;
     w->homes.known_count[0] = w->homes.near_count[0] = n;
     w->homes.first[1] = points;
+    pelt_cut_homes(arena, &w->homes);
 }
 
 static pelt_result fit_smoothly(weighing *w, pelt_error *error) {
