@@ -1,6 +1,7 @@
 /* cuda.cu: a skin on an NVIDIA device: the host side, and which kernel for what. */
 
-#include "gpu/cuda_kernels.cuh"
+#include "gpu/cuda_tensor.cuh"
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
@@ -13,8 +14,11 @@ struct pelt_cuda {
     pelt_gpu_skin packed;
     uint32_t characters; /* room for, a multiple of WHOLE */
     int device, scaled;
+    int wild; /* a pose has had numbers that two halves do not hold */
+    uint32_t processors;
     uint32_t shared_limit; /* bytes of shared memory that a work group may have */
     uint32_t *words;
+    pelt_cuda_tensor tensor; /* size 0: tensor cores are not used */
     float4 *poses;
     float *positions, *normals;
     size_t output_size;
@@ -31,7 +35,141 @@ static pelt_result check(cudaError_t code, const char *doing, pelt_error *error)
     return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "CUDA fails at %s: %s", doing, cudaGetErrorString(code));
 }
 
-/* -- Making ---------------------------------------------------------------------------------------------------------- */
+/* -- Numbers for tensor cores ------------------------------------------------------------------------------------------ */
+
+/* The middle of the mesh, and a power of two that its box fits into. */
+static void measure(const pelt_skin *skin, pelt_cuda_tensor *out) {
+    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, extent = 0;
+    for (uint32_t v = 0; v < skin->vertex_count; v++)
+        for (size_t i = 0; i < 3; i++) {
+            size_t slot = skin->vertex_slots[v];
+            float x = skin->rest_positions[(slot / PELT_BLOCK * 3 + i) * PELT_BLOCK + slot % PELT_BLOCK];
+            low[i] = fminf(low[i], x), high[i] = fmaxf(high[i], x);
+        }
+    for (int i = 0; i < 3; i++) extent = fmaxf(extent, high[i] - low[i]);
+    int power = 0;
+    frexpf(extent > 1e-30f ? extent : 1, &power);
+    out->size = ldexpf(1, power), out->per_size = ldexpf(1, -power);
+    out->middle = make_float3(0.5f * (low[0] + high[0]), 0.5f * (low[1] + high[1]), 0.5f * (low[2] + high[2]));
+}
+
+static bool weights_sum_to_one(const pelt_skin *skin) {
+    for (uint32_t v = 0; v < skin->vertex_count; v++) {
+        uint32_t slot = skin->vertex_slots[v], block = slot / PELT_BLOCK;
+        double sum = 0;
+        for (uint32_t e = skin->block_first[block]; e < skin->block_first[block + 1]; e++)
+            sum += skin->entry_weights[PELT_BLOCK * (size_t)e + slot % PELT_BLOCK];
+        if (!(fabs(sum - 1) <= 1e-5)) return false;
+    }
+    return true;
+}
+
+/* Lists of a block, filled up to fours. */
+struct group_list {
+    uint32_t which;               /* component of a head */
+    uint32_t step;                /* rows of 16 bits lie in twos */
+    uint32_t at_sources, at_rows; /* words of the packed skin */
+    uint32_t parts;               /* of a row: 1 or 3 */
+    uint32_t places;              /* what is added to a source */
+};
+
+static uint64_t count_groups(const pelt_gpu_skin *packed, const group_list *list) {
+    const uint32_t *heads = packed->words + packed->numbers.at_heads + list->which;
+    uint64_t groups = 0;
+    for (uint32_t b = 0; b < packed->numbers.block_count; b++)
+        groups += (list->step * (uint64_t)(heads[4 * (size_t)b + 4] - heads[4 * (size_t)b]) + 3) / TENSOR_GROUP;
+    return groups;
+}
+
+/* Number `lane` of part `part` of item i, which counts single rows, as two halves. */
+static uint32_t number_of(const pelt_gpu_skin *packed, const group_list *list, uint64_t i, uint32_t part,
+                          uint32_t lane) {
+    uint32_t word = packed->words[list->at_rows + (i / list->step * list->parts + part) * PELT_BLOCK + lane];
+    float x;
+    if (list->step == 2)
+        x = (float)(int16_t)(i % 2 ? word >> 16 : word & 0xffff);
+    else
+        memcpy(&x, &word, sizeof x);
+    return halves_of(x);
+}
+
+static void fill_groups(const pelt_gpu_skin *packed, const group_list *list, size_t sources, size_t rows,
+                        uint32_t *out) {
+    const uint32_t *heads = packed->words + packed->numbers.at_heads + list->which;
+    uint32_t group = 0;
+    for (uint32_t b = 0; b < packed->numbers.block_count; b++) {
+        uint64_t first = (uint64_t)list->step * heads[4 * (size_t)b],
+                 end = (uint64_t)list->step * heads[4 * (size_t)b + 4];
+        out[4 * (size_t)b + list->which] = group;
+        for (uint64_t i = first; i < end; i += TENSOR_GROUP, group++)
+            for (uint32_t t = 0; t < TENSOR_GROUP; t++) {
+                bool there = i + t < end;
+                uint32_t source = there ? packed->words[list->at_sources + (i + t) / list->step] : 0;
+                out[sources + TENSOR_GROUP * (size_t)group + t] =
+                    list->places + source + (there && list->step == 2 ? (i + t) % 2 : 0);
+                for (uint32_t part = 0; part < list->parts; part++)
+                    for (uint32_t v = 0; there && v < PELT_BLOCK; v++) {
+                        size_t lane = 4 * (v % 8) + t;
+                        out[rows + ((size_t)group * list->parts + part) * 64 + 2 * lane + v / 8] =
+                            number_of(packed, list, i + t, part, v);
+                    }
+            }
+    }
+    out[4 * (size_t)packed->numbers.block_count + list->which] = group;
+}
+
+/* Whether every block has all centres, in order. */
+static bool is_regular(const pelt_gpu_skin *packed) {
+    const pelt_gpu_numbers *n = &packed->numbers;
+    for (uint32_t b = 0; b < n->block_count; b++) {
+        const uint32_t *head = packed->words + n->at_heads + 4 * (size_t)b + 1;
+        for (uint32_t i = head[0]; i < head[4]; i++)
+            for (uint32_t c = 0; c < 4; c++)
+                if (packed->words[n->at_row_sources + 4 * (size_t)i + c] != 4 * (i - head[0]) + c) return false;
+    }
+    return true;
+}
+
+/* Rows of four centres in 16 bits as floats, those of a vertex side by side. */
+static void fill_centers(const uint32_t *from, uint64_t groups, uint32_t parts, uint32_t *to) {
+    for (uint64_t i = 0; i < groups * parts; i++)
+        for (uint32_t v = 0; v < PELT_BLOCK; v++)
+            for (uint32_t c = 0; c < 4; c++) {
+                uint32_t word = from[(i / parts * 2 + c / 2) * parts * PELT_BLOCK + i % parts * PELT_BLOCK + v];
+                float x = (float)(int32_t)(c % 2 ? word : word << 16);
+                memcpy(to + i * 64 + v * 4 + c, &x, sizeof x);
+            }
+}
+
+/* NULL when there is no memory. */
+static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out, uint64_t *count) {
+    const pelt_gpu_numbers *n = &packed->numbers;
+    bool basis = packed->form == PELT_GPU_SHORTS, weighted = packed->form == PELT_GPU_WEIGHTED_SHORTS;
+    group_list lists[TENSOR_LISTS] = {{0, 1, n->at_joints, n->at_weights, 1, TENSOR_EXTRA},
+                                      {1, 2, n->at_row_sources, n->at_rows, 3, 4 * TENSOR_EXTRA + n->at_row_factors},
+                                      {2, 2, n->at_turn_sources, n->at_turns, 3, 4 * TENSOR_EXTRA + n->at_turn_factors},
+                                      {3, 1, n->at_axes, n->at_axis_weights, 1, 4 * TENSOR_EXTRA}};
+    const bool used[] = {true, basis, basis && packed->turns == 2, weighted};
+    uint64_t end = 4 * ((uint64_t)n->block_count + 1);
+    for (int i = 0; i < TENSOR_LISTS; i++) {
+        uint64_t groups = used[i] ? count_groups(packed, &lists[i]) : 0;
+        out->at_sources[i] = (uint32_t)end, end += TENSOR_GROUP * groups;
+        out->at_rows[i] = (uint32_t)end, end += 64 * lists[i].parts * groups;
+    }
+    uint64_t groups = weighted ? packed->words[n->at_heads + 4 * (uint64_t)n->block_count + 1] : 0;
+    out->at_centers = (uint32_t)end, end += groups * packed->parts * 64;
+    out->at_center_turns = (uint32_t)end, end += packed->turns ? groups * 3 * 64 : 0;
+    out->regular = is_regular(packed);
+    *count = end;
+    uint32_t *words = end < UINT32_MAX ? (uint32_t *)calloc((size_t)end, sizeof *words) : NULL;
+    for (int i = 0; i < TENSOR_LISTS && words; i++)
+        if (used[i]) fill_groups(packed, &lists[i], out->at_sources[i], out->at_rows[i], words);
+    if (words && weighted) {
+        fill_centers(packed->words + n->at_rows, groups, packed->parts, words + out->at_centers);
+        if (packed->turns) fill_centers(packed->words + n->at_turns, groups, 3, words + out->at_center_turns);
+    }
+    return words;
+}
 
 int pelt_cuda_devices(void) {
     int count = 0;
@@ -51,6 +189,7 @@ static pelt_result make(pelt_cuda *cuda, pelt_error *error) {
     if (result) return result;
     strncpy(cuda->name, properties.name, sizeof cuda->name - 1);
     cuda->shared_limit = (uint32_t)properties.sharedMemPerBlockOptin;
+    cuda->processors = (uint32_t)properties.multiProcessorCount;
     if (!result) result = take((void **)&cuda->words, words, "the skin", error);
     if (!result) result = take((void **)&cuda->poses, cuda->characters * (uint64_t)pose, "poses", error);
     if (!result)
@@ -60,6 +199,29 @@ static pelt_result make(pelt_cuda *cuda, pelt_error *error) {
     if (!result) result = check(cudaEventCreateWithFlags(&cuda->fetched, cudaEventDisableTiming), "an event", error);
     if (!result)
         result = check(cudaMemcpy(cuda->words, cuda->packed.words, words, cudaMemcpyHostToDevice), "the skin", error);
+    return result;
+}
+
+/* Makes them where they can be used. */
+static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
+    const pelt_gpu_skin *packed = &cuda->packed;
+    cudaFuncAttributes built;
+    bool form = packed->form == PELT_GPU_BLEND || packed->form == PELT_GPU_WEIGHTED_SHORTS ||
+                (packed->form == PELT_GPU_SHORTS && packed->turns != 1);
+    pelt_result result =
+        check(cudaFuncGetAttributes(&built, tensor_kernel<PELT_GPU_BLEND, TENSOR_POSITIONS>), "asking", error);
+    if (result || !form || built.ptxVersion < 80 || packed->numbers.block_count < TENSOR_BLOCKS ||
+        !weights_sum_to_one(cuda->skin))
+        return result;
+    uint64_t count = 0;
+    uint32_t *words = list_groups(packed, &cuda->tensor, &count), *there = NULL;
+    if (!words) return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
+    result = take((void **)&there, 4 * count, "the skin", error);
+    if (!result) result = check(cudaMemcpy(there, words, 4 * count, cudaMemcpyHostToDevice), "the skin", error);
+    free(words);
+    cuda->tensor.words = there;
+    cuda->tensor.stride = (TENSOR_EXTRA + packed->own_vec4s + 6) / 8 * 8 + 1; /* 1 more than a multiple of 8: banks */
+    measure(cuda->skin, &cuda->tensor);
     return result;
 }
 
@@ -84,6 +246,7 @@ pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options
     cuda->skin = skin, cuda->device = options->device, cuda->output_size = pelt_output_size(skin);
     cuda->characters = (uint32_t)((wanted + WHOLE - 1) / WHOLE * WHOLE);
     pelt_result result = make(cuda, error);
+    if (!result && !options->plain) result = make_tensor(cuda, error);
     pelt_gpu_unpack(&cuda->packed);
     cuda->packed.words = NULL;
     if (!result) return cuda;
@@ -93,7 +256,8 @@ pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options
 
 void pelt_cuda_free(pelt_cuda *cuda) {
     if (!cuda) return;
-    cudaFree(cuda->words), cudaFree(cuda->poses), cudaFree(cuda->positions), cudaFree(cuda->normals);
+    cudaFree(cuda->words), cudaFree((void *)cuda->tensor.words), cudaFree(cuda->poses), cudaFree(cuda->positions),
+        cudaFree(cuda->normals);
     if (cuda->staged) cudaFreeHost(cuda->staged);
     if (cuda->fetched) cudaEventDestroy(cuda->fetched);
     cudaGetLastError();
@@ -110,6 +274,21 @@ static pelt_result check_range(const pelt_cuda *cuda, uint32_t first, uint32_t c
                          first, (unsigned long long)first + count - 1, cuda->characters);
 }
 
+/* Whether two halves hold the joints' matrices, measured from the middle in sizes of the mesh. */
+static bool is_tame(const pelt_cuda *cuda, const float *pose) {
+    const pelt_cuda_tensor *t = &cuda->tensor;
+    float place[3], most = 0;
+    for (uint32_t i = 0; i < 3 * cuda->packed.matrix_count; i++) {
+        const float *m = pose + 4 * (size_t)i;
+        float there = m[0] * t->middle.x + m[1] * t->middle.y + m[2] * t->middle.z + m[3];
+        if (i < 3) place[i] = there;
+        float off = fabsf(there - place[i % 3]) * t->per_size;
+        for (int k = 0; k < 3; k++) off += fabsf(m[k]);
+        most = most >= off ? most : off; /* what is no number stays */
+    }
+    return most <= 16;
+}
+
 pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, const void *const *scratches,
                              void *stream, pelt_error *error) {
     pelt_result result = check_range(cuda, first, count, error);
@@ -117,8 +296,11 @@ pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, co
     if (!result) result = check(cudaEventSynchronize(cuda->fetched), "waiting for poses", error);
     if (result) return result;
     float *from = cuda->staged + 4 * vec4s * first;
-    for (uint32_t i = 0; i < count; i++)
-        cuda->scaled |= pelt_gpu_pose(cuda->skin, &cuda->packed, scratches[i], from + 4 * vec4s * i);
+    for (uint32_t i = 0; i < count; i++) {
+        float *pose = from + 4 * vec4s * i;
+        cuda->scaled |= pelt_gpu_pose(cuda->skin, &cuda->packed, scratches[i], pose);
+        if (cuda->tensor.size && !is_tame(cuda, pose)) cuda->wild = 1;
+    }
     cudaStream_t on = (cudaStream_t)stream;
     result = check(cudaMemcpyAsync(cuda->poses + vec4s * first, from, 16 * vec4s * count, cudaMemcpyHostToDevice, on),
                    "uploading poses", error);
@@ -133,7 +315,7 @@ struct cut {
 
 /* One character: a thread for each vertex. Many: a thread takes 4 vertices of several characters, as many as its registers
    have room for. Found by trying on an H200. */
-constexpr cut one_cut = {128, 1, 1, 0, 1};
+constexpr cut one_cut = {128, 1, 1, 40, 1};
 constexpr cut many_cuts[3][3] = {
     {{128, 4, 4, 40, 8}, {128, 4, 2, 40, 8}, {128, 4, 2, 64, 8}},   /* blend: positions, both, scaled */
     {{128, 4, 4, 40, 16}, {256, 4, 2, 64, 16}, {256, 4, 1, 64, 8}}, /* basis */
@@ -168,10 +350,46 @@ static cudaError_t launch(pelt_cuda_call k, cudaStream_t stream) {
     return cudaGetLastError();
 }
 
+/* Bytes of shared memory for as many characters. */
+static uint64_t tensor_bytes(const pelt_cuda *cuda, uint32_t characters, int threads) {
+    return 16ull * characters * cuda->tensor.stride +
+           threads / 32 * TENSOR_CHARACTERS * TENSOR_STAGE_STRIDE * sizeof(float);
+}
+
+/* False when poses do not fit. */
+template <int FORM, int KIND>
+static bool launch_tensor(const pelt_cuda *cuda, pelt_cuda_call k, cudaStream_t stream, cudaError_t *code) {
+    constexpr int T = tensor_threads<KIND>;
+    pelt_cuda_tensor t = cuda->tensor;
+    if (!t.size || cuda->wild || k.n.character_count < TENSOR_CHARACTERS) return false;
+    uint32_t shared = tensor_shared<FORM, KIND>;
+    while (shared > TENSOR_CHARACTERS && tensor_bytes(cuda, shared, T) > cuda->shared_limit) shared -= 8;
+    uint64_t bytes = tensor_bytes(cuda, shared, T);
+    if (bytes > cuda->shared_limit) return false;
+    auto kernel = tensor_kernel<FORM, KIND>;
+    *code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    k.shared = shared, k.own_vec4s = cuda->packed.own_vec4s;
+    if (*code == cudaSuccess) kernel<<<cuda->processors, T, bytes, stream>>>(k, t);
+    if (*code == cudaSuccess) *code = cudaGetLastError();
+    return true;
+}
+
 template <int FORM, int KIND>
 static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, cudaStream_t stream) {
     constexpr int group = FORM == PELT_GPU_BLEND ? 0 : FORM <= PELT_GPU_SHORTS ? 1 : 2;
     constexpr cut one = one_cut, many = many_cuts[group][KIND];
+    if constexpr (KIND != PELT_SCALED && FORM != PELT_GPU_FLOATS && FORM != PELT_GPU_WEIGHTED_FLOATS) {
+        cudaError_t code = cudaSuccess;
+        bool done;
+        if constexpr (KIND == PELT_POSITIONS)
+            done = launch_tensor<FORM, TENSOR_POSITIONS>(cuda, k, stream, &code);
+        else if constexpr (FORM == PELT_GPU_BLEND)
+            done = false; /* the plain loop is faster */
+        else
+            done = k.turns ? launch_tensor<FORM, TENSOR_TURNED>(cuda, k, stream, &code)
+                           : launch_tensor<FORM, TENSOR_NORMALS>(cuda, k, stream, &code);
+        if (done) return code;
+    }
     pelt_cuda_call call = k;
     call.own_vec4s = KIND == PELT_SCALED ? k.n.pose_stride : cuda->packed.own_vec4s;
     call.shared = poses_that_fit(cuda, many, call.own_vec4s, many.threads / 32 * 96 * many.lanes * sizeof(float));
@@ -179,6 +397,8 @@ static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, c
     if (k.n.character_count >= FEW && call.shared)
         return launch<FORM, KIND, many.threads, many.lanes, many.characters, true>(call, stream);
     call.shared = one.characters, call.passes = one.passes;
+    if (call.own_vec4s * 16 <= 1024u * one.kilobytes)
+        return launch<FORM, KIND, one.threads, one.lanes, one.characters, true>(call, stream);
     return launch<FORM, KIND, one.threads, one.lanes, one.characters, false>(call, stream);
 }
 

@@ -61,56 +61,88 @@ DEVICE float square_root(float x) {
     return y;
 }
 
+/* A thread with one vertex of one character has nothing to do while it waits for memory: it reads this many entries of a
+   list at once, the last one again where there are no more. */
+template <int V, int C> constexpr int ahead = V == 1 && C == 1 ? 4 : 1;
+
 /* -- The corrective -------------------------------------------------------------------------------------------------- */
 
 template <int V, int C>
 DEVICE void add_floats(float (&sum)[C][3][V], const float4 *poses, uint32_t stride, uint32_t first, uint32_t end,
                        const uint32_t *sources, const uint32_t *rows, uint32_t factors) {
-    for (uint32_t r = first; r < end; r++) {
-        float u[3][V];
-        uint32_t source = factors + __ldg(sources + r);
+    constexpr int A = ahead<V, C>;
+    for (uint32_t r = first; r < end; r += A) {
+        float u[A][3][V];
+        uint32_t source[A];
 #pragma unroll
-        for (int i = 0; i < 3; i++) floats<V>(rows + 48 * (size_t)r + 16 * i, u[i]);
+        for (int k = 0; k < A; k++) {
+            uint32_t at = min(r + k, end - 1);
+            source[k] = factors + __ldg(sources + at);
 #pragma unroll
-        for (int c = 0; c < C; c++) {
-            float a = ((const float *)pose_of(poses, stride, c))[source];
-#pragma unroll
-            for (int i = 0; i < 3; i++)
-#pragma unroll
-                for (int v = 0; v < V; v++) sum[c][i][v] += a * u[i][v];
+            for (int i = 0; i < 3; i++) floats<V>(rows + 48 * (size_t)at + 16 * i, u[k][i]);
         }
+#pragma unroll
+        for (int k = 0; k < A; k++)
+#pragma unroll
+            for (int c = 0; c < C; c++) {
+                float a = r + k < end ? ((const float *)pose_of(poses, stride, c))[source[k]] : 0;
+#pragma unroll
+                for (int i = 0; i < 3; i++)
+#pragma unroll
+                    for (int v = 0; v < V; v++) sum[c][i][v] += a * u[k][i][v];
+            }
     }
 }
 
 template <int V, int C>
 DEVICE void add_shorts(float (&sum)[C][3][V], const float4 *poses, uint32_t stride, uint32_t first, uint32_t end,
                        const uint32_t *sources, const uint32_t *rows, uint32_t factors) {
-    for (uint32_t r = first; r < end; r++) {
-        float low[3][V], high[3][V];
-        uint32_t source = factors + __ldg(sources + r);
+    constexpr int A = ahead<V, C>;
+    for (uint32_t r = first; r < end; r += A) {
+        float low[A][3][V], high[A][3][V];
+        uint32_t source[A];
 #pragma unroll
-        for (int i = 0; i < 3; i++) {
-            uint32_t u[V];
-            words<V>(rows + 48 * (size_t)r + 16 * i, u);
+        for (int k = 0; k < A; k++) {
+            uint32_t at = min(r + k, end - 1);
+            source[k] = factors + __ldg(sources + at);
 #pragma unroll
-            for (int v = 0; v < V; v++) low[i][v] = (float)(int16_t)u[v], high[i][v] = (float)((int32_t)u[v] >> 16);
+            for (int i = 0; i < 3; i++) {
+                uint32_t u[V];
+                words<V>(rows + 48 * (size_t)at + 16 * i, u);
+#pragma unroll
+                for (int v = 0; v < V; v++)
+                    low[k][i][v] = (float)(int16_t)u[v], high[k][i][v] = (float)((int32_t)u[v] >> 16);
+            }
         }
 #pragma unroll
-        for (int c = 0; c < C; c++) {
-            float2 a = *(const float2 *)((const float *)pose_of(poses, stride, c) + source);
+        for (int k = 0; k < A; k++)
 #pragma unroll
-            for (int i = 0; i < 3; i++)
+            for (int c = 0; c < C; c++) {
+                float2 a = make_float2(0, 0);
+                if (r + k < end) a = *(const float2 *)((const float *)pose_of(poses, stride, c) + source[k]);
 #pragma unroll
-                for (int v = 0; v < V; v++) sum[c][i][v] += a.x * low[i][v] + a.y * high[i][v];
-        }
+                for (int i = 0; i < 3; i++)
+#pragma unroll
+                    for (int v = 0; v < V; v++) sum[c][i][v] += a.x * low[k][i][v] + a.y * high[k][i][v];
+            }
     }
 }
 
-DEVICE float phi_of(float q, uint32_t phi) {
-    if (phi == 1) return power_of_two(q);
-    float root = square_root(fmaxf(-q, 0));
-    if (phi == 0) return power_of_two(-root);
-    return 0.97f * power_of_two(q) + 0.03f * power_of_two(-1.6986436f * root);
+/* x = phi(x), for as many as there are: which phi is asked once. */
+template <int N> DEVICE void apply_phi(float (&x)[N], uint32_t phi) {
+    if (phi == 1) {
+#pragma unroll
+        for (int i = 0; i < N; i++) x[i] = power_of_two(x[i]);
+    } else if (phi == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i++) x[i] = power_of_two(-square_root(fmaxf(-x[i], 0)));
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            float root = square_root(fmaxf(-x[i], 0));
+            x[i] = 0.97f * power_of_two(x[i]) + 0.03f * power_of_two(-1.6986436f * root);
+        }
+    }
 }
 
 DEVICE float4 distances(const float4 *pose, uint32_t axis, uint4 centers, bool together) {
@@ -159,46 +191,69 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
                 if (TURN) turn[c][i][v] = 0;
             }
     const uint32_t rows_of_four = SHORTS ? 32 : 64;
-    for (uint32_t g = head.y; g < next.y; g++) {
-        uint4 centers = four(k.skin + k.n.at_row_sources + 4 * g);
-        bool together =
-            !(centers.x & 3) && centers.y == centers.x + 1 && centers.z == centers.x + 2 && centers.w == centers.x + 3;
-        float q[C][4][V];
+    constexpr int A = ahead<V, C>, GROUPS = A == 1 ? 1 : 2; /* fours of centres at once */
+    for (uint32_t first = head.y; first < next.y; first += GROUPS) {
+        uint4 centers[GROUPS];
+        bool together[GROUPS];
+        float q[GROUPS][C][4][V];
 #pragma unroll
-        for (int c = 0; c < C; c++)
+        for (int g = 0; g < GROUPS; g++) {
+            uint4 of = four(k.skin + k.n.at_row_sources + 4 * min(first + g, next.y - 1));
+            together[g] = !(of.x & 3) && of.y == of.x + 1 && of.z == of.x + 2 && of.w == of.x + 3;
+            centers[g] = of;
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int c = 0; c < C; c++)
 #pragma unroll
-                for (int v = 0; v < V; v++) q[c][i][v] = 0;
-        for (uint32_t e = head.w; e < next.w; e++) {
-            uint32_t axis = __ldg(k.skin + k.n.at_axes + e);
-            float w[V];
-            floats<V>(k.skin + k.n.at_axis_weights + 16 * (size_t)e + lane, w);
+                for (int i = 0; i < 4; i++)
 #pragma unroll
-            for (int c = 0; c < C; c++) {
-                float4 d = distances(pose_of(poses, stride, c), axis, centers, together);
+                    for (int v = 0; v < V; v++) q[g][c][i][v] = 0;
+        }
+        for (uint32_t e = head.w; e < next.w; e += A) {
+            uint32_t axis[A];
+            float w[A][V];
 #pragma unroll
-                for (int v = 0; v < V; v++) {
-                    q[c][0][v] += w[v] * d.x, q[c][1][v] += w[v] * d.y;
-                    q[c][2][v] += w[v] * d.z, q[c][3][v] += w[v] * d.w;
-                }
+            for (int i = 0; i < A; i++) {
+                uint32_t at = min(e + i, next.w - 1);
+                axis[i] = __ldg(k.skin + k.n.at_axes + at);
+                floats<V>(k.skin + k.n.at_axis_weights + 16 * (size_t)at + lane, w[i]);
+#pragma unroll
+                for (int v = 0; v < V; v++) w[i][v] = e + i < next.w ? w[i][v] : 0;
             }
+#pragma unroll
+            for (int i = 0; i < A; i++)
+#pragma unroll
+                for (int g = 0; g < GROUPS; g++)
+#pragma unroll
+                    for (int c = 0; c < C; c++) {
+                        float4 d = distances(pose_of(poses, stride, c), axis[i], centers[g], together[g]);
+#pragma unroll
+                        for (int v = 0; v < V; v++) {
+                            q[g][c][0][v] += w[i][v] * d.x, q[g][c][1][v] += w[i][v] * d.y;
+                            q[g][c][2][v] += w[i][v] * d.z, q[g][c][3][v] += w[i][v] * d.w;
+                        }
+                    }
         }
 #pragma unroll
-        for (int c = 0; c < C; c++)
+        for (int g = 0; g < GROUPS; g++) {
+            float flat[C * 4 * V];
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < C * 4 * V; i++) flat[i] = q[g][i / (4 * V)][i / V % 4][i % V];
+            apply_phi(flat, k.phi);
 #pragma unroll
-                for (int v = 0; v < V; v++) q[c][i][v] = phi_of(q[c][i][v], k.phi);
-        const uint32_t *rows = k.skin + k.n.at_rows + (size_t)g * rows_of_four * k.parts + lane;
+            for (int i = 0; i < C * 4 * V; i++) q[g][i / (4 * V)][i / V % 4][i % V] = first + g < next.y ? flat[i] : 0;
+            uint32_t group = min(first + g, next.y - 1);
+            const uint32_t *rows = k.skin + k.n.at_rows + (size_t)group * rows_of_four * k.parts + lane;
 #pragma unroll
-        for (int part = 0; part < 4; part++)
-            if (part < 3 || k.parts == 4) add_centers<V, C, SHORTS>(q, rows + 16 * part, 16 * k.parts, sum, part);
-        if constexpr (TURN) {
-            const uint32_t *turns = k.skin + k.n.at_turns + (size_t)g * rows_of_four * 3 + lane;
-            if (k.turns)
+            for (int part = 0; part < 4; part++)
+                if (part < 3 || k.parts == 4)
+                    add_centers<V, C, SHORTS>(q[g], rows + 16 * part, 16 * k.parts, sum, part);
+            if constexpr (TURN) {
+                const uint32_t *turns = k.skin + k.n.at_turns + (size_t)group * rows_of_four * 3 + lane;
+                if (k.turns)
 #pragma unroll
-                for (int part = 0; part < 3; part++) add_centers<V, C, SHORTS>(q, turns + 16 * part, 48, turn, part);
+                    for (int part = 0; part < 3; part++)
+                        add_centers<V, C, SHORTS>(q[g], turns + 16 * part, 48, turn, part);
+            }
         }
     }
     float4 steps = make_float4(1, 1, 1, 0);
@@ -236,6 +291,20 @@ DEVICE void move(float (&sum)[C][3][V], const float (&p)[C][3][V], const float4 
         }
 }
 
+/* A joints of a block from `entry` on, where the first character has their matrices, and their weights. */
+template <int V, int A>
+DEVICE void read_joints(const pelt_cuda_call &k, const float4 *poses, uint32_t lane, uint32_t entry, uint32_t end,
+                        const float4 *(&matrix)[A], float (&w)[A][V]) {
+#pragma unroll
+    for (int a = 0; a < A; a++) {
+        uint32_t at = min(entry + a, end - 1);
+        matrix[a] = poses + __ldg(k.skin + k.n.at_joints + at);
+        floats<V>(k.skin + k.n.at_weights + 16 * (size_t)at + lane, w[a]);
+#pragma unroll
+        for (int v = 0; v < V; v++) w[a][v] = entry + a < end ? w[a][v] : 0;
+    }
+}
+
 template <int V, int C>
 DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t stride, uint32_t lane, uint32_t entry,
                          uint32_t end, const float (&p)[C][3][V], const float (&n)[C][3][V], float (&position)[C][3][V],
@@ -247,21 +316,24 @@ DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t 
         for (int i = 0; i < 12; i++)
 #pragma unroll
             for (int v = 0; v < V; v++) m[c][i][v] = 0;
-    for (; entry < end; entry++) {
-        const float4 *matrix = poses + __ldg(k.skin + k.n.at_joints + entry);
-        float w[V];
-        floats<V>(k.skin + k.n.at_weights + 16 * (size_t)entry + lane, w);
+    constexpr int A = ahead<V, C>;
+    for (; entry < end; entry += A) {
+        const float4 *matrix[A];
+        float w[A][V];
+        read_joints<V, A>(k, poses, lane, entry, end, matrix, w);
 #pragma unroll
-        for (int c = 0; c < C; c++)
+        for (int a = 0; a < A; a++)
 #pragma unroll
-            for (int i = 0; i < 3; i++) {
-                float4 t = pose_of(matrix, stride, c)[i];
+            for (int c = 0; c < C; c++)
 #pragma unroll
-                for (int v = 0; v < V; v++) {
-                    m[c][4 * i][v] += w[v] * t.x, m[c][4 * i + 1][v] += w[v] * t.y;
-                    m[c][4 * i + 2][v] += w[v] * t.z, m[c][4 * i + 3][v] += w[v] * t.w;
+                for (int i = 0; i < 3; i++) {
+                    float4 t = pose_of(matrix[a], stride, c)[i];
+#pragma unroll
+                    for (int v = 0; v < V; v++) {
+                        m[c][4 * i][v] += w[a][v] * t.x, m[c][4 * i + 1][v] += w[a][v] * t.y;
+                        m[c][4 * i + 2][v] += w[a][v] * t.z, m[c][4 * i + 3][v] += w[a][v] * t.w;
+                    }
                 }
-            }
     }
 #pragma unroll
     for (int c = 0; c < C; c++)
@@ -275,10 +347,20 @@ DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t 
             }
 }
 
+/* Where the lists of a block begin, and where those of the next. */
+struct block_heads {
+    uint4 own, next;
+};
+
+DEVICE block_heads heads_of(const pelt_cuda_call &k, uint32_t block) {
+    const uint32_t *at = k.skin + k.n.at_heads + 4 * (size_t)block;
+    return {four(at), four(at + 4)};
+}
+
 template <int FORM, int KIND, int V, int C>
 DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride, uint32_t block, uint32_t lane,
-                   float (&position)[C][3][V], float (&normal)[C][3][V]) {
-    uint4 head = four(k.skin + k.n.at_heads + 4 * block), next = four(k.skin + k.n.at_heads + 4 * block + 4);
+                   const block_heads &heads, float (&position)[C][3][V], float (&normal)[C][3][V]) {
+    const uint4 head = heads.own, next = heads.next;
     float p[C][3][V], n[C][3][V];
     size_t rest = 48 * (size_t)block + lane;
 #pragma unroll
@@ -306,15 +388,19 @@ DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride
         if (k.turns == 2) add_shorts<V, C>(n, poses, stride, head.z, next.z, sources, rows, k.n.at_turn_factors);
     }
 
-    if constexpr (KIND == PELT_BOTH) {
+    if constexpr (KIND == PELT_BOTH || (KIND == PELT_POSITIONS && ahead < V, C >> 1)) {
         blend_matrix<V, C>(k, poses, stride, lane, head.x, next.x, p, n, position, normal);
     } else {
-        for (uint32_t e = head.x; e < next.x; e++) {
-            const float4 *matrix = poses + __ldg(k.skin + k.n.at_joints + e);
-            float w[V];
-            floats<V>(k.skin + k.n.at_weights + 16 * (size_t)e + lane, w);
-            move<V, C>(position, p, matrix, stride, w, 1);
-            if (KIND == PELT_SCALED) move<V, C>(normal, n, matrix + k.n.at_normal_matrices, stride, w, 0);
+        constexpr int A = ahead<V, C>;
+        for (uint32_t e = head.x; e < next.x; e += A) {
+            const float4 *matrix[A];
+            float w[A][V];
+            read_joints<V, A>(k, poses, lane, e, next.x, matrix, w);
+#pragma unroll
+            for (int a = 0; a < A; a++) {
+                move<V, C>(position, p, matrix[a], stride, w[a], 1);
+                if (KIND == PELT_SCALED) move<V, C>(normal, n, matrix[a] + k.n.at_normal_matrices, stride, w[a], 0);
+            }
         }
     }
     if (KIND != PELT_POSITIONS)
@@ -356,6 +442,10 @@ __global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
     uint32_t first = blockIdx.y * k.shared, count = min(k.shared, k.n.character_count - first);
     const float4 *from = k.poses + (size_t)first * k.n.pose_stride;
     float *stage = (float *)(memory + (SHARED ? k.shared * k.own_vec4s : 0)) + warp * 96 * V;
+    const uint32_t slots = 16 * k.n.block_count;
+    /* The warp's first slot, and the lane's; those beyond the last repeat it. Lists are looked up ahead of need. */
+    uint32_t begin = (blockIdx.x * k.passes * T + warp * 32) * V, slot = min(begin + lane * V, slots - V);
+    block_heads heads = heads_of(k, slot >> 4);
     if constexpr (SHARED) {
         for (uint32_t c = 0; c < count; c++)
             for (uint32_t i = threadIdx.x; i < k.own_vec4s; i += T)
@@ -364,14 +454,10 @@ __global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
     }
     const float4 *poses = SHARED ? memory : from;
     const uint32_t stride = SHARED ? k.own_vec4s : k.n.pose_stride;
-    const uint32_t slots = 16 * k.n.block_count;
-    for (uint32_t pass = 0; pass < k.passes; pass++) {
-        uint32_t begin = ((blockIdx.x * k.passes + pass) * T + warp * 32) * V; /* the warp's first slot */
-        if (begin >= slots) break;
-        uint32_t slot = min(begin + lane * V, slots - V); /* those beyond the last repeat it */
+    for (uint32_t pass = 0; pass < k.passes && begin < slots; pass++) {
         for (uint32_t c0 = 0; c0 < count; c0 += C) {
             float position[C][3][V], normal[C][3][V];
-            deform<FORM, KIND, V, C>(k, poses + c0 * stride, stride, slot >> 4, slot & 15, position, normal);
+            deform<FORM, KIND, V, C>(k, poses + c0 * stride, stride, slot >> 4, slot & 15, heads, position, normal);
 #pragma unroll
             for (int c = 0; c < C; c++) {
                 if (c0 + c >= count) break;
@@ -380,5 +466,7 @@ __global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
                 if (KIND != PELT_POSITIONS) store<V>(k.normals + at, normal[c], stage, lane, 3 * (slots - begin));
             }
         }
+        begin += T * V, slot = min(begin + lane * V, slots - V);
+        if (pass + 1 < k.passes) heads = heads_of(k, slot >> 4);
     }
 }

@@ -4,6 +4,7 @@ extern "C" {
 #include "gpu/pack.h"
 }
 #include "gpu/cuda_time.h"
+#include <chrono>
 #include <cuda_runtime.h>
 #include <vector>
 
@@ -79,13 +80,22 @@ static pelt_result run_turns(const timing *t, uint32_t turns, double *seconds, p
     pelt_result result = t->count < PELT_WORK_FEW ? make_row(t, &row, error) : PELT_OK;
     for (auto &event : events)
         if (code == cudaSuccess) code = cudaEventCreate(&event);
-    for (uint32_t i = 0; i < turns + 3 && code == cudaSuccess && !result; i++) { /* three to warm up */
-        if (i >= 3) code = cudaEventRecord(events[2 * (i - 3)], t->stream);
+    auto work = [&]() {
         if (row)
             code = cudaGraphLaunch(row, t->stream);
         else
             result = once(t, error);
-        if (i >= 3 && code == cudaSuccess) code = cudaEventRecord(events[2 * (i - 3) + 1], t->stream);
+    };
+    auto begin = std::chrono::steady_clock::now();
+    do { /* until the device's clock has woken up */
+        work();
+        if (code == cudaSuccess) code = cudaStreamSynchronize(t->stream);
+    } while (code == cudaSuccess && !result &&
+             std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(PELT_WORK_WARM));
+    for (uint32_t i = 0; i < turns && code == cudaSuccess && !result; i++) {
+        code = cudaEventRecord(events[2 * i], t->stream);
+        if (code == cudaSuccess) work();
+        if (code == cudaSuccess) code = cudaEventRecord(events[2 * i + 1], t->stream);
     }
     if (code == cudaSuccess) code = cudaStreamSynchronize(t->stream);
     for (uint32_t i = 0; i < turns && code == cudaSuccess && !result; i++) {

@@ -29,7 +29,7 @@ typedef enum pelt_device_work { PELT_WORK_SKIN, PELT_WORK_FILL, PELT_WORK_COPY }
 
 /* Seconds on the device, by its own clock, of each of `turns` turns. The work of a few characters is shorter than the
    clock's own work: there a turn is PELT_WORK_ROW of them in a row, and the seconds are those of one. */
-enum { PELT_WORK_FEW = 4, PELT_WORK_ROW = 64 };
+enum { PELT_WORK_FEW = 4, PELT_WORK_ROW = 64, PELT_WORK_WARM = 100 /* milliseconds before it counts */ };
 pelt_result pelt_device_time(pelt_device *device, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
                              double *seconds, pelt_error *error);
 

@@ -29,8 +29,8 @@ struct pelt_gl {
     uint64_t shared_limit; /* bytes of shared memory that a work group may have */
     pelt_gl_shape shapes[SHAPES];
     GLuint programs[SHAPES][PROGRAM_KINDS];
-    GLuint numbers, skin_buffer, poses, positions,
-        normals;        /* buffers; in the vertex path skin and poses are textures */
+    GLuint numbers, skin_buffer, poses, positions, normals,
+        results;        /* buffers; in the vertex path skin and poses are textures */
     size_t output_size; /* of a character */
     float *staged;      /* poses on their way */
     char *source;
@@ -264,7 +264,8 @@ static int64_t limit(pelt_gl *gl, GLenum name) {
 
 /* One character: a thread for each vertex. Many: a thread takes 4 vertices of several characters, so that what it reads of
    the skin serves all of them; with shared memory for poses where it pays. Found by trying on an H200. */
-static const pelt_gl_shape one_shape = {.threads = 128, .lanes = 1, .characters = 1};
+static const pelt_gl_shape one_shapes[2] = {{128, 1, 1, 1, 1},
+                                            {128, 1, 1, 0, 1}}; /* where its pose fits, and where not */
 static const struct {
     pelt_gl_shape shared, plain; /* where poses fit the shared memory, and where not */
 } many_shapes[3][2] = {
@@ -279,7 +280,8 @@ static const struct {
 static void choose_shapes(pelt_gl *gl, const pelt_gl_options *options) {
     int form = gl->packed.form == PELT_GPU_BLEND ? 0 : gl->packed.form <= PELT_GPU_SHORTS ? 1 : 2;
     gl->shared_limit = (uint64_t)limit(gl, GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
-    gl->shapes[ONE] = options->shape_given ? options->shape : one_shape;
+    gl->shapes[ONE] = one_shapes[shared_bytes(gl, &one_shapes[0], NORMALS) > gl->shared_limit];
+    if (options->shape_given) gl->shapes[ONE] = options->shape;
     for (int normals = 0; normals < 2; normals++) {
         pelt_gl_shape *shape = &gl->shapes[MANY + normals];
         *shape = many_shapes[form][normals].shared;
@@ -450,7 +452,7 @@ pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt
 void pelt_gl_free(pelt_gl *gl) {
     if (!gl) return;
     if (gl->f.GetError) {
-        GLuint both[] = {gl->skin_buffer, gl->poses}, rest[] = {gl->numbers, gl->positions, gl->normals};
+        GLuint both[] = {gl->skin_buffer, gl->poses}, rest[] = {gl->numbers, gl->positions, gl->normals, gl->results};
         if (gl->path == PELT_GL_COMPUTE)
             gl->f.DeleteBuffers(2, both);
         else
@@ -582,12 +584,16 @@ pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int positions_at
     return check(gl, "vertex attributes", error);
 }
 
+/* By way of a small buffer: drivers move a buffer that is mapped for reading to where reading is quick, and skinning into
+   it is slow from then on. */
 static pelt_result read_buffer(pelt_gl *gl, GLuint buffer, uint32_t character, float *out, pelt_error *error) {
+    GLsizeiptr size = (GLsizeiptr)gl->output_size;
     gl->f.BindBuffer(GL_COPY_READ_BUFFER, buffer);
-    const void *from = gl->f.MapBufferRange(GL_COPY_READ_BUFFER, (GLintptr)(character * gl->output_size),
-                                            (GLsizeiptr)gl->output_size, GL_MAP_READ_BIT);
+    gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, gl->results);
+    gl->f.CopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, (GLintptr)character * size, 0, size);
+    const void *from = gl->f.MapBufferRange(GL_COPY_WRITE_BUFFER, 0, size, GL_MAP_READ_BIT);
     if (from) memcpy(out, from, gl->output_size);
-    int whole = from && gl->f.UnmapBuffer(GL_COPY_READ_BUFFER);
+    int whole = from && gl->f.UnmapBuffer(GL_COPY_WRITE_BUFFER);
     pelt_result result = check(gl, "reading the result", error);
     if (!result && !whole) result = pelt_gpu_fail(error, PELT_ERROR_DEVICE, "the device lost the result: skin again");
     return result;
@@ -599,12 +605,18 @@ pelt_result pelt_gl_read(pelt_gl *gl, uint32_t character, float *positions, floa
     if (!result && normals && !gl->normals)
         result = pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
     if (result) return result;
-    GLint bound = 0;
+    GLint read = 0, write = 0;
     forget_errors(gl);
-    gl->f.GetIntegerv(GL_COPY_READ_BUFFER, &bound);
-    if (positions) result = read_buffer(gl, gl->positions, character, positions, error);
+    gl->f.GetIntegerv(GL_COPY_READ_BUFFER, &read);
+    gl->f.GetIntegerv(GL_COPY_WRITE_BUFFER, &write);
+    if (!gl->results) {
+        result = make_buffer(gl, gl->output_size, NULL, GL_STREAM_READ, "a result", &gl->results, error);
+        if (result) gl->f.DeleteBuffers(1, &gl->results), gl->results = 0;
+    }
+    if (!result && positions) result = read_buffer(gl, gl->positions, character, positions, error);
     if (!result && normals) result = read_buffer(gl, gl->normals, character, normals, error);
-    gl->f.BindBuffer(GL_COPY_READ_BUFFER, (GLuint)bound);
+    gl->f.BindBuffer(GL_COPY_READ_BUFFER, (GLuint)read);
+    gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, (GLuint)write);
     return result;
 }
 

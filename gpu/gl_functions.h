@@ -42,6 +42,7 @@ enum {
     GL_STATIC_DRAW = 0x88E4,
     GL_DYNAMIC_DRAW = 0x88E8,
     GL_STREAM_DRAW = 0x88E0,
+    GL_STREAM_READ = 0x88E1,
     GL_DYNAMIC_COPY = 0x88EA,
     GL_MAP_READ_BIT = 1,
     GL_COPY_READ_BUFFER = 0x8F36,  /* also its binding */
@@ -108,6 +109,7 @@ enum {
     X(void, BufferSubData, (GLenum target, GLintptr offset, GLsizeiptr size, const void *data))                        \
     X(void *, MapBufferRange, (GLenum target, GLintptr offset, GLsizeiptr size, GLbitfield access))                    \
     X(GLboolean, UnmapBuffer, (GLenum target))                                                                         \
+    X(void, CopyBufferSubData, (GLenum from, GLenum to, GLintptr read_at, GLintptr write_at, GLsizeiptr size))         \
     X(void, GenTextures, (GLsizei count, GLuint * names))                                                              \
     X(void, DeleteTextures, (GLsizei count, const GLuint *names))                                                      \
     X(void, ActiveTexture, (GLenum unit))                                                                              \

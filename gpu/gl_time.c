@@ -5,6 +5,7 @@
 #include "gpu/pack.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { GL_TIMESTAMP = 0x8E28, GL_QUERY_RESULT = 0x8866 };
 
@@ -30,11 +31,9 @@ static pelt_result load(const pelt_gl_options *options, functions *f, pelt_error
     if (!address) missing = "gl" #name;
     PELT_GL_COMMON(LOAD)
     PELT_GL_COMPUTE_ONLY(LOAD)
-        TIMING(LOAD)
+    TIMING(LOAD)
 #undef LOAD
-            return missing
-        ? pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here", missing)
-        : PELT_OK;
+    return missing ? pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here", missing) : PELT_OK;
 }
 
 pelt_result pelt_gl_wait(const pelt_gl_options *options, pelt_error *error) {
@@ -113,14 +112,23 @@ static size_t part_of(const timing *t) {
     return most / 256 * 256;
 }
 
+static double seconds_now(void) {
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static pelt_result run_turns(timing *t, uint32_t turns, double *seconds, pelt_error *error) {
     GLuint *queries = calloc(2 * (size_t)turns, sizeof *queries);
     pelt_result result = queries ? PELT_OK : pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory");
     uint32_t row = t->count < PELT_WORK_FEW ? PELT_WORK_ROW : 1;
     if (result) return result;
     t->f.GenQueries((GLsizei)(2 * turns), queries);
-    for (int i = 0; i < 3 && !result; i++) result = once(t, error);
-    t->f.Finish();
+    for (double begin = seconds_now(); !result && seconds_now() - begin < 1e-3 * PELT_WORK_WARM;) {
+        for (uint32_t k = 0; k < row && !result; k++)
+            result = once(t, error); /* until the device's clock has woken up */
+        t->f.Finish();
+    }
     for (uint32_t i = 0; i < turns && !result; i++) {
         t->f.QueryCounter(queries[2 * i], GL_TIMESTAMP);
         for (uint32_t k = 0; k < row && !result; k++) result = once(t, error);

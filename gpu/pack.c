@@ -72,6 +72,7 @@ static void place_pose(const pelt_skin *skin, const lists *l, pelt_gpu_skin *out
         /* Turns in floats have the coefficients of rows in floats. */
         int same = l->rows.floats && l->turns.floats;
         n->at_turn_factors = same || !out->turns ? n->at_row_factors : place(&end, factor_count(skin, &l->turns));
+        if (l->rows.shorts || l->turns.shorts) n->at_factor_scales = place(&end, 2);
     }
     out->own_vec4s = (uint32_t)(end / 4);
     n->at_normal_matrices = out->own_vec4s;
@@ -228,5 +229,6 @@ int pelt_gpu_pose(const pelt_skin *skin, const pelt_gpu_skin *packed, const void
     if (packed->turns)
         copy_factors(&l.turns, a, (const int16_t *)(own + c.turn_factors), scales[1], factor_count(skin, &l.turns),
                      out + n->at_turn_factors);
+    if (n->at_factor_scales) memcpy(out + n->at_factor_scales, scales, 2 * sizeof *scales);
     return !head->rigid;
 }

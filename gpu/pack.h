@@ -38,7 +38,8 @@ typedef struct pelt_gpu_numbers {
     uint32_t at_row_factors;     /* floats into a pose */
     uint32_t at_turn_factors;    /* floats into a pose */
     uint32_t at_normal_matrices; /* vec4s into a pose */
-    uint32_t unused;
+    uint32_t
+        at_factor_scales; /* floats into a pose: what factors of 16 bits, of rows and of turns, are multiples of; 0: none */
 } pelt_gpu_numbers;
 
 typedef struct pelt_gpu_skin {

@@ -45,7 +45,7 @@ layout(std140) uniform PeltNumbers {
     uint pelt_at_heads, pelt_at_joints, pelt_at_weights, pelt_at_rest;
     uint pelt_at_rest_normals, pelt_at_row_sources, pelt_at_rows, pelt_at_turn_sources;
     uint pelt_at_turns, pelt_at_axes, pelt_at_axis_weights, pelt_at_steps;
-    uint pelt_at_row_factors, pelt_at_turn_factors, pelt_at_normal_matrices, pelt_unused;
+    uint pelt_at_row_factors, pelt_at_turn_factors, pelt_at_normal_matrices, pelt_at_factor_scales;
 };
 
 // -- Where numbers come from ------------------------------------------------------------------------------------------

@@ -32,6 +32,8 @@ enum { PELT_CUDA_NORMALS = 1 };
 typedef struct pelt_cuda_options {
     uint32_t characters; /* at most so many at a time; 0: 1 */
     int device;          /* a number among CUDA's devices; it is made current */
+    int plain;           /* 1: crowds too by plain arithmetic. Tensor cores (compute capability 8.0 and later) are as
+                            exact, but the two sides of a seam may differ in their last bits */
 } pelt_cuda_options;
 
 /* Uploads a skin. The skin must outlive the object. NULL after a failure. */
