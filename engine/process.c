@@ -8,10 +8,12 @@
 
    When the engine ends, the keeper ends with its code; when the lifeline ends, because the caller closed it or is gone in
    any way, kill -9 included, the keeper kills the engine and all that the engine has started, also what has moved to
-   another process group: orphans come to the keeper. Should the keeper itself be killed, the engine goes with it. */
+   another process group: orphans come to the keeper. Should the keeper itself be killed, the engine goes with it. What the
+   engine writes to standard error passes through the keeper, too. */
 
 #define _GNU_SOURCE /* ppoll */
 #include "engine/process.h"
+#include "engine/relay.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -78,7 +80,7 @@ static int end_everything(pid_t engine, int code) {
     return code < 0 ? 128 + SIGKILL : code;
 }
 
-static int keep(pid_t engine) {
+static int keep(pid_t engine, pelt_relay *errors) {
     sigset_t none;
     sigemptyset(&none);
     for (int status;;) {
@@ -86,8 +88,10 @@ static int keep(pid_t engine) {
         if (ended == engine)
             return end_everything(engine, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
         if (ended > 0) continue;
-        struct pollfd p = {LIFELINE, POLLIN, 0};
-        if (ppoll(&p, 1, NULL, &none) > 0) return end_everything(engine, -1);
+        struct pollfd p[2] = {{LIFELINE, POLLIN, 0}, pelt_relay_wants(errors)};
+        if (ppoll(p, 2, NULL, &none) <= 0) continue;
+        if (p[0].revents) return end_everything(engine, -1);
+        pelt_relay_step(errors);
     }
 }
 
@@ -109,13 +113,21 @@ static int run_keeper(pelt_child *child, void *user) {
 #ifdef __linux__
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 #endif
-    pid_t engine = fork();
+    int errors[2];
+    pid_t engine = pipe(errors) ? -1 : fork();
     if (engine < 0) return 127;
     if (engine > 0) {
+        pelt_relay relay = {.from = errors[0], .to = 2};
         setpgid(engine, engine);
-        close(CHANNEL);
-        return keep(engine);
+        signal(SIGPIPE, SIG_IGN);
+        close(CHANNEL), close(errors[1]);
+        int code = keep(engine, &relay);
+        pelt_relay_finish(&relay);
+        return code;
     }
+    dup2(errors[1], 2);
+    for (int i = 0; i < 2; i++)
+        if (errors[i] != 2) close(errors[i]);
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_SETMASK, &before, NULL);
 #ifdef __linux__
@@ -227,6 +239,18 @@ static pelt_result read_complaint(pelt_process *p, uint32_t length, double deadl
 
 /* -- Starting ------------------------------------------------------------------------------------------------------ */
 
+#ifdef PELT_COVERAGE
+void __gcov_dump(void);
+#endif
+
+/* _exit does not write down which lines have run, where these are counted. */
+static void end_child(int code) {
+#ifdef PELT_COVERAGE
+    __gcov_dump();
+#endif
+    _exit(code);
+}
+
 /* A number in digits alone, followed by a space or the end; false when it is none or beyond what pelt takes. */
 static bool read_count(const char **text, uint32_t low, uint32_t high, uint32_t *count) {
     uint64_t value = 0;
@@ -288,7 +312,7 @@ pelt_result pelt_process_start(pelt_process *p, pelt_child *child, void *user, p
     int pid = connected ? fork() : -1;
     if (pid == 0) {
         keep_descriptors(channel[1], lifeline[1]);
-        _exit(run_keeper(child, user));
+        end_child(run_keeper(child, user));
     }
     int reason = errno;
     close_end(&channel[1]), close_end(&lifeline[1]);

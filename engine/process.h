@@ -8,8 +8,8 @@
        answer    u32 0x534e4150 ("PANS"), u32 count, f32 values [count][components]
               or u32 0x52524550 ("PERR"), u32 length, a sentence of that many bytes
 
-   in the byte order of the machine. What it writes to standard error goes to the user. What it says in its hello is
-   believed up to the limits below; it costs so much memory. */
+   in the byte order of the machine. What it writes to standard error goes to the user, visibly (relay.h). What it says in
+   its hello is believed up to the limits below; it costs so much memory. */
 
 #ifndef PELT_PROCESS_H
 #define PELT_PROCESS_H

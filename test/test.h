@@ -28,14 +28,25 @@ static inline const char *test_data(const char *name) {
     return NULL;
 }
 
-/* A folder for the files of one test program, made once, where TMPDIR says. */
+/* A folder for the files of one test program, made once, where TMPDIR says, and removed when the program ends. */
+static char test_folder_path[80];
+static int test_folder_owner; /* a child that ends leaves it */
+
+static inline void test_folder_remove(void) {
+    char line[100];
+    if (getpid() != test_folder_owner) return;
+    snprintf(line, sizeof line, "rm -rf %s", test_folder_path);
+    if (system(line)) fprintf(stderr, "%s is left\n", test_folder_path);
+}
+
 static inline const char *test_folder(void) {
-    static char folder[80];
     const char *root = getenv("TMPDIR");
-    if (*folder) return folder;
-    snprintf(folder, sizeof folder, "%.60s/pelt-test-XXXXXX", root && *root ? root : "/tmp");
-    assert_non_null(mkdtemp(folder));
-    return folder;
+    if (*test_folder_path) return test_folder_path;
+    snprintf(test_folder_path, sizeof test_folder_path, "%.60s/pelt-test-XXXXXX", root && *root ? root : "/tmp");
+    assert_non_null(mkdtemp(test_folder_path));
+    test_folder_owner = (int)getpid();
+    atexit(test_folder_remove);
+    return test_folder_path;
 }
 
 /* Small deterministic random numbers, 0 to 1. */

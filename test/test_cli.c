@@ -36,13 +36,6 @@ static int make_sample(void **state) {
     return pelt("sample arm --vertices 2972 --frames 20 -o .") || pelt("fit arm.glb --train train -o arm.pelt --quiet");
 }
 
-static int remove_folder(void **state) {
-    (void)state;
-    char line[200];
-    snprintf(line, sizeof line, "rm -rf %s", test_folder());
-    return system(line);
-}
-
 /* -- What it says ------------------------------------------------------------------------------------------------- */
 
 static void help_is_there_for_every_command(void **state) {
@@ -491,5 +484,5 @@ int main(void) {
         cmocka_unit_test(an_interrupt_leaves_no_half_file),
         cmocka_unit_test(samples_are_made_of_files_and_with_seams),
     };
-    return cmocka_run_group_tests(tests, make_sample, remove_folder);
+    return cmocka_run_group_tests(tests, make_sample, NULL);
 }

@@ -324,13 +324,6 @@ static void a_clip_whose_table_cannot_be_read_is_said_once_by_info(void **state)
     assert_non_null(strstr(program_output, "clip \"test\""));
 }
 
-static int remove_folder(void **state) {
-    (void)state;
-    char line[200];
-    snprintf(line, sizeof line, "rm -rf %s", test_folder());
-    return system(line);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_beside_the_bundle_gives_a_clip_its_controls),
@@ -345,5 +338,5 @@ int main(void) {
         cmocka_unit_test(the_sample_with_a_muscle_needs_its_control),
         cmocka_unit_test(a_clip_whose_table_cannot_be_read_is_said_once_by_info),
     };
-    return cmocka_run_group_tests(tests, NULL, remove_folder);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,10 +168,8 @@ static int make_sample(void **state) {
 
 static int tell(void **state) {
     (void)state;
-    char line[200];
     print_message("%d kills, %d of them too late\n", kills, survived);
-    snprintf(line, sizeof line, "rm -rf %s", test_folder());
-    return system(line);
+    return 0;
 }
 
 int main(void) {

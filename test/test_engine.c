@@ -3,6 +3,7 @@
 
 #include "engine/engine.h"
 #include "engine/process.h"
+#include "engine/relay.h"
 #include "rig/clock.h"
 #include "samples/face.h"
 #include "test/test.h"
@@ -228,6 +229,61 @@ static void the_time_limit_is_for_the_hellos_of_all_workers(void **state) {
     assert_true(pelt_wall_seconds() - start < 3);
 }
 
+/* -- What it writes to standard error --------------------------------------------------------------------------------- */
+
+/* Every way to cut a text in two, with characters of all lengths, broken ones and a zero. */
+static void words_of_engines_are_made_visible_wherever_they_are_cut(void **state) {
+    (void)state;
+    static const char said[] = "a\033[2J\tb\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc2\x9b\xff\xe2\x82q\0z\r\xe2";
+    static const char meant[] = "a\\x1b[2J\tb\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\\xc2\\x9b\\xff\\xe2\\x82q\\x00z\\x0d\\xe2";
+    for (size_t cut = 0; cut < sizeof said; cut++) {
+        int in[2], out[2];
+        char got[200];
+        assert_int_equal(pipe(in), 0);
+        assert_int_equal(pipe(out), 0);
+        pelt_relay relay = {.from = in[0], .to = out[1]};
+        assert_int_equal(write(in[1], said, cut), cut);
+        if (cut) pelt_relay_step(&relay);
+        assert_int_equal(write(in[1], said + cut, sizeof said - 1 - cut), sizeof said - 1 - cut);
+        close(in[1]);
+        pelt_relay_finish(&relay);
+        assert_int_equal(relay.from, -1);
+        assert_int_equal(read(out[0], got, sizeof got), sizeof meant - 1);
+        assert_memory_equal(got, meant, sizeof meant - 1);
+        close(out[0]), close(out[1]);
+    }
+}
+
+/* Runs an engine while standard error is a pipe; returns what has come through it. */
+static size_t standard_error_of(const char *what, bool read_it, char *text, size_t size) {
+    int ends[2], before = dup(2);
+    pelt_error error;
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[1], 2), close(ends[1]);
+    pelt_engine *engine = pelt_engine_open(what, &(pelt_engine_options){.timeout = 20}, &error);
+    pelt_engine_close(engine);
+    dup2(before, 2), close(before);
+    size_t length = 0;
+    for (ssize_t got = 1; read_it && got > 0 && length < size - 1; length += got > 0 ? (size_t)got : 0)
+        got = read(ends[0], text + length, size - 1 - length);
+    text[length] = 0;
+    close(ends[0]);
+    assert_non_null(engine);
+    return length;
+}
+
+static void what_an_engine_writes_to_standard_error_is_seen_and_not_obeyed(void **state) {
+    (void)state;
+    static char text[20000];
+    standard_error_of("pipe:printf 'loading\\033[2J \\303\\251\\n' >&2; echo pelt-engine 1 5 3 0; cat >/dev/null; "
+                      "echo 'the end' >&2", true, text, sizeof text);
+    assert_string_equal(text, "loading\\x1b[2J \xc3\xa9\nthe end\n");
+    /* more than a pipe holds, and nobody reads: no reason to wait */
+    double start = pelt_wall_seconds();
+    standard_error_of("pipe:echo pelt-engine 1 5 3 0; head -c 300000 /dev/zero >&2; cat >/dev/null", false, text, sizeof text);
+    assert_true(pelt_wall_seconds() - start < 5);
+}
+
 /* -- Nothing is left running --------------------------------------------------------------------------------------- */
 
 /* Some processes write their numbers, one each line. */
@@ -372,6 +428,8 @@ int main(void) {
         cmocka_unit_test(the_face_is_the_same_for_any_number_of_workers),
         cmocka_unit_test(what_an_engine_says_is_believed_only_within_limits),
         cmocka_unit_test(the_time_limit_is_for_the_hellos_of_all_workers),
+        cmocka_unit_test(words_of_engines_are_made_visible_wherever_they_are_cut),
+        cmocka_unit_test(what_an_engine_writes_to_standard_error_is_seen_and_not_obeyed),
         cmocka_unit_test(no_engine_outlives_its_program),
         cmocka_unit_test(closing_kills_what_hangs_and_all_that_it_started),
         cmocka_unit_test(closing_well_behaved_workers_takes_no_time),
