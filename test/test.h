@@ -49,6 +49,17 @@ static inline const char *test_folder(void) {
     return test_folder_path;
 }
 
+/* Tests of figures on whole characters begin with this: sanitizers slow them to minutes, and what they run other tests run
+   on less. */
+static inline void test_only_at_full_speed(void) {
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    print_message("skipped: figures of whole characters, under sanitizers\n");
+    skip();
+#endif
+#endif
+}
+
 /* Small deterministic random numbers, 0 to 1. */
 static inline double test_random(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

@@ -132,6 +132,7 @@ static void the_elbow_does_not_go_through_itself(void **state) {
 
 static void driven_joints_learn_what_convex_weights_cannot(void **state) {
     (void)state;
+    test_only_at_full_speed();
     fitted *convex = fit("arm", "test", (pelt_fit_options){.blend = PELT_BLEND_FIT});
     fitted *joints = fit("arm", "test", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
     fitted *more = fit("arm", "test", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .influences = 8});
@@ -162,6 +163,7 @@ static double normal_error(const fitted *f) {
 
 static void normals_in_the_fit_get_better_normals(void **state) {
     (void)state;
+    test_only_at_full_speed();
     fitted *without = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.normal_scale = -1});
     fitted *with = fit("arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
     print_message("normals: %.2f degrees without, %.2f with\n", normal_error(without), normal_error(with));

@@ -922,6 +922,7 @@ static void joints_need_not_move_alone_nor_rest_nor_stay_below_half_a_turn(void 
 
 static void unseen_poses_of_a_hand(void **state) {
     (void)state;
+    test_only_at_full_speed();
     const char *path = test_data("mhr_hand/mhr_hand.glb");
     if (!path) skip();
     double max;
@@ -965,6 +966,7 @@ static void edge_jumps(const pelt_fitting *f, const pelt_clip *clip, double rela
 
 static void borders_of_clusters_show_no_more_than_what_is_inside(void **state) {
     (void)state;
+    test_only_at_full_speed();
     const char *path = test_data("mhr_hand/mhr_hand.glb");
     if (!path) skip();
     pelt_error error = {0};

@@ -374,6 +374,7 @@ static angles measure(const textured *t, pelt_skin *skin, const pelt_clip *clip)
 /* The figures of docs/accuracy.md. Correctives bring tangents near the truth although none is stored for them. */
 static void tangents_of_deformed_characters_are_near_the_truth(void **state) {
     (void)state;
+    test_only_at_full_speed();
     static const char *const samples[] = {"arm", "elbow"};
     for (int s = 0; s < 2; s++) {
         textured t = textured_sample(samples[s], 1500, 40);

@@ -148,6 +148,7 @@ static void every_example_is_interpolated_on_every_instruction_set(void **state)
 
 static void every_example_of_a_real_body_and_hand_is_interpolated(void **state) {
     (void)state;
+    test_only_at_full_speed();
     const char *paths[] = {test_data("mhr_body/mhr_body.glb"), test_data("mhr_hand/mhr_hand.glb")};
     if (!paths[0] || !paths[1]) skip();
     for (int i = 0; i < 2; i++) {
@@ -446,6 +447,7 @@ static void few_poses_are_fitted_to_all_examples(void **state) {
 /* The arm's shoulder vertices are displaced by the shoulder, whoever carries them. */
 static void driving_weights_beat_blend_weights_on_unseen_poses_of_a_real_body(void **state) {
     (void)state;
+    test_only_at_full_speed();
     const char *path = test_data("mhr_hand/mhr_hand.glb");
     if (!path) skip();
     pelt_error error;
