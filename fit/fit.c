@@ -33,18 +33,26 @@ static pelt_result check_input(const pelt_fitting *f, const pelt_fit_report *rep
     return needs_positions(&f->options, report) ? pelt_check_examples(f->examples, error) : PELT_OK;
 }
 
-/* What a fit takes for every vertex of every example, in bytes: measured, and rather too little than too much. */
-enum { BYTES_OF_BLEND = 24, BYTES_OF_CORRECTIVE = 160 };
+/* What a fit takes, in bytes: some for every vertex, and some for every vertex in every example. Measured, and rather too
+   little than too much; test_memory_limit compares. */
+static double bytes_of_fit(const pelt_fit_options *o, double vertices, double examples) {
+    static const double of_joints[2] = {9000, 60}, of_other_blends[2] = {2000, 10};
+    static const double of_correctives[][2] = {[PELT_CORRECTIVE_NONE] = {0, 0},
+                                               [PELT_CORRECTIVE_PSD] = {0, 180},
+                                               [PELT_CORRECTIVE_WPSD] = {0, 180},
+                                               [PELT_CORRECTIVE_EIGEN] = {0, 90},
+                                               [PELT_CORRECTIVE_KERNEL] = {13000, 50}};
+    const double *blend = o->blend == PELT_BLEND_JOINTS ? of_joints : of_other_blends, *corrective = of_correctives[o->corrective];
+    return vertices * (blend[0] + corrective[0] + (blend[1] + corrective[1]) * examples);
+}
 
 /* A fit that cannot end well should say so before it begins. */
 static pelt_result check_memory(const pelt_fitting *f, pelt_error *error) {
-    bool corrected = f->options.corrective != PELT_CORRECTIVE_NONE;
-    double points = f->bundle->mesh.vertex_count, each = corrected ? BYTES_OF_CORRECTIVE : BYTES_OF_BLEND;
-    double bytes = each * points * (double)f->examples.count;
+    double points = f->bundle->mesh.vertex_count, bytes = bytes_of_fit(&f->options, points, (double)f->examples.count);
     if (bytes < 1e6 || (bytes < 1e18 && pelt_memory_is_there((size_t)bytes))) return PELT_OK;
     pelt_fail(error, PELT_ERROR_MEMORY,
               "not enough memory: %zu examples of %.0f vertices take about %.0f MB, and so much is not left; train on every "
-              "second frame, or on fewer clips",
+              "second frame or on fewer clips, or raise the limit (ulimit -v)",
               f->examples.count, points, bytes * 1e-6);
     return pelt_advise(error, "every", 2);
 }
