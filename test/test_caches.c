@@ -760,6 +760,14 @@ static void streams_refuse_headers_that_cannot_be(void **state) {
         if ((file != NULL) != cases[i].good) fail_msg("%d points, %d frames: %s", cases[i].points, cases[i].frames, error.text);
         pelt_frame_file_close(file);
     }
+    char text[129]; /* points of no values */
+    memcpy(text, "\x93NUMPY\x01\x00\x76\x00", 10);
+    snprintf(text + 10, sizeof text - 10, "%-117s\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 0), }");
+    write_file(path_of("stream.npy"), text, 128);
+    pelt_frames frames;
+    pelt_error error = {0};
+    assert_null(pelt_frame_file_open(path_of("stream.npy"), &frames, &error));
+    assert_non_null(strstr(error.text, "of 0 values"));
 }
 
 /* The first line alone says what separates columns. */
