@@ -264,6 +264,7 @@ static void training_goes_on_only_with_the_same_of_everything(void **state) {
     static const char *const changes[][2] = {
         {"'translation':[0,1,4]", "'translation':[0.1,1,4]"}, /* the camera */
         {"0.7,'znear'", "0.71,'znear'"},
+        {"0.7,'znear'", "0.7001,'znear'"}, /* so little that it sees as many points */
         {"[0.8,0.3,0.2,1]", "[0.8,0.3,0.3,1]"},
         {"'intensity':0.25", "'intensity':0.5"}, /* a light that stays */
         {"'type':'point'", "'type':'spot'"},     /* the light that moves */
