@@ -69,37 +69,72 @@ static pelt_result write_cache(const cli_args *args, deformer *by, const pelt_bu
     return result;
 }
 
-/* Displacements of every frame from the rest positions, as targets. */
-static pelt_result make_targets(pelt_arena *arena, deformer *by, pelt_mesh *mesh, const pelt_clip *clip,
-                                pelt_error *error) {
-    size_t n = mesh->vertex_count;
+/* The inverses of the blends that the file's own skin makes of each vertex in the rest pose; *flat counts those that
+   have none, which get zeros. */
+static pelt_affine *unblend_rest(pelt_arena *arena, const pelt_bundle *bundle, uint32_t *flat) {
+    const pelt_influences *in = &bundle->mesh.influences;
+    uint32_t n = bundle->mesh.vertex_count;
+    pelt_affine *matrices = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_affine);
+    pelt_affine *inverses = PELT_NEW(arena, n, pelt_affine);
+    if (pelt_arena_failed(arena)) return NULL;
+    pelt_joint_matrices(&bundle->skeleton, bundle->skeleton.rest, NULL, matrices);
+    *flat = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        pelt_affine blend = {{0}};
+        for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
+            for (int k = 0; k < 12; k++) blend.m[k] += in->weights[i] * matrices[in->joints[i]].m[k];
+        if (pelt_affine_invert(&blend, &inverses[v])) continue;
+        inverses[v] = (pelt_affine){{0}};
+        ++*flat;
+    }
+    return inverses;
+}
+
+/* Targets that the file's own skin, at rest, takes to the positions of every frame. */
+static pelt_result make_targets(const cli_args *args, pelt_arena *arena, deformer *by, const pelt_bundle *bundle,
+                                pelt_mesh *mesh, const pelt_clip *clip, pelt_error *error) {
+    uint32_t n = mesh->vertex_count, flat;
     mesh->targets = PELT_NEW(arena, clip->frame_count, pelt_target);
     uint32_t *all = PELT_NEW(arena, n, uint32_t);
-    if (!mesh->targets || !all) return pelt_no_memory(error);
+    const pelt_affine *inverses = unblend_rest(arena, bundle, &flat);
+    if (!mesh->targets || !all || !inverses) return pelt_no_memory(error);
     mesh->target_count = clip->frame_count;
     for (uint32_t v = 0; v < n; v++) all[v] = v;
     for (uint32_t f = 0; f < clip->frame_count; f++) {
-        float *deltas = PELT_NEW(arena, 3 * n, float);
+        float *deltas = PELT_NEW(arena, 3 * (size_t)n, float);
         char *name = pelt_arena_format(arena, "%s.%u", clip->name, f);
         if (!deltas || !name) return pelt_no_memory(error);
         if (deform_frame(by, clip, f, deltas, error)) return error->code;
-        for (size_t i = 0; i < 3 * n; i++) deltas[i] -= mesh->positions[i];
-        mesh->targets[f] = (pelt_target){name, (uint32_t)n, all, deltas};
+        for (uint32_t v = 0; v < n; v++) {
+            float *d = deltas + 3 * (size_t)v;
+            const float *rest = mesh->positions + 3 * (size_t)v;
+            double back[3];
+            pelt_affine_point(&inverses[v], (double[3]){d[0], d[1], d[2]}, back);
+            bool flattened = inverses[v].m[0] == 0 && !memcmp(inverses[v].m, inverses[v].m + 4, 8 * sizeof(double));
+            for (int i = 0; i < 3; i++) d[i] = flattened ? 0 : (float)(back[i] - rest[i]);
+        }
+        mesh->targets[f] = (pelt_target){name, n, all, deltas};
     }
+    if (flat && !args->quiet)
+        cli_fail("note: %u vertices are flattened by joints of scale 0 in the rest pose of %s; they stay there", flat,
+                 bundle->path);
     return PELT_OK;
 }
 
-/* A glTF file that any viewer plays: frame i is a morph target, switched on at its time. */
-static pelt_result write_gltf(deformer *by, const pelt_bundle *bundle, const pelt_clip *clip, const char *path,
-                              pelt_error *error) {
+/* A glTF file that any viewer plays: the file itself, where frame i is a morph target that is switched on at its time,
+   while the skeleton rests. */
+static pelt_result write_gltf(const cli_args *args, deformer *by, const pelt_bundle *bundle, const pelt_clip *clip,
+                              const char *path, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
     pelt_mesh mesh = bundle->mesh;
-    pelt_gltf_content content = {.mesh = &mesh, .name = clip->name, .play_targets = clip};
-    pelt_result result = arena ? make_targets(arena, by, &mesh, clip, error) : pelt_no_memory(error);
+    pelt_gltf_content content = {.mesh = &mesh, .play_targets = clip, .source = bundle->path};
+    pelt_result result = arena ? make_targets(args, arena, by, bundle, &mesh, clip, error) : pelt_no_memory(error);
     if (!result) result = pelt_gltf_write(path, &content, error);
     pelt_arena_free(arena);
     return result;
 }
+
+static bool is_gltf(const char *path) { return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf"); }
 
 /* --device: opens it. False after a failure. */
 static bool choose_deformer(const cli_args *args, deformer *by, pelt_error *error) {
@@ -127,8 +162,8 @@ static int run(const cli_args *args) {
     if (player) cli_note_controls(args, &skin, bundle);
     if (!player || !choose_deformer(args, &by, &error)) {
         cli_error(&error);
-    } else if (pelt_ends_with(path, ".glb") ? write_gltf(&by, bundle, clip, path, &error)
-                                            : write_cache(args, &by, bundle, clip, path, &error)) {
+    } else if (is_gltf(path) ? write_gltf(args, &by, bundle, clip, path, &error)
+                             : write_cache(args, &by, bundle, clip, path, &error)) {
         cli_error(&error);
     } else {
         cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, skin.vertex_count);
@@ -148,13 +183,12 @@ const cli_command cli_eval = {
     "eval",
     "SKIN BUNDLE --clip CLIP -o OUT",
     "Deforms a clip with a skin and writes the positions.",
-    "OUT is a point cache (.pc2, .mdd, .npy), a folder of .obj files, or a .glb that plays in any viewer, one morph "
-    "target\n"
-    "per frame.",
+    "OUT is a point cache (.pc2, .mdd, .npy), a folder of .obj files, or BUNDLE as a .glb or .gltf that plays in any\n"
+    "viewer: all of the file stays, and the clip becomes one morph target per frame.",
     run,
     2,
     2,
     {{"clip", "CLIP", "The clip to deform."},
-     {"output", "OUT", ".pc2 .mdd .npy .glb, or a folder for .obj."},
+     {"output", "OUT", ".pc2 .mdd .npy .glb .gltf, or a folder for .obj."},
      {"device", "D", "Who deforms: cpu (default), gl, cuda; one of several as gl:1."}},
 };

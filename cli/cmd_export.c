@@ -93,13 +93,19 @@ static int write_plain(exporting *x, const char *path) {
                                  .clip_count = plain.clip_count,
                                  .clip_weights = weights,
                                  .target_normals = targets.normals,
-                                 .name = "skin"};
+                                 .source = x->bundle->path};
+    if (cli_value(args, "embed")) content.embed = x->bytes, content.embed_joints = model.skeleton->joint_count;
     if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
     uint32_t many = beyond_four(&plain.mesh);
     cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
             model.vertex_count, model.skeleton->joint_count, model.driven_count, plain.mesh.target_count, count);
     if (x->convex)
         cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
+    if (content.embed) cli_say(args, "  with the skin inside, %zu bytes, for players that know pelt\n", x->bytes->size);
+    if (x->bundle->clip_count > count && (model.driven_count || targets.count))
+        cli_fail("note: %u of the %u clips in %s were not named by --clip: they are written as they are, without what "
+                 "the skin adds to them",
+                 x->bundle->clip_count - (uint32_t)count, x->bundle->clip_count, args->inputs[1]);
     if (many)
         cli_say(args, "  %u vertices follow more than 4 joints: engines that read only four will show them wrong\n",
                 many);
@@ -118,7 +124,7 @@ static int write_plain(exporting *x, const char *path) {
 
 static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
-    if (!path) return cli_misuse(args, "-o OUT.glb says where the result goes; it is missing");
+    if (!path) return cli_misuse(args, "-o OUT.glb (or OUT.gltf) says where the result goes; it is missing");
     exporting x = {.args = args, .arena = pelt_arena_new(0)};
     if (!x.arena) return cli_fail("not enough memory");
     pelt_error error;
@@ -138,7 +144,8 @@ static int run(const cli_args *args) {
 const cli_command cli_export = {
     "export",
     "SKIN BUNDLE [--clip CLIP,...] -o OUT.glb",
-    "Writes a skin as plain glTF that any engine plays.",
+    "Writes the character with a skin as plain glTF that any engine plays.",
+    "OUT is BUNDLE with the skin in it: meshes, materials, pictures, nodes, cameras, extras and clips stay as they are.\n"
     "Weights and rest positions are those of the skin; driven joints become nodes whose motion is written down frame "
     "by\n"
     "frame for the clips that are named. Correctives (psd, eigen, kernel) become morph targets with tracks of "
@@ -149,8 +156,9 @@ const cli_command cli_export = {
     run,
     2,
     2,
-    {{"clip", "CLIP,...", "Clips to write along; default: none."},
-     {"output", "OUT.glb", "The file to write."},
+    {{"clip", "CLIP,...", "Clips to write driven joints and correctives into; the others stay as they are."},
+     {"output", "OUT.glb", "The file to write: .glb, or .gltf with a .bin beside it."},
+     {"embed", NULL, "Put the skin itself into OUT too, for players that know pelt; others do not see it."},
      {"no-normals", NULL, "Leave out what correctives do to normals: smaller, and engines shade it as the blend does."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},

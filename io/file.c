@@ -177,19 +177,47 @@ void pelt_writer_put(pelt_writer *writer, const void *bytes, size_t size) {
     }
 }
 
-pelt_result pelt_writer_commit(pelt_writer *writer, pelt_error *error) {
+/* All bytes are on the disk, under the unfinished name. */
+static void finish(pelt_writer *writer) {
     flush(writer);
     if (!writer->failure.code && writer->temporary && pelt_sync(writer->descriptor)) fail_with_errno(writer);
     /* Some file systems report a full disk or quota only here. */
     if (close(writer->descriptor) != 0) fail_with_errno(writer);
     writer->descriptor = -1;
-    if (!writer->failure.code && writer->temporary) {
-        if (pelt_temporary_rename(writer->temporary, writer->target) != 0) fail_with_errno(writer);
-        writer->temporary = NULL;
-    }
+}
+
+static void appear(pelt_writer *writer) {
+    if (writer->failure.code || !writer->temporary) return;
+    if (pelt_temporary_rename(writer->temporary, writer->target) != 0) fail_with_errno(writer);
+    writer->temporary = NULL;
+}
+
+static pelt_result end(pelt_writer *writer, pelt_error *error) {
     pelt_result result = writer->failure.code;
     if (result) pelt_fail(error, result, "%s", writer->failure.text);
     free_writer(writer);
+    return result;
+}
+
+pelt_result pelt_writer_commit(pelt_writer *writer, pelt_error *error) {
+    finish(writer);
+    appear(writer);
+    return end(writer, error);
+}
+
+/* No two files can be renamed at once. Where both are there already, the old second one goes first: it would name a
+   first one that is not its own. */
+pelt_result pelt_writer_commit_pair(pelt_writer *first, pelt_writer *second, pelt_error *error) {
+    finish(first);
+    finish(second);
+    if (!first->failure.code) first->failure = second->failure;
+    if (!first->failure.code && second->target && unlink(second->target) && errno != ENOENT) fail_with_errno(second);
+    if (!first->failure.code) first->failure = second->failure;
+    appear(first);
+    if (!first->failure.code) appear(second);
+    pelt_result result = end(first, error);
+    if (!result) return end(second, error);
+    pelt_writer_drop(second);
     return result;
 }
 

@@ -1,4 +1,4 @@
-/* gltf.h: what the parts of the glTF reader share. In the order of the work:
+/* gltf.h: what the parts of the glTF reader share; those of the writer are in gltf_out.h. In the order of the work:
 
        gltf_buffer.c     the container: .glb chunks, base64, side files
        gltf_json.c       items of the JSON text, which know their place in it
@@ -40,6 +40,7 @@ typedef struct gltf {
     gltf_item root;
     gltf_buffer *buffers;
     uint32_t buffer_count;
+    uint32_t *animations; /* [clips of the bundle] which of the file's they are */
     uint64_t work_left; /* numbers that may still be decoded; hostile files refer to one array again and again */
 } gltf;
 
@@ -76,10 +77,16 @@ const char *gltf_text(gltf_item item, const char *fallback);
 /* Parses container and JSON text (g->json, g->root), then finds the bytes of all buffers. */
 bool gltf_open(gltf *g, const pelt_file *file);
 
+/* The name of a side file in the folder of the glTF file or below it, in scratch; NULL after gltf_fail. */
+char *gltf_side_name(gltf *g, gltf_item uri, const char *text);
+
 /* -- gltf_read.c ------------------------------------------------------------------------------------------------- */
 
 /* That the file is glTF 2.0 and requires no extension that changes where vertices are. */
 bool gltf_check(gltf *g);
+
+/* Extensions that say nothing about where vertices are and refer to no array, or that the reader understands. */
+bool gltf_extension_is_known(const char *name);
 
 /* -- gltf_accessor.c --------------------------------------------------------------------------------------------- */
 
@@ -136,6 +143,7 @@ typedef struct gltf_scene {
     uint32_t *mesh_nodes; /* nodes of the scene that have a mesh, depth first */
     uint32_t skin_count;
     gltf_skin *skins;
+    uint32_t *joint_nodes; /* [joints of the skeleton] the node of each */
     int32_t *joints;       /* joint of each node, -1: none */
     int32_t *rigid_joints; /* joint that carries the unskinned mesh of each node, -1: none */
 } gltf_scene;
@@ -178,9 +186,37 @@ bool gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_c
 /* Fills in the controls of the bundle and of its clips, when all clips are there. */
 bool gltf_sample_tracks(gltf *g, const gltf_tracks *tracks);
 
-/* -- gltf_mesh.c, gltf_clip.c -------------------------------------------------------------------------------------- */
+/* -- gltf_mesh.c, gltf_clip.c, gltf_read.c -------------------------------------------------------------------------- */
 
-bool gltf_read_mesh(gltf *g, const gltf_scene *scene);
+/* A primitive in a node. */
+typedef struct gltf_part {
+    gltf_item primitive;
+    uint32_t node, index; /* index: among the primitives of the mesh */
+    uint32_t mode;
+    bool has_own_vertices; /* or those of an earlier part */
+    uint32_t first, count; /* its vertices */
+    uint32_t corner_count; /* indices, or vertices where there are none */
+} gltf_part;
+
+/* All parts of a scene, node by node, in scratch. */
+typedef struct gltf_parts {
+    const gltf_scene *scene;
+    uint32_t count;
+    gltf_part *list;
+    uint64_t vertex_count, triangle_count, influence_count;
+} gltf_parts;
+
+bool gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *parts);
 bool gltf_read_clips(gltf *g, const gltf_scene *scene);
+
+/* Moves the vertices of a part from the space of its node to the scene: the identity where the node has a skin. */
+void gltf_part_place(const gltf_scene *scene, const gltf_part *part, pelt_affine *place);
+
+/* Everything above: from the bytes of a file to g->bundle. g->path, g->bundle and g->arena are the caller's; g is to be
+   closed, also after a failure. */
+bool gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts);
+/* Opens and checks the file, no more. */
+bool gltf_begin(gltf *g, const pelt_file *file);
+void gltf_close(gltf *g);
 
 #endif

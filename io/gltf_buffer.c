@@ -130,10 +130,17 @@ static bool keep_inside_folder(gltf *g, gltf_item uri, char *name) {
     return *name ? true : gltf_fail(g, PELT_ERROR_FORMAT, uri, "names no file");
 }
 
-static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer) {
+char *gltf_side_name(gltf *g, gltf_item uri, const char *text) {
     char *name = decode_percents(g, uri, text);
-    if (!name || !keep_inside_folder(g, uri, name)) return false;
-    if (!g->path) return gltf_fail(g, PELT_ERROR_FILE, uri, "is a file of its own, which cannot be found from here");
+    if (!name || !keep_inside_folder(g, uri, name)) return NULL;
+    if (g->path) return name;
+    gltf_fail(g, PELT_ERROR_FILE, uri, "is a file of its own, which cannot be found from here");
+    return NULL;
+}
+
+static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer) {
+    char *name = gltf_side_name(g, uri, text);
+    if (!name) return false;
     for (uint32_t i = 0; g->buffers + i < buffer; i++)
         if (g->buffers[i].side_file && !strcmp(g->buffers[i].side_file, name)) {
             *buffer = g->buffers[i];

@@ -169,6 +169,7 @@ static bool read_animations(gltf *g, clip_reader *reader) {
         return false;
     pelt_clip *clips = GLTF_NEW(g, g->arena, pelt_clip, count);
     bundle->clips = GLTF_NEW(g, g->arena, const pelt_clip *, count);
+    g->animations = GLTF_NEW(g, g->scratch, uint32_t, count);
     reader->times = GLTF_NEW(g, g->scratch, const float *, accessor_count);
     reader->channel_of = GLTF_NEW(g, g->scratch, uint32_t, 3 * (size_t)bundle->skeleton.joint_count);
     if (g->error.code) return false;
@@ -184,6 +185,7 @@ static bool read_animations(gltf *g, clip_reader *reader) {
         }
         if (!gltf_merge_times(g, &reader->tracks, first, clip)) return false;
         if (!name_clip(g, reader, animation, i, clip)) return false;
+        g->animations[bundle->clip_count] = i;
         bundle->clips[bundle->clip_count++] = clip;
     }
     return true;

@@ -169,7 +169,8 @@ static bool take_mesh(gltf *g, pelt_scene *scene) {
 
 static bool read_all(gltf *g, const pelt_file *file, pelt_scene *scene) {
     gltf_scene nodes;
-    return gltf_open(g, file) && gltf_check(g) && gltf_read_scene(g, &nodes) && gltf_read_mesh(g, &nodes) &&
+    gltf_parts parts;
+    return gltf_open(g, file) && gltf_check(g) && gltf_read_scene(g, &nodes) && gltf_read_mesh(g, &nodes, &parts) &&
            take_mesh(g, scene) && read_materials(g, scene) && assign_materials(g, &nodes, scene) &&
            read_lights(g, &nodes, scene) && read_camera(g, &nodes, scene);
 }

@@ -13,21 +13,8 @@
 
 enum { TRIANGLES = 4, TRIANGLE_STRIP = 5, TRIANGLE_FAN = 6 };
 
-typedef struct part {
-    gltf_item primitive;
-    uint32_t node;
-    uint32_t mode;
-    bool has_own_vertices;
-    uint32_t first, count; /* its vertices */
-    uint32_t corner_count; /* indices, or vertices where there are none */
-} part;
-
-typedef struct parts {
-    const gltf_scene *scene;
-    uint32_t count;
-    part *list;
-    uint64_t vertex_count, triangle_count, influence_count;
-} parts;
+typedef gltf_part part;
+typedef gltf_parts parts;
 
 /* What had to be mended in the weights of the file. */
 typedef struct weight_repairs {
@@ -119,7 +106,7 @@ static bool survey(gltf *g, parts *all) {
         gltf_item list = gltf_member(gltf_entry(g, "meshes", (size_t)scene->meshes[node]), "primitives");
         gltf_length(g, list, &n);
         for (uint32_t k = 0; k < n; k++) {
-            part p = {.primitive = gltf_element(list, k), .node = node};
+            part p = {.primitive = gltf_element(list, k), .node = node, .index = k};
             uint64_t mode;
             if (!gltf_natural(g, gltf_member(p.primitive, "mode"), TRIANGLES, &mode)) return false;
             p.mode = mode <= TRIANGLE_FAN ? (uint32_t)mode : 0;
@@ -137,7 +124,7 @@ static bool survey(gltf *g, parts *all) {
 
 /* -- Vertices and triangles ---------------------------------------------------------------------------------------- */
 
-static void place_of(const gltf_scene *scene, const part *p, pelt_affine *place) {
+void gltf_part_place(const gltf_scene *scene, const part *p, pelt_affine *place) {
     pelt_affine bind;
     *place = pelt_identity;
     if (scene->skins_of[p->node] < 0) gltf_rigid_bind(scene, p->node, place, &bind);
@@ -304,7 +291,7 @@ static bool read_all_tangents(gltf *g, const parts *all) {
         const part *p = &all->list[i];
         pelt_affine place;
         if (!p->has_own_vertices || !attribute(p, "TANGENT").json) continue;
-        place_of(all->scene, p, &place);
+        gltf_part_place(all->scene, p, &place);
         if (!read_tangents(g, p, &place)) return false;
     }
     if (!with_uvs) mesh->uvs = NULL;
@@ -487,7 +474,7 @@ static bool read_part_target(gltf *g, pelt_arena *scratch, const parts *all, con
     if (a.count != p->count)
         return gltf_fail(g, PELT_ERROR_DATA, item, "%u displacements for %u vertices", a.count, p->count);
     if (!gltf_accessor_nonzero(g, scratch, &a, &out->count, &out->vertices, &out->deltas)) return false;
-    place_of(all->scene, p, &place);
+    gltf_part_place(all->scene, p, &place);
     bool moved = memcmp(&place, &pelt_identity, sizeof place) != 0;
     for (uint32_t i = 0; i < out->count; i++) {
         float *d = out->deltas + 3 * (size_t)i, from[3] = {d[0], d[1], d[2]};
@@ -595,13 +582,13 @@ static bool read_geometry(gltf *g, const parts *all) {
     pelt_affine place;
     for (uint32_t i = 0; i < all->count; i++) {
         const part *p = &all->list[i];
-        place_of(all->scene, p, &place);
+        gltf_part_place(all->scene, p, &place);
         if (p->has_own_vertices && !read_positions(g, p, &place)) return false;
         if (!read_triangles(g, p, &place, &triangles)) return false;
     }
     if (!pelt_smooth_normals(mesh)) return gltf_out_of_memory(g);
     for (uint32_t i = 0; i < all->count; i++) {
-        place_of(all->scene, &all->list[i], &place);
+        gltf_part_place(all->scene, &all->list[i], &place);
         if (all->list[i].has_own_vertices && !read_normals(g, &all->list[i], &place)) return false;
     }
     if (!read_all_tangents(g, all)) return false;
@@ -611,16 +598,16 @@ static bool read_geometry(gltf *g, const parts *all) {
                                     : gltf_fail(g, PELT_ERROR_NUMBER, g->root, "its mesh is too large for floats");
 }
 
-bool gltf_read_mesh(gltf *g, const gltf_scene *scene) {
+bool gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
-    parts all = {.scene = scene};
-    if (!survey(g, &all) || !allocate_mesh(g, &all) || !read_geometry(g, &all) || !read_influences(g, &all))
+    *all = (gltf_parts){.scene = scene};
+    if (!survey(g, all) || !allocate_mesh(g, all) || !read_geometry(g, all) || !read_influences(g, all))
         return false;
     uint32_t count;
-    if (!each_target(g, &all, NULL, NULL, &count)) return false;
+    if (!each_target(g, all, NULL, NULL, &count)) return false;
     if (!(mesh->targets = GLTF_NEW(g, g->arena, pelt_target, count))) return false;
-    if (has_target_normals(g, &all) && !(mesh->target_normals = GLTF_NEW(g, g->arena, pelt_target, count)))
+    if (has_target_normals(g, all) && !(mesh->target_normals = GLTF_NEW(g, g->arena, pelt_target, count)))
         return false;
     mesh->target_count = count;
-    return each_target(g, &all, mesh->targets, mesh->target_normals, &count);
+    return each_target(g, all, mesh->targets, mesh->target_normals, &count);
 }

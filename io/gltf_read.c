@@ -8,11 +8,11 @@ static size_t memory_limit(size_t file_size) {
     return file_size < SIZE_MAX / 64 ? 32 * file_size + ((size_t)8 << 20) : SIZE_MAX;
 }
 
-/* Extensions that say nothing about where vertices are, or that the reader understands. */
-static bool extension_is_known(const char *name) {
+bool gltf_extension_is_known(const char *name) {
     static const char *const harmless[] = {"KHR_mesh_quantization", "KHR_animation_pointer", "KHR_materials_",
                                            "KHR_texture_",          "KHR_lights_",           "KHR_xmp",
-                                           "EXT_texture_",          "EXT_lights_",           "MSFT_texture_"};
+                                           "EXT_texture_",          "EXT_lights_",           "MSFT_texture_",
+                                           "KHR_node_visibility",   "PELT_skin"};
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (!strncmp(name, harmless[i], strlen(harmless[i]))) return true;
     return false;
@@ -34,7 +34,7 @@ static bool check_extensions(gltf *g) {
     if (!gltf_length(g, list, &count)) return false;
     for (uint32_t i = 0; i < count; i++) {
         const char *name = gltf_text(gltf_element(list, i), "?");
-        if (!extension_is_known(name))
+        if (!gltf_extension_is_known(name))
             return gltf_fail(g, PELT_ERROR_UNSUPPORTED, gltf_element(list, i),
                              "the file cannot be read without the extension %.60s, which pelt does not know; export it "
                              "without",
@@ -45,24 +45,38 @@ static bool check_extensions(gltf *g) {
 
 bool gltf_check(gltf *g) { return check_version(g) && check_extensions(g); }
 
+bool gltf_begin(gltf *g, const pelt_file *file) {
+    g->scratch = pelt_arena_new(memory_limit(file->size));
+    g->files = pelt_arena_new(0); /* only whole files that exist; what is made of them is bounded */
+    g->work_left = 64 * (uint64_t)file->size + ((uint64_t)16 << 20);
+    if (!g->scratch || !g->files) return gltf_out_of_memory(g);
+    return gltf_open(g, file) && gltf_check(g);
+}
+
+bool gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts) {
+    g->bundle->path = g->path ? pelt_arena_format(g->arena, "%s", g->path) : NULL;
+    if (g->path && !g->bundle->path) return gltf_out_of_memory(g);
+    return gltf_begin(g, file) && gltf_read_scene(g, scene) && gltf_read_mesh(g, scene, parts) &&
+           gltf_read_extras(g) && gltf_read_clips(g, scene);
+}
+
+void gltf_close(gltf *g) {
+    json_decref(g->json);
+    pelt_arena_free(g->files);
+    pelt_arena_free(g->scratch);
+}
+
 pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const char *path, pelt_error *error) {
     pelt_bundle result = {.arena = bundle->arena};
     gltf g = {.path = path, .bundle = &result, .arena = bundle->arena};
     gltf_scene scene;
-    g.scratch = pelt_arena_new(memory_limit(file->size));
-    g.files = pelt_arena_new(0); /* only whole files that exist; what is made of them is bounded */
-    g.work_left = 64 * (uint64_t)file->size + ((uint64_t)16 << 20);
-    result.path = path ? pelt_arena_format(g.arena, "%s", path) : NULL;
-    bool done = g.scratch && g.files && (result.path || !path) ? true : gltf_out_of_memory(&g);
-    done = done && gltf_open(&g, file) && gltf_check(&g) && gltf_read_scene(&g, &scene) && gltf_read_mesh(&g, &scene) &&
-           gltf_read_extras(&g) && gltf_read_clips(&g, &scene);
+    gltf_parts parts;
+    bool done = gltf_read(&g, file, &scene, &parts);
     if (done)
         *bundle = result;
     else if (error)
         *error = g.error;
-    json_decref(g.json);
-    pelt_arena_free(g.files);
-    pelt_arena_free(g.scratch);
+    gltf_close(&g);
     return done ? PELT_OK : g.error.code;
 }
 

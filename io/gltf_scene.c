@@ -335,9 +335,10 @@ static const char *joint_name(gltf *g, const gltf_scene *scene, const joints *al
     return text;
 }
 
-static bool make_skeleton(gltf *g, const gltf_scene *scene, const joints *all) {
+static bool make_skeleton(gltf *g, gltf_scene *scene, const joints *all) {
     pelt_skeleton *skeleton = &g->bundle->skeleton;
     uint32_t n = skeleton->joint_count = all->count;
+    scene->joint_nodes = GLTF_NEW(g, g->scratch, uint32_t, n);
     skeleton->names = GLTF_NEW(g, g->arena, const char *, n);
     skeleton->parents = GLTF_NEW(g, g->arena, int32_t, n);
     skeleton->rest = GLTF_NEW(g, g->arena, pelt_transform, n);
@@ -346,6 +347,7 @@ static bool make_skeleton(gltf *g, const gltf_scene *scene, const joints *all) {
     for (uint32_t j = 0; j < n; j++) {
         const joint *source = &all->list[j];
         bool extra = scene->joints[source->node] != (int32_t)j;
+        scene->joint_nodes[j] = source->node;
         skeleton->parents[j] = source->parent;
         skeleton->rest[j] = scene->locals[source->node];
         if (extra) skeleton->rest[j] = (pelt_transform){{0, 0, 0, 1}, {0, 0, 0}, {1, 1, 1}};

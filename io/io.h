@@ -45,30 +45,52 @@ pelt_writer *pelt_writer_open(const char *path, pelt_error *error);
 void pelt_writer_put(pelt_writer *writer, const void *bytes, size_t size);
 pelt_result pelt_writer_commit(pelt_writer *writer, pelt_error *error);
 void pelt_writer_drop(pelt_writer *writer);
+/* Commits two files that belong together, of which the second names the first: at any moment the second is there with
+   the first that it names, or not at all. */
+pelt_result pelt_writer_commit_pair(pelt_writer *first, pelt_writer *second, pelt_error *error);
 
 /* Removes the unfinished files of all open writers; safe to call in a signal handler. */
 void pelt_writer_abandon_all(void);
 
-/* -- glTF (gltf_read.c, gltf_write.c) ----------------------------------------------------------------------------- */
+/* -- glTF (gltf.h, gltf_out.h) ------------------------------------------------------------------------------------ */
 
 /* Parses glTF held in memory: a .glb, or the JSON of a .gltf. Side files (.bin) are looked for in the folder of `path`;
    with path NULL there are none (fuzzing). */
 pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const char *path, pelt_error *error);
 
-/* Writes mesh, skeleton, influences (at most 4 per set, as many sets as needed) and clips as a .glb. */
+/* What a glTF file is to show. Without a source a new file is made of it: mesh, skeleton, influences (at most 4 per set,
+   as many sets as needed) and clips.
+
+   With a source, the glTF file that the mesh was read from, that file is written again and keeps everything that the
+   content does not change: meshes and their primitives, names, materials, pictures, nodes, cameras, lights, extras,
+   extensions. Positions, normals and weights are replaced where they differ from the file's. Joints of the skeleton are
+   nodes of the file by their names; others become new nodes, and only their channels are taken from the clips. Targets
+   are added to those of the file. Clips add to the animations of their names. */
 typedef struct pelt_gltf_content {
     const pelt_mesh *mesh;
-    const pelt_skeleton *skeleton; /* NULL: a plain mesh without skin */
+    const pelt_skeleton *skeleton; /* NULL: a plain mesh without skin; with a source: skins and weights stay */
     const pelt_clip *const *clips; /* written with their channels */
     uint32_t clip_count;
     const float *const *clip_weights;  /* [clip_count], each [frame_count][target_count]: weights of the mesh's targets
                                           at the clip's times; NULL: none */
     const pelt_target *target_normals; /* [target_count] changes of normals that go with the targets; NULL: none */
     const pelt_clip *play_targets;     /* an animation that shows target i at time i of this clip; NULL: none */
-    const char *name;                  /* of the mesh */
-    float color[4];                    /* base colour; all zero: a plain skin tone */
+    const char *name;                  /* of a new mesh */
+    float color[4];                    /* base colour of a new mesh; all zero: a plain skin tone */
+    const char *source;                /* the file to change; NULL: make a new one */
+    const pelt_bytes *embed;           /* a skin to put into the file (docs/format.md); NULL: none */
+    uint32_t embed_joints;             /* of the skeleton's joints, the first that are the skin's */
 } pelt_gltf_content;
+
+/* Writes a .glb, or a .gltf and a .bin beside it. */
 pelt_result pelt_gltf_write(const char *path, const pelt_gltf_content *content, pelt_error *error);
+
+/* The same with a source that is held in memory; `source` is its path, NULL: it has no folder (fuzzing). */
+pelt_result pelt_gltf_rewrite(const char *path, const pelt_gltf_content *content, const pelt_file *file,
+                              const char *source, pelt_error *error);
+
+/* The skin that is embedded in a glTF file; NULL after an error, also when there is none. */
+pelt_bytes *pelt_embedded_skin(const pelt_file *file, const char *path, pelt_error *error);
 
 /* -- Point caches (pc2.c, mdd.c, npy.c, obj.c; cache.c chooses by name) ------------------------------------------- */
 

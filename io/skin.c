@@ -1,19 +1,24 @@
-/* skin.c: skin and .keys files. */
+/* skin.c: skin and .keys files; skins may also be inside of glTF files. */
 
 #include "io/io.h"
 #include <string.h>
 
-/* A whole file in memory that is aligned for the run time. */
-static pelt_bytes *read_bytes(const char *path, pelt_error *error) {
+static bool is_gltf(const pelt_file *file, const char *path) {
+    return (file->size >= 4 && !memcmp(file->bytes, "glTF", 4)) || pelt_ends_with(path, ".gltf");
+}
+
+/* A whole file, or the skin in a glTF file, in memory that is aligned for the run time. */
+static pelt_bytes *read_bytes(const char *path, bool embedded, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
     pelt_file file;
     pelt_bytes *bytes = NULL;
-    if (!arena || !pelt_file_read(arena, path, &file, error)) {
-        bytes = arena ? pelt_bytes_new(file.size) : NULL;
-        if (bytes)
-            memcpy(bytes->bytes, file.bytes, file.size);
-        else
-            pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    if (!arena) {
+        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
+    } else if (!pelt_file_read(arena, path, &file, error)) {
+        bool inside = embedded && is_gltf(&file, path);
+        bytes = inside ? pelt_embedded_skin(&file, path, error) : pelt_bytes_new(file.size);
+        if (bytes && !inside) memcpy(bytes->bytes, file.bytes, file.size);
+        if (!bytes && !inside) pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
     }
     pelt_arena_free(arena);
     return bytes;
@@ -27,13 +32,13 @@ static pelt_bytes *refuse(pelt_bytes *bytes, const char *path, pelt_result resul
 }
 
 pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error) {
-    pelt_bytes *bytes = read_bytes(path, error);
+    pelt_bytes *bytes = read_bytes(path, true, error);
     pelt_result result = bytes ? pelt_open(bytes->bytes, bytes->size, skin) : PELT_OK;
     return result ? refuse(bytes, path, result, "is not a skin that pelt can run", error) : bytes;
 }
 
 pelt_bytes *pelt_keys_read(const char *path, pelt_keys *keys, pelt_error *error) {
-    pelt_bytes *bytes = read_bytes(path, error);
+    pelt_bytes *bytes = read_bytes(path, false, error);
     pelt_result result = bytes ? pelt_keys_open(bytes->bytes, bytes->size, keys) : PELT_OK;
     return result ? refuse(bytes, path, result, "has no key points that pelt can run", error) : bytes;
 }

@@ -1,0 +1,134 @@
+/* gltf_out.h: what the parts of the glTF writer share.
+
+       gltf_out.c     arrays, accessors and nodes of the tree that is being made; the file itself
+       gltf_write.c   a new file                     from mesh, skeleton, clips
+       gltf_edit.c    an existing file               with another skin: meshes, weights, targets
+       gltf_track.c   its animations                 with tracks for what was added
+       gltf_keep.c    its bytes and pictures         without what nothing uses any more
+       gltf_embed.c   a skin inside of a glTF file   and out of it again
+
+   All but the last steps work in a stage: JSON values are hung into the tree before they grow, so that nothing is lost
+   when memory is out. */
+
+#ifndef PELT_GLTF_OUT_H
+#define PELT_GLTF_OUT_H
+
+#include "io/gltf.h"
+
+enum { GLTF_VERTEX_VIEW = 34962, GLTF_INDEX_VIEW = 34963 };
+
+/* One array of the file's bytes; they form a list in the order of the file. */
+typedef struct gltf_blob {
+    const void *bytes;
+    size_t size;
+    struct gltf_blob *next;
+} gltf_blob;
+
+typedef struct gltf_output {
+    const char *path;
+    const pelt_gltf_content *content;
+    pelt_arena *arena;
+    json_t *root, *views, *accessors, *nodes;
+    gltf_blob *first, *last;
+    size_t size;        /* of the blobs so far */
+    uint32_t buffer;    /* that new views are in */
+    const float *times; /* that were written last: channels share them */
+    uint32_t time_count;
+    int time_accessor;
+} gltf_output;
+
+/* -- gltf_out.c ---------------------------------------------------------------------------------------------------- */
+
+/* Hang a new value into the tree and return it; jansson has no other failure than memory. Not within one another's
+   arguments, where a value might be made and lost before the stage ends. */
+json_t *gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value);
+json_t *gltf_append(gltf_output *out, json_t *list, json_t *value);
+
+/* The element of a list that a number refers to; NULL when there is none. */
+json_t *gltf_referred(const json_t *list, const json_t *reference);
+
+/* Adds bytes, and a bufferView of them; returns its index. `target` 0: none. */
+void gltf_add_bytes(gltf_output *out, const void *bytes, size_t size);
+int gltf_add_view(gltf_output *out, const void *bytes, size_t size, int target);
+/* Return the index of the new accessor. `view` -1: all zero. */
+int gltf_add_accessor(gltf_output *out, int view, int type, const char *shape, uint32_t count);
+int gltf_add_array(gltf_output *out, const void *bytes, size_t size, int target, int type, const char *shape,
+                   uint32_t count);
+void gltf_set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size);
+
+/* Arrays of vertices, which live as long as the output: positions, unit normals, and the indices of joints in as few
+   bytes as `joint_count` needs. */
+int gltf_add_positions(gltf_output *out, const float *positions, uint32_t count);
+int gltf_add_normals(gltf_output *out, const float *normals, uint32_t count);
+
+/* Weights of some vertices, four to a set: adds JOINTS_n and WEIGHTS_n to the attributes and returns the number of sets.
+   slot_of[joint] is the joint's place in the skin, which has slot_count of them; NULL: the joint itself. */
+uint32_t gltf_add_weights(gltf_output *out, const pelt_influences *in, uint32_t first, uint32_t count,
+                          const uint32_t *slot_of, uint32_t slot_count, json_t *attributes);
+
+/* A target of some vertices as sparse accessors: {"POSITION": n, "NORMAL": n}. `normals` may be NULL. */
+json_t *gltf_add_target(gltf_output *out, const pelt_target *target, const pelt_target *normals, uint32_t vertex_count,
+                        json_t *targets);
+
+/* A node without children; returns its index. */
+int gltf_add_node(gltf_output *out, const char *name, const pelt_transform *rest);
+void gltf_append_child(gltf_output *out, json_t *node, uint32_t child);
+
+/* Inverse bind matrices [count][12], row-major. */
+int gltf_add_binds(gltf_output *out, const double (*binds)[12], uint32_t count);
+
+/* Key times (the same array again gives the same accessor), and the values of a channel. */
+int gltf_add_times(gltf_output *out, const float *times, uint32_t count);
+int gltf_add_channel_values(gltf_output *out, const pelt_channel *channel);
+/* A sampler and a channel that plays it. */
+void gltf_add_channel(gltf_output *out, json_t *animation, int node, const char *path, int input, int output,
+                      const char *interpolation);
+extern const char *const gltf_paths[], *const gltf_interpolations[];
+
+/* Writes tree and blobs as .glb, or as .gltf with a .bin beside it. Not in a stage. */
+pelt_result gltf_write_file(const gltf_output *out, pelt_error *error);
+
+/* -- gltf_edit.c --------------------------------------------------------------------------------------------------- */
+
+/* A mesh that gets targets: the node that shows it, what it had and what it gets. */
+typedef struct gltf_morphed {
+    uint32_t node;      /* that shows it now */
+    uint32_t file_node; /* that showed it before */
+    uint32_t before;    /* targets of the file */
+    uint32_t count;    /* new ones */
+    uint32_t *targets; /* [count] of the content's */
+    float *rest;       /* [before] weights of the file's targets at rest */
+} gltf_morphed;
+
+typedef struct gltf_editing {
+    gltf *g; /* the file as it was read; its tree is the output's */
+    gltf_scene scene;
+    gltf_parts parts;
+    gltf_output *out;
+    uint32_t *joint_of; /* [joint of the content] joint of the file, UINT32_MAX: it has none */
+    uint32_t *node_of;  /* [joint of the content] */
+    bool *freed;        /* [accessors of the file] something does not use it any more */
+    uint32_t accessor_count, view_count;
+    int freed_view; /* of a skin that was embedded before; -1: none */
+    gltf_morphed *morphed; /* [mesh nodes] */
+    uint32_t morphed_count;
+    uint32_t *shown_by; /* [nodes of the file] the node that shows its mesh now */
+} gltf_editing;
+
+/* Notes that a reference to an accessor is going to be replaced. */
+void gltf_release(gltf_editing *e, const json_t *reference);
+
+/* -- gltf_track.c, gltf_keep.c, gltf_embed.c ------------------------------------------------------------------------ */
+
+/* Adds tracks of new joints and targets to the animations of the clips. */
+bool gltf_edit_animations(gltf_editing *e);
+
+/* Brings along pictures that are files beside the source. */
+bool gltf_keep_images(gltf_editing *e);
+/* Drops what was released and nothing else uses, and puts all buffers into one, before the new blobs. */
+bool gltf_keep_bytes(gltf_editing *e);
+
+/* Hangs the content's skin into the tree. */
+void gltf_embed(gltf_editing *e);
+
+#endif
