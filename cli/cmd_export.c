@@ -102,7 +102,7 @@ static int write_plain(exporting *x, const char *path) {
     if (x->convex)
         cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
     if (content.embed) cli_say(args, "  with the skin inside, %zu bytes, for players that know pelt\n", x->bytes->size);
-    if (x->bundle->clip_count > count && (model.driven_count || targets.count))
+    if (x->bundle->clip_count > count && (model.driven_count || targets.count) && !args->quiet)
         cli_fail("note: %u of the %u clips in %s were not named by --clip: they are written as they are, without what "
                  "the skin adds to them",
                  x->bundle->clip_count - (uint32_t)count, x->bundle->clip_count, args->inputs[1]);
@@ -145,7 +145,8 @@ const cli_command cli_export = {
     "export",
     "SKIN BUNDLE [--clip CLIP,...] -o OUT.glb",
     "Writes the character with a skin as plain glTF that any engine plays.",
-    "OUT is BUNDLE with the skin in it: meshes, materials, pictures, nodes, cameras, extras and clips stay as they are.\n"
+    "OUT is BUNDLE with the skin in it: meshes, materials, pictures, nodes, cameras, extras and clips stay as they "
+    "are.\n"
     "Weights and rest positions are those of the skin; driven joints become nodes whose motion is written down frame "
     "by\n"
     "frame for the clips that are named. Correctives (psd, eigen, kernel) become morph targets with tracks of "

@@ -55,6 +55,45 @@ static void read_light(const pelt_file *file) {
     pelt_arena_free(arena);
 }
 
+/* The file with another skin in it: moved vertices, all weights on a new joint, a target more, new tracks. */
+static void rewrite(pelt_bundle *bundle, const pelt_file *file) {
+    pelt_arena *arena = bundle->arena;
+    const pelt_skeleton *from = &bundle->skeleton;
+    uint32_t n = from->joint_count, vertices = bundle->mesh.vertex_count;
+    pelt_mesh mesh = bundle->mesh;
+    pelt_skeleton skeleton = {.joint_count = n + 1,
+                              .names = PELT_NEW(arena, n + 1, const char *),
+                              .parents = PELT_NEW(arena, n + 1, int32_t),
+                              .rest = PELT_NEW(arena, n + 1, pelt_transform),
+                              .inverse_bind = pelt_alloc(arena, n + 1, sizeof *skeleton.inverse_bind)};
+    uint32_t *all = PELT_NEW(arena, vertices, uint32_t);
+    float *deltas = PELT_NEW(arena, 3 * (size_t)vertices, float), *ones = PELT_NEW(arena, 1 << 16, float);
+    const float **weights = PELT_NEW(arena, bundle->clip_count + 1, const float *);
+    if (pelt_arena_failed(arena)) return;
+    memcpy(skeleton.names, from->names, n * sizeof *from->names), skeleton.names[n] = "new";
+    memcpy(skeleton.parents, from->parents, n * sizeof *from->parents),
+        skeleton.parents[n] = (int32_t)(vertices % 2) - 1;
+    memcpy(skeleton.rest, from->rest, n * sizeof *from->rest);
+    skeleton.rest[n] = (pelt_transform){{0, 0, 0, 1}, {0, 0, 0}, {1, 1, 1}};
+    memcpy(skeleton.inverse_bind, from->inverse_bind, n * sizeof *from->inverse_bind);
+    memcpy(skeleton.inverse_bind[n], pelt_identity.m, sizeof pelt_identity.m);
+    for (uint32_t v = 0; v < vertices; v++) all[v] = v, deltas[3 * (size_t)v] = 1, mesh.positions[3 * (size_t)v] += 1;
+    for (uint32_t i = 0; i < mesh.influences.first[vertices]; i += 2) mesh.influences.joints[i] = n;
+    for (uint32_t i = 0; i < 1 << 16; i++) ones[i] = 1;
+    pelt_target target = {"new", vertices, all, deltas};
+    mesh.targets = &target, mesh.target_count = 1;
+    uint32_t clips = 0;
+    for (; clips < bundle->clip_count && bundle->clips[clips]->frame_count <= 1 << 16; clips++) weights[clips] = ones;
+    pelt_gltf_content content = {.mesh = &mesh,
+                                 .skeleton = &skeleton,
+                                 .clips = bundle->clips,
+                                 .clip_count = clips,
+                                 .clip_weights = weights,
+                                 .target_normals = &target};
+    pelt_error error;
+    pelt_gltf_rewrite("/dev/null", &content, file, NULL, &error);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     pelt_error error;
     pelt_arena *arena = pelt_arena_new(64 * size + ((size_t)16 << 20));
@@ -67,7 +106,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             .mesh = &bundle.mesh, .skeleton = &bundle.skeleton, .clips = bundle.clips, .clip_count = bundle.clip_count};
         touch(&bundle);
         pelt_gltf_write("/dev/null", &content, &error);
+        rewrite(&bundle, &(pelt_file){bytes, size});
     }
+    pelt_bytes_free(pelt_embedded_skin(&(pelt_file){bytes, size}, NULL, &error));
     pelt_arena_free(arena);
     return 0;
 }

@@ -35,10 +35,10 @@ typedef struct node_edit {
     uint32_t node, begin, end; /* its parts */
     uint32_t first, last;      /* its vertices */
     pelt_affine place, bind;
-    bool moved;      /* the place is not the identity */
-    bool skinned;    /* it has a skin in the file */
-    bool reweighted; /* some part has other weights */
-    bool changed;    /* some part has other positions or normals */
+    bool moved;            /* the place is not the identity */
+    bool skinned;          /* it has a skin in the file */
+    bool reweighted;       /* some part has other weights */
+    bool changed;          /* some part has other positions or normals */
     gltf_morphed *morphed; /* NULL: it gets no targets */
     json_t *mesh;
     skin_edit *skin;
@@ -52,6 +52,7 @@ typedef struct edit {
     uint32_t *mesh_users; /* [meshes] nodes that show it */
     bool *branch;         /* [nodes] it is a joint of a skin, or some mesh below has targets */
     skin_edit *skins;     /* [skins of the file] */
+    int32_t common_root;  /* a node that was put above all joints; NONE: not needed */
 } edit;
 
 /* -- Joints and nodes ------------------------------------------------------------------------------------------------ */
@@ -89,6 +90,7 @@ static void add_common_root(edit *e, const uint32_t *roots, uint32_t root_count)
     gltf_editing *b = &e->base;
     gltf_output *out = b->out;
     uint32_t common = (uint32_t)gltf_add_node(out, "root", &none);
+    e->common_root = (int32_t)common;
     json_t *node = json_array_get(out->nodes, common), *scenes = json_object_get(out->root, "scenes");
     for (uint32_t i = 0; i < b->scene.node_count; i++)
         if (b->scene.parents[i] < 0 && b->scene.joints[i] >= 0) gltf_append_child(out, node, i);
@@ -148,6 +150,36 @@ static void want_joint(skin_edit *skin, uint32_t joint) {
     skin->slot_of[joint] = skin->count++;
 }
 
+static int32_t parent_of(const edit *e, uint32_t node) {
+    const gltf_editing *b = &e->base;
+    const pelt_skeleton *skeleton = e->content->skeleton;
+    if (node < b->scene.node_count) return b->scene.parents[node] < 0 ? e->common_root : b->scene.parents[node];
+    for (uint32_t j = 0; j < skeleton->joint_count; j++)
+        if (b->node_of[j] == node)
+            return skeleton->parents[j] < 0 ? e->common_root : (int32_t)b->node_of[skeleton->parents[j]];
+    return NONE;
+}
+
+static bool is_under(const edit *e, uint32_t node, int32_t above) {
+    int32_t i = (int32_t)node;
+    while (i >= 0 && i != above) i = parent_of(e, (uint32_t)i);
+    return i >= 0;
+}
+
+/* A skin may name a node above all its joints; it must stay so. */
+static void raise_root(edit *e, const skin_edit *skin, json_t *object) {
+    const json_t *reference = json_object_get(object, "skeleton");
+    double number = json_number_value(reference);
+    if (!json_is_number(reference) || !(number >= 0 && number < e->base.scene.node_count)) return;
+    int32_t root = (int32_t)number;
+    for (uint32_t i = 0; i < skin->count - skin->before; i++)
+        while (root >= 0 && !is_under(e, e->base.node_of[skin->added[i]], root)) root = parent_of(e, (uint32_t)root);
+    if (root < 0)
+        json_object_del(object, "skeleton");
+    else if (root != (int32_t)number)
+        gltf_set(e->base.out, object, "skeleton", json_integer(root));
+}
+
 /* Writes a skin that has got joints. Its matrices go from the mesh's space, which is `place` in the scene. */
 static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const pelt_affine *place, json_t *object) {
     gltf_output *out = e->base.out;
@@ -165,6 +197,7 @@ static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const p
         memcpy(binds[i], bind.m, sizeof bind.m);
         gltf_append(out, joints, json_integer(e->base.node_of[joint]));
     }
+    raise_root(e, skin, object);
     gltf_release(&e->base, json_object_get(object, "inverseBindMatrices"));
     int accessor = gltf_add_binds(out, (const double(*)[12])binds, skin->count);
     gltf_set(out, object, "inverseBindMatrices", json_integer(accessor));
@@ -274,8 +307,8 @@ static void copy_members(gltf_output *out, const json_t *from, json_t *to) {
     const char *key;
     json_t *value;
     size_t i;
-    if (json_is_object(from)) json_object_foreach ((json_t *)from, key, value) hang_copy(out, value, to, key);
-    if (json_is_array(from)) json_array_foreach (from, i, value) hang_copy(out, value, to, NULL);
+    if (json_is_object(from)) json_object_foreach((json_t *)from, key, value) hang_copy(out, value, to, key);
+    if (json_is_array(from)) json_array_foreach(from, i, value) hang_copy(out, value, to, NULL);
 }
 
 /* The mesh of a node, copied when other nodes show it too. */
@@ -339,7 +372,8 @@ static void drop_weights(edit *e, json_t *attributes, uint32_t from) {
     static const char *const names[] = {"JOINTS", "WEIGHTS"};
     for (int i = 0; i < 2; i++) {
         char key[32];
-        for (uint32_t s = from; snprintf(key, sizeof key, "%s_%u", names[i], s), json_object_get(attributes, key); s++) {
+        for (uint32_t s = from; snprintf(key, sizeof key, "%s_%u", names[i], s), json_object_get(attributes, key);
+             s++) {
             gltf_release(&e->base, json_object_get(attributes, key));
             json_object_del(attributes, key);
         }
@@ -384,7 +418,8 @@ static int zeros_like(edit *e, const json_t *reference) {
     const json_t *like = gltf_referred(out->accessors, reference);
     const char *shape = json_string_value(json_object_get(like, "type"));
     double count = json_number_value(json_object_get(like, "count"));
-    return gltf_add_accessor(out, NONE, GLTF_FLOAT, shape ? shape : "VEC3", count > 0 && count < INT32_MAX ? (uint32_t)count : 1);
+    return gltf_add_accessor(out, NONE, GLTF_FLOAT, shape ? shape : "VEC3",
+                             count > 0 && count < INT32_MAX ? (uint32_t)count : 1);
 }
 
 /* What one target has all get, as zeros: players take the mesh itself for what a target lacks while others have it. */
@@ -395,7 +430,7 @@ static void fill_up_targets(edit *e, json_t *targets) {
     json_t *reference;
     int count = 0, k;
     for (size_t t = 0; t < json_array_size(targets); t++)
-        json_object_foreach (json_array_get(targets, t), key, reference) {
+        json_object_foreach(json_array_get(targets, t), key, reference) {
             for (k = 0; k < count && strcmp(names[k], key) != 0;) k++;
             if (k == count && count < MOST && json_is_number(reference)) names[k] = key, like[k] = reference, count++;
         }
@@ -456,9 +491,10 @@ static void follow(edit *e, const json_t *owner, double owner_normal, json_t *pr
     gltf_output *out = e->base.out;
     json_t *from = json_object_get(owner, "attributes"), *to = json_object_get(primitive, "attributes"), *value;
     const char *key;
-    bool same_normal = json_object_get(to, "NORMAL") && json_number_value(json_object_get(to, "NORMAL")) == owner_normal;
+    bool same_normal =
+        json_object_get(to, "NORMAL") && json_number_value(json_object_get(to, "NORMAL")) == owner_normal;
     if (reweighted) drop_weights(e, to, 0);
-    json_object_foreach (from, key, value) {
+    json_object_foreach(from, key, value) {
         bool weights = reweighted && (!strncmp(key, "JOINTS_", 7) || !strncmp(key, "WEIGHTS_", 8));
         if (!weights && strcmp(key, "POSITION") != 0 && !(same_normal && !strcmp(key, "NORMAL"))) continue;
         gltf_set(out, to, key, json_incref(value));
@@ -489,7 +525,8 @@ static void follow_along(edit *e, json_t *primitive, uint32_t target_count, bool
         drop_weights(e, attributes, 0);
         int joints = gltf_add_accessor(out, NONE, GLTF_UBYTE, "VEC4", (uint32_t)count);
         gltf_set(out, attributes, "JOINTS_0", json_integer(joints));
-        int array = gltf_add_array(out, weights, 16 * (size_t)count, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC4", (uint32_t)count);
+        int array =
+            gltf_add_array(out, weights, 16 * (size_t)count, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC4", (uint32_t)count);
         gltf_set(out, attributes, "WEIGHTS_0", json_integer(array));
     }
 }
@@ -600,6 +637,7 @@ static bool begin_node(edit *e, node_edit *n) {
     n->skinned = b->scene.skins_of[n->node] >= 0;
     pelt_affine_invert(&n->place, &n->bind);
     n->mesh = own_mesh(e, n->node);
+    b->reshaped |= n->changed || (n->reweighted && !n->skinned);
     return !n->reweighted || prepare_skin(e, n);
 }
 
@@ -642,7 +680,7 @@ static bool edit_nodes(edit *e) {
 
 /* Lists that are changed must be lists, also where the reader had no need of them. */
 static bool check_lists(gltf *g) {
-    static const char *const names[] = {"nodes",      "meshes", "skins",  "animations",     "accessors",
+    static const char *const names[] = {"nodes",       "meshes",  "skins",  "animations",     "accessors",
                                         "bufferViews", "buffers", "images", "extensionsUsed", "scenes"};
     uint32_t length;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -697,7 +735,8 @@ static pelt_result edit_tree(void *user, pelt_error *error) {
 static bool check_source(gltf *g, const pelt_mesh *mesh) {
     const pelt_mesh *file = &g->bundle->mesh;
     if (file->vertex_count == mesh->vertex_count && file->triangle_count == mesh->triangle_count) return true;
-    return gltf_fail(g, PELT_ERROR_DATA, g->root, "has %u vertices and %u triangles, but %u and %u are to be written; "
+    return gltf_fail(g, PELT_ERROR_DATA, g->root,
+                     "has %u vertices and %u triangles, but %u and %u are to be written; "
                      "it may have changed in the meantime",
                      file->vertex_count, file->triangle_count, mesh->vertex_count, mesh->triangle_count);
 }
@@ -707,7 +746,7 @@ pelt_result pelt_gltf_rewrite(const char *path, const pelt_gltf_content *content
     pelt_bundle bundle = {.arena = pelt_arena_new(0)};
     gltf g = {.path = source, .bundle = &bundle, .arena = bundle.arena};
     gltf_output out = {.path = path, .content = content, .arena = pelt_arena_new(0)};
-    edit e = {.base = {.g = &g, .out = &out, .freed_view = NONE}, .content = content};
+    edit e = {.base = {.g = &g, .out = &out, .freed_view = NONE}, .content = content, .common_root = NONE};
     e.mesh = content->mesh, e.file_mesh = &bundle.mesh;
     pelt_result result = PELT_OK;
     bool done = bundle.arena ? gltf_read(&g, file, &e.base.scene, &e.base.parts) : gltf_out_of_memory(&g);

@@ -16,9 +16,20 @@ static void announce(gltf_output *out) {
     json_t *used = json_object_get(out->root, "extensionsUsed"), *word;
     size_t i;
     if (!used) used = gltf_set(out, out->root, "extensionsUsed", json_array());
-    json_array_foreach (used, i, word)
-        if (json_is_string(word) && !strcmp(json_string_value(word), name)) return;
+    json_array_foreach(used, i, word) if (json_is_string(word) && !strcmp(json_string_value(word), name)) return;
     gltf_append(out, used, json_string(name));
+}
+
+/* The skin's bytes. It was made for the mesh before the changes; where these moved the rest pose, which mesh it is for
+   is not known, so that the file can be read together with its own skin. */
+static const void *bytes_of(const gltf_editing *e, const pelt_bytes *skin) {
+    pelt_skin opened;
+    uint8_t *copy = e->reshaped ? PELT_NEW(e->out->arena, skin->size, uint8_t) : NULL;
+    if (!copy) return skin->bytes;
+    memcpy(copy, skin->bytes, skin->size);
+    if (pelt_open(copy, skin->size, &opened) == PELT_OK && opened.mesh_hash)
+        memset(copy + ((const uint8_t *)opened.mesh_hash - copy), 0, sizeof *opened.mesh_hash);
+    return copy;
 }
 
 void gltf_embed(gltf_editing *e) {
@@ -31,7 +42,7 @@ void gltf_embed(gltf_editing *e) {
     if (json_is_number(old) && view >= 0 && view < e->view_count) e->freed_view = (int)view;
     announce(out);
     json_t *object = gltf_set(out, extensions, name, json_pack("{s:i}", "version", 1));
-    int bytes = gltf_add_view(out, skin->bytes, skin->size, 0);
+    int bytes = gltf_add_view(out, bytes_of(e, skin), skin->size, 0);
     gltf_set(out, object, "bufferView", json_integer(bytes));
     json_t *joints = gltf_set(out, object, "joints", json_array());
     for (uint32_t j = 0; j < out->content->embed_joints; j++) gltf_append(out, joints, json_integer(e->node_of[j]));
@@ -39,8 +50,9 @@ void gltf_embed(gltf_editing *e) {
     for (uint32_t i = 0; i < e->parts.count; i++) {
         const gltf_part *p = &e->parts.list[i];
         gltf_append(out, parts,
-                    json_pack("{s:I, s:I, s:I, s:I}", "node", (json_int_t)e->shown_by[p->node], "primitive", (json_int_t)p->index,
-                              "firstVertex", (json_int_t)p->first, "vertexCount", (json_int_t)p->count));
+                    json_pack("{s:I, s:I, s:I, s:I}", "node", (json_int_t)e->shown_by[p->node], "primitive",
+                              (json_int_t)p->index, "firstVertex", (json_int_t)p->first, "vertexCount",
+                              (json_int_t)p->count));
     }
 }
 

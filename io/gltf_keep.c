@@ -21,24 +21,24 @@ static void visit_members(json_t *object, visitor *visit, void *user) {
     const char *key;
     json_t *value;
     void *next;
-    json_object_foreach_safe (object, next, key, value) visit(user, object, key);
+    json_object_foreach_safe(object, next, key, value) visit(user, object, key);
 }
 
 static void visit_accessors(const json_t *root, visitor *visit, void *user) {
     size_t i, k, t;
     json_t *item, *primitive, *target, *sampler;
-    json_array_foreach (json_object_get(root, "meshes"), i, item)
-        json_array_foreach (json_object_get(item, "primitives"), k, primitive) {
-            visit_members(json_object_get(primitive, "attributes"), visit, user);
-            visit(user, primitive, "indices");
-            json_array_foreach (json_object_get(primitive, "targets"), t, target) visit_members(target, visit, user);
-        }
-    json_array_foreach (json_object_get(root, "skins"), i, item) visit(user, item, "inverseBindMatrices");
-    json_array_foreach (json_object_get(root, "animations"), i, item)
-        json_array_foreach (json_object_get(item, "samplers"), k, sampler) {
-            visit(user, sampler, "input");
-            visit(user, sampler, "output");
-        }
+    json_array_foreach(json_object_get(root, "meshes"), i, item)
+        json_array_foreach(json_object_get(item, "primitives"), k, primitive) {
+        visit_members(json_object_get(primitive, "attributes"), visit, user);
+        visit(user, primitive, "indices");
+        json_array_foreach(json_object_get(primitive, "targets"), t, target) visit_members(target, visit, user);
+    }
+    json_array_foreach(json_object_get(root, "skins"), i, item) visit(user, item, "inverseBindMatrices");
+    json_array_foreach(json_object_get(root, "animations"), i, item)
+        json_array_foreach(json_object_get(item, "samplers"), k, sampler) {
+        visit(user, sampler, "input");
+        visit(user, sampler, "output");
+    }
 }
 
 static void visit_views_of(json_t *accessor, visitor *visit, void *user) {
@@ -51,8 +51,8 @@ static void visit_views_of(json_t *accessor, visitor *visit, void *user) {
 static void visit_views(const json_t *root, visitor *visit, void *user) {
     size_t i;
     json_t *item;
-    json_array_foreach (json_object_get(root, "accessors"), i, item) visit_views_of(item, visit, user);
-    json_array_foreach (json_object_get(root, "images"), i, item) visit(user, item, "bufferView");
+    json_array_foreach(json_object_get(root, "accessors"), i, item) visit_views_of(item, visit, user);
+    json_array_foreach(json_object_get(root, "images"), i, item) visit(user, item, "bufferView");
     visit(user, json_object_get(json_object_get(root, "extensions"), "PELT_skin"), "bufferView");
 }
 
@@ -89,11 +89,10 @@ static bool has_strange_extension(const json_t *value) {
     const char *key, *name;
     json_t *member, *extension;
     size_t i;
-    if (json_is_array(value)) json_array_foreach (value, i, member)
-            if (has_strange_extension(member)) return true;
-    if (json_is_object(value)) json_object_foreach ((json_t *)value, key, member) {
-            if (!strcmp(key, "extensions")) json_object_foreach (member, name, extension)
-                    if (!gltf_extension_is_known(name)) return true;
+    if (json_is_array(value)) json_array_foreach(value, i, member) if (has_strange_extension(member)) return true;
+    if (json_is_object(value)) json_object_foreach((json_t *)value, key, member) {
+            if (!strcmp(key, "extensions"))
+                json_object_foreach(member, name, extension) if (!gltf_extension_is_known(name)) return true;
             if (strcmp(key, "extras") != 0 && has_strange_extension(member)) return true;
         }
     return false;
@@ -302,8 +301,8 @@ static void keep_image(gltf_editing *e, json_t *image) {
     if (!text || !strncmp(text, "data:", 5)) return;
     char *name = gltf_side_name(g, uri, text);
     g->error = (pelt_error){0};
-    const char *path = name ? pelt_arena_format(g->files, "%.*s%s", slash ? (int)(slash + 1 - g->path) : 0, g->path, name)
-                            : NULL;
+    const char *path =
+        name ? pelt_arena_format(g->files, "%.*s%s", slash ? (int)(slash + 1 - g->path) : 0, g->path, name) : NULL;
     const char *type = path && !pelt_file_read(g->files, path, &file, &unread) ? picture_type(&file) : NULL;
     if (!type) return;
     int view = gltf_add_view(e->out, file.bytes, file.size, 0);
@@ -316,6 +315,6 @@ bool gltf_keep_images(gltf_editing *e) {
     size_t i;
     json_t *image;
     if (!e->g->path || is_beside(e->out->path, e->g->path)) return true;
-    json_array_foreach (json_object_get(e->out->root, "images"), i, image) keep_image(e, image);
+    json_array_foreach(json_object_get(e->out->root, "images"), i, image) keep_image(e, image);
     return true;
 }

@@ -85,8 +85,8 @@ static void widen_bounds(const float *points, size_t count, float low[3], float 
 int gltf_add_positions(gltf_output *out, const float *positions, uint32_t count) {
     float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     widen_bounds(positions, count, low, high);
-    int accessor = gltf_add_array(out, positions, 3 * (size_t)count * sizeof(float), GLTF_VERTEX_VIEW, GLTF_FLOAT,
-                                  "VEC3", count);
+    int accessor =
+        gltf_add_array(out, positions, 3 * (size_t)count * sizeof(float), GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC3", count);
     gltf_set_bounds(out, accessor, low, high, 3);
     return accessor;
 }

@@ -95,9 +95,9 @@ typedef struct gltf_morphed {
     uint32_t node;      /* that shows it now */
     uint32_t file_node; /* that showed it before */
     uint32_t before;    /* targets of the file */
-    uint32_t count;    /* new ones */
-    uint32_t *targets; /* [count] of the content's */
-    float *rest;       /* [before] weights of the file's targets at rest */
+    uint32_t count;     /* new ones */
+    uint32_t *targets;  /* [count] of the content's */
+    float *rest;        /* [before] weights of the file's targets at rest */
 } gltf_morphed;
 
 typedef struct gltf_editing {
@@ -109,9 +109,10 @@ typedef struct gltf_editing {
     uint32_t *node_of;  /* [joint of the content] */
     bool *freed;        /* [accessors of the file] something does not use it any more */
     uint32_t accessor_count, view_count;
-    int freed_view; /* of a skin that was embedded before; -1: none */
+    int freed_view;        /* of a skin that was embedded before; -1: none */
     gltf_morphed *morphed; /* [mesh nodes] */
     uint32_t morphed_count;
+    bool reshaped;      /* the mesh has other rest positions, or the same ones in another space */
     uint32_t *shown_by; /* [nodes of the file] the node that shows its mesh now */
 } gltf_editing;
 

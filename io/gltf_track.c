@@ -78,7 +78,8 @@ static void sample(const track *t, float time, float *out) {
             high = middle;
     }
     if (time >= t->times[high]) low = high;
-    float span = t->times[high] - t->times[low], u = low < high && time > t->times[low] ? (time - t->times[low]) / span : 0;
+    float span = t->times[high] - t->times[low],
+          u = low < high && time > t->times[low] ? (time - t->times[low]) / span : 0;
     const float *a = key_values(t, low), *b = key_values(t, high);
     for (uint32_t i = 0; i < t->width; i++) {
         if (t->interpolation == PELT_STEP || u == 0)
@@ -99,7 +100,8 @@ static float *merge_times(pelt_arena *arena, const track *a, const track *b, uin
     enum { BETWEEN = 8 };
     const track *both[] = {a, b};
     size_t most = 0;
-    for (int i = 0; i < 2; i++) most += both[i]->key_count * (both[i]->interpolation == PELT_CUBIC ? BETWEEN : (size_t)2);
+    for (int i = 0; i < 2; i++)
+        most += both[i]->key_count * (both[i]->interpolation == PELT_CUBIC ? BETWEEN : (size_t)2);
     float *list = PELT_NEW(arena, most, float);
     size_t n = 0;
     for (int i = 0; i < 2; i++)
@@ -202,11 +204,13 @@ static bool edit_weights(gltf_editing *e, uint32_t index, json_t *animation, con
     json_t *channel = find_channel(animation, m->file_node, &at);
     track file, ours;
     bool baked = a && a->clip->frame_count && (a->plays || a->weights);
-    if (channel && !read_track(e, item, gltf_element(gltf_member(item, "channels"), at), m->before, &file)) return false;
+    if (channel && !read_track(e, item, gltf_element(gltf_member(item, "channels"), at), m->before, &file))
+        return false;
     if (!channel && !baked) return true;
     if (baked) ours = new_weights(e, m, a);
     if (channel) {
-        const json_t *sampler = gltf_referred(json_object_get(animation, "samplers"), json_object_get(channel, "sampler"));
+        const json_t *sampler =
+            gltf_referred(json_object_get(animation, "samplers"), json_object_get(channel, "sampler"));
         gltf_release(e, json_object_get(sampler, "input")), gltf_release(e, json_object_get(sampler, "output"));
     }
     track t = baked ? join(e, m, channel ? &file : NULL, &ours) : lengthen(e->out->arena, &file, m->count);
@@ -292,7 +296,8 @@ static bool edit_animation(gltf_editing *e, uint32_t index, json_t *animation, c
     if (a && !a->plays) add_joint_channels(e, animation, a->clip, is_new);
     for (uint32_t m = 0; m < e->morphed_count; m++)
         if (!edit_weights(e, index, animation, &e->morphed[m], a)) return false;
-    if (json_array_size(json_object_get(animation, "samplers")) != before || (a && a->plays)) drop_samplers(e, animation);
+    if (json_array_size(json_object_get(animation, "samplers")) != before || (a && a->plays))
+        drop_samplers(e, animation);
     return true;
 }
 
