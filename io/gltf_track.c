@@ -97,7 +97,7 @@ static void sample(const track *t, float time, float *out) {
 /* Keys of two tracks, increasing; where one of them jumps, also the moment before, so that straight lines between the
    keys jump too. A spline gets more keys between its own. */
 static float *merge_times(pelt_arena *arena, const track *a, const track *b, uint32_t *count) {
-    enum { BETWEEN = 8 };
+    enum { BETWEEN = 16 };
     const track *both[] = {a, b};
     size_t most = 0;
     for (int i = 0; i < 2; i++)
