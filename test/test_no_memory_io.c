@@ -6,6 +6,7 @@
 #include "test/allocations.h"
 #include "test/sampled.h"
 #include <jansson.h>
+#include <limits.h>
 
 /* A call with ever more memory. It returns a number that tells its result, and 0 with an error when it fails. */
 typedef uint64_t call(pelt_bundle *bundle, pelt_error *error);
@@ -91,6 +92,19 @@ static uint64_t build(pelt_bundle *from, pelt_error *error) {
     return h;
 }
 
+/* Of a file that is there; with memory for it. */
+static uint64_t hash_file(const char *path, pelt_error *error) {
+    long allowed = allocations_left;
+    allocations_left = -1;
+    uint64_t h = 0;
+    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+    pelt_file file;
+    if (pelt_file_read(arena, path, &file, error) == PELT_OK) h = hash(1, file.bytes, file.size);
+    pelt_arena_free(arena);
+    allocations_left = allowed;
+    return h;
+}
+
 /* JSON of the writer is memory too; that of the reader fails as broken text. */
 static uint64_t write_gltf(pelt_bundle *bundle, pelt_error *error) {
     const char *path = path_of("written.glb");
@@ -100,18 +114,43 @@ static uint64_t write_gltf(pelt_bundle *bundle, pelt_error *error) {
     json_set_alloc_funcs(__wrap_malloc, free);
     pelt_result result = pelt_gltf_write(path, &content, error);
     json_set_alloc_funcs(__real_malloc, free);
-    long allowed = allocations_left;
-    allocations_left = -1;
-    uint64_t h = 0;
-    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
-    pelt_file file;
-    if (result)
-        assert_int_equal(access(path, F_OK), -1);
-    else if (pelt_file_read(arena, path, &file, error) == PELT_OK)
-        h = hash(1, file.bytes, file.size);
-    pelt_arena_free(arena);
-    allocations_left = allowed;
-    return h;
+    return result ? (assert_int_equal(access(path, F_OK), -1), 0) : hash_file(path, error);
+}
+
+/* JSON that is made after so much of it was read. */
+static long json_of_reader, json_so_far;
+static void *late_malloc(size_t size) {
+    return json_so_far++ < json_of_reader ? __real_malloc(size) : __wrap_malloc(size);
+}
+
+/* The same for a file that is written again with other positions and a skin inside. */
+static uint64_t rewrite_gltf(pelt_bundle *bundle, pelt_error *error) {
+    char source[300];
+    pelt_mesh mesh = bundle->mesh;
+    float positions[600];
+    pelt_bytes inside = {"skin", 4};
+    snprintf(source, sizeof source, "%s", path_of("biceps.glb"));
+    const char *path = path_of("written.glb");
+    memcpy(positions, mesh.positions, sizeof positions);
+    positions[0] += 1, mesh.positions = positions, mesh.target_count = 0;
+    pelt_gltf_content content = {.mesh = &mesh,
+                                 .skeleton = &bundle->skeleton,
+                                 .clips = bundle->clips,
+                                 .clip_count = bundle->clip_count,
+                                 .source = source,
+                                 .embed = &inside,
+                                 .embed_joints = bundle->skeleton.joint_count};
+    unlink(path);
+    json_set_alloc_funcs(late_malloc, free);
+    if (!json_of_reader) {
+        json_of_reader = LONG_MAX;
+        pelt_bundle_free(pelt_bundle_read(source, error));
+        json_of_reader = json_so_far;
+    }
+    json_so_far = 0;
+    pelt_result result = pelt_gltf_write(path, &content, error);
+    json_set_alloc_funcs(__real_malloc, free);
+    return result ? (assert_int_equal(access(path, F_OK), -1), 0) : hash_file(path, error);
 }
 
 static uint64_t read_all(pelt_bundle *bundle, pelt_error *error) {
@@ -175,7 +214,7 @@ static void everything_fails_or_gives_the_same(void **state) {
         bundle, train, &(pelt_fit_options){.method = PELT_METHOD_SSD, .blend = PELT_BLEND_DISTANCE}, NULL, &error);
     assert_non_null(bytes);
     assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
-    call *const calls[] = {make_sample, build, write_gltf, read_all, diagnose, measure, draw};
+    call *const calls[] = {make_sample, build, write_gltf, rewrite_gltf, read_all, diagnose, measure, draw};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) with_ever_more_memory(calls[i], bundle);
     pelt_bytes_free(bytes), pelt_bundle_free(bundle);
 }
