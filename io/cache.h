@@ -28,7 +28,7 @@ typedef struct pelt_npy_layout {
 } pelt_npy_layout;
 pelt_result pelt_npy_locate(const pelt_file *head, const char *path, pelt_npy_layout *layout, pelt_error *error);
 
-/* One frame as the text of an .obj file. */
+/* One frame as the text of an .obj file, with the texture coordinates, objects and materials' names of the mesh. */
 void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *mesh);
 
 /* A folder of .obj files, one per frame. Writing replaces a folder only when it holds nothing but such frames. */

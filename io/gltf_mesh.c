@@ -576,6 +576,32 @@ static bool allocate_mesh(gltf *g, const parts *all) {
     return !g->error.code;
 }
 
+/* A name of the file, or one made of its place. */
+static const char *name_of(gltf *g, gltf_item item, const char *kind, uint32_t index) {
+    const char *name = gltf_text(gltf_member(item, "name"), NULL);
+    char *text = name ? pelt_arena_format(g->arena, "%s", name) : pelt_arena_format(g->arena, "%s%u", kind, index);
+    if (!text) gltf_out_of_memory(g);
+    return text;
+}
+
+static bool name_parts(gltf *g, const parts *all) {
+    pelt_mesh *mesh = &g->bundle->mesh;
+    if (!(mesh->parts = GLTF_NEW(g, g->arena, pelt_part, all->count))) return false;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const part *p = &all->list[i];
+        pelt_part *out = &mesh->parts[mesh->part_count++];
+        gltf_item node = gltf_entry(g, "nodes", p->node), material = gltf_member(p->primitive, "material");
+        uint32_t shape = (uint32_t)all->scene->meshes[p->node], index;
+        out->triangle_count = triangle_count(p);
+        out->name = gltf_text(gltf_member(node, "name"), NULL)
+                        ? name_of(g, node, "node", p->node)
+                        : name_of(g, gltf_entry(g, "meshes", shape), "mesh", shape);
+        if (material.json && !gltf_reference(g, material, "materials", &index)) return false;
+        if (material.json) out->material = name_of(g, gltf_entry(g, "materials", index), "material", index);
+    }
+    return !g->error.code;
+}
+
 static bool read_geometry(gltf *g, const parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
     uint32_t *triangles = mesh->triangles;
@@ -601,13 +627,13 @@ static bool read_geometry(gltf *g, const parts *all) {
 bool gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
     *all = (gltf_parts){.scene = scene};
-    if (!survey(g, all) || !allocate_mesh(g, all) || !read_geometry(g, all) || !read_influences(g, all))
+    if (!survey(g, all) || !allocate_mesh(g, all) || !read_geometry(g, all) || !read_influences(g, all) ||
+        !name_parts(g, all))
         return false;
     uint32_t count;
     if (!each_target(g, all, NULL, NULL, &count)) return false;
     if (!(mesh->targets = GLTF_NEW(g, g->arena, pelt_target, count))) return false;
-    if (has_target_normals(g, all) && !(mesh->target_normals = GLTF_NEW(g, g->arena, pelt_target, count)))
-        return false;
+    if (has_target_normals(g, all) && !(mesh->target_normals = GLTF_NEW(g, g->arena, pelt_target, count))) return false;
     mesh->target_count = count;
     return each_target(g, all, mesh->targets, mesh->target_normals, &count);
 }

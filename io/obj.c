@@ -292,6 +292,42 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
     return p.normal_total ? read_normals(&p, arena, text, normals) : PELT_OK;
 }
 
+/* A name at the end of a line: what would end the line, or hide the name, becomes _. */
+static void put_name(pelt_writer *writer, const char *keyword, const char *name) {
+    pelt_writer_put(writer, keyword, strlen(keyword));
+    for (; *name; name++) {
+        char c = (unsigned char)*name < ' ' || *name == 127 || *name == '#' || *name == '\\' ? '_' : *name;
+        pelt_writer_put(writer, &c, 1);
+    }
+    pelt_writer_put(writer, "\n", 1);
+}
+
+/* Every object says its materials; faces without one say that too, or they would have the last one's. */
+static void put_part(pelt_writer *writer, const pelt_part *part, const pelt_part *before) {
+    bool begins = !before || strcmp(part->name, before->name) != 0;
+    const char *material = part->material ? part->material : "none";
+    const char *last = before && before->material ? before->material : "none";
+    if (begins) put_name(writer, "o ", part->name);
+    if ((begins && part->material) || (before && strcmp(material, last) != 0)) put_name(writer, "usemtl ", material);
+}
+
+static void put_faces(pelt_writer *writer, const pelt_mesh *mesh) {
+    char line[128];
+    uint32_t part = 0;
+    size_t next = 0; /* triangle that begins a part */
+    for (size_t t = 0; t < mesh->triangle_count; t++) {
+        for (; t == next && part < mesh->part_count; part++) {
+            next += mesh->parts[part].triangle_count;
+            if (mesh->parts[part].triangle_count)
+                put_part(writer, &mesh->parts[part], part ? &mesh->parts[part - 1] : NULL);
+        }
+        uint32_t a = mesh->triangles[3 * t] + 1, b = mesh->triangles[3 * t + 1] + 1, c = mesh->triangles[3 * t + 2] + 1;
+        int length = mesh->uvs ? snprintf(line, sizeof line, "f %u/%u %u/%u %u/%u\n", a, a, b, b, c, c)
+                               : snprintf(line, sizeof line, "f %u %u %u\n", a, b, c);
+        pelt_writer_put(writer, line, (size_t)length);
+    }
+}
+
 void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *mesh) {
     /* printf writes a decimal comma where the host program has asked for one. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
@@ -302,11 +338,11 @@ void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *
         int length = snprintf(line, sizeof line, "v %.9g %.9g %.9g\n", p[0], p[1], p[2]);
         pelt_writer_put(writer, line, (size_t)length);
     }
-    for (size_t t = 0; t < mesh->triangle_count; t++) {
-        const uint32_t *c = mesh->triangles + 3 * t;
-        int length = snprintf(line, sizeof line, "f %u %u %u\n", c[0] + 1, c[1] + 1, c[2] + 1);
+    for (size_t v = 0; mesh->uvs && v < mesh->vertex_count; v++) { /* glTF counts v downwards, .obj upwards */
+        int length = snprintf(line, sizeof line, "vt %.9g %.9g\n", mesh->uvs[2 * v], 1 - mesh->uvs[2 * v + 1]);
         pelt_writer_put(writer, line, (size_t)length);
     }
+    put_faces(writer, mesh);
     if (!plain) return;
     uselocale(before);
     freelocale(plain);

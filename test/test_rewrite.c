@@ -328,6 +328,34 @@ static void a_rigid_mesh_gets_a_skin_where_it_needs_one(void **state) {
     drop(&before), drop(&t);
 }
 
+/* -- Frames as .obj files ------------------------------------------------------------------------------------------- */
+
+static void obj_files_keep_objects_materials_and_texture_coordinates(void **state) {
+    (void)state;
+    changing *c = begin(write_instances());
+    pelt_error error = {0};
+    float uvs[12] = {0, 0, 0.25f, 1, 0.5f, 0.75f}, positions[18] = {0};
+    c->mesh.uvs = uvs;
+    c->mesh.parts[1].material = "cloth\n# f 1 1 1";
+    pelt_cache_writer *writer = pelt_cache_writer_open(path_of("objs/"), 1, &c->mesh, 30, &error);
+    assert_non_null(writer);
+    pelt_cache_writer_frame(writer, positions);
+    assert_int_equal(pelt_cache_writer_commit(writer, &error), PELT_OK);
+    char text[2000] = {0};
+    FILE *file = fopen(path_of("objs/frame_000000.obj"), "rb");
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    const char *const lines[] = {"v 0 0 0\nvt 0 1\nvt 0.25 0\nvt 0.5 0.25\nvt 0 1\n",
+                                 "vt 0 1\no a\nf 1/1 2/2 3/3\nusemtl cloth__ f 1 1 1\nf 1/1 2/2 3/3\no b\n",
+                                 "o b\nusemtl none\nf 4/4 5/5 6/6\nusemtl material0\nf 4/4 5/5 6/6\n"};
+    for (int i = 0; i < 3; i++)
+        if (!strstr(text, lines[i])) fail_msg("there is no\n%s in\n%s", lines[i], text);
+    pelt_cache cache;
+    assert_int_equal(pelt_cache_read(c->bundle->arena, path_of("objs"), &cache, &error), PELT_OK);
+    assert_int_equal(cache.point_count, 6);
+    pelt_bundle_free(c->bundle);
+}
+
 /* -- Tracks -------------------------------------------------------------------------------------------------------- */
 
 static float line(float a, float b, float u) { return a + u * (b - a); }
@@ -589,6 +617,7 @@ int main(void) {
         cmocka_unit_test(a_mesh_that_changes_in_one_place_is_copied_for_it),
         cmocka_unit_test(targets_of_a_rigid_mesh_are_in_its_own_space),
         cmocka_unit_test(a_rigid_mesh_gets_a_skin_where_it_needs_one),
+        cmocka_unit_test(obj_files_keep_objects_materials_and_texture_coordinates),
         cmocka_unit_test(weights_of_the_file_and_new_ones_are_played_together),
         cmocka_unit_test(other_clips_keep_their_weights),
         cmocka_unit_test(new_joints_become_nodes_with_tracks),

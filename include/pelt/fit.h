@@ -78,6 +78,13 @@ typedef struct pelt_target {
     const float *deltas;      /* [count][3] */
 } pelt_target;
 
+/* A piece of the surface, as the file has it: a primitive in a node. */
+typedef struct pelt_part {
+    const char *name;     /* of the node, or of its mesh */
+    const char *material; /* its name; NULL: none */
+    uint32_t triangle_count;
+} pelt_part;
+
 typedef struct pelt_mesh {
     uint32_t vertex_count, triangle_count, target_count;
     float *positions;    /* [vertex_count][3] rest positions */
@@ -89,6 +96,8 @@ typedef struct pelt_mesh {
     float diagonal;              /* of the bounding box of the rest positions; errors are given as fractions of it */
     float *uvs;                  /* [vertex_count][2] texture coordinates of the normal map, v downwards; NULL: none */
     float *tangents; /* [vertex_count][4] as in glTF, the file's, or by MikkTSpace from `uvs`; NULL: neither */
+    uint32_t part_count;
+    pelt_part *parts; /* [part_count] whose triangles follow one another; NULL: not from a file */
 } pelt_mesh;
 
 /* Joints are the file's joints, the nodes above them, and nodes that carry rigid parts of the mesh. */
