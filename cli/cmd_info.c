@@ -272,6 +272,11 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
                  (int)most_influences(mesh), "diagonal", (double)mesh->diagonal, "clips", clip_list, "controls",
                  controls, "findings", cli_findings_json(findings));
     set_mesh_hash(object, pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count));
+    if (bundle->has_skin) {
+        json_t *skin = info_skin(args, path, error);
+        if (!skin) json_decref(object), object = NULL;
+        json_object_set_new(object, "skin", skin);
+    }
     json_decref(problems);
     pelt_bundle_free(bundle);
     return object;

@@ -56,7 +56,9 @@ bool gltf_begin(gltf *g, const pelt_file *file) {
 bool gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts) {
     g->bundle->path = g->path ? pelt_arena_format(g->arena, "%s", g->path) : NULL;
     if (g->path && !g->bundle->path) return gltf_out_of_memory(g);
-    return gltf_begin(g, file) && gltf_read_scene(g, scene) && gltf_read_mesh(g, scene, parts) &&
+    if (!gltf_begin(g, file)) return false;
+    g->bundle->has_skin = gltf_member(gltf_member(g->root, "extensions"), "PELT_skin").json != NULL;
+    return gltf_read_scene(g, scene) && gltf_read_mesh(g, scene, parts) &&
            gltf_read_extras(g) && gltf_read_clips(g, scene);
 }
 

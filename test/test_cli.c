@@ -73,6 +73,7 @@ static void misuse_is_2_and_says_what_is_meant(void **state) {
         {"fit arm.glb extra --train train -o x.pelt", "one input too many"},
         {"fit arm.glb --train", "needs a value"},
         {"measure arm.pelt arm.glb", "--clip"},
+        {"export arm.pelt arm.glb -o x.fbx", "x.fbx: is not a glTF file by its name"},
         {"compare arm.glb --train train --test train", "in --train and in --test"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -168,6 +169,23 @@ static void every_output_format_of_eval_holds_the_same_motion(void **state) {
             assert_near(caches[i].positions[k], caches[0].positions[k], 1e-6);
     }
     pelt_arena_free(arena);
+}
+
+/* A glTF file with a skin in it is taken wherever a skin is. */
+static void a_skin_inside_of_a_file_is_a_skin(void **state) {
+    (void)state;
+    assert_int_equal(pelt("export arm.pelt arm.glb --embed -o inside.gltf"), 0);
+    json_t *own = pelt_json("measure arm.pelt arm.glb --clip test"), *inside;
+    double rms = number(own, "rms");
+    inside = pelt_json("measure inside.gltf inside.gltf --clip test=arm.test.pc2");
+    assert_true(number(inside, "rms") == rms && rms > 0);
+    json_decref(own), json_decref(inside);
+    json_t *info = pelt_json("info inside.gltf"), *file = json_array_get(json_object_get(info, "files"), 0);
+    assert_string_equal(json_string_value(json_object_get(file, "kind")), "bundle");
+    assert_true(number(json_object_get(file, "skin"), "vertices") == number(file, "vertices"));
+    json_decref(info);
+    assert_int_equal(pelt("measure arm.glb arm.glb --clip test"), 1);
+    assert_non_null(strstr(program_errors, "arm.glb: has no skin in it"));
 }
 
 /* The .glb of eval is one morph target per frame: read it back as targets. */
@@ -471,6 +489,7 @@ int main(void) {
         cmocka_unit_test(fit_reports_training_and_held_out_errors_apart),
         cmocka_unit_test(measure_agrees_with_the_files_that_eval_writes),
         cmocka_unit_test(every_output_format_of_eval_holds_the_same_motion),
+        cmocka_unit_test(a_skin_inside_of_a_file_is_a_skin),
         cmocka_unit_test(eval_writes_a_gltf_file_with_one_target_per_frame),
         cmocka_unit_test(compare_has_a_row_for_every_method_and_writes_the_report),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),

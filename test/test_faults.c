@@ -288,6 +288,51 @@ static void a_file_is_old_or_new_wherever_its_writer_dies(void **state) {
     }
 }
 
+/* Two files of which the second names the first: the second is there only with the first of its own letter. */
+static pelt_result write_pair(char letter, pelt_error *error) {
+    static char bytes[200000];
+    memset(bytes, letter, sizeof bytes);
+    pelt_writer *first = pelt_writer_open(path_of("pair.bin"), error);
+    pelt_writer *second = first ? pelt_writer_open(path_of("pair.gltf"), error) : NULL;
+    if (!second) return pelt_writer_drop(first), PELT_ERROR_FILE;
+    pelt_writer_put(first, bytes, sizeof bytes), pelt_writer_put(second, bytes, sizeof bytes);
+    return pelt_writer_commit_pair(first, second, error);
+}
+
+static void check_pair(const char *when, int number, bool missing_is_allowed) {
+    int first = letter_of(path_of("pair.bin")), second = letter_of(path_of("pair.gltf"));
+    if (second != -1 ? second != first || !first : !missing_is_allowed)
+        fail_msg("%s, call %d: %d beside %d", when, number, first, second);
+}
+
+static void two_files_fit_together_whatever_fails_and_wherever_their_writer_dies(void **state) {
+    (void)state;
+    static const int reasons[] = {[WRITE] = ENOSPC, [FSYNC] = EIO, [CLOSE] = EDQUOT, [RENAME] = EACCES};
+    for (int kind = WRITE; kind <= RENAME; kind++)
+        for (int n = 1, hit = 1; hit; n++) {
+            pelt_error error = {0};
+            assert_int_equal(write_pair('a', NULL), PELT_OK);
+            set_fault(kind, reasons[kind], n);
+            pelt_result result = write_pair('b', &error);
+            hit = struck;
+            set_fault(NONE, 0, 0);
+            check_pair("a fault", n, kind == RENAME || (kind == FSYNC && n > 2)); /* 2: both are on the disk */
+            if (!result) assert_int_equal(letter_of(path_of("pair.gltf")), 'b');
+            if (result && !strstr(error.text, strerror(reasons[kind]))) fail_msg("%s", error.text);
+            assert_int_equal(entries_like("pair.bin.tmp-") + entries_like("pair.gltf.tmp-"), 0);
+        }
+    for (int at = 1, died = 1; died; at++) {
+        assert_int_equal(write_pair('a', NULL), PELT_OK);
+        pid_t child = fork();
+        if (child == 0) {
+            die_at = at, die_by = SIGKILL;
+            _exit(write_pair('b', NULL) != PELT_OK);
+        }
+        died = wait_for(child) == SIGKILL;
+        check_pair("killed", at, true);
+    }
+}
+
 static void what_living_programs_write_is_not_collected(void **state) {
     (void)state;
     const char *path = path_of("shared.bin");
@@ -358,6 +403,7 @@ int main(void) {
         cmocka_unit_test(a_folder_is_old_or_new_whatever_fails),
         cmocka_unit_test(a_folder_is_never_lost_by_dying_while_it_is_replaced),
         cmocka_unit_test(a_file_is_old_or_new_wherever_its_writer_dies),
+        cmocka_unit_test(two_files_fit_together_whatever_fails_and_wherever_their_writer_dies),
         cmocka_unit_test(what_living_programs_write_is_not_collected),
         cmocka_unit_test(only_our_own_leavings_are_collected),
         cmocka_unit_test(a_name_may_be_as_long_as_the_system_allows),

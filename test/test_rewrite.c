@@ -227,6 +227,13 @@ static void arrays_that_nothing_uses_any_more_go(void **state) {
 
 static void what_an_unknown_extension_may_mean_stays(void **state) {
     (void)state;
+    static const char *const deep[] = {",'samplers':[{'extensions':{'VENDOR_any':{}}}]",
+                                       ",'samplers':[{'extras':{'extensions':{'VENDOR_any':{}}}}]"};
+    for (int i = 0; i < 2; i++) { /* extras are nobody's extensions */
+        tree with = move_vertices(deep[i], path_of("deep.glb"));
+        assert_int_equal(json_array_size(at(&with, "accessors")), i ? 8 : 9);
+        drop(&with);
+    }
     const char *extra = ",'extensionsUsed':['VENDOR_any'],'extensions':{'VENDOR_any':{'accessor':0,'view':0}}";
     tree before = load(write_pieces(extra)), after = move_vertices(extra, path_of("strange.glb"));
     assert_int_equal(json_array_size(at(&after, "accessors")), json_array_size(at(&before, "accessors")) + 1);
@@ -427,6 +434,30 @@ static void weights_of_the_file_and_new_ones_are_played_together(void **state) {
     }
 }
 
+/* In a clip that has no weights, the file's targets keep those of the rest pose. */
+static void targets_at_rest_stay_so_in_clips(void **state) {
+    (void)state;
+    maker m;
+    char rest[4000];
+    const char *good = make_character(&m), *where = strstr(good, "'extras':{'targetNames'");
+    snprintf(rest, sizeof rest, "%.*s'weights':[0.75],%s", (int)(where - good), good, where);
+    pelt_file file = make_glb(&m, rest);
+    save(path_of("rest.glb"), file.bytes, file.size);
+    changing *c = begin(path_of("rest.glb"));
+    add_target(c, 1);
+    const float new_weights[] = {0.5f, 0.25f}, *tracks[] = {new_weights};
+    c->content.clips = c->bundle->clips, c->content.clip_count = 1, c->content.clip_weights = tracks;
+    tree t = finish(c, path_of("rested.glb"));
+    char path[80];
+    size_t count;
+    snprintf(path, sizeof path, "animations.0.samplers.%d.output", integer(&t, "animations.0.channels.2.sampler"));
+    const float *values = floats(&t, integer(&t, path), &count), expected[4] = {0.75f, 0.5f, 0.75f, 0.25f};
+    assert_int_equal(count, 4);
+    assert_memory_equal(values, expected, sizeof expected);
+    assert_int_equal(json_array_size(at(&t, "meshes.0.weights")), 2);
+    drop(&t);
+}
+
 /* A mesh that gets targets, in a clip that is not written: the file's weights stay, the new ones are zero. */
 static void other_clips_keep_their_weights(void **state) {
     (void)state;
@@ -620,6 +651,7 @@ int main(void) {
         cmocka_unit_test(obj_files_keep_objects_materials_and_texture_coordinates),
         cmocka_unit_test(weights_of_the_file_and_new_ones_are_played_together),
         cmocka_unit_test(other_clips_keep_their_weights),
+        cmocka_unit_test(targets_at_rest_stay_so_in_clips),
         cmocka_unit_test(new_joints_become_nodes_with_tracks),
         cmocka_unit_test(a_skin_comes_out_of_the_file_as_it_went_in),
         cmocka_unit_test(a_file_without_a_skin_says_so),

@@ -165,6 +165,7 @@ void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, ui
 typedef struct pelt_bundle {
     const char *path; /* of the file; of a character from memory: its name. Errors begin with it */
     int in_memory;    /* made by pelt_bundle_new: no files are looked for beside `path` */
+    int has_skin;     /* a skin is embedded in the file: pelt_skin_read takes it out */
     pelt_mesh mesh;
     pelt_skeleton skeleton;
     pelt_controls controls; /* of the file, and of all clips asked for so far: a clip can add some */
@@ -460,7 +461,8 @@ pelt_result pelt_bytes_write(const pelt_bytes *bytes, const char *path, pelt_err
 pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
                           pelt_examples *held, pelt_error *error);
 
-/* Reads a skin file and checks it with pelt_open. Free the bytes with pelt_bytes_free when the skin is not used any more. */
+/* Reads a skin file, or the skin in a glTF file (`pelt export --embed`), and checks it with pelt_open. Free the bytes
+   with pelt_bytes_free when the skin is not used any more. */
 pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error);
 
 /* -- Measuring ---------------------------------------------------------------------------------------------------- */
