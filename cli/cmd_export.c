@@ -1,8 +1,8 @@
 /* cmd_export.c: pelt export: a skin as plain glTF that any engine plays. */
 
 #include "cli/cli.h"
-#include "pack/targets.h"
 #include "pack/plain.h"
+#include "pack/playable.h"
 #include "io/io.h"
 #include <string.h>
 
@@ -12,6 +12,7 @@ typedef struct exporting {
     pelt_bundle *bundle;
     pelt_bytes *bytes, *convex;
     pelt_skin skin;
+    uint32_t most_targets;
     double cost[2]; /* rel_err on the training clips before and after --convex */
 } exporting;
 
@@ -55,19 +56,55 @@ static uint32_t beyond_four(const pelt_mesh *mesh) {
     return count;
 }
 
+/* Where the result is this much further from the skin, of the diagonal, it is said aloud. */
+#define WORTH_A_WARNING 1e-4
+
 /* The corrective as morph targets, and their weights in every frame of the clips: glTF morphs before it skins. */
-static bool add_targets(exporting *x, const pelt_clip *const *clips, size_t clip_count, pelt_skin_targets *targets,
-                        const float ***weights, pelt_error *error) {
-    *weights = NULL;
-    if (pelt_skin_targets_of(x->arena, &x->skin, !cli_value(x->args, "no-normals"), targets, error)) return false;
-    if (!targets->count) return true;
-    *weights = PELT_NEW(x->arena, clip_count + 1, const float *);
-    if (!*weights) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the weights of targets"), false;
-    for (size_t c = 0; c < clip_count; c++) {
-        (*weights)[c] = pelt_skin_target_weights(x->arena, &x->skin, targets, x->bundle, clips[c], error);
-        if (!(*weights)[c]) return false;
-    }
-    return true;
+static pelt_result make_targets(exporting *x, const pelt_model *model, const pelt_clip *const *clips, size_t clip_count,
+                                pelt_playable *targets, pelt_error *error) {
+    pelt_playable_options options = {
+        .most = x->most_targets, .normals = !cli_value(x->args, "no-normals"), .threads = x->args->threads};
+    pelt_error ignored;
+    if (pelt_has_corrective(&x->skin)) /* what targets cost is told against the truth, where there is one */
+        for (size_t c = 0; c < clip_count; c++)
+            pelt_bundle_clip(x->bundle, clips[c]->name, PELT_NEED_POSITIONS, &ignored);
+    return pelt_playable_of(x->arena, &x->skin, model, x->bundle, clips, clip_count, &options, targets, error);
+}
+
+/* What the targets cost, in words. */
+static void say_targets(const exporting *x, const pelt_playable *t, size_t clip_count) {
+    double diagonal = x->bundle->mesh.diagonal;
+    if (!clip_count && t->count > x->most_targets)
+        cli_say(
+            x->args,
+            "  warning: %u morph targets are more than the %u that every player plays, and without --clip there are "
+            "no frames to make fewer for\n",
+            t->count, x->most_targets);
+    if (!t->compressed) return;
+    if (t->whole)
+        cli_say(x->args, "  the corrective's own %u targets became %u, made for the frames of the clips: ", t->whole,
+                t->count);
+    else
+        cli_say(x->args, "  wpsd has no targets of its own; these are made for the frames of the clips: ");
+    cli_say(x->args, "off by %.2g of the diagonal at most, %.2g RMS", t->worst / diagonal, t->rms / diagonal);
+    if (t->normals) cli_say(x->args, ", normals by %.2g degrees RMS", t->normals_rms);
+    cli_say(x->args, "\n");
+    if (t->has_truth)
+        cli_say(x->args, "  RMS error against the truth: the skin's %.4g (%.4f%%), the targets' %.4g (%.4f%%)\n",
+                t->truth[0], 100 * t->truth[0] / diagonal, t->truth[1], 100 * t->truth[1] / diagonal);
+    if (t->worst > WORTH_A_WARNING * diagonal)
+        cli_say(x->args, "  warning: that can be seen; --targets N allows more, and fewer frames need fewer\n");
+}
+
+static json_t *targets_json(const exporting *x, const pelt_playable *t) {
+    double diagonal = x->bundle->mesh.diagonal;
+    json_t *out = cli_pack("{s:i, s:f, s:f, s:f}", "whole", (int)t->whole, "max_fraction", t->worst / diagonal,
+                           "rms_fraction", t->rms / diagonal, "normal_rms_degrees", t->normals_rms);
+    if (t->has_truth)
+        json_object_set_new(out, "truth",
+                            cli_pack("{s:f, s:f}", "rms_fraction_before", t->truth[0] / diagonal, "rms_fraction_after",
+                                     t->truth[1] / diagonal));
+    return out;
 }
 
 static int write_plain(exporting *x, const char *path) {
@@ -77,28 +114,31 @@ static int write_plain(exporting *x, const char *path) {
     pelt_error error;
     pelt_model model;
     pelt_plain plain;
-    pelt_skin_targets targets;
-    const float **weights;
+    pelt_playable targets;
     if (cli_value(args, "clip") && !cli_clips(x->bundle, cli_value(args, "clip"), PELT_NEED_POSE, &clips, &count))
         return CLI_FAILED;
     if (count) cli_note_controls(args, &x->skin, x->bundle);
     if (pelt_model_unpack(x->arena, &x->skin, &model, &error) ||
         pelt_plain_make(x->arena, &model, x->bundle, clips, count, &plain, &error) ||
-        !add_targets(x, clips, count, &targets, &weights, &error))
+        make_targets(x, &model, clips, count, &targets, &error))
         return cli_fail("%s: %s", args->inputs[0], error.text);
     plain.mesh.targets = targets.positions, plain.mesh.target_count = targets.count;
     pelt_gltf_content content = {.mesh = &plain.mesh,
                                  .skeleton = &plain.skeleton,
                                  .clips = plain.clips,
                                  .clip_count = plain.clip_count,
-                                 .clip_weights = weights,
+                                 .clip_weights = targets.weights,
                                  .target_normals = targets.normals,
                                  .source = x->bundle->path};
     if (cli_value(args, "embed")) content.embed = x->bytes, content.embed_joints = model.skeleton->joint_count;
     if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
     uint32_t many = beyond_four(&plain.mesh);
-    cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
-            model.vertex_count, model.skeleton->joint_count, model.driven_count, plain.mesh.target_count, count);
+    cli_say(args,
+            "%s: %u vertices, %u joints and %u driven ones as nodes, %u pairs for negative weights, %u morph targets, "
+            "%zu clips\n",
+            path, model.vertex_count, model.skeleton->joint_count, model.driven_count, plain.pair_count,
+            plain.mesh.target_count, count);
+    say_targets(x, &targets, count);
     if (x->convex)
         cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
     if (content.embed) cli_say(args, "  with the skin inside, %zu bytes, for players that know pelt\n", x->bytes->size);
@@ -116,6 +156,8 @@ static int write_plain(exporting *x, const char *path) {
                               "vertices", (int)model.vertex_count, "joints", (int)model.skeleton->joint_count, "driven",
                               (int)model.driven_count, "targets", (int)plain.mesh.target_count, "clips", (int)count,
                               "beyond_four", (int)many, "shear", plain.worst);
+    json_object_set_new(object, "pairs", json_integer(plain.pair_count));
+    if (targets.compressed) json_object_set_new(object, "compressed", targets_json(x, &targets));
     if (x->convex)
         json_object_set_new(object, "convex",
                             cli_pack("{s:f, s:f}", "rel_err_before", x->cost[0], "rel_err_after", x->cost[1]));
@@ -125,7 +167,9 @@ static int write_plain(exporting *x, const char *path) {
 static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
     if (!path) return cli_misuse(args, "-o OUT.glb (or OUT.gltf) says where the result goes; it is missing");
-    exporting x = {.args = args, .arena = pelt_arena_new(0)};
+    exporting x = {.args = args, .most_targets = PELT_PLAYABLE_TARGETS};
+    if (!cli_count(args, "targets", 2, 65535, &x.most_targets)) return CLI_MISUSE;
+    x.arena = pelt_arena_new(0);
     if (!x.arena) return cli_fail("not enough memory");
     pelt_error error;
     int code = CLI_FAILED;
@@ -147,13 +191,15 @@ const cli_command cli_export = {
     "Writes the character with a skin as plain glTF that any engine plays.",
     "OUT is BUNDLE with the skin in it: meshes, materials, pictures, nodes, cameras, extras and clips stay as they "
     "are.\n"
-    "Weights and rest positions are those of the skin; driven joints become nodes whose motion is written down frame "
+    "Weights and rest positions are those of the skin. Driven joints become nodes whose motion is written down frame "
     "by\n"
-    "frame for the clips that are named. Correctives (psd, eigen, kernel) become morph targets with tracks of "
-    "weights, and\n"
-    "with changes of normals, which --no-normals leaves out; wpsd has no such form and is refused. glTF forbids "
-    "negative\n"
-    "weights: --convex refits them.",
+    "frame for the clips that are named; so do pairs of joints, which stand in for negative weights. Correctives "
+    "become\n"
+    "morph targets with tracks of weights from 0 to 1, and with changes of normals, which --no-normals leaves out. "
+    "Where\n"
+    "they would be more than --targets, or are no sum at all (wpsd), the targets are those that come nearest in the "
+    "frames\n"
+    "of the clips, and what that costs is said.",
     run,
     2,
     2,
@@ -161,7 +207,8 @@ const cli_command cli_export = {
      {"output", "OUT.glb", "The file to write: .glb, or .gltf with a .bin beside it."},
      {"embed", NULL, "Put the skin itself into OUT too, for players that know pelt; others do not see it."},
      {"no-normals", NULL, "Leave out what correctives do to normals: smaller, and engines shade it as the blend does."},
-     {"convex", NULL, "Refit the weights without negative ones, on the same joints; needs --train."},
+     {"targets", "N", "At most so many morph targets; default: 192, which every WebGL2 device plays."},
+     {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},
      {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb."}},
 };

@@ -3,9 +3,15 @@
    A driven joint becomes a node whose motion is written down frame by frame. Nodes can turn, move, and scale along
    their own axes, so a node gets a frame F in which its motion is just that: the axes of the model at the joint's place
    for rotations; for bulges an axis along the direction of the bulge, where scaling across the bone is exact. With F^-1
-   as its inverse bind matrix, the node is at T F; it hangs under the joint that it moves least against. */
+   as its inverse bind matrix, the node is at T F; it hangs under the joint that it moves least against.
+
+   Weights of any sign become weights from 0 to 1 on nodes that lie beyond joints (pairs.c). Such a node shears, so it is
+   two: with A = U S V^T the linear part of where it is under its parent, the first turns by U and scales by S, and the
+   second turns by V^T. */
 
 #include "pack/plain.h"
+#include "pack/pairs.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +20,11 @@ typedef struct making {
     const pelt_model *model;
     const pelt_bundle *bundle;
     pelt_plain *plain;
-    pelt_affine *frames;         /* [driven] F */
+    pelt_pairs pairs;
+    uint32_t node_count;         /* nodes that are baked: driven joints, then two for each pair */
+    pelt_affine *frames;         /* [driven, pair] F */
+    double (*axes)[9];           /* [pair] V of the frame before, row-major */
+    pelt_transform *baked;       /* [node] a pose */
     pelt_transform *locals;      /* [bundle joint] a pose */
     pelt_transform *skin_locals; /* [joint] the same for the skin's joints */
     pelt_affine *globals, *matrices;
@@ -39,52 +49,203 @@ static pelt_affine frame_of(const pelt_driven *d) {
     return f;
 }
 
-/* The node's transform under its parent in the pose that `globals` and `matrices` hold. */
-static pelt_transform node_transform(making *m, uint32_t driven) {
-    uint32_t joints = m->model->skeleton->joint_count;
-    int32_t parent = m->plain->skeleton.parents[joints + driven];
-    pelt_affine node = pelt_affine_multiply(&m->matrices[joints + driven], &m->frames[driven]), inverse;
+/* -- Any affine map as two nodes ----------------------------------------------------------------------------------- */
+
+/* Turns the axes V by Jacobi's rotations until A^T A is diagonal in them. They start from those of the frame before and
+   turn no further than they must, so that tracks are smooth; what is diagonal but for rounding is left. */
+static void turn_axes(const double a[9], double v[9]) {
+    for (int sweep = 0; sweep < 30; sweep++) {
+        bool turned = false;
+        for (int p = 0; p < 2; p++)
+            for (int q = p + 1; q < 3; q++) {
+                double x[3], y[3];
+                for (int r = 0; r < 3; r++) {
+                    x[r] = a[3 * r] * v[p] + a[3 * r + 1] * v[3 + p] + a[3 * r + 2] * v[6 + p];
+                    y[r] = a[3 * r] * v[q] + a[3 * r + 1] * v[3 + q] + a[3 * r + 2] * v[6 + q];
+                }
+                double xx = pelt_dot(x, x), yy = pelt_dot(y, y), xy = pelt_dot(x, y);
+                if (!(fabs(xy) > 1e-10 * (xx + yy))) continue;
+                double tau = (yy - xx) / (2 * xy), t = copysign(1, tau) / (fabs(tau) + sqrt(1 + tau * tau));
+                double c = 1 / sqrt(1 + t * t), s = c * t;
+                for (int r = 0; r < 3; r++) {
+                    double vp = v[3 * r + p], vq = v[3 * r + q];
+                    v[3 * r + p] = c * vp - s * vq, v[3 * r + q] = s * vp + c * vq;
+                }
+                turned = true;
+            }
+        if (!turned) return;
+    }
+}
+
+/* A V = U S: the columns of U are those of A V made orthonormal, the longest first, and right-handed, so that a map that
+   mirrors has one scale below 0. */
+static void stretch_of(const double a[9], const double v[9], double u[9], double scale[3]) {
+    double column[3][3], unit[3][3], length[3];
+    for (int k = 0; k < 3; k++) {
+        for (int r = 0; r < 3; r++) column[k][r] = a[3 * r] * v[k] + a[3 * r + 1] * v[3 + k] + a[3 * r + 2] * v[6 + k];
+        length[k] = pelt_length(column[k]);
+    }
+    int i = length[1] > length[0] ? 1 : 0;
+    if (length[2] > length[i]) i = 2;
+    int j = (i + 1) % 3, k = (i + 2) % 3;
+    bool swapped = length[k] > length[j];
+    if (swapped) j = (i + 2) % 3, k = (i + 1) % 3;
+    for (int r = 0; r < 3; r++) unit[i][r] = length[i] > 0 ? column[i][r] / length[i] : r == i;
+    double along = pelt_dot(unit[i], column[j]), rest = 0;
+    for (int r = 0; r < 3; r++) unit[j][r] = column[j][r] - along * unit[i][r];
+    rest = pelt_length(unit[j]);
+    if (rest > 1e-12 * length[i]) {
+        for (int r = 0; r < 3; r++) unit[j][r] /= rest;
+    } else { /* any direction across the first */
+        int least = fabs(unit[i][1]) < fabs(unit[i][0]) ? 1 : 0;
+        if (fabs(unit[i][2]) < fabs(unit[i][least])) least = 2;
+        for (int r = 0; r < 3; r++) unit[j][r] = (r == least) - unit[i][least] * unit[i][r];
+        rest = pelt_length(unit[j]);
+        for (int r = 0; r < 3; r++) unit[j][r] /= rest;
+    }
+    pelt_cross(unit[i], unit[j], unit[k]);
+    for (int r = 0; r < 3 && swapped; r++) unit[k][r] = -unit[k][r];
+    for (int c = 0; c < 3; c++) {
+        scale[c] = pelt_dot(unit[c], column[c]);
+        for (int r = 0; r < 3; r++) u[3 * r + c] = unit[c][r];
+    }
+}
+
+static pelt_transform turned(const double rotation[9]) {
+    pelt_affine a = pelt_identity;
     pelt_transform out;
-    if (parent >= 0 && pelt_affine_invert(&m->globals[parent], &inverse)) node = pelt_affine_multiply(&inverse, &node);
-    double shear = pelt_affine_split(&node, &out);
-    m->plain->worst = fmax(m->plain->worst, shear);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) a.m[4 * r + c] = rotation[3 * r + c];
+    pelt_affine_split(&a, &out);
+    for (int i = 0; i < 3; i++) out.scale[i] = 1;
     return out;
 }
 
+/* out[0] turns and scales, out[1] hangs under it and turns; `v` has the axes of the frame before and gets those of this
+   one. Returns the largest element by which they are wrong together. */
+static double split_in_two(const pelt_affine *map, double v[9], pelt_transform out[2]) {
+    double a[9], u[9], back[9], scale[3], worst = 0;
+    for (int i = 0; i < 9; i++) a[i] = map->m[4 * (i / 3) + i % 3];
+    turn_axes(a, v);
+    stretch_of(a, v, u, scale);
+    for (int i = 0; i < 9; i++) back[i] = v[3 * (i % 3) + i / 3];
+    out[0] = turned(u), out[1] = turned(back);
+    for (int i = 0; i < 3; i++) out[0].scale[i] = (float)scale[i], out[0].translation[i] = (float)map->m[4 * i + 3];
+    pelt_affine first = pelt_affine_of(&out[0]), second = pelt_affine_of(&out[1]);
+    first = pelt_affine_multiply(&first, &second);
+    for (int i = 0; i < 12; i++) worst = fmax(worst, fabs(first.m[i] - map->m[i]));
+    return worst;
+}
+
+/* -- Baked nodes --------------------------------------------------------------------------------------------------- */
+
+/* Where a node is under its parent, in the pose that `globals` and `matrices` hold. */
+static pelt_affine under_parent(const making *m, uint32_t node, const pelt_affine *matrix, const pelt_affine *frame) {
+    int32_t parent = m->plain->skeleton.parents[m->model->skeleton->joint_count + node];
+    pelt_affine out = pelt_affine_multiply(matrix, frame), inverse;
+    if (parent >= 0 && pelt_affine_invert(&m->globals[parent], &inverse)) out = pelt_affine_multiply(&inverse, &out);
+    return out;
+}
+
+static pelt_affine pair_matrix(const making *m, const pelt_pair *pair) {
+    const double *ahead = m->matrices[pair->ahead].m, *behind = m->matrices[pair->behind].m;
+    pelt_affine out;
+    for (int i = 0; i < 12; i++) out.m[i] = ahead[i] + pair->reach * (ahead[i] - behind[i]);
+    return out;
+}
+
+/* Fills in `baked` from a pose of the skin's joints. */
 static void pose(making *m, const pelt_transform *locals) {
+    uint32_t joints = m->model->skeleton->joint_count, driven = m->model->driven_count;
     pelt_joint_matrices(m->model->skeleton, locals, m->globals, m->matrices);
     pelt_driven_matrices(m->model, m->matrices);
+    for (uint32_t i = 0; i < driven; i++) {
+        pelt_affine node = under_parent(m, i, &m->matrices[joints + i], &m->frames[i]);
+        m->plain->worst = fmax(m->plain->worst, pelt_affine_split(&node, &m->baked[i]));
+    }
+    for (uint32_t i = 0; i < m->pairs.count; i++) {
+        uint32_t node = driven + 2 * i;
+        pelt_affine matrix = pair_matrix(m, &m->pairs.list[i]);
+        pelt_affine local = under_parent(m, node, &matrix, &m->frames[driven + i]);
+        m->plain->worst = fmax(m->plain->worst, split_in_two(&local, m->axes[i], &m->baked[node]));
+    }
+}
+
+static void reset_axes(making *m) {
+    for (uint32_t i = 0; i < m->pairs.count; i++)
+        for (int k = 0; k < 9; k++) m->axes[i][k] = k % 4 == 0;
+}
+
+static int32_t parent_of_driven(const pelt_driven *d) {
+    bool bulges = d->kind == PELT_DRIVEN_BULGE || d->kind == PELT_DRIVEN_DENT;
+    return bulges ? (int32_t)d->host : d->parent;
+}
+
+static void add_driven_node(making *m, uint32_t i) {
+    const pelt_driven *d = &m->model->driven[i];
+    pelt_skeleton *to = &m->plain->skeleton;
+    uint32_t node = m->model->skeleton->joint_count + i;
+    pelt_affine inverse;
+    m->frames[i] = frame_of(d);
+    pelt_affine_invert(&m->frames[i], &inverse);
+    memcpy(to->inverse_bind[node], inverse.m, sizeof inverse.m);
+    to->names[node] = m->model->driven_names[i];
+    to->parents[node] = parent_of_driven(d);
+}
+
+/* The two nodes of a pair hang under its joint ahead, where that one rests. */
+static void add_pair_nodes(making *m, uint32_t i) {
+    const pelt_pair *pair = &m->pairs.list[i];
+    const pelt_skeleton *from = m->model->skeleton;
+    pelt_skeleton *to = &m->plain->skeleton;
+    uint32_t joints = from->joint_count, node = joints + m->model->driven_count + 2 * i;
+    pelt_affine *frame = &m->frames[m->model->driven_count + i], inverse;
+    *frame = pelt_identity;
+    if (pair->ahead < joints) {
+        memcpy(inverse.m, from->inverse_bind[pair->ahead], sizeof inverse.m);
+        pelt_affine bind;
+        pelt_affine_invert(&inverse, &bind);
+        for (int r = 0; r < 3; r++) frame->m[4 * r + 3] = bind.m[4 * r + 3];
+        to->parents[node] = (int32_t)pair->ahead;
+    } else {
+        const pelt_driven *d = &m->model->driven[pair->ahead - joints];
+        for (int r = 0; r < 3; r++) frame->m[4 * r + 3] = d->origin[r];
+        to->parents[node] = parent_of_driven(d);
+    }
+    to->parents[node + 1] = (int32_t)node;
+    pelt_affine_invert(frame, &inverse);
+    for (uint32_t k = node; k < node + 2; k++) memcpy(to->inverse_bind[k], inverse.m, sizeof inverse.m);
+    to->names[node] =
+        pelt_arena_format(m->arena, "%s beyond %s %g", to->names[pair->ahead], to->names[pair->behind], pair->reach);
+    to->names[node + 1] = pelt_arena_format(m->arena, "%s beyond %s %g, turned", to->names[pair->ahead],
+                                            to->names[pair->behind], pair->reach);
 }
 
 static pelt_result make_skeleton(making *m, pelt_error *error) {
     const pelt_skeleton *from = m->model->skeleton;
     pelt_skeleton *to = &m->plain->skeleton;
-    uint32_t joints = from->joint_count, n = joints + m->model->driven_count;
+    uint32_t joints = from->joint_count, driven = m->model->driven_count, n = joints + m->node_count;
     *to = (pelt_skeleton){.joint_count = n,
                           .names = PELT_NEW(m->arena, n, const char *),
                           .parents = PELT_NEW(m->arena, n, int32_t),
                           .rest = PELT_NEW(m->arena, n, pelt_transform),
                           .inverse_bind = pelt_alloc(m->arena, n, sizeof *to->inverse_bind)};
-    m->frames = PELT_NEW(m->arena, m->model->driven_count, pelt_affine);
-    m->globals = PELT_NEW(m->arena, n, pelt_affine);
-    m->matrices = PELT_NEW(m->arena, n, pelt_affine);
+    m->frames = PELT_NEW(m->arena, (size_t)driven + m->pairs.count, pelt_affine);
+    m->axes = pelt_alloc(m->arena, m->pairs.count, sizeof *m->axes);
+    m->baked = PELT_NEW(m->arena, m->node_count, pelt_transform);
+    m->globals = PELT_NEW(m->arena, joints, pelt_affine);
+    m->matrices = PELT_NEW(m->arena, (size_t)joints + driven, pelt_affine);
     if (pelt_arena_failed(m->arena)) return pelt_no_memory(error);
     memcpy(to->names, from->names, joints * sizeof *to->names);
     memcpy(to->parents, from->parents, joints * sizeof *to->parents);
     memcpy(to->rest, from->rest, joints * sizeof *to->rest);
     memcpy(to->inverse_bind, from->inverse_bind, joints * sizeof *to->inverse_bind);
+    for (uint32_t i = 0; i < driven; i++) add_driven_node(m, i);
+    for (uint32_t i = 0; i < m->pairs.count; i++) add_pair_nodes(m, i);
+    if (pelt_arena_failed(m->arena)) return pelt_no_memory(error);
+    reset_axes(m);
     pose(m, from->rest);
-    for (uint32_t i = 0; i < m->model->driven_count; i++) {
-        const pelt_driven *d = &m->model->driven[i];
-        bool bulges = d->kind == PELT_DRIVEN_BULGE || d->kind == PELT_DRIVEN_DENT;
-        pelt_affine inverse;
-        m->frames[i] = frame_of(d);
-        pelt_affine_invert(&m->frames[i], &inverse);
-        memcpy(to->inverse_bind[joints + i], inverse.m, sizeof inverse.m);
-        to->names[joints + i] = m->model->driven_names[i];
-        to->parents[joints + i] = bulges ? (int32_t)d->host : d->parent;
-        to->rest[joints + i] = node_transform(m, i);
-    }
+    memcpy(to->rest + joints, m->baked, m->node_count * sizeof *to->rest);
     return PELT_OK;
 }
 
@@ -99,21 +260,22 @@ static void match_joints(making *m) {
     }
 }
 
-/* Keys of one property of the nodes: [driven][frame][size]. */
-static float *keys_of(float *all, uint32_t driven, uint32_t frames, size_t size) {
-    return all + (size_t)driven * frames * size;
+/* Keys of one property of the nodes: [node][frame][size]. */
+static float *keys_of(float *all, uint32_t node, uint32_t frames, size_t size) {
+    return all + (size_t)node * frames * size;
 }
 
 /* The transforms of all nodes in all frames; a quaternion is the one of two that is nearer to the one before. */
 static void bake(making *m, const pelt_clip *clip, float *values[3]) {
     const pelt_skeleton *bundle = &m->bundle->skeleton;
+    reset_axes(m);
     for (uint32_t f = 0; f < clip->frame_count; f++) {
         pelt_clip_pose(clip, bundle, f, m->locals);
         for (uint32_t j = 0; j < bundle->joint_count; j++)
             if (m->joint_of[j] != UINT32_MAX) m->skin_locals[m->joint_of[j]] = m->locals[j];
         pose(m, m->skin_locals);
-        for (uint32_t i = 0; i < m->model->driven_count; i++) {
-            pelt_transform t = node_transform(m, i);
+        for (uint32_t i = 0; i < m->node_count; i++) {
+            pelt_transform t = m->baked[i];
             float *q = keys_of(values[PELT_ROTATION], i, clip->frame_count, 4) + 4 * (size_t)f, turn = 0;
             for (int c = 0; c < 4; c++) turn += f ? t.rotation[c] * q[c - 4] : 0;
             for (int c = 0; c < 4; c++) q[c] = turn < 0 ? -t.rotation[c] : t.rotation[c];
@@ -132,7 +294,7 @@ static bool is_still(const float *keys, const float *rest, uint32_t frames, size
 }
 
 static pelt_result make_clip(making *m, const pelt_clip *from, pelt_clip *to, pelt_error *error) {
-    uint32_t nodes = m->model->driven_count, joints = m->model->skeleton->joint_count;
+    uint32_t nodes = m->node_count, joints = m->model->skeleton->joint_count;
     size_t frames = from->frame_count;
     pelt_channel *channels = PELT_NEW(m->arena, (size_t)from->channel_count + 3 * (size_t)nodes, pelt_channel);
     float *values[3] = {PELT_NEW(m->arena, nodes * frames * 3, float), PELT_NEW(m->arena, nodes * frames * 4, float),
@@ -168,37 +330,26 @@ static pelt_result make_clip(making *m, const pelt_clip *from, pelt_clip *to, pe
 
 /* -- Everything ---------------------------------------------------------------------------------------------------- */
 
-static pelt_result check_weights(const pelt_model *model, pelt_error *error) {
-    uint32_t count = 0, first = 0;
-    float least = 0;
-    for (uint32_t v = model->vertex_count; v-- > 0;) {
-        bool negative = false;
-        for (uint32_t i = model->influences.first[v]; i < model->influences.first[v + 1]; i++) {
-            negative |= model->influences.weights[i] < 0;
-            least = fminf(least, model->influences.weights[i]);
-        }
-        if (negative) count++, first = v;
-    }
-    if (!count) return PELT_OK;
-    pelt_fail(
-        error, PELT_ERROR_UNSUPPORTED,
-        "%u vertices have negative weights (as low as %.3g; the first is vertex %u), which glTF forbids: refit them "
-        "without, on the same joints",
-        count, (double)least, first);
-    return pelt_advise(error, "convex", 0);
-}
-
 pelt_result pelt_plain_make(pelt_arena *arena, const pelt_model *model, const pelt_bundle *bundle,
                             const pelt_clip *const *clips, size_t clip_count, pelt_plain *plain, pelt_error *error) {
     making m = {.arena = arena, .model = model, .bundle = bundle, .plain = plain};
     *plain = (pelt_plain){.mesh = bundle->mesh};
-    pelt_result result = check_weights(model, error);
-    if (result) return result;
     if (model->vertex_count != bundle->mesh.vertex_count)
         return pelt_fail(error, PELT_ERROR_DATA, "the skin has %u vertices, but the mesh in %s has %u",
                          model->vertex_count, bundle->path, bundle->mesh.vertex_count);
-    if ((result = pelt_check_mesh(model->mesh_hash, bundle, error))) return result;
-    plain->mesh.influences = model->influences;
+    pelt_result result = pelt_check_mesh(model->mesh_hash, bundle, error);
+    if (!result)
+        result = pelt_pairs_of(arena, &model->influences, model->vertex_count,
+                               model->skeleton->joint_count + model->driven_count, &m.pairs, error);
+    if (result) return result;
+    /* Pairs count by one and their nodes by two: weights are those of the second. */
+    uint32_t joints = model->skeleton->joint_count + model->driven_count;
+    for (uint32_t i = 0; m.pairs.count && i < m.pairs.influences.first[model->vertex_count]; i++)
+        if (m.pairs.influences.joints[i] >= joints)
+            m.pairs.influences.joints[i] += m.pairs.influences.joints[i] - joints + 1;
+    m.node_count = model->driven_count + 2 * m.pairs.count;
+    plain->pair_count = m.pairs.count;
+    plain->mesh.influences = m.pairs.influences;
     plain->mesh.target_count = 0;
     plain->mesh.positions = PELT_NEW(arena, 3 * (size_t)model->vertex_count, float);
     plain->mesh.normals = PELT_NEW(arena, 3 * (size_t)model->vertex_count, float);

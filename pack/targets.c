@@ -1,8 +1,8 @@
 /* targets.c: displacements of a packed skin as morph targets, and their coefficients as tracks of weights. */
 
 #include "pack/targets.h"
+#include "pack/posing.h"
 #include "runtime/loops.h"
-#include <stdlib.h>
 #include <string.h>
 
 static float row_value(const pelt_rows *rows, uint32_t row, size_t component, size_t lane) {
@@ -68,8 +68,7 @@ pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool 
     if (!pelt_has_corrective(skin)) return PELT_OK;
     if (pelt_skin_corrective(skin)->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "weighted PSD gives every vertex a pose distance of its own, which morph targets cannot: fit "
-                         "with the corrective psd, eigen or kernel instead");
+                         "weighted PSD gives every vertex a pose distance of its own: it is no sum of morph targets");
     uint32_t n = pelt_skin_corrective(skin)->coefficient_count, *coefficients = PELT_NEW(arena, n, uint32_t);
     pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
     out->positions = targets_of(arena, skin, &rows);
@@ -79,44 +78,32 @@ pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool 
     return PELT_OK;
 }
 
-/* The bundle's joint with the name of the skin's joint j. */
-static uint32_t find_joint(const pelt_skin *skin, const pelt_skeleton *skeleton, uint32_t j) {
-    const char *name = skin->names + skin->joints[j].name;
-    if (j < skeleton->joint_count && !strcmp(skeleton->names[j], name)) return j;
-    uint32_t found = 0;
-    while (found < skeleton->joint_count && strcmp(skeleton->names[found], name)) found++;
-    return found;
+typedef struct weighing {
+    const pelt_posing *posing;
+    const pelt_clip *clip;
+    const pelt_skin_targets *targets;
+    float *weights; /* [frame][target] */
+} weighing;
+
+static void weigh_frame(void *user, size_t frame, pelt_arena *scratch) {
+    const weighing *x = user;
+    const pelt_skin *skin = x->posing->skin;
+    char *pose = pelt_alloc(scratch, pelt_scratch_size(skin), 1);
+    pelt_posing_frame(x->posing, x->clip, (uint32_t)frame, scratch, NULL, pose);
+    const float *coefficients =
+        (const float *)(pose + pelt_pose_layout(skin).size + pelt_corrective_layout(skin).coefficients);
+    uint32_t n = x->targets->count;
+    for (uint32_t k = 0; k < n; k++) x->weights[frame * n + k] = coefficients[x->targets->coefficients[k]];
 }
 
 float *pelt_skin_target_weights(pelt_arena *arena, const pelt_skin *skin, const pelt_skin_targets *targets,
                                 const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error) {
-    const pelt_skeleton *skeleton = &bundle->skeleton;
-    uint32_t n = targets->count;
-    float *weights = PELT_NEW(arena, (size_t)clip->frame_count * n, float);
-    pelt_transform *all = PELT_NEW(arena, skeleton->joint_count, pelt_transform);
-    pelt_transform *locals = PELT_NEW(arena, skin->joint_count, pelt_transform);
-    uint32_t *source = PELT_NEW(arena, skin->joint_count, uint32_t);
-    char *scratch = pelt_alloc(arena, pelt_scratch_size(skin), 1);
-    uint32_t *control_source = PELT_NEW(arena, skin->control_count, uint32_t);
-    float *row = PELT_NEW(arena, bundle->controls.count, float);
-    float *controls = PELT_NEW(arena, skin->control_count, float);
+    pelt_posing posing;
+    float *weights = PELT_NEW(arena, (size_t)clip->frame_count * targets->count, float);
     if (pelt_arena_failed(arena)) return pelt_no_memory(error), NULL;
-    for (uint32_t j = 0; j < skin->joint_count; j++) {
-        source[j] = find_joint(skin, skeleton, j);
-        if (source[j] < skeleton->joint_count) continue;
-        pelt_fail(error, PELT_ERROR_DATA, "%s has no joint \"%s\", which the skin needs", bundle->path,
-                  skin->names + skin->joints[j].name);
-        return NULL;
-    }
-    pelt_match_controls(skin, &bundle->controls, control_source);
-    for (uint32_t f = 0; n && f < clip->frame_count; f++) {
-        pelt_clip_pose(clip, skeleton, f, all);
-        for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = all[source[j]];
-        pelt_matched_controls(skin, &bundle->controls, control_source, clip, f, row, controls);
-        pelt_pose_from(skin, &(pelt_pose_input){.locals = locals, .controls = controls}, scratch);
-        const float *coefficients =
-            (const float *)(scratch + pelt_pose_layout(skin).size + pelt_corrective_layout(skin).coefficients);
-        for (uint32_t k = 0; k < n; k++) weights[(size_t)f * n + k] = coefficients[targets->coefficients[k]];
-    }
+    if (pelt_posing_open(arena, skin, bundle, &posing, error)) return NULL;
+    weighing x = {&posing, clip, targets, weights};
+    if (!pelt_parallel(NULL, 1, targets->count ? clip->frame_count : 0, weigh_frame, &x))
+        return pelt_no_memory(error), NULL;
     return weights;
 }

@@ -1,5 +1,6 @@
 /* test_export.c: skins as plain glTF: what is read back from the file moves as the skin does. */
 
+#include "pack/pairs.h"
 #include "pack/plain.h"
 #include "io/io.h"
 #include "samples/samples.h"
@@ -101,18 +102,80 @@ static void convex_skins_are_the_same_in_plain_gltf(void **state) {
     drop(&x);
 }
 
-static void negative_weights_are_refused_with_the_way_out(void **state) {
+static uint32_t most_influences(const pelt_influences *in, uint32_t vertex_count) {
+    uint32_t most = 0;
+    for (uint32_t v = 0; v < vertex_count; v++)
+        if (in->first[v + 1] - in->first[v] > most) most = in->first[v + 1] - in->first[v];
+    return most;
+}
+
+static void negative_weights_become_weights_on_nodes_beyond_joints(void **state) {
     (void)state;
     pelt_error error = {0};
     exported x = fit("arm", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
-    assert_int_equal(write_and_read(&x, &error), PELT_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "negative"));
-    assert_non_null(strstr(error.text, "refit them without"));
-    assert_int_not_equal(access(x.path, F_OK), 0);
+    if (write_and_read(&x, &error)) fail_msg("%s", error.text);
+    const pelt_influences *in = &x.back->mesh.influences;
+    float least = 1;
+    for (uint32_t i = 0; i < in->first[x.back->mesh.vertex_count]; i++) least = fminf(least, in->weights[i]);
+    assert_true(least >= 0);
+    assert_true(x.plain.pair_count > 0);
+    assert_int_equal(most_influences(in, x.back->mesh.vertex_count), 4);
+    assert_true(x.plain.worst < 1e-5);
+    assert_true(worst_distance(&x) < 5e-6 * x.bundle->mesh.diagonal);
     drop(&x);
 }
 
-/* Half turns, twists, bends, bulges and dents, after the weights were made convex. */
+/* Weights of random sizes and signs that sum to 1, as pairs and back. */
+static void pairs_are_the_same_weights_on_no_more_nodes(void **state) {
+    (void)state;
+    enum { VERTICES = 300, JOINTS = 9, MOST = 6 };
+    pelt_error error = {0};
+    pelt_arena *arena = pelt_arena_new(0);
+    uint32_t first[VERTICES + 1] = {0}, joints[VERTICES * MOST], seed = 7;
+    float weights[VERTICES * MOST];
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        uint32_t n = 1 + v % MOST;
+        double size = pow(4, v % 5), sum = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t at = first[v] + i;
+            seed = seed * 1664525 + 1013904223;
+            joints[at] = (v + i * (1 + v % 2)) % JOINTS;
+            weights[at] = i + 1 < n ? (float)(size * ((double)(seed >> 8) / (1 << 24) - 0.5)) : (float)(1 - sum);
+            sum += weights[at];
+        }
+        first[v + 1] = first[v] + n;
+    }
+    pelt_influences in = {first, joints, weights};
+    pelt_pairs pairs;
+    assert_int_equal(pelt_pairs_of(arena, &in, VERTICES, JOINTS, &pairs, &error), PELT_OK);
+    assert_true(pairs.count > 0);
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        double total = 0, largest = 1, left[JOINTS] = {0};
+        const pelt_influences *out = &pairs.influences;
+        assert_true(out->first[v + 1] - out->first[v] <= in.first[v + 1] - in.first[v]);
+        for (uint32_t i = in.first[v]; i < in.first[v + 1]; i++) {
+            left[in.joints[i]] += in.weights[i];
+            largest = fmax(largest, fabsf(in.weights[i]));
+        }
+        for (uint32_t i = out->first[v]; i < out->first[v + 1]; i++) {
+            double weight = out->weights[i];
+            assert_true(weight > 0 && weight <= 1 + 1e-6);
+            total += weight;
+            if (out->joints[i] < JOINTS) {
+                left[out->joints[i]] -= weight;
+                continue;
+            }
+            const pelt_pair *pair = &pairs.list[out->joints[i] - JOINTS];
+            left[pair->ahead] -= (1 + pair->reach) * weight;
+            left[pair->behind] += pair->reach * weight;
+        }
+        assert_near(total, 1, 1e-6 * largest);
+        for (int j = 0; j < JOINTS; j++) assert_near(left[j], 0, 1e-6 * largest);
+    }
+    pelt_arena_free(arena);
+}
+
+/* Half turns, twists, bends, bulges and dents, with weights of both signs, and after they were made convex. */
 static void driven_joints_are_the_same_as_nodes(void **state) {
     (void)state;
     const float half[] = {0.5f};
@@ -132,11 +195,16 @@ static void driven_joints_are_the_same_as_nodes(void **state) {
         pelt_error error = {0};
         exported x = fit(
             samples[i], (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.drive = &everything, .influences = 6});
-        make_convex(&x);
-        if (write_and_read(&x, &error)) fail_msg("%s", error.text);
-        assert_true(x.skin.driven_count > 0);
-        assert_true(x.plain.worst < 1e-5);
-        assert_true(worst_distance(&x) < 5e-6 * x.bundle->mesh.diagonal);
+        for (int convex = 0; convex < 2; convex++) {
+            if (convex) make_convex(&x);
+            if (write_and_read(&x, &error)) fail_msg("%s", error.text);
+            assert_true(x.skin.driven_count > 0);
+            assert_int_equal(x.plain.pair_count > 0, !convex);
+            assert_true(x.plain.worst < 1e-5);
+            assert_true(worst_distance(&x) < 5e-6 * x.bundle->mesh.diagonal);
+            pelt_bundle_free(x.back);
+        }
+        x.back = NULL;
         drop(&x);
     }
 }
@@ -173,7 +241,8 @@ static void a_skin_of_another_mesh_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convex_skins_are_the_same_in_plain_gltf),
-        cmocka_unit_test(negative_weights_are_refused_with_the_way_out),
+        cmocka_unit_test(negative_weights_become_weights_on_nodes_beyond_joints),
+        cmocka_unit_test(pairs_are_the_same_weights_on_no_more_nodes),
         cmocka_unit_test(driven_joints_are_the_same_as_nodes),
         cmocka_unit_test(refitted_weights_are_not_negative_and_not_better),
         cmocka_unit_test(a_skin_of_another_mesh_is_refused),

@@ -1,10 +1,12 @@
 /* test_export_targets.c: the corrective of a skin as morph targets and weights: what a glTF player computes from them
    is what the skin computes. */
 
+#include "pack/playable.h"
 #include "pack/targets.h"
 #include "io/io.h"
 #include "samples/samples.h"
 #include "test/character.h"
+#include "test/svd.h"
 
 static pelt_bundle *sample(pelt_examples *train) {
     pelt_error error;
@@ -161,18 +163,208 @@ static void without_normals_only_targets_that_move_something_are_left(void **sta
     pelt_bytes_free(file), pelt_bundle_free(bundle);
 }
 
-static void weighted_psd_is_refused_with_the_reason(void **state) {
-    (void)state;
-    pelt_examples train;
-    pelt_bundle *bundle = sample(&train);
-    pelt_error error;
+/* A fitted skin of the sample, its model and its clip "test". */
+typedef struct subject {
+    pelt_bundle *bundle;
+    pelt_bytes *file;
     pelt_skin skin;
-    pelt_skin_targets targets;
-    pelt_bytes *file = pelt_fit(bundle, train, &(pelt_fit_options){.method = PELT_METHOD_WPSD}, NULL, &error);
-    assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
-    assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &targets, &error), PELT_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "corrective psd"));
-    pelt_bytes_free(file), pelt_bundle_free(bundle);
+    pelt_model model;
+    const pelt_clip *clip;
+} subject;
+
+static subject subjects[PELT_METHOD_COUNT];
+
+/* Fitted once for all tests. */
+static const subject *subject_of(pelt_method method) {
+    subject *s = &subjects[method];
+    pelt_examples train;
+    pelt_error error;
+    if (s->bundle) return s;
+    s->bundle = sample(&train);
+    s->file = pelt_fit(s->bundle, train, &(pelt_fit_options){.method = method}, NULL, &error);
+    if (!s->file) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(s->file->bytes, s->file->size, &s->skin), PELT_OK);
+    assert_int_equal(pelt_model_unpack(s->bundle->arena, &s->skin, &s->model, &error), PELT_OK);
+    s->clip = pelt_bundle_clip(s->bundle, "test", PELT_NEED_POSITIONS, &error);
+    return s;
+}
+
+static int drop_subjects(void **state) {
+    (void)state;
+    for (size_t m = 0; m < PELT_METHOD_COUNT; m++)
+        pelt_bytes_free(subjects[m].file), pelt_bundle_free(subjects[m].bundle);
+    return 0;
+}
+
+static pelt_playable playable(const subject *s, uint32_t most, bool normals) {
+    pelt_playable out;
+    pelt_error error;
+    if (pelt_playable_of(s->bundle->arena, &s->skin, &s->model, s->bundle, &s->clip, 1,
+                         &(pelt_playable_options){.most = most, .normals = normals, .threads = 2}, &out, &error))
+        fail_msg("%s", error.text);
+    return out;
+}
+
+static void weights_are_from_0_to_1_and_play_like_the_skin(void **state) {
+    (void)state;
+    static const pelt_method methods[] = {PELT_METHOD_PSD, PELT_METHOD_WPSD, PELT_METHOD_EIGEN, PELT_METHOD_KERNEL};
+    for (size_t m = 0; m < 4; m++) {
+        subject s = *subject_of(methods[m]);
+        pelt_error error;
+        pelt_playable t = playable(&s, PELT_PLAYABLE_TARGETS, true);
+        assert_true(t.count > 1 && t.count <= PELT_PLAYABLE_TARGETS && t.normals);
+        assert_int_equal(t.compressed, m % 2 == 1);
+        size_t n = 3 * (size_t)s.bundle->mesh.vertex_count;
+        float *own = malloc(2 * n * sizeof *own);
+        double *played = malloc(2 * n * sizeof *played), worst = 0, worst_normal = 0;
+        pelt_transform *locals = calloc(s.bundle->skeleton.joint_count, sizeof *locals);
+        pelt_player *player = pelt_player_new(&s.skin, s.bundle, &error);
+        const pelt_skin_targets as_targets = {.count = t.count, .positions = t.positions, .normals = t.normals};
+        for (uint32_t f = 0; f < s.clip->frame_count; f += 2) {
+            const float *weights = t.weights[0] + (size_t)f * t.count;
+            for (uint32_t k = 0; k < t.count; k++) assert_true(weights[k] >= 0 && weights[k] <= 1);
+            pelt_player_frame(player, s.clip, f, own, own + n);
+            pelt_clip_pose(s.clip, &s.bundle->skeleton, f, locals);
+            play(s.bundle, t.positions, t.count, weights, locals, played);
+            play_normals(s.bundle, &as_targets, weights, locals, played + n);
+            for (size_t i = 0; i < n; i++) worst = fmax(worst, fabs(played[i] - own[i]));
+            for (size_t i = n; i < 2 * n; i++) worst_normal = fmax(worst_normal, fabs(played[i] - own[i]));
+        }
+        assert_true(worst < (t.compressed ? t.worst : 0) + 3e-5 * s.bundle->mesh.diagonal);
+        assert_true(t.worst < 1e-4 * s.bundle->mesh.diagonal);
+        assert_true(worst_normal < 2e-3);
+        free(own), free(played), free(locals), pelt_player_free(player);
+    }
+}
+
+/* What the corrective does to a vertex at rest: the skin's vertex, taken back through the blend. */
+static void unblend(const pelt_model *model, const pelt_affine *matrices, uint32_t v, const float *posed, double *out,
+                    double *stretch) {
+    const pelt_influences *in = &model->influences;
+    pelt_affine blend = {{0}}, inverse;
+    double place[3] = {posed[0], posed[1], posed[2]};
+    for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
+        for (int c = 0; c < 12; c++) blend.m[c] += in->weights[i] * matrices[in->joints[i]].m[c];
+    assert_true(pelt_affine_invert(&blend, &inverse));
+    pelt_affine_point(&inverse, place, out);
+    for (int c = 0; c < 3; c++) out[c] -= model->positions[3 * (size_t)v + (size_t)c];
+    for (int c = 0; c < 12; c++) *stretch += c % 4 < 3 ? blend.m[c] * blend.m[c] / 3 : 0;
+}
+
+/* Eckart and Young: no choice of n targets leaves less than the singular values from n on. */
+static void few_targets_are_the_best_there_are(void **state) {
+    (void)state;
+    enum { RANK = 5 };
+    subject s = *subject_of(PELT_METHOD_KERNEL);
+    pelt_error error;
+    pelt_playable t = playable(&s, RANK + 1, false);
+    assert_true(t.compressed && t.count <= RANK + 1 && !t.normals && t.whole > RANK);
+    size_t vertices = s.bundle->mesh.vertex_count, n = 3 * vertices, frames = s.clip->frame_count;
+    double *rows = calloc(frames * n, sizeof *rows), *copy = calloc(frames * n, sizeof *copy);
+    double *stretch = calloc(vertices, sizeof *stretch), *u = calloc(frames * frames, sizeof *u);
+    double *values = calloc(frames, sizeof *values), *vt = calloc(frames * n, sizeof *vt), tail = 0, left = 0;
+    float *own = malloc(n * sizeof *own);
+    pelt_transform *locals = calloc(s.bundle->skeleton.joint_count, sizeof *locals);
+    pelt_affine *matrices = calloc(s.bundle->skeleton.joint_count, sizeof *matrices);
+    pelt_player *player = pelt_player_new(&s.skin, s.bundle, &error);
+    for (uint32_t f = 0; f < frames; f++) {
+        pelt_player_frame(player, s.clip, f, own, NULL);
+        pelt_clip_pose(s.clip, &s.bundle->skeleton, f, locals);
+        pelt_joint_matrices(&s.bundle->skeleton, locals, NULL, matrices);
+        for (uint32_t v = 0; v < vertices; v++)
+            unblend(&s.model, matrices, v, own + 3 * v, rows + f * n + 3 * v, &stretch[v]);
+    }
+    for (size_t f = 0; f < frames; f++)
+        for (size_t i = 0; i < n; i++) copy[f * n + i] = rows[f * n + i] * sqrt(stretch[i / 3] / (double)frames);
+    assert_true(test_svd(frames, n, copy, u, values, vt));
+    for (size_t i = RANK; i < frames; i++) tail += values[i] * values[i];
+    for (size_t f = 0; f < frames; f++) {
+        for (uint32_t k = 0; k < t.count; k++)
+            for (uint32_t i = 0; i < 3 * t.positions[k].count; i++)
+                rows[f * n + 3 * t.positions[k].vertices[i / 3] + i % 3] -=
+                    (double)t.weights[0][f * t.count + k] * t.positions[k].deltas[i];
+        for (size_t i = 0; i < n; i++) left += rows[f * n + i] * rows[f * n + i] * stretch[i / 3] / (double)frames;
+    }
+    assert_true(tail > 0);
+    assert_near(sqrt(left), sqrt(tail), 1e-3 * sqrt(tail));
+    free(rows), free(copy), free(stretch), free(u), free(values), free(vt), free(own), free(locals), free(matrices);
+    pelt_player_free(player);
+}
+
+/* The figures that are told are those of the file, played in double against the skin and the truth. */
+static void what_few_targets_cost_is_told(void **state) {
+    (void)state;
+    subject s = *subject_of(PELT_METHOD_KERNEL);
+    pelt_error error;
+    pelt_playable t = playable(&s, 6, false);
+    size_t n = 3 * (size_t)s.bundle->mesh.vertex_count;
+    float *own = malloc(n * sizeof *own);
+    double *played = malloc(n * sizeof *played), worst = 0, squares = 0, truth[2] = {0};
+    pelt_transform *locals = calloc(s.bundle->skeleton.joint_count, sizeof *locals);
+    pelt_player *player = pelt_player_new(&s.skin, s.bundle, &error);
+    for (uint32_t f = 0; f < s.clip->frame_count; f++) {
+        const float *real = s.clip->positions + f * n;
+        pelt_player_frame(player, s.clip, f, own, NULL);
+        pelt_clip_pose(s.clip, &s.bundle->skeleton, f, locals);
+        play(s.bundle, t.positions, t.count, t.weights[0] + (size_t)f * t.count, locals, played);
+        for (size_t i = 0; i < n; i += 3) {
+            double square = 0;
+            for (size_t c = i; c < i + 3; c++) {
+                square += (played[c] - own[c]) * (played[c] - own[c]);
+                truth[0] += ((double)own[c] - real[c]) * ((double)own[c] - real[c]);
+                truth[1] += (played[c] - real[c]) * (played[c] - real[c]);
+            }
+            worst = fmax(worst, sqrt(square)), squares += square;
+        }
+    }
+    double count = s.clip->frame_count * (double)n / 3;
+    assert_true(t.has_truth && worst > 1e-3 * s.bundle->mesh.diagonal);
+    assert_near(t.worst, worst, 1e-3 * worst);
+    assert_near(t.rms, sqrt(squares / count), 1e-3 * t.rms);
+    for (int i = 0; i < 2; i++) assert_near(t.truth[i], sqrt(truth[i] / count), 1e-3 * t.truth[i]);
+    free(own), free(played), free(locals), pelt_player_free(player);
+}
+
+/* No more frames than targets: nothing is lost. Several clips have their own weights. */
+static void as_many_targets_as_frames_are_exact_over_all_clips(void **state) {
+    (void)state;
+    subject s = *subject_of(PELT_METHOD_KERNEL);
+    pelt_error error;
+    pelt_clip parts[2] = {*s.clip, *s.clip};
+    parts[0].frame_count = 3, parts[1].frame_count = 2;
+    parts[1].times += 3, parts[1].positions += 9 * (size_t)s.bundle->mesh.vertex_count;
+    const pelt_clip *clips[2] = {&parts[0], &parts[1]};
+    pelt_playable t, again;
+    pelt_playable_options options = {.most = 6, .normals = true, .threads = 1};
+    assert_int_equal(pelt_playable_of(s.bundle->arena, &s.skin, &s.model, s.bundle, clips, 2, &options, &t, &error), 0);
+    assert_true(t.compressed && t.count <= 6);
+    assert_true(t.worst < 1e-6 * s.bundle->mesh.diagonal && t.normals_rms < 1e-3);
+    assert_true(t.weights[1] == t.weights[0] + 3 * (size_t)t.count);
+    options.threads = 2;
+    assert_int_equal(pelt_playable_of(s.bundle->arena, &s.skin, &s.model, s.bundle, clips, 2, &options, &again, &error),
+                     0);
+    assert_int_equal(again.count, t.count);
+    assert_memory_equal(again.weights[0], t.weights[0], 5 * (size_t)t.count * sizeof(float));
+    for (uint32_t k = 0; k < t.count; k++)
+        assert_memory_equal(again.positions[k].deltas, t.positions[k].deltas, 12 * (size_t)t.positions[k].count);
+}
+
+/* Without clips there are no weights, and targets are left as they are; weighted PSD has none. */
+static void without_clips_nothing_is_compressed(void **state) {
+    (void)state;
+    subject s = *subject_of(PELT_METHOD_KERNEL);
+    pelt_error error;
+    pelt_playable t;
+    pelt_skin_targets whole;
+    const pelt_playable_options options = {.most = 6};
+    assert_int_equal(pelt_playable_of(s.bundle->arena, &s.skin, &s.model, s.bundle, NULL, 0, &options, &t, &error), 0);
+    assert_int_equal(pelt_skin_targets_of(s.bundle->arena, &s.skin, false, &whole, &error), PELT_OK);
+    assert_true(!t.compressed && !t.weights && t.count == whole.count && t.count > 6);
+    s = *subject_of(PELT_METHOD_WPSD);
+    assert_int_equal(pelt_playable_of(s.bundle->arena, &s.skin, &s.model, s.bundle, NULL, 0, &options, &t, &error),
+                     PELT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "clips"));
+    assert_int_equal(pelt_skin_targets_of(s.bundle->arena, &s.skin, true, &whole, &error), PELT_ERROR_UNSUPPORTED);
 }
 
 int main(void) {
@@ -180,7 +372,11 @@ int main(void) {
         cmocka_unit_test(targets_and_weights_play_like_the_skin_also_through_a_file),
         cmocka_unit_test(targets_turn_normals_as_the_skin_does),
         cmocka_unit_test(without_normals_only_targets_that_move_something_are_left),
-        cmocka_unit_test(weighted_psd_is_refused_with_the_reason),
+        cmocka_unit_test(weights_are_from_0_to_1_and_play_like_the_skin),
+        cmocka_unit_test(few_targets_are_the_best_there_are),
+        cmocka_unit_test(what_few_targets_cost_is_told),
+        cmocka_unit_test(as_many_targets_as_frames_are_exact_over_all_clips),
+        cmocka_unit_test(without_clips_nothing_is_compressed),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, drop_subjects);
 }

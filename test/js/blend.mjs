@@ -1,6 +1,6 @@
 // blend.mjs DUMP.bin FILE.glb...: does three.js put the vertices where pelt puts them?
 //
-// DUMP.bin is made by test/dump_blend.c, which says what is in it. three.js loads each file, plays each clip at the same
+// DUMP.bin is made by test/dump_blend.c or test/dump_skin.c. three.js loads each file, plays each clip at the same
 // times, and every vertex of every mesh, in the order of the scene, is compared. Exit 1 when one is off by more than
 // 1e-5 of the diagonal of the rest pose. Morph targets are off, since pelt reads none as motion, unless MORPHS is set;
 // then normals are compared too, if the dump has any, and may be off by 0.05 degrees.
@@ -8,6 +8,7 @@
 import { readFileSync } from "node:fs";
 import { AnimationMixer, MathUtils, Matrix3, Matrix4, Vector3, Vector4 } from "three";
 import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
+import { readDump, vertexRanges } from "./dump.mjs";
 
 const TOLERANCE = 1e-5;
 const NORMAL_TOLERANCE = 0.05; // degrees
@@ -21,53 +22,12 @@ const { fetch } = globalThis;
 globalThis.fetch = async (request) => (request.url.startsWith("data:") ? fetch(request) : new Response(new Blob()));
 console.warn = () => {};
 
-function readDump(path) {
+function bytesOf(path) {
   const file = readFileSync(path);
-  const bytes = file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength);
-  const view = new DataView(bytes);
-  let at = 0;
-  const u32 = () => view.getUint32((at += 4) - 4, true);
-  const f32 = () => view.getFloat32((at += 4) - 4, true);
-  const text = () => {
-    const length = u32();
-    const value = new TextDecoder().decode(new Uint8Array(bytes, at, length));
-    at += Math.ceil(length / 4) * 4;
-    return value;
-  };
-  const dump = { vertices: u32(), diagonal: f32(), hasNormals: u32() !== 0, clips: [] };
-  const vectors = () => new Float32Array(bytes, (at += 12 * dump.vertices) - 12 * dump.vertices, 3 * dump.vertices);
-  for (let clips = u32(); clips > 0; clips--) {
-    const clip = { name: text(), frames: [] };
-    for (let frames = u32(); frames > 0; frames--) {
-      clip.frames.push({ time: f32(), positions: vectors(), normals: dump.hasNormals ? vectors() : null });
-    }
-    dump.clips.push(clip);
-  }
-  return dump;
+  return file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength);
 }
 
-async function load(path) {
-  const file = readFileSync(path);
-  const bytes = file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength);
-  return new GLTFLoader().parseAsync(bytes, "");
-}
-
-// The meshes of the scene in order. Primitives of one node that have the same positions and weights are one range of
-// vertices to pelt; three.js puts the primitives of a mesh into a group, and attributes that are the same are shared.
-function vertexRanges(gltf) {
-  const meshes = [];
-  gltf.scene.traverse((object) => {
-    if (!object.isMesh) return;
-    const { position, skinIndex } = object.geometry.attributes;
-    const isPrimitive = gltf.parser.associations.get(object.parent)?.meshes !== undefined;
-    const isTwin = (other) =>
-      other.parent === object.parent &&
-      other.geometry.attributes.position === position &&
-      other.geometry.attributes.skinIndex === skinIndex;
-    if (!isPrimitive || !meshes.some(isTwin)) meshes.push(object);
-  });
-  return meshes;
-}
+const load = (path) => new GLTFLoader().parseAsync(bytesOf(path), "");
 
 // The largest distance between the scene as it stands and the positions of a frame.
 function worstDistance(meshes, positions) {
@@ -168,7 +128,7 @@ async function compare(path, dump) {
 }
 
 const [dumpPath, ...paths] = process.argv.slice(2);
-const dump = readDump(dumpPath);
+const dump = readDump(bytesOf(dumpPath));
 let agreed = true;
 for (const path of paths) agreed = (await compare(path, dump)) && agreed;
 process.exit(agreed ? 0 : 1);
