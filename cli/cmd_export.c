@@ -64,10 +64,11 @@ static pelt_result make_targets(exporting *x, const pelt_model *model, const pel
                                 pelt_playable *targets, pelt_error *error) {
     pelt_playable_options options = {
         .most = x->most_targets, .normals = !cli_value(x->args, "no-normals"), .threads = x->args->threads};
-    pelt_error ignored;
     if (pelt_has_corrective(&x->skin)) /* what targets cost is told against the truth, where there is one */
         for (size_t c = 0; c < clip_count; c++)
-            pelt_bundle_clip(x->bundle, clips[c]->name, PELT_NEED_POSITIONS, &ignored);
+            if (!pelt_bundle_clip(x->bundle, clips[c]->name, PELT_NEED_POSITIONS, error) &&
+                error->code == PELT_ERROR_MEMORY)
+                return PELT_ERROR_MEMORY;
     return pelt_playable_of(x->arena, &x->skin, model, x->bundle, clips, clip_count, &options, targets, error);
 }
 
@@ -93,7 +94,11 @@ static void say_targets(const exporting *x, const pelt_playable *t, size_t clip_
         cli_say(x->args, "  RMS error against the truth: the skin's %.4g (%.4f%%), the targets' %.4g (%.4f%%)\n",
                 t->truth[0], 100 * t->truth[0] / diagonal, t->truth[1], 100 * t->truth[1] / diagonal);
     if (t->worst > WORTH_A_WARNING * diagonal)
-        cli_say(x->args, "  warning: that can be seen; --targets N allows more, and fewer frames need fewer\n");
+        cli_say(x->args,
+                "  warning: that is more than %g of the diagonal; --targets N allows more, where players do, and fewer "
+                "clips "
+                "in one file need fewer\n",
+                WORTH_A_WARNING);
 }
 
 static json_t *targets_json(const exporting *x, const pelt_playable *t) {

@@ -6,6 +6,7 @@
 #include "io/io.h"
 #include "samples/samples.h"
 #include "test/character.h"
+#include "test/program.h"
 #include "test/svd.h"
 
 static pelt_bundle *sample(pelt_examples *train) {
@@ -367,6 +368,30 @@ static void without_clips_nothing_is_compressed(void **state) {
     assert_int_equal(pelt_skin_targets_of(s.bundle->arena, &s.skin, true, &whole, &error), PELT_ERROR_UNSUPPORTED);
 }
 
+/* pelt export, as people and scripts meet it. */
+static void the_program_says_what_few_targets_cost(void **state) {
+    (void)state;
+    assert_int_equal(pelt("sample arm --vertices 300 --frames 40 -o . --quiet"), 0);
+    assert_int_equal(pelt("fit arm.glb --train train --holdout 0 --method kernel -o k.pelt --quiet"), 0);
+    json_t *few = pelt_json("export k.pelt arm.glb --clip test --targets 6 -o few.glb");
+    const json_t *cost = json_object_get(few, "compressed"), *truth = json_object_get(cost, "truth");
+    assert_true(number(few, "targets") <= 6 && number(cost, "whole") > 192);
+    assert_true(number(cost, "max_fraction") > 1e-4);
+    assert_true(number(cost, "max_fraction") > number(cost, "rms_fraction"));
+    assert_true(number(truth, "rms_fraction_after") > number(truth, "rms_fraction_before"));
+    assert_int_equal(pelt("export k.pelt arm.glb --clip test --targets 6 -o few.glb"), 0);
+    assert_non_null(strstr(program_output, "warning"));
+    json_t *usual = pelt_json("export k.pelt arm.glb --clip test -o usual.glb");
+    assert_true(number(usual, "targets") <= 192);
+    assert_true(number(json_object_get(usual, "compressed"), "max_fraction") < 1e-4);
+    assert_int_equal(pelt("export k.pelt arm.glb --clip test -o usual.glb"), 0);
+    assert_null(strstr(program_output, "warning"));
+    assert_int_equal(pelt("export k.pelt arm.glb -o whole.glb"), 0);
+    assert_non_null(strstr(program_output, "warning"));
+    assert_int_equal(pelt("export k.pelt arm.glb --clip test --targets 1 -o none.glb"), 2);
+    json_decref(few), json_decref(usual);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets_and_weights_play_like_the_skin_also_through_a_file),
@@ -377,6 +402,7 @@ int main(void) {
         cmocka_unit_test(what_few_targets_cost_is_told),
         cmocka_unit_test(as_many_targets_as_frames_are_exact_over_all_clips),
         cmocka_unit_test(without_clips_nothing_is_compressed),
+        cmocka_unit_test(the_program_says_what_few_targets_cost),
     };
     return cmocka_run_group_tests(tests, NULL, drop_subjects);
 }

@@ -117,6 +117,7 @@ static void every_verb_ends_well(void **state) {
     if (!make_shim()) skip();
     assert_int_equal(pelt("sample arm --vertices 150 --frames 8 -o ."), 0);
     assert_int_equal(pelt("fit arm.glb --train train -o arm.pelt --quiet"), 0);
+    assert_int_equal(pelt("fit arm.glb --train train --holdout 0 --blend joints --corrective kernel -o both.pelt --quiet"), 0);
     assert_int_equal(pelt("keys train arm.train.pc2 --keys 6 -o arm.keys --quiet"), 0);
     assert_int_equal(pelt("sample face -o f --vertices 60 --frames 24 --range-frames 12 --quiet"), 0);
     assert_int_equal(pelt("keys train f/face.train.npy --keys 6 -o f.keys --quiet"), 0);
@@ -130,7 +131,7 @@ static void every_verb_ends_well(void **state) {
         {"eval arm.pelt arm.glb --clip train -o xfolder", "xfolder"},
         {"measure arm.pelt arm.glb --clip test --json", "out.txt"},
         {"compare arm.glb --train train --test test --methods ssd,psd --report x.html", NULL},
-        {"export arm.pelt arm.glb --clip train -o x.glb", "x.glb"},
+        {"export both.pelt arm.glb --clip train --targets 3 -o x.glb", "x.glb"},
         {"keys train arm.train.pc2 --keys 6 -o x.keys", "x.keys"},
         {"keys measure arm.keys arm.test.pc2", NULL},
         {"keys run f.keys f/face.test.csv --engine face --points 60 -o x.npy", "x.npy"},
