@@ -23,7 +23,7 @@ typedef struct making {
     pelt_pairs pairs;
     uint32_t node_count;         /* nodes that are baked: driven joints, then two for each pair */
     pelt_affine *frames;         /* [driven, pair] F */
-    double (*axes)[9];           /* [pair] V of the frame before, row-major */
+    double (*axes)[2][9];        /* [pair] U and V of the frame before, row-major */
     pelt_transform *baked;       /* [node] a pose */
     pelt_transform *locals;      /* [bundle joint] a pose */
     pelt_transform *skin_locals; /* [joint] the same for the skin's joints */
@@ -77,8 +77,21 @@ static void turn_axes(const double a[9], double v[9]) {
     }
 }
 
-/* A V = U S: the columns of U are those of A V made orthonormal, the longest first, and right-handed, so that a map that
-   mirrors has one scale below 0. */
+static void make_unit(double v[3]) {
+    double length = pelt_length(v);
+    for (int r = 0; r < 3; r++) v[r] /= length;
+}
+
+/* Some direction across a unit vector. */
+static void across(const double unit[3], double out[3]) {
+    int least = fabs(unit[1]) < fabs(unit[0]) ? 1 : 0;
+    if (fabs(unit[2]) < fabs(unit[least])) least = 2;
+    for (int r = 0; r < 3; r++) out[r] = (r == least) - unit[least] * unit[r];
+    make_unit(out);
+}
+
+/* A V = U S: the columns of U are those of A V made orthonormal, the longest first, and right-handed. They point where
+   they did in the frame before, which `u` holds (zero: none was); so a scale may pass through 0 and be negative. */
 static void stretch_of(const double a[9], const double v[9], double u[9], double scale[3]) {
     double column[3][3], unit[3][3], length[3];
     for (int k = 0; k < 3; k++) {
@@ -91,18 +104,15 @@ static void stretch_of(const double a[9], const double v[9], double u[9], double
     bool swapped = length[k] > length[j];
     if (swapped) j = (i + 2) % 3, k = (i + 1) % 3;
     for (int r = 0; r < 3; r++) unit[i][r] = length[i] > 0 ? column[i][r] / length[i] : r == i;
-    double along = pelt_dot(unit[i], column[j]), rest = 0;
+    double along = pelt_dot(unit[i], column[j]);
     for (int r = 0; r < 3; r++) unit[j][r] = column[j][r] - along * unit[i][r];
-    rest = pelt_length(unit[j]);
-    if (rest > 1e-12 * length[i]) {
-        for (int r = 0; r < 3; r++) unit[j][r] /= rest;
-    } else { /* any direction across the first */
-        int least = fabs(unit[i][1]) < fabs(unit[i][0]) ? 1 : 0;
-        if (fabs(unit[i][2]) < fabs(unit[i][least])) least = 2;
-        for (int r = 0; r < 3; r++) unit[j][r] = (r == least) - unit[i][least] * unit[i][r];
-        rest = pelt_length(unit[j]);
-        for (int r = 0; r < 3; r++) unit[j][r] /= rest;
-    }
+    if (pelt_length(unit[j]) > 1e-12 * length[i])
+        make_unit(unit[j]);
+    else
+        across(unit[i], unit[j]);
+    for (int c = i, round = 0; round < 2; c = j, round++)
+        if (unit[c][0] * u[c] + unit[c][1] * u[3 + c] + unit[c][2] * u[6 + c] < 0)
+            for (int r = 0; r < 3; r++) unit[c][r] = -unit[c][r];
     pelt_cross(unit[i], unit[j], unit[k]);
     for (int r = 0; r < 3 && swapped; r++) unit[k][r] = -unit[k][r];
     for (int c = 0; c < 3; c++) {
@@ -121,10 +131,10 @@ static pelt_transform turned(const double rotation[9]) {
     return out;
 }
 
-/* out[0] turns and scales, out[1] hangs under it and turns; `v` has the axes of the frame before and gets those of this
-   one. Returns the largest element by which they are wrong together. */
-static double split_in_two(const pelt_affine *map, double v[9], pelt_transform out[2]) {
-    double a[9], u[9], back[9], scale[3], worst = 0;
+/* out[0] turns and scales, out[1] hangs under it and turns; `u` and `v` have those of the frame before and get those of
+   this one. Returns the largest element by which they are wrong together. */
+static double split_in_two(const pelt_affine *map, double u[9], double v[9], pelt_transform out[2]) {
+    double a[9], back[9], scale[3], worst = 0;
     for (int i = 0; i < 9; i++) a[i] = map->m[4 * (i / 3) + i % 3];
     turn_axes(a, v);
     stretch_of(a, v, u, scale);
@@ -167,13 +177,13 @@ static void pose(making *m, const pelt_transform *locals) {
         uint32_t node = driven + 2 * i;
         pelt_affine matrix = pair_matrix(m, &m->pairs.list[i]);
         pelt_affine local = under_parent(m, node, &matrix, &m->frames[driven + i]);
-        m->plain->worst = fmax(m->plain->worst, split_in_two(&local, m->axes[i], &m->baked[node]));
+        m->plain->worst = fmax(m->plain->worst, split_in_two(&local, m->axes[i][0], m->axes[i][1], &m->baked[node]));
     }
 }
 
 static void reset_axes(making *m) {
     for (uint32_t i = 0; i < m->pairs.count; i++)
-        for (int k = 0; k < 9; k++) m->axes[i][k] = k % 4 == 0;
+        for (int k = 0; k < 9; k++) m->axes[i][0][k] = 0, m->axes[i][1][k] = k % 4 == 0;
 }
 
 static int32_t parent_of_driven(const pelt_driven *d) {
@@ -260,72 +270,136 @@ static void match_joints(making *m) {
     }
 }
 
-/* Keys of one property of the nodes: [node][frame][size]. */
-static float *keys_of(float *all, uint32_t node, uint32_t frames, size_t size) {
-    return all + (size_t)node * frames * size;
+/* The nodes in a clip. They are sampled in its frames, and at two places between each two of them where tracks of pairs
+   are to be curves. */
+typedef struct baking {
+    const pelt_clip *clip;
+    uint32_t steps; /* samples from one frame to the next, 1 or THIRDS */
+    uint32_t sample_count;
+    pelt_interpolation plain; /* of driven joints */
+    float *samples[3];        /* [path] [node][sample][size] */
+} baking;
+
+enum { THIRDS = 3 };
+
+static size_t path_size(int path) { return path == PELT_ROTATION ? 4 : 3; }
+
+static float *samples_of(const baking *b, int path, uint32_t node) {
+    return b->samples[path] + (size_t)node * b->sample_count * path_size(path);
 }
 
-/* The transforms of all nodes in all frames; a quaternion is the one of two that is nearer to the one before. */
-static void bake(making *m, const pelt_clip *clip, float *values[3]) {
+static float sample_time(const baking *b, uint32_t sample) {
+    uint32_t f = sample / b->steps, part = sample % b->steps;
+    const float *times = b->clip->times + f;
+    return part ? times[0] + (times[1] - times[0]) * (float)part / (float)b->steps : times[0];
+}
+
+/* A quaternion is the one of two that is nearer to the one before. */
+static void keep_sample(const baking *b, uint32_t node, uint32_t sample, const pelt_transform *t) {
+    float *q = samples_of(b, PELT_ROTATION, node) + 4 * (size_t)sample, turn = 0;
+    for (int c = 0; c < 4; c++) turn += sample ? t->rotation[c] * q[c - 4] : 0;
+    for (int c = 0; c < 4; c++) q[c] = turn < 0 ? -t->rotation[c] : t->rotation[c];
+    memcpy(samples_of(b, PELT_TRANSLATION, node) + 3 * (size_t)sample, t->translation, sizeof t->translation);
+    memcpy(samples_of(b, PELT_SCALE, node) + 3 * (size_t)sample, t->scale, sizeof t->scale);
+}
+
+static void bake(making *m, const baking *b) {
     const pelt_skeleton *bundle = &m->bundle->skeleton;
     reset_axes(m);
-    for (uint32_t f = 0; f < clip->frame_count; f++) {
-        pelt_clip_pose(clip, bundle, f, m->locals);
+    for (uint32_t s = 0; s < b->sample_count; s++) {
+        pelt_clip moment = *b->clip;
+        float time = sample_time(b, s);
+        moment.times = &time;
+        pelt_clip_pose(&moment, bundle, 0, m->locals);
         for (uint32_t j = 0; j < bundle->joint_count; j++)
             if (m->joint_of[j] != UINT32_MAX) m->skin_locals[m->joint_of[j]] = m->locals[j];
         pose(m, m->skin_locals);
-        for (uint32_t i = 0; i < m->node_count; i++) {
-            pelt_transform t = m->baked[i];
-            float *q = keys_of(values[PELT_ROTATION], i, clip->frame_count, 4) + 4 * (size_t)f, turn = 0;
-            for (int c = 0; c < 4; c++) turn += f ? t.rotation[c] * q[c - 4] : 0;
-            for (int c = 0; c < 4; c++) q[c] = turn < 0 ? -t.rotation[c] : t.rotation[c];
-            memcpy(keys_of(values[PELT_TRANSLATION], i, clip->frame_count, 3) + 3 * (size_t)f, t.translation,
-                   sizeof t.translation);
-            memcpy(keys_of(values[PELT_SCALE], i, clip->frame_count, 3) + 3 * (size_t)f, t.scale, sizeof t.scale);
-        }
+        for (uint32_t i = 0; i < m->node_count; i++) keep_sample(b, i, s, &m->baked[i]);
     }
 }
 
-/* True when all keys are what the node is at rest. */
-static bool is_still(const float *keys, const float *rest, uint32_t frames, size_t size, float tolerance) {
-    for (size_t i = 0; i < frames * size; i++)
-        if (!(fabsf(keys[i] - rest[i % size]) <= tolerance)) return false;
+/* True when all samples are what the node is at rest. */
+static bool is_still(const float *samples, const float *rest, uint32_t count, size_t size, float tolerance) {
+    for (size_t i = 0; i < count * size; i++)
+        if (!(fabsf(samples[i] - rest[i % size]) <= tolerance)) return false;
     return true;
 }
 
+/* One key for each frame. */
+static void plain_keys(const baking *b, const float *samples, size_t size, float *keys) {
+    for (size_t f = 0; f < b->clip->frame_count; f++)
+        memcpy(keys + f * size, samples + f * b->steps * size, size * sizeof *keys);
+}
+
+/* glTF's cubic splines: tangent before, value, tangent after. In between two frames the curve goes through both samples
+   there: that of a cubic x(u), u from 0 to 1, has the slopes
+
+       x'(0) = (-11 x(0) + 18 x(1/3) - 9 x(2/3) + 2 x(1)) / 2,    x'(1) = (-2 x(0) + 9 x(1/3) - 18 x(2/3) + 11 x(1)) / 2 */
+static void cubic_keys(const baking *b, const float *samples, size_t size, float *keys) {
+    for (size_t f = 0; f < b->clip->frame_count; f++)
+        for (size_t c = 0; c < size; c++) {
+            const float *x = samples + f * THIRDS * size + c;
+            float *key = keys + f * 3 * size + c, *next = key + 3 * size;
+            key[size] = x[0];
+            if (f + 1 == b->clip->frame_count) continue;
+            double time = (double)b->clip->times[f + 1] - b->clip->times[f];
+            double from = -11.0 * x[0] + 18.0 * x[size] - 9.0 * x[2 * size] + 2.0 * x[3 * size];
+            double to = -2.0 * x[0] + 9.0 * x[size] - 18.0 * x[2 * size] + 11.0 * x[3 * size];
+            key[2 * size] = (float)(from / (2 * time)), next[0] = (float)(to / (2 * time));
+        }
+}
+
+/* The track of one property of a node; without keys when it is still, or when the arena has failed. */
+static pelt_channel track_of(making *m, const baking *b, uint32_t node, int path) {
+    uint32_t joint = m->model->skeleton->joint_count + node;
+    const pelt_transform *rest = &m->plain->skeleton.rest[joint];
+    const float *still[] = {rest->translation, rest->rotation, rest->scale}, *samples = samples_of(b, path, node);
+    float tolerance = path == PELT_TRANSLATION ? 1e-7f * m->bundle->mesh.diagonal : 1e-7f;
+    bool cubic = b->steps == THIRDS && node >= m->model->driven_count;
+    size_t size = path_size(path);
+    pelt_channel out = {.joint = joint,
+                        .path = (pelt_path)path,
+                        .interpolation = cubic ? PELT_CUBIC : b->plain,
+                        .times = b->clip->times};
+    if (is_still(samples, still[path], b->sample_count, size, tolerance)) return out;
+    float *keys = PELT_NEW(m->arena, (cubic ? 3 : 1) * b->clip->frame_count * size, float);
+    if (!keys) return out;
+    if (cubic)
+        cubic_keys(b, samples, size, keys);
+    else
+        plain_keys(b, samples, size, keys);
+    out.values = keys, out.key_count = b->clip->frame_count;
+    return out;
+}
+
 static pelt_result make_clip(making *m, const pelt_clip *from, pelt_clip *to, pelt_error *error) {
-    uint32_t nodes = m->node_count, joints = m->model->skeleton->joint_count;
-    size_t frames = from->frame_count;
+    uint32_t nodes = m->node_count;
     pelt_channel *channels = PELT_NEW(m->arena, (size_t)from->channel_count + 3 * (size_t)nodes, pelt_channel);
-    float *values[3] = {PELT_NEW(m->arena, nodes * frames * 3, float), PELT_NEW(m->arena, nodes * frames * 4, float),
-                        PELT_NEW(m->arena, nodes * frames * 3, float)};
     if (pelt_arena_failed(m->arena)) return pelt_no_memory(error);
     *to = *from;
     to->channels = channels, to->channel_count = 0;
-    bool steps = from->channel_count > 0;
+    bool jumps = from->channel_count > 0;
     for (uint32_t c = 0; c < from->channel_count; c++) {
         pelt_channel channel = from->channels[c];
-        steps &= channel.interpolation == PELT_STEP;
+        jumps &= channel.interpolation == PELT_STEP;
         channel.joint = m->joint_of[channel.joint];
         if (channel.joint != UINT32_MAX) channels[to->channel_count++] = channel;
     }
-    bake(m, from, values);
+    baking b = {.clip = from,
+                .steps = m->pairs.count && !jumps ? THIRDS : 1,
+                .sample_count = from->frame_count,
+                .plain = jumps ? PELT_STEP : PELT_LINEAR};
+    if (from->frame_count) b.sample_count = (from->frame_count - 1) * b.steps + 1;
+    for (int path = 0; path < 3; path++)
+        b.samples[path] = PELT_NEW(m->arena, nodes * path_size(path) * b.sample_count, float);
+    if (pelt_arena_failed(m->arena)) return pelt_no_memory(error);
+    bake(m, &b);
     for (uint32_t i = 0; i < nodes; i++)
         for (int path = 0; path < 3; path++) {
-            const pelt_transform *rest = &m->plain->skeleton.rest[joints + i];
-            const float *still[] = {rest->translation, rest->rotation, rest->scale};
-            size_t size = path == PELT_ROTATION ? 4 : 3;
-            const float *keys = keys_of(values[path], i, from->frame_count, size);
-            float tolerance = path == PELT_TRANSLATION ? 1e-7f * m->bundle->mesh.diagonal : 1e-7f;
-            if (is_still(keys, still[path], from->frame_count, size, tolerance)) continue;
-            channels[to->channel_count++] = (pelt_channel){.joint = joints + i,
-                                                           .key_count = from->frame_count,
-                                                           .path = (pelt_path)path,
-                                                           .interpolation = steps ? PELT_STEP : PELT_LINEAR,
-                                                           .times = from->times,
-                                                           .values = keys};
+            pelt_channel track = track_of(m, &b, i, path);
+            if (track.key_count) channels[to->channel_count++] = track;
         }
-    return PELT_OK;
+    return pelt_arena_failed(m->arena) ? pelt_no_memory(error) : PELT_OK;
 }
 
 /* -- Everything ---------------------------------------------------------------------------------------------------- */
