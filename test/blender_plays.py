@@ -9,7 +9,7 @@ numpy.bool = bool  # Blender 3.4's importer knows numpy before 1.24
 import bpy  # noqa: E402
 
 TOLERANCE = 1e-4
-MOST_FRAMES = 24
+MOST_FRAMES = 12
 
 
 def read_dump(path):

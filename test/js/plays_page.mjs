@@ -8,7 +8,7 @@ import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
 import { readDump, vertexRanges } from "./dump.mjs";
 
 const WIDTH = 1024;
-const MOST_FRAMES = 24; // of a clip, evenly spread
+const MOST_FRAMES = 12; // of a clip, evenly spread
 
 const renderer = new WebGLRenderer();
 if (!renderer.extensions.get("EXT_color_buffer_float")) throw new Error("this browser cannot draw floats");
