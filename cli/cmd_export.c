@@ -138,11 +138,10 @@ static int write_plain(exporting *x, const char *path) {
     if (cli_value(args, "embed")) content.embed = x->bytes, content.embed_joints = model.skeleton->joint_count;
     if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
     uint32_t many = beyond_four(&plain.mesh);
-    cli_say(args,
-            "%s: %u vertices, %u joints and %u driven ones as nodes, %u pairs for negative weights, %u morph targets, "
-            "%zu clips\n",
-            path, model.vertex_count, model.skeleton->joint_count, model.driven_count, plain.pair_count,
-            plain.mesh.target_count, count);
+    cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
+            model.vertex_count, model.skeleton->joint_count, model.driven_count, plain.mesh.target_count, count);
+    if (plain.pair_count)
+        cli_say(args, "  negative weights became weights on %u nodes that lie beyond joints\n", plain.pair_count);
     say_targets(x, &targets, count);
     if (x->convex)
         cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
