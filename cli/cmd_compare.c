@@ -115,6 +115,12 @@ static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
 
 /* -- The table ---------------------------------------------------------------------------------------------------- */
 
+/* A dash where there is nothing to be relative to: the plain blend is exact, or no frames follow one another. */
+static void relative_text(const pelt_measure *m, double value, char text[16]) {
+    bool known = pelt_measure_is_relative(m) && isfinite(value);
+    snprintf(text, 16, known ? "%.3f" : "-", value);
+}
+
 static void print_table(const comparison *c) {
     const cli_args *args = c->args;
     const pelt_measure *mesh = c->contestants[0].test_all;
@@ -128,13 +134,13 @@ static void print_table(const comparison *c) {
     for (size_t i = 0; i < c->count; i++) {
         const contestant *one = &c->contestants[i];
         const pelt_measure *a = one->report.train, *b = one->test_all;
-        char jump[40] = "-"; /* no frames follow one another */
-        if (isfinite(b->jump)) snprintf(jump, sizeof jump, "%.3f", b->jump);
-        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6.3f  | %6.3f %6.2f  %6.3f  %7.2f %6.3f %6s %8.1f %7.2f  %5.2f\n",
+        char trained[16], relative[16], rough[16], jump[16];
+        relative_text(a, a->rel_err, trained), relative_text(b, b->rel_err, relative);
+        relative_text(b, b->roughness, rough), relative_text(b, b->jump, jump);
+        cli_say(args, "%-8s %-9s %-10s %6.3f %6.2f  %6s  | %6.3f %6.2f  %6s  %7.2f %6s %6s %8.1f %7.2f  %5.2f\n",
                 method_of(one), blend_of(one), corrective_of(one), 100 * a->rms_fraction, 100 * a->max_fraction,
-                a->rel_err, 100 * b->rms_fraction, 100 * b->max_fraction, b->rel_err, b->normal_rms_degrees,
-                b->roughness, jump, (double)one->bytes->size / one->skin.vertex_count, one->report.seconds,
-                one->ns_per_vertex);
+                trained, 100 * b->rms_fraction, 100 * b->max_fraction, relative, b->normal_rms_degrees, rough, jump,
+                (double)one->bytes->size / one->skin.vertex_count, one->report.seconds, one->ns_per_vertex);
     }
 }
 

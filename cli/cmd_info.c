@@ -79,11 +79,12 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
     static const char *const figures[] = {"train", "holdout"};
     for (int i = 0; i < 2; i++) {
         json_t *measure = json_object_get(about, figures[i]);
-        if (json_is_object(measure))
-            cli_say(args, "  %-9s rms %.3f%%  max %.2f%%  rel_err %.3f\n", i ? "held out" : "training",
-                    100 * json_number_value(json_object_get(measure, "rms_fraction")),
-                    100 * json_number_value(json_object_get(measure, "max_fraction")),
-                    json_number_value(json_object_get(measure, "rel_err")));
+        if (!json_is_object(measure)) continue;
+        cli_say(args, "  %-9s rms %.3f%%  max %.2f%%", i ? "held out" : "training",
+                100 * json_number_value(json_object_get(measure, "rms_fraction")),
+                100 * json_number_value(json_object_get(measure, "max_fraction")));
+        double relative = json_number_value(json_object_get(measure, "rel_err")); /* 0: the plain blend is exact */
+        cli_say(args, relative > 0 ? "  rel_err %.3f\n" : "\n", relative);
     }
     json_t *object = cli_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind",
                               "skin", "vertices", (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints",

@@ -170,10 +170,14 @@ void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_b
 void cli_measure_text(const pelt_measure *m, char *text, size_t size) {
     char jump[40] = "";
     if (isfinite(m->jump)) snprintf(jump, sizeof jump, "  jump %.2f", m->jump);
-    snprintf(text, size,
-             "rms %.4g (%.3f%%)  max %.4g (%.2f%%)  rel_err %.3f  roughness %.2f (%u points)  normals %.2f deg%s",
-             m->rms, 100 * m->rms_fraction, m->max, 100 * m->max_fraction, m->rel_err, m->roughness, m->point_count,
-             m->normal_rms_degrees, jump);
+    if (pelt_measure_is_relative(m))
+        snprintf(text, size,
+                 "rms %.4g (%.3f%%)  max %.4g (%.2f%%)  rel_err %.3f  roughness %.2f (%u points)  normals %.2f deg%s",
+                 m->rms, 100 * m->rms_fraction, m->max, 100 * m->max_fraction, m->rel_err, m->roughness, m->point_count,
+                 m->normal_rms_degrees, jump);
+    else /* the absolute error is all there is to say */
+        snprintf(text, size, "rms %.4g (%.2g%%)  max %.4g (%.2g%%)  normals %.2f deg", m->rms, 100 * m->rms_fraction,
+                 m->max, 100 * m->max_fraction, m->normal_rms_degrees);
 }
 
 /* -- Correctives --------------------------------------------------------------------------------------------------- */

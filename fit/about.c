@@ -24,12 +24,17 @@ static json_t *join(json_t *object, json_t *more) { return whole(object, json_ob
 
 /* -- Measures ------------------------------------------------------------------------------------------------------ */
 
+/* What is relative to a blend that is exact, or that there is none of, is not known. */
+static json_t *relative_json(const pelt_measure *m, double value) {
+    return pelt_measure_is_relative(m) ? pelt_json_number(value) : json_null();
+}
+
 /* Where nothing jumps there is no place of it. */
 static json_t *look_json(const pelt_measure *m, pelt_examples examples) {
     bool jumps = m->jump_max > 0;
-    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "roughness", pelt_json_number(m->roughness), "points",
+    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "roughness", relative_json(m, m->roughness), "points",
                      (int)m->point_count, "mean_edge", pelt_json_number(m->mean_edge), "jump",
-                     pelt_json_number(m->jump), "jump_max", pelt_json_number(m->jump_max), "jump_frame",
+                     relative_json(m, m->jump), "jump_max", pelt_json_number(m->jump_max), "jump_frame",
                      jumps ? json_integer(examples.list[m->jump_frame].frame) : json_null(), "jump_vertex",
                      jumps ? json_integer(m->jump_vertex) : json_null());
 }
@@ -40,7 +45,7 @@ json_t *pelt_measure_json(const pelt_measure *m, const char *skin, const char *c
                   "clip", pelt_json_text(clip), "frames", (int)m->frame_count, "vertices", (int)m->vertex_count, "rms",
                   pelt_json_number(m->rms), "max", pelt_json_number(m->max), "rms_fraction",
                   pelt_json_number(m->rms_fraction), "max_fraction", pelt_json_number(m->max_fraction), "rel_err",
-                  pelt_json_number(m->rel_err), "normal_rms_degrees", pelt_json_number(m->normal_rms_degrees),
+                  relative_json(m, m->rel_err), "normal_rms_degrees", pelt_json_number(m->normal_rms_degrees),
                   "normal_max_degrees", pelt_json_number(m->normal_max_degrees), "worst_frame",
                   (int)examples.list[m->worst_frame].frame, "worst_vertex", (int)m->worst_vertex);
     return join(object, look_json(m, examples));

@@ -143,6 +143,11 @@ static void put_length(text *out, const char *kind, double length, double fracti
     put_cell(out, "", fraction, text_percent);
 }
 
+/* A dash where the plain blend is exact. */
+static void put_relative(text *out, const pelt_measure *m, double value) {
+    put_cell(out, "", m && pelt_measure_is_relative(m) ? value : NAN, text_number);
+}
+
 static void put_errors(text *out, const pelt_measure *m, bool held_out, double bar_full) {
     if (!m) {
         text_format(out, "<td class=\"g\" colspan=\"%d\">not measured</td>", held_out ? 8 : 2);
@@ -151,10 +156,10 @@ static void put_errors(text *out, const pelt_measure *m, bool held_out, double b
     put_length(out, " class=\"g\"", m->rms, m->rms_fraction, bar_full);
     if (!held_out) return;
     put_length(out, "", m->max, m->max_fraction, 0);
-    put_cell(out, "", m->rel_err, text_number);
+    put_relative(out, m, m->rel_err);
     put_cell(out, "", m->normal_rms_degrees, text_number);
-    put_cell(out, "", m->roughness, text_number);
-    put_cell(out, "", m->jump, text_number);
+    put_relative(out, m, m->roughness);
+    put_relative(out, m, m->jump);
 }
 
 static void put_count(text *out, double count) { text_count(out, count > 0 ? (size_t)count : 0); }
@@ -232,9 +237,9 @@ static void put_clip_table(text *out, const pelt_report_page *page) {
             const pelt_measure *m = page->rows[r].test ? page->rows[r].test[c] : NULL;
             put_cell(out, " class=\"g\"", m ? m->rms : NAN, text_number);
             put_cell(out, "", m ? m->max : NAN, text_number);
-            put_cell(out, "", m ? m->rel_err : NAN, text_number);
-            put_cell(out, "", m ? m->roughness : NAN, text_number);
-            put_cell(out, "", m ? m->jump : NAN, text_number);
+            put_relative(out, m, m ? m->rel_err : NAN);
+            put_relative(out, m, m ? m->roughness : NAN);
+            put_relative(out, m, m ? m->jump : NAN);
         }
         text_put(out, "</tr>\n");
     }

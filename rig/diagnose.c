@@ -4,22 +4,12 @@
    y-up, vertices in another order. The true positions are compared with the linear blend of the same frame; where the
    two are far apart, the simplest change of the cache that brings them together is named. */
 
-#include "rig/rig.h"
+#include "rig/diagnose.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct diagnosis {
-    pelt_bundle *bundle;
-    const pelt_clip *const *clips;
-    size_t clip_count;
-    pelt_arena *scratch; /* of the stage */
-    pelt_findings findings;
-    double *control_ranges; /* [control] farthest from rest */
-} diagnosis;
-
-#define FIND(d, severity, what, ...) pelt_find(&(d)->findings, (d)->bundle->arena, severity, what, __VA_ARGS__)
 
 static const float *frame_positions(const diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     return clip->positions + 3 * (size_t)frame * d->bundle->mesh.vertex_count;
@@ -30,17 +20,14 @@ static double distance(const double *a, const double *b) {
     return sqrt(x * x + y * y + z * z);
 }
 
-/* Linear blend of a frame, or, without a clip, of the skeleton at rest. Vertices without weights stay in place. */
+/* Linear blend of a frame. Vertices without weights stay in place. */
 static double *blend_frame(diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const pelt_mesh *mesh = &d->bundle->mesh;
     pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
     pelt_affine *matrices = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
     double *blended = PELT_NEW(d->scratch, 3 * (size_t)mesh->vertex_count, double);
-    if (clip)
-        pelt_clip_pose(clip, skeleton, frame, locals);
-    else
-        memcpy(locals, skeleton->rest, skeleton->joint_count * sizeof *locals);
+    pelt_clip_pose(clip, skeleton, frame, locals);
     pelt_joint_matrices(skeleton, locals, NULL, matrices);
     pelt_blend_mesh(mesh, matrices, blended);
     for (size_t v = 0; v < mesh->vertex_count; v++)
@@ -332,27 +319,6 @@ static void check_placement(diagnosis *d, const pelt_clip *clip) {
              clip->source, p.frame, 100 * p.direct / diagonal, clip->name);
 }
 
-/* -- The rest pose ------------------------------------------------------------------------------------------------ */
-
-static void check_rest(diagnosis *d) {
-    const pelt_mesh *mesh = &d->bundle->mesh;
-    double *blended = blend_frame(d, NULL, 0), worst = 0;
-    uint32_t where = 0;
-    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-        double sum = 0;
-        for (size_t i = 0; i < 3; i++) {
-            double x = blended[3 * (size_t)v + i] - mesh->positions[3 * (size_t)v + i];
-            sum += x * x;
-        }
-        if (sum > worst) worst = sum, where = v;
-    }
-    if (mesh->diagonal > 0 && sqrt(worst) > 1e-3 * mesh->diagonal)
-        FIND(d, PELT_WARNING, "rest-pose",
-             "%s: the skeleton at rest does not give the mesh: vertex %u is off by %.3g (%.2g%% of the size); that is "
-             "harmless if the mesh was bound in another pose than the file's, otherwise bind it again",
-             d->bundle->path, where, sqrt(worst), 100 * sqrt(worst) / mesh->diagonal);
-}
-
 /* -- Poses -------------------------------------------------------------------------------------------------------- */
 
 typedef struct pose_key {
@@ -519,42 +485,6 @@ static void check_controls(diagnosis *d, const pelt_clip *clip) {
              d->bundle->path, clip->name, still, names, still > 6 ? ", ..." : "");
 }
 
-/* Joints that carry skin but keep their local transform in all frames teach nothing about themselves. */
-static void check_still_joints(diagnosis *d) {
-    const pelt_skeleton *skeleton = &d->bundle->skeleton;
-    const pelt_influences *in = &d->bundle->mesh.influences;
-    bool *moves = PELT_NEW(d->scratch, skeleton->joint_count, bool);
-    bool *carries = PELT_NEW(d->scratch, skeleton->joint_count, bool);
-    pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
-    pelt_affine *a = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
-    pelt_affine *b = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
-    double size = fmax(d->bundle->mesh.diagonal, 1e-30);
-    for (uint32_t i = 0; i < in->first[d->bundle->mesh.vertex_count]; i++)
-        carries[in->joints[i]] |= in->weights[i] != 0;
-    bool first = true;
-    for (size_t c = 0; c < d->clip_count; c++)
-        for (uint32_t f = 0; f < d->clips[c]->frame_count; f++, first = false) {
-            local_matrices(d, d->clips[c], f, locals, first ? a : b);
-            if (first) continue;
-            for (uint32_t j = 0; j < skeleton->joint_count; j++)
-                for (int i = 0; i < 12 && !moves[j]; i++)
-                    moves[j] = fabs(a[j].m[i] - b[j].m[i]) > 1e-4 * (i % 4 == 3 ? size : 1); /* not just rounding */
-        }
-    char names[300] = "";
-    size_t at = 0, still = 0, total = 0;
-    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
-        total += carries[j];
-        if (!carries[j] || moves[j]) continue;
-        if (still++ < 6 && at < sizeof names - 1)
-            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", still > 1 ? ", " : "", skeleton->names[j]);
-    }
-    if (still)
-        FIND(d, PELT_NOTE, "still-joints",
-             "%s: %zu of the %zu joints that carry skin never move in these clips, so nothing can be learned about "
-             "them: %.280s%s; add poses that move them if the character will",
-             d->bundle->path, still, total, names, still > 6 ? ", ..." : "");
-}
-
 /* -- All of it ---------------------------------------------------------------------------------------------------- */
 
 /* Worst first; insertion keeps findings of one severity in the order in which they were made. */
@@ -576,14 +506,15 @@ static pelt_result look(void *user, pelt_error *error) {
     for (size_t i = 0; i < notes->count; i++)
         FIND(d, notes->list[i].severity, notes->list[i].what, "%s", notes->list[i].text);
     range_controls(d);
-    check_rest(d);
+    diagnose_rest(d);
     for (size_t c = 0; c < d->clip_count; c++)
-        if (d->clips[c]->positions && d->clips[c]->frame_count && check_numbers(d, d->clips[c]) && weighed)
+        if (d->clips[c]->positions && d->clips[c]->frame_count && check_numbers(d, d->clips[c]) && weighed &&
+            diagnose_timing(d, d->clips[c]))
             check_placement(d, d->clips[c]);
     for (size_t c = 0; c < d->clip_count; c++) check_rotations(d, d->clips[c]), check_controls(d, d->clips[c]);
     if (frame_total(d) > 1) { /* a single pose can neither repeat nor move */
         check_duplicates(d);
-        check_still_joints(d);
+        diagnose_still_joints(d);
     }
     sort_findings(&d->findings);
     return pelt_arena_failed(d->bundle->arena) ? pelt_no_memory(error) : PELT_OK;

@@ -356,6 +356,117 @@ static void joints_that_never_move_are_named(void **state) {
     EXPECT(&s, PELT_NOTE, "still-joints", "1 of the 4 joints", ": joint2;");
 }
 
+/* -- Frames at the wrong time --------------------------------------------------------------------------------------- */
+
+/* A motion: every joint swings, each at its own pace. */
+static subject swinging(void) {
+    subject s = {.bundle = character_chain(JOINTS, VERTICES)};
+    for (int f = 0; f < FRAMES; f++)
+        for (int j = 0; j < JOINTS; j++) {
+            s.locals[f][j] = character_turn(1, 0.2 * j, 0.3, 30 * sin(0.4 * f + j));
+            memcpy(s.locals[f][j].translation, s.bundle->skeleton.rest[j].translation, 12);
+        }
+    finish_subject(&s);
+    return s;
+}
+
+/* What the cache of a simulation that began `late` frames after the first key holds; before that it stands still. */
+static void shift_frames(subject *s, int late) {
+    static float moved[FRAMES][3 * VERTICES];
+    for (int f = 0; f < FRAMES; f++) {
+        int from = f - late < 0 ? 0 : f - late >= FRAMES ? FRAMES - 1 : f - late;
+        memcpy(moved[f], point(s, (uint32_t)from, 0), sizeof moved[f]);
+    }
+    memcpy(s->positions, moved, sizeof moved);
+}
+
+static void a_cache_that_is_late_or_early_is_named_with_its_shift(void **state) {
+    (void)state;
+    static const struct {
+        int late;
+        const char *what, *frames;
+    } cases[] = {{1, "is 1 frame late", "its frame 1 has the shape of key 0"},
+                 {3, "is 3 frames late", "its frame 3 has the shape of key 0"},
+                 {-1, "is 1 frame early", "its frame 0 has the shape of key 1"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        subject s = swinging();
+        shift_frames(&s, cases[i].late);
+        EXPECT(&s, PELT_WARNING, "shifted", "hand.train.pc2", cases[i].what, cases[i].frames,
+               cases[i].late > 0 ? "later on" : "earlier on");
+    }
+    subject s = swinging();
+    expect_nothing(&s);
+}
+
+static void flesh_that_lags_a_little_is_not_called_late(void **state) {
+    (void)state;
+    subject s = swinging();
+    static float lagging[FRAMES][3 * VERTICES];
+    for (int f = 0; f < FRAMES; f++)
+        for (int i = 0; i < 3 * VERTICES; i++)
+            lagging[f][i] = 0.7f * point(&s, (uint32_t)f, 0)[i] + 0.3f * point(&s, (uint32_t)(f ? f - 1 : 0), 0)[i];
+    memcpy(s.positions, lagging, sizeof lagging);
+    expect_nothing(&s);
+}
+
+static void a_cache_that_does_not_move_is_refused(void **state) {
+    (void)state;
+    subject s = swinging();
+    for (uint32_t f = 1; f < FRAMES; f++) memcpy(point(&s, f, 0), point(&s, 0, 0), 3 * VERTICES * sizeof(float));
+    EXPECT(&s, PELT_FATAL, "frozen", "hand.train.pc2", "all 12 frames have the same shape", "clip \"train\"");
+    s = swinging(); /* one vertex that follows is motion */
+    for (uint32_t f = 1; f < FRAMES; f++)
+        memcpy(point(&s, f, 0), point(&s, 0, 0), 3 * (VERTICES - 1) * sizeof(float));
+    pelt_findings found = diagnose(&s);
+    for (size_t i = 0; i < found.count; i++) assert_string_not_equal(found.list[i].what, "frozen");
+    character_free(s.bundle);
+}
+
+/* -- What is no mistake ---------------------------------------------------------------------------------------------- */
+
+/* z-up, and in other units, under a node that turns and scales it: the inverse binds know nothing of that node. */
+static void a_mesh_under_a_node_that_turns_it_gives_no_finding(void **state) {
+    (void)state;
+    subject s = {.bundle = character_chain(JOINTS, VERTICES)};
+    pose_subject(&s, 40);
+    pelt_transform turn = character_turn(1, 0, 0, -90);
+    for (int f = -1; f < FRAMES; f++) {
+        pelt_transform *root = f < 0 ? &s.bundle->skeleton.rest[0] : &s.locals[f][0];
+        memcpy(root->rotation, turn.rotation, sizeof turn.rotation);
+        for (int i = 0; i < 3; i++) root->scale[i] = 0.01f;
+    }
+    finish_subject(&s);
+    pelt_findings found = diagnose(&s);
+    for (size_t i = 0; i < found.count; i++)
+        if (strcmp(found.list[i].what, "still-joints")) fail_msg("%s", found.list[i].text);
+    character_free(s.bundle);
+}
+
+/* The last joint carries a piece of its own, and nothing moves it. */
+static void a_mesh_on_a_node_is_no_joint_that_never_moves(void **state) {
+    (void)state;
+    subject s = {.bundle = character_chain(JOINTS, VERTICES)};
+    pelt_mesh *mesh = &s.bundle->mesh;
+    uint32_t cut = VERTICES - 16, kept = 0;
+    for (uint32_t v = 0; v < VERTICES; v++)
+        for (uint32_t i = 2 * v; i < 2 * v + 2; i++) {
+            if (v >= cut)
+                mesh->influences.joints[i] = JOINTS - 1;
+            else if (mesh->influences.joints[i] == JOINTS - 1)
+                mesh->influences.joints[i] = JOINTS - 2;
+        }
+    for (uint32_t t = 0; t < mesh->triangle_count; t++) { /* a gap between the two */
+        const uint32_t *corner = mesh->triangles + 3 * t;
+        if ((corner[0] >= cut) != (corner[1] >= cut) || (corner[1] >= cut) != (corner[2] >= cut)) continue;
+        memmove(mesh->triangles + 3 * kept++, corner, 3 * sizeof *corner);
+    }
+    mesh->triangle_count = kept;
+    pose_subject(&s, 40);
+    for (int f = 0; f < FRAMES; f++) s.locals[f][JOINTS - 1] = s.bundle->skeleton.rest[JOINTS - 1];
+    finish_subject(&s);
+    expect_nothing(&s);
+}
+
 static void findings_come_worst_first_after_those_of_the_reader(void **state) {
     (void)state;
     subject s = {.bundle = character_chain(JOINTS, VERTICES)};
@@ -415,6 +526,11 @@ int main(void) {
         cmocka_unit_test(repeated_poses_with_other_shapes_are_a_warning_with_the_difference),
         cmocka_unit_test(poses_repeated_in_another_clip_are_found),
         cmocka_unit_test(joints_that_never_move_are_named),
+        cmocka_unit_test(a_cache_that_is_late_or_early_is_named_with_its_shift),
+        cmocka_unit_test(flesh_that_lags_a_little_is_not_called_late),
+        cmocka_unit_test(a_cache_that_does_not_move_is_refused),
+        cmocka_unit_test(a_mesh_under_a_node_that_turns_it_gives_no_finding),
+        cmocka_unit_test(a_mesh_on_a_node_is_no_joint_that_never_moves),
         cmocka_unit_test(findings_come_worst_first_after_those_of_the_reader),
         cmocka_unit_test(rotations_that_are_none_are_named),
     };

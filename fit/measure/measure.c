@@ -238,7 +238,9 @@ static void finish(pelt_measure *measure, const double *vertex_sums, double sum,
     measure->normal_max_degrees = degrees * normal_max;
     measure->rms_fraction = measure->rms / diagonal;
     measure->max_fraction = measure->max / diagonal;
-    measure->rel_err = baseline > 0 ? sqrt(sum / baseline) : 0;
+    /* A blend that is as near to the truth as numbers in files are has nothing that one could be relative to. */
+    const double exact = 1e-6;
+    measure->rel_err = sqrt(baseline / all) > exact * diagonal ? sqrt(sum / baseline) : 0;
 }
 
 /* A stage: the results in the arena of the measure, all else in one inside. */
@@ -278,9 +280,15 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     double diagonal = m->bundle->mesh.diagonal > 0 ? m->bundle->mesh.diagonal : 1;
     finish(measure, vertex_sums, sum, baseline, normal_sum, normal_max, diagonal);
     pelt_look_finish(&m->look, &look_sums, measure);
+    if (!pelt_measure_is_relative(measure)) {
+        measure->roughness = 0;
+        if (isfinite(measure->jump)) measure->jump = 0;
+    }
     pelt_arena_free(work);
     return PELT_OK;
 }
+
+int pelt_measure_is_relative(const pelt_measure *measure) { return measure->rel_err > 0 || measure->rms == 0; }
 
 pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                     uint32_t threads, pelt_error *error) {

@@ -474,8 +474,9 @@ typedef struct pelt_measure {
     double max;          /* largest |error| */
     double rms_fraction; /* of the rest bounding-box diagonal */
     double max_fraction;
-    double rel_err;   /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact, or where
-                         the character has no weights */
+    double rel_err;   /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact to a
+                         millionth of the diagonal, or where the character has no weights: then rms is all there is
+                         to say */
     double roughness; /* ||L(model - truth)|| / ||L(blend with the file's weights - truth)||, L the uniform Laplacian of
                          the mesh: a point's error minus the mean over its neighbours. Vertices with the same rest
                          position are one point, with the mean of their errors. 1 is as rough as the blend, less is
@@ -502,6 +503,9 @@ typedef struct pelt_measure {
 pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                     uint32_t threads, pelt_error *error);
 void pelt_measure_free(pelt_measure *measure);
+
+/* Whether rel_err, roughness and jump have something to be relative to. */
+int pelt_measure_is_relative(const pelt_measure *measure);
 
 /* -- The report ----------------------------------------------------------------------------------------------------
 
