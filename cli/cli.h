@@ -11,10 +11,20 @@
 /* Exit codes. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2 };
 
+/* What an option names, for completion, and so that no output is written over an input. */
+typedef enum cli_kind {
+    CLI_WORD, /* what its value says: "keep|refit" is a choice, "CLIP" and "CLIP,..." are clips; -o is an output */
+    CLI_INPUT,
+    CLI_OUTPUT,
+    CLI_CLIPS,
+    CLI_METHODS,
+} cli_kind;
+
 typedef struct cli_option {
     const char *name;  /* "train"; also "-o" for "output" */
     const char *value; /* what it takes, "CLIP,..."; NULL for a switch */
     const char *help;  /* one sentence */
+    cli_kind kind;
 } cli_option;
 
 enum { CLI_MAX_OPTIONS = 48, CLI_MAX_INPUTS = 256 };
@@ -39,14 +49,16 @@ typedef struct cli_command {
     int (*run)(const cli_args *args);
     int least_inputs, most_inputs;
     cli_option options[CLI_MAX_OPTIONS]; /* fewer than that: a NULL name ends it */
+    const char *example;                 /* a call, for the built-in arm */
+    const char *first_words;             /* "train|run": what the first input can be beside a file; NULL: a file */
 } cli_command;
 
 extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_keys, cli_relight,
-    cli_render, cli_bench, cli_sample, cli_demo;
+    cli_render, cli_bench, cli_sample, cli_demo, cli_completion;
 
 /* All commands, NULL at the end. */
 extern const cli_command *const cli_commands[];
-/* --json, --quiet, --threads, --seed; a NULL name ends it. */
+/* --json, --quiet, --threads, --seed, --overwrite; a NULL name ends it. */
 extern const cli_option cli_common_options[];
 
 /* Runs the program with these words (words[0] is "pelt"); returns the exit code. */
@@ -59,7 +71,10 @@ const char *cli_value(const cli_args *args, const char *name);
 /* A number in a range. False after a message. `value` keeps its default when the option was not given. */
 bool cli_number(const cli_args *args, const char *name, double low, double high, double *value);
 bool cli_count(const cli_args *args, const char *name, uint32_t low, uint32_t high, uint32_t *value);
-/* Splits "a,b,c"; the list and its words are the caller's to free with cli_list_free. */
+cli_kind cli_kind_of(const cli_option *option);
+const cli_command *cli_find_command(const char *name);
+/* Splits "a,b,c"; "\\," is a comma within a word, "\\\\" a backslash. The list and its words are the caller's to free with
+   cli_list_free. */
 char **cli_list(const char *text, size_t *count);
 void cli_list_free(char **list);
 
@@ -69,6 +84,8 @@ void cli_list_free(char **list);
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_misuse(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cli_error(const pelt_error *error);
+/* "pelt: warning: sentence", unless --quiet. */
+void cli_warn(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints to standard output unless --json or --quiet. */
 void cli_say(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints a text as it is. */
@@ -78,14 +95,36 @@ void cli_put(const char *text);
 
 /* Prints one JSON object when --json was given; takes the reference. Fails when anything of it is missing. */
 int cli_print_json(const cli_args *args, json_t *object);
+/* At the end of a program that was called with --json and failed: the sentences as one object, {"error": {...}}, unless
+   an object has been printed. */
+void cli_print_json_error(int code);
 /* Before any JSON is made: notices when there is no memory for it. */
 void cli_watch_json(void);
 /* json_pack, but names that are not UTF-8 are shown escaped, and numbers that are not finite as null, where jansson's
    would give nothing at all. */
 json_t *cli_pack(const char *format, ...);
 
-/* A progress bar on standard error, when that is a terminal. */
+/* A progress bar on standard error, when that is a terminal: what is done, how much of it, and how long it will take. */
 pelt_progress cli_progress(const cli_args *args);
+/* What the bar says first from now on, "2 of 8, kernel: "; "": nothing. */
+void cli_progress_about(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* -- Help (help.c) --------------------------------------------------------------------------------------------------- */
+
+void cli_print_help(const cli_command *command);
+void cli_print_overview(FILE *out);
+void cli_print_man_page(void);
+
+/* -- Files (files.c) ------------------------------------------------------------------------------------------------- */
+
+/* That no output is one of the inputs, by whatever name, unless --overwrite says so; that a skin and a bundle were not
+   exchanged. False after a message. */
+bool cli_check_files(const cli_args *args);
+/* Reads a bundle; NULL, with a sentence in the error, also where an output is the truth or the table of one of its clips,
+   or would be taken for it. */
+pelt_bundle *cli_bundle(const cli_args *args, const char *path, pelt_error *error);
+/* The same for a file that a command writes into a folder, FOLDER/NAME. False after a message. */
+bool cli_may_write(const cli_args *args, const char *path, const char *input);
 
 /* -- Work that several commands do --------------------------------------------------------------------------------- */
 
@@ -109,6 +148,20 @@ void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_b
 /* "rms 0.00336 (0.153%)  max 0.0587 (2.67%)  rel_err 1.000  roughness 1.00 (2461 points)  normals 9.41 deg  jump 1.00";
    without the jump where no frames follow one another. */
 void cli_measure_text(const pelt_measure *measure, char *text, size_t size);
+
+/* Errors of every frame, as "frame_rms" and "frame_max". */
+void cli_add_frames(json_t *object, const pelt_measure *measure);
+
+/* --frame-errors and --vertex-errors: writes [frames][rms, max] and [vertices] of some measures of the same examples as .npy,
+   one after the other where there are several. False after a message. */
+bool cli_write_errors(const cli_args *args, const pelt_measure *const *measures, size_t count, bool several);
+#define CLI_ERROR_FILES                                                                                                \
+    {"frame-errors", "FILE.npy", "Write the error of every frame: rms and largest.", CLI_OUTPUT}, {                    \
+        "vertex-errors", "FILE.npy", "Write the rms error of every vertex over all frames.", CLI_OUTPUT                \
+    }
+
+/* True when a skin is worse than the plain blend with the file's weights. */
+bool cli_is_worse(const pelt_measure *measure);
 
 /* The file name at the end of a path. */
 const char *cli_base_name(const char *path);

@@ -274,4 +274,5 @@ const cli_command cli_bench = {
      {"device", "D", "gl, cuda, one of several as gl:1, or all: run there instead of on the processor."},
      {"table", NULL, "The tables of Rhee, Lewis & Neumann 2006: frames a second and memory, for Markdown."},
      {"characters", "N,...", "With --device: crowds to run; default 1,100."}},
+    .example = "pelt bench --vertices 2972 --turns 5",
 };

@@ -144,6 +144,34 @@ static void print_table(const comparison *c) {
     }
 }
 
+/* Which clip each method is worst on, where there are several; and who is worse than if nothing had been learned. */
+static void print_remarks(const comparison *c) {
+    size_t worse = 0;
+    for (size_t i = 0; i < c->count && c->test_count > 1; i++) {
+        const contestant *one = &c->contestants[i];
+        size_t worst = 0;
+        for (size_t t = 1; t < c->test_count; t++)
+            if (one->test[t]->rms > one->test[worst]->rms) worst = t;
+        cli_say(c->args, "%s%s/%s is worst on \"%s\": rms %.3f%%, max %.2f%%\n", i ? "" : "\n", method_of(one),
+                blend_of(one), c->test[worst]->name, 100 * one->test[worst]->rms_fraction,
+                100 * one->test[worst]->max_fraction);
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        const contestant *one = &c->contestants[i];
+        if (!cli_is_worse(one->test_all)) continue;
+        cli_say(c->args, "%s%s/%s",
+                worse++ ? ", " : "\nworse than the plain blend with the file's weights: ", method_of(one),
+                blend_of(one));
+    }
+    if (worse) cli_say(c->args, "\n");
+}
+
+static bool write_errors(const comparison *c) {
+    const pelt_measure *measures[MOST_METHODS];
+    for (size_t i = 0; i < c->count; i++) measures[i] = c->contestants[i].test_all;
+    return cli_write_errors(c->args, measures, c->count, true);
+}
+
 static json_t *names_json(const pelt_clip **clips, size_t count) {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) json_array_append_new(list, pelt_json_text(clips[i]->name));
@@ -155,7 +183,9 @@ static json_t *contestant_json(const comparison *c, const contestant *one) {
     json_object_set_new(test, "all", pelt_measure_json(one->test_all, "", "all", c->test_examples));
     for (size_t t = 0; t < c->test_count; t++) {
         pelt_examples examples = pelt_bundle_examples(c->bundle, &c->test[t], 1);
-        json_object_set_new(test, c->test[t]->name, pelt_measure_json(one->test[t], "", c->test[t]->name, examples));
+        json_t *measure = pelt_measure_json(one->test[t], "", c->test[t]->name, examples);
+        cli_add_frames(measure, one->test[t]);
+        json_object_set_new(test, c->test[t]->name, measure);
     }
     return cli_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f}", "method", method_of(one), "blend", blend_of(one),
                     "corrective", corrective_of(one), "train",
@@ -334,11 +364,25 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
 
 /* -- The command -------------------------------------------------------------------------------------------------- */
 
+/* What is wrong with the clips to measure on, beyond what was found of the others. */
+static bool check_test_clips(comparison *c) {
+    pelt_findings found = pelt_diagnose(c->bundle, c->test, c->test_count), others = {0};
+    for (size_t i = 0; i < found.count; i++) {
+        const pelt_finding *f = &found.list[i];
+        bool known = f->severity == PELT_NOTE;
+        for (size_t k = 0; k < c->findings.count; k++) known |= !strcmp(f->text, c->findings.list[k].text);
+        if (known) continue;
+        pelt_find(&others, c->bundle->arena, f->severity, f->what, "%s", f->text);
+        pelt_find(&c->findings, c->bundle->arena, f->severity, f->what, "%s", f->text);
+    }
+    return cli_check_findings(c->args, others);
+}
+
 static int compare(comparison *c) {
     const cli_args *args = c->args;
     pelt_error error;
     if (!list_contestants(c) || !cli_count(args, "picture-size", 64, 4096, &c->picture_size)) return CLI_MISUSE;
-    c->bundle = pelt_bundle_read(args->inputs[0], &error);
+    c->bundle = cli_bundle(args, args->inputs[0], &error);
     if (!c->bundle) return cli_error(&error);
     if (!cli_clips(c->bundle, cli_value(args, "train"), PELT_NEED_POSITIONS, &c->train, &c->train_count) ||
         !cli_clips(c->bundle, cli_value(args, "test"), PELT_NEED_POSITIONS, &c->test, &c->test_count))
@@ -350,7 +394,7 @@ static int compare(comparison *c) {
                     args, "clip \"%s\" is in --train and in --test: an error on what was trained on says little",
                     c->test[i]->name);
     c->findings = pelt_diagnose(c->bundle, c->train, c->train_count);
-    if (!cli_check_findings(args, c->findings)) return CLI_FAILED;
+    if (!cli_check_findings(args, c->findings) || !check_test_clips(c)) return CLI_FAILED;
     if (!cli_examples(args, c->bundle, c->train, c->train_count, &c->train_examples)) return CLI_MISUSE;
     c->test_examples = pelt_bundle_examples(c->bundle, c->test, c->test_count);
     if (!c->train_examples.count || !c->test_examples.count)
@@ -358,6 +402,8 @@ static int compare(comparison *c) {
     for (size_t i = 0; i < c->count; i++)
         if (!run_contestant(c, &c->contestants[i], &error)) return cli_error(&error);
     print_table(c);
+    print_remarks(c);
+    if (!write_errors(c)) return CLI_FAILED;
     const char *report = cli_value(args, "report"), *picture = cli_value(args, "picture");
     if ((report || picture) && write_report(c, report, picture, &error)) return cli_error(&error);
     if (report) cli_say(args, "\n%s: the report, with pictures\n", report);
@@ -392,18 +438,24 @@ const cli_command cli_compare = {
     "BUNDLE --train CLIP,... --test CLIP,... [--methods M,...] [--report FILE.html]",
     "Fits every method, measures each on clips it has not seen, and prints the table.",
     "A method is METHOD, METHOD/BLEND or METHOD/BLEND/CORRECTIVE, as in `pelt fit`. rough and jump are as in `pelt\n"
-    "measure`. ns/v is the time of a whole frame (pose, positions, normals) on one thread, per vertex.",
+    "measure`. ns/v is the time of a whole frame (pose, positions, normals) on one thread, per vertex.\n"
+    "--frame-errors and --vertex-errors write an array of [methods][frames][rms, max] and of [methods][vertices], on "
+    "the test "
+    "clips.",
     run,
     1,
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
      {"every", "N", "Train on every N-th frame of the clips only; default all."},
      {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
-     {"methods", "M,...", "What to compare; default: all."},
+     {"methods", "M,...", "What to compare; default: all.", CLI_METHODS},
      CLI_FIT_OPTIONS,
-     {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames."},
+     {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames.",
+      CLI_OUTPUT},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
-     {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame."},
+     {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
+     CLI_ERROR_FILES,
      {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
      {"force", NULL, "Go on even when the input does not seem to fit together."}},
+    .example = "pelt compare arm.glb --train train --test test --methods ssd,psd --report report.html",
 };

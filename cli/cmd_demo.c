@@ -63,4 +63,5 @@ const cli_command cli_demo = {
     0,
     0,
     {{"output", "DIR", "Where its files go; default demo-out."}},
+    .example = "pelt demo -o demo-out",
 };

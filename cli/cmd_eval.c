@@ -154,13 +154,15 @@ static int run(const cli_args *args) {
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
-    pelt_bundle *bundle = pelt_bundle_read(args->inputs[1], &error);
+    pelt_bundle *bundle = cli_bundle(args, args->inputs[1], &error);
     const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
     pelt_player *player = clip ? pelt_player_new(&skin, bundle, &error) : NULL;
     deformer by = {.player = player, .skin = &skin};
     int code = CLI_FAILED;
     if (player) cli_note_controls(args, &skin, bundle);
-    if (!player || !choose_deformer(args, &by, &error)) {
+    if (!bundle) {
+        code = cli_error(&error);
+    } else if (!player || !choose_deformer(args, &by, &error)) {
         cli_error(&error);
     } else if (is_gltf(path) ? write_gltf(args, &by, bundle, clip, path, &error)
                              : write_cache(args, &by, bundle, clip, path, &error)) {
@@ -191,4 +193,5 @@ const cli_command cli_eval = {
     {{"clip", "CLIP", "The clip to deform."},
      {"output", "OUT", ".pc2 .mdd .npy .glb .gltf, or a folder for .obj."},
      {"device", "D", "Who deforms: cpu (default), gl, cuda; one of several as gl:1."}},
+    .example = "pelt eval arm.pelt arm.glb --clip test -o deformed.pc2",
 };

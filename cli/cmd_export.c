@@ -178,7 +178,7 @@ static int run(const cli_args *args) {
     pelt_error error;
     int code = CLI_FAILED;
     x.bytes = pelt_skin_read(args->inputs[0], &x.skin, &error);
-    if (x.bytes) x.bundle = pelt_bundle_read(args->inputs[1], &error);
+    if (x.bytes) x.bundle = cli_bundle(args, args->inputs[1], &error);
     if (!x.bundle)
         code = cli_error(&error);
     else if (!cli_value(args, "convex") || make_convex(&x))
@@ -214,5 +214,6 @@ const cli_command cli_export = {
      {"targets", "N", "At most so many morph targets; default: 192, which every WebGL2 device plays."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},
-     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb."}},
+     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb.", CLI_OUTPUT}},
+    .example = "pelt export arm.pelt arm.glb --clip test -o plain.glb",
 };

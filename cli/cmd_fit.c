@@ -28,7 +28,37 @@ static bool read_options(fitting *f) {
 
 static void warn(fitting *f, const char *text) {
     json_array_append_new(f->warnings, pelt_json_text(text));
-    if (!f->args->quiet) cli_fail("warning: %s", text);
+    cli_warn(f->args, "%s", text);
+}
+
+/* Methods that go through their examples, as far as they can: their error in training says nothing. */
+static bool interpolates(const pelt_fit_options *o) {
+    return o->corrective == PELT_CORRECTIVE_PSD || o->corrective == PELT_CORRECTIVE_WPSD ||
+           o->corrective == PELT_CORRECTIVE_KERNEL;
+}
+
+/* What makes a skin worse than one that nothing was learned for. */
+static const char *why_worse(const fitting *f) {
+    const pelt_fit_options *o = &f->report.options;
+    if (o->blend == PELT_BLEND_DISTANCE && o->corrective == PELT_CORRECTIVE_NONE)
+        return "weights by distance know nothing of the character; use --blend file or --blend fit";
+    if (f->examples.count < 10) return "so few examples teach little; give it more of them";
+    return "the examples are too few or too unlike one another to learn from; give it more of them, or a simpler "
+           "method";
+}
+
+static void judge(fitting *f) {
+    char text[400];
+    const pelt_measure *train = f->report.train, *held = f->report.holdout, *judged = held ? held : train;
+    if (cli_is_worse(judged)) {
+        snprintf(text, sizeof text,
+                 "on %s the skin is worse than a plain blend with the file's weights (rel_err %.3f): %s",
+                 held ? "held-out examples" : "its own examples", judged->rel_err, why_worse(f));
+        warn(f, text);
+    } else if (held && !interpolates(&f->report.options) && held->rms > 2 * train->rms && held->rel_err > 0.2) {
+        warn(f, "the error on held-out examples is more than twice the error in training: the skin has learned the "
+                "examples by heart; give it more of them, or a simpler method");
+    }
 }
 
 /* How the alternation of weights and rest positions came to rest, where there was one. */
@@ -76,7 +106,7 @@ static int fit_bundle(fitting *f, const char *path) {
     const cli_args *args = f->args;
     pelt_error error;
     if (!read_options(f)) return CLI_MISUSE;
-    f->bundle = pelt_bundle_read(args->inputs[0], &error);
+    f->bundle = cli_bundle(args, args->inputs[0], &error);
     if (!f->bundle) return cli_error(&error);
     const pelt_clip **clips;
     size_t clip_count;
@@ -92,11 +122,7 @@ static int fit_bundle(fitting *f, const char *path) {
     f->skin = pelt_fit(f->bundle, f->examples, &f->options, &f->report, &error);
     if (!f->skin) return cli_error(&error);
     for (size_t i = 0; i < f->report.findings.count; i++) warn(f, f->report.findings.list[i].text);
-    /* An interpolation is always better on its own examples; it matters while much of the blend's error is left. */
-    const pelt_measure *train = f->report.train, *held = f->report.holdout;
-    if (held && held->rms > 2 * train->rms && held->rel_err > 0.2)
-        warn(f, "the error on held-out examples is more than twice the error in training: the skin has learned the "
-                "examples by heart; give it more of them, or a simpler method");
+    judge(f);
     if (pelt_bytes_write(f->skin, path, &error)) return cli_error(&error);
     return print_result(f, path);
 }
@@ -141,4 +167,5 @@ const cli_command cli_fit = {
      CLI_FIT_OPTIONS,
      {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even when the input does not seem to fit together."}},
+    .example = "pelt fit arm.glb --train train --method kernel -o arm.pelt",
 };

@@ -315,4 +315,5 @@ const cli_command cli_info = {
     1,
     CLI_MAX_INPUTS,
     {{0}},
+    .example = "pelt info arm.glb arm.pelt",
 };

@@ -133,7 +133,7 @@ static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
     if (!read_points(args, "fiducials", &fiducials, &options.fiducial_count)) return free(fiducials), CLI_MISUSE;
     options.fiducials = fiducials;
     pelt_bytes *old = from ? pelt_keys_read(from, &previous, &error) : NULL, *trained = NULL;
-    pelt_bundle *bundle = mesh && (old || !from) ? pelt_bundle_read(mesh, &error) : NULL;
+    pelt_bundle *bundle = mesh && (old || !from) ? cli_bundle(args, mesh, &error) : NULL;
     bool ready = (old || !from) && (bundle || !mesh);
     const pelt_mesh *shape = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
     if (ready && shape && shape->vertex_count == input->frames.point_count && input->frames.component_count == 3) {
@@ -347,7 +347,7 @@ static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *inpu
     if (!read_cache_options(args, &options.soft_cache) || !read_fraction(args, "bar", &options.bar) ||
         !read_cost(args, input, engine, &options.point_cost))
         return CLI_MISUSE;
-    pelt_bundle *bundle = mesh_path ? pelt_bundle_read(mesh_path, &error) : NULL;
+    pelt_bundle *bundle = mesh_path ? cli_bundle(args, mesh_path, &error) : NULL;
     if (mesh_path && !bundle) return cli_error(&error);
     pelt_keys_measure *m = pelt_keys_measure_frames(keys, &input->frames, &options, &error);
     const pelt_mesh *mesh = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
@@ -448,18 +448,20 @@ const cli_command cli_keys = {
      {"bar", "SHARE", "Errors beyond this are bad; default 1% of the diagonal."},
      {"light", NULL, "train: colours: not centred, one basis for all channels."},
      {"exact", NULL, "train: keep the basis in single precision."},
-     {"from", "FILE.keys", "train: retrain these with the new clips."},
-     {"with", "CLIP", "train, measure: a second mesh that the keys of the first drive."},
-     {"mesh", "FILE.glb", "The points at rest, for places, size and pictures."},
+     {"from", "FILE.keys", "train: retrain these with the new clips.", CLI_INPUT},
+     {"with", "CLIP", "train, measure: a second mesh that the keys of the first drive.", CLI_INPUT},
+     {"mesh", "FILE.glb", "The points at rest, for places, size and pictures.", CLI_INPUT},
      {"engine", "E", "What computes points from controls."},
      {"points", "N", "Points of the engine, where it does not say; of the face: so many of all."},
      {"engine-controls", "N", "Controls of a shared object that does not say."},
      {"cost", "MICROSECONDS", "Work added to every point of the face; for measure without an engine: its cost."},
      {"timeout", "SECONDS", "How long an engine may take for an answer; default 60."},
-     {"log", "FILE.misses", "run: append missed frames to this log."},
+     {"log", "FILE.misses", "run: append missed frames to this log.", CLI_OUTPUT},
      {"e-min", "X", "Misfit up to which the keys are trusted, in units of the trained bound; default 1."},
      {"e-max", "X", "Misfit from which they are not; default 1.5 times e-min."},
      {"step", "SHARE", "Most that switching may move a point per frame; default 0.0008 of the diagonal, 0: any."},
      {"whole", NULL, "One decision for the whole mesh, also where there are regions."},
-     {"report", "FILE.html", "measure: write a page with the keys on the mesh, errors, hits and misses."}},
+     {"report", "FILE.html", "measure: write a page with the keys on the mesh, errors, hits and misses.", CLI_OUTPUT}},
+    .example = "pelt keys train face.train.npy face.range.npy --mesh face.glb -o face.keys",
+    .first_words = "train|run|measure|speed",
 };

@@ -2,6 +2,58 @@
 
 #include "cli/cli.h"
 #include "fit/about.h"
+#include <math.h>
+#include <string.h>
+
+/* What the diagnosis says of the clips; the figures are given all the same. */
+static void warn_of_clips(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips, size_t count) {
+    pelt_findings found = pelt_diagnose(bundle, clips, count);
+    for (size_t i = 0; i < found.count; i++)
+        for (size_t c = 0; c < count; c++)
+            if (found.list[i].severity != PELT_NOTE && clips[c]->source && clips[c]->source != bundle->path &&
+                !strncmp(found.list[i].text, clips[c]->source, strlen(clips[c]->source))) {
+                cli_warn(args, "%s", found.list[i].text);
+                break;
+            }
+}
+
+/* A skin that is worse than none, and why that may be. */
+static void warn_if_worse(const cli_args *args, const pelt_skin *skin, const pelt_measure *m) {
+    if (!cli_is_worse(m)) return;
+    json_t *about = json_loads(skin->about, 0, NULL);
+    const char *blend = json_string_value(json_object_get(about, "blend"));
+    double trained = json_number_value(json_object_get(json_object_get(about, "train"), "rel_err"));
+    cli_warn(args, "%s is worse here than a plain blend with the file's weights (rel_err %.3f): %s", args->inputs[0],
+             m->rel_err,
+             trained > 1.01 && blend && !strcmp(blend, "distance")
+                 ? "its weights are by distance, and know nothing of the character"
+             : trained > 1.01 ? "it already is on the examples that it was fitted to"
+                              : "the clip is unlike the examples that it was fitted to; train on more of them");
+    json_decref(about);
+}
+
+/* Errors of each clip, where there are several; the one with the largest rms. */
+static const pelt_clip *say_clips(const cli_args *args, const pelt_clip *const *clips, size_t count,
+                                  const pelt_measure *m, json_t *list) {
+    double worst = -1;
+    const pelt_clip *which = NULL;
+    const float *rms = m->frame_rms, *most = m->frame_max;
+    for (size_t c = 0; c < count; c++) {
+        double sum = 0, largest = 0;
+        uint32_t frames = clips[c]->frame_count;
+        for (uint32_t f = 0; f < frames; f++, rms++, most++) {
+            sum += (double)*rms * *rms / frames;
+            largest = fmax(largest, *most);
+        }
+        if (sqrt(sum) > worst) worst = sqrt(sum), which = clips[c];
+        json_array_append_new(list, cli_pack("{s:s, s:i, s:f, s:f}", "clip", clips[c]->name, "frames", (int)frames,
+                                             "rms", sqrt(sum), "max", largest));
+        if (count > 1)
+            cli_say(args, "  \"%s\": rms %.4g  max %.4g, %u frames\n", clips[c]->name, sqrt(sum), largest, frames);
+    }
+    if (count > 1) cli_say(args, "  worst as a whole: \"%s\"\n", which->name);
+    return which;
+}
 
 static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bundle) {
     const char *names = cli_value(args, "clip");
@@ -11,14 +63,26 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
     if (!cli_clips(bundle, names, PELT_NEED_POSITIONS, &clips, &clip_count)) return CLI_FAILED;
     pelt_examples examples = pelt_bundle_examples(bundle, clips, clip_count);
     cli_note_controls(args, skin, bundle);
-    pelt_measure *result = pelt_measure_examples(skin, bundle, examples, args->threads, &error);
-    if (!result) return cli_error(&error);
+    warn_of_clips(args, bundle, clips, clip_count);
+    pelt_measure *m = pelt_measure_examples(skin, bundle, examples, args->threads, &error);
+    if (!m) return cli_error(&error);
     char text[200];
-    cli_measure_text(result, text, sizeof text);
-    cli_say(args, "%s on %s: %s, %u frames; worst: frame %u, vertex %u\n", args->inputs[0], names, text,
-            result->frame_count, examples.list[result->worst_frame].frame, result->worst_vertex);
-    json_t *object = pelt_measure_json(result, args->inputs[0], names, examples);
-    pelt_measure_free(result);
+    const pelt_example *worst = &examples.list[m->worst_frame];
+    cli_measure_text(m, text, sizeof text);
+    cli_say(args, "%s on %s: %s, %u frames; worst: clip \"%s\", frame %u, vertex %u\n", args->inputs[0], names, text,
+            m->frame_count, worst->clip->name, worst->frame, m->worst_vertex);
+    if (!pelt_measure_is_relative(m) && bundle->mesh.influences.first[bundle->mesh.vertex_count])
+        cli_say(args, "  the plain blend with the file's weights is exact here: there is nothing to be relative to\n");
+    json_t *object = pelt_measure_json(m, args->inputs[0], names, examples), *list = json_array();
+    const pelt_clip *as_a_whole = say_clips(args, clips, clip_count, m, list);
+    json_t *more = cli_pack("{s:s, s:s, s:o}", "worst_clip", worst->clip->name, "worst_clip_by_rms", as_a_whole->name,
+                            "clips", list);
+    json_object_update_new(object, more);
+    cli_add_frames(object, m);
+    warn_if_worse(args, skin, m);
+    bool written = cli_write_errors(args, (const pelt_measure *const *)&m, 1, false);
+    pelt_measure_free(m);
+    if (!written) return json_decref(object), CLI_FAILED;
     return cli_print_json(args, object);
 }
 
@@ -28,7 +92,7 @@ static int run(const cli_args *args) {
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
-    pelt_bundle *bundle = pelt_bundle_read(args->inputs[1], &error);
+    pelt_bundle *bundle = cli_bundle(args, args->inputs[1], &error);
     int code = bundle ? measure(args, &skin, bundle) : cli_error(&error);
     pelt_bundle_free(bundle);
     pelt_bytes_free(bytes);
@@ -47,5 +111,6 @@ const cli_command cli_measure = {
     run,
     2,
     2,
-    {{"clip", "CLIP,...", "The clip to measure on; several are measured together."}},
+    {{"clip", "CLIP,...", "The clip to measure on; several are measured together."}, CLI_ERROR_FILES},
+    .example = "pelt measure arm.pelt arm.glb --clip test",
 };

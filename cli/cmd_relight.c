@@ -51,5 +51,7 @@ const cli_command cli_relight = {
      {"novel", "N", "Lights to measure at; default 24."},
      {"reference", "N", "Paths per point of each of the two references; default 512 (measure)."},
      {"at", "N", "Points to compare at, spread over the picture; default 10000 (measure)."},
-     {"pictures", "FILE.png", "Also draw lights, keys, full gathers, results and differences (measure)."}},
+     {"pictures", "FILE.png", "Also draw lights, keys, full gathers, results and differences (measure).", CLI_OUTPUT}},
+    .example = "pelt relight train cornell --size 100x100 --lights 4x4 --samples 16 -o box.keys",
+    .first_words = "train|run|measure",
 };

@@ -243,11 +243,13 @@ static int run(const cli_args *args) {
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
-    f.bundle = pelt_bundle_read(args->inputs[1], &error);
+    f.bundle = cli_bundle(args, args->inputs[1], &error);
     pelt_need need = beside || heat > 0 ? PELT_NEED_POSITIONS : PELT_NEED_POSE;
     f.clip = f.bundle ? pelt_bundle_clip(f.bundle, name, need, &error) : NULL;
     int code = CLI_FAILED;
-    if (!f.clip || !open_film(&f, &skin, azimuth, elevation, device == UINT32_MAX ? -1 : (int)device, &error)) {
+    if (!f.bundle) {
+        code = cli_error(&error);
+    } else if (!f.clip || !open_film(&f, &skin, azimuth, elevation, device == UINT32_MAX ? -1 : (int)device, &error)) {
         cli_error(&error);
     } else {
         cli_note_controls(args, &skin, f.bundle);
@@ -285,6 +287,7 @@ const cli_command cli_render = {
      {"turn", "DEG", "How far the camera goes round during the clip; 360 is a turntable. Default 0."},
      {"beside", NULL, "The true mesh on the left, the skin on the right."},
      {"heat", "PERCENT", "Colours by the error; so much of the diagonal is red."},
-     {"movie", "FILE", "Also a .webp or .mp4 of the frames, by ffmpeg."},
+     {"movie", "FILE", "Also a .webp or .mp4 of the frames, by ffmpeg.", CLI_OUTPUT},
      {"gpu", "N", "One of EGL's devices by its number."}},
+    .example = "pelt render arm.pelt arm.glb --clip test --beside --heat 5 -o frames",
 };

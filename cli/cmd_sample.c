@@ -6,7 +6,6 @@
 #include "samples/samples.h"
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 static pelt_result write_clip(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, pelt_error *error) {
     pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, 30, error);
@@ -52,9 +51,7 @@ static int write_known(const cli_args *args, const pelt_sample_options *options,
     snprintf(name, sizeof name, "%s", cli_base_name(options->name));
     if (strrchr(name, '.')) *strrchr(name, '.') = 0;
     snprintf(path, sizeof path, "%s/%s.glb", folder, name);
-    struct stat in, out;
-    if (!stat(options->name, &in) && !stat(path, &out) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-        return cli_fail("%s: would be written over; name another folder", options->name);
+    if (!cli_may_write(args, path, options->name)) return CLI_MISUSE;
     pelt_bundle *bundle = pelt_bundle_read(options->name, &error);
     if (!bundle) return cli_error(&error);
     int code = pelt_sample_known(bundle, options, &error) || pelt_folder_make(folder, &error)
@@ -114,10 +111,12 @@ const cli_command cli_sample = {
      {"variant", "V",
       "Splits vertices as files do: seam (of a texture), mirror (half a texture on both sides), split (every triangle "
       "alone), flat (and shaded flat), edges (hard ones)."},
-     {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the one made by formula."},
-     {"curves", "FILE.csv", "face: captured curves by ARKit's names; a third goes to training, the rest to the test."},
+     {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the one made by formula.", CLI_INPUT},
+     {"curves", "FILE.csv", "face: captured curves by ARKit's names; a third goes to training, the rest to the test.", CLI_INPUT},
      {"test-frames", "N", "face: frames of the test clip; default as many as of the training clip."},
      {"range-frames", "N", "face: range-of-motion poses; default a quarter of the training clip."},
      {"hold-out", "CONTROL,...", "face: also write the training clips with these controls never used."},
      {"controls-only", NULL, "face: write controls but no points; `pelt keys --engine face` makes them."}},
+    .example = "pelt sample arm -o .",
+    .first_words = "box|elbow|arm|biceps|humanoid|face",
 };

@@ -1,6 +1,9 @@
 /* common.c: messages, JSON, progress, and steps that several commands take. */
 
 #include "cli/cli.h"
+#include "cli/json.h"
+#include "io/io.h"
+#include "rig/clock.h"
 #include "rig/text.h"
 #include <math.h>
 #include <stdlib.h>
@@ -24,10 +27,10 @@ static void print_visibly(FILE *out, const char *kept, const char *format, va_li
     fputs(visible, out);
 }
 
-static void print_message(const char *format, va_list arguments) {
+static void print_message(const char *begin, const char *format, va_list arguments) {
     clear_bar();
     fflush(stdout);
-    fputs("pelt: ", stderr);
+    fputs(begin, stderr);
     print_visibly(stderr, "", format, arguments);
     fputs("\n", stderr);
 }
@@ -35,15 +38,29 @@ static void print_message(const char *format, va_list arguments) {
 int cli_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    print_message(format, arguments);
+    cli_note_error(format, arguments);
+    va_end(arguments);
+    va_start(arguments, format);
+    print_message("pelt: ", format, arguments);
     va_end(arguments);
     return CLI_FAILED;
+}
+
+void cli_warn(const cli_args *args, const char *format, ...) {
+    va_list arguments;
+    if (args->quiet) return;
+    va_start(arguments, format);
+    print_message("pelt: warning: ", format, arguments);
+    va_end(arguments);
 }
 
 int cli_misuse(const cli_args *args, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    print_message(format, arguments);
+    cli_note_error(format, arguments);
+    va_end(arguments);
+    va_start(arguments, format);
+    print_message("pelt: ", format, arguments);
     va_end(arguments);
     fprintf(stderr, "`pelt %s --help` says more\n", args->command->name);
     return CLI_MISUSE;
@@ -84,11 +101,46 @@ void cli_put(const char *text) {
 
 /* -- Progress ----------------------------------------------------------------------------------------------------- */
 
+static struct {
+    char about[100];
+    double start, from, shown, fraction; /* when it began, at which fraction; when it was last drawn */
+} bar;
+
+void cli_progress_about(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(bar.about, sizeof bar.about, format, arguments);
+    va_end(arguments);
+    bar.start = 0;
+}
+
+/* "12 s", "3 min 05 s"; nothing while it is too early to tell. */
+static void time_left(double now, double fraction, char *text, size_t size) {
+    double elapsed = now - bar.start, left = elapsed * (1 - fraction) / (fraction - bar.from);
+    *text = 0;
+    if (!(fraction > bar.from + 0.005 && elapsed > 0.5 && left < 360000)) return;
+    if (left < 100)
+        snprintf(text, size, "  %.0f s left", ceil(left));
+    else
+        snprintf(text, size, "  %d min %02d s left", (int)(left / 60), (int)left % 60);
+}
+
 static int show_progress(void *user, const char *task, double fraction) {
     (void)user;
-    int filled = (int)(30 * fraction + 0.5);
-    fprintf(stderr, "\r\033[K%-12s [%.*s%*s] %3.0f%%", task, filled, "##############################", 30 - filled, "",
-            100 * fraction);
+    enum { WIDTH = 30 };
+    double now = pelt_wall_seconds();
+    char left[40], about[120], visible[4 * sizeof about];
+    fraction = fmin(fmax(fraction, 0), 1);
+    if (!(bar.start > 0) || fraction < bar.fraction) bar.start = now, bar.from = fraction, bar.shown = 0;
+    bar.fraction = fraction;
+    if (now - bar.shown < 0.1) return 0;
+    bar.shown = now;
+    time_left(now, fraction, left, sizeof left);
+    snprintf(about, sizeof about, "%s%s", bar.about, task);
+    pelt_visible_text(about, "", visible, sizeof visible);
+    int filled = (int)(WIDTH * fraction + 0.5);
+    fprintf(stderr, "\r\033[K%-16s [%.*s%*s] %3.0f%%%s", visible, filled, "##############################",
+            WIDTH - filled, "", 100 * fraction, left);
     bar_shown = true;
     return 0;
 }
@@ -100,10 +152,19 @@ pelt_progress cli_progress(const cli_args *args) {
 
 /* -- Clips, findings, measures ------------------------------------------------------------------------------------- */
 
+static bool has_commas(const pelt_bundle *bundle) {
+    for (uint32_t c = 0; c < bundle->clip_count; c++)
+        if (strchr(bundle->clips[c]->name, ',')) return true;
+    return false;
+}
+
 bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pelt_clip ***clips, size_t *count) {
     pelt_error error;
     size_t words;
+    bool whole = false; /* all of it is the name of one clip, with its commas */
+    for (uint32_t c = 0; c < bundle->clip_count; c++) whole |= !strcmp(bundle->clips[c]->name, names);
     char **list = cli_list(names, &words);
+    if (list && whole) list[0] = (char *)names, words = 1;
     *count = 0;
     *clips = list ? PELT_NEW(bundle->arena, words, const pelt_clip *) : NULL;
     if (!*clips) return cli_fail("not enough memory"), cli_list_free(list), false;
@@ -112,10 +173,10 @@ bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pel
     for (size_t i = 0; i < words && found; i++) {
         const pelt_clip *clip = pelt_bundle_clip(bundle, list[i], need, &error);
         found = clip != NULL;
-        if (found)
-            (*clips)[(*count)++] = clip;
-        else
-            cli_error(&error);
+        if (found) (*clips)[(*count)++] = clip;
+        if (!found) cli_error(&error);
+        if (!found && strchr(names, ',') && has_commas(bundle))
+            cli_fail("a comma in the name of a clip is written \\,");
     }
     cli_list_free(list);
     return found;
@@ -142,8 +203,8 @@ bool cli_check_findings(const cli_args *args, pelt_findings findings) {
         const pelt_finding *finding = &findings.list[i];
         if (!strcmp(finding->what, "memory")) return cli_fail("%s", finding->text), false;
         fatal |= finding->severity == PELT_FATAL;
-        if (finding->severity == PELT_NOTE || (args->quiet && finding->severity != PELT_FATAL)) continue;
-        cli_fail("%s: %s", severity_name(finding->severity), finding->text);
+        if (finding->severity == PELT_FATAL) cli_fail("error: %s", finding->text);
+        if (finding->severity == PELT_WARNING) cli_warn(args, "%s", finding->text);
     }
     if (!fatal || cli_value(args, "force")) return true;
     cli_fail("nothing was fitted, because the input does not fit together; --force goes on all the same");
@@ -159,10 +220,10 @@ json_t *cli_findings_json(pelt_findings findings) {
 }
 
 void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_bundle *bundle) {
-    for (uint32_t i = 0; i < skin->control_count && !args->quiet; i++) {
+    for (uint32_t i = 0; i < skin->control_count; i++) {
         const char *name = skin->names + skin->controls[i].name;
         if (pelt_control_named(&bundle->controls, name) == bundle->controls.count)
-            cli_fail("note: %s has no control \"%s\", which the skin depends on: it stays at rest, %g", bundle->path,
+            cli_warn(args, "%s has no control \"%s\", which the skin depends on: it stays at rest, %g", bundle->path,
                      name, (double)skin->controls[i].rest);
     }
 }
@@ -179,6 +240,43 @@ void cli_measure_text(const pelt_measure *m, char *text, size_t size) {
         snprintf(text, size, "rms %.4g (%.2g%%)  max %.4g (%.2g%%)  normals %.2f deg", m->rms, 100 * m->rms_fraction,
                  m->max, 100 * m->max_fraction, m->normal_rms_degrees);
 }
+
+void cli_add_frames(json_t *object, const pelt_measure *measure) {
+    json_t *rms = json_array(), *most = json_array();
+    for (uint32_t f = 0; f < measure->frame_count; f++) {
+        json_array_append_new(rms, pelt_json_number(measure->frame_rms[f]));
+        json_array_append_new(most, pelt_json_number(measure->frame_max[f]));
+    }
+    json_t *both = cli_pack("{s:o, s:o}", "frame_rms", rms, "frame_max", most);
+    json_object_update_new(object, both);
+}
+
+bool cli_write_errors(const cli_args *args, const pelt_measure *const *measures, size_t count, bool several) {
+    const char *frame_path = cli_value(args, "frame-errors"), *vertex_path = cli_value(args, "vertex-errors");
+    size_t frames = measures[0]->frame_count, vertices = measures[0]->vertex_count;
+    pelt_error error = {0};
+    float *by_frame = malloc((2 * count * frames + 1) * sizeof(float));
+    float *by_vertex = malloc((count * vertices + 1) * sizeof(float));
+    bool good = by_frame && by_vertex;
+    if (!good) cli_fail("not enough memory");
+    for (size_t m = 0; good && m < count; m++) {
+        for (size_t f = 0; f < frames; f++) {
+            by_frame[2 * (m * frames + f)] = measures[m]->frame_rms[f];
+            by_frame[2 * (m * frames + f) + 1] = measures[m]->frame_max[f];
+        }
+        memcpy(by_vertex + m * vertices, measures[m]->vertex_rms, vertices * sizeof(float));
+    }
+    uint32_t n = (uint32_t)count, f = (uint32_t)frames, v = (uint32_t)vertices;
+    const uint32_t one_frames[3] = {f, 2}, all_frames[3] = {n, f, 2}, one_vertices[3] = {v}, all_vertices[3] = {n, v};
+    if (good &&
+        ((frame_path && pelt_npy_write(frame_path, several ? all_frames : one_frames, by_frame, &error)) ||
+         (vertex_path && pelt_npy_write(vertex_path, several ? all_vertices : one_vertices, by_vertex, &error))))
+        good = false, cli_error(&error);
+    free(by_frame), free(by_vertex);
+    return good;
+}
+
+bool cli_is_worse(const pelt_measure *m) { return pelt_measure_is_relative(m) && m->rel_err > 1.01; }
 
 /* -- Correctives --------------------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
    the command fail instead of leaving something out. */
 
 #include "cli/cli.h"
+#include "cli/json.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,11 +92,39 @@ json_t *cli_pack(const char *format, ...) {
 
 /* -- Printing -------------------------------------------------------------------------------------------------------- */
 
-int cli_print_json(const cli_args *args, json_t *object) {
-    char *text = args->json ? pelt_json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-    bool whole = !args->json || (text && !out_of_memory);
-    if (text && whole) cli_put(text), printf("\n");
+static bool printed;
+
+static int print_object(json_t *object) {
+    char *text = pelt_json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    bool whole = text && !out_of_memory;
+    if (whole) cli_put(text), printf("\n"), printed = true;
     free(text);
-    json_decref(object);
     return whole ? CLI_DONE : cli_fail("not enough memory for what --json should print");
+}
+
+int cli_print_json(const cli_args *args, json_t *object) {
+    int code = args->json ? print_object(object) : CLI_DONE;
+    json_decref(object);
+    return code;
+}
+
+/* -- Failures -------------------------------------------------------------------------------------------------------- */
+
+/* What was said of a failure: the first sentences, kept without memory that could be out. */
+enum { MOST_SENTENCES = 8, LONGEST_SENTENCE = 2000 };
+static char sentences[MOST_SENTENCES][LONGEST_SENTENCE];
+static int sentence_count;
+
+void cli_note_error(const char *format, va_list arguments) {
+    if (sentence_count < MOST_SENTENCES) vsnprintf(sentences[sentence_count++], LONGEST_SENTENCE, format, arguments);
+}
+
+void cli_print_json_error(int code) {
+    if (printed || !sentence_count) return;
+    json_t *more = json_array();
+    for (int i = 1; i < sentence_count; i++) json_array_append_new(more, pelt_json_text(sentences[i]));
+    json_t *object = cli_pack("{s:{s:s, s:i, s:s, s:o}}", "error", "kind", code == CLI_MISUSE ? "misuse" : "failed",
+                              "status", code, "text", sentences[0], "more", more);
+    print_object(object);
+    json_decref(object);
 }

@@ -1,5 +1,6 @@
-/* options.c: words to options, and the help that says what they are. The tables of the commands are the only place
-   where options are written down: parsing, `--help`, the man page and shell completion all come from them. */
+/* options.c: words to options. The tables of the commands are the only place
+   where options are written down: parsing, `--help`, the man page (help.c) and shell completion (cmd_completion.c) all
+   come from them. */
 
 #include "cli/cli.h"
 #include <errno.h>
@@ -12,6 +13,7 @@ const cli_option cli_common_options[] = {
     {"quiet", NULL, "Print nothing but errors."},
     {"threads", "N", "Use N threads; default: as many as the machine has. The result is the same for any N."},
     {"seed", "N", "Seed of everything random; default 1."},
+    {"overwrite", NULL, "Write even over a file that is one of the inputs."},
     {"help", NULL, "Say what the command does and which options it has."},
     {0},
 };
@@ -82,8 +84,16 @@ static int parse_option(cli_args *args, const char *const *words, int left) {
         args->values[index] = "";
         return equals ? 0 : 1;
     }
+    const char *value = option_at(args->command, index)->value;
     if (!equals && left < 2) {
-        cli_misuse(args, "--%s needs a value: %s", plain, option_at(args->command, index)->value);
+        cli_misuse(args, "--%s needs a value: %s", plain, value);
+        return 0;
+    }
+    /* The last of several numbers counts, as everywhere; of several clips that would leave some out without a word. */
+    bool list = strstr(value, ",...") != NULL, clips = cli_kind_of(option_at(args->command, index)) == CLI_CLIPS;
+    if (args->values[index] && (list || clips)) {
+        cli_misuse(args, "--%s is given twice; %s", plain,
+                   list ? "name several in one, with commas between them" : "it takes one clip");
         return 0;
     }
     args->values[index] = equals ? equals + 1 : words[1];
@@ -111,6 +121,12 @@ static bool parse_words(cli_args *args, int count, const char *const *words) {
         }
     }
     return true;
+}
+
+cli_kind cli_kind_of(const cli_option *option) {
+    if (option->kind != CLI_WORD || !option->value) return option->kind;
+    if (!strcmp(option->name, "output")) return CLI_OUTPUT;
+    return !strcmp(option->value, "CLIP") || !strcmp(option->value, "CLIP,...") ? CLI_CLIPS : CLI_WORD;
 }
 
 const char *cli_value(const cli_args *args, const char *name) {
@@ -147,104 +163,29 @@ char **cli_list(const char *text, size_t *count) {
     size_t length = strlen(text), words = 1;
     for (size_t i = 0; i < length; i++) words += text[i] == ',';
     /* One block: the pointers, then a copy of the text. */
-    char **list = calloc(1, (words + 1) * sizeof *list + length + 1), *copy;
+    char **list = calloc(1, (words + 1) * sizeof *list + length + 1);
     *count = 0;
     if (!list) return NULL;
-    copy = memcpy(list + words + 1, text, length + 1);
-    for (char *next = copy; next; copy = next) {
-        next = strchr(copy, ',');
-        if (next) *next++ = 0;
-        if (*copy) list[(*count)++] = copy;
+    char *out = (char *)(list + words + 1), *word = out;
+    for (const char *at = text;; at++) {
+        bool escape = *at == '\\' && (at[1] == ',' || at[1] == '\\');
+        if (escape) *out++ = *++at;
+        if (escape || (*at && *at != ',')) {
+            if (!escape) *out++ = *at;
+            continue;
+        }
+        *out++ = 0;
+        if (*word) list[(*count)++] = word;
+        word = out;
+        if (!*at) return list;
     }
-    return list;
 }
 
 void cli_list_free(char **list) { free(list); }
 
-/* -- Help --------------------------------------------------------------------------------------------------------- */
-
-static void print_options(const cli_option *options) {
-    for (int i = 0; options[i].name; i++) {
-        char left[64];
-        snprintf(left, sizeof left, "%s--%s%s%s", strcmp(options[i].name, "output") ? "" : "-o, ", options[i].name,
-                 options[i].value ? " " : "", options[i].value ? options[i].value : "");
-        printf("  %-26s %s%s\n", left, strlen(left) > 26 ? "\n                             " : "", options[i].help);
-    }
-}
-
-static void print_help(const cli_command *command) {
-    printf("pelt %s %s\n\n%s\n", command->name, command->arguments, command->summary);
-    if (command->details) printf("\n%s\n", command->details);
-    printf("\nOptions:\n");
-    print_options(command->options);
-    printf("\nEverywhere:\n");
-    print_options(cli_common_options);
-}
-
-static void print_overview(FILE *out) {
-    fprintf(out, "pelt turns examples of how a character's skin should look into a skin that runs in real time.\n\n"
-                 "usage: pelt VERB INPUT... [-o OUTPUT] [options]\n\n");
-    for (size_t i = 0; cli_commands[i]; i++)
-        fprintf(out, "  %-9s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    fprintf(out, "\n`pelt VERB --help` says more; `pelt demo` shows it all on a built-in character.\n");
-}
-
-/* Roff wants backslashes and leading dots escaped; the texts have neither, but hyphens of options must stay hyphens. */
-static void print_roff(const char *text) {
-    for (; *text; text++) {
-        if (*text == '-')
-            printf("\\-");
-        else if (*text == '\\')
-            printf("\\e");
-        else
-            putchar(*text);
-    }
-}
-
-static void print_man_options(const cli_option *options) {
-    for (int i = 0; options[i].name; i++) {
-        printf(".TP\n.B %s\\-\\-%s", strcmp(options[i].name, "output") ? "" : "\\-o, ", options[i].name);
-        if (options[i].value) printf(" \\fI"), print_roff(options[i].value), printf("\\fR");
-        printf("\n"), print_roff(options[i].help), printf("\n");
-    }
-}
-
-static void print_man_page(void) {
-    printf(".TH PELT 1 \"\" \"pelt " PELT_VERSION
-           "\" \"User commands\"\n.SH NAME\npelt \\- skins for real-time characters, "
-           "made from examples\n.SH SYNOPSIS\n.B pelt\n.I verb input...\n[\\-o \\fIoutput\\fR] [\\fIoptions\\fR]\n"
-           ".SH DESCRIPTION\npelt turns examples of how a character's skin should look into a skin that runs in real "
-           "time, and says how wrong it is on poses it has not seen.\n.SH OPTIONS\n");
-    print_man_options(cli_common_options);
-    for (size_t i = 0; cli_commands[i]; i++) {
-        printf(".SH PELT %s\n.B pelt %s\n", cli_commands[i]->name, cli_commands[i]->name);
-        print_roff(cli_commands[i]->arguments), printf("\n.PP\n");
-        print_roff(cli_commands[i]->summary), printf("\n");
-        if (cli_commands[i]->details) printf(".PP\n"), print_roff(cli_commands[i]->details), printf("\n");
-        print_man_options(cli_commands[i]->options);
-    }
-    printf(".SH EXIT STATUS\n0 done, 1 the job failed, 2 misuse.\n");
-}
-
-static void print_bash_completion(void) {
-    printf("_pelt() {\n  local word=${COMP_WORDS[COMP_CWORD]} verbs=\"help");
-    for (size_t i = 0; cli_commands[i]; i++) printf(" %s", cli_commands[i]->name);
-    printf("\" options=\"\"\n  COMPREPLY=()\n  if [ \"$COMP_CWORD\" = 1 ]; then COMPREPLY=($(compgen -W \"$verbs\" -- "
-           "\"$word\")); return; fi\n  case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; cli_commands[i]; i++) {
-        printf("    %s) options=\"", cli_commands[i]->name);
-        for (int k = 0; cli_commands[i]->options[k].name; k++) printf("--%s ", cli_commands[i]->options[k].name);
-        printf("\" ;;\n");
-    }
-    printf("  esac\n  options=\"$options");
-    for (int k = 0; cli_common_options[k].name; k++) printf(" --%s", cli_common_options[k].name);
-    printf("\"\n  case $word in -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;; esac\n}\n"
-           "complete -o default -F _pelt pelt\n");
-}
-
 /* -- The program -------------------------------------------------------------------------------------------------- */
 
-static const cli_command *find_command(const char *name) {
+const cli_command *cli_find_command(const char *name) {
     for (size_t i = 0; cli_commands[i]; i++)
         if (!strcmp(cli_commands[i]->name, name)) return cli_commands[i];
     return NULL;
@@ -254,7 +195,7 @@ static int run_command(const cli_command *command, int count, const char *const 
     cli_args args = {.program = words[0], .command = command, .threads = 0, .seed = 1};
     if (!parse_words(&args, count - 2, words + 2)) return CLI_MISUSE;
     if (cli_value(&args, "help")) {
-        print_help(command);
+        cli_print_help(command);
         return CLI_DONE;
     }
     args.json = cli_value(&args, "json") != NULL;
@@ -266,13 +207,13 @@ static int run_command(const cli_command *command, int count, const char *const 
     if (args.input_count > command->most_inputs)
         return cli_misuse(&args, "\"%s\" is one input too many: pelt %s %s", args.inputs[command->most_inputs],
                           command->name, command->arguments);
-    return command->run(&args);
+    return cli_check_files(&args) ? command->run(&args) : CLI_MISUSE;
 }
 
 int cli_main(int count, const char *const *words) {
     const char *verb = count > 1 ? words[1] : NULL;
     if (!verb) {
-        print_overview(stderr);
+        cli_print_overview(stderr);
         return CLI_MISUSE;
     }
     if (!strcmp(verb, "--version")) {
@@ -281,20 +222,18 @@ int cli_main(int count, const char *const *words) {
     }
     if (!strcmp(verb, "help") || !strcmp(verb, "--help") || !strcmp(verb, "-h")) {
         const char *topic = count > 2 ? words[2] : "";
-        const cli_command *about = find_command(topic);
+        const cli_command *about = cli_find_command(topic);
         if (about)
-            print_help(about);
+            cli_print_help(about);
         else if (!strcmp(topic, "--man"))
-            print_man_page();
-        else if (!strcmp(topic, "--bash"))
-            print_bash_completion();
+            cli_print_man_page();
         else if (*topic)
             return cli_fail("there is no command \"%s\"; `pelt help` lists them", topic), CLI_MISUSE;
         else
-            print_overview(stdout);
+            cli_print_overview(stdout);
         return CLI_DONE;
     }
-    const cli_command *command = find_command(verb);
+    const cli_command *command = cli_find_command(verb);
     if (command) return run_command(command, count, words);
     cli_fail("there is no command \"%s\"; `pelt help` lists them", verb);
     return CLI_MISUSE;

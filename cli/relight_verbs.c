@@ -57,10 +57,6 @@ static bool read_light(const cli_args *args, const pelt_light_view *view, pelt_l
     return true;
 }
 
-static void warn(const cli_args *args, const char *sentence) {
-    if (!args->quiet) cli_fail("warning: %s", sentence);
-}
-
 static pelt_result write_png(const char *path, const pelt_image *image, pelt_error *error) {
     uint8_t *bytes;
     size_t size;
@@ -73,22 +69,6 @@ static pelt_result write_png(const char *path, const pelt_image *image, pelt_err
 }
 
 /* -- Train --------------------------------------------------------------------------------------------------------- */
-
-/* The bar, which also says how long the lights will still take. */
-typedef struct countdown {
-    pelt_progress bar;
-    double start, before; /* when gathering began, and how much of it had been done */
-} countdown;
-
-static int count_down(void *user, const char *task, double done) {
-    const countdown *c = user;
-    char text[80];
-    double elapsed = pelt_wall_seconds() - c->start, left = elapsed * (1 - done) / (done - c->before);
-    snprintf(text, sizeof text, "%s", task);
-    if (!strcmp(task, "lights") && done > c->before && left < 360000)
-        snprintf(text, sizeof text, "lights, %d min %02d s left", (int)(left / 60), (int)left % 60);
-    return pelt_should_stop(&c->bar, text, done);
-}
 
 static int print_trained(const cli_args *args, const pelt_relight_training *t, const pelt_relight_report *r,
                          const char *path, size_t bytes, double seconds) {
@@ -108,23 +88,20 @@ static int train_view(const cli_args *args, pelt_light_view *view, pelt_relight_
     pelt_relight_report report;
     pelt_error error;
     char folder[4096];
-    countdown bar = {.bar = cli_progress(args)};
-    options->progress = (pelt_progress){count_down, &bar};
+    options->progress = cli_progress(args);
     snprintf(folder, sizeof folder, "%s.frames", path);
     if (pelt_relight_begin(&t, view, options, folder, &error)) return cli_error(&error);
     uint32_t missing = t.missing;
     if (missing < t.gather_count)
         cli_say(args, "%u of %u gathers are there already\n", t.gather_count - missing, t.gather_count);
-    bar.start = pelt_wall_seconds(), bar.before = 1 - (double)missing / t.gather_count;
+    double gathering = pelt_wall_seconds();
     if (pelt_relight_gather(&t, &error)) return cli_error(&error);
-    if (missing) cli_say(args, "%u gathers in %.0f s\n", missing, pelt_wall_seconds() - bar.start);
+    if (missing) cli_say(args, "%u gathers in %.0f s\n", missing, pelt_wall_seconds() - gathering);
     pelt_bytes *bytes = pelt_relight_train(&t, &report, &error);
     if (!bytes) return cli_error(&error);
-    char dark[120];
-    snprintf(dark, sizeof dark,
-             "%u of the %u training lights light nothing that the camera sees; are they inside objects?", report.dark,
-             report.lights);
-    if (report.dark) warn(args, dark);
+    if (report.dark)
+        cli_warn(args, "%u of the %u training lights light nothing that the camera sees; are they inside objects?",
+                 report.dark, report.lights);
     int code = pelt_bytes_write(bytes, path, &error)
                    ? cli_error(&error)
                    : print_trained(args, &t, &report, path, bytes->size, pelt_wall_seconds() - start);
@@ -170,7 +147,7 @@ static pelt_result write_picture(const char *path, const pelt_picture *picture, 
 static int print_run(const cli_args *args, const pelt_relight_result *r, double trusted, const char *path) {
     const char *verdict = cli_value(args, "full") ? "full" : r->trust >= 1 ? "hit" : r->trust > 0 ? "blend" : "miss";
     if (r->dark)
-        warn(args, "the light gives no indirect light to anything that the camera sees; is it inside the scene, in the "
+        cli_warn(args, "the light gives no indirect light to anything that the camera sees; is it inside the scene, in the "
                    "scene's units?");
     cli_say(args, "%s: %s", path, verdict);
     if (r->key_seconds > 0)

@@ -116,6 +116,9 @@ static int make_and_write(face_sample *s, uint32_t points) {
     pelt_error error;
     uint32_t train = 600, test = 0, range = 0;
     const char *face = cli_value(s->args, "face"), *curves = cli_value(s->args, "curves");
+    char output[4096];
+    snprintf(output, sizeof output, "%s/face.glb", s->folder);
+    if (!cli_may_write(s->args, output, face)) return CLI_MISUSE;
     if (!cli_count(s->args, "frames", 1, 1000000, &train)) return CLI_MISUSE;
     test = train, range = train / 4 > 0 ? train / 4 : 1;
     if (!cli_count(s->args, "test-frames", 1, 1000000, &test) ||

@@ -15,9 +15,13 @@ if(TARGET pelt-program)
   # The man page and the completion come from the same tables as `pelt help`.
   add_custom_command(TARGET pelt-program POST_BUILD
                      COMMAND $<TARGET_FILE:pelt-program> help --man > ${CMAKE_BINARY_DIR}/pelt.1
-                     COMMAND $<TARGET_FILE:pelt-program> help --bash > ${CMAKE_BINARY_DIR}/pelt.bash VERBATIM)
+                     COMMAND $<TARGET_FILE:pelt-program> completion bash > ${CMAKE_BINARY_DIR}/pelt.bash
+                     COMMAND $<TARGET_FILE:pelt-program> completion zsh > ${CMAKE_BINARY_DIR}/pelt.zsh
+                     COMMAND $<TARGET_FILE:pelt-program> completion fish > ${CMAKE_BINARY_DIR}/pelt.fish VERBATIM)
   install(FILES ${CMAKE_BINARY_DIR}/pelt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${CMAKE_BINARY_DIR}/pelt.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME pelt)
+  install(FILES ${CMAKE_BINARY_DIR}/pelt.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _pelt)
+  install(FILES ${CMAKE_BINARY_DIR}/pelt.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 install(EXPORT pelt-targets NAMESPACE pelt:: FILE pelt-targets.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/pelt)
 configure_package_config_file(cmake/pelt-config.cmake.in ${CMAKE_BINARY_DIR}/pelt-config.cmake

@@ -9,7 +9,7 @@
 #include "rig/rig.h"
 #include <pelt/keys_fit.h>
 
-/* -- Files (file.c, temporary.c) ---------------------------------------------------------------------------------- */
+/* -- Files (file.c, beside.c, temporary.c) ---------------------------------------------------------------------------------- */
 
 /* The bound on memory: an arena for reading begins with the limit PELT_READ_LIMIT, and every file that is read into it
    raises the limit by PELT_READ_FACTOR times its size, which counts the bytes of the file too. */
@@ -25,6 +25,16 @@ typedef struct pelt_file {
 bool pelt_ends_with(const char *path, const char *ending);
 
 bool pelt_file_exists(const char *path);
+
+/* Whether two names stand for one file or folder, also through links. */
+bool pelt_same_file(const char *a, const char *b);
+
+/* Whether a file begins with this text of at most 16 letters. */
+bool pelt_file_begins(const char *path, const char *bytes);
+
+/* The clip of a bundle whose true positions or controls a file is, through whatever links, or would be taken for once it
+   is there; NULL: none (beside.c). */
+const pelt_clip *pelt_bundle_claims(const pelt_bundle *bundle, const char *path);
 
 /* Removes a file, unless it is gone already. */
 pelt_result pelt_file_remove(const char *path, pelt_error *error);
@@ -124,6 +134,9 @@ pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count
 void pelt_cache_writer_frame(pelt_cache_writer *writer, const float *positions);
 pelt_result pelt_cache_writer_commit(pelt_cache_writer *writer, pelt_error *error);
 void pelt_cache_writer_drop(pelt_cache_writer *writer);
+
+/* Writes an array of up to three dimensions as .npy, in single precision; a size of 0 ends them. */
+pelt_result pelt_npy_write(const char *path, const uint32_t sizes[3], const float *values, pelt_error *error);
 
 /* -- Frames of a calculation (frames.c) ---------------------------------------------------------------------------- */
 

@@ -256,12 +256,33 @@ pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char 
     return read_values(arena, &h, file->bytes + offset, type, path, cache, error);
 }
 
-void pelt_npy_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second) {
-    (void)frames_per_second; /* an array has no times */
-    /* Blanks fill the header up to 128 bytes, so that the values are aligned to 64; it ends with a new line. */
+/* Blanks fill the header up to 128 bytes, so that the values are aligned to 64; it ends with a new line. */
+static void put_header(pelt_writer *writer, const char *shape) {
     char bytes[129] = "\x93NUMPY\x01\x00\x76\x00", entries[118];
-    snprintf(entries, sizeof entries, "{'descr': '<f4', 'fortran_order': False, 'shape': (%u, %u, 3), }", frame_count,
-             point_count);
+    snprintf(entries, sizeof entries, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", shape);
     snprintf(bytes + 10, sizeof bytes - 10, "%-117s\n", entries);
     pelt_writer_put(writer, bytes, 128);
+}
+
+void pelt_npy_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second) {
+    (void)frames_per_second; /* an array has no times */
+    char shape[40];
+    snprintf(shape, sizeof shape, "%u, %u, 3", frame_count, point_count);
+    put_header(writer, shape);
+}
+
+pelt_result pelt_npy_write(const char *path, const uint32_t sizes[3], const float *values, pelt_error *error) {
+    char shape[60] = "";
+    size_t used = 0, count = 1;
+    for (int i = 0; i < 3; i++)
+        if (sizes[i]) {
+            used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%u", i ? ", " : "", sizes[i]);
+            count *= sizes[i];
+        }
+    if (!sizes[1]) snprintf(shape + used, sizeof shape - used, ","); /* as Python writes a list of one */
+    pelt_writer *writer = pelt_writer_open(path, error);
+    if (!writer) return error->code;
+    put_header(writer, shape);
+    pelt_put_floats_little(writer, values, count);
+    return pelt_writer_commit(writer, error);
 }

@@ -96,16 +96,28 @@ static bool empty_cell(reader r) {
     return ends_cell(&r);
 }
 
+static pelt_result not_a_number(reader cell, const char *path, const char *column, pelt_error *error) {
+    const char *begin = cell.at;
+    while (!ends_cell(&cell)) cell.at++;
+    ptrdiff_t length = cell.at - begin;
+    return pelt_fail(error, PELT_ERROR_FORMAT, "%s: line %zu, column \"%s\": \"%.*s\" is not a number", path, cell.line,
+                     column, (int)(length < 40 ? length : 40), begin);
+}
+
 static pelt_result read_row(reader *r, const char *path, pelt_table *table, float *row, pelt_error *error) {
     for (uint32_t c = 0; c < table->column_count; c++) {
         if (!table->empty_line && empty_cell(*r)) table->empty_line = r->line;
-        if (!read_number(r, &row[c]))
-            return pelt_fail(error, PELT_ERROR_FORMAT, "%s: line %zu: \"%s\" is not a number", path, r->line,
-                             table->names[c]);
+        reader cell = *r;
+        if (!read_number(r, &row[c])) return not_a_number(cell, path, table->names[c], error);
         bool more = r->at < r->end && *r->at == r->separator;
         if (more != (c + 1 < table->column_count))
-            return pelt_fail(error, PELT_ERROR_FORMAT, "%s: line %zu: has %s than the %u cells of the first line", path,
-                             r->line, more ? "more" : "fewer", table->column_count);
+            return more ? pelt_fail(error, PELT_ERROR_FORMAT,
+                                    "%s: line %zu: has more than the %u cells of the first line", path, r->line,
+                                    table->column_count)
+                        : pelt_fail(
+                              error, PELT_ERROR_FORMAT,
+                              "%s: line %zu: has %u cell%s, fewer than the %u of the first line; \"%s\" is missing",
+                              path, r->line, c + 1, c ? "s" : "", table->column_count, table->names[c + 1]);
         if (more) r->at++;
     }
     end_line(r);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static const float *frame_positions(const diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     return clip->positions + 3 * (size_t)frame * d->bundle->mesh.vertex_count;
 }
@@ -100,10 +99,11 @@ static void check_rotations(diagnosis *d, const pelt_clip *clip) {
         }
         if (!odd) continue;
         FIND(d, worst > 0 ? PELT_WARNING : PELT_FATAL, "rotations",
-             worst > 0 ? "%s: clip \"%s\" turns %s by quaternions that are not of length 1 (key %u; one has length %.3g): "
-                         "they are taken as if they were; export the animation again"
-                       : "%s: clip \"%s\" turns %s by a quaternion of zeros (key %u; length %.3g): that is no rotation; "
-                         "export the animation again",
+             worst > 0
+                 ? "%s: clip \"%s\" turns %s by quaternions that are not of length 1 (key %u; one has length %.3g): "
+                   "they are taken as if they were; export the animation again"
+                 : "%s: clip \"%s\" turns %s by a quaternion of zeros (key %u; length %.3g): that is no rotation; "
+                   "export the animation again",
              d->bundle->path, clip->name, d->bundle->skeleton.names[channel->joint], first, worst);
         return;
     }

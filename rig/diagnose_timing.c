@@ -89,10 +89,11 @@ static bool all_frames_alike(const pelt_clip *clip, size_t vertex_count, double 
 static bool find_frozen(diagnosis *d, const timing *t) {
     double size = d->bundle->mesh.diagonal, motion = blend_motion(t);
     if (!(motion > 1e-3 * size) || !all_frames_alike(t->clip, t->vertex_count, 1e-6 * size)) return false;
-    FIND(d, PELT_FATAL, "frozen",
-         "%s: all %u frames have the same shape, but clip \"%s\" moves the skin by up to %.3g (%.2g%% of the size): the "
-         "export did not follow the animation; export it again, frame by frame",
-         t->clip->source, t->clip->frame_count, t->clip->name, motion, 100 * motion / size);
+    FIND(
+        d, PELT_FATAL, "frozen",
+        "%s: all %u frames have the same shape, but clip \"%s\" moves the skin by up to %.3g (%.2g%% of the size): the "
+        "export did not follow the animation; export it again, frame by frame",
+        t->clip->source, t->clip->frame_count, t->clip->name, motion, 100 * motion / size);
     return true;
 }
 

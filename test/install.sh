@@ -92,4 +92,5 @@ for header in pelt fit; do echo "#include <pelt/$header.h>" > "$header.cpp"; don
 if command -v c++ >/dev/null; then c++ -fsyntax-only -I"$folder/usr/include" pelt.cpp fit.cpp; fi
 man -l "$folder"/usr/share/man/man1/pelt.1 >/dev/null 2>&1 || true
 bash -n "$folder/usr/share/bash-completion/completions/pelt"
+test -s "$folder/usr/share/zsh/site-functions/_pelt" && test -s "$folder/usr/share/fish/vendor_completions.d/pelt.fish"
 echo "installed, found and used"

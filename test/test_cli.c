@@ -50,8 +50,6 @@ static void help_is_there_for_every_command(void **state) {
     assert_string_equal(program_output, "pelt " PELT_VERSION "\n");
     assert_int_equal(pelt("help --man"), 0);
     assert_non_null(strstr(program_output, "\\-\\-influences"));
-    assert_int_equal(pelt("help --bash"), 0);
-    assert_non_null(strstr(program_output, "complete "));
 }
 
 static void misuse_is_2_and_says_what_is_meant(void **state) {

@@ -95,7 +95,7 @@ static void tables_that_do_not_fit_are_refused_with_file_line_and_remedy(void **
     static const char *const cases[][2] = {
         {"tension\n1\n2\n", "2 rows of numbers, but clip train has 3 frames"},
         {"tension\n1\n2\n3\n4\n", "4 rows"},
-        {"tension\n1\nx\n3\n", "line 3: \"tension\" is not a number"},
+        {"tension\n1\nx\n3\n", "line 3, column \"tension\": \"x\" is not a number"},
         {"tension\n1\nnan\n3\n", "line 3"},
         {"tension\n1\n1e39\n3\n", "line 3"},
         {"tension\n1\n2e9\n3\n", "too large"},

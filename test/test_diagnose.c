@@ -415,8 +415,7 @@ static void a_cache_that_does_not_move_is_refused(void **state) {
     for (uint32_t f = 1; f < FRAMES; f++) memcpy(point(&s, f, 0), point(&s, 0, 0), 3 * VERTICES * sizeof(float));
     EXPECT(&s, PELT_FATAL, "frozen", "hand.train.pc2", "all 12 frames have the same shape", "clip \"train\"");
     s = swinging(); /* one vertex that follows is motion */
-    for (uint32_t f = 1; f < FRAMES; f++)
-        memcpy(point(&s, f, 0), point(&s, 0, 0), 3 * (VERTICES - 1) * sizeof(float));
+    for (uint32_t f = 1; f < FRAMES; f++) memcpy(point(&s, f, 0), point(&s, 0, 0), 3 * (VERTICES - 1) * sizeof(float));
     pelt_findings found = diagnose(&s);
     for (size_t i = 0; i < found.count; i++) assert_string_not_equal(found.list[i].what, "frozen");
     character_free(s.bundle);

@@ -229,6 +229,9 @@ static pelt_result open_lane(pelt_arena *arena, const measuring *m, struct lane 
     return lane->player ? PELT_OK : PELT_ERROR_DATA;
 }
 
+/* A blend that is as near to the truth as numbers in files are has nothing that one could be relative to. */
+static const double exact_blend = 1e-6;
+
 static void finish(pelt_measure *measure, const double *vertex_sums, double sum, double baseline, double normal_sum,
                    double normal_max, double diagonal) {
     const double degrees = 180 / acos(-1), frames = measure->frame_count, all = frames * measure->vertex_count;
@@ -238,9 +241,8 @@ static void finish(pelt_measure *measure, const double *vertex_sums, double sum,
     measure->normal_max_degrees = degrees * normal_max;
     measure->rms_fraction = measure->rms / diagonal;
     measure->max_fraction = measure->max / diagonal;
-    /* A blend that is as near to the truth as numbers in files are has nothing that one could be relative to. */
-    const double exact = 1e-6;
-    measure->rel_err = sqrt(baseline / all) > exact * diagonal ? sqrt(sum / baseline) : 0;
+    measure->blend_fraction = sqrt(baseline / all) / diagonal;
+    measure->rel_err = measure->blend_fraction > exact_blend ? sqrt(sum / baseline) : 0;
 }
 
 /* A stage: the results in the arena of the measure, all else in one inside. */
@@ -288,7 +290,9 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     return PELT_OK;
 }
 
-int pelt_measure_is_relative(const pelt_measure *measure) { return measure->rel_err > 0 || measure->rms == 0; }
+int pelt_measure_is_relative(const pelt_measure *measure) {
+    return measure->rel_err > 0 || measure->blend_fraction > exact_blend;
+}
 
 pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                     uint32_t threads, pelt_error *error) {

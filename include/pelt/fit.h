@@ -477,6 +477,7 @@ typedef struct pelt_measure {
     double rel_err;   /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact to a
                          millionth of the diagonal, or where the character has no weights: then rms is all there is
                          to say */
+    double blend_fraction; /* rms of that blend, of the diagonal; 0: no weights */
     double roughness; /* ||L(model - truth)|| / ||L(blend with the file's weights - truth)||, L the uniform Laplacian of
                          the mesh: a point's error minus the mean over its neighbours. Vertices with the same rest
                          position are one point, with the mean of their errors. 1 is as rough as the blend, less is

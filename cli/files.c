@@ -1,0 +1,97 @@
+/* files.c: mistakes with files that must not pass: an output that is one of the inputs, or the truth of a clip; a skin in
+   the place of a bundle. Files are compared by what they are, not by their names. */
+
+#include "cli/cli.h"
+#include "io/io.h"
+#include "runtime/format.h"
+#include <string.h>
+
+/* The outputs of a call: the next option that names one, from *index on; NULL at the end. */
+static const char *next_output(const cli_args *args, int *index) {
+    for (; args->command->options[*index].name; (*index)++)
+        if (args->values[*index] && cli_kind_of(&args->command->options[*index]) == CLI_OUTPUT)
+            return args->values[(*index)++];
+    return NULL;
+}
+
+bool cli_may_write(const cli_args *args, const char *path, const char *input) {
+    if (cli_value(args, "overwrite") || !input || !pelt_same_file(path, input)) return true;
+    cli_misuse(args, "%s would be written over: it is the input %s; name another output, or say --overwrite", path,
+               input);
+    return false;
+}
+
+static bool is_input(const cli_args *args, const char *input) {
+    int index = 0;
+    for (const char *output; (output = next_output(args, &index));)
+        if (!cli_may_write(args, output, input)) return true;
+    return false;
+}
+
+/* Files of "CLIP=FILE,...": clips may have a = in their names, and so may files. */
+static bool any_is_input(const cli_args *args, const char *clips) {
+    size_t count;
+    char **list = cli_list(clips, &count);
+    bool found = false;
+    for (size_t i = 0; list && i < count; i++)
+        for (const char *equals = strchr(list[i], '='); equals && !found; equals = strchr(equals + 1, '='))
+            found = is_input(args, equals + 1);
+    cli_list_free(list);
+    return found;
+}
+
+/* A clip of points and its table are one: face.test.npy and face.test.csv. */
+static bool partner_is_input(const cli_args *args, const char *path) {
+    static const char *const endings[] = {".csv", ".npy", ".pc2", ".mdd"};
+    char partner[4096];
+    for (size_t i = 0; i < 4; i++) {
+        if (!pelt_ends_with(path, endings[i])) continue;
+        for (size_t k = 0; k < 4; k++) {
+            snprintf(partner, sizeof partner, "%.*s%s", (int)strlen(path) - 4, path, endings[k]);
+            if (is_input(args, partner)) return true;
+        }
+    }
+    return false;
+}
+
+static bool is_gltf(const char *path) {
+    return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf") || pelt_file_begins(path, "glTF");
+}
+
+bool cli_check_files(const cli_args *args) {
+    const cli_command *command = args->command;
+    if (!strncmp(command->arguments, "SKIN BUNDLE", 11) && is_gltf(args->inputs[0]) &&
+        pelt_file_begins(args->inputs[1], PELT_MAGIC)) {
+        cli_misuse(args, "%s is a skin and %s a glTF file; the skin comes first: pelt %s %s %s ...", args->inputs[1],
+                   args->inputs[0], command->name, args->inputs[1], args->inputs[0]);
+        return false;
+    }
+    for (int i = 0; i < args->input_count; i++)
+        if (is_input(args, args->inputs[i]) || partner_is_input(args, args->inputs[i])) return false;
+    for (int i = 0; command->options[i].name; i++) {
+        cli_kind kind = cli_kind_of(&command->options[i]);
+        if (!args->values[i]) continue;
+        if ((kind == CLI_INPUT && is_input(args, args->values[i])) ||
+            (kind == CLI_CLIPS && any_is_input(args, args->values[i])))
+            return false;
+    }
+    return true;
+}
+
+pelt_bundle *cli_bundle(const cli_args *args, const char *path, pelt_error *error) {
+    int index = 0;
+    pelt_bundle *bundle = pelt_bundle_read(path, error);
+    if (!bundle || cli_value(args, "overwrite")) return bundle;
+    for (const char *output; (output = next_output(args, &index));) {
+        const pelt_clip *clip = pelt_bundle_claims(bundle, output);
+        if (!clip) continue;
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s %s of clip \"%s\" of %s; name another output, or say --overwrite",
+                  output,
+                  pelt_file_exists(output) ? "would be written over: it is the truth or the table"
+                                           : "would be taken for the truth or the table",
+                  clip->name, path);
+        pelt_bundle_free(bundle);
+        return NULL;
+    }
+    return bundle;
+}
