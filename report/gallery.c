@@ -1,14 +1,16 @@
 /* gallery.c: what the pictures of a report show, and from where.
 
    Each chosen frame is a strip: the truth, then every method's model and its errors, all with one camera and one colour
-   scale. The camera is the one of eight around the character that shows most squared error, a little above the
+   scale. Full colour is what 99 of 100 vertices of the middle method stay under, so that one bad method does not leave the
+   others without colour. The camera is the one of eight around the character that shows most squared error, a little above the
    horizon. Where few vertices hold the error, a close-up of the worst one follows, with a camera of its own. More strips
    show the error of each vertex over all frames, and how rough it is there, on the rest pose, from the front and from
-   behind.
+   behind; there each method has a scale of its own, because the question is where and not how much.
 
    First everything is planned, then all pictures are drawn on all threads. */
 
 #include "report/page.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,28 @@ static double largest(const float *errors, uint32_t count, uint32_t *where) {
 /* Scales errors to heat, 0 to 1, in place. */
 static void errors_to_heat(float *errors, uint32_t count, double full_heat) {
     for (size_t v = 0; errors && v < count; v++) errors[v] = full_heat > 0 ? (float)(errors[v] / full_heat) : 0;
+}
+
+/* The error that 99 of 100 vertices stay under; where so few are wrong that it is none, the largest. */
+static double usual_largest(plan *p, const float *errors, uint32_t count) {
+    uint32_t where = 0;
+    float *sorted = errors ? pelt_alloc(p->gallery->arena, count, sizeof *sorted) : NULL;
+    if (!sorted || !count) return 0;
+    memcpy(sorted, errors, count * sizeof *sorted);
+    double usual = pelt_quantile_floats(sorted, count, 0.99);
+    return usual > 0 ? usual : largest(errors, count, &where);
+}
+
+/* Of the methods that are wrong at all, the middle one; between two, their geometric mean. */
+static double middle_scale(plan *p, float *const *errors, uint32_t count) {
+    double *scales = pelt_alloc(p->gallery->arena, p->page->row_count + 1, sizeof *scales);
+    size_t found = 0;
+    for (size_t r = 0; r < p->page->row_count; r++) {
+        double scale = usual_largest(p, errors[r], count);
+        if (scale > 0) scales[found++] = scale;
+    }
+    qsort(scales, found, sizeof *scales, pelt_rising_doubles);
+    return found ? sqrt(scales[(found - 1) / 2] * scales[found / 2]) : 0;
 }
 
 /* Sum over the methods of the squared heat of each vertex: what a camera should show. */
@@ -165,7 +189,8 @@ static void plan_frame(plan *p, size_t index) {
         double most = largest(heats[r], n, &where);
         if (most > s->full_heat) s->full_heat = most, s->worst_vertex = where, worst_row = r;
     }
-    for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, s->full_heat);
+    double shown = middle_scale(p, heats, n), worst = s->full_heat;
+    for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, worst); /* so cameras are chosen */
     const float *values = interest(p, heats), *normals = smooth_normals(p, truth);
     pelt_view around = pelt_view_fit(truth, n, 0, ELEVATION), view = around;
     double aspect;
@@ -181,6 +206,8 @@ static void plan_frame(plan *p, size_t index) {
         plan_picture(p, &s->heats[r], s, model, normals, heats[r]);
     }
     plan_closeup(p, &p->gallery->closeups[index], s, &around, heats, worst_row);
+    for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, worst > 0 ? shown / worst : 0);
+    s->full_heat = p->gallery->closeups[index].full_heat = shown;
 }
 
 static void plan_rest_side(plan *p, strip *s, float *const *heats, const float *normals, double azimuth) {
@@ -200,22 +227,22 @@ static const float *rest_values(const pelt_measure *measure, int kind) {
 
 static void plan_rest(plan *p, int kind) {
     const pelt_report_page *page = p->page;
-    uint32_t n = page->mesh->vertex_count, where = 0;
+    uint32_t n = page->mesh->vertex_count;
     float **heats = pelt_alloc(p->gallery->arena, page->row_count, sizeof *heats);
-    double full_heat = 0;
+    double *scales = pelt_alloc(p->gallery->arena, page->row_count, sizeof *scales);
     for (size_t r = 0; r < page->row_count; r++) {
         const pelt_measure *measure = row_measure(page, r);
         const float *values = rest_values(measure, kind);
         if (!values || measure->vertex_count != n) continue;
         heats[r] = pelt_alloc(p->gallery->arena, n, sizeof *heats[r]);
         for (size_t v = 0; v < n; v++) heats[r][v] = isfinite(values[v]) ? values[v] : 0;
-        full_heat = fmax(full_heat, largest(heats[r], n, &where));
+        scales[r] = usual_largest(p, heats[r], n);
+        errors_to_heat(heats[r], n, scales[r]);
     }
-    for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, full_heat);
     const float *normals = smooth_normals(p, page->mesh->positions);
     for (int side = 0; side < REST_SIDES; side++) {
         strip *s = &p->gallery->rest[kind][side];
-        s->full_heat = full_heat;
+        s->full_heats = scales;
         plan_rest_side(p, s, heats, normals, side == REST_FRONT ? 22.5 : 202.5);
     }
 }

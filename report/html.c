@@ -265,8 +265,8 @@ static void put_ramp(text *out, const char *direction) {
     text_put(out, ")\"></span>");
 }
 
-static void put_scale_tick(text *out, const pelt_report_page *page, double error) {
-    text_put(out, "<span>");
+static void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more) {
+    text_put(out, and_more && error > 0 ? "<span>&ge;&#8239;" : "<span>");
     text_digits(out, error, 2);
     if (page->mesh->diagonal > 0 && error > 0) {
         text_put(out, " = ");
@@ -279,8 +279,9 @@ static void put_scale_tick(text *out, const pelt_report_page *page, double error
 static void put_scale(text *out, const pelt_report_page *page, const strip *s) {
     text_format(out, "<div class=\"scale\" style=\"aspect-ratio:%u/%u\">", s->truth.width, s->truth.height);
     put_ramp(out, "0deg");
+    int steps = s->truth.height * 10 < s->truth.width * 6 ? 1 : 4; /* a low picture has no room for more */
     text_put(out, "<span class=\"ticks\">");
-    for (int k = 4; k >= 0; k--) put_scale_tick(out, page, s->full_heat * k / 4);
+    for (int k = steps; k >= 0; k--) put_scale_tick(out, page, s->full_heat * k / steps, k == steps);
     text_put(out, "</span></div>");
 }
 
@@ -298,10 +299,9 @@ static void put_frame_errors(text *out, const pelt_report_page *page, const pict
  */
 static void put_strip(text *out, const pelt_report_page *page, const strip *s, const strip *wide) {
     bool closeup = s != wide;
-    double share = 1144.0 / (double)(page->row_count + 1) - 12; /* of the width of the page */
     double sharp = fmin(fmax(0.9 * wide->truth.width, 240), 373);
-    text_format(out, "<div class=\"strip%s\" style=\"--cell:%.0fpx\">\n", closeup ? " brief" : "",
-                floor(fmin(fmax(share, 140), sharp)));
+    text_format(out, "<div class=\"strip row%s\" style=\"--n:%zu;--cell:%.0fpx\">\n", closeup ? " brief" : "",
+                page->row_count + 1, floor(sharp));
     text_put(out, "<figure><figcaption><b>truth</b></figcaption><div>");
     put_image(out, &s->truth, "truth");
     text_put(out, "</div>");
@@ -326,7 +326,9 @@ static void put_frames(text *out, const pelt_report_page *page, const gallery *g
     if (page->picture_count == 0) return;
     text_put(out,
              "<section>\n<h2>Worst frames</h2>\n<p class=\"muted\">Above: the mesh. Below: how far each vertex is from "
-             "the truth. All pictures of a row have one camera and one colour scale.</p>\n");
+             "the truth. All pictures of a row have one camera and one colour scale: full colour is the error that "
+             "99&#8239;% "
+             "of the vertices stay under in the middle one of the methods, and all beyond.</p>\n");
     for (size_t i = 0; i < page->picture_count; i++) {
         const pelt_report_picture *shown = &page->pictures[i];
         if (!g->frames[i].used) continue;
@@ -357,17 +359,23 @@ static void put_rest(text *out, const pelt_report_page *page, const strip sides[
     if (!drawn) return;
     text_format(out,
                 "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s, over all %s frames, on the rest pose, from the front "
-                "and from behind.</p>\n<div class=\"flat\"><span>0</span>",
+                "and from behind. Each method has a colour scale of its own, up to the error that 99&#8239;%% of the "
+                "vertices stay under.</p>\n<div class=\"flat\"><span>0</span>",
                 title, what, page->test_count ? "held-out" : "training");
     put_ramp(out, "90deg");
-    put_scale_tick(out, page, sides[REST_FRONT].full_heat);
-    text_put(out, "</div>\n<div class=\"strip brief rest\" style=\"--cell:373px\">\n");
+    text_format(out,
+                "<span>as told above each</span></div>\n<div class=\"strip row brief rest\" "
+                "style=\"--n:%zu;--cell:373px\">\n",
+                drawn);
     for (size_t r = 0; r < page->row_count; r++) {
         if (!front[r].png || !back[r].png) continue;
         text_put(out, "<figure><figcaption><b>");
         put_row_name(out, page, r);
-        text_put(out, "</b></figcaption><div class=\"pair\">");
+        text_put(out, "</b>");
+        put_scale_tick(out, page, sides[REST_FRONT].full_heats[r], true);
+        text_put(out, "</figcaption><div>");
         put_image(out, &front[r], "from the front");
+        text_put(out, "</div><div>");
         put_image(out, &back[r], "from behind");
         text_put(out, "</div></figure>\n");
     }

@@ -38,11 +38,12 @@ typedef struct picture {
     size_t png_size;
 } picture;
 
-/* Pictures of one camera and one colour scale. */
+/* Pictures of one camera. */
 typedef struct strip {
     bool used;
     uint32_t worst_vertex;
-    double full_heat; /* the error that has the brightest colour */
+    double full_heat;         /* the error from which on the colour is the brightest */
+    const double *full_heats; /* [row_count] on the rest pose: the same of each method */
     picture truth;
     picture *models, *heats; /* [row_count] */
 } strip;

@@ -1,5 +1,6 @@
 /* plot.c: the error of every frame, as SVG: two panels (largest error above, RMS below), one line per method, the
-   held-out clips side by side. Colours come from the style sheet of the page, so that light and dark both read. */
+   held-out clips side by side. Where methods differ by more than ten times the errors are on a logarithmic axis, or the
+   better ones would all lie on the ground. Colours come from the style sheet of the page, so that light and dark both read. */
 
 #include "report/page.h"
 #include <math.h>
@@ -23,7 +24,9 @@ typedef struct plot {
     const pelt_report_page *page;
     size_t clip_count;
     double frame_total;
+    bool logarithmic;
     double top[QUANTITIES], step[QUANTITIES]; /* of the axes: the value at the top, and between ticks */
+    double bottom[QUANTITIES];                /* of logarithmic ones: what is smaller lies there too */
 } plot;
 
 /* -- Data ---------------------------------------------------------------------------------------------------------- */
@@ -57,19 +60,50 @@ static double nice_step(double range, double count) {
     return power * (part > 5 ? 10 : part > 2 ? 5 : part > 1 ? 2 : 1);
 }
 
+/* The least and the most of the values that are there; least 0: there are none above 0. */
+typedef struct range {
+    double least, most;
+} range;
+
+static void widen(range *r, double value) {
+    if (!isfinite(value)) return;
+    r->most = fmax(r->most, value);
+    if (value > 0 && (r->least == 0 || value < r->least)) r->least = value;
+}
+
+static range range_of(const plot *p, quantity q) {
+    range all = {0, 0};
+    for (size_t r = 0; r < p->page->row_count; r++)
+        for (size_t c = 0; c < p->clip_count; c++) {
+            const pelt_measure *m = measure_of(p, r, c);
+            const float *values = series(m, q);
+            for (uint32_t f = 0; values && f < m->frame_count; f++) widen(&all, values[f]);
+        }
+    return all;
+}
+
+/* Whether the methods as a whole differ by more than ten times. */
+static bool far_apart(const plot *p) {
+    range methods = {0, 0};
+    for (size_t r = 0; r < p->page->row_count; r++) {
+        const pelt_measure *m = row_measure(p->page, r);
+        if (m) widen(&methods, m->rms);
+    }
+    return methods.least > 0 && methods.most > 10 * methods.least;
+}
+
+enum { MOST_DECADES = 5 };
+
 static void find_axes(plot *p) {
+    p->logarithmic = far_apart(p);
     for (quantity q = LARGEST; q < QUANTITIES; q++) {
-        double most = 0;
-        for (size_t r = 0; r < p->page->row_count; r++)
-            for (size_t c = 0; c < p->clip_count; c++) {
-                const pelt_measure *m = measure_of(p, r, c);
-                const float *values = series(m, q);
-                for (uint32_t f = 0; values && f < m->frame_count; f++)
-                    if (isfinite(values[f])) most = fmax(most, values[f]);
-            }
-        if (most < 1e-30) most = 1;
-        p->step[q] = nice_step(most, 5);
-        p->top[q] = ceil(most / p->step[q] - 1e-6) * p->step[q];
+        range all = range_of(p, q);
+        if (all.most < 1e-30) all.most = 1;
+        p->step[q] = nice_step(all.most, 5);
+        p->top[q] = ceil(all.most / p->step[q] - 1e-6) * p->step[q];
+        double least = fmax(all.least, all.most * pow(10, -MOST_DECADES)), power = pow(10, floor(log10(least)));
+        p->bottom[q] = power * (least >= 5 * power ? 5 : least >= 2 * power ? 2 : 1);
+        if (!(p->bottom[q] < p->top[q])) p->bottom[q] = p->top[q] / 10;
     }
 }
 
@@ -91,7 +125,11 @@ static double frame_x(const plot *p, size_t clip, double frame) {
 
 static double panel_bottom(quantity q) { return TOP + PANEL + q * (PANEL + BETWEEN); }
 
-static double value_y(const plot *p, quantity q, double value) { return panel_bottom(q) - value / p->top[q] * PANEL; }
+static double value_y(const plot *p, quantity q, double value) {
+    double height = value / p->top[q];
+    if (p->logarithmic) height = log(fmax(value, p->bottom[q]) / p->bottom[q]) / log(p->top[q] / p->bottom[q]);
+    return panel_bottom(q) - height * PANEL;
+}
 
 /* -- Marks --------------------------------------------------------------------------------------------------------- */
 
@@ -104,22 +142,45 @@ static void put_tick(text *out, double value, double step) {
         text_format(out, "%.*f", decimals, value);
 }
 
-static void put_axis(text *out, const plot *p, quantity q) {
-    double diagonal = p->page->mesh->diagonal;
-    text_format(out, "<text class=\"head\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT,
-                panel_bottom(q) - PANEL - (q == LARGEST ? 26 : 10), /* letters stand below it */
-                q == LARGEST ? "Largest error in the frame" : "RMS error of the frame");
-    for (int k = 0; k * p->step[q] <= p->top[q] * (1 + 1e-9); k++) {
-        double value = k * p->step[q], y = value_y(p, q, value);
-        text_format(out, "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", k ? "grid" : "base", LEFT,
-                    WIDTH - RIGHT, y, y);
-        text_format(out, "<text class=\"tick end\" x=\"%d\" y=\"%.1f\">", LEFT - 8, y + 4);
+/* A line across, with its value left and its share of the size right. */
+static void put_grid_line(text *out, const plot *p, quantity q, double value, bool base, bool told) {
+    double diagonal = p->page->mesh->diagonal, y = value_y(p, q, value);
+    text_format(out, "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", base ? "base" : "grid", LEFT,
+                WIDTH - RIGHT, y, y);
+    if (!told) return;
+    text_format(out, "<text class=\"tick end\" x=\"%d\" y=\"%.1f\">", LEFT - 8, y + 4);
+    if (p->logarithmic)
+        text_format(out, "%.3g", value);
+    else
         put_tick(out, value, p->step[q]);
-        text_put(out, "</text>");
-        if (!(diagonal > 0) || k == 0) continue;
-        text_format(out, "<text class=\"tick\" x=\"%d\" y=\"%.1f\">%.2g&#8239;%%</text>\n", WIDTH - RIGHT + 8, y + 4,
-                    100 * value / diagonal);
-    }
+    text_put(out, "</text>");
+    if (!(diagonal > 0) || value == 0) return;
+    text_format(out, "<text class=\"tick\" x=\"%d\" y=\"%.1f\">%.2g&#8239;%%</text>\n", WIDTH - RIGHT + 8, y + 4,
+                100 * value / diagonal);
+}
+
+/* 1, 2 and 5 of every decade; over many decades only their beginnings have room for numbers. */
+static void put_decades(text *out, const plot *p, quantity q) {
+    static const int steps[] = {1, 2, 5};
+    bool wide = log10(p->top[q] / p->bottom[q]) > 2.2;
+    for (int power = (int)floor(log10(p->bottom[q])); power <= (int)ceil(log10(p->top[q])); power++)
+        for (int i = 0; i < 3; i++) {
+            double value = steps[i] * pow(10, power);
+            if (value < p->bottom[q] * (1 - 1e-9) || value > p->top[q] * (1 + 1e-9)) continue;
+            put_grid_line(out, p, q, value, value <= p->bottom[q] * (1 + 1e-9), !wide || i == 0);
+        }
+}
+
+static void put_axis(text *out, const plot *p, quantity q) {
+    text_format(out, "<text class=\"head\" x=\"%d\" y=\"%.1f\">%s%s</text>\n", LEFT,
+                panel_bottom(q) - PANEL - (q == LARGEST ? 26 : 10), /* letters stand below it */
+                q == LARGEST ? "Largest error in the frame" : "RMS error of the frame",
+                p->logarithmic ? ", logarithmic" : "");
+    if (p->logarithmic)
+        put_decades(out, p, q);
+    else
+        for (int k = 0; k * p->step[q] <= p->top[q] * (1 + 1e-9); k++)
+            put_grid_line(out, p, q, k * p->step[q], k == 0, true);
 }
 
 /* A name, cut where it would run into the next clip's. */

@@ -295,6 +295,38 @@ static void clips_may_have_commas_in_their_names(void **state) {
     assert_non_null(strstr(program_errors, "\\,"));
 }
 
+/* Names that a file brings along are text on the page: of clips, of joints (EigenSkin shows them), of the file itself. */
+static void names_of_files_are_no_html(void **state) {
+    (void)state;
+    static const char clip[] = "<script>alert(\"a\")<\\script>", joint[] = "</style><b onclick='x'>&amp;";
+    pelt_error error;
+    pelt_bundle *bundle = pelt_bundle_read(file_path("arm.glb"), &error);
+    assert_non_null(bundle);
+    for (uint32_t c = 0; c < bundle->clip_count; c++)
+        if (!strcmp(bundle->clips[c]->name, "test")) ((pelt_clip *)bundle->clips[c])->name = clip;
+    for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++)
+        bundle->skeleton.names[j] = pelt_arena_format(bundle->arena, "%s%u", joint, j);
+    pelt_gltf_content content = {
+        .mesh = &bundle->mesh, .skeleton = &bundle->skeleton, .clips = bundle->clips, .clip_count = bundle->clip_count};
+    char path[400], name[] = "<i>'x\xff\".glb";
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    if (pelt_gltf_write(path, &content, &error)) fail_msg("%s", error.text);
+    pelt_bundle_free(bundle);
+    shell("cp arm.train.pc2 '<i>'\\''x'$(printf '\\377')'\".train.pc2'");
+    if (pelt("compare '<i>'\\''x'$(printf '\\377')'\".glb' --train train --test '%s=arm.test.pc2' --methods ssd,eigen "
+             "--report '<b>.html' --picture-size 64",
+             clip))
+        fail_msg("%s", program_errors);
+    size_t size;
+    char *html = read_bytes("<b>.html", &size);
+    assert_null(strstr(html, "<script")), assert_null(strstr(html, "<b onclick")), assert_null(strstr(html, "<i>"));
+    assert_null(strchr(html, '\xff'));
+    assert_non_null(strstr(html, "&lt;script&gt;alert(&quot;a&quot;)&lt;"));
+    assert_non_null(strstr(html, "&lt;/style&gt;&lt;b onclick=&#39;x&#39;&gt;&amp;amp;"));
+    assert_non_null(strstr(html, "&lt;i&gt;&#39;x&#xFFFD;&quot;.glb"));
+    free(html);
+}
+
 /* -- Errors for programs ----------------------------------------------------------------------------------------------- */
 
 static void the_worst_clip_is_named(void **state) {
@@ -555,6 +587,7 @@ int main(void) {
         cmocka_unit_test(nothing_is_relative_to_a_blend_that_is_exact),
         cmocka_unit_test(words_in_the_wrong_place_are_named),
         cmocka_unit_test(clips_may_have_commas_in_their_names),
+        cmocka_unit_test(names_of_files_are_no_html),
         cmocka_unit_test(the_worst_clip_is_named),
         cmocka_unit_test(errors_of_frames_and_vertices_are_those_of_the_files),
         cmocka_unit_test(failures_come_as_json_too),

@@ -526,6 +526,92 @@ static void a_picture_of_many_methods_has_their_errors_below_them(void **state) 
     free(c);
 }
 
+static int rising(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The error that 99 of 100 vertices of a model stay under. */
+static double usual_error(const character *c, const float *model) {
+    static double errors[BALL_VERTICES];
+    for (size_t v = 0; v < BALL_VERTICES; v++) {
+        double sum = 0;
+        for (size_t i = 3 * v; i < 3 * v + 3; i++) sum += pow(model[i] - c->ball.positions[i], 2);
+        errors[v] = sqrt(sum);
+    }
+    qsort(errors, BALL_VERTICES, sizeof *errors, rising);
+    return errors[(size_t)(0.99 * (BALL_VERTICES - 1) + 0.5)];
+}
+
+static void one_bad_method_does_not_take_the_colour_of_the_others(void **state) {
+    (void)state;
+    character *c = character_make();
+    static float far[3 * BALL_VERTICES];
+    static const float *far_frames[1] = {far};
+    for (size_t i = 0; i < 3 * BALL_VERTICES; i++) far[i] = 1000 * c->ball.positions[i];
+    pelt_report_row rows[] = {c->rows[0], c->rows[1], c->rows[1]};
+    rows[2].method = "far", rows[2].frame_positions = far_frames;
+    char scale[60], own[2][60];
+    c->page.rows = rows;
+    for (size_t n = 2; n <= 3; n++) { /* of two: their geometric mean; of three: the middle one, however bad the last */
+        double a = usual_error(c, c->models[0]), b = usual_error(c, c->models[1]), full = n == 2 ? sqrt(a * b) : a;
+        c->page.row_count = n;
+        char *html = page_html(&c->page);
+        assert_well_formed(html);
+        snprintf(scale, sizeof scale, "<span>&ge;&#8239;%.*f = ", (int)(1 - floor(log10(full))), full);
+        if (count_of(html, scale) < 2) fail_msg("%s is not on the page", scale); /* the frame and its close-up */
+        /* On the rest pose each has its own. */
+        for (int m = 0; m < 2; m++) {
+            double usual = usual_error(c, c->models[m]);
+            snprintf(own[m], sizeof own[m], "%s</b><span>&ge;&#8239;%.*f = ", m ? "kernel" : "ssd",
+                     (int)(1 - floor(log10(usual))), usual);
+            if (!strstr(html, own[m])) fail_msg("%s is not on the page", own[m]);
+        }
+        /* Truth and all methods stand in one row. */
+        snprintf(scale, sizeof scale, "<div class=\"strip row\" style=\"--n:%zu;", n + 1);
+        assert_int_equal(count_of(html, scale), 1);
+        free(html);
+    }
+    free(c);
+}
+
+/* Heights of the three points of a method's line in the lower panel. */
+static void line_heights(const char *html, int method, double y[3]) {
+    char start[40];
+    double x;
+    snprintf(start, sizeof start, "<path class=\"line m%d\" d=\"M", method);
+    const char *s = strstr(html, start);                                /* in the legend */
+    for (int skip = 0; skip < 3 && s; skip++) s = strstr(s + 1, start); /* two clips above, then those below */
+    assert_non_null(s);
+    assert_int_equal(sscanf(s + strlen(start), "%lf %lfL%lf %lfL%lf %lf", &x, &y[0], &x, &y[1], &x, &y[2]), 6);
+}
+
+static void errors_that_differ_by_more_than_ten_have_a_logarithmic_axis(void **state) {
+    (void)state;
+    character *c = character_make();
+    static const float decades[2][3] = {{1, 0.1f, 0.01f}, {0.02f, 0.02f, 0.02f}};
+    double y[3], flat[3];
+    for (int logarithmic = 0; logarithmic < 2; logarithmic++) {
+        for (int m = 0; m < 2; m++) memcpy(c->frame_rms[m], decades[m], sizeof decades[m]);
+        c->measures[0].rms = 0.5, c->measures[1].rms = logarithmic ? 0.049 : 0.051;
+        char *html = page_html(&c->page);
+        assert_well_formed(html);
+        assert_int_equal(count_of(html, ", logarithmic</text>"), 2 * logarithmic);
+        line_heights(html, 0, y), line_heights(html, 1, flat);
+        assert_true(y[0] < y[1] && y[1] < y[2]);
+        assert_near(flat[0], flat[2], 0.01);
+        /* From 1 to 0.1 it is as far as from there to 0.01; or ten times as far. */
+        assert_near((y[1] - y[0]) / (y[2] - y[1]), logarithmic ? 1 : 10, logarithmic ? 0.01 : 0.3);
+        if (logarithmic) assert_near((y[2] - flat[0]) / (y[2] - y[1]), log10(2), 0.01);
+        free(html);
+    }
+    c->frame_rms[1][1] = 0; /* has no logarithm: it lies on the ground */
+    char *html = page_html(&c->page);
+    line_heights(html, 0, y), line_heights(html, 1, flat);
+    assert_true(flat[1] >= y[2] - 0.01);
+    free(html), free(c);
+}
+
 static void page_needs_no_other_file(void **state) {
     (void)state;
     character *c = character_make();
@@ -640,6 +726,8 @@ int main(void) {
         cmocka_unit_test(page_says_in_plain_words_how_wrong_the_best_method_is),
         cmocka_unit_test(page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh),
         cmocka_unit_test(a_picture_of_many_methods_has_their_errors_below_them),
+        cmocka_unit_test(one_bad_method_does_not_take_the_colour_of_the_others),
+        cmocka_unit_test(errors_that_differ_by_more_than_ten_have_a_logarithmic_axis),
         cmocka_unit_test(page_needs_no_other_file),
         cmocka_unit_test(page_escapes_every_name),
         cmocka_unit_test(page_is_made_from_whatever_is_known),
