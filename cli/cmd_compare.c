@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/fit_options.h"
 #include "fit/about.h"
+#include "fit/measure/measure.h"
 #include "io/io.h"
 #include "report/report.h"
 #include "rig/clock.h"
@@ -100,7 +101,8 @@ static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
     pelt_result result = pelt_open(one->bytes->bytes, one->bytes->size, &one->skin);
     if (result) return pelt_fail(error, result, "%s", pelt_result_text(result)), false;
     uint32_t threads = c->args->threads;
-    one->test_all = pelt_measure_examples(&one->skin, c->bundle, c->test_examples, threads, error);
+    pelt_progress progress = cli_progress(c->args);
+    one->test_all = pelt_measure_watched(&one->skin, c->bundle, c->test_examples, threads, &progress, error);
     if (!one->test_all) return false;
     one->test = calloc(c->test_count, sizeof *one->test);
     if (!one->test) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), false;
@@ -399,8 +401,12 @@ static int compare(comparison *c) {
     c->test_examples = pelt_bundle_examples(c->bundle, c->test, c->test_count);
     if (!c->train_examples.count || !c->test_examples.count)
         return cli_fail("%s: a clip has no frames", c->bundle->path);
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count; i++) {
+        const contestant *one = &c->contestants[i];
+        cli_progress_about("%zu of %zu, %s/%s: ", i + 1, c->count, method_of(one), blend_of(one));
         if (!run_contestant(c, &c->contestants[i], &error)) return cli_error(&error);
+    }
+    cli_progress_about("%s", "");
     print_table(c);
     print_remarks(c);
     if (!write_errors(c)) return CLI_FAILED;

@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "fit/about.h"
+#include "fit/measure/measure.h"
 #include <math.h>
 #include <string.h>
 
@@ -64,7 +65,8 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
     pelt_examples examples = pelt_bundle_examples(bundle, clips, clip_count);
     cli_note_controls(args, skin, bundle);
     warn_of_clips(args, bundle, clips, clip_count);
-    pelt_measure *m = pelt_measure_examples(skin, bundle, examples, args->threads, &error);
+    pelt_progress progress = cli_progress(args);
+    pelt_measure *m = pelt_measure_watched(skin, bundle, examples, args->threads, &progress, &error);
     if (!m) return cli_error(&error);
     char text[200];
     const pelt_example *worst = &examples.list[m->worst_frame];

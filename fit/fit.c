@@ -8,6 +8,7 @@
 #include "fit/about.h"
 #include "fit/corrective/correctives.h"
 #include "fit/examples/controls.h"
+#include "fit/measure/measure.h"
 #include "pack/pack.h"
 #include "rig/clock.h"
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static double bytes_of_fit(const pelt_fit_options *o, double vertices, double ex
                                                [PELT_CORRECTIVE_WPSD] = {0, 180},
                                                [PELT_CORRECTIVE_EIGEN] = {0, 90},
                                                [PELT_CORRECTIVE_KERNEL] = {13000, 50}};
-    const double *blend = o->blend == PELT_BLEND_JOINTS ? of_joints : of_other_blends, *corrective = of_correctives[o->corrective];
+    const double *blend = o->blend == PELT_BLEND_JOINTS ? of_joints : of_other_blends,
+                 *corrective = of_correctives[o->corrective];
     return vertices * (blend[0] + corrective[0] + (blend[1] + corrective[1]) * examples);
 }
 
@@ -50,20 +52,54 @@ static double bytes_of_fit(const pelt_fit_options *o, double vertices, double ex
 static pelt_result check_memory(const pelt_fitting *f, pelt_error *error) {
     double points = f->bundle->mesh.vertex_count, bytes = bytes_of_fit(&f->options, points, (double)f->examples.count);
     if (bytes < 1e6 || (bytes < 1e18 && pelt_memory_is_there((size_t)bytes))) return PELT_OK;
-    pelt_fail(error, PELT_ERROR_MEMORY,
-              "not enough memory: %zu examples of %.0f vertices take about %.0f MB, and so much is not left; train on every "
-              "second frame or on fewer clips, or raise the limit (ulimit -v)",
-              f->examples.count, points, bytes * 1e-6);
+    pelt_fail(
+        error, PELT_ERROR_MEMORY,
+        "not enough memory: %zu examples of %.0f vertices take about %.0f MB, and so much is not left; train on every "
+        "second frame or on fewer clips, or raise the limit (ulimit -v)",
+        f->examples.count, points, bytes * 1e-6);
     return pelt_advise(error, "every", 2);
+}
+
+/* -- Progress ------------------------------------------------------------------------------------------------------ */
+
+static int tell_part(void *user, const char *task, double fraction) {
+    const pelt_fitting *f = user;
+    return pelt_should_stop(&f->told, task, f->low + (f->high - f->low) * fraction);
+}
+
+/* What the fit does from now on brings the whole from `low` to `high`. */
+static void begin_part(pelt_fitting *f, double low, double high) {
+    f->low = low, f->high = high;
+    if (f->told.step) f->options.progress = (pelt_progress){tell_part, f};
+}
+
+/* How much of the time of a fit goes into its blend, about. */
+static double blend_share(const pelt_fit_options *o) {
+    bool fitted = o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS;
+    return o->corrective == PELT_CORRECTIVE_NONE ? 1 : fitted ? 0.6 : 0.05;
+}
+
+/* Where the parts of a fit with its figures end: fit, measure, the fit that does not see all, measure. A blend that is
+   taken as it is takes no time. */
+static void share_time(const pelt_fit_options *o, double ends[4]) {
+    bool quick =
+        o->corrective == PELT_CORRECTIVE_NONE && (o->blend == PELT_BLEND_FILE || o->blend == PELT_BLEND_DISTANCE);
+    double fit = quick ? 0.1 : 0.9, again = o->holdout < 0 ? 0 : 0.8, all = 1 + again;
+    ends[0] = fit / all, ends[1] = 1 / all, ends[2] = (1 + again * fit) / all, ends[3] = 1;
 }
 
 /* -- One fit ------------------------------------------------------------------------------------------------------- */
 
 static pelt_result fit_model(void *user, pelt_error *error) {
     pelt_fitting *f = user;
-    if (pelt_should_stop(&f->options.progress, "blend", 0))
+    double low = f->low, high = f->high, middle = low + (high - low) * blend_share(&f->options);
+    f->watch.progress = &f->options.progress;
+    pelt_arena_watch(f->arena, &f->watch);
+    begin_part(f, low, middle);
+    if (pelt_next_task(f->arena, "blend", 0, 0.1, 4))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_result result = pelt_fit_blend(f, error);
+    begin_part(f, middle, high);
     return result ? result : pelt_fit_corrective(f, error);
 }
 
@@ -72,8 +108,10 @@ static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
     f->arena = pelt_arena_new(0);
     if (pelt_stage(f->arena, fit_model, f, error)) return NULL;
+    pelt_arena_watch(f->arena, NULL);
     const pelt_arrangement *arrangement = pelt_model_arrange(f->arena, &f->model, error);
     f->report.options = f->options;
+    f->report.options.progress = f->told;
     f->report.seconds = pelt_wall_seconds() - wall;
     f->report.cpu_seconds = pelt_cpu_seconds() - cpu;
     return arrangement;
@@ -81,31 +119,33 @@ static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
 
 /* -- How wrong it is ----------------------------------------------------------------------------------------------- */
 
-static pelt_measure *measure(const pelt_fitting *f, const pelt_arrangement *arrangement, pelt_examples examples,
-                             pelt_error *error) {
+static pelt_measure *measure(pelt_fitting *f, double low, double high, const pelt_arrangement *arrangement,
+                             pelt_examples examples, pelt_error *error) {
     pelt_bytes *bytes = pelt_lay_out(arrangement, "{}", error);
     pelt_skin skin;
     if (!bytes) return NULL;
+    begin_part(f, low, high);
     pelt_result result = pelt_open(bytes->bytes, bytes->size, &skin);
     pelt_measure *measured = NULL;
     if (result)
         pelt_fail(error, result, "the fitted skin cannot be opened: %s", pelt_result_text(result));
     else
-        measured = pelt_measure_examples(&skin, f->bundle, examples, f->options.threads, error);
+        measured = pelt_measure_watched(&skin, f->bundle, examples, f->options.threads, &f->options.progress, error);
     pelt_bytes_free(bytes);
     return measured;
 }
 
 /* The held-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */
-static pelt_result measure_held_out(pelt_fitting *f, pelt_error *error) {
+static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_error *error) {
     double fraction = f->options.holdout == 0 ? usual_holdout : f->options.holdout;
     if (fraction < 0) return PELT_OK;
     pelt_fit_report *r = &f->report;
     pelt_result result = pelt_split_examples(f->arena, f->bundle, f->examples, fraction, &r->kept, &r->held, error);
     if (result || !r->held.count || !r->kept.count) return result;
-    pelt_fitting blind = {.bundle = f->bundle, .examples = r->kept, .options = f->options};
+    pelt_fitting blind = {.bundle = f->bundle, .examples = r->kept, .options = f->options, .told = f->told};
+    begin_part(&blind, ends[1], ends[2]);
     const pelt_arrangement *arrangement = fit_once(&blind, error);
-    if (arrangement) r->holdout = measure(&blind, arrangement, r->held, error);
+    if (arrangement) r->holdout = measure(&blind, ends[2], ends[3], arrangement, r->held, error);
     pelt_arena_free(blind.arena);
     return r->holdout ? PELT_OK : error->code;
 }
@@ -120,11 +160,14 @@ void pelt_fit_report_free(pelt_fit_report *report) {
 }
 
 static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_error *error) {
+    double ends[4] = {1, 1, 1, 1};
+    if (measured) share_time(&f->options, ends);
+    begin_part(f, 0, ends[0]);
     const pelt_arrangement *arrangement = fit_once(f, error);
     if (!arrangement) return NULL;
     if (measured) {
-        f->report.train = measure(f, arrangement, f->examples, error);
-        if (!f->report.train || measure_held_out(f, error)) return NULL;
+        f->report.train = measure(f, ends[0], ends[1], arrangement, f->examples, error);
+        if (!f->report.train || measure_held_out(f, ends, error)) return NULL;
     }
     char *about = pelt_about_text(&f->report, f->bundle, f->examples, error);
     pelt_bytes *bytes = about ? pelt_lay_out(arrangement, about, error) : NULL;
@@ -136,7 +179,7 @@ pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit
                      pelt_fit_report *report, pelt_error *error) {
     pelt_error unwanted;
     if (!error) error = &unwanted;
-    pelt_fitting f = {.bundle = bundle, .examples = examples, .options = *options};
+    pelt_fitting f = {.bundle = bundle, .examples = examples, .options = *options, .told = options->progress};
     if (report) *report = (pelt_fit_report){0};
     if (pelt_fit_resolve(&f.options, error) || pelt_check_control_scales(bundle, &f.options, error) ||
         check_input(&f, report, error) || check_memory(&f, error))

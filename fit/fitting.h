@@ -18,6 +18,9 @@ typedef struct pelt_fitting {
     pelt_model model;
     pelt_points points;     /* of the examples; from pelt_fit_blend on, of the examples and the blend */
     pelt_fit_report report; /* what the stages found out */
+    pelt_progress told;     /* the caller's; that of the options tells it, as the part of the whole that this is */
+    double low, high;       /* from where to where this brings the whole */
+    pelt_watch watch;
 } pelt_fitting;
 
 /* pelt_hold_out with lists in an arena: the bundle stays as it is, so that several fits may use it at once

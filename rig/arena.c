@@ -40,6 +40,7 @@ struct pelt_arena {
     size_t used, limit;
     bool failed;
     jmp_buf *stage; /* of a root: where to go when memory is out; NULL: nowhere */
+    pelt_watch *watch;
     pelt_arena *parent, *children, *next, *previous;
 };
 
@@ -90,6 +91,24 @@ void pelt_arena_empty(pelt_arena *arena) {
         arena->spare = c;
     }
     arena->used = 0;
+}
+
+/* -- Progress ------------------------------------------------------------------------------------------------------ */
+
+void pelt_arena_watch(pelt_arena *arena, pelt_watch *watch) {
+    if (arena) arena->watch = watch;
+}
+
+pelt_watch *pelt_arena_watched(const pelt_arena *arena) {
+    while (arena && !arena->watch) arena = arena->parent;
+    return arena && arena->watch->task && arena->watch->progress->step ? arena->watch : NULL;
+}
+
+bool pelt_next_task(pelt_arena *arena, const char *task, double low, double high, uint32_t loops) {
+    while (arena && !arena->watch) arena = arena->parent;
+    if (!arena) return false;
+    *arena->watch = (pelt_watch){arena->watch->progress, task, low, high, low, loops ? loops : 1, 0};
+    return pelt_should_stop(arena->watch->progress, task, low);
 }
 
 /* -- Failure ------------------------------------------------------------------------------------------------------- */

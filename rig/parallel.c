@@ -18,23 +18,47 @@ static int team_size(uint32_t threads, size_t count) {
 }
 #endif
 
+/* Tells that so many of a loop's calls are done. Never backwards, where there are more loops than were expected. */
+static void tell(pelt_watch *watch, size_t finished, size_t count) {
+    uint32_t before = watch->finished < watch->loops ? watch->finished : watch->loops - 1;
+    double part = (before + (double)finished / (double)count) / watch->loops;
+    double fraction = watch->low + (watch->high - watch->low) * part;
+    if (fraction < watch->told + 0.002) return;
+    watch->told = fraction;
+    pelt_should_stop(watch->progress, watch->task, fraction); /* the next task asks whether to stop */
+}
+
 bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_body body, void *user) {
     bool done = true;
+    pelt_watch *watch = pelt_arena_watched(arena);
+    size_t finished = 0;
 #ifdef _OPENMP
     int team = team_size(threads, count);
+    if (omp_in_parallel()) watch = NULL; /* the thread that began the outermost loop tells */
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : done)
     {
         pelt_arena *scratch = pelt_arena_new(0);
 #pragma omp for schedule(dynamic, 1)
-        for (size_t i = 0; i < count; i++) done = pelt_arena_call(scratch, body, user, i) && done;
+        for (size_t i = 0; i < count; i++) {
+            done = pelt_arena_call(scratch, body, user, i) && done;
+            if (!watch) continue;
+            size_t now;
+#pragma omp atomic capture
+            now = ++finished;
+            if (!omp_get_thread_num()) tell(watch, now, count);
+        }
         pelt_arena_free(scratch);
     }
 #else
     (void)threads;
     pelt_arena *scratch = pelt_arena_new(0);
-    for (size_t i = 0; i < count; i++) done = pelt_arena_call(scratch, body, user, i) && done;
+    for (size_t i = 0; i < count; i++) {
+        done = pelt_arena_call(scratch, body, user, i) && done;
+        if (watch) tell(watch, ++finished, count);
+    }
     pelt_arena_free(scratch);
 #endif
+    if (watch) watch->finished++;
     if (!done) pelt_arena_fail(arena);
     return done;
 }

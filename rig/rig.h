@@ -83,6 +83,22 @@ bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_
 /* Tells how far the work is; true when it should stop. */
 bool pelt_should_stop(const pelt_progress *progress, const char *task, double fraction);
 
+/* A stage that is watched: parallel loops on its arena, and on arenas inside it, tell how far they are, so that the
+   mathematics need not. */
+typedef struct pelt_watch {
+    const pelt_progress *progress;
+    const char *task;         /* NULL: nothing is told */
+    double low, high, told;   /* its part of the whole; the most that was told of it */
+    uint32_t loops, finished; /* loops that it takes, about, and has had */
+} pelt_watch;
+
+/* The watch must outlive the arena's loops. */
+void pelt_arena_watch(pelt_arena *arena, pelt_watch *watch);
+
+/* What an arena's loops do from now on, if it is watched: a task that brings the work from `low` to `high` in about so
+   many loops. True when it should stop. */
+bool pelt_next_task(pelt_arena *arena, const char *task, double low, double high, uint32_t loops);
+
 /* -- Affine maps, row-major 3x4, in double ------------------------------------------------------------------------ */
 
 typedef struct pelt_affine {

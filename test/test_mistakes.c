@@ -2,6 +2,7 @@
    skins that are worse than none, words in the wrong place. Each is refused or warned of in a sentence that names the
    thing; and what is no mistake gives no word. */
 
+#define _GNU_SOURCE /* terminals */
 #include "test/program.h"
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -92,7 +93,7 @@ static int frozen(int f, int count) { return (void)f, count / 2; }
 static int make_sample(void **state) {
     (void)state;
     return pelt("sample arm --vertices 400 --frames 16 -o .") ||
-           pelt("fit arm.glb --train train -o arm.pelt --quiet") ||
+           pelt("fit arm.glb --train train --method ssd -o arm.pelt --quiet") ||
            pelt("sample biceps --vertices 400 --frames 6 -o .");
 }
 
@@ -205,7 +206,7 @@ static void a_late_cache_is_warned_of_and_a_frozen_one_refused(void **state) {
 
 static void a_skin_that_is_worse_than_the_plain_blend_is_warned_of(void **state) {
     (void)state;
-    json_t *fit = pelt_json("fit arm.glb --train train --blend distance -o distance.pelt");
+    json_t *fit = pelt_json("fit arm.glb --train train --method ssd --blend distance -o distance.pelt");
     double held = number(json_object_get(fit, "holdout"), "rel_err");
     const char *said = json_string_value(json_array_get(json_object_get(fit, "warnings"), 0));
     assert_true(held > 1.01 && said && strstr(said, "worse than a plain blend") && strstr(said, "by distance"));
@@ -438,6 +439,105 @@ static void failures_come_as_json_too(void **state) {
     assert_string_equal(program_output, "");
 }
 
+/* -- Progress ---------------------------------------------------------------------------------------------------------- */
+
+/* What a fit tells, and where it is stopped. */
+typedef struct listener {
+    double last, stop_at;
+    int calls, steps, tasks; /* all calls; those that go on; changes of the task */
+    bool backwards;
+    char task[60];
+} listener;
+
+static int listen_to(void *user, const char *task, double fraction) {
+    listener *l = user;
+    l->calls++;
+    l->steps += fraction > l->last + 1e-9;
+    l->backwards |= fraction < l->last - 1e-9 || fraction < 0 || fraction > 1;
+    l->tasks += strcmp(l->task, task) != 0;
+    snprintf(l->task, sizeof l->task, "%s", task);
+    l->last = fraction;
+    return fraction >= l->stop_at;
+}
+
+static void progress_goes_on_with_every_method_and_stops_on_request(void **state) {
+    (void)state;
+    static const pelt_fit_options fits[] = {{.method = PELT_METHOD_SSD},
+                                            {.method = PELT_METHOD_SSD, .blend = PELT_BLEND_DISTANCE},
+                                            {.method = PELT_METHOD_SSD, .blend = PELT_BLEND_FIT},
+                                            {.method = PELT_METHOD_JOINTS},
+                                            {.method = PELT_METHOD_PSD},
+                                            {.method = PELT_METHOD_WPSD},
+                                            {.method = PELT_METHOD_EIGEN},
+                                            {.method = PELT_METHOD_KERNEL}};
+    pelt_error error;
+    pelt_bundle *bundle = pelt_bundle_read(file_path("arm.glb"), &error);
+    const pelt_clip *clip = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
+    assert_non_null(clip);
+    pelt_examples examples = pelt_bundle_examples(bundle, &clip, 1);
+    for (size_t i = 0; i < sizeof fits / sizeof *fits; i++) {
+        pelt_fit_options options = fits[i];
+        pelt_fit_report report;
+        for (int stopped = 0; stopped < 2; stopped++) {
+            listener l = {.stop_at = stopped ? 0.3 : 2};
+            options.progress = (pelt_progress){listen_to, &l};
+            pelt_bytes *skin = pelt_fit(bundle, examples, &options, &report, &error);
+            if (l.backwards) fail_msg("method %zu goes backwards at %s", i, l.task);
+            if (stopped) {
+                assert_null(skin);
+                assert_int_equal(error.code, PELT_ERROR_CANCELLED);
+                continue;
+            }
+            if (!skin) fail_msg("%s", error.text);
+            if (l.steps < (i < 2 ? 3 : 8) || l.tasks < 4 || l.last < 0.999)
+                fail_msg("method %zu: %d steps, %d tasks, up to %g", i, l.steps, l.tasks, l.last);
+            assert_true(report.options.progress.user == &l); /* what the caller gave */
+            pelt_bytes_free(skin);
+            pelt_fit_report_free(&report);
+        }
+    }
+    pelt_bundle_free(bundle);
+}
+
+/* What the program shows on a terminal. */
+static void run_on_a_terminal(const char *words, char *shown, size_t size) {
+    char line[1000];
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(terminal >= 0 && !grantpt(terminal) && !unlockpt(terminal));
+    snprintf(line, sizeof line, "cd %s && $PELT_PROGRAM %s >out.txt 2>%s", test_folder(), words, ptsname(terminal));
+    int held = open(ptsname(terminal), O_RDWR | O_NOCTTY); /* what is written waits there */
+    fcntl(terminal, F_SETFL, O_NONBLOCK);
+    pid_t child = fork();
+    if (!child) execl("/bin/sh", "sh", "-c", line, NULL), _exit(9);
+    size_t used = 0;
+    int status = -1;
+    for (bool over = false; !over;) {
+        over = waitpid(child, &status, WNOHANG) == child;
+        for (ssize_t got; (got = read(terminal, shown + used, size - 1 - used)) > 0;) used += (size_t)got;
+        usleep(5000);
+    }
+    shown[used] = 0;
+    close(held), close(terminal);
+    if (status) fail_msg("%s: %d, %s", words, status, shown);
+}
+
+static void a_terminal_sees_what_is_done_and_for_how_long(void **state) {
+    (void)state;
+    static char shown[200000];
+    run_on_a_terminal("compare arm.glb --train train --test test --methods ssd,kernel,joints --report slow.html", shown,
+                      sizeof shown);
+    static const char *const parts[] = {
+        "1 of 3, ssd/file: ", "2 of 3, kernel/file: ", "3 of 3, joints/joints: ", "pictures", "%", "[#"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(shown, parts[i])) fail_msg("%s is not in %s", parts[i], shown);
+    run_on_a_terminal("eval arm.pelt arm.glb --clip test -o seen.pc2", shown, sizeof shown);
+    assert_non_null(strstr(shown, "deforming"));
+    run_on_a_terminal("eval arm.pelt arm.glb --clip test -o seen.pc2 --quiet", shown, sizeof shown);
+    assert_string_equal(shown, "");
+    assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o seen.pc2"), 0); /* no terminal */
+    assert_string_equal(program_errors, "");
+}
+
 /* -- Help -------------------------------------------------------------------------------------------------------------- */
 
 static size_t widest_line(const char *text) {
@@ -591,6 +691,8 @@ int main(void) {
         cmocka_unit_test(the_worst_clip_is_named),
         cmocka_unit_test(errors_of_frames_and_vertices_are_those_of_the_files),
         cmocka_unit_test(failures_come_as_json_too),
+        cmocka_unit_test(progress_goes_on_with_every_method_and_stops_on_request),
+        cmocka_unit_test(a_terminal_sees_what_is_done_and_for_how_long),
         cmocka_unit_test(help_fits_100_columns_and_its_examples_work),
         cmocka_unit_test(bash_completes_verbs_options_methods_and_clips),
         cmocka_unit_test(fish_and_zsh_complete_too),

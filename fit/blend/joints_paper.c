@@ -98,7 +98,7 @@ static void fit_batch(void *user, size_t batch, pelt_arena *scratch) {
 pelt_result pelt_join_rigid(pelt_joining *w, const pelt_affine *matrices, pelt_error *error) {
     rigid_fit r = {.w = w, .errors = pelt_alloc(w->f->arena, w->f->points.count, sizeof *r.errors)};
     invert_matrices(&r, matrices);
-    if (pelt_should_stop(&w->f->options.progress, "driven joints", 0.3))
+    if (pelt_next_task(w->f->arena, "driven joints", 0.3, 1, 1))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_parallel(w->f->arena, w->f->options.threads, (w->f->points.count + BATCH - 1) / BATCH, fit_batch, &r);
     w->round_count = ROUNDS + 1;

@@ -21,6 +21,7 @@
 
 enum { SPARE = 8, LEAST_POOL = 16 };
 enum { FREE_SWEEPS = 3, FADE_SWEEPS = 13, SETTLE_SWEEPS = 2, SWAP_SWEEPS = 4, ROUNDS = 3, ROUND_SWEEPS = 8 };
+enum { LOOPS_OF_SWEEP = 12 }; /* about: one for each colour of the points */
 
 /* Competition: what a weight costs at first, how that grows per sweep, and how much more a joint of no importance may
    cost than the first that is left out. */
@@ -208,6 +209,11 @@ static void get_set(const pelt_blend_result *r, uint32_t point, pelt_weights *se
     memcpy(set->weights, r->weights + at, set->count * sizeof *set->weights);
 }
 
+/* What comes next takes the work from here to there. */
+static bool is_stopped(smoothing *s, double low, double high, uint32_t loops) {
+    return pelt_next_task(s->w->f->arena, "driven joints", low, high, loops);
+}
+
 static void compete_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
     smoothing *s = user;
     const pelt_joining *w = s->w;
@@ -338,7 +344,9 @@ static void compete(smoothing *s) {
     s->alone = false;
     if (w->find_strength) find_strength(s, alone);
     s->refit = false;
+    const double each = 0.3 / (FREE_SWEEPS + FADE_SWEEPS);
     for (int sweep = 0; sweep < FREE_SWEEPS + FADE_SWEEPS; sweep++) {
+        is_stopped(s, 0.3 + sweep * each, 0.3 + (sweep + 1) * each, 2 * LOOPS_OF_SWEEP);
         compete_once(s);
         if (sweep < FREE_SWEEPS) continue;
         s->price = first_price * pow(price_growth, sweep - FREE_SWEEPS);
@@ -530,13 +538,13 @@ static void check_points(void *user, const uint32_t *points, size_t count, pelt_
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
-static void sweep(smoothing *s, int times, pelt_points_body body) {
-    for (int i = 0; i < times; i++)
+/* Sweeps that bring the work from `low` to `high`. */
+static void sweep(smoothing *s, int times, pelt_points_body body, double low, double high) {
+    double each = (high - low) / times;
+    for (int i = 0; i < times; i++) {
+        is_stopped(s, low + i * each, low + (i + 1) * each, LOOPS_OF_SWEEP);
         pelt_tension_sweep(&s->w->tension, s->w->f->arena, s->w->f->options.threads, body, s);
-}
-
-static bool is_stopped(smoothing *s, double part) {
-    return pelt_should_stop(&s->w->f->options.progress, "driven joints", part);
+    }
 }
 
 void pelt_join_settle(pelt_joining *w) {
@@ -544,10 +552,10 @@ void pelt_join_settle(pelt_joining *w) {
     w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double), w->round_count = 0;
     w->rounds[w->round_count++] = energy(&s);
     for (int round = 0; round < ROUNDS; round++) {
-        sweep(&s, ROUND_SWEEPS, settle_points);
+        sweep(&s, ROUND_SWEEPS, settle_points, 0.85 + 0.05 * round, 0.9 + 0.05 * round);
         w->rounds[w->round_count++] = energy(&s);
     }
-    sweep(&s, 1, check_points);
+    sweep(&s, 1, check_points, 1, 1);
 }
 
 pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
@@ -557,16 +565,18 @@ pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     s.wide = pelt_blend_result_new(w->f->arena, n, s.pool);
     s.importance = PELT_NEW(w->f->arena, room, double), s.spread = PELT_NEW(w->f->arena, room, double);
     s.prices = PELT_NEW(w->f->arena, room, double), s.reach = PELT_NEW(w->f->arena, room, double);
+    if (is_stopped(&s, 0.1, 0.15, 1)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_parallel(w->f->arena, w->f->options.threads, w->homes.piece_count, pool_piece, &s);
-    if (is_stopped(&s, 0.5)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (is_stopped(&s, 0.15, 0.3, 10 * LOOPS_OF_SWEEP))
+        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     compete(&s);
-    if (is_stopped(&s, 0.7)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (is_stopped(&s, 0.6, 0.6, 1)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     s.alone = true;
-    sweep(&s, 1, settle_points);
+    sweep(&s, 1, settle_points, 0.6, 0.63);
     s.alone = false;
-    sweep(&s, SETTLE_SWEEPS, settle_points);
-    sweep(&s, SWAP_SWEEPS, swap_points);
-    if (is_stopped(&s, 0.9)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    sweep(&s, SETTLE_SWEEPS, settle_points, 0.63, 0.7);
+    sweep(&s, SWAP_SWEEPS, swap_points, 0.7, 0.85);
+    if (is_stopped(&s, 0.85, 0.85, 1)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_join_settle(w);
     return PELT_OK;
 }

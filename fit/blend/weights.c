@@ -265,7 +265,8 @@ static pelt_result fit_smoothly(weighing *w, pelt_error *error) {
     pelt_tension_new(f, &w->gram, &w->homes, pelt_find_neighbours(f->arena, &f->bundle->mesh, &f->points),
                      f->options.fitted.smooth, &w->tension);
     for (int sweep = 0; sweep < WIDE_SWEEPS + HELD_SWEEPS; sweep++) {
-        if (pelt_should_stop(&f->options.progress, "weights", (double)sweep / (WIDE_SWEEPS + HELD_SWEEPS)))
+        const double each = 0.9 / (WIDE_SWEEPS + HELD_SWEEPS);
+        if (pelt_next_task(f->arena, "weights", 0.1 + sweep * each, 0.1 + (sweep + 1) * each, 1))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         w->alone = sweep == 0;
         w->step = sweep < WIDE_SWEEPS ? WIDE : sweep == WIDE_SWEEPS ? CHOOSE : HELD;
@@ -316,7 +317,7 @@ pelt_result pelt_fit_weights(pelt_fitting *f, pelt_error *error) {
     if (result) return result;
     bool wide = w.smooth || f->options.convex.lock_joints.count; /* locked joints come on top */
     w.result = pelt_blend_result_new(f->arena, f->points.count, wide ? PELT_MOST_WEIGHTS : w.most);
-    if (pelt_should_stop(&f->options.progress, "weights", 0))
+    if (pelt_next_task(f->arena, "weights", 0.1, 1, 1))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     if (!w.smooth)
         pelt_parallel(f->arena, f->options.threads, (f->points.count + BATCH - 1) / BATCH, fit_batch, &w);

@@ -125,7 +125,8 @@ static void name_controls(pelt_fitting *f) {
 
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
     if (!ways[f->options.corrective]) return PELT_OK;
-    if (pelt_should_stop(&f->options.progress, pelt_corrective_name(f->options.corrective), 0))
+    double begun = f->options.corrective == PELT_CORRECTIVE_PSD ? 1 : 0.05; /* the others tell of more tasks */
+    if (pelt_next_task(f->arena, pelt_corrective_name(f->options.corrective), 0, begun, 3))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_result result = ways[f->options.corrective](f, error);
     if (!result) name_controls(f);

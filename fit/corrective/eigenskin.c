@@ -387,8 +387,11 @@ pelt_result pelt_fit_eigenskin(pelt_fitting *f, pelt_error *error) {
     eigen_fit e = {.f = f};
     uint32_t budget = f->options.eigen.per_vertex, for_normals = f->options.displacement.plain_normals ? 0 : budget / 2;
     bool plain = f->options.displacement.plain_normals || budget == 1;
+    pelt_next_task(f->arena, "eigen: positions", 0.05, 0.5, 2);
     pelt_result result = fit_positions(&e, budget - for_normals, error);
     if (result) return result;
+    if (pelt_next_task(f->arena, "eigen: normals", 0.5, 1, 2))
+        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     if (!plain) fit_normals(&e, for_normals);
     assemble(&e);
     note_figures(&e);

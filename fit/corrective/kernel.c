@@ -399,9 +399,13 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     uint32_t threads = f->options.threads;
     k->tables = PELT_NEW(f->arena, (size_t)k->poses.count * k->poses.count * k->inputs.count, float);
     k->settings = START;
+    pelt_next_task(f->arena, "kernel: cross-validation", 0.05, 0.2, 16);
     k->left = pelt_kernel_validate(f->arena, &k->poses, &k->positions.u, &k->inputs, threads, k->tables, &k->settings);
+    pelt_next_task(f->arena, "kernel: clusters", 0.2, 0.8, 30);
     cluster(k);
     prepare_clusters(k);
+    if (pelt_next_task(f->arena, "kernel: fit", 0.8, 1, 1))
+        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_parallel(f->arena, threads, k->positions.clusters.count, fit_cluster, k);
     for (uint32_t q = 0; q < k->positions.clusters.count; q++)
         if (k->unsolved[q])

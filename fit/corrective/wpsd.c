@@ -532,10 +532,13 @@ static void fit(wpsd *w) {
     w->phi = pelt_chosen_phi(&f->options, w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED);
     w->normalised = !w->wanted && !f->options.psd.no_norm;
     make_room(w);
+    pelt_next_task(f->arena, "wpsd: weights", 0.05, 0.2, 1);
     w->driving = pelt_weigh_points(f, &w->distinct, &w->sources, &w->normals, !w->wanted, w->work);
     order_points(w);
     list_members(w);
+    pelt_next_task(f->arena, "wpsd: width", 0.2, 0.3, 1);
     choose_width(w);
+    pelt_next_task(f->arena, "wpsd: fit", 0.3, 1, 1);
     if (w->wanted)
         pelt_parallel(w->work, f->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
     else

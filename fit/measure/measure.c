@@ -2,6 +2,7 @@
    true positions; the baseline of rel_err is the linear blend with the file's own weights, in double. */
 
 #include "fit/measure/look.h"
+#include "fit/measure/measure.h"
 #include <math.h>
 #include <string.h>
 
@@ -140,6 +141,7 @@ typedef struct measuring {
     const pelt_bundle *bundle;
     const pelt_smoothing *smoothing;
     pelt_examples examples;
+    const pelt_progress *progress;
     uint32_t threads;
     pelt_measure *measure;
     size_t first; /* example of the batch */
@@ -265,6 +267,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     for (size_t i = 0; i < lanes + 1; i++) pelt_look_frame_open(work, &m->look, &m->looks[i]);
     pelt_look_sums look_sums = {.rough = PELT_NEW(work, m->look.points.count, double)};
     double *vertex_sums = PELT_NEW(work, n, double), sum = 0, baseline = 0, normal_sum = 0, normal_max = 0;
+    pelt_should_stop(m->progress, "measuring", 0);
     for (m->first = 0; m->first < frames; m->first += BATCH) {
         size_t count = frames - m->first < BATCH ? frames - m->first : BATCH;
         pelt_parallel(work, m->threads, count, measure_frame, m);
@@ -278,6 +281,8 @@ static pelt_result measure_all(void *user, pelt_error *error) {
         }
         pelt_look_frame last = m->looks[count];
         m->looks[count] = m->looks[0], m->looks[0] = last;
+        if (pelt_should_stop(m->progress, "measuring", (double)(m->first + count) / (double)frames))
+            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     }
     double diagonal = m->bundle->mesh.diagonal > 0 ? m->bundle->mesh.diagonal : 1;
     finish(measure, vertex_sums, sum, baseline, normal_sum, normal_max, diagonal);
@@ -296,6 +301,11 @@ int pelt_measure_is_relative(const pelt_measure *measure) {
 
 pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                     uint32_t threads, pelt_error *error) {
+    return pelt_measure_watched(skin, bundle, examples, threads, NULL, error);
+}
+
+pelt_measure *pelt_measure_watched(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
+                                   uint32_t threads, const pelt_progress *progress, pelt_error *error) {
     if (!examples.count) {
         pelt_fail(error, PELT_ERROR_DATA, "there are no examples to measure on");
         return NULL;
@@ -303,7 +313,12 @@ pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bu
     if (pelt_check_examples(examples, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_measure *measure = PELT_NEW(arena, 1, pelt_measure);
-    measuring m = {.skin = skin, .bundle = bundle, .examples = examples, .threads = threads, .measure = measure};
+    measuring m = {.skin = skin,
+                   .bundle = bundle,
+                   .examples = examples,
+                   .threads = threads,
+                   .progress = progress,
+                   .measure = measure};
     if (measure) measure->arena = arena;
     if (pelt_stage(arena, measure_all, &m, error) == PELT_OK) return measure;
     pelt_arena_free(arena);

@@ -1,0 +1,11 @@
+/* measure.h: measuring that tells how far it is (<pelt/fit.h> has the call without). */
+
+#ifndef PELT_MEASURE_H
+#define PELT_MEASURE_H
+
+#include "rig/rig.h"
+
+pelt_measure *pelt_measure_watched(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
+                                   uint32_t threads, const pelt_progress *progress, pelt_error *error);
+
+#endif
