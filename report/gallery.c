@@ -138,7 +138,7 @@ static bool closeup_view(const plan *p, const float *truth, const float *heat, u
 /* -- Planning ------------------------------------------------------------------------------------------------------ */
 
 static void plan_picture(plan *p, picture *out, const strip *like, const float *positions, const float *normals,
-                         const float *heat) {
+                         float *heat) {
     *out = (picture){like->truth.width, like->truth.height, like->truth.view, positions, normals, heat, NULL, 0};
     if (positions) p->pictures[p->picture_count++] = out;
 }

@@ -33,7 +33,8 @@ void text_seconds(text *out, double seconds);
 typedef struct picture {
     uint32_t width, height;
     pelt_view view;
-    const float *positions, *normals, *heat;
+    const float *positions, *normals;
+    float *heat;
     uint8_t *png;
     size_t png_size;
 } picture;

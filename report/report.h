@@ -97,7 +97,7 @@ typedef struct pelt_report_page {
 pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *size, pelt_error *error);
 
 /* One PNG picture of a shown frame on white: truth, then model and error of every row, side by side; of more than two
-   rows the errors stand below the models, in rows of four. Free with free(). */
+   rows the errors stand below the models, in rows of four. Full colour is the largest error in it. Free with free(). */
 pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_t **png, size_t *size,
                               pelt_error *error);
 

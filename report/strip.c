@@ -39,6 +39,16 @@ static void paste(pelt_image *to, const pelt_image *from, uint32_t left, uint32_
         }
 }
 
+/* The picture stands alone, without a scale beside it: full colour is the largest error in it. */
+static void use_whole_scale(const strip *s, size_t methods, uint32_t vertices) {
+    double most = 0;
+    for (size_t r = 0; r < methods; r++)
+        for (uint32_t v = 0; s->heats[r].heat && v < vertices; v++) most = fmax(most, s->heats[r].heat[v]);
+    for (size_t r = 0; r < methods && most > 0; r++)
+        for (uint32_t v = 0; s->heats[r].heat && v < vertices; v++)
+            s->heats[r].heat[v] = (float)(s->heats[r].heat[v] / most);
+}
+
 static pelt_result draw_panel(pelt_image *to, const layout *l, uint32_t panel, const picture *what,
                               const pelt_mesh *mesh) {
     uint32_t left, top;
@@ -61,6 +71,7 @@ pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_
     if (result) return result;
     const strip *s = &pictures.frames[index];
     layout l = layout_of(s, page->row_count);
+    use_whole_scale(s, page->row_count, page->mesh->vertex_count);
     pelt_image *image = pelt_image_new(l.columns * (l.width + GAP) - GAP, l.rows * (l.height + GAP) - GAP);
     if (!image)
         result = PELT_ERROR_MEMORY;
