@@ -27,7 +27,7 @@ typedef struct cli_option {
     cli_kind kind;
 } cli_option;
 
-enum { CLI_MAX_OPTIONS = 48, CLI_MAX_INPUTS = 256 };
+enum { CLI_MAX_OPTIONS = 64, CLI_MAX_INPUTS = 256 };
 
 /* The words of one call, parsed against a command's options. */
 typedef struct cli_args {

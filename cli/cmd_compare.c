@@ -1,7 +1,7 @@
 /* cmd_compare.c: pelt compare: fits every method to the same examples and tells how wrong each is on motion that none
    of them has seen. */
 
-#include "cli/cli.h"
+#include "cli/cache_options.h"
 #include "cli/fit_options.h"
 #include "fit/about.h"
 #include "fit/measure/measure.h"
@@ -386,6 +386,7 @@ static int compare(comparison *c) {
     if (!list_contestants(c) || !cli_count(args, "picture-size", 64, 4096, &c->picture_size)) return CLI_MISUSE;
     c->bundle = cli_bundle(args, args->inputs[0], &error);
     if (!c->bundle) return cli_error(&error);
+    if (!cli_cache_options(args, c->bundle)) return CLI_MISUSE;
     if (!cli_clips(c->bundle, cli_value(args, "train"), PELT_NEED_POSITIONS, &c->train, &c->train_count) ||
         !cli_clips(c->bundle, cli_value(args, "test"), PELT_NEED_POSITIONS, &c->test, &c->test_count))
         return CLI_FAILED;
@@ -395,8 +396,10 @@ static int compare(comparison *c) {
                 return cli_misuse(
                     args, "clip \"%s\" is in --train and in --test: an error on what was trained on says little",
                     c->test[i]->name);
+    cli_say_placed(args, c->bundle);
     c->findings = pelt_diagnose(c->bundle, c->train, c->train_count);
     if (!cli_check_findings(args, c->findings) || !check_test_clips(c)) return CLI_FAILED;
+    if (!cli_example_options(args, c->bundle, &c->train, &c->train_count)) return CLI_FAILED;
     if (!cli_examples(args, c->bundle, c->train, c->train_count, &c->train_examples)) return CLI_MISUSE;
     c->test_examples = pelt_bundle_examples(c->bundle, c->test, c->test_count);
     if (!c->train_examples.count || !c->test_examples.count)
@@ -453,6 +456,8 @@ const cli_command cli_compare = {
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
      {"every", "N", "Train on every N-th frame of the clips only; default all."},
+     CLI_EXAMPLE_OPTIONS,
+     CLI_CACHE_OPTIONS,
      {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
      {"methods", "M,...", "What to compare; default: all.", CLI_METHODS},
      CLI_FIT_OPTIONS,

@@ -1,6 +1,6 @@
 /* cmd_fit.c: pelt fit. */
 
-#include "cli/cli.h"
+#include "cli/cache_options.h"
 #include "cli/fit_options.h"
 #include "fit/about.h"
 #include <stdlib.h>
@@ -20,6 +20,7 @@ typedef struct fitting {
 static bool read_options(fitting *f) {
     const cli_args *args = f->args;
     cli_method words = {cli_value(args, "method"), cli_value(args, "blend"), cli_value(args, "corrective")};
+    if (!words.method && !words.blend && !words.corrective) words.method = "kernel";
     if (!cli_fit_options(args, f->arena, &words, true, &f->options)) return false;
     if (!cli_number(args, "holdout", 0, 0.9, &f->options.holdout)) return false;
     if (cli_value(args, "holdout") && f->options.holdout == 0) f->options.holdout = -1;
@@ -80,19 +81,25 @@ static int print_result(fitting *f, const char *path) {
     print_convergence(f);
     json_t *figures = pelt_corrective_json(r, f->bundle, f->examples);
     cli_say_corrective(f->args, figures);
-    cli_measure_text(r->train, text, sizeof text);
-    cli_say(f->args, "  training  %s  on %zu examples\n", text, f->examples.count);
+    if (!f->examples.count)
+        cli_say(f->args, "  nothing was learned: the weights are %s, and there are no examples to measure them on\n",
+                r->options.blend == PELT_BLEND_FILE ? "the file's" : "made from the distance to the bones");
+    if (r->train) {
+        cli_measure_text(r->train, text, sizeof text);
+        cli_say(f->args, "  training  %s  on %zu examples\n", text, f->examples.count);
+    }
     if (r->holdout) {
         cli_measure_text(r->holdout, text, sizeof text);
         cli_say(f->args, "  held out  %s  on %zu examples, by a fit to the other %zu\n", text, r->held.count,
                 r->kept.count);
     }
-    json_t *object = cli_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f, s:O}", "skin", pelt_json_text(path),
-                              "method", method, "blend", blend, "corrective", corrective, "train",
-                              pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples), "holdout",
-                              r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(),
-                              "bytes", (json_int_t)f->skin->size, "bytes_per_vertex", per_vertex, "seconds", r->seconds,
-                              "cpu_seconds", r->cpu_seconds, "warnings", f->warnings);
+    json_t *object =
+        cli_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f, s:O}", "skin", pelt_json_text(path), "method",
+                 method, "blend", blend, "corrective", corrective, "train",
+                 r->train ? pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples) : json_null(),
+                 "holdout", r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(),
+                 "bytes", (json_int_t)f->skin->size, "bytes_per_vertex", per_vertex, "seconds", r->seconds,
+                 "cpu_seconds", r->cpu_seconds, "warnings", f->warnings);
     static const char *const keys[] = {"condition", "damped", "bound", "storage_error"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(figures, keys[i]);
@@ -102,23 +109,55 @@ static int print_result(fitting *f, const char *path) {
     return cli_print_json(f->args, object);
 }
 
-static int fit_bundle(fitting *f, const char *path) {
+/* Blends that are taken as they are need no examples. */
+static bool learns(const fitting *f) {
+    const pelt_fit_options *o = &f->options;
+    return o->corrective != PELT_CORRECTIVE_NONE || o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS;
+}
+
+/* A mesh without weights gets them from its bones, unless it is said how. */
+static void weigh(fitting *f) {
+    const pelt_mesh *mesh = &f->bundle->mesh;
+    bool none = !mesh->influences.first[mesh->vertex_count];
+    if (!none || f->options.blend != PELT_BLEND_FILE || cli_value(f->args, "blend")) return;
+    f->options.blend = PELT_BLEND_DISTANCE;
+    if (!f->args->quiet)
+        cli_fail("note: %s has no weights: they are made from the distance to the bones (--blend distance)",
+                 f->bundle->path);
+}
+
+/* The examples, and whether they fit together. */
+static int read_examples(fitting *f) {
     const cli_args *args = f->args;
-    pelt_error error;
-    if (!read_options(f)) return CLI_MISUSE;
-    f->bundle = cli_bundle(args, args->inputs[0], &error);
-    if (!f->bundle) return cli_error(&error);
     const pelt_clip **clips;
     size_t clip_count;
     if (!cli_clips(f->bundle, cli_value(args, "train"), PELT_NEED_POSITIONS, &clips, &clip_count)) return CLI_FAILED;
+    cli_say_placed(args, f->bundle);
     pelt_findings findings = pelt_diagnose(f->bundle, clips, clip_count);
     if (!cli_check_findings(args, findings)) return CLI_FAILED;
     for (size_t i = 0; i < findings.count; i++)
         if (findings.list[i].severity != PELT_NOTE)
             json_array_append_new(f->warnings, pelt_json_text(findings.list[i].text));
+    if (!cli_example_options(args, f->bundle, &clips, &clip_count)) return CLI_FAILED;
     if (!cli_examples(args, f->bundle, clips, clip_count, &f->examples)) return CLI_MISUSE;
-    if (!f->examples.count)
-        return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
+    if (f->examples.count) return CLI_DONE;
+    return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
+}
+
+static int fit_bundle(fitting *f, const char *path) {
+    const cli_args *args = f->args;
+    pelt_error error;
+    if (!read_options(f)) return CLI_MISUSE;
+    if (!cli_value(args, "train") && learns(f))
+        return cli_misuse(args,
+                          "--train CLIP,... says what to fit to; it is missing. Without examples there are the plain "
+                          "blends, --method ssd and --method ssd --blend distance");
+    f->bundle = cli_bundle(args, args->inputs[0], &error);
+    if (!f->bundle) return cli_error(&error);
+    if (!cli_cache_options(args, f->bundle)) return CLI_MISUSE;
+    weigh(f);
+    int code = cli_value(args, "train") ? read_examples(f) : CLI_DONE;
+    if (code) return code;
     f->skin = pelt_fit(f->bundle, f->examples, &f->options, &f->report, &error);
     if (!f->skin) return cli_error(&error);
     for (size_t i = 0; i < f->report.findings.count; i++) warn(f, f->report.findings.list[i].text);
@@ -129,7 +168,6 @@ static int fit_bundle(fitting *f, const char *path) {
 
 static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
-    if (!cli_value(args, "train")) return cli_misuse(args, "--train CLIP,... says what to fit to; it is missing");
     if (!path) return cli_misuse(args, "-o SKIN.pelt says where the skin goes; it is missing");
     fitting f = {.args = args, .arena = pelt_arena_new(0), .warnings = json_array()};
     if (!f.arena) return cli_fail("not enough memory");
@@ -151,6 +189,11 @@ const cli_command cli_fit = {
     "beside it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. Named "
     "controls\n"
     "are columns of body.CLIP.csv, one row per frame, or tracks of the file.\n"
+    "Of several objects each may have a cache of its own, body.OBJECT.CLIP.pc2. A cache with one point for all "
+    "vertices\n"
+    "that the file splits at seams, as Blender writes it, is matched to them.\n"
+    "--method ssd, alone or with --blend distance, needs no examples: the weights are the file's, or made from the\n"
+    "distance to the bones.\n"
     "The training error is of the skin that is written; the held-out error is of a fit that did not see those "
     "examples.",
     run,
@@ -158,8 +201,11 @@ const cli_command cli_fit = {
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
      {"every", "N", "Train on every N-th frame of the clips only; default all."},
+     CLI_EXAMPLE_OPTIONS,
+     CLI_CACHE_OPTIONS,
      {"output", "SKIN.pelt", "The skin file to write."},
-     {"method", "ssd|joints|psd|wpsd|eigen|kernel", "A preset of blend and corrective; default ssd."},
+     {"method", "ssd|joints|psd|wpsd|eigen|kernel",
+      "A preset of blend and corrective; default kernel, or none where only --blend is named."},
      {"blend", "file|distance|fit|joints",
       "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
       "skeleton's joints (fit), or of any sign with driven joints (joints)."},

@@ -1,6 +1,6 @@
 /* cmd_info.c: pelt info: what is in a file, and every problem found. */
 
-#include "cli/cli.h"
+#include "cli/cache_options.h"
 #include "cli/info_keys.h"
 #include "io/io.h"
 #include "runtime/format.h"
@@ -233,9 +233,24 @@ static json_t *list_controls(const cli_args *args, const pelt_bundle *bundle) {
     return list;
 }
 
+/* Objects in the order of their vertices, which is that of the points of a cache of all; a cache of one object is named
+   after it. */
+static json_t *list_objects(const cli_args *args, const pelt_mesh *mesh) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < mesh->object_count; i++) {
+        const pelt_mesh_object *part = &mesh->objects[i];
+        if (mesh->object_count > 1)
+            cli_say(args, "  object %u: \"%s\", %u vertices from %u on\n", i, part->name, part->count, part->first);
+        json_array_append_new(list, cli_pack("{s:s, s:s, s:i, s:i}", "name", part->name, "mesh", part->mesh_name, "first",
+                                             (int)part->first, "vertices", (int)part->count));
+    }
+    return list;
+}
+
 static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *error) {
     pelt_bundle *bundle = pelt_bundle_read(path, error);
     if (!bundle) return NULL;
+    cli_cache_options(args, bundle); /* they were looked at before */
     const pelt_mesh *mesh = &bundle->mesh;
     uint32_t *point_of = PELT_NEW(bundle->arena, mesh->vertex_count, uint32_t);
     const pelt_clip **clips = PELT_NEW(bundle->arena, bundle->clip_count, const pelt_clip *);
@@ -247,6 +262,7 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
             mesh->vertex_count, points, mesh->triangle_count, mesh->target_count, (double)mesh->diagonal);
     cli_say(args, "  %u joints, at most %u influences per vertex\n", bundle->skeleton.joint_count,
             most_influences(mesh));
+    json_t *objects = list_objects(args, mesh);
     for (size_t c = 0; c < clip_count; c++) {
         cli_say(args, "  clip \"%s\": %u frames%s%s%s%s\n", clips[c]->name, clips[c]->frame_count,
                 !clips[c]->positions ? ", no true positions"
@@ -265,13 +281,15 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
         pelt_find(&findings, bundle->arena, PELT_FATAL, "cache", "%s", json_string_value(json_array_get(problems, i)));
     static const char *const words[] = {"note", "warning", "error"};
     for (size_t i = 0; i < findings.count; i++)
-        cli_say(args, "  %s: %s\n", words[findings.list[i].severity], findings.list[i].text);
+        cli_say(args, "  %s: %s%s\n", words[findings.list[i].severity], findings.list[i].text,
+                cli_remedy(args, &findings.list[i]));
     json_t *object =
         cli_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:o, s:o, s:o}", "file", path, "kind", "bundle",
                  "vertices", (int)mesh->vertex_count, "points", (int)points, "triangles", (int)mesh->triangle_count,
                  "targets", (int)mesh->target_count, "joints", (int)bundle->skeleton.joint_count, "influences",
                  (int)most_influences(mesh), "diagonal", (double)mesh->diagonal, "clips", clip_list, "controls",
                  controls, "findings", cli_findings_json(findings));
+    json_object_set_new(object, "objects", objects);
     set_mesh_hash(object, pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count));
     if (bundle->has_skin) {
         json_t *skin = info_skin(args, path, error);
@@ -284,6 +302,8 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
 }
 
 static int run(const cli_args *args) {
+    pelt_bundle trial = {0};
+    if (!cli_cache_options(args, &trial)) return CLI_MISUSE;
     json_t *files = json_array();
     int code = CLI_DONE;
     for (int i = 0; i < args->input_count; i++) {
@@ -310,10 +330,11 @@ const cli_command cli_info = {
     "What is in a glTF, cache, skin or .keys file, and every problem found.",
     "Caches beside a glTF file (body.CLIP.pc2 beside body.glb) are read with it and compared with the rig: scale, "
     "axes,\n"
-    "order of vertices, rest pose, duplicates.",
+    "order of vertices, rest pose, duplicates. Of a file with several objects each may have a cache of its own,\n"
+    "body.OBJECT.CLIP.pc2; they are listed in the order of their vertices.",
     run,
     1,
     CLI_MAX_INPUTS,
-    {{0}},
+    {CLI_CACHE_OPTIONS},
     .example = "pelt info arm.glb arm.pelt",
 };

@@ -1,6 +1,6 @@
 /* cmd_measure.c: pelt measure: the error of a skin on a clip. */
 
-#include "cli/cli.h"
+#include "cli/cache_options.h"
 #include "fit/about.h"
 #include "fit/measure/measure.h"
 #include <math.h>
@@ -63,6 +63,7 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
     pelt_error error;
     if (!cli_clips(bundle, names, PELT_NEED_POSITIONS, &clips, &clip_count)) return CLI_FAILED;
     pelt_examples examples = pelt_bundle_examples(bundle, clips, clip_count);
+    cli_say_placed(args, bundle);
     cli_note_controls(args, skin, bundle);
     warn_of_clips(args, bundle, clips, clip_count);
     pelt_progress progress = cli_progress(args);
@@ -95,7 +96,9 @@ static int run(const cli_args *args) {
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
     pelt_bundle *bundle = cli_bundle(args, args->inputs[1], &error);
-    int code = bundle ? measure(args, &skin, bundle) : cli_error(&error);
+    int code = !bundle                            ? cli_error(&error)
+               : cli_cache_options(args, bundle) ? measure(args, &skin, bundle)
+                                                 : CLI_MISUSE;
     pelt_bundle_free(bundle);
     pelt_bytes_free(bytes);
     return code;
@@ -113,6 +116,6 @@ const cli_command cli_measure = {
     run,
     2,
     2,
-    {{"clip", "CLIP,...", "The clip to measure on; several are measured together."}, CLI_ERROR_FILES},
+    {{"clip", "CLIP,...", "The clip to measure on; several are measured together."}, CLI_ERROR_FILES, CLI_CACHE_OPTIONS},
     .example = "pelt measure arm.pelt arm.glb --clip test",
 };

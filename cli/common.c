@@ -1,6 +1,6 @@
 /* common.c: messages, JSON, progress, and steps that several commands take. */
 
-#include "cli/cli.h"
+#include "cli/cache_options.h"
 #include "cli/json.h"
 #include "io/io.h"
 #include "rig/clock.h"
@@ -203,8 +203,8 @@ bool cli_check_findings(const cli_args *args, pelt_findings findings) {
         const pelt_finding *finding = &findings.list[i];
         if (!strcmp(finding->what, "memory")) return cli_fail("%s", finding->text), false;
         fatal |= finding->severity == PELT_FATAL;
-        if (finding->severity == PELT_FATAL) cli_fail("error: %s", finding->text);
-        if (finding->severity == PELT_WARNING) cli_warn(args, "%s", finding->text);
+        if (finding->severity == PELT_FATAL) cli_fail("error: %s%s", finding->text, cli_remedy(args, finding));
+        if (finding->severity == PELT_WARNING) cli_warn(args, "%s%s", finding->text, cli_remedy(args, finding));
     }
     if (!fatal || cli_value(args, "force")) return true;
     cli_fail("nothing was fitted, because the input does not fit together; --force goes on all the same");

@@ -11,6 +11,7 @@
 #include "fit/measure/measure.h"
 #include "pack/pack.h"
 #include "rig/clock.h"
+#include <math.h>
 #include <stdlib.h>
 
 static const double usual_holdout = 0.2;
@@ -23,6 +24,26 @@ static bool needs_positions(const pelt_fit_options *o, const pelt_fit_report *re
            o->corrective != PELT_CORRECTIVE_NONE;
 }
 
+/* Least squares weigh their rows; correctives meet every example, so far as they can. */
+static pelt_result check_weights(const pelt_fitting *f, pelt_error *error) {
+    for (size_t e = 0; e < f->examples.count; e++) {
+        const pelt_example *example = &f->examples.list[e];
+        double weight = pelt_example_weight(example);
+        if (!(weight > 0) || !isfinite(weight))
+            return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                             "example %zu, frame %u of clip \"%s\", has the weight %g; weights are "
+                             "above 0: leave out what should not count",
+                             e, example->frame, example->clip->name, weight);
+        if (weight != pelt_example_weight(&f->examples.list[0]) && f->options.corrective != PELT_CORRECTIVE_NONE)
+            return pelt_fail(
+                error, PELT_ERROR_DATA,
+                "frame %u of clip \"%s\" has the weight %g, but the corrective \"%s\" meets every example alike; "
+                "weights count in the blends fit and joints: leave the example out, or its weight",
+                example->frame, example->clip->name, weight, pelt_corrective_name(f->options.corrective));
+    }
+    return PELT_OK;
+}
+
 static pelt_result check_input(const pelt_fitting *f, const pelt_fit_report *report, pelt_error *error) {
     const pelt_mesh *mesh = &f->bundle->mesh;
     bool own =
@@ -31,6 +52,8 @@ static pelt_result check_input(const pelt_fitting *f, const pelt_fit_report *rep
         return pelt_fail(error, PELT_ERROR_DATA,
                          "%s has no weights for the blend \"%s\": use \"distance\" or \"fit\", which need none",
                          f->bundle->path, pelt_blend_name(f->options.blend));
+    pelt_result result = check_weights(f, error);
+    if (result) return result;
     return needs_positions(&f->options, report) ? pelt_check_examples(f->examples, error) : PELT_OK;
 }
 
@@ -184,7 +207,7 @@ pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit
     if (pelt_fit_resolve(&f.options, error) || pelt_check_control_scales(bundle, &f.options, error) ||
         check_input(&f, report, error) || check_memory(&f, error))
         return NULL;
-    pelt_bytes *bytes = fit(&f, report != NULL, error);
+    pelt_bytes *bytes = fit(&f, report != NULL && examples.count, error);
     f.report.arena = f.arena;
     if (bytes && report)
         *report = f.report;

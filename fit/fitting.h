@@ -23,6 +23,11 @@ typedef struct pelt_fitting {
     pelt_watch watch;
 } pelt_fitting;
 
+/* How much an example counts. */
+static inline double pelt_example_weight(const pelt_example *example) {
+    return example->weight != 0 ? (double)example->weight : 1;
+}
+
 /* pelt_hold_out with lists in an arena: the bundle stays as it is, so that several fits may use it at once
    (examples/holdout.c). */
 pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples all, double fraction,

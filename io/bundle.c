@@ -1,10 +1,13 @@
 /* bundle.c: the true positions of a clip, and its controls.
 
    Looked for in this order: the file that the caller names ("CLIP=FILE"); beside body.glb, body.CLIP.pc2, .mdd, .npy
-   and the folder body.CLIP/ of .obj files; the morph targets of the mesh, when there are as many of them as the clip
-   has keys: position of vertex v in frame i = rest_v + delta_iv. Controls come from body.CLIP.csv beside it. */
+   and the folder body.CLIP/ of .obj files; one such file for each object, body.OBJECT.CLIP.pc2; the morph targets of the mesh, when there are as many of them as the clip
+   has keys: position of vertex v in frame i = rest_v + delta_iv, or, when they were made in the rest pose, what the blend
+   makes of that. Tracks of weights in the clip itself come before that. Controls come from body.CLIP.csv beside it. */
 
 #include "io/io.h"
+#include "rig/align.h"
+#include "rig/sculpt.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,66 +87,289 @@ static void unknown_clip(const pelt_bundle *bundle, const char *request, pelt_er
 
 /* -- Positions from a cache -------------------------------------------------------------------------------------- */
 
-static uint32_t count_distinct_positions(const pelt_mesh *mesh) {
-    pelt_arena *arena = pelt_arena_new(0);
-    uint32_t *point_of = PELT_NEW(arena, mesh->vertex_count, uint32_t);
-    uint32_t points = pelt_weld(arena, mesh, (pelt_examples){0}, 0, point_of);
-    pelt_arena_free(arena);
-    return points;
+/* Joint matrices of a frame; NULL when memory is out. */
+static const pelt_affine *matrices_of(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip,
+                                      uint32_t frame) {
+    pelt_transform *locals = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_affine);
+    if (!locals || !matrices) return NULL;
+    pelt_clip_pose(clip, &bundle->skeleton, frame, locals);
+    pelt_joint_matrices(&bundle->skeleton, locals, NULL, matrices);
+    return matrices;
 }
 
-static pelt_result wrong_point_count(const pelt_bundle *bundle, const char *path, uint32_t points, pelt_error *error) {
-    uint32_t vertices = bundle->mesh.vertex_count, distinct = count_distinct_positions(&bundle->mesh);
-    const char *glb = base_name(bundle->path);
-    if (points == distinct)
-        return pelt_fail(
-            error, PELT_ERROR_DATA,
-            "%s: %u points, but the mesh in %s has %u vertices; %u of them have distinct positions, so the "
-            "export split vertices at seams: export the cache from the same glTF",
-            path, points, glb, vertices, distinct);
-    return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: %u points, but the mesh in %s has %u vertices: export the cache from the same glTF", path,
-                     points, glb, vertices);
+/* True when the shapes of a clip were made in the rest pose. `look`: unless it is said, they may be. */
+static bool are_at_rest(const pelt_bundle *bundle, const pelt_clip *clip, const float *shapes, bool look) {
+    double rest = 0, posed = 0, of_rest, of_pose;
+    if (!bundle->mesh.influences.first[bundle->mesh.vertex_count]) return false; /* no pose moves it */
+    if (bundle->cache.space == PELT_SPACE_REST) return true;
+    for (uint32_t f = 0; f < clip->frame_count && look && bundle->cache.space == PELT_SPACE_SEEN; f++) {
+        pelt_arena *brief = pelt_arena_new(0);
+        const pelt_affine *matrices = matrices_of(brief, bundle, clip, f);
+        if (matrices) {
+            pelt_shape_distances(&bundle->mesh, matrices, shapes + 3 * (size_t)f * bundle->mesh.vertex_count, &of_rest,
+                                 &of_pose);
+            rest += of_rest, posed += of_pose;
+        }
+        pelt_arena_free(brief);
+    }
+    return rest < posed;
 }
 
-static pelt_result load_cache(pelt_bundle *bundle, pelt_clip *clip, const char *path, pelt_error *error) {
-    pelt_cache cache;
-    const char *source = pelt_arena_format(bundle->arena, "%s", path);
-    if (!source) return pelt_file_no_memory(path, error);
-    pelt_result result = pelt_cache_read(bundle->arena, path, &cache, error);
-    if (result) return result;
-    if (cache.point_count != bundle->mesh.vertex_count)
-        return wrong_point_count(bundle, path, cache.point_count, error);
-    if (cache.frame_count != clip->frame_count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: %u frames, but clip %s has %u keys: export one frame for each key of the clip", path,
-                         cache.frame_count, clip->name, clip->frame_count);
-    clip->positions = cache.positions;
-    clip->normals = cache.normals;
-    clip->source = source;
+/* Poses shapes that were made in the rest pose. */
+static pelt_result pose_shapes(pelt_bundle *bundle, const pelt_clip *clip, float *shapes, pelt_error *error) {
+    for (uint32_t f = 0; f < clip->frame_count; f++) {
+        pelt_arena *brief = pelt_arena_new(0);
+        const pelt_affine *matrices = matrices_of(brief, bundle, clip, f);
+        float *shape = shapes + 3 * (size_t)f * bundle->mesh.vertex_count;
+        if (matrices) pelt_pose_shape(&bundle->mesh, matrices, shape, shape);
+        pelt_arena_free(brief);
+        if (!matrices) return pelt_no_memory(error);
+    }
     return PELT_OK;
 }
 
-/* The file of a clip beside the bundle with this ending (a folder when there is none), or NULL. A clip whose name has a
-   slash in it has none: the name came from the file, and must not lead into other folders. */
-static const char *file_beside(const pelt_bundle *bundle, const pelt_clip *clip, const char *ending, char *path,
-                               size_t size) {
+static void note_posed(pelt_bundle *bundle, const char *path, const char *what) {
+    pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "placed",
+              "%s: the %s were made in the rest pose: they are posed with the file's weights", path, what);
+}
+
+/* A cache and how it lies on its part of the mesh. */
+typedef struct placed {
+    pelt_cached_part part;
+    pelt_cache cache;
+    pelt_alignment how;
+} placed;
+
+/* One frame for each key, unless it is said or looked for which frame belongs to which key. */
+static pelt_result check_frames(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, uint32_t frames,
+                                pelt_error *error) {
+    if (frames == clip->frame_count || bundle->cache.fix || bundle->cache.set_frames) return PELT_OK;
+    pelt_fail(
+        error, PELT_ERROR_DATA,
+        "%s: %u frames, but clip %s has %u keys: export one frame for each key of the clip, say which frame is its "
+        "first key, or let it be found",
+        path, frames, clip->name, clip->frame_count);
+    return pelt_advise(error, "fix", 0);
+}
+
+static pelt_result read_placed(pelt_bundle *bundle, const pelt_clip *clip, const pelt_mesh_object *part, const char *path,
+                               const pelt_alignment *hint, placed *p, pelt_error *error) {
+    const char *source = pelt_arena_format(bundle->arena, "%s", path);
+    if (!source) return pelt_file_no_memory(path, error);
+    pelt_result result = pelt_cache_read(bundle->arena, path, &p->cache, error);
+    if (!result) result = check_frames(bundle, clip, path, p->cache.frame_count, error);
+    if (result) return result;
+    p->part = (pelt_cached_part){.bundle = bundle,
+                                 .clip = clip,
+                                 .first = part ? part->first : 0,
+                                 .count = part ? part->count : bundle->mesh.vertex_count,
+                                 .at_rest = bundle->cache.space == PELT_SPACE_REST};
+    pelt_point_frames frames = {source, p->cache.frame_count, p->cache.point_count, p->cache.positions};
+    result = pelt_align(bundle->arena, &p->part, &frames, &bundle->cache, hint, &p->how, error);
+    if (!result || bundle->cache.space != PELT_SPACE_SEEN || strcmp(p->cache.format, "obj")) return result;
+    p->part.at_rest = true; /* sculpts, perhaps */
+    return pelt_align(bundle->arena, &p->part, &frames, &bundle->cache, hint, &p->how, NULL) ? result : PELT_OK;
+}
+
+static bool is_as_it_is(const placed *p) {
+    pelt_alignment how = p->how;
+    return !how.points && how.scale == 1 && how.shift == 0 && !memcmp(how.axes, pelt_aligned.axes, sizeof how.axes) &&
+           !memcmp(how.offset, pelt_aligned.offset, sizeof how.offset) &&
+           p->cache.frame_count == p->part.clip->frame_count;
+}
+
+/* The vectors of one frame, or normals, which are only turned. */
+static void place_frame(const placed *p, const float *from, bool turn_only, float *to) {
+    const pelt_alignment *how = &p->how;
+    for (size_t v = 0; v < p->part.count; v++) {
+        const float *point = from + 3 * (how->points ? (size_t)how->points[v] : v);
+        for (int i = 0; i < 3; i++) {
+            int axis = abs(how->axes[i]) - 1;
+            double x = how->axes[i] < 0 ? -point[axis] : point[axis];
+            to[3 * (p->part.first + v) + (size_t)i] = (float)(turn_only ? x : how->scale * x + how->offset[i]);
+        }
+    }
+}
+
+/* All frames of the keys that have some, in the order of the mesh. */
+static float *place_frames(pelt_bundle *bundle, const placed *list, uint32_t count, uint32_t first, uint32_t keys,
+                           bool normals) {
+    size_t row = 3 * (size_t)bundle->mesh.vertex_count, total;
+    float *out = __builtin_mul_overflow(row, keys, &total) ? NULL : PELT_NEW(bundle->arena, total, float);
+    for (uint32_t c = 0; out && c < count; c++) {
+        const float *from = normals ? list[c].cache.normals : list[c].cache.positions;
+        for (uint32_t k = 0; k < keys; k++) {
+            size_t frame = (size_t)((int64_t)first + k + list[c].how.shift);
+            place_frame(&list[c], from + 3 * frame * list[c].cache.point_count, normals, out + k * row);
+        }
+    }
+    return out;
+}
+
+static void note_placed(pelt_bundle *bundle, const placed *p, const char *path) {
+    char text[300];
+    const char *glb = base_name(bundle->path);
+    if (p->how.points)
+        pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "matched",
+                  "%s: its %u points were matched to the %u vertices of %s, %s", path, p->cache.point_count,
+                  p->part.count, glb,
+                  p->how.by_place ? "by where both are" : "which the file splits at seams and keeps in order");
+    pelt_alignment_text(&p->how, text, sizeof text);
+    if (*text) pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "placed", "%s: %s", path, text);
+}
+
+/* Keys without a frame are no examples: they are taken from the clip. */
+static void trim_clip(const pelt_bundle *bundle, pelt_clip *clip, uint32_t first, uint32_t keys) {
+    if (clip->controls) clip->controls += (size_t)first * bundle->controls.count;
+    if (clip->target_weights) clip->target_weights += (size_t)first * bundle->mesh.target_count;
+    clip->times += first, clip->frame_count = keys;
+}
+
+static pelt_result use_placed(pelt_bundle *bundle, pelt_clip *clip, const placed *list, uint32_t count,
+                              const char *const *paths, pelt_error *error) {
+    uint32_t first = 0, keys = clip->frame_count;
+    bool has_normals = true;
+    for (uint32_t c = 0; c < count; c++) {
+        uint32_t begin, n = pelt_aligned_keys(clip->frame_count, list[c].cache.frame_count, list[c].how.shift, &begin);
+        uint32_t end = begin + n < first + keys ? begin + n : first + keys;
+        first = begin > first ? begin : first, keys = end > first ? end - first : 0;
+        has_normals &= list[c].cache.normals != NULL;
+    }
+    if (!keys)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: none of its frames belongs to a key of clip %s", paths[0],
+                         clip->name);
+    const float *positions = list[0].cache.positions, *normals = list[0].cache.normals;
+    bool drawn = !strcmp(list[0].cache.format, "obj"), copied = count > 1 || !is_as_it_is(&list[0]);
+    if (copied || drawn || bundle->cache.space == PELT_SPACE_REST) {
+        positions = place_frames(bundle, list, count, first, keys, false);
+        normals = has_normals ? place_frames(bundle, list, count, first, keys, true) : NULL;
+    }
+    for (uint32_t c = 0; c < count; c++) note_placed(bundle, &list[c], paths[c]);
+    const char *source = pelt_arena_format(bundle->arena, "%s%s", paths[0], count > 1 ? ", ..." : "");
+    if (pelt_arena_failed(bundle->arena) || !positions) return pelt_file_no_memory(paths[0], error);
+    trim_clip(bundle, clip, first, keys);
+    if (are_at_rest(bundle, clip, positions, drawn)) {
+        pelt_result result = pose_shapes(bundle, clip, (float *)positions, error); /* a copy of our own */
+        if (result) return result;
+        normals = NULL; /* those of the posed surface */
+        note_posed(bundle, source, "shapes");
+    }
+    clip->positions = positions, clip->normals = normals, clip->source = source;
+    return PELT_OK;
+}
+
+static pelt_result load_cache(pelt_bundle *bundle, pelt_clip *clip, const char *path, pelt_error *error) {
+    placed whole;
+    pelt_result result = read_placed(bundle, clip, NULL, path, NULL, &whole, error);
+    return result ? result : use_placed(bundle, clip, &whole, 1, &path, error);
+}
+
+/* The file of a clip beside the bundle with this ending (a folder when there is none), or NULL; `object` is a part of
+   the mesh, or NULL. A clip or an object whose name has a slash in it has none: the name came from the file, and must not
+   lead into other folders. */
+static const char *file_beside(const pelt_bundle *bundle, const char *object, const pelt_clip *clip, const char *ending,
+                               char *path, size_t size) {
     if (!bundle->path || bundle->in_memory || strchr(clip->name, '/')) return NULL;
+    if (object && (!*object || strchr(object, '/'))) return NULL;
     const char *name = base_name(bundle->path), *dot = strrchr(name, '.');
     int stem = (int)(dot && dot > name ? dot - bundle->path : (ptrdiff_t)strlen(bundle->path));
     struct stat status;
-    int length = snprintf(path, size, "%.*s.%s%s", stem, bundle->path, clip->name, ending);
+    int length = snprintf(path, size, "%.*s.%s%s%s%s", stem, bundle->path, object ? object : "", object ? "." : "",
+                          clip->name, ending);
     if (length < 0 || (size_t)length >= size || stat(path, &status) != 0) return NULL;
     return S_ISDIR(status.st_mode) == !*ending ? path : NULL;
 }
 
-static const char *cache_beside(const pelt_bundle *bundle, const pelt_clip *clip, char *path, size_t size) {
+static const char *cache_beside(const pelt_bundle *bundle, const char *object, const pelt_clip *clip, char *path,
+                                size_t size) {
     const char *found = NULL;
-    for (int i = 0; i < ENDINGS && !found; i++) found = file_beside(bundle, clip, endings[i], path, size);
+    for (int i = 0; i < ENDINGS && !found; i++) found = file_beside(bundle, object, clip, endings[i], path, size);
     return found;
 }
 
+/* -- One cache for each object ------------------------------------------------------------------------------------- */
+
+static const char *cache_of_part(pelt_bundle *bundle, const pelt_mesh_object *part, const pelt_clip *clip) {
+    char path[4096];
+    const char *found = cache_beside(bundle, part->name, clip, path, sizeof path);
+    if (!found) found = cache_beside(bundle, part->mesh_name, clip, path, sizeof path);
+    return found ? pelt_arena_format(bundle->arena, "%s", found) : NULL;
+}
+
+static pelt_result missing_part(const pelt_bundle *bundle, const pelt_clip *clip, const char *found,
+                                const pelt_mesh_object *part, pelt_error *error) {
+    const char *name = base_name(bundle->path), *dot = strrchr(name, '.');
+    int stem = (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name));
+    return pelt_fail(
+        error, PELT_ERROR_FILE,
+        "%s: is the cache of one object of %s, but there is no %.*s.%.80s.%s.pc2 (or .mdd, .npy, a folder of "
+        ".obj) for its object \"%.80s\": export one for each",
+        found, bundle->path, stem, name, part->name, clip->name, part->name);
+}
+
+/* The largest object tells best how caches lie; the others are tried so first. */
+static pelt_result read_parts(pelt_bundle *bundle, const pelt_clip *clip, const char *const *paths, placed *list,
+                              pelt_error *error) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < mesh->object_count; i++)
+        if (mesh->objects[i].count > mesh->objects[largest].count) largest = i;
+    pelt_result result = read_placed(bundle, clip, &mesh->objects[largest], paths[largest], NULL, &list[largest], error);
+    for (uint32_t i = 0; !result && i < mesh->object_count; i++)
+        if (i != largest)
+            result = read_placed(bundle, clip, &mesh->objects[i], paths[i], &list[largest].how, &list[i], error);
+    return result;
+}
+
+/* *found is false when no object has a cache of its own. */
+static pelt_result load_parts(pelt_bundle *bundle, pelt_clip *clip, bool *found, pelt_error *error) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    const char **paths = PELT_NEW(bundle->arena, mesh->object_count, const char *), *any = NULL;
+    placed *list = PELT_NEW(bundle->arena, mesh->object_count, placed);
+    *found = false;
+    if (pelt_arena_failed(bundle->arena)) return pelt_file_no_memory(bundle->path, error);
+    for (uint32_t i = 0; i < mesh->object_count; i++) {
+        paths[i] = cache_of_part(bundle, &mesh->objects[i], clip);
+        any = any ? any : paths[i];
+    }
+    *found = any != NULL;
+    for (uint32_t i = 0; any && i < mesh->object_count; i++)
+        if (!paths[i]) return missing_part(bundle, clip, any, &mesh->objects[i], error);
+    if (!any) return PELT_OK;
+    pelt_result result = read_parts(bundle, clip, paths, list, error);
+    return result ? result : use_placed(bundle, clip, list, mesh->object_count, paths, error);
+}
+
 /* -- Positions from morph targets -------------------------------------------------------------------------------- */
+
+/* What the clip's own tracks of weights make of the mesh, before the blend: S_p(v0 + sum_t w_t d_t). */
+static pelt_result load_weighted(pelt_bundle *bundle, pelt_clip *clip, pelt_error *error) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    size_t row = 3 * (size_t)mesh->vertex_count, total;
+    bool fits = !__builtin_mul_overflow(row, clip->frame_count, &total);
+    float *shapes = fits ? PELT_NEW(bundle->arena, total, float) : NULL;
+    if (!shapes)
+        return pelt_fail(
+            error, PELT_ERROR_MEMORY,
+            "%s: the morph targets in the %u frames of clip %s need %.0f MB, more than such a file may ask "
+            "for; give the positions as %s=FILE",
+            bundle->path, clip->frame_count, clip->name, 4e-6 * (double)row * clip->frame_count, clip->name);
+    for (size_t f = 0; f < clip->frame_count; f++) {
+        float *shape = shapes + f * row;
+        memcpy(shape, mesh->positions, row * sizeof *shape);
+        for (uint32_t t = 0; t < mesh->target_count; t++) {
+            float weight = clip->target_weights[f * mesh->target_count + t];
+            const pelt_target *target = &mesh->targets[t];
+            for (size_t i = 0; weight != 0 && i < 3 * (size_t)target->count; i++)
+                shape[3 * (size_t)target->vertices[i / 3] + i % 3] += weight * target->deltas[i];
+        }
+    }
+    pelt_result result = pose_shapes(bundle, clip, shapes, error);
+    clip->positions = result ? NULL : shapes;
+    clip->source = bundle->path;
+    return result;
+}
 
 /* rest + deltas of each frame's target; NULL when memory is out. */
 static float *add_targets(pelt_bundle *bundle, uint32_t frame_count, const float *rest, const pelt_target *targets) {
@@ -174,6 +400,12 @@ static pelt_result load_targets(pelt_bundle *bundle, pelt_clip *clip, pelt_error
         float unit[3] = {0}; /* one without a direction is not known */
         pelt_unit_normal(normals + i, unit);
         memcpy(normals + i, unit, sizeof unit);
+    }
+    if (are_at_rest(bundle, clip, positions, true)) {
+        pelt_result result = pose_shapes(bundle, clip, positions, error);
+        if (result) return result;
+        normals = NULL;
+        note_posed(bundle, bundle->path, "morph targets");
     }
     clip->positions = positions;
     clip->normals = normals;
@@ -208,8 +440,12 @@ static pelt_result load_positions(pelt_bundle *bundle, pelt_clip *clip, const ch
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: clip %s already has its positions from %s", file, clip->name,
                          clip->source ? clip->source : "elsewhere");
     }
-    if (!file) file = cache_beside(bundle, clip, beside, sizeof beside);
+    if (!file) file = cache_beside(bundle, NULL, clip, beside, sizeof beside);
     if (file) return load_cache(bundle, clip, file, error);
+    bool found;
+    pelt_result result = load_parts(bundle, clip, &found, error);
+    if (result || found) return result;
+    if (clip->target_weights) return load_weighted(bundle, clip, error);
     if (bundle->mesh.target_count && bundle->mesh.target_count == clip->frame_count)
         return load_targets(bundle, clip, error);
     return no_positions(bundle, clip, error);
@@ -218,7 +454,7 @@ static pelt_result load_positions(pelt_bundle *bundle, pelt_clip *clip, const ch
 /* Once per clip; what the file itself says of other controls stays. */
 static pelt_result load_controls(pelt_bundle *bundle, pelt_clip *clip, pelt_error *error) {
     char path[4096];
-    const char *beside = file_beside(bundle, clip, ".csv", path, sizeof path);
+    const char *beside = file_beside(bundle, NULL, clip, ".csv", path, sizeof path);
     if (!beside || (clip->controls_source && !strcmp(clip->controls_source, beside))) return PELT_OK;
     return pelt_controls_read(bundle, clip, beside, error);
 }
@@ -226,6 +462,7 @@ static pelt_result load_controls(pelt_bundle *bundle, pelt_clip *clip, pelt_erro
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error) {
     const char *file;
     pelt_clip *clip = find_clip(bundle, name, &file);
+    if (!clip && pelt_ends_with(name, ".json")) return pelt_sculpts_read(bundle, name, error);
     if (!clip) {
         unknown_clip(bundle, name, error);
         return NULL;

@@ -144,6 +144,7 @@ typedef struct gltf_scene {
     uint32_t skin_count;
     gltf_skin *skins;
     uint32_t *joint_nodes; /* [joints of the skeleton] the node of each */
+    uint32_t *first_targets, *target_counts; /* of each node, filled in with the mesh: its morph targets in the bundle */
     int32_t *joints;       /* joint of each node, -1: none */
     int32_t *rigid_joints; /* joint that carries the unskinned mesh of each node, -1: none */
 } gltf_scene;

@@ -1,17 +1,25 @@
 /* gltf_clip.c: animations become clips.
 
-   A channel keeps the keys and the interpolation of its sampler; what cannot move the mesh (nodes outside the skeleton,
-   weights of morph targets) is left out. Tracks of controls are sampled at the frames of their clip. */
+   A channel keeps the keys and the interpolation of its sampler; what cannot move the mesh (nodes outside the skeleton)
+   is left out. Tracks of controls, and of weights of morph targets, are sampled at the frames of their clip. */
 
 #include "io/gltf.h"
 #include <string.h>
+
+/* Weights of the morph targets of a node. */
+typedef struct morph_track {
+    uint32_t node;
+    pelt_channel keys; /* one number for each target at each key */
+} morph_track;
 
 typedef struct clip_reader {
     const gltf_scene *scene;
     const float **times;  /* [accessors] key times that were already read */
     uint32_t *channel_of; /* [3 joints + path] 1 + channel of this clip that moves it */
     json_t *names;        /* of the clips so far */
-    uint32_t morph_count, empty_count;
+    uint32_t empty_count;
+    uint32_t morph_count; /* channels of weights of the clip at hand */
+    morph_track *morphs;  /* [channels of the clip] */
     gltf_tracks tracks;
 } clip_reader;
 
@@ -33,16 +41,16 @@ static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_chann
     return true;
 }
 
-/* `size` numbers for each key: 4 for rotations, 1 for controls. */
-static bool read_values(gltf *g, gltf_item output, uint32_t size, pelt_channel *channel) {
+/* `size` numbers for each key: 4 for rotations, 1 for controls; `scalars`: one by one, as weights are. */
+static bool read_values(gltf *g, gltf_item output, uint32_t size, bool scalars, pelt_channel *channel) {
     uint32_t per_key = channel->interpolation == PELT_CUBIC ? 3 : 1;
     gltf_accessor a;
-    if (!gltf_accessor_open(g, output, size == 4 ? "VEC4" : size == 3 ? "VEC3" : "SCALAR", &a)) return false;
-    if (a.count != (uint64_t)channel->key_count * per_key)
+    if (!gltf_accessor_open(g, output, scalars ? "SCALAR" : size == 4 ? "VEC4" : "VEC3", &a)) return false;
+    if (a.count != (uint64_t)channel->key_count * per_key * (scalars ? size : 1))
         return gltf_fail(g, PELT_ERROR_DATA, output, "%u values for %u keys of %u each", a.count, channel->key_count,
                          per_key);
-    if (size == 4) a.normalized = true; /* integers can mean nothing else here */
-    float *values = GLTF_NEW(g, g->arena, float, size *(size_t)a.count);
+    if (size == 4 || scalars) a.normalized = true; /* integers can mean nothing else here */
+    float *values = GLTF_NEW(g, g->arena, float, (size_t)a.components *a.count);
     channel->values = values;
     return values && gltf_accessor_floats(g, &a, values);
 }
@@ -68,10 +76,7 @@ static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_cha
     *wanted = false;
     if (!node_item.json) return true;
     if (!gltf_reference(g, node_item, "nodes", &node)) return false;
-    if (!strcmp(path, "weights")) {
-        reader->morph_count++;
-        return true;
-    }
+    if (!strcmp(path, "weights")) return true; /* read elsewhere */
     if (!strcmp(path, "translation"))
         channel->path = PELT_TRANSLATION;
     else if (!strcmp(path, "rotation"))
@@ -86,7 +91,7 @@ static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_cha
 }
 
 /* The keys of a channel, with `size` numbers each. */
-static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, uint32_t size,
+static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, uint32_t size, bool scalars,
                          pelt_channel *channel) {
     gltf_item reference = gltf_member(item, "sampler"), samplers = gltf_member(animation, "samplers");
     uint32_t sampler_count;
@@ -98,14 +103,14 @@ static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf
     gltf_item sampler = gltf_element(samplers, (size_t)index);
     return read_interpolation(g, gltf_member(sampler, "interpolation"), &channel->interpolation) &&
            read_times(g, reader, gltf_member(sampler, "input"), channel) &&
-           read_values(g, gltf_member(sampler, "output"), size, channel);
+           read_values(g, gltf_member(sampler, "output"), size, scalars, channel);
 }
 
 static bool read_channel(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, pelt_channel *channel,
                          bool *wanted) {
     *channel = (pelt_channel){0};
     if (!read_target(g, reader, gltf_member(item, "target"), channel, wanted)) return false;
-    return !*wanted || read_sampler(g, reader, animation, item, channel->path == PELT_ROTATION ? 4 : 3, channel);
+    return !*wanted || read_sampler(g, reader, animation, item, channel->path == PELT_ROTATION ? 4 : 3, false, channel);
 }
 
 static bool read_track(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item) {
@@ -114,8 +119,21 @@ static bool read_track(gltf *g, clip_reader *reader, gltf_item animation, gltf_i
     bool wanted;
     if (!gltf_track_target(g, &reader->tracks, gltf_member(item, "target"), &control, &wanted)) return false;
     if (!wanted) return true;
-    return read_sampler(g, reader, animation, item, 1, &keys) &&
+    return read_sampler(g, reader, animation, item, 1, true, &keys) &&
            gltf_add_track(g, &reader->tracks, g->bundle->clip_count, control, &keys);
+}
+
+/* Weights of targets: as many numbers for each key as the node's mesh has targets. */
+static bool read_morph(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item) {
+    gltf_item node = gltf_member(gltf_member(item, "target"), "node");
+    morph_track *track = &reader->morphs[reader->morph_count];
+    *track = (morph_track){0};
+    if (!node.json) return true;
+    if (!gltf_reference(g, node, "nodes", &track->node)) return false;
+    uint32_t targets = reader->scene->target_counts[track->node];
+    if (!targets) return true; /* of a node outside the scene, or without targets */
+    reader->morph_count++;
+    return read_sampler(g, reader, animation, item, targets, true, &track->keys);
 }
 
 /* A property that two channels move follows the last of them, as in three.js. */
@@ -124,7 +142,9 @@ static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pel
     uint32_t count;
     if (!gltf_length(g, list, &count)) return false;
     pelt_channel *channels = GLTF_NEW(g, g->arena, pelt_channel, count);
-    if (!channels) return false;
+    reader->morphs = GLTF_NEW(g, g->scratch, morph_track, count);
+    reader->morph_count = 0;
+    if (g->error.code) return false;
     for (uint32_t i = 0; i < count; i++) {
         pelt_channel channel;
         bool wanted;
@@ -133,6 +153,9 @@ static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pel
             if (!read_track(g, reader, animation, item)) return false;
             continue;
         }
+        if (!strcmp(gltf_text(gltf_member(gltf_member(item, "target"), "path"), ""), "weights") &&
+            !read_morph(g, reader, animation, item))
+            return false;
         if (!read_channel(g, reader, animation, item, &channel, &wanted)) return false;
         if (!wanted) continue;
         uint32_t *slot = &reader->channel_of[3 * (size_t)channel.joint + channel.path];
@@ -142,6 +165,30 @@ static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pel
     for (uint32_t i = 0; i < clip->channel_count; i++)
         reader->channel_of[3 * (size_t)channels[i].joint + channels[i].path] = 0;
     clip->channels = channels;
+    return true;
+}
+
+/* The weights of all targets in the frames of the clip. */
+static bool sample_morphs(gltf *g, const clip_reader *reader, pelt_clip *clip) {
+    size_t all = g->bundle->mesh.target_count, frames = clip->frame_count, total;
+    if (!reader->morph_count || !frames) return true;
+    if (__builtin_mul_overflow(all, frames, &total)) return gltf_out_of_memory(g);
+    float *weights = GLTF_NEW(g, g->arena, float, total);
+    if (!weights) return false;
+    for (uint32_t m = 0; m < reader->morph_count; m++) {
+        const morph_track *track = &reader->morphs[m];
+        uint32_t targets = reader->scene->target_counts[track->node], first = reader->scene->first_targets[track->node];
+        uint32_t count = track->keys.key_count * (track->keys.interpolation == PELT_CUBIC ? 3 : 1);
+        float *values = GLTF_NEW(g, g->scratch, float, count);
+        pelt_channel one = track->keys;
+        if (!values) return false;
+        one.values = values;
+        for (uint32_t t = 0; t < targets; t++) {
+            for (uint32_t k = 0; k < count; k++) values[k] = track->keys.values[(size_t)k * targets + t];
+            for (size_t f = 0; f < frames; f++) weights[f * all + first + t] = pelt_track_value(&one, clip->times[f]);
+        }
+    }
+    clip->target_weights = weights;
     return true;
 }
 
@@ -183,7 +230,7 @@ static bool read_animations(gltf *g, clip_reader *reader) {
             reader->empty_count++;
             continue;
         }
-        if (!gltf_merge_times(g, &reader->tracks, first, clip)) return false;
+        if (!gltf_merge_times(g, &reader->tracks, first, clip) || !sample_morphs(g, reader, clip)) return false;
         if (!name_clip(g, reader, animation, i, clip)) return false;
         g->animations[bundle->clip_count] = i;
         bundle->clips[bundle->clip_count++] = clip;
@@ -197,9 +244,6 @@ bool gltf_read_clips(gltf *g, const gltf_scene *scene) {
     done = done && gltf_sample_tracks(g, &reader.tracks);
     json_decref(reader.names);
     json_decref(reader.tracks.controls.places);
-    if (reader.morph_count)
-        pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "morph-animation",
-                  "%u channels animate the weights of morph targets; they are left out", reader.morph_count);
     if (reader.empty_count)
         pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "empty-clip",
                   "%u animations move no joint of the skeleton and no control; they are left out", reader.empty_count);

@@ -415,9 +415,24 @@ static void bind_rigidly(gltf *g, const gltf_scene *scene, const part *p, uint32
     }
 }
 
+/* True when the mesh has a skeleton, but no weights in any part. */
+static bool has_no_weights(const parts *all) {
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->scene->skins_of[all->list[i].node] < 0 || weight_sets(all->scene, &all->list[i])) return false;
+    return true;
+}
+
+static void note_no_weights(gltf *g) {
+    pelt_mesh *mesh = &g->bundle->mesh;
+    memset(mesh->influences.first, 0, ((size_t)mesh->vertex_count + 1) * sizeof *mesh->influences.first);
+    pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "no-weights",
+              "the mesh has a skeleton but no weights; blends that find their own can be fitted: distance, fit");
+}
+
 static bool read_influences(gltf *g, const parts *all) {
     weight_repairs repairs = {0};
     uint32_t end = 0;
+    if (has_no_weights(all)) return note_no_weights(g), true;
     for (uint32_t i = 0; i < all->count; i++) {
         const part *p = &all->list[i];
         if (!p->has_own_vertices) continue;
@@ -426,6 +441,7 @@ static bool read_influences(gltf *g, const parts *all) {
         else if (!read_skinned(g, all->scene, p, &end, &repairs))
             return false;
     }
+    if (repairs.bare_count && repairs.bare_count == all->vertex_count) return note_no_weights(g), true;
     if (repairs.off_count)
         pelt_find(&g->bundle->notes, g->arena, PELT_WARNING, "weight-sum",
                   "the weights of %u vertices do not sum to 1 (worst: %.4g at vertex %u); they were scaled to do so",
@@ -556,6 +572,8 @@ static bool each_target(gltf *g, const parts *all, pelt_target *targets, pelt_ta
             pelt_arena_free(scratch);
             if (!done) return false;
         }
+        all->scene->first_targets[all->list[begin].node] = *count;
+        all->scene->target_counts[all->list[begin].node] = in_node;
         *count += in_node;
     }
     return true;
@@ -624,11 +642,34 @@ static bool read_geometry(gltf *g, const parts *all) {
                                     : gltf_fail(g, PELT_ERROR_NUMBER, g->root, "its mesh is too large for floats");
 }
 
+/* Objects, in the order of their vertices: each node that has some. */
+static bool list_objects(gltf *g, const gltf_parts *all) {
+    pelt_mesh_object *list = GLTF_NEW(g, g->arena, pelt_mesh_object, all->count), *last = list;
+    if (!list) return false;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const gltf_part *p = &all->list[i];
+        if (!p->has_own_vertices) continue;
+        if (i && p->node == all->list[i - 1].node && last > list) {
+            last[-1].count = p->first + p->count - last[-1].first;
+            continue;
+        }
+        const char *mesh =
+            gltf_text(gltf_member(gltf_entry(g, "meshes", (size_t)all->scene->meshes[p->node]), "name"), "");
+        const char *name = gltf_text(gltf_member(gltf_entry(g, "nodes", p->node), "name"), mesh);
+        *last = (pelt_mesh_object){.first = p->first, .count = p->count};
+        last->name = pelt_arena_format(g->arena, "%s", name), last->mesh_name = pelt_arena_format(g->arena, "%s", mesh);
+        if (!last->name || !last->mesh_name) return gltf_out_of_memory(g);
+        last++;
+    }
+    g->bundle->mesh.objects = list, g->bundle->mesh.object_count = (uint32_t)(last - list);
+    return true;
+}
+
 bool gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
     *all = (gltf_parts){.scene = scene};
     if (!survey(g, all) || !allocate_mesh(g, all) || !read_geometry(g, all) || !read_influences(g, all) ||
-        !name_parts(g, all))
+        !name_parts(g, all) || !list_objects(g, all))
         return false;
     uint32_t count;
     if (!each_target(g, all, NULL, NULL, &count)) return false;

@@ -83,6 +83,8 @@ static bool read_nodes(gltf *g, gltf_scene *scene) {
     scene->meshes = GLTF_NEW(g, g->scratch, int32_t, n);
     scene->skins_of = GLTF_NEW(g, g->scratch, int32_t, n);
     scene->locals = GLTF_NEW(g, g->scratch, pelt_transform, n);
+    scene->first_targets = GLTF_NEW(g, g->scratch, uint32_t, n);
+    scene->target_counts = GLTF_NEW(g, g->scratch, uint32_t, n);
     if (g->error.code) return false;
     memset(scene->parents, -1, n * sizeof *scene->parents);
     for (uint32_t i = 0; i < n; i++) {

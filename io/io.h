@@ -172,6 +172,13 @@ pelt_result pelt_table_write(const char *path, const pelt_table *table, pelt_err
 pelt_result pelt_drive_rules_parse(pelt_arena *arena, const char *text, const char *path, pelt_drive_rules *rules,
                                    pelt_error *error);
 
+/* -- Sculpts (sculpts.c) --------------------------------------------------------------------------------------------- */
+
+/* Reads shapes and the poses that they are for, and adds them to the bundle as a clip that is named after the file. */
+const pelt_clip *pelt_sculpts_read(pelt_bundle *bundle, const char *path, pelt_error *error);
+/* The same of a text in memory; files that it names are looked for in the folder of `path`. */
+const pelt_clip *pelt_sculpts_parse(pelt_bundle *bundle, const char *text, const char *path, pelt_error *error);
+
 /* -- The log of missed frames (misslog.c) -------------------------------------------------------------------------- */
 
 /* A frame that the soft cache missed: its controls, and the true values of all points. */

@@ -5,6 +5,7 @@
    two are far apart, the simplest change of the cache that brings them together is named. */
 
 #include "rig/diagnose.h"
+#include "rig/align.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,31 +191,11 @@ typedef struct placement {
     double direct; /* misfit when sizes and centres are made equal */
 } placement;
 
-/* The frame in which neighbouring joints move most alike: there the linear blend can be trusted most, so that a clip
-   that begins in an extreme pose raises no false alarm. */
-static uint32_t calmest_frame(diagnosis *d, const pelt_clip *clip) {
-    const pelt_skeleton *skeleton = &d->bundle->skeleton;
-    pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
-    pelt_affine *matrices = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
-    uint32_t calmest = 0;
-    double least = INFINITY;
-    for (uint32_t f = 0; f < clip->frame_count; f++) {
-        pelt_clip_pose(clip, skeleton, f, locals);
-        pelt_joint_matrices(skeleton, locals, NULL, matrices);
-        double sum = 0;
-        for (uint32_t j = 0; j < skeleton->joint_count; j++) {
-            const double *m = matrices[j].m,
-                         *parent = matrices[skeleton->parents[j] < 0 ? (int32_t)j : skeleton->parents[j]].m;
-            for (int i = 0; i < 12; i++) sum += i % 4 == 3 ? 0 : (m[i] - parent[i]) * (m[i] - parent[i]);
-        }
-        if (sum < least) least = sum, calmest = f;
-    }
-    return calmest;
-}
-
 static bool place(diagnosis *d, const pelt_clip *clip, placement *p) {
     static const int same_axis[3] = {0, 1, 2}, same_sign[3] = {1, 1, 1};
-    *p = (placement){.clip = clip, .frame = calmest_frame(d, clip), .count = d->bundle->mesh.vertex_count};
+    *p = (placement){.clip = clip, .count = d->bundle->mesh.vertex_count};
+    /* A clip that begins in an extreme pose raises no false alarm. */
+    p->frame = pelt_calmest_key(d->scratch, d->bundle, clip, 0, clip->frame_count);
     p->blend = blend_frame(d, clip, p->frame);
     p->truth = PELT_NEW(d->scratch, 3 * p->count, double);
     for (size_t i = 0; i < 3 * p->count; i++) p->truth[i] = frame_positions(d, clip, p->frame)[i];

@@ -7,7 +7,7 @@ trap 'rm -rf "$folder"' EXIT
 cmake --install "$build" --prefix "$folder/usr" >/dev/null
 cd "$folder"
 usr/bin/pelt sample box --frames 3 -o . --quiet
-usr/bin/pelt fit box.glb --train train -o box.pelt --quiet --holdout 0
+usr/bin/pelt fit box.glb --train train --method ssd -o box.pelt --quiet --holdout 0
 
 cat > outside.c <<'END'
 #include <pelt/pelt.h>
@@ -72,7 +72,7 @@ mv howto1.c bar.c && mv howto2.c tangents.c && mv howto3.c buffers.c
 "$compiler" -std=c17 -Wall -Wextra -Werror tangents.c -o tangents $(pkg-config --cflags --libs pelt-fit)
 ./tangents "$here/../fuzz/corpus/gltf/textured.gltf" | grep -q "^vertex 0: right is 0.983 -0.182 0.000, up is -0.182 -0.983 0.000"
 usr/bin/pelt sample elbow --vertices 500 --frames 3 -o . --quiet
-usr/bin/pelt fit elbow.glb --train train -o elbow.pelt --quiet --holdout 0
+usr/bin/pelt fit elbow.glb --train train --method ssd -o elbow.pelt --quiet --holdout 0
 "$compiler" -std=c17 -Wall -Wextra -Werror buffers.c -o buffers $(pkg-config --cflags --libs pelt-fit)
 ./buffers elbow.pelt > buffers.txt
 grep -q '500 vertices, joint "lower" is joint 1' buffers.txt

@@ -33,7 +33,7 @@ static int files_that_contain(const char *part) {
 
 static int make_sample(void **state) {
     (void)state;
-    return pelt("sample arm --vertices 2972 --frames 20 -o .") || pelt("fit arm.glb --train train -o arm.pelt --quiet");
+    return pelt("sample arm --vertices 2972 --frames 20 -o .") || pelt("fit arm.glb --train train --method ssd -o arm.pelt --quiet");
 }
 
 /* -- What it says ------------------------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static void fit_reports_training_and_held_out_errors_apart(void **state) {
     assert_true(number(train, "rel_err") > 0 && number(fit, "bytes") > 0 && number(fit, "seconds") >= 0);
     assert_near(number(fit, "bytes_per_vertex"), number(fit, "bytes") / 2972, 1e-6 * number(fit, "bytes"));
     json_decref(fit);
-    fit = pelt_json("fit arm.glb --train train --holdout 0 -o none.pelt");
+    fit = pelt_json("fit arm.glb --train train --method ssd --holdout 0 -o none.pelt");
     assert_true(json_is_null(json_object_get(fit, "holdout")));
     json_decref(fit);
 }
@@ -421,7 +421,7 @@ static void little_memory_ends_in_a_sentence_or_the_same_skin(void **state) {
 static void a_full_disk_is_an_error(void **state) {
     (void)state;
     if (access("/dev/full", W_OK)) skip();
-    assert_int_equal(pelt("fit arm.glb --train train -o /dev/full"), 1);
+    assert_int_equal(pelt("fit arm.glb --train train --method ssd -o /dev/full"), 1);
     assert_non_null(strstr(program_errors, "/dev/full"));
     char line[1000];
     snprintf(line, sizeof line, "cd %s && %s info arm.glb >/dev/full 2>err.txt", test_folder(), getenv("PELT_PROGRAM"));

@@ -37,7 +37,8 @@ static void errors_name_the_place(void **state) {
     refuse("'WEIGHTS_0':2", "'WEIGHTS_0':5",
            "meshes[0].primitives[0].attributes.WEIGHTS_0: 2 weights and 3 joints for 3");
     refuse(",'WEIGHTS_0':2", "", "meshes[0].primitives[0].attributes.WEIGHTS_0: is missing");
-    refuse(",'JOINTS_0':1", "", "primitives[0]: has no JOINTS_0, but its node has a skin");
+    refuse("'JOINTS_0':1,'WEIGHTS_0':2}", "'JOINTS_0':1,'WEIGHTS_0':2}},{'attributes':{'POSITION':0}",
+           "primitives[1]: has no JOINTS_0, but its node has a skin");
     refuse("'output':5", "'output':6", "animations[0].samplers[0].output: accessors[6] is VEC3, but VEC4 is needed");
     refuse("'input':4", "'input':99", "animations[0].samplers[0].input: 99, but the file has only 8 accessors");
     refuse("CUBICSPLINE", "LINEAR", "animations[0].samplers[1].output: 6 values for 2 keys");

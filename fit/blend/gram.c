@@ -149,8 +149,9 @@ static void fill_rows(const pelt_gram *g, const pelt_affine *matrices, const pel
             for (size_t r = 0; r < 3; r++) {
                 const double *row = t.m + 4 * r;
                 double moved = row[0] * g->center[0] + row[1] * g->center[1] + row[2] * g->center[2] + row[3];
-                for (size_t c = 0; c < 3; c++) rows[(4 * j + c) * columns + 3 * e + r] = row[c];
-                rows[(4 * j + 3) * columns + 3 * e + r] = normals ? 0 : (moved - g->centers[e][r]) / g->scale;
+                for (size_t c = 0; c < 3; c++) rows[(4 * j + c) * columns + 3 * e + r] = g->factors[e] * row[c];
+                rows[(4 * j + 3) * columns + 3 * e + r] =
+                    normals ? 0 : g->factors[e] * ((moved - g->centers[e][r]) / g->scale);
             }
         }
 }
@@ -189,10 +190,19 @@ static void sum_products(void *user, size_t block, pelt_arena *scratch) {
         }
 }
 
+static const double *factors_of(pelt_arena *arena, pelt_examples examples) {
+    double *factors = PELT_NEW(arena, examples.count, double), sum = 0;
+    for (size_t e = 0; e < examples.count; e++) sum += pelt_example_weight(&examples.list[e]);
+    for (size_t e = 0; e < examples.count; e++)
+        factors[e] = sqrt(pelt_example_weight(&examples.list[e]) * (double)examples.count / sum);
+    return factors;
+}
+
 static void set_frames(pelt_fitting *f, const float *const *normals, pelt_gram *g) {
     size_t n = f->bundle->mesh.vertex_count;
     g->examples = f->examples.count;
     g->frames = PELT_NEW(f->arena, g->examples, const float *);
+    g->factors = factors_of(f->arena, f->examples);
     g->centers = pelt_alloc(f->arena, g->examples, sizeof *g->centers);
     g->scale = !normals && f->bundle->mesh.diagonal > 0 ? f->bundle->mesh.diagonal : 1;
     for (size_t e = 0; e < g->examples; e++) {
@@ -243,7 +253,8 @@ void pelt_gram_moments(const pelt_gram *g, const uint32_t *vertices, size_t coun
     for (size_t e = 0; e < g->examples; e++)
         for (size_t i = 0; i < count; i++) {
             const float *p = g->frames[e] + 3 * (size_t)vertices[i];
-            for (size_t c = 0; c < 3; c++) work[i * inner + 3 * e + c] = (p[c] - g->centers[e][c]) * inverse;
+            for (size_t c = 0; c < 3; c++)
+                work[i * inner + 3 * e + c] = g->factors[e] * ((p[c] - g->centers[e][c]) * inverse);
         }
     for (size_t i = 0; i < count; i++) {
         double sum = 0;

@@ -6,7 +6,7 @@
 
        C_jk = h^T K_jk h - b_j - b_k + |v|^2,   K_jk = sum_e T_j^eT T_k^e,   b_j = h^T sum_e T_j^eT v^e
 
-   K is the same for all vertices; only b costs examples x candidates for each of them. Everything is in units of the
+   An example that counts w times as much has rows that are sqrt(w) times as large. K is the same for all vertices; only b costs examples x candidates for each of them. Everything is in units of the
    character's diagonal, about the middle of the rest pose and of each example, so that sums stay well-conditioned and
    tolerances have no unit. */
 
@@ -32,6 +32,7 @@ typedef struct pelt_gram {
     double (*centers)[3];    /* [examples] what is subtracted from them */
     double center[3];        /* the same for the rest pose */
     double scale;            /* what they are then divided by */
+    const double *factors;   /* [examples] what rows of an example are multiplied by: roots of weights with the mean 1 */
     const double *rows;      /* [4 count][3 examples]: T_j^e, one row for each of its columns */
     const double *products;  /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
     const double *couplings; /* [count][count][4][4]: K_jk itself, where asked for; else NULL */

@@ -35,7 +35,7 @@ static void add_path(const pelt_gram *g, uint32_t vertex, double *path) {
     double inverse = 1 / g->scale;
     for (size_t e = 0; e < g->examples; e++) {
         const float *p = g->frames[e] + 3 * (size_t)vertex;
-        for (size_t c = 0; c < 3; c++) path[3 * e + c] += (p[c] - g->centers[e][c]) * inverse;
+        for (size_t c = 0; c < 3; c++) path[3 * e + c] += g->factors[e] * ((p[c] - g->centers[e][c]) * inverse);
     }
 }
 

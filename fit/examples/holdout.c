@@ -14,7 +14,10 @@ pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *
     all.list = PELT_NEW(bundle->arena, total, pelt_example);
     if (pelt_arena_failed(bundle->arena)) return all;
     for (size_t c = 0; c < clip_count; c++)
-        for (uint32_t f = 0; f < clips[c]->frame_count; f++) all.list[all.count++] = (pelt_example){clips[c], f};
+        for (uint32_t f = 0; f < clips[c]->frame_count; f++) {
+            float weight = clips[c]->example_weights ? clips[c]->example_weights[f] : 1;
+            if (weight > 0) all.list[all.count++] = (pelt_example){clips[c], f, weight};
+        }
     return all;
 }
 

@@ -85,6 +85,13 @@ typedef struct pelt_part {
     uint32_t triangle_count;
 } pelt_part;
 
+/* The vertices of one object of the file: a node with a mesh. */
+typedef struct pelt_mesh_object {
+    const char *name;      /* of the node */
+    const char *mesh_name; /* of its mesh */
+    uint32_t first, count; /* vertices first to first + count - 1 */
+} pelt_mesh_object;
+
 typedef struct pelt_mesh {
     uint32_t vertex_count, triangle_count, target_count;
     float *positions;    /* [vertex_count][3] rest positions */
@@ -98,6 +105,8 @@ typedef struct pelt_mesh {
     float *tangents; /* [vertex_count][4] as in glTF, the file's, or by MikkTSpace from `uvs`; NULL: neither */
     uint32_t part_count;
     pelt_part *parts; /* [part_count] whose triangles follow one another; NULL: not from a file */
+    uint32_t object_count;           /* 0: not from a file */
+    const pelt_mesh_object *objects; /* [object_count] in the order of their vertices */
 } pelt_mesh;
 
 /* Joints are the file's joints, the nodes above them, and nodes that carry rigid parts of the mesh. */
@@ -132,6 +141,8 @@ typedef struct pelt_clip {
     const char *source;          /* the file that the positions came from */
     const float *controls;       /* [frame_count][count of the bundle's controls]; NULL: all at rest */
     const char *controls_source; /* the file that the controls came from; NULL: no file */
+    const float *target_weights; /* [frame_count][target_count] tracks of the mesh's morph targets; NULL: there are none */
+    const float *example_weights; /* [frame_count] how much a frame counts as an example, 0: not at all; NULL: 1 */
 } pelt_clip;
 
 /* Named numbers that ride along with the clips, and that the shape depends on beside the joints: the tension of a
@@ -146,6 +157,8 @@ typedef struct pelt_controls {
 typedef struct pelt_example {
     const pelt_clip *clip;
     uint32_t frame;
+    float weight; /* how many examples it counts as in a fit; 0: 1. Blends that are fitted (fit, joints) take any, other
+                     methods meet every example alike and refuse it */
 } pelt_example;
 
 typedef struct pelt_examples {
@@ -161,6 +174,28 @@ void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, ui
 
 /* -- Reading ------------------------------------------------------------------------------------------------------ */
 
+/* Where a shape was made: in the pose that it is for, or in the rest pose, before the blend: v = S_p(v0 + d). */
+typedef enum pelt_space {
+    PELT_SPACE_SEEN, /* by looking, of morph targets and .obj files: rest, when they are nearer to the rest mesh than to
+                        the posed one; caches are posed */
+    PELT_SPACE_POSED,
+    PELT_SPACE_REST,
+} pelt_space;
+
+/* How the true positions of caches (.pc2, .mdd, .npy, .obj) are changed when they are read, so that they lie on the
+   character. A point p goes to scale * axes(p) + offset. All zero: they are taken as they are. */
+typedef struct pelt_cache_options {
+    int fix;      /* 1: what is not given below is found by comparing with the blend of the file's weights */
+    int axes[3];  /* which axis of the cache is x, y, z of the character: 1, 2, 3 for its x, y, z, negative where it is
+                         turned round: {1, 3, -2} for a cache with z up. All 0: as they are */
+    double scale; /* 0: 1 */
+    double offset[3]; /* in scene units */
+    int set_frames;   /* 1: `frames` counts; otherwise a cache has one frame for each key of its clip */
+    int frames; /* the frame of the cache that is the first key of the clip; negative: the cache begins so many keys
+                         later. Keys without a frame are left out of the clip */
+    pelt_space space;
+} pelt_cache_options;
+
 /* A character and its examples: a glTF file and the caches beside it, or the caller's arrays. */
 typedef struct pelt_bundle {
     const char *path; /* of the file; of a character from memory: its name. Errors begin with it */
@@ -173,6 +208,7 @@ typedef struct pelt_bundle {
     uint32_t clip_count;
     const pelt_clip **clips;  /* [clip_count]; a clip stays where it is when others are added */
     pelt_findings notes;      /* what the reader noticed and mended: weights that did not sum to 1, ... */
+    pelt_cache_options cache; /* for the caches of clips that are asked for from now on; the caller's to set */
     struct pelt_arena *arena; /* owns all of it */
 } pelt_bundle;
 
@@ -186,8 +222,13 @@ typedef enum pelt_need {
 } pelt_need;
 
 /* A clip by name. Its true positions are in `body.CLIP.pc2` (or .mdd, .npy, a folder of .obj)
-   beside `body.glb`, or morph targets of the file itself; or in a named file: "CLIP=FILE". Its controls are tracks of
-   the file, and columns of `body.CLIP.csv` beside it, one row per frame. */
+   beside `body.glb`, or, for several objects, one in `body.OBJECT.CLIP.pc2` for each of mesh.objects, or morph targets of
+   the file itself, that the clip's own tracks of weights drive, or one for each key of the clip; or in a named file: "CLIP=FILE". A cache with one point for all vertices that the file splits at a
+   seam is matched to them; bundle->cache says how else caches are changed, and bundle->notes what was done. The clip's
+   controls are tracks of the file, and columns of `body.CLIP.csv` beside it, one row per frame.
+
+   A name that ends with .json is a file of sculpts: shapes made by hand, each with its pose (docs/howto-examples.md).
+   They become a clip of that name, a frame each. */
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
 
 /* A character from the caller's arrays, where no file is at hand: a modelling program, an engine, a script. Everything
@@ -250,7 +291,13 @@ typedef struct pelt_clip_input {
    length. The clip is the bundle's; pointers to other clips stay as they are. Not for several threads at once. */
 const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input *input, pelt_error *error);
 
-/* All frames of some clips. Owned by the bundle; a list of NULL when memory is out. */
+/* Adds the mirror image of a clip along an axis (0, 1, 2 for x, y, z), as "CLIP, mirrored": joints of the sides are told
+   by their names (Left and Right, .L and .R, _l and _r, L_ and R_), vertices by where they are at rest. Fails, with their
+   number, where vertices have no partner. */
+const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, int axis, pelt_error *error);
+
+/* All frames of some clips, with their weights, but those whose weight is 0. Owned by the bundle; a list of NULL when
+   memory is out. */
 pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
 /* Everything that looks wrong with the bundle and the clips given (with positions, where they are loaded), worst first.
@@ -603,7 +650,8 @@ typedef struct pelt_fit_report {
 void pelt_fit_report_free(pelt_fit_report *report);
 
 /* Fits a skin to examples. Free the bytes with pelt_bytes_free. All examples need true positions, unless the blend is
-   taken as it is (file, distance) without a corrective and no report is wanted. `report` may be NULL: then nothing is
+   taken as it is (file, distance) without a corrective and no report is wanted; such a blend needs no examples at all,
+   and a report on none has no measures. `report` may be NULL: then nothing is
    measured and nothing held out, which saves most of the second half of the time; otherwise it is filled in when the
    fit succeeds, and to be freed with pelt_fit_report_free. It can take seconds to minutes: options->progress is told,
    and can stop it. */
