@@ -159,6 +159,18 @@ static void info_finds_the_number_that_is_not_finite(void **state) {
     refused(1, "torn.csv", "info torn.csv");
 }
 
+/* One frame does not move: what would be a number that is none is null, and the object is whole. */
+static void numbers_that_there_are_not_are_null(void **state) {
+    (void)state;
+    if (pelt("sample arm --vertices 100 --frames 1 -o still --quiet") ||
+        pelt("fit still/arm.glb --train test -o still.pelt --holdout 0 --quiet"))
+        fail_msg("%s", program_errors);
+    json_t *measure = pelt_json("measure still.pelt still/arm.glb --clip test");
+    assert_true(json_is_null(json_object_get(measure, "jump")));
+    assert_true(number(measure, "roughness") > 0);
+    json_decref(measure);
+}
+
 /* -- Export -------------------------------------------------------------------------------------------------------- */
 
 static void convex_export_has_no_negative_weight_and_says_what_that_costs(void **state) {
@@ -344,6 +356,7 @@ int main(void) {
         cmocka_unit_test(a_control_counts_as_much_as_it_is_told_to),
         cmocka_unit_test(info_lists_the_driven_joints_that_a_skin_has),
         cmocka_unit_test(info_finds_the_number_that_is_not_finite),
+        cmocka_unit_test(numbers_that_there_are_not_are_null),
         cmocka_unit_test(convex_export_has_no_negative_weight_and_says_what_that_costs),
         cmocka_unit_test(exports_that_cannot_be_are_refused),
         cmocka_unit_test(a_picture_shows_the_frame_that_was_chosen),
