@@ -343,12 +343,21 @@ static pelt_result load_parts(pelt_bundle *bundle, pelt_clip *clip, bool *found,
 
 /* -- Positions from morph targets -------------------------------------------------------------------------------- */
 
+/* A track that leaves all targets at rest says nothing. */
+static bool moves_targets(const pelt_bundle *bundle, const pelt_clip *clip) {
+    size_t count = clip->target_weights ? (size_t)clip->frame_count * bundle->mesh.target_count : 0, i = 0;
+    while (i < count && clip->target_weights[i] == 0) i++;
+    return i < count;
+}
+
 /* What the clip's own tracks of weights make of the mesh, before the blend: S_p(v0 + sum_t w_t d_t). */
 static pelt_result load_weighted(pelt_bundle *bundle, pelt_clip *clip, pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
     size_t row = 3 * (size_t)mesh->vertex_count, total;
-    bool fits = !__builtin_mul_overflow(row, clip->frame_count, &total);
-    float *shapes = fits ? PELT_NEW(bundle->arena, total, float) : NULL;
+    /* Of an arena of their own: that they are too much must not spoil the bundle's. */
+    size_t most = PELT_READ_LIMIT + PELT_READ_FACTOR * pelt_arena_used(bundle->arena);
+    bool fits = !__builtin_mul_overflow(row, clip->frame_count, &total) && total < most / sizeof(float);
+    float *shapes = fits ? PELT_NEW(pelt_arena_inside(bundle->arena), total, float) : NULL;
     if (!shapes)
         return pelt_fail(
             error, PELT_ERROR_MEMORY,
@@ -445,7 +454,7 @@ static pelt_result load_positions(pelt_bundle *bundle, pelt_clip *clip, const ch
     bool found;
     pelt_result result = load_parts(bundle, clip, &found, error);
     if (result || found) return result;
-    if (clip->target_weights) return load_weighted(bundle, clip, error);
+    if (moves_targets(bundle, clip)) return load_weighted(bundle, clip, error);
     if (bundle->mesh.target_count && bundle->mesh.target_count == clip->frame_count)
         return load_targets(bundle, clip, error);
     return no_positions(bundle, clip, error);
