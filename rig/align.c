@@ -285,8 +285,8 @@ static double cloud_badness(const aligning *a, const int axes[3], int64_t shift,
 /* The frames that go best with some axes. Those that one expects are kept unless others are clearly better. */
 static choice best_shift(const aligning *a, const int axes[3]) {
     int64_t keys = a->part->clip->frame_count, frames = a->cache->frame_count;
-    bool fixed = a->wanted->set_frames || !a->wanted->fix || keys < 2 || frames < 2;
-    int64_t usual = a->wanted->set_frames ? a->wanted->frames : 0;
+    bool fixed = a->wanted->set_frames || a->hint || !a->wanted->fix || keys < 2 || frames < 2;
+    int64_t usual = a->wanted->set_frames ? a->wanted->frames : a->hint ? a->hint->shift : 0;
     int64_t least = (keys < frames ? keys : frames) / 2 < 2 ? 2 : (keys < frames ? keys : frames) / 2;
     choice best = {.shift = usual, .scale = scale_of(a, usual)};
     memcpy(best.axes, axes, sizeof best.axes);
@@ -420,11 +420,12 @@ static pelt_result advise_fix(const aligning *a, pelt_error *error) {
 }
 
 static pelt_result cannot_match(const aligning *a, uint32_t unclear, pelt_error *error) {
-    pelt_fail(error, PELT_ERROR_DATA,
-              "%s: %u of its %u points cannot be told apart by where they are, so it is not known which vertices "
-              "of %s they are; begin clip and cache with the rest pose, or export the mesh without splitting its "
-              "vertices",
-              a->cache->path, unclear, a->cache->point_count, a->part->bundle->path);
+    pelt_fail(
+        error, PELT_ERROR_DATA,
+        "%s: %u of its %u points cannot be told apart by where they are, or belong to no vertex, so it is not known "
+        "which vertices of %s they are; delete loose vertices, begin clip and cache with the rest pose, or export the "
+        "mesh without splitting its vertices",
+        a->cache->path, unclear, a->cache->point_count, a->part->bundle->path);
     return advise_fix(a, error);
 }
 

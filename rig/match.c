@@ -244,7 +244,10 @@ static uint32_t count_unclear(const matching *m, const uint32_t *rest) {
     double squares[MOST_NEAREST], size = 0;
     for (uint32_t p = 0; p < m->points->count; p++)
         size = fmax(size, square_between(at(m->points, 0, p), at(m->points, 0, 0)));
-    for (uint32_t u = 0; u < m->places->count; u++) unclear += rest[m->owners[m->matches[u]] - 1] != rest[u];
+    for (uint32_t u = 0; u < m->places->count; u++) {
+        uint32_t owner = m->owners[m->matches[u]] - 1; /* rounding can part two places that are one */
+        unclear += rest[owner] != rest[u] && !coincide(m->places, owner, u, 1e-10 * size);
+    }
     for (uint32_t p = 0; p < m->points->count; p++) {
         if (m->owners[p]) continue;
         uint32_t found = pelt_nearest(m->tree, at(m->points, 0, p), MOST_NEAREST, list, squares), i = 0;
