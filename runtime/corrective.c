@@ -92,6 +92,20 @@ static pelt_result check_group(const section *s, const pelt_file_kernel *kernel,
     return check_floats(s, group->matrix, group->coefficient_count, pelt_padded(group->center_count));
 }
 
+/* Centres that move one joint each. */
+static pelt_result check_lone(const section *s, const pelt_file_kernel *kernel) {
+    if (!kernel->lone) return PELT_OK;
+    if (kernel->shared_count % PELT_BLOCK || kernel->shared_count >= kernel->center_count) return PELT_ERROR_FORMAT;
+    uint32_t count = kernel->center_count - kernel->shared_count;
+    const pelt_file_lone_center *lone = array_at(s, kernel->lone, count, sizeof *lone, 1);
+    if (!lone) return PELT_ERROR_FORMAT;
+    for (uint32_t i = 0; i < count; i++) {
+        if (lone[i].joint >= kernel->joint_count) return PELT_ERROR_INDEX;
+        if (!pelt_all_finite(lone[i].pose, 4)) return PELT_ERROR_NUMBER;
+    }
+    return PELT_OK;
+}
+
 static pelt_result check_kernel(const section *s, const pelt_skin *skin, uint64_t *coefficients) {
     const pelt_file_corrective *head = (const void *)s->bytes;
     const pelt_file_kernel *kernel = array_at(s, head->kernel, 1, sizeof *kernel, 1);
@@ -108,8 +122,10 @@ static pelt_result check_kernel(const section *s, const pelt_skin *skin, uint64_
         if (units[i].first >= kernel->joint_count || units[i].second >= kernel->joint_count) return PELT_ERROR_INDEX;
         if (!pelt_all_finite(&units[i].gain, 1)) return PELT_ERROR_NUMBER;
     }
-    pelt_result result =
-        check_floats(s, kernel->centers, 4 * (uint64_t)kernel->joint_count, pelt_padded(kernel->center_count));
+    pelt_result result = check_lone(s, kernel);
+    if (!result)
+        result = check_floats(s, kernel->centers, 4 * (uint64_t)kernel->joint_count,
+                              pelt_padded(pelt_shared_count(kernel)));
     for (uint32_t i = 0; i < kernel->group_count && !result; i++) {
         if (groups[i].first_coefficient != *coefficients) return PELT_ERROR_FORMAT;
         *coefficients += groups[i].coefficient_count;
@@ -273,6 +289,7 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     }
     pelt_corrective_offsets at;
     uint64_t end = 0;
+    for (int i = 0; i < 2; i++) gathered = most(gathered, pelt_padded(skin->factor_counts[i]));
     at.coefficients = take(&end, head->coefficient_count);
     at.row_factors = take(&end, weighted ? 0 : skin->factor_counts[0] / 2); /* two are as large as a float */
     at.turn_factors = take(&end, weighted ? 0 : skin->factor_counts[1] / 2);
@@ -283,7 +300,8 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.controls = take(&end, 4 * (uint64_t)skin->control_count);
     at.phi = take(&end, widest);
     at.gathered = take(&end, gathered);
-    at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(kernel->center_count) : 0);
+    at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(pelt_shared_count(kernel)) : 0);
+    at.joint_moves = take(&end, kernel ? kernel->joint_count : 0);
     at.size = end;
     return at;
 }
@@ -291,32 +309,17 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
 /* -- Poses --------------------------------------------------------------------------------------------------------- */
 
 /* out = rest^-1 local, made unit length; the identity when that cannot be. */
-static void relative_rotation(const float *rest, const float *local, float *out) {
-    quaternion_product((float[4]){-rest[0], -rest[1], -rest[2], rest[3]}, local, out);
-    float square = out[0] * out[0] + out[1] * out[1] + out[2] * out[2] + out[3] * out[3];
-    if (square > 1e-30f && square < 1e30f) {
-        float scale = 1 / sqrtf(square);
-        for (int i = 0; i < 4; i++) out[i] *= scale;
-    } else {
-        out[0] = out[1] = out[2] = 0, out[3] = 1;
-    }
-}
-
-/* Coefficients times the steps of their rows, as whole numbers of a common scale. A pose beyond all reason displaces
-   nothing. */
-static void round_factors(const float *coefficients, const pelt_rows *rows, int16_t *out, float *scale) {
-    const pelt_factor *factors = rows->factors;
-    float most = 0;
-    for (uint32_t i = 0; i < rows->factor_count; i++) {
-        float size = fabsf(coefficients[factors[i].coefficient] * factors[i].step);
-        most = size > most ? size : most;
-    }
-    float fit = most > 1e-30f && most < 1e30f ? 32767 / most : 0;
-    for (uint32_t i = 0; i < rows->factor_count; i++) {
-        float x = coefficients[factors[i].coefficient] * factors[i].step * fit;
-        out[i] = x > -32768 && x < 32768 ? (int16_t)(x + copysignf(0.5f, x)) : 0;
-    }
-    *scale = fit > 0 ? most / 32767 : 0;
+static inline void relative_rotation(const float *rest, const float *local, float *out) {
+    four b, q;
+    memcpy(&b, local, sizeof b);
+    const four x = {-1, 1, -1, 1}, y = {-1, -1, 1, 1}, z = {1, -1, -1, 1}, identity = {0, 0, 0, 1};
+    q = rest[3] * b + (rest[0] * x * __builtin_shufflevector(b, b, 3, 2, 1, 0) +
+                       (rest[1] * y * __builtin_shufflevector(b, b, 2, 3, 0, 1) +
+                        rest[2] * z * __builtin_shufflevector(b, b, 1, 0, 3, 2)));
+    four squares = q * q;
+    float square = (squares[0] + squares[1]) + (squares[2] + squares[3]);
+    q = square > 1e-30f && square < 1e30f ? q * (1 / sqrtf(square)) : identity;
+    memcpy(out, &q, sizeof q);
 }
 
 static void place_locals(const pelt_skin *skin, const pelt_transform *locals, float *rotations, float *translations) {
@@ -376,15 +379,6 @@ static void place_controls(const pelt_skin *skin, const float *values, float *co
     }
 }
 
-/* Coefficients in 16 bits, for the rows and turns that are. */
-static void place_factors(const pelt_skin *skin, char *scratch, const pelt_corrective_offsets *at) {
-    pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
-    const float *coefficients = (const float *)(scratch + at->coefficients);
-    float *scales = (float *)(scratch + at->factor_scales);
-    if (rows.shorts) round_factors(coefficients, &rows, (int16_t *)(scratch + at->row_factors), &scales[0]);
-    if (turns.shorts) round_factors(coefficients, &turns, (int16_t *)(scratch + at->turn_factors), &scales[1]);
-}
-
 void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch) {
     char *own = (char *)scratch + pelt_pose_layout(skin).size;
     pelt_corrective_job job = {skin, own, pelt_corrective_layout(skin)};
@@ -395,5 +389,4 @@ void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, v
         place_globals(skin, input->globals, rotations, translations);
     place_controls(skin, input->controls, (float *)(own + job.at.controls));
     pelt_loops_of(skin->isa)->pose_corrective(&job);
-    if (!pelt_skin_corrective(skin)->weighted) place_factors(skin, own, &job.at);
 }

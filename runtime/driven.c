@@ -9,11 +9,14 @@
        bulge, dent:        T = T_host (I + (q - 1) a a^T) about the middle of the bone,  q = s / s0 or s0 / s,
                            s = 1 + k/2 (cos angle(b1, b2) + 1),  s0 the same at rest
 
+   and for normals, of a bulge,  T^-T = T_host^-T (I - (q - 1)/q a a^T).
+
    where b1 goes from the joint to its parent and b2 to its children: they point apart when the limb is straight (s = 1)
    and together when it is folded (s = 1 + k). pack/driven.c is the same in double. */
 
 #include "runtime/loops.h"
 #include "runtime/rotation.h"
+#include <string.h>
 
 static void rotate(const float *m, const float v[3], float out[3]) {
     for (int r = 0; r < 3; r++) out[r] = m[4 * r] * v[0] + m[4 * r + 1] * v[1] + m[4 * r + 2] * v[2];
@@ -30,34 +33,75 @@ static float bulge_scale(float k, const float b1[3], const float b2[3]) {
     return 1 + k / 2 * (fminf(fmaxf(cosine, -1), 1) + 1);
 }
 
-static void bulge(const pelt_driven *d, const float *palette, float *out) {
-    float b1[3], b2[3];
-    rotate(palette + (size_t)d->parent * PALETTE_STRIDE, d->upstream, b1);
-    rotate(palette + (size_t)d->driver * PALETTE_STRIDE, d->downstream, b2);
-    float s = bulge_scale(d->amount, b1, b2), s0 = bulge_scale(d->amount, d->upstream, d->downstream);
-    float more = (d->kind == PELT_DRIVEN_BULGE ? s / s0 : s0 / s) - 1, along[3];
-    const float *host = palette + (size_t)d->host * PALETTE_STRIDE;
-    rotate(host, d->axis, along);
-    float middle = dot(d->axis, d->origin);
-    for (int r = 0; r < 3; r++) {
-        for (int c = 0; c < 3; c++) out[4 * r + c] = host[4 * r + c] + more * along[r] * d->axis[c];
-        out[4 * r + 3] = host[4 * r + 3] - more * along[r] * middle;
+/* q of the formula above. Several bulges follow each other at every joint, and have s and s0 in common. */
+typedef struct bulge_size {
+    const pelt_driven *of; /* whose s and s0 they are; NULL: nobody's yet */
+    float s, s0;
+} bulge_size;
+
+static float bulge_factor(const pelt_driven *d, const float *palette, bulge_size *size) {
+    const pelt_driven *last = size->of;
+    if (!last || last->parent != d->parent || last->driver != d->driver || last->amount != d->amount ||
+        memcmp(last->upstream, d->upstream, sizeof d->upstream) ||
+        memcmp(last->downstream, d->downstream, sizeof d->downstream)) {
+        float b1[3], b2[3];
+        rotate(palette + (size_t)d->parent * PALETTE_STRIDE, d->upstream, b1);
+        rotate(palette + (size_t)d->driver * PALETTE_STRIDE, d->downstream, b2);
+        *size = (bulge_size){d, bulge_scale(d->amount, b1, b2), bulge_scale(d->amount, d->upstream, d->downstream)};
     }
+    return d->kind == PELT_DRIVEN_BULGE ? size->s / size->s0 : size->s0 / size->s;
+}
+
+/* host (I + more a a^T), about the place that is `middle` along the axis a. */
+static inline void stretch(const float *host, const float axis[3], float more, float middle, float *out) {
+    four a = {axis[0], axis[1], axis[2], -middle};
+    for (int r = 0; r < 3; r++) {
+        float along = more * (host[4 * r] * axis[0] + host[4 * r + 1] * axis[1] + host[4 * r + 2] * axis[2]);
+        four row;
+        memcpy(&row, host + 4 * r, sizeof row);
+        row = row + along * a;
+        memcpy(out + 4 * r, &row, sizeof row);
+    }
+}
+
+/* As large a change of lengths as pelt_pose_normal lets pass. */
+#define SAME_LENGTH 5e-5f
+
+static void bulge(const pelt_driven *d, float *palette, float *normals, bulge_size *size, size_t at) {
+    size_t host = (size_t)d->host * PALETTE_STRIDE;
+    float q = bulge_factor(d, palette, size);
+    stretch(palette + host, d->axis, q - 1, dot(d->axis, d->origin), palette + at);
+    stretch(normals + host, d->axis, 1 / q - 1, 0, normals + at);
+    palette[at + PALETTE_RIGID] = fabsf(q - 1) < SAME_LENGTH ? palette[host + PALETTE_RIGID] : 0;
 }
 
 /* -- Rotations ----------------------------------------------------------------------------------------------------- */
 
+static float larger(float a, float b) { return a > b ? a : b; }
+
 /* False when the matrix is flat. */
 static int invert(const matrix *a, matrix *out) {
     float largest = 0, determinant = adjugate(a, out);
-    for (int i = 0; i < 9; i++) largest = fmaxf(largest, fabsf(a->m[i / 3][i % 3]));
+    for (int i = 0; i < 9; i++) largest = larger(largest, fabsf(a->m[i / 3][i % 3]));
     if (!(fabsf(determinant) > 1e-5f * largest * largest * largest)) return 0;
+    float scale = 1 / determinant;
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) out->m[r][c] /= determinant;
+        for (int c = 0; c < 3; c++) out->m[r][c] *= scale;
     return 1;
 }
 
-/* The rotation nearest to a matrix, by Newton's iteration (R + R^-T) / 2; one step when it is a rotation already. */
+/* The largest number in a^T a - I: 0 when a is a rotation, mirrored or not. */
+static float distortion(const matrix *a) {
+    float most = 0;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c <= r; c++) {
+            float d = a->m[0][r] * a->m[0][c] + a->m[1][r] * a->m[1][c] + a->m[2][r] * a->m[2][c] - (r == c);
+            most = larger(most, fabsf(d));
+        }
+    return most;
+}
+
+/* The rotation nearest to a matrix, by Newton's iteration (R + R^-T) / 2. */
 static int nearest_rotation(const matrix *a, matrix *out) {
     matrix inverse, next;
     *out = *a;
@@ -67,7 +111,7 @@ static int nearest_rotation(const matrix *a, matrix *out) {
         for (int r = 0; r < 3; r++)
             for (int c = 0; c < 3; c++) {
                 next.m[r][c] = (out->m[r][c] + inverse.m[c][r]) / 2;
-                change = fmaxf(change, fabsf(next.m[r][c] - out->m[r][c]));
+                change = larger(change, fabsf(next.m[r][c] - out->m[r][c]));
             }
         *out = next;
         if (change < 1e-4f) break;
@@ -105,34 +149,54 @@ static void keep_bend(const float axis[3], float q[4]) {
     for (int i = 0; i < 4; i++) q[i] *= sign;
 }
 
-/* q^f, along the shorter way from no rotation. */
+/* q^f, along the shorter way from no rotation: half way is q + 1 made unit length. */
 static void scale_angle(float f, float q[4]) {
+    if (f == 0.5f) {
+        float scale = 1 / sqrtf(2 + 2 * q[3]);
+        for (int i = 0; i < 3; i++) q[i] *= scale;
+        q[3] = (q[3] + 1) * scale;
+        return;
+    }
     float sine = sqrtf(dot(q, q)), half = atan2f(sine, q[3]);
     float scale = sine > 1e-6f ? sinf(f * half) / sine : f;
     for (int i = 0; i < 3; i++) q[i] *= scale;
     q[3] = cosf(f * half);
 }
 
+/* What rounding makes of a rotation's lengths and angles, at most. */
+#define ROUNDING 4e-6f
+
+/* The part of a motion relative to the parent that a driven joint takes: R' R^-1 X. False when it has none. */
+static int part_of(const pelt_driven *d, const matrix *motion, matrix *out) {
+    matrix rotation, inverse;
+    float q[4];
+    int turned = distortion(motion) < ROUNDING && adjugate(motion, &inverse) > 0;
+    if (turned)
+        rotation = *motion;
+    else if (!nearest_rotation(motion, &rotation))
+        return 0;
+    to_quaternion(&rotation, q);
+    if (d->kind == PELT_DRIVEN_TWIST) keep_twist(d->axis, q);
+    if (d->kind == PELT_DRIVEN_BEND) keep_bend(d->axis, q);
+    scale_angle(d->amount, q);
+    *out = quaternion_matrix(q, 2);
+    if (turned) return 1;
+    matrix back = transpose(&rotation), rest = product(&back, motion);
+    *out = product(out, &rest);
+    return 1;
+}
+
 /* A parent or a joint that is flattened has no rotation to take a part of; the driver's own matrix stands in. */
 static void turn(const pelt_driven *d, const float *palette, float *out) {
-    static const matrix still = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
     const float *driver = palette + (size_t)d->driver * PALETTE_STRIDE;
-    matrix joint = linear_part(driver), inverse = still, parent = still, rotation;
-    if (d->parent >= 0) parent = linear_part(palette + (size_t)d->parent * PALETTE_STRIDE);
-    int whole = d->parent < 0 || invert(&parent, &inverse);
-    matrix motion = product(&inverse, &joint);
-    if (whole) whole = nearest_rotation(&motion, &rotation);
-    if (whole) {
-        float q[4];
-        to_quaternion(&rotation, q);
-        if (d->kind == PELT_DRIVEN_TWIST) keep_twist(d->axis, q);
-        if (d->kind == PELT_DRIVEN_BEND) keep_bend(d->axis, q);
-        scale_angle(d->amount, q);
-        matrix part = quaternion_matrix(q, 2), back = transpose(&rotation);
-        part = product(&part, &back);
-        part = product(&part, &motion);
-        joint = product(&parent, &part);
+    matrix joint = linear_part(driver), parent, inverse, motion = joint, part;
+    int whole = 1;
+    if (d->parent >= 0) {
+        parent = linear_part(palette + (size_t)d->parent * PALETTE_STRIDE);
+        whole = invert(&parent, &inverse);
+        if (whole) motion = product(&inverse, &joint);
     }
+    if (whole && part_of(d, &motion, &part)) joint = d->parent >= 0 ? product(&parent, &part) : part;
     float place[3], moved[3];
     rotate(driver, d->origin, place);
     for (int r = 0; r < 3; r++)
@@ -141,13 +205,16 @@ static void turn(const pelt_driven *d, const float *palette, float *out) {
     for (int r = 0; r < 3; r++) out[4 * r + 3] = place[r] + driver[4 * r + 3] - moved[r];
 }
 
-void pelt_pose_driven(const pelt_skin *skin, float *palette) {
+void pelt_pose_driven(const pelt_skin *skin, float *palette, float *normals) {
+    bulge_size size = {0};
     for (uint32_t i = 0; i < skin->driven_count; i++) {
         const pelt_driven *d = &skin->driven[i];
-        float *out = palette + ((size_t)skin->joint_count + i) * PALETTE_STRIDE;
-        if (d->kind == PELT_DRIVEN_BULGE || d->kind == PELT_DRIVEN_DENT)
-            bulge(d, palette, out);
-        else
-            turn(d, palette, out);
+        size_t at = ((size_t)skin->joint_count + i) * PALETTE_STRIDE;
+        if (d->kind == PELT_DRIVEN_BULGE || d->kind == PELT_DRIVEN_DENT) {
+            bulge(d, palette, normals, &size, at);
+        } else {
+            turn(d, palette, palette + at);
+            pelt_pose_normal(palette + at, normals + at);
+        }
     }
 }

@@ -135,14 +135,24 @@ typedef struct pelt_file_rbf {
     uint64_t unused;
 } pelt_file_rbf;
 
+/* The first shared_count centres may move any joints. Those after them move one kernel joint each, and are not in
+   `centers`; where there are any, shared_count is a multiple of 16. */
 typedef struct pelt_file_kernel {
     uint32_t joint_count, center_count, unit_count, group_count;
-    uint64_t joints;  /* pelt_file_kernel_joint[joint_count] */
-    uint64_t centers; /* f32 [joint][4][center] */
-    uint64_t units;   /* pelt_file_kernel_unit[unit_count] */
-    uint64_t groups;  /* pelt_file_kernel_group[group_count] */
-    uint64_t unused[2];
+    uint64_t joints;       /* pelt_file_kernel_joint[joint_count] */
+    uint64_t centers;      /* f32 [joint][4][shared center] */
+    uint64_t units;        /* pelt_file_kernel_unit[unit_count] */
+    uint64_t groups;       /* pelt_file_kernel_group[group_count] */
+    uint64_t lone;         /* pelt_file_lone_center[center_count - shared_count]; 0: all centres are shared */
+    uint32_t shared_count; /* 0 where lone is */
+    uint32_t unused;
 } pelt_file_kernel;
+
+typedef struct pelt_file_lone_center {
+    float pose[4]; /* of its joint, as in `centers` */
+    uint32_t joint;
+    uint32_t reserved[3];
+} pelt_file_lone_center;
 
 typedef struct pelt_file_kernel_joint {
     uint32_t joint; /* from joint_count on: a control */
@@ -175,6 +185,10 @@ typedef struct pelt_file_weighted {
 /* Centres are worked on sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
 
+static inline uint32_t pelt_shared_count(const pelt_file_kernel *kernel) {
+    return kernel->lone ? kernel->shared_count : kernel->center_count;
+}
+
 /* Bytes rounded up to where the next section, or the next array of scratch memory, may begin. */
 static inline uint64_t pelt_aligned(uint64_t bytes) { return (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
 
@@ -183,6 +197,7 @@ static inline size_t pelt_memory_size(uint64_t bytes) { return bytes == (size_t)
 
 _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 32 && sizeof(pelt_file_rbf) == 64 &&
                    sizeof(pelt_file_kernel) == 64 && sizeof(pelt_file_kernel_joint) == 8 &&
+                   sizeof(pelt_file_lone_center) == 32 &&
                    sizeof(pelt_file_kernel_unit) == 16 && sizeof(pelt_file_kernel_group) == 64 &&
                    sizeof(pelt_file_weighted) == 64,
                "the structures of DRIV have no hidden padding");

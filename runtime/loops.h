@@ -7,9 +7,10 @@
 #include "runtime/skin.h"
 
 /* A joint matrix has a cache line of its own: row-major 3x4; then, for skins with tangents, 1 or, where it mirrors, -1;
-   and three unused floats. */
+   then 1 or, where it scales or shears, 0; and two unused floats. */
 #define PALETTE_STRIDE 16
 #define PALETTE_HAND 12
+#define PALETTE_RIGID 13
 
 /* The head of the scratch memory. */
 typedef struct pelt_pose_head {
@@ -20,7 +21,7 @@ typedef struct pelt_pose_head {
 /* Offsets in bytes of what follows it. */
 typedef struct pelt_pose_offsets {
     size_t palette;        /* T_j = global_j inverse_bind_j, [joint][PALETTE_STRIDE] */
-    size_t normal_palette; /* T_j^-T, the same shape; only filled in when not rigid */
+    size_t normal_palette; /* T_j^-T, the same shape; only filled in when not rigid, or when joints are driven */
     size_t globals;        /* [joint][12] */
     size_t size;
 } pelt_pose_offsets;
@@ -38,8 +39,11 @@ static inline pelt_pose_offsets pelt_pose_layout(const pelt_skin *skin) {
     return at;
 }
 
-/* The matrices of driven joints, after those of the joints that they are computed from. */
-void pelt_pose_driven(const pelt_skin *skin, float *palette);
+/* The matrices of driven joints and their inverse transposes, after those of the joints that they are computed from. */
+void pelt_pose_driven(const pelt_skin *skin, float *palette, float *normals);
+
+/* Says beside a joint matrix whether it is rigid, and makes its inverse transpose, which then is the same. */
+void pelt_pose_normal(float *m, float *normal);
 
 /* -- Correctives -------------------------------------------------------------------------------------------------- */
 
@@ -54,8 +58,9 @@ typedef struct pelt_corrective_offsets {
     size_t rotations; /* [joint][4] relative to rest */
     size_t translations;  /* [joint][4] */
     size_t controls;      /* [control][4] minus the rest value, and zeros */
-    size_t phi, gathered; /* [center] */
-    size_t joint_kernels; /* [kernel joint][center] */
+    size_t phi, gathered; /* [center]; the second also [factor] */
+    size_t joint_kernels; /* [kernel joint][shared center] */
+    size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
     uint64_t size;
 } pelt_corrective_offsets;
 

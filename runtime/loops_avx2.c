@@ -49,6 +49,11 @@ static inline float sum_lanes(wide x) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
+static inline void sum_four(const wide x[4], float *out) {
+    __m256 twos = _mm256_hadd_ps(_mm256_hadd_ps((__m256)x[0], (__m256)x[1]), _mm256_hadd_ps((__m256)x[2], (__m256)x[3]));
+    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(twos), _mm256_extractf128_ps(twos, 1)));
+}
+
 static inline wide power_of_two(wide x) {
     __m256 clamped = _mm256_max_ps((__m256)x, _mm256_set1_ps(-126));
     __m256 whole = _mm256_round_ps(clamped, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

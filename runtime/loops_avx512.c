@@ -42,6 +42,16 @@ static inline wide reciprocal(wide x) {
 }
 static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
 
+static inline __m256 add_halves(wide x) {
+    return _mm256_add_ps(_mm512_castps512_ps256((__m512)x), _mm512_extractf32x8_ps((__m512)x, 1));
+}
+
+static inline void sum_four(const wide x[4], float *out) {
+    __m256 twos = _mm256_hadd_ps(_mm256_hadd_ps(add_halves(x[0]), add_halves(x[1])),
+                                 _mm256_hadd_ps(add_halves(x[2]), add_halves(x[3])));
+    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(twos), _mm256_extractf128_ps(twos, 1)));
+}
+
 /* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact
    for whole x. */
 static inline wide power_of_two(wide x) {

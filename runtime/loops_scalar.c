@@ -23,6 +23,7 @@ static inline wide smaller(wide a, wide b) { return a < b ? a : b; }
 static inline wide larger(wide a, wide b) { return a > b ? a : b; }
 static inline wide reciprocal(wide x) { return 1.0f / x; }
 static inline float sum_lanes(wide x) { return x; }
+static inline void sum_four(const wide x[4], float *out) { memcpy(out, x, 4 * sizeof *out); }
 
 static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (float)(p[0] * factors[0] + p[1] * factors[1]);

@@ -46,6 +46,13 @@ static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
 static inline wide reciprocal(wide x) { return 1.0f / x; }
 static inline float sum_lanes(wide x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
+/* The lanes of each of four, added in the same order. */
+static inline void sum_four(const wide x[4], float *out) {
+    wide a = __builtin_shufflevector(x[0], x[1], 0, 2, 4, 6) + __builtin_shufflevector(x[0], x[1], 1, 3, 5, 7),
+         b = __builtin_shufflevector(x[2], x[3], 0, 2, 4, 6) + __builtin_shufflevector(x[2], x[3], 1, 3, 5, 7);
+    *(wide_unaligned *)out = __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
+}
+
 static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     wide_int both_rows = *(const wide_shorts *)p;
 #if defined(__SSE2__)

@@ -37,14 +37,15 @@ static void transform_matrix(const pelt_transform *t, float *m) {
     }
 }
 
-/* Lanes 0 to 2 are set where a column of the 3x3 part is not of unit length or not orthogonal to the next one. */
-static inline row_mask not_rigid(const float *m) {
+/* Whether a column of the 3x3 part is not of unit length or not orthogonal to the next one. */
+static inline int32_t not_rigid(const float *m) {
     row r0 = load_row(m), r1 = load_row(m + 4), r2 = load_row(m + 8);
     row lengths = r0 * r0 + (r1 * r1 + r2 * r2) - 1.0f;
     row angles = r0 * __builtin_shufflevector(r0, r0, 1, 2, 0, 3) + r1 * __builtin_shufflevector(r1, r1, 1, 2, 0, 3) +
                  r2 * __builtin_shufflevector(r2, r2, 1, 2, 0, 3);
     const row limit = {1e-4f, 1e-4f, 1e-4f, 1e-4f};
-    return (lengths > limit) | (lengths < -limit) | (angles > limit) | (angles < -limit);
+    row_mask bent = (lengths > limit) | (lengths < -limit) | (angles > limit) | (angles < -limit);
+    return bent[0] | bent[1] | bent[2];
 }
 
 /* The inverse transpose: cofactors over the determinant, in double so that no size of a joint under- or overflows. A
@@ -56,8 +57,8 @@ static void inverse_transpose(const float *m, float *out) {
         for (int k = 0; k < 3; k++) {
             int r1 = (r + 1) % 3, r2 = (r + 2) % 3, k1 = (k + 1) % 3, k2 = (k + 2) % 3;
             c[3 * r + k] = (double)m[4 * r1 + k1] * m[4 * r2 + k2] - (double)m[4 * r1 + k2] * m[4 * r2 + k1];
-            largest = fmax(largest, fabs(c[3 * r + k]));
-            size = fmax(size, fabsf(m[4 * r + k]));
+            largest = fabs(c[3 * r + k]) > largest ? fabs(c[3 * r + k]) : largest;
+            size = fabsf(m[4 * r + k]) > size ? fabsf(m[4 * r + k]) : size;
         }
     /* Below a millionth the determinant is rounding, and even its sign means nothing. */
     double determinant = m[0] * c[0] + m[1] * c[1] + m[2] * c[2];
@@ -67,6 +68,15 @@ static void inverse_transpose(const float *m, float *out) {
         for (int k = 0; k < 3; k++) out[4 * r + k] = (float)(c[3 * r + k] * scale);
         out[4 * r + 3] = 0;
     }
+}
+
+void pelt_pose_normal(float *m, float *normal) {
+    int32_t bent = not_rigid(m);
+    m[PALETTE_RIGID] = bent ? 0 : 1;
+    if (bent)
+        inverse_transpose(m, normal);
+    else
+        memcpy(normal, m, 12 * sizeof *normal);
 }
 
 static int mirrors(const float *m) {
@@ -93,15 +103,19 @@ static void finish_pose(const pelt_skin *skin, void *scratch) {
     float *palette = (float *)((char *)scratch + at.palette);
     float *normal_palette = (float *)((char *)scratch + at.normal_palette);
     const float *globals = (const float *)((const char *)scratch + at.globals);
-    row_mask bent = {0};
-    for (uint32_t j = 0; j < skin->joint_count; j++)
-        multiply(globals + (size_t)j * 12, skin->joints[j].inverse_bind, palette + (size_t)j * PALETTE_STRIDE);
-    pelt_pose_driven(skin, palette);
-    for (uint32_t j = 0; j < pelt_matrix_count(skin); j++) bent |= not_rigid(palette + (size_t)j * PALETTE_STRIDE);
-    head->rigid = !(bent[0] | bent[1] | bent[2]);
+    int32_t bent = 0;
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        float *m = palette + (size_t)j * PALETTE_STRIDE;
+        multiply(globals + (size_t)j * 12, skin->joints[j].inverse_bind, m);
+        bent |= not_rigid(m);
+    }
+    for (uint32_t j = 0; (bent || skin->driven_count) && j < skin->joint_count; j++)
+        pelt_pose_normal(palette + (size_t)j * PALETTE_STRIDE, normal_palette + (size_t)j * PALETTE_STRIDE);
+    pelt_pose_driven(skin, palette, normal_palette);
+    for (uint32_t j = skin->joint_count; j < pelt_matrix_count(skin); j++)
+        bent |= !(palette[(size_t)j * PALETTE_STRIDE + PALETTE_RIGID] > 0);
+    head->rigid = !bent;
     head->mirrored = skin->rest_tangents ? find_mirrors(skin, palette) : 0;
-    for (uint32_t j = 0; !head->rigid && j < pelt_matrix_count(skin); j++)
-        inverse_transpose(palette + (size_t)j * PALETTE_STRIDE, normal_palette + (size_t)j * PALETTE_STRIDE);
 }
 
 static void chain_locals(const pelt_skin *skin, const pelt_transform *locals, float *globals) {

@@ -71,6 +71,7 @@ static inline pelt_rbf maker_rbf(pelt_arena *arena, uint64_t *seed, uint32_t joi
 /* Over all joints of the skeleton and all controls. */
 static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint32_t skeleton_joints, uint32_t centers,
                                         uint32_t groups, uint32_t coefficients) {
+    static const float still[4] = {0, 0, 0, 1}, nothing[4] = {0};
     uint32_t joints = skeleton_joints + MAKER_CONTROLS;
     pelt_kernel *k = PELT_NEW(arena, 1, pelt_kernel);
     uint32_t *list = PELT_NEW(arena, joints, uint32_t);
@@ -82,6 +83,9 @@ static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint3
         scales[j] = 0.1f + 0.1f * (float)j;
     }
     for (uint32_t i = 0; i < joints * centers; i++) maker_quaternion(seed, 0.5, places + 4 * (size_t)i);
+    for (uint32_t c = 0; centers > 16 && c < centers; c++) /* of many centres most move one joint or control alone */
+        for (uint32_t j = 0; c % 3 && j < joints; j++)
+            if (j != c % joints) memcpy(places + 4 * ((size_t)c * joints + j), j < skeleton_joints ? still : nothing, 16);
     for (uint32_t u = 0; u < 2 * joints; u++)
         units[u] = (pelt_kernel_unit){u / 2, u % 2 ? (u / 2 + 1) % joints : u / 2, 0.3f + 0.1f * (float)u};
     for (uint32_t g = 0; g < groups; g++) {
@@ -120,7 +124,7 @@ static inline pelt_corrective *maker_basis(pelt_bundle *bundle, uint64_t *seed) 
     for (uint32_t i = 0; i < 6; i++)
         rbfs[i] = maker_rbf(arena, seed, joints, 1 + 2 * i, 3 + 7 * i, 1 + i, (pelt_phi)(i % 3), i % 2);
     pelt_corrective *c = PELT_NEW(arena, 1, pelt_corrective);
-    *c = (pelt_corrective){.rbf_count = 6, .rbfs = rbfs, .kernel = maker_kernel(arena, seed, joints, 19, 5, 3)};
+    *c = (pelt_corrective){.rbf_count = 6, .rbfs = rbfs, .kernel = maker_kernel(arena, seed, joints, 43, 5, 6)};
     c->displacements =
         maker_displacements(arena, seed, bundle->mesh.vertex_count, pelt_corrective_coefficient_count(c), 7, 0.05);
     c->turns =
