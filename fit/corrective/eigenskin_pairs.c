@@ -5,18 +5,22 @@
    moves alone): the leading eigendisplacements of the residual where both joints have their supports, with coordinates
    by ridge regression on exp(-r / r0) over the rotations of both,
 
-       lambda = (phi + rho I)^-1 a,    left out, example i is missed by (M a)_i / M_ii,  M = (phi + rho I)^-1.
+       min |a - phi_nm lambda|^2 + rho lambda^T phi_mm lambda,
 
-   The pair's own examples and the rest pose take part with coordinates 0. A displacement is kept only if leaving out
-   shows that it pays; then it is taken from the residual and the next pair is tried. */
+   at m of the n examples as centres: all of them, as long as they are few, so that time grows with the examples and not
+   with their cube. With N = phi_mn phi_nm + rho phi_mm and H = phi_nm N^-1 phi_mn, example i is missed by
+   (a - H a)_i / (1 - H_ii) when it is left out. The pair's own examples and the rest pose take part with coordinates 0. A
+   displacement is kept only if leaving out shows that it pays; then it is taken from the residual and the next pair is
+   tried. */
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
-enum { MOST_KEPT = 3, LEAST_POSES = 10 };
+enum { MOST_KEPT = 3, LEAST_POSES = 10, MOST_CENTERS = 64 };
 static const double PAYS = 0.8;     /* of a displacement's squared coordinates may be left */
+static const double AT_REST = 1e3;  /* examples that the rest pose counts as: there the displacement is 0 */
 static const double CARRIES = 0.05; /* blend weight that makes a support where amplitudes are not known */
 
 typedef struct search {
@@ -33,8 +37,10 @@ typedef struct search {
 typedef struct candidate {
     uint32_t movers[2], mover_count;
     uint32_t *points, point_count;
-    uint32_t *centers; /* rest, examples of the movers alone, then examples of several joints from first_pose on */
-    size_t center_count, first_pose;
+    uint32_t *examples; /* rest, examples of the movers alone, then examples of several joints from first_pose on */
+    size_t example_count, first_pose;
+    uint32_t *centers; /* some of them, rest first */
+    size_t center_count;
 } candidate;
 
 static bool supports(const search *w, uint32_t mover, uint32_t point) {
@@ -47,65 +53,132 @@ static bool supports(const search *w, uint32_t mover, uint32_t point) {
 }
 
 static void set_up(const search *w, candidate *p) {
-    p->point_count = 0, p->center_count = 0;
+    p->point_count = 0, p->example_count = 0, p->center_count = 0;
     for (uint32_t i = 0; i < w->u->point_count; i++) {
         bool inside = true;
         for (uint32_t d = 0; d < p->mover_count; d++) inside &= supports(w, p->movers[d], i);
         if (inside) p->points[p->point_count++] = i;
     }
-    p->centers[p->center_count++] = PELT_REST_EXAMPLE;
+    p->examples[p->example_count++] = PELT_REST_EXAMPLE;
     for (uint32_t e = 0; e < w->poses->count; e++)
         for (uint32_t d = 0; d < p->mover_count; d++)
-            if (w->poses->sweep_of[e] == p->movers[d]) p->centers[p->center_count++] = e;
-    p->first_pose = p->center_count;
-    for (size_t m = 0; m < w->pose_count; m++) p->centers[p->center_count++] = w->examples[m];
+            if (w->poses->sweep_of[e] == p->movers[d]) p->examples[p->example_count++] = e;
+    p->first_pose = p->example_count;
+    for (size_t m = 0; m < w->pose_count; m++) p->examples[p->example_count++] = w->examples[m];
+    size_t most = p->example_count < MOST_CENTERS ? p->example_count : MOST_CENTERS;
+    for (size_t k = 0; k < most; k++) p->centers[p->center_count++] = p->examples[k * p->example_count / most];
 }
 
-static void add_ridge(size_t n, const double *phi, double rho, double *out) {
-    memcpy(out, phi, n * n * sizeof *out);
-    for (size_t i = 1; i < n; i++) out[i * n + i] += rho;
+/* phi between all examples and the centres, and between these: the same for all strengths. */
+typedef struct regression {
+    size_t n, m;
+    double *across, *square;  /* [example][center], [center][center] */
+    double *products;         /* [center][center] phi_mn phi_nm, with the weight of rest */
+    double *normal, *solved;  /* [center][center] N, factored; [center][example] N^-1 phi_mn */
+    double *transposed;       /* [center][example] */
+} regression;
+
+static regression new_regression(pelt_arena *work, const search *w, const candidate *p) {
+    size_t n = p->example_count, m = p->center_count;
+    regression r = {n,
+                    m,
+                    PELT_NEW(work, n * m, double),
+                    PELT_NEW(work, m * m, double),
+                    PELT_NEW(work, m * m, double),
+                    PELT_NEW(work, m * m, double),
+                    PELT_NEW(work, n * m, double),
+                    PELT_NEW(work, n * m, double)};
+    pelt_eigen_functions(w->poses, p->mover_count, p->movers, n, p->examples, m, p->centers, w->width, r.across);
+    pelt_eigen_functions(w->poses, p->mover_count, p->movers, m, p->centers, m, p->centers, w->width, r.square);
+    pelt_gemm(true, false, m, m, n, 1, r.across, r.across, 0, r.products);
+    for (size_t k = 0; k < m; k++)
+        for (size_t l = 0; l < m; l++) r.products[k * m + l] += (AT_REST - 1) * r.across[k] * r.across[l];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++) r.transposed[k * n + i] = r.across[i * m + k];
+    return r;
 }
 
-/* M = (phi + rho I)^-1, without rho at rest: there the displacement is 0. Exponentials of angles are nearly always
-   positive definite, and then it takes a small part of the time. */
-static bool invert(size_t n, const double *phi, double rho, double *ridged, double *inverse) {
-    memset(inverse, 0, n * n * sizeof *inverse);
-    for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
-    add_ridge(n, phi, rho, ridged);
-    if (pelt_cholesky(n, ridged)) {
-        pelt_cholesky_solve(n, ridged, n, inverse);
+/* N^-1 phi_mn. Exponentials of angles are nearly always positive definite; where they are not, more of the ridge makes
+   N so. */
+static bool solve(regression *r, double rho) {
+    size_t m = r->m;
+    for (double more = 1e-10; more < 1; more *= 100) {
+        for (size_t i = 0; i < m * m; i++) r->normal[i] = r->products[i] + rho * r->square[i];
+        for (size_t k = 0; k < m; k++) r->normal[k * m + k] *= 1 + more;
+        if (!pelt_cholesky(m, r->normal)) continue;
+        memcpy(r->solved, r->transposed, m * r->n * sizeof *r->solved);
+        pelt_cholesky_solve(m, r->normal, r->n, r->solved);
         return true;
     }
-    add_ridge(n, phi, rho, ridged);
-    return pelt_least_squares(n, n, ridged, n, inverse, 1e-12, NULL, NULL);
+    return false;
 }
 
-/* Part of the squared coordinates a[pose] that is missed when poses are left out. */
-static double missed(const candidate *p, const double *inverse, const double *a, size_t stride) {
-    size_t n = p->center_count;
-    double sum = 0, all = 0;
-    for (size_t i = p->first_pose; i < n; i++) {
-        double miss = 0, value = a[(i - p->first_pose) * stride];
-        for (size_t q = p->first_pose; q < n; q++) miss += inverse[i * n + q] * a[(q - p->first_pose) * stride];
-        sum += miss / inverse[i * n + i] * (miss / inverse[i * n + i]);
-        all += value * value;
+/* lambda [center] of the coordinates a[pose]; what has a coordinate of 0 adds nothing. */
+static void coefficients(const regression *r, const candidate *p, const double *a, size_t stride, double *lambda) {
+    for (size_t k = 0; k < r->m; k++) {
+        double sum = 0;
+        for (size_t i = p->first_pose; i < r->n; i++) sum += r->solved[k * r->n + i] * a[(i - p->first_pose) * stride];
+        lambda[k] = sum;
+    }
+}
+
+/* Part of the squared coordinates a[pose] that is missed when poses are left out; `own` [example] is H_ii. */
+static double missed(pelt_arena *work, const regression *r, const candidate *p, const double *own, const double *a,
+                     size_t stride) {
+    double sum = 0, all = 0, *lambda = PELT_NEW(work, r->m, double);
+    coefficients(r, p, a, stride, lambda);
+    for (size_t i = p->first_pose; i < r->n; i++) {
+        double value = a[(i - p->first_pose) * stride], miss = value;
+        for (size_t k = 0; k < r->m; k++) miss -= r->across[i * r->m + k] * lambda[k];
+        miss /= fmax(1 - own[i], 1e-9);
+        sum += miss * miss, all += value * value;
     }
     return all > 0 ? sum / all : 1;
 }
 
-/* Eigenvectors of the residual's Gram matrix over the support, scaled to coordinates: gram[pose][column], largest
-   last. */
-static bool decompose(pelt_arena *work, const search *w, const candidate *p, double *gram, double *values) {
+static void own_influence(const regression *r, double *own) {
+    memset(own, 0, r->n * sizeof *own);
+    for (size_t k = 0; k < r->m; k++)
+        for (size_t i = 0; i < r->n; i++) own[i] += r->transposed[k * r->n + i] * r->solved[k * r->n + i];
+}
+
+/* -- The residual's principal components --------------------------------------------------------------------------- */
+
+/* The residual over the support: [pose][3 point]. */
+static double *residual_rows(pelt_arena *work, const search *w, const candidate *p) {
     size_t n = w->pose_count, size = 3 * (size_t)p->point_count;
     double *rows = PELT_NEW(work, n * size, double);
     for (size_t m = 0; m < n; m++)
         for (uint32_t i = 0; i < p->point_count; i++)
             for (size_t c = 0; c < 3; c++)
                 rows[m * size + 3 * i + c] = w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
-    pelt_gemm(false, true, n, n, size, 1, rows, rows, 0, gram);
-    if (!pelt_eigen(n, gram, values)) return false;
-    for (size_t k = 0; k < n; k++)
-        for (size_t m = 0; m < n; m++) gram[m * n + k] *= sqrt(fmax(values[k], 0));
+    return rows;
+}
+
+/* The leading MOST_KEPT eigenvectors of the residual's Gram matrix, scaled to coordinates[pose][MOST_KEPT], and their
+   eigenvalues, largest first. Subspace iteration: the Gram matrix itself is never made. */
+static bool decompose(pelt_arena *work, const search *w, const candidate *p, double *coordinates, double *values) {
+    enum { SUBSPACE = 8, ROUNDS = 12 };
+    size_t n = w->pose_count, size = 3 * (size_t)p->point_count, width = n < SUBSPACE ? n : SUBSPACE;
+    double *rows = residual_rows(work, w, p), *basis = PELT_NEW(work, n * width, double);
+    double *shapes = PELT_NEW(work, size * width, double), small[SUBSPACE * SUBSPACE], sizes[SUBSPACE];
+    for (size_t i = 0; i < n * width; i++) basis[i] = (double)(i * 2654435761u % 1000003u) / 1000003 - 0.5;
+    for (int round = 0; round < ROUNDS; round++) {
+        if (!pelt_orthonormalize(n, width, basis)) return false;
+        pelt_gemm(true, false, size, width, n, 1, rows, basis, 0, shapes);
+        if (round + 1 < ROUNDS) pelt_gemm(false, false, n, width, size, 1, rows, shapes, 0, basis);
+    }
+    pelt_gemm(true, false, width, width, size, 1, shapes, shapes, 0, small);
+    if (!pelt_eigen(width, small, sizes)) return false;
+    for (size_t k = 0; k < MOST_KEPT; k++) {
+        size_t column = width - 1 - k;
+        values[k] = k < width ? fmax(sizes[column], 0) : 0;
+        for (size_t m = 0; m < n; m++) {
+            double sum = 0;
+            for (size_t q = 0; q < width && k < width; q++) sum += basis[m * width + q] * small[q * width + column];
+            coordinates[m * MOST_KEPT + k] = sum * sqrt(values[k]);
+        }
+    }
     return true;
 }
 
@@ -120,11 +193,11 @@ static void take(const search *w, const candidate *p, size_t kept, const double 
             double sum[3] = {0};
             for (size_t m = 0; m < n; m++)
                 for (size_t c = 0; c < 3; c++)
-                    sum[c] +=
-                        coordinates[m * n + n - 1 - k] * w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
+                    sum[c] += coordinates[m * MOST_KEPT + k] *
+                              w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
             pelt_entry *entry = &entries[k * p->point_count + i];
             *entry = (pelt_entry){.point = p->points[i], .coefficient = (uint32_t)k};
-            for (int c = 0; c < 3; c++) entry->position[c] = (float)(sum[c] / values[n - 1 - k]);
+            for (int c = 0; c < 3; c++) entry->position[c] = (float)(sum[c] / values[k]);
         }
     for (size_t k = 0; k < kept; k++)
         for (uint32_t i = 0; i < p->point_count; i++)
@@ -134,38 +207,37 @@ static void take(const search *w, const candidate *p, size_t kept, const double 
                         (float)predicted[(p->first_pose + m) * kept + k] * entries[k * p->point_count + i].position[c];
 }
 
-/* The strength rho that predicts the leading displacement best, its M, and how many of the first ones pay with it. */
-static size_t choose(pelt_arena *work, const search *w, const candidate *p, const double *phi,
-                     const double *coordinates, double *best_inverse) {
+/* The strength rho that predicts the leading displacement best, and how many of the first ones pay with it. */
+static size_t choose(pelt_arena *work, regression *r, const candidate *p, const double *coordinates, double *strength) {
     static const double strengths[] = {0.01, 0.03, 0.1, 0.3, 1};
-    size_t n = p->center_count, poses = w->pose_count, kept = 0;
-    double best = PAYS, *ridged = PELT_NEW(work, n * n, double), *inverse = PELT_NEW(work, n * n, double);
+    double best = PAYS, *own = PELT_NEW(work, r->n, double);
+    size_t kept = 0, poses = r->n - p->first_pose;
     for (size_t s = 0; s < sizeof strengths / sizeof *strengths; s++) {
-        if (!invert(n, phi, strengths[s], ridged, inverse)) return 0;
-        double left = missed(p, inverse, coordinates + poses - 1, poses);
+        if (!solve(r, strengths[s])) return 0;
+        own_influence(r, own);
+        double left = missed(work, r, p, own, coordinates, MOST_KEPT);
         if (!(left < best)) continue;
-        best = left;
-        memcpy(best_inverse, inverse, n * n * sizeof *inverse);
+        best = left, *strength = strengths[s];
         for (kept = 1; kept < MOST_KEPT && kept < poses; kept++)
-            if (!(missed(p, inverse, coordinates + poses - 1 - kept, poses) < PAYS)) break;
+            if (!(missed(work, r, p, own, coordinates + kept, MOST_KEPT) < PAYS)) break;
     }
     return kept;
 }
 
-/* What is kept of a candidate, with lambda = M a, becomes a pair. */
-static void keep(pelt_arena *arena, pelt_arena *work, const search *w, const candidate *p, size_t kept,
-                 const double *phi, const double *inverse, const double *coordinates, const double *values,
-                 pelt_eigen_pair *out) {
-    size_t n = p->center_count, poses = w->pose_count;
-    double *lambda = PELT_NEW(work, n * kept, double), *predicted = PELT_NEW(work, n * kept, double);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < kept; k++)
-            for (size_t q = p->first_pose; q < n; q++)
-                lambda[i * kept + k] += inverse[i * n + q] * coordinates[(q - p->first_pose) * poses + poses - 1 - k];
-    pelt_gemm(false, false, n, kept, n, 1, phi, lambda, 0, predicted);
+/* What is kept of a candidate becomes a pair. */
+static void keep(pelt_arena *arena, pelt_arena *work, const search *w, const candidate *p, const regression *r,
+                 size_t kept, const double *coordinates, const double *values, pelt_eigen_pair *out) {
+    size_t m = r->m;
+    double *lambda = PELT_NEW(work, m * kept, double), *one = PELT_NEW(work, m, double);
+    double *predicted = PELT_NEW(work, r->n * kept, double);
+    for (size_t k = 0; k < kept; k++) {
+        coefficients(r, p, coordinates + k, MOST_KEPT, one);
+        for (size_t i = 0; i < m; i++) lambda[i * kept + k] = one[i];
+    }
+    pelt_gemm(false, false, r->n, kept, m, 1, r->across, lambda, 0, predicted);
     *out = (pelt_eigen_pair){
         .movers = {p->movers[0], p->movers[p->mover_count - 1]},
-        .rbf = pelt_eigen_rbf(arena, w->poses, p->mover_count, p->movers, n, p->centers, w->width, kept, lambda),
+        .rbf = pelt_eigen_rbf(arena, w->poses, p->mover_count, p->movers, m, p->centers, w->width, kept, lambda),
         .entry_count = kept * p->point_count,
         .entries = PELT_NEW(arena, kept * p->point_count, pelt_entry)};
     take(w, p, kept, coordinates, values, predicted, out->entries);
@@ -173,16 +245,15 @@ static void keep(pelt_arena *arena, pelt_arena *work, const search *w, const can
 
 static void try_pair(pelt_arena *arena, const search *w, candidate *p, pelt_eigen_pairs *out) {
     set_up(w, p);
-    size_t n = p->center_count, poses = w->pose_count, kept = 0;
     if (!p->point_count) return;
     pelt_arena *work = pelt_arena_inside(arena);
-    double *phi = PELT_NEW(work, n * n, double), *inverse = PELT_NEW(work, n * n, double);
-    double *coordinates = PELT_NEW(work, poses * poses, double), *values = PELT_NEW(work, poses, double);
+    double *coordinates = PELT_NEW(work, w->pose_count * MOST_KEPT, double), values[MOST_KEPT], strength = 0;
     if (decompose(work, w, p, coordinates, values)) {
-        pelt_eigen_functions(w->poses, p->mover_count, p->movers, n, p->centers, n, p->centers, w->width, phi);
-        kept = choose(work, w, p, phi, coordinates, inverse);
+        regression r = new_regression(work, w, p);
+        size_t kept = choose(work, &r, p, coordinates, &strength);
+        if (kept && solve(&r, strength))
+            keep(arena, work, w, p, &r, kept, coordinates, values, &out->pairs[out->pair_count++]);
     }
-    if (kept) keep(arena, work, w, p, kept, phi, inverse, coordinates, values, &out->pairs[out->pair_count++]);
     pelt_arena_free(work);
 }
 
@@ -231,7 +302,8 @@ pelt_eigen_pairs pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses,
     w.pose_count = pelt_examples_of_several(work, poses, &w.examples);
     if (w.pose_count >= LEAST_POSES) {
         candidate p = {.points = PELT_NEW(work, u->point_count, uint32_t),
-                       .centers = PELT_NEW(work, (size_t)poses->count + 1, uint32_t)};
+                       .examples = PELT_NEW(work, (size_t)poses->count + 1, uint32_t),
+                       .centers = PELT_NEW(work, MOST_CENTERS, uint32_t)};
         make_residual(work, &w, corrective);
         try_all(arena, &w, &p, &out);
     }

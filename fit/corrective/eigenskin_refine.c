@@ -9,8 +9,8 @@
 
        min  sum_p | r_p - sum_jk (W_j(p) d_jk) U_jk |^2 + mu |d|^2,
 
-   where mu = 1 would count every example alike; cross-validation over the examples that move several joints chooses it,
-   or chooses to leave the values as they are. The normal equations are never formed: with the overlaps O = U^T U of all
+   where mu = 1 would count every example alike; cross-validation over the examples that move several joints (some of
+   them, where they are many) chooses it, or chooses to leave the values as they are. The normal equations are never formed: with the overlaps O = U^T U of all
    eigendisplacements, conjugate gradients need only W d O. */
 
 #include "fit/corrective/eigenskin.h"
@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FOLDS = 5, STEPS = 60 };
+enum { FOLDS = 5, STEPS = 60, VALIDATED = 60 };
 
 typedef struct refinement {
     const pelt_poses *poses;
@@ -166,6 +166,25 @@ static void subtract_explained(refinement *c) {
     pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, -1, c->image, c->overlaps, 1, c->left);
 }
 
+/* The same with some of the poses, spread over all. */
+static refinement some_poses(pelt_arena *work, const refinement *all, size_t count) {
+    refinement c = *all;
+    c.pose_count = count;
+    c.left = PELT_NEW(work, count * c.shape_count, double);
+    c.weights = PELT_NEW(work, c.basis->joint_count, double *);
+    for (uint32_t j = 0; j < c.basis->joint_count; j++) {
+        size_t centers = c.coordinates[j].center_count;
+        c.weights[j] = PELT_NEW(work, count * centers, double);
+        for (size_t p = 0; p < count; p++)
+            memcpy(c.weights[j] + p * centers, all->weights[j] + p * all->pose_count / count * centers,
+                   centers * sizeof(double));
+    }
+    for (size_t p = 0; p < count; p++)
+        memcpy(c.left + p * c.shape_count, all->left + p * all->pose_count / count * c.shape_count,
+               c.shape_count * sizeof *c.left);
+    return c;
+}
+
 /* The strength that helps unseen examples most; infinity when none does. */
 static double choose_strength(refinement *c) {
     static const double strengths[] = {0.3, 1, 3, 10, 30, 100};
@@ -182,9 +201,12 @@ static double choose_strength(refinement *c) {
     return best;
 }
 
-static void refine(refinement *c) {
+/* What the strength is held against, a sum over examples, grows with their number. */
+static void refine(pelt_arena *work, refinement *c) {
     subtract_explained(c);
-    double strength = choose_strength(c);
+    size_t validated = c->pose_count < VALIDATED ? c->pose_count : VALIDATED;
+    refinement some = some_poses(work, c, validated);
+    double strength = choose_strength(&some) * (double)c->pose_count / (double)validated;
     if (isinf(strength)) return;
     for (size_t p = 0; p < c->pose_count; p++) c->used[p] = true;
     solve(c, strength);
@@ -223,7 +245,7 @@ void pelt_eigen_refine(pelt_arena *arena, const pelt_poses *poses, const pelt_ex
         c.d = PELT_NEW(work, c.value_count, double), c.r = PELT_NEW(work, c.value_count, double);
         c.p = PELT_NEW(work, c.value_count, double), c.applied = PELT_NEW(work, c.value_count, double);
         make_products(&c, work, u, entries, entry_count);
-        refine(&c);
+        refine(work, &c);
     }
     pelt_arena_free(work);
 }

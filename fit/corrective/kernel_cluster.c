@@ -267,16 +267,17 @@ static void decompose(void *user, size_t q, pelt_arena *scratch) {
     double *values = PELT_NEW(scratch, small, double);
     pelt_gemm(rows >= n, rows < n, small, small, rows < n ? n : rows, 1, m, m, 0, gram);
     if (!pelt_eigen(small, gram, values)) return;
+    double *leading = PELT_NEW(scratch, c->lengths[q] * small, double); /* eigenvectors as rows, largest first */
     for (size_t k = 0; k < c->lengths[q]; k++) {
         size_t column = small - 1 - k;
-        double scale = values[column] > 0 ? 1 / sqrt(values[column]) : 0;
-        for (size_t r = 0; r < rows; r++) {
-            double sum = rows < n ? gram[r * small + column] : 0;
-            for (size_t e = 0; rows >= n && e < n; e++) sum += m[r * n + e] * gram[e * n + column] * scale;
-            c->shapes[q][k * rows + r] = sum;
-        }
+        double scale = rows < n ? 1 : values[column] > 0 ? 1 / sqrt(values[column]) : 0;
+        for (size_t e = 0; e < small; e++) leading[k * small + e] = gram[e * small + column] * scale;
         c->values[q][k] = values[column];
     }
+    if (rows < n)
+        memcpy(c->shapes[q], leading, c->lengths[q] * rows * sizeof *leading);
+    else
+        pelt_gemm(false, true, c->lengths[q], rows, n, 1, leading, m, 0, c->shapes[q]);
 }
 
 /* Components of all clusters, in the arena. */

@@ -169,19 +169,21 @@ static void control_table(const pelt_poses *poses, uint32_t control, double scal
 }
 
 static void joint_table(const pelt_poses *poses, const pelt_kernel_inputs *inputs, double scale, size_t g,
-                        float *table) {
+                        pelt_arena *scratch, float *table) {
     size_t n = poses->count, stride = 4 * (size_t)poses->joint_count;
     const float *q = poses->rotations + 4 * (size_t)inputs->joints[g];
+    double *to_rest = PELT_NEW(scratch, n, double);
+    for (size_t a = 0; a < n; a++)
+        to_rest[a] = exp(-4 * (1 - (double)q[a * stride + 3] * q[a * stride + 3]) * scale);
     for (size_t a = 0; a < n; a++) {
         for (size_t b = 0; b <= a; b++) {
             if (!inputs->moved[a * inputs->count + g] || !inputs->moved[b * inputs->count + g]) {
                 table[a * n + b] = table[b * n + a] = 0;
                 continue;
             }
-            double ab = dot4(q + a * stride, q + b * stride), wa = q[a * stride + 3], wb = q[b * stride + 3];
+            double ab = dot4(q + a * stride, q + b * stride);
             table[a * n + b] = table[b * n + a] =
-                (float)(exp(-4 * (1 - ab * ab) * scale) - exp(-4 * (1 - wa * wa) * scale) -
-                        exp(-4 * (1 - wb * wb) * scale) + 1);
+                (float)(exp(-4 * (1 - ab * ab) * scale) - to_rest[a] - to_rest[b] + 1);
         }
     }
 }
@@ -194,7 +196,6 @@ typedef struct table_work {
 } table_work;
 
 static void fill_table(void *user, size_t i, pelt_arena *scratch) {
-    (void)scratch;
     const table_work *w = user;
     uint32_t g = (uint32_t)i;
     double scale = pelt_kernel_scale(w->inputs, w->settings, g);
@@ -202,7 +203,7 @@ static void fill_table(void *user, size_t i, pelt_arena *scratch) {
     if (pelt_kernel_control(w->inputs, g))
         control_table(w->poses, w->inputs->joints[g], scale, table);
     else
-        joint_table(w->poses, w->inputs, scale, g, table);
+        joint_table(w->poses, w->inputs, scale, g, scratch, table);
 }
 
 void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,

@@ -4,14 +4,17 @@
        K = sum_g k_g + gamma sum_(g,h) k_g k_h,    B = (K + lambda I)^-1 u
 
    Points with the same joints share one factorisation. With M = (K + lambda I)^-1, the prediction of a fold f of
-   examples by a fit to all others misses by (M_ff)^-1 (M u)_f, so one inverse serves all folds. */
+   examples by a fit to all others misses by (M_ff)^-1 (M u)_f, so one inverse serves all folds. Of examples that move
+   several joints some are enough to choose settings by, and so are the sets of points that move most: the time that
+   takes does not grow with the cube of the examples. */
 
 #include "fit/corrective/kernel.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
-enum { FOLDS = 5, SAMPLES = 400 };
+enum { FOLDS = 5, SAMPLES = 400, VALIDATED = 100 };
+static const double MOST_ENERGY = 0.98; /* of the sampled points: sets that have less between them do not take part */
 static const double LEAST_SHARE = 0.005; /* units that drive less of a cluster are not worth their time */
 
 /* -- Units --------------------------------------------------------------------------------------------------------- */
@@ -61,10 +64,15 @@ double *pelt_ridge_matrix(pelt_arena *arena, const pelt_ridge *r, const float *t
         for (size_t a = 0; a < n && gain != 0; a++) {
             const float *first = tables + unit->first * size + r->examples[a] * table_size;
             const float *second = tables + unit->second * size + r->examples[a] * table_size;
-            for (size_t b = 0; b < n; b++)
-                matrix[a * n + b] += gain * first[r->examples[b]] * (single ? 1.0 : (double)second[r->examples[b]]);
+            double *row = matrix + a * n;
+            if (first[r->examples[a]] == 0 || second[r->examples[a]] == 0) continue; /* it does not move them */
+            for (size_t b = 0; b <= a && single; b++) row[b] += gain * first[r->examples[b]];
+            for (size_t b = 0; b <= a && !single; b++)
+                row[b] += gain * first[r->examples[b]] * (double)second[r->examples[b]];
         }
     }
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b < a; b++) matrix[b * n + a] = matrix[a * n + b];
     return matrix;
 }
 
@@ -81,12 +89,12 @@ static size_t choose_centers(size_t n, const double *matrix, double tolerance, d
             if (left[i] > left[far]) far = i;
         if (!(left[far] > tolerance)) break;
         double *row = factor + count * n, scale = 1 / sqrt(left[far]);
-        for (size_t i = 0; i < n; i++) {
-            double sum = matrix[far * n + i];
-            for (size_t k = 0; k < count; k++) sum -= factor[k * n + far] * factor[k * n + i];
-            row[i] = sum * scale;
+        memcpy(row, matrix + far * n, n * sizeof *row);
+        for (size_t k = 0; k < count; k++) {
+            const double *before = factor + k * n, part = before[far];
+            for (size_t i = 0; i < n; i++) row[i] -= part * before[i];
         }
-        for (size_t i = 0; i < n; i++) left[i] -= row[i] * row[i];
+        for (size_t i = 0; i < n; i++) row[i] *= scale, left[i] -= row[i] * row[i];
         left[far] = 0;
         chosen[count++] = (uint32_t)far;
     }
@@ -140,7 +148,7 @@ typedef struct validation {
     const pelt_kernel_inputs *inputs;
     uint32_t threads;
     float *tables;
-    int *fold; /* [example] 0 to FOLDS - 1, or -1: always in */
+    int *fold; /* [example] 0 to FOLDS - 1; -1: always in; -2: never */
     validation_set *sets;
     size_t set_count;
     const pelt_kernel_settings *trial;
@@ -157,6 +165,12 @@ static void make_folds(validation *v) {
         bool takes_part = !v->poses->rest[e] && (several < 2 * FOLDS || v->poses->sweep_of[e] == PELT_NO_MOVER);
         v->fold[e] = takes_part ? (int)(next++ % FOLDS) : -1;
     }
+    for (uint32_t e = 0, i = 0; e < v->poses->count && next > VALIDATED; e++) /* some, spread over all */
+        if (v->fold[e] >= 0) {
+            uint64_t place = (uint64_t)i * VALIDATED;
+            v->fold[e] = place / next != (place + VALIDATED) / next ? (int)(place / next % FOLDS) : -2;
+            i++;
+        }
 }
 
 /* Every n-th point, put together with those that have the same joints. */
@@ -178,7 +192,10 @@ static void make_sets(validation *v) {
     for (size_t s = 0; s < v->set_count; s++) {
         validation_set *set = &v->sets[s];
         set->ridge = pelt_ridge_of(v->arena, d, v->poses->count, 1, set->points, &(double){1});
-        size_t n = set->ridge.example_count;
+        size_t n = 0;
+        for (size_t a = 0; a < set->ridge.example_count; a++)
+            if (v->fold[set->ridge.examples[a]] != -2) set->ridge.examples[n++] = set->ridge.examples[a];
+        set->ridge.example_count = (uint32_t)n;
         set->targets = PELT_NEW(v->arena, 3 * n * set->count, double);
         for (size_t a = 0; a < n; a++)
             for (size_t i = 0; i < set->count; i++)
@@ -186,6 +203,30 @@ static void make_sets(validation *v) {
                     set->targets[(a * set->count + i) * 3 + c] =
                         v->u->positions[3 * ((size_t)set->ridge.examples[a] * v->u->point_count + set->points[i]) + c];
     }
+}
+
+static double set_energy(const validation *v, const validation_set *set) {
+    double sum = 0;
+    for (size_t a = 0; a < set->ridge.example_count; a++)
+        for (size_t i = 0; i < 3 * set->count && v->fold[set->ridge.examples[a]] >= 0; i++)
+            sum += set->targets[a * 3 * set->count + i] * set->targets[a * 3 * set->count + i];
+    return sum;
+}
+
+/* Keeps the sets that have most of the energy. */
+static void drop_still_sets(validation *v) {
+    double all = 0, kept = 0, *energies = PELT_NEW(v->arena, v->set_count, double);
+    size_t count = 0;
+    for (size_t s = 0; s < v->set_count; s++) all += energies[s] = set_energy(v, &v->sets[s]);
+    for (; count < v->set_count && kept < MOST_ENERGY * all; count++) { /* the largest that is left is next */
+        size_t most = count;
+        for (size_t s = count + 1; s < v->set_count; s++)
+            if (energies[s] > energies[most]) most = s;
+        validation_set set = v->sets[most];
+        kept += energies[most];
+        energies[most] = energies[count], v->sets[most] = v->sets[count], v->sets[count] = set;
+    }
+    v->set_count = count;
 }
 
 double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, size_t columns, const double *product,
@@ -236,12 +277,7 @@ static double score(validation *v, const pelt_kernel_settings *trial, bool new_t
 /* What is left when nothing is predicted. */
 static double nothing(const validation *v) {
     double sum = 0;
-    for (size_t s = 0; s < v->set_count; s++) {
-        const validation_set *set = &v->sets[s];
-        for (size_t a = 0; a < set->ridge.example_count; a++)
-            for (size_t i = 0; i < 3 * set->count && v->fold[set->ridge.examples[a]] >= 0; i++)
-                sum += set->targets[a * 3 * set->count + i] * set->targets[a * 3 * set->count + i];
-    }
+    for (size_t s = 0; s < v->set_count; s++) sum += set_energy(v, &v->sets[s]);
     return sum;
 }
 
@@ -297,6 +333,7 @@ double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pe
                     .errors = PELT_NEW(work, SAMPLES, double)};
     make_folds(&v);
     make_sets(&v);
+    drop_still_sets(&v);
     double left = search(&v, settings);
     pelt_arena_free(work);
     return left;
