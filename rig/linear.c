@@ -87,13 +87,18 @@ void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, 
                 (int)(transpose_b ? inner : columns), beta, c, (int)columns);
 }
 
+/* The lower triangle of a row-major matrix is the upper one of its columns: so nothing has to be turned round. */
 bool pelt_cholesky(size_t n, double *a) {
-    return succeeded(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, a, (lapack_int)n));
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(a[i * n + i])) return false;
+    return succeeded(LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)n));
 }
 
 void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b) {
-    succeeded(LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, (lapack_int)columns, factor, (lapack_int)n, b,
-                             (lapack_int)columns));
+    const CBLAS_TRANSPOSE sides[] = {CblasNoTrans, CblasTrans};
+    for (int i = 0; i < 2 && columns; i++)
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, sides[i], CblasNonUnit, (int)n, (int)columns, 1, factor, (int)n,
+                    b, (int)columns);
 }
 
 bool pelt_orthonormalize(size_t rows, size_t columns, double *a) {

@@ -153,6 +153,35 @@ enum { TUBE = 64 };
 
 /* Half of one joint and half of another that is turned about y by an angle with cosine c of its half: A is c times a
    turn by half the angle across y, and 1 along it. So A^T A = diag(c^2, 1, c^2), and all of the formula is known. */
+/* One joint on a line: sweeps are taken first, up to half, then what is farthest, by hand. */
+static void poses_that_lie_apart_are_found(void **state) {
+    (void)state;
+    enum { LISTED = 8 };
+    const float places[LISTED] = {0.1f, 0.9f, 0.45f, 0, 0.48f, 0.2f, -0.3f, 0.9f};
+    float rotations[LISTED][4], translations[LISTED][3] = {{0}};
+    bool moves = true, slides = false;
+    uint32_t sweeps[LISTED], chosen[LISTED];
+    for (int e = 0; e < LISTED; e++) {
+        rotations[e][0] = places[e], rotations[e][1] = rotations[e][2] = 0, rotations[e][3] = 1;
+        sweeps[e] = e == 0 || e == 5 ? 0 : PELT_NO_MOVER;
+    }
+    pelt_poses p = {.count = LISTED,
+                    .joint_count = 1,
+                    .size = 1,
+                    .rotations = rotations[0],
+                    .translations = translations[0],
+                    .moves = &moves,
+                    .slides = &slides,
+                    .sweep_of = sweeps};
+    pelt_arena *arena = pelt_arena_new(0);
+    assert_int_equal(pelt_spread_poses(arena, &p, 2, chosen), 2); /* .2 of the sweeps, then .9 */
+    assert_true(chosen[0] == 1 && chosen[1] == 5);
+    assert_int_equal(pelt_spread_poses(arena, &p, 4, chosen), 4); /* .2 and .1, .9, then -.3 */
+    assert_true(chosen[0] == 0 && chosen[1] == 1 && chosen[2] == 5 && chosen[3] == 6);
+    assert_int_equal(pelt_spread_poses(arena, &p, LISTED, chosen), 6); /* one is at rest, two are the same */
+    pelt_arena_free(arena);
+}
+
 static void a_flat_blend_is_inverted_as_the_formula_says(void **state) {
     (void)state;
     static const double cosines[] = {1, 0.3, 0.15, 0.1, 0.05, 0.02, 0};
@@ -521,6 +550,7 @@ int main(void) {
         cmocka_unit_test(a_mover_lies_below_the_nearest_mover_that_is_not_itself),
         cmocka_unit_test(a_follower_belongs_to_the_mover_above_it),
         cmocka_unit_test(poses_are_the_same_within_a_thousandth_of_a_radian),
+        cmocka_unit_test(poses_that_lie_apart_are_found),
         cmocka_unit_test(a_flat_blend_is_inverted_as_the_formula_says),
         cmocka_unit_test(a_blend_that_mirrors_is_not_flat),
         cmocka_unit_test(a_position_that_is_no_number_is_refused_with_its_example_and_vertex),

@@ -5,6 +5,7 @@
 
 #include "fit/corrective/correctives.h"
 #include "fit/examples/controls.h"
+#include "fit/examples/poses.h"
 #include "pack/pack.h"
 #include <math.h>
 #include <stdlib.h>
@@ -121,6 +122,33 @@ static void name_controls(pelt_fitting *f) {
             pelt_varying_controls(f->arena, f->bundle, f->examples, &f->options, &f->model.control_count);
 }
 
+/* -- Many examples ------------------------------------------------------------------------------------------------- */
+
+/* What a fit can do with in seconds to minutes, by the order in which its time and its skin grow. */
+static const uint32_t most_examples[PELT_CORRECTIVE_COUNT] = {[PELT_CORRECTIVE_PSD] = 2000,
+                                                              [PELT_CORRECTIVE_WPSD] = 1000,
+                                                              [PELT_CORRECTIVE_EIGEN] = 2000,
+                                                              [PELT_CORRECTIVE_KERNEL] = 1000};
+
+/* Of more examples than that those whose poses lie apart. */
+static pelt_examples fewer_examples(pelt_fitting *f) {
+    pelt_poses poses;
+    uint32_t most = most_examples[f->options.corrective];
+    if (f->examples.count <= most) return f->examples;
+    pelt_arena *work = pelt_arena_inside(f->arena);
+    uint32_t *chosen = PELT_NEW(work, most, uint32_t);
+    pelt_poses_of(work, f->bundle, f->examples, &f->options, &poses);
+    uint32_t count = pelt_spread_poses(work, &poses, most, chosen);
+    pelt_example *list = PELT_NEW(f->arena, count, pelt_example);
+    for (uint32_t i = 0; i < count; i++) list[i] = f->examples.list[chosen[i]];
+    pelt_arena_free(work);
+    pelt_find(&f->report.findings, f->arena, PELT_WARNING, "many-examples",
+              "%zu examples are more than the %u that the corrective \"%s\" takes: it was fitted to the %u whose poses lie "
+              "farthest apart; the error is that on all of them",
+              f->examples.count, most, pelt_corrective_name(f->options.corrective), count);
+    return count ? (pelt_examples){count, list} : f->examples;
+}
+
 /* -- The stage ----------------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
@@ -128,9 +156,12 @@ pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
     double begun = f->options.corrective == PELT_CORRECTIVE_PSD ? 1 : 0.05; /* the others tell of more tasks */
     if (pelt_next_task(f->arena, pelt_corrective_name(f->options.corrective), 0, begun, 3))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    pelt_examples all = f->examples;
+    f->examples = fewer_examples(f);
     pelt_result result = ways[f->options.corrective](f, error);
     if (!result) name_controls(f);
     if (!result) choose_precision(f);
+    f->examples = all;
     f->report.has_corrective = f->model.corrective != NULL;
     return result;
 }

@@ -284,3 +284,69 @@ void pelt_same_poses(pelt_arena *arena, const pelt_poses *p, uint32_t *first_of)
     }
     pelt_arena_free(work);
 }
+
+/* -- Poses that lie apart ------------------------------------------------------------------------------------------ */
+
+/* A pose as a vector: quaternions of the joints that turn (w >= 0), translations in sizes, scaled controls. */
+static size_t pose_vectors(pelt_arena *arena, const pelt_poses *p, float **out) {
+    size_t turning = 0, sliding = 0, n = p->joint_count;
+    for (size_t j = 0; j < n; j++) turning += p->moves[j], sliding += p->slides[j];
+    size_t length = 4 * turning + 3 * sliding + p->control_count;
+    *out = PELT_NEW(arena, length * p->count, float);
+    for (size_t e = 0; e < p->count; e++) {
+        float *to = *out + e * length;
+        for (size_t j = 0; j < n; j++)
+            for (size_t i = 0; i < 4 && p->moves[j]; i++) *to++ = p->rotations[4 * (e * n + j) + i] - (i == 3);
+        for (size_t j = 0; j < n; j++)
+            for (size_t i = 0; i < 3 && p->slides[j]; i++)
+                *to++ = p->translations[3 * (e * n + j) + i] / (float)(p->size > 0 ? p->size : 1);
+        for (size_t k = 0; k < p->control_count; k++)
+            *to++ = p->controls[e * p->control_count + k] * (float)p->control_list[k].scale;
+    }
+    return length;
+}
+
+typedef struct spreading {
+    const pelt_poses *poses;
+    float *vectors; /* [pose][length] */
+    size_t length;
+    float *nearest; /* [pose] squared distance from what is taken */
+    bool *taken;    /* [pose] */
+} spreading;
+
+static void take_pose(spreading *s, const float *pose) {
+    for (uint32_t e = 0; e < s->poses->count; e++) {
+        const float *x = s->vectors + e * s->length;
+        float sum = 0;
+        for (size_t i = 0; i < s->length; i++) sum += (x[i] - pose[i]) * (x[i] - pose[i]);
+        if (sum < s->nearest[e]) s->nearest[e] = sum;
+    }
+}
+
+/* The farthest poses, of those that move one mover alone or of all, until `most` are taken. */
+static uint32_t take_farthest(spreading *s, bool sweeps, uint32_t taken, uint32_t most) {
+    for (; taken < most; taken++) {
+        uint32_t far = UINT32_MAX;
+        for (uint32_t e = 0; e < s->poses->count; e++)
+            if ((!sweeps || s->poses->sweep_of[e] != PELT_NO_MOVER) && (far == UINT32_MAX || s->nearest[e] > s->nearest[far]))
+                far = e;
+        if (far == UINT32_MAX || !(s->nearest[far] > 1e-10f)) break; /* the others are the same as one of these */
+        s->taken[far] = true;
+        take_pose(s, s->vectors + far * s->length);
+    }
+    return taken;
+}
+
+uint32_t pelt_spread_poses(pelt_arena *arena, const pelt_poses *p, uint32_t most, uint32_t *chosen) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    spreading s = {.poses = p, .nearest = PELT_NEW(work, p->count, float), .taken = PELT_NEW(work, p->count, bool)};
+    s.length = pose_vectors(work, p, &s.vectors);
+    for (uint32_t e = 0; e < p->count; e++) s.nearest[e] = INFINITY;
+    take_pose(&s, PELT_NEW(work, s.length, float)); /* rest */
+    take_farthest(&s, false, take_farthest(&s, true, 0, most / 2), most);
+    uint32_t count = 0;
+    for (uint32_t e = 0; e < p->count; e++)
+        if (s.taken[e]) chosen[count++] = e;
+    pelt_arena_free(work);
+    return count;
+}

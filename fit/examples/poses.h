@@ -42,6 +42,11 @@ typedef struct pelt_poses {
 void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
                    const pelt_fit_options *options, pelt_poses *poses);
 
+/* Chooses up to `most` poses that lie apart: those that move one joint alone come first, as long as they are no more than
+   half; then one after the other the pose that is farthest from the rest pose and from those chosen. chosen[] gets them
+   in rising order; returns how many. */
+uint32_t pelt_spread_poses(pelt_arena *arena, const pelt_poses *poses, uint32_t most, uint32_t *chosen);
+
 /* first_of[pose] gets the first pose that is the same, or PELT_REST_EXAMPLE when it is the rest pose, to within a
    thousandth of a radian; translations count as parts of the size. */
 void pelt_same_poses(pelt_arena *arena, const pelt_poses *poses, uint32_t *first_of);
