@@ -34,11 +34,11 @@ static pelt_result time_processor(const pelt_skin *skin, uint32_t turns, double 
     if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error);
     for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = skin->joints[j].rest;
     for (uint32_t t = 0; t < turns; t++) {
-        double start = pelt_wall_seconds();
+        double start = pelt_thread_seconds();
         pelt_pose(skin, locals, scratch);
-        poses[t] = pelt_wall_seconds() - start;
+        poses[t] = pelt_thread_seconds() - start;
         pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
-        frames[t] = pelt_wall_seconds() - start;
+        frames[t] = pelt_thread_seconds() - start;
     }
     *pose = bench_time_of(poses, turns).median, *frame = bench_time_of(frames, turns).median;
     pelt_arena_free(arena);

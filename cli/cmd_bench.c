@@ -1,6 +1,7 @@
 /* cmd_bench.c: pelt bench: how fast skins run here, beside the plain loop and what memory can do. */
 
 #include "bench/devices.h"
+#include "bench/frame.h"
 #include "bench/skins.h"
 #include "bench/table.h"
 #include "cli/cli.h"
@@ -78,6 +79,64 @@ static int bench_poses(const cli_args *args, const bench_skins *work, json_t **o
     *out = cli_pack("{s:i, s:i, s:f, s:f}", "joints", (int)joints, "examples", EXAMPLES, "psd_us", 1e6 * psd,
                     "kernel_us", 1e6 * kernel);
     return CLI_DONE;
+}
+
+/* -- Whole frames -------------------------------------------------------------------------------------------------- */
+
+static int bench_skin_frames(const cli_args *args, const char *method, const pelt_skin *skin, uint32_t turns,
+                             json_t *rows) {
+    bench_frame frames[PELT_ISA_COUNT];
+    pelt_error error = {0};
+    size_t count = bench_frames(skin, args->seed, turns, frames, &error);
+    if (!count) return cli_error(&error);
+    for (const bench_frame *f = frames; f < frames + count; f++) {
+        double whole = f->pose.median + f->deform.median, best = f->pose.best + f->deform.best, n = skin->vertex_count;
+        cli_say(args, "%-12s %8u %7u  %-7s %8.2f %8.2f  %9.2f %8.2f  %10.2f %8.2f\n", method, skin->vertex_count,
+                skin->joint_count, f->isa_name, 1e6 * f->pose.median, 1e6 * f->pose.best, 1e6 * f->deform.median,
+                1e6 * f->deform.best, 1e9 * whole / n, 1e9 * best / n);
+        json_array_append_new(rows, cli_pack("{s:s, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "method", method,
+                                             "vertices", (int)skin->vertex_count, "joints", (int)skin->joint_count,
+                                             "isa", f->isa_name, "pose_us", 1e6 * f->pose.median, "pose_us_best",
+                                             1e6 * f->pose.best, "deform_us", 1e6 * f->deform.median, "deform_us_best",
+                                             1e6 * f->deform.best, "frame_ns_per_vertex", 1e9 * whole / n,
+                                             "frame_ns_per_vertex_best", 1e9 * best / n));
+    }
+    return CLI_DONE;
+}
+
+static void say_frame_head(const cli_args *args) {
+    cli_say(args, "frame        vertices  joints  isa      pose us     best  deform us     best   ns/vertex     best\n");
+}
+
+/* The methods of the first size. */
+static int bench_all_frames(const cli_args *args, const bench_skins *work, uint32_t turns, json_t *rows) {
+    const bench_corrective *made = bench_skins_correctives(work);
+    bench_corrective kernel = {0};
+    pelt_error error = {0};
+    say_frame_head(args);
+    int code = bench_skin_frames(args, "ssd", bench_skins_skin(work), turns, rows);
+    for (int i = 0; i < BENCH_CORRECTIVES && code == CLI_DONE; i++)
+        code = bench_skin_frames(args, made[i].name, &made[i].skin, turns, rows);
+    if (code == CLI_DONE && bench_skins_kernel(work, &kernel, &error)) code = cli_error(&error);
+    if (code == CLI_DONE) code = bench_skin_frames(args, kernel.name, &kernel.skin, turns, rows);
+    pelt_bytes_free(kernel.bytes), pelt_arena_free(kernel.arena);
+    return code;
+}
+
+/* Skins of the caller. */
+static int bench_given(const cli_args *args, uint32_t turns) {
+    json_t *rows = json_array();
+    int code = CLI_DONE;
+    say_frame_head(args);
+    for (int i = 0; i < args->input_count && code == CLI_DONE; i++) {
+        pelt_error error = {0};
+        pelt_skin skin;
+        pelt_bytes *bytes = pelt_skin_read(args->inputs[i], &skin, &error);
+        code = bytes ? bench_skin_frames(args, cli_base_name(args->inputs[i]), &skin, turns, rows) : cli_error(&error);
+        pelt_bytes_free(bytes);
+    }
+    if (code) return json_decref(rows), code;
+    return cli_print_json(args, cli_pack("{s:o, s:o}", "machine", machine_json(), "frames", rows));
 }
 
 /* -- Devices ------------------------------------------------------------------------------------------------------- */
@@ -219,13 +278,14 @@ static int bench(const cli_args *args) {
         return bench_tables(args, sizes, cli_value(args, "vertices") ? size_count : 3, turns);
     }
     if (cli_value(args, "device")) {
+        if (args->input_count > 1) return cli_misuse(args, "--device takes one skin; %s is too much", args->inputs[1]);
         if (!cli_value(args, "vertices")) sizes[0] = 46036, size_count = 1;
         return bench_devices(args, sizes, size_count, turns);
     }
-    if (args->input_count) return cli_misuse(args, "a skin is timed on a device: --device gl, cuda or all is missing");
+    if (args->input_count) return bench_given(args, turns);
     uint32_t threads = args->threads ? args->threads : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     bench_run *runs = calloc(BENCH_MOST_RUNS, sizeof *runs);
-    json_t *rows = json_array(), *poses = NULL;
+    json_t *rows = json_array(), *frames = json_array(), *poses = NULL;
     int code = runs ? CLI_DONE : cli_fail("not enough memory");
     cli_say(args, "method   vertices  isa     beside    threads  ns/vertex    best  vs plain  vs own     GB/s\n");
     for (uint32_t s = 0; s < size_count && code == CLI_DONE; s++) {
@@ -237,20 +297,21 @@ static int bench(const cli_args *args) {
             if (!bench_skins_agree(work)) code = cli_fail("pelt and the plain loops disagree: this is a bug");
             print_runs(args, bench_skins_skin(work), runs, count, rows);
             if (!s && code == CLI_DONE) code = bench_poses(args, work, &poses);
+            if (!s && code == CLI_DONE) code = bench_all_frames(args, work, turns, frames);
         } else {
             code = cli_error(&error);
         }
         bench_skins_free(work);
     }
     free(runs);
-    if (code) return json_decref(rows), json_decref(poses), code;
-    return cli_print_json(args, cli_pack("{s:o, s:o, s:o}", "machine", machine_json(), "rows", rows, "pose",
-                                         poses ? poses : json_null()));
+    if (code) return json_decref(rows), json_decref(frames), json_decref(poses), code;
+    return cli_print_json(args, cli_pack("{s:o, s:o, s:o, s:o}", "machine", machine_json(), "rows", rows, "frames", frames,
+                                         "pose", poses ? poses : json_null()));
 }
 
 const cli_command cli_bench = {
     "bench",
-    "[SKIN] [--vertices N,...] [--device gl|cuda|all]",
+    "[SKIN...] [--vertices N,...] [--device gl|cuda|all]",
     "Speed of every method at several sizes, on every instruction set.",
     "The character has 53 joints and 4 influences per vertex. \"plain\" is the obvious loop (4 indices and weights "
     "per\n"
@@ -261,6 +322,10 @@ const cli_command cli_bench = {
     "nothing, normals, or tangents with normals; box: the box around them; order: they are written in the order of "
     "the\n"
     "file; gather: a loop afterwards brings them into it; halves: they are half floats; +n: and normals likewise.\n"
+    "What runs on one thread is timed by that thread's own clock.\n"
+    "\n"
+    "A frame is pelt_pose, and pelt_deform of positions and normals, in poses in which all joints turn: of all methods at\n"
+    "the first size, or of every SKIN.\n"
     "\n"
     "--device runs the methods, or SKIN, on a graphics device, for crowds of characters in different poses. Times are\n"
     "the device's own; GB/s counts what comes out, 12 bytes a vertex and 24 with normals, and stands beside writing\n"
@@ -268,7 +333,7 @@ const cli_command cli_bench = {
     "gap is to the processor's result, in diagonals of the mesh.",
     bench,
     0,
-    1,
+    8,
     {{"vertices", "N,...", "Sizes to run; default 2972,11574,46036,500000."},
      {"turns", "N", "Turns that each one takes; default 41."},
      {"device", "D", "gl, cuda, one of several as gl:1, or all: run there instead of on the processor."},

@@ -10,4 +10,5 @@ static double seconds(clockid_t clock) {
 }
 
 double pelt_wall_seconds(void) { return seconds(CLOCK_MONOTONIC); }
+double pelt_thread_seconds(void) { return seconds(CLOCK_THREAD_CPUTIME_ID); }
 double pelt_cpu_seconds(void) { return seconds(CLOCK_PROCESS_CPUTIME_ID); }

@@ -4,6 +4,7 @@
 #define PELT_CLOCK_H
 
 double pelt_wall_seconds(void);
-double pelt_cpu_seconds(void); /* of all threads of this program */
+double pelt_cpu_seconds(void);    /* of all threads of this program */
+double pelt_thread_seconds(void); /* of the calling thread alone: what others do meanwhile does not count */
 
 #endif

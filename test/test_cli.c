@@ -290,7 +290,18 @@ static void bench_reports_every_instruction_set_that_works(void **state) {
         }
         assert_int_equal(found, pelt_isa_works(isa) ? 3 : 0); /* alone, with normals, with tangents too */
     }
+    json_t *frames = json_object_get(bench, "frames");
+    size_t works = 0;
+    for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++) works += pelt_isa_works(isa) != 0;
+    assert_int_equal(json_array_size(frames), 5 * works); /* ssd, eigen-5, psd-8, wpsd-8, kernel-5 */
+    for (size_t i = 0; i < json_array_size(frames); i++) {
+        json_t *row = json_array_get(frames, i);
+        assert_true(number(row, "pose_us") >= number(row, "pose_us_best") && number(row, "pose_us_best") > 0);
+        assert_near(number(row, "frame_ns_per_vertex"), number(row, "pose_us") + number(row, "deform_us"), 1e-6);
+    }
     json_decref(bench);
+    assert_int_equal(pelt("bench nothing.pelt"), 1);
+    assert_int_equal(pelt("bench one.pelt two.pelt --device gl"), 2);
 }
 
 /* -- What it leaves behind ----------------------------------------------------------------------------------------- */

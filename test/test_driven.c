@@ -157,6 +157,23 @@ static void bulges_grow_as_the_limb_folds(void **state) {
     drop(&s);
 }
 
+/* N^T M = I in the 3x3 parts, of all matrices of a pose that is not rigid. */
+static void assert_inverse_transposes(const subject *s) {
+    pelt_pose_offsets at = pelt_pose_layout(&s->skin);
+    assert_false(((const pelt_pose_head *)s->scratch)->rigid);
+    for (uint32_t j = 0; j < pelt_matrix_count(&s->skin); j++) {
+        const float *m = (const float *)((char *)s->scratch + at.palette) + (size_t)j * PALETTE_STRIDE;
+        const float *n = (const float *)((char *)s->scratch + at.normal_palette) + (size_t)j * PALETTE_STRIDE;
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 3; c++) {
+                double sum = 0, size = 0;
+                for (int k = 0; k < 3; k++)
+                    sum += (double)n[4 * k + r] * m[4 * k + c], size += fabs((double)n[4 * k + r] * m[4 * k + c]);
+                assert_near(sum, r == c, 1e-4 * (1 + size));
+            }
+    }
+}
+
 /* A skeleton with turned and scaled rest frames, several children, and a joint at its parent's place. */
 static pelt_bundle *awkward(uint64_t *seed) {
     static const int32_t parents[] = {-1, 0, 1, 1, 2, 4, 5, 5};
@@ -232,6 +249,7 @@ static void the_run_time_agrees_with_the_fit_on_awkward_skeletons(void **state) 
                 const float *m = run(&s, locals, i);
                 for (int k = 0; k < 12; k++) assert_near(m[k], matrices[joints + i].m[k], 2e-4 * (1 + fabs(m[k])));
             }
+            assert_inverse_transposes(&s);
         }
         drop(&s);
     }
@@ -258,6 +276,7 @@ static void the_run_time_agrees_with_the_fit_where_joints_scale(void **state) {
             const float *m = run(&s, locals, i);
             for (int k = 0; k < 12; k++) assert_near(m[k], matrices[joints + i].m[k], 1e-3 * (1 + fabs(m[k])));
         }
+        assert_inverse_transposes(&s);
     }
     drop(&s);
 }
