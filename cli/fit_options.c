@@ -13,6 +13,7 @@ static const char *const correctives[] = {PELT_CORRECTIVES(NAME) NULL};
 static const char *const rests[] = {PELT_RESTS(NAME) NULL};
 static const char *const choices[] = {PELT_CHOICES(NAME) NULL};
 static const char *const rbfs[] = {PELT_RBFS(NAME) NULL};
+static const char *const families[] = {PELT_FAMILIES(NAME) NULL};
 static const char *const distance_weights[] = {PELT_DISTANCES(NAME) NULL};
 #undef NAME
 
@@ -190,6 +191,7 @@ static void read_corrective(reader *r) {
     o->wpsd.distance_weights = (pelt_distance_kind)read_word(r, "distance-weights", distance_weights);
     o->eigen.per_joint = read_count(r, "per-joint");
     o->eigen.sweeps_only = given(r, "sweeps-only") != NULL;
+    o->kernel.family = (pelt_family)read_word(r, "family", families);
     uint32_t per_vertex = read_count(r, "per-vertex");
     *(o->corrective == PELT_CORRECTIVE_KERNEL ? &o->kernel.per_vertex : &o->eigen.per_vertex) = per_vertex;
 }

@@ -32,6 +32,9 @@
          "kernel: mean displacements of a vertex, and as many changes of its normal, default 10; eigen: the most of "  \
          "any "                                                                                                        \
          "vertex, half of them for its normal."},                                                                      \
+        {"family", "kernel|features",                                                                                  \
+         "kernel: what coefficients are made of: kernels of joints and pairs of joints, or learned features of each "  \
+         "joint with those next to it; default whichever predicts unseen examples best."},                             \
         {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."}, {      \
         "plain-normals", NULL,                                                                                         \
             "psd, wpsd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."         \

@@ -130,10 +130,14 @@ static json_t *method_json(const pelt_fit_report *r) {
     }
     if (k)
         object = join(object,
-                      json_pack("{s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "width", pelt_json_number(k->width), "range",
-                                pelt_json_number(k->range), "pair", pelt_json_number(k->pair), "lambda",
+                      json_pack("{s:s, s:o, s:o, s:i, s:i}", "family", pelt_family_name(k->family), "lambda",
                                 pelt_json_number(k->lambda), "validation_error", pelt_json_number(k->validation_error),
                                 "joints", (int)k->joints, "clusters", (int)k->clusters));
+    if (k && k->family == PELT_FAMILY_FEATURES)
+        object = join(object, json_pack("{s:i, s:i}", "features", (int)k->features, "steps", (int)k->steps));
+    else if (k)
+        object = join(object, json_pack("{s:o, s:o, s:o}", "width", pelt_json_number(k->width), "range",
+                                        pelt_json_number(k->range), "pair", pelt_json_number(k->pair)));
     if (r->eigen) object = join(object, eigen_json(&r->eigen->positions));
     if (r->eigen && r->eigen->normals.joint_count) object = put(object, "normals", eigen_json(&r->eigen->normals));
     return object;

@@ -9,6 +9,7 @@
 static const char *const blend_names[] = {PELT_BLENDS(NAME)};
 static const char *const corrective_names[] = {PELT_CORRECTIVES(NAME)};
 static const char *const method_names[] = {PELT_METHODS(NAME)};
+static const char *const family_names[] = {PELT_FAMILIES(NAME)};
 #undef NAME
 
 static const struct preset {
@@ -27,6 +28,8 @@ const char *pelt_corrective_name(pelt_corrective_kind corrective) {
 }
 
 const char *pelt_method_name(pelt_method method) { return method < PELT_METHOD_COUNT ? method_names[method] : ""; }
+
+const char *pelt_family_name(pelt_family family) { return family < PELT_FAMILY_COUNT ? family_names[family] : ""; }
 
 /* A method is called by its corrective; without one, by whether it has driven joints. */
 static pelt_method method_of(pelt_blend blend, pelt_corrective_kind corrective) {
@@ -85,6 +88,7 @@ static const option options_list[] = {
     {"per_vertex", COUNT, AT(eigen.per_vertex), 1, 64, 0, CORRECTIVE(EIGEN)},
     {"sweeps_only", SWITCH, AT(eigen.sweeps_only), 0, 1, 0, CORRECTIVE(EIGEN)},
     {"per_vertex", COUNT, AT(kernel.per_vertex), 1, 64, 0, CORRECTIVE(KERNEL)},
+    {"family", CHOICE, AT(kernel.family), 0, PELT_FAMILY_COUNT - 1, 0, CORRECTIVE(KERNEL)},
 };
 enum { OPTIONS = sizeof options_list / sizeof *options_list };
 

@@ -147,10 +147,49 @@ static double *group_coefficients(const pelt_kernel *kernel, const pelt_kernel_g
     return a + group->coefficient_count;
 }
 
+/* x of a neighbourhood; returns how many numbers of it an input has. */
+static uint32_t feature_numbers(const pelt_features *f, uint32_t input, const pelt_pose_state *pose, double *x) {
+    const pelt_feature_input *from = &f->inputs[input];
+    if (input >= f->input_count - f->control_count) {
+        x[0] = fmin(fmax(control_value(pose, from->source), from->least), from->most);
+        return 1;
+    }
+    const float *q = pose->rotations + 4 * (size_t)from->source;
+    double a = q[0], b = q[1], c = q[2], w = q[3];
+    x[0] = -2 * (b * b + c * c), x[1] = 2 * (a * b + w * c), x[2] = 2 * (a * c - w * b);
+    x[3] = 2 * (a * b - w * c), x[4] = -2 * (a * a + c * c), x[5] = 2 * (b * c + w * a);
+    return 6;
+}
+
+static double feature_value(const pelt_features *f, const pelt_feature_set *set, uint32_t k,
+                            const pelt_pose_state *pose) {
+    double b = set->offsets[k], z = b, x[6], bend = f->bends[k];
+    const float *row = set->matrix + k;
+    for (uint32_t i = 0; i < set->input_count; i++) {
+        uint32_t count = feature_numbers(f, set->inputs[i], pose, x);
+        for (uint32_t n = 0; n < count; n++, row += f->width) z += x[n] * *row;
+    }
+    return 0.5 * (z - b + sqrt(z * z + bend) - sqrt(b * b + bend));
+}
+
+static double *feature_coefficients(const pelt_features *f, const pelt_feature_group *group,
+                                    const pelt_pose_state *pose, double *a) {
+    for (uint32_t c = 0; c < group->coefficient_count; c++) a[c] = 0;
+    for (uint32_t s = 0; s < group->set_count; s++)
+        for (uint32_t k = 0; k < f->width; k++) {
+            double h = feature_value(f, &f->sets[group->sets[s]], k, pose);
+            for (uint32_t c = 0; c < group->coefficient_count; c++)
+                a[c] += h * group->matrix[((size_t)c * group->set_count + s) * f->width + k];
+        }
+    return a + group->coefficient_count;
+}
+
 uint32_t pelt_corrective_coefficient_count(const pelt_corrective *c) {
     uint32_t total = 0;
     for (uint32_t i = 0; i < c->rbf_count; i++) total += c->rbfs[i].coefficient_count;
     for (uint32_t g = 0; c->kernel && g < c->kernel->group_count; g++) total += c->kernel->groups[g].coefficient_count;
+    for (uint32_t g = 0; c->features && g < c->features->group_count; g++)
+        total += c->features->groups[g].coefficient_count;
     return total;
 }
 
@@ -158,4 +197,6 @@ void pelt_corrective_coefficients(const pelt_corrective *c, const pelt_pose_stat
     for (uint32_t i = 0; i < c->rbf_count; i++) a = rbf_coefficients(&c->rbfs[i], pose, a);
     for (uint32_t g = 0; c->kernel && g < c->kernel->group_count; g++)
         a = group_coefficients(c->kernel, &c->kernel->groups[g], pose, a);
+    for (uint32_t g = 0; c->features && g < c->features->group_count; g++)
+        a = feature_coefficients(c->features, &c->features->groups[g], pose, a);
 }

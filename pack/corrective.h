@@ -62,10 +62,43 @@ typedef struct pelt_kernel {
     uint32_t control_count; /* the last so many of joints[] are controls */
 } pelt_kernel;
 
+/* Learned features of neighbourhoods of joints, zero at rest:
+
+       h_n = f(x W_n + b_n) - f(b_n),    f_k(z) = (z + sqrt(z^2 + bend_k)) / 2,    a_k = sum over its blocks of B_kn h_n
+
+   x are the numbers of the neighbourhood's inputs, one after the other: of a joint the first two columns of R - I, six
+   numbers; of a control its value minus that at rest, kept within what the examples have shown. */
+typedef struct pelt_feature_input {
+    uint32_t source;   /* a joint of the skeleton, or a control of the model */
+    float least, most; /* of a control */
+} pelt_feature_input;
+
+typedef struct pelt_feature_set {
+    uint32_t input_count, size; /* size: numbers in x */
+    const uint32_t *inputs;     /* [input_count] indices into pelt_features.inputs */
+    const float *matrix;        /* [size][width] */
+    const float *offsets;       /* [width] */
+} pelt_feature_set;
+
+typedef struct pelt_feature_group {
+    uint32_t set_count, coefficient_count;
+    const uint32_t *sets; /* [set_count] */
+    const float *matrix;  /* [coefficient][set_count][width] */
+} pelt_feature_group;
+
+typedef struct pelt_features {
+    uint32_t width, input_count, set_count, group_count;
+    uint32_t control_count; /* the last so many of inputs[] are controls */
+    const float *bends;     /* [width]; width is a multiple of 32 */
+    const pelt_feature_input *inputs;
+    const pelt_feature_set *sets;
+    const pelt_feature_group *groups;
+} pelt_features;
+
 /* Vectors of the basis form; those of vertex v are entries first[v] to first[v + 1] - 1. */
 typedef struct pelt_displacements {
     uint32_t *first;        /* [vertex_count + 1] */
-    uint32_t *coefficients; /* index k: rbfs in order, then kernel groups in order */
+    uint32_t *coefficients; /* index k: rbfs in order, then kernel groups, then feature groups */
     float *vectors;         /* [entry][3] */
 } pelt_displacements;
 
@@ -88,6 +121,7 @@ typedef struct pelt_corrective {
     uint32_t rbf_count;
     const pelt_rbf *rbfs;
     const pelt_kernel *kernel;               /* NULL: none */
+    const pelt_features *features;           /* NULL: none */
     const pelt_displacements *displacements; /* of rest positions; NULL: none */
     const pelt_displacements *turns;         /* of rest normals; NULL: none */
     const pelt_weighted *weighted;           /* NULL: none */

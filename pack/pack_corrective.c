@@ -510,6 +510,77 @@ static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t jo
     return at;
 }
 
+/* -- Learned features ---------------------------------------------------------------------------------------------- */
+
+/* Numbers k and k + 16 of every 32 side by side. The second is read from all 32 bits, so the first one, as an unsigned
+   fraction, is taken off it. */
+static void round_row(const float *row, size_t count, float *step, int16_t *out) {
+    float most = 0;
+    for (size_t i = 0; i < count; i++) most = fmaxf(most, fabsf(row[i]));
+    *step = most / 32767;
+    for (size_t i = 0; i < count && most > 0; i++) {
+        bool second = i % PELT_FEATURES_AT_ONCE >= PELT_BLOCK;
+        int16_t *number = out + i / PELT_FEATURES_AT_ONCE * PELT_FEATURES_AT_ONCE + 2 * (i % PELT_BLOCK) + second;
+        double x = (double)row[i] / *step - (second ? (uint16_t)number[-1] / 65536.0 : 0);
+        *number = (int16_t)fmin(fmax(rint(x), -32767), 32767);
+    }
+}
+
+static void append_feature_groups(builder *b, const pelt_features *f, bool shorts, uint64_t at, uint32_t *coefficient) {
+    for (uint32_t g = 0; g < f->group_count; g++) {
+        const pelt_feature_group *group = &f->groups[g];
+        size_t rows = group->coefficient_count, columns = (size_t)group->set_count * f->width;
+        pelt_file_feature_group out = {.set_count = group->set_count,
+                                       .coefficient_count = group->coefficient_count,
+                                       .first_coefficient = *coefficient};
+        out.sets = append_copy(b, group->sets, group->set_count, sizeof *group->sets);
+        if (shorts) {
+            out.matrix = append(b, rows * columns, sizeof(int16_t));
+            out.steps = append(b, rows, sizeof(float));
+            for (size_t r = 0; r < rows; r++)
+                round_row(group->matrix + r * columns, columns, (float *)(b->bytes + out.steps) + r,
+                          (int16_t *)(b->bytes + out.matrix) + r * columns);
+        } else {
+            out.matrix = append_copy(b, group->matrix, rows * columns, sizeof(float));
+        }
+        memcpy(b->bytes + at + g * sizeof out, &out, sizeof out);
+        *coefficient += group->coefficient_count;
+    }
+}
+
+static void append_sets(builder *b, const pelt_features *f, uint64_t at) {
+    for (uint32_t s = 0; s < f->set_count; s++) {
+        const pelt_feature_set *set = &f->sets[s];
+        pelt_file_feature_set out = {.input_count = set->input_count, .size = set->size};
+        out.inputs = append_copy(b, set->inputs, set->input_count, sizeof *set->inputs);
+        out.matrix = append_copy(b, set->matrix, (size_t)set->size * f->width, sizeof(float));
+        out.offsets = append_copy(b, set->offsets, f->width, sizeof(float));
+        memcpy(b->bytes + at + s * sizeof out, &out, sizeof out);
+    }
+}
+
+/* The section FEAT. Controls are numbered on from the joints of the skeleton. */
+static void pack_features(corrective_packing *p, const pelt_features *f, uint32_t *coefficient) {
+    builder b = {.arena = p->arena};
+    pelt_file_features head = {
+        .width = f->width, .input_count = f->input_count, .set_count = f->set_count, .group_count = f->group_count};
+    append(&b, 1, sizeof head);
+    head.bends = append_copy(&b, f->bends, f->width, sizeof *f->bends);
+    head.inputs = append(&b, f->input_count, sizeof(pelt_file_feature_input));
+    head.sets = append(&b, f->set_count, sizeof(pelt_file_feature_set));
+    head.groups = append(&b, f->group_count, sizeof(pelt_file_feature_group));
+    for (uint32_t i = 0; i < f->input_count; i++) {
+        uint32_t first = i < f->input_count - f->control_count ? 0 : p->skin->joint_count;
+        ((pelt_file_feature_input *)(b.bytes + head.inputs))[i] =
+            (pelt_file_feature_input){first + f->inputs[i].source, f->inputs[i].least, f->inputs[i].most, 0};
+    }
+    append_sets(&b, f, head.sets);
+    append_feature_groups(&b, f, p->model->in_16_bits, head.groups, coefficient);
+    memcpy(b.bytes, &head, sizeof head);
+    p->skin->PELT_PRIVATE(FEATURES) = b.bytes;
+    p->sizes[PELT_SECTION_FEATURES] = b.size;
+}
+
 static uint64_t append_weighted(builder *b, const pelt_weighted *w, uint32_t first_axis) {
     pelt_file_weighted out = {.first_axis = first_axis,
                               .axis_count = w->axis_count,
@@ -539,6 +610,7 @@ static void pack_coefficients(corrective_packing *p) {
     if (c->weighted) put_axes(axes, c->weighted->axes, c->weighted->axis_count);
     append_rbfs(&b, c, head.rbfs, &axis, &head.coefficient_count);
     if (c->kernel) head.kernel = append_kernel(&b, c->kernel, p->skin->joint_count, &head.coefficient_count);
+    if (c->features) pack_features(p, c->features, &head.coefficient_count);
     if (c->weighted) head.weighted = append_weighted(&b, c->weighted, axis);
     memcpy(b.bytes, &head, sizeof head);
     p->skin->PELT_PRIVATE(CORRECTIVE) = b.bytes;

@@ -101,6 +101,13 @@ void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double 
                     b, (int)columns);
 }
 
+/* Row-major and lower is column-major and upper. */
+void pelt_cholesky_invert(size_t n, double *factor) {
+    succeeded(LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', (lapack_int)n, factor, (lapack_int)n));
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = a + 1; b < n; b++) factor[a * n + b] = factor[b * n + a];
+}
+
 bool pelt_orthonormalize(size_t rows, size_t columns, double *a) {
     double *reflections = malloc(columns * sizeof *reflections);
     no_memory |= !reflections;

@@ -28,6 +28,8 @@ void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, 
 bool pelt_cholesky(size_t n, double *a);
 /* Solves with the factor; b[n][columns] becomes the solution. */
 void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b);
+/* The factor becomes the inverse of the matrix, all of it. */
+void pelt_cholesky_invert(size_t n, double *factor);
 
 /* Replaces the columns of a[rows][columns] (rows >= columns) by an orthonormal basis of their span (QR). */
 bool pelt_orthonormalize(size_t rows, size_t columns, double *a);

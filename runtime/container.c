@@ -72,3 +72,16 @@ int pelt_all_below_u32(const uint32_t *values, uint64_t count, uint64_t limit) {
     for (uint64_t i = 0; i < count; i++) most = values[i] > most ? values[i] : most;
     return !count || most < limit;
 }
+
+const void *pelt_array_at(const pelt_section *s, uint64_t offset, uint64_t a, uint64_t b, uint64_t c) {
+    if (offset % PELT_ALIGN || offset > s->size) return NULL;
+    uint64_t room = s->size - offset;
+    if (a && b && c && (a > room || b > room / a || c > room / (a * b))) return NULL;
+    return s->bytes + offset;
+}
+
+pelt_result pelt_check_floats(const pelt_section *s, uint64_t offset, uint64_t rows, uint64_t columns) {
+    const void *floats = pelt_array_at(s, offset, rows, columns, sizeof(float));
+    if (!floats) return PELT_ERROR_FORMAT;
+    return pelt_all_finite(floats, rows * columns) ? PELT_OK : PELT_ERROR_NUMBER;
+}

@@ -39,6 +39,17 @@ int pelt_all_finite(const void *floats, uint64_t count);
 int pelt_all_below_u16(const uint16_t *values, uint64_t count, uint64_t limit);
 int pelt_all_below_u32(const uint32_t *values, uint64_t count, uint64_t limit);
 
+/* A section that has arrays inside, while it is checked. */
+typedef struct pelt_section {
+    const char *bytes;
+    uint64_t size;
+} pelt_section;
+
+/* An array of a x b x c bytes at an offset of a section, or NULL when it does not lie in it. */
+const void *pelt_array_at(const pelt_section *section, uint64_t offset, uint64_t a, uint64_t b, uint64_t c);
+/* An array of finite floats. */
+pelt_result pelt_check_floats(const pelt_section *section, uint64_t offset, uint64_t rows, uint64_t columns);
+
 /* The fastest instruction set of this machine. */
 pelt_isa pelt_best_isa(void);
 

@@ -11,38 +11,18 @@
 
 /* -- Checks -------------------------------------------------------------------------------------------------------- */
 
-/* The section DRIV while it is checked. */
-typedef struct section {
-    const char *bytes;
-    uint64_t size;
-} section;
-
-/* An array of a x b x c bytes at an offset, or NULL when it does not lie in the section. */
-static const void *array_at(const section *s, uint64_t offset, uint64_t a, uint64_t b, uint64_t c) {
-    if (offset % PELT_ALIGN || offset > s->size) return NULL;
-    uint64_t room = s->size - offset;
-    if (a && b && c && (a > room || b > room / a || c > room / (a * b))) return NULL;
-    return s->bytes + offset;
-}
-
-static pelt_result check_floats(const section *s, uint64_t offset, uint64_t rows, uint64_t columns) {
-    const void *floats = array_at(s, offset, rows, columns, sizeof(float));
-    if (!floats) return PELT_ERROR_FORMAT;
-    return pelt_all_finite(floats, rows * columns) ? PELT_OK : PELT_ERROR_NUMBER;
-}
-
 static pelt_result check_phi(uint32_t phi, float width) {
     if (phi >= PELT_PHI_COUNT) return PELT_ERROR_UNSUPPORTED;
     return pelt_all_finite(&width, 1) && width >= 1e-6f && width <= 1e9f ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
 /* What rbfs and the weighted form have in common. A skin has at most 65536 centres: rows name them by 16 bits. */
-static pelt_result check_centers(const section *s, uint32_t first_axis, uint32_t axis_count, uint32_t center_count,
+static pelt_result check_centers(const pelt_section *s, uint32_t first_axis, uint32_t axis_count, uint32_t center_count,
                                  uint64_t centers) {
     const pelt_file_corrective *head = (const void *)s->bytes;
     if (first_axis > head->axis_count || axis_count > head->axis_count - first_axis) return PELT_ERROR_INDEX;
     if (!center_count || center_count > 65536) return PELT_ERROR_FORMAT;
-    return check_floats(s, centers, 4 * (uint64_t)axis_count, pelt_padded(center_count));
+    return pelt_check_floats(s, centers, 4 * (uint64_t)axis_count, pelt_padded(center_count));
 }
 
 static int known_axis(uint32_t kind) {
@@ -50,9 +30,9 @@ static int known_axis(uint32_t kind) {
            kind == PELT_AXIS_CONTROL;
 }
 
-static pelt_result check_axes(const section *s, const pelt_skin *skin) {
+static pelt_result check_axes(const pelt_section *s, const pelt_skin *skin) {
     const pelt_file_corrective *head = (const void *)s->bytes;
-    const pelt_file_axis *axes = array_at(s, head->axes, head->axis_count, sizeof *axes, 1);
+    const pelt_file_axis *axes = pelt_array_at(s, head->axes, head->axis_count, sizeof *axes, 1);
     if (!axes) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < head->axis_count; i++) {
         if (!known_axis(axes[i].kind)) return PELT_ERROR_UNSUPPORTED;
@@ -63,9 +43,9 @@ static pelt_result check_axes(const section *s, const pelt_skin *skin) {
     return PELT_OK;
 }
 
-static pelt_result check_rbfs(const section *s, uint64_t *coefficients) {
+static pelt_result check_rbfs(const pelt_section *s, uint64_t *coefficients) {
     const pelt_file_corrective *head = (const void *)s->bytes;
-    const pelt_file_rbf *rbfs = array_at(s, head->rbfs, head->rbf_count, sizeof *rbfs, 1);
+    const pelt_file_rbf *rbfs = pelt_array_at(s, head->rbfs, head->rbf_count, sizeof *rbfs, 1);
     if (!rbfs) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < head->rbf_count; i++) {
         const pelt_file_rbf *rbf = &rbfs[i];
@@ -74,30 +54,30 @@ static pelt_result check_rbfs(const section *s, uint64_t *coefficients) {
         pelt_result result = check_phi(rbf->phi, rbf->width);
         if (!result) result = check_centers(s, rbf->first_axis, rbf->axis_count, rbf->center_count, rbf->centers);
         if (!result)
-            result = check_floats(s, rbf->matrix, (uint64_t)rbf->coefficient_count + rbf->normalised,
+            result = pelt_check_floats(s, rbf->matrix, (uint64_t)rbf->coefficient_count + rbf->normalised,
                                   pelt_padded(rbf->center_count));
-        if (!result) result = check_floats(s, rbf->bias, (uint64_t)rbf->coefficient_count + rbf->normalised, 1);
+        if (!result) result = pelt_check_floats(s, rbf->bias, (uint64_t)rbf->coefficient_count + rbf->normalised, 1);
         if (result) return result;
     }
     return PELT_OK;
 }
 
-static pelt_result check_group(const section *s, const pelt_file_kernel *kernel, const pelt_file_kernel_group *group) {
-    const uint32_t *units = array_at(s, group->units, group->unit_count, sizeof *units, 1);
-    const uint32_t *centers = array_at(s, group->centers, group->center_count, sizeof *centers, 1);
+static pelt_result check_group(const pelt_section *s, const pelt_file_kernel *kernel, const pelt_file_kernel_group *group) {
+    const uint32_t *units = pelt_array_at(s, group->units, group->unit_count, sizeof *units, 1);
+    const uint32_t *centers = pelt_array_at(s, group->centers, group->center_count, sizeof *centers, 1);
     if (!units || !centers || !group->center_count) return PELT_ERROR_FORMAT;
     if (!pelt_all_below_u32(units, group->unit_count, kernel->unit_count) ||
         !pelt_all_below_u32(centers, group->center_count, kernel->center_count))
         return PELT_ERROR_INDEX;
-    return check_floats(s, group->matrix, group->coefficient_count, pelt_padded(group->center_count));
+    return pelt_check_floats(s, group->matrix, group->coefficient_count, pelt_padded(group->center_count));
 }
 
 /* Centres that move one joint each. */
-static pelt_result check_lone(const section *s, const pelt_file_kernel *kernel) {
+static pelt_result check_lone(const pelt_section *s, const pelt_file_kernel *kernel) {
     if (!kernel->lone) return PELT_OK;
     if (kernel->shared_count % PELT_BLOCK || kernel->shared_count >= kernel->center_count) return PELT_ERROR_FORMAT;
     uint32_t count = kernel->center_count - kernel->shared_count;
-    const pelt_file_lone_center *lone = array_at(s, kernel->lone, count, sizeof *lone, 1);
+    const pelt_file_lone_center *lone = pelt_array_at(s, kernel->lone, count, sizeof *lone, 1);
     if (!lone) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < count; i++) {
         if (lone[i].joint >= kernel->joint_count) return PELT_ERROR_INDEX;
@@ -106,13 +86,13 @@ static pelt_result check_lone(const section *s, const pelt_file_kernel *kernel) 
     return PELT_OK;
 }
 
-static pelt_result check_kernel(const section *s, const pelt_skin *skin, uint64_t *coefficients) {
+static pelt_result check_kernel(const pelt_section *s, const pelt_skin *skin, uint64_t *coefficients) {
     const pelt_file_corrective *head = (const void *)s->bytes;
-    const pelt_file_kernel *kernel = array_at(s, head->kernel, 1, sizeof *kernel, 1);
+    const pelt_file_kernel *kernel = pelt_array_at(s, head->kernel, 1, sizeof *kernel, 1);
     if (!kernel || !kernel->center_count || kernel->center_count > 65536) return PELT_ERROR_FORMAT;
-    const pelt_file_kernel_joint *joints = array_at(s, kernel->joints, kernel->joint_count, sizeof *joints, 1);
-    const pelt_file_kernel_unit *units = array_at(s, kernel->units, kernel->unit_count, sizeof *units, 1);
-    const pelt_file_kernel_group *groups = array_at(s, kernel->groups, kernel->group_count, sizeof *groups, 1);
+    const pelt_file_kernel_joint *joints = pelt_array_at(s, kernel->joints, kernel->joint_count, sizeof *joints, 1);
+    const pelt_file_kernel_unit *units = pelt_array_at(s, kernel->units, kernel->unit_count, sizeof *units, 1);
+    const pelt_file_kernel_group *groups = pelt_array_at(s, kernel->groups, kernel->group_count, sizeof *groups, 1);
     if (!joints || !units || !groups) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < kernel->joint_count; i++) {
         if (joints[i].joint >= skin->joint_count + skin->control_count) return PELT_ERROR_INDEX;
@@ -124,8 +104,8 @@ static pelt_result check_kernel(const section *s, const pelt_skin *skin, uint64_
     }
     pelt_result result = check_lone(s, kernel);
     if (!result)
-        result = check_floats(s, kernel->centers, 4 * (uint64_t)kernel->joint_count,
-                              pelt_padded(pelt_shared_count(kernel)));
+        result = pelt_check_floats(s, kernel->centers, 4 * (uint64_t)kernel->joint_count,
+                                   pelt_padded(pelt_shared_count(kernel)));
     for (uint32_t i = 0; i < kernel->group_count && !result; i++) {
         if (groups[i].first_coefficient != *coefficients) return PELT_ERROR_FORMAT;
         *coefficients += groups[i].coefficient_count;
@@ -213,12 +193,12 @@ static pelt_result check_centered(pelt_skin *skin, const uint64_t *sizes, const 
     return result ? result : check_numbers(&turns, turn_sizes, count, 3);
 }
 
-static pelt_result check_weighted(pelt_skin *skin, const section *s, const uint64_t *sizes) {
+static pelt_result check_weighted(pelt_skin *skin, const pelt_section *s, const uint64_t *sizes) {
     const pelt_file_corrective *head = (const void *)s->bytes;
-    const pelt_file_weighted *weighted = array_at(s, head->weighted, 1, sizeof *weighted, 1);
+    const pelt_file_weighted *weighted = pelt_array_at(s, head->weighted, 1, sizeof *weighted, 1);
     pelt_block_axes axes = pelt_skin_axes(skin);
     if (!weighted || !axes.first || !axes.sources || !axes.weights || head->rbf_count || head->kernel ||
-        weighted->normalised > 1)
+        pelt_skin_features(skin) || weighted->normalised > 1)
         return PELT_ERROR_FORMAT;
     pelt_result result = check_phi(weighted->phi, weighted->width);
     if (!result)
@@ -244,7 +224,7 @@ static pelt_result check_rows(pelt_skin *skin, const uint64_t *sizes) {
 
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
     const pelt_file_corrective *head = pelt_skin_corrective(skin);
-    section s = {(const char *)head, sizes[PELT_SECTION_CORRECTIVE]};
+    pelt_section s = {(const char *)head, sizes[PELT_SECTION_CORRECTIVE]};
     if (!head) {
         int others = 0;
         for (int i = 0; i < PELT_CORRECTIVE_SECTIONS; i++) others |= skin->corrective[i] != NULL;
@@ -255,6 +235,8 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
     pelt_result result = check_axes(&s, skin);
     if (!result) result = check_rbfs(&s, &coefficients);
     if (!result && head->kernel) result = check_kernel(&s, skin, &coefficients);
+    if (!result && pelt_skin_features(skin))
+        result = pelt_check_features(skin, sizes[PELT_SECTION_FEATURES], &coefficients);
     if (!result && (coefficients != head->coefficient_count || coefficients > 65536)) result = PELT_ERROR_FORMAT;
     if (result) return result;
     pelt_block_axes axes = pelt_skin_axes(skin);
@@ -302,6 +284,9 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.gathered = take(&end, gathered);
     at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(pelt_shared_count(kernel)) : 0);
     at.joint_moves = take(&end, kernel ? kernel->joint_count : 0);
+    const pelt_file_features *features = pelt_skin_features(skin);
+    at.numbers = take(&end, features ? 8 * (uint64_t)features->input_count : 0);
+    at.features = take(&end, features ? (uint64_t)features->set_count * (features->width + 1) : 0);
     at.size = end;
     return at;
 }

@@ -67,6 +67,7 @@ typedef struct pelt_file_section {
     X(AXIS_FIRST, PELT_FOURCC('A', 'B', 'L', 'K'), PELT_PRIVATE(AXIS_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
     X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), PELT_PRIVATE(AXIS_SOURCES), 0, 0)                                 \
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
+    X(FEATURES, PELT_FOURCC('F', 'E', 'A', 'T'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
@@ -84,7 +85,7 @@ enum { PELT_ROW_FIRST, PELT_ROW_SOURCES, PELT_ROW_FLOATS, PELT_ROW_SHORTS, PELT_
    multiple of 16 centres. */
 
 typedef struct pelt_file_corrective {
-    uint32_t coefficient_count; /* of all rbfs in order, then of all kernel groups */
+    uint32_t coefficient_count; /* of all rbfs in order, then of all kernel groups, then of all feature groups */
     uint32_t rbf_count, axis_count, reserved;
     uint64_t rbfs, axes; /* pelt_file_rbf[rbf_count], pelt_file_axis[axis_count] */
     uint64_t kernel;     /* pelt_file_kernel, or 0 */
@@ -182,6 +183,44 @@ typedef struct pelt_file_weighted {
     uint64_t unused[3];
 } pelt_file_weighted;
 
+/* -- Learned features: the section FEAT -------------------------------------------------------------------------------
+   Offsets are bytes from the start of the section, multiples of 64. */
+
+enum { PELT_FEATURES_AT_ONCE = 32, PELT_MOST_FEATURES = 1024 };
+
+typedef struct pelt_file_features {
+    uint32_t width; /* features of each set, a multiple of PELT_FEATURES_AT_ONCE up to PELT_MOST_FEATURES */
+    uint32_t input_count, set_count, group_count;
+    uint64_t bends;  /* f32 [width], not negative */
+    uint64_t inputs; /* pelt_file_feature_input[input_count] */
+    uint64_t sets;   /* pelt_file_feature_set[set_count] */
+    uint64_t groups; /* pelt_file_feature_group[group_count] */
+    uint64_t unused[2];
+} pelt_file_features;
+
+typedef struct pelt_file_feature_input {
+    uint32_t source;   /* from joint_count on: a control */
+    float least, most; /* of a control, minus the value at rest; 0 of a joint */
+    uint32_t reserved;
+} pelt_file_feature_input;
+
+typedef struct pelt_file_feature_set {
+    uint32_t input_count, size; /* size: six numbers for each joint, one for each control */
+    uint64_t inputs;            /* u32 [input_count] */
+    uint64_t matrix;            /* f32 [size][width] */
+    uint64_t offsets;           /* f32 [width] */
+    uint64_t unused[4];
+} pelt_file_feature_set;
+
+typedef struct pelt_file_feature_group {
+    uint32_t set_count, coefficient_count, first_coefficient, reserved;
+    uint64_t sets;   /* u32 [set_count] */
+    uint64_t matrix; /* f32 [coefficient][set_count][width]; or, where there are steps, i16 [..][width / 32][16][2]: numbers
+                        k and k + 16 side by side */
+    uint64_t steps;  /* f32 [coefficient], or 0 */
+    uint64_t unused[3];
+} pelt_file_feature_group;
+
 /* Centres are worked on sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
 
@@ -201,6 +240,9 @@ _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 3
                    sizeof(pelt_file_kernel_unit) == 16 && sizeof(pelt_file_kernel_group) == 64 &&
                    sizeof(pelt_file_weighted) == 64,
                "the structures of DRIV have no hidden padding");
+_Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
+                   sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
+               "the structures of FEAT have no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");

@@ -61,6 +61,8 @@ typedef struct pelt_corrective_offsets {
     size_t phi, gathered; /* [center]; the second also [factor] */
     size_t joint_kernels; /* [kernel joint][shared center] */
     size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
+    size_t numbers;       /* [feature input][8] six numbers, and 0 where all of them are */
+    size_t features;      /* [feature set][width], and then [feature set]: 0 where all of a set are */
     uint64_t size;
 } pelt_corrective_offsets;
 
@@ -74,6 +76,9 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin);
 
 /* Fills in coefficients or distances from the rotations and translations of the joints, and from the controls. */
 void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
+
+/* Checks the section of learned features; its coefficients are added to *coefficients (features.c). */
+pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *coefficients);
 
 /* Checks the sections of a corrective and counts its factors; sizes are those of format.h's list. */
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);

@@ -30,12 +30,17 @@ typedef struct pelt_block_axes {
     const float *weights;    /* [entry][16] */
 } pelt_block_axes;
 
-_Static_assert(PELT_SECTION_AXIS_WEIGHTS - PELT_SECTION_CORRECTIVE + 1 == PELT_CORRECTIVE_SECTIONS,
+_Static_assert(PELT_SECTION_FEATURES - PELT_SECTION_CORRECTIVE + 1 == PELT_CORRECTIVE_SECTIONS,
                "pelt_skin has a pointer for each section of the corrective");
 
 /* NULL: the skin has no corrective. */
 static inline const pelt_file_corrective *pelt_skin_corrective(const pelt_skin *skin) {
     return (const pelt_file_corrective *)skin->PELT_PRIVATE(CORRECTIVE);
+}
+
+/* NULL: its coefficients are not of learned features. */
+static inline const pelt_file_features *pelt_skin_features(const pelt_skin *skin) {
+    return (const pelt_file_features *)skin->PELT_PRIVATE(FEATURES);
 }
 
 static inline pelt_rows pelt_rows_of(const void *const sections[5], uint32_t factor_count) {

@@ -74,6 +74,10 @@ static void make_skins(void) {
     make_skin("wpsd_floats", arm, (pelt_fit_options){.method = PELT_METHOD_WPSD, .displacement.displacements = 32});
     make_skin("kernel", arm, (pelt_fit_options){.method = PELT_METHOD_KERNEL});
     make_skin("kernel_controls", biceps, (pelt_fit_options){.method = PELT_METHOD_KERNEL});
+    pelt_kernel_options features = {.per_vertex = 2, .family = PELT_FAMILY_FEATURES};
+    make_skin("features", arm, (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel = features});
+    make_skin("features_controls", biceps,
+              (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel = features, .displacement.displacements = 32});
     make_skin("psd_controls", biceps, (pelt_fit_options){.method = PELT_METHOD_PSD});
     pelt_gltf_content content = {.mesh = &arm->mesh, .skeleton = &arm->skeleton, .clips = arm->clips, .clip_count = arm->clip_count};
     need(!pelt_gltf_write(path_of("gltf", "arm.glb"), &content, &error), "arm.glb", &error);

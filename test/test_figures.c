@@ -217,7 +217,7 @@ static double group_kernel(const fitted *x, const pelt_kernel *k, const pelt_ker
 
 static void the_kernel_tells_the_worst_cluster(void **state) {
     (void)state;
-    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_KERNEL});
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_KERNEL});
     const pelt_kernel *k = x.f.model.corrective->kernel;
     const pelt_condition *c = &x.f.report.condition;
     double lambda = x.f.report.kernel->lambda, worst = 0;
@@ -349,7 +349,8 @@ static void bounds_are_those_of_the_formulas(void **state) {
     (void)state;
     double most[1024];
     for (int kernel = 0; kernel < 2; kernel++) {
-        fitted x = fit((pelt_fit_options){.method = kernel ? PELT_METHOD_KERNEL : PELT_METHOD_EIGEN});
+        fitted x = fit(kernel ? (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_KERNEL}
+                          : (pelt_fit_options){.method = PELT_METHOD_EIGEN});
         const pelt_corrective *c = x.f.model.corrective;
         uint32_t at = 0;
         for (uint32_t i = 0; i < c->rbf_count; i++)
@@ -466,7 +467,7 @@ static void a_skin_tells_what_eigenskin_found(void **state) {
 
 static void a_skin_tells_what_the_kernel_found(void **state) {
     (void)state;
-    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_KERNEL});
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_KERNEL});
     const pelt_kernel_figures *g = x.f.report.kernel;
     json_t *about = told(&x), *json = json_object_get(about, "details");
     assert_near(number_of(json, "width"), g->width, 1e-8 * fabs(g->width));

@@ -7,6 +7,12 @@
 
 enum { JOINTS = 4, VERTICES = 160, MOST = 128 };
 
+/* The corrective of kernels, and not of learned features (test_features.c). */
+static pelt_result fit_kernels(pelt_fitting *f, pelt_error *error) {
+    f->options.kernel.family = PELT_FAMILY_KERNEL;
+    return pelt_fit_kernel(f, error);
+}
+
 /* Bulges that grow with the angle, and products of neighbours. */
 static void bulges(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
@@ -600,7 +606,7 @@ static void the_budget_is_the_mean_over_all_vertices(void **state) {
         pelt_fitting f = corrected_fitting(bundle, clip);
         pelt_error error = {0};
         f.options.kernel.per_vertex = n;
-        assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+        assert_int_equal(fit_kernels(&f, &error), PELT_OK);
         assert_true(f.model.corrective->displacements->first[VERTICES] <= n * VERTICES);
         pelt_arena_free(f.arena);
     }
@@ -616,7 +622,7 @@ static void the_truth_is_learned_and_the_rest_pose_kept(void **state) {
     pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 80), angles[0], bulges);
     pelt_fitting f = corrected_fitting(bundle, clip);
     pelt_error error = {0};
-    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+    assert_int_equal(fit_kernels(&f, &error), PELT_OK);
     assert_true(corrected_error(&f, (double[JOINTS]){0}, bulges) < 1e-6);
     uint64_t seed = 77;
     for (int i = 0; i < 50; i++) {
@@ -643,7 +649,7 @@ static void coefficients_of_a_cluster_solve_its_normal_equations(void **state) {
     corrected_parts p = corrected_parts_of(bundle, corrected_clip(bundle, "train", count, angles[0], bulges));
     pelt_error error = {0};
     p.f.options.displacement.plain_normals = 1;
-    assert_int_equal(pelt_fit_kernel(&p.f, &error), PELT_OK);
+    assert_int_equal(fit_kernels(&p.f, &error), PELT_OK);
     const pelt_kernel *k = p.f.model.corrective->kernel;
     const pelt_displacements *d = p.f.model.corrective->displacements;
     double lambda = p.f.report.kernel->lambda;
@@ -702,11 +708,11 @@ static void what_cannot_be_fitted_is_refused_with_advice(void **state) {
     pelt_fitting f = corrected_fitting(bundle, corrected_clip(bundle, "train", 2, angles[0], bulges));
     pelt_error error = {0};
     pelt_example *many = PELT_NEW(f.arena, 1001, pelt_example);
-    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_ERROR_DATA);
+    assert_int_equal(fit_kernels(&f, &error), PELT_ERROR_DATA);
     assert_non_null(strstr(error.text, "no joint turns"));
     for (int e = 0; e < 1001; e++) many[e] = f.examples.list[e % 2];
     f.options.corrective = PELT_CORRECTIVE_KERNEL, f.examples = (pelt_examples){1001, many};
-    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_ERROR_DATA);
+    assert_int_equal(fit_kernels(&f, &error), PELT_ERROR_DATA);
     assert_non_null(strstr(error.text, "1001 examples are more than the 1000"));
     pelt_arena_free(f.arena);
     character_free(bundle);
@@ -770,7 +776,7 @@ static void normals_of_a_stretched_tube_follow_the_closed_form(void **state) {
     clip->normals = normals; /* the examples bring their own */
     pelt_fitting f = corrected_fitting(bundle, clip);
     pelt_error error = {0};
-    if (pelt_fit_kernel(&f, &error)) fail_msg("%s", error.text);
+    if (fit_kernels(&f, &error)) fail_msg("%s", error.text);
     for (double angle = -57.5; angle < 60; angle += 5) add_misses(&f, angle, misses); /* between the examples */
     assert_true(sqrt(misses[0]) < 0.02 * sqrt(misses[1]));
     pelt_arena_free(f.arena);
@@ -786,7 +792,7 @@ static void displacements_have_the_same_bits_with_plain_normals(void **state) {
         pelt_fitting f = corrected_fitting(bundle, clip);
         pelt_error error = {0};
         f.options.displacement.plain_normals = plain;
-        assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+        assert_int_equal(fit_kernels(&f, &error), PELT_OK);
         assert_true((f.model.corrective->turns == NULL) == plain);
         d[plain] = calloc(3 * VERTICES * clip->frame_count, sizeof **d);
         for (uint32_t e = 0; e < clip->frame_count; e++) {
@@ -860,7 +866,7 @@ static void coefficients_stay_within_the_bound_in_any_pose(void **state) {
     pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 40), angles[0], bulges);
     pelt_fitting f = corrected_fitting(bundle, clip);
     pelt_error error = {0};
-    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+    assert_int_equal(fit_kernels(&f, &error), PELT_OK);
     const pelt_kernel *k = f.model.corrective->kernel;
     uint32_t count = pelt_corrective_coefficient_count(f.model.corrective), at = 0;
     double *bounds = calloc(count, sizeof *bounds), *a = calloc(count, sizeof *a);
@@ -889,7 +895,8 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
     double angles[MOST][JOINTS];
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     pelt_clip *clip = corrected_clip(bundle, "train", examples(angles, 40), angles[0], bulges);
-    corrected_same_bytes(bundle, clip, (pelt_fit_options){.method = PELT_METHOD_KERNEL});
+    corrected_same_bytes(bundle, clip,
+                         (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_KERNEL});
     character_free(bundle);
 }
 
@@ -900,7 +907,7 @@ static double worst_in_training(uint32_t count, const double *angles) {
     pelt_fitting f = corrected_fitting(bundle, corrected_clip(bundle, "train", count, angles, bulges));
     pelt_error error = {0};
     double worst = 0;
-    if (pelt_fit_kernel(&f, &error)) fail_msg("%s", error.text);
+    if (fit_kernels(&f, &error)) fail_msg("%s", error.text);
     for (uint32_t e = 0; e < count; e++) worst = fmax(worst, corrected_error(&f, angles + (size_t)e * JOINTS, bulges));
     pelt_arena_free(f.arena);
     character_free(bundle);
@@ -927,10 +934,10 @@ static void unseen_poses_of_a_hand(void **state) {
     if (!path) skip();
     double max;
     assert_true(corrected_rel_err(path, "test",
-                                  (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.per_vertex = 5},
+                                  (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel = {5, PELT_FAMILY_KERNEL}},
                                   &max) < 0.28);
     assert_true(corrected_rel_err(path, "test",
-                                  (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.per_vertex = 10},
+                                  (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel = {10, PELT_FAMILY_KERNEL}},
                                   &max) < 0.235);
     assert_true(max < 0.005);
 }
@@ -976,7 +983,7 @@ static void borders_of_clusters_show_no_more_than_what_is_inside(void **state) {
     const pelt_clip *unseen = pelt_bundle_clip(bundle, "test", PELT_NEED_POSITIONS, &error);
     pelt_fitting f = corrected_fitting(bundle, train);
     double relative[2];
-    assert_int_equal(pelt_fit_kernel(&f, &error), PELT_OK);
+    assert_int_equal(fit_kernels(&f, &error), PELT_OK);
     edge_jumps(&f, unseen, relative);
     assert_true(relative[1] < relative[0]);
     pelt_arena_free(f.arena);

@@ -17,13 +17,15 @@
    sum of gain m_g m_h over pairs: whatever the pose, displacements stay within a bound that is known when the fit is
    done. */
 
-#include "fit/corrective/kernel.h"
+#include "fit/corrective/features.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
 enum { MOST_EXAMPLES = 1000, MOST_CLUSTERS = 96, POINTS_PER_CLUSTER = 8 };
 static const double SPANNED = 0.1; /* of the ridge: what centres may leave of an example; they are the cost of a pose */
+enum { LEAST_SEVERAL = 10, MANY_INPUTS = 32 };
+static const double SMALL = 0.03; /* what kernels leave, in cross-validation: learning more would not be seen */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
 /* Displacements of points, or changes of the normals of vertices. */
@@ -246,7 +248,8 @@ static void note_bound(kernel_fit *k, const pelt_displacements *displacements) {
 
 static void note_figures(kernel_fit *k, const pelt_corrective *corrective) {
     pelt_kernel_figures *figures = PELT_NEW(k->f->arena, 1, pelt_kernel_figures);
-    *figures = (pelt_kernel_figures){.width = k->settings.width,
+    *figures = (pelt_kernel_figures){.family = PELT_FAMILY_KERNEL,
+                                     .width = k->settings.width,
                                      .range = k->settings.range,
                                      .pair = k->settings.pair,
                                      .lambda = k->settings.lambda,
@@ -345,32 +348,13 @@ static pelt_kernel *make_kernel(const kernel_fit *k) {
     return out;
 }
 
-/* The vectors of a field, faded at the borders of clusters. */
-static pelt_displacements *make_vectors(const kernel_fit *k, const field *x) {
-    const pelt_clusters *c = &x->clusters;
-    size_t total = 0, at = 0;
-    for (uint32_t q = 0; q < c->count; q++) total += (size_t)c->ranks[q] * (c->first[q + 1] - c->first[q]);
-    pelt_entry *entries = PELT_NEW(k->f->arena, total, pelt_entry);
-    uint32_t first = 0;
-    for (uint32_t q = 0; q < c->count; first += group_size(k, q), q++)
-        for (uint32_t r = 0; r < c->ranks[q]; r++) {
-            uint32_t coefficient = first + r + (x == &k->normals ? k->positions.clusters.ranks[q] : 0);
-            uint32_t count = c->first[q + 1] - c->first[q];
-            for (uint32_t i = 0; i < count; i++) {
-                pelt_entry *entry = &entries[at++];
-                *entry = (pelt_entry){.point = c->points[c->first[q] + i], .coefficient = coefficient};
-                for (size_t d = 0; d < 3; d++)
-                    entry->position[d] =
-                        c->weights[c->first[q] + i] * (float)c->shapes[q][((size_t)r * count + i) * 3 + d];
-            }
-        }
-    return pelt_gather_displacements(k->f->arena, &x->u, entries, total);
-}
-
 static void assemble(kernel_fit *k) {
     pelt_corrective *corrective = PELT_NEW(k->f->arena, 1, pelt_corrective);
-    corrective->displacements = make_vectors(k, &k->positions);
-    if (!k->f->options.displacement.plain_normals) corrective->turns = make_vectors(k, &k->normals);
+    const uint32_t *ranks = k->positions.clusters.ranks, *turns = k->normals.clusters.ranks;
+    corrective->displacements =
+        pelt_cluster_vectors(k->f->arena, &k->positions.u, &k->positions.clusters, ranks, turns, false);
+    if (!k->f->options.displacement.plain_normals)
+        corrective->turns = pelt_cluster_vectors(k->f->arena, &k->normals.u, &k->normals.clusters, ranks, turns, true);
     corrective->kernel = make_kernel(k);
     k->f->model.corrective = corrective;
     note_figures(k, corrective);
@@ -390,8 +374,28 @@ static void cluster(kernel_fit *k) {
         normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
         return;
     }
-    normals->u = pelt_turns_of(f);
     normals->clusters = pelt_cluster_turns(f->arena, &x->u, &x->clusters, &normals->u, budget, threads);
+}
+
+/* Learned features, where they are asked for or predict better; *done tells whether that was the fit. */
+static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
+    pelt_fitting *f = k->f;
+    pelt_family family = f->options.kernel.family;
+    const pelt_example_displacements *turns = f->options.displacement.plain_normals ? NULL : &k->normals.u;
+    uint32_t threads = f->options.threads;
+    uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(f->arena, k->poses.count, int));
+    *done = false;
+    if (family == PELT_FAMILY_KERNEL) return PELT_OK;
+    if (family == PELT_FAMILY_CHOSEN && (several < LEAST_SEVERAL || k->left < SMALL)) return PELT_OK;
+    pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, turns,
+                                                           &f->bundle->mesh, f->model.positions, threads);
+    uint32_t width = k->inputs.count > MANY_INPUTS ? 64 : 96; /* more help where they cost little */
+    double goal = family == PELT_FAMILY_CHOSEN ? k->left : INFINITY;
+    pelt_feature_settings settings =
+        pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, width, goal, threads);
+    if (family == PELT_FAMILY_CHOSEN && !(settings.left < k->left)) return PELT_OK;
+    *done = true;
+    return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);
 }
 
 static pelt_result regress(kernel_fit *k, pelt_error *error) {
@@ -401,6 +405,10 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     k->settings = START;
     pelt_next_task(f->arena, "kernel: cross-validation", 0.05, 0.2, 16);
     k->left = pelt_kernel_validate(f->arena, &k->poses, &k->positions.u, &k->inputs, threads, k->tables, &k->settings);
+    if (!f->options.displacement.plain_normals) k->normals.u = pelt_turns_of(f);
+    bool done;
+    pelt_result result = try_features(k, &done, error);
+    if (done) return result;
     pelt_next_task(f->arena, "kernel: clusters", 0.2, 0.8, 30);
     cluster(k);
     prepare_clusters(k);

@@ -79,6 +79,11 @@ bool pelt_ridge_solve(pelt_arena *work, pelt_ridge *ridge, const double *matrix,
 double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, size_t columns, const double *product,
                              size_t fold_size, const uint32_t *fold);
 
+/* Folds for cross-validation, 0 to 4, or -1: always learned from. They are made of poses that move several joints: what
+   matters is how those are predicted. Where there are fewer than ten, all examples but the rest pose take part. Returns
+   how many move several. */
+uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold);
+
 /* Settings by cross-validation on the training examples, starting from those given; the tables become theirs. Returns
    the error that is left, relative to none at all. */
 double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
@@ -105,6 +110,11 @@ pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *
    normal, so the points of `turns` and of the result are vertices. */
 pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
                                  const pelt_example_displacements *turns, double per_vertex, uint32_t threads);
+
+/* The shapes of clusters as displacements of vertices, faded at the borders. Each cluster has coefficients for its
+   displacements (ranks), then for the changes of normals (turn_ranks); `turns`: which of them these are. */
+pelt_displacements *pelt_cluster_vectors(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c,
+                                         const uint32_t *ranks, const uint32_t *turn_ranks, bool turns);
 
 /* Lets clusters (first, points) overlap by up to most_rings mesh edges, as long as the number of points, counted in
    every cluster that they are in, grows by no more than the factor most_growth. */

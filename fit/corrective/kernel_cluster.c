@@ -409,3 +409,25 @@ pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacem
     pelt_arena_free(work);
     return out;
 }
+
+/* -- Vectors ------------------------------------------------------------------------------------------------------- */
+
+pelt_displacements *pelt_cluster_vectors(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c,
+                                         const uint32_t *ranks, const uint32_t *turn_ranks, bool turns) {
+    size_t total = 0, at = 0;
+    for (uint32_t q = 0; q < c->count; q++) total += (size_t)c->ranks[q] * (c->first[q + 1] - c->first[q]);
+    pelt_entry *entries = PELT_NEW(arena, total, pelt_entry);
+    uint32_t first = 0;
+    for (uint32_t q = 0; q < c->count; first += ranks[q] + turn_ranks[q], q++)
+        for (uint32_t r = 0; r < c->ranks[q]; r++) {
+            uint32_t coefficient = first + r + (turns ? ranks[q] : 0), count = c->first[q + 1] - c->first[q];
+            for (uint32_t i = 0; i < count; i++) {
+                pelt_entry *entry = &entries[at++];
+                *entry = (pelt_entry){.point = c->points[c->first[q] + i], .coefficient = coefficient};
+                for (size_t d = 0; d < 3; d++)
+                    entry->position[d] =
+                        c->weights[c->first[q] + i] * (float)c->shapes[q][((size_t)r * count + i) * 3 + d];
+            }
+        }
+    return pelt_gather_displacements(arena, u, entries, total);
+}

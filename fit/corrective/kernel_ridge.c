@@ -155,20 +155,25 @@ typedef struct validation {
     double *errors; /* [set] */
 } validation;
 
-/* Folds are made of poses that move several joints: what matters is how those are predicted. Where there are too few,
-   all examples but the rest pose take part. */
-static void make_folds(validation *v) {
+uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold) {
     uint32_t several = 0, next = 0;
-    for (uint32_t e = 0; e < v->poses->count; e++)
-        several += !v->poses->rest[e] && v->poses->sweep_of[e] == PELT_NO_MOVER;
-    for (uint32_t e = 0; e < v->poses->count; e++) {
-        bool takes_part = !v->poses->rest[e] && (several < 2 * FOLDS || v->poses->sweep_of[e] == PELT_NO_MOVER);
-        v->fold[e] = takes_part ? (int)(next++ % FOLDS) : -1;
+    for (uint32_t e = 0; e < poses->count; e++) several += !poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER;
+    for (uint32_t e = 0; e < poses->count; e++) {
+        bool takes_part = !poses->rest[e] && (several < 2 * FOLDS || poses->sweep_of[e] == PELT_NO_MOVER);
+        fold[e] = takes_part ? (int)(next++ % FOLDS) : -1;
     }
-    for (uint32_t e = 0, i = 0; e < v->poses->count && next > VALIDATED; e++) /* some, spread over all */
+    return several;
+}
+
+/* Of many examples some are left out (-2), spread over all. */
+static void thin_folds(validation *v) {
+    uint32_t taking_part = 0;
+    for (uint32_t e = 0; e < v->poses->count; e++) taking_part += v->fold[e] >= 0;
+    for (uint32_t e = 0, i = 0; e < v->poses->count && taking_part > VALIDATED; e++)
         if (v->fold[e] >= 0) {
             uint64_t place = (uint64_t)i * VALIDATED;
-            v->fold[e] = place / next != (place + VALIDATED) / next ? (int)(place / next % FOLDS) : -2;
+            bool taken = place / taking_part != (place + VALIDATED) / taking_part;
+            v->fold[e] = taken ? (int)(place / taking_part % FOLDS) : -2;
             i++;
         }
 }
@@ -331,7 +336,8 @@ double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pe
                     .fold = PELT_NEW(work, poses->count, int),
                     .sets = PELT_NEW(work, SAMPLES, validation_set),
                     .errors = PELT_NEW(work, SAMPLES, double)};
-    make_folds(&v);
+    pelt_kernel_folds(poses, v.fold);
+    thin_folds(&v);
     make_sets(&v);
     drop_still_sets(&v);
     double left = search(&v, settings);

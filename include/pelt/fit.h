@@ -323,6 +323,12 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
     X(PELT_CORRECTIVE_EIGEN, "eigen")   /* a few eigendisplacements per joint (Kry, James & Pai 2002) */               \
     X(PELT_CORRECTIVE_KERNEL, "kernel") /* a few displacements per vertex, by kernel ridge regression */
 
+/* What coefficients of the corrective "kernel" are made of. */
+#define PELT_FAMILIES(X)                                                                                               \
+    X(PELT_FAMILY_CHOSEN, "")           /* whichever predicts examples best that it has not seen */                    \
+    X(PELT_FAMILY_KERNEL, "kernel")     /* kernels of joints and of pairs of joints */                                 \
+    X(PELT_FAMILY_FEATURES, "features") /* learned features of each joint with those next to it */
+
 /* Presets of both: the method, its name, its blend, its corrective. */
 #define PELT_METHODS(X)                                                                                                \
     X(PELT_METHOD_SSD, "ssd", PELT_BLEND_FILE, PELT_CORRECTIVE_NONE)                                                   \
@@ -362,6 +368,7 @@ typedef enum pelt_method { PELT_METHODS(PELT_ENUM_VALUE) PELT_METHOD_COUNT } pel
 typedef enum pelt_rest { PELT_RESTS(PELT_ENUM_VALUE) PELT_REST_COUNT } pelt_rest;
 typedef enum pelt_choice { PELT_CHOICES(PELT_ENUM_VALUE) PELT_CHOICE_COUNT } pelt_choice;
 typedef enum pelt_rbf_kind { PELT_RBFS(PELT_ENUM_VALUE) PELT_RBF_COUNT } pelt_rbf_kind;
+typedef enum pelt_family { PELT_FAMILIES(PELT_ENUM_VALUE) PELT_FAMILY_COUNT } pelt_family;
 typedef enum pelt_distance_kind { PELT_DISTANCES(PELT_ENUM_VALUE) PELT_DISTANCE_COUNT } pelt_distance_kind;
 #undef PELT_ENUM_VALUE
 
@@ -369,6 +376,7 @@ typedef enum pelt_distance_kind { PELT_DISTANCES(PELT_ENUM_VALUE) PELT_DISTANCE_
 const char *pelt_blend_name(pelt_blend blend);
 const char *pelt_corrective_name(pelt_corrective_kind corrective);
 const char *pelt_method_name(pelt_method method);
+const char *pelt_family_name(pelt_family family);
 
 /* Names of joints; * in a name stands for any letters. */
 typedef struct pelt_names {
@@ -458,6 +466,7 @@ typedef struct pelt_eigen_options {
 /* The corrective "kernel". */
 typedef struct pelt_kernel_options {
     uint32_t per_vertex; /* mean displacements of a vertex, and as many changes of its normal, 1 to 64; 0: 10 */
+    pelt_family family;
 } pelt_kernel_options;
 
 /* What to fit, and how. All zero is a plain blend with the character's own weights. An option that the chosen blend and
@@ -618,7 +627,10 @@ typedef struct pelt_eigen_figures {
 
 /* What kernel says of itself: the settings that cross-validation chose. */
 typedef struct pelt_kernel_figures {
-    double width, range, pair, lambda;
+    pelt_family family;
+    double width, range, pair; /* of kernels */
+    double lambda;             /* the ridge; of features a part of the mean of their squares */
+    uint32_t features, steps;  /* of each neighbourhood, and of learning them */
     double validation_error; /* left of the displacements in examples left out */
     uint32_t joints, clusters;
 } pelt_kernel_figures;

@@ -1,0 +1,121 @@
+/* features.c: neighbourhoods of joints, the numbers that describe their pose, and features of these (features.h). */
+
+#include "fit/corrective/features.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <string.h>
+
+static const double BEND = 0.2;
+
+/* -- Random numbers ------------------------------------------------------------------------------------------------ */
+
+/* splitmix64, as a number between 0 and 1. */
+static double uniform(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return ((double)((z ^ z >> 31) >> 11) + 0.5) * 0x1p-53;
+}
+
+/* Box and Muller. */
+static double normal(uint64_t *state) {
+    double radius = sqrt(-2 * log(uniform(state)));
+    return radius * cos(2 * 3.14159265358979323846 * uniform(state));
+}
+
+/* -- Neighbourhoods ------------------------------------------------------------------------------------------------ */
+
+uint32_t pelt_feature_numbers(const pelt_poses *poses, const pelt_kernel_inputs *inputs, uint32_t example, uint32_t g,
+                              double out[6]) {
+    uint32_t joint = inputs->joints[g];
+    if (pelt_kernel_control(inputs, g)) {
+        out[0] =
+            poses->controls[(size_t)example * poses->control_count + joint] * (double)poses->control_list[joint].scale;
+        return 1;
+    }
+    const float *q = poses->rotations + 4 * ((size_t)example * poses->joint_count + joint);
+    double x = q[0], y = q[1], z = q[2], w = q[3];
+    out[0] = -2 * (y * y + z * z), out[1] = 2 * (x * y + w * z), out[2] = 2 * (x * z - w * y);
+    out[3] = 2 * (x * y - w * z), out[4] = -2 * (x * x + z * z), out[5] = 2 * (y * z + w * x);
+    return 6;
+}
+
+static void list_near(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t g, pelt_neighbourhood *out) {
+    out->inputs = PELT_NEW(arena, inputs->count, uint32_t);
+    for (uint32_t k = 0; k < inputs->count; k++) {
+        if (k != g && inputs->parents[g] != (int32_t)k && inputs->parents[k] != (int32_t)g) continue;
+        out->inputs[out->input_count++] = k;
+        out->size += pelt_kernel_control(inputs, k) ? 1 : 6;
+    }
+}
+
+static void fill_numbers(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                         pelt_neighbourhood *out) {
+    out->x = PELT_NEW(arena, (size_t)poses->count * out->size, double);
+    for (uint32_t e = 0; e < poses->count; e++) {
+        double *x = out->x + (size_t)e * out->size, numbers[6];
+        for (uint32_t i = 0; i < out->input_count; i++) {
+            bool still = !inputs->moved[(size_t)e * inputs->count + out->inputs[i]];
+            uint32_t count = pelt_feature_numbers(poses, inputs, e, out->inputs[i], numbers);
+            for (uint32_t k = 0; k < count; k++) x[k] = still ? 0 : numbers[k];
+            x += count;
+        }
+    }
+}
+
+/* A third of the features begins as features of the joint alone. */
+static void draw_weights(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t g, uint32_t width,
+                         uint64_t *state, pelt_neighbourhood *out) {
+    double scale = 1 / sqrt(width), *w = out->weights = PELT_NEW(arena, (size_t)out->size * width, double);
+    out->offsets = PELT_NEW(arena, width, double);
+    for (uint32_t i = 0; i < out->input_count; i++) {
+        uint32_t count = pelt_kernel_control(inputs, out->inputs[i]) ? 1 : 6;
+        for (uint32_t k = 0; k < count * width; k++, w++)
+            *w = normal(state) * scale * (out->inputs[i] != g && k % width < width / 3 ? 0.1 : 1);
+    }
+    for (uint32_t k = 0; k < width; k++) out->offsets[k] = normal(state) * 0.3 * scale;
+}
+
+pelt_feature_net pelt_features_of(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                                  uint32_t width, uint64_t seed) {
+    pelt_feature_net net = {.count = inputs->count,
+                            .width = width,
+                            .example_count = poses->count,
+                            .list = PELT_NEW(arena, inputs->count, pelt_neighbourhood),
+                            .moved = PELT_NEW(arena, (size_t)poses->count * inputs->count, uint8_t),
+                            .log_lambda = log(1e-3)};
+    for (uint32_t g = 0; g < net.count; g++) {
+        pelt_neighbourhood *near = &net.list[g];
+        list_near(arena, inputs, g, near);
+        fill_numbers(arena, poses, inputs, near);
+        draw_weights(arena, inputs, g, width, &seed, near);
+        for (uint32_t e = 0; e < poses->count; e++)
+            for (uint32_t i = 0; i < near->input_count; i++)
+                net.moved[(size_t)e * net.count + g] |= inputs->moved[(size_t)e * inputs->count + near->inputs[i]];
+    }
+    return net;
+}
+
+/* -- Features ------------------------------------------------------------------------------------------------------ */
+
+/* Every other one is smooth. */
+double pelt_feature_bend2(uint32_t width, uint32_t k) {
+    (void)width;
+    return k % 2 ? BEND * BEND : 0;
+}
+
+void pelt_feature_values(const pelt_feature_net *net, uint32_t g, size_t row_count, const uint32_t *rows, double *h) {
+    const pelt_neighbourhood *near = &net->list[g];
+    uint32_t width = net->width;
+    for (size_t r = 0; r < row_count; r++) {
+        const double *x = near->x + (size_t)rows[r] * near->size;
+        double *z = h + r * width;
+        memcpy(z, near->offsets, width * sizeof *z);
+        for (uint32_t i = 0; i < near->size; i++)
+            for (uint32_t k = 0; k < width; k++) z[k] += x[i] * near->weights[(size_t)i * width + k];
+        for (uint32_t k = 0; k < width; k++) {
+            double b = near->offsets[k], s2 = pelt_feature_bend2(width, k);
+            z[k] = 0.5 * (z[k] - b + sqrt(z[k] * z[k] + s2) - sqrt(b * b + s2));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+/* features.h: learned features of the joints around a joint, in the parts that are tested apart. All of it runs within a
+   stage.
+
+       h_g(p) = f(x W_g + b_g) - f(b_g),    f_k(z) = (z + sqrt(z^2 + s_k^2)) / 2
+
+   x are numbers of the neighbourhood of input g: itself, the one above and those below. A joint gives the first two columns
+   of R - I, a control its value in units of its range. Half of the features are bent sharply, s_k = 0 (a ReLU), the other
+   half smoothly. All vanish at rest. */
+
+#ifndef PELT_FEATURES_FIT_H
+#define PELT_FEATURES_FIT_H
+
+#include "fit/corrective/kernel.h"
+
+/* -- The features (features.c) -------------------------------------------------------------------------------------- */
+
+typedef struct pelt_neighbourhood {
+    uint32_t input_count, size; /* numbers in x */
+    uint32_t *inputs;           /* [input_count] of pelt_kernel_inputs, growing */
+    double *x;                  /* [example][size] */
+    double *weights;            /* [size][width] */
+    double *offsets;            /* [width] */
+} pelt_neighbourhood;
+
+typedef struct pelt_feature_net {
+    uint32_t count, width, example_count; /* a neighbourhood for each input */
+    pelt_neighbourhood *list;
+    uint8_t *moved; /* [example][count] 1 where something of the neighbourhood is moved; elsewhere all features are 0 */
+    double log_lambda;
+} pelt_feature_net;
+
+enum { PELT_FEATURE_SEED = 1 };
+
+/* Features as they are before learning, the same for the same seed. */
+pelt_feature_net pelt_features_of(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                                  uint32_t width, uint64_t seed);
+
+/* The numbers of a joint, or of a control: 6 or 1 of them; returns how many. */
+uint32_t pelt_feature_numbers(const pelt_poses *poses, const pelt_kernel_inputs *inputs, uint32_t example, uint32_t g,
+                              double numbers[6]);
+
+/* The bends s_k, squared. */
+double pelt_feature_bend2(uint32_t width, uint32_t k);
+
+/* h_g of some examples, [row][width]. */
+void pelt_feature_values(const pelt_feature_net *net, uint32_t g, size_t row_count, const uint32_t *rows, double *h);
+
+/* -- Learning (features_learn.c) ------------------------------------------------------------------------------------ */
+
+/* Some points, as learning sees them: principal displacements, and which part of the points each neighbourhood drives. */
+typedef struct pelt_feature_target {
+    uint32_t share_count;
+    uint32_t *sets; /* [share_count] neighbourhoods, growing */
+    double *shares;
+    size_t columns;
+    double *y; /* [example][columns] */
+    size_t turn_columns;
+    double *turns; /* [example][turn_columns] the same of normals, which learning does not look at */
+    double weight; /* sum to 1 over all targets */
+} pelt_feature_target;
+
+typedef struct pelt_feature_targets {
+    size_t count;
+    pelt_feature_target *list;
+} pelt_feature_targets;
+
+/* A gradient has the shape of the weights and offsets. */
+typedef struct pelt_feature_gradient {
+    double **weights, **offsets; /* [neighbourhood]; NULL where no target has a say */
+    double log_lambda;
+} pelt_feature_gradient;
+
+/* Gaussian-process evidence of targets first, first + step, ... at some examples, the smaller the better:
+
+       L = sum_c w_c [log det(K_c + lambda_c I) / n_c + log tr Y_c^T (K_c + lambda_c I)^-1 Y_c]
+       K_c = sum_g share_cg H_g H_g^T,    lambda_c = e^l + 1e-4 mean diag K_c
+
+   over the n_c examples that move something of c. The gradient takes lambda_c's second part for constant. */
+double pelt_feature_evidence(pelt_arena *arena, const pelt_feature_net *net, pelt_feature_targets targets, size_t first,
+                             size_t step, size_t row_count, const uint32_t *rows, uint32_t threads,
+                             pelt_feature_gradient *gradient);
+
+/* Adam, on a third of the targets and at most MOST_ROWS examples at a time, from step `from` to before `to`; its state
+   lives in `learning`. */
+typedef struct pelt_feature_learning {
+    pelt_feature_net *net;
+    pelt_feature_targets targets;
+    size_t row_count;
+    const uint32_t *rows;
+    uint32_t steps;            /* done */
+    double **means, **squares; /* [neighbourhood] -> [(size + 1) width] */
+    double mean, square;       /* of log_lambda */
+} pelt_feature_learning;
+
+pelt_feature_learning pelt_feature_learning_of(pelt_arena *arena, pelt_feature_net *net, pelt_feature_targets targets,
+                                               size_t row_count, const uint32_t *rows);
+void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *learning, uint32_t steps, uint32_t threads);
+
+/* -- Cross-validation (features_choose.c) --------------------------------------------------------------------------- */
+
+/* Ridge regression on features: min |y - phi c|^2 + lambda |c|^2 for some lambda, each a part of the mean diagonal of
+   phi phi^T. phi is [rows][inner], y [rows][columns]; out[i] gets c of ridges[i], [inner][columns]. By whichever of the
+   two forms is smaller. False when a matrix is not positive definite, to rounding. */
+bool pelt_feature_ridge(pelt_arena *work, size_t rows, size_t inner, const double *phi, size_t columns, const double *y,
+                        size_t ridge_count, const double *ridges, double *const *out);
+
+/* The features of some neighbourhoods side by side, [row][set_count x width], each times its factor (NULL: 1). */
+double *pelt_feature_rows(pelt_arena *arena, const pelt_feature_net *net, uint32_t set_count, const uint32_t *sets,
+                          const double *factors, size_t row_count, const uint32_t *rows);
+
+/* The examples among some that move something of some neighbourhoods; returns how many. */
+size_t pelt_feature_moving(const pelt_feature_net *net, uint32_t set_count, const uint32_t *sets, size_t row_count,
+                           const uint32_t *rows, uint32_t *out);
+
+/* What learning looks at: clusters of points with their principal displacements. turns: NULL for plain normals. */
+pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kernel_inputs *inputs,
+                                             const pelt_example_displacements *u,
+                                             const pelt_example_displacements *turns, const pelt_mesh *mesh,
+                                             const float *positions, uint32_t threads);
+
+/* What cross-validation found. */
+typedef struct pelt_feature_settings {
+    uint32_t width, steps;
+    double ridge, turn_ridge; /* for displacements, and for changes of normals */
+    double left;              /* of the error, relative to none at all */
+} pelt_feature_settings;
+
+/* Steps and ridges by cross-validation; features that never saw a fold predict it. When they stay far above the goal, an
+   error that others have, learning ends early. */
+pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
+                                            const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
+                                            uint32_t width, double goal, uint32_t threads);
+
+/* -- The fit (features_fit.c) --------------------------------------------------------------------------------------- */
+
+/* The corrective of learned features; turns are NULL for plain normals. */
+pelt_result pelt_fit_features(pelt_fitting *f, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                              const pelt_example_displacements *u, const pelt_example_displacements *turns,
+                              pelt_feature_targets targets, const pelt_feature_settings *settings, pelt_error *error);
+
+#endif

@@ -1,0 +1,246 @@
+/* features_choose.c: how long features learn, and with which ridge their outputs are found, by cross-validation.
+
+   For each fold of examples features are learned without it; every now and then the outputs of all targets are found from
+   the other examples, and predict the fold. */
+
+#include "fit/corrective/features.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <string.h>
+
+enum { FOLDS = 2, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
+static const uint32_t MARKS[] = {30, 60, 100, 150};
+static const double RIDGES[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1};
+enum { MARK_COUNT = sizeof MARKS / sizeof *MARKS, RIDGE_COUNT = sizeof RIDGES / sizeof *RIDGES };
+static const double LEAST_SHARE = 0.02;
+static const double HOPELESS = 1.3; /* times the goal: learning more will not do */
+
+/* -- Regression ---------------------------------------------------------------------------------------------------- */
+
+size_t pelt_feature_moving(const pelt_feature_net *net, uint32_t set_count, const uint32_t *sets, size_t row_count,
+                           const uint32_t *rows, uint32_t *out) {
+    size_t count = 0;
+    for (size_t r = 0; r < row_count; r++) {
+        const uint8_t *moved = net->moved + (size_t)rows[r] * net->count;
+        bool any = false;
+        for (uint32_t i = 0; i < set_count; i++) any |= moved[sets[i]] != 0;
+        if (any) out[count++] = rows[r];
+    }
+    return count;
+}
+
+double *pelt_feature_rows(pelt_arena *arena, const pelt_feature_net *net, uint32_t set_count, const uint32_t *sets,
+                          const double *factors, size_t row_count, const uint32_t *rows) {
+    size_t width = net->width, inner = set_count * width;
+    double *phi = PELT_NEW(arena, row_count * inner, double), *h = PELT_NEW(arena, row_count * width, double);
+    for (uint32_t i = 0; i < set_count; i++) {
+        pelt_feature_values(net, sets[i], row_count, rows, h);
+        for (size_t r = 0; r < row_count; r++)
+            for (size_t k = 0; k < width; k++)
+                phi[r * inner + i * width + k] = h[r * width + k] * (factors ? factors[i] : 1);
+    }
+    return phi;
+}
+
+bool pelt_feature_ridge(pelt_arena *work, size_t rows, size_t inner, const double *phi, size_t columns, const double *y,
+                        size_t ridge_count, const double *ridges, double *const *out) {
+    bool dual = rows <= inner;
+    size_t n = dual ? rows : inner;
+    double *gram = PELT_NEW(work, n * n, double), *matrix = PELT_NEW(work, n * n, double), trace = 0;
+    double *right = PELT_NEW(work, n * columns, double), *solution = PELT_NEW(work, n * columns, double);
+    pelt_gemm(!dual, dual, n, n, dual ? inner : rows, 1, phi, phi, 0, gram);
+    if (dual)
+        memcpy(right, y, n * columns * sizeof *right);
+    else
+        pelt_gemm(true, false, inner, columns, rows, 1, phi, y, 0, right);
+    for (size_t a = 0; a < n; a++) trace += gram[a * n + a];
+    for (size_t i = 0; i < ridge_count; i++) {
+        memcpy(matrix, gram, n * n * sizeof *gram);
+        memcpy(solution, right, n * columns * sizeof *right);
+        for (size_t a = 0; a < n; a++) matrix[a * n + a] += ridges[i] * trace / (double)rows + 1e-300;
+        if (!pelt_cholesky(n, matrix)) return false;
+        pelt_cholesky_solve(n, matrix, columns, solution);
+        if (dual)
+            pelt_gemm(true, false, inner, columns, rows, 1, phi, solution, 0, out[i]);
+        else
+            memcpy(out[i], solution, n * columns * sizeof *solution);
+    }
+    return true;
+}
+
+/* -- Targets ------------------------------------------------------------------------------------------------------- */
+
+static void list_shares(pelt_arena *arena, const pelt_kernel_inputs *inputs, const pelt_clusters *c, uint32_t q,
+                        pelt_feature_target *out) {
+    double size = c->first[q + 1] - c->first[q];
+    out->sets = PELT_NEW(arena, inputs->count, uint32_t), out->shares = PELT_NEW(arena, inputs->count, double);
+    for (uint32_t g = 0; g < inputs->count; g++) {
+        double share = 0;
+        for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++)
+            share += inputs->supports[(size_t)c->points[m] * inputs->count + g] / size;
+        if (share > LEAST_SHARE) out->sets[out->share_count] = g, out->shares[out->share_count++] = share;
+    }
+}
+
+/* Principal coordinates of a cluster, [example][columns]; returns the size of what they are of. */
+static double fill_columns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c, uint32_t q,
+                           size_t *count, double **y) {
+    size_t size = c->first[q + 1] - c->first[q], columns = c->ranks[q] < MOST_COLUMNS ? c->ranks[q] : MOST_COLUMNS;
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *rows = PELT_NEW(work, 3 * size * u->example_count, double), energy = 0;
+    for (size_t e = 0; e < u->example_count; e++)
+        for (size_t m = 0; m < size; m++)
+            for (size_t d = 0; d < 3; d++) {
+                double x = u->positions[3 * (e * u->point_count + c->points[c->first[q] + m]) + d];
+                rows[3 * (e * size + m) + d] = x, energy += x * x;
+            }
+    *count = columns;
+    *y = PELT_NEW(arena, u->example_count * columns, double);
+    if (columns) pelt_gemm(false, true, u->example_count, columns, 3 * size, 1, rows, c->shapes[q], 0, *y);
+    pelt_arena_free(work);
+    return sqrt(energy);
+}
+
+pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kernel_inputs *inputs,
+                                             const pelt_example_displacements *u,
+                                             const pelt_example_displacements *turns, const pelt_mesh *mesh,
+                                             const float *positions, uint32_t threads) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    uint32_t count = 2 * inputs->count;
+    count = count < LEAST_TARGETS ? LEAST_TARGETS : count > MOST_TARGETS ? MOST_TARGETS : count;
+    pelt_clusters c = pelt_cluster(work, u, mesh, positions, count, MOST_COLUMNS, threads);
+    pelt_clusters of_turns = {0};
+    if (turns) of_turns = pelt_cluster_turns(work, u, &c, turns, MOST_COLUMNS, threads);
+    pelt_feature_targets out = {.list = PELT_NEW(arena, c.count, pelt_feature_target)};
+    double sum = 0;
+    for (uint32_t q = 0; q < c.count; q++) {
+        pelt_feature_target *target = &out.list[out.count];
+        *target = (pelt_feature_target){0};
+        if (!c.ranks[q]) continue;
+        list_shares(arena, inputs, &c, q, target);
+        if (!target->share_count) continue;
+        target->weight = fill_columns(arena, u, &c, q, &target->columns, &target->y);
+        if (turns) fill_columns(arena, turns, &of_turns, q, &target->turn_columns, &target->turns);
+        sum += target->weight;
+        out.count++;
+    }
+    for (size_t i = 0; i < out.count; i++) out.list[i].weight /= sum;
+    pelt_arena_free(work);
+    return out;
+}
+
+/* -- Cross-validation ---------------------------------------------------------------------------------------------- */
+
+enum { DISPLACEMENTS, TURNS, KINDS };
+
+/* What is left of a target, or of all, with each ridge; and what there was. */
+typedef struct remains {
+    double left[KINDS][RIDGE_COUNT], none[KINDS];
+} remains;
+
+typedef struct trial {
+    const pelt_feature_net *net;
+    pelt_feature_targets targets;
+    size_t row_count, fold_count;
+    uint32_t *rows, *fold; /* what is learned from, and what is predicted */
+    remains *remains;      /* [target] */
+} trial;
+
+/* The columns of both kinds side by side. */
+static double *target_rows(pelt_arena *arena, const pelt_feature_target *t, size_t count, const uint32_t *rows) {
+    size_t columns = t->columns + t->turn_columns;
+    double *y = PELT_NEW(arena, count * columns, double);
+    for (size_t r = 0; r < count; r++) {
+        double *row = y + r * columns;
+        memcpy(row, t->y + rows[r] * t->columns, t->columns * sizeof *y);
+        if (t->turn_columns)
+            memcpy(row + t->columns, t->turns + rows[r] * t->turn_columns, t->turn_columns * sizeof *y);
+    }
+    return y;
+}
+
+static void try_target(void *user, size_t c, pelt_arena *scratch) {
+    trial *v = user;
+    const pelt_feature_target *t = &v->targets.list[c];
+    remains *out = &v->remains[c];
+    size_t inner = (size_t)t->share_count * v->net->width, columns = t->columns + t->turn_columns, m = v->fold_count;
+    uint32_t *rows = PELT_NEW(scratch, v->row_count, uint32_t);
+    double *factors = PELT_NEW(scratch, t->share_count, double), *solutions[RIDGE_COUNT];
+    size_t n = pelt_feature_moving(v->net, t->share_count, t->sets, v->row_count, v->rows, rows);
+    for (uint32_t i = 0; i < t->share_count; i++) factors[i] = sqrt(t->shares[i]);
+    for (int i = 0; i < RIDGE_COUNT; i++) solutions[i] = PELT_NEW(scratch, inner * columns, double);
+    double *truth = target_rows(scratch, t, m, v->fold), *guess = PELT_NEW(scratch, m * columns, double);
+    double *phi = pelt_feature_rows(scratch, v->net, t->share_count, t->sets, factors, n, rows);
+    double *held = pelt_feature_rows(scratch, v->net, t->share_count, t->sets, factors, m, v->fold);
+    bool solved = n && pelt_feature_ridge(scratch, n, inner, phi, columns, target_rows(scratch, t, n, rows),
+                                          RIDGE_COUNT, RIDGES, solutions);
+    *out = (remains){0};
+    for (size_t k = 0; k < m * columns; k++) out->none[k % columns >= t->columns] += truth[k] * truth[k];
+    for (int i = 0; i < RIDGE_COUNT; i++) {
+        pelt_gemm(false, false, m, columns, inner, 1, held, solutions[i], 0, guess);
+        for (size_t k = 0; k < m * columns; k++)
+            out->left[k % columns >= t->columns][i] += solved ? pow(guess[k] - truth[k], 2) : INFINITY;
+    }
+}
+
+/* A fold, and features that learn without it. */
+static void start_fold(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs, const int *fold,
+                       int own, uint32_t width, trial *v, pelt_feature_learning *learning) {
+    pelt_feature_net *net = PELT_NEW(arena, 1, pelt_feature_net);
+    *net = pelt_features_of(arena, poses, inputs, width, PELT_FEATURE_SEED);
+    v->net = net;
+    v->rows = PELT_NEW(arena, poses->count, uint32_t), v->fold = PELT_NEW(arena, poses->count, uint32_t);
+    v->remains = PELT_NEW(arena, v->targets.count, remains);
+    for (uint32_t e = 0; e < poses->count; e++)
+        *(fold[e] == own ? &v->fold[v->fold_count++] : &v->rows[v->row_count++]) = e;
+    *learning = pelt_feature_learning_of(arena, net, v->targets, v->row_count, v->rows);
+}
+
+/* What is left of all targets and folds after so many steps. */
+static remains learn_and_try(pelt_arena *arena, trial folds[FOLDS], pelt_feature_learning learning[FOLDS],
+                             uint32_t steps, uint32_t threads) {
+    remains sum = {0};
+    for (int f = 0; f < FOLDS; f++) {
+        trial *v = &folds[f];
+        pelt_feature_learn(arena, &learning[f], steps - learning[f].steps, threads);
+        pelt_parallel(arena, threads, v->targets.count, try_target, v);
+        for (size_t c = 0; c < v->targets.count; c++)
+            for (int kind = 0; kind < KINDS; kind++) {
+                for (int i = 0; i < RIDGE_COUNT; i++) sum.left[kind][i] += v->remains[c].left[kind][i];
+                sum.none[kind] += v->remains[c].none[kind];
+            }
+    }
+    return sum;
+}
+
+static int best_ridge(const remains *r, int kind) {
+    int best = 0;
+    for (int i = 1; i < RIDGE_COUNT; i++)
+        if (r->left[kind][i] < r->left[kind][best]) best = i;
+    return best;
+}
+
+/* As long as learning helps by a hundredth from mark to mark, or until it is hopeless. */
+pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
+                                            const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
+                                            uint32_t width, double goal, uint32_t threads) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    pelt_feature_settings out = {
+        .width = width, .steps = MARKS[0], .ridge = 1e-2, .turn_ridge = 1e-1, .left = INFINITY};
+    pelt_feature_learning learning[FOLDS];
+    trial folds[FOLDS] = {{.targets = targets}, {.targets = targets}};
+    int *fold = PELT_NEW(work, poses->count, int);
+    pelt_kernel_folds(poses, fold);
+    for (int f = 0; f < FOLDS; f++) start_fold(work, poses, inputs, fold, f, width, &folds[f], &learning[f]);
+    for (int mark = 0; mark < MARK_COUNT; mark++) {
+        remains r = learn_and_try(work, folds, learning, MARKS[mark], threads);
+        int ridge = best_ridge(&r, DISPLACEMENTS);
+        double none = r.none[DISPLACEMENTS], left = none > 0 ? sqrt(r.left[DISPLACEMENTS][ridge] / none) : INFINITY;
+        bool helps = left < 0.99 * out.left;
+        if (left < out.left)
+            out = (pelt_feature_settings){width, MARKS[mark], RIDGES[ridge], RIDGES[best_ridge(&r, TURNS)], left};
+        if (!helps || left > HOPELESS * goal) break;
+    }
+    pelt_arena_free(work);
+    return out;
+}

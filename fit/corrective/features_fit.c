@@ -1,0 +1,431 @@
+/* features_fit.c: the corrective of learned features.
+
+   1. Features learn from all examples (features_learn.c), for as long as cross-validation found best (features_choose.c).
+   2. Points with the same supports: displacements, and changes of normals, are found by ridge regression on the features of
+      the neighbourhoods that drive them, D_i(p) = sum_g C_ig h_g(p).
+   3. That function is compressed: clusters of points with common displacements U_q of D at the examples
+      (kernel_cluster.c). Coefficients are its coordinates, a_q = U_q^T D = sum_g B_qg h_g with B_qg = U_q^T C_g: exact,
+      without a second regression.
+   4. Blocks B_qg that do least are left out, up to a tenth of the error in cross-validation.
+
+   Bound: f is monotonous with slopes up to 1, so |h_k| <= |x W_k|, and the six numbers of a joint are no longer than
+   2 sqrt 2 together: whatever the pose, displacements stay within a bound that is known when the fit is done. */
+
+#include "fit/corrective/features.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
+static const double SPARE = 0.1; /* of the error in cross-validation: what blocks that are left out may add */
+
+enum { POSITIONS, NORMALS, FIELDS };
+
+/* A block B_qg of a field. */
+typedef struct block {
+    uint32_t cluster, set;
+    double *matrix; /* [rank][width] */
+    double energy;  /* relative to that of the field */
+    bool dropped;
+} block;
+
+/* Displacements of points, or changes of the normals of vertices. */
+typedef struct field {
+    bool there;
+    pelt_example_displacements u, fitted;
+    pelt_clusters clusters; /* the same for both; shapes and ranks differ. Of plain normals all ranks are 0 */
+    double energy;          /* of `fitted` */
+    double ridge;
+    block *blocks; /* cluster by cluster */
+    uint32_t block_count;
+    uint32_t *group_of, *index_of; /* [point] which group, and where in its list */
+} field;
+
+/* Points that the same neighbourhoods drive. */
+typedef struct support_group {
+    const uint8_t *support;
+    uint32_t set_count, *sets;
+    uint32_t counts[FIELDS], *points[FIELDS];
+    float *outputs[FIELDS]; /* C: [set][width][3 points] */
+} support_group;
+
+typedef struct feature_fit {
+    pelt_fitting *f;
+    const pelt_poses *poses;
+    const pelt_kernel_inputs *inputs;
+    const pelt_feature_settings *settings;
+    pelt_feature_net net;
+    uint32_t *examples; /* [example_count] all of them */
+    field fields[FIELDS];
+    support_group *groups;
+    uint32_t group_count;
+    int of;         /* the field that is worked on */
+    bool *unsolved; /* [group] */
+} feature_fit;
+
+/* -- Support groups ------------------------------------------------------------------------------------------------ */
+
+static uint32_t find_group(feature_fit *k, const uint8_t *support) {
+    const pelt_kernel_inputs *in = k->inputs;
+    for (uint32_t s = 0; s < k->group_count; s++)
+        if (!memcmp(support, k->groups[s].support, in->count)) return s;
+    support_group *group = &k->groups[k->group_count];
+    group->support = support;
+    group->sets = PELT_NEW(k->f->arena, in->count, uint32_t);
+    for (uint32_t g = 0; g < in->count; g++)
+        if (support[g]) group->sets[group->set_count++] = g;
+    return k->group_count++;
+}
+
+/* A normal goes with the point that it is at. */
+static const uint8_t *support_of(const feature_fit *k, int i, uint32_t point) {
+    const pelt_example_displacements *u = &k->fields[POSITIONS].u;
+    if (i == NORMALS) point = u->point_of[k->fields[NORMALS].u.vertex_of[point]];
+    return k->inputs->supports + (size_t)point * k->inputs->count;
+}
+
+static void make_groups(feature_fit *k) {
+    pelt_arena *arena = k->f->arena;
+    k->groups = PELT_NEW(arena, k->fields[POSITIONS].u.point_count, support_group);
+    for (int i = 0; i < FIELDS; i++) {
+        field *x = &k->fields[i];
+        x->group_of = PELT_NEW(arena, x->u.point_count, uint32_t);
+        x->index_of = PELT_NEW(arena, x->u.point_count, uint32_t);
+        for (uint32_t p = 0; p < x->u.point_count; p++) {
+            x->group_of[p] = find_group(k, support_of(k, i, p));
+            x->index_of[p] = k->groups[x->group_of[p]].counts[i]++;
+        }
+        for (uint32_t s = 0; s < k->group_count; s++) {
+            support_group *group = &k->groups[s];
+            size_t size = 3 * (size_t)group->counts[i] * group->set_count * k->net.width;
+            group->points[i] = PELT_NEW(arena, group->counts[i], uint32_t);
+            group->outputs[i] = PELT_NEW(arena, size, float);
+        }
+        for (uint32_t p = 0; p < x->u.point_count; p++) k->groups[x->group_of[p]].points[i][x->index_of[p]] = p;
+    }
+}
+
+/* -- Outputs ------------------------------------------------------------------------------------------------------- */
+
+/* What the points of a group do in some examples, [row][3 points]: read or written. */
+static void copy_rows(const pelt_example_displacements *u, uint32_t count, const uint32_t *points, size_t row_count,
+                      const uint32_t *rows, double *values, bool write) {
+    for (size_t r = 0; r < row_count; r++)
+        for (uint32_t i = 0; i < count; i++)
+            for (size_t d = 0; d < 3; d++, values++) {
+                float *x = u->positions + 3 * ((size_t)rows[r] * u->point_count + points[i]) + d;
+                if (write)
+                    *x = (float)*values;
+                else
+                    *values = *x;
+            }
+}
+
+static void fit_group(void *user, size_t s, pelt_arena *scratch) {
+    feature_fit *k = user;
+    support_group *group = &k->groups[s];
+    size_t inner = (size_t)group->set_count * k->net.width;
+    uint32_t *rows = PELT_NEW(scratch, k->net.example_count, uint32_t);
+    size_t n = pelt_feature_moving(&k->net, group->set_count, group->sets, k->net.example_count, k->examples, rows);
+    if (!n) return;
+    double *phi = pelt_feature_rows(scratch, &k->net, group->set_count, group->sets, NULL, n, rows);
+    for (int i = 0; i < FIELDS; i++) {
+        const field *x = &k->fields[i];
+        size_t columns = 3 * (size_t)group->counts[i];
+        double *y = PELT_NEW(scratch, n * columns, double), *out = PELT_NEW(scratch, inner * columns, double);
+        if (!columns) continue;
+        copy_rows(&x->u, group->counts[i], group->points[i], n, rows, y, false);
+        if (!pelt_feature_ridge(scratch, n, inner, phi, columns, y, 1, &x->ridge, &out)) k->unsolved[s] = true;
+        pelt_gemm(false, false, n, columns, inner, 1, phi, out, 0, y);
+        copy_rows(&x->fitted, group->counts[i], group->points[i], n, rows, y, true);
+        for (size_t j = 0; j < inner * columns; j++) group->outputs[i][j] = (float)out[j];
+    }
+}
+
+static double energy_of(const pelt_example_displacements *u) {
+    double sum = 0;
+    for (size_t i = 0; i < 3 * (size_t)u->example_count * u->point_count; i++)
+        sum += (double)u->positions[i] * u->positions[i];
+    return fmax(sum, 1e-300);
+}
+
+static void fit_outputs(feature_fit *k) {
+    make_groups(k);
+    k->unsolved = PELT_NEW(k->f->arena, k->group_count, bool);
+    for (int i = 0; i < FIELDS; i++) {
+        field *x = &k->fields[i];
+        x->fitted = x->u;
+        x->fitted.positions = PELT_NEW(k->f->arena, 3 * (size_t)x->u.example_count * x->u.point_count, float);
+    }
+    pelt_parallel(k->f->arena, k->f->options.threads, k->group_count, fit_group, k);
+    for (int i = 0; i < FIELDS; i++) k->fields[i].energy = energy_of(&k->fields[i].fitted);
+}
+
+/* -- Blocks -------------------------------------------------------------------------------------------------------- */
+
+/* The blocks of a cluster: what drives some of its points. */
+static void list_blocks(feature_fit *k, field *x) {
+    const pelt_clusters *c = &k->fields[POSITIONS].clusters;
+    const pelt_kernel_inputs *in = k->inputs;
+    x->blocks = PELT_NEW(k->f->arena, (size_t)c->count * in->count, block);
+    for (uint32_t q = 0; q < c->count; q++)
+        for (uint32_t g = 0; g < in->count && x->clusters.ranks[q]; g++) {
+            bool drives = false;
+            for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++)
+                drives |= in->supports[(size_t)c->points[m] * in->count + g] != 0;
+            if (!drives) continue;
+            double *matrix = PELT_NEW(k->f->arena, (size_t)x->clusters.ranks[q] * k->net.width, double);
+            x->blocks[x->block_count++] = (block){.cluster = q, .set = g, .matrix = matrix};
+        }
+}
+
+static size_t place_of(const support_group *group, uint32_t set) {
+    size_t at = 0;
+    while (at < group->set_count && group->sets[at] != set) at++;
+    return at;
+}
+
+/* Adds U^T C of the points of a cluster to the rows of a block. */
+static void add_outputs(const feature_fit *k, int i, const block *b, double *rows) {
+    const field *x = &k->fields[i];
+    const pelt_clusters *c = &x->clusters;
+    uint32_t first = c->first[b->cluster], count = c->first[b->cluster + 1] - first, rank = c->ranks[b->cluster];
+    size_t width = k->net.width;
+    for (uint32_t m = 0; m < count; m++) {
+        uint32_t point = c->points[first + m];
+        const support_group *group = &k->groups[x->group_of[point]];
+        size_t at = place_of(group, b->set), columns = 3 * (size_t)group->counts[i];
+        for (size_t w = 0; w < width && at < group->set_count; w++) {
+            const float *output = group->outputs[i] + (at * width + w) * columns + 3 * (size_t)x->index_of[point];
+            for (uint32_t r = 0; r < rank; r++) {
+                const double *shape = c->shapes[b->cluster] + ((size_t)r * count + m) * 3;
+                rows[r * width + w] += shape[0] * output[0] + shape[1] * output[1] + shape[2] * output[2];
+            }
+        }
+    }
+}
+
+static void make_block(void *user, size_t at, pelt_arena *scratch) {
+    feature_fit *k = user;
+    field *x = &k->fields[k->of];
+    block *b = &x->blocks[at];
+    size_t n = k->net.example_count, width = k->net.width, rank = x->clusters.ranks[b->cluster];
+    uint32_t *rows = PELT_NEW(scratch, n, uint32_t);
+    size_t moving = pelt_feature_moving(&k->net, 1, &b->set, n, k->examples, rows);
+    double *h = PELT_NEW(scratch, moving * width, double), *image = PELT_NEW(scratch, moving * rank, double);
+    add_outputs(k, k->of, b, b->matrix);
+    if (!moving) return;
+    pelt_feature_values(&k->net, b->set, moving, rows, h);
+    pelt_gemm(false, true, moving, rank, width, 1, h, b->matrix, 0, image);
+    for (size_t i = 0; i < moving * rank; i++) b->energy += image[i] * image[i] / x->energy;
+}
+
+/* Those that do least for each coefficient first; those that are equal stay in order. */
+typedef struct candidate {
+    double worth;
+    uint32_t block;
+} candidate;
+
+static int compare_candidates(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->worth != y->worth) return x->worth < y->worth ? -1 : 1;
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+static void drop_blocks(const feature_fit *k, field *x) {
+    candidate *order = PELT_NEW(k->f->arena, x->block_count, candidate);
+    double spare = pow(SPARE * k->settings->left, 2);
+    for (uint32_t i = 0; i < x->block_count; i++)
+        order[i] = (candidate){x->blocks[i].energy / x->clusters.ranks[x->blocks[i].cluster], i};
+    qsort(order, x->block_count, sizeof *order, compare_candidates);
+    for (uint32_t i = 0; i < x->block_count && (spare -= x->blocks[order[i].block].energy) > 0; i++)
+        x->blocks[order[i].block].dropped = true;
+}
+
+static void make_blocks(feature_fit *k) {
+    for (k->of = 0; k->of < FIELDS; k->of++) {
+        field *x = &k->fields[k->of];
+        if (!x->there) continue;
+        list_blocks(k, x);
+        pelt_parallel(k->f->arena, k->f->options.threads, x->block_count, make_block, k);
+        drop_blocks(k, x);
+    }
+}
+
+/* -- The corrective ------------------------------------------------------------------------------------------------ */
+
+/* What a number of an input is multiplied by: the model takes controls as they are. */
+static double unit_of(const feature_fit *k, uint32_t input) {
+    if (!pelt_kernel_control(k->inputs, input)) return 1;
+    return k->poses->control_list[k->inputs->joints[input]].scale;
+}
+
+static pelt_feature_set make_set(const feature_fit *k, uint32_t g) {
+    const pelt_neighbourhood *near = &k->net.list[g];
+    pelt_arena *arena = k->f->arena;
+    uint32_t width = k->net.width, *inputs = PELT_NEW(arena, near->input_count, uint32_t);
+    float *matrix = PELT_NEW(arena, (size_t)near->size * width, float), *offsets = PELT_NEW(arena, width, float);
+    size_t at = 0;
+    for (uint32_t i = 0; i < near->input_count; i++) {
+        bool control = pelt_kernel_control(k->inputs, near->inputs[i]);
+        double unit = unit_of(k, near->inputs[i]);
+        inputs[i] = near->inputs[i];
+        for (size_t end = at + (control ? 1 : 6) * (size_t)width; at < end; at++)
+            matrix[at] = (float)(near->weights[at] * unit);
+    }
+    for (uint32_t w = 0; w < width; w++) offsets[w] = (float)near->offsets[w];
+    return (pelt_feature_set){near->input_count, near->size, inputs, matrix, offsets};
+}
+
+/* The blocks of a cluster from the `at`-th on, side by side; `at` becomes the first of the next. */
+static pelt_feature_group make_group(const feature_fit *k, const field *x, uint32_t q, uint32_t *at) {
+    uint32_t kept = 0, size = x->clusters.ranks[q], width = k->net.width, first = *at, place = 0;
+    for (; *at < x->block_count && x->blocks[*at].cluster == q; (*at)++) kept += !x->blocks[*at].dropped;
+    uint32_t *sets = PELT_NEW(k->f->arena, kept, uint32_t);
+    float *matrix = PELT_NEW(k->f->arena, (size_t)size * kept * width, float);
+    for (const block *b = x->blocks + first; b < x->blocks + *at; b++) {
+        if (b->dropped) continue;
+        for (uint32_t r = 0; r < size; r++)
+            for (uint32_t w = 0; w < width; w++)
+                matrix[((size_t)r * kept + place) * width + w] = (float)b->matrix[(size_t)r * width + w];
+        sets[place++] = b->set;
+    }
+    return (pelt_feature_group){kept, size, sets, matrix};
+}
+
+static pelt_features *make_features(const feature_fit *k) {
+    pelt_arena *arena = k->f->arena;
+    uint32_t clusters = k->fields[POSITIONS].clusters.count, width = k->net.width;
+    pelt_features *out = PELT_NEW(arena, 1, pelt_features);
+    pelt_feature_set *sets = PELT_NEW(arena, k->net.count, pelt_feature_set);
+    pelt_feature_group *groups = PELT_NEW(arena, FIELDS * (size_t)clusters, pelt_feature_group);
+    pelt_feature_input *inputs = PELT_NEW(arena, k->inputs->count, pelt_feature_input);
+    float *bends = PELT_NEW(arena, width, float);
+    for (uint32_t w = 0; w < width; w++) bends[w] = (float)pelt_feature_bend2(width, w);
+    for (uint32_t g = 0; g < k->net.count; g++) sets[g] = make_set(k, g);
+    for (uint32_t g = 0; g < k->inputs->count; g++) {
+        inputs[g].source = k->inputs->joints[g];
+        if (!pelt_kernel_control(k->inputs, g)) continue;
+        const pelt_model_control *control = &k->poses->control_list[inputs[g].source];
+        inputs[g].least = control->least - control->rest, inputs[g].most = control->most - control->rest;
+    }
+    *out = (pelt_features){.width = width,
+                           .input_count = k->inputs->count,
+                           .set_count = k->net.count,
+                           .control_count = k->inputs->control_count,
+                           .bends = bends,
+                           .inputs = inputs,
+                           .sets = sets,
+                           .groups = groups};
+    uint32_t at[FIELDS] = {0};
+    for (uint32_t q = 0; q < clusters; q++) /* coefficients of positions, then of normals */
+        for (int i = 0; i < FIELDS; i++)
+            if (k->fields[i].clusters.ranks[q]) groups[out->group_count++] = make_group(k, &k->fields[i], q, &at[i]);
+    return out;
+}
+
+/* -- Figures ------------------------------------------------------------------------------------------------------- */
+
+/* The most that |x W_k| can be. */
+static double largest_feature(const pelt_features *f, const pelt_feature_set *set, uint32_t w) {
+    const float *row = set->matrix + w;
+    double most = 0;
+    for (uint32_t i = 0; i < set->input_count; i++) {
+        const pelt_feature_input *input = &f->inputs[set->inputs[i]];
+        bool control = set->inputs[i] >= f->input_count - f->control_count;
+        double square = 0;
+        for (int n = 0; n < (control ? 1 : 6); n++, row += f->width) square += (double)*row * *row;
+        most += sqrt(square) * (control ? fmax(fabs(input->least), fabs(input->most)) : 2 * sqrt(2));
+    }
+    return most;
+}
+
+static void note_bound(feature_fit *k, const pelt_corrective *corrective) {
+    const pelt_features *f = corrective->features;
+    double *most = PELT_NEW(k->f->arena, pelt_corrective_coefficient_count(corrective), double);
+    double *features = PELT_NEW(k->f->arena, (size_t)f->set_count * f->width, double), *at = most;
+    for (uint32_t g = 0; g < f->set_count; g++)
+        for (uint32_t w = 0; w < f->width; w++) features[g * f->width + w] = largest_feature(f, &f->sets[g], w);
+    for (uint32_t q = 0; q < f->group_count; q++) {
+        const pelt_feature_group *group = &f->groups[q];
+        for (uint32_t r = 0; r < group->coefficient_count; r++, at++)
+            for (uint32_t s = 0; s < group->set_count; s++)
+                for (uint32_t w = 0; w < f->width; w++)
+                    *at += fabs(group->matrix[((size_t)r * group->set_count + s) * f->width + w]) *
+                           features[group->sets[s] * f->width + w];
+    }
+    k->f->report.bound = pelt_largest_displacement(corrective->displacements, k->f->model.vertex_count, most);
+}
+
+static void note_figures(feature_fit *k, const pelt_corrective *corrective) {
+    pelt_kernel_figures *figures = PELT_NEW(k->f->arena, 1, pelt_kernel_figures);
+    *figures = (pelt_kernel_figures){.family = PELT_FAMILY_FEATURES,
+                                     .features = k->net.width,
+                                     .steps = k->settings->steps,
+                                     .lambda = k->settings->ridge,
+                                     .validation_error = k->settings->left,
+                                     .joints = k->inputs->count,
+                                     .clusters = k->fields[POSITIONS].clusters.count};
+    k->f->report.kernel = figures;
+    note_bound(k, corrective);
+}
+
+/* -- The fit ------------------------------------------------------------------------------------------------------- */
+
+static void learn(feature_fit *k, pelt_feature_targets targets) {
+    pelt_arena *arena = k->f->arena;
+    uint32_t n = k->poses->count;
+    k->examples = PELT_NEW(arena, n, uint32_t);
+    for (uint32_t e = 0; e < n; e++) k->examples[e] = e;
+    k->net = pelt_features_of(arena, k->poses, k->inputs, k->settings->width, PELT_FEATURE_SEED);
+    pelt_feature_learning learning = pelt_feature_learning_of(arena, &k->net, targets, n, k->examples);
+    pelt_feature_learn(arena, &learning, k->settings->steps, k->f->options.threads);
+}
+
+static void cluster(feature_fit *k) {
+    pelt_fitting *f = k->f;
+    field *x = &k->fields[POSITIONS], *normals = &k->fields[NORMALS];
+    uint32_t threads = f->options.threads, most = x->u.point_count / POINTS_PER_CLUSTER;
+    double budget = f->options.kernel.per_vertex ? f->options.kernel.per_vertex : 10;
+    uint32_t count = (uint32_t)(COEFFICIENTS / budget);
+    count = count > most ? most : count;
+    count = count < LEAST_CLUSTERS ? LEAST_CLUSTERS : count;
+    x->clusters = pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, count, budget, threads);
+    if (normals->there)
+        normals->clusters = pelt_cluster_turns(f->arena, &x->fitted, &x->clusters, &normals->fitted, budget, threads);
+    else
+        normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
+}
+
+static void assemble(feature_fit *k) {
+    pelt_corrective *corrective = PELT_NEW(k->f->arena, 1, pelt_corrective);
+    const field *x = &k->fields[POSITIONS], *normals = &k->fields[NORMALS];
+    const uint32_t *ranks = x->clusters.ranks, *turns = normals->clusters.ranks;
+    corrective->displacements = pelt_cluster_vectors(k->f->arena, &x->u, &x->clusters, ranks, turns, false);
+    if (normals->there)
+        corrective->turns = pelt_cluster_vectors(k->f->arena, &normals->u, &normals->clusters, ranks, turns, true);
+    corrective->features = make_features(k);
+    k->f->model.corrective = corrective;
+    note_figures(k, corrective);
+}
+
+pelt_result pelt_fit_features(pelt_fitting *f, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                              const pelt_example_displacements *u, const pelt_example_displacements *turns,
+                              pelt_feature_targets targets, const pelt_feature_settings *settings, pelt_error *error) {
+    feature_fit k = {.f = f, .poses = poses, .inputs = inputs, .settings = settings};
+    k.fields[POSITIONS] = (field){.there = true, .u = *u, .ridge = settings->ridge};
+    if (turns) k.fields[NORMALS] = (field){.there = true, .u = *turns, .ridge = settings->turn_ridge};
+    learn(&k, targets);
+    fit_outputs(&k);
+    for (uint32_t s = 0; s < k.group_count; s++)
+        if (k.unsolved[s])
+            return pelt_fail(error, PELT_ERROR_DATA,
+                             "the displacements around vertex %u cannot be learned from these examples: train on fewer "
+                             "frames, or ask for the family \"kernel\"",
+                             u->vertex_of[k.groups[s].points[POSITIONS][0]]);
+    cluster(&k);
+    make_blocks(&k);
+    assemble(&k);
+    return PELT_OK;
+}

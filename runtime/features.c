@@ -1,0 +1,65 @@
+/* features.c: checks the learned features of a corrective, once. The loops are in features.inc. */
+
+#include "runtime/container.h"
+#include "runtime/loops.h"
+
+static pelt_result check_inputs(const pelt_section *s, const pelt_skin *skin, const pelt_file_features *f) {
+    const pelt_file_feature_input *inputs = pelt_array_at(s, f->inputs, f->input_count, sizeof *inputs, 1);
+    if (!inputs) return PELT_ERROR_FORMAT;
+    for (uint32_t i = 0; i < f->input_count; i++) {
+        if (inputs[i].source >= skin->joint_count + skin->control_count) return PELT_ERROR_INDEX;
+        if (!pelt_all_finite(&inputs[i].least, 2) || inputs[i].least > inputs[i].most) return PELT_ERROR_NUMBER;
+    }
+    return PELT_OK;
+}
+
+static pelt_result check_set(const pelt_section *s, const pelt_skin *skin, const pelt_file_features *f,
+                             const pelt_file_feature_set *set) {
+    const pelt_file_feature_input *all = (const pelt_file_feature_input *)(s->bytes + f->inputs);
+    const uint32_t *inputs = pelt_array_at(s, set->inputs, set->input_count, sizeof *inputs, 1);
+    uint64_t numbers = 0;
+    if (!inputs) return PELT_ERROR_FORMAT;
+    if (!pelt_all_below_u32(inputs, set->input_count, f->input_count)) return PELT_ERROR_INDEX;
+    for (uint32_t i = 0; i < set->input_count; i++) numbers += all[inputs[i]].source < skin->joint_count ? 6 : 1;
+    if (numbers != set->size) return PELT_ERROR_FORMAT;
+    pelt_result result = pelt_check_floats(s, set->matrix, set->size, f->width);
+    return result ? result : pelt_check_floats(s, set->offsets, 1, f->width);
+}
+
+static pelt_result check_group(const pelt_section *s, const pelt_file_features *f,
+                               const pelt_file_feature_group *group) {
+    const uint32_t *sets = pelt_array_at(s, group->sets, group->set_count, sizeof *sets, 1);
+    uint64_t columns = (uint64_t)group->set_count * f->width;
+    if (!sets) return PELT_ERROR_FORMAT;
+    if (!pelt_all_below_u32(sets, group->set_count, f->set_count)) return PELT_ERROR_INDEX;
+    if (!group->steps) return pelt_check_floats(s, group->matrix, group->coefficient_count, columns);
+    if (!pelt_array_at(s, group->matrix, group->coefficient_count, columns, sizeof(int16_t))) return PELT_ERROR_FORMAT;
+    return pelt_check_floats(s, group->steps, 1, group->coefficient_count);
+}
+
+static pelt_result check_bends(const pelt_section *s, const pelt_file_features *f) {
+    pelt_result result = pelt_check_floats(s, f->bends, 1, f->width);
+    const float *bends = (const float *)(s->bytes + f->bends);
+    for (uint32_t k = 0; k < f->width && !result; k++)
+        if (bends[k] < 0) result = PELT_ERROR_NUMBER;
+    return result;
+}
+
+pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *coefficients) {
+    const pelt_file_features *f = pelt_skin_features(skin);
+    pelt_section s = {(const char *)f, size};
+    if (size < sizeof *f || !f->width || f->width % PELT_FEATURES_AT_ONCE || f->width > PELT_MOST_FEATURES)
+        return PELT_ERROR_FORMAT;
+    const pelt_file_feature_set *sets = pelt_array_at(&s, f->sets, f->set_count, sizeof *sets, 1);
+    const pelt_file_feature_group *groups = pelt_array_at(&s, f->groups, f->group_count, sizeof *groups, 1);
+    if (!sets || !groups) return PELT_ERROR_FORMAT;
+    pelt_result result = check_bends(&s, f);
+    if (!result) result = check_inputs(&s, skin, f);
+    for (uint32_t i = 0; i < f->set_count && !result; i++) result = check_set(&s, skin, f, &sets[i]);
+    for (uint32_t i = 0; i < f->group_count && !result; i++) {
+        if (groups[i].first_coefficient != *coefficients) return PELT_ERROR_FORMAT;
+        *coefficients += groups[i].coefficient_count;
+        result = check_group(&s, f, &groups[i]);
+    }
+    return result;
+}

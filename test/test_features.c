@@ -1,0 +1,402 @@
+/* test_features.c: learned features: the definition against one written here, every instruction set against it, the gradient
+   of the evidence against differences, what cross-validation chooses, and skin files with features that are damaged. */
+
+#include "fit/corrective/features.h"
+#include "rig/linear.h"
+#include "runtime/loops.h"
+#include "test/corrected.h"
+#include "test/corrective_maker.h"
+#include <pelt/pelt.h>
+
+enum { JOINTS = 5, VERTICES = 90, GROUPS = 7, MOST = 160 };
+
+/* -- The run time -------------------------------------------------------------------------------------------------- */
+
+/* h and a straight from the formula, with rotations as matrices. */
+static void definition(const pelt_features *f, const pelt_skeleton *skeleton, const pelt_transform *locals,
+                       const float *controls, double *a) {
+    for (uint32_t g = 0; g < f->group_count; g++)
+        for (uint32_t c = 0; c < f->groups[g].coefficient_count; c++, a++) {
+            *a = 0;
+            for (uint32_t s = 0; s < f->groups[g].set_count; s++) {
+                const pelt_feature_set *set = &f->sets[f->groups[g].sets[s]];
+                for (uint32_t k = 0; k < f->width; k++) {
+                    double z = set->offsets[k], b = z;
+                    uint32_t row = 0;
+                    for (uint32_t i = 0; i < set->input_count; i++) {
+                        const pelt_feature_input *input = &f->inputs[set->inputs[i]];
+                        if (set->inputs[i] >= f->input_count - f->control_count) {
+                            double x = controls[input->source];
+                            x = x < input->least ? input->least : x > input->most ? input->most : x;
+                            z += x * set->matrix[row++ * f->width + k];
+                            continue;
+                        }
+                        pelt_transform rest = skeleton->rest[input->source], local = locals[input->source];
+                        for (int d = 0; d < 3; d++) rest.translation[d] = local.translation[d] = 0;
+                        pelt_affine r = pelt_affine_of(&rest), l = pelt_affine_of(&local), inverse;
+                        assert_true(pelt_affine_invert(&r, &inverse));
+                        pelt_affine turn = pelt_affine_multiply(&inverse, &l);
+                        for (int column = 0; column < 2; column++)
+                            for (int d = 0; d < 3; d++)
+                                z += (turn.m[4 * d + column] - (d == column)) * set->matrix[row++ * f->width + k];
+                    }
+                    double h = (z + sqrt(z * z + f->bends[k])) / 2 - (b + sqrt(b * b + f->bends[k])) / 2;
+                    *a += h * f->groups[g].matrix[((size_t)c * f->groups[g].set_count + s) * f->width + k];
+                }
+            }
+        }
+}
+
+typedef struct runner {
+    pelt_bundle *bundle;
+    pelt_corrective *corrective;
+    pelt_bytes *bytes;
+    pelt_skin skin;
+    uint32_t count; /* coefficients */
+    void *scratch;
+} runner;
+
+static runner open_runner(uint32_t width, bool in_16_bits) {
+    uint64_t seed = 5;
+    runner r = {.bundle = character_chain(JOINTS, VERTICES)};
+    pelt_arena *arena = r.bundle->arena;
+    r.corrective = PELT_NEW(arena, 1, pelt_corrective);
+    r.corrective->features = maker_features(arena, &seed, JOINTS, width, GROUPS, 3);
+    r.count = pelt_corrective_coefficient_count(r.corrective);
+    r.corrective->displacements = maker_displacements(arena, &seed, VERTICES, r.count, 5, 0.05);
+    r.corrective->turns = maker_displacements(arena, &seed, VERTICES, r.count, 3, 0.3);
+    r.bytes = maker_pack(r.bundle, r.corrective, in_16_bits, &r.skin);
+    r.scratch = aligned_alloc(64, pelt_scratch_size(&r.skin));
+    return r;
+}
+
+static void close_runner(runner *r) {
+    free(r->scratch);
+    character_free_skin(r->bytes), character_free(r->bundle);
+}
+
+static void run(runner *r, pelt_isa isa, const pelt_transform *locals, const float *away) {
+    float values[MAKER_CONTROLS];
+    for (int i = 0; i < MAKER_CONTROLS; i++) values[i] = maker_controls[i].rest + away[i];
+    r->skin.isa = isa;
+    pelt_pose_from(&r->skin, &(pelt_pose_input){.locals = locals, .controls = values}, r->scratch);
+}
+
+static const float *coefficients_of(const runner *r) {
+    return (const float *)((const char *)r->scratch + pelt_pose_layout(&r->skin).size +
+                           pelt_corrective_layout(&r->skin).coefficients);
+}
+
+/* A number of 16 bits is off by half a step of its row, 1 / 65534 of the largest; the sum by that times all features. */
+static double largest_rounding(const pelt_features *f, const double *h_sums) {
+    double most = 0;
+    for (uint32_t g = 0; g < f->group_count; g++) {
+        const pelt_feature_group *group = &f->groups[g];
+        double sum = 0;
+        for (uint32_t s = 0; s < group->set_count; s++) sum += h_sums[group->sets[s]];
+        most = fmax(most, 0.2 / 65534 * sum);
+    }
+    return most;
+}
+
+static void every_instruction_set_gives_the_coefficients_of_the_definition(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) { /* of 32 and 96 features, in 32 and in 16 bits */
+        runner r = open_runner(kind % 2 ? 96 : 32, kind / 2);
+        const pelt_features *f = r.corrective->features;
+        uint64_t seed = 9;
+        double *a = calloc(r.count, sizeof *a), *again = calloc(r.count, sizeof *again);
+        pelt_transform locals[JOINTS];
+        for (int pose = 0; pose < 6; pose++) {
+            float away[MAKER_CONTROLS], rotations[4 * JOINTS];
+            maker_pose(r.bundle, &seed, pose < 3 ? 0.4 : 2, locals);
+            for (int i = 0; i < MAKER_CONTROLS; i++) away[i] = (pose < 3 ? 0.5f : 3.0f) * maker_noise(&seed);
+            if (pose == 4)
+                for (int j = 0; j < 3; j++) locals[j] = r.bundle->skeleton.rest[j]; /* some at rest */
+            definition(f, &r.bundle->skeleton, locals, away, a);
+            pelt_pose_rotations(&r.bundle->skeleton, locals, rotations);
+            pelt_corrective_coefficients(r.corrective, &(pelt_pose_state){rotations, NULL, away}, again);
+            for (uint32_t k = 0; k < r.count; k++) assert_near(again[k], a[k], 1e-5);
+            double sums[JOINTS];
+            for (int s = 0; s < JOINTS; s++) sums[s] = 3.0 * f->width; /* |h| is 3 at the most here */
+            double tolerance = 3e-5 + (kind / 2 ? largest_rounding(f, sums) : 0);
+            for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+                if (!pelt_isa_works((pelt_isa)isa)) continue;
+                run(&r, (pelt_isa)isa, locals, away);
+                for (uint32_t k = 0; k < r.count; k++) assert_near(coefficients_of(&r)[k], a[k], tolerance);
+            }
+        }
+        free(a), free(again), close_runner(&r);
+    }
+}
+
+/* Rounding is seen, and it is that of 16 bits: a thousand times finer than what it rounds. */
+static void numbers_of_16_bits_are_close_to_those_of_32(void **state) {
+    (void)state;
+    runner exact = open_runner(64, false), rounded = open_runner(64, true);
+    uint64_t seed = 3;
+    float away[MAKER_CONTROLS] = {0.3f, -0.2f};
+    double gap = 0, size = 0;
+    pelt_transform locals[JOINTS];
+    assert_true(rounded.bytes->size < exact.bytes->size);
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!pelt_isa_works((pelt_isa)isa)) continue;
+        maker_pose(exact.bundle, &seed, 0.5, locals);
+        run(&exact, (pelt_isa)isa, locals, away), run(&rounded, (pelt_isa)isa, locals, away);
+        for (uint32_t k = 0; k < exact.count; k++) {
+            size = fmax(size, fabsf(coefficients_of(&exact)[k]));
+            gap = fmax(gap, fabs((double)coefficients_of(&exact)[k] - coefficients_of(&rounded)[k]));
+        }
+    }
+    assert_true(gap > 1e-7 * size && gap < 2e-4 * size);
+    close_runner(&exact), close_runner(&rounded);
+}
+
+static void at_rest_all_coefficients_are_zero(void **state) {
+    (void)state;
+    runner r = open_runner(32, false);
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!pelt_isa_works((pelt_isa)isa)) continue;
+        run(&r, (pelt_isa)isa, r.bundle->skeleton.rest, (float[MAKER_CONTROLS]){0});
+        for (uint32_t k = 0; k < r.count; k++) assert_true(coefficients_of(&r)[k] == 0);
+    }
+    close_runner(&r);
+}
+
+/* -- Damaged files ------------------------------------------------------------------------------------------------- */
+
+static void every_field_of_features_has_its_range(void **state) {
+    (void)state;
+    enum { HEAD, BENDS, INPUT, SET, SET_INPUTS, SET_MATRIX, SET_OFFSETS, GROUP, GROUP_SETS, GROUP_MATRIX, GROUP_STEPS };
+    const uint32_t NOT_A_NUMBER = 0x7fc00000u, MINUS_ONE = 0xbf800000u, FINE = PELT_OK, WRONG = PELT_ERROR_FORMAT,
+                   INDEX = PELT_ERROR_INDEX, NUMBER = PELT_ERROR_NUMBER;
+    const struct {
+        int shorts, where;
+        size_t offset;
+        uint32_t value, result;
+    } cases[] = {
+        {0, HEAD, 0, 0, WRONG}, /* width */
+        {0, HEAD, 0, 16, WRONG},
+        {0, HEAD, 0, 33, WRONG},
+        {0, HEAD, 0, 1056, WRONG},
+        {0, HEAD, 4, 6, INDEX}, /* input_count: sets name the seventh */
+        {0, HEAD, 4, 0xffffffffu, WRONG},
+        {0, HEAD, 8, 4, INDEX}, /* set_count: groups name the fifth */
+        {0, HEAD, 8, 0xffffffffu, WRONG},
+        {0, HEAD, 12, 6, WRONG}, /* group_count: coefficients are missing */
+        {0, HEAD, 12, 0xffffffffu, WRONG},
+        {0, HEAD, 16, 0x40000000u, WRONG}, /* offsets: outside, and no multiple of 64 */
+        {0, HEAD, 24, 0x40000000u, WRONG},
+        {0, HEAD, 32, 0x40000000u, WRONG},
+        {0, HEAD, 40, 0x40000000u, WRONG},
+        {0, HEAD, 24, 65, WRONG},
+        {0, BENDS, 4, 0, FINE},
+        {0, BENDS, 4 * 31, MINUS_ONE, NUMBER},
+        {0, BENDS, 4 * 31, NOT_A_NUMBER, NUMBER},
+        {0, INPUT, 0, JOINTS - 1, FINE}, /* source */
+        {0, INPUT, 0, JOINTS, WRONG},    /* a control has one number, not six */
+        {0, INPUT, 0, JOINTS + MAKER_CONTROLS, INDEX},
+        {0, INPUT, 16 * JOINTS + 4, NOT_A_NUMBER, NUMBER}, /* least */
+        {0, INPUT, 16 * JOINTS + 8, NOT_A_NUMBER, NUMBER}, /* most */
+        {0, INPUT, 16 * JOINTS + 8, MINUS_ONE, NUMBER},    /* below the least */
+        {0, SET, 0, 3, WRONG},                             /* input_count: numbers are missing */
+        {0, SET, 0, 0xffffffffu, WRONG},
+        {0, SET, 4, 18, WRONG}, /* size */
+        {0, SET, 8, 0x40000000u, WRONG},
+        {0, SET, 16, 0x40000000u, WRONG},
+        {0, SET, 24, 0x40000000u, WRONG},
+        {0, SET_INPUTS, 0, JOINTS + MAKER_CONTROLS, INDEX},
+        {0, SET_MATRIX, 4 * (19 * 32 - 1), NOT_A_NUMBER, NUMBER},
+        {0, SET_OFFSETS, 4 * 31, NOT_A_NUMBER, NUMBER},
+        {0, GROUP, 0, 0xffffffffu, WRONG}, /* set_count */
+        {0, GROUP, 4, 0xffffffffu, WRONG}, /* coefficient_count */
+        {0, GROUP, 4, 3, WRONG},           /* one less: the next begins elsewhere */
+        {0, GROUP, 8, 2, WRONG},           /* first_coefficient */
+        {0, GROUP, 16, 0x40000000u, WRONG},
+        {0, GROUP, 24, 0x40000000u, WRONG},
+        {1, GROUP, 24, 0x40000000u, WRONG},
+        {1, GROUP, 32, 0x40000000u, WRONG},
+        {0, GROUP_SETS, 0, JOINTS, INDEX},
+        {0, GROUP_MATRIX, 4 * (4 * 32 - 1), NOT_A_NUMBER, NUMBER},
+        {1, GROUP_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */
+        {1, GROUP_STEPS, 4 * 3, NOT_A_NUMBER, NUMBER},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        runner r = open_runner(32, cases[i].shorts);
+        char *bytes = (char *)pelt_skin_features(&r.skin);
+        const pelt_file_features *head = (const void *)bytes;
+        const pelt_file_feature_set *set = (const void *)(bytes + head->sets);
+        const pelt_file_feature_group *group = (const pelt_file_feature_group *)(bytes + head->groups) + 1;
+        const uint64_t at[] = {0,           head->bends,   head->inputs, head->sets,
+                               set->inputs, set->matrix,   set->offsets, head->groups + sizeof *group,
+                               group->sets, group->matrix, group->steps};
+        memcpy(bytes + at[cases[i].where] + cases[i].offset, &cases[i].value, 4);
+        pelt_skin skin;
+        pelt_result result = pelt_open(r.bytes->bytes, r.bytes->size, &skin);
+        if (result != (pelt_result)cases[i].result) fail_msg("case %zu: %s", i, pelt_result_text(result));
+        close_runner(&r);
+    }
+}
+
+/* -- Learning ------------------------------------------------------------------------------------------------------ */
+
+/* What joint j does depends on its neighbours: a ridge that no sum of functions of single joints makes. */
+static void coupled(const pelt_bundle *bundle, const double *angles, double *d) {
+    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
+        const float *x = bundle->mesh.positions + 3 * (size_t)v;
+        double sizes[JOINTS];
+        corrected_sizes(bundle, v, sizes);
+        for (int j = 1; j < JOINTS; j++) {
+            double near = angles[j] + (j > 1 ? 0.7 * angles[j - 1] : 0) - (j + 1 < JOINTS ? 0.5 * angles[j + 1] : 0);
+            double bend = sizes[j] * fmax(near, 0) / 60;
+            d[3 * v] += 0.5 * bend * x[0], d[3 * v + 2] += 0.7 * bend * x[2];
+        }
+    }
+}
+
+static corrected_parts make_parts(uint32_t more) {
+    static double angles[MOST][JOINTS];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    uint32_t count = corrected_poses(JOINTS, 30, more, 5, angles[0]);
+    return corrected_parts_of(bundle, corrected_clip(bundle, "train", count, angles[0], coupled));
+}
+
+static pelt_feature_targets targets_of(const corrected_parts *p, const pelt_kernel_inputs *inputs) {
+    return pelt_feature_targets_of(p->f.arena, inputs, &p->u, NULL, &p->bundle->mesh, p->f.model.positions, 1);
+}
+
+static void the_gradient_of_the_evidence_is_that_of_differences(void **state) {
+    (void)state;
+    corrected_parts p = make_parts(30);
+    pelt_arena *arena = p.f.arena;
+    pelt_kernel_inputs inputs = pelt_kernel_inputs_of(arena, &p.bundle->skeleton, &p.poses, &p.supports);
+    pelt_feature_net net = pelt_features_of(arena, &p.poses, &inputs, 32, 7);
+    pelt_feature_targets targets = targets_of(&p, &inputs);
+    uint32_t *rows = PELT_NEW(arena, p.poses.count, uint32_t);
+    for (uint32_t e = 0; e < p.poses.count; e++) rows[e] = e;
+    net.log_lambda = log(0.05); /* well above its floor, which counts as constant */
+    pelt_feature_gradient gradient, unused;
+    assert_true(targets.count > 4);
+    double value = pelt_feature_evidence(arena, &net, targets, 0, 1, p.poses.count, rows, 1, &gradient), checked = 0;
+    for (uint32_t g = 0; g < net.count; g++)
+        for (uint32_t i = 0; i < 12; i++) {
+            bool offset = i % 4 == 3;
+            uint32_t at = i * 37 % (offset ? 32 : net.list[g].size * 32);
+            if (!offset && at % 2 == 0) at++; /* smooth ones */
+            if (offset) at |= 1;
+            double *x = offset ? &net.list[g].offsets[at] : &net.list[g].weights[at], kept = *x, step = 1e-5;
+            double given = (offset ? gradient.offsets : gradient.weights)[g][at];
+            *x = kept + step;
+            double up = pelt_feature_evidence(arena, &net, targets, 0, 1, p.poses.count, rows, 1, &unused);
+            *x = kept - step;
+            double down = pelt_feature_evidence(arena, &net, targets, 0, 1, p.poses.count, rows, 1, &unused);
+            *x = kept;
+            assert_near(given, (up - down) / (2 * step), 2e-3 * fabs(given) + 2e-4);
+            checked = fmax(checked, fabs(given));
+        }
+    assert_true(checked > 0.01 && isfinite(value));
+    net.log_lambda += 1e-5;
+    double up = pelt_feature_evidence(arena, &net, targets, 0, 1, p.poses.count, rows, 1, &unused);
+    net.log_lambda -= 2e-5;
+    double down = pelt_feature_evidence(arena, &net, targets, 0, 1, p.poses.count, rows, 1, &unused);
+    assert_near(gradient.log_lambda, (up - down) / 2e-5, 1e-4);
+    corrected_parts_free(&p);
+}
+
+/* (Phi^T Phi + lambda I) c = Phi^T y, by elimination, for more rows than features and for fewer. */
+static void outputs_solve_the_normal_equations(void **state) {
+    (void)state;
+    enum { WIDE = 9, COLUMNS = 2 };
+    pelt_arena *arena = pelt_arena_new(0);
+    uint64_t seed = 2;
+    for (size_t rows = 5; rows < 20; rows += 8) {
+        double phi[20 * WIDE], y[20 * COLUMNS], c[WIDE * COLUMNS], trace = 0, *out = c, ridge = 0.03;
+        for (size_t i = 0; i < rows * WIDE; i++) phi[i] = test_random(&seed) - 0.4, trace += phi[i] * phi[i];
+        for (size_t i = 0; i < rows * COLUMNS; i++) y[i] = test_random(&seed) - 0.5;
+        assert_true(pelt_feature_ridge(arena, rows, WIDE, phi, COLUMNS, y, 1, &ridge, &out));
+        for (size_t k = 0; k < WIDE; k++)
+            for (size_t d = 0; d < COLUMNS; d++) {
+                double left = ridge * trace / (double)rows * c[k * COLUMNS + d], right = 0;
+                for (size_t r = 0; r < rows; r++) {
+                    right += phi[r * WIDE + k] * y[r * COLUMNS + d];
+                    for (size_t l = 0; l < WIDE; l++)
+                        left += phi[r * WIDE + k] * phi[r * WIDE + l] * c[l * COLUMNS + d];
+                }
+                assert_near(left, right, 1e-10);
+            }
+    }
+    pelt_arena_free(arena);
+}
+
+/* -- Fits ---------------------------------------------------------------------------------------------------------- */
+
+static pelt_family family_chosen(uint32_t more, double *left) {
+    static double angles[MOST][JOINTS];
+    pelt_error error = {0};
+    pelt_fit_report report = {0};
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    uint32_t count = corrected_poses(JOINTS, 30, more, 5, angles[0]);
+    const pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], coupled);
+    pelt_bytes *bytes =
+        pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1),
+                 &(pelt_fit_options){.method = PELT_METHOD_KERNEL, .holdout = -1, .threads = 1}, &report, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    pelt_family family = report.kernel->family;
+    *left = report.kernel->validation_error;
+    pelt_bytes_free(bytes), pelt_fit_report_free(&report), character_free(bundle);
+    return family;
+}
+
+/* Sweeps say nothing about joints that move together: with few other examples only kernels are allowed. */
+static void features_are_chosen_where_they_predict_better_and_examples_tell(void **state) {
+    (void)state;
+    double left;
+    assert_int_equal(family_chosen(80, &left), PELT_FAMILY_FEATURES);
+    assert_true(left < 0.25);
+    assert_int_equal(family_chosen(9, &left), PELT_FAMILY_KERNEL);
+}
+
+static void a_fit_has_the_same_bytes_with_any_number_of_threads(void **state) {
+    (void)state;
+    static double angles[MOST][JOINTS];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    uint32_t count = corrected_poses(JOINTS, 30, 40, 5, angles[0]);
+    pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], coupled);
+    corrected_same_bytes(bundle, clip,
+                         (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_FEATURES});
+    character_free(bundle);
+}
+
+/* Whatever the pose, no vertex is displaced beyond the bound; and it is of some use: not a hundred times too large. */
+static void no_pose_displaces_beyond_the_bound(void **state) {
+    (void)state;
+    corrected_parts p = make_parts(40);
+    pelt_error error = {0};
+    p.f.options.kernel.family = PELT_FAMILY_FEATURES;
+    assert_int_equal(pelt_fit_kernel(&p.f, &error), PELT_OK);
+    uint64_t seed = 8;
+    pelt_transform locals[JOINTS];
+    double *d = calloc(3 * VERTICES, sizeof *d), most = 0;
+    for (int pose = 0; pose < 200; pose++) {
+        maker_pose(p.bundle, &seed, 3, locals);
+        assert_true(pelt_corrective_eval(p.f.model.corrective, &p.bundle->skeleton, locals, NULL, VERTICES, d, NULL));
+        for (int v = 0; v < VERTICES; v++) most = fmax(most, hypot(hypot(d[3 * v], d[3 * v + 1]), d[3 * v + 2]));
+    }
+    assert_true(most > 0 && most <= p.f.report.bound && p.f.report.bound < 100 * most);
+    free(d), corrected_parts_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_instruction_set_gives_the_coefficients_of_the_definition),
+        cmocka_unit_test(numbers_of_16_bits_are_close_to_those_of_32),
+        cmocka_unit_test(at_rest_all_coefficients_are_zero),
+        cmocka_unit_test(every_field_of_features_has_its_range),
+        cmocka_unit_test(the_gradient_of_the_evidence_is_that_of_differences),
+        cmocka_unit_test(outputs_solve_the_normal_equations),
+        cmocka_unit_test(features_are_chosen_where_they_predict_better_and_examples_tell),
+        cmocka_unit_test(a_fit_has_the_same_bytes_with_any_number_of_threads),
+        cmocka_unit_test(no_pose_displaces_beyond_the_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
