@@ -24,7 +24,7 @@
 
 enum { MOST_EXAMPLES = 1000, MOST_CLUSTERS = 96, POINTS_PER_CLUSTER = 8 };
 static const double SPANNED = 0.1; /* of the ridge: what centres may leave of an example; they are the cost of a pose */
-enum { LEAST_SEVERAL = 10, MANY_INPUTS = 32 };
+enum { FEATURES = 64, LEAST_SEVERAL = 10 };
 static const double SMALL = 0.03; /* what kernels leave, in cross-validation: learning more would not be seen */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
@@ -382,33 +382,37 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     pelt_fitting *f = k->f;
     pelt_family family = f->options.kernel.family;
     const pelt_example_displacements *turns = f->options.displacement.plain_normals ? NULL : &k->normals.u;
-    uint32_t threads = f->options.threads;
     uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(f->arena, k->poses.count, int));
+    bool forced = family == PELT_FAMILY_FEATURES;
     *done = false;
-    if (family == PELT_FAMILY_KERNEL) return PELT_OK;
-    if (family == PELT_FAMILY_CHOSEN && (several < LEAST_SEVERAL || k->left < SMALL)) return PELT_OK;
+    if (family == PELT_FAMILY_KERNEL || (!forced && (several < LEAST_SEVERAL || k->left < SMALL))) return PELT_OK;
     pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, turns,
-                                                           &f->bundle->mesh, f->model.positions, threads);
-    uint32_t width = k->inputs.count > MANY_INPUTS ? 64 : 96; /* more help where they cost little */
-    double goal = family == PELT_FAMILY_CHOSEN ? k->left : INFINITY;
+                                                           &f->bundle->mesh, f->model.positions, f->options.threads);
     pelt_feature_settings settings =
-        pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, width, goal, threads);
-    if (family == PELT_FAMILY_CHOSEN && !(settings.left < k->left)) return PELT_OK;
+        pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, FEATURES, k->left, f->options.threads);
+    if (!forced && !(settings.left < k->left)) return PELT_OK;
     *done = true;
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);
+}
+
+static void choose_settings(kernel_fit *k) {
+    pelt_arena *arena = k->f->arena;
+    k->settings = START, k->left = INFINITY;
+    if (k->f->options.kernel.family == PELT_FAMILY_FEATURES) return;
+    pelt_next_task(arena, "kernel: cross-validation", 0.05, 0.2, 16);
+    k->tables = PELT_NEW(arena, (size_t)k->poses.count * k->poses.count * k->inputs.count, float);
+    k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, k->f->options.threads, k->tables,
+                                   &k->settings);
 }
 
 static pelt_result regress(kernel_fit *k, pelt_error *error) {
     pelt_fitting *f = k->f;
     uint32_t threads = f->options.threads;
-    k->tables = PELT_NEW(f->arena, (size_t)k->poses.count * k->poses.count * k->inputs.count, float);
-    k->settings = START;
-    pelt_next_task(f->arena, "kernel: cross-validation", 0.05, 0.2, 16);
-    k->left = pelt_kernel_validate(f->arena, &k->poses, &k->positions.u, &k->inputs, threads, k->tables, &k->settings);
-    if (!f->options.displacement.plain_normals) k->normals.u = pelt_turns_of(f);
     bool done;
+    choose_settings(k);
+    if (!f->options.displacement.plain_normals) k->normals.u = pelt_turns_of(f);
     pelt_result result = try_features(k, &done, error);
-    if (done) return result;
+    if (done || result) return result;
     pelt_next_task(f->arena, "kernel: clusters", 0.2, 0.8, 30);
     cluster(k);
     prepare_clusters(k);

@@ -4,8 +4,8 @@
        D(p) = sum_t r_t(p) d^t,    r_t = f_t / sum_s f_s,    f_t(p) = sum_k lambda_tk phi(|p - p_k|),   lambda = phi^-1
 
    The distance is over all joints, each weighted by how much it displaces the mesh as a whole: a finger moves little
-   skin, and where it points should not decide what the back looks like. The width of phi is the one that best predicts
-   poses left out.
+   skin, and where it points should not decide what the back looks like. The width of phi, and whether
+   it is mixed or a Gaussian alone, is what best predicts poses left out.
 
    With N principal poses the functions r_t of those alone are used, and the displacements are those that fit all
    examples best. */
@@ -91,13 +91,16 @@ enum { WIDTHS = sizeof width_factors / sizeof *width_factors };
 /* Float arithmetic at run time must still interpolate: rounding grows by the row sums of the inverse. */
 static const double MOST_GROWTH = 1.6e4;
 
+static const double CLEARLY = 0.95; /* of the squared error */
+
 static const bool *poses_to_leave_out(const psd *p) {
     bool *all = PELT_NEW(p->work, p->distinct.count, bool), any = false;
     for (uint32_t i = 0; i < p->distinct.count; i++) any |= p->distinct.interior[i], all[i] = i > 0;
     return any ? p->distinct.interior : all;
 }
 
-static void choose_width(psd *p) {
+/* The best width for the function that the fit has; returns the squared error of poses left out. */
+static double choose_width(psd *p) {
     size_t n = p->distinct.count;
     double *phi = PELT_NEW(p->work, n * n, double);
     const bool *marked = poses_to_leave_out(p);
@@ -110,6 +113,21 @@ static void choose_width(psd *p) {
         if (error < best && growth < MOST_GROWTH) best = error, p->width = width;
     }
     if (!(p->width > 0)) p->width = 1;
+    return best;
+}
+
+/* The mixed function meets the examples; the Gaussian alone, which only comes close, has to predict better than that.
+   Sweeps of one joint do not tell: enough examples must move several. */
+static void choose_function(psd *p) {
+    enum { LEAST_SEVERAL = 10 };
+    const pelt_poses *poses = &p->distinct.poses;
+    double mixed = choose_width(p), width = p->width;
+    uint32_t several = 0;
+    for (uint32_t e = 0; e < poses->count; e++) several += !poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER;
+    if (p->fitting->options.psd.rbf || several < LEAST_SEVERAL) return;
+    p->phi = PELT_PHI_GAUSSIAN;
+    if (choose_width(p) < CLEARLY * mixed) return;
+    p->phi = PELT_PHI_MIXED, p->width = width;
 }
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
@@ -386,7 +404,7 @@ static bool fit(psd *p, uint32_t wanted) {
     if (wanted && wanted + 1 < n) return choose_poses(p, wanted) && make_corrective(p);
     p->center_count = n;
     for (uint32_t i = 0; i < n; i++) p->centers[i] = i;
-    choose_width(p);
+    choose_function(p);
     return make_corrective(p);
 }
 
