@@ -386,6 +386,38 @@ static void no_pose_displaces_beyond_the_bound(void **state) {
     free(d), corrected_parts_free(&p);
 }
 
+/* Joints bend the tube, and so does something else that no joint tells. */
+static uint64_t unknown_seed;
+static void half_unknown(const pelt_bundle *bundle, const double *angles, double *d) {
+    double unknown = test_random(&unknown_seed) - 0.5;
+    coupled(bundle, angles, d);
+    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) d[3 * v + 2] += unknown;
+}
+
+static bool warned_of(corrected_truth *truth) {
+    static double angles[MOST][JOINTS];
+    pelt_error error = {0};
+    pelt_fit_report report = {0};
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    bool warned = false;
+    uint32_t count = corrected_poses(JOINTS, 30, 60, 5, angles[0]);
+    unknown_seed = 6;
+    const pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], truth);
+    pelt_fit_options options = {.method = PELT_METHOD_KERNEL, .holdout = -1, .threads = 1};
+    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, &report, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    for (size_t i = 0; i < report.findings.count; i++)
+        warned |= strstr(report.findings.list[i].text, "something that drives the skin") != NULL;
+    pelt_bytes_free(bytes), pelt_fit_report_free(&report), character_free(bundle);
+    return warned;
+}
+
+static void what_no_joint_tells_is_warned_of(void **state) {
+    (void)state;
+    assert_true(warned_of(half_unknown));
+    assert_false(warned_of(coupled));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction_set_gives_the_coefficients_of_the_definition),
@@ -397,6 +429,7 @@ int main(void) {
         cmocka_unit_test(features_are_chosen_where_they_predict_better_and_examples_tell),
         cmocka_unit_test(a_fit_has_the_same_bytes_with_any_number_of_threads),
         cmocka_unit_test(no_pose_displaces_beyond_the_bound),
+        cmocka_unit_test(what_no_joint_tells_is_warned_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
-static const double SPARE = 0.1; /* of the error in cross-validation: what blocks that are left out may add */
+static const double SPARE = 0.1;        /* of the error in cross-validation: what blocks that are left out may add */
 
 enum { POSITIONS, NORMALS, FIELDS };
 
@@ -148,6 +148,14 @@ static double energy_of(const pelt_example_displacements *u) {
     for (size_t i = 0; i < 3 * (size_t)u->example_count * u->point_count; i++)
         sum += (double)u->positions[i] * u->positions[i];
     return fmax(sum, 1e-300);
+}
+
+/* What the outputs leave of the displacements, relative to them. */
+static double missed(const field *x) {
+    double left = 0;
+    for (size_t i = 0; i < 3 * (size_t)x->u.example_count * x->u.point_count; i++)
+        left += pow((double)x->u.positions[i] - x->fitted.positions[i], 2);
+    return sqrt(left / energy_of(&x->u));
 }
 
 static void fit_outputs(feature_fit *k) {
@@ -368,6 +376,7 @@ static void note_figures(feature_fit *k, const pelt_corrective *corrective) {
                                      .joints = k->inputs->count,
                                      .clusters = k->fields[POSITIONS].clusters.count};
     k->f->report.kernel = figures;
+    pelt_note_missed(k->f, missed(&k->fields[POSITIONS]));
     note_bound(k, corrective);
 }
 

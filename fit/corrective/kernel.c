@@ -129,7 +129,8 @@ static void fit_cluster(void *user, size_t q, pelt_arena *scratch) {
     k->sizes[q] = sqrt(size);
     k->unsolved[q] = !pelt_ridge_solve(scratch, ridge, matrix, k->settings.lambda, SPANNED * k->settings.lambda, 2,
                                        (pelt_ridge_values[]){{rank, c}, {turn_rank, turns}});
-    size_t m = ridge->example_count; /* the centres, of the n examples */
+    size_t m = ridge->example_count; /* the centres, of the n examples; the ridge may leave none */
+    if (!m) k->positions.clusters.ranks[q] = k->normals.clusters.ranks[q] = 0;
     if (m && rank) pelt_gemm(false, false, m, rank, m, 1, cluster_matrix(scratch, k, ridge), c, 0, k->fitted[q]);
 }
 
@@ -246,6 +247,16 @@ static void note_bound(kernel_fit *k, const pelt_displacements *displacements) {
     k->f->report.bound = pelt_largest_displacement(displacements, k->f->model.vertex_count, most);
 }
 
+void pelt_note_missed(pelt_fitting *f, double missed) {
+    const double MUCH = 0.3;
+    if (!(missed > MUCH)) return;
+    pelt_find(&f->report.findings, f->arena, PELT_WARNING, "not-driven",
+              "the poses explain the examples badly: %.0f%% of the displacements are left in training; either the "
+              "examples are noisy, or something that drives the skin is not among the file's joints: give it as a "
+              "named control, or leave out the examples that it changes",
+              100 * missed);
+}
+
 static void note_figures(kernel_fit *k, const pelt_corrective *corrective) {
     pelt_kernel_figures *figures = PELT_NEW(k->f->arena, 1, pelt_kernel_figures);
     *figures = (pelt_kernel_figures){.family = PELT_FAMILY_KERNEL,
@@ -257,6 +268,7 @@ static void note_figures(kernel_fit *k, const pelt_corrective *corrective) {
                                      .joints = k->inputs.count,
                                      .clusters = corrective->kernel->group_count};
     k->f->report.kernel = figures;
+    pelt_note_missed(k->f, k->settings.missed);
     note_condition(k);
     note_bound(k, corrective->displacements);
 }

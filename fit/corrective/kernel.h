@@ -32,7 +32,11 @@ typedef struct pelt_kernel_settings {
     double range;  /* 0: one width for all joints; 1: widths in proportion to the joints' ranges */
     double pair;   /* gamma: gain of the products of pairs of joints */
     double lambda; /* ridge */
+    double missed; /* not chosen but found: what is left of the displacements in training, relative to them */
 } pelt_kernel_settings;
+
+/* Warns when much of the displacements is left in training: then what drives the skin is not among the joints. */
+void pelt_note_missed(pelt_fitting *fitting, double missed);
 
 /* Scale of joint g in E_g = exp(-(3 - tr R_a^T R_b) scale), or of a control in units of its range. */
 double pelt_kernel_scale(const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings, uint32_t joint);

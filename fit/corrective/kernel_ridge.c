@@ -153,6 +153,7 @@ typedef struct validation {
     size_t set_count;
     const pelt_kernel_settings *trial;
     double *errors; /* [set] */
+    double *missed; /* [set] squared, in training: the ridge times M u */
 } validation;
 
 uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold) {
@@ -261,7 +262,8 @@ static void validate_set(void *user, size_t s, pelt_arena *scratch) {
     if (!pelt_cholesky(n, matrix)) return;
     pelt_cholesky_solve(n, matrix, n, inverse);
     pelt_gemm(false, false, n, columns, n, 1, inverse, set->targets, 0, product);
-    v->errors[s] = 0;
+    v->errors[s] = v->missed[s] = 0;
+    for (size_t i = 0; i < n * columns; i++) v->missed[s] += pow(v->trial->lambda * product[i], 2);
     for (int fold = 0; fold < FOLDS; fold++) {
         size_t m = 0;
         for (uint32_t a = 0; a < n; a++)
@@ -323,6 +325,20 @@ static double search(validation *v, pelt_kernel_settings *best) {
     return none > 0 ? sqrt(error / none) : 0;
 }
 
+/* The squared error of a set in training; *all grows by what there is. Examples that move none of its joints are missed as
+   they are. */
+static double missed_by(const validation *v, size_t k, double *all) {
+    const validation_set *set = &v->sets[k];
+    double known = 0, sum = 0;
+    for (size_t i = 0; i < 3 * set->count * set->ridge.example_count; i++) known += set->targets[i] * set->targets[i];
+    for (size_t e = 0; e < v->u->example_count; e++)
+        for (size_t i = 0; i < set->count; i++)
+            for (size_t c = 0; c < 3; c++)
+                sum += pow(v->u->positions[3 * (e * v->u->point_count + set->points[i]) + c], 2);
+    *all += sum;
+    return v->missed[k] + fmax(sum - known, 0);
+}
+
 double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                             const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
                             pelt_kernel_settings *settings) {
@@ -335,12 +351,16 @@ double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pe
                     .tables = tables,
                     .fold = PELT_NEW(work, poses->count, int),
                     .sets = PELT_NEW(work, SAMPLES, validation_set),
-                    .errors = PELT_NEW(work, SAMPLES, double)};
+                    .errors = PELT_NEW(work, SAMPLES, double),
+                    .missed = PELT_NEW(work, SAMPLES, double)};
     pelt_kernel_folds(poses, v.fold);
     thin_folds(&v);
     make_sets(&v);
     drop_still_sets(&v);
-    double left = search(&v, settings);
+    double left = search(&v, settings), missed = 0, all = 0;
+    score(&v, settings, false);
+    for (size_t k = 0; k < v.set_count; k++) missed += missed_by(&v, k, &all);
+    settings->missed = all > 0 ? sqrt(missed / all) : 0;
     pelt_arena_free(work);
     return left;
 }
