@@ -512,18 +512,11 @@ static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t jo
 
 /* -- Learned features ---------------------------------------------------------------------------------------------- */
 
-/* Numbers k and k + 16 of every 32 side by side. The second is read from all 32 bits, so the first one, as an unsigned
-   fraction, is taken off it. */
 static void round_row(const float *row, size_t count, float *step, int16_t *out) {
     float most = 0;
     for (size_t i = 0; i < count; i++) most = fmaxf(most, fabsf(row[i]));
     *step = most / 32767;
-    for (size_t i = 0; i < count && most > 0; i++) {
-        bool second = i % PELT_FEATURES_AT_ONCE >= PELT_BLOCK;
-        int16_t *number = out + i / PELT_FEATURES_AT_ONCE * PELT_FEATURES_AT_ONCE + 2 * (i % PELT_BLOCK) + second;
-        double x = (double)row[i] / *step - (second ? (uint16_t)number[-1] / 65536.0 : 0);
-        *number = (int16_t)fmin(fmax(rint(x), -32767), 32767);
-    }
+    for (size_t i = 0; i<count && * step> 0; i++) out[i] = (int16_t)fmin(fmax(rint(row[i] / *step), -32767), 32767);
 }
 
 static void append_feature_groups(builder *b, const pelt_features *f, bool shorts, uint64_t at, uint32_t *coefficient) {

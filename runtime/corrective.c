@@ -286,7 +286,9 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.joint_moves = take(&end, kernel ? kernel->joint_count : 0);
     const pelt_file_features *features = pelt_skin_features(skin);
     at.numbers = take(&end, features ? 8 * (uint64_t)features->input_count : 0);
-    at.features = take(&end, features ? (uint64_t)features->set_count * (features->width + 1) : 0);
+    at.features = take(&end, features ? (uint64_t)features->set_count * features->width : 0);
+    at.short_features = take(&end, features ? (uint64_t)features->set_count * features->width / 2 : 0);
+    at.feature_steps = take(&end, features ? features->set_count : 0);
     at.size = end;
     return at;
 }

@@ -30,7 +30,8 @@ static pelt_result check_group(const pelt_section *s, const pelt_file_features *
                                const pelt_file_feature_group *group) {
     const uint32_t *sets = pelt_array_at(s, group->sets, group->set_count, sizeof *sets, 1);
     uint64_t columns = (uint64_t)group->set_count * f->width;
-    if (!sets) return PELT_ERROR_FORMAT;
+    const pelt_file_feature_group *first = (const pelt_file_feature_group *)(s->bytes + f->groups);
+    if (!sets || !group->steps != !first->steps) return PELT_ERROR_FORMAT;
     if (!pelt_all_below_u32(sets, group->set_count, f->set_count)) return PELT_ERROR_INDEX;
     if (!group->steps) return pelt_check_floats(s, group->matrix, group->coefficient_count, columns);
     if (!pelt_array_at(s, group->matrix, group->coefficient_count, columns, sizeof(int16_t))) return PELT_ERROR_FORMAT;

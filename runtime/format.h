@@ -215,9 +215,8 @@ typedef struct pelt_file_feature_set {
 typedef struct pelt_file_feature_group {
     uint32_t set_count, coefficient_count, first_coefficient, reserved;
     uint64_t sets;   /* u32 [set_count] */
-    uint64_t matrix; /* f32 [coefficient][set_count][width]; or, where there are steps, i16 [..][width / 32][16][2]: numbers
-                        k and k + 16 side by side */
-    uint64_t steps;  /* f32 [coefficient], or 0 */
+    uint64_t matrix; /* f32 [coefficient][set_count][width]; or, where there are steps, i16 */
+    uint64_t steps;  /* f32 [coefficient], or 0; all groups have some, or none has */
     uint64_t unused[3];
 } pelt_file_feature_group;
 

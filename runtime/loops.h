@@ -62,7 +62,9 @@ typedef struct pelt_corrective_offsets {
     size_t joint_kernels; /* [kernel joint][shared center] */
     size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
     size_t numbers;       /* [feature input][8] six numbers, and 0 where all of them are */
-    size_t features;      /* [feature set][width], and then [feature set]: 0 where all of a set are */
+    size_t features;      /* [feature set][width] */
+    size_t short_features; /* the same in 16 bits */
+    size_t feature_steps;  /* [feature set] what these count; 0 where all of a set are 0 */
     uint64_t size;
 } pelt_corrective_offsets;
 

@@ -27,6 +27,11 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (wide)_mm256_cvtepi32_ps(_mm256_madd_epi16(_mm256_load_si256((const __m256i *)p), _mm256_set1_epi32(both)));
 }
 
+static inline wide dot_shorts(const int16_t *a, const int16_t *b) {
+    __m256i x = _mm256_load_si256((const __m256i *)a), y = _mm256_load_si256((const __m256i *)b);
+    return (wide)_mm256_cvtepi32_ps(_mm256_madd_epi16(x, y));
+}
+
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
     __m256i both = _mm256_load_si256((const __m256i *)p);
     *low = (wide)_mm256_cvtepi32_ps(_mm256_slli_epi32(both, 16));
@@ -88,7 +93,7 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
     __m256 v0 = _mm256_shuffle_ps(xy, zw, 0x44), v1 = _mm256_shuffle_ps(xy, zw, 0xee), /* and vertex 4, 5, 6, 7 */
         v2 = _mm256_shuffle_ps(xy2, zw2, 0x44), v3 = _mm256_shuffle_ps(xy2, zw2, 0xee);
     __m256 pairs[] = {_mm256_permute2f128_ps(v0, v1, 0x20), _mm256_permute2f128_ps(v2, v3, 0x20),
-                     _mm256_permute2f128_ps(v0, v1, 0x31), _mm256_permute2f128_ps(v2, v3, 0x31)};
+                      _mm256_permute2f128_ps(v0, v1, 0x31), _mm256_permute2f128_ps(v2, v3, 0x31)};
     for (int i = 0; i < 4; i++) {
         if (stream)
             _mm256_stream_ps(out + 8 * i, pairs[i]);

@@ -26,6 +26,10 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_load_si512(p), _mm512_set1_epi32(both)));
 }
 
+static inline wide dot_shorts(const int16_t *a, const int16_t *b) {
+    return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_load_si512(a), _mm512_load_si512(b)));
+}
+
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
     __m512i both = _mm512_load_si512(p);
     *low = (wide)_mm512_cvtepi32_ps(_mm512_slli_epi32(both, 16));
@@ -106,7 +110,7 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
     __m512 a = _mm512_shuffle_f32x4(v0, v1, 0x44), b = _mm512_shuffle_f32x4(v2, v3, 0x44),
            c = _mm512_shuffle_f32x4(v0, v1, 0xee), d = _mm512_shuffle_f32x4(v2, v3, 0xee);
     __m512 fours[] = {_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd),
-                     _mm512_shuffle_f32x4(c, d, 0x88), _mm512_shuffle_f32x4(c, d, 0xdd)};
+                      _mm512_shuffle_f32x4(c, d, 0x88), _mm512_shuffle_f32x4(c, d, 0xdd)};
     for (int i = 0; i < 4; i++) {
         if (stream)
             _mm512_stream_ps(out + 16 * i, fours[i]);

@@ -29,6 +29,8 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (float)(p[0] * factors[0] + p[1] * factors[1]);
 }
 
+static inline wide dot_shorts(const int16_t *a, const int16_t *b) { return (float)(a[0] * b[0] + a[1] * b[1]); }
+
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
     *low = (float)p[0] * 65536;
     *high = (float)p[1] * 65536 + (float)(uint16_t)p[0];

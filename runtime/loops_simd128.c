@@ -69,6 +69,18 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
 #endif
 }
 
+static inline wide dot_shorts(const int16_t *a, const int16_t *b) {
+    wide_int x = *(const wide_shorts *)a, y = *(const wide_shorts *)b;
+#if defined(__SSE2__)
+    return (wide)_mm_cvtepi32_ps(_mm_madd_epi16((__m128i)x, (__m128i)y));
+#elif defined(__wasm_simd128__)
+    return (wide)wasm_f32x4_convert_i32x4(wasm_i32x4_dot_i16x8((v128_t)x, (v128_t)y));
+#else
+    wide_int low = ((x << 16) >> 16) * ((y << 16) >> 16), high = (x >> 16) * (y >> 16);
+    return __builtin_convertvector(low + high, wide);
+#endif
+}
+
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
     wide_int both = *(const wide_shorts *)p;
     *low = __builtin_convertvector(both << 16, wide);
