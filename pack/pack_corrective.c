@@ -303,6 +303,12 @@ static uint64_t append(builder *b, size_t count, size_t each) {
     return at;
 }
 
+static uint64_t append_copy(builder *b, const void *data, size_t count, size_t each) {
+    uint64_t at = append(b, count, each);
+    if (count) memcpy(b->bytes + at, data, count * each);
+    return at;
+}
+
 /* Centres [center][axis][4] become [axis][4][center], padded. */
 static uint64_t append_centers(builder *b, const float *centers, size_t center_count, size_t axis_count) {
     size_t stride = (size_t)pelt_padded(center_count);
