@@ -116,6 +116,7 @@ static char sentences[MOST_SENTENCES][LONGEST_SENTENCE];
 static int sentence_count;
 
 void cli_note_error(const char *format, va_list arguments) {
+    if (!strncmp(format, "note: ", 6)) return; /* notes are no failures */
     if (sentence_count < MOST_SENTENCES) vsnprintf(sentences[sentence_count++], LONGEST_SENTENCE, format, arguments);
 }
 
