@@ -105,7 +105,8 @@ static int bench_skin_frames(const cli_args *args, const char *method, const pel
 }
 
 static void say_frame_head(const cli_args *args) {
-    cli_say(args, "frame        vertices  joints  isa      pose us     best  deform us     best   ns/vertex     best\n");
+    cli_say(args,
+            "frame        vertices  joints  isa      pose us     best  deform us     best   ns/vertex     best\n");
 }
 
 /* The methods of the first size. */
@@ -305,8 +306,8 @@ static int bench(const cli_args *args) {
     }
     free(runs);
     if (code) return json_decref(rows), json_decref(frames), json_decref(poses), code;
-    return cli_print_json(args, cli_pack("{s:o, s:o, s:o, s:o}", "machine", machine_json(), "rows", rows, "frames", frames,
-                                         "pose", poses ? poses : json_null()));
+    return cli_print_json(args, cli_pack("{s:o, s:o, s:o, s:o}", "machine", machine_json(), "rows", rows, "frames",
+                                         frames, "pose", poses ? poses : json_null()));
 }
 
 const cli_command cli_bench = {
@@ -324,7 +325,8 @@ const cli_command cli_bench = {
     "file; gather: a loop afterwards brings them into it; halves: they are half floats; +n: and normals likewise.\n"
     "What runs on one thread is timed by that thread's own clock.\n"
     "\n"
-    "A frame is pelt_pose, and pelt_deform of positions and normals, in poses in which all joints turn: of all methods at\n"
+    "A frame is pelt_pose, and pelt_deform of positions and normals, in poses in which all joints turn: of all methods "
+    "at\n"
     "the first size, or of every SKIN.\n"
     "\n"
     "--device runs the methods, or SKIN, on a graphics device, for crowds of characters in different poses. Times are\n"

@@ -412,9 +412,9 @@ static void share_units(pelt_arena *arena, const pelt_kernel *kernel, kernel_ord
     for (uint32_t u = 0; u < kernel->unit_count; u++) {
         const pelt_kernel_unit *unit = &kernel->units[u];
         uint32_t same = 0;
-        while (same < order->unit_count && (order->units[same].first != unit->first ||
-                                            order->units[same].second != unit->second ||
-                                            order->units[same].gain != unit->gain))
+        while (same < order->unit_count &&
+               (order->units[same].first != unit->first || order->units[same].second != unit->second ||
+                order->units[same].gain != unit->gain))
             same++;
         if (same == order->unit_count) order->units[order->unit_count++] = *unit;
         order->new_units[u] = same;

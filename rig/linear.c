@@ -40,7 +40,8 @@ int pelt_blas_reserve(int wanted) {
     int count = 0, most = wanted < MOST ? wanted : MOST;
     if (!is_limited()) return wanted;
     pthread_mutex_lock(&buffers_lock);
-    while (count < most && (count < buffers_taken || pelt_memory_is_there(room_for_one))) held[count++] = blas_memory_alloc(0);
+    while (count < most && (count < buffers_taken || pelt_memory_is_there(room_for_one)))
+        held[count++] = blas_memory_alloc(0);
     if (count > buffers_taken) buffers_taken = count;
     for (int i = 0; i < count; i++) blas_memory_free(held[i]);
     pthread_mutex_unlock(&buffers_lock);
@@ -97,8 +98,8 @@ bool pelt_cholesky(size_t n, double *a) {
 void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b) {
     const CBLAS_TRANSPOSE sides[] = {CblasNoTrans, CblasTrans};
     for (int i = 0; i < 2 && columns; i++)
-        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, sides[i], CblasNonUnit, (int)n, (int)columns, 1, factor, (int)n,
-                    b, (int)columns);
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, sides[i], CblasNonUnit, (int)n, (int)columns, 1, factor,
+                    (int)n, b, (int)columns);
 }
 
 /* Row-major and lower is column-major and upper. */

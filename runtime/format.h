@@ -235,9 +235,8 @@ static inline size_t pelt_memory_size(uint64_t bytes) { return bytes == (size_t)
 
 _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 32 && sizeof(pelt_file_rbf) == 64 &&
                    sizeof(pelt_file_kernel) == 64 && sizeof(pelt_file_kernel_joint) == 8 &&
-                   sizeof(pelt_file_lone_center) == 32 &&
-                   sizeof(pelt_file_kernel_unit) == 16 && sizeof(pelt_file_kernel_group) == 64 &&
-                   sizeof(pelt_file_weighted) == 64,
+                   sizeof(pelt_file_lone_center) == 32 && sizeof(pelt_file_kernel_unit) == 16 &&
+                   sizeof(pelt_file_kernel_group) == 64 && sizeof(pelt_file_weighted) == 64,
                "the structures of DRIV have no hidden padding");
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,

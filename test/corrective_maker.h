@@ -85,7 +85,8 @@ static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint3
     for (uint32_t i = 0; i < joints * centers; i++) maker_quaternion(seed, 0.5, places + 4 * (size_t)i);
     for (uint32_t c = 0; centers > 16 && c < centers; c++) /* of many centres most move one joint or control alone */
         for (uint32_t j = 0; c % 3 && j < joints; j++)
-            if (j != c % joints) memcpy(places + 4 * ((size_t)c * joints + j), j < skeleton_joints ? still : nothing, 16);
+            if (j != c % joints)
+                memcpy(places + 4 * ((size_t)c * joints + j), j < skeleton_joints ? still : nothing, 16);
     for (uint32_t u = 0; u < 2 * joints; u++)
         units[u] = (pelt_kernel_unit){u / 2, u % 2 ? (u / 2 + 1) % joints : u / 2, 0.3f + 0.1f * (float)u};
     for (uint32_t g = 0; g < groups; g++) {

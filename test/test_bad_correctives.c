@@ -294,8 +294,9 @@ static void of_too_many_examples_those_that_lie_apart_are_taken(void **state) {
     free(angles);
     subject_write(&s);
     json_t *object = pelt_json("fit bad.glb --train train --method kernel --holdout 0 -o bad.pelt");
-    assert_non_null(strstr(program_errors, "5000 examples are more than the 1000 that the corrective \"kernel\" takes: it "
-                                           "was fitted to the 1000"));
+    assert_non_null(strstr(program_errors,
+                           "5000 examples are more than the 1000 that the corrective \"kernel\" takes: it "
+                           "was fitted to the 1000"));
     assert_int_equal(number(json_object_get(object, "train"), "frames"), FRAMES); /* the error is that on all */
     assert_true(number(json_object_get(object, "train"), "max_fraction") < 2e-3);
     json_decref(object);

@@ -345,7 +345,8 @@ static void names_are_shown_and_never_obeyed(void **state) {
     assert_false(commands_a_terminal(program_errors));
     /* What an engine says. */
     write_table("one.csv", "a\n1\n");
-    assert_int_equal(pelt("keys train one.csv --engine \"pipe:printf 'PERR\\011\\000\\000\\000bad\\033[31mx'\" -o x.keys"), 1);
+    assert_int_equal(
+        pelt("keys train one.csv --engine \"pipe:printf 'PERR\\011\\000\\000\\000bad\\033[31mx'\" -o x.keys"), 1);
     assert_false(commands_a_terminal(program_errors));
     assert_non_null(strstr(program_errors, "bad\\x1b[31m"));
     /* A newline in a name makes no message of its own. */
@@ -405,10 +406,11 @@ static void little_memory_ends_in_a_sentence_or_the_same_skin(void **state) {
         for (int megabytes = 150; megabytes <= 550; megabytes += 100) {
             char line[1200];
             const char *program = getenv("PELT_PROGRAM");
-            snprintf(line, sizeof line,
-                     "cd %s && rm -f x.pelt && ulimit -v %d && timeout 20 %s fit little/arm.glb --train train --method %s "
-                     "-o x.pelt >out.txt 2>err.txt",
-                     test_folder(), 1000 * megabytes, program ? program : "build/pelt", methods[m]);
+            snprintf(
+                line, sizeof line,
+                "cd %s && rm -f x.pelt && ulimit -v %d && timeout 20 %s fit little/arm.glb --train train --method %s "
+                "-o x.pelt >out.txt 2>err.txt",
+                test_folder(), 1000 * megabytes, program ? program : "build/pelt", methods[m]);
             int status = WEXITSTATUS(system(line));
             program_read("err.txt", program_errors, sizeof program_errors);
             if (status == 0) {
@@ -421,7 +423,8 @@ static void little_memory_ends_in_a_sentence_or_the_same_skin(void **state) {
             } else if (status == 127) {
                 continue; /* the loader itself had no room */
             } else {
-                if (status != 1 || !strstr(program_errors, "memory")) fail_msg("%d MB: %d, %s", megabytes, status, program_errors);
+                if (status != 1 || !strstr(program_errors, "memory"))
+                    fail_msg("%d MB: %d, %s", megabytes, status, program_errors);
                 assert_null(strstr(program_errors, "damaged"));
                 failed++;
             }

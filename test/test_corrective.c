@@ -634,9 +634,9 @@ static void every_field_of_a_corrective_has_its_range(void **state) {
         {0, RBF_MATRIX, 0, NOT_A_NUMBER, NUMBER},
         {0, RBF_MATRIX, 4 * (3 * 16 - 1), NOT_A_NUMBER, NUMBER}, /* the last of the norm */
         {0, RBF_BIAS, 4 * 2, NOT_A_NUMBER, NUMBER},              /* that of the norm */
-        {1, KERNEL, 48, 96, WRONG},          /* lone centres: an offset that is no multiple of 64 */
-        {1, KERNEL, 48, 0x40000000u, WRONG}, /* outside */
-        {1, KERNEL, 56, 7, FINE},            /* shared_count, when there are none */
+        {1, KERNEL, 48, 96, WRONG},                              /* lone centres: an offset that is no multiple of 64 */
+        {1, KERNEL, 48, 0x40000000u, WRONG},                     /* outside */
+        {1, KERNEL, 56, 7, FINE},                                /* shared_count, when there are none */
         {1, KERNEL, 0, 0xffffffffu, WRONG},                      /* joint_count */
         {1, KERNEL, 0, 4, INDEX},                                /* units name the fifth */
         {1, KERNEL, 4, 0, WRONG},                                /* center_count */

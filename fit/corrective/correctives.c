@@ -142,10 +142,11 @@ static pelt_examples fewer_examples(pelt_fitting *f) {
     pelt_example *list = PELT_NEW(f->arena, count, pelt_example);
     for (uint32_t i = 0; i < count; i++) list[i] = f->examples.list[chosen[i]];
     pelt_arena_free(work);
-    pelt_find(&f->report.findings, f->arena, PELT_WARNING, "many-examples",
-              "%zu examples are more than the %u that the corrective \"%s\" takes: it was fitted to the %u whose poses lie "
-              "farthest apart; the error is that on all of them",
-              f->examples.count, most, pelt_corrective_name(f->options.corrective), count);
+    pelt_find(
+        &f->report.findings, f->arena, PELT_WARNING, "many-examples",
+        "%zu examples are more than the %u that the corrective \"%s\" takes: it was fitted to the %u whose poses lie "
+        "farthest apart; the error is that on all of them",
+        f->examples.count, most, pelt_corrective_name(f->options.corrective), count);
     return count ? (pelt_examples){count, list} : f->examples;
 }
 

@@ -72,10 +72,10 @@ static void set_up(const search *w, candidate *p) {
 /* phi between all examples and the centres, and between these: the same for all strengths. */
 typedef struct regression {
     size_t n, m;
-    double *across, *square;  /* [example][center], [center][center] */
-    double *products;         /* [center][center] phi_mn phi_nm, with the weight of rest */
-    double *normal, *solved;  /* [center][center] N, factored; [center][example] N^-1 phi_mn */
-    double *transposed;       /* [center][example] */
+    double *across, *square; /* [example][center], [center][center] */
+    double *products;        /* [center][center] phi_mn phi_nm, with the weight of rest */
+    double *normal, *solved; /* [center][center] N, factored; [center][example] N^-1 phi_mn */
+    double *transposed;      /* [center][example] */
 } regression;
 
 static regression new_regression(pelt_arena *work, const search *w, const candidate *p) {
@@ -193,8 +193,8 @@ static void take(const search *w, const candidate *p, size_t kept, const double 
             double sum[3] = {0};
             for (size_t m = 0; m < n; m++)
                 for (size_t c = 0; c < 3; c++)
-                    sum[c] += coordinates[m * MOST_KEPT + k] *
-                              w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
+                    sum[c] +=
+                        coordinates[m * MOST_KEPT + k] * w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
             pelt_entry *entry = &entries[k * p->point_count + i];
             *entry = (pelt_entry){.point = p->points[i], .coefficient = (uint32_t)k};
             for (int c = 0; c < 3; c++) entry->position[c] = (float)(sum[c] / values[k]);

@@ -173,8 +173,7 @@ static void joint_table(const pelt_poses *poses, const pelt_kernel_inputs *input
     size_t n = poses->count, stride = 4 * (size_t)poses->joint_count;
     const float *q = poses->rotations + 4 * (size_t)inputs->joints[g];
     double *to_rest = PELT_NEW(scratch, n, double);
-    for (size_t a = 0; a < n; a++)
-        to_rest[a] = exp(-4 * (1 - (double)q[a * stride + 3] * q[a * stride + 3]) * scale);
+    for (size_t a = 0; a < n; a++) to_rest[a] = exp(-4 * (1 - (double)q[a * stride + 3] * q[a * stride + 3]) * scale);
     for (size_t a = 0; a < n; a++) {
         for (size_t b = 0; b <= a; b++) {
             if (!inputs->moved[a * inputs->count + g] || !inputs->moved[b * inputs->count + g]) {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { FOLDS = 5, SAMPLES = 400, VALIDATED = 100 };
-static const double MOST_ENERGY = 0.98; /* of the sampled points: sets that have less between them do not take part */
+static const double MOST_ENERGY = 0.98;  /* of the sampled points: sets that have less between them do not take part */
 static const double LEAST_SHARE = 0.005; /* units that drive less of a cluster are not worth their time */
 
 /* -- Units --------------------------------------------------------------------------------------------------------- */

@@ -328,7 +328,8 @@ static uint32_t take_farthest(spreading *s, bool sweeps, uint32_t taken, uint32_
     for (; taken < most; taken++) {
         uint32_t far = UINT32_MAX;
         for (uint32_t e = 0; e < s->poses->count; e++)
-            if ((!sweeps || s->poses->sweep_of[e] != PELT_NO_MOVER) && (far == UINT32_MAX || s->nearest[e] > s->nearest[far]))
+            if ((!sweeps || s->poses->sweep_of[e] != PELT_NO_MOVER) &&
+                (far == UINT32_MAX || s->nearest[e] > s->nearest[far]))
                 far = e;
         if (far == UINT32_MAX || !(s->nearest[far] > 1e-10f)) break; /* the others are the same as one of these */
         s->taken[far] = true;
