@@ -88,11 +88,8 @@ void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, 
                 (int)(transpose_b ? inner : columns), beta, c, (int)columns);
 }
 
-/* The lower triangle of a row-major matrix is the upper one of its columns: so nothing has to be turned round. */
 bool pelt_cholesky(size_t n, double *a) {
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(a[i * n + i])) return false;
-    return succeeded(LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)n));
+    return succeeded(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, a, (lapack_int)n));
 }
 
 void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b) {
