@@ -22,7 +22,8 @@
         {"distance-weights", "driving|blend",                                                                          \
          "wpsd: joints count by how far they displace a vertex, or by blend weight."},                                 \
         {"rbf", "mixed|gaussian|exp",                                                                                  \
-         "psd, wpsd: function of the pose distance; default mixed, mostly Gaussian; gaussian for wpsd with --poses."}, \
+         "psd, wpsd: function of the pose distance; default mixed, mostly Gaussian, or for psd gaussian where it "      \
+         "predicts better; gaussian for wpsd with --poses."},                                                           \
         {"no-norm", NULL, "psd, wpsd: do not divide the functions by their sum."},                                     \
         {"control-scale", "NAME=S,...",                                                                                \
          "How much more a control counts in pose distances; default 1: at its farthest from rest like a radian."},     \

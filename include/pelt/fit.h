@@ -351,7 +351,7 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 
 /* Function of the pose distance. */
 #define PELT_RBFS(X)                                                                                                   \
-    X(PELT_RBF_OF_METHOD, "")        /* mixed; gaussian for wpsd with few poses */                                     \
+    X(PELT_RBF_OF_METHOD, "")        /* psd: what predicts best; wpsd: mixed, gaussian with few poses */               \
     X(PELT_RBF_MIXED, "mixed")       /* mostly Gaussian, with a share of the exponential */                            \
     X(PELT_RBF_GAUSSIAN, "gaussian") /* smooth; meets the examples closely, not exactly */                             \
     X(PELT_RBF_EXP, "exp")           /* as in the EigenSkin paper */
