@@ -101,7 +101,7 @@ static void check_closest(const fitted *x, const pelt_condition *c, const char *
 /* -- Conditions ---------------------------------------------------------------------------------------------------- */
 
 static void check_psd(uint32_t kept) {
-    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_PSD, .psd.poses = kept});
+    fitted x = fit((pelt_fit_options){.method = PELT_METHOD_PSD, .psd.poses = kept, .psd.rbf = PELT_RBF_MIXED});
     const pelt_rbf *rbf = x.f.model.corrective->rbfs;
     const pelt_condition *c = &x.f.report.condition;
     size_t n = rbf->center_count, axes = rbf->axis_count;
