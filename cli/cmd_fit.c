@@ -51,6 +51,7 @@ static const char *why_worse(const fitting *f) {
 static void judge(fitting *f) {
     char text[400];
     const pelt_measure *train = f->report.train, *held = f->report.holdout, *judged = held ? held : train;
+    if (!judged) return;
     if (cli_is_worse(judged)) {
         snprintf(text, sizeof text,
                  "on %s the skin is worse than a plain blend with the file's weights (rel_err %.3f): %s",

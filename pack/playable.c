@@ -24,6 +24,7 @@
 #include "rig/linear.h"
 #include "rig/maths.h"
 #include "runtime/skin.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,6 +32,8 @@
 #define TURN 0.01
 /* An RMS error that is this part of the diagonal is rounding. */
 #define ROUNDING 1e-6
+/* What sums that cancel may lose, as a part of the diagonal. */
+#define LOST 1e-5
 
 /* Columns that are worked on at a time. */
 enum { CHUNK = 1536 };
@@ -350,7 +353,20 @@ static void list_frames(playing *x) {
     x->clip_of = clip_of, x->number_of = number_of;
 }
 
-/* The targets that the corrective is a sum of, and their weights; false when they are too many. */
+/* Whether targets with such weights cancel: then floats, which is what players have, lose what is left. */
+static bool cancels(const playing *x, const pelt_skin_targets *targets) {
+    double all = 0;
+    for (uint32_t k = 0; k < targets->count; k++) {
+        bool negative;
+        float most = 0;
+        for (size_t i = 0; i < 3 * (size_t)targets->positions[k].count; i++)
+            most = fmaxf(most, fabsf(targets->positions[k].deltas[i]));
+        all += most * range_of(x, k, &negative);
+    }
+    return all * FLT_EPSILON > LOST * x->posing.bundle->mesh.diagonal;
+}
+
+/* The targets that the corrective is a sum of, and their weights; false when they are too many, or cancel. */
 static bool take_whole(playing *x, pelt_skin_targets *targets, pelt_error *error, pelt_result *result) {
     bool any_negative = false;
     uint32_t at = 0;
@@ -367,7 +383,7 @@ static bool take_whole(playing *x, pelt_skin_targets *targets, pelt_error *error
         at += x->clips[c]->frame_count;
         for (size_t i = 0; i < size; i++) any_negative |= weights[i] < 0;
     }
-    if (targets->count + any_negative > x->options->most) return false;
+    if (targets->count + any_negative > x->options->most || cancels(x, targets)) return false;
     x->out->positions = PELT_NEW(x->arena, (size_t)targets->count + 1, pelt_target);
     memcpy(x->out->positions, targets->positions, targets->count * sizeof *targets->positions);
     if (targets->normals) {

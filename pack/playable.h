@@ -22,7 +22,7 @@ typedef struct pelt_playable {
     pelt_target *normals;   /* [count]; NULL: none */
     const float **weights;  /* [clip], each [frame_count][count], all from 0 to 1; NULL: there are no clips */
     uint32_t whole;         /* targets that the corrective is a sum of; 0: it is not a sum (wpsd) */
-    bool compressed;        /* there are fewer targets than that: they are made for the frames of the clips. Then: */
+    bool compressed;        /* there are other targets than those, made for the frames of the clips. Then: */
     double worst, rms;      /* how far they move vertices from where the skin has them; lengths */
     double normals_rms;     /* how far they turn normals, in degrees; 0 without */
     bool has_truth;         /* some of the clips have true positions: */

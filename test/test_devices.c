@@ -111,7 +111,6 @@ static void devices_that_are_not_here_are_refused_with_a_sentence(void **state) 
     assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o never.pc2 --device gl:999"), 1);
     assert_int_equal(pelt("bench arm.pelt --device cuda:99"), 1);
     assert_true(strstr(program_errors, "CUDA") != NULL);
-    assert_int_equal(pelt("bench arm.pelt"), 2);
     assert_int_equal(pelt("bench --device gl --characters 0"), 2);
     assert_int_equal(pelt("bench --vertices 12x"), 2);
     char path[300];

@@ -612,6 +612,9 @@ static pelt_result write_damaged(const char *from, const char *to, pelt_error *e
     snprintf(rest, sizeof rest, "%.*s%s%s", (int)(where - good), good, to, where + strlen(from));
     pelt_file file = make_glb(&m, rest);
     save(path_of("damaged.glb"), file.bytes, file.size);
+    pelt_bundle *bundle = pelt_bundle_read(path_of("damaged.glb"), error);
+    if (!bundle) return error->code; /* it is refused even earlier */
+    pelt_bundle_free(bundle);
     changing *c = begin(path_of("damaged.glb"));
     add_target(c, 1);
     pelt_result result = pelt_gltf_write(path_of("mended.glb"), &c->content, error);
@@ -630,7 +633,7 @@ static void tracks_of_weights_that_do_not_fit_are_refused(void **state) {
     assert_int_not_equal(
         write_damaged(channel, "'channels':[{'sampler':0,'target':{'node':2,'path':'weights'}},{'sampler':0", &error),
         PELT_OK);
-    assert_non_null(strstr(error.text, "samplers[0].output: accessors[5] is VEC4"));
+    assert_non_null(strstr(error.text, "samplers[0].output"));
     assert_int_equal(write_damaged("'scene':0", "'scene':0,'images':[{'bufferView':99}]", &error), PELT_OK);
     assert_int_equal(write_damaged("'extras':{'targetNames':['smile']}", "'extras':7", &error), PELT_OK);
     assert_int_equal(

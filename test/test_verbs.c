@@ -46,7 +46,7 @@ static int make_skins(void **state) {
     (void)state;
     write_text("drive.json", "[{\"joints\": \"*\", \"turn\": 1, \"bulge\": 2}]");
     return pelt("sample arm --vertices 160 --frames 12 -o . --quiet") ||
-           pelt("fit arm.glb --train train -o ssd.pelt --holdout 0 --quiet") ||
+           pelt("fit arm.glb --train train --method ssd -o ssd.pelt --holdout 0 --quiet") ||
            pelt("fit arm.glb --train train --method joints --drive drive.json --influences 6 --ridge 0 --normal-scale 0.02 -o "
                 "joints.pelt --holdout 0 --quiet") ||
            pelt("fit arm.glb --train train --method psd -o psd.pelt --holdout 0 --quiet");

@@ -67,12 +67,15 @@ static bool factor_shapes(psd *p) {
     return true;
 }
 
+/* What is added to phi of a pose and itself. Nothing in the rest pose, which is met: a skin at rest is the mesh. */
+static double ridge_of(const psd *p, size_t pose) { return pose ? pelt_phi_ridge(p->phi) : 0; }
+
 static void fill_phi(const psd *p, double width, double *phi) {
     size_t n = p->distinct.count;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
             phi[i * n + k] = phi[k * n + i] =
-                pelt_phi_value(p->phi, width, p->distances[i * n + k]) + (i == k ? pelt_phi_ridge(p->phi) : 0);
+                pelt_phi_value(p->phi, width, p->distances[i * n + k]) + (i == k ? ridge_of(p, i) : 0);
 }
 
 /* -- The width ----------------------------------------------------------------------------------------------------- */
@@ -138,7 +141,7 @@ static void center_phi(const psd *p, double *phi) {
     for (size_t i = 0; i < m; i++)
         for (size_t k = 0; k < m; k++)
             phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[p->centers[i] * n + p->centers[k]]) +
-                             (i == k ? pelt_phi_ridge(p->phi) : 0);
+                             (i == k ? ridge_of(p, p->centers[i]) : 0);
 }
 
 static void note_condition(psd *p) {
