@@ -151,22 +151,31 @@ DEVICE float4 distances(const float4 *pose, uint32_t axis, uint4 centers, bool t
     return make_float4(d[centers.x], d[centers.y], d[centers.z], d[centers.w]);
 }
 
+/* One part of the rows of four centres, as the skin has it. */
+template <int V, bool SHORTS> struct center_rows { uint32_t words[SHORTS ? 2 : 4][V]; };
+
+template <int V, bool SHORTS> DEVICE center_rows<V, SHORTS> read_centers(const uint32_t *at, uint32_t stride) {
+    center_rows<V, SHORTS> rows;
+#pragma unroll
+    for (int k = 0; k < (SHORTS ? 2 : 4); k++) words<V>(at + k * stride, rows.words[k]);
+    return rows;
+}
+
 /* sum[part] += phi times one part of the rows of four centres. */
 template <int V, int C, bool SHORTS>
-DEVICE void add_centers(const float (&q)[C][4][V], const uint32_t *at, uint32_t stride, float (&sum)[C][4][V],
+DEVICE void add_centers(const float (&q)[C][4][V], const center_rows<V, SHORTS> &rows, float (&sum)[C][4][V],
                         int part) {
     float u[4][V];
 #pragma unroll
-    for (int k = 0; k < 4; k += SHORTS ? 2 : 1) {
-        if constexpr (SHORTS) {
-            uint32_t w[V];
-            words<V>(at + (k / 2) * stride, w);
+    for (int k = 0; k < (SHORTS ? 2 : 4); k++)
 #pragma unroll
-            for (int v = 0; v < V; v++) u[k][v] = (float)(int32_t)(w[v] << 16), u[k + 1][v] = (float)(int32_t)w[v];
-        } else {
-            floats<V>(at + k * stride, u[k]);
+        for (int v = 0; v < V; v++) {
+            uint32_t w = rows.words[k][v];
+            if constexpr (SHORTS)
+                u[2 * k][v] = (float)(int32_t)(w << 16), u[2 * k + 1][v] = (float)(int32_t)w;
+            else
+                u[k][v] = __uint_as_float(w);
         }
-    }
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
@@ -208,6 +217,16 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
 #pragma unroll
                     for (int v = 0; v < V; v++) q[g][c][i][v] = 0;
         }
+        center_rows<V, SHORTS> rows[A == 1 ? 1 : GROUPS][4]; /* asked for before they are needed */
+        if constexpr (A > 1) {
+#pragma unroll
+            for (int i = 0; i < 4 * GROUPS; i++)
+                if (i % 4 < 3 || k.parts == 4)
+                    rows[i / 4][i % 4] = read_centers<V, SHORTS>(
+                        k.skin + k.n.at_rows + (size_t)min(first + i / 4, next.y - 1) * rows_of_four * k.parts + lane +
+                            16 * (i % 4),
+                        16 * k.parts);
+        }
         for (uint32_t e = head.w; e < next.w; e += A) {
             uint32_t axis[A];
             float w[A][V];
@@ -242,17 +261,19 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
 #pragma unroll
             for (int i = 0; i < C * 4 * V; i++) q[g][i / (4 * V)][i / V % 4][i % V] = first + g < next.y ? flat[i] : 0;
             uint32_t group = min(first + g, next.y - 1);
-            const uint32_t *rows = k.skin + k.n.at_rows + (size_t)group * rows_of_four * k.parts + lane;
+            const uint32_t *at = k.skin + k.n.at_rows + (size_t)group * rows_of_four * k.parts + lane;
 #pragma unroll
             for (int part = 0; part < 4; part++)
-                if (part < 3 || k.parts == 4)
-                    add_centers<V, C, SHORTS>(q[g], rows + 16 * part, 16 * k.parts, sum, part);
+                if (part < 3 || k.parts == 4) {
+                    if constexpr (A == 1) rows[0][part] = read_centers<V, SHORTS>(at + 16 * part, 16 * k.parts);
+                    add_centers<V, C, SHORTS>(q[g], rows[A == 1 ? 0 : g][part], sum, part);
+                }
             if constexpr (TURN) {
                 const uint32_t *turns = k.skin + k.n.at_turns + (size_t)group * rows_of_four * 3 + lane;
                 if (k.turns)
 #pragma unroll
                     for (int part = 0; part < 3; part++)
-                        add_centers<V, C, SHORTS>(q[g], turns + 16 * part, 48, turn, part);
+                        add_centers<V, C, SHORTS>(q[g], read_centers<V, SHORTS>(turns + 16 * part, 48), turn, part);
             }
         }
     }
@@ -305,10 +326,17 @@ DEVICE void read_joints(const pelt_cuda_call &k, const float4 *poses, uint32_t l
     }
 }
 
+/* What read_joints gives. */
+template <int V, int A> struct some_joints {
+    const float4 *matrix[A];
+    float w[A][V];
+};
+
+/* `joints`: those at `entry`, read already where a thread reads ahead. */
 template <int V, int C>
 DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t stride, uint32_t lane, uint32_t entry,
-                         uint32_t end, const float (&p)[C][3][V], const float (&n)[C][3][V], float (&position)[C][3][V],
-                         float (&normal)[C][3][V]) {
+                         uint32_t end, some_joints<V, ahead<V, C>> joints, const float (&p)[C][3][V],
+                         const float (&n)[C][3][V], float (&position)[C][3][V], float (&normal)[C][3][V]) {
     float m[C][12][V];
 #pragma unroll
     for (int c = 0; c < C; c++)
@@ -318,22 +346,21 @@ DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t 
             for (int v = 0; v < V; v++) m[c][i][v] = 0;
     constexpr int A = ahead<V, C>;
     for (; entry < end; entry += A) {
-        const float4 *matrix[A];
-        float w[A][V];
-        read_joints<V, A>(k, poses, lane, entry, end, matrix, w);
+        if (A == 1) read_joints<V, A>(k, poses, lane, entry, end, joints.matrix, joints.w);
 #pragma unroll
         for (int a = 0; a < A; a++)
 #pragma unroll
             for (int c = 0; c < C; c++)
 #pragma unroll
                 for (int i = 0; i < 3; i++) {
-                    float4 t = pose_of(matrix[a], stride, c)[i];
+                    float4 t = pose_of(joints.matrix[a], stride, c)[i];
 #pragma unroll
                     for (int v = 0; v < V; v++) {
-                        m[c][4 * i][v] += w[a][v] * t.x, m[c][4 * i + 1][v] += w[a][v] * t.y;
-                        m[c][4 * i + 2][v] += w[a][v] * t.z, m[c][4 * i + 3][v] += w[a][v] * t.w;
+                        m[c][4 * i][v] += joints.w[a][v] * t.x, m[c][4 * i + 1][v] += joints.w[a][v] * t.y;
+                        m[c][4 * i + 2][v] += joints.w[a][v] * t.z, m[c][4 * i + 3][v] += joints.w[a][v] * t.w;
                     }
                 }
+        if (A > 1 && entry + A < end) read_joints<V, A>(k, poses, lane, entry + A, end, joints.matrix, joints.w);
     }
 #pragma unroll
     for (int c = 0; c < C; c++)
@@ -361,6 +388,12 @@ template <int FORM, int KIND, int V, int C>
 DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride, uint32_t block, uint32_t lane,
                    const block_heads &heads, float (&position)[C][3][V], float (&normal)[C][3][V]) {
     const uint4 head = heads.own, next = heads.next;
+    /* Joints are asked for before the corrective, which does not need them, and are there when it is done. */
+    constexpr int A = ahead<V, C>;
+    constexpr bool BY_MATRIX = KIND == PELT_BOTH || (KIND == PELT_POSITIONS && A > 1);
+    some_joints<V, A> joints;
+    if constexpr (BY_MATRIX && A > 1)
+        if (head.x < next.x) read_joints<V, A>(k, poses, lane, head.x, next.x, joints.matrix, joints.w);
     float p[C][3][V], n[C][3][V];
     size_t rest = 48 * (size_t)block + lane;
 #pragma unroll
@@ -388,10 +421,9 @@ DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride
         if (k.turns == 2) add_shorts<V, C>(n, poses, stride, head.z, next.z, sources, rows, k.n.at_turn_factors);
     }
 
-    if constexpr (KIND == PELT_BOTH || (KIND == PELT_POSITIONS && ahead < V, C >> 1)) {
-        blend_matrix<V, C>(k, poses, stride, lane, head.x, next.x, p, n, position, normal);
+    if constexpr (BY_MATRIX) {
+        blend_matrix<V, C>(k, poses, stride, lane, head.x, next.x, joints, p, n, position, normal);
     } else {
-        constexpr int A = ahead<V, C>;
         for (uint32_t e = head.x; e < next.x; e += A) {
             const float4 *matrix[A];
             float w[A][V];

@@ -67,15 +67,12 @@ static bool factor_shapes(psd *p) {
     return true;
 }
 
-/* What is added to phi of a pose and itself. Nothing in the rest pose, which is met: a skin at rest is the mesh. */
-static double ridge_of(const psd *p, size_t pose) { return pose ? pelt_phi_ridge(p->phi) : 0; }
-
 static void fill_phi(const psd *p, double width, double *phi) {
     size_t n = p->distinct.count;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
             phi[i * n + k] = phi[k * n + i] =
-                pelt_phi_value(p->phi, width, p->distances[i * n + k]) + (i == k ? ridge_of(p, i) : 0);
+                pelt_phi_value(p->phi, width, p->distances[i * n + k]) + (i == k ? pelt_phi_ridge(p->phi) : 0);
 }
 
 /* -- The width ----------------------------------------------------------------------------------------------------- */
@@ -141,7 +138,7 @@ static void center_phi(const psd *p, double *phi) {
     for (size_t i = 0; i < m; i++)
         for (size_t k = 0; k < m; k++)
             phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[p->centers[i] * n + p->centers[k]]) +
-                             (i == k ? ridge_of(p, p->centers[i]) : 0);
+                             (i == k ? pelt_phi_ridge(p->phi) : 0);
 }
 
 static void note_condition(psd *p) {
@@ -295,17 +292,31 @@ static bool choose_poses(psd *p, uint32_t count) {
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
+/* Where examples are only come close to, a function of another pose is not quite 0 in the rest pose. That much of the rest
+   pose's own function is taken away, so that a skin at rest is the mesh. */
+static double *at_rest(const psd *p, const double *lambda) {
+    size_t m = p->center_count;
+    double *out = PELT_NEW(p->work, m, double);
+    for (size_t i = 0; i < m; i++)
+        for (size_t k = 0; k < m; k++)
+            out[k] += pelt_phi_value(p->phi, p->width, p->distances[p->centers[i]]) * lambda[i * m + k];
+    for (size_t k = 1; k < m; k++) out[k] /= out[0];
+    return out;
+}
+
 static pelt_rbf *make_rbf(psd *p, const double *lambda) {
     pelt_arena *arena = p->fitting->arena;
     size_t m = p->center_count, axes = p->sources.axis_count, columns = m - p->skip;
     pelt_rbf *rbf = PELT_NEW(arena, 1, pelt_rbf);
     float *centers = PELT_NEW(arena, 4 * m * axes, float), *matrix = PELT_NEW(arena, m * columns, float),
           *norm = PELT_NEW(arena, m, float);
+    const double *share = p->skip && pelt_phi_ridge(p->phi) > 0 ? at_rest(p, lambda) : NULL;
     for (size_t i = 0; i < m; i++) {
         double sum = 0;
         memcpy(centers + 4 * i * axes, p->sources.centers + 4 * p->centers[i] * axes, 4 * axes * sizeof *centers);
         for (size_t k = 0; k < m; k++) sum += lambda[i * m + k];
-        for (size_t k = 0; k < columns; k++) matrix[i * columns + k] = (float)lambda[i * m + k + p->skip];
+        for (size_t k = 0; k < columns; k++)
+            matrix[i * columns + k] = (float)(lambda[i * m + k + p->skip] - (share ? share[k + 1] * lambda[i * m] : 0));
         norm[i] = (float)sum;
     }
     *rbf = (pelt_rbf){.axis_count = (uint32_t)axes,
