@@ -503,7 +503,11 @@ static void progress_goes_on_with_every_method_and_stops_on_request(void **state
 static void run_on_a_terminal(const char *words, char *shown, size_t size) {
     char line[1000];
     int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    assert_true(terminal >= 0 && !grantpt(terminal) && !unlockpt(terminal));
+    if (terminal < 0) {
+        print_message("skipped: there are no terminals here\n");
+        skip();
+    }
+    assert_true(!grantpt(terminal) && !unlockpt(terminal));
     snprintf(line, sizeof line, "cd %s && $PELT_PROGRAM %s >out.txt 2>%s", test_folder(), words, ptsname(terminal));
     int held = open(ptsname(terminal), O_RDWR | O_NOCTTY); /* what is written waits there */
     fcntl(terminal, F_SETFL, O_NONBLOCK);
