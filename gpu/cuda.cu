@@ -384,7 +384,7 @@ static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, c
         if constexpr (KIND == PELT_POSITIONS)
             done = launch_tensor<FORM, TENSOR_POSITIONS>(cuda, k, stream, &code);
         else if constexpr (FORM == PELT_GPU_BLEND)
-            done = launch_tensor<FORM, TENSOR_NORMALS>(cuda, k, stream, &code);
+            done = false; /* the plain loop is as fast */
         else
             done = k.turns ? launch_tensor<FORM, TENSOR_TURNED>(cuda, k, stream, &code)
                            : launch_tensor<FORM, TENSOR_NORMALS>(cuda, k, stream, &code);
