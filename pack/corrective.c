@@ -175,12 +175,19 @@ static double feature_value(const pelt_features *f, const pelt_feature_set *set,
 static double *feature_coefficients(const pelt_features *f, const pelt_feature_group *group,
                                     const pelt_pose_state *pose, double *a) {
     for (uint32_t c = 0; c < group->coefficient_count; c++) a[c] = 0;
-    for (uint32_t s = 0; s < group->set_count; s++)
+    uint32_t sums = f->rank ? f->rank : f->width;
+    for (uint32_t s = 0; s < group->set_count; s++) {
+        const pelt_feature_set *set = &f->sets[group->sets[s]];
         for (uint32_t k = 0; k < f->width; k++) {
-            double h = feature_value(f, &f->sets[group->sets[s]], k, pose);
-            for (uint32_t c = 0; c < group->coefficient_count; c++)
-                a[c] += h * group->matrix[((size_t)c * group->set_count + s) * f->width + k];
+            double h = feature_value(f, set, k, pose);
+            for (uint32_t c = 0; c < group->coefficient_count; c++) {
+                const float *row = group->matrix + ((size_t)c * group->set_count + s) * sums;
+                double factor = f->rank ? 0 : row[k];
+                for (uint32_t r = 0; r < f->rank; r++) factor += (double)row[r] * set->mix[(size_t)k * f->rank + r];
+                a[c] += h * factor;
+            }
         }
+    }
     return a + group->coefficient_count;
 }
 

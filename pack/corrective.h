@@ -64,7 +64,9 @@ typedef struct pelt_kernel {
 
 /* Learned features of neighbourhoods of joints, zero at rest:
 
-       h_n = f(x W_n + b_n) - f(b_n),    f_k(z) = (z + sqrt(z^2 + bend_k)) / 2,    a_k = sum over its blocks of B_kn h_n
+       h_n = f(x W_n + b_n) - f(b_n),    f_k(z) = (z + sqrt(z^2 + bend_k)) / 2,    a_k = sum over its blocks of B_kn M_n h_n
+
+   M, where there is one, adds features up to fewer sums, so that blocks are smaller.
 
    x are the numbers of the neighbourhood's inputs, one after the other: of a joint the first two columns of R - I, six
    numbers; of a control its value minus that at rest, kept within what the examples have shown. */
@@ -78,17 +80,19 @@ typedef struct pelt_feature_set {
     const uint32_t *inputs;     /* [input_count] indices into pelt_features.inputs */
     const float *matrix;        /* [size][width] */
     const float *offsets;       /* [width] */
+    const float *mix;           /* M: [width][rank]; NULL without a rank */
 } pelt_feature_set;
 
 typedef struct pelt_feature_group {
     uint32_t set_count, coefficient_count;
     const uint32_t *sets; /* [set_count] */
-    const float *matrix;  /* [coefficient][set_count][width] */
+    const float *matrix;  /* [coefficient][set_count][rank, or without one width] */
 } pelt_feature_group;
 
 typedef struct pelt_features {
     uint32_t width, input_count, set_count, group_count;
     uint32_t control_count; /* the last so many of inputs[] are controls */
+    uint32_t rank;          /* sums of the features of a set that groups see, a multiple of 8; 0: they see all features */
     const float *bends;     /* [width]; width is a multiple of 32 */
     const pelt_feature_input *inputs;
     const pelt_feature_set *sets;

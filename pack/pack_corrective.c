@@ -525,10 +525,19 @@ static void round_row(const float *row, size_t count, float *step, int16_t *out)
     for (size_t i = 0; i<count && * step> 0; i++) out[i] = (int16_t)fmin(fmax(rint(row[i] / *step), -32767), 32767);
 }
 
+/* Rows of floats, with zeros behind each. */
+static uint64_t append_rows(builder *b, const float *rows, size_t count, size_t own, size_t columns) {
+    uint64_t at = append(b, count * columns, sizeof(float));
+    for (size_t r = 0; r < count && own; r++)
+        memcpy((float *)(b->bytes + at) + r * columns, rows + r * own, own * sizeof(float));
+    return at;
+}
+
 static void append_feature_groups(builder *b, const pelt_features *f, bool shorts, uint64_t at, uint32_t *coefficient) {
     for (uint32_t g = 0; g < f->group_count; g++) {
         const pelt_feature_group *group = &f->groups[g];
-        size_t rows = group->coefficient_count, columns = (size_t)group->set_count * f->width;
+        size_t rows = group->coefficient_count, own = (size_t)group->set_count * (f->rank ? f->rank : f->width);
+        size_t columns = (own + PELT_FEATURES_AT_ONCE - 1) / PELT_FEATURES_AT_ONCE * PELT_FEATURES_AT_ONCE;
         pelt_file_feature_group out = {.set_count = group->set_count,
                                        .coefficient_count = group->coefficient_count,
                                        .first_coefficient = *coefficient};
@@ -537,10 +546,10 @@ static void append_feature_groups(builder *b, const pelt_features *f, bool short
             out.matrix = append(b, rows * columns, sizeof(int16_t));
             out.steps = append(b, rows, sizeof(float));
             for (size_t r = 0; r < rows; r++)
-                round_row(group->matrix + r * columns, columns, (float *)(b->bytes + out.steps) + r,
+                round_row(group->matrix + r * own, own, (float *)(b->bytes + out.steps) + r,
                           (int16_t *)(b->bytes + out.matrix) + r * columns);
         } else {
-            out.matrix = append_copy(b, group->matrix, rows * columns, sizeof(float));
+            out.matrix = append_rows(b, group->matrix, rows, own, columns);
         }
         memcpy(b->bytes + at + g * sizeof out, &out, sizeof out);
         *coefficient += group->coefficient_count;
@@ -554,6 +563,7 @@ static void append_sets(builder *b, const pelt_features *f, uint64_t at) {
         out.inputs = append_copy(b, set->inputs, set->input_count, sizeof *set->inputs);
         out.matrix = append_copy(b, set->matrix, (size_t)set->size * f->width, sizeof(float));
         out.offsets = append_copy(b, set->offsets, f->width, sizeof(float));
+        if (f->rank) out.mix = append_rows(b, set->mix, f->width, f->rank, (size_t)pelt_padded(f->rank));
         memcpy(b->bytes + at + s * sizeof out, &out, sizeof out);
     }
 }
@@ -562,7 +572,8 @@ static void append_sets(builder *b, const pelt_features *f, uint64_t at) {
 static void pack_features(corrective_packing *p, const pelt_features *f, uint32_t *coefficient) {
     builder b = {.arena = p->arena};
     pelt_file_features head = {
-        .width = f->width, .input_count = f->input_count, .set_count = f->set_count, .group_count = f->group_count};
+        .width = f->width, .input_count = f->input_count, .set_count = f->set_count, .group_count = f->group_count,
+        .rank = f->rank};
     append(&b, 1, sizeof head);
     head.bends = append_copy(&b, f->bends, f->width, sizeof *f->bends);
     head.inputs = append(&b, f->input_count, sizeof(pelt_file_feature_input));

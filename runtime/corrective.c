@@ -271,6 +271,11 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     }
     pelt_corrective_offsets at;
     uint64_t end = 0;
+    const pelt_file_features *features = pelt_skin_features(skin);
+    for (uint32_t g = 0; features && g < features->group_count; g++) {
+        const pelt_file_feature_group *groups = (const void *)((const char *)features + features->groups);
+        gathered = most(gathered, pelt_feature_columns(features, groups[g].set_count));
+    }
     for (int i = 0; i < 2; i++) gathered = most(gathered, pelt_padded(skin->factor_counts[i]));
     at.coefficients = take(&end, head->coefficient_count);
     at.row_factors = take(&end, weighted ? 0 : skin->factor_counts[0] / 2); /* two are as large as a float */
@@ -284,11 +289,12 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.gathered = take(&end, gathered);
     at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(pelt_shared_count(kernel)) : 0);
     at.joint_moves = take(&end, kernel ? kernel->joint_count : 0);
-    const pelt_file_features *features = pelt_skin_features(skin);
+    uint64_t sums = features ? features->set_count * pelt_padded(pelt_features_seen(features)) : 0;
     at.numbers = take(&end, features ? 8 * (uint64_t)features->input_count : 0);
-    at.features = take(&end, features ? (uint64_t)features->set_count * features->width : 0);
-    at.short_features = take(&end, features ? (uint64_t)features->set_count * features->width / 2 : 0);
-    at.feature_steps = take(&end, features ? features->set_count : 0);
+    at.unmixed = take(&end, features ? features->width : 0);
+    at.features = take(&end, sums);
+    at.short_features = take(&end, sums / 2);
+    at.feature_sizes = take(&end, features ? features->set_count : 0);
     at.size = end;
     return at;
 }

@@ -23,13 +23,14 @@ static pelt_result check_set(const pelt_section *s, const pelt_skin *skin, const
     for (uint32_t i = 0; i < set->input_count; i++) numbers += all[inputs[i]].source < skin->joint_count ? 6 : 1;
     if (numbers != set->size) return PELT_ERROR_FORMAT;
     pelt_result result = pelt_check_floats(s, set->matrix, set->size, f->width);
-    return result ? result : pelt_check_floats(s, set->offsets, 1, f->width);
+    if (!result) result = pelt_check_floats(s, set->offsets, 1, f->width);
+    return result || !f->rank ? result : pelt_check_floats(s, set->mix, f->width, pelt_padded(f->rank));
 }
 
 static pelt_result check_group(const pelt_section *s, const pelt_file_features *f,
                                const pelt_file_feature_group *group) {
     const uint32_t *sets = pelt_array_at(s, group->sets, group->set_count, sizeof *sets, 1);
-    uint64_t columns = (uint64_t)group->set_count * f->width;
+    uint64_t columns = pelt_feature_columns(f, group->set_count);
     const pelt_file_feature_group *first = (const pelt_file_feature_group *)(s->bytes + f->groups);
     if (!sets || !group->steps != !first->steps) return PELT_ERROR_FORMAT;
     if (!pelt_all_below_u32(sets, group->set_count, f->set_count)) return PELT_ERROR_INDEX;
@@ -51,6 +52,7 @@ pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *
     pelt_section s = {(const char *)f, size};
     if (size < sizeof *f || !f->width || f->width % PELT_FEATURES_AT_ONCE || f->width > PELT_MOST_FEATURES)
         return PELT_ERROR_FORMAT;
+    if (f->rank % 8 || f->rank > f->width) return PELT_ERROR_FORMAT;
     const pelt_file_feature_set *sets = pelt_array_at(&s, f->sets, f->set_count, sizeof *sets, 1);
     const pelt_file_feature_group *groups = pelt_array_at(&s, f->groups, f->group_count, sizeof *groups, 1);
     if (!sets || !groups) return PELT_ERROR_FORMAT;

@@ -195,7 +195,9 @@ typedef struct pelt_file_features {
     uint64_t inputs; /* pelt_file_feature_input[input_count] */
     uint64_t sets;   /* pelt_file_feature_set[set_count] */
     uint64_t groups; /* pelt_file_feature_group[group_count] */
-    uint64_t unused[2];
+    uint32_t rank;   /* sums of its features that groups see of a set, a multiple of 8; 0: they see the features */
+    uint32_t reserved;
+    uint64_t unused;
 } pelt_file_features;
 
 typedef struct pelt_file_feature_input {
@@ -209,19 +211,27 @@ typedef struct pelt_file_feature_set {
     uint64_t inputs;            /* u32 [input_count] */
     uint64_t matrix;            /* f32 [size][width] */
     uint64_t offsets;           /* f32 [width] */
-    uint64_t unused[4];
+    uint64_t mix;               /* f32 [width][rank16]; 0 without a rank */
+    uint64_t unused[3];
 } pelt_file_feature_set;
 
 typedef struct pelt_file_feature_group {
     uint32_t set_count, coefficient_count, first_coefficient, reserved;
     uint64_t sets;   /* u32 [set_count] */
-    uint64_t matrix; /* f32 [coefficient][set_count][width]; or, where there are steps, i16 */
+    uint64_t matrix; /* f32 [coefficient][set_count x what is seen of each, in all a multiple of 32]; or, with steps, i16 */
     uint64_t steps;  /* f32 [coefficient], or 0; all groups have some, or none has */
     uint64_t unused[3];
 } pelt_file_feature_group;
 
 /* Centres are worked on sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
+
+/* What groups see of a set, and all that a group sees, as its matrix is padded. */
+static inline uint32_t pelt_features_seen(const pelt_file_features *f) { return f->rank ? f->rank : f->width; }
+static inline uint64_t pelt_feature_columns(const pelt_file_features *f, uint32_t set_count) {
+    uint64_t sums = (uint64_t)set_count * pelt_features_seen(f);
+    return (sums + PELT_FEATURES_AT_ONCE - 1) / PELT_FEATURES_AT_ONCE * PELT_FEATURES_AT_ONCE;
+}
 
 static inline uint32_t pelt_shared_count(const pelt_file_kernel *kernel) {
     return kernel->lone ? kernel->shared_count : kernel->center_count;

@@ -62,9 +62,10 @@ typedef struct pelt_corrective_offsets {
     size_t joint_kernels; /* [kernel joint][shared center] */
     size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
     size_t numbers;       /* [feature input][8] six numbers, and 0 where all of them are */
-    size_t features;      /* [feature set][width] */
-    size_t short_features; /* the same in 16 bits */
-    size_t feature_steps;  /* [feature set] what these count; 0 where all of a set are 0 */
+    size_t unmixed;        /* [width] the features of one set */
+    size_t features;       /* [feature set][what groups see, padded to 16] */
+    size_t short_features; /* the same in 16 bits, in steps of 1 / 32767 of the largest of all */
+    size_t feature_sizes;  /* [feature set] the largest of its own; 0 where all are 0 */
     uint64_t size;
 } pelt_corrective_offsets;
 

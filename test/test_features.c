@@ -6,6 +6,7 @@
 #include "runtime/loops.h"
 #include "test/corrected.h"
 #include "test/corrective_maker.h"
+#include "test/svd.h"
 #include <pelt/pelt.h>
 
 enum { JOINTS = 5, VERTICES = 60, GROUPS = 7, MOST = 160 };
@@ -41,7 +42,10 @@ static void definition(const pelt_features *f, const pelt_skeleton *skeleton, co
                                 z += (turn.m[4 * d + column] - (d == column)) * set->matrix[row++ * f->width + k];
                     }
                     double h = (z + sqrt(z * z + f->bends[k])) / 2 - (b + sqrt(b * b + f->bends[k])) / 2;
-                    *a += h * f->groups[g].matrix[((size_t)c * f->groups[g].set_count + s) * f->width + k];
+                    size_t seen = ((size_t)c * f->groups[g].set_count + s) * (f->rank ? f->rank : f->width);
+                    if (!f->rank) *a += h * f->groups[g].matrix[seen + k];
+                    for (uint32_t i = 0; i < f->rank; i++)
+                        *a += f->groups[g].matrix[seen + i] * set->mix[k * f->rank + i] * h;
                 }
             }
         }
@@ -56,12 +60,12 @@ typedef struct runner {
     void *scratch;
 } runner;
 
-static runner open_runner(uint32_t width, bool in_16_bits) {
+static runner open_runner(uint32_t width, uint32_t rank, bool in_16_bits) {
     uint64_t seed = 5;
     runner r = {.bundle = character_chain(JOINTS, VERTICES)};
     pelt_arena *arena = r.bundle->arena;
     r.corrective = PELT_NEW(arena, 1, pelt_corrective);
-    r.corrective->features = maker_features(arena, &seed, JOINTS, width, GROUPS, 3);
+    r.corrective->features = maker_features(arena, &seed, JOINTS, width, rank, GROUPS, 3);
     r.count = pelt_corrective_coefficient_count(r.corrective);
     r.corrective->displacements = maker_displacements(arena, &seed, VERTICES, r.count, 5, 0.05);
     r.corrective->turns = maker_displacements(arena, &seed, VERTICES, r.count, 3, 0.3);
@@ -101,8 +105,8 @@ static double largest_rounding(const pelt_features *f, const double *h_sums) {
 
 static void every_instruction_set_gives_the_coefficients_of_the_definition(void **state) {
     (void)state;
-    for (int kind = 0; kind < 4; kind++) { /* of 32 and 96 features, in 32 and in 16 bits */
-        runner r = open_runner(kind % 2 ? 96 : 32, kind / 2);
+    for (int kind = 0; kind < 8; kind++) { /* of 32 and 96 features, in 32 and in 16 bits, as they are and as sums */
+        runner r = open_runner(kind % 2 ? 96 : 32, kind / 4 ? 8 + 16 * (uint32_t)(kind % 2) : 0, kind / 2 % 2);
         const pelt_features *f = r.corrective->features;
         uint64_t seed = 9;
         double *a = calloc(r.count, sizeof *a), *again = calloc(r.count, sizeof *again);
@@ -118,8 +122,9 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
             pelt_corrective_coefficients(r.corrective, &(pelt_pose_state){rotations, NULL, away}, again);
             for (uint32_t k = 0; k < r.count; k++) assert_near(again[k], a[k], 1e-5);
             double sums[JOINTS];
-            for (int s = 0; s < JOINTS; s++) sums[s] = 3.0 * f->width; /* |h| is 3 at the most here */
-            double tolerance = 3e-5 + (kind / 2 ? largest_rounding(f, sums) : 0);
+            /* |h| is 3 at the most here, and sums are no larger than a tenth of 3 width */
+            for (int s = 0; s < JOINTS; s++) sums[s] = 3.0 * f->width * (f->rank ? 0.1 * f->rank : 1);
+            double tolerance = 3e-5 + (kind / 2 % 2 ? largest_rounding(f, sums) : 0);
             for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
                 if (!pelt_isa_works((pelt_isa)isa)) continue;
                 run(&r, (pelt_isa)isa, locals, away);
@@ -133,7 +138,7 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
 /* Rounding is seen, and it is that of 16 bits: a thousand times finer than what it rounds. */
 static void numbers_of_16_bits_are_close_to_those_of_32(void **state) {
     (void)state;
-    runner exact = open_runner(64, false), rounded = open_runner(64, true);
+    runner exact = open_runner(64, 24, false), rounded = open_runner(64, 24, true);
     uint64_t seed = 3;
     float away[MAKER_CONTROLS] = {0.3f, -0.2f};
     double gap = 0, size = 0;
@@ -154,7 +159,7 @@ static void numbers_of_16_bits_are_close_to_those_of_32(void **state) {
 
 static void at_rest_all_coefficients_are_zero(void **state) {
     (void)state;
-    runner r = open_runner(32, false);
+    runner r = open_runner(32, 8, false);
     for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
         if (!pelt_isa_works((pelt_isa)isa)) continue;
         run(&r, (pelt_isa)isa, r.bundle->skeleton.rest, (float[MAKER_CONTROLS]){0});
@@ -167,13 +172,15 @@ static void at_rest_all_coefficients_are_zero(void **state) {
 
 static void every_field_of_features_has_its_range(void **state) {
     (void)state;
-    enum { HEAD, BENDS, INPUT, SET, SET_INPUTS, SET_MATRIX, SET_OFFSETS, GROUP, GROUP_SETS, GROUP_MATRIX, GROUP_STEPS };
+    enum {
+        HEAD, BENDS, INPUT, SET, SET_INPUTS, SET_MATRIX, SET_OFFSETS, SET_MIX, GROUP, GROUP_SETS, GROUP_MATRIX, GROUP_STEPS
+    };
     const uint32_t NOT_A_NUMBER = 0x7fc00000u, MINUS_ONE = 0xbf800000u, FINE = PELT_OK, WRONG = PELT_ERROR_FORMAT,
                    INDEX = PELT_ERROR_INDEX, NUMBER = PELT_ERROR_NUMBER;
     const struct {
         int shorts, where;
         size_t offset;
-        uint32_t value, result;
+        uint32_t value, result, rank;
     } cases[] = {
         {0, HEAD, 0, 0, WRONG}, /* width */
         {0, HEAD, 0, 16, WRONG},
@@ -190,6 +197,12 @@ static void every_field_of_features_has_its_range(void **state) {
         {0, HEAD, 32, 0x40000000u, WRONG},
         {0, HEAD, 40, 0x40000000u, WRONG},
         {0, HEAD, 24, 65, WRONG},
+        {0, HEAD, 48, 12, WRONG, 8}, /* rank */
+        {0, HEAD, 48, 40, WRONG, 8},
+        {0, HEAD, 48, 16, WRONG, 8}, /* groups are too small for it */
+        {0, SET, 32, 0x40000000u, WRONG, 8},
+        {0, SET, 32, 0x40000000u, FINE}, /* without a rank nobody looks */
+        {0, SET_MIX, 4 * (31 * 16 + 15), NOT_A_NUMBER, NUMBER, 8},
         {0, BENDS, 4, 0, FINE},
         {0, BENDS, 4 * 31, MINUS_ONE, NUMBER},
         {0, BENDS, 4 * 31, NOT_A_NUMBER, NUMBER},
@@ -223,13 +236,13 @@ static void every_field_of_features_has_its_range(void **state) {
         {1, GROUP_STEPS, 4 * 3, NOT_A_NUMBER, NUMBER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        runner r = open_runner(32, cases[i].shorts);
+        runner r = open_runner(32, cases[i].rank, cases[i].shorts);
         char *bytes = (char *)pelt_skin_features(&r.skin);
         const pelt_file_features *head = (const void *)bytes;
         const pelt_file_feature_set *set = (const void *)(bytes + head->sets);
         const pelt_file_feature_group *group = (const pelt_file_feature_group *)(bytes + head->groups) + 1;
         const uint64_t at[] = {0,           head->bends,   head->inputs, head->sets,
-                               set->inputs, set->matrix,   set->offsets, head->groups + sizeof *group,
+                               set->inputs, set->matrix,   set->offsets, set->mix, head->groups + sizeof *group,
                                group->sets, group->matrix, group->steps};
         memcpy(bytes + at[cases[i].where] + cases[i].offset, &cases[i].value, 4);
         pelt_skin skin;
@@ -326,6 +339,44 @@ static void outputs_solve_the_normal_equations(void **state) {
                 assert_near(left, right, 1e-10);
             }
     }
+    pelt_arena_free(arena);
+}
+
+/* Against the singular values of B H^T, H with a row of its own for every feature: no r sums can leave out less than those
+   behind the first r, and these sums leave out no more. */
+static void sums_leave_out_the_least(void **state) {
+    (void)state;
+    enum { WIDE = 12, ROWS = 9, EXAMPLES = 30, ALL = EXAMPLES + WIDE, SUMS = 4 };
+    pelt_arena *arena = pelt_arena_new(0);
+    uint64_t seed = 4;
+    double h[ALL * WIDE] = {0}, b[ROWS * WIDE], squares[WIDE * WIDE], image[ROWS * ALL], trace = 0, left = 0, best = 0;
+    double values[WIDE], spread[WIDE * WIDE], mix[WIDE * WIDE];
+    for (size_t i = 0; i < EXAMPLES * WIDE; i++) {
+        h[i] = (test_random(&seed) - 0.4) / (double)(1 + i % WIDE);
+        trace += h[i] * h[i];
+    }
+    for (size_t i = 0; i < WIDE; i++) h[(EXAMPLES + i) * WIDE + i] = sqrt(0.01 * trace / WIDE);
+    for (size_t i = 0; i < ROWS * WIDE; i++) b[i] = test_random(&seed) - 0.5;
+    pelt_gemm(true, false, WIDE, WIDE, ROWS, 1, b, b, 0, squares);
+    assert_true(pelt_feature_sum_up(arena, WIDE, EXAMPLES, h, squares, &(pelt_feature_sums){values, spread, mix}));
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t e = 0; e < ALL; e++) {
+            double sum = 0, kept = 0;
+            for (size_t k = 0; k < WIDE; k++) sum += b[r * WIDE + k] * h[e * WIDE + k];
+            for (size_t i = 0; i < SUMS; i++) {
+                double p = 0, m = 0;
+                for (size_t k = 0; k < WIDE; k++)
+                    p += b[r * WIDE + k] * spread[k * WIDE + i], m += mix[k * WIDE + i] * h[e * WIDE + k];
+                kept += p * m;
+            }
+            image[r * ALL + e] = sum;
+            left += (sum - kept) * (sum - kept);
+        }
+    double u[ROWS * ROWS], sizes[ROWS], vt[ROWS * ALL];
+    assert_true(test_svd(ROWS, ALL, image, u, sizes, vt));
+    for (size_t i = SUMS; i < ROWS; i++) best += sizes[i] * sizes[i];
+    assert_near(left, best, 1e-10 * best + 1e-14);
+    for (size_t i = 0; i < ROWS; i++) assert_near(values[i], sizes[i] * sizes[i], 1e-9 * values[0]);
     pelt_arena_free(arena);
 }
 
@@ -427,6 +478,7 @@ int main(void) {
         cmocka_unit_test(every_field_of_features_has_its_range),
         cmocka_unit_test(the_gradient_of_the_evidence_is_that_of_differences),
         cmocka_unit_test(outputs_solve_the_normal_equations),
+        cmocka_unit_test(sums_leave_out_the_least),
         cmocka_unit_test(features_are_chosen_where_they_predict_better_and_examples_tell),
         cmocka_unit_test(a_fit_has_the_same_bytes_with_any_number_of_threads),
         cmocka_unit_test(no_pose_displaces_beyond_the_bound),

@@ -131,6 +131,24 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t threads);
 
+/* -- Sums (features_sums.c) ----------------------------------------------------------------------------------------- */
+
+/* Blocks B that are multiplied with the features of a set can do with sums of these, B = P M. With C the second moments of
+   the features, and V the directions in which the blocks do most, the largest first,
+
+       C^1/2 (B^T B) C^1/2 = V diag(values) V^T,    P = B C^1/2 V_r,    M = V_r^T C^-1/2
+
+   leaves out the least that any r sums can: the sum of the values behind the first r. */
+typedef struct pelt_feature_sums {
+    double *values; /* [width] */
+    double *spread; /* C^1/2 V: [width][width], the first r columns are for r sums */
+    double *mix;    /* C^-1/2 V, likewise: M transposed */
+} pelt_feature_sums;
+
+/* Of features h [row][width] in some examples; `squares` is B^T B, and destroyed. False when there is no answer. */
+bool pelt_feature_sum_up(pelt_arena *scratch, size_t width, size_t row_count, const double *h, double *squares,
+                         pelt_feature_sums *out);
+
 /* -- The fit (features_fit.c) --------------------------------------------------------------------------------------- */
 
 /* The corrective of learned features; turns are NULL for plain normals. */

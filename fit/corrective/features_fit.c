@@ -7,6 +7,8 @@
       (kernel_cluster.c). Coefficients are its coordinates, a_q = U_q^T D = sum_g B_qg h_g with B_qg = U_q^T C_g: exact,
       without a second regression.
    4. Blocks B_qg that do least are left out, up to a tenth of the error in cross-validation.
+   5. Another tenth is for sums: all blocks of a neighbourhood see the same few sums of its features, B_qg = P_qg M_g, those
+      that keep most of what they do in the examples.
 
    Bound: f is monotonous with slopes up to 1, so |h_k| <= |x W_k|, and the six numbers of a joint are no longer than
    2 sqrt 2 together: whatever the pose, displacements stay within a bound that is known when the fit is done. */
@@ -18,14 +20,14 @@
 #include <string.h>
 
 enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
-static const double SPARE = 0.1;        /* of the error in cross-validation: what blocks that are left out may add */
+static const double SPARE = 0.1;   /* of the error in cross-validation: what blocks that are left out may add; so may sums */
 
 enum { POSITIONS, NORMALS, FIELDS };
 
 /* A block B_qg of a field. */
 typedef struct block {
     uint32_t cluster, set;
-    double *matrix; /* [rank][width] */
+    double *matrix; /* [rank][width]; with sums [rank][sums] */
     double energy;  /* relative to that of the field */
     bool dropped;
 } block;
@@ -60,6 +62,8 @@ typedef struct feature_fit {
     field fields[FIELDS];
     support_group *groups;
     uint32_t group_count;
+    struct sums *sums; /* [set] */
+    uint32_t rank;     /* sums of a set; 0: features as they are */
     int of;         /* the field that is worked on */
     bool *unsolved; /* [group] */
 } feature_fit;
@@ -261,6 +265,90 @@ static void make_blocks(feature_fit *k) {
     }
 }
 
+/* -- Sums ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct sums {
+    uint32_t rows; /* of all blocks */
+    bool failed;
+    pelt_feature_sums of;
+} sums;
+
+/* Adds B^T B of the blocks of a set, each relative to the energy of its field. */
+static void add_squares(const feature_fit *k, uint32_t set, double *squares, uint32_t *rows) {
+    size_t width = k->net.width;
+    for (int i = 0; i < FIELDS; i++)
+        for (const block *b = k->fields[i].blocks; b < k->fields[i].blocks + k->fields[i].block_count; b++) {
+            uint32_t rank = k->fields[i].clusters.ranks[b->cluster];
+            if (b->set != set || b->dropped) continue;
+            pelt_gemm(true, false, width, width, rank, 1 / k->fields[i].energy, b->matrix, b->matrix, 1, squares);
+            *rows += rank;
+        }
+}
+
+static void find_sums(void *user, size_t set, pelt_arena *scratch) {
+    feature_fit *k = user;
+    sums *out = &k->sums[set];
+    size_t n = k->net.example_count, width = k->net.width;
+    uint32_t own = (uint32_t)set, *rows = PELT_NEW(scratch, n, uint32_t);
+    size_t moving = pelt_feature_moving(&k->net, 1, &own, n, k->examples, rows);
+    double *h = PELT_NEW(scratch, moving * width, double), *squares = PELT_NEW(scratch, width * width, double);
+    add_squares(k, own, squares, &out->rows);
+    if (!moving || !out->rows) return;
+    pelt_feature_values(&k->net, own, moving, rows, h);
+    out->failed = !pelt_feature_sum_up(scratch, width, moving, h, squares, &out->of);
+}
+
+/* The fewest sums that leave out no more than is spare; 0 when that spares no work. */
+static uint32_t choose_rank(const feature_fit *k) {
+    double spare = pow(SPARE * k->settings->left, 2);
+    for (uint32_t rank = 8; rank < k->net.width; rank += 8) {
+        double left = 0, plain = 0, mixed = 0;
+        for (uint32_t g = 0; g < k->net.count; g++) {
+            if (k->sums[g].failed) return 0;
+            for (uint32_t i = rank; i < k->net.width; i++) left += fmax(k->sums[g].of.values[i], 0);
+            plain += (double)k->sums[g].rows * k->net.width;
+            mixed += (k->sums[g].rows + 2.0 * k->net.width) * rank; /* M is in floats, blocks are in 16 bits */
+        }
+        if (left <= spare) return mixed < plain ? rank : 0;
+    }
+    return 0;
+}
+
+static void mix_block(const feature_fit *k, const field *x, block *b) {
+    size_t width = k->net.width, rows = x->clusters.ranks[b->cluster];
+    double *mixed = PELT_NEW(k->f->arena, rows * k->rank, double);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t w = 0; w < width; w++)
+            for (uint32_t i = 0; i < k->rank; i++)
+                mixed[r * k->rank + i] +=
+                    b->matrix[r * width + w] * k->sums[b->set].of.spread[w * width + i];
+    b->matrix = mixed;
+}
+
+static void make_sums(feature_fit *k) {
+    size_t width = k->net.width;
+    k->sums = PELT_NEW(k->f->arena, k->net.count, sums);
+    for (uint32_t g = 0; g < k->net.count; g++)
+        k->sums[g].of = (pelt_feature_sums){PELT_NEW(k->f->arena, width, double),
+                                            PELT_NEW(k->f->arena, width * width, double),
+                                            PELT_NEW(k->f->arena, width * width, double)};
+    pelt_parallel(k->f->arena, k->f->options.threads, k->net.count, find_sums, k);
+    k->rank = choose_rank(k);
+    for (int i = 0; i < FIELDS && k->rank; i++)
+        for (uint32_t b = 0; b < k->fields[i].block_count; b++)
+            if (!k->fields[i].blocks[b].dropped) mix_block(k, &k->fields[i], &k->fields[i].blocks[b]);
+}
+
+static float *mix_of(const feature_fit *k, uint32_t set) {
+    if (!k->rank) return NULL;
+    size_t width = k->net.width;
+    float *mix = PELT_NEW(k->f->arena, width * k->rank, float);
+    for (size_t w = 0; w < width; w++)
+        for (uint32_t i = 0; i < k->rank; i++)
+            mix[w * k->rank + i] = (float)k->sums[set].of.mix[w * width + i];
+    return mix;
+}
+
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
 /* What a number of an input is multiplied by: the model takes controls as they are. */
@@ -283,12 +371,12 @@ static pelt_feature_set make_set(const feature_fit *k, uint32_t g) {
             matrix[at] = (float)(near->weights[at] * unit);
     }
     for (uint32_t w = 0; w < width; w++) offsets[w] = (float)near->offsets[w];
-    return (pelt_feature_set){near->input_count, near->size, inputs, matrix, offsets};
+    return (pelt_feature_set){near->input_count, near->size, inputs, matrix, offsets, mix_of(k, g)};
 }
 
 /* The blocks of a cluster from the `at`-th on, side by side; `at` becomes the first of the next. */
 static pelt_feature_group make_group(const feature_fit *k, const field *x, uint32_t q, uint32_t *at) {
-    uint32_t kept = 0, size = x->clusters.ranks[q], width = k->net.width, first = *at, place = 0;
+    uint32_t kept = 0, size = x->clusters.ranks[q], width = k->rank ? k->rank : k->net.width, first = *at, place = 0;
     for (; *at < x->block_count && x->blocks[*at].cluster == q; (*at)++) kept += !x->blocks[*at].dropped;
     uint32_t *sets = PELT_NEW(k->f->arena, kept, uint32_t);
     float *matrix = PELT_NEW(k->f->arena, (size_t)size * kept * width, float);
@@ -322,6 +410,7 @@ static pelt_features *make_features(const feature_fit *k) {
                            .input_count = k->inputs->count,
                            .set_count = k->net.count,
                            .control_count = k->inputs->control_count,
+                           .rank = k->rank,
                            .bends = bends,
                            .inputs = inputs,
                            .sets = sets,
@@ -349,6 +438,14 @@ static double largest_feature(const pelt_features *f, const pelt_feature_set *se
     return most;
 }
 
+/* What feature w of a group's set s is multiplied by for coefficient r. */
+static double factor_of(const pelt_features *f, const pelt_feature_group *group, uint32_t r, uint32_t s, uint32_t w) {
+    const float *row = group->matrix + ((size_t)r * group->set_count + s) * (f->rank ? f->rank : f->width);
+    double sum = f->rank ? 0 : row[w];
+    for (uint32_t i = 0; i < f->rank; i++) sum += (double)row[i] * f->sets[group->sets[s]].mix[w * f->rank + i];
+    return sum;
+}
+
 static void note_bound(feature_fit *k, const pelt_corrective *corrective) {
     const pelt_features *f = corrective->features;
     double *most = PELT_NEW(k->f->arena, pelt_corrective_coefficient_count(corrective), double);
@@ -360,8 +457,7 @@ static void note_bound(feature_fit *k, const pelt_corrective *corrective) {
         for (uint32_t r = 0; r < group->coefficient_count; r++, at++)
             for (uint32_t s = 0; s < group->set_count; s++)
                 for (uint32_t w = 0; w < f->width; w++)
-                    *at += fabs(group->matrix[((size_t)r * group->set_count + s) * f->width + w]) *
-                           features[group->sets[s] * f->width + w];
+                    *at += fabs(factor_of(f, group, r, s, w)) * features[group->sets[s] * f->width + w];
     }
     k->f->report.bound = pelt_largest_displacement(corrective->displacements, k->f->model.vertex_count, most);
 }
@@ -435,6 +531,7 @@ pelt_result pelt_fit_features(pelt_fitting *f, const pelt_poses *poses, const pe
                              u->vertex_of[k.groups[s].points[POSITIONS][0]]);
     cluster(&k);
     make_blocks(&k);
+    make_sums(&k);
     assemble(&k);
     return PELT_OK;
 }
