@@ -36,6 +36,63 @@ static bool read_grid(const cli_args *args, const pelt_light_view *view, pelt_li
     return cli_misuse(args, "--lights %s: a grid such as 12x12 or 12x12@x,y,z:x,y,z is meant", text), false;
 }
 
+/* x,y,z or x,y,z,turn; moves *text behind it. */
+static bool read_offset(const char **text, float at[4]) {
+    int taken = 0, more = 0;
+    at[3] = 0;
+    if (sscanf(*text, "%f,%f,%f%n", at, at + 1, at + 2, &taken) != 3) return false;
+    if (sscanf(*text + taken, ",%f%n", at + 3, &more) == 1) taken += more;
+    *text += taken;
+    return true;
+}
+
+/* NAME=FROM:TO:COUNT in training, NAME=AT in a run; moves *text behind it. */
+static bool read_move(const char **text, bool training, pelt_light_move *move) {
+    const char *equals = strchr(*text, '=');
+    int taken = 0;
+    if (!equals || equals == *text || (size_t)(equals - *text) >= sizeof move->name) return false;
+    *move = (pelt_light_move){.count = 1};
+    memcpy(move->name, *text, (size_t)(equals - *text));
+    *text = equals + 1;
+    if (!read_offset(text, move->ends[0])) return false;
+    memcpy(move->ends[1], move->ends[0], sizeof move->ends[0]);
+    if (!training) return true;
+    if (*(*text)++ != ':' || !read_offset(text, move->ends[1])) return false;
+    if (sscanf(*text, ":%u%n", &move->count, &taken) != 1) return false;
+    *text += taken;
+    return true;
+}
+
+/* --move, several with + between them. False after a message. */
+static bool read_moves(const cli_args *args, bool training, pelt_light_arrangement *a) {
+    const char *given = cli_value(args, "move"), *text = given;
+    bool good = true;
+    while (text && good) {
+        if (a->move_count == PELT_LIGHT_MOVES)
+            return cli_misuse(args, "--move: at most %d things can be moved", PELT_LIGHT_MOVES), false;
+        good = read_move(&text, training, &a->moves[a->move_count++]);
+        if (good && !*text) return true;
+        good = good && *text++ == '+';
+    }
+    if (given)
+        cli_misuse(args, training ? "--move %s: the ends of a way and places on it are meant, such as "
+                                    "camera=-0.1,0,0:0.1,0,0:5, with + between several"
+                                  : "--move %s: where it is is meant, such as camera=0.05,0,0, with + between several",
+                   given);
+    return !given;
+}
+
+/* --points and --texels. False after a message. */
+static bool read_points(const cli_args *args, pelt_light_arrangement *a) {
+    const char *points = cli_value(args, "points");
+    a->surfaces = points ? !strcmp(points, "surfaces") : a->move_count > 0;
+    if (points && !a->surfaces && strcmp(points, "pixels"))
+        return cli_misuse(args, "--points %s: pixels or surfaces is meant", points), false;
+    if (!a->surfaces && cli_value(args, "texels"))
+        return cli_misuse(args, "--texels is for points on surfaces: --points surfaces"), false;
+    return cli_count(args, "texels", 1, UINT32_MAX, &a->texels);
+}
+
 /* --light, --kind, --color, --falloff. False after a message. */
 static bool read_light(const cli_args *args, const pelt_light_view *view, pelt_light *light) {
     static const char *const kinds[] = {
@@ -73,8 +130,8 @@ static pelt_result write_png(const char *path, const pelt_image *image, pelt_err
 static int print_trained(const cli_args *args, const pelt_relight_training *t, const pelt_relight_report *r,
                          const char *path, size_t bytes, double seconds) {
     const pelt_light_view *view = t->view;
-    cli_say(args, "%s: %zu points, %u keys, %u vectors, %.1f MB; noise of the training frames %.2f%%\n", path,
-            view->point_count, r->keys.keys, r->keys.basis, (double)bytes * 1e-6, 100 * r->noise);
+    cli_say(args, "%s: %u frames of %zu points, %u keys, %u vectors, %.1f MB; noise of the training frames %.2f%%\n",
+            path, r->lights, view->point_count, r->keys.keys, r->keys.basis, (double)bytes * 1e-6, 100 * r->noise);
     return cli_print_json(args, cli_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:I}", "keys_file", path,
                                          "scene", view->name, "points", (json_int_t)view->point_count, "keys",
                                          (int)r->keys.keys, "basis", (int)r->keys.basis, "lights", (int)r->lights,
@@ -100,8 +157,8 @@ static int train_view(const cli_args *args, pelt_light_view *view, pelt_relight_
     pelt_bytes *bytes = pelt_relight_train(&t, &report, &error);
     if (!bytes) return cli_error(&error);
     if (report.dark)
-        cli_warn(args, "%u of the %u training lights light nothing that the camera sees; are they inside objects?",
-                 report.dark, report.lights);
+        cli_warn(args, "%u of the %u training %s light nothing that the camera sees; are they inside objects?",
+                 report.dark, report.lights, view->transforms ? "frames" : "lights");
     int code = pelt_bytes_write(bytes, path, &error)
                    ? cli_error(&error)
                    : print_trained(args, &t, &report, path, bytes->size, pelt_wall_seconds() - start);
@@ -114,17 +171,22 @@ int relight_train(const cli_args *args) {
     double start = pelt_wall_seconds();
     uint32_t size[2] = {400, 400}, bounces = 4, most = UINT32_MAX;
     pelt_relight_options options = {.seed = args->seed, .threads = args->threads};
+    pelt_light_arrangement arrangement = {0};
     pelt_light_view view;
     pelt_error error;
     if (args->input_count != 2) return cli_misuse(args, "train takes one scene: pelt relight train SCENE -o BOX.keys");
     if (!path) return cli_misuse(args, "-o BOX.keys says where the key points go; it is missing");
     if (!cli_count(args, "samples", 1, most, &options.samples) || !cli_count(args, "keys", 1, most, &options.keys) ||
         !cli_count(args, "basis", 1, most, &options.basis) || !cli_count(args, "bounces", 1, most, &bounces) ||
-        !cli_count(args, "key-samples", 1, most, &options.key_samples) || !read_size(args, size))
+        !cli_count(args, "key-samples", 1, most, &options.key_samples) || !read_size(args, size) ||
+        !read_moves(args, true, &arrangement) || !read_points(args, &arrangement))
         return CLI_MISUSE;
-    int code = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error) ? cli_error(&error)
-               : !read_grid(args, &view, &options.grid)                                        ? CLI_MISUSE
-                                                        : train_view(args, &view, &options, path, start);
+    pelt_result opened = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error);
+    int code = CLI_MISUSE;
+    if (opened || read_grid(args, &view, &options.grid)) { /* the grid is of the scene before anything moves */
+        if (!opened) opened = pelt_light_view_arrange(&view, &arrangement, &error);
+        code = opened ? cli_error(&error) : train_view(args, &view, &options, path, start);
+    }
     pelt_light_view_close(&view);
     return code;
 }
@@ -153,13 +215,32 @@ static int print_run(const cli_args *args, const pelt_relight_result *r, double 
     if (r->key_seconds > 0)
         cli_say(args, ", keys in %.1f ms, misfit %.2f%% (trusted up to %.2f%%)", 1e3 * r->key_seconds, 100 * r->misfit,
                 100 * trusted);
+    if (r->look_seconds > 0) cli_say(args, ", moving and looking in %.1f ms", 1e3 * r->look_seconds);
     if (r->full_seconds > 0) cli_say(args, ", all points in %.2f s", r->full_seconds);
+    if (r->bare > 0) cli_say(args, "; %zu pixels see what training has not seen and were gathered", r->bare);
     cli_say(args, "\n");
     if (r->trust < 1 && !(r->full_seconds > 0))
         cli_say(args, "the light is unlike those of the training, so the result may be wrong\n");
-    return cli_print_json(args, cli_pack("{s:s, s:s, s:f, s:f, s:f, s:f}", "picture", path, "verdict", verdict,
+    return cli_print_json(args, cli_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "picture", path, "verdict", verdict,
                                          "misfit", r->misfit, "trusted_misfit", trusted, "key_seconds", r->key_seconds,
-                                         "full_seconds", r->full_seconds));
+                                         "full_seconds", r->full_seconds, "look_seconds", r->look_seconds,
+                                         "gathered_pixels", (json_int_t)r->bare));
+}
+
+/* Where --move puts what training has moved. False after a message. */
+static bool read_place(const cli_args *args, pelt_light_view *view, pelt_light_place *place, pelt_error *error) {
+    pelt_light_arrangement wanted = {0};
+    const pelt_light_arrangement *trained = &view->arrangement;
+    if (!read_moves(args, false, &wanted)) return error->code = PELT_OK, false;
+    for (uint32_t i = 0; i < wanted.move_count; i++) {
+        uint32_t k = 0;
+        while (k < trained->move_count && strcmp(trained->moves[k].name, wanted.moves[i].name)) k++;
+        if (k == trained->move_count)
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s did not move in training, so it cannot be moved; train with "
+                             "--move %s=...", wanted.moves[i].name, wanted.moves[i].name), false;
+        memcpy(place->at[k], wanted.moves[i].ends[0], sizeof place->at[k]);
+    }
+    return true;
 }
 
 static int run_view(const cli_args *args, pelt_light_view *view, const pelt_relight_file *file, const char *path) {
@@ -175,6 +256,7 @@ static int run_view(const cli_args *args, pelt_light_view *view, const pelt_reli
     if (!cli_count(args, "samples", 1, UINT32_MAX, &shot.samples) ||
         !cli_count(args, "key-samples", 1, UINT32_MAX, &shot.key_samples) || !read_light(args, view, &shot.light))
         return CLI_MISUSE;
+    if (!read_place(args, view, &shot.place, &error)) return error.code ? cli_error(&error) : CLI_MISUSE;
     pelt_picture picture = {view->width, view->height, NULL};
     picture.rgb = PELT_NEW(view->arena, 3 * (size_t)view->width * view->height, float);
     if (!picture.rgb) return cli_fail("not enough memory");
@@ -191,10 +273,13 @@ static int run_scene(const cli_args *args, const char *path) {
     if (!cli_value(args, "full"))
         return cli_misuse(args, "%s: a .keys file is meant; a scene alone can only be gathered with --full",
                           args->inputs[1]);
-    if (!cli_count(args, "bounces", 1, UINT32_MAX, &bounces) || !read_size(args, size)) return CLI_MISUSE;
-    int code = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error)
-                   ? cli_error(&error)
-                   : run_view(args, &view, NULL, path);
+    pelt_light_arrangement arrangement = {0};
+    if (!cli_count(args, "bounces", 1, UINT32_MAX, &bounces) || !read_size(args, size) ||
+        !read_moves(args, false, &arrangement))
+        return CLI_MISUSE;
+    pelt_result opened = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error);
+    if (!opened) opened = pelt_light_view_arrange(&view, &arrangement, &error);
+    int code = opened ? cli_error(&error) : run_view(args, &view, NULL, path);
     pelt_light_view_close(&view);
     return code;
 }
@@ -238,15 +323,19 @@ static int print_measured(const cli_args *args, const pelt_relight_file *file, c
             "rays a second and core\n",
             100 * m->noise_of_one_path, m->key_samples, 1e3 * m->key_seconds, m->speedup, m->speedup_equal_error,
             1e3 * m->quick_seconds, 1e-6 * m->rays_per_second);
+    if (m->look_seconds > 0)
+        cli_say(args, "a new place of what moves: %.1f ms of a processor more; %.2f%% of the pixels see what training has "
+                      "not seen\n", 1e3 * m->look_seconds, 100 * m->bare);
     return cli_print_json(
         args,
-        cli_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:o}", "points",
+        cli_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "points",
                  (json_int_t)file->view.point_count, "keys", (int)file->keys.key_count, "basis",
                  (int)file->keys.basis_count, "lights", (int)plane->lights, "rel_rms", plane->error, "noise_rel_rms",
                  plane->noise, "speedup", m->speedup, "speedup_equal_error", m->speedup_equal_error, "color_rel_rms",
                  plane->color_error, "key_samples", (int)m->key_samples, "reference_samples", (int)m->reference,
                  "noise_of_one_path", m->noise_of_one_path, "key_ms", 1e3 * m->key_seconds, "key_ms_64",
-                 1e3 * m->quick_seconds, "rays_per_second", m->rays_per_second, "groups", list));
+                 1e3 * m->quick_seconds, "rays_per_second", m->rays_per_second, "look_ms", 1e3 * m->look_seconds,
+                 "unseen_share", m->bare, "groups", list));
 }
 
 static pelt_result draw(const cli_args *args, pelt_relight_file *file, const char *path, pelt_error *error) {

@@ -81,6 +81,27 @@ static bool assign_materials(gltf *g, const gltf_scene *nodes, pelt_scene *scene
     return true;
 }
 
+/* -- Objects ------------------------------------------------------------------------------------------------------ */
+
+/* Every node is one, so that what hangs on it moves along. */
+static bool read_objects(gltf *g, const gltf_scene *nodes, const gltf_parts *parts, pelt_scene *scene) {
+    scene->object_names = GLTF_NEW(g, g->arena, const char *, nodes->node_count);
+    scene->object_parents = GLTF_NEW(g, g->arena, int32_t, nodes->node_count);
+    scene->vertex_objects = GLTF_NEW(g, g->arena, uint32_t, scene->vertex_count);
+    if (!scene->object_names || !scene->object_parents || !scene->vertex_objects) return false;
+    scene->object_count = nodes->node_count;
+    for (uint32_t i = 0; i < nodes->node_count; i++) {
+        const char *name = gltf_text(gltf_member(gltf_entry(g, "nodes", i), "name"), "");
+        scene->object_names[i] = pelt_arena_format(g->arena, "%s", name);
+        scene->object_parents[i] = nodes->parents[i];
+        if (!scene->object_names[i]) return gltf_out_of_memory(g);
+    }
+    for (uint32_t i = 0; i < parts->count; i++)
+        for (uint32_t v = 0; v < parts->list[i].count; v++)
+            scene->vertex_objects[parts->list[i].first + v] = parts->list[i].node;
+    return true;
+}
+
 /* -- Lights and camera --------------------------------------------------------------------------------------------- */
 
 /* Column c of a node's matrix, with unit length. */
@@ -172,7 +193,7 @@ static bool read_all(gltf *g, const pelt_file *file, pelt_scene *scene) {
     gltf_parts parts;
     return gltf_open(g, file) && gltf_check(g) && gltf_read_scene(g, &nodes) && gltf_read_mesh(g, &nodes, &parts) &&
            take_mesh(g, scene) && read_materials(g, scene) && assign_materials(g, &nodes, scene) &&
-           read_lights(g, &nodes, scene) && read_camera(g, &nodes, scene);
+           read_objects(g, &nodes, &parts, scene) && read_lights(g, &nodes, scene) && read_camera(g, &nodes, scene);
 }
 
 pelt_result pelt_light_scene_parse(pelt_scene *scene, const pelt_file *file, const char *path, pelt_error *error) {

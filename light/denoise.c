@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    MOST_PICTURES = 64, /* that are kept */
+    MOST_PICTURES = 64, /* that are kept, when nothing is said */
     GROUP = 16,         /* pictures that are smoothed at once */
     STRIPS = 16,        /* parts of the points whose sums are added in order, for any number of threads */
     CHUNK = 512,        /* points of a product */
@@ -129,7 +129,7 @@ static void project_halves(work *w) {
 static bool same_surface(const pelt_light_point *a, const pelt_light_point *b) {
     v3 way = v3_sub(v3_of(b->position), v3_of(a->position)), normal = v3_of(a->normal);
     float off = v3_dot(way, normal);
-    return v3_dot(normal, v3_of(b->normal)) > 0.9f && off * off < 0.01f * v3_dot(way, way) + 1e-12f;
+    return a->surface == b->surface && v3_dot(normal, v3_of(b->normal)) > 0.9f && off * off < 0.01f * v3_dot(way, way) + 1e-12f;
 }
 
 static void smooth_point(const work *w, size_t p) {
@@ -203,7 +203,7 @@ static pelt_result smooth_pictures(work *w, pelt_error *error) {
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         load_group(w, &g, first);
         try_candidate(w, &g, g.half[0], g.half[1], true);
-        for (size_t r = 0; r < sizeof radii / sizeof *radii; r++) {
+        for (size_t r = 0; r < sizeof radii / sizeof *radii && !w->options->no_smoothing; r++) {
             smooth(w, radii[r], g.half[0], g.smoothed[0]);
             smooth(w, radii[r], g.half[1], g.smoothed[1]);
             try_candidate(w, &g, g.smoothed[0], g.smoothed[1], false);
@@ -253,10 +253,10 @@ static pelt_result denoise(void *user, pelt_error *error) {
 
 pelt_result pelt_denoise(pelt_arena *arena, const pelt_halves *halves, const pelt_denoise_options *options,
                          pelt_clean_frames *out, pelt_error *error) {
-    size_t columns = 3 * (size_t)halves->frame_count;
+    size_t columns = 3 * (size_t)halves->frame_count, most = options->pictures ? options->pictures : MOST_PICTURES;
     *out = (pelt_clean_frames){.frame_count = halves->frame_count,
                                .point_count = options->point_count,
-                               .rank = columns < MOST_PICTURES ? (uint32_t)columns : MOST_PICTURES};
+                               .rank = (uint32_t)(columns < most ? columns : most)};
     work w = {
         .halves = halves, .options = options, .out = out, .kept = arena, .n = options->point_count, .columns = columns};
     return pelt_stage(arena, denoise, &w, error);

@@ -27,6 +27,8 @@ typedef struct pelt_denoise_options {
     const pelt_light_point *points;
     size_t point_count;
     uint32_t width, height;
+    uint32_t pictures; /* that are kept; 0: 64 */
+    bool no_smoothing; /* neighbours are not always on one surface */
     uint32_t threads;
     pelt_progress progress;
 } pelt_denoise_options;

@@ -16,7 +16,8 @@ typedef struct figure {
     pelt_relight_keys keys;
     uint32_t threads;
     pelt_relight_figure *image;
-    float *direct, *full, *filled, *shown; /* [point_count][3] */
+    float *values;                         /* [point_count][3] */
+    float *direct, *full, *filled, *shown; /* [pixels][3] */
     float *picture;                        /* [height][width][3] */
 } figure;
 
@@ -43,7 +44,7 @@ static void put_dot(pelt_relight_figure *image, double x, double y, const uint8_
 /* The picture of values at points, averaged down (or repeated) to `size` pixels, at x, y of the image. */
 static void put_panel(figure *f, const float *values, float white, int x, int y, int size) {
     pelt_light_view *s = f->view;
-    pelt_light_view_spread(s, values, f->picture);
+    pelt_light_spread(s->pixels, s->pixel_count, values, (size_t)s->width * s->height, f->picture);
     for (int j = 0; j < size; j++)
         for (int i = 0; i < size; i++) {
             uint32_t x0 = (uint32_t)(i * (double)s->width / size), x1 = (uint32_t)((i + 1) * (double)s->width / size);
@@ -60,23 +61,24 @@ static void put_panel(figure *f, const float *values, float white, int x, int y,
 
 /* What is seen: direct and indirect light on the surfaces. */
 static void shade(figure *f, const float *indirect) {
-    for (size_t i = 0; i < 3 * f->view->point_count; i++) {
-        const pelt_light_point *p = &f->view->points[i / 3];
+    for (size_t i = 0; i < 3 * f->view->pixel_count; i++) {
+        const pelt_light_point *p = &f->view->pixels[i / 3];
         f->shown[i] = p->albedo[i % 3] * (f->direct[i] + indirect[i]) + p->emission[i % 3];
     }
 }
 
 static float white_of(figure *f) {
-    pelt_light_view_spread(f->view, f->shown, f->picture);
+    const pelt_light_view *s = f->view;
+    pelt_light_spread(s->pixels, s->pixel_count, f->shown, (size_t)s->width * s->height, f->picture);
     return pelt_light_white(f->picture, (size_t)f->view->width * f->view->height);
 }
 
 /* Where a place of the scene is in the picture, in fractions of its sides from the upper left. */
 static bool project(const pelt_light_view *s, const float place[3], double at[2]) {
-    pelt_camera camera = s->scene->has_camera ? s->scene->camera : pelt_tracer_camera(s->tracer);
-    double seen[3] = {0}, half = tan(camera.field_of_view / 2);
+    const pelt_camera *camera = &s->camera;
+    double seen[3] = {0}, half = tan(camera->field_of_view / 2);
     for (int a = 0; a < 3; a++)
-        for (int c = 0; c < 3; c++) seen[a] += (place[c] - camera.eye[c]) * camera.axes[a][c];
+        for (int c = 0; c < 3; c++) seen[a] += (place[c] - camera->eye[c]) * camera->axes[a][c];
     if (seen[2] >= 0) return false;
     at[0] = 0.5 - seen[0] / seen[2] / half * s->height / s->width / 2;
     at[1] = 0.5 + seen[1] / seen[2] / half / 2;
@@ -86,17 +88,25 @@ static bool project(const pelt_light_view *s, const float place[3], double at[2]
 /* -- Panels ------------------------------------------------------------------------------------------------------- */
 
 static pelt_result gather_light(figure *f, const pelt_light *light, uint32_t seed, pelt_error *error) {
-    const pelt_light_view *view = f->view;
+    pelt_light_view *view = f->view;
+    pelt_light_place place = pelt_relight_random_place(view, 500 + seed);
     pelt_relight_frame frame = {.light = *light, .samples = 1024, .seed = 0x30000000u + seed, .threads = f->threads};
     pelt_gather_options options = {
         .samples = FULL_SAMPLES, .bounces = view->bounces, .seed = 0x3F000000u + seed, .threads = f->threads};
-    pelt_result result = pelt_relight_solve(&f->keys, &frame, error);
-    if (!result) result = pelt_relight_fill(&f->keys, f->threads, f->filled, error);
+    pelt_result result = pelt_light_view_place(view, &place, error);
+    if (!result) result = pelt_light_view_look(view, f->threads, error);
+    if (!result) result = pelt_relight_solve(&f->keys, &frame, error);
+    if (!result) result = pelt_relight_fill(&f->keys, f->threads, f->values, error);
     if (!result)
-        result = pelt_gather(view->tracer, view->points, view->point_count, &options, NULL, f->full, NULL, error);
+        result = pelt_gather(view->tracer, view->pixels, view->pixel_count, &options, NULL, f->full, NULL, error);
     options.samples = 16;
-    return result ? result
-                  : pelt_gather(view->tracer, view->points, view->point_count, &options, f->direct, NULL, NULL, error);
+    if (!result)
+        result = pelt_gather(view->tracer, view->pixels, view->pixel_count, &options, f->direct, NULL, NULL, error);
+    if (result) return result;
+    pelt_light_view_show(view, f->values, f->filled);
+    for (size_t i = 0; i < 3 * view->pixel_count; i++) /* what points do not know is gathered */
+        if (!pelt_light_view_knows(view, i / 3)) f->filled[i] = f->full[i];
+    return PELT_OK;
 }
 
 static void put_plan(figure *f) {
@@ -124,8 +134,8 @@ static pelt_result put_novel(figure *f, int index, pelt_error *error) {
     if (index == 1) put_plan(f);
     shade(f, f->full);
     put_panel(f, f->shown, white, x, 0, PANEL);
-    for (size_t i = 0; i < 3 * f->view->point_count; i++)
-        f->shown[i] = 10 * fabsf(f->full[i] - f->filled[i]) * f->view->points[i / 3].albedo[i % 3];
+    for (size_t i = 0; i < 3 * f->view->pixel_count; i++)
+        f->shown[i] = 10 * fabsf(f->full[i] - f->filled[i]) * f->view->pixels[i / 3].albedo[i % 3];
     put_panel(f, f->shown, white, x, 2 * (PANEL + GAP), PANEL);
     return PELT_OK;
 }
@@ -135,8 +145,10 @@ pelt_result pelt_relight_draw(pelt_relight_file *file, uint32_t threads, pelt_re
     pelt_light_view *view = &file->view;
     figure f = {.file = file, .view = view, .threads = threads, .image = image};
     float **buffers[] = {&f.direct, &f.full, &f.filled, &f.shown};
-    for (int i = 0; i < 4; i++) *buffers[i] = PELT_NEW(view->arena, 3 * view->point_count, float);
-    f.picture = PELT_NEW(view->arena, 3 * (size_t)view->width * view->height, float);
+    size_t pixels = (size_t)view->width * view->height;
+    for (int i = 0; i < 4; i++) *buffers[i] = PELT_NEW(view->arena, 3 * pixels, float);
+    f.values = PELT_NEW(view->arena, 3 * view->point_count, float);
+    f.picture = PELT_NEW(view->arena, 3 * pixels, float);
     image->width = PLAN + NOVEL * (PANEL + GAP), image->height = PLAN;
     size_t bytes = 4 * (size_t)image->width * image->height;
     image->rgba = PELT_NEW(view->arena, bytes, uint8_t);

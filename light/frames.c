@@ -1,7 +1,8 @@
-/* frames.c: training frames as pictures in a folder, one for each light and half of the samples, with a text
+/* frames.c: training frames as pictures in a folder, one for each frame and half of the samples, with a text
    that says what they were gathered from. */
 
 #include "light/frames.h"
+#include "light/about.h"
 #include "io/io.h"
 #include "io/pfm.h"
 #include "rig/json.h"
@@ -10,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t pelt_light_frame_seed(uint32_t seed, uint32_t light, uint32_t half) {
-    return seed * 0x10000u + 2 * light + half;
+uint32_t pelt_light_frame_seed(uint32_t seed, uint32_t frame, uint32_t half) {
+    return seed * 0x10000u + 2 * frame + half;
 }
 
-static void frame_path(const pelt_light_frames *store, uint32_t light, uint32_t half, char *path, size_t size) {
-    snprintf(path, size, "%s/light-%04u-%c.pfm", store->folder, light, half ? 'b' : 'a');
+static void frame_path(const pelt_light_frames *store, uint32_t frame, uint32_t half, char *path, size_t size) {
+    snprintf(path, size, "%s/light-%04u-%c.pfm", store->folder, frame, half ? 'b' : 'a');
 }
 
 /* -- What frames depend on ----------------------------------------------------------------------------------------- */
@@ -33,13 +34,33 @@ static uint64_t view_hash(const pelt_light_view *s) {
     pelt_light moving = s->light;
     memset(moving.position, 0, sizeof moving.position);
     uint64_t hash = 0xcbf29ce484222325u;
-    hash = hash_more(hash, scene->positions, scene->vertex_count * 3 * sizeof *scene->positions);
+    hash = hash_more(hash, s->rest, scene->vertex_count * 3 * sizeof *s->rest);
     hash = hash_more(hash, scene->triangles, scene->triangle_count * 3 * sizeof *scene->triangles);
     hash = hash_more(hash, scene->triangle_materials, scene->triangle_count * sizeof *scene->triangle_materials);
     hash = hash_more(hash, scene->materials, scene->material_count * sizeof *scene->materials);
     hash = hash_more(hash, scene->lights, scene->light_count * sizeof *scene->lights);
     hash = hash_more(hash, &moving, sizeof moving);
-    return hash_more(hash, &s->camera, sizeof s->camera);
+    return hash_more(hash, &s->own_camera, sizeof s->own_camera);
+}
+
+/* What moves, and where points are, when they are not the pixels of a camera that stays. Which vertices a name moves is
+   part of it. */
+static bool add_arrangement(const pelt_light_view *s, json_t *text) {
+    const pelt_light_arrangement *a = &s->arrangement;
+    const pelt_scene *scene = s->scene;
+    if (!s->transforms) return true;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (uint32_t i = 0; i < scene->object_count; i++)
+        hash = hash_more(hash, scene->object_names[i], strlen(scene->object_names[i]) + 1);
+    hash = hash_more(hash, scene->object_parents, scene->object_count * sizeof *scene->object_parents);
+    if (scene->vertex_objects)
+        hash = hash_more(hash, scene->vertex_objects, scene->vertex_count * sizeof *scene->vertex_objects);
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+    bool good = !json_object_set_new(text, "object_hash", json_string(digits)) &&
+                !json_object_set_new(text, "moves", pelt_light_moves_json(a)) &&
+                !json_object_set_new(text, "map", json_pack("[i, i]", (int)s->map_width, (int)s->map_height));
+    return good && (!a->surfaces || !json_object_set_new(text, "seen", json_string(a->seen)));
 }
 
 static const char *base_name(const char *path) {
@@ -56,7 +77,7 @@ static char *describe(const pelt_light_view *s, const pelt_light_grid *grid, uin
         "columns", (int)grid->columns, "rows", (int)grid->rows, "low", grid->low[0], grid->low[1], grid->low[2], "high",
         grid->high[0], grid->high[1], grid->high[2], "samples", (int)samples, "bounces", (int)s->bounces, "seed",
         (json_int_t)seed);
-    char *dump = text ? pelt_json_dump(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    char *dump = text && add_arrangement(s, text) ? pelt_json_dump(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(text);
     return dump;
 }
@@ -71,9 +92,9 @@ static pelt_result write_text(const char *path, const char *text, pelt_error *er
 }
 
 /* Frames whose text is gone or damaged are of nobody knows what. */
-static pelt_result remove_frames(const pelt_light_frames *store, uint32_t lights, pelt_error *error) {
+static pelt_result remove_frames(const pelt_light_frames *store, uint32_t frames, pelt_error *error) {
     char path[4200];
-    for (uint32_t i = 0; i < 2 * lights; i++) {
+    for (uint32_t i = 0; i < 2 * frames; i++) {
         frame_path(store, i / 2, i % 2, path, sizeof path);
         pelt_result result = pelt_file_remove(path, error);
         if (result) return result;
@@ -81,7 +102,7 @@ static pelt_result remove_frames(const pelt_light_frames *store, uint32_t lights
     return PELT_OK;
 }
 
-static pelt_result check_or_write(const pelt_light_frames *store, uint32_t lights, const char *text,
+static pelt_result check_or_write(const pelt_light_frames *store, uint32_t frames, const char *text,
                                   pelt_error *error) {
     char path[4200];
     pelt_arena *arena = pelt_arena_new(0);
@@ -94,13 +115,13 @@ static pelt_result check_or_write(const pelt_light_frames *store, uint32_t light
             result = PELT_ERROR_FORMAT;
         else if (strcmp((const char *)file.bytes, text) != 0)
             result = pelt_fail(error, PELT_ERROR_DATA,
-                               "%s: the frames there were gathered with another scene, camera, grid, size, seed or "
+                               "%s: the frames there were gathered with another scene, camera, move, grid, size, seed or "
                                "number of samples; remove the folder, or choose another name for the result",
                                path);
         json_decref(there);
     }
     if (result == PELT_ERROR_FORMAT) {
-        result = remove_frames(store, lights, error);
+        result = remove_frames(store, frames, error);
         if (!result) result = write_text(path, text, error);
     }
     pelt_arena_free(arena);
@@ -112,7 +133,7 @@ pelt_result pelt_light_frames_open(pelt_light_frames *store, const pelt_light_vi
     pelt_error own;
     if (!error) error = &own;
     store->view = s;
-    store->picture = PELT_NEW(s->arena, 3 * (size_t)s->width * s->height, float);
+    store->picture = PELT_NEW(s->arena, 3 * (size_t)s->map_width * s->map_height, float);
     if (!store->picture) return pelt_no_memory(error);
     if ((size_t)snprintf(store->folder, sizeof store->folder, "%s", folder) >= sizeof store->folder)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%.100s...: the name of the folder is too long", folder);
@@ -120,44 +141,44 @@ pelt_result pelt_light_frames_open(pelt_light_frames *store, const pelt_light_vi
     if (result) return result;
     char *text = describe(s, grid, samples, seed);
     if (!text) return pelt_no_memory(error);
-    result = check_or_write(store, grid->columns * grid->rows, text, error);
+    result = check_or_write(store, grid->columns * grid->rows * pelt_light_place_count(s), text, error);
     free(text);
     return result;
 }
 
-pelt_result pelt_light_frames_write(const pelt_light_frames *store, uint32_t light, uint32_t half, const float *values,
+pelt_result pelt_light_frames_write(const pelt_light_frames *store, uint32_t frame, uint32_t half, const float *values,
                                     pelt_error *error) {
     char path[4200];
     const pelt_light_view *s = store->view;
-    frame_path(store, light, half, path, sizeof path);
-    pelt_light_view_spread(s, values, store->picture);
-    return pelt_pfm_write(path, &(pelt_picture){s->width, s->height, store->picture}, error);
+    frame_path(store, frame, half, path, sizeof path);
+    pelt_light_spread(s->points, s->point_count, values, (size_t)s->map_width * s->map_height, store->picture);
+    return pelt_pfm_write(path, &(pelt_picture){s->map_width, s->map_height, store->picture}, error);
 }
 
-pelt_result pelt_light_frames_read(const pelt_light_frames *store, uint32_t light, uint32_t half, float *values,
+pelt_result pelt_light_frames_read(const pelt_light_frames *store, uint32_t frame, uint32_t half, float *values,
                                    pelt_error *error) {
     char path[4200];
     const pelt_light_view *s = store->view;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_picture picture;
-    frame_path(store, light, half, path, sizeof path);
+    frame_path(store, frame, half, path, sizeof path);
     pelt_result result = pelt_pfm_read(arena, path, &picture, error);
-    if (!result && (picture.width != s->width || picture.height != s->height))
+    if (!result && (picture.width != s->map_width || picture.height != s->map_height))
         result = pelt_fail(error, PELT_ERROR_FORMAT, "%s: %u x %u pixels instead of %u x %u; remove the file", path,
-                           picture.width, picture.height, s->width, s->height);
+                           picture.width, picture.height, s->map_width, s->map_height);
     for (size_t i = 0; !result && i < s->point_count; i++)
         memcpy(values + 3 * i, picture.rgb + 3 * (size_t)s->points[i].id, 3 * sizeof *values);
     pelt_arena_free(arena);
     return result;
 }
 
-pelt_result pelt_light_frames_find(const pelt_light_frames *store, uint32_t light, uint32_t half, float *values,
+pelt_result pelt_light_frames_find(const pelt_light_frames *store, uint32_t frame, uint32_t half, float *values,
                                    bool *found, pelt_error *error) {
     char path[4200];
     *found = false;
-    frame_path(store, light, half, path, sizeof path);
+    frame_path(store, frame, half, path, sizeof path);
     if (!pelt_file_exists(path)) return PELT_OK;
-    pelt_result result = pelt_light_frames_read(store, light, half, values, error);
+    pelt_result result = pelt_light_frames_read(store, frame, half, values, error);
     *found = !result;
     bool damaged = result == PELT_ERROR_FORMAT || result == PELT_ERROR_TRUNCATED || result == PELT_ERROR_NUMBER;
     return damaged ? PELT_OK : result;

@@ -40,8 +40,11 @@ pelt_extent pelt_tracer_extent(const pelt_tracer *tracer);
 typedef struct pelt_light_point {
     float position[3], normal[3]; /* the normal is on the side that is seen */
     float albedo[3], emission[3];
-    uint32_t id; /* number of the point: its random numbers depend on it */
-    bool hit;    /* false: nothing is seen here, and no light arrives */
+    uint32_t id;       /* number of the point: its random numbers depend on it */
+    uint32_t triangle; /* of the scene, that it lies on */
+    uint32_t surface;  /* points of different surfaces are never averaged */
+    bool back;         /* it lies on the side that the triangle is not wound for */
+    bool hit;          /* false: nothing is seen here, and no light arrives */
 } pelt_light_point;
 
 /* What a camera sees through the middle of each pixel: points[height][width]. */

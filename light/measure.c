@@ -1,8 +1,9 @@
-/* measure.c: how wrong the key points' light is at lights that training has not seen, and how much faster.
+/* measure.c: how wrong the key points' light is at lights that training has not seen, at places of what moves that it has
+   not seen either, and how much faster.
 
    The truth is not known, only two references a, b with independent noise. For a result m that depends on neither, the
    sum of (m - a)(m - b) is on average that of (m - truth)^2, and the sum of a b that of truth^2: their ratio is the
-   squared relative error without the noise of the references. It is taken at points spread over the picture. */
+   squared relative error without the noise of the references. It is taken at pixels spread over the picture. */
 
 #include "light/relight.h"
 #include "rig/clock.h"
@@ -25,13 +26,15 @@ typedef struct measuring {
     pelt_relight_measure_options options;
     pelt_light_view *view;
     pelt_relight_keys keys;
-    size_t count;             /* points that are compared */
+    size_t most, count;       /* pixels that are compared, at most; in this frame */
     uint32_t *chosen;         /* [count] */
-    pelt_light_point *points; /* [count] */
-    float *values, *truth[2]; /* of all points; of those compared */
-    double key_cpu, full_cpu; /* seconds of a processor: of one light; of one path at one point */
+    pelt_light_point *pixels; /* [count] */
+    float *values, *shown;    /* of all points; of all pixels */
+    float *truth[2];          /* of those compared */
+    double key_cpu, full_cpu; /* seconds of a processor: of one light; of one path at one pixel */
+    double look_cpu, pixels_seen, bare;
     uint32_t key_runs, full_runs;
-    double rays; /* of all full gathers */
+    double rays, traced; /* of all full gathers: rays; paths */
 } measuring;
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
@@ -41,7 +44,7 @@ static double squared_error(const measuring *m, const float color[3]) {
     double difference = 0, product = 0;
     for (size_t i = 0; i < m->count; i++)
         for (int c = 0; c < 3; c++) {
-            double value = m->values[3 * (size_t)m->chosen[i] + c], w = color[c] * color[c];
+            double value = m->shown[3 * (size_t)m->chosen[i] + c], w = color[c] * color[c];
             double a = m->truth[0][3 * i + c], b = m->truth[1][3 * i + c];
             difference += w * (value - a) * (value - b);
             product += w * a * b;
@@ -68,8 +71,8 @@ static pelt_result gather_truth(measuring *m, uint32_t seed, pelt_error *error) 
                                        .threads = m->options.threads};
         uint64_t rays = 0;
         double start = pelt_cpu_seconds();
-        result = pelt_gather(m->view->tracer, m->points, m->count, &options, NULL, m->truth[h], &rays, error);
-        m->rays += (double)rays;
+        result = pelt_gather(m->view->tracer, m->pixels, m->count, &options, NULL, m->truth[h], &rays, error);
+        m->rays += (double)rays, m->traced += (double)m->count * m->options.reference;
         m->full_cpu += (pelt_cpu_seconds() - start) / ((double)m->count * m->options.reference);
         m->full_runs++;
     }
@@ -93,8 +96,41 @@ static pelt_result run_keys(measuring *m, pelt_relight_frame *frame, double *cpu
     frame->threads = 1;
     pelt_result result = pelt_relight_solve(&m->keys, frame, error);
     if (!result) result = pelt_relight_fill(&m->keys, 1, m->values, error);
+    if (!result) pelt_light_view_show(m->view, m->values, m->shown);
     *cpu += pelt_cpu_seconds() - start;
     return result;
+}
+
+/* One pixel of each stretch, not always the same, which would make columns; those that points know. */
+static void choose_pixels(measuring *m) {
+    size_t there = m->view->pixel_count, wanted = there < m->most ? there : m->most;
+    m->count = 0;
+    for (size_t i = 0; i < wanted; i++) {
+        double at = ((double)i + pelt_relight_random((uint32_t)i, 0)) * (double)there / (double)wanted;
+        uint32_t pixel = (uint32_t)fmin(at, (double)there - 1);
+        if (!pelt_light_view_knows(m->view, pixel)) {
+            m->bare += 1.0 / (double)wanted;
+            continue;
+        }
+        m->chosen[m->count] = pixel;
+        m->pixels[m->count++] = m->view->pixels[pixel];
+    }
+    m->pixels_seen += (double)there;
+}
+
+static pelt_result go_to_place(measuring *m, uint32_t index, pelt_error *error) {
+    if (m->view->transforms) {
+        pelt_light_place place = pelt_relight_random_place(m->view, 1000 + index);
+        double start = pelt_cpu_seconds();
+        pelt_result result = pelt_light_view_place(m->view, &place, error);
+        if (!result) result = pelt_light_view_look(m->view, 1, error);
+        if (result) return result;
+        m->look_cpu += pelt_cpu_seconds() - start;
+    }
+    choose_pixels(m);
+    if (m->count) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_DATA, "%s: at a new place of what moves the camera sees nothing that training has "
+                     "seen; train with more places", m->view->name);
 }
 
 /* Sums squares in the group; they become roots in the end. */
@@ -102,7 +138,8 @@ static pelt_result measure_light(measuring *m, const kind *k, pelt_relight_group
                                  pelt_error *error) {
     pelt_relight_frame frame = {
         .light = light_of(m, k, index), .samples = m->options.key_samples, .seed = 0x20000000u + seed};
-    pelt_result result = run_keys(m, &frame, &m->key_cpu, error);
+    pelt_result result = go_to_place(m, seed, error);
+    if (!result) result = run_keys(m, &frame, &m->key_cpu, error);
     m->key_runs++;
     if (!result) result = gather_truth(m, seed, error);
     if (result) return result;
@@ -166,17 +203,14 @@ static pelt_result resolve(pelt_relight_measure_options *o, pelt_error *error) {
 
 static pelt_result prepare(measuring *m, pelt_error *error) {
     pelt_light_view *view = m->view;
-    m->count = view->point_count < m->options.points ? view->point_count : m->options.points;
-    m->chosen = PELT_NEW(view->arena, m->count, uint32_t);
-    m->points = PELT_NEW(view->arena, m->count, pelt_light_point);
+    size_t pixels = (size_t)view->width * view->height;
+    m->most = pixels < m->options.points ? pixels : m->options.points;
+    m->chosen = PELT_NEW(view->arena, m->most, uint32_t);
+    m->pixels = PELT_NEW(view->arena, m->most, pelt_light_point);
     m->values = PELT_NEW(view->arena, 3 * view->point_count, float);
-    for (int h = 0; h < 2; h++) m->truth[h] = PELT_NEW(view->arena, 3 * m->count, float);
+    m->shown = PELT_NEW(view->arena, 3 * pixels, float);
+    for (int h = 0; h < 2; h++) m->truth[h] = PELT_NEW(view->arena, 3 * m->most, float);
     if (pelt_arena_failed(view->arena)) return pelt_no_memory(error);
-    for (size_t i = 0; i < m->count; i++) { /* one of each stretch, not always the same, which would make columns */
-        double at = ((double)i + pelt_relight_random((uint32_t)i, 0)) * (double)view->point_count / (double)m->count;
-        m->chosen[i] = (uint32_t)fmin(at, (double)view->point_count - 1);
-        m->points[i] = view->points[m->chosen[i]];
-    }
     return pelt_relight_keys_open(&m->keys, view, &m->file->keys, error);
 }
 
@@ -192,12 +226,13 @@ pelt_result pelt_relight_measure_file(pelt_relight_file *file, const pelt_religh
         result = measure_group(&m, &kinds[g], &out->groups[g], &done, total, error);
     if (!result) result = time_quick(&m, &out->quick_seconds, error);
     if (result) return result;
-    double full = m.full_cpu / m.full_runs * (double)m.view->point_count;
+    double full = m.full_cpu / m.full_runs * m.pixels_seen / m.key_runs;
+    out->look_seconds = m.look_cpu / m.key_runs, out->bare = m.bare / m.key_runs;
     out->key_samples = m.options.key_samples, out->reference = m.options.reference;
     out->noise_of_one_path = out->groups[0].noise * sqrt(m.options.reference);
     out->key_seconds = m.key_cpu / m.key_runs;
     out->speedup = full * m.options.key_samples / out->key_seconds;
     out->speedup_equal_error = full * pow(out->noise_of_one_path / out->groups[0].error, 2) / out->key_seconds;
-    out->rays_per_second = m.rays / (m.full_cpu * (double)m.count * m.options.reference);
+    out->rays_per_second = m.rays / (m.full_cpu / m.full_runs * m.traced);
     return PELT_OK;
 }

@@ -12,7 +12,8 @@ typedef struct running {
     const pelt_relight_file *file;
     const pelt_relight_shot *shot;
     pelt_relight_result *result;
-    float *direct, *indirect, *gathered; /* [point_count][3] */
+    float *direct, *indirect, *gathered; /* [pixels][3] */
+    float *values;                       /* [point_count][3] */
 } running;
 
 static pelt_result run_keys(running *r, pelt_error *error) {
@@ -25,8 +26,9 @@ static pelt_result run_keys(running *r, pelt_error *error) {
     double start = pelt_wall_seconds();
     pelt_result result = pelt_relight_keys_open(&keys, r->view, &r->file->keys, error);
     if (!result) result = pelt_relight_solve(&keys, &frame, error);
-    if (!result) result = pelt_relight_fill(&keys, shot->threads, r->indirect, error);
+    if (!result) result = pelt_relight_fill(&keys, shot->threads, r->values, error);
     if (result) return result;
+    pelt_light_view_show(r->view, r->values, r->indirect);
     r->result->key_seconds = pelt_wall_seconds() - start;
     r->result->misfit = frame.misfit;
     r->result->trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f},
@@ -34,11 +36,40 @@ static pelt_result run_keys(running *r, pelt_error *error) {
     return PELT_OK;
 }
 
-static pelt_result gather(running *r, uint32_t samples, uint32_t seed, float *direct, float *indirect,
+static pelt_result gather(const running *r, uint32_t samples, uint32_t seed, float *direct, float *indirect,
                           pelt_error *error) {
     pelt_gather_options options = {
         .samples = samples, .bounces = r->view->bounces, .seed = seed + r->shot->seed, .threads = r->shot->threads};
-    return pelt_gather(r->view->tracer, r->view->points, r->view->point_count, &options, direct, indirect, NULL, error);
+    return pelt_gather(r->view->tracer, r->view->pixels, r->view->pixel_count, &options, direct, indirect, NULL, error);
+}
+
+/* Pixels on surfaces that training has not seen are gathered, each for itself. */
+static pelt_result gather_bare(running *r, pelt_error *error) {
+    const pelt_light_view *view = r->view;
+    size_t *bare = PELT_NEW(view->arena, view->pixel_count, size_t), count = 0;
+    pelt_light_point *points = PELT_NEW(view->arena, view->pixel_count, pelt_light_point);
+    if (pelt_arena_failed(view->arena)) return pelt_no_memory(error);
+    for (size_t i = 0; i < view->pixel_count; i++)
+        if (!pelt_light_view_knows(view, i)) points[count] = view->pixels[i], bare[count++] = i;
+    r->result->bare = count;
+    if (!count) return PELT_OK;
+    pelt_gather_options options = {.samples = r->shot->samples,
+                                   .bounces = view->bounces,
+                                   .seed = 0x60000000u + r->shot->seed,
+                                   .threads = r->shot->threads};
+    pelt_result result = pelt_gather(view->tracer, points, count, &options, NULL, r->gathered, NULL, error);
+    for (size_t i = 0; i < 3 * count && !result; i++) r->indirect[3 * bare[i / 3] + i % 3] = r->gathered[i];
+    return result;
+}
+
+static pelt_result go_to_place(running *r, pelt_error *error) {
+    double start = pelt_wall_seconds();
+    pelt_result result =
+        r->file && !r->shot->full ? pelt_light_place_check(r->view, &r->shot->place, error) : PELT_OK;
+    if (!result) result = pelt_light_view_place(r->view, &r->shot->place, error);
+    if (!result) result = pelt_light_view_look(r->view, r->shot->threads, error);
+    r->result->look_seconds = pelt_wall_seconds() - start;
+    return result;
 }
 
 /* All points, blended with what the keys gave. */
@@ -46,7 +77,7 @@ static pelt_result run_all(running *r, pelt_error *error) {
     double start = pelt_wall_seconds(), trust = r->result->trust;
     pelt_result result = gather(r, r->shot->samples, 0x60000000u, NULL, r->gathered, error);
     if (result) return result;
-    for (size_t i = 0; i < 3 * r->view->point_count; i++)
+    for (size_t i = 0; i < 3 * r->view->pixel_count; i++)
         r->indirect[i] = (float)(trust * r->indirect[i] + (1 - trust) * r->gathered[i]);
     r->result->full_seconds = pelt_wall_seconds() - start;
     return PELT_OK;
@@ -55,18 +86,18 @@ static pelt_result run_all(running *r, pelt_error *error) {
 static void compose(const running *r, float *picture) {
     const pelt_light_view *view = r->view;
     for (size_t i = 0; i < 3 * (size_t)view->width * view->height; i++) picture[i] = 0;
-    for (size_t i = 0; i < view->point_count; i++)
+    for (size_t i = 0; i < view->pixel_count; i++)
         for (int c = 0; c < 3; c++) {
             float light = r->shot->part == PELT_RELIT_DIRECT ? r->direct[3 * i + c] : r->indirect[3 * i + c];
             if (r->shot->part == PELT_RELIT_ALL)
-                light = view->points[i].albedo[c] * (light + r->direct[3 * i + c]) + view->points[i].emission[c];
-            picture[3 * (size_t)view->points[i].id + c] = light;
+                light = view->pixels[i].albedo[c] * (light + r->direct[3 * i + c]) + view->pixels[i].emission[c];
+            picture[3 * (size_t)view->pixels[i].id + c] = light;
         }
 }
 
 pelt_result pelt_relight_picture(pelt_light_view *view, const pelt_relight_file *file, const pelt_relight_shot *shot,
                                  float *picture, pelt_relight_result *out, pelt_error *error) {
-    running r = {view, file, shot, out, NULL, NULL, NULL};
+    running r = {view, file, shot, out, NULL, NULL, NULL, NULL};
     *out = (pelt_relight_result){0};
     if (shot->key_samples && (shot->key_samples < 32 || shot->key_samples > 1u << 20))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "key_samples: 32 to %u is meant, not %u", 1u << 20,
@@ -74,16 +105,19 @@ pelt_result pelt_relight_picture(pelt_light_view *view, const pelt_relight_file 
     if (shot->samples > 1u << 20)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "samples: 1 to %u is meant, not %u", 1u << 20, shot->samples);
     float **buffers[] = {&r.direct, &r.indirect, &r.gathered};
-    for (int i = 0; i < 3; i++) *buffers[i] = PELT_NEW(view->arena, 3 * view->point_count, float);
+    for (int i = 0; i < 3; i++) *buffers[i] = PELT_NEW(view->arena, 3 * (size_t)view->width * view->height, float);
+    r.values = PELT_NEW(view->arena, 3 * view->point_count, float);
     if (pelt_arena_failed(view->arena)) return pelt_no_memory(error);
-    pelt_result result = pelt_tracer_set_light(view->tracer, &shot->light, error);
+    pelt_result result = view->transforms ? go_to_place(&r, error) : PELT_OK;
+    if (!result) result = pelt_tracer_set_light(view->tracer, &shot->light, error);
     if (!result && !shot->full && file) result = run_keys(&r, error);
+    if (!result && !shot->full && file && view->surfaces) result = gather_bare(&r, error);
     if (!result && out->trust < 1 && !shot->no_fallback) result = run_all(&r, error);
     if (!result && shot->part != PELT_RELIT_INDIRECT) result = gather(&r, 16, 0x50000000u, r.direct, NULL, error);
     if (result) return result;
     compose(&r, picture);
     out->dark = true; /* keys that are black fit any basis: the misfit cannot tell */
-    for (size_t i = 0; i < 3 * view->point_count; i++) out->dark = out->dark && !(r.indirect[i] > 0);
+    for (size_t i = 0; i < 3 * view->pixel_count; i++) out->dark = out->dark && !(r.indirect[i] > 0);
     return PELT_OK;
 }
 

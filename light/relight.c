@@ -4,44 +4,14 @@
    are gathered in two halves a, b with independent noise; with (a + b) / 2 and (a - b) / 2 the misfits m of both give
    |m(a + b)|^2 - |m(a - b)|^2 over 4 = m(a) m(b): the square of the misfit that noise has no part in. */
 
-#include "light/relight.h"
+#include "light/about.h"
 #include "io/io.h"
-#include "rig/json.h"
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { CAMERA_NUMBERS = 13 };
-
 /* -- Files -------------------------------------------------------------------------------------------------------- */
-
-/* A name in a file must not lead anywhere: no path from the root, none upwards. */
-static bool stays_below(const char *path) {
-    for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
-        if (*part == '/' || (!strncmp(part, "..", 2) && (!part[2] || part[2] == '/'))) return false;
-    return *path != 0;
-}
-
-static json_t *camera_json(const pelt_camera *c) {
-    json_t *list = json_array();
-    const double *parts[] = {c->eye, c->axes[0], c->axes[1], c->axes[2]};
-    for (int i = 0; i < 12; i++) json_array_append_new(list, json_real(parts[i / 3][i % 3]));
-    json_array_append_new(list, json_real(c->field_of_view));
-    if (json_array_size(list) == CAMERA_NUMBERS) return list;
-    json_decref(list);
-    return NULL;
-}
-
-static bool read_camera(const json_t *list, pelt_camera *c) {
-    double *parts[] = {c->eye, c->axes[0], c->axes[1], c->axes[2]};
-    *c = (pelt_camera){0};
-    if (!list) return true; /* an older file */
-    if (json_array_size(list) != CAMERA_NUMBERS) return false;
-    for (size_t i = 0; i < 12; i++) parts[i / 3][i % 3] = json_number_value(json_array_get(list, i));
-    c->field_of_view = json_number_value(json_array_get(list, 12));
-    return true;
-}
 
 /* Machines round differently: a camera is another when it is seen to be. */
 static bool same_camera(const pelt_camera *a, const pelt_camera *b, double size) {
@@ -53,41 +23,12 @@ static bool same_camera(const pelt_camera *a, const pelt_camera *b, double size)
     return worst < 1e-5;
 }
 
-char *pelt_relight_text(const char *scene, const pelt_relight_about *a) {
-    const pelt_light_grid *g = &a->grid;
-    const char *slash = strrchr(scene, '/');
-    if (!stays_below(scene)) scene = slash ? slash + 1 : "";
-    json_t *about =
-        json_pack("{s:{s:o, s:o, s:i, s:i, s:i, s:i, s:f, s:f, s:[ii], s:[fff], s:[fff]}}", "relight", "scene", pelt_json_text(scene),
-                  "camera", camera_json(&a->camera),
-                  "width", (int)a->width, "height", (int)a->height, "bounces", (int)a->bounces, "samples",
-                  (int)a->samples, "noise", a->noise, "trust", a->trust, "grid", (int)g->columns, (int)g->rows, "low",
-                  g->low[0], g->low[1], g->low[2], "high", g->high[0], g->high[1], g->high[2]);
-    char *text = about ? pelt_json_dump(about, JSON_COMPACT) : NULL;
-    json_decref(about);
-    return text;
-}
-
-static bool read_about(const pelt_keys *keys, pelt_relight_about *a) {
-    json_t *text = json_loads(keys->about, 0, NULL), *about = json_object_get(text, "relight");
-    int width, height, bounces, samples, columns, rows;
-    double low[3], high[3];
-    const char *scene;
-    bool good = about && !json_unpack(about, "{s:s, s:i, s:i, s:i, s:i, s:F, s:F, s:[ii], s:[FFF], s:[FFF]}", "scene",
-                                      &scene, "width", &width, "height", &height, "bounces", &bounces, "samples",
-                                      &samples, "noise", &a->noise, "trust", &a->trust, "grid", &columns, &rows, "low",
-                                      low, low + 1, low + 2, "high", high, high + 1, high + 2);
-    good = good && width > 0 && height > 0 && width <= 8192 && height <= 8192 && bounces > 0 && bounces <= 100 &&
-           samples > 0 && columns > 0 && rows > 0 && columns <= 1000 && rows <= 1000 &&
-           read_camera(json_object_get(about, "camera"), &a->camera);
-    if (good) {
-        snprintf(a->scene, sizeof a->scene, "%s", scene);
-        a->width = (uint32_t)width, a->height = (uint32_t)height, a->bounces = (uint32_t)bounces;
-        a->samples = (uint32_t)samples, a->grid.columns = (uint32_t)columns, a->grid.rows = (uint32_t)rows;
-        for (int c = 0; c < 3; c++) a->grid.low[c] = (float)low[c], a->grid.high[c] = (float)high[c];
-    }
-    json_decref(text);
-    return good;
+static bool same_scene(const pelt_light_view *view, const pelt_relight_about *about) {
+    double marks[PELT_LIGHT_MARKS], slack[PELT_LIGHT_MARKS];
+    pelt_light_marks(view, marks, slack);
+    for (int i = 0; i < PELT_LIGHT_MARKS; i++)
+        if (about->marked && fabs(marks[i] - about->marks[i]) > slack[i]) return false;
+    return true;
 }
 
 /* Where the scene is that a .keys file names: here, or beside the file. */
@@ -96,7 +37,7 @@ static pelt_result find_scene(pelt_relight_file *file, const char *path, pelt_er
     if (!strcmp(scene, "cornell")) return PELT_OK;
     const char *slash = strrchr(path, '/');
     size_t folder = slash ? (size_t)(slash + 1 - path) : 0, length = strlen(scene);
-    bool safe = stays_below(scene);
+    bool safe = pelt_light_stays_below(scene);
     if (safe && pelt_file_exists(scene)) return PELT_OK;
     if (safe && folder < sizeof beside - length) {
         memcpy(beside, path, folder);
@@ -115,7 +56,7 @@ pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const c
     file->bytes = pelt_keys_read(path, &file->keys, error);
     if (!file->bytes) return error->code;
     const pelt_relight_about *about = &file->about;
-    if (!read_about(&file->keys, &file->about) || file->keys.component_count != 3)
+    if (!pelt_relight_read_about(&file->keys, &file->about) || file->keys.component_count != 3)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: these key points are not of light; pelt relight train makes such",
                          path);
     pelt_result result = scene ? PELT_OK : find_scene(file, path, error);
@@ -123,21 +64,25 @@ pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const c
         result = pelt_light_view_open(&file->view, scene ? scene : about->scene, about->width, about->height,
                                       about->bounces, error);
     if (result) return result;
-    if (file->view.point_count != file->keys.point_count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: it has %u points, but the camera of %s sees %zu; the scene has changed since training",
-                         path, file->keys.point_count, file->view.name, file->view.point_count);
-    if (about->camera.field_of_view > 0 &&
-        !same_camera(&about->camera, &file->view.camera, pelt_tracer_extent(file->view.tracer).diagonal))
+    double size = pelt_tracer_extent(file->view.tracer).diagonal;
+    if (about->camera.field_of_view > 0 && !same_camera(&about->camera, &file->view.own_camera, size))
         return pelt_fail(error, PELT_ERROR_DATA,
                          "%s: the camera of %s has moved since training; train again, or name the scene as it was",
                          path, file->view.name);
+    result = pelt_light_view_arrange(&file->view, &about->arrangement, error);
+    if (result) return result;
+    if (file->view.point_count != file->keys.point_count || !same_scene(&file->view, about))
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: it has %u points, and %s has %zu; the scene has changed since training: train again, or "
+                         "name the scene as it was",
+                         path, file->keys.point_count, file->view.name, file->view.point_count);
     return PELT_OK;
 }
 
 void pelt_relight_close(pelt_relight_file *file) {
     pelt_light_view_close(&file->view);
     pelt_bytes_free(file->bytes);
+    free(file->about.seen);
 }
 
 /* -- Gathering ---------------------------------------------------------------------------------------------------- */
@@ -150,7 +95,6 @@ pelt_result pelt_relight_keys_open(pelt_relight_keys *g, pelt_light_view *view, 
     g->between = PELT_NEW(view->arena, 3 * (size_t)keys->key_count, float);
     for (int h = 0; h < 2; h++) g->values[h] = PELT_NEW(view->arena, 3 * (size_t)keys->key_count, float);
     if (pelt_arena_failed(view->arena)) return pelt_no_memory(error);
-    for (uint32_t k = 0; k < keys->key_count; k++) g->points[k] = view->points[keys->key_points[k]];
     return PELT_OK;
 }
 
@@ -160,6 +104,7 @@ pelt_result pelt_relight_solve(pelt_relight_keys *g, pelt_relight_frame *frame, 
     double square = 0;
     pelt_result result = pelt_tracer_set_light(g->view->tracer, &frame->light, error);
     if (result) return result;
+    for (uint32_t k = 0; k < count; k++) g->points[k] = g->view->points[g->keys->key_points[k]]; /* they move */
     for (uint32_t h = 0; h < 2; h++) {
         pelt_gather_options options = {.samples = (frame->samples + 1) / 2,
                                        .bounces = g->view->bounces,
@@ -205,8 +150,17 @@ pelt_result pelt_relight_fill(const pelt_relight_keys *g, uint32_t threads, floa
     return PELT_OK;
 }
 
-/* Multiples of the powers of the plastic number's inverse: the square's counterpart of the golden ratio. */
+/* Multiples of the powers of the plastic number's inverse: the square's counterpart of the golden ratio; then of roots of
+   primes, for what moves. */
 double pelt_relight_random(uint32_t i, int coordinate) {
-    double x = 0.5 + (i + 1.0) * (coordinate ? 0.5698402909980532 : 0.7548776662466927);
+    static const double steps[] = {0.7548776662466927, 0.5698402909980532, 0.41421356237309505,
+                                   0.7320508075688772, 0.23606797749978969, 0.6457513110645906};
+    double x = 0.5 + (i + 1.0) * steps[coordinate];
     return x - floor(x);
+}
+
+pelt_light_place pelt_relight_random_place(const pelt_light_view *view, uint32_t i) {
+    double fractions[PELT_LIGHT_MOVES];
+    for (int k = 0; k < PELT_LIGHT_MOVES; k++) fractions[k] = pelt_relight_random(i, 2 + k);
+    return pelt_light_place_at(view, fractions);
 }

@@ -1,4 +1,4 @@
-/* relight.h: indirect light of a view from a few key points (Meyer & Anderson 2007, section 6).
+/* relight.h: indirect light of a view from a few key points (Meyer & Anderson 2007, section 8).
 
        pelt_light_view view;                                       // train: a grid of lights, a frame each
        pelt_relight_training training;
@@ -46,7 +46,7 @@ typedef struct pelt_relight_training {
 typedef struct pelt_relight_report {
     pelt_keys_report keys;
     double noise;          /* of the training frames, relative to their RMS */
-    uint32_t lights, dark; /* of the grid, and those of them that light nothing that the camera sees */
+    uint32_t lights, dark; /* frames, and those of them in which nothing that is seen is lit */
 } pelt_relight_report;
 
 /* Opens the folder of training frames, and sees what is there. The view must outlive the training. */
@@ -59,6 +59,8 @@ pelt_bytes *pelt_relight_train(pelt_relight_training *training, pelt_relight_rep
 
 /* -- Files (relight.c) --------------------------------------------------------------------------------------------- */
 
+enum { PELT_LIGHT_MARKS = 3 };
+
 /* What a .keys file of light says of itself. */
 typedef struct pelt_relight_about {
     uint32_t width, height, bounces;
@@ -66,11 +68,15 @@ typedef struct pelt_relight_about {
     double noise;     /* of the training frames */
     double trust;     /* misfit up to which a result is good */
     pelt_light_grid grid;
-    pelt_camera camera; /* all zero: the file does not say */
+    pelt_camera camera; /* before it moves; all zero: the file does not say */
+    double marks[PELT_LIGHT_MARKS];
+    bool marked; /* `marks` tell whether the scene is still the same */
+    pelt_light_arrangement arrangement;
+    char *seen; /* of the arrangement, from malloc */
     char scene[4096];   /* "cornell", or a path that does not leave the folder where it is looked for */
 } pelt_relight_about;
 
-/* As a JSON object {"relight": ...}, from malloc; NULL when there is no memory. Of a scene that lies elsewhere only the
+/* As a JSON object {"relight": ...}, from malloc (about.c); NULL when there is no memory. Of a scene that lies elsewhere only the
    name of its file is written. */
 char *pelt_relight_text(const char *scene, const pelt_relight_about *about);
 
@@ -82,13 +88,13 @@ typedef struct pelt_relight_file {
 } pelt_relight_file;
 
 /* Opens a .keys file and the view that it was trained on; `scene` may be NULL: the one that the file names, here or
-   beside the file, never anywhere else. A scene with another camera is refused. Close it in any case. */
+   beside the file, never anywhere else. A scene that has changed is refused. Close it in any case. */
 pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const char *scene, pelt_error *error);
 void pelt_relight_close(pelt_relight_file *file);
 
 /* -- Key points at work (relight.c) -------------------------------------------------------------------------------- */
 
-/* Gathers the keys of a view. */
+/* Gathers the keys of a view, wherever what moves is placed. */
 typedef struct pelt_relight_keys {
     pelt_light_view *view;
     const pelt_keys *keys;
@@ -113,8 +119,9 @@ pelt_result pelt_relight_solve(pelt_relight_keys *k, pelt_relight_frame *frame, 
 /* Indirect light of all points [point_count][3]. */
 pelt_result pelt_relight_fill(const pelt_relight_keys *k, uint32_t threads, float *values, pelt_error *error);
 
-/* Well-spread numbers from 0 to 1: coordinate 0 or 1 of place i. */
+/* Well-spread numbers from 0 to 1: coordinate 0 to 5 of number i. The first two are for lights. */
 double pelt_relight_random(uint32_t i, int coordinate);
+pelt_light_place pelt_relight_random_place(const pelt_light_view *view, uint32_t i);
 
 /* -- Pictures (picture.c) ------------------------------------------------------------------------------------------ */
 
@@ -122,6 +129,7 @@ typedef enum pelt_relight_part { PELT_RELIT_ALL, PELT_RELIT_INDIRECT, PELT_RELIT
 
 typedef struct pelt_relight_shot {
     pelt_light light;
+    pelt_light_place place; /* of what moves */
     pelt_relight_part part; /* all: on the surfaces' colours; a part alone: as on white ones */
     uint32_t samples;       /* paths per point, where all points are gathered; 0: 64 */
     uint32_t key_samples;   /* paths per key, 32 to 2^20; 0: 256 */
@@ -133,6 +141,8 @@ typedef struct pelt_relight_shot {
 typedef struct pelt_relight_result {
     double misfit, trust;             /* trust: weight of the keys' result, 0 to 1 */
     double key_seconds, full_seconds; /* 0: not done */
+    double look_seconds;              /* for a new place: moving, looking, mixing pixels of points */
+    size_t bare;                      /* pixels of surfaces that training has not seen: gathered each */
     bool dark;                        /* no indirect light reaches anything that the camera sees */
 } pelt_relight_result;
 
@@ -175,6 +185,8 @@ typedef struct pelt_relight_measure {
     uint32_t key_samples, reference;
     double noise_of_one_path;
     double key_seconds, quick_seconds; /* of a processor, for one light: with key_samples; with 64 */
+    double look_seconds;               /* the same for a new place of what moves; 0: nothing moves */
+    double bare;                       /* share of pixels that points say nothing of; they are left out of errors */
     double speedup, speedup_equal_error;
     double rays_per_second; /* of one processor */
 } pelt_relight_measure;

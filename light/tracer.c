@@ -196,6 +196,7 @@ static void take_triangles(pelt_tracer *t, uint32_t *triangles) {
         uint32_t kept = t->triangle_count++;
         memcpy(triangles + 3 * (size_t)kept, scene->triangles + 3 * (size_t)i, 3 * sizeof *triangles);
         t->materials[kept] = scene->triangle_materials[i];
+        t->scene_triangles[kept] = i;
         t->emitters_of[kept] = NO_EMITTER;
         if (!emits(material)) continue;
         v3 a = corner(scene, i, 0);
@@ -210,6 +211,7 @@ static pelt_result build(pelt_tracer *t, pelt_error *error) {
     size_t n = scene->triangle_count;
     uint32_t *triangles = PELT_NEW(t->arena, 3 * n, uint32_t);
     t->materials = PELT_NEW(t->arena, n, uint32_t);
+    t->scene_triangles = PELT_NEW(t->arena, n, uint32_t);
     t->emitters_of = PELT_NEW(t->arena, n, uint32_t);
     t->emitters = PELT_NEW(t->arena, n + scene->light_count + 1, emitter);
     if (pelt_arena_failed(t->arena)) return pelt_no_memory(error);
@@ -276,10 +278,12 @@ static void take_hit(const pelt_tracer *t, const packet *p, const hits *h, int l
     v3 normal = v3_unit((v3){h->normal[0][lane], h->normal[1][lane], h->normal[2][lane]});
     v3 direction = {p->direction[0][lane], p->direction[1][lane], p->direction[2][lane]};
     v3 origin = {p->origin[0][lane], p->origin[1][lane], p->origin[2][lane]};
-    if (v3_dot(normal, direction) > 0) normal = v3_scale(normal, -1);
+    point->back = v3_dot(normal, direction) > 0;
+    if (point->back) normal = v3_scale(normal, -1);
     v3 position = v3_along(v3_along(origin, direction, h->distance[lane]), normal, t->offset);
     const pelt_material *material = &t->scene->materials[t->materials[h->triangle[lane]]];
     point->hit = true;
+    point->triangle = t->scene_triangles[h->triangle[lane]];
     memcpy(point->position, &position, sizeof point->position);
     memcpy(point->normal, &normal, sizeof point->normal);
     memcpy(point->albedo, material->albedo, sizeof point->albedo);

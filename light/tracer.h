@@ -29,6 +29,7 @@ struct pelt_tracer {
     rays *rays;
     uint32_t triangle_count;           /* with area */
     uint32_t *materials;               /* of each */
+    uint32_t *scene_triangles;         /* which of the scene's each is */
     uint32_t *emitters_of;             /* of each triangle: its emitter, or NO_EMITTER */
     uint32_t emitter_count, own_count; /* own: those of the scene; one more may follow */
     emitter *emitters;

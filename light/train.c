@@ -1,11 +1,11 @@
 /* train.c: training of key points of light.
 
-   Each light of the grid is gathered twice, by half of the samples and other random numbers. The halves are pictures in
+   A frame is one light of the grid at one place of what moves. Each is gathered twice, by half of the samples and other random numbers. The halves are pictures in
    a folder, written as they come: a training that was stopped goes on where it was, and the halves tell the denoiser
    what is light and what is noise. */
 
+#include "light/about.h"
 #include "light/denoise.h"
-#include "light/relight.h"
 #include <math.h>
 #include <string.h>
 
@@ -34,11 +34,15 @@ pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_re
                                const char *folder, pelt_error *error) {
     *t = (training){.view = view, .options = *options};
     pelt_result result = resolve(&t->options, error);
-    if (!result)
-        result = pelt_light_frames_open(&t->frames, view, &t->options.grid, folder, t->options.samples, t->options.seed,
-                                        error);
     if (result) return result;
-    t->gather_count = 2 * options->grid.columns * options->grid.rows;
+    uint64_t frames = (uint64_t)options->grid.columns * options->grid.rows * pelt_light_place_count(view);
+    if (frames > 1000000)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "lights: %llu training frames are more than 1000000; take fewer",
+                         (unsigned long long)frames);
+    result = pelt_light_frames_open(&t->frames, view, &t->options.grid, folder, t->options.samples, t->options.seed,
+                                    error);
+    if (result) return result;
+    t->gather_count = 2 * (uint32_t)frames;
     t->there = PELT_NEW(view->arena, t->gather_count, bool);
     float *values = PELT_NEW(view->arena, 3 * view->point_count, float);
     if (pelt_arena_failed(view->arena)) return pelt_no_memory(error);
@@ -49,17 +53,21 @@ pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_re
     return result;
 }
 
-static pelt_result gather_half(training *t, uint32_t light, uint32_t half, float *values, pelt_error *error) {
-    pelt_light lamp = pelt_light_grid_light(t->view, &t->options.grid, light);
+/* Lights change first, so that things move seldom. */
+static pelt_result gather_half(training *t, uint32_t frame, uint32_t half, float *values, pelt_error *error) {
+    uint32_t lights = t->options.grid.columns * t->options.grid.rows;
+    pelt_light lamp = pelt_light_grid_light(t->view, &t->options.grid, frame % lights);
+    pelt_light_place place = pelt_light_place_of(t->view, frame / lights);
     pelt_gather_options options = {.samples = t->options.samples / 2,
                                    .bounces = t->view->bounces,
-                                   .seed = pelt_light_frame_seed(t->options.seed, light, half),
+                                   .seed = pelt_light_frame_seed(t->options.seed, frame, half),
                                    .threads = t->options.threads};
-    pelt_result result = pelt_tracer_set_light(t->view->tracer, &lamp, error);
+    pelt_result result = pelt_light_view_place(t->view, &place, error);
+    if (!result) result = pelt_tracer_set_light(t->view->tracer, &lamp, error);
     if (!result)
         result =
             pelt_gather(t->view->tracer, t->view->points, t->view->point_count, &options, NULL, values, NULL, error);
-    return result ? result : pelt_light_frames_write(&t->frames, light, half, values, error);
+    return result ? result : pelt_light_frames_write(&t->frames, frame, half, values, error);
 }
 
 pelt_result pelt_relight_gather(training *t, pelt_error *error) {
@@ -90,7 +98,7 @@ static pelt_result read_clean(void *user, uint32_t first, uint32_t count, float 
     return PELT_OK;
 }
 
-/* How badly the subspace explains the keys of new lights in the plane: what the soft cache should still trust. */
+/* How badly the subspace explains the keys of new lights in the plane, at new places of what moves: what the soft cache should still trust. */
 static pelt_result find_trust(training *t, const pelt_keys *keys, double *trust, pelt_error *error) {
     pelt_relight_keys k;
     *trust = 0;
@@ -101,7 +109,9 @@ static pelt_result find_trust(training *t, const pelt_keys *keys, double *trust,
                                     .samples = t->options.key_samples,
                                     .seed = 0x70000000u + i,
                                     .threads = t->options.threads};
-        result = pelt_relight_solve(&k, &frame, error);
+        pelt_light_place place = pelt_relight_random_place(t->view, i);
+        result = pelt_light_view_place(t->view, &place, error);
+        if (!result) result = pelt_relight_solve(&k, &frame, error);
         *trust = fmax(*trust, frame.misfit);
     }
     *trust *= 1.25;
@@ -122,7 +132,10 @@ static pelt_result describe(void *user, const pelt_keys *keys, char **text, pelt
                                 .samples = d->t->options.samples,
                                 .noise = d->noise,
                                 .grid = d->t->options.grid,
-                                .camera = d->t->view->camera};
+                                .camera = d->t->view->own_camera,
+                                .arrangement = d->t->view->arrangement};
+    double slack[PELT_LIGHT_MARKS];
+    pelt_light_marks(d->t->view, about.marks, slack);
     pelt_result result = find_trust(d->t, keys, &about.trust, error);
     if (result) return result;
     *text = pelt_relight_text(d->t->view->name, &about);
@@ -170,14 +183,19 @@ static pelt_bytes *train_keys(training *t, pelt_clean_frames *clean, pelt_keys_r
 
 pelt_bytes *pelt_relight_train(training *t, pelt_relight_report *report, pelt_error *error) {
     pelt_clean_frames clean;
-    pelt_halves halves = {t->options.grid.columns * t->options.grid.rows, read_half, t};
-    pelt_denoise_options options = {.points = t->view->points,
-                                    .point_count = t->view->point_count,
-                                    .width = t->view->width,
-                                    .height = t->view->height,
+    const pelt_light_view *view = t->view;
+    pelt_halves halves = {t->gather_count / 2, read_half, t};
+    pelt_denoise_options options = {.points = view->points,
+                                    .point_count = view->point_count,
+                                    .width = view->map_width,
+                                    .height = view->map_height,
+                                    .pictures = t->options.basis > 64 ? t->options.basis : 64,
+                                    .no_smoothing = view->transforms && !view->surfaces,
                                     .threads = t->options.threads,
                                     .progress = t->options.progress};
-    if (pelt_denoise(t->view->arena, &halves, &options, &clean, error)) return NULL;
+    pelt_light_place start = pelt_light_place_of(view, 0); /* gathering, if there was any, has left it elsewhere */
+    if (pelt_light_view_place(t->view, &start, error)) return NULL;
+    if (pelt_denoise(view->arena, &halves, &options, &clean, error)) return NULL;
     *report = (pelt_relight_report){.noise = clean.noise, .lights = clean.frame_count, .dark = clean.dark};
     return train_keys(t, &clean, &report->keys, error);
 }

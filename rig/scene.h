@@ -46,6 +46,11 @@ typedef struct pelt_scene {
     uint32_t *triangle_materials; /* [triangle_count] */
     pelt_material *materials;
     pelt_light *lights;
+    /* What can be moved by name, each with all that hangs on it. NULL: the scene is one thing without a name. */
+    uint32_t object_count;
+    const char **object_names;
+    int32_t *object_parents;  /* -1: none */
+    uint32_t *vertex_objects; /* [vertex_count] */
     bool has_camera;
     pelt_camera camera;
     struct pelt_arena *arena; /* owns all of it */

@@ -1,0 +1,337 @@
+/* test_light_moves.c: light where the camera and objects move: points on surfaces against linear functions and a scene moved by
+   hand, pixels that nothing shines through to, and key points from end to end: trained over places, run at new ones,
+   refused at others, gone on with only by the same words. */
+
+#include "io/pfm.h"
+#include "light/relight.h"
+#include "test/gltf_maker.h"
+#include "test/program.h"
+
+/* -- The box, arranged --------------------------------------------------------------------------------------------- */
+
+static const pelt_light_arrangement moving = {
+    .move_count = 2,
+    .moves = {{.name = "short", .count = 2, .ends = {{0, 0, 0, 0}, {0.15f, 0, 0.05f, 40}}},
+              {.name = "camera", .count = 2, .ends = {{-0.1f, 0, 0, -5}, {0.1f, 0, 0, 5}}}},
+    .surfaces = true,
+};
+
+static pelt_light_view arranged(uint32_t size, bool surfaces) {
+    pelt_light_view view;
+    pelt_error error;
+    pelt_light_arrangement arrangement = moving;
+    arrangement.surfaces = surfaces;
+    if (pelt_light_view_open(&view, "cornell", size, size, 4, &error) ||
+        pelt_light_view_arrange(&view, &arrangement, &error))
+        fail_msg("%s", error.text);
+    return view;
+}
+
+static void go_to(pelt_light_view *view, double short_block, double camera) {
+    pelt_error error;
+    pelt_light_place place = pelt_light_place_at(view, (const double[PELT_LIGHT_MOVES]){short_block, camera});
+    if (pelt_light_view_place(view, &place, &error) || pelt_light_view_look(view, 1, &error)) fail_msg("%s", error.text);
+}
+
+/* The vertices of the short block are the 20 after the five walls' 20. */
+enum { FIRST_OF_SHORT = 20, END_OF_SHORT = 40 };
+
+/* The move of the short block at its end, by hand: turned around the middle of its box, then shifted. The block's corners
+   in millimetres are those of cornell.edu. */
+static void moved_by_hand(const float in[3], float out[3]) {
+    double angle = 40 * M_PI / 180, x = in[0] - 0.186, z = in[2] - 0.1685;
+    out[0] = (float)(0.186 + cos(angle) * x + sin(angle) * z + 0.15);
+    out[1] = in[1];
+    out[2] = (float)(0.1685 - sin(angle) * x + cos(angle) * z + 0.05);
+}
+
+static void points_of_an_object_go_with_it_and_others_stay(void **state) {
+    (void)state;
+    pelt_light_view view = arranged(32, true);
+    pelt_light_point *before = PELT_NEW(view.arena, view.point_count, pelt_light_point);
+    go_to(&view, 0, 0);
+    memcpy(before, view.points, view.point_count * sizeof *before);
+    go_to(&view, 1, 0.3);
+    size_t carried = 0;
+    for (size_t i = 0; i < view.point_count; i++) {
+        uint32_t vertex = view.scene->triangles[3 * view.points[i].triangle];
+        bool of_short = vertex >= FIRST_OF_SHORT && vertex < END_OF_SHORT;
+        float expected[3];
+        memcpy(expected, before[i].position, sizeof expected);
+        if (of_short) moved_by_hand(before[i].position, expected);
+        for (int c = 0; c < 3; c++) assert_near(view.points[i].position[c], expected[c], 1e-6);
+        carried += of_short;
+    }
+    assert_true(carried > 30 && carried < view.point_count / 2);
+    pelt_light_view_close(&view);
+}
+
+/* What is gathered after a move is what is gathered in a scene whose vertices were moved. */
+static void light_of_a_moved_object_is_that_of_a_moved_scene(void **state) {
+    (void)state;
+    pelt_error error;
+    pelt_light_view view = arranged(12, true);
+    pelt_scene *scene = pelt_cornell_box(&error);
+    for (uint32_t v = FIRST_OF_SHORT; v < END_OF_SHORT; v++) {
+        float rest[3];
+        memcpy(rest, scene->positions + 3 * v, sizeof rest);
+        moved_by_hand(rest, scene->positions + 3 * v);
+    }
+    pelt_tracer *tracer = pelt_tracer_new(scene, &error);
+    assert_non_null(tracer);
+    go_to(&view, 1, 0.5);
+    pelt_light light = {.kind = PELT_LIGHT_POINT, .position = {0.3f, 0.45f, 0.3f}, .intensity = 1, .color = {1, 1, 1}};
+    pelt_tracer_set_light(tracer, &light, &error);
+    pelt_tracer_set_light(view.tracer, &light, &error);
+    float *a = PELT_NEW(view.arena, 3 * view.point_count, float), *b = PELT_NEW(view.arena, 3 * view.point_count, float);
+    pelt_gather_options options = {.samples = 64};
+    pelt_gather(tracer, view.points, view.point_count, &options, NULL, a, NULL, &error);
+    pelt_gather(view.tracer, view.points, view.point_count, &options, NULL, b, NULL, &error);
+    double difference = 0, sum = 0; /* a path in some thousand may graze an edge of the one and not of the other */
+    for (size_t i = 0; i < 3 * view.point_count; i++) difference += fabs((double)a[i] - b[i]), sum += a[i];
+    assert_true(sum > 1 && difference < 2e-3 * sum);
+    pelt_tracer_free(tracer);
+    pelt_scene_free(scene);
+    pelt_light_view_close(&view);
+}
+
+/* Between four points light is bilinear: where the values are a linear function of the place, so are the pixels, but for
+   the rim of a surface, half a square wide, and next to what hides a point. */
+static void pixels_of_a_linear_function_are_linear(void **state) {
+    (void)state;
+    const double g[3] = {1.3, -0.7, 0.9};
+    pelt_light_view view = arranged(96, true);
+    float *values = PELT_NEW(view.arena, 3 * view.point_count, float);
+    float *shown = PELT_NEW(view.arena, 3 * (size_t)view.width * view.height, float);
+    for (int where = 0; where < 3; where++) {
+        go_to(&view, where / 2.0, 1 - where / 2.0);
+        for (size_t i = 0; i < 3 * view.point_count; i++) {
+            const float *p = view.points[i / 3].position;
+            values[i] = (float)(i % 3 + g[0] * p[0] + g[1] * p[1] + g[2] * p[2]);
+        }
+        pelt_light_view_show(&view, values, shown);
+        size_t exact = 0;
+        for (size_t i = 0; i < view.pixel_count; i++) {
+            const float *p = view.pixels[i].position;
+            if (!pelt_light_view_knows(&view, i)) continue;
+            for (int c = 0; c < 3; c++) {
+                double off = fabs(shown[3 * i + c] - (c + g[0] * p[0] + g[1] * p[1] + g[2] * p[2]));
+                assert_true(off < 0.03); /* squares are about 1.6 cm wide */
+                exact += off < 2e-5;
+            }
+        }
+        assert_true(exact > 0.8 * 3 * (double)view.pixel_count);
+        assert_true(view.pixel_count == (size_t)view.width * view.height || where != 1);
+    }
+    pelt_light_view_close(&view);
+}
+
+/* Points of the floor under the block are in the dark; none of them may darken the floor beside it. */
+static void points_under_an_object_light_no_pixel(void **state) {
+    (void)state;
+    static const float corners[4][3] = {{0.130f, 0, 0.065f}, {0.082f, 0, 0.225f}, {0.240f, 0, 0.272f}, {0.290f, 0, 0.114f}};
+    pelt_light_view view = arranged(96, true);
+    go_to(&view, 1, 0);
+    float feet[4][3];
+    for (int k = 0; k < 4; k++) moved_by_hand(corners[k], feet[k]);
+    size_t under = 0, beside = 0;
+    for (size_t i = 0; i < view.pixel_count; i++)
+        for (int k = 0; k < 4; k++) {
+            const pelt_light_point *p = &view.points[view.mixes[i].points[k]];
+            if (!(view.mixes[i].weights[k] > 0) || p->position[1] > 1e-3f || p->normal[1] < 0.9f) continue;
+            bool inside = true;
+            for (int e = 0; e < 4; e++) {
+                const float *a = feet[e], *b = feet[(e + 1) % 4];
+                inside &= (b[0] - a[0]) * (p->position[2] - a[2]) - (b[2] - a[2]) * (p->position[0] - a[0]) < 0;
+            }
+            under += inside, beside += !inside;
+        }
+    assert_int_equal(under, 0);
+    assert_true(beside > 1000);
+    pelt_light_view_close(&view);
+}
+
+static void places_off_the_way_are_refused(void **state) {
+    (void)state;
+    pelt_error error;
+    for (int surfaces = 0; surfaces < 2; surfaces++) {
+        pelt_light_view view = arranged(8, surfaces);
+        assert_int_equal(pelt_light_place_count(&view), surfaces ? 2 : 4); /* on surfaces the camera does not count */
+        pelt_light_place on = pelt_light_place_at(&view, (const double[]){0.37, 0.81, 0, 0}), off = on, far = on;
+        assert_int_equal(pelt_light_place_check(&view, &on, &error), PELT_OK);
+        off.at[0][2] += 0.01f;
+        assert_int_equal(pelt_light_place_check(&view, &off, &error), PELT_ERROR_ARGUMENT);
+        assert_non_null(strstr(error.text, "short went from 0,0,0,0 to 0.15,0,0.05,40"));
+        far.at[1][1] += 0.01f;
+        assert_int_equal(pelt_light_place_check(&view, &far, &error), surfaces ? PELT_OK : PELT_ERROR_ARGUMENT);
+        pelt_light_view_close(&view);
+    }
+}
+
+/* -- Key points ---------------------------------------------------------------------------------------------------- */
+
+static int relight(const char *format, ...) {
+    char words[2000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    return pelt("relight %s", words);
+}
+
+#define SMALL "--lights 3x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 14x14 --samples 32 --keys 36 --basis 12 --key-samples 64 --threads 1 "
+#define MOVE "--move short=0,0,0:0.06,0,0:3+camera=0,0,0:0.1,0,0:2 "
+
+static double difference_of(const char *a, const char *b) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_picture pictures[2];
+    pelt_error error;
+    double difference = 0, square = 0;
+    for (int i = 0; i < 2; i++) {
+        char path[300];
+        snprintf(path, sizeof path, "%s/%s", test_folder(), i ? b : a);
+        if (pelt_pfm_read(arena, path, &pictures[i], &error)) fail_msg("%s", error.text);
+    }
+    for (size_t i = 0; i < 3 * (size_t)pictures[0].width * pictures[0].height; i++) {
+        difference += pow(pictures[0].rgb[i] - pictures[1].rgb[i], 2);
+        square += pow(pictures[1].rgb[i], 2);
+    }
+    pelt_arena_free(arena);
+    return sqrt(difference / square);
+}
+
+#define AT "--light 0.25,0.46648,0.3 --indirect --move short=0.045,0,0+camera=0.05,0,0 "
+
+static void new_places_are_close_to_their_full_gather(void **state) {
+    (void)state;
+    if (relight("train cornell " SMALL MOVE "-o moves.keys")) fail_msg("%s", program_errors);
+    assert_non_null(strstr(program_output, "18 frames of")); /* 6 lights, 3 places of the block */
+    assert_int_equal(relight("run cornell --full --size 14x14 --samples 256 " AT "-o full.pfm"), 0);
+    assert_int_equal(relight("run moves.keys --key-samples 256 --no-fallback " AT "-o keys.pfm"), 0);
+    assert_int_equal(relight("run moves.keys --key-samples 256 --no-fallback --light 0.25,0.46648,0.3 --indirect -o still.pfm"), 0);
+    assert_true(difference_of("keys.pfm", "full.pfm") < 0.2);
+    assert_true(difference_of("still.pfm", "full.pfm") > 0.3); /* what was moved shows */
+    json_t *measure = pelt_json("relight measure moves.keys --novel 2 --reference 32 --key-samples 64 --at 100 --threads 1");
+    assert_true(number(measure, "rel_rms") > 0 && number(measure, "rel_rms") < 0.3);
+    assert_true(number(measure, "look_ms") > 0);
+    json_decref(measure);
+}
+
+/* Pixels as points, as in the paper, take the camera for one more thing to learn. */
+static void pixels_can_be_points_too(void **state) {
+    (void)state;
+    if (relight("train cornell " SMALL MOVE "--points pixels -o pixels.keys")) fail_msg("%s", program_errors);
+    assert_non_null(strstr(program_output, "36 frames of 196 points"));
+    assert_int_equal(relight("run pixels.keys --key-samples 256 --no-fallback " AT "-o pixels.pfm"), 0);
+    assert_true(difference_of("pixels.pfm", "full.pfm") < 0.3);
+}
+
+static void stopped_training_goes_on_and_gives_the_same_bytes(void **state) {
+    (void)state;
+    char line[800];
+    snprintf(line, sizeof line, "cd %s && cp -r moves.keys.frames again.keys.frames && rm again.keys.frames/light-00*-b.pfm",
+             test_folder());
+    assert_int_equal(system(line), 0);
+    assert_int_equal(relight("train cornell " SMALL MOVE "-o again.keys"), 0);
+    assert_non_null(strstr(program_output, "18 of 36 gathers are there already"));
+    assert_int_equal(relight("train cornell " SMALL MOVE "-o again.keys"), 0); /* all of it is there: nothing moves */
+    snprintf(line, sizeof line, "cd %s && cmp moves.keys again.keys", test_folder());
+    assert_int_equal(system(line), 0);
+}
+
+static void refused(const char *words, int code, const char *sentence) {
+    if (relight("%s", words) != code || !strstr(program_errors, sentence))
+        fail_msg("pelt relight %s: \"%s\" is not in: %s", words, sentence, program_errors);
+}
+
+static void training_goes_on_only_with_the_same_moves(void **state) {
+    (void)state;
+    static const char *const others[] = {"--move short=0,0,0:0.07,0,0:3+camera=0,0,0:0.1,0,0:2",
+                                         "--move short=0.01,0,0:0.06,0,0:3+camera=0,0,0:0.1,0,0:2",
+                                         "--move short=0,0,0:0.06,0,0,1:3+camera=0,0,0:0.1,0,0:2",
+                                         "--move short=0,0,0:0.06,0,0:4+camera=0,0,0:0.1,0,0:2",
+                                         "--move tall=0,0,0:0.06,0,0:3+camera=0,0,0:0.1,0,0:2",
+                                         "--move short=0,0,0:0.06,0,0:3+camera=0,0,0:0.2,0,0:2",
+                                         "--move short=0,0,0:0.06,0,0:3",
+                                         MOVE "--texels 500",
+                                         MOVE "--points pixels",
+                                         ""};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char words[500];
+        snprintf(words, sizeof words, "train cornell " SMALL "%s -o moves.keys", others[i]);
+        refused(words, 1, "gathered with another");
+    }
+}
+
+static void other_places_and_words_get_a_sentence(void **state) {
+    (void)state;
+    refused("run moves.keys --light 0.2,0.4,0.3 --move short=0.1,0,0 -o x.png", 2, "is not on that way");
+    refused("run moves.keys --light 0.2,0.4,0.3 --move tall=0.1,0,0 -o x.png", 2, "tall did not move in training");
+    refused("run moves.keys --light 0.2,0.4,0.3 --move short -o x.png", 2, "camera=0.05,0,0");
+    refused("run moves.keys --light 0.2,0.4,0.3 --move short=nan,0,0 -o x.png", 2, "is not finite");
+    refused("run cornell --full --light 0.2,0.4,0.3 --move shrt=0,0,0 -o x.png", 2, "there are camera, room, short, tall");
+    refused("train cornell --move short=0,0,0:1,0,0 -o x.keys", 2, "camera=-0.1,0,0:0.1,0,0:5");
+    refused("train cornell --move short=0,0,0:1,0,0:0 -o x.keys", 2, "1 to 1000 places");
+    refused("train cornell --move short=0,0,0:1,0,0:2+short=0,0,0:1,0,0:2 -o x.keys", 2, "moved twice");
+    refused("train cornell --points air -o x.keys", 2, "pixels or surfaces");
+    refused("train cornell --texels 99 -o x.keys", 2, "--points surfaces");
+    refused("train cornell --move camera=0,0,0:1,0,0:1000+short=0,0,0:1,0,0:1000 -o x.keys", 2, "take fewer");
+}
+
+/* -- Scenes from glTF ---------------------------------------------------------------------------------------------- */
+
+/* A floor, a lid on a hinge that hangs above it, a camera and a light. */
+static void write_lid(const char *name, const char *color) {
+    maker m = {0};
+    MAKE_FLOATS(&m, "VEC3", 6, -1, 0, -1, 1, 0, 1, 1, 0, -1, -1, 0, -1, -1, 0, 1, 1, 0, 1);
+    MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 0, 0, 0, 0.5, 0.5, 0, 0);
+    char text[1500];
+    snprintf(text, sizeof text,
+             "'scene':0,'scenes':[{'nodes':[0,1,2,3]}],'nodes':[{'mesh':0,'name':'floor'},"
+             "{'translation':[0,1,4],'camera':0},{'extensions':{'KHR_lights_punctual':{'light':0}}},"
+             "{'name':'hinge','translation':[0,0.3,0],'children':[4]},{'name':'lid','mesh':1}],"
+             "'cameras':[{'type':'perspective','perspective':{'yfov':0.7,'znear':0.1}}],"
+             "'meshes':[{'primitives':[{'attributes':{'POSITION':0},'material':0}]},{'primitives':[{'attributes':"
+             "{'POSITION':1},'material':0}]}],'materials':[{'pbrMetallicRoughness':{'baseColorFactor':[%s,1]}}],"
+             "'extensions':{'KHR_lights_punctual':{'lights':[{'type':'point','intensity':3}]}}",
+             color);
+    pelt_file file = make_glb(&m, text);
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    FILE *out = fopen(path, "wb");
+    assert_int_equal(fwrite(file.bytes, 1, file.size, out), file.size);
+    fclose(out);
+}
+
+#define LID "--lights 2x2@-0.6,1,-0.6:0.6,1,0.6 --size 10x10 --samples 32 --keys 8 --basis 4 --key-samples 32 --threads 1 "
+
+static void what_hangs_on_a_node_moves_with_it(void **state) {
+    (void)state;
+    write_lid("lid.glb", "0.8,0.3,0.2");
+    write_lid("painted.glb", "0.8,0.3,0.3");
+    if (relight("train lid.glb " LID "--move hinge=0,0,0:0,0.4,0:2 -o lid.keys")) fail_msg("%s", program_errors);
+    assert_int_equal(relight("run lid.keys --light 0.1,1,0.15 --move hinge=0,0.2,0 -o a.pfm"), 0);
+    assert_int_equal(relight("run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct --move hinge=0,0.2,0 -o hinge.pfm"), 0);
+    assert_int_equal(relight("run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct --move lid=0,0.2,0 -o lid.pfm"), 0);
+    assert_int_equal(relight("run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct -o rest.pfm"), 0);
+    assert_true(difference_of("lid.pfm", "hinge.pfm") == 0);
+    assert_true(difference_of("rest.pfm", "hinge.pfm") > 0.02);
+    refused("run lid.keys painted.glb --light 0.1,1,0.15 -o a.pfm", 1, "has changed since training");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_of_an_object_go_with_it_and_others_stay),
+        cmocka_unit_test(light_of_a_moved_object_is_that_of_a_moved_scene),
+        cmocka_unit_test(pixels_of_a_linear_function_are_linear),
+        cmocka_unit_test(points_under_an_object_light_no_pixel),
+        cmocka_unit_test(places_off_the_way_are_refused),
+        cmocka_unit_test(new_places_are_close_to_their_full_gather),
+        cmocka_unit_test(pixels_can_be_points_too),
+        cmocka_unit_test(stopped_training_goes_on_and_gives_the_same_bytes),
+        cmocka_unit_test(training_goes_on_only_with_the_same_moves),
+        cmocka_unit_test(other_places_and_words_get_a_sentence),
+        cmocka_unit_test(what_hangs_on_a_node_moves_with_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
