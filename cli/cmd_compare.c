@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_METHODS = 16, MOST_PICTURES = 3, MOST_JOINTS = 4 };
+enum { MOST_METHODS = 16, MOST_PICTURES = 3, MOST_JOINTS = 4, POSES = 6 };
 
 /* One method of the table. */
 typedef struct contestant {
@@ -23,7 +23,7 @@ typedef struct contestant {
     pelt_fit_report report;
     pelt_measure *test_all, **test;
     double ns_per_vertex;
-    float *pictures[MOST_PICTURES];
+    float *pictures[MOST_PICTURES], *poses[POSES];
 } contestant;
 
 typedef struct comparison {
@@ -36,9 +36,9 @@ typedef struct comparison {
     pelt_findings findings;
     contestant contestants[MOST_METHODS];
     size_t count;
-    pelt_example shown[MOST_PICTURES];
+    pelt_example shown[MOST_PICTURES], poses[POSES];
     char why[MOST_PICTURES][100];
-    size_t shown_count;
+    size_t shown_count, pose_count;
     uint32_t picture_size;
 } comparison;
 
@@ -256,19 +256,32 @@ static void choose_frames(comparison *c) {
     show_frame(c, first->worst_frame, why);
 }
 
+/* Frames spread over the test clips. */
+static void choose_poses(comparison *c) {
+    size_t frames = c->test_examples.count;
+    c->pose_count = frames < POSES ? frames : POSES;
+    for (size_t i = 0; i < c->pose_count; i++)
+        c->poses[i] = c->test_examples.list[(2 * i + 1) * frames / (2 * c->pose_count)];
+}
+
+static bool deform_frames(comparison *c, pelt_player *player, const pelt_example *frames, size_t count, float **out,
+                          pelt_error *error) {
+    for (size_t k = 0; k < count; k++) {
+        out[k] = malloc(3 * (size_t)c->bundle->mesh.vertex_count * sizeof(float));
+        if (!out[k]) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), false;
+        pelt_player_frame(player, frames[k].clip, frames[k].frame, out[k], NULL);
+    }
+    return true;
+}
+
 static bool deform_shown(comparison *c, pelt_error *error) {
-    size_t n = c->bundle->mesh.vertex_count;
     for (size_t i = 0; i < c->count; i++) {
         contestant *one = &c->contestants[i];
         pelt_player *player = pelt_player_new(&one->skin, c->bundle, error);
-        if (!player) return false;
-        for (size_t k = 0; k < c->shown_count; k++) {
-            one->pictures[k] = malloc(3 * n * sizeof(float));
-            if (!one->pictures[k])
-                return pelt_player_free(player), pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), false;
-            pelt_player_frame(player, c->shown[k].clip, c->shown[k].frame, one->pictures[k], NULL);
-        }
+        bool done = player && deform_frames(c, player, c->shown, c->shown_count, one->pictures, error) &&
+                    deform_frames(c, player, c->poses, c->pose_count, one->poses, error);
         pelt_player_free(player);
+        if (!done) return false;
     }
     return true;
 }
@@ -306,14 +319,31 @@ static pelt_result study_joints(comparison *c, pelt_eigen_study **study, pelt_er
     return *study ? PELT_OK : error->code;
 }
 
+/* What --picture shows, as --panels says. */
+static pelt_result draw_picture(const comparison *c, const pelt_report_page *page, uint8_t **png, size_t *size,
+                                pelt_error *error) {
+    const char *panels = cli_value(c->args, "panels");
+    if (panels && !strcmp(panels, "differences")) return pelt_report_differences(page, 0, png, size, error);
+    if (panels && !strcmp(panels, "poses")) return pelt_report_poses(page, png, size, error);
+    return pelt_report_strip(page, 0, png, size, error);
+}
+
+static pelt_report_picture picture_of(const comparison *c, const pelt_example *frame, const char *why) {
+    return (pelt_report_picture){.clip = frame->clip->name,
+                                 .frame = frame->frame,
+                                 .why = why,
+                                 .truth = frame->clip->positions + 3 * (size_t)c->bundle->mesh.vertex_count * frame->frame};
+}
+
 static pelt_result write_report(comparison *c, const char *path, const char *picture_path, pelt_error *error) {
     const char *show = cli_value(c->args, "show");
     if (show && !show_named(c, show)) return pelt_fail(error, PELT_ERROR_ARGUMENT, "no picture was made");
     choose_frames(c);
+    choose_poses(c);
     if (!deform_shown(c, error)) return error->code;
     size_t n = c->bundle->mesh.vertex_count;
     pelt_report_row rows[MOST_METHODS] = {0};
-    pelt_report_picture pictures[MOST_PICTURES] = {0};
+    pelt_report_picture pictures[MOST_PICTURES] = {0}, poses[POSES] = {0};
     for (size_t i = 0; i < c->count; i++) {
         contestant *one = &c->contestants[i];
         rows[i] = (pelt_report_row){.method = method_of(one),
@@ -326,13 +356,11 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                                     .bytes_per_vertex = (double)one->bytes->size / (double)n,
                                     .fit_seconds = one->report.seconds,
                                     .ns_per_vertex = one->ns_per_vertex,
-                                    .frame_positions = (const float *const *)one->pictures};
+                                    .frame_positions = (const float *const *)one->pictures,
+                                    .pose_positions = (const float *const *)one->poses};
     }
-    for (size_t k = 0; k < c->shown_count; k++)
-        pictures[k] = (pelt_report_picture){.clip = c->shown[k].clip->name,
-                                            .frame = c->shown[k].frame,
-                                            .why = c->why[k],
-                                            .truth = c->shown[k].clip->positions + 3 * n * c->shown[k].frame};
+    for (size_t k = 0; k < c->shown_count; k++) pictures[k] = picture_of(c, &c->shown[k], c->why[k]);
+    for (size_t k = 0; k < c->pose_count; k++) poses[k] = picture_of(c, &c->poses[k], NULL);
     pelt_eigen_study *study = NULL;
     if (path && study_joints(c, &study, error)) return error->code;
     pelt_report_page page = {.bundle = cli_base_name(c->bundle->path),
@@ -346,6 +374,8 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .test = clip_names(c, c->test, c->test_count),
                              .rows = rows,
                              .pictures = pictures,
+                             .pose_count = c->pose_count,
+                             .poses = poses,
                              .study = study,
                              .findings = c->findings,
                              .picture_size = c->picture_size,
@@ -357,7 +387,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
     pelt_result result = PELT_OK;
     if (path) result = pelt_report_html(&page, &html, &size, error);
     if (path && !result) result = write_text(path, html, size, error);
-    if (picture_path && !result) result = pelt_report_strip(&page, 0, &png, &size, error);
+    if (picture_path && !result) result = draw_picture(c, &page, &png, &size, error);
     if (picture_path && !result) result = write_text(picture_path, png, size, error);
     free(html), free(png);
     pelt_eigen_study_free(study);
@@ -383,6 +413,11 @@ static bool check_test_clips(comparison *c) {
 static int compare(comparison *c) {
     const cli_args *args = c->args;
     pelt_error error;
+    const char *panels = cli_value(args, "panels");
+    if (panels && !cli_value(args, "picture"))
+        return cli_misuse(args, "--panels says what --picture FILE.png shows; that is missing");
+    if (panels && strcmp(panels, "errors") && strcmp(panels, "differences") && strcmp(panels, "poses"))
+        return cli_misuse(args, "--panels %s: errors, differences or poses is meant", panels);
     if (!list_contestants(c) || !cli_count(args, "picture-size", 64, 4096, &c->picture_size)) return CLI_MISUSE;
     c->bundle = cli_bundle(args, args->inputs[0], &error);
     if (!c->bundle) return cli_error(&error);
@@ -416,7 +451,7 @@ static int compare(comparison *c) {
     const char *report = cli_value(args, "report"), *picture = cli_value(args, "picture");
     if ((report || picture) && write_report(c, report, picture, &error)) return cli_error(&error);
     if (report) cli_say(args, "\n%s: the report, with pictures\n", report);
-    if (picture) cli_say(args, "%s%s: truth, model, and where the model is wrong\n", report ? "" : "\n", picture);
+    if (picture) cli_say(args, "%s%s: the picture\n", report ? "" : "\n", picture);
     return print_json(c);
 }
 
@@ -432,6 +467,7 @@ static int run(const cli_args *args) {
         contestant *one = &c->contestants[i];
         for (size_t t = 0; one->test && t < c->test_count; t++) pelt_measure_free(one->test[t]);
         for (size_t k = 0; k < MOST_PICTURES; k++) free(one->pictures[k]);
+        for (size_t k = 0; k < POSES; k++) free(one->poses[k]);
         pelt_fit_report_free(&one->report), pelt_measure_free(one->test_all);
         pelt_bytes_free(one->bytes);
         free(one->test);
@@ -465,6 +501,8 @@ const cli_command cli_compare = {
       CLI_OUTPUT},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
+     {"panels", "errors|differences|poses",
+      "What the picture shows: errors; models and how far they are apart; or truth and models in six poses."},
      CLI_ERROR_FILES,
      {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
      {"force", NULL, "Go on even when the input does not seem to fit together."}},

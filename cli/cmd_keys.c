@@ -2,6 +2,7 @@
 
 #include "bench/keys.h"
 #include "cli/cli.h"
+#include "cli/keys_faces.h"
 #include "engine/input.h"
 #include "io/io.h"
 #include "report/report.h"
@@ -320,11 +321,14 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
 }
 
 static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const pelt_keys_measure *m,
-                              const pelt_mesh *mesh, double bar, const char *path, pelt_error *error) {
+                              const pelt_mesh *mesh, keys_faces *faces, double bar, const char *path,
+                              pelt_error *error) {
     char *html = NULL;
     size_t size = 0;
     pelt_keys_page page = {
-        .name = cli_base_name(args->inputs[1]), .keys = keys, .mesh = mesh, .measure = m, .bar = bar};
+        .name = cli_base_name(args->inputs[1]), .keys = keys, .mesh = mesh, .measure = m, .bar = bar,
+        .threads = args->threads};
+    if (faces) keys_faces_show(faces, m, cli_base_name(args->inputs[2]), &page);
     json_t *about = json_loads(keys->about, 0, NULL), *curve = json_object_get(about, "error_by_keys"), *pair;
     size_t i;
     json_array_foreach(curve, i, pair) if (page.curve_count < PELT_KEYS_CURVE) {
@@ -349,10 +353,15 @@ static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *inpu
         return CLI_MISUSE;
     pelt_bundle *bundle = mesh_path ? cli_bundle(args, mesh_path, &error) : NULL;
     if (mesh_path && !bundle) return cli_error(&error);
-    pelt_keys_measure *m = pelt_keys_measure_frames(keys, &input->frames, &options, &error);
     const pelt_mesh *mesh = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
     if (mesh && mesh->vertex_count < keys->engine_point_count) mesh = NULL;
-    bool done = m && (!report || write_page(args, keys, m, mesh, options.bar, report, &error) == PELT_OK);
+    keys_faces faces;
+    bool drawn = report && mesh && mesh->vertex_count == keys->point_count && keys->component_count == 3;
+    bool ready = !drawn || !keys_faces_open(&faces, input->arena, keys, input->frames.frame_count, &error);
+    if (drawn) options.look = keys_faces_look, options.look_user = &faces;
+    pelt_keys_measure *m = ready ? pelt_keys_measure_frames(keys, &input->frames, &options, &error) : NULL;
+    bool done = m && (!report || write_page(args, keys, m, mesh, drawn ? &faces : NULL, options.bar, report, &error) ==
+                                     PELT_OK);
     int code = done ? print_measure(args, keys, m, options.bar) : cli_error(&error);
     if (done && report) cli_say(args, "%s: the report\n", report);
     pelt_keys_measure_free(m);

@@ -4,8 +4,8 @@
    scale. Full colour is what 99 of 100 vertices of the middle method stay under, so that one bad method does not leave the
    others without colour. The camera is the one of eight around the character that shows most squared error, a little above the
    horizon. Where few vertices hold the error, a close-up of the worst one follows, with a camera of its own. More strips
-   show the error of each vertex over all frames, and how rough it is there, on the rest pose, from the front and from
-   behind; there each method has a scale of its own, because the question is where and not how much.
+   show how far methods are from one another, poses side by side, and the error of each vertex over all frames, and how
+   rough it is there, on the rest pose, from the front and from behind; there each method has a scale of its own, because the question is where and not how much.
 
    First everything is planned, then all pictures are drawn on all threads. */
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIRECTIONS = 8, DEFAULT_SIZE = 480, SMALLEST_SIZE = 64, LARGEST_SIZE = 4096 };
+enum { DIRECTIONS = 8, DEFAULT_SIZE = 480, SMALLEST_SIZE = 64, LARGEST_SIZE = 4096, MOST_PAIRED = 4 };
 
 static const double ELEVATION = 12;
 const float gallery_clay[3] = {0.44f, 0.345f, 0.29f};
@@ -210,6 +210,55 @@ static void plan_frame(plan *p, size_t index) {
     s->full_heat = p->gallery->closeups[index].full_heat = shown;
 }
 
+size_t gallery_pair_count(const pelt_report_page *page) {
+    return page->row_count > MOST_PAIRED ? 0 : page->row_count * (page->row_count - 1) / 2;
+}
+
+/* On the second mesh of each pair, by the camera of the frame. Each has a scale of its own: two methods that hardly differ
+   stand beside two that do. */
+static void plan_differences(plan *p, size_t index) {
+    const pelt_report_page *page = p->page;
+    const strip *frame = &p->gallery->frames[index];
+    strip *s = &p->gallery->differences[index];
+    size_t pairs = gallery_pair_count(page), k = 0;
+    uint32_t n = page->mesh->vertex_count;
+    if (!frame->used || !pairs) return;
+    *s = (strip){.used = true, .truth = {.width = frame->truth.width, frame->truth.height, frame->truth.view}};
+    s->heats = pelt_alloc(p->gallery->arena, pairs, sizeof *s->heats);
+    double *scales = pelt_alloc(p->gallery->arena, pairs, sizeof *scales);
+    s->full_heats = scales;
+    for (size_t a = 0; a < page->row_count; a++)
+        for (size_t b = a + 1; b < page->row_count; b++, k++) {
+            const picture *model = &frame->models[b];
+            float *heat = vertex_errors(p, model->positions, frame->models[a].positions);
+            scales[k] = usual_largest(p, heat, n);
+            errors_to_heat(heat, n, scales[k]);
+            if (heat) plan_picture(p, &s->heats[k], s, model->positions, model->normals, heat);
+        }
+}
+
+/* All by one camera and in one scale, so that poses can be compared: that of the first shown frame. */
+static void plan_poses(plan *p) {
+    const pelt_report_page *page = p->page;
+    double azimuth = page->picture_count && p->gallery->frames[0].used ? p->gallery->frames[0].truth.view.azimuth : 22.5;
+    double radius = 0;
+    for (size_t i = 0; i < page->pose_count; i++)
+        radius = fmax(radius, pelt_view_fit(page->poses[i].truth, page->mesh->vertex_count, azimuth, ELEVATION).radius);
+    for (size_t i = 0; i < page->pose_count; i++) {
+        strip *s = &p->gallery->poses[i];
+        const float *truth = page->poses[i].truth;
+        strip_alloc(p, s);
+        s->truth.view = pelt_view_fit(truth, page->mesh->vertex_count, azimuth, ELEVATION);
+        s->truth.view.radius = radius;
+        s->truth.width = s->truth.height = p->size / 2 < SMALLEST_SIZE ? SMALLEST_SIZE : p->size / 2;
+        plan_picture(p, &s->truth, s, truth, smooth_normals(p, truth), NULL);
+        for (size_t r = 0; r < page->row_count; r++) {
+            const float *model = page->rows[r].pose_positions ? page->rows[r].pose_positions[i] : NULL;
+            if (model) plan_picture(p, &s->models[r], s, model, smooth_normals(p, model), NULL);
+        }
+    }
+}
+
 static void plan_rest_side(plan *p, strip *s, float *const *heats, const float *normals, double azimuth) {
     const pelt_mesh *mesh = p->page->mesh;
     double aspect;
@@ -254,9 +303,13 @@ static pelt_result plan_all(void *user, pelt_error *error) {
     size_t count = p->page->picture_count;
     p->gallery->frames = PELT_NEW(p->gallery->arena, count, strip);
     p->gallery->closeups = PELT_NEW(p->gallery->arena, count, strip);
-    p->pictures = PELT_NEW(p->gallery->arena, (count + 1) * (4 * p->page->row_count + 2), picture *);
+    p->gallery->differences = PELT_NEW(p->gallery->arena, count, strip);
+    p->gallery->poses = PELT_NEW(p->gallery->arena, p->page->pose_count, strip);
+    size_t each = 4 * p->page->row_count + 2 + gallery_pair_count(p->page);
+    p->pictures = PELT_NEW(p->gallery->arena, (count + 1 + p->page->pose_count) * each, picture *);
     if (p->page->mesh->normals) p->smoothing = pelt_smoothing_of(p->gallery->arena, p->page->mesh, (pelt_examples){0});
-    for (size_t i = 0; i < count; i++) plan_frame(p, i);
+    for (size_t i = 0; i < count; i++) plan_frame(p, i), plan_differences(p, i);
+    plan_poses(p);
     for (int kind = 0; kind < REST_KINDS; kind++) plan_rest(p, kind);
     return PELT_OK;
 }
@@ -332,7 +385,10 @@ void gallery_free(const pelt_report_page *page, gallery *g) {
     for (size_t i = 0; i < page->picture_count; i++) {
         if (g->frames) strip_free(page, &g->frames[i]);
         if (g->closeups && g->closeups[i].used) strip_free(page, &g->closeups[i]);
+        for (size_t k = 0; g->differences && g->differences[i].heats && k < gallery_pair_count(page); k++)
+            free(g->differences[i].heats[k].png);
     }
+    for (size_t i = 0; g->poses && i < page->pose_count; i++) strip_free(page, &g->poses[i]);
     for (int kind = 0; kind < REST_KINDS; kind++)
         for (int side = 0; side < REST_SIDES; side++) strip_free(page, &g->rest[kind][side]);
     pelt_arena_free(g->arena);

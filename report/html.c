@@ -248,14 +248,14 @@ static void put_clip_table(text *out, const pelt_report_page *page) {
 
 /* -- Pictures ------------------------------------------------------------------------------------------------------ */
 
-static void put_image(text *out, const picture *pic, const char *what) {
+void put_image(text *out, const picture *pic, const char *what) {
     text_format(out, "<img width=\"%u\" height=\"%u\" alt=\"%s\" src=\"data:image/png;base64,", pic->width, pic->height,
                 what);
     text_base64(out, pic->png, pic->png_size);
     text_put(out, "\">");
 }
 
-static void put_ramp(text *out, const char *direction) {
+void put_ramp(text *out, const char *direction) {
     text_format(out, "<span class=\"ramp\" style=\"background:linear-gradient(%s", direction);
     for (int k = 0; k <= 12; k++) {
         uint8_t c[3];
@@ -265,7 +265,7 @@ static void put_ramp(text *out, const char *direction) {
     text_put(out, ")\"></span>");
 }
 
-static void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more) {
+void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more) {
     text_put(out, and_more && error > 0 ? "<span>&ge;&#8239;" : "<span>");
     text_digits(out, error, 2);
     if (page->mesh->diagonal > 0 && error > 0) {
@@ -330,19 +330,8 @@ static void put_frames(text *out, const pelt_report_page *page, const gallery *g
              "99&#8239;% "
              "of the vertices stay under in the middle one of the methods, and all beyond.</p>\n");
     for (size_t i = 0; i < page->picture_count; i++) {
-        const pelt_report_picture *shown = &page->pictures[i];
         if (!g->frames[i].used) continue;
-        text_put(out, "<h3><span class=\"letterbox\">");
-        put_picture_mark(out, i);
-        text_put(out, "</span>");
-        text_escape(out, shown->clip);
-        text_format(out, ", frame %u", shown->frame);
-        if (shown->why) {
-            text_put(out, " <small>&ndash; ");
-            text_escape(out, shown->why);
-            text_put(out, "</small>");
-        }
-        text_put(out, "</h3>\n");
+        put_frame_title(out, page, i);
         put_strip(out, page, &g->frames[i], &g->frames[i]);
         if (!g->closeups[i].used) continue;
         text_format(out, "<h4>Close up, around vertex %u</h4>\n", g->closeups[i].worst_vertex);
@@ -451,6 +440,8 @@ pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *
     put_plot(&out, page);
     text_put(&out, "</section>\n");
     put_frames(&out, page, &pictures);
+    put_differences(&out, page, &pictures);
+    put_poses(&out, page, &pictures);
     put_rest(&out, page, pictures.rest[REST_ERROR], "Where the error sits", "RMS error of each vertex");
     put_rest(&out, page, pictures.rest[REST_ROUGHNESS], "Where it is rough",
              "How much the error of each vertex differs from that of its neighbours, RMS");

@@ -1,5 +1,6 @@
-/* keys_page.c: the page of `pelt keys measure`: the keys on the mesh, error against number of keys, and along the clip
-   the error, the misfit, and which frames were trusted. */
+/* keys_page.c: the page of `pelt keys measure`: the keys on the mesh, frames in truth, from the keys alone and with the
+   soft cache (Meyer & Anderson, figures 1 and 4), error against number of keys, and along the clip the error, the misfit,
+   and which frames were trusted. */
 
 #include "report/page.h"
 #include <math.h>
@@ -69,6 +70,28 @@ static pelt_result put_pictures(text *out, const pelt_keys_page *page, pelt_erro
         free(png);
     }
     text_put(out, "</div>\n</section>\n");
+    return PELT_OK;
+}
+
+/* -- Frames -------------------------------------------------------------------------------------------------------- */
+
+/* The two ways of a frame are shown as two methods are. */
+static pelt_result put_shown(text *out, const pelt_keys_page *keys, pelt_error *error) {
+    gallery g;
+    pelt_report_row rows[] = {{.method = "keys alone", .blend = "", .corrective = "", .frame_positions = keys->keys_alone},
+                              {.method = "soft cache", .blend = "", .corrective = "", .frame_positions = keys->soft_cache}};
+    pelt_report_page page = {.bundle = keys->name,
+                             .mesh = keys->mesh,
+                             .row_count = 2,
+                             .rows = rows,
+                             .picture_count = keys->picture_count,
+                             .pictures = keys->pictures,
+                             .threads = keys->threads};
+    if (!keys->mesh || !keys->mesh->triangle_count || !keys->picture_count) return PELT_OK;
+    pelt_result result = gallery_make(&page, &g, error);
+    if (result) return result;
+    put_faces(out, &page, &g);
+    gallery_free(&page, &g);
     return PELT_OK;
 }
 
@@ -203,6 +226,7 @@ pelt_result pelt_keys_page_html(const pelt_keys_page *page, char **html, size_t 
     text out = {0};
     put_opening(&out, page);
     pelt_result result = put_pictures(&out, page, error);
+    if (!result) result = put_shown(&out, page, error);
     if (page->curve_count > 1) put_curve(&out, page);
     if (page->measure->frame_count) put_clip(&out, page);
     text_put(&out, "</main>\n</body>\n</html>\n");

@@ -44,7 +44,7 @@ typedef struct strip {
     bool used;
     uint32_t worst_vertex;
     double full_heat;         /* the error from which on the colour is the brightest */
-    const double *full_heats; /* [row_count] on the rest pose: the same of each method */
+    const double *full_heats; /* on the rest pose the same of each method, of differences that of each pair */
     picture truth;
     picture *models, *heats; /* [row_count] */
 } strip;
@@ -56,14 +56,30 @@ enum { REST_FRONT, REST_BACK, REST_SIDES };
 typedef struct gallery {
     pelt_arena *arena;
     strip *frames, *closeups;           /* [picture_count]; a close-up where the error is local */
+    strip *differences;                 /* [picture_count] of methods from one another: heats [pair_count] only */
+    strip *poses;                       /* [pose_count] no heats */
     strip rest[REST_KINDS][REST_SIDES]; /* on the rest pose: heats only */
 } gallery;
 
 /* What meshes look made of. */
 extern const float gallery_clay[3];
 
+/* Pairs of few methods, (0, 1), (0, 2), ... (1, 2), ...; of many there are too many to show: 0. */
+size_t gallery_pair_count(const pelt_report_page *page);
+
 pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error *error);
 void gallery_free(const pelt_report_page *page, gallery *gallery);
+
+/* -- Figures of papers (figures.c) --------------------------------------------------------------------------------- */
+
+/* Mark, clip, number and reason of a shown frame. */
+void put_frame_title(text *out, const pelt_report_page *page, size_t index);
+/* Where methods differ from one another in the shown frames. */
+void put_differences(text *out, const pelt_report_page *page, const gallery *gallery);
+/* Truth and methods in poses spread over the clips, with the error of each. */
+void put_poses(text *out, const pelt_report_page *page, const gallery *gallery);
+/* The shown frames in one row each: truth, model, error, model, error; and close up. */
+void put_faces(text *out, const pelt_report_page *page, const gallery *gallery);
 
 /* -- EigenSkin (joints.c) ------------------------------------------------------------------------------------------ */
 
@@ -73,6 +89,13 @@ pelt_result put_joints(text *out, const pelt_report_page *page);
 /* -- Style sheet (style.c) ----------------------------------------------------------------------------------------- */
 
 extern const char page_style[];
+
+/* -- Pieces (html.c) ----------------------------------------------------------------------------------------------- */
+
+void put_image(text *out, const picture *picture, const char *what);
+/* The colours of errors, along a gradient's direction. */
+void put_ramp(text *out, const char *direction);
+void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more);
 
 /* -- Measures and names (html.c) ----------------------------------------------------------------------------------- */
 

@@ -64,6 +64,7 @@ typedef struct pelt_report_row {
     size_t bytes;
     double bytes_per_vertex, fit_seconds, ns_per_vertex;
     const float *const *frame_positions; /* [picture_count] of the page: the model [vertex_count][3] in that frame */
+    const float *const *pose_positions;  /* [pose_count] the same of the poses */
 } pelt_report_row;
 
 /* A frame that is shown. */
@@ -80,11 +81,12 @@ typedef struct pelt_report_page {
     const char *command; /* the command line that made the report */
     const char *version; /* NULL: PELT_VERSION */
     const pelt_mesh *mesh;
-    size_t train_count, test_count, row_count, picture_count;
+    size_t train_count, test_count, row_count, picture_count, pose_count;
     const char *const *train; /* names of the clips */
     const char *const *test;
     const pelt_report_row *rows;
-    const pelt_report_picture *pictures;
+    const pelt_report_picture *pictures; /* frames that are looked at closely */
+    const pelt_report_picture *poses;    /* frames to see many poses side by side */
     const pelt_eigen_study *study; /* when EigenSkin is among the rows; NULL: not shown */
     pelt_findings findings;
     uint32_t picture_size; /* longer side in pixels; 0: 480 */
@@ -100,6 +102,12 @@ pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *
    rows the errors stand below the models, in rows of four. Full colour is the largest error in it. Free with free(). */
 pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_t **png, size_t *size,
                               pelt_error *error);
+/* The models of two to four rows in a shown frame, and below how far each pair of them is apart: first and second, first
+   and third, ... (Rhee et al., figure 1). */
+pelt_result pelt_report_differences(const pelt_report_page *page, size_t index, uint8_t **png, size_t *size,
+                                    pelt_error *error);
+/* All poses: the truth, and below it every row (Rhee et al., figures 5 and 6). */
+pelt_result pelt_report_poses(const pelt_report_page *page, uint8_t **png, size_t *size, pelt_error *error);
 
 /* -- The page of key points (keys_page.c) -------------------------------------------------------------------------- */
 
@@ -112,9 +120,15 @@ typedef struct pelt_keys_page {
     uint32_t curve_count;
     uint32_t curve_keys[PELT_KEYS_CURVE]; /* error against number of keys, from training */
     double curve_error[PELT_KEYS_CURVE];
+    size_t picture_count; /* frames that are shown: their truth, and each from the keys alone and with the soft cache */
+    const pelt_report_picture *pictures;
+    const float *const *keys_alone; /* [picture_count] of [vertex_count][3] */
+    const float *const *soft_cache;
+    uint32_t threads; /* 0: as many as the machine has */
 } pelt_keys_page;
 
-/* One HTML file: keys drawn on the mesh, error against number of keys, errors, hits and misses along the clip. */
+/* One HTML file: keys drawn on the mesh, frames with their errors, error against number of keys, and errors, hits and
+   misses along the clip. */
 pelt_result pelt_keys_page_html(const pelt_keys_page *page, char **html, size_t *size, pelt_error *error);
 
 #endif

@@ -481,7 +481,7 @@ static void page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh(void *
     assert_non_null(strstr(html, "<td>1.91</td><td>7.34</td>"));
     assert_non_null(strstr(html, "a mesh of 4567 points with edges of 2.0&#8239;% of the size"));
     assert_non_null(strstr(html, "Where it is rough"));
-    assert_int_equal(count_of(html, "<img"), 5 + 5 + 4 + 2);
+    assert_int_equal(count_of(html, "<img"), 5 + 5 + 4 + 2 + 1);
     free(html);
     free(c);
 }
@@ -575,6 +575,104 @@ static void one_bad_method_does_not_take_the_colour_of_the_others(void **state) 
     free(c);
 }
 
+/* A PNG as RGB pixels; free with free(). */
+static uint8_t *decode(uint8_t *bytes, size_t size, uint32_t *width, uint32_t *height) {
+    png_image reader = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_memory(&reader, bytes, size));
+    reader.format = PNG_FORMAT_RGB;
+    uint8_t *pixels = malloc(PNG_IMAGE_SIZE(reader));
+    assert_true(png_image_finish_read(&reader, NULL, pixels, 0, NULL));
+    free(bytes);
+    *width = reader.width, *height = reader.height;
+    return pixels;
+}
+
+/* How red a panel is against its blue, over its pixels: warm colours are far apart, cold ones are not. */
+static double warmth(const uint8_t *pixels, uint32_t width, uint32_t left, uint32_t top, uint32_t side) {
+    double sum = 0;
+    for (uint32_t y = top; y < top + side; y++)
+        for (uint32_t x = left; x < left + side; x++) {
+            const uint8_t *p = pixels + 3 * ((size_t)y * width + x);
+            if (p[0] + p[1] + p[2] < 3 * 255) sum += fmax(0, (double)p[0] - p[2]);
+        }
+    return sum;
+}
+
+/* The first and the third method are one: their difference is cold, with a scale of 0. */
+static void differences_of_methods_are_drawn_pair_by_pair(void **state) {
+    (void)state;
+    enum { GAP = 12 };
+    character *c = character_make();
+    pelt_report_row rows[] = {c->rows[0], c->rows[1], c->rows[0]};
+    rows[2].method = "twin", c->page.rows = rows, c->page.row_count = 3;
+    char *html = page_html(&c->page), scale[100];
+    assert_well_formed(html);
+    static double apart[BALL_VERTICES];
+    for (size_t v = 0; v < BALL_VERTICES; v++) {
+        const float *a = c->models[0] + 3 * v, *b = c->models[1] + 3 * v;
+        apart[v] = sqrt(pow(a[0] - b[0], 2) + pow(a[1] - b[1], 2) + pow(a[2] - b[2], 2));
+    }
+    qsort(apart, BALL_VERTICES, sizeof *apart, rising);
+    double usual = apart[(size_t)(0.99 * (BALL_VERTICES - 1) + 0.5)];
+    snprintf(scale, sizeof scale, "</b>full colour <span>&ge;&#8239;%.*f = ", (int)(1 - floor(log10(usual))), usual);
+    assert_int_equal(count_of(html, scale), 2);
+    assert_int_equal(count_of(html, "</b>full colour <span>0</span>"), 1);
+    assert_non_null(strstr(html, "<b>kernel and twin</b>"));
+    free(html);
+    uint8_t *bytes;
+    size_t size;
+    uint32_t width, height;
+    assert_int_equal(pelt_report_differences(&c->page, 0, &bytes, &size, NULL), PELT_OK);
+    uint8_t *pixels = decode(bytes, size, &width, &height);
+    uint32_t panel = (width - 2 * GAP) / 3, below = (height - GAP) / 2 + GAP;
+    double heat[3];
+    for (uint32_t k = 0; k < 3; k++) heat[k] = warmth(pixels, width, k * (panel + GAP), below, height - below);
+    assert_true(heat[0] > 1000 && heat[2] > 1000 && heat[1] < 0.01 * heat[0]);
+    free(pixels);
+    c->page.rows = c->rows, c->page.row_count = 1;
+    assert_int_equal(pelt_report_differences(&c->page, 0, &bytes, &size, NULL), PELT_ERROR_ARGUMENT);
+    free(c);
+}
+
+static void poses_stand_side_by_side_with_the_error_of_each(void **state) {
+    (void)state;
+    enum { GAP = 12 };
+    character *c = character_make();
+    static float larger[3 * BALL_VERTICES];
+    for (size_t i = 0; i < 3 * BALL_VERTICES; i++) larger[i] = 1.1f * c->ball.positions[i];
+    pelt_report_picture poses[2] = {{"walk", 3, NULL, c->ball.positions}, {"jump", 8, NULL, c->ball.positions}};
+    const float *first[2] = {larger, c->ball.positions}, *second[2] = {c->ball.positions, larger};
+    c->rows[0].pose_positions = first, c->rows[1].pose_positions = second;
+    c->page.pose_count = 2, c->page.poses = poses;
+    char *html = page_html(&c->page);
+    assert_well_formed(html);
+    assert_non_null(strstr(html, "walk, frame 3</figcaption>"));
+    assert_int_equal(count_of(html, "RMS 2.89&#8239;%"), 2); /* 0.1 of a radius of 1, of a diagonal of 3.46 */
+    assert_int_equal(count_of(html, "<figcaption>RMS 0&#8239;%"), 2);
+    free(html);
+    uint8_t *bytes;
+    size_t size;
+    uint32_t width, height, seen[3][2];
+    assert_int_equal(pelt_report_poses(&c->page, &bytes, &size, NULL), PELT_OK);
+    uint8_t *pixels = decode(bytes, size, &width, &height);
+    uint32_t panel = (width - GAP) / 2;
+    assert_int_equal(height, 3 * panel + 2 * GAP);
+    for (uint32_t r = 0; r < 3; r++)
+        for (uint32_t i = 0; i < 2; i++) {
+            seen[r][i] = 0;
+            for (uint32_t k = 0; k < panel * panel; k++) {
+                size_t at = (size_t)(r * (panel + GAP) + k / panel) * width + i * (panel + GAP) + k % panel;
+                seen[r][i] += pixels[3 * at] < 250;
+            }
+        }
+    assert_int_equal(seen[0][0], seen[0][1]); /* all by one camera: what is 1.1 times as large covers 1.21 times as much */
+    assert_near(seen[1][0] / (double)seen[0][0], 1.21, 0.06);
+    assert_int_equal(seen[1][1], seen[0][0]);
+    assert_int_equal(seen[2][1], seen[1][0]);
+    free(pixels);
+    free(c);
+}
+
 /* Heights of the three points of a method's line in the lower panel. */
 static void line_heights(const char *html, int method, double y[3]) {
     char start[40];
@@ -623,7 +721,7 @@ static void page_needs_no_other_file(void **state) {
     assert_null(strstr(html, "url("));
     assert_int_equal(count_of(html, "src=\""), count_of(html, "src=\"data:image/png;base64,-"));
     /* truth, 2 models, 2 errors; the same close up, for the error is at a spot; 2 x front and back. */
-    assert_int_equal(count_of(html, "<img"), 5 + 5 + 4);
+    assert_int_equal(count_of(html, "<img"), 5 + 5 + 4 + 1); /* frame, close-up, rest poses, a difference */
     assert_int_equal(count_of(html, "<path class=\"line m0\""), 1 + 2 * 2); /* legend, and a panel x a clip each */
     free(html);
     free(c);
@@ -727,6 +825,8 @@ int main(void) {
         cmocka_unit_test(page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh),
         cmocka_unit_test(a_picture_of_many_methods_has_their_errors_below_them),
         cmocka_unit_test(one_bad_method_does_not_take_the_colour_of_the_others),
+        cmocka_unit_test(differences_of_methods_are_drawn_pair_by_pair),
+        cmocka_unit_test(poses_stand_side_by_side_with_the_error_of_each),
         cmocka_unit_test(errors_that_differ_by_more_than_ten_have_a_logarithmic_axis),
         cmocka_unit_test(page_needs_no_other_file),
         cmocka_unit_test(page_escapes_every_name),

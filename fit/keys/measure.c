@@ -201,6 +201,7 @@ static pelt_result measure(void *user, pelt_error *error) {
         pelt_result result =
             play_frame(&p, &cache, &g->options.soft_cache, g->frames, f, &m->frames[f], &list[f], error);
         if (result) return result;
+        if (g->options.look) g->options.look(g->options.look_user, f, &m->frames[f], p.now, p.fill, p.final);
     }
     m->fill_seconds = pelt_quantile(list, count, 0.5);
     m->rms = sqrt(p.square / count / keys->point_count) / keys->diagonal;

@@ -145,13 +145,6 @@ pelt_bytes *pelt_keys_read(const char *path, pelt_keys *keys, pelt_error *error)
 
 /* -- Measuring ----------------------------------------------------------------------------------------------------- */
 
-typedef struct pelt_keys_measure_options {
-    pelt_soft_cache_options soft_cache;
-    double bar;        /* 0 to 1: errors beyond this fraction of the diagonal are bad; 0: 0.01 */
-    double point_cost; /* seconds that the calculation takes for a point; 0: not known, the speedup counts points */
-    pelt_progress progress;
-} pelt_keys_measure_options;
-
 /* One frame. Errors and jumps are fractions of the diagonal. */
 typedef struct pelt_keys_frame {
     uint32_t shot, worst_point;
@@ -163,6 +156,18 @@ typedef struct pelt_keys_frame {
     uint32_t evaluated;
     pelt_soft_cache_verdict verdict;
 } pelt_keys_frame;
+
+typedef struct pelt_keys_measure_options {
+    pelt_soft_cache_options soft_cache;
+    double bar;        /* 0 to 1: errors beyond this fraction of the diagonal are bad; 0: 0.01 */
+    double point_cost; /* seconds that the calculation takes for a point; 0: not known, the speedup counts points */
+    /* Called with every frame as it was played: its values [point_count][component_count] in truth, from the keys alone,
+       and with the soft cache, which are gone when it returns. NULL: nobody looks. */
+    void (*look)(void *user, uint32_t frame, const pelt_keys_frame *figures, const float *truth, const float *keys,
+                 const float *final);
+    void *look_user;
+    pelt_progress progress;
+} pelt_keys_measure_options;
 
 /* How key points and the soft cache do on frames whose truth is known, best ones that they were not trained on. */
 typedef struct pelt_keys_measure {
