@@ -73,7 +73,7 @@ static float white_of(figure *f) {
     return pelt_light_white(f->picture, (size_t)f->view->width * f->view->height);
 }
 
-/* Where a place of the scene is in the picture, in fractions of its sides from the upper left. */
+/* Where a place of the scene is in the picture, in fractions of its sides from the upper left; false when it is not in it. */
 static bool project(const pelt_light_view *s, const float place[3], double at[2]) {
     const pelt_camera *camera = &s->camera;
     double seen[3] = {0}, half = tan(camera->field_of_view / 2);
@@ -82,7 +82,14 @@ static bool project(const pelt_light_view *s, const float place[3], double at[2]
     if (seen[2] >= 0) return false;
     at[0] = 0.5 - seen[0] / seen[2] / half * s->height / s->width / 2;
     at[1] = 0.5 + seen[1] / seen[2] / half / 2;
-    return true;
+    return at[0] > 0 && at[0] < 1 && at[1] > 0 && at[1] < 1;
+}
+
+/* Whether a point shows the camera its lit side. */
+static bool faces_camera(const pelt_light_view *s, const pelt_light_point *point) {
+    double towards = 0;
+    for (int c = 0; c < 3; c++) towards += (s->camera.eye[c] - point->position[c]) * point->normal[c];
+    return towards > 0;
 }
 
 /* -- Panels ------------------------------------------------------------------------------------------------------- */
@@ -116,7 +123,8 @@ static void put_plan(figure *f) {
     double at[2];
     put_panel(f, f->shown, 1.6f * white_of(f), 0, 0, size);
     for (uint32_t i = 0; i < f->keys.keys->key_count; i++)
-        if (project(f->view, f->keys.points[i].position, at)) put_dot(f->image, at[0] * size, at[1] * size, paper);
+        if (faces_camera(f->view, &f->keys.points[i]) && project(f->view, f->keys.points[i].position, at))
+            put_dot(f->image, at[0] * size, at[1] * size, paper);
     for (uint32_t i = 0; i < grid->columns * grid->rows; i++) {
         pelt_light light = pelt_light_grid_light(f->view, grid, i);
         if (project(f->view, light.position, at)) put_dot(f->image, at[0] * size, at[1] * size, green);
