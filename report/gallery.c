@@ -237,20 +237,36 @@ static void plan_differences(plan *p, size_t index) {
         }
 }
 
-/* All by one camera and in one scale, so that poses can be compared: that of the first shown frame. */
-static void plan_poses(plan *p) {
+/* Views of the poses from one side and in one scale, so that they can be compared; just wide and high enough for all. */
+static void pose_views(const plan *p, pelt_view *views, double *aspect) {
     const pelt_report_page *page = p->page;
     double azimuth = page->picture_count && p->gallery->frames[0].used ? p->gallery->frames[0].truth.view.azimuth : 22.5;
-    double radius = 0;
+    double width = 0, height = 0, distance = 0;
+    for (size_t i = 0; i < page->pose_count; i++) {
+        const float *truth = page->poses[i].truth;
+        views[i] = pelt_view_fit(truth, page->mesh->vertex_count, azimuth, ELEVATION);
+        distance = fmax(distance, pelt_view_distance(&views[i]));
+        pelt_view_tighten(&views[i], truth, page->mesh->vertex_count, aspect);
+        width = fmax(width, views[i].radius * fmax(*aspect, 1));
+        height = fmax(height, views[i].radius * fmax(1 / *aspect, 1));
+    }
+    *aspect = width / height;
     for (size_t i = 0; i < page->pose_count; i++)
-        radius = fmax(radius, pelt_view_fit(page->poses[i].truth, page->mesh->vertex_count, azimuth, ELEVATION).radius);
+        views[i].radius = 1.05 * fmin(width, height), views[i].distance = distance;
+}
+
+static void plan_poses(plan *p) {
+    const pelt_report_page *page = p->page;
+    pelt_view *views = pelt_alloc(p->gallery->arena, page->pose_count, sizeof *views);
+    double aspect = 1;
+    pose_views(p, views, &aspect);
     for (size_t i = 0; i < page->pose_count; i++) {
         strip *s = &p->gallery->poses[i];
         const float *truth = page->poses[i].truth;
         strip_alloc(p, s);
-        s->truth.view = pelt_view_fit(truth, page->mesh->vertex_count, azimuth, ELEVATION);
-        s->truth.view.radius = radius;
-        s->truth.width = s->truth.height = p->size / 2 < SMALLEST_SIZE ? SMALLEST_SIZE : p->size / 2;
+        strip_size(p, s, aspect);
+        s->truth.view = views[i];
+        s->truth.width = s->truth.width * 2 / 3, s->truth.height = s->truth.height * 2 / 3;
         plan_picture(p, &s->truth, s, truth, smooth_normals(p, truth), NULL);
         for (size_t r = 0; r < page->row_count; r++) {
             const float *model = page->rows[r].pose_positions ? page->rows[r].pose_positions[i] : NULL;

@@ -132,14 +132,14 @@ pelt_result pelt_report_poses(const pelt_report_page *page, uint8_t **png, size_
     if (!page->pose_count) return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is no pose to draw");
     pelt_result result = gallery_make(page, &pictures, error);
     if (result) return result;
-    uint32_t step = pictures.poses[0].truth.width + GAP;
-    pelt_image *image = sheet((uint32_t)page->pose_count, (uint32_t)page->row_count + 1, step - GAP, step - GAP);
+    uint32_t across = pictures.poses[0].truth.width + GAP, down = pictures.poses[0].truth.height + GAP;
+    pelt_image *image = sheet((uint32_t)page->pose_count, (uint32_t)page->row_count + 1, across - GAP, down - GAP);
     if (!image) result = PELT_ERROR_MEMORY;
     for (uint32_t i = 0; i < page->pose_count && !result; i++) {
         const strip *s = &pictures.poses[i];
-        result = draw_at(image, i * step, 0, &s->truth, page->mesh);
+        result = draw_at(image, i * across, 0, &s->truth, page->mesh);
         for (uint32_t r = 0; r < page->row_count && !result; r++)
-            if (s->models[r].positions) result = draw_at(image, i * step, (r + 1) * step, &s->models[r], page->mesh);
+            if (s->models[r].positions) result = draw_at(image, i * across, (r + 1) * down, &s->models[r], page->mesh);
     }
     result = finish(image, result, png, size, error);
     gallery_free(page, &pictures);
