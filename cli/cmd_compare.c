@@ -332,7 +332,8 @@ static pelt_report_picture picture_of(const comparison *c, const pelt_example *f
     return (pelt_report_picture){.clip = frame->clip->name,
                                  .frame = frame->frame,
                                  .why = why,
-                                 .truth = frame->clip->positions + 3 * (size_t)c->bundle->mesh.vertex_count * frame->frame};
+                                 .truth =
+                                     frame->clip->positions + 3 * (size_t)c->bundle->mesh.vertex_count * frame->frame};
 }
 
 static pelt_result write_report(comparison *c, const char *path, const char *picture_path, pelt_error *error) {

@@ -75,9 +75,10 @@ static bool read_moves(const cli_args *args, bool training, pelt_light_arrangeme
         good = good && *text++ == '+';
     }
     if (given)
-        cli_misuse(args, training ? "--move %s: the ends of a way and places on it are meant, such as "
-                                    "camera=-0.1,0,0:0.1,0,0:5, with + between several"
-                                  : "--move %s: where it is is meant, such as camera=0.05,0,0, with + between several",
+        cli_misuse(args,
+                   training ? "--move %s: the ends of a way and places on it are meant, such as "
+                              "camera=-0.1,0,0:0.1,0,0:5, with + between several"
+                            : "--move %s: where it is is meant, such as camera=0.05,0,0, with + between several",
                    given);
     return !given;
 }
@@ -209,8 +210,9 @@ static pelt_result write_picture(const char *path, const pelt_picture *picture, 
 static int print_run(const cli_args *args, const pelt_relight_result *r, double trusted, const char *path) {
     const char *verdict = cli_value(args, "full") ? "full" : r->trust >= 1 ? "hit" : r->trust > 0 ? "blend" : "miss";
     if (r->dark)
-        cli_warn(args, "the light gives no indirect light to anything that the camera sees; is it inside the scene, in the "
-                   "scene's units?");
+        cli_warn(args,
+                 "the light gives no indirect light to anything that the camera sees; is it inside the scene, in the "
+                 "scene's units?");
     cli_say(args, "%s: %s", path, verdict);
     if (r->key_seconds > 0)
         cli_say(args, ", keys in %.1f ms, misfit %.2f%% (trusted up to %.2f%%)", 1e3 * r->key_seconds, 100 * r->misfit,
@@ -221,10 +223,10 @@ static int print_run(const cli_args *args, const pelt_relight_result *r, double 
     cli_say(args, "\n");
     if (r->trust < 1 && !(r->full_seconds > 0))
         cli_say(args, "the light is unlike those of the training, so the result may be wrong\n");
-    return cli_print_json(args, cli_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "picture", path, "verdict", verdict,
-                                         "misfit", r->misfit, "trusted_misfit", trusted, "key_seconds", r->key_seconds,
-                                         "full_seconds", r->full_seconds, "look_seconds", r->look_seconds,
-                                         "gathered_pixels", (json_int_t)r->bare));
+    return cli_print_json(args, cli_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "picture", path, "verdict",
+                                         verdict, "misfit", r->misfit, "trusted_misfit", trusted, "key_seconds",
+                                         r->key_seconds, "full_seconds", r->full_seconds, "look_seconds",
+                                         r->look_seconds, "gathered_pixels", (json_int_t)r->bare));
 }
 
 /* Where --move puts what training has moved. False after a message. */
@@ -236,8 +238,11 @@ static bool read_place(const cli_args *args, pelt_light_view *view, pelt_light_p
         uint32_t k = 0;
         while (k < trained->move_count && strcmp(trained->moves[k].name, wanted.moves[i].name)) k++;
         if (k == trained->move_count)
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s did not move in training, so it cannot be moved; train with "
-                             "--move %s=...", wanted.moves[i].name, wanted.moves[i].name), false;
+            return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                             "%s did not move in training, so it cannot be moved; train with "
+                             "--move %s=...",
+                             wanted.moves[i].name, wanted.moves[i].name),
+                   false;
         memcpy(place->at[k], wanted.moves[i].ends[0], sizeof place->at[k]);
     }
     return true;
@@ -324,18 +329,19 @@ static int print_measured(const cli_args *args, const pelt_relight_file *file, c
             100 * m->noise_of_one_path, m->key_samples, 1e3 * m->key_seconds, m->speedup, m->speedup_equal_error,
             1e3 * m->quick_seconds, 1e-6 * m->rays_per_second);
     if (m->look_seconds > 0)
-        cli_say(args, "a new place of what moves: %.1f ms of a processor more; %.2f%% of the pixels see what training has "
-                      "not seen\n", 1e3 * m->look_seconds, 100 * m->bare);
+        cli_say(args,
+                "a new place of what moves: %.1f ms of a processor more; %.2f%% of the pixels see what training has "
+                "not seen\n",
+                1e3 * m->look_seconds, 100 * m->bare);
     return cli_print_json(
-        args,
-        cli_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "points",
-                 (json_int_t)file->view.point_count, "keys", (int)file->keys.key_count, "basis",
-                 (int)file->keys.basis_count, "lights", (int)plane->lights, "rel_rms", plane->error, "noise_rel_rms",
-                 plane->noise, "speedup", m->speedup, "speedup_equal_error", m->speedup_equal_error, "color_rel_rms",
-                 plane->color_error, "key_samples", (int)m->key_samples, "reference_samples", (int)m->reference,
-                 "noise_of_one_path", m->noise_of_one_path, "key_ms", 1e3 * m->key_seconds, "key_ms_64",
-                 1e3 * m->quick_seconds, "rays_per_second", m->rays_per_second, "look_ms", 1e3 * m->look_seconds,
-                 "unseen_share", m->bare, "groups", list));
+        args, cli_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
+                       "points", (json_int_t)file->view.point_count, "keys", (int)file->keys.key_count, "basis",
+                       (int)file->keys.basis_count, "lights", (int)plane->lights, "rel_rms", plane->error,
+                       "noise_rel_rms", plane->noise, "speedup", m->speedup, "speedup_equal_error",
+                       m->speedup_equal_error, "color_rel_rms", plane->color_error, "key_samples", (int)m->key_samples,
+                       "reference_samples", (int)m->reference, "noise_of_one_path", m->noise_of_one_path, "key_ms",
+                       1e3 * m->key_seconds, "key_ms_64", 1e3 * m->quick_seconds, "rays_per_second", m->rays_per_second,
+                       "look_ms", 1e3 * m->look_seconds, "unseen_share", m->bare, "groups", list));
 }
 
 static pelt_result draw(const cli_args *args, pelt_relight_file *file, const char *path, pelt_error *error) {

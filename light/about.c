@@ -44,9 +44,9 @@ json_t *pelt_light_moves_json(const pelt_light_arrangement *a) {
     for (uint32_t i = 0; i < a->move_count; i++) {
         const pelt_light_move *m = &a->moves[i];
         const float *from = m->ends[0], *to = m->ends[1];
-        json_array_append_new(list, json_pack("{s:o, s:i, s:[ffff], s:[ffff]}", "name", pelt_json_text(m->name), "places",
-                                              (int)m->count, "from", from[0], from[1], from[2], from[3], "to", to[0],
-                                              to[1], to[2], to[3]));
+        json_array_append_new(list, json_pack("{s:o, s:i, s:[ffff], s:[ffff]}", "name", pelt_json_text(m->name),
+                                              "places", (int)m->count, "from", from[0], from[1], from[2], from[3], "to",
+                                              to[0], to[1], to[2], to[3]));
     }
     if (json_array_size(list) == a->move_count) return list;
     json_decref(list);
@@ -84,7 +84,8 @@ static bool add_arrangement(const pelt_light_arrangement *a, json_t *about) {
 static bool read_arrangement(const json_t *about, pelt_relight_about *a) {
     const char *seen = json_string_value(json_object_get(about, "seen"));
     json_int_t texels = json_integer_value(json_object_get(about, "texels"));
-    if (!read_moves(json_object_get(about, "moves"), &a->arrangement) || texels < 0 || texels > UINT32_MAX) return false;
+    if (!read_moves(json_object_get(about, "moves"), &a->arrangement) || texels < 0 || texels > UINT32_MAX)
+        return false;
     a->arrangement.surfaces = seen != NULL;
     a->arrangement.texels = (uint32_t)texels;
     a->arrangement.seen = a->seen = seen ? strdup(seen) : NULL;
@@ -126,12 +127,12 @@ char *pelt_relight_text(const char *scene, const pelt_relight_about *a) {
     const pelt_light_grid *g = &a->grid;
     const char *slash = strrchr(scene, '/');
     if (!pelt_light_stays_below(scene)) scene = slash ? slash + 1 : "";
-    json_t *about = json_pack(
-        "{s:o, s:o, s:[fff], s:i, s:i, s:i, s:i, s:f, s:f, s:[ii], s:[fff], s:[fff]}", "scene", pelt_json_text(scene),
-        "camera", camera_json(&a->camera), "marks", a->marks[0], a->marks[1], a->marks[2], "width", (int)a->width,
-        "height", (int)a->height, "bounces", (int)a->bounces, "samples", (int)a->samples, "noise", a->noise, "trust",
-        a->trust, "grid", (int)g->columns, (int)g->rows, "low", g->low[0], g->low[1], g->low[2], "high", g->high[0],
-        g->high[1], g->high[2]);
+    json_t *about =
+        json_pack("{s:o, s:o, s:[fff], s:i, s:i, s:i, s:i, s:f, s:f, s:[ii], s:[fff], s:[fff]}", "scene",
+                  pelt_json_text(scene), "camera", camera_json(&a->camera), "marks", a->marks[0], a->marks[1],
+                  a->marks[2], "width", (int)a->width, "height", (int)a->height, "bounces", (int)a->bounces, "samples",
+                  (int)a->samples, "noise", a->noise, "trust", a->trust, "grid", (int)g->columns, (int)g->rows, "low",
+                  g->low[0], g->low[1], g->low[2], "high", g->high[0], g->high[1], g->high[2]);
     bool good = about && add_arrangement(&a->arrangement, about);
     json_t *whole = json_pack("{s:o}", "relight", about);
     char *text = good && whole ? pelt_json_dump(whole, JSON_COMPACT) : NULL;

@@ -129,7 +129,8 @@ static void project_halves(work *w) {
 static bool same_surface(const pelt_light_point *a, const pelt_light_point *b) {
     v3 way = v3_sub(v3_of(b->position), v3_of(a->position)), normal = v3_of(a->normal);
     float off = v3_dot(way, normal);
-    return a->surface == b->surface && v3_dot(normal, v3_of(b->normal)) > 0.9f && off * off < 0.01f * v3_dot(way, way) + 1e-12f;
+    return a->surface == b->surface && v3_dot(normal, v3_of(b->normal)) > 0.9f &&
+           off * off < 0.01f * v3_dot(way, way) + 1e-12f;
 }
 
 static void smooth_point(const work *w, size_t p) {

@@ -71,13 +71,14 @@ static const char *base_name(const char *path) {
 static char *describe(const pelt_light_view *s, const pelt_light_grid *grid, uint32_t samples, uint32_t seed) {
     char hash[17];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)view_hash(s));
-    json_t *text = json_pack(
-        "{s:o, s:s, s:I, s:i, s:i, s:i, s:i, s:[fff], s:[fff], s:i, s:i, s:I}", "scene", pelt_json_text(base_name(s->name)),
-        "view_hash", hash, "points", (json_int_t)s->point_count, "width", (int)s->width, "height", (int)s->height,
-        "columns", (int)grid->columns, "rows", (int)grid->rows, "low", grid->low[0], grid->low[1], grid->low[2], "high",
-        grid->high[0], grid->high[1], grid->high[2], "samples", (int)samples, "bounces", (int)s->bounces, "seed",
-        (json_int_t)seed);
-    char *dump = text && add_arrangement(s, text) ? pelt_json_dump(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    json_t *text =
+        json_pack("{s:o, s:s, s:I, s:i, s:i, s:i, s:i, s:[fff], s:[fff], s:i, s:i, s:I}", "scene",
+                  pelt_json_text(base_name(s->name)), "view_hash", hash, "points", (json_int_t)s->point_count, "width",
+                  (int)s->width, "height", (int)s->height, "columns", (int)grid->columns, "rows", (int)grid->rows,
+                  "low", grid->low[0], grid->low[1], grid->low[2], "high", grid->high[0], grid->high[1], grid->high[2],
+                  "samples", (int)samples, "bounces", (int)s->bounces, "seed", (json_int_t)seed);
+    char *dump =
+        text && add_arrangement(s, text) ? pelt_json_dump(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(text);
     return dump;
 }
@@ -114,10 +115,11 @@ static pelt_result check_or_write(const pelt_light_frames *store, uint32_t frame
         if (!there)
             result = PELT_ERROR_FORMAT;
         else if (strcmp((const char *)file.bytes, text) != 0)
-            result = pelt_fail(error, PELT_ERROR_DATA,
-                               "%s: the frames there were gathered with another scene, camera, move, grid, size, seed or "
-                               "number of samples; remove the folder, or choose another name for the result",
-                               path);
+            result =
+                pelt_fail(error, PELT_ERROR_DATA,
+                          "%s: the frames there were gathered with another scene, camera, move, grid, size, seed or "
+                          "number of samples; remove the folder, or choose another name for the result",
+                          path);
         json_decref(there);
     }
     if (result == PELT_ERROR_FORMAT) {

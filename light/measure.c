@@ -129,8 +129,10 @@ static pelt_result go_to_place(measuring *m, uint32_t index, pelt_error *error) 
     }
     choose_pixels(m);
     if (m->count) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_DATA, "%s: at a new place of what moves the camera sees nothing that training has "
-                     "seen; train with more places", m->view->name);
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%s: at a new place of what moves the camera sees nothing that training has "
+                     "seen; train with more places",
+                     m->view->name);
 }
 
 /* Sums squares in the group; they become roots in the end. */

@@ -64,8 +64,7 @@ static pelt_result gather_bare(running *r, pelt_error *error) {
 
 static pelt_result go_to_place(running *r, pelt_error *error) {
     double start = pelt_wall_seconds();
-    pelt_result result =
-        r->file && !r->shot->full ? pelt_light_place_check(r->view, &r->shot->place, error) : PELT_OK;
+    pelt_result result = r->file && !r->shot->full ? pelt_light_place_check(r->view, &r->shot->place, error) : PELT_OK;
     if (!result) result = pelt_light_view_place(r->view, &r->shot->place, error);
     if (!result) result = pelt_light_view_look(r->view, r->shot->threads, error);
     r->result->look_seconds = pelt_wall_seconds() - start;

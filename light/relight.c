@@ -153,7 +153,7 @@ pelt_result pelt_relight_fill(const pelt_relight_keys *g, uint32_t threads, floa
 /* Multiples of the powers of the plastic number's inverse: the square's counterpart of the golden ratio; then of roots of
    primes, for what moves. */
 double pelt_relight_random(uint32_t i, int coordinate) {
-    static const double steps[] = {0.7548776662466927, 0.5698402909980532, 0.41421356237309505,
+    static const double steps[] = {0.7548776662466927, 0.5698402909980532,  0.41421356237309505,
                                    0.7320508075688772, 0.23606797749978969, 0.6457513110645906};
     double x = 0.5 + (i + 1.0) * steps[coordinate];
     return x - floor(x);

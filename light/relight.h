@@ -72,8 +72,8 @@ typedef struct pelt_relight_about {
     double marks[PELT_LIGHT_MARKS];
     bool marked; /* `marks` tell whether the scene is still the same */
     pelt_light_arrangement arrangement;
-    char *seen; /* of the arrangement, from malloc */
-    char scene[4096];   /* "cornell", or a path that does not leave the folder where it is looked for */
+    char *seen;       /* of the arrangement, from malloc */
+    char scene[4096]; /* "cornell", or a path that does not leave the folder where it is looked for */
 } pelt_relight_about;
 
 /* As a JSON object {"relight": ...}, from malloc (about.c); NULL when there is no memory. Of a scene that lies elsewhere only the

@@ -27,15 +27,15 @@ struct pelt_light_surfaces {
     const pelt_scene *scene;
     const float *positions;
     uint32_t piece_count;
-    uint32_t *pieces;             /* [triangle_count] */
-    uint32_t *first, *triangles;  /* triangles[first[p]] to triangles[first[p + 1] - 1] are those of piece p */
-    bool *seen;                   /* [piece_count][2] front and back */
-    uint32_t *charts_of;          /* [piece_count][2] or NONE */
+    uint32_t *pieces;            /* [triangle_count] */
+    uint32_t *first, *triangles; /* triangles[first[p]] to triangles[first[p + 1] - 1] are those of piece p */
+    bool *seen;                  /* [piece_count][2] front and back */
+    uint32_t *charts_of;         /* [piece_count][2] or NONE */
     chart *charts;
     uint32_t chart_count, map_width, map_height;
-    uint32_t *map;                /* [map_height][map_width] points, or NONE */
+    uint32_t *map; /* [map_height][map_width] points, or NONE */
     size_t point_count;
-    pelt_light_point *rest;       /* [point_count] */
+    pelt_light_point *rest; /* [point_count] */
     float lift;
 };
 
@@ -287,7 +287,8 @@ static double nearest_in_triangle(const double p[2], double corners[3][2], doubl
 
 /* Where the point of a square is: its middle, or the nearest place of the piece. False where that is too far. */
 static bool find_point(const pelt_light_surfaces *s, const chart *c, uint32_t column, uint32_t row, double at[2]) {
-    double middle[2] = {(column + 0.5) * c->step[0], (row + 0.5) * c->step[1]}, least = INFINITY, corners[3][2], near[2] = {0};
+    double middle[2] = {(column + 0.5) * c->step[0], (row + 0.5) * c->step[1]}, least = INFINITY, corners[3][2],
+           near[2] = {0};
     for (uint32_t i = s->first[c->piece]; i < s->first[c->piece + 1] && least > 0; i++) {
         for (int k = 0; k < 3; k++) flatten(s, c, s->triangles[i], k, corners[k]);
         double square = nearest_in_triangle(middle, corners, near);
@@ -375,9 +376,10 @@ void pelt_light_surfaces_move(pelt_light_surfaces *s, const pelt_affine *transfo
         const chart *c = &s->charts[rest->surface - 1];
         double at[3];
         points[i] = *rest;
-        pelt_affine_point(&transforms[c->object],
-                          (double[3]){rest->position[0], rest->position[1], rest->position[2]}, at);
-        for (int k = 0; k < 3; k++) points[i].position[k] = (float)at[k], points[i].normal[k] = (float)c->placed_axes[2][k];
+        pelt_affine_point(&transforms[c->object], (double[3]){rest->position[0], rest->position[1], rest->position[2]},
+                          at);
+        for (int k = 0; k < 3; k++)
+            points[i].position[k] = (float)at[k], points[i].normal[k] = (float)c->placed_axes[2][k];
     }
 }
 

@@ -39,8 +39,8 @@ pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_re
     if (frames > 1000000)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "lights: %llu training frames are more than 1000000; take fewer",
                          (unsigned long long)frames);
-    result = pelt_light_frames_open(&t->frames, view, &t->options.grid, folder, t->options.samples, t->options.seed,
-                                    error);
+    result =
+        pelt_light_frames_open(&t->frames, view, &t->options.grid, folder, t->options.samples, t->options.seed, error);
     if (result) return result;
     t->gather_count = 2 * (uint32_t)frames;
     t->there = PELT_NEW(view->arena, t->gather_count, bool);

@@ -73,8 +73,7 @@ void pelt_light_view_close(pelt_light_view *s) {
 void pelt_light_spread(const pelt_light_point *points, size_t count, const float *values, size_t pixel_count,
                        float *picture) {
     memset(picture, 0, 3 * pixel_count * sizeof *picture);
-    for (size_t i = 0; i < count; i++)
-        memcpy(picture + 3 * (size_t)points[i].id, values + 3 * i, 3 * sizeof *picture);
+    for (size_t i = 0; i < count; i++) memcpy(picture + 3 * (size_t)points[i].id, values + 3 * i, 3 * sizeof *picture);
 }
 
 /* -- What moves ---------------------------------------------------------------------------------------------------- */

@@ -21,8 +21,8 @@ enum { PELT_LIGHT_MOVES = 4 };
 /* The camera, or an object with all that hangs on it, goes straight from one end to the other: offsets x, y, z from where
    the scene has it, and a turn around its own vertical in degrees. */
 typedef struct pelt_light_move {
-    char name[128];  /* "camera", or the object's */
-    uint32_t count;  /* places on the way in training, 1 to 1000 */
+    char name[128]; /* "camera", or the object's */
+    uint32_t count; /* places on the way in training, 1 to 1000 */
     float ends[2][4];
 } pelt_light_move;
 

@@ -49,9 +49,11 @@ static void put_pairs(text *out, const pelt_report_page *page, const strip *s) {
 
 void put_differences(text *out, const pelt_report_page *page, const gallery *g) {
     if (!gallery_pair_count(page) || !page->picture_count || !g->differences[0].used) return;
-    text_put(out, "<section>\n<h2>Where methods differ</h2>\n<p class=\"muted\">How far each vertex of the second method is "
-                  "from that of the first, in the frames above and from the same place. Truth has no part in it. Each pair has a colour "
-                  "scale of its own.</p>\n");
+    text_put(out,
+             "<section>\n<h2>Where methods differ</h2>\n<p class=\"muted\">How far each vertex of the second method is "
+             "from that of the first, in the frames above and from the same place. Truth has no part in it. Each pair "
+             "has a colour "
+             "scale of its own.</p>\n");
     for (size_t i = 0; i < page->picture_count; i++) {
         if (!g->differences[i].used) continue;
         put_frame_title(out, page, i);
@@ -98,8 +100,10 @@ static void put_pose_row(text *out, const pelt_report_page *page, const gallery 
 
 void put_poses(text *out, const pelt_report_page *page, const gallery *g) {
     if (!page->pose_count) return;
-    text_put(out, "<section>\n<h2>Poses</h2>\n<p class=\"muted\">Spread over the clips, all by one camera; errors in parts of "
-                  "the diagonal.</p>\n");
+    text_put(
+        out,
+        "<section>\n<h2>Poses</h2>\n<p class=\"muted\">Spread over the clips, all by one camera; errors in parts of "
+        "the diagonal.</p>\n");
     put_pose_row(out, page, g, page->row_count);
     for (size_t r = 0; r < page->row_count; r++) put_pose_row(out, page, g, r);
     text_put(out, "</section>\n");
@@ -143,8 +147,9 @@ static void put_face(text *out, const pelt_report_page *page, const strip *s, bo
 }
 
 void put_faces(text *out, const pelt_report_page *page, const gallery *g) {
-    text_put(out, "<section>\n<h2>Frames</h2>\n<p class=\"muted\">All pictures of a frame have one camera and one colour "
-                  "scale. What the keys alone get wrong the soft cache should notice and compute.</p>\n");
+    text_put(out,
+             "<section>\n<h2>Frames</h2>\n<p class=\"muted\">All pictures of a frame have one camera and one colour "
+             "scale. What the keys alone get wrong the soft cache should notice and compute.</p>\n");
     for (size_t i = 0; i < page->picture_count; i++) {
         if (!g->frames[i].used) continue;
         put_frame_title(out, page, i);

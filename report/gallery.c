@@ -240,7 +240,8 @@ static void plan_differences(plan *p, size_t index) {
 /* Views of the poses from one side and in one scale, so that they can be compared; just wide and high enough for all. */
 static void pose_views(const plan *p, pelt_view *views, double *aspect) {
     const pelt_report_page *page = p->page;
-    double azimuth = page->picture_count && p->gallery->frames[0].used ? p->gallery->frames[0].truth.view.azimuth : 22.5;
+    double azimuth =
+        page->picture_count && p->gallery->frames[0].used ? p->gallery->frames[0].truth.view.azimuth : 22.5;
     double width = 0, height = 0, distance = 0;
     for (size_t i = 0; i < page->pose_count; i++) {
         const float *truth = page->poses[i].truth;

@@ -78,8 +78,9 @@ static pelt_result put_pictures(text *out, const pelt_keys_page *page, pelt_erro
 /* The two ways of a frame are shown as two methods are. */
 static pelt_result put_shown(text *out, const pelt_keys_page *keys, pelt_error *error) {
     gallery g;
-    pelt_report_row rows[] = {{.method = "keys alone", .blend = "", .corrective = "", .frame_positions = keys->keys_alone},
-                              {.method = "soft cache", .blend = "", .corrective = "", .frame_positions = keys->soft_cache}};
+    pelt_report_row rows[] = {
+        {.method = "keys alone", .blend = "", .corrective = "", .frame_positions = keys->keys_alone},
+        {.method = "soft cache", .blend = "", .corrective = "", .frame_positions = keys->soft_cache}};
     pelt_report_page page = {.bundle = keys->name,
                              .mesh = keys->mesh,
                              .row_count = 2,

@@ -30,7 +30,8 @@ static pelt_light_view arranged(uint32_t size, bool surfaces) {
 static void go_to(pelt_light_view *view, double short_block, double camera) {
     pelt_error error;
     pelt_light_place place = pelt_light_place_at(view, (const double[PELT_LIGHT_MOVES]){short_block, camera});
-    if (pelt_light_view_place(view, &place, &error) || pelt_light_view_look(view, 1, &error)) fail_msg("%s", error.text);
+    if (pelt_light_view_place(view, &place, &error) || pelt_light_view_look(view, 1, &error))
+        fail_msg("%s", error.text);
 }
 
 /* The vertices of the short block are the 20 after the five walls' 20. */
@@ -83,7 +84,8 @@ static void light_of_a_moved_object_is_that_of_a_moved_scene(void **state) {
     pelt_light light = {.kind = PELT_LIGHT_POINT, .position = {0.3f, 0.45f, 0.3f}, .intensity = 1, .color = {1, 1, 1}};
     pelt_tracer_set_light(tracer, &light, &error);
     pelt_tracer_set_light(view.tracer, &light, &error);
-    float *a = PELT_NEW(view.arena, 3 * view.point_count, float), *b = PELT_NEW(view.arena, 3 * view.point_count, float);
+    float *a = PELT_NEW(view.arena, 3 * view.point_count, float),
+          *b = PELT_NEW(view.arena, 3 * view.point_count, float);
     pelt_gather_options options = {.samples = 64};
     pelt_gather(tracer, view.points, view.point_count, &options, NULL, a, NULL, &error);
     pelt_gather(view.tracer, view.points, view.point_count, &options, NULL, b, NULL, &error);
@@ -129,7 +131,8 @@ static void pixels_of_a_linear_function_are_linear(void **state) {
 /* Points of the floor under the block are in the dark; none of them may darken the floor beside it. */
 static void points_under_an_object_light_no_pixel(void **state) {
     (void)state;
-    static const float corners[4][3] = {{0.130f, 0, 0.065f}, {0.082f, 0, 0.225f}, {0.240f, 0, 0.272f}, {0.290f, 0, 0.114f}};
+    static const float corners[4][3] = {
+        {0.130f, 0, 0.065f}, {0.082f, 0, 0.225f}, {0.240f, 0, 0.272f}, {0.290f, 0, 0.114f}};
     pelt_light_view view = arranged(96, true);
     go_to(&view, 1, 0);
     float feet[4][3];
@@ -179,7 +182,9 @@ static int relight(const char *format, ...) {
     return pelt("relight %s", words);
 }
 
-#define SMALL "--lights 3x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 14x14 --samples 32 --keys 36 --basis 12 --key-samples 64 --threads 1 "
+#define SMALL                                                                                                          \
+    "--lights 3x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 14x14 --samples 32 --keys 36 --basis 12 --key-samples 64 "  \
+    "--threads 1 "
 #define MOVE "--move short=0,0,0:0.06,0,0:3+camera=0,0,0:0.1,0,0:2 "
 
 static double difference_of(const char *a, const char *b) {
@@ -208,10 +213,12 @@ static void new_places_are_close_to_their_full_gather(void **state) {
     assert_non_null(strstr(program_output, "18 frames of")); /* 6 lights, 3 places of the block */
     assert_int_equal(relight("run cornell --full --size 14x14 --samples 256 " AT "-o full.pfm"), 0);
     assert_int_equal(relight("run moves.keys --key-samples 256 --no-fallback " AT "-o keys.pfm"), 0);
-    assert_int_equal(relight("run moves.keys --key-samples 256 --no-fallback --light 0.25,0.46648,0.3 --indirect -o still.pfm"), 0);
+    assert_int_equal(
+        relight("run moves.keys --key-samples 256 --no-fallback --light 0.25,0.46648,0.3 --indirect -o still.pfm"), 0);
     assert_true(difference_of("keys.pfm", "full.pfm") < 0.2);
     assert_true(difference_of("still.pfm", "full.pfm") > 0.3); /* what was moved shows */
-    json_t *measure = pelt_json("relight measure moves.keys --novel 2 --reference 32 --key-samples 64 --at 100 --threads 1");
+    json_t *measure =
+        pelt_json("relight measure moves.keys --novel 2 --reference 32 --key-samples 64 --at 100 --threads 1");
     assert_true(number(measure, "rel_rms") > 0 && number(measure, "rel_rms") < 0.3);
     assert_true(number(measure, "look_ms") > 0);
     json_decref(measure);
@@ -229,7 +236,8 @@ static void pixels_can_be_points_too(void **state) {
 static void stopped_training_goes_on_and_gives_the_same_bytes(void **state) {
     (void)state;
     char line[800];
-    snprintf(line, sizeof line, "cd %s && cp -r moves.keys.frames again.keys.frames && rm again.keys.frames/light-00*-b.pfm",
+    snprintf(line, sizeof line,
+             "cd %s && cp -r moves.keys.frames again.keys.frames && rm again.keys.frames/light-00*-b.pfm",
              test_folder());
     assert_int_equal(system(line), 0);
     assert_int_equal(relight("train cornell " SMALL MOVE "-o again.keys"), 0);
@@ -269,7 +277,8 @@ static void other_places_and_words_get_a_sentence(void **state) {
     refused("run moves.keys --light 0.2,0.4,0.3 --move tall=0.1,0,0 -o x.png", 2, "tall did not move in training");
     refused("run moves.keys --light 0.2,0.4,0.3 --move short -o x.png", 2, "camera=0.05,0,0");
     refused("run moves.keys --light 0.2,0.4,0.3 --move short=nan,0,0 -o x.png", 2, "is not finite");
-    refused("run cornell --full --light 0.2,0.4,0.3 --move shrt=0,0,0 -o x.png", 2, "there are camera, room, short, tall");
+    refused("run cornell --full --light 0.2,0.4,0.3 --move shrt=0,0,0 -o x.png", 2,
+            "there are camera, room, short, tall");
     refused("train cornell --move short=0,0,0:1,0,0 -o x.keys", 2, "camera=-0.1,0,0:0.1,0,0:5");
     refused("train cornell --move short=0,0,0:1,0,0:0 -o x.keys", 2, "1 to 1000 places");
     refused("train cornell --move short=0,0,0:1,0,0:2+short=0,0,0:1,0,0:2 -o x.keys", 2, "moved twice");
@@ -303,7 +312,8 @@ static void write_lid(const char *name, const char *color) {
     fclose(out);
 }
 
-#define LID "--lights 2x2@-0.6,1,-0.6:0.6,1,0.6 --size 10x10 --samples 32 --keys 8 --basis 4 --key-samples 32 --threads 1 "
+#define LID                                                                                                            \
+    "--lights 2x2@-0.6,1,-0.6:0.6,1,0.6 --size 10x10 --samples 32 --keys 8 --basis 4 --key-samples 32 --threads 1 "
 
 static void what_hangs_on_a_node_moves_with_it(void **state) {
     (void)state;
@@ -311,9 +321,15 @@ static void what_hangs_on_a_node_moves_with_it(void **state) {
     write_lid("painted.glb", "0.8,0.3,0.3");
     if (relight("train lid.glb " LID "--move hinge=0,0,0:0,0.4,0:2 -o lid.keys")) fail_msg("%s", program_errors);
     assert_int_equal(relight("run lid.keys --light 0.1,1,0.15 --move hinge=0,0.2,0 -o a.pfm"), 0);
-    assert_int_equal(relight("run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct --move hinge=0,0.2,0 -o hinge.pfm"), 0);
-    assert_int_equal(relight("run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct --move lid=0,0.2,0 -o lid.pfm"), 0);
-    assert_int_equal(relight("run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct -o rest.pfm"), 0);
+    assert_int_equal(relight("run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct --move "
+                             "hinge=0,0.2,0 -o hinge.pfm"),
+                     0);
+    assert_int_equal(
+        relight(
+            "run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct --move lid=0,0.2,0 -o lid.pfm"),
+        0);
+    assert_int_equal(relight("run lid.glb --full --size 10x10 --samples 32 --light 0.1,1,0.15 --direct -o rest.pfm"),
+                     0);
     assert_true(difference_of("lid.pfm", "hinge.pfm") == 0);
     assert_true(difference_of("rest.pfm", "hinge.pfm") > 0.02);
     refused("run lid.keys painted.glb --light 0.1,1,0.15 -o a.pfm", 1, "has changed since training");
