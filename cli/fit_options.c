@@ -15,6 +15,8 @@ static const char *const choices[] = {PELT_CHOICES(NAME) NULL};
 static const char *const rbfs[] = {PELT_RBFS(NAME) NULL};
 static const char *const families[] = {PELT_FAMILIES(NAME) NULL};
 static const char *const distance_weights[] = {PELT_DISTANCES(NAME) NULL};
+static const char *const rotations[] = {PELT_ROTATIONS(NAME) NULL};
+static const char *const pose_choices[] = {PELT_POSE_CHOICES(NAME) NULL};
 #undef NAME
 
 typedef struct reader {
@@ -187,10 +189,16 @@ static void read_corrective(reader *r) {
     o->psd.poses = read_count(r, "poses");
     o->psd.rbf = (pelt_rbf_kind)read_word(r, "rbf", rbfs);
     o->psd.no_norm = given(r, "no-norm") != NULL;
+    o->psd.distance_weights = (pelt_distance_kind)read_word(r, "distance-weights", distance_weights);
+    o->psd.rotations = (pelt_rotations)read_word(r, "rotations", rotations);
+    o->psd.pose_choice = (pelt_pose_choice)read_word(r, "pose-choice", pose_choices);
     o->wpsd.principal_joints = read_count(r, "principal-joints");
-    o->wpsd.distance_weights = (pelt_distance_kind)read_word(r, "distance-weights", distance_weights);
+    o->wpsd.shared_width = given(r, "shared-width") != NULL;
     o->eigen.per_joint = read_count(r, "per-joint");
     o->eigen.sweeps_only = given(r, "sweeps-only") != NULL;
+    o->eigen.threshold = read_number(r, "threshold", 0);
+    o->eigen.fade = read_number(r, "fade", -1);
+    *(o->corrective == PELT_CORRECTIVE_EIGEN ? &o->eigen.width : &o->psd.width) = read_number(r, "width", 0);
     o->kernel.family = (pelt_family)read_word(r, "family", families);
     uint32_t per_vertex = read_count(r, "per-vertex");
     *(o->corrective == PELT_CORRECTIVE_KERNEL ? &o->kernel.per_vertex : &o->eigen.per_vertex) = per_vertex;

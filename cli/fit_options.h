@@ -19,8 +19,15 @@
         {"normal-scale", "X", "joints: how much normals count in the fit; default 0.01, 0 for not at all."},           \
         {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},                 \
         {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},       \
-        {"distance-weights", "driving|blend",                                                                          \
-         "wpsd: joints count by how far they displace a vertex, or by blend weight."},                                 \
+        {"pose-choice", "forward|pca",                                                                                 \
+         "psd, wpsd with --poses: those that lower the error most, or one for each principal component; default "      \
+         "forward."},                                                                                                  \
+        {"distance-weights", "driving|blend|equal",                                                                    \
+         "psd, wpsd: joints count by how far they displace the skin (default), wpsd: by blend weight, psd: alike."},   \
+        {"rotations", "chord|vector|euler",                                                                            \
+         "psd, wpsd: how far apart rotations are: by chord (default), rotation vector or Euler angles."},              \
+        {"width", "X", "psd, wpsd, eigen: width of the function of the pose distance; default: what predicts best."},  \
+        {"shared-width", NULL, "wpsd: one width for all vertices, also where examples are then not quite met."},       \
         {"rbf", "mixed|gaussian|exp",                                                                                  \
          "psd, wpsd: function of the pose distance; default mixed, mostly Gaussian, or for psd gaussian where it "      \
          "predicts better; gaussian for wpsd with --poses."},                                                           \
@@ -36,6 +43,9 @@
         {"family", "kernel|features",                                                                                  \
          "kernel: what coefficients are made of: kernels of joints and pairs of joints, or learned features of each "  \
          "joint with those next to it; default whichever predicts unseen examples best."},                             \
+        {"threshold", "X",                                                                                             \
+         "eigen: who belongs to a joint: displaced by more than this part of the most; default 0.04."},                \
+        {"fade", "X", "eigen: over which part of the threshold, below it, that fades out; default 0.5, 0: at once."},  \
         {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."}, {      \
         "plain-normals", NULL,                                                                                         \
             "psd, wpsd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."         \

@@ -127,6 +127,8 @@ static json_t *method_json(const pelt_fit_report *r) {
         object = put(object, "width", pelt_json_number(p->width));
         if (p->growth > 0) object = put(object, "growth", pelt_json_number(p->growth));
         if (p->not_told_apart >= 0) object = put(object, "not_told_apart", pelt_json_number(p->not_told_apart));
+        if (p->drivers > 0) object = put(object, "drivers", pelt_json_number(p->drivers));
+        if (p->drivers > 0 && p->unseen >= 0) object = put(object, "unseen", pelt_json_number(p->unseen));
     }
     if (k)
         object = join(object,

@@ -82,11 +82,19 @@ static const option options_list[] = {
     {"poses", COUNT, AT(psd.poses), 1, 2048, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
     {"rbf", CHOICE, AT(psd.rbf), 0, PELT_RBF_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
     {"no_norm", SWITCH, AT(psd.no_norm), 0, 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"distance_weights", CHOICE, AT(psd.distance_weights), 0, PELT_DISTANCE_COUNT - 1, 0,
+     CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"rotations", CHOICE, AT(psd.rotations), 0, PELT_ROTATIONS_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"pose_choice", CHOICE, AT(psd.pose_choice), 0, PELT_POSE_CHOICE_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"width", NUMBER, AT(psd.width), 1e-3, 1e3, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
     {"principal_joints", COUNT, AT(wpsd.principal_joints), 1, 64, 0, CORRECTIVE(WPSD)},
-    {"distance_weights", CHOICE, AT(wpsd.distance_weights), 0, PELT_DISTANCE_COUNT - 1, 0, CORRECTIVE(WPSD)},
+    {"shared_width", SWITCH, AT(wpsd.shared_width), 0, 1, 0, CORRECTIVE(WPSD)},
     {"per_joint", COUNT, AT(eigen.per_joint), 1, 64, 0, CORRECTIVE(EIGEN)},
     {"per_vertex", COUNT, AT(eigen.per_vertex), 1, 64, 0, CORRECTIVE(EIGEN)},
     {"sweeps_only", SWITCH, AT(eigen.sweeps_only), 0, 1, 0, CORRECTIVE(EIGEN)},
+    {"threshold", NUMBER, AT(eigen.threshold), 1e-3, 0.5, 0, CORRECTIVE(EIGEN)},
+    {"fade", NUMBER, AT(eigen.fade), -INFINITY, 0.95, 0, CORRECTIVE(EIGEN)},
+    {"width", NUMBER, AT(eigen.width), 1e-3, 1e3, 0, CORRECTIVE(EIGEN)},
     {"per_vertex", COUNT, AT(kernel.per_vertex), 1, 64, 0, CORRECTIVE(KERNEL)},
     {"family", CHOICE, AT(kernel.family), 0, PELT_FAMILY_COUNT - 1, 0, CORRECTIVE(KERNEL)},
 };
@@ -191,6 +199,23 @@ static pelt_result check_lists(const pelt_fit_options *o, pelt_error *error) {
     return result;
 }
 
+/* Options of pose distances that only make sense together, or apart. */
+static pelt_result check_distances(const pelt_fit_options *o, pelt_error *error) {
+    const pelt_psd_options *p = &o->psd;
+    if (o->corrective == PELT_CORRECTIVE_PSD && p->distance_weights == PELT_DISTANCE_BLEND)
+        return pelt_fail_option(error, "distance_weights",
+                                "blend weights are those of a vertex, and psd has one distance for all: use wpsd");
+    if (o->corrective == PELT_CORRECTIVE_WPSD && p->distance_weights == PELT_DISTANCE_EQUAL)
+        return pelt_fail_option(error, "distance_weights",
+                                "where all joints count alike, all vertices have one distance: use psd");
+    if (p->pose_choice && !p->poses)
+        return pelt_fail_option(error, "pose_choice", "all poses are kept: say how many are to be chosen with poses");
+    if (o->wpsd.shared_width && (p->poses || p->width > 0))
+        return pelt_fail_option(error, "shared_width", "with %s all vertices have one width anyway",
+                                p->poses ? "few poses" : "a width that is given");
+    return PELT_OK;
+}
+
 pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
     if ((unsigned)o->method >= PELT_METHOD_COUNT)
         return pelt_fail_option(error, "method", "there is no method %d", o->method);
@@ -205,6 +230,8 @@ pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
         pelt_result result = check_option(&options_list[i], o, error);
         if (result) return result;
     }
+    pelt_result distances = check_distances(o, error);
+    if (distances) return distances;
     if (o->displacement.displacements % 16)
         return pelt_fail_option(error, "displacements", "%u: choose from 16, 32 (bits)", o->displacement.displacements);
     if (!(o->holdout <= 0.9)) return pelt_fail_option(error, "holdout", "%g is not a share up to 0.9", o->holdout);

@@ -57,32 +57,69 @@ static float control_value(const pelt_pose_state *pose, uint32_t control) {
     return pose->controls ? pose->controls[control] : 0;
 }
 
+/* Axis times angle, the shorter way. */
+static void rotation_vector(const float q[4], double out[3]) {
+    double side = q[3] < 0 ? -1 : 1, sine = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
+    double scale = side * (sine > 1e-12 ? 2 * atan2(sine, side * q[3]) / sine : 2);
+    for (int i = 0; i < 3; i++) out[i] = scale * q[i];
+}
+
+/* R = Rz(c) Ry(b) Rx(a): its first column is (cos b cos c, cos b sin c, -sin b), its last row (-sin b, cos b sin a,
+   cos b cos a). */
+static void euler_angles(const float q[4], double out[3]) {
+    double x = q[0], y = q[1], z = q[2], w = q[3], across = 1 - 2 * (y * y + z * z), up = 2 * (x * y + w * z);
+    out[0] = atan2(2 * (y * z + w * x), 1 - 2 * (x * x + y * y));
+    out[1] = atan2(2 * (w * y - x * z), hypot(across, up));
+    out[2] = atan2(up, across);
+}
+
+static double hinge_angle(const pelt_axis *axis, const float q[4]) {
+    const double pi = acos(-1);
+    const float *d = axis->direction;
+    double sine = (double)q[0] * d[0] + (double)q[1] * d[1] + (double)q[2] * d[2];
+    double angle = remainder(2 * atan2(sine, q[3]) - axis->middle, 2 * pi), size = fabs(angle);
+    return size <= axis->reach ? angle : copysign(axis->reach * (pi - size) / (pi - axis->reach), angle);
+}
+
+/* Where a pose is along an axis whose distances are differences; returns how many numbers that are, 0: of others. */
+static int axis_place(const pelt_axis *axis, const pelt_pose_state *pose, double out[3]) {
+    switch (axis->kind) {
+    case PELT_AXIS_VECTOR:
+        rotation_vector(rotation_of(axis, pose), out);
+        return 3;
+    case PELT_AXIS_EULER:
+        euler_angles(rotation_of(axis, pose), out);
+        return 3;
+    case PELT_AXIS_HINGE:
+        out[0] = hinge_angle(axis, rotation_of(axis, pose));
+        return 1;
+    case PELT_AXIS_CONTROL:
+        out[0] = control_value(pose, axis->joint);
+        return 1;
+    case PELT_AXIS_TRANSLATION:
+        for (int i = 0; i < 3; i++) out[i] = translation_of(axis, pose)[i];
+        return 3;
+    default:
+        return 0;
+    }
+}
+
 void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float center[4]) {
+    double place[3];
+    int count = axis_place(axis, pose, place);
     memset(center, 0, 4 * sizeof *center);
-    if (axis->kind == PELT_AXIS_ROTATION || axis->kind == PELT_AXIS_CHORD)
-        memcpy(center, rotation_of(axis, pose), 4 * sizeof *center);
-    else if (axis->kind == PELT_AXIS_TRANSLATION)
-        memcpy(center, translation_of(axis, pose), 3 * sizeof *center);
-    else
-        center[0] = control_value(pose, axis->joint);
+    if (!count) memcpy(center, rotation_of(axis, pose), 4 * sizeof *center);
+    for (int i = 0; i < count; i++) center[i] = (float)place[i];
 }
 
 double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, const float center[4]) {
-    double d = 0, sum = 0;
-    switch (axis->kind) {
-    case PELT_AXIS_ROTATION:
-        d = pelt_rotation_angle(rotation_of(axis, pose), center);
-        return d * d;
-    case PELT_AXIS_CHORD:
-        d = 2 * sin(0.5 * pelt_rotation_angle(rotation_of(axis, pose), center));
-        return d * d;
-    case PELT_AXIS_CONTROL:
-        d = (double)control_value(pose, axis->joint) - center[0];
-        return d * d;
-    default:
-        for (int i = 0; i < 3; i++) d = (double)translation_of(axis, pose)[i] - center[i], sum += d * d;
-        return sum;
-    }
+    double place[3], sum = 0;
+    int count = axis_place(axis, pose, place);
+    for (int i = 0; i < count; i++) sum += (place[i] - center[i]) * (place[i] - center[i]);
+    if (count) return sum;
+    double angle = pelt_rotation_angle(rotation_of(axis, pose), center);
+    double d = axis->kind == PELT_AXIS_ROTATION ? angle : 2 * sin(0.5 * angle);
+    return d * d;
 }
 
 /* -- The basis form ------------------------------------------------------------------------------------------------ */

@@ -18,11 +18,13 @@ typedef struct pelt_axis {
     pelt_axis_kind kind;
     uint32_t joint; /* of PELT_AXIS_CONTROL the control of the model */
     float weight;
+    float direction[3], middle, reach; /* of PELT_AXIS_HINGE, as in pelt_file_axis */
 } pelt_axis;
 
 /* Radial basis functions: phi_q = phi(r(p, center q)), a_k = sum_q matrix[q][k] phi_q. When normalised, a_k is divided
    by sum_q norm[q] phi_q, guarded: the quotient fades to 0 where all phi are tiny, and never grows. Centres hold four
-   floats per axis: the quaternion of a rotation, the value of a control first, a translation first three. */
+   floats per axis: the quaternion of a rotation, the value of a control or the angle of a hinge first, a translation, a
+   rotation vector or Euler angles first three. */
 typedef struct pelt_rbf {
     uint32_t axis_count, center_count, coefficient_count;
     const pelt_axis *axes;

@@ -346,7 +346,12 @@ static uint64_t append_sums(builder *b, const float *matrix, size_t center_count
 
 static void put_axes(pelt_file_axis *out, const pelt_axis *axes, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        out[i] = (pelt_file_axis){.kind = (uint32_t)axes[i].kind, .joint = axes[i].joint, .weight = axes[i].weight};
+        out[i] = (pelt_file_axis){.kind = (uint32_t)axes[i].kind,
+                                  .joint = axes[i].joint,
+                                  .direction = {axes[i].direction[0], axes[i].direction[1], axes[i].direction[2]},
+                                  .weight = axes[i].weight,
+                                  .middle = axes[i].middle,
+                                  .reach = axes[i].reach};
 }
 
 static void append_rbfs(builder *b, const pelt_corrective *c, uint64_t at, uint32_t *axis, uint32_t *coefficient) {

@@ -27,7 +27,15 @@ static pelt_result check_centers(const pelt_section *s, uint32_t first_axis, uin
 
 static int known_axis(uint32_t kind) {
     return kind == PELT_AXIS_ROTATION || kind == PELT_AXIS_TRANSLATION || kind == PELT_AXIS_CHORD ||
-           kind == PELT_AXIS_CONTROL;
+           kind == PELT_AXIS_CONTROL || kind == PELT_AXIS_VECTOR || kind == PELT_AXIS_EULER ||
+           kind == PELT_AXIS_HINGE;
+}
+
+static int good_hinge(const pelt_file_axis *axis) {
+    float d = 0;
+    if (!pelt_all_finite(axis->direction, 3) || !pelt_all_finite(&axis->middle, 2)) return 0;
+    for (int i = 0; i < 3; i++) d += axis->direction[i] * axis->direction[i];
+    return fabsf(d - 1) < 1e-3f && fabsf(axis->middle) < 7 && axis->reach > 0 && axis->reach < PELT_MOST_REACH;
 }
 
 static pelt_result check_axes(const pelt_section *s, const pelt_skin *skin) {
@@ -39,6 +47,7 @@ static pelt_result check_axes(const pelt_section *s, const pelt_skin *skin) {
         uint32_t limit = axes[i].kind == PELT_AXIS_CONTROL ? skin->control_count : skin->joint_count;
         if (axes[i].joint >= limit) return PELT_ERROR_INDEX;
         if (!pelt_all_finite(&axes[i].weight, 1) || axes[i].weight < 0) return PELT_ERROR_NUMBER;
+        if (axes[i].kind == PELT_AXIS_HINGE && !good_hinge(&axes[i])) return PELT_ERROR_NUMBER;
     }
     return PELT_OK;
 }
@@ -370,6 +379,17 @@ static void place_controls(const pelt_skin *skin, const float *values, float *co
         control[0] = pelt_all_finite(&away, 1) ? fminf(fmaxf(away, -FARTHEST), FARTHEST) : 0;
         control[1] = control[2] = control[3] = 0;
     }
+}
+
+void pelt_axis_pose(const pelt_corrective_job *job, const pelt_file_axis *axis, float pose[4]) {
+    size_t array = axis->kind == PELT_AXIS_TRANSLATION ? job->at.translations
+                   : axis->kind == PELT_AXIS_CONTROL   ? job->at.controls
+                                                       : job->at.rotations;
+    const float *from = (const float *)(job->scratch + array) + 4 * (size_t)axis->joint;
+    for (int i = 0; i < 4; i++) pose[i] = from[i];
+    if (axis->kind == PELT_AXIS_VECTOR) rotation_vector(from, pose);
+    if (axis->kind == PELT_AXIS_EULER) euler_angles(from, pose);
+    if (axis->kind == PELT_AXIS_HINGE) pose[0] = hinge_angle(from, axis->direction, axis->middle, axis->reach);
 }
 
 void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch) {

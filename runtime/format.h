@@ -101,6 +101,10 @@ typedef enum pelt_axis_kind {
                                   Euclidean distance, so that Gaussians of it are positive definite (those of the angle
                                   are not) */
     PELT_AXIS_CONTROL = 4,     /* d = difference of the values of a control */
+    PELT_AXIS_VECTOR = 5,      /* d = distance between the rotation vectors, axis times angle, 0 to pi */
+    PELT_AXIS_EULER = 6,       /* d = distance between the Euler angles a, b, c of R = Rz(c) Ry(b) Rx(a) */
+    PELT_AXIS_HINGE = 7,       /* d = difference of the angles about `direction`, of a joint that the examples turn
+                                  about one axis and further than half a turn in all (pelt_file_axis) */
 } pelt_axis_kind;
 
 /* Shapes of phi. */
@@ -119,12 +123,17 @@ typedef enum pelt_phi {
    fades to 0 instead. */
 #define PELT_NORM_FLOOR 0.25
 
+/* The angle of a hinge is counted from the middle of the examples' range, -pi to pi, so that it does not jump where it
+   passes half a turn from rest. It is what it is up to `reach`, a third of the way from the end of the range to its other
+   end around the back; behind it comes back to 0 at pi, and on to -reach, so that it jumps nowhere. */
 typedef struct pelt_file_axis {
     uint32_t kind, joint; /* of PELT_AXIS_CONTROL the control */
-    uint32_t unused[3];
+    float direction[3];   /* of PELT_AXIS_HINGE, unit; of others these and the last two are 0 */
     float weight;
-    uint32_t reserved[2];
+    float middle, reach; /* radians; reach is less than PELT_MOST_REACH */
 } pelt_file_axis;
+
+#define PELT_MOST_REACH 3.14f
 
 typedef struct pelt_file_rbf {
     uint32_t first_axis, axis_count, center_count, coefficient_count, first_coefficient;

@@ -109,6 +109,9 @@ typedef struct pelt_corrective_job {
     pelt_corrective_offsets at;
 } pelt_corrective_job;
 
+/* The pose as an axis sees it: a rotation, or what distances are differences of. */
+void pelt_axis_pose(const pelt_corrective_job *job, const pelt_file_axis *axis, float pose[4]);
+
 /* -- The loops ----------------------------------------------------------------------------------------------------- */
 
 /* One call of pelt_deform, resolved. */

@@ -66,6 +66,33 @@ static inline void matrix_quaternion(const matrix *rotation, float q[4]) {
     }
 }
 
+/* Axis times angle, 0 to pi, of a unit quaternion. */
+static inline void rotation_vector(const float q[4], float out[3]) {
+    float side = q[3] < 0 ? -1.0f : 1.0f, sine = sqrtf(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
+    float scale = side * (sine > 1e-6f ? 2 * atan2f(sine, side * q[3]) / sine : 2);
+    for (int i = 0; i < 3; i++) out[i] = scale * q[i];
+}
+
+/* a, b, c of R = Rz(c) Ry(b) Rx(a), of a unit quaternion; b from -pi/2 to pi/2. */
+static inline void euler_angles(const float q[4], float out[3]) {
+    float x = q[0], y = q[1], z = q[2], w = q[3];
+    float right = 1 - 2 * (y * y + z * z), up = 2 * (w * z + x * y); /* cos b times cos c, sin c */
+    out[0] = atan2f(2 * (w * x + y * z), 1 - 2 * (x * x + y * y));
+    out[1] = atan2f(2 * (w * y - z * x), sqrtf(right * right + up * up));
+    out[2] = atan2f(up, right);
+}
+
+/* The angle about a direction, as pelt_file_axis says. */
+static inline float hinge_angle(const float q[4], const float direction[3], float middle, float reach) {
+    const float pi = 3.14159265f;
+    float sine = q[0] * direction[0] + q[1] * direction[1] + q[2] * direction[2];
+    float angle = 2 * atan2f(sine, q[3]) - middle;
+    angle -= 2 * pi * floorf(angle / (2 * pi) + 0.5f);
+    float size = fabsf(angle);
+    if (size <= reach) return angle;
+    return copysignf(reach * fmaxf(pi - size, 0) / (pi - reach), angle);
+}
+
 /* out = a b, the rotation b first; out is neither of them. */
 static inline void quaternion_product(const float a[4], const float b[4], float out[4]) {
     out[0] = a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1];

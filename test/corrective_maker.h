@@ -31,11 +31,14 @@ static const pelt_model_control maker_controls[MAKER_CONTROLS] = {
 /* Axes of all kinds, over all joints in turn. */
 static inline pelt_axis *maker_axes(pelt_arena *arena, uint32_t joints, uint32_t count) {
     static const pelt_axis_kind kinds[] = {PELT_AXIS_ROTATION, PELT_AXIS_TRANSLATION, PELT_AXIS_CHORD,
-                                           PELT_AXIS_CONTROL};
+                                           PELT_AXIS_CONTROL,  PELT_AXIS_HINGE,       PELT_AXIS_VECTOR,
+                                           PELT_AXIS_EULER};
     pelt_axis *axes = PELT_NEW(arena, count, pelt_axis);
     for (uint32_t i = 0; i < count; i++) {
-        axes[i] = (pelt_axis){.kind = kinds[i % 4], .joint = i % joints, .weight = 0.2f + (float)(i % 3)};
-        if (axes[i].kind == PELT_AXIS_CONTROL) axes[i].joint = i / 4 % MAKER_CONTROLS;
+        axes[i] = (pelt_axis){.kind = kinds[i % 7], .joint = i % joints, .weight = 0.2f + (float)(i % 3)};
+        if (axes[i].kind == PELT_AXIS_CONTROL) axes[i].joint = i / 7 % MAKER_CONTROLS;
+        if (axes[i].kind == PELT_AXIS_HINGE)
+            axes[i].direction[1] = 0.6f, axes[i].direction[2] = -0.8f, axes[i].middle = 1, axes[i].reach = 2;
     }
     return axes;
 }

@@ -901,26 +901,107 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
     character_free(bundle);
 }
 
+/* -- Hinges ---------------------------------------------------------------------------------------------------------- */
+
+enum { STEPS = 12 }; /* of 20 degrees: -20 to 200 */
+
+/* Grows with the angle, which goes on past half a turn. */
+static void a_wheel(const pelt_bundle *bundle, const double *angles, double *d) {
+    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) d[3 * v] = 0.1 * angles[1] / 90 + 0.02 * sin(angles[1] / 40);
+}
+
+/* The fit of a wheel's turns, with the width of 0.9; a second joint turns the usual way. */
+static pelt_bytes *wheel_skin(pelt_bundle *bundle, pelt_skin *skin) {
+    double angles[STEPS + 1][JOINTS] = {{0}};
+    for (int e = 0; e < STEPS; e++) angles[e][1] = 20 * e - 20;
+    angles[STEPS][2] = 60;
+    pelt_error error = {0};
+    const pelt_clip *clip = corrected_clip(bundle, "train", STEPS + 1, angles[0], a_wheel);
+    pelt_fit_options options = {.method = PELT_METHOD_EIGEN,
+                                .threads = 1,
+                                .displacement = {.plain_normals = 1, .displacements = 32},
+                                .eigen = {.sweeps_only = 1, .width = 0.9}};
+    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, NULL, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, skin), PELT_OK);
+    return bytes;
+}
+
+/* How far the skin moves vertex 0, which the first joint carries, in the pose where the wheel has turned so far. */
+static double wheel_displacement(const pelt_bundle *bundle, const pelt_skin *skin, double degrees) {
+    pelt_transform locals[JOINTS];
+    float positions[3 * VERTICES + 3 * PELT_BLOCK];
+    void *scratch = NULL;
+    for (int j = 0; j < JOINTS; j++) locals[j] = bundle->skeleton.rest[j];
+    memcpy(locals[1].rotation, character_turn(0, 0, 1, degrees).rotation, sizeof locals[1].rotation);
+    assert_int_equal(posix_memalign(&scratch, PELT_ALIGN, pelt_scratch_size(skin)), 0);
+    pelt_pose(skin, locals, scratch);
+    pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
+    free(scratch);
+    return positions[3 * (size_t)skin->vertex_slots[0]] - bundle->mesh.positions[0];
+}
+
+/* "For revolute joints, we can easily compute the distance, r, by comparing the joint angles directly": the displacement
+   is sum_q lambda_q exp(-|angle - angle_q| / r0) in double, also past half a turn, where rotations come back from the
+   other side. On every instruction set; and it jumps nowhere on a whole turn. */
+static void angles_of_a_hinge_go_on_past_half_a_turn(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_skin skin;
+    pelt_bytes *bytes = wheel_skin(bundle, &skin);
+    double phi[STEPS * STEPS], lambda[STEPS], d[3 * VERTICES] = {0}, degree = acos(-1) / 180;
+    for (int i = 0; i < STEPS; i++) {
+        memset(d, 0, sizeof d);
+        a_wheel(bundle, (double[JOINTS]){0, 20 * i - 20}, d);
+        lambda[i] = d[0];
+        for (int k = 0; k < STEPS; k++) phi[i * STEPS + k] = exp(-fabs(20 * degree * (i - k)) / 0.9);
+    }
+    assert_true(pelt_cholesky(STEPS, phi));
+    pelt_cholesky_solve(STEPS, phi, 1, lambda);
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!pelt_isa_works((pelt_isa)isa)) continue;
+        skin.isa = (pelt_isa)isa;
+        double before = wheel_displacement(bundle, &skin, -180);
+        for (int angle = -179; angle <= 540; angle++) {
+            double expected = 0, x = wheel_displacement(bundle, &skin, angle);
+            for (int k = 0; k < STEPS; k++) expected += lambda[k] * exp(-fabs(degree * (angle - 20 * k + 20)) / 0.9);
+            if (angle >= -60 && angle <= 240) assert_near(x, expected, 2e-5); /* a third of the gap of 140 on each side */
+            assert_true(fabs(x - before) < 0.03);
+            before = x;
+        }
+    }
+    pelt_bytes_free(bytes), character_free(bundle);
+}
+
 /* -- Looking into a fit -------------------------------------------------------------------------------------------- */
 
-/* One shape per joint: u_i = angle / 90 b_i, so with B^2 = sum of |b_i|^2 over the support the only eigendisplacement is
-   b / B, and its singular value is B sqrt(sum of (angle / 90)^2). */
+/* 1 from 4% of the largest displacement on, smoothly to 0 where `fade` of these 4% are gone. */
+static double support_share(double x, double fade) {
+    double t = fade > 0 ? fmin(fmax((x - 0.04 * (1 - fade)) / (0.04 * fade), 0), 1) : x > 0.04;
+    return t * t * (3 - 2 * t);
+}
+
+/* One shape per joint: u_i = angle / 90 b_i, in the support with its share m_i, so with B^2 = sum of |m_i b_i|^2 the only
+   eigendisplacement is m b / B, its singular value is B sqrt(sum of (angle / 90)^2), and it leaves (1 - m) b. */
 static void a_study_shows_support_shape_and_error_of_each_joint(void **state) {
     (void)state;
     double angles[64][JOINTS], sum = 0;
+    int faded = 0;
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     const pelt_clip *clip = corrected_clip(bundle, "train", sweeps(angles), angles[0], one_shape_per_joint);
     pelt_error error = {0};
     pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .threads = 1};
     for (int a = -60; a <= 60; a += 20) sum += a * a / 8100.0;
     for (size_t most = 0; most <= 2; most += 2) {
+        double fade = most ? 0.5 : 0; /* by default; and with supports that end at once */
+        options.eigen.fade = most ? 0 : -1;
         pelt_eigen_study *study =
             pelt_study_joints(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, most, &error);
         if (!study) fail_msg("%s", error.text);
         assert_int_equal(study->joint_count, most ? most : JOINTS - 1);
         for (size_t j = 0; j < study->joint_count; j++) {
             const pelt_joint_study *one = &study->joints[j];
-            double u[3], lengths[VERTICES], largest = 0, inside = 0, all = 0, dot = 0;
+            double u[3], lengths[VERTICES], largest = 0, inside = 0, left = 0, all = 0, dot = 0;
             uint32_t joint = 1, support = 0;
             while (strcmp(bundle->skeleton.names[joint], one->name)) joint++; /* stops: it is one of them */
             for (uint32_t v = 0; v < VERTICES; v++) {
@@ -929,12 +1010,13 @@ static void a_study_shows_support_shape_and_error_of_each_joint(void **state) {
                 largest = fmax(largest, lengths[v]), all += lengths[v] * lengths[v];
             }
             for (uint32_t v = 0; v < VERTICES; v++) {
-                bool in = lengths[v] > 0.04 * largest;
-                assert_near(one->support[v], in ? lengths[v] / largest : 0, 1e-4);
+                double x = lengths[v] / largest, share = support_share(x, fade);
+                assert_near(one->support[v], share > 0 ? x : 0, 1e-4);
                 bump(bundle, joint, v, u);
-                if (in) support++, inside += lengths[v] * lengths[v];
-                for (int c = 0; c < 3 && in; c++) dot += u[c] * one->shapes[0][3 * v + c];
-                for (int c = 0; c < 3 && !in; c++) assert_near(one->shapes[0][3 * v + c], 0, 0);
+                if (share > 0) support++, faded += share > 0.01 && share < 0.99;
+                inside += pow(share * lengths[v], 2), left += pow((1 - share) * lengths[v], 2);
+                for (int c = 0; c < 3; c++) dot += share * u[c] * one->shapes[0][3 * v + c];
+                for (int c = 0; c < 3 && !(share > 0); c++) assert_near(one->shapes[0][3 * v + c], 0, 0);
             }
             assert_int_equal(one->support_count, support); /* no vertex of the tube is a twin of another */
             assert_int_equal(one->example_count, 6);
@@ -942,11 +1024,12 @@ static void a_study_shows_support_shape_and_error_of_each_joint(void **state) {
             assert_near(one->singular[0], sqrt(inside * sum), 1e-4 * one->singular[0]);
             assert_near(fabs(dot), sqrt(inside), 1e-4);
             assert_near(one->errors[0], 1, 1e-9);
-            for (int n = 1; n < PELT_STUDY_COUNTS; n++) assert_near(one->errors[n], sqrt((all - inside) / all), 1e-3);
+            for (int n = 1; n < PELT_STUDY_COUNTS; n++) assert_near(one->errors[n], sqrt(left / all), 1e-3);
             if (j) assert_true(one->singular[0] <= study->joints[j - 1].singular[0]);
         }
         pelt_eigen_study_free(study);
     }
+    assert_true(faded > 0);
     pelt_eigen_study_free(NULL);
     options.corrective = PELT_CORRECTIVE_COUNT;
     assert_null(pelt_study_joints(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, 0, &error));
@@ -991,7 +1074,8 @@ static void figure_seven_of_the_paper(void **state) {
     for (uint32_t e = 0; e < 12; e++) thumb[e] = (pelt_example){train, 1 + 6 * 16 + e}; /* its two degrees of freedom */
     for (uint32_t n = 1; n <= 5; n++) {
         pelt_skin skin;
-        pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .eigen.per_joint = n, .eigen.sweeps_only = 1};
+        pelt_fit_options options = {.method = PELT_METHOD_EIGEN,
+                                    .eigen = {.per_joint = n, .sweeps_only = 1, .fade = -1}};
         pelt_bytes *bytes = pelt_fit(bundle, all, &options, NULL, &error);
         assert_non_null(bytes);
         assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
@@ -1049,6 +1133,7 @@ int main(void) {
         cmocka_unit_test(displacements_of_neighbours_compete_for_a_budget),
         cmocka_unit_test(coupling_does_no_harm_where_there_is_none),
         cmocka_unit_test(one_thread_and_two_give_the_same_bytes),
+        cmocka_unit_test(angles_of_a_hinge_go_on_past_half_a_turn),
         cmocka_unit_test(a_study_shows_support_shape_and_error_of_each_joint),
         cmocka_unit_test(examples_that_never_move_one_joint_alone_are_refused_with_advice),
         cmocka_unit_test(figure_seven_of_the_paper),

@@ -89,7 +89,14 @@ static void options_that_nobody_uses_are_refused_with_those_who_do(void **state)
     refused((pelt_fit_options){E, .psd.rbf = PELT_RBF_EXP}, "rbf", "psd and wpsd");
     refused((pelt_fit_options){K, .psd.no_norm = 1}, "no_norm", "psd and wpsd");
     refused((pelt_fit_options){P, .wpsd.principal_joints = 4}, "principal_joints", "the corrective wpsd; psd");
-    refused((pelt_fit_options){P, .wpsd.distance_weights = PELT_DISTANCE_BLEND}, "distance_weights", "wpsd; psd");
+    refused((pelt_fit_options){P, .wpsd.shared_width = 1}, "shared_width", "the corrective wpsd; psd");
+    refused((pelt_fit_options){E, .psd.distance_weights = PELT_DISTANCE_EQUAL}, "distance_weights", "psd and wpsd; eigen");
+    refused((pelt_fit_options){K, .psd.rotations = PELT_ROTATIONS_EULER}, "rotations", "psd and wpsd; kernel");
+    refused((pelt_fit_options){K, .psd.pose_choice = PELT_POSE_CHOICE_PCA}, "pose_choice", "psd and wpsd; kernel");
+    refused((pelt_fit_options){K, .psd.width = 1}, "width", "psd, wpsd and eigen; kernel");
+    refused((pelt_fit_options){P, .eigen.width = 1}, "width", "psd, wpsd and eigen; psd");
+    refused((pelt_fit_options){P, .eigen.threshold = 0.1}, "threshold", "eigen; psd");
+    refused((pelt_fit_options){W, .eigen.fade = -1}, "fade", "eigen; wpsd");
     refused((pelt_fit_options){K, .eigen.per_joint = 3}, "per_joint", "the corrective eigen; kernel");
     refused((pelt_fit_options){K, .eigen.sweeps_only = 1}, "sweeps_only", "eigen; kernel");
     refused((pelt_fit_options){P, .eigen.per_vertex = 5}, "per_vertex", "eigen and kernel; psd");
@@ -131,10 +138,23 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){F, .convex.lock_vertex_count = 2}, "lock_vertices", "missing");
     refused((pelt_fit_options){W, .psd.poses = 2049}, "poses", "1 to 2048");
     refused((pelt_fit_options){W, .wpsd.principal_joints = 65}, "principal_joints", "1 to 64");
+    refused((pelt_fit_options){W, .psd.width = 1e-4}, "width", "0.001 to 1000");
+    refused((pelt_fit_options){W, .psd.rotations = (pelt_rotations)3}, "rotations", "no choice 3");
+    refused((pelt_fit_options){E, .eigen.threshold = 0.6}, "threshold", "0.001 to 0.5");
+    refused((pelt_fit_options){E, .eigen.fade = NAN}, "fade", "nan");
     refused((pelt_fit_options){E, .eigen.per_joint = 65}, "per_joint", "1 to 64");
     refused((pelt_fit_options){K, .kernel.per_vertex = 65}, "per_vertex", "1 to 64");
     refused((pelt_fit_options){.holdout = 0.95}, "holdout", "up to 0.9");
     refused((pelt_fit_options){.holdout = NAN}, "holdout", "nan");
+}
+
+static void options_that_make_no_sense_together_are_refused(void **state) {
+    (void)state;
+    refused((pelt_fit_options){P, .psd.distance_weights = PELT_DISTANCE_BLEND}, "distance_weights", "use wpsd");
+    refused((pelt_fit_options){W, .psd.distance_weights = PELT_DISTANCE_EQUAL}, "distance_weights", "use psd");
+    refused((pelt_fit_options){W, .psd.pose_choice = PELT_POSE_CHOICE_PCA}, "pose_choice", "all poses are kept");
+    refused((pelt_fit_options){W, .psd.poses = 8, .wpsd.shared_width = 1}, "shared_width", "few poses");
+    refused((pelt_fit_options){W, .psd.width = 1, .wpsd.shared_width = 1}, "shared_width", "a width that is given");
 }
 
 static void ends_of_ranges_are_taken(void **state) {
@@ -143,9 +163,12 @@ static void ends_of_ranges_are_taken(void **state) {
     pelt_fit_options good[] = {
         {J, .influences = 64, .joints = {.ridge = 1e6, .normal_scale = -3}, .holdout = 0.9},
         {F, .influences = 1, .convex.prune = 0.5, .fitted = {.smooth = 1e6, .rest = PELT_REST_REFIT}, .holdout = -1},
-        {W, .psd = {2048, PELT_RBF_EXP, 1}, .wpsd = {64, PELT_DISTANCE_BLEND}, .displacement.displacements = 32},
+        {W, .psd = {2048, PELT_RBF_EXP, 1, PELT_DISTANCE_BLEND, PELT_ROTATIONS_EULER, PELT_POSE_CHOICE_PCA, 1e3}, .wpsd = {64, 0}, .displacement.displacements = 32},
         {P, .psd.poses = 1, .displacement = {1, 16, ends, 2}},
-        {E, .eigen = {64, 64, 1}},
+        {P, .psd.distance_weights = PELT_DISTANCE_EQUAL, .psd.width = 1e-3},
+        {W, .wpsd.shared_width = 1},
+        {E, .eigen = {64, 64, 1, 0.5, 0.95, 1e3}},
+        {E, .eigen = {.threshold = 1e-3, .fade = -1, .width = 1e-3}},
         {K, .kernel.per_vertex = 64},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -312,6 +335,7 @@ int main(void) {
         cmocka_unit_test(rest_positions_are_kept_by_fit_and_refitted_by_joints),
         cmocka_unit_test(options_that_nobody_uses_are_refused_with_those_who_do),
         cmocka_unit_test(numbers_out_of_range_are_refused),
+        cmocka_unit_test(options_that_make_no_sense_together_are_refused),
         cmocka_unit_test(ends_of_ranges_are_taken),
         cmocka_unit_test(programs_can_ask_who_uses_an_option_and_its_range),
         cmocka_unit_test(clips_without_positions_are_refused_by_all_that_need_them),

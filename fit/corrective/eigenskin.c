@@ -14,6 +14,7 @@
 enum { MOST_EXAMPLES = 2000, PER_JOINT = 5 };
 static const double LEAST_TURN = 1e-3; /* changes of normals below this are rounding */
 static const double WIDTH = 1.4;       /* radians: where nothing in the data says more */
+static const double FADE = 0.5;        /* of the threshold of supports */
 
 /* One of the two things that EigenSkin corrects: rest positions, or rest normals. */
 typedef struct eigen_field {
@@ -100,6 +101,14 @@ static void add_pairs(const eigen_fit *e, eigen_field *x) {
     alone.displacements = pelt_gather_displacements(arena, &x->u, x->part.entries, x->part.entry_count);
     x->pairs = pelt_eigen_pairs_of(arena, &e->poses, &x->u, &x->supports, x->width, &alone);
     append_pairs(arena, x);
+}
+
+void pelt_eigen_supports(pelt_fitting *f, const pelt_poses *poses, const pelt_example_displacements *u,
+                         pelt_supports *supports) {
+    const pelt_eigen_options *o = &f->options.eigen;
+    pelt_supports_of(f->arena, &f->model, poses, u, supports);
+    supports->threshold = o->threshold > 0 ? o->threshold : PELT_SUPPORT_THRESHOLD;
+    supports->fade = o->fade == 0 ? FADE : fmax(o->fade, 0);
 }
 
 /* From supports to entries and their basis functions; per_vertex 0: no limit. */
@@ -288,9 +297,14 @@ static void note_bound(eigen_fit *e) {
     double *most = PELT_NEW(e->f->arena, pelt_corrective_coefficient_count(c), double), *to = most;
     for (uint32_t i = 0; i < c->rbf_count; i++) {
         const pelt_rbf *rbf = &c->rbfs[i];
-        double least = pelt_phi_value(rbf->phi, rbf->width, acos(-1) * acos(-1) * rbf->axis_count);
-        for (uint32_t a = 0; a < rbf->axis_count; a++)
-            if (rbf->axes[a].kind == PELT_AXIS_CONTROL) least = 0; /* which can be any distance away */
+        double farthest = 0; /* squared: half a turn of every joint; a control can be any distance away */
+        for (uint32_t a = 0; a < rbf->axis_count; a++) {
+            const pelt_axis *axis = &rbf->axes[a];
+            farthest += axis->kind == PELT_AXIS_HINGE     ? 4.0 * axis->reach * axis->reach
+                        : axis->kind == PELT_AXIS_CONTROL ? INFINITY
+                                                          : acos(-1) * acos(-1);
+        }
+        double least = isinf(farthest) ? 0 : pelt_phi_value(rbf->phi, rbf->width, farthest);
         for (uint32_t k = 0; k < rbf->coefficient_count; k++, to++) {
             double sum = 0, sizes = 0;
             for (size_t q = 0; q < rbf->center_count; q++) {
@@ -363,7 +377,8 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
     pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &e->poses);
     pelt_result result = pelt_displacements_of(f, &e->positions.u, error);
     if (result) return result;
-    pelt_supports_of(f->arena, &f->model, &e->poses, &e->positions.u, &e->positions.supports);
+    pelt_eigen_supports(f, &e->poses, &e->positions.u, &e->positions.supports);
+    e->positions.width = f->options.eigen.width;
     fit_field(e, per_vertex, &e->positions);
     if (e->positions.basis.joint_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
@@ -375,7 +390,7 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
    the basis functions. */
 static void fit_normals(eigen_fit *e, uint32_t per_vertex) {
     e->normals.u = pelt_turns_of(e->f);
-    pelt_supports_of(e->f->arena, &e->f->model, &e->poses, &e->normals.u, &e->normals.supports);
+    pelt_eigen_supports(e->f, &e->poses, &e->normals.u, &e->normals.supports);
     e->normals.supports.noise = (float)LEAST_TURN;
     e->normals.width = e->positions.width;
     fit_field(e, per_vertex, &e->normals);

@@ -11,12 +11,21 @@
 /* A point is in a joint's support when it is displaced by more than this part of the largest displacement. */
 #define PELT_SUPPORT_THRESHOLD 0.04
 
+/* How much of a point's displacements belongs to a mover's support: all of it above the threshold (the paper's, where
+   supports have none), falling smoothly to 0 over the fade below it. */
+float pelt_support_share(const pelt_supports *supports, uint32_t mover, uint32_t point);
+
+/* Supports with the edges that the options ask for. */
+void pelt_eigen_supports(pelt_fitting *fitting, const pelt_poses *poses, const pelt_example_displacements *u,
+                         pelt_supports *supports);
+
 /* One joint support (or mover of several joints): its examples, its points, its eigendisplacements. */
 typedef struct pelt_eigen_joint {
     uint32_t mover;
     uint32_t pose_count, point_count;
     uint32_t *poses;  /* [pose_count] examples that move it alone: P_j */
     uint32_t *points; /* [point_count] its support: S_j */
+    float *shares;    /* [point_count] above 0, to 1: at the edge of the support displacements fade */
     uint32_t rank;    /* singular values that are not zero */
     double *singular; /* [rank], falling */
     double *right;    /* [rank][pose_count] right singular vectors: example p has coordinates singular[k] right[k][p] */

@@ -1,16 +1,18 @@
 /* eigenskin_basis.c: the joint supports, eigendisplacements and coordinates of EigenSkin (Kry, James & Pai 2002,
    sections 2.2 to 2.4).
 
-       S_j = points displaced by more than 4% of the largest displacement in the examples P_j that move joint j alone
-       A_j = U_j D_j V_j^T,    A_j: displacements of S_j (3 |S_j| rows) in P_j (columns)
+       S_j = points displaced by more than 4% of the largest displacement in the examples P_j that move joint j alone;
+             below that their share in it fades to 0 at 2%
+       A_j = U_j D_j V_j^T,    A_j: displacements of S_j (3 |S_j| rows), times their shares in it, in P_j (columns)
        a_jk(p) = sum_q lambda_q^jk exp(-r_jq(p) / r0),    a_jk(rest) = 0,    a_jk(p) = s_k v_kp in the examples P_j
 
    The left singular vectors are the eigendisplacements; column p of D_j V_j^T are the coordinates of example p. There
    are few examples and many points, so the decomposition is that of the small matrix A^T A = V D^2 V^T, and
    U = A V D^-1.
 
-   r is the angle between two rotations (over several joints that move as one: the root of the sum of squares), or the
-   difference of a control, which at its farthest from rest counts like a radian. The rest pose is an example of every
+   r is the angle between two rotations (over several joints that move as one: the root of the sum of squares), of a hinge
+   that turns through more than half a turn the difference of its angles, or the difference of a control, which at its
+   farthest from rest counts like a radian. The rest pose is an example of every
    joint, with coordinates 0. */
 
 #include "fit/corrective/eigenskin.h"
@@ -20,20 +22,32 @@
 
 /* Singular values below this part of the largest are noise: squares of 1e-7 drown in the rounding of A^T A. */
 static const double NO_SINGULAR = 1e-6;
+static const float LEAST_SHARE = 1e-6f; /* of what is in a support at all */
 enum { MOST_CENTERS = 64 };
 
 /* -- Supports ------------------------------------------------------------------------------------------------------ */
 
+float pelt_support_share(const pelt_supports *s, uint32_t mover, uint32_t point) {
+    float amplitude = s->amplitudes[(size_t)mover * s->point_count + point];
+    double full = s->threshold > 0 ? s->threshold : PELT_SUPPORT_THRESHOLD, least = full * (1 - s->fade);
+    if (!(amplitude > (float)least * s->peaks[mover])) return 0;
+    double x = s->fade > 0 ? fmin((amplitude / s->peaks[mover] - least) / (full - least), 1) : 1;
+    return fmaxf((float)(x * x * (3 - 2 * x)), LEAST_SHARE);
+}
+
 static void gather_support(pelt_arena *arena, const pelt_poses *poses, const pelt_supports *supports,
                            pelt_eigen_joint *joint) {
-    const float *amplitudes = supports->amplitudes + (size_t)joint->mover * supports->point_count;
-    float least = (float)PELT_SUPPORT_THRESHOLD * supports->peaks[joint->mover];
     joint->poses = PELT_NEW(arena, poses->count, uint32_t);
     joint->points = PELT_NEW(arena, supports->point_count, uint32_t);
+    joint->shares = PELT_NEW(arena, supports->point_count, float);
     for (uint32_t e = 0; e < poses->count; e++)
         if (poses->sweep_of[e] == joint->mover) joint->poses[joint->pose_count++] = e;
-    for (uint32_t i = 0; i < supports->point_count; i++)
-        if (amplitudes[i] > least) joint->points[joint->point_count++] = i;
+    for (uint32_t i = 0; i < supports->point_count; i++) {
+        float share = pelt_support_share(supports, joint->mover, i);
+        if (!(share > 0)) continue;
+        joint->shares[joint->point_count] = share;
+        joint->points[joint->point_count++] = i;
+    }
 }
 
 /* -- Singular values ----------------------------------------------------------------------------------------------- */
@@ -53,7 +67,8 @@ static double *gram_of(const pelt_eigen_joint *joint, const pelt_example_displac
         for (size_t p = 0; p < n; p++)
             for (uint32_t i = 0; i < count; i++)
                 for (size_t c = 0; c < 3; c++)
-                    rows[p * 3 * count + 3 * i + c] = displacement(u, joint->poses[p], joint->points[start + i])[c];
+                    rows[p * 3 * count + 3 * i + c] =
+                        joint->shares[start + i] * displacement(u, joint->poses[p], joint->points[start + i])[c];
         pelt_gemm(false, true, n, n, 3 * (size_t)count, 1, rows, rows, 1, gram);
     }
     return gram;
@@ -99,7 +114,8 @@ void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_di
         double sum[3] = {0};
         for (uint32_t p = 0; p < joint->pose_count; p++)
             for (int c = 0; c < 3; c++) sum[c] += right[p] * displacement(u, joint->poses[p], joint->points[i])[c];
-        for (size_t c = 0; c < 3; c++) out[3 * (size_t)i + c] = (float)(sum[c] / joint->singular[k]);
+        for (size_t c = 0; c < 3; c++)
+            out[3 * (size_t)i + c] = (float)(joint->shares[i] * sum[c] / joint->singular[k]);
     }
 }
 
@@ -115,6 +131,22 @@ static double control(const pelt_poses *poses, uint32_t example, uint32_t which)
     return example == PELT_REST_EXAMPLE ? 0 : poses->controls[(size_t)example * poses->control_count + which];
 }
 
+static pelt_axis joint_axis(const pelt_poses *poses, uint32_t joint) {
+    const pelt_hinge *hinge = &poses->hinges[joint];
+    pelt_axis axis = {.kind = PELT_AXIS_ROTATION, .joint = joint, .weight = 1};
+    if (!(hinge->reach > 0)) return axis;
+    axis.kind = PELT_AXIS_HINGE, axis.middle = hinge->middle, axis.reach = hinge->reach;
+    memcpy(axis.direction, hinge->direction, sizeof axis.direction);
+    return axis;
+}
+
+/* A rotation of its joint as a centre of an axis. */
+static void place_center(const pelt_axis *axis, const float *rotation, float center[4]) {
+    pelt_axis alone = *axis;
+    alone.joint = 0;
+    pelt_axis_center(&alone, &(pelt_pose_state){.rotations = rotation}, center);
+}
+
 static double distance(const pelt_poses *poses, uint32_t mover, uint32_t a, uint32_t b) {
     const pelt_mover *d = &poses->movers[mover];
     double sum = 0;
@@ -122,8 +154,11 @@ static double distance(const pelt_poses *poses, uint32_t mover, uint32_t a, uint
         return fabs(control(poses, a, d->first) - control(poses, b, d->first)) * poses->control_list[d->first].scale;
     for (uint32_t k = 0; k < d->count; k++) {
         uint32_t joint = poses->members[d->first + k];
-        double angle = pelt_rotation_angle(rotation(poses, a, joint), rotation(poses, b, joint));
-        sum += angle * angle;
+        pelt_axis axis = joint_axis(poses, joint);
+        float center[4];
+        place_center(&axis, rotation(poses, b, joint), center);
+        axis.joint = 0;
+        sum += pelt_axis_distance2(&axis, &(pelt_pose_state){.rotations = rotation(poses, a, joint)}, center);
     }
     return sqrt(sum);
 }
@@ -313,7 +348,7 @@ static uint32_t mover_axes(const pelt_poses *poses, uint32_t mover, pelt_axis *a
         axes[0] = (pelt_axis){.kind = PELT_AXIS_CONTROL, .joint = d->first, .weight = scale * scale};
     }
     for (uint32_t k = 0; axes && k < d->count; k++)
-        axes[k] = (pelt_axis){.kind = PELT_AXIS_ROTATION, .joint = poses->members[d->first + k], .weight = 1};
+        axes[k] = joint_axis(poses, poses->members[d->first + k]);
     return pelt_is_control(d) ? 1 : d->count;
 }
 
@@ -321,7 +356,7 @@ static void fill_center(const pelt_poses *poses, const pelt_axis *axis, uint32_t
     if (axis->kind == PELT_AXIS_CONTROL)
         center[0] = (float)control(poses, example, axis->joint);
     else
-        memcpy(center, rotation(poses, example, axis->joint), 4 * sizeof *center);
+        place_center(axis, rotation(poses, example, axis->joint), center);
 }
 
 pelt_rbf pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, uint32_t mover_count, const uint32_t *movers,

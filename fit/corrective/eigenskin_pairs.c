@@ -37,27 +37,32 @@ typedef struct search {
 typedef struct candidate {
     uint32_t movers[2], mover_count;
     uint32_t *points, point_count;
+    float *shares;      /* [point] in the supports of both */
     uint32_t *examples; /* rest, examples of the movers alone, then examples of several joints from first_pose on */
     size_t example_count, first_pose;
     uint32_t *centers; /* some of them, rest first */
     size_t center_count;
 } candidate;
 
-static bool supports(const search *w, uint32_t mover, uint32_t point) {
-    size_t at = (size_t)mover * w->supports->point_count + point;
+/* The share of a point in a mover's support. */
+static float share(const search *w, uint32_t mover, uint32_t point) {
+    const pelt_supports *s = w->supports;
     if (w->poses->movers[mover].swept || pelt_is_control(&w->poses->movers[mover]))
-        return w->supports->peaks[mover] > w->supports->noise &&
-               w->supports->amplitudes[at] > (float)PELT_SUPPORT_THRESHOLD * w->supports->peaks[mover];
-    float own = w->supports->carried[at];
-    return own > 0 && pelt_carried_around(w->supports, w->poses, mover, point) > (float)CARRIES;
+        return s->peaks[mover] > s->noise ? pelt_support_share(s, mover, point) : 0;
+    double x = pelt_carried_around(s, w->poses, mover, point) / CARRIES, least = 1 - s->fade;
+    if (!(s->carried[(size_t)mover * s->point_count + point] > 0) || !(x > least)) return 0;
+    x = s->fade > 0 ? fmin((x - least) / s->fade, 1) : 1;
+    return (float)(x * x * (3 - 2 * x));
 }
 
 static void set_up(const search *w, candidate *p) {
     p->point_count = 0, p->example_count = 0, p->center_count = 0;
     for (uint32_t i = 0; i < w->u->point_count; i++) {
-        bool inside = true;
-        for (uint32_t d = 0; d < p->mover_count; d++) inside &= supports(w, p->movers[d], i);
-        if (inside) p->points[p->point_count++] = i;
+        float both = 1;
+        for (uint32_t d = 0; d < p->mover_count; d++) both *= share(w, p->movers[d], i);
+        if (!(both > 0)) continue;
+        p->shares[p->point_count] = both;
+        p->points[p->point_count++] = i;
     }
     p->examples[p->example_count++] = PELT_REST_EXAMPLE;
     for (uint32_t e = 0; e < w->poses->count; e++)
@@ -144,14 +149,15 @@ static void own_influence(const regression *r, double *own) {
 
 /* -- The residual's principal components --------------------------------------------------------------------------- */
 
-/* The residual over the support: [pose][3 point]. */
+/* The residual over the support, times the shares in it: [pose][3 point]. */
 static double *residual_rows(pelt_arena *work, const search *w, const candidate *p) {
     size_t n = w->pose_count, size = 3 * (size_t)p->point_count;
     double *rows = PELT_NEW(work, n * size, double);
     for (size_t m = 0; m < n; m++)
         for (uint32_t i = 0; i < p->point_count; i++)
             for (size_t c = 0; c < 3; c++)
-                rows[m * size + 3 * i + c] = w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
+                rows[m * size + 3 * i + c] =
+                    p->shares[i] * w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
     return rows;
 }
 
@@ -194,7 +200,8 @@ static void take(const search *w, const candidate *p, size_t kept, const double 
             for (size_t m = 0; m < n; m++)
                 for (size_t c = 0; c < 3; c++)
                     sum[c] +=
-                        coordinates[m * MOST_KEPT + k] * w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
+                        coordinates[m * MOST_KEPT + k] * p->shares[i] *
+                        w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
             pelt_entry *entry = &entries[k * p->point_count + i];
             *entry = (pelt_entry){.point = p->points[i], .coefficient = (uint32_t)k};
             for (int c = 0; c < 3; c++) entry->position[c] = (float)(sum[c] / values[k]);
@@ -302,6 +309,7 @@ pelt_eigen_pairs pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses,
     w.pose_count = pelt_examples_of_several(work, poses, &w.examples);
     if (w.pose_count >= LEAST_POSES) {
         candidate p = {.points = PELT_NEW(work, u->point_count, uint32_t),
+                       .shares = PELT_NEW(work, u->point_count, float),
                        .examples = PELT_NEW(work, (size_t)poses->count + 1, uint32_t),
                        .centers = PELT_NEW(work, MOST_CENTERS, uint32_t)};
         make_residual(work, &w, corrective);

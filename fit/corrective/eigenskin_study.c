@@ -1,8 +1,9 @@
 /* eigenskin_study.c: supports, eigendisplacements and error curves of the joints that displace the skin most, for people
    to look at.
 
-   Eigendisplacements are orthonormal, so n of them leave |A|^2 - sum_{k <= n} s_k^2 of the squared displacements |A|^2
-   in a joint's examples; |A|^2 is that of all points, also outside the support. */
+   Eigendisplacements U_k are orthonormal, and those of the displacements times their shares m in the support, so that
+   eigendisplacement k takes 2 s_k^2 sum_i |U_ik|^2 / m_i - s_k^2 from the squared displacements |A|^2 in a joint's
+   examples: s_k^2 where nothing fades. |A|^2 is that of all points, also outside the support. */
 
 #include "fit/corrective/eigenskin.h"
 #include <math.h>
@@ -62,7 +63,11 @@ static void study_joint(const inquiry *q, const pelt_eigen_joint *joint, pelt_jo
     double all = energy_of(joint, u), left = all;
     for (uint32_t n = 0; n < PELT_STUDY_COUNTS; n++) {
         out->errors[n] = sqrt(fmax(left, 0) / all);
-        if (n < joint->rank) left -= joint->singular[n] * joint->singular[n];
+        if (n >= joint->rank) continue;
+        pelt_eigendisplacement(joint, u, n, values);
+        double along = 0;
+        for (uint32_t i = 0; i < 3 * joint->point_count; i++) along += values[i] * values[i] / joint->shares[i / 3];
+        left -= joint->singular[n] * joint->singular[n] * (2 * along - 1);
     }
 }
 
@@ -80,7 +85,7 @@ static pelt_result study_joints(void *user, pelt_error *error) {
     if (!result) result = pelt_displacements_of(f, &q->u, error);
     if (result) return result;
     pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &q->poses);
-    pelt_supports_of(f->arena, &f->model, &q->poses, &q->u, &q->supports);
+    pelt_eigen_supports(f, &q->poses, &q->u, &q->supports);
     pelt_eigen_basis basis = pelt_eigen_basis_of(f->arena, &q->poses, &q->u, &q->supports, PELT_STUDY_SHAPES);
     size_t count = q->most && q->most < basis.joint_count ? q->most : basis.joint_count;
     pelt_joint_study *joints = PELT_NEW(q->study->arena, count, pelt_joint_study);

@@ -38,6 +38,7 @@ static void weigh_sources(psd *p) {
     pelt_sources *s = &p->sources;
     size_t n = p->distinct.count;
     double *relevance = PELT_NEW(p->work, s->count, double), most = 0, mean = 0;
+    bool equal = p->fitting->options.psd.distance_weights == PELT_DISTANCE_EQUAL;
     p->distances = PELT_NEW(p->work, n * n, double);
     for (uint32_t k = 0; k < s->count; k++) {
         for (size_t i = 0; i < p->distinct.displacements.point_count; i++)
@@ -45,7 +46,7 @@ static void weigh_sources(psd *p) {
         relevance[k] = sqrt(relevance[k]), most = fmax(most, relevance[k]);
     }
     for (uint32_t k = 0; k < s->count; k++) {
-        relevance[k] = fmax(sqrt(most > 0 ? relevance[k] / most : 1), 0.01);
+        relevance[k] = fmax(sqrt(most > 0 && !equal ? relevance[k] / most : 1), 0.01);
         mean += relevance[k] / s->count;
     }
     for (uint32_t k = 0; k < s->count; k++) {
@@ -104,13 +105,13 @@ static double choose_width(psd *p) {
     size_t n = p->distinct.count;
     double *phi = PELT_NEW(p->work, n * n, double);
     const bool *marked = poses_to_leave_out(p);
-    double typical = typical_distance(p), best = INFINITY;
-    p->width = width_factors[0] * typical;
-    for (int w = 0; w < WIDTHS && typical > 0; w++) {
-        double growth, width = width_factors[w] * typical;
+    double typical = typical_distance(p), best = INFINITY, given = p->fitting->options.psd.width;
+    p->width = given > 0 ? given : width_factors[0] * typical;
+    for (int w = 0; w < (given > 0 ? 1 : WIDTHS) && typical > 0; w++) {
+        double growth, width = given > 0 ? given : width_factors[w] * typical;
         fill_phi(p, width, phi);
         double error = pelt_leave_one_out(p->work, n, phi, n, p->factor, marked, p->normalised, &growth);
-        if (error < best && growth < MOST_GROWTH) best = error, p->width = width;
+        if (error < best && (growth < MOST_GROWTH || given > 0)) best = error, p->width = width;
     }
     if (!(p->width > 0)) p->width = 1;
     return best;
@@ -263,21 +264,25 @@ static double principal_error(psd *p) {
     return sum;
 }
 
-/* For each width the poses that bring the error down fastest; the best of the widths. */
+/* For each width the poses that bring the error down fastest, or those of the principal components; the best width. */
 static bool choose_poses(psd *p, uint32_t count) {
     size_t n = p->distinct.count;
-    double best = INFINITY, best_width = 1, typical = typical_distance(p);
+    double best = INFINITY, best_width = 1, typical = typical_distance(p), given = p->fitting->options.psd.width;
+    bool by_components = p->fitting->options.psd.pose_choice == PELT_POSE_CHOICE_PCA;
     uint32_t *kept = PELT_NEW(p->work, count + 1, uint32_t);
     pelt_arena *outer = p->work;
     p->center_count = count + 1;
-    for (int w = 0; w < WIDTHS; w++) {
+    for (int w = 0; w < (given > 0 ? 1 : WIDTHS); w++) {
         p->work = pelt_arena_inside(outer);
-        p->width = width_factors[w] * typical;
+        p->width = given > 0 ? given : width_factors[w] * typical;
         double *phi = PELT_NEW(p->work, n * n, double), *left = PELT_NEW(p->work, n * n, double);
         fill_phi(p, p->width, phi);
         memcpy(left, p->factor, n * n * sizeof *left);
         p->centers[0] = 0;
-        pelt_choose_columns(p->work, n, n, phi, n, left, 1, p->center_count, p->centers);
+        if (by_components)
+            pelt_choose_by_components(p->work, n, n, left, 1, p->center_count, p->centers);
+        else
+            pelt_choose_columns(p->work, n, n, phi, n, left, 1, p->center_count, p->centers);
         double error = principal_error(p);
         if (error < best) {
             best = error, best_width = p->width;

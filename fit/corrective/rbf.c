@@ -166,14 +166,17 @@ static void add_source(pelt_sources *s, pelt_axis_kind kind, const uint32_t *joi
         s->axes[s->axis_count++] = (pelt_axis){.kind = kind, .joint = joints[i], .weight = weight};
 }
 
-static void list_sources(const pelt_poses *p, pelt_sources *s) {
+static void list_sources(const pelt_poses *p, pelt_rotations rotations, pelt_sources *s) {
+    static const pelt_axis_kind kinds[] = {[PELT_ROTATIONS_CHORD] = PELT_AXIS_CHORD,
+                                           [PELT_ROTATIONS_VECTOR] = PELT_AXIS_VECTOR,
+                                           [PELT_ROTATIONS_EULER] = PELT_AXIS_EULER};
     for (uint32_t g = 0; g < p->mover_count; g++) {
         const pelt_mover *d = &p->movers[g];
         if (pelt_is_control(d))
             add_source(s, PELT_AXIS_CONTROL, &d->first, 1,
                        p->control_list[d->first].scale * p->control_list[d->first].scale);
         else
-            add_source(s, PELT_AXIS_CHORD, p->members + d->first, d->count, 1);
+            add_source(s, kinds[rotations], p->members + d->first, d->count, 1);
     }
     for (uint32_t j = 0; j < p->joint_count; j++) {
         if (!p->slides[j]) continue;
@@ -295,7 +298,7 @@ void pelt_sources_of(pelt_fitting *f, const pelt_distinct_poses *t, pelt_sources
     const pelt_poses *p = &t->poses;
     size_t n = t->count, most = 2 * (size_t)p->joint_count + p->control_count;
     *s = (pelt_sources){.list = PELT_NEW(f->arena, most, pelt_source), .axes = PELT_NEW(f->arena, most, pelt_axis)};
-    list_sources(p, s);
+    list_sources(p, f->options.psd.rotations, s);
     s->centers = PELT_NEW(f->arena, 4 * n * s->axis_count, float);
     s->distances = PELT_NEW(f->arena, n * n * s->count, float);
     s->driving = PELT_NEW(f->arena, (size_t)t->displacements.point_count * s->count, float);
@@ -360,6 +363,41 @@ static bool listed(const uint32_t *list, uint32_t count, uint32_t value) {
     for (uint32_t i = 0; i < count; i++)
         if (list[i] == value) return true;
     return false;
+}
+
+/* Principal components of values [rows][m], the strongest first: out [rows][returned], each times its singular value.
+   The decomposition is that of the smaller of V V^T and V^T V. */
+static size_t principal_components(pelt_arena *work, size_t rows, size_t m, const double *values, double **out) {
+    size_t n = rows < m ? rows : m, count = 0;
+    double *gram = PELT_NEW(work, n * n, double), *strengths = PELT_NEW(work, n, double);
+    double *vectors = PELT_NEW(work, n * n, double);
+    *out = PELT_NEW(work, rows * n, double);
+    pelt_gemm(rows >= m, rows < m, n, n, rows < m ? m : rows, 1, values, values, 0, gram);
+    if (!pelt_eigen(n, gram, strengths)) return 0;
+    while (count < n && strengths[n - 1 - count] > 1e-12 * strengths[n - 1]) count++;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < count; k++)
+            vectors[i * count + k] = gram[i * n + n - 1 - k] * (rows < m ? sqrt(strengths[n - 1 - k]) : 1);
+    if (rows < m)
+        memcpy(*out, vectors, rows * count * sizeof **out);
+    else
+        pelt_gemm(false, false, rows, count, m, 1, values, vectors, 0, *out);
+    return count;
+}
+
+void pelt_choose_by_components(pelt_arena *arena, size_t rows, size_t m, const double *values, uint32_t given,
+                               uint32_t count, uint32_t *chosen) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    double *components;
+    size_t rank = principal_components(work, rows, m, values, &components);
+    for (uint32_t k = given; k < count; k++) {
+        double best = -1;
+        for (uint32_t q = 0; q < rows; q++) {
+            double share = rank ? fabs(components[q * rank + (k - given) % rank]) : 0;
+            if (share > best && !listed(chosen, k, q)) best = share, chosen[k] = q;
+        }
+    }
+    pelt_arena_free(work);
 }
 
 void pelt_choose_columns(pelt_arena *arena, size_t rows, size_t columns, double *phi, size_t m, double *values,

@@ -81,4 +81,9 @@ double pelt_phi_ridge(pelt_phi phi);
 void pelt_choose_columns(pelt_arena *arena, size_t rows, size_t columns, double *phi, size_t m, double *values,
                          uint32_t given, uint32_t count, uint32_t *chosen);
 
+/* The choice by principal components (Jolliffe's, for variables): for each component of values [rows][m] in turn, the row
+   that has most of it and is not chosen yet; after the last component comes the first again. */
+void pelt_choose_by_components(pelt_arena *arena, size_t rows, size_t m, const double *values, uint32_t given,
+                               uint32_t count, uint32_t *chosen);
+
 #endif

@@ -34,7 +34,7 @@ typedef struct wpsd {
     uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
     pelt_distinct_turns normals;      /* changes of the rest normals */
     pelt_phi phi;
-    bool normalised;
+    bool normalised, shared; /* divided by the norm; all points have the same width */
     double width;
     uint32_t wanted;        /* poses per point; 0: all */
     float *folded;          /* [point][pose][4] */
@@ -203,7 +203,7 @@ static double fold_shapes(wpsd *w, uint32_t point, workspace *b) {
 static void fold_point(wpsd *w, uint32_t point, workspace *b) {
     double rounding = fold_shapes(w, point, b);
     double excess = rounding / (MOST_ROUNDING * w->fitting->bundle->mesh.diagonal);
-    if (excess > 1 && excess < MOST_NARROWING && w->driving.left[point] == 0) {
+    if (!w->shared && excess > 1 && excess < MOST_NARROWING && w->driving.left[point] == 0) {
         float *row = w->driving.weights + (size_t)point * w->sources.count;
         for (uint32_t s = 0; s < w->sources.count; s++) row[s] *= (float)(excess * excess);
         rounding = fold_shapes(w, point, b);
@@ -254,7 +254,7 @@ static void phi_columns(const wpsd *w, const workspace *b, const uint32_t *poses
         }
 }
 
-/* Poses for a group of points: forward selection with the mean of their weights. */
+/* Poses for a group of points: forward selection with the mean of their weights, or by principal components. */
 static uint32_t *choose_for_group(const wpsd *w, const uint32_t *points, size_t count, workspace *b,
                                   pelt_arena *scratch) {
     size_t n = w->distinct.count, all = w->distinct.displacements.point_count, sources = w->sources.count;
@@ -263,13 +263,17 @@ static uint32_t *choose_for_group(const wpsd *w, const uint32_t *points, size_t 
     uint32_t *chosen = PELT_NEW(scratch, w->wanted, uint32_t); /* the first is the rest pose */
     for (size_t p = 0; p < count; p++)
         for (size_t s = 0; s < sources; s++) mean[s] += point_weights(w, points[p])[s] / (float)count;
+    for (size_t i = 0; i < n; i++)
+        for (size_t p = 0; p < count; p++)
+            memcpy(values + (i * count + p) * 3, w->distinct.shapes + 3 * (i * all + points[p]), 3 * sizeof *values);
+    if (w->fitting->options.psd.pose_choice == PELT_POSE_CHOICE_PCA) {
+        pelt_choose_by_components(scratch, n, 3 * count, values, 1, w->wanted, chosen);
+        return chosen;
+    }
     point_distances(w, mean, b->r2);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
             b->phi[i * n + k] = b->phi[k * n + i] = pelt_phi_value(w->phi, w->width, b->r2[i * n + k]);
-    for (size_t i = 0; i < n; i++)
-        for (size_t p = 0; p < count; p++)
-            memcpy(values + (i * count + p) * 3, w->distinct.shapes + 3 * (i * all + points[p]), 3 * sizeof *values);
     pelt_choose_columns(scratch, n, n, b->phi, 3 * count, values, 1, w->wanted, chosen);
     return chosen;
 }
@@ -517,10 +521,41 @@ static pelt_weighted *make_weighted(wpsd *w) {
     return out;
 }
 
+/* Of all squared displacements in sweeps, what is at points that do not see the mover. */
+static double unseen_share(const wpsd *w) {
+    const pelt_poses *poses = &w->distinct.poses;
+    const pelt_example_displacements *d = &w->distinct.displacements;
+    double all = 0, unseen = 0;
+    for (uint32_t e = 0; e < poses->count; e++) {
+        uint32_t mover = poses->sweep_of[e];
+        for (uint32_t p = 0; p < d->point_count && mover != PELT_NO_MOVER; p++) {
+            const float *u = d->positions + 3 * ((size_t)e * d->point_count + p);
+            double square = (double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2];
+            all += square, unseen += point_weights(w, p)[mover] > 0 ? 0 : square;
+        }
+    }
+    return all > 0 ? unseen / all : -1;
+}
+
+static double mean_drivers(const wpsd *w) {
+    uint32_t points = w->distinct.displacements.point_count, driven = 0;
+    double drivers = 0;
+    for (uint32_t p = 0; p < points; p++) {
+        double sum = 0, squares = 0;
+        for (uint32_t s = 0; s < w->sources.count; s++)
+            sum += point_weights(w, p)[s], squares += pow(point_weights(w, p)[s], 2);
+        if (sum > 0) drivers += sum * sum / squares, driven++;
+    }
+    return driven ? drivers / driven : 0;
+}
+
 static pelt_pose_figures figures_of(const wpsd *w) {
-    if (w->wanted) return (pelt_pose_figures){.poses = w->wanted, .width = w->width, .not_told_apart = -1};
-    pelt_pose_figures out = {.poses = w->distinct.count, .width = w->width};
-    for (uint32_t p = 0; p < w->distinct.displacements.point_count; p++)
+    pelt_pose_figures out = {.poses = w->wanted ? w->wanted : w->distinct.count,
+                             .width = w->width,
+                             .not_told_apart = w->wanted ? -1 : 0,
+                             .unseen = unseen_share(w),
+                             .drivers = mean_drivers(w)};
+    for (uint32_t p = 0; p < w->distinct.displacements.point_count && !w->wanted; p++)
         out.not_told_apart = fmax(out.not_told_apart, w->driving.left[p]);
     return out;
 }
@@ -537,7 +572,9 @@ static void fit(wpsd *w) {
     order_points(w);
     list_members(w);
     pelt_next_task(f->arena, "wpsd: width", 0.2, 0.3, 1);
-    choose_width(w);
+    w->width = f->options.psd.width;
+    w->shared = f->options.wpsd.shared_width || w->width > 0;
+    if (!(w->width > 0)) choose_width(w);
     pelt_next_task(f->arena, "wpsd: fit", 0.3, 1, 1);
     if (w->wanted)
         pelt_parallel(w->work, f->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);

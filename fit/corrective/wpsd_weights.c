@@ -230,7 +230,7 @@ pelt_point_weights pelt_weigh_points(const pelt_fitting *fitting, const pelt_dis
     const pelt_fit_options *options = &fitting->options;
     size_t points = distinct->displacements.point_count;
     weighing w = {.fitting = fitting, .distinct = distinct, .sources = sources, .normals = normals, .apart = apart};
-    w.blend = options->wpsd.distance_weights == PELT_DISTANCE_BLEND;
+    w.blend = options->psd.distance_weights == PELT_DISTANCE_BLEND;
     w.same = SAME_SHAPE * size_of(fitting, distinct);
     w.most = options->wpsd.principal_joints ? options->wpsd.principal_joints : UINT32_MAX;
     w.out.weights = PELT_NEW(arena, points * sources->count, float);

@@ -171,6 +171,64 @@ static void read_poses(const pelt_bundle *bundle, pelt_examples examples, pelt_a
     }
 }
 
+/* -- Hinges -------------------------------------------------------------------------------------------------------- */
+
+static const double OFF_AXIS = 1e-3; /* of the sine of half the angle */
+
+/* The axis of the largest turn; false when there is none, or when some pose turns about another. */
+static bool common_axis(const pelt_poses *p, uint32_t joint, double axis[3]) {
+    double most = 0;
+    for (size_t e = 0; e < p->count; e++) {
+        const float *q = p->rotations + 4 * (e * p->joint_count + joint);
+        double sine = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
+        if (sine <= most) continue;
+        most = sine;
+        for (int i = 0; i < 3; i++) axis[i] = q[i] / sine;
+    }
+    for (size_t e = 0; e < p->count && most > 0; e++) {
+        const float *q = p->rotations + 4 * (e * p->joint_count + joint);
+        double along = q[0] * axis[0] + q[1] * axis[1] + q[2] * axis[2], off = 0;
+        for (int i = 0; i < 3; i++) off += pow(q[i] - along * axis[i], 2);
+        if (off > OFF_AXIS * OFF_AXIS) return false;
+    }
+    return most > 0;
+}
+
+static int rising(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The range is all but the widest gap between angles, which go around; `angles` has room for all poses and rest. */
+static pelt_hinge hinge_of(const pelt_poses *p, uint32_t joint, double *angles) {
+    const double turn = 2 * acos(-1);
+    double axis[3], gap = 0, end = 0;
+    size_t count = p->count + 1;
+    if (!common_axis(p, joint, axis)) return (pelt_hinge){0};
+    for (size_t e = 0; e < p->count; e++) {
+        const float *q = p->rotations + 4 * (e * p->joint_count + joint);
+        angles[e] = 2 * atan2(q[0] * axis[0] + q[1] * axis[1] + q[2] * axis[2], q[3]);
+    }
+    angles[p->count] = 0;
+    qsort(angles, count, sizeof *angles, rising);
+    for (size_t i = 0; i < count; i++) {
+        double next = i + 1 < count ? angles[i + 1] : angles[0] + turn;
+        if (next - angles[i] > gap) gap = next - angles[i], end = angles[i];
+    }
+    double range = turn - gap;
+    if (range <= 0.5 * turn) return (pelt_hinge){0};
+    return (pelt_hinge){.direction = {(float)axis[0], (float)axis[1], (float)axis[2]},
+                        .middle = (float)remainder(end - 0.5 * range, turn),
+                        .reach = (float)fmin(0.5 * range + gap / 3, 0.999 * PELT_MOST_REACH)};
+}
+
+static void find_hinges(pelt_poses *p, double *angles) {
+    for (uint32_t j = 0; j < p->joint_count; j++)
+        if (p->moves[j]) p->hinges[j] = hinge_of(p, j, angles);
+}
+
+/* -- All of it ------------------------------------------------------------------------------------------------------ */
+
 void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
                    const pelt_fit_options *options, pelt_poses *poses) {
     size_t n = bundle->skeleton.joint_count, count = examples.count;
@@ -182,6 +240,7 @@ void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples e
                           .moves = PELT_NEW(arena, n, bool),
                           .slides = PELT_NEW(arena, n, bool),
                           .rest = PELT_NEW(arena, count, bool),
+                          .hinges = PELT_NEW(arena, n, pelt_hinge),
                           .members = PELT_NEW(arena, n, uint32_t),
                           .mover_of = PELT_NEW(arena, n, uint32_t),
                           .sweep_of = PELT_NEW(arena, count, uint32_t)};
@@ -202,6 +261,7 @@ void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples e
     find_parents(&m);
     add_controls(poses);
     find_sweeps(&m);
+    find_hinges(poses, PELT_NEW(work, count + 1, double));
     pelt_arena_free(work);
 }
 

@@ -18,6 +18,12 @@ typedef struct pelt_mover {
 
 static inline bool pelt_is_control(const pelt_mover *mover) { return mover->count == 0; }
 
+/* A joint that all examples turn about one axis, further than half a turn in all: there angles are compared instead of
+   rotations, which come back from the other side. */
+typedef struct pelt_hinge {
+    float direction[3], middle, reach; /* as in pelt_file_axis; reach 0: the joint is no such hinge */
+} pelt_hinge;
+
 typedef struct pelt_poses {
     uint32_t count, joint_count;
     double size;         /* of the character: what translations are small or large by */
@@ -26,6 +32,7 @@ typedef struct pelt_poses {
     bool *moves;         /* [joint] turns in some pose */
     bool *slides;        /* [joint] its local translation changes in some pose */
     bool *rest;          /* [pose] nothing moves */
+    pelt_hinge *hinges;  /* [joint] */
 
     uint32_t control_count; /* that take more than one value in the poses */
     pelt_model_control *control_list;

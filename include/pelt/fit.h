@@ -356,10 +356,24 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
     X(PELT_RBF_GAUSSIAN, "gaussian") /* smooth; meets the examples closely, not exactly */                             \
     X(PELT_RBF_EXP, "exp")           /* as in the EigenSkin paper */
 
-/* By what joints count in a vertex's pose distance. */
+/* By what joints count in pose distances. */
 #define PELT_DISTANCES(X)                                                                                              \
-    X(PELT_DISTANCE_DRIVING, "driving") /* how far they displace the vertex */                                         \
-    X(PELT_DISTANCE_BLEND, "blend")     /* their blend weights, as the papers do */
+    X(PELT_DISTANCE_DRIVING, "driving") /* how far they displace the vertex (wpsd), the mesh as a whole (psd) */       \
+    X(PELT_DISTANCE_BLEND, "blend")     /* wpsd: their blend weights, as the papers do: equation 8 of Rhee et al. */   \
+    X(PELT_DISTANCE_EQUAL, "equal")     /* psd: all alike: equation 7 of Rhee et al. */
+
+/* How far apart two rotations of a joint are, in pose distances. */
+#define PELT_ROTATIONS(X)                                                                                              \
+    X(PELT_ROTATIONS_CHORD, "chord")   /* 2 sin(angle / 2): no way of turning is cut anywhere */                       \
+    X(PELT_ROTATIONS_VECTOR, "vector") /* the difference of rotation vectors, axis times angle: jumps at half a turn */ \
+    X(PELT_ROTATIONS_EULER, "euler")   /* that of Euler angles, about x, then y, then z: jumps there too, and where y  \
+                                          is turned by a quarter, x and z are one */
+
+/* How principal poses are chosen. */
+#define PELT_POSE_CHOICES(X)                                                                                           \
+    X(PELT_POSE_CHOICE_FORWARD, "forward") /* each time the pose that lowers the error most */                         \
+    X(PELT_POSE_CHOICE_PCA, "pca")         /* for each principal component of the displacements the pose that has      \
+                                              most of it */
 
 #define PELT_ENUM_VALUE(value, ...) value,
 typedef enum pelt_blend { PELT_BLENDS(PELT_ENUM_VALUE) PELT_BLEND_COUNT } pelt_blend;
@@ -370,6 +384,8 @@ typedef enum pelt_choice { PELT_CHOICES(PELT_ENUM_VALUE) PELT_CHOICE_COUNT } pel
 typedef enum pelt_rbf_kind { PELT_RBFS(PELT_ENUM_VALUE) PELT_RBF_COUNT } pelt_rbf_kind;
 typedef enum pelt_family { PELT_FAMILIES(PELT_ENUM_VALUE) PELT_FAMILY_COUNT } pelt_family;
 typedef enum pelt_distance_kind { PELT_DISTANCES(PELT_ENUM_VALUE) PELT_DISTANCE_COUNT } pelt_distance_kind;
+typedef enum pelt_rotations { PELT_ROTATIONS(PELT_ENUM_VALUE) PELT_ROTATIONS_COUNT } pelt_rotations;
+typedef enum pelt_pose_choice { PELT_POSE_CHOICES(PELT_ENUM_VALUE) PELT_POSE_CHOICE_COUNT } pelt_pose_choice;
 #undef PELT_ENUM_VALUE
 
 /* The names above. Never NULL. */
@@ -447,12 +463,18 @@ typedef struct pelt_psd_options {
     uint32_t poses; /* most important poses kept (wpsd: per vertex), 1 to 2048; 0: all */
     pelt_rbf_kind rbf;
     int no_norm; /* 1: functions are not divided by their sum */
+    pelt_distance_kind distance_weights;
+    pelt_rotations rotations;
+    pelt_pose_choice pose_choice; /* of `poses` */
+    double width; /* of the function, for all vertices, in the unit of distances: radians where joints count alike; 0.001
+                     to 1000; 0: what predicts left-out poses best */
 } pelt_psd_options;
 
 /* The corrective "wpsd" alone. */
 typedef struct pelt_wpsd_options {
     uint32_t principal_joints; /* most sources of movement in a vertex's pose distance, 1 to 64; 0: all that matter */
-    pelt_distance_kind distance_weights;
+    int shared_width;          /* 1: all vertices have one width, also those where floats then do not quite give the
+                                  examples back. With `poses` or `width` they have one anyway */
 } pelt_wpsd_options;
 
 /* The corrective "eigen". */
@@ -461,6 +483,11 @@ typedef struct pelt_eigen_options {
     uint32_t per_vertex; /* most displacements of any vertex, half of them for its normal unless plain_normals, 1 to 64;
                             0: no limit */
     int sweeps_only;     /* 1: learn from examples that move one joint alone, as the paper does */
+    double threshold;    /* a point is in a joint's support when it is displaced by more than this part of the most that
+                            the joint displaces any point, 0.001 to 0.5; 0: 0.04, as in the paper */
+    double fade;         /* below it supports fade out, over this part of the threshold, up to 0.95; 0: 0.5, negative:
+                            they end at the threshold */
+    double width;        /* r0 of exp(-r / r0), radians, 0.001 to 1000; 0: what predicts left-out examples best */
 } pelt_eigen_options;
 
 /* The corrective "kernel". */
@@ -597,6 +624,9 @@ typedef struct pelt_pose_figures {
     double growth;         /* psd: by how much rounding grows; 0: not told */
     double not_told_apart; /* wpsd with all poses: the largest difference of displacements that no source of movement
                               tells apart, of the diagonal; negative: not told */
+    double unseen;  /* wpsd: how much of the squared displacements in examples that move one thing alone is at vertices in
+                       whose distance that thing does not count; negative: there are no such examples */
+    double drivers; /* wpsd: how many things drive a vertex, 1 / sum of the squares of their weights, the mean; 0: not told */
 } pelt_pose_figures;
 
 /* What EigenSkin says of itself, joint by joint. A name is that of a mover: joints that the examples always turn
