@@ -1,7 +1,6 @@
 /* cmd_eval.c: pelt eval: deform a clip and write it. */
 
-#include "cli/cli.h"
-#include "gpu/device.h"
+#include "cli/eval.h"
 #include "io/io.h"
 #include <math.h>
 #include <stdlib.h>
@@ -27,30 +26,26 @@ static pelt_result check_frame(const pelt_clip *clip, uint32_t frame, const floa
     return PELT_OK;
 }
 
-/* Who deforms: the processor, or a device. */
-typedef struct deformer {
-    pelt_player *player;
-    const pelt_skin *skin;
-    pelt_device *device; /* NULL: the processor */
-    float *slots;        /* what comes from it */
-} deformer;
-
-static pelt_result deform_frame(deformer *d, const pelt_clip *clip, uint32_t frame, float *positions,
-                                pelt_error *error) {
-    if (!d->device) {
-        pelt_player_frame(d->player, clip, frame, positions, NULL);
-        return PELT_OK;
+pelt_result cli_deform(cli_deformer *d, const void *pose, float *positions, pelt_error *error) {
+    pelt_result result = PELT_OK;
+    if (d->device) {
+        result = pelt_device_upload(d->device, 0, 1, &pose, error);
+        if (!result) result = pelt_device_run(d->device, 1, 0, error);
+        if (!result) result = pelt_device_read(d->device, 0, d->slots, NULL, error);
+    } else {
+        pelt_deform(d->skin, pose, pelt_all_blocks(d->skin), d->slots, NULL);
     }
-    const void *pose = pelt_player_pose(d->player, clip, frame);
-    pelt_result result = pelt_device_upload(d->device, 0, 1, &pose, error);
-    if (!result) result = pelt_device_run(d->device, 1, 0, error);
-    if (!result) result = pelt_device_read(d->device, 0, d->slots, NULL, error);
     for (size_t v = 0; v < d->skin->vertex_count && !result; v++)
         memcpy(positions + 3 * v, d->slots + 3 * (size_t)d->skin->vertex_slots[v], 3 * sizeof *positions);
     return result;
 }
 
-static pelt_result write_cache(const cli_args *args, deformer *by, const pelt_bundle *bundle, const pelt_clip *clip,
+static pelt_result deform_frame(cli_deformer *d, const pelt_clip *clip, uint32_t frame, float *positions,
+                                pelt_error *error) {
+    return cli_deform(d, pelt_player_pose(d->player, clip, frame), positions, error);
+}
+
+static pelt_result write_cache(const cli_args *args, cli_deformer *by, const pelt_bundle *bundle, const pelt_clip *clip,
                                const char *path, pelt_error *error) {
     float *positions = malloc(3 * (size_t)bundle->mesh.vertex_count * sizeof *positions);
     if (!positions) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a frame");
@@ -91,7 +86,7 @@ static pelt_affine *unblend_rest(pelt_arena *arena, const pelt_bundle *bundle, u
 }
 
 /* Targets that the file's own skin, at rest, takes to the positions of every frame. */
-static pelt_result make_targets(const cli_args *args, pelt_arena *arena, deformer *by, const pelt_bundle *bundle,
+static pelt_result make_targets(const cli_args *args, pelt_arena *arena, cli_deformer *by, const pelt_bundle *bundle,
                                 pelt_mesh *mesh, const pelt_clip *clip, pelt_error *error) {
     uint32_t n = mesh->vertex_count, flat;
     mesh->targets = PELT_NEW(arena, clip->frame_count, pelt_target);
@@ -123,7 +118,7 @@ static pelt_result make_targets(const cli_args *args, pelt_arena *arena, deforme
 
 /* A glTF file that any viewer plays: the file itself, where frame i is a morph target that is switched on at its time,
    while the skeleton rests. */
-static pelt_result write_gltf(const cli_args *args, deformer *by, const pelt_bundle *bundle, const pelt_clip *clip,
+static pelt_result write_gltf(const cli_args *args, cli_deformer *by, const pelt_bundle *bundle, const pelt_clip *clip,
                               const char *path, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
     pelt_mesh mesh = bundle->mesh;
@@ -137,41 +132,59 @@ static pelt_result write_gltf(const cli_args *args, deformer *by, const pelt_bun
 static bool is_gltf(const char *path) { return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf"); }
 
 /* --device: opens it. False after a failure. */
-static bool choose_deformer(const cli_args *args, deformer *by, pelt_error *error) {
+static bool choose_deformer(const cli_args *args, cli_deformer *by, pelt_error *error) {
     const char *name = cli_value(args, "device");
+    by->slots = aligned_alloc(PELT_ALIGN, pelt_output_size(by->skin));
+    if (!by->slots) return pelt_no_memory(error), false;
     if (!name || !strcmp(name, "cpu")) return true;
     by->device = pelt_device_new(name, by->skin, 1, error);
-    by->slots = malloc(pelt_output_size(by->skin));
-    if (by->device && !by->slots) pelt_no_memory(error);
-    return by->device && by->slots;
+    return by->device != NULL;
+}
+
+/* Deforms a clip, or writes its poses as they are. */
+static int eval_clip(const cli_args *args, cli_deformer *by, const pelt_bundle *bundle, const pelt_clip *clip) {
+    const char *path = cli_value(args, "output");
+    pelt_error error;
+    if (pelt_ends_with(path, ".poses") ? pelt_poses_write(path, bundle, clip, &error)
+        : is_gltf(path)                ? write_gltf(args, by, bundle, clip, path, &error)
+                                       : write_cache(args, by, bundle, clip, path, &error))
+        return cli_error(&error), CLI_FAILED;
+    cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, by->skin->vertex_count);
+    return cli_print_json(args, cli_pack("{s:s, s:s, s:s, s:i, s:i}", "output", path, "skin", args->inputs[0], "clip",
+                                         clip->name, "frames", (int)clip->frame_count, "vertices",
+                                         (int)by->skin->vertex_count));
+}
+
+static int check_words(const cli_args *args) {
+    const char *clip = cli_value(args, "clip"), *live = cli_value(args, "live");
+    if (!cli_value(args, "output")) return cli_misuse(args, "-o OUT says where the result goes; it is missing");
+    if (!clip && !live) return cli_misuse(args, "--clip CLIP says what to deform, or --live STREAM; both are missing");
+    if (clip && live) return cli_misuse(args, "--clip and --live are two things to deform: choose one");
+    if (cli_value(args, "rate") && !live) return cli_misuse(args, "--rate is for --live");
+    if (args->json && !strcmp(cli_value(args, "output"), "-"))
+        return cli_misuse(args, "--json and positions cannot both go to standard output: name a file with -o");
+    return CLI_DONE;
 }
 
 static int run(const cli_args *args) {
-    const char *path = cli_value(args, "output"), *name = cli_value(args, "clip");
-    if (!path) return cli_misuse(args, "-o OUT says where the result goes; it is missing");
-    if (!name) return cli_misuse(args, "--clip CLIP says what to deform; it is missing");
+    const char *name = cli_value(args, "clip");
+    int code = check_words(args);
+    if (code) return code;
     pelt_error error;
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
     pelt_bundle *bundle = cli_bundle(args, args->inputs[1], &error);
-    const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
-    pelt_player *player = clip ? pelt_player_new(&skin, bundle, &error) : NULL;
-    deformer by = {.player = player, .skin = &skin};
-    int code = CLI_FAILED;
+    const pelt_clip *clip = bundle && name ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
+    pelt_player *player = clip || (bundle && !name) ? pelt_player_new(&skin, bundle, &error) : NULL;
+    cli_deformer by = {.player = player, .skin = &skin};
     if (player) cli_note_controls(args, &skin, bundle);
     if (!bundle) {
         code = cli_error(&error);
     } else if (!player || !choose_deformer(args, &by, &error)) {
-        cli_error(&error);
-    } else if (is_gltf(path) ? write_gltf(args, &by, bundle, clip, path, &error)
-                             : write_cache(args, &by, bundle, clip, path, &error)) {
-        cli_error(&error);
+        cli_error(&error), code = CLI_FAILED;
     } else {
-        cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, skin.vertex_count);
-        code = cli_print_json(args, cli_pack("{s:s, s:s, s:s, s:i, s:i}", "output", path, "skin", args->inputs[0],
-                                             "clip", clip->name, "frames", (int)clip->frame_count, "vertices",
-                                             (int)skin.vertex_count));
+        code = clip ? eval_clip(args, &by, bundle, clip) : cli_eval_live(args, &by, bundle);
     }
     pelt_device_free(by.device);
     free(by.slots);
@@ -183,15 +196,23 @@ static int run(const cli_args *args) {
 
 const cli_command cli_eval = {
     "eval",
-    "SKIN BUNDLE --clip CLIP -o OUT",
-    "Deforms a clip with a skin and writes the positions.",
+    "SKIN BUNDLE --clip CLIP|--live STREAM -o OUT",
+    "Deforms a clip, or poses as they come, with a skin and writes the positions.",
     "OUT is a point cache (.pc2, .mdd, .npy), a folder of .obj files, or BUNDLE as a .glb or .gltf that plays in any\n"
-    "viewer: all of the file stays, and the clip becomes one morph target per frame.",
+    "viewer: all of the file stays, and the clip becomes one morph target per frame. OUT.poses are the clip's poses, as\n"
+    "lines for --live.\n"
+    "\n"
+    "With --live a line is a pose: x y z w for every joint of BUNDLE in its order, or for those that a first line names.\n"
+    "STREAM is a pipe, - for standard input, or a recorded file, which is played at --rate. OUT is an .npy file, or\n"
+    "anything else (- is standard output) for plain little-endian floats, x y z of each vertex, frame after frame. It ends\n"
+    "with the stream or by Ctrl-C, and says how late frames were.",
     run,
     2,
     2,
     {{"clip", "CLIP", "The clip to deform."},
-     {"output", "OUT", ".pc2 .mdd .npy .glb .gltf, or a folder for .obj."},
+     {"live", "STREAM", "Poses line by line, from a pipe, a file, or - for standard input.", CLI_INPUT},
+     {"rate", "N", "--live: frames a second that are expected, and of recorded ones played; default 60."},
+     {"output", "OUT", ".pc2 .mdd .npy .glb .gltf .poses, or a folder for .obj."},
      {"device", "D", "Who deforms: cpu (default), gl, cuda; one of several as gl:1."}},
     .example = "pelt eval arm.pelt arm.glb --clip test -o deformed.pc2",
 };

@@ -143,7 +143,9 @@ static pelt_result check_new_cache(const char *path, uint32_t frame_count, const
             "%s: is not a point cache by its name; write .pc2, .mdd, .npy, or a folder of .obj files, with "
             "a / at the end",
             path);
-    if (!frame_count || !mesh->vertex_count || frame_count > INT32_MAX || mesh->vertex_count > INT32_MAX)
+    if (!frame_count && !pelt_ends_with(path, ".npy"))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: only .npy can be begun before all frames are known", path);
+    if (!mesh->vertex_count || frame_count > INT32_MAX || mesh->vertex_count > INT32_MAX)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a cache cannot hold %u frames of %u points", path,
                          frame_count, mesh->vertex_count);
     return PELT_OK;
@@ -173,7 +175,7 @@ pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count
 }
 
 void pelt_cache_writer_frame(pelt_cache_writer *writer, const float *positions) {
-    if (writer->failure.code || writer->frames_put++ >= writer->frame_count) return;
+    if (writer->failure.code || (writer->frames_put++ >= writer->frame_count && writer->frame_count)) return;
     if (writer->file)
         writer->format->put(writer->file, positions, 3 * (size_t)writer->mesh.vertex_count);
     else
@@ -181,7 +183,9 @@ void pelt_cache_writer_frame(pelt_cache_writer *writer, const float *positions) 
 }
 
 pelt_result pelt_cache_writer_commit(pelt_cache_writer *writer, pelt_error *error) {
-    if (!writer->failure.code && writer->frames_put != writer->frame_count)
+    if (!writer->failure.code && !writer->frame_count)
+        pelt_npy_complete(writer->file, writer->frames_put, writer->mesh.vertex_count);
+    else if (!writer->failure.code && writer->frames_put != writer->frame_count)
         pelt_fail(&writer->failure, PELT_ERROR_ARGUMENT, "a cache of %u frames was given %u", writer->frame_count,
                   writer->frames_put);
     pelt_result result = writer->failure.code;

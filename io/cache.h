@@ -17,7 +17,8 @@ float *pelt_cache_positions(pelt_arena *arena, const char *path, uint32_t frame_
 void pelt_pc2_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second);
 void pelt_mdd_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second);
 void pelt_npy_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second);
-void pelt_put_floats_little(pelt_writer *writer, const float *values, size_t count);
+/* The header again, now that the number of frames is known. */
+void pelt_npy_complete(pelt_writer *writer, uint32_t frame_count, uint32_t point_count);
 void pelt_put_floats_big(pelt_writer *writer, const float *values, size_t count);
 
 /* Where the values of a NumPy array of frames lie; head holds at least its header. */

@@ -153,6 +153,20 @@ pelt_writer *pelt_writer_open(const char *path, pelt_error *error) {
     return NULL;
 }
 
+pelt_writer *pelt_writer_standard(pelt_error *error) {
+    pelt_writer *writer = calloc(1, sizeof *writer);
+    char *name = strdup("standard output");
+    int descriptor = dup(1);
+    if (writer && name && descriptor >= 0) {
+        writer->path = name, writer->descriptor = descriptor;
+        return writer;
+    }
+    if (descriptor >= 0) close(descriptor);
+    free(writer), free(name);
+    pelt_fail(error, PELT_ERROR_FILE, "standard output cannot be written");
+    return NULL;
+}
+
 static void write_all(pelt_writer *writer, const uint8_t *bytes, size_t size) {
     while (size && !writer->failure.code) {
         ssize_t put = write(writer->descriptor, bytes, size < SSIZE_MAX ? size : SSIZE_MAX);
@@ -175,6 +189,18 @@ void pelt_writer_put(pelt_writer *writer, const void *bytes, size_t size) {
         memcpy(writer->buffer + writer->buffered, bytes, size);
         writer->buffered += size;
     }
+}
+
+pelt_result pelt_writer_flush(pelt_writer *writer, pelt_error *error) {
+    flush(writer);
+    if (!writer->failure.code) return PELT_OK;
+    return pelt_fail(error, writer->failure.code, "%s", writer->failure.text);
+}
+
+void pelt_writer_put_first(pelt_writer *writer, const void *bytes, size_t size) {
+    flush(writer);
+    if (writer->failure.code) return;
+    if (pwrite(writer->descriptor, bytes, size, 0) != (ssize_t)size) fail_with_errno(writer);
 }
 
 /* All bytes are on the disk, under the unfinished name. */

@@ -8,6 +8,7 @@
 
 #include "rig/rig.h"
 #include <pelt/keys_fit.h>
+#include <signal.h>
 
 /* -- Files (file.c, beside.c, temporary.c) ---------------------------------------------------------------------------------- */
 
@@ -54,6 +55,14 @@ typedef struct pelt_writer pelt_writer;
 pelt_writer *pelt_writer_open(const char *path, pelt_error *error);
 void pelt_writer_put(pelt_writer *writer, const void *bytes, size_t size);
 pelt_result pelt_writer_commit(pelt_writer *writer, pelt_error *error);
+/* Floats, little-endian whatever this machine is. */
+void pelt_put_floats_little(pelt_writer *writer, const float *values, size_t count);
+/* The same to standard output, where there is nothing to drop. */
+pelt_writer *pelt_writer_standard(pelt_error *error);
+/* Puts what is waiting where it goes. PELT_OK, or the first error. */
+pelt_result pelt_writer_flush(pelt_writer *writer, pelt_error *error);
+/* Writes over the first bytes, which have been put; not for pipes. */
+void pelt_writer_put_first(pelt_writer *writer, const void *bytes, size_t size);
 void pelt_writer_drop(pelt_writer *writer);
 /* Commits two files that belong together, of which the second names the first: at any moment the second is there with
    the first that it names, or not at all. */
@@ -127,7 +136,7 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
 /* Writes a cache frame by frame; the format is chosen by the ending of the path (.pc2 .mdd .npy, or a folder for .obj).
    A name means a folder when it ends with / or has no dot in it, or when the folder is there; a folder is replaced only
    if it holds nothing but frame_000000.obj, ... `mesh` gives the faces for .obj. Commit fails unless frame_count frames
-   came. */
+   came; 0: any number may, which only .npy can hold. */
 typedef struct pelt_cache_writer pelt_cache_writer;
 pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count, const pelt_mesh *mesh,
                                           double frames_per_second, pelt_error *error);
@@ -146,6 +155,31 @@ pelt_result pelt_npy_write(const char *path, const uint32_t sizes[3], const floa
 typedef struct pelt_frame_file pelt_frame_file;
 pelt_frame_file *pelt_frame_file_open(const char *path, pelt_frames *frames, pelt_error *error);
 void pelt_frame_file_close(pelt_frame_file *file);
+
+/* -- Poses that come line by line (pose_stream.c) -------------------------------------------------------------------- */
+
+typedef struct pelt_pose_stream pelt_pose_stream;
+
+typedef enum pelt_stream_event {
+    PELT_STREAM_POSE,   /* a pose has come */
+    PELT_STREAM_BAD,    /* a line was no pose, as the error says; the next may be */
+    PELT_STREAM_END,    /* of the stream, or it was to stop */
+    PELT_STREAM_FAILED, /* with an error, for good */
+} pelt_stream_event;
+
+/* "-" is standard input. *stop, once it is not 0, ends all waiting within a tenth of a second. */
+pelt_pose_stream *pelt_pose_stream_open(const char *path, const pelt_bundle *bundle, const volatile sig_atomic_t *stop,
+                                        pelt_error *error);
+void pelt_pose_stream_close(pelt_pose_stream *stream); /* NULL is fine */
+/* A file, which is all there at once. */
+bool pelt_pose_stream_is_recorded(const pelt_pose_stream *stream);
+/* The next pose: locals [joint_count], controls [control count], and when the end of its line came, in seconds of the
+   monotonic clock. */
+pelt_stream_event pelt_pose_stream_next(pelt_pose_stream *stream, pelt_transform *locals, float *controls,
+                                        double *arrived, pelt_error *error);
+
+/* Writes the poses of a clip as such lines. */
+pelt_result pelt_poses_write(const char *path, const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error);
 
 /* -- Tables of controls (table.c, controls.c) ---------------------------------------------------------------------- */
 

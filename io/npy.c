@@ -257,11 +257,24 @@ pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char 
 }
 
 /* Blanks fill the header up to 128 bytes, so that the values are aligned to 64; it ends with a new line. */
-static void put_header(pelt_writer *writer, const char *shape) {
-    char bytes[129] = "\x93NUMPY\x01\x00\x76\x00", entries[118];
+static void make_header(const char *shape, char bytes[129]) {
+    char entries[118];
+    memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
     snprintf(entries, sizeof entries, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", shape);
-    snprintf(bytes + 10, sizeof bytes - 10, "%-117s\n", entries);
+    snprintf(bytes + 10, 119, "%-117s\n", entries);
+}
+
+static void put_header(pelt_writer *writer, const char *shape) {
+    char bytes[129];
+    make_header(shape, bytes);
     pelt_writer_put(writer, bytes, 128);
+}
+
+void pelt_npy_complete(pelt_writer *writer, uint32_t frame_count, uint32_t point_count) {
+    char shape[40], bytes[129];
+    snprintf(shape, sizeof shape, "%u, %u, 3", frame_count, point_count);
+    make_header(shape, bytes);
+    pelt_writer_put_first(writer, bytes, 128);
 }
 
 void pelt_npy_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_count, double frames_per_second) {

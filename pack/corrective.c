@@ -65,12 +65,18 @@ static void rotation_vector(const float q[4], double out[3]) {
 }
 
 /* R = Rz(c) Ry(b) Rx(a): its first column is (cos b cos c, cos b sin c, -sin b), its last row (-sin b, cos b sin a,
-   cos b cos a). */
+   cos b cos a). Where cos b is next to nothing a and c are one, and a is 0: then its second column is (-sin c, cos c,
+   0). Of the two solutions, b or pi - b, the one nearer to 0 is meant. */
 static void euler_angles(const float q[4], double out[3]) {
     double x = q[0], y = q[1], z = q[2], w = q[3], across = 1 - 2 * (y * y + z * z), up = 2 * (x * y + w * z);
-    out[0] = atan2(2 * (y * z + w * x), 1 - 2 * (x * x + y * y));
+    bool locked = hypot(across, up) < 1e-3;
+    out[0] = locked ? 0 : atan2(2 * (y * z + w * x), 1 - 2 * (x * x + y * y));
     out[1] = atan2(2 * (w * y - x * z), hypot(across, up));
-    out[2] = atan2(up, across);
+    out[2] = locked ? atan2(2 * (w * z - x * y), 1 - 2 * (x * x + z * z)) : atan2(up, across);
+    const double pi = acos(-1);
+    double other[3] = {out[0] - copysign(pi, out[0]), copysign(pi, out[1]) - out[1], out[2] - copysign(pi, out[2])};
+    if (hypot(other[0], hypot(other[1], other[2])) < hypot(out[0], hypot(out[1], out[2])))
+        memcpy(out, other, sizeof other);
 }
 
 static double hinge_angle(const pelt_axis *axis, const float q[4]) {

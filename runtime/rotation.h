@@ -73,13 +73,21 @@ static inline void rotation_vector(const float q[4], float out[3]) {
     for (int i = 0; i < 3; i++) out[i] = scale * q[i];
 }
 
-/* a, b, c of R = Rz(c) Ry(b) Rx(a), of a unit quaternion; b from -pi/2 to pi/2. */
+/* a, b, c of R = Rz(c) Ry(b) Rx(a), of a unit quaternion. Near b = pi/2 a and c are one: a is 0. Elsewhere there are two,
+   of which the one nearer to 0 is meant: so a turn about y alone goes all the way round as one about x or z does. */
 static inline void euler_angles(const float q[4], float out[3]) {
     float x = q[0], y = q[1], z = q[2], w = q[3];
     float right = 1 - 2 * (y * y + z * z), up = 2 * (w * z + x * y); /* cos b times cos c, sin c */
-    out[0] = atan2f(2 * (w * x + y * z), 1 - 2 * (x * x + y * y));
-    out[1] = atan2f(2 * (w * y - z * x), sqrtf(right * right + up * up));
-    out[2] = atan2f(up, right);
+    float across = sqrtf(right * right + up * up);
+    int locked = across < 1e-3f;
+    out[0] = locked ? 0 : atan2f(2 * (w * x + y * z), 1 - 2 * (x * x + y * y));
+    out[1] = atan2f(2 * (w * y - z * x), across);
+    out[2] = locked ? atan2f(2 * (w * z - x * y), 1 - 2 * (x * x + z * z)) : atan2f(up, right);
+    const float pi = 3.14159265f;
+    float other[3] = {out[0] - copysignf(pi, out[0]), copysignf(pi, out[1]) - out[1], out[2] - copysignf(pi, out[2])};
+    float size = out[0] * out[0] + out[1] * out[1] + out[2] * out[2];
+    if (other[0] * other[0] + other[1] * other[1] + other[2] * other[2] >= size) return;
+    for (int i = 0; i < 3; i++) out[i] = other[i];
 }
 
 /* The angle about a direction, as pelt_file_axis says. */

@@ -61,7 +61,14 @@ static void joint_vector(pelt_rotations kind, const float *q, double out[9]) {
         double scale = angle > 1e-6 ? angle / (2 * sin(angle)) : 0.5;
         for (int i = 0; i < 3; i++) out[i] = scale * (r[(i + 2) % 3][(i + 1) % 3] - r[(i + 1) % 3][(i + 2) % 3]);
     } else if (kind == PELT_ROTATIONS_EULER) {
-        out[0] = atan2(r[2][1], r[2][2]), out[1] = asin(fmin(fmax(-r[2][0], -1), 1)), out[2] = atan2(r[1][0], r[0][0]);
+        double pi = acos(-1), best = INFINITY, b = asin(fmin(fmax(-r[2][0], -1), 1));
+        for (int which = 0; which < 2; which++) { /* both solutions: the one nearer to 0 counts */
+            double sign = which ? -1 : 1, angles[3] = {atan2(sign * r[2][1], sign * r[2][2]),
+                                                       which ? (b < 0 ? -pi - b : pi - b) : b,
+                                                       atan2(sign * r[1][0], sign * r[0][0])};
+            double size = angles[0] * angles[0] + angles[1] * angles[1] + angles[2] * angles[2];
+            if (size < best) best = size, memcpy(out, angles, sizeof angles);
+        }
     }
 }
 

@@ -110,6 +110,18 @@ const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_
     return player->scratch;
 }
 
+const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *locals, const float *controls) {
+    const pelt_skin *skin = player->skin;
+    for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = locals[player->source[j]];
+    if (player->matched != player->controls->count) match_controls(player);
+    for (uint32_t i = 0; i < skin->control_count; i++) {
+        uint32_t source = player->control_source[i];
+        player->values[i] = controls && source < player->controls->count ? controls[source] : skin->controls[i].rest;
+    }
+    pelt_pose_from(skin, &(pelt_pose_input){.locals = player->renamed, .controls = player->values}, player->scratch);
+    return player->scratch;
+}
+
 void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals) {
     const pelt_skin *skin = player->skin;
     const void *pose = pelt_player_pose(player, clip, frame);

@@ -367,7 +367,7 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
     X(PELT_ROTATIONS_CHORD, "chord")   /* 2 sin(angle / 2): no way of turning is cut anywhere */                       \
     X(PELT_ROTATIONS_VECTOR, "vector") /* the difference of rotation vectors, axis times angle: jumps at half a turn */ \
     X(PELT_ROTATIONS_EULER, "euler")   /* that of Euler angles, about x, then y, then z: jumps there too, and where y  \
-                                          is turned by a quarter, x and z are one */
+                                          is turned by a quarter x and z are one */
 
 /* How principal poses are chosen. */
 #define PELT_POSE_CHOICES(X)                                                                                           \
@@ -715,6 +715,10 @@ void pelt_player_free(pelt_player *player);
 
 /* Poses the skin as a frame has it: scratch memory for pelt_deform or a graphics device, until the next call. */
 const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_t frame);
+
+/* The same of a pose that is no clip's: a transform for each joint of the bundle, and a value for each of its controls;
+   NULL: at rest. */
+const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *locals, const float *controls);
 
 /* Runs the skin in the pose of a frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's order. */
 void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals);
