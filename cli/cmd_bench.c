@@ -244,7 +244,7 @@ static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t si
     json_t *rows = json_array();
     cli_say(
         args,
-        "Frames a second of one character, pose and positions and normals: one core, OpenGL, CUDA; and memory.\n\n"
+        "Frames a second of one character, pose and positions and normals: one core, OpenGL, CUDA; and MB of memory.\n\n"
         "| vertices | method   |      core |    OpenGL |      CUDA | skin file | on device |      pose |    output |\n"
         "|---------:|----------|----------:|----------:|----------:|----------:|----------:|----------:|----------:|"
         "\n");
@@ -256,8 +256,8 @@ static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t si
             const bench_table_row *r = &table[m];
             cli_say(args, "| %8u | %-8s |", sizes[s], r->method);
             say_frames(args, r->cpu_frame), say_frames(args, r->device_frame[0]), say_frames(args, r->device_frame[1]);
-            cli_say(args, " %9zu | %9zu | %9zu | %9zu |\n", r->file_bytes, r->device_bytes, r->pose_bytes,
-                    r->output_bytes);
+            cli_say(args, " %9.3f | %9.3f | %9.3f | %9.3f |\n", 1e-6 * (double)r->file_bytes,
+                    1e-6 * (double)r->device_bytes, 1e-6 * (double)r->pose_bytes, 1e-6 * (double)r->output_bytes);
             json_array_append_new(rows, cli_pack("{s:i, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "vertices",
                                                  (int)sizes[s], "method", r->method, "cpu_us", 1e6 * r->cpu_frame,
                                                  "gl_us", 1e6 * r->device_frame[0], "cuda_us", 1e6 * r->device_frame[1],
@@ -339,7 +339,7 @@ const cli_command cli_bench = {
     {{"vertices", "N,...", "Sizes to run; default 2972,11574,46036,500000."},
      {"turns", "N", "Turns that each one takes; default 41."},
      {"device", "D", "gl, cuda, one of several as gl:1, or all: run there instead of on the processor."},
-     {"table", NULL, "The tables of Rhee, Lewis & Neumann 2006: frames a second and memory, for Markdown."},
+     {"table", NULL, "The tables of Rhee, Lewis & Neumann 2006: frames a second and MB of memory, for Markdown."},
      {"characters", "N,...", "With --device: crowds to run; default 1,100."}},
     .example = "pelt bench --vertices 2972 --turns 5",
 };

@@ -252,13 +252,13 @@ pelt_stream_event pelt_pose_stream_next(pelt_pose_stream *s, pelt_transform *loc
     *error = (pelt_error){0};
     for (char *line; (line = next_line(s, &whole, error));) {
         const char *first = skip_blanks(line);
-        if (!*first || *first == '#') continue;
-        if (!whole && s->ended)
-            return pelt_fail(error, PELT_ERROR_TRUNCATED, "%s: ends within line %zu; the line is skipped", s->name,
+        if (!whole && !s->ended)
+            return pelt_fail(error, PELT_ERROR_DATA, "%s: line %zu is longer than a megabyte; it is skipped", s->name,
                              s->line),
                    PELT_STREAM_BAD;
+        if (!*first || *first == '#') continue;
         if (!whole)
-            return pelt_fail(error, PELT_ERROR_DATA, "%s: line %zu is longer than a megabyte; it is skipped", s->name,
+            return pelt_fail(error, PELT_ERROR_TRUNCATED, "%s: ends within line %zu; the line is skipped", s->name,
                              s->line),
                    PELT_STREAM_BAD;
         if (!s->named && !s->begun && !begins_with_number(first)) {
