@@ -15,6 +15,7 @@ static const char *const choices[] = {PELT_CHOICES(NAME) NULL};
 static const char *const rbfs[] = {PELT_RBFS(NAME) NULL};
 static const char *const families[] = {PELT_FAMILIES(NAME) NULL};
 static const char *const distance_weights[] = {PELT_DISTANCES(NAME) NULL};
+static const char *const presets[] = {PELT_PRESETS(NAME) NULL};
 static const char *const rotations[] = {PELT_ROTATIONS(NAME) NULL};
 static const char *const pose_choices[] = {PELT_POSE_CHOICES(NAME) NULL};
 #undef NAME
@@ -196,6 +197,7 @@ static void read_corrective(reader *r) {
     o->wpsd.shared_width = given(r, "shared-width") != NULL;
     o->eigen.per_joint = read_count(r, "per-joint");
     o->eigen.sweeps_only = given(r, "sweeps-only") != NULL;
+    o->eigen.preset = (pelt_preset)read_word(r, "preset", presets);
     o->eigen.threshold = read_number(r, "threshold", 0);
     o->eigen.fade = read_number(r, "fade", -1);
     *(o->corrective == PELT_CORRECTIVE_EIGEN ? &o->eigen.width : &o->psd.width) = read_number(r, "width", 0);

@@ -46,6 +46,8 @@
         {"threshold", "X",                                                                                             \
          "eigen: who belongs to a joint: displaced by more than this part of the most; default 0.04."},                \
         {"fade", "X", "eigen: over which part of the threshold, below it, that fades out; default 0.5, 0: at once."},  \
+        {"preset", "vertex-program",                                                                                   \
+         "eigen: the limits of the paper's graphics card: --per-vertex 10 --influences 4 --sweeps-only."},             \
         {"sweeps-only", NULL, "eigen: learn only from examples that move one joint alone, as the paper does."}, {      \
         "plain-normals", NULL,                                                                                         \
             "psd, wpsd, eigen, kernel: leave normals as the blend turns them; smaller, and normals are worse."         \

@@ -117,6 +117,14 @@ static json_t *eigen_json(const pelt_eigen_field_figures *e) {
     return json_pack("{s:o, s:o, s:o}", "width", pelt_json_number(e->width), "joints", joints, "pairs", pairs);
 }
 
+/* As the paper counts it; a 4-tuple of floats has 16 bytes. */
+static json_t *eigen_memory_json(const pelt_eigen_figures *e) {
+    return json_pack("{s:i, s:i, s:o, s:o, s:i, s:i, s:i}", "most_displacements", (int)e->most_displacements,
+                     "most_turns", (int)e->most_turns, "mean_displacements", pelt_json_number(e->mean_displacements),
+                     "mean_turns", pelt_json_number(e->mean_turns), "tuples", (int)e->tuples, "tuple_bytes",
+                     (int)(16 * e->tuples), "constants", (int)e->constants);
+}
+
 /* What only one method has to say. */
 static json_t *method_json(const pelt_fit_report *r) {
     const pelt_pose_figures *p = &r->poses;
@@ -141,6 +149,7 @@ static json_t *method_json(const pelt_fit_report *r) {
         object = join(object, json_pack("{s:o, s:o, s:o}", "width", pelt_json_number(k->width), "range",
                                         pelt_json_number(k->range), "pair", pelt_json_number(k->pair)));
     if (r->eigen) object = join(object, eigen_json(&r->eigen->positions));
+    if (r->eigen) object = put(object, "memory", eigen_memory_json(r->eigen));
     if (r->eigen && r->eigen->normals.joint_count) object = put(object, "normals", eigen_json(&r->eigen->normals));
     return object;
 }

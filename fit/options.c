@@ -95,6 +95,7 @@ static const option options_list[] = {
     {"threshold", NUMBER, AT(eigen.threshold), 1e-3, 0.5, 0, CORRECTIVE(EIGEN)},
     {"fade", NUMBER, AT(eigen.fade), -INFINITY, 0.95, 0, CORRECTIVE(EIGEN)},
     {"width", NUMBER, AT(eigen.width), 1e-3, 1e3, 0, CORRECTIVE(EIGEN)},
+    {"preset", CHOICE, AT(eigen.preset), 0, PELT_PRESET_COUNT - 1, 0, CORRECTIVE(EIGEN)},
     {"per_vertex", COUNT, AT(kernel.per_vertex), 1, 64, 0, CORRECTIVE(KERNEL)},
     {"family", CHOICE, AT(kernel.family), 0, PELT_FAMILY_COUNT - 1, 0, CORRECTIVE(KERNEL)},
 };
@@ -216,6 +217,22 @@ static pelt_result check_distances(const pelt_fit_options *o, pelt_error *error)
     return PELT_OK;
 }
 
+/* Limits of a preset: those that are not given are set. */
+static pelt_result apply_preset(pelt_fit_options *o, pelt_error *error) {
+    enum { PER_VERTEX = 10, INFLUENCES = 4 };
+    if (o->eigen.preset != PELT_PRESET_VERTEX_PROGRAM || o->corrective != PELT_CORRECTIVE_EIGEN) return PELT_OK;
+    if (o->eigen.per_vertex > PER_VERTEX)
+        return pelt_fail_option(error, "per_vertex", "%u are more than the %d that the preset has room for",
+                                o->eigen.per_vertex, PER_VERTEX);
+    if (o->influences > INFLUENCES)
+        return pelt_fail_option(error, "influences", "%u are more than the %d that the preset has room for",
+                                o->influences, INFLUENCES);
+    if (!o->eigen.per_vertex) o->eigen.per_vertex = PER_VERTEX;
+    if (!o->influences) o->influences = INFLUENCES;
+    o->eigen.sweeps_only = 1;
+    return PELT_OK;
+}
+
 pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
     if ((unsigned)o->method >= PELT_METHOD_COUNT)
         return pelt_fail_option(error, "method", "there is no method %d", o->method);
@@ -230,8 +247,9 @@ pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
         pelt_result result = check_option(&options_list[i], o, error);
         if (result) return result;
     }
-    pelt_result distances = check_distances(o, error);
-    if (distances) return distances;
+    pelt_result together = check_distances(o, error);
+    if (!together) together = apply_preset(o, error);
+    if (together) return together;
     if (o->displacement.displacements % 16)
         return pelt_fail_option(error, "displacements", "%u: choose from 16, 32 (bits)", o->displacement.displacements);
     if (!(o->holdout <= 0.9)) return pelt_fail_option(error, "holdout", "%g is not a share up to 0.9", o->holdout);

@@ -4,6 +4,7 @@
 #include "test/corrected.h"
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
+#include "runtime/skin.h"
 
 enum { JOINTS = 4, VERTICES = 160 };
 
@@ -973,6 +974,42 @@ static void angles_of_a_hinge_go_on_past_half_a_turn(void **state) {
     pelt_bytes_free(bytes), character_free(bundle);
 }
 
+/* -- Memory as the paper counts it ------------------------------------------------------------------------------------ */
+
+/* The preset keeps its limits, and the figures are those of the skin itself: 5 tuples of a vertex and its displacements;
+   4 registers, 3 for each joint, one for four coordinates. */
+static void the_preset_fits_into_a_vertex_program(void **state) {
+    (void)state;
+    double angles[64][JOINTS];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    const pelt_clip *clip = corrected_clip(bundle, "train", sweeps(angles), angles[0], two_shapes);
+    for (int plain = 0; plain < 2; plain++) {
+        pelt_error error = {0};
+        pelt_fit_report report;
+        pelt_skin skin;
+        pelt_fit_options options = {.method = PELT_METHOD_EIGEN,
+                                    .threads = 1,
+                                    .holdout = -1,
+                                    .displacement = {.plain_normals = plain, .displacements = 32},
+                                    .eigen.preset = PELT_PRESET_VERTEX_PROGRAM};
+        pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, &report, &error);
+        if (!bytes) fail_msg("%s", error.text);
+        assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+        const pelt_eigen_figures *e = report.eigen;
+        assert_true(report.options.eigen.sweeps_only && report.options.influences == 4);
+        assert_true(e->most_displacements <= (plain ? 10 : 5) && e->most_displacements >= 4);
+        assert_true(plain ? e->most_turns == 0 : e->most_turns <= 5 && e->most_turns > 0);
+        assert_true(e->mean_displacements > 0 && e->mean_displacements <= e->most_displacements);
+        assert_int_equal(e->tuples, 5 + e->most_displacements + e->most_turns);
+        assert_true(e->tuples <= PELT_TUPLES_2002);
+        uint32_t coordinates = pelt_skin_corrective(&skin)->coefficient_count;
+        assert_int_equal(e->constants, 4 + 3 * JOINTS + (coordinates + 3) / 4);
+        assert_int_equal(report.findings.count, 0);
+        pelt_fit_report_free(&report), pelt_bytes_free(bytes);
+    }
+    character_free(bundle);
+}
+
 /* -- Looking into a fit -------------------------------------------------------------------------------------------- */
 
 /* 1 from 4% of the largest displacement on, smoothly to 0 where `fade` of these 4% are gone. */
@@ -1134,6 +1171,7 @@ int main(void) {
         cmocka_unit_test(coupling_does_no_harm_where_there_is_none),
         cmocka_unit_test(one_thread_and_two_give_the_same_bytes),
         cmocka_unit_test(angles_of_a_hinge_go_on_past_half_a_turn),
+        cmocka_unit_test(the_preset_fits_into_a_vertex_program),
         cmocka_unit_test(a_study_shows_support_shape_and_error_of_each_joint),
         cmocka_unit_test(examples_that_never_move_one_joint_alone_are_refused_with_advice),
         cmocka_unit_test(figure_seven_of_the_paper),

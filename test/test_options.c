@@ -154,6 +154,10 @@ static void options_that_make_no_sense_together_are_refused(void **state) {
     refused((pelt_fit_options){W, .psd.distance_weights = PELT_DISTANCE_EQUAL}, "distance_weights", "use psd");
     refused((pelt_fit_options){W, .psd.pose_choice = PELT_POSE_CHOICE_PCA}, "pose_choice", "all poses are kept");
     refused((pelt_fit_options){W, .psd.poses = 8, .wpsd.shared_width = 1}, "shared_width", "few poses");
+    refused((pelt_fit_options){E, .eigen = {.per_vertex = 11, .preset = PELT_PRESET_VERTEX_PROGRAM}}, "per_vertex",
+            "11 are more than the 10");
+    refused((pelt_fit_options){E, .influences = 5, .eigen.preset = PELT_PRESET_VERTEX_PROGRAM}, "influences", "the 4");
+    refused((pelt_fit_options){K, .eigen.preset = PELT_PRESET_VERTEX_PROGRAM}, "preset", "eigen; kernel");
     refused((pelt_fit_options){W, .psd.width = 1, .wpsd.shared_width = 1}, "shared_width", "a width that is given");
 }
 

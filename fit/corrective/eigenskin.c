@@ -359,8 +359,45 @@ static pelt_eigen_field_figures field_figures(const eigen_fit *e, const eigen_fi
     return (pelt_eigen_field_figures){x->width, joint_count, joints, pair_count, pairs};
 }
 
+/* Entries of the vertex that has most, and of the mean vertex. */
+static void count_entries(const pelt_displacements *d, uint32_t vertex_count, uint32_t *most, double *mean) {
+    for (uint32_t v = 0; d && v < vertex_count; v++) {
+        uint32_t count = d->first[v + 1] - d->first[v];
+        *most = count > *most ? count : *most;
+        *mean += (double)count / vertex_count;
+    }
+}
+
+static uint32_t count_bones(const pelt_model *model, pelt_arena *arena) {
+    const pelt_influences *in = &model->influences;
+    uint32_t count = 0, most = 0;
+    for (uint32_t i = 0; i < in->first[model->vertex_count]; i++) most = in->joints[i] > most ? in->joints[i] : most;
+    bool *carries = PELT_NEW(arena, (size_t)most + 1, bool);
+    for (uint32_t i = 0; i < in->first[model->vertex_count]; i++)
+        if (!carries[in->joints[i]]) carries[in->joints[i]] = true, count++;
+    return count;
+}
+
+/* Memory as section 2.5 counts it; what the preset asks for and does not fit is said. */
+static void note_memory(eigen_fit *e, pelt_eigen_figures *figures) {
+    enum { OWN_TUPLES = 5, OWN_CONSTANTS = 4 };
+    pelt_fitting *f = e->f;
+    const pelt_corrective *c = f->model.corrective;
+    uint32_t bones = count_bones(&f->model, f->arena), coordinates = pelt_corrective_coefficient_count(c);
+    count_entries(c->displacements, f->model.vertex_count, &figures->most_displacements, &figures->mean_displacements);
+    count_entries(c->turns, f->model.vertex_count, &figures->most_turns, &figures->mean_turns);
+    figures->tuples = OWN_TUPLES + figures->most_displacements + figures->most_turns;
+    figures->constants = OWN_CONSTANTS + 3 * bones + (coordinates + 3) / 4;
+    if (f->options.eigen.preset && figures->constants > PELT_CONSTANTS_2002)
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "constants",
+                  "%u joints and %u coordinates take %u constant registers, and the graphics cards of the preset have "
+                  "%d: such a card draws the character in parts",
+                  bones, coordinates, figures->constants, PELT_CONSTANTS_2002);
+}
+
 static void note_figures(eigen_fit *e) {
     pelt_eigen_figures *figures = PELT_NEW(e->f->arena, 1, pelt_eigen_figures);
+    note_memory(e, figures);
     figures->positions = field_figures(e, &e->positions);
     if (e->normals.part.entry_count) figures->normals = field_figures(e, &e->normals);
     e->f->report.eigen = figures;

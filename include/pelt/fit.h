@@ -375,6 +375,13 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
     X(PELT_POSE_CHOICE_PCA, "pca")         /* for each principal component of the displacements the pose that has      \
                                               most of it */
 
+/* What a skin is to fit into. */
+#define PELT_PRESETS(X)                                                                                                \
+    X(PELT_PRESET_NONE, "")                                                                                            \
+    X(PELT_PRESET_VERTEX_PROGRAM, "vertex-program") /* graphics cards of 2002, as the EigenSkin paper counts: at most 10 \
+                                                       displacements of a vertex, 5 and 5 with normals, 4 joints, one   \
+                                                       joint at a time; limits that are not given are set */
+
 #define PELT_ENUM_VALUE(value, ...) value,
 typedef enum pelt_blend { PELT_BLENDS(PELT_ENUM_VALUE) PELT_BLEND_COUNT } pelt_blend;
 typedef enum pelt_corrective_kind { PELT_CORRECTIVES(PELT_ENUM_VALUE) PELT_CORRECTIVE_COUNT } pelt_corrective_kind;
@@ -385,6 +392,7 @@ typedef enum pelt_rbf_kind { PELT_RBFS(PELT_ENUM_VALUE) PELT_RBF_COUNT } pelt_rb
 typedef enum pelt_family { PELT_FAMILIES(PELT_ENUM_VALUE) PELT_FAMILY_COUNT } pelt_family;
 typedef enum pelt_distance_kind { PELT_DISTANCES(PELT_ENUM_VALUE) PELT_DISTANCE_COUNT } pelt_distance_kind;
 typedef enum pelt_rotations { PELT_ROTATIONS(PELT_ENUM_VALUE) PELT_ROTATIONS_COUNT } pelt_rotations;
+typedef enum pelt_preset { PELT_PRESETS(PELT_ENUM_VALUE) PELT_PRESET_COUNT } pelt_preset;
 typedef enum pelt_pose_choice { PELT_POSE_CHOICES(PELT_ENUM_VALUE) PELT_POSE_CHOICE_COUNT } pelt_pose_choice;
 #undef PELT_ENUM_VALUE
 
@@ -488,6 +496,7 @@ typedef struct pelt_eigen_options {
     double fade;         /* below it supports fade out, over this part of the threshold, up to 0.95; 0: 0.5, negative:
                             they end at the threshold */
     double width;        /* r0 of exp(-r / r0), radians, 0.001 to 1000; 0: what predicts left-out examples best */
+    pelt_preset preset;
 } pelt_eigen_options;
 
 /* The corrective "kernel". */
@@ -651,8 +660,19 @@ typedef struct pelt_eigen_field_figures {
     const pelt_eigen_pair_figures *pairs;
 } pelt_eigen_field_figures;
 
+/* What the paper's graphics card had: 4-tuples of floats for a vertex, and constant registers. */
+enum { PELT_TUPLES_2002 = 16, PELT_CONSTANTS_2002 = 96 };
+
 typedef struct pelt_eigen_figures {
     pelt_eigen_field_figures positions, normals; /* of plain normals joint_count is 0 */
+
+    /* Memory as the paper counts it (section 2.5). */
+    uint32_t most_displacements, most_turns; /* of a vertex: n_j |J_i|, for its position and its normal */
+    double mean_displacements, mean_turns;
+    uint32_t tuples;    /* of a vertex, four floats each: position, normal, colour, bone weights, texture coordinates, and
+                           the most displacements and turns */
+    uint32_t constants; /* registers of a frame: 4 for the projection, 3 for each joint that carries skin, and one for
+                           every four coordinates */
 } pelt_eigen_figures;
 
 /* What kernel says of itself: the settings that cross-validation chose. */
