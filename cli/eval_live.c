@@ -156,7 +156,7 @@ static pelt_result follow(live *l, pelt_error *error) {
 static int report(const live *l) {
     const latencies *t = &l->latencies;
     double span = t->count > 1 ? l->ended - l->begun : 0, median = t->count ? 1e3 * median_latency(t) : 0;
-    double a_second = span > 0 ? (double)t->count / span : 0;
+    double a_second = span > 0 ? (double)(t->count - 1) / span : 0;
     if (!l->args->quiet && !l->args->json)
         fprintf(stderr,
                 "live: %llu frames of %u vertices in %.2f s, %.1f a second; %llu late (more than %.1f ms); latency %.3f ms "

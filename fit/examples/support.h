@@ -11,12 +11,12 @@ typedef struct pelt_supports {
     float *amplitudes; /* [mover][point] largest displacement over the examples that move this mover alone; where
                           there are controls, at least what pelt_mover_amplitudes finds */
     float *peaks;      /* [mover] the largest of them */
-    double threshold;  /* of EigenSkin's supports, a part of the peaks, */
-    double fade;       /* and the part of it below it over which they fade: pelt_support_share */
     float noise;       /* displacements below this are rounding: a hundred thousandth of the mesh's diagonal */
     float *carried;    /* [mover + 1][point] blend weight of the joints that the mover carries: its own, those that
                           follow it, and those below it that nothing else drives; the last row: of joints that no
                           mover moves */
+    double threshold;  /* of EigenSkin's supports, a part of the peaks, */
+    double fade;       /* and the part of it, below it, over which they fade: pelt_support_share */
 } pelt_supports;
 
 /* The arena owns the result. */
