@@ -244,7 +244,8 @@ static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t si
     json_t *rows = json_array();
     cli_say(
         args,
-        "Frames a second of one character, pose and positions and normals: one core, OpenGL, CUDA; and MB of memory.\n\n"
+        "Frames a second of one character, pose and positions and normals: one core, OpenGL, CUDA; and MB of "
+        "memory.\n\n"
         "| vertices | method   |      core |    OpenGL |      CUDA | skin file | on device |      pose |    output |\n"
         "|---------:|----------|----------:|----------:|----------:|----------:|----------:|----------:|----------:|"
         "\n");

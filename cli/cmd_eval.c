@@ -199,12 +199,15 @@ const cli_command cli_eval = {
     "SKIN BUNDLE --clip CLIP|--live STREAM -o OUT",
     "Deforms a clip, or poses as they come, with a skin and writes the positions.",
     "OUT is a point cache (.pc2, .mdd, .npy), a folder of .obj files, or BUNDLE as a .glb or .gltf that plays in any\n"
-    "viewer: all of the file stays, and the clip becomes one morph target per frame. OUT.poses are the clip's poses, as\n"
+    "viewer: all of the file stays, and the clip becomes one morph target per frame. OUT.poses are the clip's poses, "
+    "as\n"
     "lines for --live.\n"
     "\n"
-    "With --live a line is a pose: x y z w for every joint of BUNDLE in its order, or for those that a first line names.\n"
+    "With --live a line is a pose: x y z w for every joint of BUNDLE in its order, or for those that a first line "
+    "names.\n"
     "STREAM is a pipe, - for standard input, or a recorded file, which is played at --rate. OUT is an .npy file, or\n"
-    "anything else (- is standard output) for plain little-endian floats, x y z of each vertex, frame after frame. It ends\n"
+    "anything else (- is standard output) for plain little-endian floats, x y z of each vertex, frame after frame. It "
+    "ends\n"
     "with the stream or by Ctrl-C, and says how late frames were.",
     run,
     2,

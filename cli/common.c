@@ -308,7 +308,8 @@ void cli_say_corrective(const cli_args *args, const json_t *figures) {
     const json_t *memory = json_object_get(figures, "memory");
     if (memory)
         cli_say(args,
-                "  as the EigenSkin paper counts: at most %.0f displacements and %.0f turns of normals a vertex (mean %.1f, "
+                "  as the EigenSkin paper counts: at most %.0f displacements and %.0f turns of normals a vertex (mean "
+                "%.1f, "
                 "%.1f), %.0f 4-tuples, %.0f constant registers\n",
                 part(memory, "most_displacements"), part(memory, "most_turns"), part(memory, "mean_displacements"),
                 part(memory, "mean_turns"), part(memory, "tuples"), part(memory, "constants"));

@@ -45,7 +45,8 @@ static double now(void) {
 
 static void wait_until(double time) {
     struct timespec t = {(time_t)time, (long)(1e9 * (time - floor(time)))};
-    while (!stopping && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {}
+    while (!stopping && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {
+    }
 }
 
 /* Latencies in steps of 2% from a microsecond on, so that a stream of any length takes the same memory. */
@@ -158,11 +159,12 @@ static int report(const live *l) {
     double span = t->count > 1 ? l->ended - l->begun : 0, median = t->count ? 1e3 * median_latency(t) : 0;
     double a_second = span > 0 ? (double)(t->count - 1) / span : 0;
     if (!l->args->quiet && !l->args->json)
-        fprintf(stderr,
-                "live: %llu frames of %u vertices in %.2f s, %.1f a second; %llu late (more than %.1f ms); latency %.3f ms "
-                "(median), %.3f ms (worst); %llu lines skipped\n",
-                (unsigned long long)t->count, l->by->skin->vertex_count, span, a_second, (unsigned long long)t->late,
-                1e3 / l->rate, median, 1e3 * t->worst, (unsigned long long)l->skipped);
+        fprintf(
+            stderr,
+            "live: %llu frames of %u vertices in %.2f s, %.1f a second; %llu late (more than %.1f ms); latency %.3f ms "
+            "(median), %.3f ms (worst); %llu lines skipped\n",
+            (unsigned long long)t->count, l->by->skin->vertex_count, span, a_second, (unsigned long long)t->late,
+            1e3 / l->rate, median, 1e3 * t->worst, (unsigned long long)l->skipped);
     return cli_print_json(l->args, cli_pack("{s:s, s:I, s:i, s:f, s:f, s:I, s:f, s:f, s:I}", "output",
                                             cli_value(l->args, "output"), "frames", (json_int_t)t->count, "vertices",
                                             (int)l->by->skin->vertex_count, "seconds", span, "frames_per_second",

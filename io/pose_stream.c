@@ -67,14 +67,14 @@ static pelt_result open_source(pelt_pose_stream *s, const char *path, pelt_error
     if (s->descriptor < 0 || fstat(s->descriptor, &status))
         return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", s->name, strerror(errno));
     if (S_ISDIR(status.st_mode))
-        return pelt_fail(error, PELT_ERROR_FILE, "%s: is a folder; name a pipe, a file of poses, or - for standard input",
-                         s->name);
+        return pelt_fail(error, PELT_ERROR_FILE,
+                         "%s: is a folder; name a pipe, a file of poses, or - for standard input", s->name);
     s->recorded = S_ISREG(status.st_mode);
     return PELT_OK;
 }
 
-pelt_pose_stream *pelt_pose_stream_open(const char *path, const pelt_bundle *bundle,
-                                        const volatile sig_atomic_t *stop, pelt_error *error) {
+pelt_pose_stream *pelt_pose_stream_open(const char *path, const pelt_bundle *bundle, const volatile sig_atomic_t *stop,
+                                        pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
     size_t most = (size_t)bundle->skeleton.joint_count + bundle->controls.count;
     pelt_pose_stream *s = PELT_NEW(arena, 1, pelt_pose_stream);
@@ -221,8 +221,8 @@ static pelt_result read_numbers(pelt_pose_stream *s, const char *line, pelt_erro
     }
     if (count == s->number_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: line %zu has %u numbers, %u are meant (4 for each of %u joints%s); the line is skipped", s->name,
-                     s->line, count, s->number_count, s->number_count / 4,
+                     "%s: line %zu has %u numbers, %u are meant (4 for each of %u joints%s); the line is skipped",
+                     s->name, s->line, count, s->number_count, s->number_count / 4,
                      s->number_count % 4 ? ", and 1 for each control" : "");
 }
 
@@ -234,8 +234,8 @@ static pelt_result set_pose(const pelt_pose_stream *s, pelt_transform *locals, f
             controls[c->index] = *at++;
             continue;
         }
-        double length = sqrt((double)at[0] * at[0] + (double)at[1] * at[1] + (double)at[2] * at[2] +
-                             (double)at[3] * at[3]);
+        double length =
+            sqrt((double)at[0] * at[0] + (double)at[1] * at[1] + (double)at[2] * at[2] + (double)at[3] * at[3]);
         if (!(length > 1e-6 && length < 1e6))
             return pelt_fail(error, PELT_ERROR_DATA,
                              "%s: line %zu: the quaternion of \"%s\" has no direction; the line is skipped", s->name,

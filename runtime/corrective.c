@@ -27,8 +27,7 @@ static pelt_result check_centers(const pelt_section *s, uint32_t first_axis, uin
 
 static int known_axis(uint32_t kind) {
     return kind == PELT_AXIS_ROTATION || kind == PELT_AXIS_TRANSLATION || kind == PELT_AXIS_CHORD ||
-           kind == PELT_AXIS_CONTROL || kind == PELT_AXIS_VECTOR || kind == PELT_AXIS_EULER ||
-           kind == PELT_AXIS_HINGE;
+           kind == PELT_AXIS_CONTROL || kind == PELT_AXIS_VECTOR || kind == PELT_AXIS_EULER || kind == PELT_AXIS_HINGE;
 }
 
 static int good_hinge(const pelt_file_axis *axis) {

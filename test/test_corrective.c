@@ -608,10 +608,10 @@ static void every_field_of_a_corrective_has_its_range(void **state) {
         {0, AXIS, 4 * 32 + 16, NOT_A_NUMBER, NUMBER},
         {0, AXIS, 4 * 32 + 24, 0, FINE}, /* middle */
         {0, AXIS, 4 * 32 + 24, 0x41000000u, NUMBER},
-        {0, AXIS, 4 * 32 + 28, 0, NUMBER}, /* reach */
-        {0, AXIS, 4 * 32 + 28, 0x4048f5c2u, FINE}, /* just below 3.14 */
+        {0, AXIS, 4 * 32 + 28, 0, NUMBER},           /* reach */
+        {0, AXIS, 4 * 32 + 28, 0x4048f5c2u, FINE},   /* just below 3.14 */
         {0, AXIS, 4 * 32 + 28, 0x40490fdbu, NUMBER}, /* pi */
-        {0, AXIS, 4, 2, FINE}, /* the last joint */
+        {0, AXIS, 4, 2, FINE},                       /* the last joint */
         {0, AXIS, 4, 3, INDEX},
         {0, AXIS, 3 * 32 + 4, MAKER_CONTROLS - 1, FINE},
         {0, AXIS, 3 * 32 + 4, MAKER_CONTROLS, INDEX},

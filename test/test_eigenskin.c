@@ -908,7 +908,8 @@ enum { STEPS = 12 }; /* of 20 degrees: -20 to 200 */
 
 /* Grows with the angle, which goes on past half a turn. */
 static void a_wheel(const pelt_bundle *bundle, const double *angles, double *d) {
-    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) d[3 * v] = 0.1 * angles[1] / 90 + 0.02 * sin(angles[1] / 40);
+    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++)
+        d[3 * v] = 0.1 * angles[1] / 90 + 0.02 * sin(angles[1] / 40);
 }
 
 /* The fit of a wheel's turns, with the width of 0.9; a second joint turns the usual way. */
@@ -966,7 +967,8 @@ static void angles_of_a_hinge_go_on_past_half_a_turn(void **state) {
         for (int angle = -179; angle <= 540; angle++) {
             double expected = 0, x = wheel_displacement(bundle, &skin, angle);
             for (int k = 0; k < STEPS; k++) expected += lambda[k] * exp(-fabs(degree * (angle - 20 * k + 20)) / 0.9);
-            if (angle >= -60 && angle <= 240) assert_near(x, expected, 2e-5); /* a third of the gap of 140 on each side */
+            if (angle >= -60 && angle <= 240)
+                assert_near(x, expected, 2e-5); /* a third of the gap of 140 on each side */
             assert_true(fabs(x - before) < 0.03);
             before = x;
         }

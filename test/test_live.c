@@ -165,7 +165,7 @@ static void garbage_is_skipped_with_a_sentence_each(void **state) {
     put(&w, line[0], (size_t)(line[2] - line[0])); /* names, frame 0 */
     put(&w, "1 2 3\n", 6);
     put(&w, "\x01\xff garbage \x80\n", 13);
-    put(&w, line[2], (size_t)(line[3] - line[2])); /* frame 1 */
+    put(&w, line[2], (size_t)(line[3] - line[2]));                                           /* frame 1 */
     for (const char *c = line[2]; c < line[3]; c++) put(&w, strchr(" \n", *c) ? c : "0", 1); /* no directions */
     put(&w, "nan 0 0 1\n", 10);
     char *long_line = malloc(3 << 20); /* longer than is read at once */

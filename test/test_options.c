@@ -90,7 +90,8 @@ static void options_that_nobody_uses_are_refused_with_those_who_do(void **state)
     refused((pelt_fit_options){K, .psd.no_norm = 1}, "no_norm", "psd and wpsd");
     refused((pelt_fit_options){P, .wpsd.principal_joints = 4}, "principal_joints", "the corrective wpsd; psd");
     refused((pelt_fit_options){P, .wpsd.shared_width = 1}, "shared_width", "the corrective wpsd; psd");
-    refused((pelt_fit_options){E, .psd.distance_weights = PELT_DISTANCE_EQUAL}, "distance_weights", "psd and wpsd; eigen");
+    refused((pelt_fit_options){E, .psd.distance_weights = PELT_DISTANCE_EQUAL}, "distance_weights",
+            "psd and wpsd; eigen");
     refused((pelt_fit_options){K, .psd.rotations = PELT_ROTATIONS_EULER}, "rotations", "psd and wpsd; kernel");
     refused((pelt_fit_options){K, .psd.pose_choice = PELT_POSE_CHOICE_PCA}, "pose_choice", "psd and wpsd; kernel");
     refused((pelt_fit_options){K, .psd.width = 1}, "width", "psd, wpsd and eigen; kernel");
@@ -167,7 +168,8 @@ static void ends_of_ranges_are_taken(void **state) {
     pelt_fit_options good[] = {
         {J, .influences = 64, .joints = {.ridge = 1e6, .normal_scale = -3}, .holdout = 0.9},
         {F, .influences = 1, .convex.prune = 0.5, .fitted = {.smooth = 1e6, .rest = PELT_REST_REFIT}, .holdout = -1},
-        {W, .psd = {2048, PELT_RBF_EXP, 1, PELT_DISTANCE_BLEND, PELT_ROTATIONS_EULER, PELT_POSE_CHOICE_PCA, 1e3}, .wpsd = {64, 0}, .displacement.displacements = 32},
+        {W, .psd = {2048, PELT_RBF_EXP, 1, PELT_DISTANCE_BLEND, PELT_ROTATIONS_EULER, PELT_POSE_CHOICE_PCA, 1e3},
+         .wpsd = {64, 0}, .displacement.displacements = 32},
         {P, .psd.poses = 1, .displacement = {1, 16, ends, 2}},
         {P, .psd.distance_weights = PELT_DISTANCE_EQUAL, .psd.width = 1e-3},
         {W, .wpsd.shared_width = 1},

@@ -63,9 +63,9 @@ static void joint_vector(pelt_rotations kind, const float *q, double out[9]) {
     } else if (kind == PELT_ROTATIONS_EULER) {
         double pi = acos(-1), best = INFINITY, b = asin(fmin(fmax(-r[2][0], -1), 1));
         for (int which = 0; which < 2; which++) { /* both solutions: the one nearer to 0 counts */
-            double sign = which ? -1 : 1, angles[3] = {atan2(sign * r[2][1], sign * r[2][2]),
-                                                       which ? (b < 0 ? -pi - b : pi - b) : b,
-                                                       atan2(sign * r[1][0], sign * r[0][0])};
+            double sign = which ? -1 : 1,
+                   angles[3] = {atan2(sign * r[2][1], sign * r[2][2]), which ? (b < 0 ? -pi - b : pi - b) : b,
+                                atan2(sign * r[1][0], sign * r[0][0])};
             double size = angles[0] * angles[0] + angles[1] * angles[1] + angles[2] * angles[2];
             if (size < best) best = size, memcpy(out, angles, sizeof angles);
         }
@@ -123,17 +123,18 @@ static void compare_vertex(comparison *c, uint32_t v, pelt_rotations kind, const
             k++;
         if (k == count) kept[count++] = e;
         tally[k]++;
-        for (size_t i = 0; i < 3; i++) shapes[3 * k + i] += c->d.positions[3 * (e * c->d.point_count + c->d.point_of[v]) + i];
+        for (size_t i = 0; i < 3; i++)
+            shapes[3 * k + i] += c->d.positions[3 * (e * c->d.point_count + c->d.point_of[v]) + i];
     }
     for (size_t i = 0; i < 3 * count; i++) shapes[i] /= tally[i / 3];
     for (size_t i = 0; i < count * count; i++)
-        between[i] = pose_gap(kind, joints, weights, train + 4 * kept[i / count] * joints,
-                              train + 4 * kept[i % count] * joints);
+        between[i] =
+            pose_gap(kind, joints, weights, train + 4 * kept[i / count] * joints, train + 4 * kept[i % count] * joints);
     for (uint32_t e = 0; e < c->test.count; e += 7) {
         double expected[3];
         for (size_t k = 0; k < count; k++)
-            to_pose[k] = pose_gap(kind, joints, weights, c->test.rotations + 4 * e * joints,
-                                  train + 4 * kept[k] * joints);
+            to_pose[k] =
+                pose_gap(kind, joints, weights, c->test.rotations + 4 * e * joints, train + 4 * kept[k] * joints);
         unfolded(phi, width, between, to_pose, shapes, count, expected);
         pelt_clip_pose(c->unseen.list[e].clip, &c->bundle->skeleton, c->unseen.list[e].frame, locals);
         assert_true(pelt_corrective_eval(c->f.model.corrective, &c->bundle->skeleton, locals, NULL, 200, out, NULL));
@@ -426,7 +427,8 @@ static void normals_of_the_examples_come_back_and_unseen_ones_come_closer(void *
 static void principal_joints_bound_the_axes_and_principal_poses_the_centres(void **state) {
     (void)state;
     pelt_bundle *bundle = sampled("arm", 300);
-    pelt_fitting f = fitted(bundle, (pelt_fit_options){.method = PELT_METHOD_WPSD, .wpsd.principal_joints = 2, .psd.poses = 5});
+    pelt_fitting f =
+        fitted(bundle, (pelt_fit_options){.method = PELT_METHOD_WPSD, .wpsd.principal_joints = 2, .psd.poses = 5});
     const pelt_weighted *w = f.model.corrective->weighted;
     for (uint32_t v = 0; v < 300; v++) {
         uint32_t used = 0;
@@ -509,7 +511,8 @@ static void blend_weights_are_shares_of_what_carries_a_vertex(void **state) {
 static void check_few_poses(pelt_pose_choice choice, double most) {
     enum { FEW = 5 };
     pelt_bundle *bundle = sampled("arm", 200);
-    pelt_fitting f = fitted(bundle, (pelt_fit_options){.method = PELT_METHOD_WPSD, .psd.poses = FEW, .psd.pose_choice = choice});
+    pelt_fitting f =
+        fitted(bundle, (pelt_fit_options){.method = PELT_METHOD_WPSD, .psd.poses = FEW, .psd.pose_choice = choice});
     const pelt_weighted *w = f.model.corrective->weighted;
     pelt_poses poses;
     pelt_example_displacements d;

@@ -114,8 +114,7 @@ void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_di
         double sum[3] = {0};
         for (uint32_t p = 0; p < joint->pose_count; p++)
             for (int c = 0; c < 3; c++) sum[c] += right[p] * displacement(u, joint->poses[p], joint->points[i])[c];
-        for (size_t c = 0; c < 3; c++)
-            out[3 * (size_t)i + c] = (float)(joint->shares[i] * sum[c] / joint->singular[k]);
+        for (size_t c = 0; c < 3; c++) out[3 * (size_t)i + c] = (float)(joint->shares[i] * sum[c] / joint->singular[k]);
     }
 }
 
@@ -347,8 +346,7 @@ static uint32_t mover_axes(const pelt_poses *poses, uint32_t mover, pelt_axis *a
         float scale = poses->control_list[d->first].scale;
         axes[0] = (pelt_axis){.kind = PELT_AXIS_CONTROL, .joint = d->first, .weight = scale * scale};
     }
-    for (uint32_t k = 0; axes && k < d->count; k++)
-        axes[k] = joint_axis(poses, poses->members[d->first + k]);
+    for (uint32_t k = 0; axes && k < d->count; k++) axes[k] = joint_axis(poses, poses->members[d->first + k]);
     return pelt_is_control(d) ? 1 : d->count;
 }
 

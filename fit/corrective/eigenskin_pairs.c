@@ -156,8 +156,7 @@ static double *residual_rows(pelt_arena *work, const search *w, const candidate 
     for (size_t m = 0; m < n; m++)
         for (uint32_t i = 0; i < p->point_count; i++)
             for (size_t c = 0; c < 3; c++)
-                rows[m * size + 3 * i + c] =
-                    p->shares[i] * w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
+                rows[m * size + 3 * i + c] = p->shares[i] * w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
     return rows;
 }
 
@@ -199,9 +198,8 @@ static void take(const search *w, const candidate *p, size_t kept, const double 
             double sum[3] = {0};
             for (size_t m = 0; m < n; m++)
                 for (size_t c = 0; c < 3; c++)
-                    sum[c] +=
-                        coordinates[m * MOST_KEPT + k] * p->shares[i] *
-                        w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
+                    sum[c] += coordinates[m * MOST_KEPT + k] * p->shares[i] *
+                              w->residual[3 * (m * w->u->point_count + p->points[i]) + c];
             pelt_entry *entry = &entries[k * p->point_count + i];
             *entry = (pelt_entry){.point = p->points[i], .coefficient = (uint32_t)k};
             for (int c = 0; c < 3; c++) entry->position[c] = (float)(sum[c] / values[k]);
