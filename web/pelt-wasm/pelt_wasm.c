@@ -1,0 +1,255 @@
+/* pelt_wasm.c: the run time as a WebAssembly module without imports: what JavaScript calls.
+
+   JavaScript sees memory as arrays of numbers, so what it reads is laid out for that: an opened skin, a pose and opened
+   keys begin with 32-bit words in the order of their struct here, which src/layout.ts repeats. Pointers are such words.
+   Memory of files comes from pelt_wasm_allocate and belongs to the object from then on, also when opening fails. */
+
+#include "gpu/pack.h"
+#include "runtime/loops.h"
+#include <pelt/keys.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT(name) __attribute__((export_name(#name), visibility("default")))
+
+/* Structs that JavaScript reads word by word. */
+_Static_assert(sizeof(pelt_transform) == 40 && sizeof(pelt_joint) == 96, "src/layout.ts says otherwise");
+_Static_assert(sizeof(pelt_control) == 16 && sizeof(pelt_driven) == 72, "src/layout.ts says otherwise");
+_Static_assert(sizeof(pelt_box) == 24 && sizeof(pelt_gpu_numbers) == 80, "src/layout.ts says otherwise");
+
+/* The end of the heap is far from here; what asks for more gets nothing. */
+EXPORT(allocate) void *pelt_wasm_allocate(size_t size) {
+    if (size > SIZE_MAX - 2 * PELT_ALIGN) return NULL;
+    return aligned_alloc(PELT_ALIGN, (size + PELT_ALIGN) / PELT_ALIGN * PELT_ALIGN);
+}
+
+EXPORT(release) void pelt_wasm_release(void *memory) { free(memory); }
+
+EXPORT(result_text) const char *pelt_wasm_result_text(int result) { return pelt_result_text((pelt_result)result); }
+
+EXPORT(version) const char *pelt_wasm_version(void) { return pelt_version(); }
+
+EXPORT(mesh_hash)
+uint64_t pelt_wasm_mesh_hash(const float *positions, uint32_t vertices, const uint32_t *triangles, uint32_t count) {
+    return pelt_mesh_hash(positions, vertices, triangles, count);
+}
+
+/* -- Skins --------------------------------------------------------------------------------------------------------- */
+
+typedef struct opened_skin {
+    uint32_t result; /* of pelt_open; what follows is 0 unless it is PELT_OK */
+    uint32_t vertex_count, block_count, joint_count, driven_count, control_count;
+    const pelt_joint *joints;
+    const char *names;
+    const uint32_t *vertex_slots, *block_first;
+    const uint16_t *entry_joints;
+    const float *entry_weights, *rest_positions, *rest_normals, *rest_tangents;
+    const pelt_driven *driven;
+    const pelt_control *controls;
+    const char *about;
+    uint32_t about_size;
+    const uint64_t *mesh_hash;
+    uint32_t has_corrective, coefficient_count;
+    uint32_t *slot_vertices; /* [16 block_count] */
+    /* For graphics hardware; words is NULL until pelt_wasm_pack. */
+    uint32_t *words;
+    uint32_t word_count, form, phi, parts, turns, own_vec4s;
+    const pelt_gpu_numbers *numbers;
+    /* From here on for C alone. */
+    void *bytes;
+    pelt_skin skin;
+    pelt_gpu_skin packed;
+} opened_skin;
+
+static void describe(opened_skin *s) {
+    const pelt_skin *k = &s->skin;
+    const pelt_file_corrective *head = pelt_skin_corrective(k);
+    s->vertex_count = k->vertex_count, s->block_count = k->block_count, s->joint_count = k->joint_count;
+    s->driven_count = k->driven_count, s->control_count = k->control_count;
+    s->joints = k->joints, s->names = k->names, s->driven = k->driven, s->controls = k->controls;
+    s->vertex_slots = k->vertex_slots, s->block_first = k->block_first;
+    s->entry_joints = k->entry_joints, s->entry_weights = k->entry_weights;
+    s->rest_positions = k->rest_positions, s->rest_normals = k->rest_normals, s->rest_tangents = k->rest_tangents;
+    s->about = k->about, s->about_size = k->about_size, s->mesh_hash = k->mesh_hash;
+    s->has_corrective = head != NULL;
+    s->coefficient_count = head && !head->weighted ? head->coefficient_count : 0;
+}
+
+EXPORT(skin_free) void pelt_wasm_skin_free(opened_skin *s) {
+    if (!s) return;
+    free(s->words), free(s->slot_vertices), free(s->bytes), free(s);
+}
+
+/* NULL: no memory. */
+EXPORT(skin_open) opened_skin *pelt_wasm_skin_open(void *bytes, size_t size) {
+    opened_skin *s = calloc(1, sizeof *s);
+    if (!s) return free(bytes), NULL;
+    s->bytes = bytes;
+    s->result = pelt_open(bytes, size, &s->skin);
+    if (s->result) return s;
+    describe(s);
+    uint64_t slots = (uint64_t)s->block_count * PELT_BLOCK;
+    s->slot_vertices = slots < SIZE_MAX / 4 ? malloc((size_t)slots * sizeof *s->slot_vertices) : NULL;
+    if (!s->slot_vertices)
+        s->result = PELT_ERROR_MEMORY;
+    else
+        pelt_slot_vertices(&s->skin, s->slot_vertices);
+    return s;
+}
+
+/* The skin as words for graphics hardware (gpu/pack.h): 0 when memory is out. */
+EXPORT(skin_pack) int pelt_wasm_skin_pack(opened_skin *s) {
+    if (s->words) return 1;
+    if (!pelt_gpu_pack(&s->skin, &s->packed)) return 0;
+    s->words = s->packed.words, s->word_count = (uint32_t)s->packed.word_count;
+    s->form = s->packed.form, s->phi = s->packed.phi, s->parts = s->packed.parts, s->turns = s->packed.turns;
+    s->own_vec4s = s->packed.own_vec4s, s->numbers = &s->packed.numbers;
+    return 1;
+}
+
+/* Once the words are on the device; poses still need the rest. */
+EXPORT(skin_drop_words) void pelt_wasm_skin_drop_words(opened_skin *s) {
+    free(s->words);
+    s->words = NULL;
+}
+
+/* -- Poses --------------------------------------------------------------------------------------------------------- */
+
+enum { MATRIX = 12 };
+
+typedef struct pose {
+    pelt_transform *locals; /* [joint_count] */
+    float *controls;        /* [control_count] */
+    float *coefficients;    /* [coefficient_count], or NULL */
+    float *matrices;        /* [joint_count + driven_count][12], after pelt_wasm_matrices */
+    float *positions, *normals, *tangents; /* as far as they were asked for: slots, or vertices, as last written */
+    pelt_box box;                          /* of what was last deformed */
+    float *packed;                         /* for graphics hardware, after pelt_wasm_pack_pose */
+    /* From here on for C alone. */
+    const opened_skin *skin;
+    void *scratch;
+} pose;
+
+EXPORT(pose_free) void pelt_wasm_pose_free(pose *p) {
+    if (!p) return;
+    free(p->locals), free(p->controls), free(p->matrices), free(p->packed), free(p->scratch);
+    free(p->positions), free(p->normals), free(p->tangents), free(p);
+}
+
+/* NULL: no memory. It is at rest, and posed. */
+EXPORT(pose_new) pose *pelt_wasm_pose_new(const opened_skin *s) {
+    const pelt_skin *skin = &s->skin;
+    pose *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->skin = s;
+    p->locals = malloc(skin->joint_count * sizeof *p->locals);
+    p->controls = malloc((skin->control_count + 1) * sizeof *p->controls);
+    p->scratch = pelt_wasm_allocate(pelt_scratch_size(skin));
+    if (!p->locals || !p->controls || !p->scratch) return pelt_wasm_pose_free(p), NULL;
+    for (uint32_t j = 0; j < skin->joint_count; j++) p->locals[j] = skin->joints[j].rest;
+    for (uint32_t c = 0; c < skin->control_count; c++) p->controls[c] = skin->controls[c].rest;
+    if (s->coefficient_count)
+        p->coefficients = (float *)((char *)p->scratch + pelt_pose_layout(skin).size +
+                                    pelt_corrective_layout(skin).coefficients);
+    return p;
+}
+
+EXPORT(pose_update) void pelt_wasm_pose_update(pose *p) {
+    pelt_pose_input input = {.locals = p->locals, .controls = p->controls};
+    pelt_pose_from(&p->skin->skin, &input, p->scratch);
+}
+
+/* The same where globals [joint_count][12] are known. */
+EXPORT(pose_update_matrices) void pelt_wasm_pose_update_matrices(pose *p, const float *globals) {
+    pelt_pose_input input = {.globals = (const float(*)[MATRIX])globals, .controls = p->controls};
+    pelt_pose_from(&p->skin->skin, &input, p->scratch);
+}
+
+/* Fills in p->matrices: 0 when memory is out. */
+EXPORT(pose_matrices) int pelt_wasm_pose_matrices(pose *p) {
+    const pelt_skin *skin = &p->skin->skin;
+    uint32_t count = pelt_matrix_count(skin);
+    if (!p->matrices && !(p->matrices = malloc(count * MATRIX * sizeof *p->matrices))) return 0;
+    const float *palette = (const float *)((const char *)p->scratch + pelt_pose_layout(skin).palette);
+    for (uint32_t j = 0; j < count; j++)
+        memcpy(p->matrices + MATRIX * j, palette + PALETTE_STRIDE * j, MATRIX * sizeof *palette);
+    return 1;
+}
+
+static int room(float **buffer, int wanted, size_t bytes) {
+    return !wanted || *buffer || (*buffer = pelt_wasm_allocate(bytes)) != NULL;
+}
+
+/* Into p->positions and so on. in_slots: 0 gives the order of the file. Returns 0 when memory is out. */
+EXPORT(pose_deform) int pelt_wasm_pose_deform(pose *p, int in_slots, int normals, int tangents) {
+    const pelt_skin *skin = &p->skin->skin;
+    tangents = tangents && skin->rest_tangents;
+    if (!room(&p->positions, 1, pelt_output_size(skin)) ||
+        !room(&p->normals, normals || tangents, pelt_output_size(skin)) ||
+        !room(&p->tangents, tangents, pelt_tangents_size(skin)))
+        return 0;
+    pelt_output output = {.positions.data = p->positions,
+                          .normals.data = normals || tangents ? p->normals : NULL,
+                          .tangents.data = tangents ? p->tangents : NULL,
+                          .vertices = in_slots ? NULL : p->skin->slot_vertices,
+                          .box = &p->box};
+    pelt_deform_to(skin, p->scratch, pelt_all_blocks(skin), &output);
+    return 1;
+}
+
+/* Fills in p->packed: 2 when normals need matrices of their own, 1 when not, 0 when memory is out. */
+EXPORT(pose_pack) int pelt_wasm_pose_pack(pose *p) {
+    const pelt_gpu_skin *packed = &p->skin->packed;
+    if (!p->packed && !(p->packed = malloc(16 * (size_t)packed->numbers.pose_stride))) return 0;
+    return 1 + pelt_gpu_pose(&p->skin->skin, packed, p->scratch, p->packed);
+}
+
+/* -- Key points ---------------------------------------------------------------------------------------------------- */
+
+typedef struct opened_keys {
+    uint32_t result;
+    uint32_t point_count, component_count, key_count, basis_count, region_count, engine_point_count, frame_count;
+    float diagonal;
+    const uint32_t *key_points;
+    const char *about;
+    uint32_t about_size;
+    float *key_values;  /* [key_count][component_count], for the caller to fill in */
+    float *values;      /* [point_count][component_count] */
+    pelt_misfit misfit; /* three floats */
+    /* From here on for C alone. */
+    void *bytes, *scratch;
+    pelt_keys keys;
+} opened_keys;
+
+EXPORT(keys_free) void pelt_wasm_keys_free(opened_keys *k) {
+    if (!k) return;
+    free(k->key_values), free(k->values), free(k->scratch), free(k->bytes), free(k);
+}
+
+static void *array(uint64_t count) { return count < SIZE_MAX / 8 ? malloc((size_t)count * sizeof(float)) : NULL; }
+
+/* NULL: no memory. */
+EXPORT(keys_open) opened_keys *pelt_wasm_keys_open(void *bytes, size_t size) {
+    opened_keys *k = calloc(1, sizeof *k);
+    if (!k) return free(bytes), NULL;
+    const pelt_keys *keys = &k->keys;
+    k->bytes = bytes;
+    k->result = pelt_keys_open(bytes, size, &k->keys);
+    if (k->result) return k;
+    k->point_count = keys->point_count, k->component_count = keys->component_count, k->key_count = keys->key_count;
+    k->basis_count = keys->basis_count, k->region_count = keys->region_count, k->frame_count = keys->frame_count;
+    k->engine_point_count = keys->engine_point_count, k->diagonal = keys->diagonal, k->key_points = keys->key_points;
+    k->about = keys->about, k->about_size = keys->about_size;
+    k->key_values = array((uint64_t)keys->key_count * keys->component_count);
+    k->values = array((uint64_t)keys->point_count * keys->component_count);
+    size_t scratch = pelt_keys_scratch_size(keys, 1);
+    k->scratch = scratch < SIZE_MAX ? pelt_wasm_allocate(scratch) : NULL;
+    if (!k->key_values || !k->values || !k->scratch) k->result = PELT_ERROR_MEMORY;
+    return k;
+}
+
+/* From key_values to values. */
+EXPORT(keys_solve) void pelt_wasm_keys_solve(opened_keys *k) {
+    pelt_keys_solve(&k->keys, k->key_values, 1, k->scratch, &k->misfit);
+    pelt_keys_fill(&k->keys, k->scratch, 1, pelt_keys_all_blocks(&k->keys), k->values);
+}

@@ -1,0 +1,84 @@
+// pelt-wasm: run pelt skins in browsers and node.
+//
+//     const pelt = await loadPelt();
+//     const skin = pelt.open(await (await fetch("body.pelt")).arrayBuffer());
+//     const pose = skin.createPose();
+//     pose.setRotation(skin.findJoint("elbow"), [0, 0, 0.38, 0.92]);
+//     pose.update();
+//     pose.deform(geometry.attributes.position.array, geometry.attributes.normal.array);
+
+import { Keys } from "./keys.js";
+import { Memory, type Functions } from "./memory.js";
+import { Skin } from "./skin.js";
+
+export class Pelt {
+  readonly version: string;
+  readonly #memory: Memory;
+
+  /** @internal */
+  constructor(functions: Functions) {
+    functions._initialize?.();
+    this.#memory = new Memory(functions);
+    this.version = this.#memory.text(functions.version());
+  }
+
+  // Opens a .pelt file in memory, of which a copy is kept. Throws a PeltError with the library's sentence.
+  open(bytes: ArrayBuffer | ArrayBufferView): Skin {
+    return new Skin(this.#memory, bytes);
+  }
+
+  // The same for a .keys file.
+  openKeys(bytes: ArrayBuffer | ArrayBufferView): Keys {
+    return new Keys(this.#memory, bytes);
+  }
+
+  // A number that tells meshes apart, to compare with skin.meshHash: of rest positions and triangles in the order of the
+  // file.
+  meshHash(positions: Float32Array, triangles: Uint16Array | Uint32Array): bigint {
+    const { functions } = this.#memory;
+    const points = this.#memory.put(positions);
+    const corners = this.#memory.put(triangles instanceof Uint32Array ? triangles : Uint32Array.from(triangles));
+    const hash = functions.mesh_hash(points, positions.length / 3, corners, triangles.length / 3);
+    functions.release(points);
+    functions.release(corners);
+    return BigInt.asUintN(64, hash);
+  }
+
+  // Bytes that the module has asked for; they are not given back, but used again.
+  get memoryBytes(): number {
+    return this.#memory.functions.memory.buffer.byteLength;
+  }
+}
+
+export type WasmSource = string | URL | Response | ArrayBuffer | ArrayBufferView | WebAssembly.Module;
+
+async function compile(source: WasmSource): Promise<WebAssembly.Module> {
+  if (source instanceof WebAssembly.Module) return source;
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source as BufferSource);
+  const url = source instanceof Response ? source.url : String(source);
+  if (url.startsWith("file:")) return WebAssembly.compile(await readLocal(url));
+  const response = source instanceof Response ? source : await fetch(url);
+  if (!response.ok) throw new Error(`${url} cannot be loaded: status ${response.status}`);
+  // As bytes and not as a stream: servers that do not know the type of .wasm files are met often enough.
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+// In node, whose fetch reads no files. The name is kept from bundlers, which would look for it.
+async function readLocal(url: string): Promise<BufferSource> {
+  const name = "node:fs/promises";
+  const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as {
+    readFile(path: URL): Promise<Uint8Array<ArrayBuffer>>;
+  };
+  return readFile(new URL(url));
+}
+
+// Loads the module: from where the package has it, or from the address, the bytes or the response that are given.
+export async function loadPelt(source: WasmSource = new URL("./pelt.wasm", import.meta.url)): Promise<Pelt> {
+  const instance = await WebAssembly.instantiate(await compile(source), {});
+  return new Pelt(instance.exports as unknown as Functions);
+}
+
+export { PeltError } from "./memory.js";
+export { Keys, type Misfit } from "./keys.js";
+export { Pose, type Box, type Slots } from "./pose.js";
+export { Skin, type Control, type Driven, type DrivenKind, type Indices, type Joint, type PackedSkin, type Transform } from "./skin.js";

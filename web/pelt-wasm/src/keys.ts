@@ -1,0 +1,78 @@
+// keys.ts: key points (Meyer & Anderson 2007): values at all points from values at a few.
+
+import { keysOffset, readKeys } from "./layout.js";
+import { PeltError, type Memory } from "./memory.js";
+
+// How badly the subspace explains the keys; trusted up to e = 1.
+export interface Misfit {
+  rms: number;
+  largest: number;
+  e: number;
+}
+
+export class Keys {
+  readonly pointCount: number;
+  readonly componentCount: number;
+  readonly keyCount: number;
+  readonly basisCount: number;
+  readonly regionCount: number;
+  readonly enginePointCount: number;
+  readonly frameCount: number;
+  readonly diagonal: number;
+  readonly keyPoints: Uint32Array; // which points the keys are
+  readonly aboutText: string;
+  readonly #memory: Memory;
+  readonly #keyValues: number;
+  readonly #values: number;
+  #address: number;
+
+  /** @internal */
+  constructor(memory: Memory, bytes: ArrayBuffer | ArrayBufferView) {
+    const size = bytes.byteLength;
+    const address = memory.made(memory.functions.keys_open(memory.put(bytes), size));
+    const words = readKeys(memory.words, address);
+    try {
+      memory.check(words.result);
+    } catch (error) {
+      memory.functions.keys_free(address);
+      throw error;
+    }
+    this.#memory = memory;
+    this.#address = address;
+    this.pointCount = words.pointCount;
+    this.componentCount = words.componentCount;
+    this.keyCount = words.keyCount;
+    this.basisCount = words.basisCount;
+    this.regionCount = words.regionCount;
+    this.enginePointCount = words.enginePointCount;
+    this.frameCount = words.frameCount;
+    this.diagonal = memory.floats[(address + keysOffset("diagonal")) >>> 2]!;
+    this.keyPoints = memory.wordsAt(words.keyPoints, words.keyCount).slice();
+    this.aboutText = memory.textOf(words.about, words.aboutSize);
+    this.#keyValues = words.keyValues;
+    this.#values = words.values;
+  }
+
+  get about(): unknown {
+    return JSON.parse(this.aboutText);
+  }
+
+  // Values at the keys [keyCount][componentCount], in the order of keyPoints, become values at all points, in your array.
+  reconstruct(keyValues: Float32Array, values: Float32Array): Misfit {
+    if (this.#address === 0) throw new PeltError("these keys were freed", 1);
+    const keys = this.keyCount * this.componentCount, all = this.pointCount * this.componentCount;
+    if (keyValues.length !== keys || values.length !== all)
+      throw new RangeError(`${keyValues.length} key values and ${values.length} values are given, not ${keys} and ${all}`);
+    const memory = this.#memory;
+    memory.floats.set(keyValues, this.#keyValues >>> 2);
+    memory.functions.keys_solve(this.#address);
+    values.set(memory.floatsAt(this.#values, all));
+    const [rms, largest, e] = memory.floatsAt(this.#address + keysOffset("misfit"), 3) as unknown as number[];
+    return { rms: rms!, largest: largest!, e: e! };
+  }
+
+  free(): void {
+    if (this.#address !== 0) this.#memory.functions.keys_free(this.#address);
+    this.#address = 0;
+  }
+}

@@ -1,0 +1,107 @@
+// memory.ts: the module's functions, and views of its memory that are made anew when it has grown.
+
+// What pelt_wasm.c exports; addresses are numbers.
+export interface Functions {
+  memory: WebAssembly.Memory;
+  _initialize?(): void;
+  allocate(size: number): number;
+  release(address: number): void;
+  result_text(result: number): number;
+  version(): number;
+  mesh_hash(positions: number, vertices: number, triangles: number, count: number): bigint;
+  skin_open(bytes: number, size: number): number;
+  skin_free(skin: number): void;
+  skin_pack(skin: number): number;
+  skin_drop_words(skin: number): void;
+  pose_new(skin: number): number;
+  pose_free(pose: number): void;
+  pose_update(pose: number): void;
+  pose_update_matrices(pose: number, globals: number): void;
+  pose_matrices(pose: number): number;
+  pose_deform(pose: number, inSlots: number, normals: number, tangents: number): number;
+  pose_pack(pose: number): number;
+  keys_open(bytes: number, size: number): number;
+  keys_free(keys: number): void;
+  keys_solve(keys: number): void;
+}
+
+// A failure of the library: its own sentence, and its code, one of pelt.h's pelt_result.
+export class PeltError extends Error {
+  override readonly name = "PeltError";
+  constructor(message: string, readonly code: number) {
+    super(message);
+  }
+}
+
+const OUT_OF_MEMORY = 2;
+
+export class Memory {
+  #buffer: ArrayBuffer | null = null;
+  #bytes = new Uint8Array();
+  #words = new Uint32Array();
+  #signed = new Int32Array();
+  #floats = new Float32Array();
+
+  constructor(readonly functions: Functions) {}
+
+  // Views of everything, which are those of before unless the memory has grown.
+  #refresh(): void {
+    const buffer = this.functions.memory.buffer;
+    if (buffer === this.#buffer) return;
+    this.#buffer = buffer;
+    this.#bytes = new Uint8Array(buffer);
+    this.#words = new Uint32Array(buffer);
+    this.#signed = new Int32Array(buffer);
+    this.#floats = new Float32Array(buffer);
+  }
+
+  get bytes(): Uint8Array { this.#refresh(); return this.#bytes; }
+  get words(): Uint32Array { this.#refresh(); return this.#words; }
+  get signed(): Int32Array { this.#refresh(); return this.#signed; }
+  get floats(): Float32Array { this.#refresh(); return this.#floats; }
+
+  floatsAt(address: number, count: number): Float32Array {
+    return new Float32Array(this.functions.memory.buffer, address, count);
+  }
+
+  wordsAt(address: number, count: number): Uint32Array {
+    return new Uint32Array(this.functions.memory.buffer, address, count);
+  }
+
+  shortsAt(address: number, count: number): Uint16Array {
+    return new Uint16Array(this.functions.memory.buffer, address, count);
+  }
+
+  // UTF-8 that ends with a zero.
+  text(address: number): string {
+    const bytes = this.bytes;
+    let end = address;
+    while (bytes[end] !== 0) end++;
+    return this.textOf(address, end - address);
+  }
+
+  textOf(address: number, size: number): string {
+    return new TextDecoder().decode(this.bytes.subarray(address, address + size));
+  }
+
+  // Throws the sentence of a result that is not 0.
+  check(result: number): void {
+    if (result !== 0) throw new PeltError(this.text(this.functions.result_text(result)), result);
+  }
+
+  // For what C answers by an address or by 1, and by 0 when memory is out.
+  made(answer: number): number {
+    if (answer === 0) this.check(OUT_OF_MEMORY);
+    return answer;
+  }
+
+  // A copy of a file's bytes, aligned as the library wants it; whoever opens it owns it.
+  put(bytes: ArrayBuffer | ArrayBufferView): number {
+    const from = ArrayBuffer.isView(bytes)
+      ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      : new Uint8Array(bytes);
+    const address = this.made(this.functions.allocate(from.length));
+    this.bytes.set(from, address);
+    return address;
+  }
+}

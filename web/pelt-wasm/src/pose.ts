@@ -1,0 +1,155 @@
+// pose.ts: one character: its pose, and what the skin makes of it.
+
+import { MATRIX_FLOATS, poseOffset, readPose, TRANSFORM_FLOATS, type PoseWords } from "./layout.js";
+import { PeltError, type Memory } from "./memory.js";
+import type { Skin } from "./skin.js";
+
+export interface Box {
+  low: [number, number, number];
+  high: [number, number, number];
+}
+
+// Output in slot order: views of the module's memory, valid until something else is opened, made or freed.
+export interface Slots {
+  positions: Float32Array; // 3 for each slot
+  normals: Float32Array | null;
+  tangents: Float32Array | null; // 4 for each slot
+}
+
+export class Pose {
+  // Ten numbers for each joint: rotation x, y, z, w, translation, scale, relative to the parent. Yours to write to, at
+  // any time; update() reads them.
+  readonly locals: Float32Array;
+  // One for each control.
+  readonly controls: Float32Array;
+
+  #address: number;
+  readonly #words: PoseWords;
+  readonly #freed: () => void;
+
+  /** @internal */
+  constructor(readonly skin: Skin, freed: () => void) {
+    const { memory } = skin;
+    this.#address = memory.made(memory.functions.pose_new(skin.address));
+    this.#freed = freed;
+    this.#words = readPose(memory.words, this.#address);
+    this.locals = memory.floatsAt(this.#words.locals, skin.jointCount * TRANSFORM_FLOATS).slice();
+    this.controls = memory.floatsAt(this.#words.controls, skin.controls.length).slice();
+    this.update();
+  }
+
+  get #memory(): Memory {
+    return this.skin.memory;
+  }
+
+  /** @internal Where it is; throws when it was freed. */
+  get address(): number {
+    if (this.#address === 0) throw new PeltError("this pose was freed", 1);
+    return this.#address;
+  }
+
+  // Puts joints and controls back to rest; update() makes it count.
+  reset(): void {
+    this.skin.joints.forEach(({ rest }, j) =>
+      this.locals.set([...rest.rotation, ...rest.translation, ...rest.scale], TRANSFORM_FLOATS * j));
+    this.skin.controls.forEach(({ rest }, c) => (this.controls[c] = rest));
+  }
+
+  // Turns one joint: a quaternion x, y, z, w relative to the parent.
+  setRotation(joint: number, rotation: ArrayLike<number>): void {
+    for (let i = 0; i < 4; i++) this.locals[TRANSFORM_FLOATS * joint + i] = rotation[i]!;
+  }
+
+  // Once a frame: all that depends on the pose alone.
+  update(): void {
+    const { address } = this, memory = this.#memory;
+    memory.floats.set(this.locals, this.#words.locals >>> 2);
+    memory.floats.set(this.controls, this.#words.controls >>> 2);
+    memory.functions.pose_update(address);
+  }
+
+  // The same from where the joints are in model space: 12 numbers each, row-major 3x4. Locals are left alone.
+  updateMatrices(globals: Float32Array): void {
+    const { address } = this, memory = this.#memory, count = this.skin.jointCount * MATRIX_FLOATS;
+    if (globals.length !== count)
+      throw new RangeError(`${globals.length} numbers are no 12 for each of ${this.skin.jointCount} joints`);
+    const at = memory.put(globals);
+    memory.floats.set(this.controls, this.#words.controls >>> 2);
+    memory.functions.pose_update_matrices(address, at);
+    memory.functions.release(at);
+  }
+
+  // What the corrective's displacements are multiplied by: a view, as update() left them. Empty where the skin has none,
+  // or has other ones for every vertex (weighted PSD).
+  get coefficients(): Float32Array {
+    return this.address && this.#words.coefficients
+      ? this.#memory.floatsAt(this.#words.coefficients, this.skin.coefficientCount)
+      : new Float32Array();
+  }
+
+  // The matrices that points at rest move by, 12 numbers each, of the joints and then of the driven ones.
+  get matrices(): Float32Array {
+    const { address } = this, memory = this.#memory;
+    memory.made(memory.functions.pose_matrices(address));
+    return memory.floatsAt(this.#at("matrices"), (this.skin.jointCount + this.skin.driven.length) * MATRIX_FLOATS);
+  }
+
+  // Deforms into your arrays, in the order of the file: those of BufferAttributes, 3 numbers a vertex; tangents have 4.
+  deform(positions: Float32Array, normals?: Float32Array | null, tangents?: Float32Array | null): void {
+    const count = this.skin.vertexCount;
+    checkLength(positions, 3 * count, "positions");
+    if (normals) checkLength(normals, 3 * count, "normals");
+    if (tangents) checkLength(tangents, 4 * count, "tangents");
+    if (tangents && !this.skin.hasTangents) throw new PeltError("this skin has no tangents", 1);
+    this.#run(0, normals, tangents);
+    positions.set(this.#memory.floatsAt(this.#at("positions"), 3 * count));
+    if (normals) normals.set(this.#memory.floatsAt(this.#at("normals"), 3 * count));
+    if (tangents) tangents.set(this.#memory.floatsAt(this.#at("tangents"), 4 * count));
+  }
+
+  // The same in slot order and without a copy; indices are renumbered once by skin.renumberIndices.
+  deformSlots(wanted: { normals?: boolean; tangents?: boolean } = {}): Slots {
+    const slots = this.skin.slotCount, tangents = Boolean(wanted.tangents) && this.skin.hasTangents;
+    const normals = Boolean(wanted.normals) || tangents;
+    this.#run(1, normals, tangents);
+    return {
+      positions: this.#memory.floatsAt(this.#at("positions"), 3 * slots),
+      normals: normals ? this.#memory.floatsAt(this.#at("normals"), 3 * slots) : null,
+      tangents: tangents ? this.#memory.floatsAt(this.#at("tangents"), 4 * slots) : null,
+    };
+  }
+
+  // The box around the positions that were last deformed.
+  get box(): Box {
+    const [a, b, c, d, e, f] = this.#memory.floatsAt(this.address + poseOffset("box"), 6) as unknown as number[];
+    return { low: [a!, b!, c!], high: [d!, e!, f!] };
+  }
+
+  /** @internal For graphics hardware: 4 * poseStride numbers, a view; scaled: normals need matrices of their own. */
+  packed(poseStride: number): { floats: Float32Array; scaled: boolean } {
+    const { address } = this, memory = this.#memory;
+    const answer = memory.made(memory.functions.pose_pack(address));
+    return { floats: memory.floatsAt(this.#at("packed"), 4 * poseStride), scaled: answer === 2 };
+  }
+
+  free(): void {
+    if (this.#address === 0) return;
+    this.#memory.functions.pose_free(this.#address);
+    this.#address = 0;
+    this.#freed();
+  }
+
+  #run(inSlots: number, normals: unknown, tangents: unknown): void {
+    const memory = this.#memory;
+    memory.made(memory.functions.pose_deform(this.address, inSlots, Number(Boolean(normals)), Number(Boolean(tangents))));
+  }
+
+  // An address that C may fill in later.
+  #at(name: "positions" | "normals" | "tangents" | "matrices" | "packed"): number {
+    return this.#memory.words[(this.#address + poseOffset(name)) >>> 2]!;
+  }
+}
+
+function checkLength(array: Float32Array, length: number, what: string): void {
+  if (array.length !== length) throw new RangeError(`${what} have ${array.length} numbers, but ${length} are needed`);
+}

@@ -1,0 +1,274 @@
+// skin.ts: an opened skin: what it is made of, and poses of it.
+
+import {
+  BLOCK, CONTROL_WORDS, DRIVEN_WORDS, JOINT_WORDS, MATRIX_FLOATS, NUMBERS_WORDS, readSkin, type SkinWords,
+} from "./layout.js";
+import { PeltError, type Memory } from "./memory.js";
+import { Pose } from "./pose.js";
+
+// Relative to the parent: scale first, then rotate (x, y, z, w), then translate.
+export interface Transform {
+  rotation: [number, number, number, number];
+  translation: [number, number, number];
+  scale: [number, number, number];
+}
+
+export interface Joint {
+  name: string;
+  parent: number; // -1: a root; parents come before their children
+  rest: Transform;
+  inverseBind: Float32Array; // 12: row-major 3x4
+}
+
+export type DrivenKind = "turn" | "twist" | "bend" | "bulge" | "dent";
+const DRIVEN_KINDS: readonly DrivenKind[] = ["turn", "twist", "bend", "bulge", "dent"];
+
+// A joint that is computed from others (pelt.h says more). Vectors are in the space of the rest mesh.
+export interface Driven {
+  name: string;
+  kind: DrivenKind;
+  parent: number;
+  driver: number;
+  host: number;
+  amount: number;
+  origin: Float32Array;
+  axis: Float32Array;
+  upstream: Float32Array;
+  downstream: Float32Array;
+}
+
+// A named number beside the joints; least and most are what the skin has seen.
+export interface Control {
+  name: string;
+  rest: number;
+  least: number;
+  most: number;
+}
+
+export type Indices = Uint16Array | Uint32Array;
+
+// A skin as words for graphics hardware; docs/howto-gpu.md says what they are.
+export interface PackedSkin {
+  words: Uint32Array; // a view of the module's memory: use it before anything else is opened
+  numbers: Uint32Array; // 20: the uniform block PeltNumbers
+  form: number;
+  phi: number;
+  parts: number;
+  turns: number;
+  ownVec4s: number;
+  poseStride: number; // vec4s of a pose
+}
+
+export class Skin {
+  readonly vertexCount: number;
+  readonly jointCount: number;
+  readonly slotCount: number; // 16 for each block; vertexCount rounded up
+  readonly coefficientCount: number;
+  readonly hasCorrective: boolean;
+  readonly hasTangents: boolean;
+  readonly meshHash: bigint | null; // of the mesh that it was made for; Pelt.meshHash computes one
+  readonly joints: readonly Joint[];
+  readonly driven: readonly Driven[];
+  readonly controls: readonly Control[];
+  readonly aboutText: string; // JSON
+
+  /** @internal */ readonly memory: Memory;
+  #address: number;
+  readonly #words: SkinWords;
+  readonly #poses = new Set<Pose>();
+  readonly #names = new Map<string, number>();
+  #packs = 0;
+
+  /** @internal */
+  constructor(memory: Memory, bytes: ArrayBuffer | ArrayBufferView) {
+    const size = bytes.byteLength;
+    const address = memory.made(memory.functions.skin_open(memory.put(bytes), size));
+    const words = readSkin(memory.words, address);
+    try {
+      memory.check(words.result);
+    } catch (error) {
+      memory.functions.skin_free(address);
+      throw error;
+    }
+    this.memory = memory;
+    this.#address = address;
+    this.#words = words;
+    this.vertexCount = words.vertexCount;
+    this.jointCount = words.jointCount;
+    this.slotCount = words.blockCount * BLOCK;
+    this.coefficientCount = words.coefficientCount;
+    this.hasCorrective = words.hasCorrective !== 0;
+    this.hasTangents = words.restTangents !== 0;
+    this.meshHash = words.meshHash ? new DataView(memory.bytes.buffer).getBigUint64(words.meshHash, true) : null;
+    this.joints = readJoints(memory, words);
+    this.driven = readDriven(memory, words);
+    this.controls = readControls(memory, words);
+    this.aboutText = memory.textOf(words.about, words.aboutSize);
+    this.joints.forEach((joint, j) => this.#names.has(joint.name) || this.#names.set(joint.name, j));
+  }
+
+  // What the skin says of itself, as `pelt info --json` prints it.
+  get about(): unknown {
+    return JSON.parse(this.aboutText);
+  }
+
+  /** @internal Where it is; throws when it was freed. */
+  get address(): number {
+    if (this.#address === 0) throw new PeltError("this skin was freed", 1);
+    return this.#address;
+  }
+
+  // Where its parts are; the file does not move.
+  get #live(): SkinWords {
+    void this.address;
+    return this.#words;
+  }
+
+  // The joint of this name, -1 when there is none; of several the first.
+  findJoint(name: string): number {
+    return this.#names.get(name) ?? -1;
+  }
+
+  // A pose of its own for every character that is shown; all start at rest.
+  createPose(): Pose {
+    const pose = new Pose(this, () => this.#poses.delete(pose));
+    this.#poses.add(pose);
+    return pose;
+  }
+
+  // How much a joint moves each vertex of the file; driven joints follow the others.
+  weightsOf(joint: number): Float32Array {
+    const w = this.#live, { memory } = this;
+    if (!(joint >= 0 && joint < this.jointCount + this.driven.length))
+      throw new RangeError(`joint ${joint} is wanted, but there are ${this.jointCount + this.driven.length}`);
+    const first = memory.wordsAt(w.blockFirst, w.blockCount + 1);
+    const entries = first[w.blockCount] ?? 0;
+    const joints = memory.shortsAt(w.entryJoints, entries);
+    const weights = memory.floatsAt(w.entryWeights, entries * BLOCK);
+    const out = new Float32Array(this.vertexCount);
+    this.#eachSlot((vertex, slot) => {
+      const block = slot >>> 4;
+      for (let e = first[block]!; e < first[block + 1]!; e++)
+        if (joints[e] === joint) out[vertex]! += weights[BLOCK * e + (slot & 15)]!;
+    });
+    return out;
+  }
+
+  // The mesh at rest in the order of the file, without a corrective's part.
+  restPositions(): Float32Array {
+    return this.#rest(this.#live.restPositions);
+  }
+
+  restNormals(): Float32Array {
+    return this.#rest(this.#live.restNormals);
+  }
+
+  // For output in slot order, once: replaces each index by the slot of its vertex.
+  renumberIndices<T extends Indices>(indices: T): T {
+    const slots = this.vertexSlots;
+    if (indices instanceof Uint16Array && this.slotCount > 0x10000)
+      throw new RangeError(`${this.slotCount} slots do not fit indices of 16 bits: take a Uint32Array`);
+    for (let i = 0; i < indices.length; i++) {
+      const slot = slots[indices[i]!];
+      if (slot === undefined)
+        throw new RangeError(`index ${indices[i]} is no vertex of this skin, which has ${this.vertexCount}`);
+      indices[i] = slot;
+    }
+    return indices;
+  }
+
+  // The same for an attribute that pelt does not deform, such as texture coordinates: a copy in slot order.
+  reorderAttribute<T extends Float32Array | Uint8Array | Uint16Array | Uint32Array>(from: T, itemSize: number): T {
+    if (from.length !== itemSize * this.vertexCount)
+      throw new RangeError(`${from.length} numbers are no ${itemSize} for each of ${this.vertexCount} vertices`);
+    const to = new (from.constructor as new (length: number) => T)(itemSize * this.slotCount);
+    this.#eachSlot((vertex, slot) => {
+      for (let i = 0; i < itemSize; i++) to[itemSize * slot + i] = from[itemSize * vertex + i]!;
+    });
+    return to;
+  }
+
+  // The slot of each vertex of the file. A view: valid until something else is opened.
+  get vertexSlots(): Uint32Array {
+    return this.memory.wordsAt(this.#live.vertexSlots, this.vertexCount);
+  }
+
+  // Frees it with all poses that are left.
+  free(): void {
+    if (this.#address === 0) return;
+    for (const pose of [...this.#poses]) pose.free();
+    this.memory.functions.skin_free(this.#address);
+    this.#address = 0;
+  }
+
+  // Packs it for graphics hardware and hands it to whoever uploads it; the words are freed afterwards.
+  withPacked<T>(use: (packed: PackedSkin) => T): T {
+    const { address, memory } = this;
+    memory.made(memory.functions.skin_pack(address));
+    this.#packs++;
+    try {
+      const w = readSkin(memory.words, address);
+      const numbers = memory.wordsAt(w.numbers, NUMBERS_WORDS).slice();
+      return use({
+        words: memory.wordsAt(w.words, w.wordCount), numbers, form: w.form, phi: w.phi, parts: w.parts, turns: w.turns,
+        ownVec4s: w.ownVec4s, poseStride: numbers[2]!,
+      });
+    } finally {
+      if (--this.#packs === 0) memory.functions.skin_drop_words(address);
+    }
+  }
+
+  #eachSlot(visit: (vertex: number, slot: number) => void): void {
+    this.vertexSlots.forEach((slot, vertex) => visit(vertex, slot));
+  }
+
+  #rest(address: number): Float32Array {
+    const from = this.memory.floatsAt(address, 3 * this.slotCount);
+    const out = new Float32Array(3 * this.vertexCount);
+    this.#eachSlot((vertex, slot) => {
+      for (let i = 0; i < 3; i++) out[3 * vertex + i] = from[((slot >>> 4) * 3 + i) * BLOCK + (slot & 15)]!;
+    });
+    return out;
+  }
+}
+
+function readJoints(memory: Memory, words: SkinWords): Joint[] {
+  return Array.from({ length: words.jointCount }, (_, j) => {
+    const at = words.joints / 4 + JOINT_WORDS * j;
+    const f = memory.floats;
+    return {
+      name: memory.text(words.names + memory.words[at + JOINT_WORDS - 1]!),
+      parent: memory.signed[at]!,
+      rest: {
+        rotation: [f[at + 1]!, f[at + 2]!, f[at + 3]!, f[at + 4]!],
+        translation: [f[at + 5]!, f[at + 6]!, f[at + 7]!],
+        scale: [f[at + 8]!, f[at + 9]!, f[at + 10]!],
+      },
+      inverseBind: f.slice(at + 11, at + 11 + MATRIX_FLOATS),
+    };
+  });
+}
+
+function readDriven(memory: Memory, words: SkinWords): Driven[] {
+  return Array.from({ length: words.drivenCount }, (_, i) => {
+    const at = words.driven / 4 + DRIVEN_WORDS * i;
+    const vector = (first: number) => memory.floats.slice(at + first, at + first + 3);
+    return {
+      name: memory.text(words.names + memory.words[at + 5]!),
+      kind: DRIVEN_KINDS[memory.words[at]!]!,
+      parent: memory.signed[at + 1]!,
+      driver: memory.words[at + 2]!,
+      host: memory.words[at + 3]!,
+      amount: memory.floats[at + 4]!,
+      origin: vector(6), axis: vector(9), upstream: vector(12), downstream: vector(15),
+    };
+  });
+}
+
+function readControls(memory: Memory, words: SkinWords): Control[] {
+  return Array.from({ length: words.controlCount }, (_, i) => {
+    const at = words.controls / 4 + CONTROL_WORDS * i;
+    const [rest, least, most] = memory.floats.slice(at + 1, at + 4) as unknown as [number, number, number];
+    return { name: memory.text(words.names + memory.words[at]!), rest, least, most };
+  });
+}
