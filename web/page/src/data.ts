@@ -1,0 +1,124 @@
+// data.ts: resources by name, from a server or from files beside the page; the page cannot tell, but for the key.
+//
+// The key is in the fragment of the printed address, which no browser sends anywhere. It is kept for reloads of this tab
+// and taken out of the address bar, so that it does not end in bookmarks and screenshots.
+
+import type { Show } from './show';
+
+export interface MeshData {
+  vertices: number;
+  triangles: number;
+  positions: Float32Array;
+  normals: Float32Array;
+  indices: Uint32Array;
+}
+
+// A sentence for the user, as the server or the library said it.
+export class Problem extends Error {}
+
+const KEPT = 'pelt-key';
+
+function takeKey(): string {
+  const fromAddress = decodeURIComponent(location.hash.slice(1));
+  if (fromAddress) {
+    sessionStorage.setItem(KEPT, fromAddress);
+    history.replaceState(null, '', location.pathname + location.search);
+  }
+  return fromAddress || sessionStorage.getItem(KEPT) || '';
+}
+
+async function problemOf(answer: Response, name: string): Promise<Problem> {
+  const said = await answer.json().catch(() => null);
+  if (said?.error?.text) return new Problem(said.error.text);
+  if (answer.status === 401 || answer.status === 403) {
+    return new Problem('This address has no key, or an old one: open the address that `pelt view` printed.');
+  }
+  return new Problem(`${name} could not be read (${answer.status} ${answer.statusText}).`);
+}
+
+// A resource is "%d" for the frame in places; nothing else in a name is replaced.
+export const numbered = (name: string, index: number) => name.replace('%d', String(index));
+
+export class Data {
+  private readonly key = takeKey();
+  private readonly kept = new Map<string, Promise<ArrayBuffer>>();
+  private keptBytes = 0;
+
+  async ask(name: string, options: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(options.headers);
+    if (this.key) headers.set('X-Pelt-Key', this.key);
+    const answer = await fetch(name, { ...options, headers }).catch((problem: unknown) => {
+      if (options.signal?.aborted) throw problem;
+      throw new Problem('The server does not answer: is `pelt view` still running?');
+    });
+    if (!answer.ok) throw await problemOf(answer, name);
+    return answer;
+  }
+
+  async json<T>(name: string): Promise<T> {
+    const answer = await this.ask(name);
+    return answer.json().catch(() => {
+      throw new Problem(`${name} is not what it should be: the page and the server are not of one version.`);
+    });
+  }
+
+  show(): Promise<Show> {
+    return this.json<Show>('data/show.json');
+  }
+
+  // Kept as long as there is room, because a clip is played again and again.
+  bytes(name: string): Promise<ArrayBuffer> {
+    const known = this.kept.get(name);
+    if (known) {
+      this.kept.delete(name);
+      this.kept.set(name, known); // the last used is the last to go
+      return known;
+    }
+    const coming = this.ask(name).then((answer) => answer.arrayBuffer());
+    this.kept.set(name, coming);
+    coming.then((bytes) => this.makeRoom(bytes.byteLength), () => this.kept.delete(name));
+    return coming;
+  }
+
+  private async makeRoom(more: number) {
+    const MOST = 512 * 1024 * 1024;
+    this.keptBytes += more;
+    while (this.keptBytes > MOST && this.kept.size > 1) {
+      const [oldest, bytes] = this.kept.entries().next().value!;
+      this.kept.delete(oldest);
+      this.keptBytes -= (await bytes.catch(() => null))?.byteLength ?? 0;
+    }
+  }
+
+  async floats(name: string, count?: number): Promise<Float32Array> {
+    const bytes = await this.bytes(name);
+    if (bytes.byteLength % 4 || (count !== undefined && bytes.byteLength !== 4 * count)) {
+      throw new Problem(`${name} has ${bytes.byteLength} bytes where ${count === undefined ? 'whole numbers' : 4 * count} were expected.`);
+    }
+    return new Float32Array(bytes);
+  }
+
+  async mesh(name: string): Promise<MeshData> {
+    const bytes = await this.bytes(name);
+    const [vertices = 0, triangles = 0] = bytes.byteLength >= 8 ? new Uint32Array(bytes, 0, 2) : [];
+    if (bytes.byteLength !== 8 + 24 * vertices + 12 * triangles) throw new Problem(`${name} ends early.`);
+    return {
+      vertices,
+      triangles,
+      positions: new Float32Array(bytes, 8, 3 * vertices),
+      normals: new Float32Array(bytes, 8 + 12 * vertices, 3 * vertices),
+      indices: new Uint32Array(bytes, 8 + 24 * vertices, 3 * triangles),
+    };
+  }
+
+  async post<T>(name: string, body: BodyInit | object, signal?: AbortSignal): Promise<T> {
+    const raw = body instanceof ArrayBuffer || body instanceof Blob || ArrayBuffer.isView(body) || typeof body === 'string';
+    const answer = await this.ask(name, {
+      method: 'POST',
+      body: raw ? body as BodyInit : JSON.stringify(body),
+      headers: { 'Content-Type': raw ? 'application/octet-stream' : 'application/json' },
+      signal,
+    });
+    return answer.json();
+  }
+}

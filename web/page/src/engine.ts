@@ -1,0 +1,113 @@
+// engine.ts: deforms the open skin by the chosen path: the run time as wasm, or the graphics device.
+//
+// wasm writes straight into the arrays that are drawn. The devices' results are read back, so that they can be compared
+// with it: the page says how far they are apart.
+
+import * as runtime from 'pelt-wasm';
+import type { Pelt, Pose as PeltPose, Skin as PeltSkin } from 'pelt-wasm';
+import type { Joint } from './show';
+import type { Path } from './store';
+import { FLOATS, type Pose } from './pose';
+
+interface Deformed { positions: Float32Array; normals: Float32Array | null }
+interface Device { deform(pose: PeltPose): Deformed | Promise<Deformed> }
+
+interface Devices {
+  createWebGPU(skin: PeltSkin): Promise<Device>;
+  createWebGL2(skin: PeltSkin, gl: WebGL2RenderingContext): Device;
+}
+
+export interface Agreement { path: Path; distance: number }
+
+export class Engine {
+  skin: PeltSkin | null = null;
+  posed: PeltPose | null = null;
+  milliseconds = 0; // of the last deformation
+  agreement: Agreement | null = null; // of the device with wasm, over all that was drawn with it
+  private jointOf: Int32Array = new Int32Array(0); // of the character, for each of the skin's
+  private controlOf: Int32Array = new Int32Array(0);
+  private device: Device | null = null;
+  private path: Path = 'wasm';
+
+  constructor(private readonly pelt: Promise<Pelt>, private readonly context: () => WebGL2RenderingContext) {}
+
+  async open(bytes: ArrayBuffer, joints: Joint[], controls: { name: string }[]) {
+    this.close();
+    const skin = (await this.pelt).open(new Uint8Array(bytes)); // throws the library's sentence
+    this.skin = skin;
+    this.posed = skin.createPose();
+    this.jointOf = matches(skin.joints, joints);
+    this.controlOf = matches(skin.controls, controls);
+  }
+
+  close() {
+    this.posed?.free();
+    this.skin?.free();
+    this.skin = this.posed = this.device = null;
+    this.path = 'wasm';
+    this.agreement = null;
+  }
+
+  // Throws where the browser lacks it; then everything stays with wasm.
+  async choose(path: Path) {
+    if (!this.skin || path === this.path) return;
+    this.device = null;
+    this.path = 'wasm';
+    this.agreement = null;
+    const { createWebGPU, createWebGL2 } = runtime as unknown as Devices;
+    if (path === 'webgpu') this.device = await createWebGPU(this.skin);
+    if (path === 'webgl2') this.device = createWebGL2(this.skin, this.context());
+    this.path = path;
+  }
+
+  private take(pose: Pose) {
+    const posed = this.posed!;
+    this.jointOf.forEach((from, to) => {
+      if (from >= 0) posed.locals.set(pose.locals.subarray(FLOATS * from, FLOATS * (from + 1)), FLOATS * to);
+    });
+    this.controlOf.forEach((from, to) => {
+      if (from >= 0) posed.controls[to] = pose.controls[from]!;
+    });
+  }
+
+  // What may change each deformation before it is drawn.
+  adjust: ((positions: Float32Array, normals: Float32Array) => void) | null = null;
+
+  async deform(pose: Pose, positions: Float32Array, normals: Float32Array) {
+    if (!this.posed) return;
+    this.take(pose);
+    const before = performance.now();
+    this.posed.update();
+    this.posed.deform(positions, normals);
+    this.milliseconds = performance.now() - before;
+    if (this.adjust) this.adjust(positions, normals);
+    else if (this.device) await this.deformThere(positions, normals);
+  }
+
+  private async deformThere(positions: Float32Array, normals: Float32Array) {
+    const before = performance.now();
+    const { path } = this;
+    const made = await this.device!.deform(this.posed!);
+    this.milliseconds = performance.now() - before;
+    const distance = Math.max(largestDistance(made.positions, positions), this.agreement?.path === path ? this.agreement.distance : 0);
+    this.agreement = { path, distance };
+    positions.set(made.positions);
+    if (made.normals) normals.set(made.normals);
+  }
+}
+
+// Which of the character's each of the skin's is: by place where the names agree, else by name.
+function matches(skins: readonly { name: string }[], characters: readonly { name: string }[]): Int32Array {
+  const byName = new Map(characters.map(({ name }, i) => [name, i]));
+  return Int32Array.from(skins, ({ name }, i) => (characters[i]?.name === name ? i : byName.get(name) ?? -1));
+}
+
+export function largestDistance(a: Float32Array, b: Float32Array): number {
+  let most = 0;
+  for (let i = 0; i < a.length; i += 3) {
+    const x = a[i]! - b[i]!, y = a[i + 1]! - b[i + 1]!, z = a[i + 2]! - b[i + 2]!;
+    const square = x * x + y * y + z * z;
+    if (!(square <= most)) most = square; // NaN is worst of all
+  }
+  return Math.sqrt(most);
+}

@@ -1,0 +1,47 @@
+// normals.ts: smooth normals of a true surface, which comes as positions alone.
+//
+// Vertices at one place with one normal in the rest mesh are shaded as one there, and so they are here: their triangles
+// are summed together. Where the file's normals differ the edge is hard and stays so.
+
+import type { MeshData } from './data';
+
+// The first vertex of each that shades as one.
+export function shadedAsOne({ vertices, positions, normals }: MeshData): Uint32Array {
+  const first = new Uint32Array(vertices);
+  const known = new Map<string, number>();
+  const round = (x: number) => Math.round(x * 500);
+  for (let v = 0; v < vertices; v++) {
+    const i = 3 * v;
+    const key = `${positions[i]},${positions[i + 1]},${positions[i + 2]},${round(normals[i]!)},${round(normals[i + 1]!)},${round(normals[i + 2]!)}`;
+    const twin = known.get(key);
+    if (twin === undefined) known.set(key, v);
+    first[v] = twin ?? v;
+  }
+  return first;
+}
+
+export function smoothNormals(indices: Uint32Array, first: Uint32Array, positions: Float32Array, normals: Float32Array) {
+  normals.fill(0);
+  for (let t = 0; t < indices.length; t += 3) {
+    const ia = indices[t]!, ib = indices[t + 1]!, ic = indices[t + 2]!;
+    const a = 3 * ia, b = 3 * ib, c = 3 * ic;
+    const ax = positions[a]!, ay = positions[a + 1]!, az = positions[a + 2]!;
+    const ux = positions[b]! - ax, uy = positions[b + 1]! - ay, uz = positions[b + 2]! - az;
+    const vx = positions[c]! - ax, vy = positions[c + 1]! - ay, vz = positions[c + 2]! - az;
+    const nx = uy * vz - uz * vy, ny = uz * vx - ux * vz, nz = ux * vy - uy * vx;
+    const fa = 3 * first[ia]!, fb = 3 * first[ib]!, fc = 3 * first[ic]!;
+    normals[fa]! += nx; normals[fa + 1]! += ny; normals[fa + 2]! += nz;
+    normals[fb]! += nx; normals[fb + 1]! += ny; normals[fb + 2]! += nz;
+    normals[fc]! += nx; normals[fc + 1]! += ny; normals[fc + 2]! += nz;
+  }
+  for (let v = 0; v < first.length; v++) {
+    const i = 3 * v, f = 3 * first[v]!;
+    if (f !== i) { // the first comes before its twins and is of length one by now
+      normals[i] = normals[f]!; normals[i + 1] = normals[f + 1]!; normals[i + 2] = normals[f + 2]!;
+      continue;
+    }
+    const x = normals[i]!, y = normals[i + 1]!, z = normals[i + 2]!;
+    const length = Math.sqrt(x * x + y * y + z * z) || 1;
+    normals[i] = x / length; normals[i + 1] = y / length; normals[i + 2] = z / length;
+  }
+}

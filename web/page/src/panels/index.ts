@@ -1,0 +1,4 @@
+import type { Panel } from '../app';
+import { look } from './look';
+
+export const panels: Panel[] = [look];

@@ -1,0 +1,65 @@
+// pose.ts: the pose that is drawn: the clip's, with what the user has pulled on top.
+
+import type { Character } from './show';
+import type { PoseNow } from './app';
+
+export const FLOATS = 10; // of a transform: rotation xyzw, translation, scale
+
+export class Pose implements PoseNow {
+  locals = new Float32Array(0);
+  controls = new Float32Array(0);
+  clip = new Float32Array(0);
+  private clipControls = new Float32Array(0);
+  private readonly pulledJoints = new Map<number, Float32Array>();
+  private readonly pulledControls = new Map<number, number>();
+
+  constructor(private readonly changed: () => void) {}
+
+  get pulled(): boolean {
+    return this.pulledJoints.size + this.pulledControls.size > 0;
+  }
+
+  // A character at rest, until a clip says otherwise.
+  start(character: Character) {
+    this.pulledJoints.clear();
+    this.pulledControls.clear();
+    this.clip = Float32Array.from(character.joints.flatMap(({ rest }) => [...rest.rotation, ...rest.translation, ...rest.scale]));
+    this.clipControls = Float32Array.from(character.controls, ({ rest }) => rest);
+    this.locals = this.clip.slice();
+    this.controls = this.clipControls.slice();
+  }
+
+  setClip(locals: Float32Array, controls: Float32Array | null) {
+    this.clip = locals.slice();
+    if (controls) this.clipControls = controls.slice();
+    this.mix();
+  }
+
+  private mix() {
+    this.locals.set(this.clip);
+    this.controls.set(this.clipControls);
+    for (const [joint, transform] of this.pulledJoints) this.locals.set(transform, FLOATS * joint);
+    for (const [control, value] of this.pulledControls) this.controls[control] = value;
+    this.changed();
+  }
+
+  setLocal(joint: number, transform: ArrayLike<number>) {
+    this.pulledJoints.set(joint, Float32Array.from(transform));
+    this.mix();
+  }
+
+  setControl(control: number, value: number) {
+    this.pulledControls.set(control, value);
+    this.mix();
+  }
+
+  reset(joint?: number) {
+    if (joint === undefined) {
+      this.pulledJoints.clear();
+      this.pulledControls.clear();
+    } else {
+      this.pulledJoints.delete(joint);
+    }
+    this.mix();
+  }
+}

@@ -1,0 +1,349 @@
+// session.ts: what is open, and how a change of it reaches the picture.
+//
+// subject -> mesh -> clip and frame -> pose -> deformation -> picture. Resources come when they come: each step looks
+// whether it is still wanted before it goes on.
+
+import { NoColorSpace, RepeatWrapping, MirroredRepeatWrapping, ClampToEdgeWrapping, Texture } from 'three';
+import { loadPelt } from 'pelt-wasm';
+import type { App, Events, Subject } from './app';
+import type { Clip, Errors, Figures, Show, Skin, Surface, Wrap } from './show';
+import { Data, Problem, numbered } from './data';
+import { el } from './dom';
+import { Emitter } from './events';
+import { Engine } from './engine';
+import { commonScale } from './heat';
+import { FLOATS, Pose } from './pose';
+import { Stage, type Textures } from './stage';
+import { Store } from './store';
+import { smoothNormals, shadedAsOne } from './normals';
+
+const WRAPPING: Record<Wrap, typeof RepeatWrapping | typeof MirroredRepeatWrapping | typeof ClampToEdgeWrapping> =
+  { repeat: RepeatWrapping, mirror: MirroredRepeatWrapping, clamp: ClampToEdgeWrapping };
+
+export interface Message { sentence: string; kind: 'note' | 'problem' }
+export interface Loading { what: string | null }
+
+interface OwnEvents extends Events {
+  message: Message;
+  loading: Loading;
+  figures: void; // some have come
+  truth: void; // another truth, or none
+}
+
+export class Session implements App {
+  readonly data = new Data();
+  readonly store = new Store();
+  readonly pelt = loadPelt();
+  readonly stage: Stage;
+  readonly pose = new Pose(() => this.posedAnew());
+  readonly engine: Engine;
+  readonly under = el('div', { className: 'under' });
+  show: Show | null = null;
+  private readonly emitter = new Emitter<OwnEvents>();
+  private readonly figuresOf = new Map<string, Figures | null>();
+  private readonly texturesOf = new Map<string, Promise<Textures | null>>();
+  private listed: Subject[] = [];
+  private openFile = ''; // the skin that the engine has
+  private wanted = 0; // number of the latest presentation
+  private deforming: Promise<void> | null = null;
+  private deformAgain = false;
+  private quiet = false;
+
+  constructor() {
+    this.stage = new Stage((wipe) => this.store.set({ wipe }));
+    this.stage.adjusted = (call) => {
+      this.engine.adjust = call;
+      void this.deform();
+    };
+    this.engine = new Engine(this.pelt, () => this.stage.renderer.getContext() as WebGL2RenderingContext);
+    this.store.watch(['layout', 'wireframe', 'difference', 'wipe', 'blend', 'shading'], (state) => this.stage.setLook(state));
+    this.store.watch(['subject'], () => void this.openSubject().catch((thrown) => this.problem(thrown)));
+    this.store.watch(['skin'], () => void this.openSkin().catch((thrown) => this.problem(thrown)));
+    this.store.watch(['clip', 'frame'], () => void this.present().catch((thrown) => this.problem(thrown)));
+    this.store.watch(['shading'], () => void this.dress().catch((thrown) => this.problem(thrown)));
+    this.store.watch(['scale'], () => this.stage.setScale(this.scale()));
+    this.store.watch(['path'], () => void this.choosePath());
+  }
+
+  // -- What there is
+
+  get server() { return this.show?.server ?? false; }
+  get can() { return this.show?.can ?? { fit: false, light: false }; }
+  subjects() { return this.listed; }
+  subject() { return this.listed[this.store.get().subject] ?? null; }
+  skin() { return this.engine.skin; }
+  posed() { return this.engine.posed; }
+
+  character() {
+    const subject = this.subject();
+    return subject?.kind === 'character' ? subject.character : null;
+  }
+
+  clips(): { name: string; frames: number; seconds?: number[] | null; truth: string | null }[] {
+    const subject = this.subject();
+    return subject?.kind === 'character' ? subject.character.clips : subject?.kind === 'face' ? subject.box.clips : [];
+  }
+
+  clip(): Clip | null { return this.character()?.clips[this.store.get().clip] ?? null; }
+
+  skinNow(): Skin | null { return this.character()?.skins[this.store.get().skin] ?? null; }
+
+  async refresh() {
+    this.show = await this.data.show();
+    this.listed = [
+      ...this.show.characters.map((character, index) => ({ kind: 'character' as const, name: character.name, character, index })),
+      ...this.show.boxes.map((box, index) => ({ kind: box.kind, name: box.name, box, index }) as Subject),
+    ];
+    this.emitter.emit('shown', undefined);
+  }
+
+  on<E extends keyof OwnEvents>(event: E, call: (value: OwnEvents[E]) => void) { return this.emitter.on(event, call); }
+
+  say(sentence: string, kind: 'note' | 'problem' = 'note') { this.emitter.emit('message', { sentence, kind }); }
+
+  problem(thrown: unknown) {
+    if (thrown instanceof DOMException && thrown.name === 'AbortError') return;
+    if (!(thrown instanceof Problem)) console.warn(thrown);
+    this.say(thrown instanceof Error ? thrown.message : String(thrown), 'problem');
+  }
+
+  // -- The chain
+
+  private async openSubject() {
+    const subject = this.subject();
+    const turn = ++this.wanted;
+    this.engine.close();
+    this.openFile = '';
+    this.stage.clear();
+    this.stage.cover(null);
+    this.stage.setModel(false);
+    this.store.set({ playing: false, skin: 0, clip: this.firstClip(), frame: 0 });
+    if (!subject || subject.kind === 'light') {
+      if (subject) this.emitter.emit('subject', subject);
+      return;
+    }
+    const description = subject.kind === 'character' ? subject.character : subject.box;
+    if (subject.kind === 'character') this.pose.start(subject.character);
+    this.loading(`Reading ${subject.name}`);
+    const mesh = await this.data.mesh(description.mesh);
+    if (turn > this.wanted || this.subject() !== subject) return;
+    this.stage.setMesh(mesh, null);
+    this.stage.setLook(this.store.get());
+    this.stage.setScale(this.scale());
+    this.loading(null);
+    this.emitter.emit('subject', subject);
+    await Promise.all([this.openSkin(), this.store.get().shading === 'textures' && this.dress()]);
+    void this.fetchFigures();
+  }
+
+  // The first that has a truth to look at, else the first.
+  private firstClip() {
+    const clips = this.clips();
+    return Math.max(0, clips.findIndex(({ truth }) => truth));
+  }
+
+  private async openSkin() {
+    const skin = this.skinNow();
+    const character = this.character();
+    if (!character || !skin) {
+      this.engine.close();
+      this.openFile = '';
+      this.emitter.emit('skin', null);
+      await this.present();
+      return;
+    }
+    this.loading(`Reading ${skin.name}`);
+    const bytes = await this.data.bytes(skin.file).finally(() => this.loading(null));
+    if (this.skinNow() !== skin) return;
+    this.openFile = '';
+    this.stage.paint(null);
+    try {
+      await this.engine.open(bytes, character.joints, character.controls);
+      if (this.engine.skin!.vertexCount !== this.stage.mesh?.vertices) {
+        throw new Problem(`${skin.name} has ${this.engine.skin!.vertexCount} vertices, but ${character.name} has ${this.stage.mesh?.vertices}.`);
+      }
+      this.openFile = skin.file;
+    } catch (thrown) {
+      this.engine.close();
+      this.emitter.emit('skin', null);
+      await this.present();
+      throw new Problem(`${skin.name}: ${thrown instanceof Error ? thrown.message : thrown}`);
+    }
+    await this.choosePath();
+    this.emitter.emit('skin', this.engine.skin);
+    await this.present();
+  }
+
+  private async choosePath() {
+    const { path } = this.store.get();
+    try {
+      await this.engine.choose(path);
+    } catch (thrown) {
+      this.say(`${path === 'webgpu' ? 'WebGPU' : 'WebGL 2'} cannot be used here: ${thrown instanceof Error ? thrown.message : thrown}`, 'problem');
+      this.store.set({ path: 'wasm' });
+      return;
+    }
+    await this.deform();
+  }
+
+  // Pose, truth and picture of the current frame.
+  private async present() {
+    const turn = ++this.wanted;
+    const subject = this.subject();
+    if (!subject || subject.kind === 'light' || !this.stage.mesh) return;
+    const { frame, clip } = this.store.get();
+    const truth = this.clips()[clip]?.truth;
+    const [moved, real] = await Promise.all([
+      subject.kind === 'face' ? this.keyed(frame) : this.poseOf(frame),
+      truth ? this.data.floats(numbered(truth, frame), 3 * this.stage.mesh.vertices).catch((thrown) => { this.problem(thrown); return null; }) : null,
+    ]);
+    if (turn !== this.wanted) return;
+    if (subject.kind === 'face') {
+      if (moved) this.takeKeyed(moved as Float32Array);
+      this.stage.setTruth(real);
+    } else {
+      const { locals, controls } = moved as { locals: Float32Array; controls: Float32Array | null };
+      this.quiet = true;
+      this.pose.setClip(locals, controls);
+      this.quiet = false;
+      this.real = real;
+      await this.deform();
+    }
+    this.emitter.emit('truth', undefined);
+    this.emitter.emit('pose', this.pose);
+    this.ahead(frame);
+  }
+
+  private real: Float32Array | null = null; // truth of the clip's pose at this frame
+
+  private async poseOf(frame: number) {
+    const character = this.character()!;
+    const clip = this.clip();
+    const rest = Float32Array.from(character.joints.flatMap((joint) => [...joint.rest.rotation, ...joint.rest.translation, ...joint.rest.scale]));
+    if (!clip) return { locals: rest, controls: null };
+    const size = FLOATS * character.joints.length;
+    const count = character.controls.length;
+    const poses = await this.data.floats(clip.poses, clip.frames * size);
+    const controls = clip.controls && count ? await this.data.floats(clip.controls, clip.frames * count) : null;
+    return { locals: poses.subarray(frame * size, (frame + 1) * size), controls: controls?.subarray(frame * count, (frame + 1) * count) ?? null };
+  }
+
+  private keyed(frame: number): Promise<Float32Array> | null {
+    const subject = this.subject();
+    const clip = subject?.kind === 'face' ? subject.box.clips[this.store.get().clip] : null;
+    return clip ? this.data.floats(numbered(clip.keyed, frame), 3 * this.stage.mesh!.vertices) : null;
+  }
+
+  private asOne: { mesh: object; first: Uint32Array } | null = null;
+
+  private takeKeyed(positions: Float32Array) {
+    const { mesh } = this.stage;
+    this.stage.positions!.set(positions);
+    if (mesh!.triangles) {
+      if (this.asOne?.mesh !== mesh) this.asOne = { mesh: mesh!, first: shadedAsOne(mesh!) };
+      smoothNormals(mesh!.indices, this.asOne!.first, positions, this.stage.normals!);
+    }
+    this.stage.setModel(true);
+    this.emitter.emit('deformed', { milliseconds: 0 });
+  }
+
+  // So that playing does not wait.
+  private ahead(frame: number) {
+    const clip = this.clips()[this.store.get().clip];
+    if (!clip || !this.store.get().playing) return;
+    const keyed = (clip as { keyed?: string }).keyed;
+    for (let i = 1; i <= 6; i++) {
+      const next = (frame + i) % clip.frames;
+      for (const name of [clip.truth, keyed]) if (name) void this.data.bytes(numbered(name, next)).catch(() => {});
+    }
+  }
+
+  private posedAnew() {
+    if (this.quiet) return;
+    void this.deform();
+    this.emitter.emit('pose', this.pose);
+  }
+
+  // One at a time; changes meanwhile are taken together by the next.
+  private deform(): Promise<void> {
+    this.deformAgain = true;
+    this.deforming ??= (async () => {
+      while (this.deformAgain) {
+        this.deformAgain = false;
+        const { positions, normals } = this.stage;
+        const there = this.openFile !== '' && positions !== null && normals !== null;
+        if (there) await this.engine.deform(this.pose, positions, normals);
+        this.stage.setModel(there);
+        this.stage.setTruth(this.pose.pulled ? null : this.real);
+        this.emitter.emit('deformed', { milliseconds: this.engine.milliseconds });
+      }
+    })().catch((thrown) => this.problem(thrown)).finally(() => { this.deforming = null; });
+    return this.deforming;
+  }
+
+  private loading(what: string | null) { this.emitter.emit('loading', { what }); }
+
+  // -- Textures
+
+  private async dress() {
+    const character = this.character();
+    if (this.store.get().shading !== 'textures' || !character?.surface) return;
+    const known = this.texturesOf.get(character.surface) ?? this.readTextures(character.surface, character.vertices);
+    this.texturesOf.set(character.surface, known);
+    const textures = await known;
+    if (textures && this.character() === character) this.stage.dress(textures);
+  }
+
+  private async readTextures(name: string, vertices: number): Promise<Textures | null> {
+    const surface = await this.data.json<Surface>(name);
+    const uvs = surface.uvs ? await this.data.floats(surface.uvs, 2 * vertices) : new Float32Array(2 * vertices);
+    const used = new Map<number, Promise<ImageBitmap>>();
+    for (const { image } of surface.parts) if (image !== null && !used.has(image)) used.set(image, this.readImage(surface.images[image]!));
+    const parts = await Promise.all(surface.parts.map(async (part) => {
+      const picture = part.image === null ? null : await used.get(part.image)!.catch((thrown) => { this.problem(thrown); return null; });
+      if (!picture) return { ...part, texture: null };
+      const texture = new Texture(picture);
+      texture.flipY = false;
+      texture.colorSpace = NoColorSpace; // the surface's program decodes it
+      texture.generateMipmaps = true;
+      texture.anisotropy = 8;
+      [texture.wrapS, texture.wrapT] = (part.wrap ?? ['repeat', 'repeat']).map((wrap) => WRAPPING[wrap]) as [typeof RepeatWrapping, typeof RepeatWrapping];
+      texture.needsUpdate = true;
+      return { ...part, texture };
+    }));
+    return { uvs, parts };
+  }
+
+  private async readImage({ file, type }: { file: string; type: string }): Promise<ImageBitmap> {
+    const bytes = await this.data.bytes(file);
+    return createImageBitmap(new Blob([bytes], { type }), { colorSpaceConversion: 'none', premultiplyAlpha: 'none' });
+  }
+
+  // -- Figures
+
+  figures(skin: Skin): Figures | null | undefined { return this.figuresOf.get(skin.figures ?? ''); }
+
+  private async fetchFigures() {
+    const character = this.character();
+    for (const skin of character?.skins ?? []) {
+      if (!skin.figures || this.figuresOf.has(skin.figures)) continue;
+      const figures = await this.data.json<Figures | null>(skin.figures).catch((thrown) => { this.problem(thrown); return null; });
+      this.figuresOf.set(skin.figures, figures);
+      this.emitter.emit('figures', undefined);
+      if (this.character() !== character) return;
+      this.stage.setScale(this.scale());
+    }
+  }
+
+  errors(skin: Skin, clip: number): Promise<Errors> { return this.data.json<Errors>(numbered(skin.errors!, clip)); }
+
+  // The top of the heat map that is chosen when the user has not.
+  autoScale(): number {
+    const rms = (this.character()?.skins ?? []).map((skin) => this.figures(skin)?.rms ?? NaN);
+    const subject = this.subject();
+    const diagonal = subject?.kind === 'character' ? subject.character.diagonal : subject?.kind === 'face' ? subject.box.diagonal : 1;
+    return commonScale(rms, diagonal);
+  }
+
+  scale(): number { return this.store.get().scale ?? this.autoScale(); }
+}

@@ -1,0 +1,132 @@
+// What there is to see: the words of show.json. Everything else is a resource that it names.
+
+export interface Show {
+  pelt: string;
+  server: boolean;
+  can: { fit: boolean; light: boolean };
+  characters: Character[];
+  boxes: Box[];
+}
+
+export interface Transform {
+  rotation: [number, number, number, number];
+  translation: [number, number, number];
+  scale: [number, number, number];
+}
+
+export interface Joint {
+  name: string;
+  parent: number; // -1 for a root
+  rest: Transform;
+  inverse_bind: number[];
+}
+
+export interface Control {
+  name: string;
+  rest: number;
+  least: number;
+  most: number;
+}
+
+export interface Clip {
+  name: string;
+  frames: number;
+  seconds: number[] | null;
+  poses: string; // f32 [frame][joint][10]
+  controls: string | null; // f32 [frame][control]
+  truth: string | null; // f32 [3 vertices] of frame %d
+}
+
+export interface Figures {
+  rel_err: number | null; // relative to a linear blend with the file's own weights
+  rms: number;
+  max: number;
+  roughness: number | null;
+  normals: number | null; // degrees
+  on: string; // "held out", "training" or "measured"
+  clip?: string;
+  frames?: number;
+  nanoseconds: number | null; // a vertex, on one core of the server's machine
+}
+
+export interface Skin {
+  name: string;
+  file: string;
+  bytes: number;
+  about: unknown;
+  figures: string | null; // Figures or null
+  errors: string | null; // Errors of clip %d
+  inside: string | null;
+}
+
+// Textures and materials of the user's own file.
+export interface Surface {
+  uvs: string | null; // f32 [2 vertices], v downwards
+  images: { file: string; type: string }[];
+  parts: Part[];
+}
+
+export interface Part {
+  name: string;
+  material: string | null;
+  first_triangle: number;
+  triangles: number;
+  color: number[]; // linear
+  image: number | null;
+  alpha?: 'OPAQUE' | 'MASK' | 'BLEND';
+  cutoff?: number;
+  wrap?: [Wrap, Wrap];
+}
+
+export type Wrap = 'repeat' | 'mirror' | 'clamp';
+
+export interface Character {
+  name: string;
+  file: string | null; // null: a skin whose bundle was not given
+  vertices: number;
+  triangles: number;
+  diagonal: number;
+  mesh: string;
+  surface: string | null;
+  joints: Joint[];
+  controls: Control[];
+  clips: Clip[];
+  skins: Skin[];
+}
+
+export interface FaceClip {
+  name: string;
+  frames: number;
+  truth: string | null;
+  keyed: string;
+  verdicts: string;
+}
+
+export interface FaceBox {
+  kind: 'face';
+  name: string;
+  mesh: string;
+  diagonal: number;
+  points: number;
+  basis: number;
+  keys: number[];
+  clips: FaceClip[];
+}
+
+export interface LightBox {
+  kind: 'light';
+  name: string;
+  width: number;
+  height: number;
+  keys: number[];
+  light: { at: number[]; least: number[]; most: number[] };
+  picture: string;
+}
+
+export type Box = FaceBox | LightBox;
+
+export interface Errors {
+  rms: number[];
+  max: number[];
+  worst_vertex: number[];
+}

@@ -1,0 +1,438 @@
+// stage.ts: the picture. Panes with one camera: truth, model, difference; or both in one pane, overlaid or wiped.
+//
+// One canvas lies under all panes and is drawn pane by pane through the scissor; a pane's element has no picture of its
+// own, it says where its part is and takes the pointer. Nothing is drawn unless something has changed.
+
+import {
+  Box3, BufferAttribute, BufferGeometry, DynamicDrawUsage, Group, MeshBasicMaterial, Mesh, PerspectiveCamera, Points, Scene, Vector3,
+  WebGLRenderer, type Texture,
+} from 'three';
+import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
+import type { Pane, Stage as StageOfApp } from './app';
+import type { MeshData } from './data';
+import type { Part } from './show';
+import type { Layout, Shading, State } from './store';
+import { el } from './dom';
+import { shadedAsOne, smoothNormals } from './normals';
+import { CLAY, CLAY_COLOUR, HEAT, NORMALS, PAINT, TEXTURES, createSurface, type Surface } from './surface';
+
+export type Arrangement = Layout | 'truth'; // what is really shown: without truth or model there is one pane
+
+const TITLES: Record<Pane, string> = { truth: 'Truth', model: 'Model', difference: 'Difference' };
+const PANES: Record<Arrangement, Pane[]> = { side: ['truth', 'model', 'difference'], overlay: ['model'], wipe: ['model'], model: ['model'], truth: ['truth'] };
+
+export interface Textures {
+  uvs: Float32Array;
+  parts: (Part & { texture: Texture | null })[];
+}
+
+// One surface to draw, the model's or the truth's.
+class Body {
+  readonly geometry = new BufferGeometry();
+  readonly surface = createSurface();
+  readonly lines = new MeshBasicMaterial({ wireframe: true, transparent: true, opacity: 0.35, color: 0x101014 });
+  readonly object: Mesh | Points;
+  readonly wires: Mesh;
+  readonly scene = new Scene();
+  parts: Surface[] = [];
+
+  constructor(mesh: MeshData, index: BufferAttribute | null, textures: Textures | null) {
+    const dynamic = (array: Float32Array, size: number) => new BufferAttribute(array, size).setUsage(DynamicDrawUsage);
+    this.geometry.setAttribute('position', dynamic(mesh.positions.slice(), 3));
+    this.geometry.setAttribute('normal', dynamic(mesh.normals.slice(), 3));
+    this.geometry.setAttribute('error', dynamic(new Float32Array(mesh.vertices), 1));
+    if (index) this.geometry.setIndex(index);
+    this.object = mesh.triangles ? new Mesh(this.geometry, this.surface) : new Points(this.geometry, this.surface);
+    this.wires = new Mesh(this.geometry, this.lines);
+    for (const object of [this.object, this.wires]) object.frustumCulled = false;
+    this.scene.add(this.object, this.wires);
+    if (textures) this.dress(textures);
+  }
+
+  get positions() { return this.geometry.attributes.position!.array as Float32Array; }
+  get normals() { return this.geometry.attributes.normal!.array as Float32Array; }
+  get errors() { return this.geometry.attributes.error!.array as Float32Array; }
+
+  dress(textures: Textures) {
+    this.geometry.setAttribute('uv', new BufferAttribute(textures.uvs, 2));
+    this.geometry.clearGroups();
+    this.parts = textures.parts.map((part, i) => {
+      this.geometry.addGroup(3 * part.first_triangle, 3 * part.triangles, i);
+      const surface = createSurface();
+      surface.uniforms.mode.value = TEXTURES;
+      surface.uniforms.image.value = part.texture;
+      surface.uniforms.textured.value = part.texture !== null;
+      const [r = 1, g = 1, b = 1] = part.color;
+      surface.uniforms.colour.value = CLAY_COLOUR.clone().setRGB(r, g, b);
+      return surface;
+    });
+  }
+
+  changed(...names: string[]) {
+    for (const name of names) this.geometry.attributes[name]!.needsUpdate = true;
+  }
+
+  // Every surface that may be drawn, for uniforms that all share.
+  surfaces(): Surface[] { return [this.surface, ...this.parts]; }
+
+  free() {
+    this.geometry.dispose();
+    for (const material of [...this.surfaces(), this.lines]) material.dispose();
+  }
+}
+
+export interface Drawn { layout: Layout; shading: Shading; wireframe: boolean; difference: boolean; wipe: number; blend: number }
+
+export class Stage implements StageOfApp {
+  readonly camera = new PerspectiveCamera(30, 1, 0.01, 100);
+  readonly overlay = new Group();
+  readonly element = el('div', { className: 'stage' });
+  readonly canvas = el('canvas', { className: 'stage-canvas', aria: { hidden: 'true' } });
+  readonly renderer: WebGLRenderer;
+  mesh: MeshData | null = null;
+  truth: Float32Array | null = null;
+  arrangement: Arrangement = 'model';
+  drawnFrames = 0; // how often the picture was drawn, for whoever measures
+
+  adjusted: (call: Parameters<StageOfApp['adjust']>[0]) => void = () => {}; // whoever deforms listens here
+
+  private readonly panes = new Map<Pane, HTMLElement>();
+  private readonly paneRow = el('div', { className: 'panes' });
+  private readonly divider: HTMLElement;
+  private readonly controls: OrbitControls;
+  private readonly box = new Box3();
+  private model: Body | null = null;
+  private real: Body | null = null;
+  private asOne: Uint32Array | null = null;
+  private hasModel = false;
+  private painted = false;
+  private framed = true; // the user has not moved the camera
+  private waiting = 0;
+  private scale = 1;
+  private covered: HTMLElement | null = null;
+  private look: Drawn = { layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5 };
+
+  constructor(onWipe: (share: number) => void) {
+    this.renderer = new WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true, powerPreference: 'high-performance' });
+    this.renderer.autoClear = false;
+    this.divider = this.createDivider(onWipe);
+    this.element.append(this.canvas, this.paneRow, this.divider);
+    this.controls = new OrbitControls(this.camera, this.paneRow);
+    this.controls.addEventListener('change', () => this.redraw());
+    this.controls.addEventListener('start', () => { this.framed = false; });
+    new ResizeObserver(() => this.resized()).observe(this.element);
+  }
+
+  // -- What is shown
+
+  setMesh(mesh: MeshData, textures: Textures | null) {
+    this.clear();
+    this.mesh = mesh;
+    const index = mesh.triangles ? new BufferAttribute(mesh.indices, 1) : null;
+    this.model = new Body(mesh, index, textures);
+    this.real = new Body(mesh, index, textures);
+    this.model.scene.add(this.overlay);
+    this.asOne = mesh.triangles ? shadedAsOne(mesh) : null;
+    this.box.setFromArray(mesh.positions);
+    this.framed = true;
+    this.arrange();
+  }
+
+  clear() {
+    for (const body of [this.model, this.real]) body?.free();
+    this.model = this.real = this.mesh = this.truth = null;
+    this.hasModel = this.painted = false;
+    this.overlay.clear();
+  }
+
+  dress(textures: Textures) {
+    this.model?.dress(textures);
+    this.real?.dress(textures);
+    this.redraw();
+  }
+
+  get positions() { return this.model?.positions ?? null; }
+  get normals() { return this.model?.normals ?? null; }
+  get errors() { return this.model?.errors ?? null; }
+
+  // The model's positions and normals were written; or there is no model.
+  setModel(there: boolean) {
+    const before = this.hasModel;
+    this.hasModel = there;
+    this.model?.changed('position', 'normal');
+    this.compare();
+    if (before !== there) this.arrange();
+    this.redraw();
+  }
+
+  setTruth(truth: Float32Array | null) {
+    const before = this.truth !== null;
+    this.truth = truth;
+    if (truth && this.real && this.mesh) {
+      this.real.positions.set(truth);
+      if (this.asOne) smoothNormals(this.mesh.indices, this.asOne, truth, this.real.normals);
+      this.real.changed('position', 'normal');
+    }
+    this.compare();
+    if (before !== (truth !== null)) this.arrange();
+    this.redraw();
+  }
+
+  // Distances between model and truth, which the heat map shows.
+  private compare() {
+    if (!this.model) return;
+    const { positions, errors } = this.model;
+    const truth = this.truth;
+    if (!truth || !this.hasModel) errors.fill(0);
+    else {
+      for (let v = 0, i = 0; v < errors.length; v++, i += 3) {
+        const x = positions[i]! - truth[i]!, y = positions[i + 1]! - truth[i + 1]!, z = positions[i + 2]! - truth[i + 2]!;
+        errors[v] = Math.sqrt(x * x + y * y + z * z);
+      }
+    }
+    this.model.changed('error');
+  }
+
+  setScale(scale: number) {
+    this.scale = scale;
+    this.redraw();
+  }
+
+  setLook(state: Readonly<State>) {
+    const { layout, shading, wireframe, difference, wipe, blend } = state;
+    const again = layout !== this.look.layout;
+    this.look = { layout, shading, wireframe, difference, wipe, blend };
+    if (again) this.arrange();
+    this.placeDivider();
+    this.redraw();
+  }
+
+  paint(colours: Float32Array | null) {
+    if (!this.model) return;
+    this.painted = colours !== null;
+    if (colours) {
+      const known = this.model.geometry.getAttribute('paint') as BufferAttribute | undefined;
+      if (known && known.array.length === colours.length) {
+        (known.array as Float32Array).set(colours);
+        known.needsUpdate = true;
+      } else this.model.geometry.setAttribute('paint', new BufferAttribute(colours.slice(), 3));
+    }
+    this.redraw();
+  }
+
+  adjust(call: Parameters<StageOfApp['adjust']>[0]) { this.adjusted(call); }
+
+  cover(element: HTMLElement | null) {
+    this.covered?.remove();
+    this.covered = element;
+    if (element) {
+      element.classList.add('cover');
+      this.element.append(element);
+    }
+  }
+
+  pane(name: Pane): HTMLElement | null { return this.panes.get(name) ?? null; }
+
+  orbit(enabled: boolean) { this.controls.enabled = enabled; }
+
+  // -- Panes
+
+  private arrange() {
+    this.arrangement = this.truth && this.hasModel ? this.look.layout : this.truth ? 'truth' : 'model';
+    const wanted = this.mesh ? PANES[this.arrangement] : [];
+    for (const [name, element] of this.panes) {
+      if (wanted.includes(name)) continue;
+      element.remove();
+      this.panes.delete(name);
+    }
+    for (const name of wanted) {
+      const pane = this.panes.get(name) ?? el('div', { className: 'pane', data: { pane: name } }, el('div', { className: 'pane-title' }));
+      this.panes.set(name, pane);
+      this.paneRow.append(pane); // again, for the order
+    }
+    this.element.dataset.arrangement = this.arrangement;
+    this.placeDivider();
+    this.resized();
+    this.element.dispatchEvent(new CustomEvent('arranged'));
+  }
+
+  // What stands over a pane, and smaller beside it.
+  title(name: Pane, note: string, title = TITLES[name]) {
+    const head = this.panes.get(name)?.querySelector('.pane-title');
+    head?.replaceChildren(el('b', {}, title), ' ', el('span', {}, note));
+  }
+
+  private createDivider(onWipe: (share: number) => void) {
+    const divider = el('div', { className: 'divider', role: 'slider', tabIndex: 0, aria: { label: 'Wipe between truth and model', valuemin: '0', valuemax: '100' } });
+    const at = (event: PointerEvent) => {
+      const { left, width } = this.element.getBoundingClientRect();
+      onWipe(Math.min(1, Math.max(0, (event.clientX - left) / width)));
+    };
+    divider.addEventListener('pointerdown', (event) => {
+      divider.setPointerCapture(event.pointerId);
+      event.preventDefault();
+      divider.focus();
+    });
+    divider.addEventListener('pointermove', (event) => divider.hasPointerCapture(event.pointerId) && at(event));
+    divider.addEventListener('keydown', (event) => {
+      const step = { ArrowLeft: -0.02, ArrowRight: 0.02, Home: -1, End: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      onWipe(Math.min(1, Math.max(0, this.look.wipe + step)));
+    });
+    return divider;
+  }
+
+  private placeDivider() {
+    this.divider.hidden = this.arrangement !== 'wipe';
+    this.divider.style.left = `${100 * this.look.wipe}%`;
+    this.divider.setAttribute('aria-valuenow', String(Math.round(100 * this.look.wipe)));
+  }
+
+  private resized() {
+    const { clientWidth: width, clientHeight: height } = this.element;
+    if (!width || !height) return;
+    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+    this.renderer.setSize(width, height, false);
+    if (this.framed) this.frame();
+    this.redraw();
+  }
+
+  // -- The camera
+
+  // The whole character, from a little to the side, in the shape of a pane.
+  frame() {
+    if (!this.mesh || this.box.isEmpty()) return;
+    const pane = [...this.panes.values()][0];
+    if (pane?.clientHeight) this.camera.aspect = pane.clientWidth / pane.clientHeight;
+    const centre = this.box.getCenter(new Vector3());
+    const size = this.box.getSize(new Vector3());
+    const along = new Vector3(0.42, 0.16, 1).normalize();
+    const right = new Vector3(0, 1, 0).cross(along).normalize();
+    const up = along.clone().cross(right);
+    const tall = Math.tan((this.camera.fov * Math.PI) / 360);
+    const wide = tall * this.camera.aspect;
+    let distance = 0;
+    for (let corner = 0; corner < 8; corner++) {
+      const at = new Vector3(corner & 1 ? 0.5 : -0.5, corner & 2 ? 0.5 : -0.5, corner & 4 ? 0.5 : -0.5).multiply(size);
+      distance = Math.max(distance, at.dot(along) + Math.max(Math.abs(at.dot(right)) / wide, Math.abs(at.dot(up)) / tall));
+    }
+    distance *= 1.1;
+    const reach = size.length();
+    this.camera.near = reach * 0.005;
+    this.camera.far = distance + reach * 30;
+    this.camera.position.copy(centre).addScaledVector(along, distance);
+    this.controls.target.copy(centre);
+    this.controls.maxDistance = reach * 20;
+    this.controls.update();
+    this.framed = true;
+  }
+
+  // Looks at one point, from where the camera is, closer.
+  lookAt(point: Vector3) {
+    const offset = this.camera.position.clone().sub(this.controls.target);
+    const reach = this.box.getSize(new Vector3()).length();
+    if (offset.length() > reach * 0.45) offset.setLength(reach * 0.45);
+    this.controls.target.copy(point);
+    this.camera.position.copy(point).add(offset);
+    this.framed = false;
+    this.controls.update();
+    this.redraw();
+  }
+
+  turn(across: number, upward: number) {
+    const offset = this.camera.position.clone().sub(this.controls.target);
+    offset.applyAxisAngle(new Vector3(0, 1, 0), across);
+    const right = new Vector3(0, 1, 0).cross(offset).normalize();
+    const turned = offset.clone().applyAxisAngle(right, -upward);
+    if (Math.abs(turned.y) < turned.length() * 0.98) offset.copy(turned);
+    this.camera.position.copy(this.controls.target).add(offset);
+    this.framed = false;
+    this.controls.update();
+    this.redraw();
+  }
+
+  zoom(factor: number) {
+    this.camera.position.sub(this.controls.target).multiplyScalar(factor).add(this.controls.target);
+    this.framed = false;
+    this.controls.update();
+    this.redraw();
+  }
+
+  // -- Drawing
+
+  redraw() {
+    this.waiting ||= requestAnimationFrame(() => {
+      this.waiting = 0;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { renderer } = this;
+    const width = this.element.clientWidth;
+    const height = this.element.clientHeight;
+    renderer.setScissorTest(false);
+    renderer.clear();
+    if (!this.mesh || !this.model || !this.real || this.covered) return;
+    renderer.setScissorTest(true);
+    const stage = this.element.getBoundingClientRect();
+    for (const [name, element] of this.panes) {
+      const rect = element.getBoundingClientRect();
+      const left = rect.left - stage.left;
+      const bottom = height - (rect.bottom - stage.top);
+      this.camera.aspect = rect.width / Math.max(1, rect.height);
+      this.camera.updateProjectionMatrix();
+      renderer.setViewport(left, bottom, rect.width, rect.height);
+      renderer.setScissor(left, bottom, rect.width, rect.height);
+      if (this.arrangement === 'overlay') this.drawOverlaid();
+      else if (this.arrangement === 'wipe') this.drawWiped(width, height);
+      else this.drawBody(name === 'truth' ? this.real : this.model, name === 'difference');
+    }
+    this.drawnFrames++;
+  }
+
+  private modeOf(body: Body, heat: boolean): number {
+    if (heat) return HEAT;
+    if (body === this.model && this.painted) return PAINT;
+    return this.look.shading === 'normals' ? NORMALS : this.look.shading === 'textures' && body.parts.length ? TEXTURES : CLAY;
+  }
+
+  private drawBody(body: Body, heat: boolean, tint: [number, number, number] = [1, 1, 1], opacity = 1) {
+    const mode = this.modeOf(body, heat || (this.look.difference && body === this.model && this.truth !== null));
+    body.object.material = mode === TEXTURES ? body.parts : body.surface;
+    for (const surface of body.surfaces()) {
+      surface.uniforms.tint.value.set(...tint);
+      surface.uniforms.opacity.value = opacity;
+      surface.uniforms.scale.value = this.scale;
+      surface.transparent = opacity < 1;
+    }
+    body.surface.uniforms.mode.value = mode;
+    body.wires.visible = this.look.wireframe && this.mesh!.triangles > 0;
+    this.overlay.visible = !heat;
+    this.renderer.render(body.scene, this.camera);
+  }
+
+  private drawWiped(width: number, height: number) {
+    const at = Math.round(width * this.look.wipe);
+    this.renderer.setScissor(0, 0, at, height);
+    this.drawBody(this.real!, false);
+    this.renderer.setScissor(at, 0, width - at, height);
+    this.drawBody(this.model!, false);
+  }
+
+  // Blue truth, then orange model over it with its own depth: where they agree the colours cancel, where they do not one
+  // of them is left.
+  private drawOverlaid() {
+    this.drawBody(this.real!, false, [0.55, 0.85, 1.45]);
+    this.renderer.clearDepth();
+    for (const surface of this.model!.surfaces()) surface.colorWrite = false;
+    const { wireframe } = this.look;
+    this.look.wireframe = false;
+    this.drawBody(this.model!, false);
+    this.look.wireframe = wireframe;
+    for (const surface of this.model!.surfaces()) surface.colorWrite = true;
+    this.drawBody(this.model!, false, [1.45, 0.95, 0.5], this.look.blend);
+  }
+}

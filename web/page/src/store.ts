@@ -1,0 +1,49 @@
+// store.ts: what the user has chosen. Everything drawn follows from it and from the resources.
+
+export type Layout = 'side' | 'overlay' | 'wipe' | 'model';
+export type Shading = 'clay' | 'textures' | 'normals';
+export type Path = 'wasm' | 'webgpu' | 'webgl2';
+
+export interface State {
+  subject: number; // of app.subjects
+  skin: number;
+  clip: number;
+  frame: number;
+  playing: boolean;
+  layout: Layout;
+  shading: Shading;
+  wireframe: boolean;
+  difference: boolean; // the heat map on the model, where it is not a pane of its own
+  wipe: number; // share of the width that shows the truth
+  blend: number; // share of the model in the overlay
+  scale: number | null; // top of the heat map in units of the file; null: chosen from the skins
+  path: Path;
+  panel: string; // id of the open panel
+}
+
+export const FIRST: State = {
+  subject: -1, skin: 0, clip: 0, frame: 0, playing: false,
+  layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, scale: null, path: 'wasm', panel: 'look',
+};
+
+export class Store {
+  private state = { ...FIRST };
+  private readonly watchers: { keys: (keyof State)[]; call: (state: Readonly<State>) => void }[] = [];
+
+  get(): Readonly<State> {
+    return this.state;
+  }
+
+  set(change: Partial<State>) {
+    const before = this.state;
+    this.state = { ...before, ...change };
+    for (const { keys, call } of [...this.watchers]) if (keys.some((key) => before[key] !== this.state[key])) call(this.state);
+  }
+
+  // Calls when one of the keys has another value. Returns what ends it.
+  watch(keys: (keyof State)[], call: (state: Readonly<State>) => void): () => void {
+    const watcher = { keys, call };
+    this.watchers.push(watcher);
+    return () => void this.watchers.splice(this.watchers.indexOf(watcher), 1);
+  }
+}

@@ -1,0 +1,133 @@
+// surface.ts: how the skin's surface is drawn: clay, textures, normals, paint, or the heat map. One small program for all
+// of them, because a page that compiles little draws early.
+//
+// Colours are computed linear and leave as sRGB; heat and paint leave as they are, so that a pixel can be read off the legend.
+
+import { Color, DoubleSide, ShaderMaterial, Vector3, type Texture } from 'three';
+
+export const CLAY = 0;
+export const TEXTURES = 1;
+export const NORMALS = 2;
+export const HEAT = 3;
+export const PAINT = 4;
+
+// The heat map, evenly spaced. From a quiet slate, which reads as "nothing", to red; beyond the scale it turns to magenta.
+export const HEAT_STOPS = ['#26324a', '#2b5f8a', '#2f9a9c', '#86c06c', '#f2cf4a', '#ee8a34', '#d7322c'];
+export const HEAT_BEYOND = '#ff3fb4';
+
+const rgb = (hex: string) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+
+export function heatColour(share: number): [number, number, number] {
+  if (!(share <= 1)) return rgb(HEAT_BEYOND) as [number, number, number];
+  const at = Math.max(0, share) * (HEAT_STOPS.length - 1);
+  const low = Math.min(Math.floor(at), HEAT_STOPS.length - 2);
+  const [a, b] = [rgb(HEAT_STOPS[low]!), rgb(HEAT_STOPS[low + 1]!)];
+  return [0, 1, 2].map((i) => a[i]! + (b[i]! - a[i]!) * (at - low)) as [number, number, number];
+}
+
+const vec = (hex: string) => `vec3(${rgb(hex).map((x) => x.toFixed(4)).join(', ')})`;
+
+const VERTEX = `
+attribute float error;
+attribute vec3 paint;
+varying vec3 vNormal;
+varying vec3 vToEye;
+varying vec2 vUv;
+varying float vError;
+varying vec3 vPaint;
+uniform float pointSize;
+void main() {
+  vec4 seen = modelViewMatrix * vec4(position, 1.0);
+  vNormal = normalMatrix * normal;
+  vToEye = -seen.xyz;
+  vUv = uv;
+  vError = error;
+  vPaint = paint;
+  gl_Position = projectionMatrix * seen;
+  gl_PointSize = pointSize;
+}`;
+
+const FRAGMENT = `
+uniform int mode;
+uniform vec3 colour;
+uniform vec3 tint;
+uniform float opacity;
+uniform float scale;
+uniform bool textured;
+uniform sampler2D image;
+varying vec3 vNormal;
+varying vec3 vToEye;
+varying vec2 vUv;
+varying float vError;
+varying vec3 vPaint;
+
+vec3 heat(float share) {
+  if (!(share <= 1.0)) return ${vec(HEAT_BEYOND)};
+  vec3 stops[${HEAT_STOPS.length}];
+  ${HEAT_STOPS.map((hex, i) => `stops[${i}] = ${vec(hex)};`).join('\n  ')}
+  float at = clamp(share, 0.0, 1.0) * ${(HEAT_STOPS.length - 1).toFixed(1)};
+  int low = int(min(floor(at), ${(HEAT_STOPS.length - 2).toFixed(1)}));
+  return mix(stops[low], stops[low + 1], at - float(low));
+}
+
+vec3 encode(vec3 x) {
+  return mix(1.055 * pow(max(x, vec3(0.0)), vec3(1.0 / 2.4)) - 0.055, x * 12.92, vec3(lessThanEqual(x, vec3(0.0031308))));
+}
+
+void main() {
+  vec3 n = normalize(vNormal);
+  vec3 eye = normalize(vToEye);
+  if (!gl_FrontFacing) n = -n;
+  float key = max(dot(n, normalize(vec3(0.45, 0.65, 0.75))), 0.0);
+  float fill = max(dot(n, normalize(vec3(-0.8, -0.1, 0.5))), 0.0);
+  float sky = 0.5 + 0.5 * n.y;
+  float rim = pow(1.0 - max(dot(n, eye), 0.0), 4.0);
+  if (mode == ${NORMALS}) {
+    gl_FragColor = vec4(0.5 + 0.5 * n, opacity);
+  } else if (mode == ${HEAT} || mode == ${PAINT}) {
+    float shade = 0.80 + 0.20 * max(dot(n, eye), 0.0);
+    gl_FragColor = vec4((mode == ${HEAT} ? heat(vError / scale) : vPaint) * shade, opacity);
+  } else {
+    vec3 base = colour;
+    if (mode == ${TEXTURES} && textured) base *= pow(texture2D(image, vUv).rgb, vec3(2.2));
+    vec3 light = vec3(1.0, 0.97, 0.93) * key * 0.95 + vec3(0.72, 0.82, 1.0) * (fill * 0.22 + 0.10 + 0.22 * sky);
+    float glint = pow(max(dot(reflect(-normalize(vec3(0.45, 0.65, 0.75)), n), eye), 0.0), 24.0) * 0.05;
+    gl_FragColor = vec4(encode((base * light + glint + rim * 0.06) * tint), opacity);
+  }
+}`;
+
+export const CLAY_COLOUR = new Color(0.52, 0.5, 0.48);
+
+export interface Surface extends ShaderMaterial {
+  uniforms: {
+    mode: { value: number };
+    colour: { value: Color };
+    tint: { value: Vector3 };
+    opacity: { value: number };
+    scale: { value: number };
+    textured: { value: boolean };
+    image: { value: Texture | null };
+    pointSize: { value: number };
+  };
+}
+
+export function createSurface(): Surface {
+  return new ShaderMaterial({
+    vertexShader: VERTEX,
+    fragmentShader: FRAGMENT,
+    side: DoubleSide,
+    polygonOffset: true,
+    polygonOffsetFactor: 1,
+    polygonOffsetUnits: 1,
+    uniforms: {
+      mode: { value: CLAY },
+      colour: { value: CLAY_COLOUR },
+      tint: { value: new Vector3(1, 1, 1) },
+      opacity: { value: 1 },
+      scale: { value: 1 },
+      textured: { value: false },
+      image: { value: null },
+      pointSize: { value: 3 },
+    },
+  }) as unknown as Surface;
+}
