@@ -1,7 +1,65 @@
-import './style.css';
-import { Session } from './session';
+// main.ts: puts the page together.
 
-const session = new Session();
-document.querySelector('#app')!.append(session.stage.element);
-Object.assign(globalThis, { peltApp: session });
-void session.refresh().then(() => session.store.set({ subject: 0 })).catch((thrown) => session.problem(thrown));
+import './style.css';
+import { el } from './dom';
+import { keyboard } from './keyboard';
+import { messages } from './messages';
+import { panels } from './panels';
+import { playback } from './playback';
+import { Session } from './session';
+import { sidePanels } from './side';
+import { skinTable } from './skins';
+import { onTheme } from './theme';
+import { timeline } from './timeline';
+import { legend, toolbar } from './toolbar';
+import { topBar } from './top';
+
+function emptyPage(session: Session) {
+  const text = el('p');
+  const element = el('div', { className: 'empty', hidden: true }, el('h2', {}, 'Nothing to look at yet'), text);
+  session.on('shown', () => {
+    element.hidden = session.subjects().length > 0;
+    text.textContent = session.can.fit ? 'Drop a bundle on the Fit panel: a .glb file and the caches beside it.' : 'Give `pelt view` a bundle, skins or a .keys file.';
+  });
+  return element;
+}
+
+// What the panes are called: the model by its skin, and why there is no truth.
+function paneTitles(session: Session) {
+  const update = () => {
+    const { stage } = session;
+    const skin = session.skinNow()?.name ?? (session.subject()?.kind === 'face' ? 'from key points' : '');
+    const clip = session.clips()[session.store.get().clip]?.name ?? 'rest pose';
+    stage.title('truth', clip);
+    stage.title('difference', 'model − truth');
+    if (stage.arrangement === 'overlay') stage.title('model', skin, 'Truth + model');
+    else if (stage.arrangement === 'wipe') stage.title('model', skin, 'Truth | model');
+    else stage.title('model', session.pose.pulled ? `${skin} · pulled pose, no truth` : stage.truth ? skin : `${skin} · no truth`);
+  };
+  session.stage.element.addEventListener('arranged', update);
+  session.store.watch(['skin', 'clip'], update);
+  session.on('skin', update);
+  session.on('pose', update);
+}
+
+function start() {
+  const root = document.querySelector('#app')!;
+  const session = new Session();
+  Object.assign(globalThis, { peltApp: session });
+  if (matchMedia('(max-width: 700px)').matches) session.store.set({ layout: 'wipe' });
+  const line = timeline(session);
+  const keys = keyboard(session, panels, line.goToWorst, (id) => session.store.set({ panel: id }));
+  session.stage.element.append(legend(session), emptyPage(session), ...messages(session));
+  root.replaceChildren(
+    topBar(session, keys.toggleHelp),
+    el('main', { className: 'viewer', aria: { label: 'View' } }, toolbar(session), session.stage.element, line.holder),
+    el('aside', { className: 'side', aria: { label: 'Skins and panels' } }, skinTable(session), sidePanels(session, panels)));
+  paneTitles(session);
+  playback(session);
+  onTheme(() => session.stage.redraw());
+  void session.refresh()
+    .then(() => { if (session.subjects().length) session.store.set({ subject: 0 }); })
+    .catch((thrown) => session.problem(thrown));
+}
+
+start();

@@ -3,7 +3,7 @@
 // subject -> mesh -> clip and frame -> pose -> deformation -> picture. Resources come when they come: each step looks
 // whether it is still wanted before it goes on.
 
-import { NoColorSpace, RepeatWrapping, MirroredRepeatWrapping, ClampToEdgeWrapping, Texture } from 'three';
+import { NoColorSpace, RepeatWrapping, MirroredRepeatWrapping, ClampToEdgeWrapping, Texture, Vector3 } from 'three';
 import { loadPelt } from 'pelt-wasm';
 import type { App, Events, Subject } from './app';
 import type { Clip, Errors, Figures, Show, Skin, Surface, Wrap } from './show';
@@ -48,6 +48,7 @@ export class Session implements App {
   private deforming: Promise<void> | null = null;
   private deformAgain = false;
   private quiet = false;
+  busy = false; // a frame is on its way
 
   constructor() {
     this.stage = new Stage((wipe) => this.store.set({ wipe }));
@@ -189,6 +190,11 @@ export class Session implements App {
   // Pose, truth and picture of the current frame.
   private async present() {
     const turn = ++this.wanted;
+    this.busy = true;
+    await this.presentFrame(turn).finally(() => { if (turn === this.wanted) this.busy = false; });
+  }
+
+  private async presentFrame(turn: number) {
     const subject = this.subject();
     if (!subject || subject.kind === 'light' || !this.stage.mesh) return;
     const { frame, clip } = this.store.get();
@@ -212,6 +218,14 @@ export class Session implements App {
     this.emitter.emit('truth', undefined);
     this.emitter.emit('pose', this.pose);
     this.ahead(frame);
+  }
+
+  // The camera at the vertex that is furthest from its truth.
+  lookAtWorst() {
+    const { errors, positions, truth } = this.stage;
+    if (!errors || !positions || !truth) return;
+    const vertex = errors.reduce((worst, error, v) => (error > errors[worst]! ? v : worst), 0);
+    this.stage.lookAt(new Vector3().fromArray(positions, 3 * vertex));
   }
 
   private real: Float32Array | null = null; // truth of the clip's pose at this frame

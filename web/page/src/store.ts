@@ -10,6 +10,7 @@ export interface State {
   clip: number;
   frame: number;
   playing: boolean;
+  speed: number; // of the clip's own time; 0: a frame at every refresh of the display
   layout: Layout;
   shading: Shading;
   wireframe: boolean;
@@ -22,8 +23,8 @@ export interface State {
 }
 
 export const FIRST: State = {
-  subject: -1, skin: 0, clip: 0, frame: 0, playing: false,
-  layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, scale: null, path: 'wasm', panel: 'look',
+  subject: -1, skin: 0, clip: 0, frame: 0, playing: false, speed: 1,
+  layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, scale: null, path: 'wasm', panel: 'numbers',
 };
 
 export class Store {

@@ -1,4 +1,4 @@
 import type { Panel } from '../app';
-import { look } from './look';
+import { numbers } from './numbers';
 
-export const panels: Panel[] = [look];
+export const panels: Panel[] = [numbers];

@@ -1,0 +1,76 @@
+// keyboard.ts: one key, one thing; and the window that says so.
+
+import type { Session } from './session';
+import type { Panel } from './app';
+import { el } from './dom';
+import { LAYOUTS, SHADINGS } from './toolbar';
+import { switchTheme } from './theme';
+
+interface Key { keys: string[]; says: string; shown: string; does(event: KeyboardEvent): void }
+
+const next = <T>(list: T[], now: T) => list[(list.indexOf(now) + 1) % list.length]!;
+
+export function keyboard(session: Session, panels: Panel[], goToWorst: () => void, openPanel: (id: string) => void) {
+  const { store, stage } = session;
+  const frames = () => session.clips()[store.get().clip]?.frames ?? 1;
+  const go = (frame: number) => store.set({ frame: Math.min(frames() - 1, Math.max(0, frame)), playing: false });
+  const clip = (step: number) => {
+    const count = session.clips().length;
+    if (count > 1) store.set({ clip: (store.get().clip + step + count) % count, frame: 0, playing: false });
+  };
+  const keys: Key[] = [
+    { keys: [' '], shown: 'Space', says: 'play, pause', does: () => store.set({ playing: !store.get().playing }) },
+    { keys: ['ArrowLeft', 'ArrowRight'], shown: '← →', says: 'a frame back, on; with Shift ten', does: (event) => go(store.get().frame + (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 10 : 1)) },
+    { keys: ['Home', 'End'], shown: 'Home End', says: 'first, last frame', does: (event) => go(event.key === 'Home' ? 0 : frames() - 1) },
+    { keys: ['w'], shown: 'W', says: 'the worst frame of the skin', does: goToWorst },
+    { keys: ['[', ']'], shown: '[ ]', says: 'the clip before, after', does: (event) => clip(event.key === '[' ? -1 : 1) },
+    { keys: [...'123456789'], shown: '1 … 9', says: 'a skin', does: (event) => { const i = Number(event.key) - 1; if (session.character()?.skins[i]) store.set({ skin: i }); } },
+    { keys: ['v'], shown: 'V', says: 'side by side, overlay, wipe, model', does: () => store.set({ layout: next(LAYOUTS.map(({ value }) => value), store.get().layout) }) },
+    { keys: ['c'], shown: 'C', says: 'clay, textures, normals', does: () => {
+      const there = SHADINGS.map(({ value }) => value).filter((value) => value !== 'textures' || session.character()?.surface);
+      store.set({ shading: next(there, store.get().shading) });
+    } },
+    { keys: ['x'], shown: 'X', says: 'wireframe', does: () => store.set({ wireframe: !store.get().wireframe }) },
+    { keys: ['h'], shown: 'H', says: 'heat map on the model', does: () => store.set({ difference: !store.get().difference }) },
+    { keys: ['f'], shown: 'F', says: 'the whole character', does: () => { stage.frame(); stage.redraw(); } },
+    { keys: ['e'], shown: 'E', says: 'the worst vertex of the frame', does: () => session.lookAtWorst() },
+    { keys: ['+', '=', '-'], shown: '+ −', says: 'closer, away', does: (event) => stage.zoom(event.key === '-' ? 1.15 : 1 / 1.15) },
+    { keys: ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'], shown: 'Alt ← → ↑ ↓', says: 'turn the camera', does: () => {} },
+    { keys: ['t'], shown: 'T', says: 'dark, light', does: switchTheme },
+    { keys: ['?'], shown: '?', says: 'this list', does: () => toggleHelp() },
+  ];
+  for (const panel of panels) if (panel.key) keys.push({ keys: [panel.key], shown: panel.key.toUpperCase(), says: `panel: ${panel.title}`, does: () => openPanel(panel.id) });
+
+  const list = el('dl', {}, ...keys.flatMap(({ shown, says }) => [el('dt', {}, ...shown.split(' ').map((key) => (key === '…' ? key : el('kbd', {}, key)))), el('dd', {}, says)]));
+  const close = el('button', { type: 'button', className: 'tiny', on: { click: () => dialog.close() } }, 'close');
+  const dialog = el('dialog', { className: 'help', aria: { label: 'Keys' } },
+    el('div', { className: 'help-head' }, el('h2', {}, 'Keys'), close), list,
+    el('p', {}, 'Drag to turn, drag with the right button to move, wheel or pinch to come closer. Every pane has the same camera.'));
+  dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
+  document.body.append(dialog);
+
+  function toggleHelp() {
+    if (dialog.open) dialog.close();
+    else dialog.showModal();
+  }
+
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+    const target = event.target as HTMLElement;
+    const typing = target.matches('textarea, select, [contenteditable], input:not([type=range], [type=checkbox])');
+    if (typing || (dialog.open && event.key !== '?')) return;
+    const arrow = event.key.startsWith('Arrow');
+    if (arrow && event.altKey) {
+      const [across, upward] = { ArrowLeft: [-0.12, 0], ArrowRight: [0.12, 0], ArrowUp: [0, 0.12], ArrowDown: [0, -0.12] }[event.key]!;
+      stage.turn(across!, upward!);
+      event.preventDefault();
+      return;
+    }
+    if (event.altKey || ((arrow || event.key === ' ') && target.matches('input, button, [role=option], [role=tab]') && !(arrow && target.matches('button:not([role])')))) return;
+    const key = keys.find((candidate) => candidate.keys.includes(event.key.length === 1 ? event.key.toLowerCase() : event.key));
+    if (!key) return;
+    event.preventDefault();
+    key.does(event);
+  });
+  return { toggleHelp };
+}

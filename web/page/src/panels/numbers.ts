@@ -1,0 +1,89 @@
+// numbers.ts: figures of the frame and of the skin that are shown.
+
+import type { App, Panel } from '../app';
+import { el, section } from '../dom';
+import { bytesText, quantile, short } from '../heat';
+import './numbers.css';
+
+type Pair = [string, string, string?];
+
+const list = (pairs: Pair[]) => el('dl', { className: 'pairs' }, ...pairs.flatMap(([name, value, title]) =>
+  [el('dt', { title: title ?? '' }, name), el('dd', { className: 'number' }, value)]));
+
+// Distances of this very picture, from the positions that are drawn.
+function frameFigures({ stage }: App): Pair[] {
+  const { positions, truth } = stage;
+  if (!positions || !truth) return [];
+  const distances = Array.from({ length: truth.length / 3 }, (_, v) =>
+    Math.hypot(positions[3 * v]! - truth[3 * v]!, positions[3 * v + 1]! - truth[3 * v + 1]!, positions[3 * v + 2]! - truth[3 * v + 2]!));
+  const worst = distances.reduce((most, distance, v) => (distance > distances[most]! ? v : most), 0);
+  const rms = Math.sqrt(distances.reduce((sum, distance) => sum + distance * distance, 0) / distances.length);
+  return [
+    ['rms', short(rms), 'Root of the mean square distance'],
+    ['95 % of vertices below', short(quantile(distances, 0.95))],
+    ['largest', short(distances[worst]!)],
+    ['worst vertex', String(worst)],
+  ];
+}
+
+// The skin's own account of itself, as far as it is words and numbers.
+function flatten(value: unknown, name = ''): Pair[] {
+  if (value === null || value === undefined) return [];
+  if (Array.isArray(value)) {
+    const plain = value.every((item) => typeof item !== 'object');
+    if (!plain || value.length === 0) return [];
+    const text = value.slice(0, 8).map(String).join(', ');
+    return [[name, value.length > 8 ? `${text} … (${value.length})` : text]];
+  }
+  if (typeof value === 'object') return Object.entries(value).flatMap(([key, inner]) => flatten(inner, name ? `${name} ${key}` : key));
+  return [[name, typeof value === 'number' && !Number.isInteger(value) ? short(value) : String(value)]];
+}
+
+export const numbers: Panel = {
+  id: 'numbers',
+  title: 'Numbers',
+  mount(element, app) {
+    let shown = true;
+    const frame = el('div');
+    const speed = el('div');
+    const skin = el('div');
+    const times: number[] = [];
+    const drawFrame = () => {
+      if (!shown) return;
+      const pairs = frameFigures(app);
+      frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was pulled: nobody knows the truth of it.' : 'There is no truth to compare with.'));
+    };
+    const drawSpeed = (milliseconds: number) => {
+      times.push(milliseconds);
+      if (times.length > 60) times.shift();
+      if (!shown) return;
+      const middle = quantile(times, 0.5);
+      const open = app.skin();
+      speed.replaceChildren(open ? list([
+        ['deform', `${middle.toFixed(2)} ms`, 'Pose, positions and normals; the middle of the last 60'],
+        ['a vertex', `${((1e6 * middle) / open.vertexCount).toFixed(1)} ns`],
+        ['vertices', open.vertexCount.toLocaleString('en')],
+      ]) : el('p', { className: 'hint' }, 'No skin is open.'));
+    };
+    const drawSkin = () => {
+      times.length = 0;
+      const subject = app.subject();
+      const now = subject?.kind === 'character' ? subject.character.skins[app.store.get().skin] : null;
+      skin.replaceChildren(now ? list([['file', bytesText(now.bytes)], ...flatten(now.about)]) : el('p', { className: 'hint' }, 'No skin is open.'));
+    };
+    // Ten times a second is enough for a reader, and playing must not pay for it.
+    let due = 0;
+    app.on('deformed', ({ milliseconds }) => {
+      drawSpeed(milliseconds);
+      due ||= window.setTimeout(() => { due = 0; drawFrame(); }, 100);
+    });
+    app.on('skin', drawSkin);
+    app.on('subject', () => { drawSkin(); drawFrame(); });
+    drawFrame();
+    drawSkin();
+    drawSpeed(0);
+    times.length = 0;
+    element.append(section('This frame', frame), section('Speed in this browser', speed), section('What the skin says of itself', skin));
+    return { shown: () => { shown = true; drawFrame(); drawSkin(); }, hidden: () => { shown = false; } };
+  },
+};

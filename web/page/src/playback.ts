@@ -1,0 +1,31 @@
+// playback.ts: frames one after the other, in the clip's own time. A frame whose truth has not come yet is waited for:
+// what is shown beside each other belongs together.
+
+import type { Session } from './session';
+
+export function playback(session: Session) {
+  const { store } = session;
+  let since = 0;
+
+  function secondsOf(frame: number, frames: number, seconds: number[] | null | undefined): number {
+    const length = seconds && frame + 1 < frames ? seconds[frame + 1]! - seconds[frame]! : 1 / 30;
+    return length > 0 && length < 1 ? length : 1 / 30;
+  }
+
+  function step(now: number) {
+    const { playing, clip, frame, speed } = store.get();
+    const { frames = 0, seconds } = session.clips()[clip] ?? {};
+    if (!playing || frames < 2) return;
+    const due = speed ? (1000 * secondsOf(frame, frames, seconds)) / speed : 0;
+    if (!session.busy && now - since >= due - 2) {
+      since = Math.max(since + due, now - 50); // late frames are not made up for
+      store.set({ frame: (frame + 1) % frames });
+    }
+    requestAnimationFrame(step);
+  }
+
+  store.watch(['playing'], ({ playing }) => {
+    since = performance.now();
+    if (playing) requestAnimationFrame(step);
+  });
+}

@@ -1,0 +1,101 @@
+// toolbar.ts: how the character is looked at, and the legend of the heat map.
+
+import type { Session } from './session';
+import type { Layout, Shading } from './store';
+import { el, segments, toggle } from './dom';
+import { HEAT_BEYOND, HEAT_STOPS } from './surface';
+import { short } from './heat';
+import { icon } from './icons';
+
+export const LAYOUTS: { value: Layout; label: string; title: string }[] = [
+  { value: 'side', label: 'Side by side', title: 'Truth, model and difference, with one camera' },
+  { value: 'overlay', label: 'Overlay', title: 'Truth in blue under the model in orange: colour is left where they differ' },
+  { value: 'wipe', label: 'Wipe', title: 'Truth on the left of a line that you move' },
+  { value: 'model', label: 'Model', title: 'The model alone' },
+];
+export const SHADINGS: { value: Shading; label: string; title: string }[] = [
+  { value: 'clay', label: 'Clay', title: 'Plain shading' },
+  { value: 'textures', label: 'Textures', title: "The character's own textures" },
+  { value: 'normals', label: 'Normals', title: 'Colours by the direction of the normals' },
+];
+
+export function toolbar(session: Session) {
+  const { store } = session;
+  const layout = segments('Arrangement', LAYOUTS, () => store.get().layout, (value) => store.set({ layout: value }));
+  const shading = segments('Shading', SHADINGS, () => store.get().shading, (value) => store.set({ shading: value }));
+  const wires = toggle('Wireframe', () => store.get().wireframe, (wireframe) => store.set({ wireframe }), 'Edges of the triangles (X)');
+  const heat = toggle('Heat map', () => store.get().difference, (difference) => store.set({ difference }), 'Distance from the truth on the model (H)');
+  const blend = el('input', {
+    type: 'range', min: '0', max: '1', step: '0.01', className: 'blend', title: 'From truth to model', aria: { label: 'From truth to model' },
+    on: { input: () => store.set({ blend: blend.valueAsNumber }) },
+  });
+  const mixing = el('label', { className: 'mixing' }, el('span', { className: 'truth-ink' }, 'truth'), blend, el('span', { className: 'model-ink' }, 'model'));
+  const update = () => {
+    for (const part of [layout, shading, wires, heat]) part.update();
+    blend.value = String(store.get().blend);
+    mixing.hidden = session.stage.arrangement !== 'overlay';
+    heat.row.hidden = session.stage.arrangement === 'side';
+    heat.input.disabled = !session.stage.truth;
+    const textures = shading.buttons[1]!;
+    textures.disabled = !session.character()?.surface;
+    for (const button of layout.buttons) button.disabled = button.dataset.value !== 'model' && !session.stage.truth;
+  };
+  store.watch(['layout', 'shading', 'wireframe', 'difference', 'blend', 'subject'], update);
+  session.stage.element.addEventListener('arranged', update);
+  session.on('subject', update);
+  update();
+  return el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
+    layout.group, mixing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
+    el('button', { type: 'button', className: 'plain', title: 'The whole character (F)', aria: { label: 'Show the whole character' },
+      on: { click: () => { session.stage.frame(); session.stage.redraw(); } } }, icon('frame')));
+}
+
+// Colours against units of length. The top can be typed over, or left to the page.
+export function legend(session: Session) {
+  const { store } = session;
+  const bar = el('canvas', { className: 'legend-bar', width: 256, height: 1, aria: { hidden: 'true' } });
+  const paint = bar.getContext('2d')!;
+  const ramp = paint.createLinearGradient(0, 0, 240, 0);
+  HEAT_STOPS.forEach((hex, i) => ramp.addColorStop(i / (HEAT_STOPS.length - 1), hex));
+  paint.fillStyle = ramp;
+  paint.fillRect(0, 0, 240, 1);
+  paint.fillStyle = HEAT_BEYOND;
+  paint.fillRect(240, 0, 16, 1);
+  const ticks = ['0', '', ''].map((text) => el('span', {}, text));
+  const top = el('input', {
+    type: 'text', inputMode: 'decimal', className: 'legend-top', spellcheck: false, title: "Top of the scale, in the file's unit of length",
+    aria: { label: "Top of the heat map's scale, in the file's unit of length" },
+  });
+  const take = () => {
+    const value = Number(top.value.replace(',', '.').replace('−', '-'));
+    if (value > 0 && Number.isFinite(value)) store.set({ scale: value });
+    else session.say('The top of the scale is a length above 0.', 'problem');
+    update();
+  };
+  top.addEventListener('change', take);
+  top.addEventListener('keydown', (event) => {
+    event.stopPropagation();
+    const factor = { ArrowUp: 1.1, ArrowDown: 1 / 1.1 }[event.key];
+    if (event.key === 'Enter') top.blur();
+    if (!factor) return;
+    event.preventDefault();
+    store.set({ scale: Number((session.scale() * factor).toPrecision(3)) });
+  });
+  const auto = el('button', { type: 'button', className: 'tiny', title: 'The scale that suits the skins of this character', on: { click: () => store.set({ scale: null }) } }, 'auto');
+  const holder = el('div', { className: 'legend', role: 'group', aria: { label: 'Scale of the heat map' } },
+    el('div', { className: 'legend-title' }, 'Distance from the truth'),
+    el('div', { className: 'legend-row' }, bar),
+    el('div', { className: 'legend-ticks' }, ...ticks, el('span', { className: 'legend-set' }, top, auto)));
+  const update = () => {
+    const scale = session.scale();
+    ticks[1]!.textContent = short(scale / 2);
+    if (document.activeElement !== top) top.value = short(scale).replace('−', '-');
+    auto.setAttribute('aria-pressed', String(store.get().scale === null));
+    holder.hidden = !(session.stage.truth && (session.stage.arrangement === 'side' || (store.get().difference && session.stage.arrangement !== 'truth')));
+  };
+  store.watch(['scale', 'difference', 'subject'], update);
+  session.on('figures', update);
+  session.stage.element.addEventListener('arranged', update);
+  update();
+  return holder;
+}
