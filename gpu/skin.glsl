@@ -12,6 +12,7 @@
 //     PELT_NORMALS    1: normals too
 //     PELT_SCALED     1: joints may scale, normals have matrices of their own
 //     PELT_PHI        forms 3 and 4: 0 exponential, 1 Gaussian, 2 mixed;  PELT_PARTS  3, or 4 with a norm
+//     PELT_CONSTANTS  the numbers of the uniform block are defined in front as well, by their names, and there is no block
 // and for compute
 //     PELT_THREADS    of a work group
 //     PELT_LANES      vertices a thread, 1 or 4;  PELT_CHARACTERS  characters a thread
@@ -34,6 +35,7 @@ precision highp sampler2D;
 precision highp usampler2D;
 #endif
 
+#ifndef PELT_CONSTANTS
 #if defined(PELT_COMPUTE)
 layout(std140, binding = 0) uniform PeltNumbers {
 #elif defined(VULKAN)
@@ -47,6 +49,7 @@ layout(std140) uniform PeltNumbers {
     uint pelt_at_turns, pelt_at_axes, pelt_at_axis_weights, pelt_at_steps;
     uint pelt_at_row_factors, pelt_at_turn_factors, pelt_at_normal_matrices, pelt_at_factor_scales;
 };
+#endif
 
 // -- Where numbers come from ------------------------------------------------------------------------------------------
 

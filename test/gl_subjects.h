@@ -14,6 +14,8 @@ typedef struct subject {
     pelt_skin skin;
     double diagonal;
     uint32_t characters;
+    pelt_transform **locals; /* the poses, */
+    float **controls;
     void **scratches;
     float **positions, **normals; /* of the processor */
 } subject;
@@ -36,22 +38,31 @@ static inline double skin_diagonal(const pelt_skin *skin) {
 static inline void subject_room(subject *s, uint32_t characters) {
     s->characters = characters, s->diagonal = fmax(skin_diagonal(&s->skin), 1e-3);
     s->scratches = calloc(characters, sizeof *s->scratches);
+    s->locals = calloc(characters, sizeof *s->locals), s->controls = calloc(characters, sizeof *s->controls);
     s->positions = calloc(characters, sizeof *s->positions), s->normals = calloc(characters, sizeof *s->normals);
     for (uint32_t c = 0; c < characters; c++) {
         s->scratches[c] = aligned_alloc(64, pelt_scratch_size(&s->skin));
+        s->locals[c] = calloc(s->skin.joint_count, sizeof **s->locals);
+        s->controls[c] = calloc(s->skin.control_count + 1, sizeof **s->controls);
         s->positions[c] = aligned_alloc(64, pelt_output_size(&s->skin));
         s->normals[c] = aligned_alloc(64, pelt_output_size(&s->skin));
     }
 }
 
 static inline void subject_pose(subject *s, uint32_t c, const pelt_transform *locals, const float *controls) {
+    memcpy(s->locals[c], locals, s->skin.joint_count * sizeof *locals);
+    for (uint32_t k = 0; k < s->skin.control_count; k++)
+        s->controls[c][k] = controls ? controls[k] : s->skin.controls[k].rest;
     pelt_pose_from(&s->skin, &(pelt_pose_input){.locals = locals, .controls = controls}, s->scratches[c]);
     pelt_deform(&s->skin, s->scratches[c], pelt_all_blocks(&s->skin), s->positions[c], s->normals[c]);
 }
 
 static inline void subject_free(subject *s) {
-    for (uint32_t c = 0; c < s->characters; c++) free(s->scratches[c]), free(s->positions[c]), free(s->normals[c]);
-    free(s->scratches), free(s->positions), free(s->normals);
+    for (uint32_t c = 0; c < s->characters; c++) {
+        free(s->scratches[c]), free(s->positions[c]), free(s->normals[c]);
+        free(s->locals[c]), free(s->controls[c]);
+    }
+    free(s->scratches), free(s->positions), free(s->normals), free(s->locals), free(s->controls);
     if (s->bundle)
         character_free_skin(s->bytes), character_free(s->bundle);
     else
@@ -140,14 +151,11 @@ static inline subject subject_of(const recipe *r) {
     return s;
 }
 
-/* Fits a real character and plays frames of a clip that it has not seen. False when its file is not here. */
-static inline bool subject_fit(const char *file, const char *clip_name, pelt_fit_options options, uint32_t characters,
-                               subject *s) {
-    const char *path = test_data(file);
-    if (!path) return false;
+/* Fits the clip "train" of a bundle and plays frames of a clip that the fit has not seen. The bundle is freed. */
+static inline void subject_fit_bundle(pelt_bundle *bundle, const char *clip_name, pelt_fit_options options,
+                                      uint32_t characters, subject *s) {
     pelt_error error = {0};
-    pelt_bundle *bundle = pelt_bundle_read(path, &error);
-    const pelt_clip *train = bundle ? pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error) : NULL;
+    const pelt_clip *train = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
     const pelt_clip *clip = train ? pelt_bundle_clip(bundle, clip_name, PELT_NEED_POSE, &error) : NULL;
     if (!clip) fail_msg("%s", error.text);
     pelt_examples examples = pelt_bundle_examples(bundle, &train, 1);
@@ -163,6 +171,17 @@ static inline bool subject_fit(const char *file, const char *clip_name, pelt_fit
     }
     free(locals);
     pelt_bundle_free(bundle);
+}
+
+/* The same for a real character. False when its file is not here. */
+static inline bool subject_fit(const char *file, const char *clip_name, pelt_fit_options options, uint32_t characters,
+                               subject *s) {
+    const char *path = test_data(file);
+    if (!path) return false;
+    pelt_error error = {0};
+    pelt_bundle *bundle = pelt_bundle_read(path, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    subject_fit_bundle(bundle, clip_name, options, characters, s);
     return true;
 }
 

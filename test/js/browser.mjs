@@ -8,15 +8,17 @@ import { chromium } from "playwright-core";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const page = (script) => `<!doctype html><title>${script}</title><script type="importmap">{"imports": {
-  "three": "/code/node_modules/three/build/three.module.js", "three/addons/": "/code/node_modules/three/examples/jsm/"}}
+  "three": "/code/node_modules/three/build/three.module.js", "three/addons/": "/code/node_modules/three/examples/jsm/",
+  "pelt-wasm": "/web/pelt-wasm/dist/index.js"}}
 </script><script type="module" src="/code/${script}"></script>`;
 
-// /file/N is one of the files, /code/PATH is a script beside this one.
+// /file/N is one of the files, /code/PATH is a script beside this one, /web/PATH is in the folder web.
 function serve(script, files) {
   const server = createServer((request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, "http://localhost").pathname));
     const [, kind, ...rest] = path.split("/");
-    const file = kind === "file" ? files[Number(rest[0])] : kind === "code" ? join(HERE, ...rest) : null;
+    const folder = { code: HERE, web: join(HERE, "../../web") }[kind];
+    const file = kind === "file" ? files[Number(rest[0])] : folder ? join(folder, ...rest) : null;
     if (path === "/favicon.ico") return response.writeHead(204).end();
     if (path === "/") return response.writeHead(200, { "Content-Type": "text/html" }).end(page(script));
     if (!file || !existsSync(file)) return response.writeHead(404).end();
@@ -28,12 +30,12 @@ function serve(script, files) {
 
 // Runs a script of this folder, which sets globalThis.ready when it can be called. Returns call(name, ...arguments), which
 // is what globalThis[name] gives there, or { problem } when it fails or the page complains; and close(). CHROMIUM is the
-// browser.
-export async function openBrowser(script, files) {
+// browser, `flags` are more words for it.
+export async function openBrowser(script, files, flags = []) {
   const server = await serve(script, files);
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-    args: ["--no-sandbox", "--enable-unsafe-swiftshader", "--use-angle=swiftshader", "--ignore-gpu-blocklist"],
+    args: ["--no-sandbox", "--enable-unsafe-swiftshader", "--use-angle=swiftshader", "--ignore-gpu-blocklist", ...flags],
   });
   const tab = await browser.newPage();
   const complaints = [];

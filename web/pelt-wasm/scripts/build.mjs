@@ -1,29 +1,36 @@
 // build.mjs: makes dist/: the run time as WebAssembly, the shaders as text, the wrapper as JavaScript with types.
 //
-//     node scripts/build.mjs [--no-types]      // --no-types: dist/ has what the last build left of the wrapper
+//     node scripts/build.mjs [--no-types]      // --no-types: the module and the shaders alone
 //
 // CLANG is the compiler, clang otherwise; it is asked whether it can make WebAssembly before anything is done.
 
-import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { cpus, tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const HERE = dirname(dirname(fileURLToPath(import.meta.url)));
+const THIS = fileURLToPath(import.meta.url);
+const HERE = dirname(dirname(THIS));
 const ROOT = join(HERE, "..", "..");
 const OUT = join(HERE, "dist");
 
-// What the module is made of: soft_cache.c calls back, loops_avx*.c are empty here.
+// What the module is made of: soft_cache.c calls back, loops_avx*.c are for other machines. loops_scalar.c is there but
+// never chosen, so it is made small.
+const SMALL = /loops_scalar/;
 function sources() {
   const runtime = readdirSync(join(ROOT, "runtime")).filter((name) => name.endsWith(".c") && !/soft_cache|avx/.test(name));
   return [join(HERE, "pelt_wasm.c"), join(ROOT, "gpu/pack.c"), ...runtime.map((name) => join(ROOT, "runtime", name))];
 }
 
-const COMPILE = ["--target=wasm32-wasi", "-std=gnu17", "-O3", "-msimd128", "-mexec-model=reactor", "-DNDEBUG",
-  "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-missing-field-initializers",
-  "-ffunction-sections", "-fdata-sections", "-fvisibility=hidden", `-I${ROOT}`, `-I${join(ROOT, "include")}`];
-const LINK = ["-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,-z,stack-size=262144", "-Wl,--stack-first"];
+const COMPILE = ["--target=wasm32-wasi", "-std=gnu17", "-msimd128", "-DNDEBUG", "-Wall", "-Wextra", "-Werror",
+  "-Wno-unknown-pragmas", "-Wno-missing-field-initializers", "-ffunction-sections", "-fdata-sections",
+  "-fvisibility=hidden", `-I${ROOT}`, `-I${join(ROOT, "include")}`];
+const LINK = ["--target=wasm32-wasi", "-mexec-model=reactor", "-Wl,--gc-sections", "-Wl,--strip-all",
+  "-Wl,-z,stack-size=262144", "-Wl,--stack-first"];
 
 // A sentence on what is missing, or null.
 function missing(clang) {
@@ -36,45 +43,78 @@ function missing(clang) {
   return `${clang} cannot make WebAssembly here (${tried.stderr.trim().split("\n")[0]})`;
 }
 
-function buildModule() {
+function run(program, words) {
+  return new Promise((done) => spawn(program, words, { stdio: "inherit" }).on("close", done).on("error", () => done(1)));
+}
+
+async function compileAll(clang, folder) {
+  const waiting = sources();
+  const objects = waiting.map((source) => join(folder, `${basename(source)}.o`));
+  let failed = false;
+  const worker = async () => {
+    for (let source; (source = waiting.pop()) !== undefined; ) {
+      const how = SMALL.test(source) ? ["-Os", "-DPELT_SANITIZED"] : ["-O3"];
+      failed = (await run(clang, [...COMPILE, ...how, "-c", source, "-o", join(folder, `${basename(source)}.o`)])) !== 0 || failed;
+    }
+  };
+  await Promise.all(cpus().map(worker));
+  return failed ? null : objects;
+}
+
+// When everything that a file is made of is older, it need not be made again.
+function isUpToDate(out, parts) {
+  const files = parts.flatMap((part) =>
+    statSync(part).isDirectory() ? readdirSync(part).map((name) => join(part, name)) : [part]);
+  return existsSync(out) && files.every((file) => statSync(file).mtimeMs < statSync(out).mtimeMs);
+}
+
+function fail(sentence, status = 1) {
+  console.error(`pelt-wasm: ${sentence}`);
+  process.exit(status);
+}
+
+async function buildModule() {
+  const out = join(OUT, "pelt.wasm");
+  const parts = ["runtime", "include/pelt", "gpu/pack.c", "gpu/pack.h"].map((name) => join(ROOT, name));
+  if (isUpToDate(out, [...parts, join(HERE, "pelt_wasm.c"), THIS])) return;
   const clang = process.env.CLANG || "clang";
   const problem = missing(clang);
-  if (problem) {
-    console.error(`pelt-wasm: ${problem}: install clang, lld, wasi-libc and libclang-rt-14-dev-wasm32` +
-      " (those are Debian's names, and 14 is clang's version), or set CLANG");
-    process.exit(2);
+  if (problem)
+    fail(`${problem}: install clang, lld, wasi-libc and libclang-rt-14-dev-wasm32 (those are Debian's names, and 14 is` +
+      " clang's version), or set CLANG", 2);
+  const folder = mkdtempSync(join(tmpdir(), "pelt-wasm-"));
+  try {
+    const objects = await compileAll(clang, folder);
+    const linked = join(folder, "pelt.wasm");
+    if (!objects || (await run(clang, [...LINK, ...objects, "-o", linked])) !== 0) fail("the module was not made");
+    const imports = WebAssembly.Module.imports(new WebAssembly.Module(readFileSync(linked)));
+    if (imports.length) fail(`the module must import nothing, but wants ${imports.map((each) => each.name).join(", ")}`);
+    copyFileSync(linked, out);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
-  const out = join(OUT, "pelt.wasm");
-  const result = spawnSync(clang, [...COMPILE, ...LINK, ...sources(), "-o", out], { stdio: "inherit" });
-  if (result.status !== 0) process.exit(1);
-  const module = new WebAssembly.Module(readFileSync(out));
-  const imports = WebAssembly.Module.imports(module).map((each) => `${each.module}.${each.name}`);
-  if (imports.length) {
-    console.error(`pelt-wasm: the module must import nothing, but wants ${imports.join(", ")}`);
-    process.exit(1);
-  }
-  return statSync(out).size;
 }
 
 // Shaders as a module of texts, so that no bundler has to know of them.
 function buildShaders() {
   const files = { skinGlsl: join(ROOT, "gpu/skin.glsl"), skinWgsl: join(HERE, "src/skin.wgsl") };
-  const lines = Object.entries(files).filter(([, path]) => existsSync(path))
-    .map(([name, path]) => `export const ${name} = ${JSON.stringify(readFileSync(path, "utf8"))};\n`);
-  writeFileSync(join(OUT, "shaders.js"), lines.join(""));
-  writeFileSync(join(OUT, "shaders.d.ts"),
-    "export declare const skinGlsl: string;\nexport declare const skinWgsl: string;\n");
+  const lines = Object.entries(files).map(
+    ([name, path]) => `export const ${name}: string = ${JSON.stringify(readFileSync(path, "utf8"))};\n`);
+  const out = join(HERE, "src/shaders.ts");
+  if (!isUpToDate(out, [...Object.values(files), THIS])) writeFileSync(out, lines.join(""));
 }
 
 function buildWrapper() {
+  const parts = ["src", "tsconfig.json", "package.json"].map((name) => join(HERE, name));
+  if (isUpToDate(join(OUT, "index.js"), parts)) return;
   const compiler = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   const result = spawnSync(process.execPath, [compiler, "-p", HERE], { stdio: "inherit" });
-  if (result.status !== 0) process.exit(1);
+  if (result.status !== 0) fail("the wrapper was not made");
 }
 
 mkdirSync(OUT, { recursive: true });
-const size = buildModule();
+await buildModule();
 buildShaders();
 copyFileSync(join(ROOT, "LICENSE"), join(HERE, "LICENSE"));
 if (!process.argv.includes("--no-types")) buildWrapper();
-console.log(`pelt-wasm: dist/pelt.wasm has ${size} bytes`);
+console.log(`pelt-wasm: dist/pelt.wasm has ${statSync(join(OUT, "pelt.wasm")).size} bytes`);

@@ -1,0 +1,99 @@
+/* dump_forms.c: skins of every form (gl_subjects.h), built-in characters with seams by every method, and real ones where
+   they are, each with poses and with what the processor makes of them, so that other programs can compare.
+
+       dump_forms OUT.bin
+
+   Little-endian words: of each skin its name's length and name (zeros up to a multiple of 4), its file's size and file,
+   vertices, joints, controls, the diagonal, poses; of each pose locals [joint][10], controls, how far the processor's own
+   instruction sets are apart in positions and in normals, positions and normals [vertex][3] in the order of the file, by
+   the instructions that browsers have too (PELT_ISA_SIMD128). */
+
+#include "test/gl_subjects.h"
+#include "samples/samples.h"
+#include <stdio.h>
+
+static void put(FILE *out, const void *data, size_t size) {
+    fwrite(data, 1, size, out);
+    fwrite("\0\0\0", 1, (4 - size % 4) % 4, out);
+}
+
+static void put_u32(FILE *out, uint32_t value) { put(out, &value, sizeof value); }
+static void put_f32(FILE *out, double value) { put(out, &(float){(float)value}, sizeof(float)); }
+
+static void put_vertices(FILE *out, const pelt_skin *skin, const float *slots) {
+    for (uint32_t v = 0; v < skin->vertex_count; v++) put(out, slots + 3 * (size_t)skin->vertex_slots[v], 12);
+}
+
+static void put_pose(FILE *out, const subject *s, uint32_t c) {
+    pelt_skin skin = s->skin;
+    size_t size = pelt_output_size(&skin);
+    void *scratch = aligned_alloc(64, pelt_scratch_size(&skin));
+    float *positions = aligned_alloc(64, size), *normals = aligned_alloc(64, size);
+    skin.isa = PELT_ISA_SIMD128;
+    pelt_pose_from(&skin, &(pelt_pose_input){.locals = s->locals[c], .controls = s->controls[c]}, scratch);
+    pelt_deform(&skin, scratch, pelt_all_blocks(&skin), positions, normals);
+    put(out, s->locals[c], skin.joint_count * sizeof **s->locals);
+    put(out, s->controls[c], skin.control_count * sizeof **s->controls);
+    put_f32(out, largest_gap(&skin, positions, s->positions[c]));
+    put_f32(out, fmax(largest_gap(&skin, normals, s->normals[c]), own_normal_gap(s, c)));
+    put_vertices(out, &skin, positions), put_vertices(out, &skin, normals);
+    free(scratch), free(positions), free(normals);
+}
+
+static void put_subject(FILE *out, const char *name, const subject *s) {
+    const pelt_skin *skin = &s->skin;
+    uint32_t most = 3, count = s->characters < most ? s->characters : most;
+    put_u32(out, (uint32_t)strlen(name)), put(out, name, strlen(name));
+    put_u32(out, (uint32_t)s->bytes->size), put(out, s->bytes->bytes, s->bytes->size);
+    put_u32(out, skin->vertex_count), put_u32(out, skin->joint_count), put_u32(out, skin->control_count);
+    put_f32(out, s->diagonal), put_u32(out, count);
+    for (uint32_t i = 0; i < count; i++)
+        put_pose(out, s, i + 1 == count ? s->characters - 1 : i); /* of those that scale, the last does not */
+}
+
+static void put_sample(FILE *out, pelt_method method, const char *method_name) {
+    pelt_error error = {0};
+    pelt_sample_options sample = {.name = "arm", .vertices = 300, .frames = 16, .variant = "seam"};
+    pelt_bundle *bundle = pelt_sample_make(&sample, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    subject s = {0};
+    char name[64];
+    subject_fit_bundle(bundle, "test", (pelt_fit_options){.method = method}, 3, &s);
+    snprintf(name, sizeof name, "arm with a seam, %s", method_name);
+    put_subject(out, name, &s);
+    subject_free(&s);
+}
+
+/* Of the methods those that are quick to fit. */
+static void put_real(FILE *out, int i) {
+    subject s = {0};
+    char name[64];
+    pelt_method method = real_subjects[i].options.method;
+    if (method == PELT_METHOD_JOINTS || method == PELT_METHOD_KERNEL) return;
+    if (!subject_fit(real_subjects[i].file, real_subjects[i].clip, real_subjects[i].options, 2, &s)) return;
+    snprintf(name, sizeof name, "%s, method %d", real_subjects[i].file, (int)method);
+    put_subject(out, name, &s);
+    subject_free(&s);
+}
+
+int main(int count, char **arguments) {
+    FILE *out = count == 2 ? fopen(arguments[1], "wb") : NULL;
+    if (!out) {
+        fprintf(stderr, "usage: dump_forms OUT.bin\n");
+        return 2;
+    }
+    for (int i = 0; i < RECIPES; i++) {
+        subject s = subject_of(&recipes[i]);
+        put_subject(out, recipes[i].name, &s);
+        subject_free(&s);
+    }
+    static const char *const methods[] = {
+#define METHOD(name, text, blend, corrective) text,
+        PELT_METHODS(METHOD)
+#undef METHOD
+    };
+    for (int m = 0; m < PELT_METHOD_COUNT; m++) put_sample(out, (pelt_method)m, methods[m]);
+    for (int i = 0; i < REAL_SUBJECTS; i++) put_real(out, i);
+    int failed = ferror(out) != 0;
+    return (fclose(out) != 0) | failed;
+}

@@ -1,0 +1,277 @@
+// wasm.mjs FORMS.bin: the run time as WebAssembly gives what it gives natively, and its package is one that can be
+// installed. PELT is the program, for key points.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { difference, largestGap, readForms } from "./forms.mjs";
+import { loadPelt, PeltError } from "../../web/pelt-wasm/dist/index.js";
+
+const PACKAGE = fileURLToPath(new URL("../../web/pelt-wasm/", import.meta.url));
+const bytes = readFileSync(process.argv[2]);
+const forms = readForms(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+const pelt = await loadPelt();
+const folder = mkdtempSync(join(tmpdir(), "pelt-wasm-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const formOf = (name) => forms.find((form) => form.name === name) ?? assert.fail(`there is no form ${name}`);
+const floats = (count) => new Float32Array(count);
+
+function posed(skin, { locals, controls }) {
+  const pose = skin.createPose();
+  pose.locals.set(locals);
+  pose.controls.set(controls);
+  pose.update();
+  return pose;
+}
+
+function deformed(pose) {
+  const count = 3 * pose.skin.vertexCount, out = { positions: floats(count), normals: floats(count) };
+  pose.deform(out.positions, out.normals);
+  return out;
+}
+
+test("every form gives native positions and normals, within 1e-6 of the diagonal", () => {
+  const wrong = [];
+  let same = 0, all = 0;
+  for (const form of forms) {
+    const skin = pelt.open(form.file);
+    for (const truth of form.poses) {
+      const pose = posed(skin, truth), out = deformed(pose), alone = floats(3 * form.vertices);
+      wrong.push(difference(form, truth, out, 1e-6));
+      pose.deform(alone);
+      if (largestGap(alone, out.positions) > 1e-6 * form.diagonal) wrong.push(`${form.name}: positions without normals differ`);
+      all++;
+      same += Number(largestGap(out.positions, truth.positions) === 0 && largestGap(out.normals, truth.normals) === 0);
+    }
+    skin.free();
+  }
+  assert.deepEqual(wrong.filter(Boolean), []);
+  console.log(`# ${same} of ${all} poses are the same bit for bit`);
+});
+
+test("output in slot order is the same without a copy", () => {
+  const form = formOf("blend"), skin = pelt.open(form.file), pose = posed(skin, form.poses[0]);
+  const { positions, normals } = pose.deformSlots({ normals: true });
+  const indices = skin.renumberIndices(Uint32Array.from({ length: form.vertices }, (_, v) => v));
+  assert.equal(positions.length, 3 * skin.slotCount);
+  const gather = (from) => Float32Array.from({ length: 3 * form.vertices }, (_, i) => from[3 * indices[Math.floor(i / 3)] + (i % 3)]);
+  const { positions: p, normals: n } = deformed(pose); // overwrites what the views show
+  assert.notEqual(largestGap(gather(positions), p), 0);
+  pose.deformSlots({ normals: true });
+  assert.equal(largestGap(gather(positions), p), 0);
+  assert.equal(largestGap(gather(normals), n), 0);
+  const uvs = Float32Array.from({ length: 2 * form.vertices }, (_, i) => i), moved = skin.reorderAttribute(uvs, 2);
+  assert.equal(moved[2 * indices[17] + 1], 35);
+  assert.throws(() => skin.renumberIndices(Uint32Array.of(form.vertices)), /index 3001 is no vertex of this skin, which has 3001/);
+  assert.throws(() => skin.reorderAttribute(uvs, 3), RangeError);
+  skin.free();
+});
+
+test("a pose is what its joints and controls say, and the box is around it", () => {
+  const form = formOf("basis"), skin = pelt.open(form.file), pose = posed(skin, form.poses[1]);
+  const out = deformed(pose), { low, high } = pose.box;
+  for (let i = 0; i < 3; i++) {
+    const along = out.positions.filter((_, at) => at % 3 === i);
+    assert.equal(low[i], along.reduce((a, b) => Math.min(a, b)));
+    assert.equal(high[i], along.reduce((a, b) => Math.max(a, b)));
+  }
+  assert.equal(pose.coefficients.length, skin.coefficientCount);
+  assert.ok(pose.coefficients.some((a) => a !== 0));
+  assert.deepEqual(skin.controls.map(({ name, rest, least, most }) => [name, rest, least, most]),
+    [["flex", 0.25, -1, 2], ["smile", -3, -4, -2]]);
+
+  // The chain of matrices, in double: matrices are global times inverse bind.
+  const globals = [];
+  skin.joints.forEach(({ parent }, j) => {
+    const t = [...pose.locals.subarray(10 * j, 10 * j + 10)];
+    const local = matrixOf(t.slice(0, 4), t.slice(4, 7), t.slice(7));
+    globals.push(parent < 0 ? local : product(globals[parent], local));
+  });
+  const expected = skin.joints.flatMap(({ inverseBind }, j) => product(globals[j], [...inverseBind]));
+  assert.ok(largestGap(pose.matrices, expected) < 1e-5);
+  pose.updateMatrices(Float32Array.from(globals.flat()));
+  assert.ok(largestGap(deformed(pose).positions, out.positions) < 2e-5 * form.diagonal);
+  pose.reset();
+  pose.update();
+  const rest = deformed(pose).positions;
+  pose.free();
+  assert.equal(largestGap(deformed(skin.createPose()).positions, rest), 0);
+  assert.throws(() => pose.update(), /this pose was freed/);
+  skin.free();
+});
+
+function matrixOf([x, y, z, w], t, s) {
+  const n = 2 / (x * x + y * y + z * z + w * w);
+  const r = [[1 - n * (y * y + z * z), n * (x * y - z * w), n * (x * z + y * w)],
+    [n * (x * y + z * w), 1 - n * (x * x + z * z), n * (y * z - x * w)],
+    [n * (x * z - y * w), n * (y * z + x * w), 1 - n * (x * x + y * y)]];
+  return r.flatMap((row, i) => [...row.map((v, c) => v * s[c]), t[i]]);
+}
+
+function product(a, b) {
+  return Array.from({ length: 12 }, (_, i) => {
+    const r = 4 * Math.floor(i / 4), c = i % 4;
+    return a[r] * b[c] + a[r + 1] * b[4 + c] + a[r + 2] * b[8 + c] + (c === 3 ? a[r + 3] : 0);
+  });
+}
+
+test("joints have names, parents and weights that sum to 1, also driven ones", () => {
+  const form = formOf("arm with a seam, joints"), skin = pelt.open(form.file);
+  assert.equal(skin.findJoint("elbow"), 2);
+  assert.equal(skin.joints[2].parent, skin.findJoint("shoulder"));
+  assert.equal(skin.findJoint("tail"), -1);
+  assert.ok(skin.driven.length > 0 && skin.driven.every(({ name, kind, driver }) => name && kind && driver < skin.jointCount));
+  const sum = floats(form.vertices);
+  for (let j = 0; j < skin.jointCount + skin.driven.length; j++) skin.weightsOf(j).forEach((w, v) => (sum[v] += w));
+  assert.ok(sum.every((w) => Math.abs(w - 1) < 1e-5));
+  assert.throws(() => skin.weightsOf(1000), /joint 1000 is wanted, but there are/);
+  assert.equal(JSON.parse(skin.aboutText).method, skin.about.method);
+  // At rest nothing moves.
+  assert.ok(largestGap(deformed(skin.createPose()).positions, skin.restPositions()) < 1e-6 * form.diagonal);
+  skin.free();
+});
+
+test("tangents are unit vectors across the normals", { skip: !process.env.PELT && "no program" }, () => {
+  const run = (...words) => execFileSync(process.env.PELT, [...words, "--quiet"], { cwd: folder, stdio: "inherit" });
+  run("sample", "arm", "--vertices", "300", "--variant", "seam", "-o", ".");
+  run("fit", "arm.glb", "--train", "train", "--method", "ssd", "--holdout", "0", "-o", "arm.pelt");
+  const skin = pelt.open(readFileSync(join(folder, "arm.pelt"))), pose = skin.createPose(), count = skin.vertexCount;
+  assert.ok(skin.hasTangents);
+  pose.setRotation(skin.findJoint("elbow"), [0, 0, Math.sin(0.5), Math.cos(0.5)]);
+  pose.update();
+  const p = floats(3 * count), n = floats(3 * count), t = floats(4 * count);
+  pose.deform(p, n, t);
+  for (let v = 0; v < count; v++) {
+    const [x, y, z, w] = t.subarray(4 * v), [a, b, c] = n.subarray(3 * v);
+    assert.ok(Math.abs(Math.hypot(x, y, z) - 1) < 1e-5 && Math.abs(x * a + y * b + z * c) < 1e-5 && Math.abs(w) === 1);
+  }
+  assert.equal(pose.deformSlots({ tangents: true }).tangents.length, 4 * skin.slotCount);
+  skin.free();
+  const { file } = formOf("blend"), plain = pelt.open(file);
+  assert.throws(() => plain.createPose().deform(floats(9003), floats(9003), floats(12004)), /this skin has no tangents/);
+  plain.free();
+});
+
+test("many skins and poses live at once while memory grows", () => {
+  const skins = [], poses = [];
+  const before = pelt.memoryBytes, form = formOf("basis in 16 bits");
+  for (let i = 0; i < 40; i++) {
+    skins.push(pelt.open(form.file));
+    for (const truth of form.poses) {
+      const pose = posed(skins[i], truth);
+      poses.push([pose, truth, pose.locals]);
+    }
+  }
+  const large = pelt.open(formOf("300 joints").file); // whatever grows memory must not spoil what is there
+  assert.ok(pelt.memoryBytes > before);
+  for (const [pose, truth, locals] of poses) {
+    assert.equal(locals, pose.locals);
+    locals.set(truth.locals);
+    pose.update();
+    assert.equal(difference(form, truth, deformed(pose), 1e-6), null);
+  }
+  skins.forEach((skin) => skin.free());
+  large.free();
+  assert.throws(() => poses[0][0].update(), /freed/);
+  assert.throws(() => skins[0].createPose(), /this skin was freed/);
+});
+
+test("what is freed is used again", () => {
+  const form = formOf("weighted, mixed");
+  const once = () => {
+    const skin = pelt.open(form.file);
+    for (const truth of form.poses) deformed(posed(skin, truth));
+    skin.free();
+    assert.throws(() => pelt.open(form.file.subarray(0, 1000)), PeltError);
+  };
+  once();
+  const before = pelt.memoryBytes;
+  for (let i = 0; i < 300; i++) once();
+  assert.equal(pelt.memoryBytes, before);
+});
+
+test("bad files are refused in the library's words", () => {
+  const { file } = formOf("basis");
+  const spoiled = (at, value) => {
+    const copy = file.slice();
+    copy[at] = value;
+    return copy;
+  };
+  const cases = [
+    [new Uint8Array(), /a file is damaged or breaks its format/], [new ArrayBuffer(4096), /a file is damaged/],
+    [file.subarray(0, 60), /shorter than it says/], [file.subarray(0, file.length - 64), /shorter than it says/],
+    [spoiled(8, 99), /another version than this library/], [spoiled(file.length - 20, 255), null],
+  ];
+  for (const [bad, words] of cases) {
+    if (words) assert.throws(() => pelt.open(bad), (error) => error instanceof PeltError && error.code > 0 && words.test(error.message));
+  }
+  for (let at = 0; at < 2000; at += 7) { // whatever is in the file, it is refused or can be run
+    try {
+      const skin = pelt.open(spoiled(at, 0xff));
+      deformed(skin.createPose());
+      skin.free();
+    } catch (error) {
+      assert.ok(error instanceof PeltError, String(error));
+    }
+  }
+  assert.throws(() => pelt.openKeys(file), PeltError);
+  const skin = pelt.open(file), pose = skin.createPose();
+  assert.throws(() => pose.deform(floats(3)), /positions have 3 numbers, but 2100 are needed/);
+  assert.throws(() => pose.updateMatrices(floats(3)), RangeError);
+  skin.free();
+});
+
+test("a mesh has the hash that its skin knows", () => {
+  const hash = pelt.meshHash(Float32Array.of(0, 0, 0, 1, 0, 0, 0, 1, 0), Uint16Array.of(0, 1, 2));
+  assert.equal(typeof hash, "bigint");
+  assert.notEqual(hash, pelt.meshHash(Float32Array.of(0, 0, 0, 1, 0, 0, 0, 1, 0), Uint32Array.of(0, 2, 1)));
+  assert.equal(typeof pelt.open(formOf("arm with a seam, ssd").file).meshHash, "bigint");
+});
+
+// Points that depend on three numbers linearly: key points give all of them, also in frames that were not trained on.
+test("key points reconstruct what is linear", { skip: !process.env.PELT && "no program" }, () => {
+  const POINTS = 60, FRAMES = 24;
+  const value = (frame, p, i) => Math.sin(p + 2 * i) + [0.7, 1.3, 2.1].reduce(
+    (sum, speed, k) => sum + Math.sin(speed * (frame + 1)) * Math.cos(p * (k + 1) + i), 0);
+  const frameOf = (frame) => Float32Array.from({ length: 3 * POINTS }, (_, at) => value(frame, Math.floor(at / 3), at % 3));
+  const train = Array.from({ length: FRAMES }, (_, f) => frameOf(f));
+  const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${FRAMES}, ${POINTS}, 3), }`.padEnd(117) + "\n";
+  writeFileSync(join(folder, "clip.npy"), Buffer.concat([Buffer.from([0x93, ...Buffer.from("NUMPY"), 1, 0, 118, 0]),
+    Buffer.from(header), ...train.map((frame) => Buffer.from(frame.buffer))]));
+  execFileSync(process.env.PELT, ["keys", "train", "clip.npy", "--keys", "8", "--basis", "3", "--exact", "-o", "clip.keys", "--quiet"],
+    { cwd: folder, stdio: "inherit" });
+  const keys = pelt.openKeys(readFileSync(join(folder, "clip.keys")));
+  assert.deepEqual([keys.pointCount, keys.componentCount, keys.keyCount, keys.basisCount], [POINTS, 3, 8, 3]);
+  const truth = frameOf(1000.5), out = floats(3 * POINTS);
+  const values = Float32Array.from({ length: 24 }, (_, at) => truth[3 * keys.keyPoints[Math.floor(at / 3)] + (at % 3)]);
+  const { e, rms } = keys.reconstruct(values, out);
+  assert.ok(largestGap(out, truth) < 1e-3, `off by ${largestGap(out, truth)}`);
+  assert.ok(rms < 1e-3 && e >= 0);
+  values[0] += 1; // no frame is like that
+  assert.ok(keys.reconstruct(values, out).rms > 0.05);
+  assert.throws(() => keys.reconstruct(floats(1), out), RangeError);
+  keys.free();
+  assert.throws(() => keys.reconstruct(values, out), /freed/);
+});
+
+test("the package can be packed, installed elsewhere, imported and run", () => {
+  const npm = (cwd, ...words) => execFileSync("npm", [...words, "--loglevel=error"], { cwd, encoding: "utf8" });
+  npm(PACKAGE, "pack", "--ignore-scripts", "--pack-destination", folder);
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
+  const list = execFileSync("tar", ["tzf", join(folder, tarball)], { encoding: "utf8" }).trim().split("\n");
+  for (const name of ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts", "dist/pelt.wasm"])
+    assert.ok(list.includes(`package/${name}`), `${name} is not in the package`);
+  assert.ok(list.every((name) => /^package\/(dist\/|package\.json$|README\.md$|LICENSE$)/.test(name)), list.join(" "));
+  writeFileSync(join(folder, "package.json"), '{"name": "elsewhere", "type": "module", "private": true}');
+  npm(folder, "install", `./${tarball}`, "--offline", "--no-audit", "--no-fund");
+  writeFileSync(join(folder, "skin.pelt"), formOf("blend").file);
+  writeFileSync(join(folder, "try.mjs"), `import { readFileSync } from "node:fs"; import { loadPelt } from "pelt-wasm";
+    const skin = (await loadPelt()).open(readFileSync("skin.pelt")), positions = new Float32Array(3 * skin.vertexCount);
+    skin.createPose().deform(positions); console.log(skin.vertexCount, positions.every(Number.isFinite));`);
+  assert.equal(execFileSync(process.execPath, ["try.mjs"], { cwd: folder, encoding: "utf8" }).trim(), "3001 true");
+});

@@ -1,0 +1,10 @@
+# What tests of web/pelt-wasm begin with: FORMS is what dump_forms wrote, dist/ is built from what is here.
+
+skip() { echo "skipped: $1"; exit 77; }
+
+FORMS=$1
+HERE=$(dirname "$0")
+PACKAGE=$HERE/../../web/pelt-wasm
+command -v node >/dev/null || skip "node is not here"
+test -d "$PACKAGE/../node_modules/typescript" || skip "run 'npm ci' in web first"
+node "$PACKAGE/scripts/build.mjs" || { test $? = 2 && skip "WebAssembly cannot be built here"; exit 1; }

@@ -1,0 +1,49 @@
+// device.ts: what graphics devices share: the constants of a shader, limits, and where results go.
+
+import { PeltError } from "./memory.js";
+import type { PackedSkin, Skin } from "./skin.js";
+
+export const DEVICE_ERROR = 13;
+
+// Positions and normals in the order of the file, 3 numbers each.
+export interface Deformed {
+  positions: Float32Array;
+  normals: Float32Array | null;
+}
+
+export interface DeformOptions {
+  normals?: boolean; // default true
+  into?: Deformed; // your arrays; default: new ones
+}
+
+// WebGPU's types, where the user's compiler knows them; it need not.
+type Global<Name extends string> = typeof globalThis extends Record<Name, { prototype: infer T }> ? T : any;
+export type WebGPUDevice = Global<"GPUDevice">;
+export type WebGPUBuffer = Global<"GPUBuffer">;
+
+// What a shader has to know of a skin beside its words.
+export interface ShaderShape {
+  form: number;
+  turns: number;
+  phi: number;
+  parts: number;
+}
+
+export const shapeOf = ({ form, turns, phi, parts }: PackedSkin): ShaderShape => ({ form, turns, phi, parts });
+
+export function refuse(what: string, wanted: number, limit: string, has: number, of = "this context"): never {
+  throw new PeltError(`${what} needs ${wanted}, but ${limit} of ${of} is ${has}`, DEVICE_ERROR);
+}
+
+export function deviceError(sentence: string): PeltError {
+  return new PeltError(sentence, DEVICE_ERROR);
+}
+
+// Arrays for the result, checked where they are the caller's.
+export function roomFor(skin: Skin, options: DeformOptions): Deformed {
+  const count = 3 * skin.vertexCount, normals = options.normals ?? true;
+  const out = options.into ?? { positions: new Float32Array(count), normals: normals ? new Float32Array(count) : null };
+  if (out.positions.length !== count || (normals && out.normals?.length !== count))
+    throw new RangeError(`arrays of ${count} numbers are needed for positions${normals ? " and for normals" : ""}`);
+  return out;
+}
