@@ -4,7 +4,7 @@ import './style.css';
 import { el } from './dom';
 import { keyboard } from './keyboard';
 import { messages } from './messages';
-import { panels } from './panels';
+import { beginPanels, panels } from './panels';
 import { playback } from './playback';
 import { Session } from './session';
 import { sidePanels } from './side';
@@ -56,6 +56,7 @@ function start() {
     el('aside', { className: 'side', aria: { label: 'Skins and panels' } }, skinTable(session), sidePanels(session, panels)));
   paneTitles(session);
   playback(session);
+  beginPanels(session);
   onTheme(() => session.stage.redraw());
   void session.refresh()
     .then(() => { if (session.subjects().length) session.store.set({ subject: 0 }); })

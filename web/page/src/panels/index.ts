@@ -1,4 +1,16 @@
-import type { Panel } from '../app';
+import type { App, Panel } from '../app';
 import { numbers } from './numbers';
+import { pull } from './pull';
+import { inside } from './inside';
+import { face } from './face';
+import { light } from './light';
+import { fit, takeDrops } from './fit';
 
-export const panels: Panel[] = [numbers];
+export const panels: Panel[] = [numbers, pull, inside, face, light, fit];
+
+// What panels do before they are opened: a scene of light and a face have panels of their own, and files may be dropped
+// anywhere.
+export function beginPanels(app: App): void {
+  app.on('subject', ({ kind }) => { if (kind !== 'character') app.store.set({ panel: kind }); });
+  takeDrops(app);
+}

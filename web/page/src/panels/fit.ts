@@ -1,0 +1,289 @@
+// fit.ts: fit a skin from the page: a bundle is dropped, clips and a method are chosen, and the server does what `pelt fit`
+// does with the same words.
+
+import type { App, Panel } from '../app';
+import { numbered } from '../data';
+import { el, section } from '../dom';
+import type { Character, Errors } from '../show';
+import './panels.css';
+import { BLENDS, commandLine, CORRECTIVES, isUsed, METHODS, OPTIONS, wordsOf, type Form } from './fit_words';
+
+interface Job {
+  state: 'running' | 'done' | 'failed' | 'cancelled';
+  share: number;
+  text: string;
+  character?: number;
+  skin?: number;
+  error?: { text: string } | null;
+}
+
+const wait = (milliseconds: number) => new Promise((done) => setTimeout(done, milliseconds));
+
+class Fitting {
+  private readonly drop: HTMLElement;
+  private readonly form: Form = { train: [], method: 'kernel', blend: '', corrective: '', values: {}, more: '' };
+  private test: string[] = [];
+  private name = '';
+  private readonly clips = el('div', { className: 'clip-choice' });
+  private readonly methods = el('div', { className: 'methods', role: 'radiogroup', aria: { label: 'method' } });
+  private readonly options = el('div', { className: 'fit-options' });
+  private readonly command = el('code', { className: 'command' });
+  private readonly press: HTMLButtonElement;
+  private readonly stop: HTMLButtonElement;
+  private readonly bar = el('progress', { max: 1, hidden: true, aria: { label: 'progress of the fit' } });
+  private readonly doing = el('p', { className: 'quiet doing', aria: { live: 'polite' } });
+  private readonly problem = el('p', { className: 'problem', role: 'alert', hidden: true });
+  private readonly result = el('div', { className: 'fit-result' });
+  private readonly rest: HTMLElement;
+  private readonly nameField: HTMLInputElement;
+  private character: Character | null = null;
+  private job = -1;
+
+  constructor(element: HTMLElement, private readonly app: App) {
+    const chooser = el('input', { type: 'file', multiple: true, className: 'file-input', on: { change: () => void this.send([...(chooser.files ?? [])]) }, aria: { label: 'files of a bundle' } });
+    this.drop = el('label', { className: 'drop' }, chooser, el('b', {}, 'Drop a bundle here'), el('span', { className: 'quiet' }, 'a .glb with its caches (.pc2, .mdd, .npy, .csv), or choose files'));
+    this.nameField = el('input', { type: 'text', className: 'text', placeholder: 'kernel', maxLength: 60, aria: { label: 'name of the skin' }, on: { input: () => { this.name = this.nameField.value.trim(); this.showCommand(); }, keydown: (event) => event.stopPropagation() } });
+    const more = el('input', { type: 'text', className: 'text', placeholder: '--control-scale tension=2', spellcheck: false, aria: { label: 'further words' }, on: { input: () => { this.form.more = more.value; this.showCommand(); }, keydown: (event) => event.stopPropagation() } });
+    this.press = el('button', { type: 'button', className: 'tiny primary', on: { click: () => void this.fit() } }, 'Fit');
+    this.stop = el('button', { type: 'button', className: 'tiny', hidden: true, on: { click: () => void this.cancel() } }, 'Cancel');
+    const copy = el('button', { type: 'button', className: 'chip', title: 'Copy the command line', on: { click: () => void this.copy() } }, 'Copy');
+    this.rest = el('div', {},
+      section('Clips', this.clips), section('Method', this.methods),
+      el('details', { className: 'more-options' }, el('summary', {}, 'Options'), this.options, el('label', { className: 'field' }, el('span', {}, 'further words'), more)),
+      el('label', { className: 'field' }, el('span', {}, 'name of the skin'), this.nameField),
+      section('The same on the command line', el('div', { className: 'command-box' }, this.command, copy)),
+      el('div', { className: 'buttons' }, this.press, this.stop), this.bar, this.doing);
+    element.classList.add('fit');
+    element.append(this.drop, this.rest, this.problem, this.result);
+    app.on('subject', () => this.begin());
+    app.on('shown', () => this.begin());
+    this.begin();
+  }
+
+  private get suits(): boolean {
+    return this.app.server && this.app.can.fit;
+  }
+
+  private begin(): void {
+    const subject = this.app.subject();
+    const character = subject?.kind === 'character' ? subject.character : null;
+    if (!this.suits) this.say('Fitting needs the server: run `pelt view BUNDLE` instead of opening an export.', 'quiet');
+    this.drop.hidden = !this.suits;
+    this.rest.hidden = !this.suits || !character?.file || !character.clips.length;
+    if (character?.name === this.character?.name && character?.clips.length === this.character?.clips.length) {
+      this.character = character;
+      return;
+    }
+    this.character = character;
+    const known = character?.clips.filter((clip) => clip.truth) ?? [];
+    this.form.train = known.filter((clip) => /train/i.test(clip.name)).map((clip) => clip.name);
+    if (!this.form.train.length && known[0]) this.form.train = [known[0].name];
+    this.test = known.filter((clip) => !this.form.train.includes(clip.name)).map((clip) => clip.name);
+    this.showClips();
+    this.showMethods();
+    this.showOptions();
+  }
+
+  // -- The form -----------------------------------------------------------------------------------------------------
+
+  private showClips(): void {
+    const box = (name: string, list: () => string[], set: (names: string[]) => void, what: string) => {
+      const input = el('input', { type: 'checkbox', checked: list().includes(name), aria: { label: `${what} ${name}` }, on: { change: () => {
+        set(input.checked ? [...list(), name] : list().filter((other) => other !== name));
+        this.showCommand();
+      } } });
+      return el('label', { className: 'tick-box' }, input);
+    };
+    const order = (names: string[]) => this.character!.clips.map((clip) => clip.name).filter((name) => names.includes(name));
+    const rows = (this.character?.clips ?? []).map((clip) => el('div', { className: 'clip-row', role: 'row' },
+      el('span', { className: 'clip-name' }, clip.name), el('span', { className: 'quiet' }, clip.truth ? `${clip.frames}` : `${clip.frames}, no truth`),
+      clip.truth ? box(clip.name, () => this.form.train, (names) => { this.form.train = order(names); }, 'train on') : el('span'),
+      clip.truth ? box(clip.name, () => this.test, (names) => { this.test = order(names); }, 'test on') : el('span')));
+    this.clips.replaceChildren(el('div', { className: 'clip-row clip-head quiet' }, el('span', {}, 'clip'), el('span', {}, 'examples'), el('span', {}, 'train'), el('span', {}, 'test')), ...rows);
+  }
+
+  private showMethods(): void {
+    const buttons = Object.entries(METHODS).map(([method, { text }]) =>
+      el('label', { className: 'method' }, el('input', { type: 'radio', name: 'method', value: method, checked: method === this.form.method, on: { change: () => {
+        this.form.method = method;
+        this.showOptions();
+      } } }), el('b', {}, method), el('span', { className: 'quiet' }, text)));
+    this.methods.replaceChildren(...buttons);
+  }
+
+  private showOptions(): void {
+    const select = (label: string, choices: string[], otherwise: string, value: string, change: (value: string) => void) =>
+      el('select', { className: 'select', aria: { label }, on: { change: (event) => change((event.target as HTMLSelectElement).value) } },
+        el('option', { value: '', selected: !value }, otherwise), ...choices.map((choice) => el('option', { value: choice, selected: choice === value }, choice)));
+    const field = (name: string, text: string, input: HTMLElement) => el('label', { className: 'field', title: text }, el('span', {}, name), input);
+    const preset = METHODS[this.form.method];
+    const rows = OPTIONS.filter((option) => isUsed(option, this.form)).map((option) => {
+      const value = this.form.values[option.flag] ?? '';
+      const change = (to: string) => { this.form.values[option.flag] = to; this.showCommand(); };
+      const input = option.kind === 'choice' ? select(option.flag, option.choices!, 'default', value, change)
+        : option.kind === 'switch' ? el('input', { type: 'checkbox', checked: value !== '', on: { change: (event) => change((event.target as HTMLInputElement).checked ? 'on' : '') } })
+          : el('input', { type: 'text', className: 'text', value, placeholder: option.kind === 'names' ? 'NAME,…' : 'default', inputMode: option.kind === 'number' ? 'decimal' : 'text', spellcheck: false, on: { input: (event) => change((event.target as HTMLInputElement).value), keydown: (event) => event.stopPropagation() } });
+      return field(`--${option.flag}`, option.text, input);
+    });
+    this.options.replaceChildren(
+      field('--blend', 'where blend weights come from', select('blend', BLENDS, `${preset.blend} (${this.form.method})`, this.form.blend, (value) => { this.form.blend = value; this.showOptions(); })),
+      field('--corrective', 'what is added to the rest pose before blending', select('corrective', CORRECTIVES, `${preset.corrective} (${this.form.method})`, this.form.corrective, (value) => { this.form.corrective = value; this.showOptions(); })),
+      ...rows);
+    this.nameField.placeholder = this.form.method;
+    this.showCommand();
+  }
+
+  private showCommand(): void {
+    const file = this.character?.file ?? 'BUNDLE.glb';
+    const skin = `${this.name || this.form.method}.pelt`;
+    const lines = [commandLine(['pelt', 'fit', file, ...wordsOf(this.form), '-o', skin])];
+    for (const clip of this.test) lines.push(commandLine(['pelt', 'measure', skin, file, '--clip', clip]));
+    this.command.textContent = lines.join('\n');
+  }
+
+  private async copy(): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(this.command.textContent ?? '');
+      this.app.say('The command line is in the clipboard.');
+    } catch {
+      getSelection()?.selectAllChildren(this.command);
+      this.app.say('The browser keeps the clipboard closed: the command line is selected, copy it.');
+    }
+  }
+
+  // -- The fit ------------------------------------------------------------------------------------------------------
+
+  private say(sentence: string, kind: 'problem' | 'quiet' = 'problem'): void {
+    this.problem.textContent = sentence;
+    this.problem.hidden = !sentence;
+    this.problem.className = kind;
+  }
+
+  private busy(on: boolean): void {
+    this.press.disabled = on;
+    this.stop.hidden = this.bar.hidden = !on;
+    this.stop.disabled = false;
+    if (on) this.bar.value = 0;
+    else this.doing.textContent = '';
+  }
+
+  private async fit(): Promise<void> {
+    const subject = this.app.subject();
+    if (subject?.kind !== 'character' || this.job >= 0) return;
+    this.say('');
+    this.busy(true);
+    try {
+      const name = this.name || this.form.method;
+      const { job } = await this.app.data.post<{ job: number }>('api/fit', { character: subject.index, words: wordsOf(this.form), name });
+      this.job = job;
+      await this.follow(job);
+    } catch (thrown) {
+      this.say(thrown instanceof Error ? thrown.message : String(thrown));
+    }
+    this.job = -1;
+    this.busy(false);
+  }
+
+  private async follow(number: number): Promise<void> {
+    for (let pause = 60; ; pause = Math.min(pause * 1.3, 500)) {
+      const job = await this.app.data.json<Job>(`api/job/${number}`);
+      this.bar.value = Number.isFinite(job.share) ? job.share : 0;
+      this.doing.textContent = `${job.text || 'begins'} · ${Math.round(100 * (job.share || 0))}%`;
+      if (job.state === 'failed') throw new Error(job.error?.text ?? 'The fit failed.');
+      if (job.state === 'cancelled') return void this.app.say('The fit was cancelled.');
+      if (job.state === 'done') return this.finish(job);
+      await wait(pause);
+    }
+  }
+
+  private async cancel(): Promise<void> {
+    this.stop.disabled = true;
+    try {
+      if (this.job >= 0) await this.app.data.ask(`api/job/${this.job}`, { method: 'DELETE' });
+    } catch (thrown) {
+      this.app.problem(thrown);
+    }
+  }
+
+  /** The result is a tab; what it is worth on the test clips stands here. */
+  private async finish(job: Job): Promise<void> {
+    await this.app.refresh();
+    const at = this.app.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === job.character);
+    const subject = this.app.subjects()[at];
+    if (subject?.kind !== 'character' || job.skin === undefined) return;
+    this.app.store.set({ subject: at, skin: job.skin });
+    const skin = subject.character.skins[job.skin];
+    this.app.say(`${skin.name} is fitted.`);
+    const rows = el('div', { className: 'measured' });
+    this.result.replaceChildren(el('h3', {}, `${skin.name}, on the test clips`), rows);
+    for (const clip of this.test) {
+      const index = subject.character.clips.findIndex((one) => one.name === clip);
+      if (!skin.errors || index < 0) continue;
+      this.doing.textContent = `measures ${clip}`;
+      const errors = await this.app.data.json<Errors>(numbered(skin.errors, index));
+      const rms = Math.sqrt(errors.rms.reduce((sum, x) => sum + x * x, 0) / errors.rms.length);
+      rows.append(el('span', { className: 'clip-name' }, clip), el('span', {}, `rms ${rms.toPrecision(3)}`), el('span', { className: 'quiet' }, `${((100 * rms) / subject.character.diagonal).toFixed(3)}% of the size, max ${Math.max(...errors.max).toPrecision(3)}`));
+    }
+    if (!rows.childElementCount) this.result.replaceChildren();
+  }
+
+  // -- Files --------------------------------------------------------------------------------------------------------
+
+  /** Caches first; the last file opens the bundle, and that is the scene. */
+  async send(files: File[]): Promise<void> {
+    if (!files.length) return;
+    const isScene = (file: File) => /\.(glb|gltf)$/i.test(file.name);
+    const ordered = [...files.filter((file) => !isScene(file)), ...files.filter(isScene)];
+    this.say('');
+    this.bar.hidden = false;
+    try {
+      for (const [i, file] of ordered.entries()) {
+        this.doing.textContent = `sends ${file.name}`;
+        this.bar.value = i / ordered.length;
+        const last = i === ordered.length - 1;
+        const answer = await this.app.data.post<{ character?: number }>(`api/bundle?name=${encodeURIComponent(file.name)}${last ? '&open=1' : ''}`, file);
+        if (last) await this.opened(answer.character);
+      }
+    } catch (thrown) {
+      this.say(thrown instanceof Error ? thrown.message : String(thrown));
+    }
+    this.bar.hidden = this.job < 0;
+    if (this.job < 0) this.doing.textContent = '';
+  }
+
+  private async opened(character: number | undefined): Promise<void> {
+    await this.app.refresh();
+    const at = this.app.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === character);
+    if (at >= 0) this.app.store.set({ subject: at, skin: 0, clip: 0, frame: 0, panel: 'fit' });
+  }
+}
+
+export const fit: Panel = {
+  id: 'fit',
+  title: 'Fit',
+  key: 'm',
+  mount(element, app) {
+    opened = new Fitting(element, app);
+  },
+};
+
+let opened: Fitting | null = null;
+
+/** Files may be dropped anywhere: people drop where they look. */
+export function takeDrops(app: App): void {
+  const suits = () => app.server && app.can.fit;
+  addEventListener('dragover', (event) => {
+    if (!suits() || !event.dataTransfer?.types.includes('Files')) return;
+    event.preventDefault();
+    document.body.classList.add('dropping');
+  });
+  addEventListener('dragleave', (event) => { if (!event.relatedTarget) document.body.classList.remove('dropping'); });
+  addEventListener('drop', (event) => {
+    document.body.classList.remove('dropping');
+    const files = [...(event.dataTransfer?.files ?? [])];
+    if (!suits() || !files.length) return;
+    event.preventDefault();
+    app.store.set({ panel: 'fit' });
+    void opened?.send(files);
+  });
+}

@@ -1,0 +1,86 @@
+// joint_list.ts: all joints by name, as deep as they lie in the skeleton; a field narrows them down. One tab stop, arrows
+// go up and down, as list boxes do.
+
+import { el } from '../dom';
+import type { Joint } from '../show';
+import type { Picking } from './picking';
+
+export class JointList {
+  readonly element: HTMLElement;
+  private readonly field: HTMLInputElement;
+  private readonly list: HTMLUListElement;
+  private items: HTMLLIElement[] = [];
+  private joints: Joint[] = [];
+  beyond: (joint: number) => boolean = () => false;
+
+  constructor(private readonly picking: Picking) {
+    this.field = el('input', { type: 'search', placeholder: 'find a joint', className: 'joint-search', aria: { label: 'find a joint' }, on: { input: () => this.filter() } });
+    this.list = el('ul', { className: 'joint-list', role: 'listbox', tabIndex: 0, aria: { label: 'joints' } });
+    this.element = el('div', { className: 'joints' }, this.field, this.list);
+    this.list.addEventListener('keydown', (event) => this.key(event));
+    this.field.addEventListener('keydown', (event) => {
+      event.stopPropagation();
+      if (event.key === 'ArrowDown' || event.key === 'Enter') {
+        event.preventDefault();
+        this.list.focus();
+        this.go(1);
+      }
+    });
+  }
+
+  show(joints: Joint[]): void {
+    if (joints === this.joints) return;
+    this.joints = joints;
+    const depths: number[] = [];
+    this.items = joints.map((joint, j) => {
+      depths[j] = joint.parent < 0 ? 0 : depths[joint.parent] + 1;
+      const item = el('li', { role: 'option', id: `joint-${j}`, on: {
+        click: () => this.picking.pick(j), pointerenter: () => this.picking.hover(j), pointerleave: () => this.picking.hover(-1),
+      } }, el('span', { className: 'joint-name' }, joint.name));
+      item.style.setProperty('--depth', String(Math.min(depths[j], 12)));
+      return item;
+    });
+    this.list.replaceChildren(...this.items);
+    this.field.value = '';
+    this.mark();
+  }
+
+  /** Which is picked, and which are turned further than they were seen. */
+  mark(): void {
+    this.items.forEach((item, j) => {
+      item.setAttribute('aria-selected', String(j === this.picking.joint));
+      item.classList.toggle('beyond', this.beyond(j));
+    });
+    const item = this.items[this.picking.joint];
+    if (item) {
+      this.list.setAttribute('aria-activedescendant', item.id);
+      if (!item.hidden) item.scrollIntoView({ block: 'nearest' });
+    } else {
+      this.list.removeAttribute('aria-activedescendant');
+    }
+  }
+
+  private filter(): void {
+    const wanted = this.field.value.trim().toLowerCase();
+    this.element.classList.toggle('narrowed', wanted !== '');
+    this.joints.forEach((joint, j) => { this.items[j].hidden = !joint.name.toLowerCase().includes(wanted); });
+  }
+
+  private key(event: KeyboardEvent): void {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) this.go(step);
+    else if (event.key === 'Home') this.go(1, -1);
+    else if (event.key === 'End') this.go(-1, this.items.length);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private go(step: number, from = this.picking.joint): void {
+    for (let j = from + step; j >= 0 && j < this.items.length; j += step) {
+      if (this.items[j].hidden) continue;
+      this.picking.pick(j);
+      return;
+    }
+  }
+}

@@ -1,0 +1,381 @@
+// pull.ts: turn joints and move controls, within what the training showed and beyond. What differs from the clip has no
+// truth; what differs from all training is a guess, and says so.
+
+import * as THREE from 'three';
+import { TransformControls } from 'three/addons/controls/TransformControls.js';
+import type { App, Panel } from '../app';
+import { el, section, toggle } from '../dom';
+import type { Character, Clip, Control } from '../show';
+import type { Layout } from '../store';
+import './panels.css';
+import { JointList } from './joint_list';
+import { pickingOf, type Picking } from './picking';
+import { beyond, boneAxes, findMirror, mirrored, nearest, poseText, readPose, restPose, setSinceRest, shownOf, sinceRest, STRIDE, type Mirror, type Shown } from './pose';
+import { rangeSlider, type RangeSlider } from './range_slider';
+import { fromTurns, toTurns, type Quaternion, type Triple } from './rotation';
+
+/** The clips that the skin says it was trained on; all of the character's where it says nothing. */
+export function trainingClips(character: Character, about: unknown): { clips: Clip[]; known: boolean } {
+  const trained = (about as { train?: { clip?: unknown } } | null)?.train?.clip;
+  const names = typeof trained === 'string' ? trained.split(',') : [];
+  const clips = character.clips.filter((clip) => names.includes(clip.name));
+  return clips.length ? { clips, known: true } : { clips: character.clips, known: false };
+}
+
+class Pulling {
+  private readonly picking: Picking;
+  private readonly list: JointList;
+  private readonly sliders: RangeSlider[];
+  private readonly name = el('h3', { className: 'picked-joint' });
+  private readonly verdict = el('p', { className: 'verdict', aria: { live: 'polite' } });
+  private readonly near = el('button', { type: 'button', className: 'quiet-link' });
+  private readonly missing = el('p', { className: 'quiet' });
+  private readonly turning = el('div', { className: 'turning' });
+  private readonly controls = el('div', { className: 'controls' });
+  private readonly controlSliders: RangeSlider[] = [];
+  private readonly text = el('textarea', { className: 'pose-text', hidden: true, rows: 5, spellcheck: false, aria: { label: 'the pose as text' } });
+  private readonly mirrorButton: HTMLButtonElement;
+  private gizmo: TransformControls | null = null;
+  private readonly handle = new THREE.Object3D();
+  private useGizmo = true;
+  private open = false;
+  private before: Layout | null = null; // the layout before the panel was opened
+  private character: Character | null = null;
+  private bones: Uint8Array = new Uint8Array(0);
+  private mirror: Mirror | null = null;
+  private trained: { clips: Clip[]; known: boolean } = { clips: [], known: false };
+  private poses: Float32Array[] | null = null; // of the training clips; null: not read yet
+  private readonly shown = new Map<number, Shown>();
+  private dragged: { hand: THREE.Quaternion; rotation: Quaternion; parent: THREE.Quaternion } | null = null;
+
+  constructor(element: HTMLElement, private readonly app: App) {
+    this.picking = pickingOf(app);
+    this.list = new JointList(this.picking);
+    this.sliders = [0, 1, 2].map((i) => rangeSlider('xyz'[i], '°', 1, { least: -180, most: 180 }, (value) => this.turned(i, value)));
+    const action = (label: string, title: string, call: () => void) =>
+      el('button', { type: 'button', className: 'tiny', title, on: { click: call } }, label);
+    this.mirrorButton = action('Mirror', 'Left becomes right and right left', () => this.flip());
+    const gizmo = toggle('Handles in the scene', () => this.useGizmo, (on) => { this.useGizmo = on; this.place(); }, 'Rings to turn the picked joint by');
+    this.turning.append(this.name, this.verdict, this.near, ...this.sliders.map((slider) => slider.row),
+      el('div', { className: 'buttons' }, action('Reset joint', 'Back to the clip', () => app.pose.reset(this.picking.joint)), gizmo.row));
+    element.classList.add('pull');
+    element.append(this.missing, this.list.element, this.turning, this.controls,
+      section('Pose',
+        el('div', { className: 'buttons' },
+          action('Reset all', 'Back to the clip', () => this.resetAll()),
+          action('Rest', 'The pose in which nothing moves', () => this.set(restPose(this.picking.joints()))),
+          this.mirrorButton,
+          action('Copy', 'The pose as JSON, to the clipboard', () => void this.copy()),
+          action('Paste', 'A pose that was copied, from the clipboard', () => void this.paste())),
+        this.text));
+    this.list.beyond = (joint) => this.beyond(joint) > 0;
+    this.near.addEventListener('click', () => this.goToNearest());
+    this.text.addEventListener('keydown', (event) => event.stopPropagation());
+    this.text.addEventListener('change', () => this.take(this.text.value));
+    this.picking.onChange(() => this.update());
+    app.on('subject', () => void this.begin());
+    app.on('skin', () => void this.begin());
+    app.on('deformed', () => this.update());
+    void this.begin();
+  }
+
+  setOpen(on: boolean): void {
+    this.open = on;
+    this.arrange(on);
+    this.picking.want('pull', on);
+    void this.read();
+    this.place();
+    this.update();
+  }
+
+  /** What is pulled has no truth, so the model has the picture to itself; otherwise the panes would change under the hand. */
+  private arrange(on: boolean): void {
+    const { layout } = this.app.store.get();
+    if (on && layout !== 'model') {
+      this.before = layout;
+      this.app.store.set({ layout: 'model' });
+    } else if (!on && this.before && layout === 'model') {
+      this.app.store.set({ layout: this.before });
+      this.before = null;
+    }
+  }
+
+  // -- What there is ------------------------------------------------------------------------------------------------
+
+  private async begin(): Promise<void> {
+    const subject = this.app.subject();
+    this.character = subject?.kind === 'character' ? subject.character : null;
+    const joints = this.picking.joints();
+    this.bones = boneAxes(joints);
+    this.mirror = joints.length ? findMirror(joints) : null;
+    this.mirrorButton.disabled = !this.mirror;
+    this.mirrorButton.title = this.mirror ? 'Left becomes right and right left' : 'No joint has a partner on another side, by name or by place';
+    const about = this.character?.skins[this.app.store.get().skin]?.about;
+    this.trained = this.character ? trainingClips(this.character, about) : { clips: [], known: false };
+    this.poses = null;
+    this.shown.clear();
+    this.missing.textContent = joints.length ? '' : 'There is no skeleton to pull here.';
+    this.list.show(joints);
+    this.beginControls(this.character?.controls ?? []);
+    if (this.picking.skeleton) this.picking.skeleton.beyond = (joint) => this.beyond(joint) > 0;
+    this.update();
+    await this.read();
+  }
+
+  private async read(): Promise<void> {
+    const { clips } = this.trained;
+    if (!this.open || this.poses || !clips.length) return;
+    try {
+      const poses = await Promise.all(clips.map((clip) => this.app.data.floats(clip.poses)));
+      if (clips !== this.trained.clips) return;
+      this.poses = poses;
+    } catch (thrown) {
+      this.app.problem(thrown);
+    }
+    this.shown.clear();
+    this.spans();
+    this.update();
+  }
+
+  /** What the training showed of a joint; null: not known (yet). */
+  private shownOf(joint: number): Shown | null {
+    if (joint < 0 || !this.poses) return null;
+    const known = this.shown.get(joint) ?? shownOf(this.picking.joints(), joint, this.bones[joint], this.poses);
+    this.shown.set(joint, known);
+    return known;
+  }
+
+  private turnsOf(joint: number): Triple {
+    return toTurns(sinceRest(this.picking.joints(), this.app.pose.locals, joint), this.bones[joint]);
+  }
+
+  private beyond(joint: number): number {
+    const joints = this.picking.joints();
+    const { locals, clip, pulled } = this.app.pose;
+    if (!pulled || locals.length < STRIDE * joints.length) return 0;
+    let same = true;
+    for (let i = STRIDE * joint; i < STRIDE * joint + 4; i++) same &&= locals[i] === clip[i];
+    const shown = same ? null : this.shownOf(joint);
+    return shown ? beyond(this.turnsOf(joint), shown) : 0;
+  }
+
+  // -- The picked joint ---------------------------------------------------------------------------------------------
+
+  /** How far the sliders go: what was seen, and as much again, at least 30 degrees, on both sides. */
+  private spans(): void {
+    const shown = this.shownOf(this.picking.joint);
+    this.sliders.forEach((slider, i) => {
+      const seen = { least: shown?.least[i] ?? 0, most: shown?.most[i] ?? 0 };
+      const more = shown ? Math.max(30, (seen.most - seen.least) / 2) : 90;
+      slider.shows(seen, { least: Math.max(-180, seen.least - more), most: Math.min(180, seen.most + more) });
+      slider.row.querySelector('.range-name')!.textContent = `${i === this.bones[this.picking.joint] ? 'twist' : 'swing'} ${'xyz'[i]}`;
+    });
+  }
+
+  private spanned = -2; // the joint that the sliders are for
+
+  private update(): void {
+    if (!this.open) return;
+    const joint = this.picking.joint;
+    const joints = this.picking.joints();
+    this.turning.hidden = joint < 0 || joint >= joints.length;
+    if (this.spanned !== joint) {
+      this.spanned = joint;
+      if (joint >= 0) this.spans();
+    }
+    if (!this.turning.hidden && this.app.pose.locals.length >= STRIDE * joints.length) {
+      this.name.textContent = joints[joint].name;
+      this.turnsOf(joint).forEach((turn, i) => this.sliders[i].set(turn));
+      this.judge(joint);
+    }
+    this.controlSliders.forEach((slider, i) => slider.set(this.app.pose.controls[i]));
+    this.list.mark();
+    this.picking.skeleton?.colour();
+    this.place();
+  }
+
+  private judge(joint: number): void {
+    const shown = this.shownOf(joint);
+    const over = shown ? beyond(this.turnsOf(joint), shown) : 0;
+    this.verdict.classList.toggle('beyond', over > 0);
+    this.turning.classList.toggle('beyond', over > 0);
+    const where = this.trained.known ? 'in training' : 'in the clips';
+    this.verdict.textContent = !this.trained.clips.length ? 'There are no clips: what was shown is not known.'
+      : !shown ? '…' : over > 0 ? `beyond what was shown: ${over < 10 ? over.toFixed(1) : over.toFixed(0)} degrees` : `within what was shown ${where}`;
+    const best = shown && nearest(sinceRest(this.picking.joints(), this.app.pose.locals, joint), shown);
+    this.near.hidden = !best || best.example < 0;
+    if (best && best.example >= 0) this.near.textContent = `nearest example: ${best.degrees.toFixed(1)}° away`;
+  }
+
+  private goToNearest(): void {
+    const shown = this.shownOf(this.picking.joint);
+    if (!shown || !this.character) return;
+    let { example } = nearest(sinceRest(this.picking.joints(), this.app.pose.locals, this.picking.joint), shown);
+    for (const clip of this.trained.clips) {
+      if (example < clip.frames) {
+        this.app.pose.reset();
+        this.app.store.set({ playing: false, clip: this.character.clips.indexOf(clip), frame: example });
+        return;
+      }
+      example -= clip.frames;
+    }
+  }
+
+  private turned(axis: number, value: number): void {
+    const joint = this.picking.joint;
+    const turns = this.turnsOf(joint);
+    turns[axis] = value;
+    this.rotate(joint, fromTurns(turns, this.bones[joint]));
+  }
+
+  private rotate(joint: number, sinceTheRest: Quaternion): void {
+    const joints = this.picking.joints();
+    const locals = Float32Array.from(this.app.pose.locals);
+    setSinceRest(joints, locals, joint, sinceTheRest);
+    this.app.store.set({ playing: false });
+    this.app.pose.setLocal(joint, locals.subarray(STRIDE * joint, STRIDE * (joint + 1)));
+  }
+
+  // -- Handles in the scene -----------------------------------------------------------------------------------------
+
+  private makeGizmo(): TransformControls | null {
+    const pane = this.app.stage.pane('model');
+    if (this.gizmo?.domElement === pane || !pane) return this.gizmo;
+    this.gizmo?.detach();
+    this.gizmo?.getHelper().removeFromParent();
+    this.gizmo?.dispose();
+    const gizmo = new TransformControls(this.app.stage.camera, pane);
+    gizmo.setMode('rotate');
+    gizmo.setSpace('local');
+    gizmo.setSize(0.8);
+    gizmo.addEventListener('change', () => this.app.stage.redraw());
+    gizmo.addEventListener('mouseDown', () => this.grab());
+    gizmo.addEventListener('mouseUp', () => { this.dragged = null; this.app.stage.orbit(true); this.place(); });
+    gizmo.addEventListener('objectChange', () => this.drag());
+    this.picking.blocked = () => this.open && gizmo.object !== undefined && gizmo.axis !== null;
+    this.gizmo = gizmo;
+    return gizmo;
+  }
+
+  /** The handle is at the joint and turned as it is, unless it is being dragged. */
+  private place(): void {
+    const joint = this.picking.joint;
+    const on = this.open && this.useGizmo && joint >= 0 && this.picking.globals.length > 16 * joint;
+    const gizmo = on ? this.makeGizmo() : this.gizmo;
+    if (!gizmo) return;
+    if (!on) gizmo.detach();
+    if (!on || this.dragged) return void this.app.stage.redraw();
+    if (this.handle.parent !== this.app.stage.overlay) this.app.stage.overlay.add(this.handle, gizmo.getHelper());
+    new THREE.Matrix4().fromArray(this.picking.globals, 16 * joint).decompose(this.handle.position, this.handle.quaternion, this.handle.scale);
+    this.handle.scale.setScalar(1);
+    if (gizmo.object !== this.handle) gizmo.attach(this.handle);
+    this.app.stage.redraw();
+  }
+
+  private grab(): void {
+    const joint = this.picking.joint;
+    const { parent } = this.picking.joints()[joint];
+    const frame = new THREE.Quaternion();
+    if (parent >= 0) new THREE.Matrix4().fromArray(this.picking.globals, 16 * parent).decompose(new THREE.Vector3(), frame, new THREE.Vector3());
+    this.app.stage.orbit(false);
+    const now = this.app.pose.locals.subarray(STRIDE * joint, STRIDE * joint + 4);
+    this.dragged = { hand: this.handle.quaternion.clone(), rotation: [now[0], now[1], now[2], now[3]], parent: frame };
+  }
+
+  /** What the handle was turned by in the scene, written in the parent's frame, goes before the joint's rotation. */
+  private drag(): void {
+    if (!this.dragged) return;
+    const joint = this.picking.joint;
+    const { hand, rotation, parent } = this.dragged;
+    const by = this.handle.quaternion.clone().multiply(hand.clone().invert());
+    const turned = parent.clone().invert().multiply(by).multiply(parent).multiply(new THREE.Quaternion(...rotation)).normalize();
+    const local = this.app.pose.locals.slice(STRIDE * joint, STRIDE * (joint + 1));
+    local.set([turned.x, turned.y, turned.z, turned.w]);
+    this.app.store.set({ playing: false });
+    this.app.pose.setLocal(joint, local);
+  }
+
+  // -- Controls -----------------------------------------------------------------------------------------------------
+
+  private beginControls(controls: Control[]): void {
+    this.controlSliders.length = 0;
+    for (const control of controls) {
+      const size = control.most - control.least || 1;
+      const wide = { least: control.least - size, most: control.most + size };
+      const slider = rangeSlider(control.name, '', size / 100, wide, (value) => {
+        this.app.store.set({ playing: false });
+        this.app.pose.setControl(this.controlSliders.indexOf(slider), value);
+      });
+      slider.shows(control, { least: control.least - size / 4, most: control.most + size / 4 });
+      this.controlSliders.push(slider);
+    }
+    this.controls.replaceChildren(...(controls.length ? [section('Controls', ...this.controlSliders.map((slider) => slider.row))] : []));
+  }
+
+  // -- The whole pose -----------------------------------------------------------------------------------------------
+
+  private set(locals: Float32Array, values?: Float32Array): void {
+    const { pose } = this.app;
+    this.app.store.set({ playing: false });
+    for (let j = 0; j < this.picking.joints().length; j++) {
+      const local = locals.subarray(STRIDE * j, STRIDE * (j + 1));
+      if (local.some((x, i) => x !== pose.locals[STRIDE * j + i])) pose.setLocal(j, local);
+    }
+    values?.forEach((value, i) => pose.setControl(i, value));
+  }
+
+  private resetAll(): void {
+    this.text.hidden = true;
+    this.app.pose.reset();
+  }
+
+  private flip(): void {
+    if (this.mirror) this.set(mirrored(this.picking.joints(), this.app.pose.locals, this.mirror));
+  }
+
+  private async copy(): Promise<void> {
+    const text = poseText(this.picking.joints(), this.app.pose.locals, this.character?.controls ?? [], this.app.pose.controls);
+    this.text.value = text;
+    try {
+      await navigator.clipboard.writeText(text);
+      this.app.say('The pose is in the clipboard.');
+    } catch {
+      this.text.hidden = false;
+      this.text.select();
+      this.app.say('The browser keeps the clipboard closed: copy the pose from the field.');
+    }
+  }
+
+  private async paste(): Promise<void> {
+    try {
+      this.take(await navigator.clipboard.readText());
+    } catch {
+      this.text.value = '';
+      this.text.hidden = false;
+      this.text.focus();
+      this.app.say('The browser keeps the clipboard closed: paste the pose into the field.');
+    }
+  }
+
+  private take(text: string): void {
+    try {
+      const { locals, values, unknown } = readPose(text, this.picking.joints(), this.character?.controls ?? []);
+      this.set(locals, values);
+      this.text.hidden = true;
+      if (unknown.length) this.app.say(`Not in this character, and left out: ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ' …' : ''}`);
+    } catch (thrown) {
+      this.app.problem(thrown);
+    }
+  }
+}
+
+export const pull: Panel = {
+  id: 'pull',
+  title: 'Pull',
+  key: 'j',
+  suits: (subject) => subject?.kind === 'character',
+  mount(element, app) {
+    const panel = new Pulling(element, app);
+    return { shown: () => panel.setOpen(true), hidden: () => panel.setOpen(false) };
+  },
+};
