@@ -1,7 +1,7 @@
 // heat.ts: the scale of the heat map, in the file's unit of length.
 //
 // One scale for all skins of a character, so that they can be compared by eye. It comes from the middle one of their
-// errors: a method that fails on the clip is drawn beyond the scale, but does not flatten the others. Three times the
+// errors: a method that fails on the clip is drawn beyond the scale, but does not flatten the others. Four times the
 // root of the mean square leaves nearly all vertices of an ordinary skin below the top.
 
 export function quantile(values: number[], share: number): number {
@@ -22,7 +22,7 @@ export function nice(value: number): number {
 // rms: one of each skin that was measured.
 export function commonScale(rms: number[], diagonal: number): number {
   const middle = quantile(rms.filter((value) => value > 0), 0.5);
-  return nice(Number.isFinite(middle) ? 3 * middle : (diagonal || 1) * 0.01);
+  return nice(Number.isFinite(middle) ? 4 * middle : (diagonal || 1) * 0.01);
 }
 
 // Short, and never 0 for what is not.

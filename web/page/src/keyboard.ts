@@ -32,7 +32,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     } },
     { keys: ['x'], shown: 'X', says: 'wireframe', does: () => store.set({ wireframe: !store.get().wireframe }) },
     { keys: ['h'], shown: 'H', says: 'heat map on the model', does: () => store.set({ difference: !store.get().difference }) },
-    { keys: ['f'], shown: 'F', says: 'the whole character', does: () => { stage.frame(); stage.redraw(); } },
+    { keys: ['f'], shown: 'F', says: 'the whole character', does: () => { stage.reframe(); } },
     { keys: ['e'], shown: 'E', says: 'the worst vertex of the frame', does: () => session.lookAtWorst() },
     { keys: ['+', '=', '-'], shown: '+ −', says: 'closer, away', does: (event) => stage.zoom(event.key === '-' ? 1.15 : 1 / 1.15) },
     { keys: ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'], shown: 'Alt ← → ↑ ↓', says: 'turn the camera', does: () => {} },

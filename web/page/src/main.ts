@@ -32,8 +32,7 @@ function paneTitles(session: Session) {
     const clip = session.clips()[session.store.get().clip]?.name ?? 'rest pose';
     stage.title('truth', clip);
     stage.title('difference', 'model − truth');
-    if (stage.arrangement === 'overlay') stage.title('model', skin, 'Truth + model');
-    else if (stage.arrangement === 'wipe') stage.title('model', skin, 'Truth | model');
+    if (stage.arrangement === 'overlay' || stage.arrangement === 'wipe') stage.title('model', skin, 'truth', 'model');
     else stage.title('model', session.pose.pulled ? `${skin} · pulled pose, no truth` : stage.truth ? skin : `${skin} · no truth`);
   };
   session.stage.element.addEventListener('arranged', update);

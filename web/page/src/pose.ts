@@ -5,6 +5,9 @@ import type { PoseNow } from './app';
 
 export const FLOATS = 10; // of a transform: rotation xyzw, translation, scale
 
+export const restOf = (character: Character) =>
+  Float32Array.from(character.joints.flatMap(({ rest }) => [...rest.rotation, ...rest.translation, ...rest.scale]));
+
 export class Pose implements PoseNow {
   locals = new Float32Array(0);
   controls = new Float32Array(0);
@@ -23,7 +26,7 @@ export class Pose implements PoseNow {
   start(character: Character) {
     this.pulledJoints.clear();
     this.pulledControls.clear();
-    this.clip = Float32Array.from(character.joints.flatMap(({ rest }) => [...rest.rotation, ...rest.translation, ...rest.scale]));
+    this.clip = restOf(character);
     this.clipControls = Float32Array.from(character.controls, ({ rest }) => rest);
     this.locals = this.clip.slice();
     this.controls = this.clipControls.slice();

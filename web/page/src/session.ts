@@ -12,7 +12,7 @@ import { el } from './dom';
 import { Emitter } from './events';
 import { Engine } from './engine';
 import { commonScale } from './heat';
-import { FLOATS, Pose } from './pose';
+import { FLOATS, Pose, restOf } from './pose';
 import { Stage, type Textures } from './stage';
 import { Store } from './store';
 import { smoothNormals, shadedAsOne } from './normals';
@@ -118,7 +118,8 @@ export class Session implements App {
     this.stage.clear();
     this.stage.cover(null);
     this.stage.setModel(false);
-    this.store.set({ playing: false, skin: 0, clip: this.firstClip(), frame: 0 });
+    const clip = this.firstClip();
+    this.store.set({ playing: false, skin: 0, clip, frame: Math.floor((this.clips()[clip]?.frames ?? 0) / 2) }); // the first is mostly the rest pose
     if (!subject || subject.kind === 'light') {
       if (subject) this.emitter.emit('subject', subject);
       return;
@@ -207,6 +208,7 @@ export class Session implements App {
     if (subject.kind === 'face') {
       if (moved) this.takeKeyed(moved as Float32Array);
       this.stage.setTruth(real);
+      this.stage.keepInView();
     } else {
       const { locals, controls } = moved as { locals: Float32Array; controls: Float32Array | null };
       this.quiet = true;
@@ -233,8 +235,7 @@ export class Session implements App {
   private async poseOf(frame: number) {
     const character = this.character()!;
     const clip = this.clip();
-    const rest = Float32Array.from(character.joints.flatMap((joint) => [...joint.rest.rotation, ...joint.rest.translation, ...joint.rest.scale]));
-    if (!clip) return { locals: rest, controls: null };
+    if (!clip) return { locals: restOf(character), controls: null };
     const size = FLOATS * character.joints.length;
     const count = character.controls.length;
     const poses = await this.data.floats(clip.poses, clip.frames * size);
@@ -289,6 +290,7 @@ export class Session implements App {
         if (there) await this.engine.deform(this.pose, positions, normals);
         this.stage.setModel(there);
         this.stage.setTruth(this.pose.pulled ? null : this.real);
+        this.stage.keepInView();
         this.emitter.emit('deformed', { milliseconds: this.engine.milliseconds });
       }
     })().catch((thrown) => this.problem(thrown)).finally(() => { this.deforming = null; });

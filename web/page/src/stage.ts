@@ -21,6 +21,11 @@ export type Arrangement = Layout | 'truth'; // what is really shown: without tru
 const TITLES: Record<Pane, string> = { truth: 'Truth', model: 'Model', difference: 'Difference' };
 const PANES: Record<Arrangement, Pane[]> = { side: ['truth', 'model', 'difference'], overlay: ['model'], wipe: ['model'], model: ['model'], truth: ['truth'] };
 
+// Where the camera first is, and its axes.
+const ALONG = new Vector3(0.42, 0.16, 1).normalize();
+const RIGHT = new Vector3(0, 1, 0).cross(ALONG).normalize();
+const UP = ALONG.clone().cross(RIGHT);
+
 export interface Textures {
   uvs: Float32Array;
   parts: (Part & { texture: Texture | null })[];
@@ -30,7 +35,7 @@ export interface Textures {
 class Body {
   readonly geometry = new BufferGeometry();
   readonly surface = createSurface();
-  readonly lines = new MeshBasicMaterial({ wireframe: true, transparent: true, opacity: 0.35, color: 0x101014 });
+  readonly lines = new MeshBasicMaterial({ wireframe: true, transparent: true, opacity: 0.2, color: 0x101014 });
   readonly object: Mesh | Points;
   readonly wires: Mesh;
   readonly scene = new Scene();
@@ -107,6 +112,7 @@ export class Stage implements StageOfApp {
   private hasModel = false;
   private painted = false;
   private framed = true; // the user has not moved the camera
+  private fresh = true; // nothing was framed yet but the rest pose
   private waiting = 0;
   private scale = 1;
   private covered: HTMLElement | null = null;
@@ -134,7 +140,7 @@ export class Stage implements StageOfApp {
     this.model.scene.add(this.overlay);
     this.asOne = mesh.triangles ? shadedAsOne(mesh) : null;
     this.box.setFromArray(mesh.positions);
-    this.framed = true;
+    this.framed = this.fresh = true;
     this.arrange();
   }
 
@@ -257,9 +263,10 @@ export class Stage implements StageOfApp {
   }
 
   // What stands over a pane, and smaller beside it.
-  title(name: Pane, note: string, title = TITLES[name]) {
+  title(name: Pane, note: string, ...words: Pane[]) {
     const head = this.panes.get(name)?.querySelector('.pane-title');
-    head?.replaceChildren(el('b', {}, title), ' ', el('span', {}, note));
+    const names = (words.length ? words : [name]).map((word) => el('b', { data: { ink: word } }, TITLES[word]));
+    head?.replaceChildren(...names.flatMap((element) => [element, ' ']), el('span', {}, note));
   }
 
   private createDivider(onWipe: (share: number) => void) {
@@ -290,9 +297,19 @@ export class Stage implements StageOfApp {
     this.divider.setAttribute('aria-valuenow', String(Math.round(100 * this.look.wipe)));
   }
 
+  // Panes beside or below each other, whichever shows the character larger.
+  private stack(width: number, height: number) {
+    const [wide, tall] = this.extent();
+    const shape = wide / Math.max(tall, 1e-9);
+    const count = Math.max(1, this.panes.size);
+    const fits = (w: number, h: number) => Math.min(w / shape, h);
+    this.element.dataset.stack = fits(width, height / count) > 1.1 * fits(width / count, height) ? 'rows' : 'columns';
+  }
+
   private resized() {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (!width || !height) return;
+    if (this.mesh) this.stack(width, height);
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.renderer.setSize(width, height, false);
     if (this.framed) this.frame();
@@ -301,28 +318,47 @@ export class Stage implements StageOfApp {
 
   // -- The camera
 
+  // While the user has not moved the camera: whatever the clip does stays in the picture.
+  keepInView() {
+    const shown = this.hasModel ? this.positions : this.truth;
+    if (!this.framed || !shown) return;
+    const now = new Box3().setFromArray(shown);
+    if (!this.fresh && this.box.containsBox(now)) return;
+    if (this.fresh) this.box.copy(now); // the first pose says more than the rest pose
+    else this.box.union(now);
+    if (this.fresh) this.resized();
+    else this.frame();
+    this.fresh = false;
+  }
+
+  // From the beginning, for the pose of now.
+  reframe() {
+    this.framed = this.fresh = true;
+    this.keepInView();
+    this.frame();
+    this.redraw();
+  }
+
+  // Half the width and height of the box as the camera first sees it, and how near its corners come.
+  private extent(): [number, number, number] {
+    const size = this.box.getSize(new Vector3()).multiplyScalar(0.5);
+    const reach = (axis: Vector3) => Math.abs(axis.x) * size.x + Math.abs(axis.y) * size.y + Math.abs(axis.z) * size.z;
+    return [reach(RIGHT), reach(UP), reach(ALONG)];
+  }
+
   // The whole character, from a little to the side, in the shape of a pane.
   frame() {
     if (!this.mesh || this.box.isEmpty()) return;
     const pane = [...this.panes.values()][0];
     if (pane?.clientHeight) this.camera.aspect = pane.clientWidth / pane.clientHeight;
     const centre = this.box.getCenter(new Vector3());
-    const size = this.box.getSize(new Vector3());
-    const along = new Vector3(0.42, 0.16, 1).normalize();
-    const right = new Vector3(0, 1, 0).cross(along).normalize();
-    const up = along.clone().cross(right);
-    const tall = Math.tan((this.camera.fov * Math.PI) / 360);
-    const wide = tall * this.camera.aspect;
-    let distance = 0;
-    for (let corner = 0; corner < 8; corner++) {
-      const at = new Vector3(corner & 1 ? 0.5 : -0.5, corner & 2 ? 0.5 : -0.5, corner & 4 ? 0.5 : -0.5).multiply(size);
-      distance = Math.max(distance, at.dot(along) + Math.max(Math.abs(at.dot(right)) / wide, Math.abs(at.dot(up)) / tall));
-    }
-    distance *= 1.1;
-    const reach = size.length();
+    const [wide, tall, deep] = this.extent();
+    const slope = Math.tan((this.camera.fov * Math.PI) / 360);
+    const distance = 1.08 * (0.6 * deep + Math.max(wide / (slope * this.camera.aspect), tall / slope));
+    const reach = this.box.getSize(new Vector3()).length();
     this.camera.near = reach * 0.005;
     this.camera.far = distance + reach * 30;
-    this.camera.position.copy(centre).addScaledVector(along, distance);
+    this.camera.position.copy(centre).addScaledVector(ALONG, distance);
     this.controls.target.copy(centre);
     this.controls.maxDistance = reach * 20;
     this.controls.update();

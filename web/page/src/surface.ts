@@ -11,9 +11,9 @@ export const NORMALS = 2;
 export const HEAT = 3;
 export const PAINT = 4;
 
-// The heat map, evenly spaced. From a quiet slate, which reads as "nothing", to red; beyond the scale it turns to magenta.
-export const HEAT_STOPS = ['#26324a', '#2b5f8a', '#2f9a9c', '#86c06c', '#f2cf4a', '#ee8a34', '#d7322c'];
-export const HEAT_BEYOND = '#ff3fb4';
+// The heat map, evenly spaced. From a quiet slate, which reads as "nothing", to red; what is beyond the scale is dark.
+export const HEAT_STOPS = ['#3a4a6e', '#2f6c9c', '#2f9a9c', '#86c06c', '#f2cf4a', '#ee8a34', '#d7322c'];
+export const HEAT_BEYOND = '#8f1350';
 
 const rgb = (hex: string) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
 

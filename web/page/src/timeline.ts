@@ -31,12 +31,12 @@ export function timeline(session: Session) {
   const play = el('button', { type: 'button', className: 'plain play', title: 'Play (space)', aria: { label: 'Play' }, on: { click: () => store.set({ playing: !store.get().playing }) } });
   const place = el('span', { className: 'place number' });
   const figures = el('span', { className: 'frame-figures number', role: 'status' });
-  const worst = el('button', { type: 'button', className: 'tiny', title: 'The frame where this skin is worst (W)', on: { click: () => goToWorst() } }, icon('worst'), 'worst frame');
+  const worst = el('button', { type: 'button', title: 'The frame where this skin is worst (W)', className: 'tiny go-worst', aria: { label: 'Go to the worst frame' }, on: { click: () => goToWorst() } }, icon('worst'), el('span', {}, 'worst frame'));
   const kinds = segments<Kind>('Curve', [
     { value: 'rms', label: 'rms', title: 'Root of the mean square distance' }, { value: 'max', label: 'max', title: 'Largest distance of a vertex' },
   ], () => kind, (value) => { kind = value; kinds.update(); draw(); });
-  const speed = el('select', { className: 'speed', title: 'Speed', aria: { label: 'Speed' }, on: { change: () => store.set({ speed: Number(speed.value) }) } },
-    ...[['0.25', '¼×'], ['0.5', '½×'], ['1', '1×'], ['2', '2×'], ['0', 'every refresh']].map(([value, text]) => el('option', { value, selected: value === '1' }, text)));
+  const speed = el('select', { className: 'speed', title: 'Speed; max: a frame at every refresh of the display', aria: { label: 'Speed' }, on: { change: () => store.set({ speed: Number(speed.value) }) } },
+    ...[['0.25', '¼×'], ['0.5', '½×'], ['1', '1×'], ['2', '2×'], ['0', 'max']].map(([value, text]) => el('option', { value, selected: value === '1' }, text)));
   const chart = svg('svg', { class: 'chart', role: 'slider', tabindex: 0, 'aria-label': 'Frame', 'aria-valuemin': 1 });
   const tip = el('div', { className: 'tip', hidden: true });
   const track = el('div', { className: 'track' }, tip);
@@ -90,7 +90,9 @@ export function timeline(session: Session) {
       }
     } else chart.append(svg('line', { class: 'grid', x1: LEFT, x2: width() - RIGHT, y1: base, y2: base }));
     const step = nice(Math.max(1, count / Math.max(2, width() / 90)));
-    for (let frame = 0; frame < count; frame += step) chart.append(svg('text', { class: 'tick x', x: x(frame), y: height() - 3 }, String(frame + 1)));
+    for (let number = step > 1 ? 0 : 1; number <= count; number += step) {
+      chart.append(svg('text', { class: 'tick x', x: x(Math.max(0, number - 1)), y: height() - 3 }, String(Math.max(1, number))));
+    }
     const order = curves.map((_, i) => i).filter((i) => i !== store.get().skin).concat(store.get().skin);
     for (const i of order) {
       const curve = curves[i];

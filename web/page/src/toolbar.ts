@@ -47,7 +47,7 @@ export function toolbar(session: Session) {
   return el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
     layout.group, mixing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
     el('button', { type: 'button', className: 'plain', title: 'The whole character (F)', aria: { label: 'Show the whole character' },
-      on: { click: () => { session.stage.frame(); session.stage.redraw(); } } }, icon('frame')));
+      on: { click: () => { session.stage.reframe(); } } }, icon('frame')));
 }
 
 // Colours against units of length. The top can be typed over, or left to the page.
@@ -61,7 +61,7 @@ export function legend(session: Session) {
   paint.fillRect(0, 0, 240, 1);
   paint.fillStyle = HEAT_BEYOND;
   paint.fillRect(240, 0, 16, 1);
-  const ticks = ['0', '', ''].map((text) => el('span', {}, text));
+  const ticks = ['0', ''].map((text) => el('span', {}, text));
   const top = el('input', {
     type: 'text', inputMode: 'decimal', className: 'legend-top', spellcheck: false, title: "Top of the scale, in the file's unit of length",
     aria: { label: "Top of the heat map's scale, in the file's unit of length" },
@@ -83,9 +83,9 @@ export function legend(session: Session) {
   });
   const auto = el('button', { type: 'button', className: 'tiny', title: 'The scale that suits the skins of this character', on: { click: () => store.set({ scale: null }) } }, 'auto');
   const holder = el('div', { className: 'legend', role: 'group', aria: { label: 'Scale of the heat map' } },
-    el('div', { className: 'legend-title' }, 'Distance from the truth'),
+    el('div', { className: 'legend-title' }, 'Distance from the truth', auto),
     el('div', { className: 'legend-row' }, bar),
-    el('div', { className: 'legend-ticks' }, ...ticks, el('span', { className: 'legend-set' }, top, auto)));
+    el('div', { className: 'legend-ticks' }, ...ticks, top));
   const update = () => {
     const scale = session.scale();
     ticks[1]!.textContent = short(scale / 2);
