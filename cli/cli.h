@@ -54,7 +54,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_keys, cli_relight,
-    cli_render, cli_bench, cli_sample, cli_demo, cli_completion;
+    cli_render, cli_bench, cli_sample, cli_demo, cli_view, cli_completion;
 
 /* All commands, NULL at the end. */
 extern const cli_command *const cli_commands[];
@@ -63,6 +63,9 @@ extern const cli_option cli_common_options[];
 
 /* Runs the program with these words (words[0] is "pelt"); returns the exit code. */
 int cli_main(int count, const char *const *words);
+
+/* Parses the words of a command, without its name. False after a message. */
+bool cli_parse(cli_args *args, int count, const char *const *words);
 
 /* -- Options ------------------------------------------------------------------------------------------------------ */
 
@@ -88,6 +91,9 @@ int cli_error(const pelt_error *error);
 void cli_warn(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints to standard output unless --json or --quiet. */
 void cli_say(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* From now on the first sentence that this thread would print on standard error goes here, and the others nowhere; NULL:
+   as before. The error is the caller's, with code 0. */
+void cli_listen(pelt_error *error);
 /* Prints a text as it is. */
 void cli_put(const char *text);
 

@@ -4,10 +4,12 @@
 #include "cli/fit_options.h"
 #include "fit/about.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* What one call of the command holds, so that it can be given back on every way out. */
 typedef struct fitting {
     const cli_args *args;
+    const pelt_progress *progress; /* NULL: a bar */
     pelt_arena *arena; /* of files that options name */
     pelt_bundle *bundle;
     pelt_fit_options options;
@@ -24,6 +26,7 @@ static bool read_options(fitting *f) {
     if (!cli_fit_options(args, f->arena, &words, true, &f->options)) return false;
     if (!cli_number(args, "holdout", 0, 0.9, &f->options.holdout)) return false;
     if (cli_value(args, "holdout") && f->options.holdout == 0) f->options.holdout = -1;
+    if (f->progress) f->options.progress = *f->progress;
     return true;
 }
 
@@ -145,7 +148,7 @@ static int read_examples(fitting *f) {
     return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
 }
 
-static int fit_bundle(fitting *f, const char *path) {
+static int fit_bundle(fitting *f) {
     const cli_args *args = f->args;
     pelt_error error;
     if (!read_options(f)) return CLI_MISUSE;
@@ -163,22 +166,89 @@ static int fit_bundle(fitting *f, const char *path) {
     if (!f->skin) return cli_error(&error);
     for (size_t i = 0; i < f->report.findings.count; i++) warn(f, f->report.findings.list[i].text);
     judge(f);
-    if (pelt_bytes_write(f->skin, path, &error)) return cli_error(&error);
-    return print_result(f, path);
+    return CLI_DONE;
+}
+
+static void end_fitting(fitting *f) {
+    pelt_fit_report_free(&f->report);
+    pelt_bytes_free(f->skin);
+    pelt_bundle_free(f->bundle);
+    pelt_arena_free(f->arena);
+    json_decref(f->warnings);
 }
 
 static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
+    pelt_error error;
     if (!path) return cli_misuse(args, "-o SKIN.pelt says where the skin goes; it is missing");
     fitting f = {.args = args, .arena = pelt_arena_new(0), .warnings = json_array()};
     if (!f.arena) return cli_fail("not enough memory");
-    int code = fit_bundle(&f, path);
-    pelt_fit_report_free(&f.report);
-    pelt_bytes_free(f.skin);
-    pelt_bundle_free(f.bundle);
-    pelt_arena_free(f.arena);
-    json_decref(f.warnings);
+    int code = fit_bundle(&f);
+    if (!code) code = pelt_bytes_write(f.skin, path, &error) ? cli_error(&error) : print_result(&f, path);
+    end_fitting(&f);
     return code;
+}
+
+/* -- The same words from the page -------------------------------------------------------------------------------------- */
+
+/* A page may name no files: not those to read, nor those to write. */
+static bool names_no_files(const cli_args *args) {
+    for (int i = 0; args->command->options[i].name; i++) {
+        const cli_option *option = &args->command->options[i];
+        if (!args->values[i]) continue;
+        if (cli_kind_of(option) == CLI_INPUT || cli_kind_of(option) == CLI_OUTPUT || (option->value && strstr(option->value, "FILE"))) {
+            cli_fail("--%s names a file, which only the command line may", option->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Every clip is one of the bundle's, and not CLIP=FILE or a file of sculpts. */
+static bool names_known_clips(const char *path, const char *names) {
+    pelt_error error;
+    size_t count = 0;
+    bool known = true;
+    pelt_bundle *bundle = names ? pelt_bundle_read(path, &error) : NULL;
+    if (!names) return true;
+    if (!bundle) return cli_error(&error), false;
+    char **list = cli_list(names, &count);
+    for (size_t i = 0; list && i < count && known; i++) {
+        known = false;
+        for (uint32_t c = 0; c < bundle->clip_count; c++) known |= !strcmp(bundle->clips[c]->name, list[i]) || !strcmp(bundle->clips[c]->name, names);
+        if (!known) cli_fail("%s has no clip \"%s\"", cli_base_name(path), list[i]);
+    }
+    cli_list_free(list);
+    pelt_bundle_free(bundle);
+    return known;
+}
+
+static int fit_words(fitting *f, cli_args *args, const char *path, size_t count, const char *const *words) {
+    if (!cli_parse(args, (int)count, words)) return CLI_MISUSE;
+    if (args->input_count) return cli_fail("\"%s\": options of pelt fit are meant", args->inputs[0]);
+    args->inputs[args->input_count++] = path;
+    args->quiet = true;
+    if (!names_no_files(args) || !names_known_clips(path, cli_value(args, "train"))) return CLI_MISUSE;
+    f->args = args;
+    return fit_bundle(f);
+}
+
+pelt_bytes *cli_fit_words(const char *path, size_t count, const char *const *words, const pelt_progress *progress,
+                          pelt_error *error) {
+    cli_args *args = calloc(1, sizeof *args);
+    fitting f = {.progress = progress, .arena = pelt_arena_new(0), .warnings = json_array()};
+    pelt_bytes *skin = NULL;
+    *error = (pelt_error){0};
+    cli_listen(error);
+    if (args) args->command = &cli_fit;
+    if (!args || !f.arena || !f.warnings)
+        cli_fail("not enough memory");
+    else if (!fit_words(&f, args, path, count, words))
+        skin = f.skin, f.skin = NULL;
+    cli_listen(NULL);
+    end_fitting(&f);
+    free(args);
+    return skin;
 }
 
 const cli_command cli_fit = {

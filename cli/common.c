@@ -27,7 +27,22 @@ static void print_visibly(FILE *out, const char *kept, const char *format, va_li
     fputs(visible, out);
 }
 
+/* Where this thread's sentences go instead; NULL: to standard error. */
+static _Thread_local pelt_error *listener;
+
+void cli_listen(pelt_error *error) { listener = error; }
+
+/* The first sentence says what is wrong. */
+static bool overhear(const char *format, va_list arguments) {
+    if (listener && !listener->code && strncmp(format, "note: ", 6)) {
+        listener->code = PELT_ERROR_DATA;
+        vsnprintf(listener->text, sizeof listener->text, format, arguments);
+    }
+    return listener != NULL;
+}
+
 static void print_message(const char *begin, const char *format, va_list arguments) {
+    if (overhear(format, arguments)) return;
     clear_bar();
     fflush(stdout);
     fputs(begin, stderr);
@@ -35,10 +50,15 @@ static void print_message(const char *begin, const char *format, va_list argumen
     fputs("\n", stderr);
 }
 
+/* Kept for --json, which speaks of the program's own failures. */
+static void note_error(const char *format, va_list arguments) {
+    if (!listener) cli_note_error(format, arguments);
+}
+
 int cli_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    cli_note_error(format, arguments);
+    note_error(format, arguments);
     va_end(arguments);
     va_start(arguments, format);
     print_message("pelt: ", format, arguments);
@@ -57,12 +77,12 @@ void cli_warn(const cli_args *args, const char *format, ...) {
 int cli_misuse(const cli_args *args, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    cli_note_error(format, arguments);
+    note_error(format, arguments);
     va_end(arguments);
     va_start(arguments, format);
     print_message("pelt: ", format, arguments);
     va_end(arguments);
-    fprintf(stderr, "`pelt %s --help` says more\n", args->command->name);
+    if (!listener) fprintf(stderr, "`pelt %s --help` says more\n", args->command->name);
     return CLI_MISUSE;
 }
 

@@ -64,6 +64,11 @@ typedef struct cli_method {
 bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *words, bool every,
                      pelt_fit_options *options);
 
+/* `pelt fit` by its words alone, for a bundle: nothing is printed or written, and words may name no files. NULL with a
+   sentence. Any thread (cmd_fit.c). */
+pelt_bytes *cli_fit_words(const char *path, size_t count, const char *const *words, const pelt_progress *progress,
+                          pelt_error *error);
+
 /* An option of a fit that was given but that none of these fits uses; NULL: there is none. */
 const char *cli_unused_option(const cli_args *args, const pelt_fit_options *const *fits, size_t count);
 

@@ -10,7 +10,7 @@
 
 const cli_command *const cli_commands[] = {&cli_info,   &cli_fit,  &cli_eval,    &cli_measure, &cli_compare,
                                            &cli_export, &cli_keys, &cli_relight, &cli_render,  &cli_bench,
-                                           &cli_sample, &cli_demo, &cli_completion, NULL};
+                                           &cli_sample, &cli_demo, &cli_view,    &cli_completion, NULL};
 
 /* Ctrl-C leaves no half-written file behind. */
 static void stop(int signal_number) {

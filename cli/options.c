@@ -191,17 +191,22 @@ const cli_command *cli_find_command(const char *name) {
     return NULL;
 }
 
+bool cli_parse(cli_args *args, int count, const char *const *words) {
+    args->seed = 1;
+    if (!parse_words(args, count, words)) return false;
+    args->json = cli_value(args, "json") != NULL;
+    args->quiet = cli_value(args, "quiet") != NULL;
+    return cli_count(args, "threads", 1, 1024, &args->threads) && cli_count(args, "seed", 0, UINT32_MAX, &args->seed);
+}
+
 static int run_command(const cli_command *command, int count, const char *const *words) {
-    cli_args args = {.program = words[0], .command = command, .threads = 0, .seed = 1};
-    if (!parse_words(&args, count - 2, words + 2)) return CLI_MISUSE;
-    if (cli_value(&args, "help")) {
+    cli_args args = {.program = words[0], .command = command};
+    bool parsed = cli_parse(&args, count - 2, words + 2);
+    if (parsed && cli_value(&args, "help")) {
         cli_print_help(command);
         return CLI_DONE;
     }
-    args.json = cli_value(&args, "json") != NULL;
-    args.quiet = cli_value(&args, "quiet") != NULL;
-    if (!cli_count(&args, "threads", 1, 1024, &args.threads) || !cli_count(&args, "seed", 0, UINT32_MAX, &args.seed))
-        return CLI_MISUSE;
+    if (!parsed) return CLI_MISUSE;
     if (args.input_count < command->least_inputs)
         return cli_misuse(&args, "something is missing: pelt %s %s", command->name, command->arguments);
     if (args.input_count > command->most_inputs)

@@ -460,6 +460,17 @@ static pelt_result load_positions(pelt_bundle *bundle, pelt_clip *clip, const ch
     return no_positions(bundle, clip, error);
 }
 
+bool pelt_bundle_has_positions(const pelt_bundle *bundle, const pelt_clip *clip) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    char path[4096];
+    if (clip->positions || cache_beside(bundle, NULL, clip, path, sizeof path)) return true;
+    for (uint32_t i = 0; i < mesh->object_count; i++)
+        if (cache_beside(bundle, mesh->objects[i].name, clip, path, sizeof path) ||
+            cache_beside(bundle, mesh->objects[i].mesh_name, clip, path, sizeof path))
+            return true;
+    return moves_targets(bundle, clip) || (mesh->target_count && mesh->target_count == clip->frame_count);
+}
+
 /* Once per clip; what the file itself says of other controls stays. */
 static pelt_result load_controls(pelt_bundle *bundle, pelt_clip *clip, pelt_error *error) {
     char path[4096];

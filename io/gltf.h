@@ -8,6 +8,7 @@
        gltf_clip.c       animations             -> clips
        gltf_read.c       all of it              -> bundle
        gltf_light.c      geometry, materials, lights, camera -> a scene of light
+       surface.c         colours, pictures, texture coordinates -> how a character looks
 
    Functions that return bool return false after gltf_fail, which keeps the sentence for the caller of the reader. */
 
@@ -76,6 +77,9 @@ const char *gltf_text(gltf_item item, const char *fallback);
 
 /* Parses container and JSON text (g->json, g->root), then finds the bytes of all buffers. */
 bool gltf_open(gltf *g, const pelt_file *file);
+
+/* The bytes of a picture, an element of "images": in a buffer, a data: URI, or a file in the folder. */
+bool gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer);
 
 /* The name of a side file in the folder of the glTF file or below it, in scratch; NULL after gltf_fail. */
 char *gltf_side_name(gltf *g, gltf_item uri, const char *text);

@@ -138,6 +138,14 @@ char *gltf_side_name(gltf *g, gltf_item uri, const char *text) {
     return NULL;
 }
 
+static bool read_beside(gltf *g, const char *name, pelt_file *file) {
+    const char *slash = strrchr(g->path, '/');
+    int folder = slash ? (int)(slash + 1 - g->path) : 0;
+    const char *path = pelt_arena_format(g->scratch, "%.*s%s", folder, g->path, name);
+    if (!path) return gltf_out_of_memory(g);
+    return pelt_file_read(g->files, path, file, &g->error) == PELT_OK;
+}
+
 static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer) {
     char *name = gltf_side_name(g, uri, text);
     if (!name) return false;
@@ -146,12 +154,8 @@ static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer
             *buffer = g->buffers[i];
             return true;
         }
-    const char *slash = strrchr(g->path, '/');
-    int folder = slash ? (int)(slash + 1 - g->path) : 0;
-    const char *path = pelt_arena_format(g->scratch, "%.*s%s", folder, g->path, name);
-    if (!path) return gltf_out_of_memory(g);
     pelt_file file;
-    if (pelt_file_read(g->files, path, &file, &g->error) != PELT_OK) return false;
+    if (!read_beside(g, name, &file)) return false;
     size_t more = file.size < SIZE_MAX / 64 ? 32 * file.size : SIZE_MAX / 2;
     pelt_arena_raise_limit(g->arena, more);
     pelt_arena_raise_limit(g->scratch, more);
@@ -162,6 +166,44 @@ static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer
 
 /* -- Buffers ------------------------------------------------------------------------------------------------------ */
 
+/* The bytes behind a data: URI; false in *is_data when it is none. */
+static bool read_data(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer, bool *is_data) {
+    *is_data = !strncmp(text, "data:", 5);
+    if (!*is_data) return true;
+    const char *comma = strchr(text, ',');
+    if (!comma || comma - text < 12 || strncmp(comma - 7, ";base64", 7) != 0)
+        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri, "is a data: URI that is not base64");
+    return decode_base64(g, uri, comma + 1, buffer);
+}
+
+bool gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer) {
+    gltf_item uri = gltf_member(image, "uri"), view = gltf_member(image, "bufferView");
+    const char *text = gltf_text(uri, NULL);
+    uint32_t index, of;
+    uint64_t offset, length;
+    bool is_data;
+    if (text) {
+        pelt_file file;
+        if (!read_data(g, uri, text, buffer, &is_data)) return false;
+        if (is_data) return true;
+        const char *name = gltf_side_name(g, uri, text);
+        if (!name || !read_beside(g, name, &file)) return false;
+        *buffer = (gltf_buffer){.bytes = file.bytes, .size = file.size};
+        return true;
+    }
+    if (!gltf_reference(g, view, "bufferViews", &index)) return false;
+    view = gltf_entry(g, "bufferViews", index);
+    if (!gltf_reference(g, gltf_member(view, "buffer"), "buffers", &of) ||
+        !gltf_natural(g, gltf_member(view, "byteOffset"), 0, &offset) ||
+        !gltf_natural(g, gltf_member(view, "byteLength"), 0, &length))
+        return false;
+    const gltf_buffer *all = &g->buffers[of];
+    if (!all->bytes || offset > all->size || length > all->size - offset)
+        return gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends behind its buffer");
+    *buffer = (gltf_buffer){.bytes = all->bytes + offset, .size = (size_t)length};
+    return true;
+}
+
 static bool find_bytes(gltf *g, gltf_item item, const gltf_buffer *binary, gltf_buffer *buffer) {
     gltf_item uri = gltf_member(item, "uri");
     const char *text = gltf_text(uri, NULL);
@@ -169,11 +211,9 @@ static bool find_bytes(gltf *g, gltf_item item, const gltf_buffer *binary, gltf_
         if (buffer == g->buffers) *buffer = *binary;
         return true;
     }
-    if (strncmp(text, "data:", 5) != 0) return read_side_file(g, uri, text, buffer);
-    const char *comma = strchr(text, ',');
-    if (!comma || comma - text < 12 || strncmp(comma - 7, ";base64", 7) != 0)
-        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri, "is a data: URI that is not base64");
-    return decode_base64(g, uri, comma + 1, buffer);
+    bool is_data;
+    if (!read_data(g, uri, text, buffer, &is_data)) return false;
+    return is_data || read_side_file(g, uri, text, buffer);
 }
 
 static bool find_buffers(gltf *g, const gltf_buffer *binary) {

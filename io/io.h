@@ -37,6 +37,9 @@ bool pelt_file_begins(const char *path, const char *bytes);
    is there; NULL: none (beside.c). */
 const pelt_clip *pelt_bundle_claims(const pelt_bundle *bundle, const char *path);
 
+/* Whether true positions of a clip are there, or seem to be, without reading them (bundle.c). */
+bool pelt_bundle_has_positions(const pelt_bundle *bundle, const pelt_clip *clip);
+
 /* Removes a file, unless it is gone already. */
 pelt_result pelt_file_remove(const char *path, pelt_error *error);
 

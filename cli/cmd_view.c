@@ -1,0 +1,188 @@
+/* cmd_view.c: pelt view: a page to look at skins, pull their joints, and fit new ones. */
+
+#include "cli/fit_options.h"
+#include "io/io.h"
+#include "io/tree.h"
+#include "view/view.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef PELT_WITH_SERVER
+#include "view/server.h"
+#endif
+
+/* -- Signals ------------------------------------------------------------------------------------------------------------- */
+
+/* Ctrl-C and its like wait until they are asked for, so that all is left tidy. */
+static sigset_t ends(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT), sigaddset(&set, SIGTERM), sigaddset(&set, SIGHUP);
+    return set;
+}
+
+static bool end_is_wanted(void) {
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP);
+}
+
+/* -- What is shown -------------------------------------------------------------------------------------------------------- */
+
+static pelt_view *open_view(const cli_args *args, bool serving, pelt_error *error) {
+    pelt_view_options options = {.threads = args->threads, .serving = serving, .fit = cli_fit_words};
+    pelt_view *view = pelt_view_new(&options, error);
+    pelt_result result = view ? PELT_OK : PELT_ERROR_MEMORY;
+    for (int i = 0; i < args->input_count && !result; i++) result = pelt_view_add(view, args->inputs[i], error);
+    if (!result) result = pelt_view_arrange(view, error);
+    if (!result) return view;
+    pelt_view_free(view);
+    return NULL;
+}
+
+static int no_page(void) {
+    return cli_fail("this pelt was built without its page; install nodejs, npm, clang, lld, wasi-libc and "
+                    "libclang-rt-14-dev-wasm32, then cmake --preset release && ninja -C build");
+}
+
+/* -- Export ------------------------------------------------------------------------------------------------------------------ */
+
+static int step_or_stop(void *user, const char *task, double fraction) {
+    const pelt_progress *bar = user;
+    if (bar->step) bar->step(bar->user, task, fraction);
+    return end_is_wanted();
+}
+
+static int export_view(const cli_args *args, const char *folder) {
+    pelt_error error;
+    pelt_progress bar = cli_progress(args), progress = {step_or_stop, &bar};
+    size_t count = 0;
+    sigset_t set = ends(), before;
+    if (!args->input_count) return cli_misuse(args, "name what to export: a bundle, skins, key points");
+    if (!pelt_page_count()) return no_page();
+    sigprocmask(SIG_BLOCK, &set, &before);
+    pelt_view *view = open_view(args, false, &error);
+    pelt_result result = view ? pelt_view_export(view, folder, &progress, &count, &error) : error.code;
+    pelt_view_free(view);
+    sigprocmask(SIG_SETMASK, &before, NULL); /* Ctrl-C ends the program here, with nothing left behind */
+    if (result) return cli_error(&error);
+    cli_say(args, "%s: %zu files; any web server can show them\n", folder, count);
+    return cli_print_json(args, cli_pack("{s:s, s:I}", "folder", folder, "files", (json_int_t)count));
+}
+
+/* -- Server ------------------------------------------------------------------------------------------------------------------ */
+
+#ifdef PELT_WITH_SERVER
+/* A page that leads to the address: words of programs can be read by all users of a machine, private files cannot. */
+static bool write_way_in(const char *folder, const char *url, char *path, size_t size) {
+    pelt_error error;
+    char html[400];
+    snprintf(path, size, "%s/open.html", folder);
+    int length = snprintf(html, sizeof html, "<!doctype html><meta charset=\"utf-8\"><title>pelt view</title>"
+                                             "<meta http-equiv=\"refresh\" content=\"0;url=%s\"><a href=\"%s\">pelt view</a>\n", url, url);
+    pelt_writer *writer = pelt_writer_open(path, &error);
+    if (!writer) return false;
+    pelt_writer_put(writer, html, (size_t)length);
+    return !pelt_writer_commit(writer, &error);
+}
+
+/* Where there is a display; what the browser says goes nowhere. */
+static void open_browser(const char *folder, const char *url) {
+    extern char **environ;
+    char path[4200];
+    posix_spawn_file_actions_t quiet;
+    posix_spawnattr_t apart;
+    sigset_t none;
+    pid_t child;
+    bool display = (getenv("DISPLAY") && *getenv("DISPLAY")) || (getenv("WAYLAND_DISPLAY") && *getenv("WAYLAND_DISPLAY"));
+    if (!display || !write_way_in(folder, url, path, sizeof path)) return;
+    char *words[] = {"xdg-open", path, NULL};
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawnattr_init(&apart);
+    posix_spawn_file_actions_addopen(&quiet, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setsigmask(&apart, &none);
+    posix_spawnattr_setpgroup(&apart, 0); /* Ctrl-C is for pelt alone */
+    posix_spawnattr_setflags(&apart, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    signal(SIGCHLD, SIG_IGN);
+    posix_spawnp(&child, words[0], &quiet, &apart, words, environ);
+    posix_spawn_file_actions_destroy(&quiet);
+    posix_spawnattr_destroy(&apart);
+}
+
+static int serve(const cli_args *args, pelt_view *view, const char *folder, uint32_t port, const sigset_t *set) {
+    pelt_error error;
+    char url[100];
+    int got;
+    pelt_server *server = pelt_server_start(view, &(pelt_server_options){.port = (uint16_t)port, .folder = folder}, &error);
+    if (!server) return cli_error(&error);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/#%s", pelt_server_port(server), pelt_server_key(server));
+    cli_say(args, "%s\n", url);
+    cli_say(args, "Ctrl-C ends it\n");
+    int code = cli_print_json(args, cli_pack("{s:s, s:i, s:s}", "url", url, "port", (int)pelt_server_port(server), "key",
+                                             pelt_server_key(server)));
+    fflush(stdout);
+    if (!cli_value(args, "no-browser")) open_browser(folder, url);
+    if (!code) sigwait(set, &got);
+    pelt_server_stop(server);
+    return code;
+}
+
+static int serve_view(const cli_args *args) {
+    pelt_error error;
+    uint32_t port = 0;
+    sigset_t set = ends(), before;
+    if (!cli_count(args, "port", 1, 65535, &port)) return CLI_MISUSE;
+    if (!pelt_page_count()) return no_page();
+    pelt_view *view = open_view(args, true, &error);
+    if (!view) return cli_error(&error);
+    sigprocmask(SIG_BLOCK, &set, &before); /* also in the threads of the server */
+    char *folder = pelt_private_folder(&error);
+    int code = folder ? serve(args, view, folder, port, &set) : cli_error(&error);
+    pelt_view_free(view);
+    if (folder) pelt_folder_remove(folder);
+    free(folder);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+#else
+static int serve_view(const cli_args *args) {
+    (void)args;
+    return cli_fail("this pelt was built without a server; install libmicrohttpd-dev and build again, or write the page "
+                    "with --export DIR");
+}
+#endif
+
+static int run(const cli_args *args) {
+    const char *folder = cli_value(args, "export");
+    if (folder && (cli_value(args, "port") || cli_value(args, "no-browser")))
+        return cli_misuse(args, "--export writes files and starts no server: --port and --no-browser say nothing to it");
+    return folder ? export_view(args, folder) : serve_view(args);
+}
+
+const cli_command cli_view = {
+    "view",
+    "[SKIN|BUNDLE|BOX.keys|CLIP.npy...]",
+    "A page to look at skins, pull their joints, and fit new ones.",
+    "Serves a page on this machine alone (127.0.0.1), prints its address, and opens it where there is a display. The "
+    "address\n"
+    "has a key in it: without it nothing is shown. Ctrl-C ends it.\n"
+    "Skins (.pelt) join the bundle (.glb, .gltf) that they were made for. BOX.keys are key points: of light (pelt "
+    "relight),\n"
+    "which is then dragged about, or of a face (pelt keys), whose mesh is a bundle with as many vertices and whose clips "
+    "are\n"
+    "point caches with as many points. Without any, bundles are dropped onto the page.\n"
+    "--export DIR writes the same as files for any web server: all of it, frame by frame, but for fitting and light.",
+    run,
+    0,
+    CLI_MAX_INPUTS,
+    {{"port", "N", "The port to serve on; default a free one."},
+     {"no-browser", NULL, "Only print the address."},
+     {"export", "DIR", "Write the page and all it shows into a new folder instead.", CLI_OUTPUT}},
+    .example = "pelt view arm.pelt arm.glb",
+};

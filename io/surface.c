@@ -1,0 +1,210 @@
+/* surface.c: how a character of a glTF file looks.
+
+   The file is read once more, as any bundle: that tells its parts, in the order of their triangles. This adds what fits do
+   not need: factors of materials, the pictures of colour and normals, and the texture coordinates of the colour with
+   KHR_texture_transform applied: uv' = offset + R(rotation) scale uv. */
+
+#include "io/surface.h"
+#include "io/gltf.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CLAMP = 33071, MIRROR = 33648 };
+/* Hostile files name one picture again and again. */
+#define MOST_PICTURE_BYTES ((size_t)512 << 20)
+
+typedef struct reading {
+    gltf *g;
+    const gltf_parts *parts;
+    pelt_surface *out;
+    size_t picture_bytes;
+    int32_t *taken; /* [images of the file] which of ours it is; -1: not looked at, -2: of no use */
+} reading;
+
+/* -- Pictures ------------------------------------------------------------------------------------------------------------ */
+
+/* What browsers show, told by the first bytes: what files say of themselves is not asked. */
+static const char *picture_type(const uint8_t *bytes, size_t size) {
+    if (size > 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8)) return "image/png";
+    if (size > 3 && !memcmp(bytes, "\xff\xd8\xff", 3)) return "image/jpeg";
+    if (size > 12 && !memcmp(bytes, "RIFF", 4) && !memcmp(bytes + 8, "WEBP", 4)) return "image/webp";
+    return NULL;
+}
+
+static int32_t keep_image(reading *r, uint32_t index) {
+    gltf_buffer found;
+    pelt_error before = r->g->error;
+    if (r->taken[index] != -1) return r->taken[index] < 0 ? -1 : r->taken[index];
+    r->taken[index] = -2;
+    bool there = r->picture_bytes < MOST_PICTURE_BYTES && gltf_image_bytes(r->g, gltf_entry(r->g, "images", index), &found);
+    r->g->error = before; /* a picture that is not there is left out */
+    const char *type = there ? picture_type(found.bytes, found.size) : NULL;
+    uint8_t *copy = type ? PELT_NEW(r->out->arena, found.size, uint8_t) : NULL;
+    if (!copy) return -1;
+    memcpy(copy, found.bytes, found.size);
+    r->picture_bytes += found.size;
+    r->out->images[r->out->image_count] = (pelt_surface_image){copy, found.size, type};
+    return r->taken[index] = (int32_t)r->out->image_count++;
+}
+
+static pelt_wrap wrap_of(const gltf *g, uint32_t sampler, const char *key) {
+    json_int_t mode = json_integer_value(gltf_member(gltf_entry(g, "samplers", sampler), key).json);
+    return mode == CLAMP ? PELT_WRAP_CLAMP : mode == MIRROR ? PELT_WRAP_MIRROR : PELT_WRAP_REPEAT;
+}
+
+/* The picture of a texture; -1 where there is none that can be shown. */
+static bool read_texture(reading *r, gltf_item info, int32_t *image, pelt_wrap wrap[2]) {
+    gltf *g = r->g;
+    uint32_t texture, source, sampler;
+    *image = -1;
+    if (!info.json) return true;
+    if (!gltf_reference(g, gltf_member(info, "index"), "textures", &texture)) return false;
+    gltf_item item = gltf_entry(g, "textures", texture), from = gltf_member(item, "source");
+    gltf_item webp = gltf_member(gltf_member(gltf_member(item, "extensions"), "EXT_texture_webp"), "source");
+    if (webp.json) from = webp;
+    if (from.json && !gltf_reference(g, from, "images", &source)) return false;
+    if (from.json) *image = keep_image(r, source);
+    gltf_item sampled = gltf_member(item, "sampler");
+    if (!sampled.json) return true;
+    if (!gltf_reference(g, sampled, "samplers", &sampler)) return false;
+    wrap[0] = wrap_of(g, sampler, "wrapS"), wrap[1] = wrap_of(g, sampler, "wrapT");
+    return true;
+}
+
+/* -- Texture coordinates -------------------------------------------------------------------------------------------------- */
+
+typedef struct transform {
+    uint64_t set;
+    double offset[2], scale[2], rotation;
+} transform;
+
+static bool read_transform(gltf *g, gltf_item info, transform *t) {
+    gltf_item extension = gltf_member(gltf_member(info, "extensions"), "KHR_texture_transform");
+    *t = (transform){.scale = {1, 1}};
+    t->rotation = json_number_value(gltf_member(extension, "rotation").json);
+    if (!isfinite(t->rotation)) t->rotation = 0;
+    if (!gltf_natural(g, gltf_member(info, "texCoord"), 0, &t->set)) return false;
+    return gltf_natural(g, gltf_member(extension, "texCoord"), t->set, &t->set) &&
+           gltf_numbers(g, gltf_member(extension, "offset"), 2, t->offset) &&
+           gltf_numbers(g, gltf_member(extension, "scale"), 2, t->scale);
+}
+
+static bool read_uvs(reading *r, const gltf_part *p, gltf_item info) {
+    gltf *g = r->g;
+    transform t;
+    char key[40];
+    gltf_accessor a;
+    if (!read_transform(g, info, &t)) return false;
+    snprintf(key, sizeof key, "TEXCOORD_%llu", (unsigned long long)t.set);
+    gltf_item item = gltf_member(gltf_member(p->primitive, "attributes"), key);
+    if (!item.json || !p->has_own_vertices) return true;
+    if (!r->out->uvs) r->out->uvs = PELT_NEW(r->out->arena, 2 * (size_t)g->bundle->mesh.vertex_count, float);
+    if (!r->out->uvs) return gltf_out_of_memory(g);
+    if (!gltf_accessor_open(g, item, "VEC2", &a)) return false;
+    if (a.count != p->count) return gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
+    float *uvs = r->out->uvs + 2 * (size_t)p->first;
+    if (!gltf_accessor_floats(g, &a, uvs)) return false;
+    double c = cos(t.rotation), s = sin(t.rotation);
+    for (uint32_t v = 0; v < p->count; v++, uvs += 2) {
+        double x = t.scale[0] * uvs[0], y = t.scale[1] * uvs[1];
+        uvs[0] = (float)(c * x + s * y + t.offset[0]), uvs[1] = (float)(c * y - s * x + t.offset[1]);
+    }
+    return true;
+}
+
+/* -- Parts ------------------------------------------------------------------------------------------------------------------ */
+
+static float number(gltf_item item, double fallback, double low, double high) {
+    double value = json_is_number(item.json) ? json_number_value(item.json) : fallback;
+    return (float)fmin(fmax(value, low), high);
+}
+
+static bool read_material(reading *r, const gltf_part *p, gltf_item material, pelt_surface_part *out) {
+    gltf *g = r->g;
+    gltf_item metal = gltf_member(material, "pbrMetallicRoughness"), base = gltf_member(metal, "baseColorTexture");
+    gltf_item bumps = gltf_member(material, "normalTexture");
+    double color[4] = {1, 1, 1, 1};
+    transform of_color, of_normals;
+    pelt_wrap ignored[2];
+    if (!gltf_numbers(g, gltf_member(metal, "baseColorFactor"), 4, color)) return false;
+    for (int i = 0; i < 4; i++) out->color[i] = (float)fmin(fmax(color[i], 0), 1);
+    out->metallic = number(gltf_member(metal, "metallicFactor"), 1, 0, 1);
+    out->roughness = number(gltf_member(metal, "roughnessFactor"), 1, 0, 1);
+    out->cutoff = number(gltf_member(material, "alphaCutoff"), 0.5, 0, 1);
+    out->two_sided = json_is_true(gltf_member(material, "doubleSided").json);
+    const char *alpha = gltf_text(gltf_member(material, "alphaMode"), "OPAQUE");
+    out->alpha = !strcmp(alpha, "MASK") ? "MASK" : !strcmp(alpha, "BLEND") ? "BLEND" : "OPAQUE";
+    if (!read_texture(r, base, &out->image, out->wrap) || !read_texture(r, bumps, &out->normal, ignored) ||
+        !read_transform(g, base, &of_color) || !read_transform(g, bumps, &of_normals))
+        return false;
+    /* There is one set of coordinates: normals that have others are left out. */
+    if (out->image >= 0 && memcmp(&of_color, &of_normals, sizeof of_color)) out->normal = -1;
+    return read_uvs(r, p, out->image >= 0 ? base : bumps);
+}
+
+static bool read_parts(reading *r) {
+    gltf *g = r->g;
+    const pelt_mesh *mesh = &g->bundle->mesh;
+    uint32_t triangles = 0;
+    for (uint32_t i = 0; i < r->parts->count; i++) {
+        const gltf_part *p = &r->parts->list[i];
+        const pelt_part *known = &mesh->parts[i];
+        pelt_surface_part *out = &r->out->parts[r->out->part_count++];
+        *out = (pelt_surface_part){.name = pelt_arena_format(r->out->arena, "%s", known->name ? known->name : ""),
+                                   .first_triangle = triangles,
+                                   .triangle_count = known->triangle_count,
+                                   .color = {1, 1, 1, 1},
+                                   .roughness = 1,
+                                   .cutoff = 0.5f,
+                                   .image = -1,
+                                   .normal = -1,
+                                   .alpha = "OPAQUE"};
+        triangles += known->triangle_count;
+        gltf_item material = gltf_member(p->primitive, "material");
+        uint32_t index;
+        if (!material.json) continue;
+        if (known->material) out->material = pelt_arena_format(r->out->arena, "%s", known->material);
+        if (!gltf_reference(g, material, "materials", &index) ||
+            !read_material(r, p, gltf_entry(g, "materials", index), out))
+            return false;
+    }
+    return true;
+}
+
+static bool read_surface(gltf *g, const pelt_file *file, pelt_surface *out) {
+    gltf_scene scene;
+    gltf_parts parts;
+    uint32_t images;
+    if (!gltf_read(g, file, &scene, &parts) || !gltf_length(g, gltf_member(g->root, "images"), &images)) return false;
+    reading r = {g, &parts, out, 0, PELT_NEW(g->scratch, images, int32_t)};
+    out->parts = PELT_NEW(out->arena, parts.count, pelt_surface_part);
+    out->images = PELT_NEW(out->arena, images, pelt_surface_image);
+    if (!r.taken || !out->parts || !out->images) return gltf_out_of_memory(g);
+    for (uint32_t i = 0; i < images; i++) r.taken[i] = -1;
+    return read_parts(&r) && (!pelt_arena_failed(out->arena) || gltf_out_of_memory(g));
+}
+
+pelt_surface *pelt_surface_read(const char *path, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0), *read_into = pelt_arena_new(0), *file_arena = pelt_arena_new(0);
+    pelt_surface *out = PELT_NEW(arena, 1, pelt_surface);
+    pelt_file file;
+    bool done = false;
+    if (!out || !read_into || !file_arena) {
+        pelt_no_memory(error);
+    } else if (pelt_file_read(file_arena, path, &file, error) == PELT_OK) {
+        pelt_bundle bundle = {.arena = read_into};
+        gltf g = {.path = path, .bundle = &bundle, .arena = read_into};
+        out->arena = arena;
+        done = read_surface(&g, &file, out);
+        if (!done && error) *error = g.error;
+        gltf_close(&g);
+    }
+    pelt_arena_free(read_into), pelt_arena_free(file_arena);
+    if (!done) pelt_arena_free(arena);
+    return done ? out : NULL;
+}
+
+void pelt_surface_free(pelt_surface *surface) {
+    if (surface) pelt_arena_free(surface->arena);
+}

@@ -1,0 +1,40 @@
+/* surface.h: how a character of a glTF file looks: colours and pictures of its parts, and where the pictures lie. */
+
+#ifndef PELT_SURFACE_H
+#define PELT_SURFACE_H
+
+#include "rig/rig.h"
+
+typedef enum pelt_wrap { PELT_WRAP_REPEAT, PELT_WRAP_MIRROR, PELT_WRAP_CLAMP } pelt_wrap;
+
+/* A piece of the mesh with one material; its triangles follow one another. */
+typedef struct pelt_surface_part {
+    const char *name, *material; /* material NULL: none */
+    uint32_t first_triangle, triangle_count;
+    float color[4]; /* linear */
+    float metallic, roughness, cutoff;
+    int32_t image, normal; /* pictures of colour and normals; -1: none */
+    const char *alpha;     /* "OPAQUE", "MASK" or "BLEND" */
+    bool two_sided;
+    pelt_wrap wrap[2];
+} pelt_surface_part;
+
+typedef struct pelt_surface_image {
+    const uint8_t *bytes;
+    size_t size;
+    const char *type; /* "image/png", "image/jpeg" or "image/webp", by its bytes */
+} pelt_surface_image;
+
+typedef struct pelt_surface {
+    uint32_t part_count, image_count;
+    pelt_surface_part *parts;
+    pelt_surface_image *images;
+    float *uvs; /* [vertex_count][2] of the pictures of colour, v downwards; NULL: no part has any */
+    pelt_arena *arena;
+} pelt_surface;
+
+/* Reads it from the file of a bundle. Pictures that are of no known kind, or not to be found, are left out. */
+pelt_surface *pelt_surface_read(const char *path, pelt_error *error);
+void pelt_surface_free(pelt_surface *surface); /* NULL is fine */
+
+#endif

@@ -1,0 +1,181 @@
+/* figures.c: how wrong a skin is, over all and frame by frame, and how long a vertex takes. */
+
+#include "fit/measure/measure.h"
+#include "rig/clock.h"
+#include "rig/sort.h"
+#include "runtime/format.h"
+#include "view/show.h"
+#include <math.h>
+#include <string.h>
+
+/* -- Frame by frame ---------------------------------------------------------------------------------------------------- */
+
+typedef struct frame_error {
+    double rms, max;
+    uint32_t worst;
+} frame_error;
+
+static frame_error error_of(const float *positions, const float *truth, uint32_t vertex_count) {
+    double sum = 0, most = -1;
+    uint32_t worst = 0;
+    for (size_t v = 0; v < vertex_count; v++) {
+        double square = 0;
+        for (size_t i = 3 * v; i < 3 * v + 3; i++) {
+            double d = (double)positions[i] - truth[i];
+            square += d * d;
+        }
+        sum += square;
+        if (square > most) most = square, worst = (uint32_t)v;
+    }
+    return (frame_error){sqrt(sum / vertex_count), sqrt(fmax(most, 0)), worst};
+}
+
+static pelt_result measure_frames(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    const view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);
+    const pelt_bundle *bundle = view->characters[place.numbers[0]]->bundle;
+    const pelt_clip *clip = bundle->clips[place.numbers[2]];
+    size_t row = 3 * (size_t)bundle->mesh.vertex_count;
+    pelt_error own;
+    if (!error) error = &own;
+    pelt_player *player = pelt_player_new(&skin->skin, bundle, error);
+    if (!player) return error->code;
+    float *positions = malloc(row * sizeof *positions);
+    json_t *rms = json_array(), *most = json_array(), *worst = json_array();
+    for (uint32_t f = 0; positions && f < clip->frame_count && !atomic_load(&view->stop); f++) {
+        pelt_player_frame(player, clip, f, positions, NULL);
+        frame_error e = error_of(positions, clip->positions + f * row, bundle->mesh.vertex_count);
+        json_array_append_new(rms, pelt_json_number(e.rms));
+        json_array_append_new(most, pelt_json_number(e.max));
+        json_array_append_new(worst, json_integer(e.worst));
+    }
+    free(positions);
+    pelt_player_free(player);
+    bool whole = json_array_size(rms) == clip->frame_count && json_array_size(most) == clip->frame_count &&
+                 json_array_size(worst) == clip->frame_count;
+    json_t *object = json_pack("{s:o, s:o, s:o}", "rms", rms, "max", most, "worst_vertex", worst);
+    if (whole) return view_json(out, object, error);
+    json_decref(object);
+    return atomic_load(&view->stop) ? pelt_fail(error, PELT_ERROR_CANCELLED, "pelt view is ending") : pelt_no_memory(error);
+}
+
+pelt_result view_make_errors(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);
+    if (!skin) return view_absent(error);
+    return view_stored(view, &skin->errors[place.numbers[2]], out, measure_frames, place, error);
+}
+
+/* -- Over all ------------------------------------------------------------------------------------------------------------ */
+
+/* The pose of a frame in the order of the skin's joints. */
+static void skin_pose(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame,
+                      pelt_transform *all, pelt_transform *locals) {
+    if (clip) pelt_clip_pose(clip, &bundle->skeleton, frame, all);
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        locals[j] = skin->joints[j].rest;
+        for (uint32_t k = 0; clip && k < bundle->skeleton.joint_count; k++)
+            if (!strcmp(bundle->skeleton.names[k], skin->names + skin->joints[j].name)) {
+                locals[j] = all[k];
+                break;
+            }
+    }
+}
+
+/* Nanoseconds per vertex of a whole frame, pose and positions and normals, on one thread: the median of some. */
+static double time_frames(const pelt_skin *skin, const pelt_bundle *bundle) {
+    enum { FRAMES = 25 };
+    double times[FRAMES] = {0};
+    const pelt_clip *clip = bundle && bundle->clip_count ? bundle->clips[0] : NULL;
+    void *scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
+    float *positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
+    float *normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
+    pelt_transform *locals = malloc(skin->joint_count * sizeof *locals);
+    pelt_transform *all = malloc((bundle ? bundle->skeleton.joint_count : 1) * sizeof *all);
+    bool ready = scratch && positions && normals && locals && all;
+    for (uint32_t i = 0; ready && i < FRAMES; i++) {
+        skin_pose(skin, bundle, clip, clip ? i * clip->frame_count / FRAMES : 0, all, locals);
+        double start = pelt_thread_seconds();
+        pelt_pose(skin, locals, scratch);
+        pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
+        times[i] = pelt_thread_seconds() - start;
+    }
+    free(scratch), free(positions), free(normals), free(locals), free(all);
+    return ready ? 1e9 * pelt_quantile(times, FRAMES, 0.5) / skin->vertex_count : NAN;
+}
+
+static json_t *figures_json(json_t *rel_err, double rms, double most, json_t *roughness, double normals, const char *on,
+                            const char *clip, int frames) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:i}", "rel_err", rel_err, "rms", pelt_json_number(rms), "max",
+                     pelt_json_number(most), "roughness", roughness, "normals", pelt_json_number(normals), "on", on,
+                     "clip", pelt_json_text(clip), "frames", frames);
+}
+
+/* What the skin says of itself. */
+static json_t *from_about(const json_t *measure, const char *on) {
+    double rms = NAN, most = NAN, normals = NAN;
+    int frames = 0;
+    const char *clip = "";
+    if (json_unpack((json_t *)measure, "{s:F, s:F, s:F, s:i, s:s}", "rms", &rms, "max", &most, "normal_rms_degrees", &normals,
+                    "frames", &frames, "clip", &clip))
+        return NULL;
+    json_t *rel_err = json_object_get(measure, "rel_err"), *roughness = json_object_get(measure, "roughness");
+    return figures_json(rel_err ? json_incref(rel_err) : json_null(), rms, most,
+                        roughness ? json_incref(roughness) : json_null(), normals, on, clip, frames);
+}
+
+/* All frames of all clips with truth; from malloc. */
+static pelt_examples all_examples(const view_character *c) {
+    pelt_examples all = {0};
+    for (uint32_t i = 0; i < c->bundle->clip_count; i++)
+        if (c->bundle->clips[i]->positions) all.count += c->bundle->clips[i]->frame_count;
+    all.list = calloc(all.count + 1, sizeof *all.list);
+    all.count = 0;
+    for (uint32_t i = 0; all.list && i < c->bundle->clip_count; i++)
+        for (uint32_t f = 0; c->bundle->clips[i]->positions && f < c->bundle->clips[i]->frame_count; f++)
+            all.list[all.count++] = (pelt_example){.clip = c->bundle->clips[i], .frame = f};
+    return all;
+}
+
+static pelt_result measure_all(pelt_view *view, const view_character *c, const view_skin *skin, json_t **figures,
+                               pelt_error *error) {
+    *figures = NULL;
+    if (!c->bundle) return PELT_OK;
+    pelt_examples all = all_examples(c);
+    pelt_progress progress = view_progress(view);
+    pelt_result result = all.list ? PELT_OK : pelt_no_memory(error);
+    pelt_measure *m = NULL;
+    if (!result && all.count) {
+        m = pelt_measure_watched(&skin->skin, c->bundle, all, view->options.threads, &progress, error);
+        if (!m) result = error ? error->code : PELT_ERROR_DATA;
+    }
+    if (m) {
+        bool relative = pelt_measure_is_relative(m);
+        *figures = figures_json(relative ? pelt_json_number(m->rel_err) : json_null(), m->rms, m->max,
+                                relative ? pelt_json_number(m->roughness) : json_null(), m->normal_rms_degrees, "measured",
+                                "all", (int)m->frame_count);
+    }
+    pelt_measure_free(m);
+    free(all.list);
+    return result;
+}
+
+static pelt_result measure_skin(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    const view_character *c = view->characters[place.numbers[0]];
+    const view_skin *skin = c->skins[place.numbers[1]];
+    pelt_error own;
+    json_t *about = skin->skin.about ? json_loadb(skin->skin.about, skin->skin.about_size, 0, NULL) : NULL;
+    json_t *figures = from_about(json_object_get(about, "holdout"), "held out");
+    if (!figures) figures = from_about(json_object_get(about, "train"), "training");
+    pelt_result result = figures ? PELT_OK : measure_all(view, c, skin, &figures, error ? error : &own);
+    json_decref(about);
+    if (result) return result;
+    if (!figures) /* nothing to be wrong on */
+        figures = json_pack("{s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:i}", "rel_err", "rms", "max", "roughness", "normals", "on",
+                            "clip", "frames", 0);
+    json_object_set_new(figures, "nanoseconds", pelt_json_number(time_frames(&skin->skin, c->bundle)));
+    return view_json(out, figures, error);
+}
+
+pelt_result view_make_figures(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);
+    return view_stored(view, &skin->figures, out, measure_skin, place, error);
+}

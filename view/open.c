@@ -1,0 +1,339 @@
+/* open.c: files become characters, skins and boxes; what belongs together finds itself. */
+
+#include "view/show.h"
+#include <string.h>
+
+/* -- Names ---------------------------------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "arm" of "work/arm.pelt"; from malloc. */
+static char *stem(const char *path) {
+    char *name = strdup(base_name(path)), *dot = name ? strrchr(name, '.') : NULL;
+    if (dot && dot != name) *dot = 0;
+    return name;
+}
+
+/* -- Skins ---------------------------------------------------------------------------------------------------------- */
+
+static void free_skin(view_skin *skin) {
+    if (!skin) return;
+    view_inside_free(skin->inside);
+    free(skin->errors), free(skin->figures), free(skin->name);
+    pelt_bytes_free(skin->bytes);
+    free(skin);
+}
+
+/* The bytes become the skin's, also when it fails. */
+static view_skin *new_skin(char *name, pelt_bytes *bytes, pelt_error *error) {
+    view_skin *skin = calloc(1, sizeof *skin);
+    if (!skin || !name) {
+        pelt_bytes_free(bytes), free(name), free(skin);
+        pelt_no_memory(error);
+        return NULL;
+    }
+    *skin = (view_skin){.name = name, .bytes = bytes};
+    pelt_result result = pelt_open(bytes->bytes, bytes->size, &skin->skin);
+    if (!result) return skin;
+    pelt_fail(error, result, "%s: %s", name, pelt_result_text(result));
+    free_skin(skin);
+    return NULL;
+}
+
+static pelt_result add_to_character(view_character *c, view_skin *skin, pelt_error *error) {
+    if (c->skin_count == MOST_SKINS)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: it has %d skins, and no more can be shown", c->name, MOST_SKINS);
+    skin->errors = calloc(c->bundle ? c->bundle->clip_count + 1 : 1, sizeof *skin->errors);
+    if (!skin->errors) return pelt_no_memory(error);
+    c->skins[c->skin_count++] = skin;
+    return PELT_OK;
+}
+
+/* -- Characters ----------------------------------------------------------------------------------------------------- */
+
+static void free_character(view_character *c) {
+    if (!c) return;
+    uint32_t clips = c->bundle ? c->bundle->clip_count : 0;
+    for (uint32_t s = 0; s < c->skin_count; s++) {
+        for (uint32_t i = 0; i < clips && c->skins[s]->errors; i++) free(c->skins[s]->errors[i]);
+        free_skin(c->skins[s]);
+    }
+    pelt_surface_free(c->surface);
+    pelt_bundle_free(c->bundle);
+    free(c->has_truth), free(c->file), free(c->name);
+    free(c);
+}
+
+static view_character *new_character(pelt_view *view, const char *path, pelt_error *error) {
+    if (view->character_count == MOST_CHARACTERS) {
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d characters cannot be shown at once", path, MOST_CHARACTERS);
+        return NULL;
+    }
+    view_character *c = calloc(1, sizeof *c);
+    if (c) c->name = stem(path);
+    if (!c || !c->name) return free(c), pelt_no_memory(error), NULL;
+    return c;
+}
+
+/* The skin that a file carries. */
+static pelt_result add_embedded(view_character *c, const char *path, pelt_error *error) {
+    pelt_skin opened;
+    pelt_bytes *bytes = c->bundle->has_skin ? pelt_skin_read(path, &opened, error) : NULL;
+    if (!c->bundle->has_skin) return PELT_OK;
+    if (!bytes) return error->code;
+    view_skin *skin = new_skin(strdup("embedded"), bytes, error);
+    pelt_result result = skin ? add_to_character(c, skin, error) : error->code;
+    if (result) free_skin(skin);
+    return result;
+}
+
+static pelt_result read_bundle(view_character *c, const char *path, pelt_error *error) {
+    c->file = strdup(base_name(path));
+    c->bundle = pelt_bundle_read(path, error);
+    if (!c->bundle) return error->code;
+    const pelt_mesh *mesh = &c->bundle->mesh;
+    c->hash = pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count);
+    c->has_truth = calloc(c->bundle->clip_count + 1, sizeof *c->has_truth);
+    if (!c->file || !c->has_truth) return pelt_no_memory(error);
+    for (uint32_t i = 0; i < c->bundle->clip_count; i++) {
+        /* Controls come with the first asking: then the bundle knows them all. */
+        if (!pelt_bundle_clip(c->bundle, c->bundle->clips[i]->name, PELT_NEED_POSE, error)) return error->code;
+        c->has_truth[i] = pelt_bundle_has_positions(c->bundle, c->bundle->clips[i]);
+    }
+    return add_embedded(c, path, error);
+}
+
+static pelt_result add_bundle(pelt_view *view, const char *path, pelt_error *error) {
+    view_character *c = new_character(view, path, error);
+    if (!c) return error->code;
+    pelt_result result = read_bundle(c, path, error);
+    if (result) return free_character(c), result;
+    view->characters[view->character_count++] = c;
+    return PELT_OK;
+}
+
+static pelt_result add_loose_skin(pelt_view *view, const char *path, pelt_error *error) {
+    pelt_skin opened;
+    if (view->loose_count == MOST_LOOSE)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d skins at once cannot be shown", path, MOST_LOOSE);
+    pelt_bytes *bytes = pelt_skin_read(path, &opened, error);
+    view_skin *skin = bytes ? new_skin(stem(path), bytes, error) : NULL;
+    if (!skin) return error->code;
+    view->loose_skins[view->loose_count++] = skin;
+    return PELT_OK;
+}
+
+/* -- Boxes of key points -------------------------------------------------------------------------------------------- */
+
+static void free_box(view_box *box) {
+    if (!box) return;
+    for (uint32_t i = 0; i < box->clip_count; i++) {
+        pelt_frame_file_close(box->clips[i].file);
+        free(box->clips[i].name), free(box->clips[i].verdicts);
+    }
+    view_lamp_close(box->lamp);
+    pelt_bytes_free(box->bytes);
+    pthread_mutex_destroy(&box->reading);
+    free(box->name);
+    free(box);
+}
+
+static pelt_result read_box(view_box *box, const char *path, pelt_error *error) {
+    pelt_result result = view_lamp_open(path, &box->lamp, error);
+    if (result || box->lamp) return result;
+    box->bytes = pelt_keys_read(path, &box->keys, error);
+    if (!box->bytes) return error->code;
+    if (box->keys.component_count == 3) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                     "%s: its points have %u values each; only positions, three each, and light can be looked at", path,
+                     box->keys.component_count);
+}
+
+static pelt_result add_box(pelt_view *view, const char *path, pelt_error *error) {
+    if (view->box_count == MOST_BOXES)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d boxes cannot be shown at once", path, MOST_BOXES);
+    view_box *box = calloc(1, sizeof *box);
+    if (!box) return pelt_no_memory(error);
+    pthread_mutex_init(&box->reading, NULL);
+    box->name = stem(path);
+    pelt_result result = box->name ? read_box(box, path, error) : pelt_no_memory(error);
+    if (result) return free_box(box), result;
+    view->boxes[view->box_count++] = box;
+    return PELT_OK;
+}
+
+static pelt_result add_cache(pelt_view *view, const char *path, pelt_error *error) {
+    uint32_t i = view->loose_clip_count;
+    if (i == MOST_LOOSE)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d clips at once cannot be shown", path, MOST_LOOSE);
+    if (!pelt_file_exists(path)) return pelt_fail(error, PELT_ERROR_FILE, "%s: is not there", path);
+    view->loose_clips[i] = strdup(path), view->loose_clip_names[i] = stem(path);
+    view->loose_clip_count++;
+    return view->loose_clips[i] && view->loose_clip_names[i] ? PELT_OK : pelt_no_memory(error);
+}
+
+/* -- The view --------------------------------------------------------------------------------------------------------- */
+
+pelt_view *pelt_view_new(const pelt_view_options *options, pelt_error *error) {
+    pelt_view *view = calloc(1, sizeof *view);
+    if (!view) return pelt_no_memory(error), NULL;
+    view->options = *options;
+    pthread_rwlock_init(&view->lock, NULL);
+    pthread_mutex_init(&view->texts, NULL);
+    return view;
+}
+
+const pelt_view_options *pelt_view_settings(const pelt_view *view) { return &view->options; }
+
+void pelt_view_free(pelt_view *view) {
+    if (!view) return;
+    for (uint32_t i = 0; i < view->box_count; i++) free_box(view->boxes[i]);
+    for (uint32_t i = 0; i < view->character_count; i++) free_character(view->characters[i]);
+    for (uint32_t i = 0; i < view->loose_count; i++) free_skin(view->loose_skins[i]);
+    for (uint32_t i = 0; i < view->loose_clip_count; i++) free(view->loose_clips[i]), free(view->loose_clip_names[i]);
+    pthread_mutex_destroy(&view->texts);
+    pthread_rwlock_destroy(&view->lock);
+    free(view);
+}
+
+static pelt_result add_file(pelt_view *view, const char *path, pelt_error *error) {
+    if (pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf")) return add_bundle(view, path, error);
+    if (pelt_ends_with(path, ".keys")) return add_box(view, path, error);
+    if (pelt_ends_with(path, ".npy") || pelt_ends_with(path, ".pc2") || pelt_ends_with(path, ".mdd"))
+        return add_cache(view, path, error);
+    return add_loose_skin(view, path, error);
+}
+
+pelt_result pelt_view_add(pelt_view *view, const char *path, pelt_error *error) {
+    pelt_error own;
+    pthread_rwlock_wrlock(&view->lock);
+    pelt_result result = add_file(view, path, error ? error : &own);
+    pthread_rwlock_unlock(&view->lock);
+    return result;
+}
+
+/* -- What belongs together ------------------------------------------------------------------------------------------- */
+
+/* By the hash of the mesh; skins that know none by their vertices and joints. */
+static bool is_made_for(const pelt_skin *skin, const view_character *c) {
+    if (!c->bundle || skin->vertex_count != c->bundle->mesh.vertex_count) return false;
+    if (skin->mesh_hash) return *skin->mesh_hash == c->hash;
+    pelt_player *player = pelt_player_new(skin, c->bundle, NULL);
+    pelt_player_free(player);
+    return player != NULL;
+}
+
+static pelt_result place_skin(pelt_view *view, view_skin *skin, pelt_error *error) {
+    for (uint32_t i = 0; i < view->character_count; i++)
+        if (is_made_for(&skin->skin, view->characters[i])) return add_to_character(view->characters[i], skin, error);
+    view_character *c = new_character(view, skin->name, error); /* points alone */
+    if (!c) return error->code;
+    free(c->name), c->name = strdup(skin->name);
+    pelt_result result = c->name ? add_to_character(c, skin, error) : pelt_no_memory(error);
+    if (result) return free_character(c), result;
+    view->characters[view->character_count++] = c;
+    return PELT_OK;
+}
+
+static pelt_result add_face_clip(view_box *box, view_face_clip clip, pelt_error *error) {
+    if (clip.name && box->clip_count < MOST_FACE_CLIPS) return box->clips[box->clip_count++] = clip, PELT_OK;
+    pelt_frame_file_close(clip.file), free(clip.name);
+    if (box->clip_count < MOST_FACE_CLIPS) return pelt_no_memory(error);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d clips cannot be shown", box->name, MOST_FACE_CLIPS);
+}
+
+/* A box takes the mesh with as many vertices, and its clips. */
+static pelt_result give_mesh(pelt_view *view, view_box *box, pelt_error *error) {
+    pelt_result result = PELT_OK;
+    for (uint32_t i = 0; i < view->character_count && !box->character; i++) {
+        view_character *c = view->characters[i];
+        if (c->bundle && c->bundle->mesh.vertex_count == box->keys.point_count) box->character = c;
+    }
+    const pelt_bundle *bundle = box->character ? box->character->bundle : NULL;
+    for (uint32_t k = 0; bundle && k < bundle->clip_count && !result; k++)
+        if (box->character->has_truth[k])
+            result = add_face_clip(box, (view_face_clip){.name = strdup(bundle->clips[k]->name), .clip = k}, error);
+    return result;
+}
+
+static pelt_result give_clip(pelt_view *view, uint32_t loose, pelt_error *error) {
+    const char *path = view->loose_clips[loose];
+    for (uint32_t i = 0; i < view->box_count; i++) {
+        view_box *box = view->boxes[i];
+        view_face_clip clip = {0};
+        if (box->lamp) continue;
+        if (!(clip.file = pelt_frame_file_open(path, &clip.frames, error))) return error->code;
+        if (clip.frames.point_count == box->keys.point_count && clip.frames.component_count == 3) {
+            clip.name = strdup(view->loose_clip_names[loose]);
+            return add_face_clip(box, clip, error);
+        }
+        pelt_frame_file_close(clip.file);
+    }
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%s: no key points are shown that have as many points; point caches are looked at with the key "
+                     "points that were trained on such: pelt view FACE.keys CLIP.npy",
+                     path);
+}
+
+static pelt_result arrange(pelt_view *view, pelt_error *error) {
+    pelt_result result = PELT_OK;
+    while (view->loose_count && !result) {
+        result = place_skin(view, view->loose_skins[0], error);
+        if (result) free_skin(view->loose_skins[0]);
+        view->loose_count--;
+        memmove(view->loose_skins, view->loose_skins + 1, view->loose_count * sizeof *view->loose_skins);
+    }
+    for (uint32_t i = 0; i < view->box_count && !result; i++)
+        if (!view->boxes[i]->lamp && !view->boxes[i]->character) result = give_mesh(view, view->boxes[i], error);
+    while (view->loose_clip_count && !result) {
+        result = give_clip(view, view->loose_clip_count - 1, error);
+        view->loose_clip_count--;
+        free(view->loose_clips[view->loose_clip_count]), free(view->loose_clip_names[view->loose_clip_count]);
+    }
+    return result;
+}
+
+pelt_result pelt_view_arrange(pelt_view *view, pelt_error *error) {
+    pelt_error own;
+    pthread_rwlock_wrlock(&view->lock);
+    pelt_result result = arrange(view, error ? error : &own);
+    pthread_rwlock_unlock(&view->lock);
+    return result;
+}
+
+pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *name, pelt_bytes *bytes, uint32_t *index,
+                               pelt_error *error) {
+    pelt_error own;
+    view_skin *skin = new_skin(strdup(name), bytes, error ? error : &own);
+    if (!skin) return error ? error->code : own.code;
+    pthread_rwlock_wrlock(&view->lock);
+    view_character *c = view_character_at(view, character);
+    pelt_result result = c ? add_to_character(c, skin, error) : view_absent(error);
+    if (!result) *index = c->skin_count - 1;
+    pthread_rwlock_unlock(&view->lock);
+    if (result) free_skin(skin);
+    return result;
+}
+
+const char *pelt_view_bundle_path(pelt_view *view, uint32_t character) {
+    pthread_rwlock_rdlock(&view->lock);
+    const view_character *c = view_character_at(view, character);
+    const char *path = c && c->bundle ? c->bundle->path : NULL; /* it stays where it is as long as the view does */
+    pthread_rwlock_unlock(&view->lock);
+    return path;
+}
+
+static uint32_t count_of(pelt_view *view, const uint32_t *count) {
+    pthread_rwlock_rdlock(&view->lock);
+    uint32_t found = *count;
+    pthread_rwlock_unlock(&view->lock);
+    return found;
+}
+
+uint32_t pelt_view_character_count(pelt_view *view) { return count_of(view, &view->character_count); }
+uint32_t pelt_view_box_count(pelt_view *view) { return count_of(view, &view->box_count); }
+
+void pelt_view_stop(pelt_view *view) { atomic_store(&view->stop, true); }

@@ -1,0 +1,132 @@
+/* serving.h: what server.c and api.c share. */
+
+#ifndef PELT_VIEW_SERVING_H
+#define PELT_VIEW_SERVING_H
+
+#include "rig/json.h"
+#include "view/server.h"
+#include "view/work.h"
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    MOST_CONNECTIONS = 400,
+    MOST_HEADER_BYTES = 32 << 10,
+    MOST_JSON_BYTES = 64 << 10,
+    MOST_WAITING_JOBS = 8,
+    MOST_JOBS = 64, /* that are remembered */
+    MOST_DROPPED = 256, /* files of one bundle */
+    KEY_LETTERS = 32,
+};
+/* Versions of libmicrohttpd call these by different names. */
+enum { STATUS_TOO_LARGE = 413, STATUS_UNPROCESSABLE = 422 };
+#define MOST_FILE_BYTES ((uint64_t)2 << 30)
+#define MOST_FOLDER_BYTES ((uint64_t)8 << 30)
+
+/* -- Jobs ------------------------------------------------------------------------------------------------------------- */
+
+typedef enum job_state { JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED } job_state;
+
+typedef struct job {
+    view_task task;
+    pelt_server *server;
+    uint32_t number; /* from 1 on; 0: the place is free */
+    uint32_t character, skin;
+    json_t *request; /* that has its words */
+    char name[200];
+    atomic_bool cancel;
+    /* Under the server's mutex: */
+    job_state state;
+    double share;
+    char text[100];
+    pelt_error error;
+} job;
+
+/* -- Requests ---------------------------------------------------------------------------------------------------------- */
+
+typedef enum request_state { REQUEST_NEW, REQUEST_RECEIVING, REQUEST_WORKING, REQUEST_MADE } request_state;
+
+typedef struct request {
+    view_task task;
+    pelt_server *server;
+    struct MHD_Connection *connection;
+    request_state state;
+    const struct route *route;
+    char *name; /* what is asked for: a resource, a number of a job, a file */
+    const pelt_page_file *page;
+    bool open;  /* of a file: it is the last */
+    char *body;
+    size_t body_size;
+    struct upload *upload;
+    uint64_t light; /* its number among requests of light */
+    /* The answer. */
+    unsigned status;
+    pelt_resource answer;
+} request;
+
+/* How requests are answered: at once, by the thread that talks to all; or by a line of tasks. */
+typedef void (*request_handler)(request *r);
+
+/* A connection, for the thread that looks at the clock. */
+typedef enum phase { PHASE_ASKING, PHASE_RECEIVING, PHASE_WORKING, PHASE_ANSWERING } phase;
+
+typedef struct connection {
+    int descriptor;
+    phase phase;
+    double since;
+    struct connection *next, **link;
+} connection;
+
+struct pelt_server {
+    pelt_view *view;
+    double request_seconds;
+    uint16_t port;
+    char key[KEY_LETTERS + 1];
+    int listener;
+    struct MHD_Daemon *daemon;
+    view_line *quick, *slow, *light, *fits;
+    atomic_bool stopping;
+    atomic_ullong lights; /* requests of light so far */
+    pthread_mutex_t mutex;
+    pthread_cond_t clock_change;
+    pthread_t clock;
+    bool clock_runs;
+    connection *connections;
+    job jobs[MOST_JOBS];
+    uint32_t job_count;
+    /* Files that were sent. */
+    const char *folder;
+    uint32_t drop_number, dropped_count;
+    uint64_t folder_bytes;
+    char *dropped[MOST_DROPPED];
+};
+
+/* -- Answers (server.c) -------------------------------------------------------------------------------------------------- */
+
+/* A sentence. */
+void answer_error(request *r, unsigned status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The sentence of the library. */
+void answer_failure(request *r, const pelt_error *error);
+/* Takes the reference. */
+void answer_json(request *r, json_t *object);
+
+/* -- What is asked for (api.c) --------------------------------------------------------------------------------------------- */
+
+/* Prepares, before any of the body is there; has answered when it returns false. */
+bool api_begin_upload(request *r, uint64_t size);
+/* Some of the body; false: close the connection. */
+bool api_put_upload(request *r, const char *bytes, size_t size);
+void api_drop_upload(request *r);
+
+void api_bundle(request *r); /* in the slow line */
+void api_light(request *r);  /* in the light's line */
+void api_fit(request *r);    /* at once */
+void api_job(request *r);
+void api_cancel(request *r);
+
+/* Stops what runs. */
+void api_stop(pelt_server *server);
+void api_free(pelt_server *server);
+
+#endif
