@@ -3,18 +3,14 @@
 // wasm writes straight into the arrays that are drawn. The devices' results are read back, so that they can be compared
 // with it: the page says how far they are apart.
 
-import * as runtime from 'pelt-wasm';
-import type { Pelt, Pose as PeltPose, Skin as PeltSkin } from 'pelt-wasm';
+import { createWebGL2, createWebGPU, type Deformed, type Pelt, type Pose as PeltPose, type Skin as PeltSkin } from 'pelt-wasm';
 import type { Joint } from './show';
 import type { Path } from './store';
 import { FLOATS, type Pose } from './pose';
 
-interface Deformed { positions: Float32Array; normals: Float32Array | null }
-interface Device { deform(pose: PeltPose): Deformed | Promise<Deformed> }
-
-interface Devices {
-  createWebGPU(skin: PeltSkin): Promise<Device>;
-  createWebGL2(skin: PeltSkin, gl: WebGL2RenderingContext): Device;
+interface Device {
+  deform(pose: PeltPose): Deformed | Promise<Deformed>;
+  free(): void;
 }
 
 export interface Agreement { path: Path; distance: number }
@@ -41,6 +37,7 @@ export class Engine {
   }
 
   close() {
+    this.device?.free();
     this.posed?.free();
     this.skin?.free();
     this.skin = this.posed = this.device = null;
@@ -51,10 +48,10 @@ export class Engine {
   // Throws where the browser lacks it; then everything stays with wasm.
   async choose(path: Path) {
     if (!this.skin || path === this.path) return;
+    this.device?.free();
     this.device = null;
     this.path = 'wasm';
     this.agreement = null;
-    const { createWebGPU, createWebGL2 } = runtime as unknown as Devices;
     if (path === 'webgpu') this.device = await createWebGPU(this.skin);
     if (path === 'webgl2') this.device = createWebGL2(this.skin, this.context());
     this.path = path;

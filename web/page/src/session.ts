@@ -63,7 +63,7 @@ export class Session implements App {
     this.store.watch(['clip', 'frame'], () => void this.present().catch((thrown) => this.problem(thrown)));
     this.store.watch(['shading'], () => void this.dress().catch((thrown) => this.problem(thrown)));
     this.store.watch(['scale'], () => this.stage.setScale(this.scale()));
-    this.store.watch(['path'], () => void this.choosePath());
+    this.store.watch(['path'], () => void this.choosePath().then(() => this.deform()));
   }
 
   // -- What there is
@@ -183,9 +183,7 @@ export class Session implements App {
     } catch (thrown) {
       this.say(`${path === 'webgpu' ? 'WebGPU' : 'WebGL 2'} cannot be used here: ${thrown instanceof Error ? thrown.message : thrown}`, 'problem');
       this.store.set({ path: 'wasm' });
-      return;
     }
-    await this.deform();
   }
 
   // Pose, truth and picture of the current frame.
