@@ -4,9 +4,10 @@
        dump_forms OUT.bin
 
    Little-endian words: of each skin its name's length and name (zeros up to a multiple of 4), its file's size and file,
-   vertices, joints, controls, the diagonal, poses; of each pose locals [joint][10], controls, how far the processor's own
-   instruction sets are apart in positions and in normals, positions and normals [vertex][3] in the order of the file, by
-   the instructions that browsers have too (PELT_ISA_SIMD128). */
+   vertices, joints, controls, whether it has tangents, the diagonal, poses; of each pose locals [joint][10], controls, how far the processor's own
+   instruction sets are apart in positions and in normals, positions and normals [vertex][3] and, of skins that
+   have some, tangents [vertex][4] in the order of the file, by the instructions that browsers have too
+   (PELT_ISA_SIMD128). */
 
 #include "test/gl_subjects.h"
 #include "samples/samples.h"
@@ -20,8 +21,9 @@ static void put(FILE *out, const void *data, size_t size) {
 static void put_u32(FILE *out, uint32_t value) { put(out, &value, sizeof value); }
 static void put_f32(FILE *out, double value) { put(out, &(float){(float)value}, sizeof(float)); }
 
-static void put_vertices(FILE *out, const pelt_skin *skin, const float *slots) {
-    for (uint32_t v = 0; v < skin->vertex_count; v++) put(out, slots + 3 * (size_t)skin->vertex_slots[v], 12);
+static void put_vertices(FILE *out, const pelt_skin *skin, const float *slots, size_t parts) {
+    for (uint32_t v = 0; v < skin->vertex_count; v++)
+        put(out, slots + parts * skin->vertex_slots[v], parts * sizeof *slots);
 }
 
 static void put_pose(FILE *out, const subject *s, uint32_t c) {
@@ -29,15 +31,18 @@ static void put_pose(FILE *out, const subject *s, uint32_t c) {
     size_t size = pelt_output_size(&skin);
     void *scratch = aligned_alloc(64, pelt_scratch_size(&skin));
     float *positions = aligned_alloc(64, size), *normals = aligned_alloc(64, size);
+    float *tangents = aligned_alloc(64, pelt_tangents_size(&skin));
     skin.isa = PELT_ISA_SIMD128;
     pelt_pose_from(&skin, &(pelt_pose_input){.locals = s->locals[c], .controls = s->controls[c]}, scratch);
-    pelt_deform(&skin, scratch, pelt_all_blocks(&skin), positions, normals);
+    pelt_output output = {.positions.data = positions, .normals.data = normals, .tangents.data = tangents};
+    pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &output);
     put(out, s->locals[c], skin.joint_count * sizeof **s->locals);
     put(out, s->controls[c], skin.control_count * sizeof **s->controls);
     put_f32(out, largest_gap(&skin, positions, s->positions[c]));
     put_f32(out, fmax(largest_gap(&skin, normals, s->normals[c]), own_normal_gap(s, c)));
-    put_vertices(out, &skin, positions), put_vertices(out, &skin, normals);
-    free(scratch), free(positions), free(normals);
+    put_vertices(out, &skin, positions, 3), put_vertices(out, &skin, normals, 3);
+    if (skin.rest_tangents) put_vertices(out, &skin, tangents, 4);
+    free(scratch), free(positions), free(normals), free(tangents);
 }
 
 static void put_subject(FILE *out, const char *name, const subject *s) {
@@ -46,6 +51,7 @@ static void put_subject(FILE *out, const char *name, const subject *s) {
     put_u32(out, (uint32_t)strlen(name)), put(out, name, strlen(name));
     put_u32(out, (uint32_t)s->bytes->size), put(out, s->bytes->bytes, s->bytes->size);
     put_u32(out, skin->vertex_count), put_u32(out, skin->joint_count), put_u32(out, skin->control_count);
+    put_u32(out, skin->rest_tangents != NULL);
     put_f32(out, s->diagonal), put_u32(out, count);
     for (uint32_t i = 0; i < count; i++)
         put_pose(out, s, i + 1 == count ? s->characters - 1 : i); /* of those that scale, the last does not */

@@ -75,7 +75,7 @@ typedef struct recipe {
     uint32_t joints, vertices, influences;
     int corrective; /* 0 none, 1 basis, 2 weighted, 3 a basis that displaces nothing, 4 weighted without some centres */
     pelt_phi phi;
-    bool unnormalised, in_16_bits, scales;
+    bool unnormalised, in_16_bits, scales, tangents;
     uint32_t characters;
 } recipe;
 
@@ -90,6 +90,7 @@ static const recipe recipes[] = {
     {"basis", 6, 700, 3, 1, .characters = 10},
     {"basis in 16 bits", 6, 700, 3, 1, .in_16_bits = true, .characters = 10},
     {"basis, one vertex", 2, 1, 1, 1, .in_16_bits = true, .characters = 9},
+    {"basis with tangents", 6, 300, 3, 1, .in_16_bits = true, .tangents = true, .characters = 2},
     {"basis, scaled", 6, 170, 3, 1, .in_16_bits = true, .scales = true, .characters = 9},
     {"weighted, exponential", 6, 333, 3, 2, PELT_PHI_EXP, .characters = 3},
     {"weighted, Gaussian", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, .characters = 10},
@@ -135,6 +136,7 @@ static inline subject subject_of(const recipe *r) {
     character_bind(s.bundle);
     character_tube(s.bundle, r->vertices, 0.5, 6);
     character_random_weights(s.bundle, r->influences, &seed);
+    if (r->tangents) character_random_tangents(s.bundle, &seed);
     s.bytes = maker_pack(s.bundle, recipe_corrective(r, s.bundle, &seed), r->in_16_bits, &s.skin);
     subject_room(&s, r->characters);
     pelt_transform *locals = calloc(r->joints, sizeof *locals);

@@ -1,6 +1,6 @@
 // forms.mjs: reads what test/dump_forms.c writes, which says what is in it.
 
-// From an ArrayBuffer: { name, file, vertices, joints, controls, diagonal, poses }[].
+// From an ArrayBuffer: { name, file, vertices, joints, controls, hasTangents, diagonal, poses }[].
 export function readForms(bytes) {
   const view = new DataView(bytes);
   let at = 0;
@@ -14,10 +14,12 @@ export function readForms(bytes) {
   };
   const forms = [];
   while (at < view.byteLength) {
-    const form = { name: new TextDecoder().decode(raw()), file: raw(), vertices: u32(), joints: u32(), controls: u32(), diagonal: f32() };
+    const form = { name: new TextDecoder().decode(raw()), file: raw(), vertices: u32(), joints: u32(), controls: u32(),
+      hasTangents: u32() !== 0, diagonal: f32() };
     form.poses = Array.from({ length: u32() }, () => ({
       locals: floats(10 * form.joints), controls: floats(form.controls), positionGap: f32(), normalGap: f32(),
       positions: floats(3 * form.vertices), normals: floats(3 * form.vertices),
+      tangents: form.hasTangents ? floats(4 * form.vertices) : null,
     }));
     forms.push(form);
   }

@@ -1,6 +1,7 @@
 // gpu_page.mjs: skins of every form by WebGPU, WebGL 2 and three.js in a browser, against the processor's. See gpu.mjs.
 
-import { createWebGL2, createWebGPU, loadPelt } from "pelt-wasm";
+import * as THREE from "three";
+import { createThree, createWebGL2, createWebGPU, loadPelt } from "pelt-wasm";
 import { difference, readForms } from "./forms.mjs";
 
 const pelt = await loadPelt();
@@ -13,6 +14,8 @@ const device = await adapter?.requestDevice();
 const complaints = [];
 device?.addEventListener("uncapturederror", (event) => complaints.push(event.error.message));
 
+const formOf = (name) => forms.find((form) => form.name === name);
+
 function posed(skin, { locals, controls }) {
   const pose = skin.createPose();
   pose.locals.set(locals);
@@ -21,14 +24,15 @@ function posed(skin, { locals, controls }) {
   return pose;
 }
 
-// Every form, all of its poses in one player, with and without normals: sentences on what differs.
-async function compare(make) {
+// All poses of a form in one player; without normals every third form, since compiling shaders is what takes long.
+async function compare(make, chosen = forms) {
   const wrong = [];
-  for (const form of forms) {
+  for (const [i, form] of chosen.entries()) {
     const skin = pelt.open(form.file), player = await make(skin);
     for (const truth of form.poses) {
       const pose = posed(skin, truth);
-      for (const normals of [true, false]) wrong.push(difference(form, truth, await player.deform(pose, { normals }), LIMIT));
+      wrong.push(difference(form, truth, await player.deform(pose), LIMIT));
+      if (i % 3 === 2) wrong.push(difference(form, truth, await player.deform(pose, { normals: false }), LIMIT));
       pose.free();
     }
     player.free();
@@ -37,8 +41,204 @@ async function compare(make) {
   return wrong.filter(Boolean).concat(complaints.splice(0));
 }
 
-globalThis.forms = () => forms.length;
+// Of forms whose shaders differ in numbers alone, the first and the last.
+function fewForms() {
+  const kinds = new Map();
+  for (const form of forms) {
+    const skin = pelt.open(form.file);
+    const kind = skin.withPacked(({ form: kind, turns, phi, parts }) => `${kind} ${turns} ${phi} ${parts}`);
+    kinds.set(kind, [...(kinds.get(kind) ?? []), form]);
+    skin.free();
+  }
+  return [...kinds.values()].flatMap((list) => [...new Set([list[0], list[list.length - 1]])]);
+}
+
 globalThis.hasWebGPU = () => Boolean(device);
 globalThis.webgpu = () => compare((skin) => createWebGPU(skin, device));
-globalThis.webgl2 = () => compare((skin) => createWebGL2(skin, context));
+globalThis.webgl2 = () => compare((skin) => createWebGL2(skin, context), fewForms());
+
+// Several characters at once, of which the last does not scale.
+globalThis.crowd = async () => {
+  const form = formOf("basis, scaled"), skin = pelt.open(form.file);
+  const player = await createWebGPU(skin, device, { characters: form.poses.length });
+  await player.run(form.poses.map((truth) => posed(skin, truth)));
+  const wrong = [];
+  for (const [c, truth] of form.poses.entries()) {
+    const out = { positions: new Float32Array(3 * form.vertices), normals: new Float32Array(3 * form.vertices) };
+    await player.read(c, out);
+    wrong.push(difference(form, truth, out, LIMIT));
+  }
+  player.free();
+  skin.free();
+  return wrong.filter(Boolean).concat(complaints.splice(0));
+};
+
+// The state of a context is what it was, so that other programs' drawing goes on.
+globalThis.state = () => {
+  const gl = context, skin = pelt.open(formOf("blend").file), pose = skin.createPose();
+  const buffer = gl.createBuffer(), texture = gl.createTexture(), array = gl.createVertexArray();
+  gl.bindVertexArray(array);
+  gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+  gl.activeTexture(gl.TEXTURE0 + 1);
+  gl.bindTexture(gl.TEXTURE_2D, texture);
+  gl.activeTexture(gl.TEXTURE0 + 3);
+  gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, true);
+  gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+  const player = createWebGL2(skin, gl);
+  player.deform(pose);
+  player.free();
+  skin.free();
+  const wrong = [];
+  const want = (name, value) => gl.getParameter(gl[name]) === value || wrong.push(name);
+  want("VERTEX_ARRAY_BINDING", array), want("ARRAY_BUFFER_BINDING", buffer), want("ACTIVE_TEXTURE", gl.TEXTURE0 + 3);
+  want("UNPACK_FLIP_Y_WEBGL", true), want("UNPACK_ALIGNMENT", 1), want("CURRENT_PROGRAM", null), want("TRANSFORM_FEEDBACK_BINDING", null);
+  gl.activeTexture(gl.TEXTURE0 + 1);
+  want("TEXTURE_BINDING_2D", texture);
+  if (gl.isEnabled(gl.RASTERIZER_DISCARD)) wrong.push("RASTERIZER_DISCARD");
+  gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);
+  gl.bindVertexArray(null);
+  return wrong;
+};
+
+// Sentences of what is refused.
+async function sentence(call) {
+  try {
+    await call();
+  } catch (error) {
+    return `${error.name}: ${error.message}`;
+  }
+  return "nothing was refused";
+}
+
+globalThis.refusals = async () => {
+  const skin = pelt.open(formOf("blend").file), pose = skin.createPose(), out = {};
+  for (const [name, value] of [["MAX_TEXTURE_SIZE", 5], ["MAX_VERTEX_TEXTURE_IMAGE_UNITS", 1]]) {
+    context.getParameter = (asked) =>
+      asked === context[name] ? value : WebGL2RenderingContext.prototype.getParameter.call(context, asked);
+    out[name] = await sentence(() => createWebGL2(skin, context));
+    delete context.getParameter;
+  }
+  for (const [name, value] of [["maxStorageBufferBindingSize", 5000], ["maxBufferSize", 5000], ["maxStorageBuffersPerShaderStage", 4]]) {
+    const limits = Object.fromEntries(["maxStorageBufferBindingSize", "maxBufferSize", "maxStorageBuffersPerShaderStage",
+      "maxComputeWorkgroupsPerDimension"].map((limit) => [limit, device.limits[limit]]));
+    Object.defineProperty(device, "limits", { value: { ...limits, [name]: value }, configurable: true });
+    out[name] = await sentence(() => createWebGPU(skin, device));
+    delete device.limits;
+  }
+  const other = pelt.open(formOf("blend").file), player = createWebGL2(skin, context);
+  out.stranger = await sentence(() => player.deform(other.createPose()));
+  out.small = await sentence(() => player.deform(pose, { into: { positions: new Float32Array(3), normals: null } }));
+  const lost = new OffscreenCanvas(4, 4).getContext("webgl2"), lostPlayer = createWebGL2(skin, lost);
+  lost.getExtension("WEBGL_lose_context").loseContext();
+  out.lostContext = await sentence(() => lostPlayer.deform(pose));
+  const own = await createWebGPU(skin);
+  own.device.destroy();
+  await own.device.lost;
+  out.lostDevice = await sentence(() => own.deform(pose));
+  return out;
+};
+
+// three.js: every vertex as a point of its own pixel, whose colour is where it is.
+const POINTS = `attribute float pelt_slot; attribute vec2 pixel; out vec3 where; uniform bool of_normals;
+void main() {
+    vec3 p, n;
+    pelt_vertex(uint(pelt_slot), 1u, p, n);
+    where = of_normals ? n : p;
+    gl_Position = vec4(pixel, 0.0, 1.0);
+    gl_PointSize = 1.0;
+}`;
+const COLOUR = "in vec3 where; layout(location = 0) out vec4 colour; void main() { colour = vec4(where, 1.0); }";
+
+globalThis.three = () => {
+  const renderer = new THREE.WebGLRenderer({ canvas: new OffscreenCanvas(64, 64) }), wrong = [];
+  for (const name of ["blend", "basis in 16 bits", "weighted, mixed"]) {
+    const form = formOf(name), skin = pelt.open(form.file), drawn = createThree(THREE, skin, { characters: 2 });
+    const truth = form.poses[0], pose = posed(skin, truth), side = 64;
+    drawn.upload(pose, 1);
+    const geometry = new THREE.BufferGeometry(), pixels = new Float32Array(2 * form.vertices);
+    for (let v = 0; v < form.vertices; v++)
+      pixels.set([((v % side) + 0.5) / side * 2 - 1, (Math.floor(v / side) + 0.5) / side * 2 - 1], 2 * v);
+    geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(3 * form.vertices), 3));
+    geometry.setAttribute("pixel", new THREE.BufferAttribute(pixels, 2));
+    geometry.setAttribute("pelt_slot", drawn.slots);
+    const uniforms = { ...drawn.uniforms, of_normals: { value: false } };
+    const material = new THREE.ShaderMaterial({ glslVersion: THREE.GLSL3, uniforms, vertexShader: drawn.chunk + POINTS, fragmentShader: COLOUR });
+    const points = new THREE.Points(geometry, material), scene = new THREE.Scene().add(points);
+    const target = new THREE.WebGLRenderTarget(side, side, { type: THREE.FloatType, magFilter: THREE.NearestFilter, minFilter: THREE.NearestFilter });
+    points.frustumCulled = false;
+    const read = (ofNormals) => {
+      const seen = new Float32Array(4 * side * side);
+      uniforms.of_normals.value = ofNormals;
+      renderer.setRenderTarget(target);
+      renderer.render(scene, new THREE.Camera());
+      renderer.readRenderTargetPixels(target, 0, 0, side, side, seen);
+      return Float32Array.from({ length: 3 * form.vertices }, (_, i) => seen[4 * Math.floor(i / 3) + (i % 3)]);
+    };
+    wrong.push(difference(form, truth, { positions: read(false), normals: read(true) }, LIMIT));
+    drawn.free();
+    skin.free();
+  }
+  renderer.dispose();
+  return wrong.filter(Boolean);
+};
+
+// A picture by one of three's own materials that the skin moves, beside one of a geometry that pose.deform moved.
+globalThis.materials = () => {
+  const form = formOf("arm with a seam, kernel") , skin = pelt.open(form.file), truth = form.poses[1], pose = posed(skin, truth);
+  const drawn = createThree(THREE, skin), side = 128, picture = (mesh) => {
+    const renderer = new THREE.WebGLRenderer({ canvas: new OffscreenCanvas(side, side), preserveDrawingBuffer: true });
+    const scene = new THREE.Scene().add(mesh, new THREE.HemisphereLight(0xff8040, 0x2040ff, 3));
+    const camera = new THREE.PerspectiveCamera(50, 1, 0.01, 10);
+    const { low, high } = pose.box, middle = low.map((l, i) => (l + high[i]) / 2);
+    camera.position.set(middle[0], middle[1], middle[2] + 1);
+    mesh.frustumCulled = false;
+    renderer.render(scene, camera);
+    const gl = renderer.getContext(), pixels = new Uint8Array(4 * side * side);
+    gl.readPixels(0, 0, side, side, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+    renderer.dispose();
+    return pixels;
+  };
+  drawn.upload(pose);
+  const positions = new Float32Array(3 * form.vertices), normals = new Float32Array(3 * form.vertices);
+  pose.deform(positions, normals);
+  const geometry = (p, n) => {
+    const out = new THREE.BufferGeometry();
+    out.setAttribute("position", new THREE.BufferAttribute(p, 3));
+    out.setAttribute("normal", new THREE.BufferAttribute(n, 3));
+    return out;
+  };
+  const moved = geometry(skin.restPositions(), skin.restNormals());
+  moved.setAttribute("pelt_slot", drawn.slots);
+  const kind = { side: THREE.DoubleSide };
+  const byShader = picture(new THREE.Mesh(moved, drawn.applyTo(new THREE.MeshStandardMaterial(kind))));
+  const byWasm = picture(new THREE.Mesh(geometry(positions, normals), new THREE.MeshStandardMaterial(kind)));
+  const atRest = picture(new THREE.Mesh(geometry(skin.restPositions(), skin.restNormals()), new THREE.MeshStandardMaterial(kind)));
+  const different = (a, b) => a.reduce((count, value, i) => count + Number(Math.abs(value - b[i]) > 3), 0);
+  drawn.free();
+  skin.free();
+  return { lit: byWasm.filter((value) => value > 0 && value < 255).length, gap: different(byShader, byWasm), atRest: different(atRest, byWasm) };
+};
+
+// Milliseconds of a frame: pose, deform, and reading back what a device made.
+globalThis.times = async () => {
+  const form = forms.reduce((a, b) => (b.vertices > a.vertices ? b : a)), skin = pelt.open(form.file);
+  const pose = posed(skin, form.poses[0]), out = { positions: new Float32Array(3 * form.vertices), normals: new Float32Array(3 * form.vertices) };
+  const players = { WebGPU: device && (await createWebGPU(skin, device)), "WebGL 2": createWebGL2(skin, context) };
+  const runs = { wasm: () => pose.deform(out.positions, out.normals) };
+  for (const [name, player] of Object.entries(players)) if (player) runs[name] = () => player.deform(pose, { into: out });
+  const lines = [];
+  for (const [name, run] of Object.entries(runs)) {
+    await run();
+    const start = performance.now();
+    let frames = 0;
+    for (; performance.now() - start < 150; frames++) {
+      pose.update();
+      await run();
+    }
+    lines.push(`${form.name}, ${form.vertices} vertices by ${name}: ${((performance.now() - start) / frames).toFixed(2)} ms a frame`);
+  }
+  skin.free();
+  return lines;
+};
+
 globalThis.ready = true;

@@ -2,7 +2,7 @@
 //
 //     node scripts/build.mjs [--no-types]      // --no-types: the module and the shaders alone
 //
-// CLANG is the compiler, clang otherwise; it is asked whether it can make WebAssembly before anything is done.
+// CLANG is the compiler, clang otherwise. Ends with 2 where it cannot make WebAssembly, and says what to install.
 
 import { spawn, spawnSync } from "node:child_process";
 import {
@@ -68,9 +68,11 @@ function isUpToDate(out, parts) {
   return existsSync(out) && files.every((file) => statSync(file).mtimeMs < statSync(out).mtimeMs);
 }
 
-function fail(sentence, status = 1) {
-  console.error(`pelt-wasm: ${sentence}`);
-  process.exit(status);
+class Failure extends Error {
+  constructor(sentence, status = 1) {
+    super(sentence);
+    this.status = status;
+  }
 }
 
 async function buildModule() {
@@ -80,15 +82,16 @@ async function buildModule() {
   const clang = process.env.CLANG || "clang";
   const problem = missing(clang);
   if (problem)
-    fail(`${problem}: install clang, lld, wasi-libc and libclang-rt-14-dev-wasm32 (those are Debian's names, and 14 is` +
+    throw new Failure(`${problem}: install clang, lld, wasi-libc and libclang-rt-14-dev-wasm32 (those are Debian's names, and 14 is` +
       " clang's version), or set CLANG", 2);
   const folder = mkdtempSync(join(tmpdir(), "pelt-wasm-"));
   try {
     const objects = await compileAll(clang, folder);
     const linked = join(folder, "pelt.wasm");
-    if (!objects || (await run(clang, [...LINK, ...objects, "-o", linked])) !== 0) fail("the module was not made");
+    if (!objects || (await run(clang, [...LINK, ...objects, "-o", linked])) !== 0) throw new Failure("the module was not made");
     const imports = WebAssembly.Module.imports(new WebAssembly.Module(readFileSync(linked)));
-    if (imports.length) fail(`the module must import nothing, but wants ${imports.map((each) => each.name).join(", ")}`);
+    if (imports.length)
+      throw new Failure(`the module must import nothing, but wants ${imports.map((each) => each.name).join(", ")}`);
     copyFileSync(linked, out);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -109,12 +112,18 @@ function buildWrapper() {
   if (isUpToDate(join(OUT, "index.js"), parts)) return;
   const compiler = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   const result = spawnSync(process.execPath, [compiler, "-p", HERE], { stdio: "inherit" });
-  if (result.status !== 0) fail("the wrapper was not made");
+  if (result.status !== 0) throw new Failure("the wrapper was not made");
 }
 
-mkdirSync(OUT, { recursive: true });
-await buildModule();
-buildShaders();
-copyFileSync(join(ROOT, "LICENSE"), join(HERE, "LICENSE"));
-if (!process.argv.includes("--no-types")) buildWrapper();
-console.log(`pelt-wasm: dist/pelt.wasm has ${statSync(join(OUT, "pelt.wasm")).size} bytes`);
+try {
+  mkdirSync(OUT, { recursive: true });
+  await buildModule();
+  buildShaders();
+  copyFileSync(join(ROOT, "LICENSE"), join(HERE, "LICENSE"));
+  if (!process.argv.includes("--no-types")) buildWrapper();
+  console.log(`pelt-wasm: dist/pelt.wasm has ${statSync(join(OUT, "pelt.wasm")).size} bytes`);
+} catch (error) {
+  if (!(error instanceof Failure)) throw error;
+  console.error(`pelt-wasm: ${error.message}`);
+  process.exitCode = error.status;
+}

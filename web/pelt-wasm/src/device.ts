@@ -5,15 +5,17 @@ import type { PackedSkin, Skin } from "./skin.js";
 
 export const DEVICE_ERROR = 13;
 
-// Positions and normals in the order of the file, 3 numbers each.
+/** Positions and normals in the order of the file, 3 numbers each. */
 export interface Deformed {
   positions: Float32Array;
   normals: Float32Array | null;
 }
 
 export interface DeformOptions {
-  normals?: boolean; // default true
-  into?: Deformed; // your arrays; default: new ones
+  /** Default true */
+  normals?: boolean;
+  /** Your arrays; default: new ones */
+  into?: Deformed;
 }
 
 // WebGPU's types, where the user's compiler knows them; it need not.
@@ -21,7 +23,7 @@ type Global<Name extends string> = typeof globalThis extends Record<Name, { prot
 export type WebGPUDevice = Global<"GPUDevice">;
 export type WebGPUBuffer = Global<"GPUBuffer">;
 
-// What a shader has to know of a skin beside its words.
+/** What a shader has to know of a skin beside its words. */
 export interface ShaderShape {
   form: number;
   turns: number;
@@ -39,7 +41,7 @@ export function deviceError(sentence: string): PeltError {
   return new PeltError(sentence, DEVICE_ERROR);
 }
 
-// Arrays for the result, checked where they are the caller's.
+/** Arrays for the result, checked where they are the caller's. */
 export function roomFor(skin: Skin, options: DeformOptions): Deformed {
   const count = 3 * skin.vertexCount, normals = options.normals ?? true;
   const out = options.into ?? { positions: new Float32Array(count), normals: normals ? new Float32Array(count) : null };

@@ -22,18 +22,20 @@ export class Pelt {
     this.version = this.#memory.text(functions.version());
   }
 
-  // Opens a .pelt file in memory, of which a copy is kept. Throws a PeltError with the library's sentence.
+  /** Opens a .pelt file in memory, of which a copy is kept. Throws a PeltError with the library's sentence. */
   open(bytes: ArrayBuffer | ArrayBufferView): Skin {
     return new Skin(this.#memory, bytes);
   }
 
-  // The same for a .keys file.
+  /** The same for a .keys file. */
   openKeys(bytes: ArrayBuffer | ArrayBufferView): Keys {
     return new Keys(this.#memory, bytes);
   }
 
-  // A number that tells meshes apart, to compare with skin.meshHash: of rest positions and triangles in the order of the
-  // file.
+  /**
+   * A number that tells meshes apart, to compare with skin.meshHash: of rest positions and triangles in the order of the
+   * file.
+   */
   meshHash(positions: Float32Array, triangles: Uint16Array | Uint32Array): bigint {
     const { functions } = this.#memory;
     const points = this.#memory.put(positions);
@@ -44,7 +46,7 @@ export class Pelt {
     return BigInt.asUintN(64, hash);
   }
 
-  // Bytes that the module has asked for; they are not given back, but used again.
+  /** Bytes that the module has asked for; they are not given back, but used again. */
   get memoryBytes(): number {
     return this.#memory.functions.memory.buffer.byteLength;
   }
@@ -63,7 +65,7 @@ async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
-// In node, whose fetch reads no files. The name is kept from bundlers, which would look for it.
+/** In node, whose fetch reads no files. The name is kept from bundlers, which would look for it. */
 async function readLocal(url: string): Promise<BufferSource> {
   const name = "node:fs/promises";
   const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as {
@@ -72,7 +74,7 @@ async function readLocal(url: string): Promise<BufferSource> {
   return readFile(new URL(url));
 }
 
-// Loads the module: from where the package has it, or from the address, the bytes or the response that are given.
+/** Loads the module: from where the package has it, or from the address, the bytes or the response that are given. */
 export async function loadPelt(source: WasmSource = new URL("./pelt.wasm", import.meta.url)): Promise<Pelt> {
   const instance = await WebAssembly.instantiate(await compile(source), {});
   return new Pelt(instance.exports as unknown as Functions);
@@ -85,3 +87,4 @@ export { Skin, type Control, type Driven, type DrivenKind, type Indices, type Jo
 export { type Deformed, type DeformOptions, type WebGPUBuffer, type WebGPUDevice } from "./device.js";
 export { createWebGL2, WebGL2Player } from "./webgl2.js";
 export { createWebGPU, WebGPUPlayer, type WebGPUOptions } from "./webgpu.js";
+export { createThree, ThreeSkin, type ThreeMaterial, type ThreeNamespace, type ThreeOptions } from "./three.js";

@@ -3,7 +3,7 @@
 import { keysOffset, readKeys } from "./layout.js";
 import { PeltError, type Memory } from "./memory.js";
 
-// How badly the subspace explains the keys; trusted up to e = 1.
+/** How badly the subspace explains the keys; trusted up to e = 1. */
 export interface Misfit {
   rms: number;
   largest: number;
@@ -19,7 +19,8 @@ export class Keys {
   readonly enginePointCount: number;
   readonly frameCount: number;
   readonly diagonal: number;
-  readonly keyPoints: Uint32Array; // which points the keys are
+  /** Which points the keys are */
+  readonly keyPoints: Uint32Array;
   readonly aboutText: string;
   readonly #memory: Memory;
   readonly #keyValues: number;
@@ -57,7 +58,9 @@ export class Keys {
     return JSON.parse(this.aboutText);
   }
 
-  // Values at the keys [keyCount][componentCount], in the order of keyPoints, become values at all points, in your array.
+  /**
+   * Values at the keys [keyCount][componentCount], in the order of keyPoints, become values at all points, in your array.
+   */
   reconstruct(keyValues: Float32Array, values: Float32Array): Misfit {
     if (this.#address === 0) throw new PeltError("these keys were freed", 1);
     const keys = this.keyCount * this.componentCount, all = this.pointCount * this.componentCount;

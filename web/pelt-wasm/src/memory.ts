@@ -1,6 +1,6 @@
 // memory.ts: the module's functions, and views of its memory that are made anew when it has grown.
 
-// What pelt_wasm.c exports; addresses are numbers.
+/** What pelt_wasm.c exports; addresses are numbers. */
 export interface Functions {
   memory: WebAssembly.Memory;
   _initialize?(): void;
@@ -25,7 +25,7 @@ export interface Functions {
   keys_solve(keys: number): void;
 }
 
-// A failure of the library: its own sentence, and its code, one of pelt.h's pelt_result.
+/** A failure of the library: its own sentence, and its code, one of pelt.h's pelt_result. */
 export class PeltError extends Error {
   override readonly name = "PeltError";
   constructor(message: string, readonly code: number) {
@@ -72,7 +72,7 @@ export class Memory {
     return new Uint16Array(this.functions.memory.buffer, address, count);
   }
 
-  // UTF-8 that ends with a zero.
+  /** UTF-8 that ends with a zero. */
   text(address: number): string {
     const bytes = this.bytes;
     let end = address;
@@ -84,18 +84,18 @@ export class Memory {
     return new TextDecoder().decode(this.bytes.subarray(address, address + size));
   }
 
-  // Throws the sentence of a result that is not 0.
+  /** Throws the sentence of a result that is not 0. */
   check(result: number): void {
     if (result !== 0) throw new PeltError(this.text(this.functions.result_text(result)), result);
   }
 
-  // For what C answers by an address or by 1, and by 0 when memory is out.
+  /** For what C answers by an address or by 1, and by 0 when memory is out. */
   made(answer: number): number {
     if (answer === 0) this.check(OUT_OF_MEMORY);
     return answer;
   }
 
-  // A copy of a file's bytes, aligned as the library wants it; whoever opens it owns it.
+  /** A copy of a file's bytes, aligned as the library wants it; whoever opens it owns it. */
   put(bytes: ArrayBuffer | ArrayBufferView): number {
     const from = ArrayBuffer.isView(bytes)
       ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -9,18 +9,22 @@ export interface Box {
   high: [number, number, number];
 }
 
-// Output in slot order: views of the module's memory, valid until something else is opened, made or freed.
+/** Output in slot order: views of the module's memory, valid until something else is opened, made or freed. */
 export interface Slots {
-  positions: Float32Array; // 3 for each slot
+  /** 3 for each slot */
+  positions: Float32Array;
   normals: Float32Array | null;
-  tangents: Float32Array | null; // 4 for each slot
+  /** 4 for each slot */
+  tangents: Float32Array | null;
 }
 
 export class Pose {
-  // Ten numbers for each joint: rotation x, y, z, w, translation, scale, relative to the parent. Yours to write to, at
-  // any time; update() reads them.
+  /**
+   * Ten numbers for each joint: rotation x, y, z, w, translation, scale, relative to the parent. Yours to write to, at
+   * any time; update() reads them.
+   */
   readonly locals: Float32Array;
-  // One for each control.
+  /** One for each control. */
   readonly controls: Float32Array;
 
   #address: number;
@@ -48,19 +52,21 @@ export class Pose {
     return this.#address;
   }
 
-  // Puts joints and controls back to rest; update() makes it count.
+  /** Puts joints and controls back to rest; update() makes it count. */
   reset(): void {
     this.skin.joints.forEach(({ rest }, j) =>
       this.locals.set([...rest.rotation, ...rest.translation, ...rest.scale], TRANSFORM_FLOATS * j));
     this.skin.controls.forEach(({ rest }, c) => (this.controls[c] = rest));
   }
 
-  // Turns one joint: a quaternion x, y, z, w relative to the parent.
+  /** Turns one joint: a quaternion x, y, z, w relative to the parent. */
   setRotation(joint: number, rotation: ArrayLike<number>): void {
+    if (!(joint >= 0 && joint < this.skin.jointCount))
+      throw new RangeError(`joint ${joint} is turned, but there are ${this.skin.jointCount}`);
     for (let i = 0; i < 4; i++) this.locals[TRANSFORM_FLOATS * joint + i] = rotation[i]!;
   }
 
-  // Once a frame: all that depends on the pose alone.
+  /** Once a frame: all that depends on the pose alone. */
   update(): void {
     const { address } = this, memory = this.#memory;
     memory.floats.set(this.locals, this.#words.locals >>> 2);
@@ -68,7 +74,7 @@ export class Pose {
     memory.functions.pose_update(address);
   }
 
-  // The same from where the joints are in model space: 12 numbers each, row-major 3x4. Locals are left alone.
+  /** The same from where the joints are in model space: 12 numbers each, row-major 3x4. Locals are left alone. */
   updateMatrices(globals: Float32Array): void {
     const { address } = this, memory = this.#memory, count = this.skin.jointCount * MATRIX_FLOATS;
     if (globals.length !== count)
@@ -79,22 +85,26 @@ export class Pose {
     memory.functions.release(at);
   }
 
-  // What the corrective's displacements are multiplied by: a view, as update() left them. Empty where the skin has none,
-  // or has other ones for every vertex (weighted PSD).
+  /**
+   * What the corrective's displacements are multiplied by: a view, as update() left them. Empty where the skin has none,
+   * or has other ones for every vertex (weighted PSD).
+   */
   get coefficients(): Float32Array {
     return this.address && this.#words.coefficients
       ? this.#memory.floatsAt(this.#words.coefficients, this.skin.coefficientCount)
       : new Float32Array();
   }
 
-  // The matrices that points at rest move by, 12 numbers each, of the joints and then of the driven ones.
+  /** The matrices that points at rest move by, 12 numbers each, of the joints and then of the driven ones. */
   get matrices(): Float32Array {
     const { address } = this, memory = this.#memory;
     memory.made(memory.functions.pose_matrices(address));
     return memory.floatsAt(this.#at("matrices"), (this.skin.jointCount + this.skin.driven.length) * MATRIX_FLOATS);
   }
 
-  // Deforms into your arrays, in the order of the file: those of BufferAttributes, 3 numbers a vertex; tangents have 4.
+  /**
+   * Deforms into your arrays, in the order of the file: those of BufferAttributes, 3 numbers a vertex; tangents have 4.
+   */
   deform(positions: Float32Array, normals?: Float32Array | null, tangents?: Float32Array | null): void {
     const count = this.skin.vertexCount;
     checkLength(positions, 3 * count, "positions");
@@ -107,7 +117,7 @@ export class Pose {
     if (tangents) tangents.set(this.#memory.floatsAt(this.#at("tangents"), 4 * count));
   }
 
-  // The same in slot order and without a copy; indices are renumbered once by skin.renumberIndices.
+  /** The same in slot order and without a copy; indices are renumbered once by skin.renumberIndices. */
   deformSlots(wanted: { normals?: boolean; tangents?: boolean } = {}): Slots {
     const slots = this.skin.slotCount, tangents = Boolean(wanted.tangents) && this.skin.hasTangents;
     const normals = Boolean(wanted.normals) || tangents;
@@ -119,7 +129,7 @@ export class Pose {
     };
   }
 
-  // The box around the positions that were last deformed.
+  /** The box around the positions that were last deformed. */
   get box(): Box {
     const [a, b, c, d, e, f] = this.#memory.floatsAt(this.address + poseOffset("box"), 6) as unknown as number[];
     return { low: [a!, b!, c!], high: [d!, e!, f!] };

@@ -6,7 +6,7 @@ import {
 import { PeltError, type Memory } from "./memory.js";
 import { Pose } from "./pose.js";
 
-// Relative to the parent: scale first, then rotate (x, y, z, w), then translate.
+/** Relative to the parent: scale first, then rotate (x, y, z, w), then translate. */
 export interface Transform {
   rotation: [number, number, number, number];
   translation: [number, number, number];
@@ -15,15 +15,17 @@ export interface Transform {
 
 export interface Joint {
   name: string;
-  parent: number; // -1: a root; parents come before their children
+  /** -1: a root; parents come before their children */
+  parent: number;
   rest: Transform;
-  inverseBind: Float32Array; // 12: row-major 3x4
+  /** 12: row-major 3x4 */
+  inverseBind: Float32Array;
 }
 
 export type DrivenKind = "turn" | "twist" | "bend" | "bulge" | "dent";
 const DRIVEN_KINDS: readonly DrivenKind[] = ["turn", "twist", "bend", "bulge", "dent"];
 
-// A joint that is computed from others (pelt.h says more). Vectors are in the space of the rest mesh.
+/** A joint that is computed from others (pelt.h says more). Vectors are in the space of the rest mesh. */
 export interface Driven {
   name: string;
   kind: DrivenKind;
@@ -37,7 +39,7 @@ export interface Driven {
   downstream: Float32Array;
 }
 
-// A named number beside the joints; least and most are what the skin has seen.
+/** A named number beside the joints; least and most are what the skin has seen. */
 export interface Control {
   name: string;
   rest: number;
@@ -47,30 +49,36 @@ export interface Control {
 
 export type Indices = Uint16Array | Uint32Array;
 
-// A skin as words for graphics hardware; docs/howto-gpu.md says what they are.
+/** A skin as words for graphics hardware; docs/howto-gpu.md says what they are. */
 export interface PackedSkin {
-  words: Uint32Array; // a view of the module's memory: use it before anything else is opened
-  numbers: Uint32Array; // 20: the uniform block PeltNumbers
+  /** A view of the module's memory: use it before anything else is opened */
+  words: Uint32Array;
+  /** 20: the uniform block PeltNumbers */
+  numbers: Uint32Array;
   form: number;
   phi: number;
   parts: number;
   turns: number;
   ownVec4s: number;
-  poseStride: number; // vec4s of a pose
+  /** Vec4s of a pose */
+  poseStride: number;
 }
 
 export class Skin {
   readonly vertexCount: number;
   readonly jointCount: number;
-  readonly slotCount: number; // 16 for each block; vertexCount rounded up
+  /** 16 for each block; vertexCount rounded up */
+  readonly slotCount: number;
   readonly coefficientCount: number;
   readonly hasCorrective: boolean;
   readonly hasTangents: boolean;
-  readonly meshHash: bigint | null; // of the mesh that it was made for; Pelt.meshHash computes one
+  /** Of the mesh that it was made for; Pelt.meshHash computes one */
+  readonly meshHash: bigint | null;
   readonly joints: readonly Joint[];
   readonly driven: readonly Driven[];
   readonly controls: readonly Control[];
-  readonly aboutText: string; // JSON
+  /** JSON */
+  readonly aboutText: string;
 
   /** @internal */ readonly memory: Memory;
   #address: number;
@@ -107,7 +115,7 @@ export class Skin {
     this.joints.forEach((joint, j) => this.#names.has(joint.name) || this.#names.set(joint.name, j));
   }
 
-  // What the skin says of itself, as `pelt info --json` prints it.
+  /** What the skin says of itself, as `pelt info --json` prints it. */
   get about(): unknown {
     return JSON.parse(this.aboutText);
   }
@@ -124,19 +132,19 @@ export class Skin {
     return this.#words;
   }
 
-  // The joint of this name, -1 when there is none; of several the first.
+  /** The joint of this name, -1 when there is none; of several the first. */
   findJoint(name: string): number {
     return this.#names.get(name) ?? -1;
   }
 
-  // A pose of its own for every character that is shown; all start at rest.
+  /** A pose of its own for every character that is shown; all start at rest. */
   createPose(): Pose {
     const pose = new Pose(this, () => this.#poses.delete(pose));
     this.#poses.add(pose);
     return pose;
   }
 
-  // How much a joint moves each vertex of the file; driven joints follow the others.
+  /** How much a joint moves each vertex of the file; driven joints follow the others. */
   weightsOf(joint: number): Float32Array {
     const w = this.#live, { memory } = this;
     if (!(joint >= 0 && joint < this.jointCount + this.driven.length))
@@ -154,7 +162,7 @@ export class Skin {
     return out;
   }
 
-  // The mesh at rest in the order of the file, without a corrective's part.
+  /** The mesh at rest in the order of the file, without a corrective's part. */
   restPositions(): Float32Array {
     return this.#rest(this.#live.restPositions);
   }
@@ -163,7 +171,7 @@ export class Skin {
     return this.#rest(this.#live.restNormals);
   }
 
-  // For output in slot order, once: replaces each index by the slot of its vertex.
+  /** For output in slot order, once: replaces each index by the slot of its vertex. */
   renumberIndices<T extends Indices>(indices: T): T {
     const slots = this.vertexSlots;
     if (indices instanceof Uint16Array && this.slotCount > 0x10000)
@@ -177,7 +185,7 @@ export class Skin {
     return indices;
   }
 
-  // The same for an attribute that pelt does not deform, such as texture coordinates: a copy in slot order.
+  /** The same for an attribute that pelt does not deform, such as texture coordinates: a copy in slot order. */
   reorderAttribute<T extends Float32Array | Uint8Array | Uint16Array | Uint32Array>(from: T, itemSize: number): T {
     if (from.length !== itemSize * this.vertexCount)
       throw new RangeError(`${from.length} numbers are no ${itemSize} for each of ${this.vertexCount} vertices`);
@@ -188,12 +196,12 @@ export class Skin {
     return to;
   }
 
-  // The slot of each vertex of the file. A view: valid until something else is opened.
+  /** The slot of each vertex of the file. A view: valid until something else is opened. */
   get vertexSlots(): Uint32Array {
     return this.memory.wordsAt(this.#live.vertexSlots, this.vertexCount);
   }
 
-  // Frees it with all poses that are left.
+  /** Frees it with all poses that are left. */
   free(): void {
     if (this.#address === 0) return;
     for (const pose of [...this.#poses]) pose.free();
@@ -201,7 +209,7 @@ export class Skin {
     this.#address = 0;
   }
 
-  // Packs it for graphics hardware and hands it to whoever uploads it; the words are freed afterwards.
+  /** Packs it for graphics hardware and hands it to whoever uploads it; the words are freed afterwards. */
   withPacked<T>(use: (packed: PackedSkin) => T): T {
     const { address, memory } = this;
     memory.made(memory.functions.skin_pack(address));

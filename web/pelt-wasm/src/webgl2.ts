@@ -6,7 +6,7 @@ import type { Pose } from "./pose.js";
 import { skinGlsl } from "./shaders.js";
 import type { PackedSkin, Skin } from "./skin.js";
 
-const TEXTURE_WIDTH = 2048; // texels; the shader counts on it
+export const TEXTURE_WIDTH = 2048; // texels; the shader counts on it
 
 const NUMBER_NAMES = [
   "block_count", "character_count", "pose_stride", "distance_stride", "at_heads", "at_joints", "at_weights", "at_rest",
@@ -14,11 +14,13 @@ const NUMBER_NAMES = [
   "at_row_factors", "at_turn_factors", "at_normal_matrices", "at_factor_scales",
 ];
 
-// The function
-//
-//     void pelt_vertex(uint slot, uint character, out vec3 position, out vec3 normal)
-//
-// for vertex shaders of GLSL ES 3.00, with uniforms `usampler2D pelt_skin` and `sampler2D pelt_poses`. Goes after #version.
+/**
+ * The function
+ *
+ *     void pelt_vertex(uint slot, uint character, out vec3 position, out vec3 normal)
+ *
+ * for vertex shaders of GLSL ES 3.00, with uniforms `usampler2D pelt_skin` and `sampler2D pelt_poses`. Goes after #version.
+ */
 export function vertexChunk(shape: ShaderShape, numbers: Uint32Array, normals: boolean, scaled: boolean): string {
   const defines: Record<string, number | string> = {
     PELT_VERTEX: "", PELT_CONSTANTS: "", PELT_FORM: shape.form, PELT_TURNS: shape.turns, PELT_NORMALS: Number(normals),
@@ -28,26 +30,7 @@ export function vertexChunk(shape: ShaderShape, numbers: Uint32Array, normals: b
   return Object.entries(defines).map(([name, value]) => `#define ${name} ${value}\n`).join("") + skinGlsl;
 }
 
-// A stretch of words or floats as a texture of whole rows.
-export interface Texels<T> {
-  data: T;
-  width: number;
-  height: number;
-}
-
 export const textureRows = (texels: number): number => Math.max(1, Math.ceil(texels / TEXTURE_WIDTH));
-
-export function skinTexels(packed: PackedSkin): Texels<Uint32Array> {
-  const height = textureRows(packed.words.length / 4);
-  const data = new Uint32Array(4 * TEXTURE_WIDTH * height);
-  data.set(packed.words);
-  return { data, width: TEXTURE_WIDTH, height };
-}
-
-export function poseTexels(poseStride: number, characters: number): Texels<Float32Array> {
-  const height = textureRows(poseStride * characters);
-  return { data: new Float32Array(4 * TEXTURE_WIDTH * height), width: TEXTURE_WIDTH, height };
-}
 
 const MAIN = `
 in uint slot;
@@ -154,12 +137,12 @@ export class WebGL2Player {
     }
   }
 
-  // Where results are, in the order of the file, 3 floats a vertex; for attributes of your own programs.
+  /** Where results are, in the order of the file, 3 floats a vertex; for attributes of your own programs. */
   get buffers(): { positions: WebGLBuffer; normals: WebGLBuffer | null } {
     return { positions: this.#positions, normals: this.#normals };
   }
 
-  // Skins and leaves the result in `buffers`.
+  /** Skins and leaves the result in `buffers`. */
   run(pose: Pose, options: { normals?: boolean } = {}): void {
     this.#checkPose(pose);
     const gl = this.#gl, kept = new KeptState(gl), normals = options.normals ?? true;
@@ -167,7 +150,7 @@ export class WebGL2Player {
       const { floats, scaled } = pose.packed(this.#poseStride);
       gl.activeTexture(gl.TEXTURE0 + 1);
       gl.bindTexture(gl.TEXTURE_2D, this.#textures[1]);
-      this.#putPose(floats);
+      this.#put(floats, gl.RGBA, gl.FLOAT);
       gl.activeTexture(gl.TEXTURE0);
       gl.bindTexture(gl.TEXTURE_2D, this.#textures[0]);
       const { program, feedback } = this.#program(normals, normals && scaled);
@@ -184,7 +167,7 @@ export class WebGL2Player {
     }
   }
 
-  // Skins and reads the result back, which waits for it.
+  /** Skins and reads the result back, which waits for it. */
   deform(pose: Pose, options: DeformOptions = {}): Deformed {
     const out = roomFor(this.#skin, options), normals = options.normals ?? true;
     this.run(pose, { normals });
@@ -209,13 +192,13 @@ export class WebGL2Player {
   // -- Making ---------------------------------------------------------------------------------------------------------
 
   #upload(packed: PackedSkin) {
-    const gl = this.#gl, skin = skinTexels(packed);
+    const gl = this.#gl;
     const textures: [WebGLTexture, WebGLTexture] = [
-      this.#texture(gl.RGBA32UI, skin.height, "the skin's texture"),
+      this.#texture(gl.RGBA32UI, textureRows(packed.words.length / 4), "the skin's texture"),
       this.#texture(gl.RGBA32F, textureRows(packed.poseStride), "the texture of a pose"),
     ];
     gl.bindTexture(gl.TEXTURE_2D, textures[0]);
-    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, skin.width, skin.height, gl.RGBA_INTEGER, gl.UNSIGNED_INT, skin.data);
+    this.#put(packed.words, gl.RGBA_INTEGER, gl.UNSIGNED_INT);
     return { textures, shape: shapeOf(packed), numbers: packed.numbers, poseStride: packed.poseStride };
   }
 
@@ -286,12 +269,11 @@ export class WebGL2Player {
     if (pose.skin !== this.#skin) throw deviceError("this pose is of another skin");
   }
 
-  // Whole rows, and the part of a row that is left.
-  #putPose(floats: Float32Array): void {
-    const gl = this.#gl, rows = Math.floor(this.#poseStride / TEXTURE_WIDTH), rest = this.#poseStride % TEXTURE_WIDTH;
-    if (rows) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, TEXTURE_WIDTH, rows, gl.RGBA, gl.FLOAT, floats, 0);
-    if (rest)
-      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, rows, rest, 1, gl.RGBA, gl.FLOAT, floats, 4 * TEXTURE_WIDTH * rows);
+  // Whole rows of the bound texture, and the part of a row that is left.
+  #put(data: Uint32Array | Float32Array, format: number, type: number): void {
+    const gl = this.#gl, texels = data.length / 4, rows = Math.floor(texels / TEXTURE_WIDTH), rest = texels % TEXTURE_WIDTH;
+    if (rows) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, TEXTURE_WIDTH, rows, format, type, data, 0);
+    if (rest) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, rows, rest, 1, format, type, data, 4 * TEXTURE_WIDTH * rows);
   }
 
   #read(buffer: WebGLBuffer, out: Float32Array): void {
@@ -311,7 +293,9 @@ export class WebGL2Player {
   }
 }
 
-// A skin in a WebGL 2 context. What the context's limits have no room for is refused with the limit's name and number.
+/**
+ * A skin in a WebGL 2 context. What the context's limits have no room for is refused with the limit's name and number.
+ */
 export function createWebGL2(skin: Skin, gl: WebGL2RenderingContext): WebGL2Player {
   return new WebGL2Player(skin, gl);
 }

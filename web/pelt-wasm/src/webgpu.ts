@@ -11,10 +11,11 @@ import type { PackedSkin, Skin } from "./skin.js";
 const THREADS = 64;
 
 export interface WebGPUOptions {
-  characters?: number; // that are skinned at a time; default 1
+  /** That are skinned at a time; default 1 */
+  characters?: number;
 }
 
-// A device of its own, with room for large skins as far as the adapter has it.
+/** A device of its own, with room for large skins as far as the adapter has it. */
 async function ownDevice(): Promise<GPUDevice> {
   const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;
   if (!gpu) throw deviceError("there is no WebGPU here: take createWebGL2, or pose.deform");
@@ -31,7 +32,7 @@ function constants(shape: ShaderShape, vertices: number, normals: boolean, scale
 }
 
 export class WebGPUPlayer {
-  // Results in the order of the file, 3 floats a vertex, character after character: vertex and storage buffers.
+  /** Results in the order of the file, 3 floats a vertex, character after character: vertex and storage buffers. */
   readonly buffers: { positions: WebGPUBuffer; normals: WebGPUBuffer };
   readonly characters: number;
   readonly #skin: Skin;
@@ -77,7 +78,7 @@ export class WebGPUPlayer {
     });
   }
 
-  // Skins characters 0, 1, ... and leaves the result in `buffers`; resolves when the work is handed to the device.
+  /** Skins characters 0, 1, ... and leaves the result in `buffers`; resolves when the work is handed to the device. */
   async run(poses: Pose | readonly Pose[], options: { normals?: boolean } = {}): Promise<void> {
     const list = Array.isArray(poses) ? (poses as readonly Pose[]) : [poses as Pose], normals = options.normals ?? true;
     if (list.length > this.characters)
@@ -101,7 +102,7 @@ export class WebGPUPlayer {
     this.device.queue.submit([encoder.finish()]);
   }
 
-  // Skins one character and reads the result back.
+  /** Skins one character and reads the result back. */
   deform(pose: Pose, options: DeformOptions = {}): Promise<Deformed> {
     const out = roomFor(this.#skin, options), normals = options.normals ?? true;
     const result = this.#reading.then(async () => {
@@ -113,7 +114,7 @@ export class WebGPUPlayer {
     return result;
   }
 
-  // Copies a character's result.
+  /** Copies a character's result. */
   async read(character: number, out: Deformed): Promise<void> {
     const size = 12 * this.#skin.vertexCount, parts = out.normals ? 2 : 1;
     this.#checkLost();
@@ -134,7 +135,7 @@ export class WebGPUPlayer {
     staging.unmap();
   }
 
-  // Frees what is on the device, and the device when it was made here.
+  /** Frees what is on the device, and the device when it was made here. */
   free(): void {
     [...Object.values(this.#inputs), ...Object.values(this.buffers), this.#staging].forEach((buffer) => buffer?.destroy());
     if (this.#ownsDevice) this.device.destroy();
@@ -187,8 +188,10 @@ function slotVertices(skin: Skin): Uint32Array {
   return out;
 }
 
-// A skin on a WebGPU device: the one that is given, or one of its own. What the device's limits have no room for is
-// refused with the limit's name and number.
+/**
+ * A skin on a WebGPU device: the one that is given, or one of its own. What the device's limits have no room for is
+ * refused with the limit's name and number.
+ */
 export async function createWebGPU(skin: Skin, device?: WebGPUDevice | null, options: WebGPUOptions = {}): Promise<WebGPUPlayer> {
   const used = device ?? (await ownDevice());
   used.pushErrorScope("out-of-memory");
