@@ -9,9 +9,14 @@
 
 /* -- Reading ---------------------------------------------------------------------------------------------------------- */
 
+static bool displaces(const view_inside *in, uint32_t coefficient) {
+    uint32_t t = in->target_of[coefficient];
+    return t != UINT32_MAX && in->targets.positions[t].count;
+}
+
 static bool moves(const view_inside *in, const pelt_source *s) {
     for (uint32_t k = s->first; k < s->first + s->count; k++)
-        if (in->target_of[k] != UINT32_MAX && in->targets.positions[in->target_of[k]].count) return true;
+        if (displaces(in, k)) return true;
     return s->kind == PELT_SOURCE_WEIGHTED;
 }
 
@@ -107,11 +112,11 @@ static float displaced(const view_skin *skin, uint32_t support, float *amounts) 
     float most = 0;
     memset(amounts, 0, skin->skin.vertex_count * sizeof *amounts);
     if (s->kind == PELT_SOURCE_WEIGHTED) pelt_skin_axis_weights(&skin->skin, in->supports[support], amounts);
-    for (uint32_t k = 0; k < s->count; k++) {
-        uint32_t t = in->target_of[s->first + k];
-        const pelt_target *target = t == UINT32_MAX ? NULL : &in->targets.positions[t];
-        double size = in->singular[support] ? json_number_value(json_array_get(in->singular[support], k)) : 1;
-        for (uint32_t i = 0; target && i < target->count; i++) {
+    for (uint32_t k = 0, rank = 0; k < s->count; k++) {
+        if (!displaces(in, s->first + k)) continue;
+        const pelt_target *target = &in->targets.positions[in->target_of[s->first + k]];
+        double size = in->singular[support] ? json_number_value(json_array_get(in->singular[support], rank++)) : 1;
+        for (uint32_t i = 0; i < target->count; i++) {
             const float *d = target->deltas + 3 * (size_t)i;
             float length = (float)size * sqrtf(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
             amounts[target->vertices[i]] = fmaxf(amounts[target->vertices[i]], length);
@@ -121,9 +126,17 @@ static float displaced(const view_skin *skin, uint32_t support, float *amounts) 
     return most;
 }
 
-static json_t *numbers(const uint32_t *list, uint32_t first, uint32_t count) {
+static json_t *numbers(const uint32_t *list, uint32_t count) {
     json_t *array = json_array();
-    for (uint32_t i = 0; i < count; i++) json_array_append_new(array, json_integer(list ? list[i] : first + i));
+    for (uint32_t i = 0; i < count; i++) json_array_append_new(array, json_integer(list[i]));
+    return array;
+}
+
+/* Those that displace something; others change normals alone. */
+static json_t *displacing(const view_inside *in, const pelt_source *s) {
+    json_t *array = json_array();
+    for (uint32_t k = s->first; k < s->first + s->count; k++)
+        if (displaces(in, k)) json_array_append_new(array, json_integer(k));
     return array;
 }
 
@@ -137,11 +150,12 @@ static json_t *support_json(const view_skin *skin, view_place place, uint32_t su
     name_source(&skin->skin, s, name, sizeof name);
     if (s->joint_count + s->control_count > 4) snprintf(name, sizeof name, "part %u", support + 1);
     snprintf(file, sizeof file, "data/c%u/skin%u/support%u.bin", place.numbers[0], place.numbers[1], support);
-    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:i, s:s, s:o}", "joints", numbers(s->joints, 0, s->joint_count),
-                     "controls", numbers(s->controls, 0, s->control_count), "name", pelt_json_text(name), "kind",
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:i, s:s, s:o}", "joint",
+                     s->joint_count ? json_integer(s->joints[0]) : json_null(), "joints", numbers(s->joints, s->joint_count),
+                     "controls", numbers(s->controls, s->control_count), "name", pelt_json_text(name), "kind",
                      kind_name(in, s), "singular_values",
                      in->singular[support] ? json_incref(in->singular[support]) : json_null(), "points", (int)points,
-                     "weights", file, "coefficients", numbers(NULL, s->first, s->count));
+                     "weights", file, "coefficients", displacing(in, s));
 }
 
 pelt_result view_make_inside(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {

@@ -1,19 +1,156 @@
 /* lamp.c: a box of light, relit from its key points wherever the light is dragged to. */
 
 #include "view/show.h"
+#include <string.h>
+#ifdef PELT_WITH_LIGHT
+#include "light/live.h"
+#include "rig/clock.h"
 
+struct view_lamp {
+    pelt_relight_file file;
+    pelt_relight_live *live;
+    pthread_mutex_t mutex; /* one picture after the other */
+};
+
+/* -- Files ---------------------------------------------------------------------------------------------------------------- */
+
+static bool is_light(const char *path) {
+    pelt_keys keys;
+    pelt_bytes *bytes = pelt_keys_read(path, &keys, NULL);
+    json_t *about = bytes && keys.about ? json_loadb(keys.about, keys.about_size, 0, NULL) : NULL;
+    bool found = json_object_get(about, "relight") != NULL;
+    json_decref(about);
+    pelt_bytes_free(bytes);
+    return found;
+}
+
+pelt_result view_lamp_open(const char *path, struct view_lamp **lamp, pelt_error *error) {
+    *lamp = NULL;
+    if (!is_light(path)) return PELT_OK;
+    struct view_lamp *l = calloc(1, sizeof *l);
+    if (!l) return pelt_no_memory(error);
+    pthread_mutex_init(&l->mutex, NULL);
+    pelt_result result = pelt_relight_open(&l->file, path, NULL, error);
+    if (!result) {
+        l->live = pelt_relight_live_new(&l->file, error);
+        if (!l->live) result = error ? error->code : PELT_ERROR_MEMORY;
+    }
+    if (result)
+        view_lamp_close(l);
+    else
+        *lamp = l;
+    return result;
+}
+
+void view_lamp_close(struct view_lamp *lamp) {
+    if (!lamp) return;
+    pelt_relight_live_free(lamp->live);
+    pelt_relight_close(&lamp->file);
+    pthread_mutex_destroy(&lamp->mutex);
+    free(lamp);
+}
+
+/* -- Show ------------------------------------------------------------------------------------------------------------------ */
+
+static json_t *three(const float v[3]) { return json_pack("[fff]", (double)v[0], (double)v[1], (double)v[2]); }
+static json_t *three_doubles(const double v[3]) { return json_pack("[fff]", v[0], v[1], v[2]); }
+
+static void middle(const struct view_lamp *lamp, float at[3]) {
+    pelt_light light = pelt_light_grid_at(&lamp->file.view, &lamp->file.about.grid, 0.5, 0.5);
+    memcpy(at, light.position, sizeof light.position);
+}
+
+json_t *view_lamp_json(view_box *box, uint32_t index) {
+    const struct view_lamp *lamp = box->lamp;
+    const pelt_light_view *v = &lamp->file.view;
+    const pelt_light_grid *grid = &lamp->file.about.grid;
+    pelt_extent extent = pelt_tracer_extent(v->tracer);
+    json_t *keys = json_array();
+    float at[3];
+    char picture[40];
+    for (uint32_t k = 0; k < lamp->file.keys.key_count; k++)
+        json_array_append_new(keys, json_integer(v->points[lamp->file.keys.key_points[k]].id));
+    middle(lamp, at);
+    snprintf(picture, sizeof picture, "data/b%u/picture.bin", index);
+    return json_pack("{s:s, s:o, s:i, s:i, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:[ooo], s:f}, s:{s:o, s:o}, s:s}", "kind", "light",
+                     "name", pelt_json_text(box->name), "width", (int)v->width, "height", (int)v->height, "keys", keys,
+                     "light", "at", three(at), "least", three(grid->low), "most", three(grid->high), "camera", "eye",
+                     three_doubles(v->camera.eye), "axes", three_doubles(v->camera.axes[0]),
+                     three_doubles(v->camera.axes[1]), three_doubles(v->camera.axes[2]), "field_of_view",
+                     v->camera.field_of_view, "extent", "low", three(extent.low), "high", three(extent.high), "picture",
+                     picture);
+}
+
+/* -- Pictures ---------------------------------------------------------------------------------------------------------------- */
+
+/* Before the colours of a picture. */
+typedef struct head {
+    uint32_t width, height, verdict;
+    float misfit, milliseconds;
+} head;
+
+static pelt_result draw(struct view_lamp *lamp, const pelt_relight_place *place, pelt_resource *out, pelt_error *error) {
+    const pelt_light_view *v = &lamp->file.view;
+    pelt_relight_seen seen;
+    head first = {.width = v->width, .height = v->height};
+    uint8_t *bytes = view_bytes(out, sizeof first + 3 * (size_t)v->width * v->height, "application/octet-stream", error);
+    if (!bytes) return PELT_ERROR_MEMORY;
+    pthread_mutex_lock(&lamp->mutex);
+    double start = pelt_wall_seconds();
+    pelt_result result = pelt_relight_live_draw(lamp->live, place, bytes + sizeof first, &seen, error);
+    double seconds = pelt_wall_seconds() - start;
+    pthread_mutex_unlock(&lamp->mutex);
+    if (result) return free(out->bytes), out->bytes = NULL, result;
+    float trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f}, (float)seen.misfit);
+    first.verdict = trust >= 1 ? 0 : trust > 0 ? 1 : 2;
+    first.misfit = (float)seen.misfit, first.milliseconds = (float)(1e3 * seconds);
+    memcpy(bytes, &first, sizeof first);
+    return PELT_OK;
+}
+
+/* The light in the middle; how long it took is not part of it, so that it is the same each time. */
+pelt_result view_make_picture(pelt_view *view, view_place at, pelt_resource *out, pelt_error *error) {
+    view_box *box = view_box_at(view, at.numbers[0]);
+    pelt_relight_place place = {.threads = view->options.threads};
+    if (!box || !box->lamp) return view_absent(error);
+    middle(box->lamp, place.at);
+    pelt_result result = draw(box->lamp, &place, out, error);
+    if (!result) memset((char *)out->bytes + offsetof(head, milliseconds), 0, sizeof(float));
+    return result;
+}
+
+pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_resource *out, pelt_error *error) {
+    *out = (pelt_resource){0};
+    pthread_rwlock_rdlock(&view->lock);
+    view_box *box = view_box_at(view, lamp->box);
+    pthread_rwlock_unlock(&view->lock); /* boxes stay as long as the view does */
+    if (!box || !box->lamp) return view_absent(error);
+    pelt_relight_place place = {.samples = lamp->samples,
+                                .seed = lamp->seed,
+                                .threads = lamp->full ? view->options.threads : 1,
+                                .full = lamp->full,
+                                .stop = lamp->stop,
+                                .user = lamp->user};
+    memcpy(place.at, lamp->at, sizeof place.at);
+    return draw(box->lamp, &place, out, error);
+}
+#else
 pelt_result view_lamp_open(const char *path, struct view_lamp **lamp, pelt_error *error) {
     (void)path, (void)error;
     *lamp = NULL;
     return PELT_OK;
 }
 void view_lamp_close(struct view_lamp *lamp) { (void)lamp; }
-json_t *view_lamp_json(view_box *box, uint32_t index) { (void)box, (void)index; return json_null(); }
+json_t *view_lamp_json(view_box *box, uint32_t index) { return (void)box, (void)index, json_null(); }
+
 pelt_result view_make_picture(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     (void)view, (void)place, (void)out;
     return view_absent(error);
 }
-pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_resource *resource, pelt_error *error) {
-    (void)view, (void)lamp, (void)resource;
-    return view_absent(error);
+
+pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_resource *out, pelt_error *error) {
+    (void)view, (void)lamp, (void)out;
+    return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "this pelt was built without Embree, which light needs; install "
+                                                    "libembree-dev and build again");
 }
+#endif

@@ -226,9 +226,22 @@ static bool is_made_for(const pelt_skin *skin, const view_character *c) {
     return player != NULL;
 }
 
+/* Of several with one mesh, that whose file the skin names. */
+static bool is_named_by(const pelt_skin *skin, const view_character *c) {
+    json_t *about = skin->about ? json_loadb(skin->about, skin->about_size, 0, NULL) : NULL;
+    const char *path = json_string_value(json_object_get(about, "bundle"));
+    bool same = path && c->file && !strcmp(base_name(path), c->file);
+    json_decref(about);
+    return same;
+}
+
 static pelt_result place_skin(pelt_view *view, view_skin *skin, pelt_error *error) {
-    for (uint32_t i = 0; i < view->character_count; i++)
-        if (is_made_for(&skin->skin, view->characters[i])) return add_to_character(view->characters[i], skin, error);
+    view_character *found = NULL;
+    for (uint32_t i = 0; i < view->character_count; i++) {
+        view_character *c = view->characters[i];
+        if (is_made_for(&skin->skin, c) && (!found || is_named_by(&skin->skin, c))) found = c;
+    }
+    if (found) return add_to_character(found, skin, error);
     view_character *c = new_character(view, skin->name, error); /* points alone */
     if (!c) return error->code;
     free(c->name), c->name = strdup(skin->name);

@@ -1,0 +1,326 @@
+/* live.c: a box that is relit again and again.
+
+   Direct light of a point or spot at x with normal n, from L with d = |L - x| and cosine c = n (L - x) / d:
+
+       power fade(direction) falloff(d) c / pi        where nothing is between
+
+   the same as gather.c's, whose paths it is the first step of. */
+
+#include "light/live.h"
+#include "light/tracer.h"
+#include "rig/clock.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELL = 4, TABLE = 4096, CHUNK = 4096 };
+
+struct pelt_relight_live {
+    pelt_relight_file *file;
+    pelt_relight_keys keys;
+    float *indirect, *direct, *own; /* [point_count][3]; own: of the lights that do not move, NULL: there are none */
+    uint32_t *points;               /* [height][width] point of each pixel; NO_POINT: it sees nothing */
+    uint8_t *seen;                  /* [point_count] whether it sees the light: SEEN, HIDDEN, or not asked yet */
+    float white;
+    uint8_t coded[TABLE + 1]; /* linear light to sRGB */
+};
+
+enum { NOT_ASKED, SEEN, HIDDEN };
+#define NO_POINT UINT32_MAX
+
+/* -- Whether points see the light ---------------------------------------------------------------------------------------- */
+
+typedef struct asking {
+    const pelt_relight_live *live;
+    v3 light;
+    packet packet;
+    uint32_t lanes[LANES];
+    int count;
+    uint64_t rays;
+} asking;
+
+static void ask_all(asking *a) {
+    bool blocked[LANES];
+    if (!a->count) return;
+    for (int i = a->count; i < LANES; i++) a->packet.active[i] = 0;
+    rays_blocked(a->live->file->view.tracer->rays, &a->packet, blocked);
+    for (int i = 0; i < a->count; i++) a->live->seen[a->lanes[i]] = blocked[i] ? HIDDEN : SEEN;
+    a->rays += (uint64_t)a->count;
+    a->count = 0;
+}
+
+/* Points that look away from the light are dark without a ray. */
+static void ask(asking *a, uint32_t point) {
+    const pelt_light_point *p = &a->live->file->view.points[point];
+    if (a->live->seen[point] != NOT_ASKED) return;
+    v3 x = v3_of(p->position), way = v3_sub(a->light, x);
+    if (!(v3_dot(v3_of(p->normal), way) > 0)) {
+        a->live->seen[point] = HIDDEN;
+        return;
+    }
+    int lane = a->count++;
+    packet *r = &a->packet;
+    r->origin[0][lane] = x.x, r->origin[1][lane] = x.y, r->origin[2][lane] = x.z;
+    r->direction[0][lane] = way.x, r->direction[1][lane] = way.y, r->direction[2][lane] = way.z;
+    r->length[lane] = 1, r->active[lane] = 1;
+    a->lanes[lane] = point;
+    if (a->count == LANES) ask_all(a);
+}
+
+static uint32_t point_at(const pelt_relight_live *live, uint32_t x, uint32_t y) {
+    const pelt_light_view *v = &live->file->view;
+    return live->points[(size_t)(y < v->height ? y : v->height - 1) * v->width + (x < v->width ? x : v->width - 1)];
+}
+
+/* Corners of a cell that agree, and lie in one plane. */
+static bool is_even(const pelt_relight_live *live, const uint32_t corners[4]) {
+    const pelt_light_point *points = live->file->view.points, *a = &points[corners[0]];
+    float size = live->file->view.tracer->extent.diagonal;
+    for (int i = 1; i < 4; i++) {
+        const pelt_light_point *b = &points[corners[i]];
+        if (live->seen[corners[i]] != live->seen[corners[0]]) return false;
+        if (v3_dot(v3_of(a->normal), v3_of(b->normal)) < 0.999f) return false;
+        if (fabsf(v3_dot(v3_of(a->normal), v3_sub(v3_of(b->position), v3_of(a->position)))) > 1e-3f * size) return false;
+    }
+    return true;
+}
+
+/* A row of cells, from the pixel row y on; the corners are known. */
+static void ask_inside(asking *a, uint32_t y) {
+    const pelt_light_view *v = &a->live->file->view;
+    for (uint32_t x = 0; x < v->width; x += CELL) {
+        uint32_t corners[4] = {point_at(a->live, x, y), point_at(a->live, x + CELL, y), point_at(a->live, x, y + CELL),
+                               point_at(a->live, x + CELL, y + CELL)};
+        bool whole = true;
+        for (int i = 0; i < 4; i++) whole = whole && corners[i] != NO_POINT;
+        bool even = whole && is_even(a->live, corners);
+        uint8_t all = even ? a->live->seen[corners[0]] : NOT_ASKED;
+        for (uint32_t j = y; j < y + CELL && j < v->height; j++)
+            for (uint32_t i = x; i < x + CELL && i < v->width; i++) {
+                uint32_t point = a->live->points[(size_t)j * v->width + i];
+                if (point == NO_POINT) continue;
+                if (even && a->live->seen[point] == NOT_ASKED)
+                    a->live->seen[point] = all;
+                else
+                    ask(a, point);
+            }
+    }
+}
+
+typedef struct looking {
+    pelt_relight_live *live;
+    v3 light;
+    uint64_t *rays; /* [rows of cells] */
+} looking;
+
+static void look_at_corners(void *user, size_t row, pelt_arena *scratch) {
+    const looking *l = user;
+    (void)scratch;
+    asking a = {.live = l->live, .light = l->light};
+    const pelt_light_view *v = &l->live->file->view;
+    uint32_t y = (uint32_t)row * CELL, last = v->height - 1;
+    if (y > last && last % CELL == 0) return; /* it was the row before */
+    y = y < last ? y : last;
+    for (uint32_t x = 0; x < v->width + CELL; x += CELL) {
+        uint32_t point = point_at(l->live, x, y);
+        if (point != NO_POINT) ask(&a, point);
+    }
+    ask_all(&a);
+    l->rays[row] += a.rays;
+}
+
+static void look_inside(void *user, size_t row, pelt_arena *scratch) {
+    const looking *l = user;
+    (void)scratch;
+    asking a = {.live = l->live, .light = l->light};
+    ask_inside(&a, (uint32_t)row * CELL);
+    ask_all(&a);
+    l->rays[row] += a.rays;
+}
+
+/* -- Direct light ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct shining {
+    const pelt_relight_live *live;
+    const emitter *e;
+    float *direct;
+} shining;
+
+static float fade(const emitter *e, v3 from_light) {
+    if (!(e->cos_inner > -1)) return 1;
+    float cosine = v3_dot(e->normal, from_light), range = fmaxf(e->cos_inner - e->cos_outer, 1e-6f);
+    float share = fminf(fmaxf((cosine - e->cos_outer) / range, 0), 1);
+    return share * share;
+}
+
+static void shine(void *user, size_t chunk, pelt_arena *scratch) {
+    const shining *s = user;
+    const pelt_relight_live *live = s->live;
+    const pelt_light_view *v = &live->file->view;
+    (void)scratch;
+    size_t end = (chunk + 1) * CHUNK < v->point_count ? (chunk + 1) * CHUNK : v->point_count;
+    for (size_t i = chunk * CHUNK; i < end; i++) {
+        const pelt_light_point *p = &v->points[i];
+        float *out = s->direct + 3 * i, light = 0;
+        if (live->seen[i] == SEEN) {
+            v3 way = v3_sub(s->e->position, v3_of(p->position));
+            float square = v3_dot(way, way), distance = sqrtf(square), cosine = v3_dot(v3_of(p->normal), way) / distance;
+            float fall = s->e->falloff == 2 ? 1 / square : s->e->falloff_scale * powf(distance, -s->e->falloff);
+            light = cosine > 0 ? fade(s->e, v3_scale(way, -1 / distance)) * fall * cosine / LIGHT_PI : 0;
+        }
+        out[0] = light * s->e->power.x, out[1] = light * s->e->power.y, out[2] = light * s->e->power.z;
+        for (int c = 0; live->own && c < 3; c++) out[c] += live->own[3 * i + c];
+    }
+}
+
+/* The light that moves is the last of the tracer's. */
+static pelt_result light_directly(pelt_relight_live *live, uint32_t threads, float *direct, uint64_t *traced, pelt_error *error) {
+    const pelt_tracer *t = live->file->view.tracer;
+    const pelt_light_view *v = &live->file->view;
+    const emitter *e = &t->emitters[t->emitter_count - 1];
+    size_t rows = (v->height + CELL - 1) / CELL, chunks = (v->point_count + CHUNK - 1) / CHUNK;
+    looking l = {live, e->position, calloc(rows + 1, sizeof(uint64_t))};
+    shining s = {live, e, direct};
+    if (!l.rays) return pelt_no_memory(error);
+    memset(live->seen, NOT_ASKED, v->point_count);
+    /* Rows of corners do not touch each other, and rows of cells ask only for what lies in them. */
+    bool done = pelt_parallel(NULL, threads, rows + 1, look_at_corners, &l) &&
+                pelt_parallel(NULL, threads, rows, look_inside, &l) && pelt_parallel(NULL, threads, chunks, shine, &s);
+    for (size_t i = 0; traced && i <= rows; i++) *traced += l.rays[i];
+    free(l.rays);
+    return done ? PELT_OK : pelt_no_memory(error);
+}
+
+pelt_result pelt_relight_live_direct(pelt_relight_live *live, const float at[3], uint32_t threads, float *direct,
+                                     uint64_t *shadow_rays, pelt_error *error) {
+    pelt_light light = live->file->view.light;
+    memcpy(light.position, at, sizeof light.position);
+    if (shadow_rays) *shadow_rays = 0;
+    pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
+    return result ? result : light_directly(live, threads, direct, shadow_rays, error);
+}
+
+/* -- All points ------------------------------------------------------------------------------------------------------------------ */
+
+static pelt_result gather_all(pelt_relight_live *live, const pelt_relight_place *place, pelt_error *error) {
+    const pelt_light_view *v = &live->file->view;
+    pelt_gather_options options = {.samples = place->samples ? place->samples : 64,
+                                   .bounces = v->bounces,
+                                   .seed = 0x60000000u + place->seed,
+                                   .threads = place->threads};
+    for (size_t first = 0; first < v->point_count; first += CHUNK) {
+        size_t count = v->point_count - first < CHUNK ? v->point_count - first : CHUNK;
+        if (place->stop && place->stop(place->user))
+            return pelt_fail(error, PELT_ERROR_CANCELLED, "the light has moved on");
+        pelt_result result = pelt_gather(v->tracer, v->points + first, count, &options, NULL, live->indirect + 3 * first, NULL, error);
+        if (result) return result;
+    }
+    return PELT_OK;
+}
+
+static pelt_result light_from_keys(pelt_relight_live *live, const pelt_light *light, const pelt_relight_place *place,
+                                   pelt_relight_seen *seen, pelt_error *error) {
+    pelt_relight_frame frame = {.light = *light,
+                                .samples = place->samples ? place->samples : 256,
+                                .seed = place->seed,
+                                .threads = place->threads};
+    if (frame.samples < 32) frame.samples = 32;
+    double start = pelt_wall_seconds();
+    pelt_result result = pelt_relight_solve(&live->keys, &frame, error);
+    double middle = pelt_wall_seconds();
+    if (!result) result = pelt_relight_fill(&live->keys, place->threads, live->indirect, error);
+    seen->misfit = frame.misfit / live->file->about.trust;
+    seen->key_seconds = middle - start, seen->fill_seconds = pelt_wall_seconds() - middle;
+    return result;
+}
+
+/* -- Colours ---------------------------------------------------------------------------------------------------------------------- */
+
+static void color_points(const pelt_relight_live *live, uint8_t *colors) {
+    const pelt_light_view *v = &live->file->view;
+    float scale = TABLE / live->white;
+    memset(colors, 0, 3 * (size_t)v->width * v->height);
+    for (size_t i = 0; i < v->point_count; i++) {
+        const pelt_light_point *p = &v->points[i];
+        uint8_t *out = colors + 3 * (size_t)p->id;
+        for (size_t c = 0; c < 3; c++) {
+            float light = p->albedo[c] * (live->indirect[3 * i + c] + live->direct[3 * i + c]) + p->emission[c];
+            float place = fminf(light * scale + 0.5f, TABLE);
+            out[c] = live->coded[(int)place];
+        }
+    }
+}
+
+pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_place *place, uint8_t *colors,
+                                   pelt_relight_seen *seen, pelt_error *error) {
+    pelt_light light = live->file->view.light;
+    memcpy(light.position, place->at, sizeof light.position);
+    *seen = (pelt_relight_seen){0};
+    if (place->samples > 1u << 20) return pelt_fail(error, PELT_ERROR_ARGUMENT, "samples: at most %u are meant", 1u << 20);
+    pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
+    if (result) return result;
+    result = place->full ? gather_all(live, place, error) : light_from_keys(live, &light, place, seen, error);
+    double start = pelt_wall_seconds();
+    if (!result) result = light_directly(live, place->threads, live->direct, &seen->shadow_rays, error);
+    if (result) return result;
+    double middle = pelt_wall_seconds();
+    color_points(live, colors);
+    seen->direct_seconds = middle - start, seen->color_seconds = pelt_wall_seconds() - middle;
+    return PELT_OK;
+}
+
+/* -- Begin ------------------------------------------------------------------------------------------------------------------------- */
+
+/* What does not move, once. */
+static pelt_result light_own(pelt_relight_live *live, pelt_error *error) {
+    const pelt_light_view *v = &live->file->view;
+    if (!v->tracer->own_count) return PELT_OK;
+    live->own = malloc(3 * v->point_count * sizeof *live->own);
+    if (!live->own) return pelt_no_memory(error);
+    pelt_result result = pelt_tracer_set_light(v->tracer, NULL, error);
+    if (result) return result;
+    return pelt_gather(v->tracer, v->points, v->point_count, &(pelt_gather_options){.samples = 16}, live->own, NULL, NULL, error);
+}
+
+/* White with the light in the middle, so that dragging it makes the picture brighter and darker. */
+static pelt_result find_white(pelt_relight_live *live, pelt_error *error) {
+    const pelt_light_view *v = &live->file->view;
+    pelt_light light = pelt_light_grid_at(v, &live->file->about.grid, 0.5, 0.5);
+    pelt_relight_place place = {.threads = 1};
+    pelt_relight_seen seen;
+    memcpy(place.at, light.position, sizeof place.at);
+    pelt_result result = pelt_tracer_set_light(v->tracer, &light, error);
+    if (!result) result = light_from_keys(live, &light, &place, &seen, error);
+    if (!result) result = light_directly(live, 1, live->direct, NULL, error);
+    if (result) return result;
+    for (size_t i = 0; i < 3 * v->point_count; i++)
+        live->direct[i] = v->points[i / 3].albedo[i % 3] * (live->indirect[i] + live->direct[i]);
+    live->white = pelt_light_white(live->direct, v->point_count);
+    return PELT_OK;
+}
+
+pelt_relight_live *pelt_relight_live_new(pelt_relight_file *file, pelt_error *error) {
+    const pelt_light_view *v = &file->view;
+    size_t pixels = (size_t)v->width * v->height;
+    pelt_relight_live *live = calloc(1, sizeof *live);
+    if (!live) return pelt_no_memory(error), NULL;
+    live->file = file;
+    live->indirect = malloc(3 * v->point_count * sizeof(float)), live->direct = malloc(3 * v->point_count * sizeof(float));
+    live->points = malloc(pixels * sizeof *live->points), live->seen = malloc(v->point_count);
+    pelt_result result = live->indirect && live->direct && live->points && live->seen ? PELT_OK : pelt_no_memory(error);
+    for (size_t i = 0; !result && i < pixels; i++) live->points[i] = NO_POINT;
+    for (size_t i = 0; !result && i < v->point_count; i++) live->points[v->points[i].id] = (uint32_t)i;
+    for (int i = 0; i <= TABLE; i++) live->coded[i] = pelt_light_srgb((float)i, TABLE);
+    if (!result) result = pelt_relight_keys_open(&live->keys, &file->view, &file->keys, error);
+    if (!result) result = light_own(live, error);
+    if (!result) result = find_white(live, error);
+    if (!result) return live;
+    pelt_relight_live_free(live);
+    return NULL;
+}
+
+void pelt_relight_live_free(pelt_relight_live *live) {
+    if (!live) return;
+    free(live->indirect), free(live->direct), free(live->own), free(live->points), free(live->seen);
+    free(live);
+}
