@@ -24,6 +24,19 @@ export const VERDICTS: Record<Verdict, { colour: string; text: string }> = {
   miss: { colour: '--miss', text: 'like nothing in training: the slow rig is asked' },
 };
 
+/** A disc with a dark rim, so that it is seen on light and dark skin. */
+function disc(): THREE.Texture {
+  const canvas = el('canvas', { width: 32, height: 32 });
+  const pen = canvas.getContext('2d')!;
+  for (const [radius, colour] of [[15, '#0009'], [11, '#fff']] as const) {
+    pen.fillStyle = colour;
+    pen.beginPath();
+    pen.arc(16, 16, radius, 0, 7);
+    pen.fill();
+  }
+  return new THREE.CanvasTexture(canvas);
+}
+
 class Face {
   private readonly strip = el('canvas', { className: 'strip', tabIndex: 0, role: 'slider', aria: { label: 'hits, blends and misses along the clip' } });
   private readonly counts = el('div', { className: 'verdict-counts' });
@@ -38,7 +51,7 @@ class Face {
   private turn = 0;
 
   constructor(element: HTMLElement, private readonly app: App) {
-    const material = new THREE.PointsMaterial({ color: 0xffffff, size: 5, sizeAttenuation: false, depthTest: true, transparent: true, toneMapped: false });
+    const material = new THREE.PointsMaterial({ color: 0xffffff, map: disc(), alphaTest: 0.1, size: 9 * Math.min(devicePixelRatio || 1, 2), sizeAttenuation: false, depthTest: true, transparent: true, toneMapped: false });
     this.points = new THREE.Points(new THREE.BufferGeometry(), material);
     this.points.frustumCulled = false;
     this.points.renderOrder = 5;
@@ -48,7 +61,7 @@ class Face {
     this.jump = el('div', { className: 'buttons' }, go('Miss before', -1), go('Next miss', 1));
     element.classList.add('face');
     element.append(this.note, this.keys.row, section('This frame', this.now), section('Along the clip', this.counts, this.jump));
-    const press = (event: PointerEvent) => this.goTo(Math.floor(((event.clientX - this.strip.getBoundingClientRect().left) / this.strip.clientWidth) * this.frames()));
+    const press = (event: PointerEvent) => this.goTo(Math.round(((event.clientX - this.strip.getBoundingClientRect().left) / this.strip.clientWidth) * (this.frames() - 1)));
     this.strip.addEventListener('pointerdown', (event) => { this.strip.setPointerCapture(event.pointerId); press(event); });
     this.strip.addEventListener('pointermove', (event) => { if (this.strip.hasPointerCapture(event.pointerId)) press(event); });
     this.strip.addEventListener('keydown', (event) => {
@@ -186,13 +199,13 @@ class Face {
     this.strip.width = width;
     this.strip.height = height;
     const pen = this.strip.getContext('2d')!;
-    const each = width / verdict.length;
+    const x = (frame: number) => Math.round((frame * width) / Math.max(verdict.length - 1, 1)); // as on the timeline
     verdict.forEach((one, frame) => {
       pen.fillStyle = this.colour(one);
-      pen.fillRect(Math.floor(frame * each), 0, Math.ceil(each), height);
+      pen.fillRect(x(frame - 0.5), 0, x(frame + 0.5) - x(frame - 0.5), height);
     });
     pen.fillStyle = getComputedStyle(this.strip).color;
-    pen.fillRect((this.app.store.get().frame + 0.5) * each - ratio, 0, 2 * ratio, height);
+    pen.fillRect(x(this.app.store.get().frame) - ratio, 0, 2 * ratio, height);
   }
 }
 

@@ -13,9 +13,11 @@ interface Job {
   share: number;
   text: string;
   character?: number;
-  skin?: number;
+  skin?: number | null;
   error?: { text: string } | null;
 }
+
+interface Opened { character?: number | null; box?: number | null }
 
 const wait = (milliseconds: number) => new Promise((done) => setTimeout(done, milliseconds));
 
@@ -35,6 +37,7 @@ class Fitting {
   private readonly problem = el('p', { className: 'problem', role: 'alert', hidden: true });
   private readonly result = el('div', { className: 'fit-result' });
   private readonly rest: HTMLElement;
+  private readonly foot: HTMLElement;
   private readonly nameField: HTMLInputElement;
   private character: Character | null = null;
   private job = -1;
@@ -52,9 +55,10 @@ class Fitting {
       el('details', { className: 'more-options' }, el('summary', {}, 'Options'), this.options, el('label', { className: 'field' }, el('span', {}, 'further words'), more)),
       el('label', { className: 'field' }, el('span', {}, 'name of the skin'), this.nameField),
       section('The same on the command line', el('div', { className: 'command-box' }, this.command, copy)),
-      el('div', { className: 'buttons' }, this.press, this.stop), this.bar, this.doing);
+      this.result);
+    this.foot = el('div', { className: 'fit-foot' }, this.problem, this.bar, this.doing, el('div', { className: 'buttons' }, this.press, this.stop));
     element.classList.add('fit');
-    element.append(this.drop, this.rest, this.problem, this.result);
+    element.append(this.drop, this.rest, this.foot);
     app.on('subject', () => this.begin());
     app.on('shown', () => this.begin());
     this.begin();
@@ -69,7 +73,7 @@ class Fitting {
     const character = subject?.kind === 'character' ? subject.character : null;
     if (!this.suits) this.say('Fitting needs the server: run `pelt view BUNDLE` instead of opening an export.', 'quiet');
     this.drop.hidden = !this.suits;
-    this.rest.hidden = !this.suits || !character?.file || !character.clips.length;
+    this.press.hidden = this.rest.hidden = !this.suits || !character?.file || !character.clips.length;
     if (character?.name === this.character?.name && character?.clips.length === this.character?.clips.length) {
       this.character = character;
       return;
@@ -210,10 +214,9 @@ class Fitting {
     await this.app.refresh();
     const at = this.app.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === job.character);
     const subject = this.app.subjects()[at];
-    if (subject?.kind !== 'character' || job.skin === undefined) return;
+    if (subject?.kind !== 'character' || typeof job.skin !== 'number') return;
     this.app.store.set({ subject: at, skin: job.skin });
     const skin = subject.character.skins[job.skin];
-    this.app.say(`${skin.name} is fitted.`);
     const rows = el('div', { className: 'measured' });
     this.result.replaceChildren(el('h3', {}, `${skin.name}, on the test clips`), rows);
     for (const clip of this.test) {
@@ -224,7 +227,8 @@ class Fitting {
       const rms = Math.sqrt(errors.rms.reduce((sum, x) => sum + x * x, 0) / errors.rms.length);
       rows.append(el('span', { className: 'clip-name' }, clip), el('span', {}, `rms ${rms.toPrecision(3)}`), el('span', { className: 'quiet' }, `${((100 * rms) / subject.character.diagonal).toFixed(3)}% of the size, max ${Math.max(...errors.max).toPrecision(3)}`));
     }
-    if (!rows.childElementCount) this.result.replaceChildren();
+    if (!rows.childElementCount) this.result.replaceChildren(el('p', {}, `${skin.name} is fitted.`));
+    this.result.scrollIntoView({ block: 'nearest' });
   }
 
   // -- Files --------------------------------------------------------------------------------------------------------
@@ -241,8 +245,8 @@ class Fitting {
         this.doing.textContent = `sends ${file.name}`;
         this.bar.value = i / ordered.length;
         const last = i === ordered.length - 1;
-        const answer = await this.app.data.post<{ character?: number }>(`api/bundle?name=${encodeURIComponent(file.name)}${last ? '&open=1' : ''}`, file);
-        if (last) await this.opened(answer.character);
+        const answer = await this.app.data.post<Opened>(`api/bundle?name=${encodeURIComponent(file.name)}${last ? '&open=1' : ''}`, file);
+        if (last) await this.opened(answer);
       }
     } catch (thrown) {
       this.say(thrown instanceof Error ? thrown.message : String(thrown));
@@ -251,10 +255,10 @@ class Fitting {
     if (this.job < 0) this.doing.textContent = '';
   }
 
-  private async opened(character: number | undefined): Promise<void> {
+  private async opened({ character, box }: Opened): Promise<void> {
     await this.app.refresh();
-    const at = this.app.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === character);
-    if (at >= 0) this.app.store.set({ subject: at, skin: 0, clip: 0, frame: 0, panel: 'fit' });
+    const at = this.app.subjects().findIndex((subject) => subject.index === (subject.kind === 'character' ? character : box));
+    if (at >= 0) this.app.store.set({ subject: at });
   }
 }
 

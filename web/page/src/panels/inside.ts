@@ -322,7 +322,7 @@ class Inside {
   private showDriven(): void {
     const skin = this.app.skin();
     const driven = skin?.driven ?? [];
-    this.drivenNote.textContent = !skin ? '' : driven.length ? `${driven.length} joints that the pose computes from others` : 'This skin has none: the blend was not fitted with --blend joints.';
+    this.drivenNote.replaceChildren(...(!skin ? [] : driven.length ? [`${driven.length} joints that the pose computes from others`] : ['This skin has none; ', el('code', {}, '--blend joints'), ' makes them.']));
     this.drawDriven.row.hidden = !driven.length;
     this.drivenList.replaceChildren(...driven.map((one, i) => {
       const item = el('button', { type: 'button', className: 'driven', on: { click: () => this.pickDriven(i) } },

@@ -93,9 +93,10 @@ export class Picking {
     pane.addEventListener('pointermove', (event) => { if (!event.buttons) this.hover(at(event)); });
     pane.addEventListener('pointerleave', () => this.hover(-1));
     pane.addEventListener('pointerdown', (event) => { this.pressed = { x: event.clientX, y: event.clientY }; });
-    pane.addEventListener('pointerup', (event) => {
+    addEventListener('pointerup', (event) => { // the camera's controls have caught the pointer by now
       const still = this.pressed && Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) < 5;
       const joint = still ? at(event) : -1;
+      this.pressed = null;
       if (joint >= 0) this.pick(joint);
     });
   }

@@ -2,6 +2,7 @@
 // to the parent. What panels do with them that the run time has no part in: where joints are, what the training showed of
 // each, the mirror image, and poses as text.
 
+import { Problem } from '../data';
 import type { Control, Joint } from '../show';
 import { between, conjugate, multiply, rotate, toTurns, unit, type Quaternion, type Triple } from './rotation';
 
@@ -215,16 +216,16 @@ export function poseText(joints: Joint[], locals: Float32Array, controls: Contro
 const numbers = (value: unknown, count: number): number[] | null =>
   Array.isArray(value) && value.length === count && value.every((x) => typeof x === 'number' && Number.isFinite(x)) ? value : null;
 
-/** Reads what poseText writes. Throws an Error that says what is wrong; names that are not here are returned. */
+/** Reads what poseText writes. Throws a Problem that says what is wrong; names that are not here are returned. */
 export function readPose(text: string, joints: Joint[], controls: Control[]): { locals: Float32Array; values: Float32Array; unknown: string[] } {
   let given: { joints?: Record<string, Record<string, unknown>>; controls?: Record<string, unknown> };
   try {
     given = JSON.parse(text);
   } catch {
-    throw new Error('What was pasted is not a pose: it is not JSON.');
+    throw new Problem('What was pasted is not a pose: it is not JSON.');
   }
   if (!given || typeof given !== 'object' || typeof given.joints !== 'object' || !given.joints)
-    throw new Error('What was pasted is not a pose: it has no "joints".');
+    throw new Problem('What was pasted is not a pose: it has no "joints".');
   const locals = restPose(joints);
   const values = Float32Array.from(controls, (control) => control.rest);
   const unknown: string[] = [];
@@ -235,7 +236,7 @@ export function readPose(text: string, joints: Joint[], controls: Control[]): { 
     for (const [part, from, count] of [['rotation', 0, 4], ['translation', 4, 3], ['scale', 7, 3]] as const) {
       if (parts?.[part] === undefined) continue;
       const list = numbers(parts[part], count);
-      if (!list) throw new Error(`What was pasted is not a pose: the ${part} of ${name} is not ${count} numbers.`);
+      if (!list) throw new Problem(`What was pasted is not a pose: the ${part} of ${name} is not ${count} numbers.`);
       locals.set(list, STRIDE * j + from);
     }
   }

@@ -175,7 +175,8 @@ class Pulling {
   private spanned = -2; // the joint that the sliders are for
 
   private update(): void {
-    if (!this.open) return;
+    const subject = this.app.subject();
+    if (!this.open || (subject?.kind === 'character' ? subject.character : null) !== this.character) return;
     const joint = this.picking.joint;
     const joints = this.picking.joints();
     this.turning.hidden = joint < 0 || joint >= joints.length;

@@ -1,0 +1,561 @@
+// page_panels.mjs: the panels of the page, driven as a person does, and checked by values: against the run time asked
+// directly, against the program's own commands, and against small formulas.
+//
+// makeFiles(run, folder) makes what is looked at and returns the words for `pelt view`; panels(context) drives a page that
+// shows them. context: page (playwright), pelt (the program), folder, check(name, good, detail), shoot(name).
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const SIZE = 40; // pixels of the relit box
+
+export function makeFiles(pelt, folder) {
+  const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
+  run("sample", "arm", "-o", ".", "--vertices", "2972", "--frames", "24");
+  run("sample", "biceps", "-o", ".", "--vertices", "1000", "--frames", "16");
+  run("sample", "humanoid", "-o", ".", "--vertices", "1000", "--frames", "6");
+  run("sample", "face", "-o", ".", "--frames", "100", "--test-frames", "60");
+  run("fit", "arm.glb", "--train", "train", "--method", "eigen", "--holdout", "0", "-o", "eigen.pelt");
+  run("fit", "arm.glb", "--train", "train", "--method", "joints", "--holdout", "0", "-o", "joints.pelt");
+  run("fit", "biceps.glb", "--train", "train", "--method", "psd", "--holdout", "0", "-o", "biceps.pelt");
+  run("fit", "humanoid.glb", "--method", "ssd", "-o", "humanoid.pelt");
+  run("keys", "train", "face.train.npy", "face.range.npy", "--mesh", "face.glb", "--keys", "80", "-o", "face.keys");
+  run("relight", "train", "cornell", "--size", `${SIZE}x${SIZE}`, "--lights", "4x4", "--samples", "32", "--keys", "60", "--basis", "10", "-o", "box.keys");
+  return ["arm.glb", "eigen.pelt", "joints.pelt", "biceps.glb", "biceps.pelt", "humanoid.glb", "humanoid.pelt",
+    "face.keys", "face.glb", "face.test.npy", "box.keys"].map((name) => join(folder, name));
+}
+
+// -- In the page ------------------------------------------------------------------------------------------------------
+
+// Helpers that the browser gets once: they ask the run time and the resources directly, past the panels.
+export function helpers() {
+  const app = globalThis.peltApp;
+  const largest = (a, b) => {
+    let most = a.length === b.length ? 0 : Infinity;
+    for (let i = 0; i < a.length; i++) most = Math.max(most, Math.abs(a[i] - b[i]));
+    return most;
+  };
+  // Positions that a skin of its own gives for ten numbers a joint.
+  const deform = async (locals, controls = []) => {
+    const { character } = app.subject();
+    const bytes = await app.data.bytes(character.skins[app.store.get().skin].file);
+    const skin = (await app.pelt).open(new Uint8Array(bytes));
+    const pose = skin.createPose();
+    skin.joints.forEach(({ name }, j) => {
+      const from = character.joints.findIndex((joint) => joint.name === name);
+      for (let i = 0; i < 10; i++) pose.locals[10 * j + i] = locals[10 * from + i];
+    });
+    skin.controls.forEach(({ name }, c) => { pose.controls[c] = controls[character.controls.findIndex((one) => one.name === name)]; });
+    pose.update();
+    const positions = new Float32Array(3 * skin.vertexCount);
+    pose.deform(positions);
+    skin.free();
+    return positions;
+  };
+  const rest = () => Float32Array.from(app.subject().character.joints.flatMap(({ rest: r }) => [...r.rotation, ...r.translation, ...r.scale]));
+  const jointNumber = (name) => app.subject().character.joints.findIndex((joint) => joint.name === name);
+  globalThis.test = { largest, deform, rest, jointNumber };
+}
+
+const settled = async (page) => {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30)))));
+};
+
+async function openSubject(page, pattern) {
+  const index = await page.evaluate((text) => globalThis.peltApp.subjects().findIndex(({ name, kind }) => new RegExp(text).test(`${kind} ${name}`)), pattern);
+  if (index < 0) throw new Error(`nothing that is shown is called ${pattern}`);
+  await page.evaluate((subject) => globalThis.peltApp.store.set({ subject }), index);
+  await page.waitForFunction((subject) => {
+    const app = globalThis.peltApp;
+    return app.store.get().subject === subject && (app.subject().kind === "light" || app.stage.positions) && (app.subject().kind !== "character" || app.skin());
+  }, index);
+  await settled(page);
+}
+
+const openPanel = async (page, id) => {
+  await page.locator(`#tab-${id}`).click();
+  await settled(page);
+};
+
+// -- Pulling ----------------------------------------------------------------------------------------------------------
+
+export async function pulling({ page, check, shoot }) {
+  await openSubject(page, "character arm");
+  await page.keyboard.press("j");
+  await settled(page);
+  check("a key opens the panel", await page.locator("#panel-pull").isVisible());
+  await page.locator(".joint-search").fill("ELB");
+  const found = await page.locator(".joint-list li:visible").allTextContents();
+  check("joints are found by name", found.join() === "elbow", found.join());
+  await page.locator("#panel-pull .joint-list li:visible").click();
+  await page.getByRole("button", { name: "Rest", exact: true }).click();
+
+  // 35 degrees about z, by formula: the rest rotation times (0, 0, sin 17.5, cos 17.5).
+  await page.locator("#panel-pull .exact").nth(2).fill("35");
+  await settled(page);
+  const turned = await page.evaluate(async () => {
+    const { test, peltApp: app } = globalThis;
+    const locals = test.rest();
+    const at = 10 * test.jointNumber("elbow");
+    const [x, y, z, w] = locals.slice(at, at + 4);
+    const [s, c] = [Math.sin((17.5 * Math.PI) / 180), Math.cos((17.5 * Math.PI) / 180)];
+    locals.set([x * c + y * s, y * c - x * s, z * c + w * s, w * c - z * s], at);
+    return { apart: test.largest(await test.deform(locals), app.stage.positions), moved: test.largest(await test.deform(test.rest()), app.stage.positions), size: app.subject().character.diagonal };
+  });
+  check("a slider turns the joint as the run time does", turned.apart < 1e-6 * turned.size && turned.moved > 0.01 * turned.size, JSON.stringify(turned));
+
+  // What training reached, from its poses: all of these joints' rotations are about z.
+  const most = await page.evaluate(async () => {
+    const { test, peltApp: app } = globalThis;
+    const { clips, joints } = app.subject().character;
+    const poses = await app.data.floats(clips.find(({ name }) => name === "train").poses);
+    const at = 10 * test.jointNumber("elbow");
+    let best = 0;
+    for (let frame = 0; frame < poses.length; frame += 10 * joints.length) best = Math.max(best, (2 * Math.atan2(poses[frame + at + 2], poses[frame + at + 3]) * 180) / Math.PI);
+    return best;
+  });
+  await page.locator("#panel-pull .exact").nth(2).fill(String(Math.round(most) + 23));
+  await settled(page);
+  const words = await page.locator("#panel-pull .verdict").textContent();
+  const said = Number(/beyond what was shown: ([\d.]+) degrees/.exec(words)?.[1]);
+  check("what training never showed is called so", Math.abs(said - (Math.round(most) + 23 - most)) < 0.6, `${words}, most ${most}`);
+  check("and marked in the list", await page.locator("#panel-pull li.beyond .joint-name").textContent() === "elbow");
+  await shoot("panel-pull-beyond");
+  await page.locator("#panel-pull .exact").nth(2).fill(String(Math.floor(most) - 5));
+  await settled(page);
+  check("what it showed is called so too", /within what was shown in training/.test(await page.locator("#panel-pull .verdict").textContent()));
+
+  // Arrow keys on the slider: a degree each.
+  const before = Number(await page.locator("#panel-pull .exact").nth(2).inputValue());
+  await page.locator("#panel-pull .range-row input[type=range]").nth(2).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  check("arrow keys turn by a degree", Number(await page.locator("#panel-pull .exact").nth(2).inputValue()) === before + 2);
+  await page.getByRole("button", { name: "Reset joint" }).click();
+  await settled(page);
+  await dragging({ page, check });
+  await copying({ page, check });
+}
+
+// The outer ring of the handles turns about the line of sight. Its radius follows from TransformControls' own formula:
+// 1.9 tan(fov / 2) d * size / 4 * 0.75 in the scene, at distance d, is 0.1425 of the pane's height with size 0.8.
+async function dragging({ page, check }) {
+  await page.getByRole("button", { name: "Rest", exact: true }).click();
+  await settled(page);
+  const at = await page.evaluate(() => {
+    const { test, peltApp: app } = globalThis;
+    const place = app.stage.overlay.getObjectByName("skeleton");
+    const box = app.stage.pane("model").getBoundingClientRect();
+    const camera = app.stage.camera;
+    // The elbow at rest: the mean of nothing, but the joint's own place by its inverse bind.
+    const { inverse_bind: b } = app.subject().character.joints[test.jointNumber("elbow")];
+    const p = [0, 1, 2].map((c) => -(b[c] * b[3] + b[4 + c] * b[7] + b[8 + c] * b[11]));
+    const v = camera.position.clone().set(...p).project(camera);
+    return { x: box.left + ((v.x + 1) / 2) * box.width, y: box.top + ((1 - v.y) / 2) * box.height, r: 0.1425 * box.height, there: !!place?.visible };
+  });
+  check("the skeleton is drawn", at.there);
+  await page.mouse.move(at.x + at.r, at.y);
+  await page.mouse.down();
+  await page.mouse.move(at.x + at.r, at.y - 30, { steps: 3 });
+  await page.mouse.move(at.x + at.r * 0.7, at.y - at.r * 0.7, { steps: 3 });
+  await page.mouse.up();
+  await settled(page);
+  const dragged = await page.evaluate(async () => {
+    const { test, peltApp: app } = globalThis;
+    const rest = test.rest();
+    const now = Float32Array.from(app.pose.locals);
+    const joint = test.jointNumber("elbow");
+    const others = now.map((x, i) => (Math.floor(i / 10) === joint ? rest[i] : x));
+    const dot = [0, 1, 2, 3].reduce((sum, i) => sum + now[10 * joint + i] * rest[10 * joint + i], 0);
+    return { degrees: (2 * Math.acos(Math.min(1, Math.abs(dot))) * 180) / Math.PI, others: test.largest(others, rest), apart: test.largest(await test.deform(now), app.stage.positions) };
+  });
+  check("handles in the scene turn the picked joint alone", dragged.degrees > 20 && dragged.degrees < 80 && dragged.others === 0 && dragged.apart < 1e-5, JSON.stringify(dragged));
+  // A press on a bone picks its joint: the upper arm belongs to the shoulder.
+  const bone = await page.evaluate(() => {
+    const { test, peltApp: app } = globalThis;
+    const box = app.stage.pane("model").getBoundingClientRect();
+    const place = (name) => {
+      const { inverse_bind: b } = app.subject().character.joints[test.jointNumber(name)];
+      return [0, 1, 2].map((c) => -(b[c] * b[3] + b[4 + c] * b[7] + b[8 + c] * b[11]));
+    };
+    const [a, b] = [place("shoulder"), place("elbow")];
+    const v = app.stage.camera.position.clone().set(...a.map((x, i) => 0.95 * x + 0.05 * b[i])).project(app.stage.camera);
+    return { x: box.left + ((v.x + 1) / 2) * box.width, y: box.top + ((1 - v.y) / 2) * box.height };
+  });
+  await page.mouse.click(bone.x, bone.y);
+  await settled(page);
+  check("a press on a bone picks its joint", (await page.locator("#panel-pull .picked-joint").textContent()) === "shoulder", await page.locator("#panel-pull .picked-joint").textContent());
+}
+
+async function copying({ page, check }) {
+  const kept = await page.evaluate(() => [...globalThis.peltApp.pose.locals]);
+  await page.getByRole("button", { name: "Copy", exact: true }).click();
+  const text = await page.evaluate(() => navigator.clipboard.readText());
+  check("a pose is copied as JSON", Object.keys(JSON.parse(text).joints).join() === "elbow", text.slice(0, 80));
+  await page.getByRole("button", { name: "Reset all" }).click();
+  await settled(page);
+  check("reset is the clip again", await page.evaluate(() => !globalThis.peltApp.pose.pulled));
+  await page.getByRole("button", { name: "Paste", exact: true }).click();
+  await settled(page);
+  const apart = await page.evaluate((before) => globalThis.test.largest(before, globalThis.peltApp.pose.locals), kept);
+  check("and pasted as it was", apart < 1e-6, String(apart));
+  await page.evaluate(() => navigator.clipboard.writeText('{"joints": {"elbow": {"rotation": [0, "x", 0, 1]}}}'));
+  await page.getByRole("button", { name: "Paste", exact: true }).click();
+  await page.getByText("the rotation of elbow is not 4 numbers").waitFor({ timeout: 5000 });
+  check("a broken pose is refused in words, and nothing moves", (await page.evaluate((before) => globalThis.test.largest(before, globalThis.peltApp.pose.locals), kept)) < 1e-6);
+  await page.getByRole("button", { name: "Reset all" }).click();
+}
+
+export async function mirroring({ page, check, shoot }) {
+  await openSubject(page, "character humanoid");
+  await openPanel(page, "pull");
+  await page.getByRole("button", { name: "Rest", exact: true }).click();
+  await page.locator("#panel-pull .joint-search").fill("upperarm_l");
+  await page.locator("#panel-pull .joint-list li:visible").click();
+  for (const [i, degrees] of [[0, 20], [1, -35], [2, 30]]) await page.locator("#panel-pull .exact").nth(i).fill(String(degrees));
+  await settled(page);
+  const posed = await page.evaluate(() => [...globalThis.peltApp.pose.locals]);
+  await page.getByRole("button", { name: "Mirror" }).click();
+  await settled(page);
+  await shoot("panel-pull-mirror");
+  // Where the hands are: G_j = product of locals down the chain, by matrices of its own.
+  const hands = await page.evaluate(({ before }) => {
+    const { test, peltApp: app } = globalThis;
+    const { joints } = app.subject().character;
+    const turn = ([x, y, z, w], v) => {
+      const t = [2 * (y * v[2] - z * v[1]), 2 * (z * v[0] - x * v[2]), 2 * (x * v[1] - y * v[0])];
+      return [v[0] + w * t[0] + y * t[2] - z * t[1], v[1] + w * t[1] + z * t[0] - x * t[2], v[2] + w * t[2] + x * t[1] - y * t[0]];
+    };
+    const place = (locals, joint) => {
+      let p = [0, 0, 0];
+      for (let j = joint; j >= 0; j = joints[j].parent) {
+        const at = 10 * j;
+        p = turn(locals.slice(at, at + 4), p.map((x, i) => x * locals[at + 7 + i])).map((x, i) => x + locals[at + 4 + i]);
+      }
+      return p;
+    };
+    const now = [...app.pose.locals];
+    const rest = [...test.rest()];
+    const hand = (side) => test.jointNumber(`hand_${side}`);
+    return { left: place(before, hand("l")), right: place(now, hand("r")), still: test.largest(place(now, hand("l")), place(rest, hand("l"))), moved: test.largest(place(before, hand("l")), place(rest, hand("l"))) };
+  }, { before: posed });
+  const [l, r] = [hands.left, hands.right];
+  const apart = Math.hypot(l[0] + r[0], l[1] - r[1], l[2] - r[2]);
+  check("the mirror image has the other hand where this one was", apart < 1e-3 && hands.still < 1e-5 && hands.moved > 0.05, JSON.stringify(hands));
+  await page.getByRole("button", { name: "Mirror" }).click();
+  await settled(page);
+  const twice = await page.evaluate((before) => {
+    const now = globalThis.peltApp.pose.locals;
+    let most = 0; // q and -q are one rotation
+    for (let j = 0; j < now.length; j += 10) {
+      const sign = Math.sign([0, 1, 2, 3].reduce((sum, i) => sum + now[j + i] * before[j + i], 0)) || 1;
+      for (let i = 0; i < 10; i++) most = Math.max(most, Math.abs(now[j + i] - (i < 4 ? sign : 1) * before[j + i]));
+    }
+    return most;
+  }, posed);
+  check("mirrored twice is where it began", twice < 1e-6, String(twice));
+  await page.getByRole("button", { name: "Reset all" }).click();
+}
+
+export async function controls({ page, check, shoot }) {
+  await openSubject(page, "character biceps");
+  await openPanel(page, "pull");
+  const row = page.locator("#panel-pull .controls .range-row");
+  check("controls are named", (await row.locator(".range-name").textContent()) === "tension");
+  await row.locator(".exact").fill("0.8");
+  await settled(page);
+  const moved = await page.evaluate(async () => {
+    const { test, peltApp: app } = globalThis;
+    const there = await test.deform(app.pose.locals, [0.8]);
+    return { apart: test.largest(there, app.stage.positions), value: app.pose.controls[0], size: app.subject().character.diagonal };
+  });
+  check("and move the skin as the run time does", moved.apart < 1e-6 * moved.size && Math.abs(moved.value - 0.8) < 1e-6, JSON.stringify(moved));
+  await shoot("panel-pull-control");
+  await page.getByRole("button", { name: "Reset all" }).click();
+}
+
+// -- Inside -----------------------------------------------------------------------------------------------------------
+
+const useSkin = async (page, name) => {
+  await page.evaluate((wanted) => {
+    const app = globalThis.peltApp;
+    app.store.set({ skin: app.subject().character.skins.findIndex((skin) => skin.name.startsWith(wanted)) });
+  }, name);
+  await page.waitForFunction((wanted) => {
+    const app = globalThis.peltApp;
+    return app.skin() && app.subject().character.skins[app.store.get().skin].name.startsWith(wanted);
+  }, name);
+  await settled(page);
+};
+
+export async function inside({ page, check, shoot }) {
+  await openSubject(page, "character arm");
+  await useSkin(page, "eigen");
+  await openPanel(page, "pull");
+  await page.getByRole("button", { name: "Rest", exact: true }).click();
+  await openPanel(page, "inside");
+  await page.locator("#panel-inside .joint-list li", { hasText: "elbow" }).click();
+  await page.locator("#panel-inside .segment[data-value=weights]").click();
+  await settled(page);
+  const weights = await page.evaluate(() => {
+    const app = globalThis.peltApp;
+    const skin = app.skin();
+    const all = skin.weightsOf(skin.findJoint("elbow"));
+    const paint = app.stage.model.geometry.getAttribute("paint").array;
+    const light = (v) => 0.3 * paint[3 * v] + 0.59 * paint[3 * v + 1] + 0.11 * paint[3 * v + 2];
+    const order = [...all.keys()].sort((a, b) => all[a] - all[b]);
+    let rising = true;
+    for (let i = 50; i < order.length; i += 50) rising &&= light(order[i]) >= light(order[i - 50]) - 0.02;
+    return { most: light(order.at(-1)), least: light(order[0]), rising, count: all.filter((w) => w !== 0).length };
+  });
+  const words = await page.locator("#panel-inside .painted-words").textContent();
+  check("weights are painted, more is lighter", weights.rising && weights.most > weights.least + 0.2, JSON.stringify(weights));
+  check("and counted", words.includes(`moves ${weights.count} of`), words);
+  await shoot("panel-inside-weights");
+
+  const shown = await page.evaluate(async () => {
+    const app = globalThis.peltApp;
+    const { inside: file } = app.subject().character.skins[app.store.get().skin];
+    return { data: await app.data.json(file), about: app.skin().about };
+  });
+  const names = await page.locator("#panel-inside select option").allTextContents();
+  check("every joint with displacements has a support", names.length === shown.data.supports.length && names.length > 0, names.join());
+  const elbow = shown.data.supports.findIndex(({ name }) => name === "elbow");
+  await page.locator("#panel-inside select").selectOption(String(elbow));
+  await settled(page);
+  const sigmas = await page.locator("#panel-inside .sigma-value").allTextContents();
+  const told = shown.about.details.joints.find(({ joint }) => joint === "elbow").singular_values;
+  check("singular values are those of the fit", sigmas.length > 0 && sigmas.every((text, k) => text === `σ ${told[k]?.toPrecision(3)}`), `${sigmas.join()} / ${told.join()}`);
+  const support = await page.evaluate(async ({ file }) => {
+    const app = globalThis.peltApp;
+    const amounts = await app.data.floats(file);
+    const paint = app.stage.model.geometry.getAttribute("paint").array;
+    const zero = amounts.findIndex((x) => x === 0);
+    const same = (v) => [0, 1, 2].every((c) => Math.abs(paint[3 * v + c] - paint[3 * zero + c]) < 1e-6);
+    return amounts.every((x, v) => (x > 0.02 ? !same(v) : x === 0 ? same(v) : true));
+  }, { file: shown.data.supports[elbow].weights });
+  check("the support is painted where the joint displaces, and nowhere else", support);
+  await shoot("panel-inside-support");
+
+  // At rest the blend is the identity: a slider adds its displacement as it is.
+  const first = shown.data.supports[elbow].coefficients[0];
+  const before = await page.evaluate(() => [...globalThis.peltApp.stage.positions]);
+  await page.locator("#panel-inside .shape-row .exact").first().fill("0.02");
+  await page.waitForTimeout(120);
+  await settled(page);
+  const added = await page.evaluate(async ({ before: from, file }) => {
+    const { test, peltApp: app } = globalThis;
+    const shape = await app.data.floats(file);
+    const field = Number(document.querySelector("#panel-inside .shape-row .exact").value);
+    return { apart: test.largest(app.stage.positions, from.map((x, i) => x + field * shape[i])), moved: test.largest(app.stage.positions, from), field };
+  }, { before, file: shown.data.displacements.replace("%d", String(first)) });
+  check("a slider adds its eigendisplacement", added.moved > 1e-6 && added.apart < 2e-6, JSON.stringify(added));
+  await page.locator("#panel-inside .shape-row .chip").first().click();
+  await settled(page);
+  const rgb = await page.evaluate(async ({ file }) => {
+    const app = globalThis.peltApp;
+    const shape = await app.data.floats(file);
+    const paint = app.stage.model.geometry.getAttribute("paint").array;
+    const at = shape.reduce((best, x, i) => (Math.abs(x) > Math.abs(shape[best]) ? i : best), 0);
+    return { most: paint[at], sign: Math.sign(shape[at]), zero: shape.every((x, i) => x !== 0 || Math.abs(paint[i] - 0.5) < 1e-6) };
+  }, { file: shown.data.displacements.replace("%d", String(first)) });
+  check("painted as RGB: grey is none, the largest is at the end of its channel", rgb.zero && Math.abs(rgb.most - (0.5 + 0.48 * rgb.sign)) < 1e-5, JSON.stringify(rgb));
+  await shoot("panel-inside-rgb");
+  await page.getByRole("button", { name: "Add nothing" }).click();
+  await settled(page);
+  check("and adding nothing takes it away", (await page.evaluate((from) => globalThis.test.largest(globalThis.peltApp.stage.positions, from), before)) === 0);
+
+  await page.locator("#panel-inside canvas.bars").focus();
+  for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
+  const bar = await page.evaluate(() => ({ text: document.querySelector("#panel-inside .readout").textContent, value: globalThis.peltApp.posed().coefficients[2] }));
+  check("bars say what the coefficients are", bar.text.startsWith("2") && bar.text.includes(bar.value.toPrecision(4)), JSON.stringify(bar));
+
+  await useSkin(page, "joints");
+  await page.locator("#panel-inside .segment[data-value=nothing]").click();
+  const driven = await page.evaluate(() => {
+    const app = globalThis.peltApp;
+    const lines = app.stage.overlay.getObjectByName("driven joints");
+    return { count: app.skin().driven.length, visible: lines?.visible, points: lines?.geometry.getAttribute("position").count };
+  });
+  const rows = await page.locator("#panel-inside .driven").count();
+  check("driven joints are listed and drawn", rows === driven.count && rows > 0 && driven.visible && driven.points >= 6 * rows, JSON.stringify(driven));
+  await page.locator("#panel-inside .driven").first().click();
+  await settled(page);
+  const name = await page.locator("#panel-inside .driven-name").first().textContent();
+  check("a driven joint's weights are painted", (await page.locator("#panel-inside .painted-words").textContent()).startsWith(`${name} moves`));
+  await shoot("panel-inside-driven");
+  await openPanel(page, "numbers");
+}
+
+// -- Key points -------------------------------------------------------------------------------------------------------
+
+export async function face({ page, check, shoot }) {
+  await openSubject(page, "^face");
+  await page.locator("#panel-face .verdict-count").first().waitFor();
+  const box = await page.evaluate(async () => {
+    const { box: one } = globalThis.peltApp.subject();
+    return { keys: one.keys.length, verdicts: await globalThis.peltApp.data.json(one.clips[globalThis.peltApp.store.get().clip].verdicts) };
+  });
+  const counted = (await page.locator("#panel-face .verdict-count").allTextContents()).map((text) => text.trim());
+  const wanted = ["hit", "blend", "miss"].map((kind) => `${box.verdicts.verdict.filter((one) => one === kind).length} ${kind}`);
+  check("hits, blends and misses are counted", wanted.every((text) => counted.includes(text)), `${counted} / ${wanted}`);
+  await page.waitForTimeout(150);
+  const points = await page.evaluate(() => {
+    const app = globalThis.peltApp;
+    const object = app.stage.overlay.getObjectByName("key points");
+    const { keys } = app.subject().box;
+    const places = object?.geometry.getAttribute("position").array ?? [];
+    let far = 0;
+    keys.forEach((vertex, k) => { for (let c = 0; c < 3; c++) far = Math.max(far, Math.abs(places[3 * k + c] - app.stage.positions[3 * vertex + c])); });
+    return { visible: object?.visible, count: places.length / 3, far: far / app.subject().box.diagonal };
+  });
+  check("key points are drawn on the face", points.visible && points.count === box.keys && points.far < 0.01, JSON.stringify(points));
+  const strip = await page.locator("canvas.strip").boundingBox();
+  const frames = box.verdicts.verdict.length;
+  await page.mouse.click(strip.x + (strip.width * (frames - 3)) / (frames - 1), strip.y + strip.height / 2);
+  await settled(page);
+  check("a press on the strip goes there", (await page.evaluate(() => globalThis.peltApp.store.get().frame)) === frames - 3);
+  const colours = await page.evaluate(() => {
+    const canvas = document.querySelector("canvas.strip");
+    const row = canvas.getContext("2d").getImageData(0, canvas.height >> 1, canvas.width, 1).data;
+    const count = globalThis.peltApp.subject().box.clips[globalThis.peltApp.store.get().clip].frames;
+    return Array.from({ length: count - 5 }, (_, frame) => [...row.slice(4 * Math.round((frame * (canvas.width - 1)) / (count - 1))).slice(0, 3)].join());
+  });
+  const kinds = box.verdicts.verdict.slice(0, colours.length); // up to where the strip shows which frame is drawn
+  const agree = kinds.every((kind, i) => kinds.every((other, k) => (kind === other) === (colours[i] === colours[k])));
+  check("the strip has a colour for each verdict", agree && new Set(kinds).size > 1, JSON.stringify({ kinds, colours }));
+  await shoot("panel-face");
+}
+
+// -- Fitting ----------------------------------------------------------------------------------------------------------
+
+export async function fitting({ page, check, shoot, pelt, folder }) {
+  await openSubject(page, "character arm");
+  await openPanel(page, "fit");
+  const skins = () => page.evaluate(() => globalThis.peltApp.subject().character.skins.length);
+  const count = await skins();
+  await page.locator("#panel-fit input[value=eigen]").check();
+  await page.locator("#panel-fit details summary").click();
+  await page.locator("#panel-fit .field", { hasText: "--per-joint" }).locator("input").fill("3");
+  await page.locator("#panel-fit .field", { hasText: "--holdout" }).locator("input").fill("0");
+  await page.locator("#panel-fit .field", { hasText: "name of the skin" }).locator("input").fill("three");
+  const command = await page.locator("#panel-fit .command").textContent();
+  check("the command line says the same", /pelt fit \S*arm\.glb --train train --method eigen --per-joint 3 --holdout 0 -o three\.pelt/.test(command), command);
+  await shoot("panel-fit");
+  await page.getByRole("button", { name: "Fit", exact: true }).click();
+  await page.waitForFunction((before) => globalThis.peltApp.subject().character.skins.length === before + 1, count, { timeout: 60000 });
+  execFileSync(pelt, ["fit", join(folder, "arm.glb"), "--train", "train", "--method", "eigen", "--per-joint", "3", "--holdout", "0", "-o", "three.pelt", "--quiet"], { cwd: folder });
+  const bytes = await page.evaluate(async (index) => {
+    const app = globalThis.peltApp;
+    const skin = app.subject().character.skins[index];
+    const all = new Uint8Array(await app.data.bytes(skin.file));
+    let text = "";
+    for (let i = 0; i < all.length; i += 8192) text += String.fromCharCode(...all.subarray(i, i + 8192));
+    return { name: skin.name, base64: btoa(text), open: app.store.get().skin };
+  }, count);
+  check("a fit from the page gives the bytes of `pelt fit`", Buffer.from(bytes.base64, "base64").equals(readFileSync(join(folder, "three.pelt"))), bytes.name);
+  check("its tab is open", bytes.open === count && bytes.name === "three", JSON.stringify({ open: bytes.open, name: bytes.name }));
+  await page.locator("#panel-fit .measured .clip-name").waitFor({ timeout: 30000 });
+  const told = await page.locator("#panel-fit .measured").textContent();
+  const measured = JSON.parse(execFileSync(pelt, ["measure", "three.pelt", "arm.glb", "--clip", "test", "--json"], { cwd: folder }));
+  check("and its error on the test clip is that of `pelt measure`", told.includes(`rms ${measured.rms.toPrecision(3)}`), `${told} / ${measured.rms}`);
+  await shoot("panel-fit-done");
+
+  await page.locator("#panel-fit .field", { hasText: "--per-joint" }).locator("input").fill("900");
+  await page.getByRole("button", { name: "Fit", exact: true }).click();
+  await page.locator("#panel-fit [role=alert]:visible").waitFor();
+  const sentence = await page.locator("#panel-fit [role=alert]").textContent();
+  const own = spawnSync(pelt, ["fit", "arm.glb", "--train", "train", "--method", "eigen", "--per-joint", "900", "-o", "no.pelt"], { cwd: folder, encoding: "utf8" }).stderr;
+  check("errors are the library's own words", sentence.length > 10 && own.includes(sentence.replace(/^[^:]*: /, "").slice(0, 40)), `${sentence} / ${own}`);
+
+  // Long enough to be stopped.
+  await page.locator("#panel-fit input[value=kernel]").check();
+  await page.getByRole("button", { name: "Fit", exact: true }).click();
+  await page.locator("#panel-fit progress:visible").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("The fit was cancelled.").first().waitFor({ timeout: 30000 });
+  check("a fit can be cancelled", (await skins()) === count + 1 && (await page.getByRole("button", { name: "Fit", exact: true }).isEnabled()));
+
+  const subjects = await page.evaluate(() => globalThis.peltApp.subjects().length);
+  await page.locator("#panel-fit input[type=file]").setInputFiles(["biceps.glb", "biceps.train.pc2", "biceps.train.csv"].map((name) => join(folder, name)));
+  await page.waitForFunction((before) => globalThis.peltApp.subjects().length === before + 1, subjects, { timeout: 30000 });
+  await settled(page);
+  const dropped = await page.evaluate(() => {
+    const { character } = globalThis.peltApp.subject();
+    return { clips: character.clips.map(({ name, truth }) => `${name}${truth ? "" : "-"}`).join(), controls: character.controls.map(({ name }) => name).join() };
+  });
+  check("a bundle that is dropped is opened with its caches and tables", dropped.clips.startsWith("train,") && dropped.controls === "tension", JSON.stringify(dropped));
+}
+
+// -- Light ------------------------------------------------------------------------------------------------------------
+
+// How far two pictures are apart, relative to the second.
+const relative = (a, b) => Math.sqrt(a.reduce((sum, x, i) => sum + (x - b[i]) ** 2, 0) / b.reduce((sum, x) => sum + x * x, 0));
+
+export async function light({ page, check, shoot, pelt, folder }) {
+  await openSubject(page, "^light");
+  await page.locator(".relit-frame canvas.relit").first().waitFor();
+  await page.waitForTimeout(200);
+  const pixels = (index) => page.evaluate((n) => {
+    const canvas = document.querySelectorAll("canvas.relit")[n];
+    const rgba = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    return [...rgba].filter((_, i) => i % 4 !== 3);
+  }, index);
+  const program = async (at, ...more) => {
+    execFileSync(pelt, ["relight", "run", "box.keys", "--light", at.join(), "-o", "box.png", "--quiet", "--overwrite", ...more], { cwd: folder });
+    return page.evaluate(async (base64) => {
+      const picture = await createImageBitmap(await (await fetch(`data:image/png;base64,${base64}`).catch(() => null))?.blob?.() ?? new Blob([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], { type: "image/png" }));
+      const canvas = new OffscreenCanvas(picture.width, picture.height);
+      canvas.getContext("2d").drawImage(picture, 0, 0);
+      return [...canvas.getContext("2d").getImageData(0, 0, picture.width, picture.height).data].filter((_, i) => i % 4 !== 3);
+    }, readFileSync(join(folder, "box.png")).toString("base64"));
+  };
+  const first = await pixels(0);
+  const frame = await page.locator(".relit-frame").first().boundingBox();
+  const handle = await page.locator(".light-handle").boundingBox();
+  const drawn = () => page.evaluate(() => performance.now());
+  await page.mouse.move(handle.x + handle.width / 2, handle.y + handle.height / 2);
+  await page.mouse.down();
+  const began = await drawn();
+  let pictures = 0;
+  for (let i = 1; i <= 40; i++) {
+    await page.mouse.move(frame.x + frame.width * (0.5 + 0.2 * Math.sin(i / 6)), handle.y + handle.height / 2 + 2 * Math.sin(i / 4));
+    pictures++;
+  }
+  await page.mouse.move(frame.x + frame.width * 0.36, handle.y + handle.height / 2 + 2);
+  await page.mouse.up();
+  const rate = await page.locator(".relit-figure .speed").first().textContent();
+  await page.waitForTimeout(700);
+  const at = await page.locator("#panel-light .exact").evaluateAll((fields) => fields.map((field) => Number(field.value)));
+  const now = await pixels(0);
+  check("the picture follows the light", relative(now, first) > 0.05, String(relative(now, first)));
+  const own = await program(at);
+  const apart = relative(now, own);
+  check("to what `pelt relight run` makes, within noise", apart < 0.03, `${apart} at ${at}`);
+  console.log(`  light: ${pictures} places in ${((await drawn()) - began).toFixed(0)} ms; ${rate}`);
+  const verdict = await page.locator(".relit-figure .badge").first().textContent();
+  check("a light of the training plane is a hit", verdict === "hit", verdict);
+  await shoot("panel-light");
+  await page.getByLabel("Full gather beside it").check();
+  await page.waitForFunction(() => / s$/.test(document.querySelectorAll(".relit-figure figcaption")[1].textContent), null, { timeout: 30000 });
+  const full = relative(await pixels(1), await program(at, "--full", "--samples", "64"));
+  check("and the full gather beside it is that of the program", full < 0.03, String(full));
+  await shoot("panel-light-full");
+  await page.locator(".light-handle").focus();
+  for (let i = 0; i < 14; i++) await page.keyboard.press("PageDown");
+  await page.waitForFunction(() => document.querySelector(".relit-figure .badge").textContent !== "hit", null, { timeout: 15000 });
+  check("away from the training plane key points say that they do not know", true);
+  await page.getByLabel("Full gather beside it").uncheck();
+}
+
+// -- All of it --------------------------------------------------------------------------------------------------------
+
+export async function panels(context) {
+  const { page } = context;
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.waitForFunction(() => globalThis.peltApp?.subjects().length > 0);
+  await page.evaluate(helpers);
+  for (const part of [pulling, mirroring, controls, inside, face, light, fitting]) await part(context);
+}
