@@ -24,12 +24,17 @@ export class Pose implements PoseNow {
 
   // A character at rest, until a clip says otherwise.
   start(character: Character) {
-    this.pulledJoints.clear();
-    this.pulledControls.clear();
+    this.forget();
     this.clip = restOf(character);
     this.clipControls = Float32Array.from(character.controls, ({ rest }) => rest);
     this.locals = this.clip.slice();
     this.controls = this.clipControls.slice();
+  }
+
+  // What was pulled, for another subject.
+  forget() {
+    this.pulledJoints.clear();
+    this.pulledControls.clear();
   }
 
   setClip(locals: Float32Array, controls: Float32Array | null) {

@@ -115,6 +115,8 @@ export class Session implements App {
     const turn = ++this.wanted;
     this.engine.close();
     this.openFile = '';
+    this.real = null;
+    this.pose.forget();
     this.stage.clear();
     this.stage.cover(null);
     this.stage.setModel(false);

@@ -89,7 +89,7 @@ export function skinTable(session: Session) {
   function measuredOn(skins: Skin[]): string {
     const kinds = new Set(skins.map((skin) => session.figures(skin)?.on).filter((on): on is string => Boolean(on)));
     if (!kinds.size) return '';
-    const words: Record<string, string> = { 'held out': 'on clips held out of the fit', training: 'on the training clips', measured: 'measured over all clips with a truth' };
+    const words: Record<string, string> = { 'held out': 'on examples that the fit did not see', training: 'on the training examples', measured: 'measured over all clips with a truth' };
     return `Errors ${[...kinds].map((kind) => words[kind] ?? kind).join('; ')}.`;
   }
 

@@ -157,6 +157,7 @@ export class Stage implements StageOfApp {
     this.redraw();
   }
 
+  get dressed() { return (this.model?.parts.length ?? 0) > 0; }
   get positions() { return this.model?.positions ?? null; }
   get normals() { return this.model?.normals ?? null; }
   get errors() { return this.model?.errors ?? null; }

@@ -90,7 +90,7 @@ void main() {
   } else {
     vec3 base = colour;
     if (mode == ${TEXTURES} && textured) base *= pow(texture2D(image, vUv).rgb, vec3(2.2));
-    vec3 light = vec3(1.0, 0.97, 0.93) * key * 0.95 + vec3(0.72, 0.82, 1.0) * (fill * 0.22 + 0.10 + 0.22 * sky);
+    vec3 light = vec3(1.0, 0.97, 0.93) * key * 0.82 + vec3(0.72, 0.82, 1.0) * (fill * 0.22 + 0.10 + 0.22 * sky);
     float glint = pow(max(dot(reflect(-normalize(vec3(0.45, 0.65, 0.75)), n), eye), 0.0), 24.0) * 0.05;
     gl_FragColor = vec4(encode((base * light + glint + rim * 0.06) * tint), opacity);
   }

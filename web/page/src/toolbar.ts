@@ -23,8 +23,8 @@ export function toolbar(session: Session) {
   const { store } = session;
   const layout = segments('Arrangement', LAYOUTS, () => store.get().layout, (value) => store.set({ layout: value }));
   const shading = segments('Shading', SHADINGS, () => store.get().shading, (value) => store.set({ shading: value }));
-  const wires = toggle('Wireframe', () => store.get().wireframe, (wireframe) => store.set({ wireframe }), 'Edges of the triangles (X)');
-  const heat = toggle('Heat map', () => store.get().difference, (difference) => store.set({ difference }), 'Distance from the truth on the model (H)');
+  const wires = toggle('Wires', () => store.get().wireframe, (wireframe) => store.set({ wireframe }), 'Edges of the triangles (X)');
+  const heat = toggle('Heat', () => store.get().difference, (difference) => store.set({ difference }), 'Distance from the truth on the model (H)');
   const blend = el('input', {
     type: 'range', min: '0', max: '1', step: '0.01', className: 'blend', title: 'From truth to model', aria: { label: 'From truth to model' },
     on: { input: () => store.set({ blend: blend.valueAsNumber }) },

@@ -26,8 +26,8 @@ function frameFigures({ stage }: App): Pair[] {
   ];
 }
 
-// The skin's own account of itself, as far as it is words and numbers.
-function flatten(value: unknown, name = ''): Pair[] {
+// The skin's own account of itself, as far as it is words and numbers and not too deep.
+function flatten(value: unknown, name = '', depth = 0): Pair[] {
   if (value === null || value === undefined) return [];
   if (Array.isArray(value)) {
     const plain = value.every((item) => typeof item !== 'object');
@@ -35,8 +35,10 @@ function flatten(value: unknown, name = ''): Pair[] {
     const text = value.slice(0, 8).map(String).join(', ');
     return [[name, value.length > 8 ? `${text} … (${value.length})` : text]];
   }
-  if (typeof value === 'object') return Object.entries(value).flatMap(([key, inner]) => flatten(inner, name ? `${name} ${key}` : key));
-  return [[name, typeof value === 'number' && !Number.isInteger(value) ? short(value) : String(value)]];
+  if (typeof value === 'object') {
+    return depth > 1 ? [] : Object.entries(value).filter(([key]) => key !== 'details').flatMap(([key, inner]) => flatten(inner, name ? `${name} ${key}` : key, depth + 1));
+  }
+  return [[name.replaceAll('_', ' '), typeof value === 'number' && !Number.isInteger(value) ? short(value) : String(value)]];
 }
 
 export const numbers: Panel = {

@@ -1,0 +1,630 @@
+// page.mjs: `pelt view` in a browser, driven as a person does: every view and control of the page, checked by the pixels
+// that are drawn and by values that are read back.
+//
+//     node page.mjs PELT FOLDER
+//
+// FOLDER is empty. PICTURES, where set, is a folder for screenshots. CHROMIUM is the browser.
+
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+import { COLOURS, LARGE, MARKUP, makeFiles } from "./page_files.mjs";
+
+const [pelt, folder] = process.argv.slice(2);
+const pictures = process.env.PICTURES;
+let failed = 0;
+
+function check(name, good, detail = "") {
+  if (!good) failed++;
+  if (!good || process.env.VERBOSE) console.log(`${good ? "ok  " : "FAIL"} ${name}${detail === "" ? "" : `: ${detail}`}`);
+}
+
+// -- Starting and ending ------------------------------------------------------------------------------------------------
+
+function serve(words) {
+  const server = spawn(pelt, ["view", ...words, "--no-browser", "--json"], { stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  return new Promise((done, fail) => {
+    server.once("exit", (code) => fail(new Error(`pelt view ended with ${code}: ${said}`)));
+    server.stdout.on("data", (bytes) => {
+      said += bytes;
+      const url = /"url": "([^"]+)"/.exec(said);
+      if (url) done({ url: url[1], server });
+    });
+  });
+}
+
+const launch = () => chromium.launch({
+  executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+  args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan", "--use-angle=swiftshader",
+    "--ignore-gpu-blocklist", "--enable-unsafe-swiftshader"],
+});
+
+async function openPage(browser, url, size) {
+  const context = await browser.newContext({ viewport: size, colorScheme: "dark" });
+  const page = await context.newPage();
+  const complaints = [];
+  const origin = new URL(url).origin;
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && !/GPU stall|GL Driver/.test(message.text()) && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => new URL(request.url()).origin !== origin && !request.url().startsWith("blob:") && complaints.push(`asked ${request.url()}`));
+  return { page, complaints };
+}
+
+// What the tests ask of the page: nothing here changes what it shows.
+function helpers() {
+  const app = globalThis.peltApp;
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+  globalThis.look = {
+    // Until what was asked for is drawn.
+    async settled() {
+      for (let i = 0; i < 400; i++) {
+        await frame();
+        if (!app.busy && !app.deforming) break;
+      }
+      await frame();
+    },
+    // [r, g, b, a] of one pixel of the canvas as it is drawn, in CSS pixels of the stage.
+    pixels(left, top, width, height) {
+      const { renderer, element } = app.stage;
+      app.stage.draw();
+      const gl = renderer.getContext();
+      const ratio = renderer.getPixelRatio();
+      const out = new Uint8Array(4 * width * height);
+      gl.readPixels(Math.round(left * ratio), Math.round((element.clientHeight - top - height) * ratio), width, height, gl.RGBA, gl.UNSIGNED_BYTE, out);
+      return Array.from(out);
+    },
+    // Pictures stay here, because a million numbers are slow to send: a picture is its number.
+    kept: [],
+    picture(...box) {
+      this.kept.push(Uint8Array.from(this.pixels(...box)));
+      return this.kept.length - 1;
+    },
+    // How many pixels differ, left of a column where one is given.
+    different(a, b, width = 1, columns = 1) {
+      const [one, other] = [this.kept[a], this.kept[b]];
+      let count = 0;
+      for (let i = 0; i < one.length; i += 4) {
+        if ((i >> 2) % width >= columns) continue;
+        if (Math.abs(one[i] - other[i]) + Math.abs(one[i + 1] - other[i + 1]) + Math.abs(one[i + 2] - other[i + 2]) > 12) count++;
+      }
+      return count;
+    },
+    covered(a) {
+      let count = 0;
+      for (let i = 3; i < this.kept[a].length; i += 4) if (this.kept[a][i] > 0) count++;
+      return count;
+    },
+    inks(a) {
+      const list = this.kept[a];
+      let blue = 0, orange = 0;
+      for (let i = 0; i < list.length; i += 4) {
+        if (list[i + 3] < 200) continue;
+        if (list[i + 2] > list[i] + 40) blue++;
+        if (list[i] > list[i + 2] + 40) orange++;
+      }
+      return { blue, orange };
+    },
+    // Floats as text, which is quick to send.
+    floats(array) {
+      const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+      let text = "";
+      for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+      return btoa(text);
+    },
+    // Where a point of the scene is drawn in a pane.
+    place(pane, point) {
+      const box = app.stage.pane(pane).getBoundingClientRect();
+      const stage = app.stage.element.getBoundingClientRect();
+      const at = app.stage.camera.position.clone().set(...point).project(app.stage.camera);
+      return [box.left - stage.left + ((at.x + 1) / 2) * box.width, box.top - stage.top + ((1 - at.y) / 2) * box.height];
+    },
+    pane(name) {
+      const box = app.stage.pane(name).getBoundingClientRect();
+      const stage = app.stage.element.getBoundingClientRect();
+      return [Math.round(box.left - stage.left), Math.round(box.top - stage.top), Math.floor(box.width), Math.floor(box.height)];
+    },
+    // The vertex that is nearest to the camera of those that face it and have another error than their neighbours' surface:
+    // where a pixel can be read off.
+    frontVertex(wanted) {
+      const { positions, normals, camera } = app.stage;
+      const errors = app.stage.errors;
+      let best = -1, score = -Infinity;
+      const toEye = camera.position.clone();
+      for (let v = 0; v < errors.length; v++) {
+        toEye.set(positions[3 * v], positions[3 * v + 1], positions[3 * v + 2]).sub(camera.position).negate();
+        const distance = toEye.length();
+        const facing = (toEye.x * normals[3 * v] + toEye.y * normals[3 * v + 1] + toEye.z * normals[3 * v + 2]) / distance;
+        const value = facing - distance * 3 - (wanted === undefined ? 0 : 1e3 * Math.abs(errors[v] - wanted));
+        if (facing > 0.8 && value > score) [best, score] = [v, value];
+      }
+      return { vertex: best, position: Array.from(positions.slice(3 * best, 3 * best + 3)), normal: Array.from(normals.slice(3 * best, 3 * best + 3)), error: errors[best] };
+    },
+  };
+}
+
+// -- Small tools --------------------------------------------------------------------------------------------------------
+
+const settled = (page) => page.evaluate(() => globalThis.look.settled());
+const set = async (page, change) => {
+  await page.evaluate((values) => globalThis.peltApp.store.set(values), change);
+  await settled(page);
+};
+const get = (page) => page.evaluate(() => ({ ...globalThis.peltApp.store.get() }));
+const pixels = (page, box) => page.evaluate((at) => globalThis.look.pixels(...at), box);
+const paneBox = (page, name) => page.evaluate((pane) => globalThis.look.pane(pane), name);
+const press = async (page, key) => {
+  await page.keyboard.press(key);
+  await settled(page);
+};
+const off = (a, b) => a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
+const picture = (page, box) => page.evaluate((at) => globalThis.look.picture(...at), box);
+const different = (page, ...values) => page.evaluate((list) => globalThis.look.different(...list), values);
+const covered = (page, a) => page.evaluate((kept) => globalThis.look.covered(kept), a);
+const inks = (page, a) => page.evaluate((kept) => globalThis.look.inks(kept), a);
+// The model's positions or the truth, as they are drawn.
+const drawn = async (page, which) => {
+  const bytes = Buffer.from(await page.evaluate((name) => globalThis.look.floats(globalThis.peltApp.stage[name]), which), "base64");
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+};
+
+function npy(file) {
+  const bytes = readFileSync(file);
+  const length = bytes.readUInt16LE(8);
+  const shape = /'shape': \(([^)]*)\)/.exec(bytes.toString("latin1", 10, 10 + length))[1].split(",").map(Number).filter(Boolean);
+  const at = 10 + length;
+  return { shape, floats: new Float32Array(bytes.buffer.slice(bytes.byteOffset + at, bytes.byteOffset + bytes.length)) };
+}
+
+async function shoot(page, name) {
+  if (!pictures) return;
+  mkdirSync(pictures, { recursive: true });
+  await settled(page);
+  await page.waitForTimeout(300);
+  await page.screenshot({ path: join(pictures, `view-${name}.png`) });
+}
+
+async function openSubject(page, index) {
+  await page.evaluate((subject) => globalThis.peltApp.store.set({ subject }), index);
+  await page.waitForFunction((subject) => globalThis.peltApp.store.get().subject === subject && globalThis.peltApp.skin() && globalThis.peltApp.stage.mesh, index);
+  await settled(page);
+}
+
+// -- The tests ----------------------------------------------------------------------------------------------------------
+
+async function firstPicture(page, url) {
+  const before = Date.now();
+  await page.goto(url);
+  await page.waitForFunction(() => globalThis.peltApp?.stage.drawnFrames > 0 && globalThis.peltApp.stage.mesh, null, { polling: 20, timeout: 60000 });
+  const picture = Date.now() - before;
+  await page.waitForFunction(() => globalThis.peltApp.skin() && globalThis.peltApp.stage.truth, null, { polling: 20, timeout: 60000 });
+  const whole = Date.now() - before;
+  const inside = await page.evaluate(() => performance.now());
+  console.log(`first picture of ${LARGE} vertices after ${picture} ms, with skin and truth after ${whole} ms (wall time, software rendering)`);
+  check("the first picture comes before the clock of the page says so", inside > 0);
+  check("the key has left the address bar", !page.url().includes("#"), page.url());
+  await page.evaluate(helpers);
+  await settled(page);
+}
+
+async function frameTimes(page) {
+  await set(page, { layout: "model" });
+  const times = await page.evaluate(async () => {
+    const app = globalThis.peltApp;
+    const { frames } = app.clips()[app.store.get().clip];
+    const deform = [], whole = [];
+    const end = app.on("deformed", ({ milliseconds }) => deform.push(milliseconds));
+    for (let i = 0; i < 40; i++) {
+      const before = performance.now();
+      app.store.set({ frame: i % frames });
+      while (app.busy) await new Promise((done) => setTimeout(done, 0));
+      app.stage.draw();
+      whole.push(performance.now() - before);
+    }
+    end();
+    const middle = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
+    return { deform: middle(deform.slice(8)), whole: middle(whole.slice(8)) };
+  });
+  console.log(`${LARGE} vertices with normals: wasm deforms in ${times.deform.toFixed(2)} ms, a frame with upload and calls to draw takes ${times.whole.toFixed(2)} ms (middle of 32)`);
+  check("wasm keeps a display's rate, as far as a busy machine can tell", times.deform < 100, times.deform);
+  await set(page, { layout: "side" });
+}
+
+// Positions in the page are the native run time's, and the truth is the bundle's.
+async function positions(page, bundle, skin, subject, row) {
+  await openSubject(page, subject);
+  await set(page, { skin: row });
+  await page.waitForFunction((name) => globalThis.peltApp.skinNow().name === name && globalThis.peltApp.skin(), skin.replace(/.*\/|\.pelt$/g, ""));
+  await settled(page);
+  const clip = await page.evaluate(() => globalThis.peltApp.clips().findIndex(({ name }) => name === "test"));
+  execFileSync(pelt, ["eval", skin, bundle, "--clip", "test", "-o", join(folder, "eval.npy"), "--quiet"]);
+  const { shape: [frames, vertices], floats } = npy(join(folder, "eval.npy"));
+  const cache = readFileSync(bundle.replace(".glb", ".test.pc2"));
+  const truth = new Float32Array(cache.buffer.slice(cache.byteOffset + 32, cache.byteOffset + cache.length));
+  let worst = 0, wrong = 0;
+  for (const frame of [0, Math.floor(frames / 2), frames - 1]) {
+    await set(page, { clip, frame });
+    worst = Math.max(worst, off(await drawn(page, "positions"), floats.subarray(3 * vertices * frame, 3 * vertices * (frame + 1))));
+    wrong = Math.max(wrong, off(await drawn(page, "truth"), truth.subarray(3 * vertices * frame, 3 * vertices * (frame + 1))));
+  }
+  console.log(`wasm is at most ${worst.toExponential(1)} from the native run time`);
+  check("wasm deforms as the native run time", worst <= 1e-6, worst);
+  check("the truth is the bundle's", wrong === 0, wrong);
+}
+
+// What the page draws follows from what it says: each view by its pixels.
+async function views(page) {
+  await set(page, { skin: 0, layout: "side" });
+  await press(page, "w");
+  const side = [];
+  for (const name of ["truth", "model", "difference"]) side.push(await picture(page, await paneBox(page, name)));
+  for (const pane of side) check("three panes are drawn", await covered(page, pane) > 500);
+  check("truth and model are not one picture at the worst frame", await different(page, side[0], side[1]) > 100);
+  await shoot(page, "side");
+
+  await heatMap(page);
+  await cameras(page);
+
+  await set(page, { layout: "model" });
+  const box = await paneBox(page, "model");
+  const model = await picture(page, box);
+  await set(page, { layout: "wipe", wipe: 0 });
+  check("a wipe to the left is the model", await different(page, await picture(page, box), model) === 0);
+  await set(page, { wipe: 1 });
+  const truth = await picture(page, box);
+  check("a wipe to the right is something else", await different(page, truth, model) > 100);
+  const divider = await page.locator(".divider").boundingBox();
+  const stage = await page.locator(".stage").boundingBox();
+  await page.mouse.move(divider.x + 12, divider.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(stage.x + stage.width / 2, divider.y + 60);
+  await page.mouse.up();
+  await settled(page);
+  check("the wipe is dragged", Math.abs((await get(page)).wipe - 0.5) < 0.02, (await get(page)).wipe);
+  const wiped = await picture(page, box);
+  const half = Math.floor(box[2] / 2) - 4;
+  check("left of the line is the truth", await different(page, wiped, truth, box[2], half) === 0 && await different(page, wiped, truth) > 100);
+  await shoot(page, "wipe");
+
+  await set(page, { layout: "overlay", blend: 0.5 });
+  const overlaid = await inks(page, await picture(page, box));
+  check("an overlay leaves blue where truth is alone", overlaid.blue > 50, overlaid.blue);
+  await shoot(page, "overlay");
+  await set(page, { blend: 1 });
+  const all = await inks(page, await picture(page, box));
+  check("the slider of the overlay goes to the model", all.orange > 500, all.orange);
+  await set(page, { frame: 0, blend: 0.5 });
+  const rest = await inks(page, await picture(page, box));
+  check("an overlay is grey where both agree", rest.blue + rest.orange < 20, JSON.stringify(rest));
+
+  await shadings(page, box);
+}
+
+// A pixel of the difference is the colour of the legend for the distance at that place.
+async function heatMap(page) {
+  const ramp = (share) => {
+    const stops = ["#3a4a6e", "#2f6c9c", "#2f9a9c", "#86c06c", "#f2cf4a", "#ee8a34", "#d7322c"].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+    const at = Math.min(1, share) * 6, low = Math.min(5, Math.floor(at));
+    return stops[low].map((value, i) => value + (stops[low + 1][i] - value) * (at - low));
+  };
+  const hue = ([r, g, b]) => { const most = Math.max(r, g, b); return [r / most, g / most, b / most]; };
+  const measure = async (scale) => {
+    await set(page, { scale });
+    const front = await page.evaluate((wanted) => globalThis.look.frontVertex(wanted), scale * 0.55);
+    const [x, y] = await page.evaluate((point) => globalThis.look.place("difference", point), front.position);
+    const pixel = await pixels(page, [Math.floor(x), Math.floor(y), 1, 1]);
+    return { share: front.error / scale, pixel };
+  };
+  const scale = await page.evaluate(() => globalThis.peltApp.autoScale());
+  for (const factor of [1, 0.5]) {
+    const { share, pixel } = await measure(scale * factor);
+    const distance = Math.hypot(...hue(pixel).map((value, i) => value - hue(ramp(share))[i]));
+    check("a pixel of the difference is the legend's colour", share < 1 && distance < 0.12, `${share} ${pixel} ${ramp(share)}`);
+  }
+  const top = page.locator(".legend-top");
+  await top.fill("0.02");
+  await top.press("Enter");
+  check("the scale is typed", (await get(page)).scale === 0.02);
+  await top.fill("nonsense");
+  await top.press("Enter");
+  check("a scale that is none is refused with a sentence", (await page.locator(".message.problem p").last().textContent()).includes("above 0") && (await get(page)).scale === 0.02);
+  await page.locator(".message .plain").first().click();
+  await page.locator(".legend .tiny").click();
+  check("the scale goes back to automatic", (await get(page)).scale === null);
+  // The middle of the skins' errors rules: one that is a thousand times worse changes nothing.
+  const robust = await page.evaluate(async () => {
+    const app = globalThis.peltApp;
+    const { skins } = app.character();
+    const rms = [];
+    for (const skin of skins) rms.push((await app.data.json(skin.figures)).rms);
+    return { rms, scale: app.scale(), top: document.querySelector(".legend-top").value };
+  });
+  const middle = [...robust.rms].sort((a, b) => a - b)[1];
+  check("the scale suits the middle one of three skins", robust.scale >= 4 * middle && robust.scale <= 20 * middle, JSON.stringify(robust));
+  check("the legend says the scale", Math.abs(Number(robust.top) - robust.scale) <= 1e-6 * robust.scale, robust.top);
+}
+
+// All panes have one camera: at the rest pose, where truth and model agree, they stay one picture however it is turned.
+async function cameras(page) {
+  const before = await get(page);
+  await set(page, { frame: 0 });
+  const pane = async (name) => picture(page, await paneBox(page, name));
+  const still = await pane("truth");
+  const stage = await page.locator(".pane[data-pane=difference]").boundingBox();
+  await page.mouse.move(stage.x + stage.width / 2, stage.y + stage.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(stage.x + stage.width / 2 + 60, stage.y + stage.height / 2 + 25, { steps: 3 });
+  await page.mouse.up();
+  await settled(page);
+  const [turned, model] = [await pane("truth"), await pane("model")];
+  check("dragging one pane turns the others", await different(page, still, turned) > 100);
+  const apart = await different(page, turned, model);
+  check("the panes have one camera", apart < 0.01 * await covered(page, turned) + 4, apart);
+  await page.mouse.wheel(0, -300);
+  await settled(page);
+  check("the wheel comes closer", await covered(page, await pane("model")) > await covered(page, model));
+  await press(page, "Alt+ArrowLeft");
+  await press(page, "f");
+  check("F shows the whole character again", await different(page, await pane("truth"), still) < 0.2 * await covered(page, still));
+  await set(page, { frame: before.frame });
+}
+
+async function shadings(page, box) {
+  await set(page, { layout: "model", frame: 0 });
+  const clay = await picture(page, box);
+  await press(page, "x");
+  const edges = await different(page, clay, await picture(page, box));
+  check("wireframe draws edges", edges > 300, edges);
+  await shoot(page, "wireframe");
+  await press(page, "x");
+  check("and takes them away", await different(page, await picture(page, box), clay) === 0);
+
+  await page.getByRole("radio", { name: "Normals" }).click();
+  await settled(page);
+  const front = await page.evaluate(() => globalThis.look.frontVertex());
+  const [x, y] = await page.evaluate((point) => globalThis.look.place("model", point), front.position);
+  const pixel = await pixels(page, [Math.floor(x), Math.floor(y), 1, 1]);
+  const seen = await page.evaluate((normal) => {
+    const { camera } = globalThis.peltApp.stage;
+    return camera.position.clone().set(...normal).transformDirection(camera.matrixWorldInverse).toArray();
+  }, front.normal);
+  check("normals are colours", off(seen.map((n) => 127.5 * (1 + n)), pixel.slice(0, 3)) < 8, `${seen} ${pixel}`);
+  await shoot(page, "normals");
+  await page.getByRole("radio", { name: "Clay" }).click();
+
+  await press(page, "w");
+  await press(page, "h");
+  const heated = await picture(page, box);
+  await press(page, "h");
+  check("the heat map is put on the model", await different(page, await picture(page, box), heated) > 500);
+}
+
+async function skinsTable(page) {
+  await set(page, { layout: "side" });
+  await page.waitForFunction(() => !document.querySelector(".skins td.waiting"));
+  const rows = await page.locator(".skins tbody tr").allTextContents();
+  check("every skin has a row", rows.length === 3, rows.join(" | "));
+  const asked = await page.evaluate(async () => {
+    const app = globalThis.peltApp;
+    return Promise.all(app.character().skins.map(async (skin) => ({ ...await app.data.json(skin.figures), bytes: skin.bytes, name: skin.name })));
+  });
+  const cells = await page.locator(".skins tbody tr").evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
+  asked.forEach((skin, i) => {
+    const [name, error, rms, , size, nanoseconds] = cells[i];
+    check("the row names its skin", name === skin.name, `${name} ${skin.name}`);
+    check("the row has its error", Math.abs(Number(error) - skin.rel_err) <= 5.01e-4, `${error} ${skin.rel_err}`);
+    check("the row has its rms", Math.abs(Number(rms.replace("−", "-")) - skin.rms) <= 0.01 * skin.rms, `${rms} ${skin.rms}`);
+    check("the row has its size", Math.abs(parseFloat(size) * { B: 1, k: 1e3, M: 1e6 }[size.split(" ")[1][0]] - skin.bytes) <= 0.01 * skin.bytes, `${size} ${skin.bytes}`);
+    check("the row has its time", Math.abs(Number(nanoseconds) - skin.nanoseconds) <= 0.06, `${nanoseconds} ${skin.nanoseconds}`);
+  });
+  const lowest = asked.reduce((best, skin, i) => (skin.bytes < asked[best].bytes ? i : best), 0);
+  await page.locator(".skins thead button", { hasText: "size" }).click();
+  const order = await page.locator(".skins tbody tr").evaluateAll((list) => list.map((row) => Number(row.dataset.skin)));
+  check("rows are sorted by size", order.every((skin, i) => i === 0 || asked[order[i - 1]].bytes <= asked[skin].bytes) && order[0] === lowest, order.join());
+  await page.locator(".skins thead button", { hasText: "skin" }).click();
+  await page.locator(".skins tbody tr").nth(2).click();
+  await settled(page);
+  check("a click opens a skin", (await get(page)).skin === 2 && (await page.locator(".pane[data-pane=model] .pane-title").textContent()).includes(asked[2].name));
+  await press(page, "ArrowUp");
+  check("arrows in the table open the one above", (await get(page)).skin === 1);
+  await press(page, "1");
+  check("a number opens a skin", (await get(page)).skin === 0);
+}
+
+async function timelineTests(page) {
+  const clip = (await get(page)).clip;
+  await page.waitForFunction(() => document.querySelectorAll(".curve").length === 3);
+  const curve = await page.evaluate(async (n) => {
+    const app = globalThis.peltApp;
+    return app.data.json(app.character().skins[0].errors.replace("%d", n));
+  }, clip);
+  const worst = curve.rms.indexOf(Math.max(...curve.rms));
+  await page.locator("path.worst").click();
+  await settled(page);
+  check("the mark goes to the worst frame", (await get(page)).frame === worst, `${(await get(page)).frame} ${worst}`);
+  const here = await page.evaluate(() => {
+    const { positions, truth } = globalThis.peltApp.stage;
+    let sum = 0;
+    for (let i = 0; i < truth.length; i++) sum += (positions[i] - truth[i]) ** 2;
+    return Math.sqrt(sum / (truth.length / 3));
+  });
+  check("the curve is the error of what is drawn", Math.abs(here - curve.rms[worst]) < 1e-4 * curve.rms[worst], `${here} ${curve.rms[worst]}`);
+  const chart = await page.locator(".chart").boundingBox();
+  const frames = curve.rms.length;
+  const wanted = Math.floor(frames / 3);
+  const at = 46 + (wanted / (frames - 1)) * (chart.width - 56);
+  await page.mouse.click(chart.x + at, chart.y + chart.height * 0.7);
+  await settled(page);
+  check("a click goes to its frame", (await get(page)).frame === wanted, (await get(page)).frame);
+  check("the frame's figures are said", (await page.locator(".frame-figures").textContent()).includes("rms"));
+  await press(page, "ArrowRight");
+  check("an arrow goes on a frame", (await get(page)).frame === wanted + 1);
+  await press(page, "End");
+  check("End goes to the last", (await get(page)).frame === frames - 1);
+  await press(page, "Home");
+  await page.mouse.move(5, 5);
+  await page.keyboard.press("Space");
+  await page.waitForFunction(() => globalThis.peltApp.store.get().frame >= 3, null, { timeout: 15000 });
+  await page.keyboard.press("Space");
+  await settled(page);
+  const stopped = (await get(page)).frame;
+  await page.waitForTimeout(150);
+  check("space plays and stops", !(await get(page)).playing && (await get(page)).frame === stopped);
+  await page.locator(".timeline .segment", { hasText: "max" }).click();
+  await press(page, "w");
+  check("the worst by the largest distance", (await get(page)).frame === curve.max.indexOf(Math.max(...curve.max)));
+  await page.locator(".timeline .segment", { hasText: "rms" }).click();
+  await press(page, "]");
+  check("] goes to the next clip", (await get(page)).clip !== clip);
+  await press(page, "[");
+}
+
+// WebGPU and WebGL 2 against wasm, by what the page says and by what is drawn.
+async function paths(page) {
+  await set(page, { skin: 1 });
+  await press(page, "w");
+  const wasm = await drawn(page, "positions");
+  const diagonal = await page.evaluate(() => globalThis.peltApp.character().diagonal);
+  for (const [path, label] of [["webgpu", "WebGPU"], ["webgl2", "WebGL 2"]]) {
+    await page.getByRole("radio", { name: label }).click();
+    await page.waitForFunction((wanted) => globalThis.peltApp.engine.agreement?.path === wanted || globalThis.peltApp.store.get().path === "wasm", path, { timeout: 30000 });
+    await settled(page);
+    const { agreement } = await page.evaluate(() => ({ agreement: globalThis.peltApp.engine.agreement }));
+    check(`${label} can be chosen`, agreement?.path === path);
+    if (!agreement) continue;
+    check(`${label} agrees with wasm`, agreement.distance > 0 && agreement.distance <= 2e-6 * diagonal && off(await drawn(page, "positions"), wasm) <= agreement.distance + 1e-9, `${agreement.distance / diagonal} of the diagonal`);
+    check("and the page says so", (await page.locator(".agreement").textContent()).startsWith("agrees with wasm"));
+    console.log(`${label} is ${(agreement.distance / diagonal).toExponential(1)} of the diagonal from wasm`);
+    if (path === "webgpu") await shoot(page, "webgpu");
+  }
+  await page.getByRole("radio", { name: "wasm" }).click();
+  await settled(page);
+  check("back to wasm", (await page.locator(".agreement").textContent()) === "" && off(await drawn(page, "positions"), wasm) === 0);
+}
+
+async function texturesAndNames(page, subject) {
+  await page.locator("button.subject").click();
+  await page.getByRole("option", { name: "quad" }).click();
+  await page.waitForFunction((wanted) => globalThis.peltApp.store.get().subject === wanted && globalThis.peltApp.skin(), subject);
+  await set(page, { frame: 0 });
+  check("names of files are text", (await page.locator("img").count()) === 0 && (await page.locator(".skins tbody th").textContent()) === "<b>ssd"
+    && (await page.locator("select.clip option").textContent()).startsWith(MARKUP));
+  check("without truth the model is alone", await page.evaluate(() => globalThis.peltApp.stage.arrangement) === "model");
+  await page.getByRole("radio", { name: "Textures" }).click();
+  await page.waitForFunction(() => globalThis.peltApp.stage.dressed);
+  await settled(page);
+  const corners = [[-0.5, 0.5, 0, 0], [0.5, 0.5, 0, 1], [-0.5, -0.5, 1, 0], [0.5, -0.5, 1, 1]];
+  for (const [x, y, row, column] of corners) {
+    const at = await page.evaluate((point) => globalThis.look.place("model", point), [x, y, 0]);
+    const pixel = (await pixels(page, [Math.floor(at[0]), Math.floor(at[1]), 1, 1])).slice(0, 3);
+    const order = (list) => list.map((value, i) => [value, i]).sort((a, b) => b[0] - a[0]).map(([, i]) => i);
+    const wanted = COLOURS[row][column];
+    check("the texture is where it belongs", order(pixel)[0] === order(wanted)[0] && (row !== 1 || column !== 1 || pixel[2] < pixel[0] / 2), `${pixel} for ${wanted}`);
+  }
+  await page.getByRole("radio", { name: "Clay" }).click();
+}
+
+async function brokenFiles(page, subject) {
+  await page.route("**/data/c1/skin2.pelt", (route) => route.fulfill({ body: Buffer.from("this is no skin at all, but long enough for a header of one") }));
+  await page.reload();
+  await page.waitForFunction(() => globalThis.peltApp?.skin());
+  await page.evaluate(helpers);
+  await openSubject(page, subject);
+  await page.evaluate(() => globalThis.peltApp.store.set({ skin: 2 }));
+  await page.locator(".message.problem").first().waitFor();
+  const sentence = await page.locator(".message.problem p").first().textContent();
+  check("a broken skin is refused in the library's words", /psd: .*(skin|pelt|file)/i.test(sentence), sentence);
+  await settled(page);
+  check("and the truth is still shown", await page.evaluate(() => globalThis.peltApp.stage.arrangement) === "truth");
+  await shoot(page, "problem");
+  await page.locator(".message .plain").first().click();
+  await page.unroute("**/data/c1/skin2.pelt");
+  await set(page, { skin: 0 });
+  check("another skin works", await page.evaluate(() => globalThis.peltApp.stage.arrangement) === "side");
+}
+
+async function keysAndLooks(page) {
+  await page.keyboard.press("?");
+  check("? opens the list of keys", await page.locator("dialog.help").isVisible());
+  await shoot(page, "keys");
+  await page.keyboard.press("Escape");
+  check("Escape closes it", !(await page.locator("dialog.help").isVisible()));
+  await press(page, "v");
+  check("V changes the arrangement", (await get(page)).layout === "overlay");
+  await set(page, { layout: "side" });
+  const ringless = [];
+  await page.evaluate(() => { document.activeElement?.blur(); });
+  for (let i = 0; i < 16; i++) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement;
+      const shown = element.matches(".toggle input") ? element.nextElementSibling : element;
+      const { outlineStyle, outlineWidth } = getComputedStyle(shown);
+      const name = element.getAttribute("aria-label") || element.textContent.trim() || element.labels?.[0]?.textContent || element.title;
+      return { ring: outlineStyle !== "none" && parseFloat(outlineWidth) >= 1, name, tag: `${element.tagName}.${element.className?.baseVal ?? element.className}` };
+    });
+    if (focused.tag !== "BODY." && (!focused.ring || !focused.name)) ringless.push(focused.tag);
+  }
+  check("what has the focus has a ring and a name", ringless.length === 0, ringless.join());
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await ground();
+  await page.emulateMedia({ colorScheme: "light" });
+  const light = await ground();
+  check("light follows the system", dark !== light);
+  await shoot(page, "light");
+  await press(page, "t");
+  check("and the switch wins", await ground() === dark);
+  await press(page, "t");
+  await page.emulateMedia({ colorScheme: "dark" });
+  check("until it is put back", await ground() === dark);
+}
+
+async function sizes(page) {
+  for (const [name, size] of [["laptop", { width: 1180, height: 720 }], ["phone", { width: 390, height: 844 }]]) {
+    await page.setViewportSize(size);
+    await page.waitForTimeout(150);
+    await settled(page);
+    const { across, stage } = await page.evaluate(() => {
+      const box = globalThis.peltApp.stage.element.getBoundingClientRect();
+      return { across: document.scrollingElement.scrollWidth - innerWidth, stage: [box.width, box.height] };
+    });
+    check(`nothing sticks out on a ${name}`, across <= 0, across);
+    check(`the picture is large on a ${name}`, stage[0] * stage[1] > 0.3 * size.width * size.height, stage.join());
+    if (name === "phone") {
+      await set(page, { layout: "wipe" });
+      await shoot(page, "phone");
+    }
+  }
+}
+
+async function main() {
+  const words = makeFiles(pelt, folder);
+  const { url, server } = await serve(words);
+  const browser = await launch();
+  try {
+    const { page, complaints } = await openPage(browser, url, { width: 1280, height: 760 });
+    await firstPicture(page, url);
+    await shoot(page, "large");
+    await frameTimes(page);
+    await positions(page, join(folder, "large/arm.glb"), join(folder, "large/large.pelt"), 0, 0);
+    await positions(page, join(folder, "look/arm.glb"), join(folder, "look/eigen.pelt"), 1, 1);
+    await views(page);
+    await skinsTable(page);
+    await timelineTests(page);
+    await paths(page);
+    await texturesAndNames(page, 2);
+    check("the browser had nothing to complain of", complaints.length === 0, complaints.join("; "));
+    await brokenFiles(page, 1);
+    await keysAndLooks(page);
+    await sizes(page);
+  } finally {
+    await browser.close();
+    server.removeAllListeners("exit");
+    server.kill("SIGINT");
+  }
+  console.log(failed ? `${failed} checks failed` : "all checks passed");
+  process.exitCode = failed ? 1 : 0;
+}
+
+await main();
