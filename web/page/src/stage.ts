@@ -417,12 +417,13 @@ export class Stage implements StageOfApp {
     const stage = this.element.getBoundingClientRect();
     for (const [name, element] of this.panes) {
       const rect = element.getBoundingClientRect();
-      const left = rect.left - stage.left;
-      const bottom = height - (rect.bottom - stage.top);
-      this.camera.aspect = rect.width / Math.max(1, rect.height);
+      const [wide, tall] = [Math.floor(rect.width), Math.floor(rect.height)]; // whole pixels, the same for all panes
+      const left = Math.round(rect.left - stage.left);
+      const bottom = height - Math.round(rect.top - stage.top) - tall;
+      this.camera.aspect = wide / Math.max(1, tall);
       this.camera.updateProjectionMatrix();
-      renderer.setViewport(left, bottom, rect.width, rect.height);
-      renderer.setScissor(left, bottom, rect.width, rect.height);
+      renderer.setViewport(left, bottom, wide, tall);
+      renderer.setScissor(left, bottom, wide, tall);
       if (this.arrangement === 'overlay') this.drawOverlaid();
       else if (this.arrangement === 'wipe') this.drawWiped(width, height);
       else this.drawBody(name === 'truth' ? this.real : this.model, name === 'difference');
