@@ -45,7 +45,7 @@ static pelt_view *open_view(const cli_args *args, bool serving, pelt_error *erro
 
 static int no_page(void) {
     return cli_fail("this pelt was built without its page; install nodejs, npm, clang, lld, wasi-libc and "
-                    "libclang-rt-14-dev-wasm32, then cmake --preset release && ninja -C build");
+                    "libclang-rt-dev-wasm32, then cmake --preset release && ninja -C build");
 }
 
 /* -- Export ------------------------------------------------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 #include "fuzz/mutate.h"
 #include "io/gltf_light.h"
 #include "io/io.h"
+#include "io/surface.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,21 @@ static void read_light(const pelt_file *file) {
     pelt_arena_free(arena);
 }
 
+/* And how it looks: every part has triangles of the mesh, every picture is there. */
+static void read_looks(const pelt_file *file) {
+    pelt_error error;
+    pelt_surface *surface = pelt_surface_parse(file, NULL, &error);
+    uint32_t triangles = 0;
+    for (uint32_t i = 0; surface && i < surface->part_count; i++) {
+        const pelt_surface_part *part = &surface->parts[i];
+        if (part->first_triangle != triangles || part->image >= (int32_t)surface->image_count ||
+            part->normal >= (int32_t)surface->image_count)
+            abort();
+        triangles += part->triangle_count;
+    }
+    pelt_surface_free(surface);
+}
+
 /* The file with another skin in it: moved vertices, all weights on a new joint, a target more, new tracks. */
 static void rewrite(pelt_bundle *bundle, const pelt_file *file) {
     pelt_arena *arena = bundle->arena;
@@ -101,6 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(bytes, data, size);
     pelt_bundle bundle = {.arena = arena};
     read_light(&(pelt_file){bytes, size});
+    read_looks(&(pelt_file){bytes, size});
     if (pelt_gltf_parse(&bundle, &(pelt_file){bytes, size}, NULL, &error) == PELT_OK) {
         pelt_gltf_content content = {
             .mesh = &bundle.mesh, .skeleton = &bundle.skeleton, .clips = bundle.clips, .clip_count = bundle.clip_count};

@@ -12,7 +12,7 @@
 
 enum { CLAMP = 33071, MIRROR = 33648 };
 /* Hostile files name one picture again and again. */
-#define MOST_PICTURE_BYTES ((size_t)512 << 20)
+#define MOST_PICTURE_BYTES ((size_t)256 << 20)
 
 typedef struct reading {
     gltf *g;
@@ -185,24 +185,35 @@ static bool read_surface(gltf *g, const pelt_file *file, pelt_surface *out) {
     return read_parts(&r) && (!pelt_arena_failed(out->arena) || gltf_out_of_memory(g));
 }
 
-pelt_surface *pelt_surface_read(const char *path, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0), *read_into = pelt_arena_new(0), *file_arena = pelt_arena_new(0);
+pelt_surface *pelt_surface_parse(const pelt_file *file, const char *path, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0), *read_into = pelt_arena_new(PELT_READ_LIMIT + PELT_READ_FACTOR * file->size);
     pelt_surface *out = PELT_NEW(arena, 1, pelt_surface);
-    pelt_file file;
     bool done = false;
-    if (!out || !read_into || !file_arena) {
+    if (!out || !read_into) {
         pelt_no_memory(error);
-    } else if (pelt_file_read(file_arena, path, &file, error) == PELT_OK) {
+    } else {
         pelt_bundle bundle = {.arena = read_into};
         gltf g = {.path = path, .bundle = &bundle, .arena = read_into};
         out->arena = arena;
-        done = read_surface(&g, &file, out);
+        done = read_surface(&g, file, out);
         if (!done && error) *error = g.error;
         gltf_close(&g);
     }
-    pelt_arena_free(read_into), pelt_arena_free(file_arena);
+    pelt_arena_free(read_into);
     if (!done) pelt_arena_free(arena);
     return done ? out : NULL;
+}
+
+pelt_surface *pelt_surface_read(const char *path, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_surface *out = NULL;
+    pelt_file file;
+    if (!arena)
+        pelt_no_memory(error);
+    else if (pelt_file_read(arena, path, &file, error) == PELT_OK)
+        out = pelt_surface_parse(&file, path, error);
+    pelt_arena_free(arena);
+    return out;
 }
 
 void pelt_surface_free(pelt_surface *surface) {

@@ -3,7 +3,7 @@
 #ifndef PELT_SURFACE_H
 #define PELT_SURFACE_H
 
-#include "rig/rig.h"
+#include "io/io.h"
 
 typedef enum pelt_wrap { PELT_WRAP_REPEAT, PELT_WRAP_MIRROR, PELT_WRAP_CLAMP } pelt_wrap;
 
@@ -35,6 +35,8 @@ typedef struct pelt_surface {
 
 /* Reads it from the file of a bundle. Pictures that are of no known kind, or not to be found, are left out. */
 pelt_surface *pelt_surface_read(const char *path, pelt_error *error);
+/* The same of bytes in memory; with path NULL there are no side files (fuzzing). */
+pelt_surface *pelt_surface_parse(const pelt_file *file, const char *path, pelt_error *error);
 void pelt_surface_free(pelt_surface *surface); /* NULL is fine */
 
 #endif

@@ -225,12 +225,12 @@ static pelt_result light_from_keys(pelt_relight_live *live, const pelt_light *li
                                 .seed = place->seed,
                                 .threads = place->threads};
     if (frame.samples < 32) frame.samples = 32;
-    double start = pelt_wall_seconds();
+    double start = pelt_thread_seconds();
     pelt_result result = pelt_relight_solve(&live->keys, &frame, error);
-    double middle = pelt_wall_seconds();
+    double middle = pelt_thread_seconds();
     if (!result) result = pelt_relight_fill(&live->keys, place->threads, live->indirect, error);
     seen->misfit = frame.misfit / live->file->about.trust;
-    seen->key_seconds = middle - start, seen->fill_seconds = pelt_wall_seconds() - middle;
+    seen->key_seconds = middle - start, seen->fill_seconds = pelt_thread_seconds() - middle;
     return result;
 }
 
@@ -260,12 +260,12 @@ pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_p
     pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
     if (result) return result;
     result = place->full ? gather_all(live, place, error) : light_from_keys(live, &light, place, seen, error);
-    double start = pelt_wall_seconds();
+    double start = pelt_thread_seconds();
     if (!result) result = light_directly(live, place->threads, live->direct, &seen->shadow_rays, error);
     if (result) return result;
-    double middle = pelt_wall_seconds();
+    double middle = pelt_thread_seconds();
     color_points(live, colors);
-    seen->direct_seconds = middle - start, seen->color_seconds = pelt_wall_seconds() - middle;
+    seen->direct_seconds = middle - start, seen->color_seconds = pelt_thread_seconds() - middle;
     return PELT_OK;
 }
 

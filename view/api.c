@@ -358,6 +358,8 @@ void api_stop(pelt_server *s) {
 }
 
 void api_free(pelt_server *s) {
+    pthread_mutex_lock(&s->mutex);
     for (int i = 0; i < MOST_JOBS; i++) json_decref(s->jobs[i].request);
     for (uint32_t i = 0; i < s->dropped_count; i++) free(s->dropped[i]);
+    pthread_mutex_unlock(&s->mutex);
 }

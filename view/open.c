@@ -324,7 +324,10 @@ pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *
     if (!skin) return error ? error->code : own.code;
     pthread_rwlock_wrlock(&view->lock);
     view_character *c = view_character_at(view, character);
-    pelt_result result = c ? add_to_character(c, skin, error) : view_absent(error);
+    pelt_result result = c ? PELT_OK : view_absent(error);
+    if (c && !is_made_for(&skin->skin, c))
+        result = pelt_fail(error, PELT_ERROR_DATA, "%s: the file has changed since it was opened; open it again", c->name);
+    if (!result) result = add_to_character(c, skin, error);
     if (!result) *index = c->skin_count - 1;
     pthread_rwlock_unlock(&view->lock);
     if (result) free_skin(skin);

@@ -447,8 +447,9 @@ static bool make_key(char key[KEY_LETTERS + 1]) {
 static pelt_result start_threads(pelt_server *s, pelt_error *error) {
     s->quick = view_line_new(1024), s->slow = view_line_new(256);
     s->light = view_line_new(16), s->fits = view_line_new(MOST_WAITING_JOBS);
-    s->clock_runs = s->quick && s->slow && s->light && s->fits && !pthread_create(&s->clock, NULL, watch_clock, s);
-    if (!s->clock_runs) return pelt_fail(error, PELT_ERROR_MEMORY, "the server's threads cannot be started");
+    s->clock_runs = true; /* before the thread looks */
+    s->clock_started = s->quick && s->slow && s->light && s->fits && !pthread_create(&s->clock, NULL, watch_clock, s);
+    if (!s->clock_started) return pelt_fail(error, PELT_ERROR_MEMORY, "the server's threads cannot be started");
     s->daemon = MHD_start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, s->port, NULL, NULL, ask, s, MHD_OPTION_LISTEN_SOCKET,
         s->listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -483,7 +484,7 @@ void pelt_server_stop(pelt_server *s) {
     for (int i = 0; i < 4; i++) view_line_stop(lines[i]); /* nothing sleeps any more */
     if (s->daemon) MHD_stop_daemon(s->daemon);
     if (listener >= 0 || s->listener >= 0) close(s->listener);
-    if (s->clock_runs) {
+    if (s->clock_started) {
         pthread_mutex_lock(&s->mutex);
         s->clock_runs = false;
         pthread_cond_signal(&s->clock_change);

@@ -51,7 +51,7 @@ typedef struct request {
     view_task task;
     pelt_server *server;
     struct MHD_Connection *connection;
-    request_state state;
+    _Atomic request_state state; /* made: the answer is whole, and who talks may take it */
     const struct route *route;
     char *name; /* what is asked for: a resource, a number of a job, a file */
     const pelt_page_file *page;
@@ -91,7 +91,7 @@ struct pelt_server {
     pthread_mutex_t mutex;
     pthread_cond_t clock_change;
     pthread_t clock;
-    bool clock_runs;
+    bool clock_started, clock_runs;
     connection *connections;
     job jobs[MOST_JOBS];
     uint32_t job_count;
