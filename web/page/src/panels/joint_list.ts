@@ -54,10 +54,17 @@ export class JointList {
     const item = this.items[this.picking.joint];
     if (item) {
       this.list.setAttribute('aria-activedescendant', item.id);
-      if (!item.hidden) item.scrollIntoView({ block: 'nearest' });
+      this.reveal(item);
     } else {
       this.list.removeAttribute('aria-activedescendant');
     }
+  }
+
+  /** In the list alone: the page stays where it is. */
+  private reveal(item: HTMLElement): void {
+    const top = item.offsetTop - this.list.offsetTop;
+    if (top < this.list.scrollTop) this.list.scrollTop = top;
+    else if (top + item.offsetHeight > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + item.offsetHeight - this.list.clientHeight;
   }
 
   private filter(): void {

@@ -267,7 +267,7 @@ class Light {
     this.badge.className = `badge ${verdict}`;
     this.badge.textContent = verdict;
     this.misfit.textContent = `misfit ${answer.misfit.toPrecision(3)} (trusted up to 1)`;
-    this.means.textContent = MEANS[verdict];
+    this.means.textContent = answer.pixels.every((x) => x < 2) ? 'No light reaches anything that the camera sees.' : MEANS[verdict];
     if (!live) return void (this.speed.textContent = '');
     const now = performance.now();
     this.answers.push(now);
