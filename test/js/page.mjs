@@ -10,6 +10,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { COLOURS, LARGE, MARKUP, makeFiles } from "./page_files.mjs";
+import { makeFiles as makePanelFiles, panels } from "./page_panels.mjs";
 
 const [pelt, folder] = process.argv.slice(2);
 const pictures = process.env.PICTURES;
@@ -617,6 +618,24 @@ function used() {
   return rows.reduce((sum, [pid, , seconds]) => sum + (mine.has(pid) ? seconds : 0), 0);
 }
 
+// The panels, on files of their own.
+async function panelTests(browser) {
+  const own = join(folder, "panels");
+  mkdirSync(own);
+  const { url, server } = await serve(makePanelFiles(pelt, own));
+  try {
+    const { page, complaints } = await openPage(browser, url, { width: 1280, height: 760 });
+    await page.goto(url);
+    await page.waitForFunction(() => globalThis.peltApp?.skin());
+    await page.evaluate(helpers);
+    await panels({ page, check, pelt, folder: own, shoot: (name) => shoot(page, name) });
+    check("the browser had nothing to complain of the panels", complaints.length === 0, complaints.join("; "));
+  } finally {
+    server.removeAllListeners("exit");
+    server.kill("SIGINT");
+  }
+}
+
 async function main() {
   const words = makeFiles(pelt, folder);
   const { url, server } = await serve(words);
@@ -637,6 +656,7 @@ async function main() {
     await brokenFiles(page, 1);
     await keysAndLooks(page);
     await sizes(page);
+    await panelTests(browser);
     console.log(`${used()} s of processor time in all`);
   } finally {
     await browser.close();

@@ -8,7 +8,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const SIZE = 40; // pixels of the relit box
+// Of the relit box: small, but large enough to look at where pictures are wanted.
+const BOX = process.env.PICTURES ? ["--size", "240x240", "--lights", "8x8", "--keys", "150", "--basis", "24"] : ["--size", "40x40", "--lights", "4x4", "--keys", "60", "--basis", "10"];
 
 export function makeFiles(pelt, folder) {
   const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
@@ -21,7 +22,7 @@ export function makeFiles(pelt, folder) {
   run("fit", "biceps.glb", "--train", "train", "--method", "psd", "--holdout", "0", "-o", "biceps.pelt");
   run("fit", "humanoid.glb", "--method", "ssd", "-o", "humanoid.pelt");
   run("keys", "train", "face.train.npy", "face.range.npy", "--mesh", "face.glb", "--keys", "80", "-o", "face.keys");
-  run("relight", "train", "cornell", "--size", `${SIZE}x${SIZE}`, "--lights", "4x4", "--samples", "32", "--keys", "60", "--basis", "10", "-o", "box.keys");
+  run("relight", "train", "cornell", "--samples", "32", ...BOX, "-o", "box.keys");
   return ["arm.glb", "eigen.pelt", "joints.pelt", "biceps.glb", "biceps.pelt", "humanoid.glb", "humanoid.pelt",
     "face.keys", "face.glb", "face.test.npy", "box.keys"].map((name) => join(folder, name));
 }
@@ -58,9 +59,11 @@ export function helpers() {
   globalThis.test = { largest, deform, rest, jointNumber };
 }
 
-const settled = async (page) => {
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30)))));
-};
+// Until what was asked for is drawn.
+const settled = (page) => page.evaluate(async () => {
+  const app = globalThis.peltApp;
+  for (let i = 0; i < 400 && (i < 2 || app.busy || app.deforming); i++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 10)));
+});
 
 async function openSubject(page, pattern) {
   const index = await page.evaluate((text) => globalThis.peltApp.subjects().findIndex(({ name, kind }) => new RegExp(text).test(`${kind} ${name}`)), pattern);
@@ -121,7 +124,7 @@ export async function pulling({ page, check, shoot }) {
   const said = Number(/beyond what was shown: ([\d.]+) degrees/.exec(words)?.[1]);
   check("what training never showed is called so", Math.abs(said - (Math.round(most) + 23 - most)) < 0.6, `${words}, most ${most}`);
   check("and marked in the list", await page.locator("#panel-pull li.beyond .joint-name").textContent() === "elbow");
-  await shoot("panel-pull-beyond");
+  await shoot("pull");
   await page.locator("#panel-pull .exact").nth(2).fill(String(Math.floor(most) - 5));
   await settled(page);
   check("what it showed is called so too", /within what was shown in training/.test(await page.locator("#panel-pull .verdict").textContent()));
@@ -219,7 +222,7 @@ export async function mirroring({ page, check, shoot }) {
   const posed = await page.evaluate(() => [...globalThis.peltApp.pose.locals]);
   await page.getByRole("button", { name: "Mirror" }).click();
   await settled(page);
-  await shoot("panel-pull-mirror");
+  await shoot("mirror");
   // Where the hands are: G_j = product of locals down the chain, by matrices of its own.
   const hands = await page.evaluate(({ before }) => {
     const { test, peltApp: app } = globalThis;
@@ -272,7 +275,7 @@ export async function controls({ page, check, shoot }) {
     return { apart: test.largest(there, app.stage.positions), value: app.pose.controls[0], size: app.subject().character.diagonal };
   });
   check("and move the skin as the run time does", moved.apart < 1e-6 * moved.size && Math.abs(moved.value - 0.8) < 1e-6, JSON.stringify(moved));
-  await shoot("panel-pull-control");
+  await shoot("control");
   await page.getByRole("button", { name: "Reset all" }).click();
 }
 
@@ -313,7 +316,7 @@ export async function inside({ page, check, shoot }) {
   const words = await page.locator("#panel-inside .painted-words").textContent();
   check("weights are painted, more is lighter", weights.rising && weights.most > weights.least + 0.2, JSON.stringify(weights));
   check("and counted", words.includes(`moves ${weights.count} of`), words);
-  await shoot("panel-inside-weights");
+  await shoot("weights");
 
   const shown = await page.evaluate(async () => {
     const app = globalThis.peltApp;
@@ -337,7 +340,7 @@ export async function inside({ page, check, shoot }) {
     return amounts.every((x, v) => (x > 0.02 ? !same(v) : x === 0 ? same(v) : true));
   }, { file: shown.data.supports[elbow].weights });
   check("the support is painted where the joint displaces, and nowhere else", support);
-  await shoot("panel-inside-support");
+  await shoot("support");
 
   // At rest the blend is the identity: a slider adds its displacement as it is.
   const first = shown.data.supports[elbow].coefficients[0];
@@ -362,7 +365,7 @@ export async function inside({ page, check, shoot }) {
     return { most: paint[at], sign: Math.sign(shape[at]), zero: shape.every((x, i) => x !== 0 || Math.abs(paint[i] - 0.5) < 1e-6) };
   }, { file: shown.data.displacements.replace("%d", String(first)) });
   check("painted as RGB: grey is none, the largest is at the end of its channel", rgb.zero && Math.abs(rgb.most - (0.5 + 0.48 * rgb.sign)) < 1e-5, JSON.stringify(rgb));
-  await shoot("panel-inside-rgb");
+  await shoot("displacement");
   await page.getByRole("button", { name: "Add nothing" }).click();
   await settled(page);
   check("and adding nothing takes it away", (await page.evaluate((from) => globalThis.test.largest(globalThis.peltApp.stage.positions, from), before)) === 0);
@@ -385,8 +388,9 @@ export async function inside({ page, check, shoot }) {
   await settled(page);
   const name = await page.locator("#panel-inside .driven-name").first().textContent();
   check("a driven joint's weights are painted", (await page.locator("#panel-inside .painted-words").textContent()).startsWith(`${name} moves`));
-  await shoot("panel-inside-driven");
+  await shoot("driven");
   await openPanel(page, "numbers");
+  check("nothing stays painted when the panel is left", await page.evaluate(() => !globalThis.peltApp.stage.painted));
 }
 
 // -- Key points -------------------------------------------------------------------------------------------------------
@@ -426,7 +430,7 @@ export async function face({ page, check, shoot }) {
   const kinds = box.verdicts.verdict.slice(0, colours.length); // up to where the strip shows which frame is drawn
   const agree = kinds.every((kind, i) => kinds.every((other, k) => (kind === other) === (colours[i] === colours[k])));
   check("the strip has a colour for each verdict", agree && new Set(kinds).size > 1, JSON.stringify({ kinds, colours }));
-  await shoot("panel-face");
+  await shoot("face");
 }
 
 // -- Fitting ----------------------------------------------------------------------------------------------------------
@@ -443,7 +447,7 @@ export async function fitting({ page, check, shoot, pelt, folder }) {
   await page.locator("#panel-fit .field", { hasText: "name of the skin" }).locator("input").fill("three");
   const command = await page.locator("#panel-fit .command").textContent();
   check("the command line says the same", /pelt fit \S*arm\.glb --train train --method eigen --per-joint 3 --holdout 0 -o three\.pelt/.test(command), command);
-  await shoot("panel-fit");
+  await shoot("fit");
   await page.getByRole("button", { name: "Fit", exact: true }).click();
   await page.waitForFunction((before) => globalThis.peltApp.subject().character.skins.length === before + 1, count, { timeout: 60000 });
   execFileSync(pelt, ["fit", join(folder, "arm.glb"), "--train", "train", "--method", "eigen", "--per-joint", "3", "--holdout", "0", "-o", "three.pelt", "--quiet"], { cwd: folder });
@@ -461,7 +465,7 @@ export async function fitting({ page, check, shoot, pelt, folder }) {
   const told = await page.locator("#panel-fit .measured").textContent();
   const measured = JSON.parse(execFileSync(pelt, ["measure", "three.pelt", "arm.glb", "--clip", "test", "--json"], { cwd: folder }));
   check("and its error on the test clip is that of `pelt measure`", told.includes(`rms ${measured.rms.toPrecision(3)}`), `${told} / ${measured.rms}`);
-  await shoot("panel-fit-done");
+  await shoot("fitted");
 
   await page.locator("#panel-fit .field", { hasText: "--per-joint" }).locator("input").fill("900");
   await page.getByRole("button", { name: "Fit", exact: true }).click();
@@ -548,12 +552,12 @@ export async function light({ page, check, shoot, pelt, folder }) {
   check("and the handle is under the hand", Math.abs(place[0] - 0.36) < 0.01, place.join());
   const verdict = await page.locator(".relit-figure .badge").first().textContent();
   check("a light of the training plane is a hit", verdict === "hit", verdict);
-  await shoot("panel-light");
+  await shoot("relight");
   await page.locator("label.toggle", { hasText: "Full gather beside it" }).click();
   await page.waitForFunction(() => / s$/.test(document.querySelectorAll(".relit-figure figcaption")[1].textContent), null, { timeout: 30000 });
   const full = apart(await pixels(1), program(at, "--full", "--samples", "64"));
   check("the full gather beside it is that of the program, within the noise of both", full < 0.1, String(full));
-  await shoot("panel-light-full");
+  await shoot("relight-full");
   for (const [i, value] of [[0, 0.45], [2, 0.1], [1, 0.16]]) await page.locator("#panel-light .exact").nth(i).fill(String(value));
   await page.locator(".light-handle").focus();
   await page.keyboard.press("PageDown");

@@ -12,7 +12,7 @@ import { rangeSlider, type RangeSlider } from './range_slider';
 interface Camera { eye: number[]; axes: number[][]; field_of_view: number }
 type Box = LightBox & { camera?: Camera; extent?: { low: number[]; high: number[] } };
 
-const MOVING = 48; // paths per key point
+const MOVING = 64; // paths per key point
 const RESTING = 256;
 const VERDICTS = ['hit', 'blend', 'miss'] as const;
 const MEANS = {
