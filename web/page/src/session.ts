@@ -353,6 +353,18 @@ export class Session implements App {
 
   errors(skin: Skin, clip: number): Promise<Errors> { return this.data.json<Errors>(numbered(skin.errors!, clip)); }
 
+  // What has errors along a clip: the skins of a character, or the keyed face.
+  measured(clip: number): { name: string; errors: (() => Promise<Partial<Errors>>) | null }[] {
+    const subject = this.subject();
+    if (!this.clips()[clip]?.truth) return [];
+    if (subject?.kind === 'character') {
+      return subject.character.skins.map((skin) => ({ name: skin.name, errors: skin.errors ? () => this.errors(skin, clip) : null }));
+    }
+    if (subject?.kind !== 'face') return [];
+    const { verdicts } = subject.box.clips[clip]!;
+    return [{ name: 'from key points', errors: async () => ({ max: (await this.data.json<{ error: number[] }>(verdicts)).error }) }];
+  }
+
   // The top of the heat map that is chosen when the user has not.
   autoScale(): number {
     const rms = (this.character()?.skins ?? []).map((skin) => this.figures(skin)?.rms ?? NaN);

@@ -23,7 +23,7 @@ function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<st
 
 export function timeline(session: Session) {
   const { store } = session;
-  let curves: (Errors | null)[] = []; // of the character's skins, on this clip
+  let curves: (Partial<Errors> | null)[] = []; // of what is measured on this clip
   let kind: Kind = 'rms';
   let asked = 0;
 
@@ -54,8 +54,8 @@ export function timeline(session: Session) {
 
   // The chosen skin fits always; others only as far as they do not flatten it and each other.
   function top(): number {
-    const highs = curves.filter((curve) => curve !== null).map((curve) => quantile(curve[kind], 0.98));
-    const own = current() ? Math.max(...current()![kind]) : 0;
+    const highs = curves.flatMap((curve) => (curve?.[kind] ? [quantile(curve[kind]!, 0.98)] : []));
+    const own = Math.max(0, ...(current()?.[kind] ?? []));
     const common = Math.min(Math.max(...highs), 3 * quantile(highs, 0.5));
     return nice(Math.max(own, Number.isFinite(common) ? common : 0) || 1e-9) ;
   }
@@ -96,11 +96,12 @@ export function timeline(session: Session) {
     const order = curves.map((_, i) => i).filter((i) => i !== store.get().skin).concat(store.get().skin);
     for (const i of order) {
       const curve = curves[i];
-      if (curve) chart.append(svg('path', { class: `curve ${ink(i)}${i === store.get().skin ? ' chosen' : ''}`, d: path(curve[kind], most), 'data-skin': i }));
+      if (curve?.[kind]) chart.append(svg('path', { class: `curve ${ink(i)}${i === store.get().skin ? ' chosen' : ''}`, d: path(curve[kind]!, most), 'data-skin': i }));
     }
-    if (current()) {
+    const own = current()?.[kind];
+    if (own) {
       const frame = worstFrame();
-      const y = TOP + (base - TOP) * (1 - Math.min(1, current()![kind][frame]! / most));
+      const y = TOP + (base - TOP) * (1 - Math.min(1, own[frame]! / most));
       const mark = svg('path', { class: `worst ${ink(store.get().skin)}`, d: `M${x(frame)} ${y - 2}l-5 -7h10z`, 'data-frame': frame });
       mark.append(svg('title', {}, `Worst frame: ${frame + 1}`));
       mark.addEventListener('pointerdown', (event) => { event.stopPropagation(); goToWorst(); });
@@ -121,24 +122,25 @@ export function timeline(session: Session) {
     chart.setAttribute('aria-valuemax', String(frames()));
     place.replaceChildren(el('b', {}, String(frame + 1)), ` / ${frames()}`);
     const curve = current();
-    figures.textContent = curve ? `rms ${short(curve.rms[frame] ?? NaN)} · max ${short(curve.max[frame] ?? NaN)}` : '';
-    worst.hidden = kinds.group.hidden = !curve;
+    figures.textContent = (['rms', 'max'] as const).flatMap((one) => (curve?.[one] ? [`${one} ${short(curve[one][frame] ?? NaN)}`] : [])).join(' · ');
+    worst.hidden = !curve;
+    kinds.group.hidden = !(curve?.rms && curve.max);
   }
 
   // One skin after the other, the chosen one first: measuring takes the server a while.
   async function fetchCurves() {
     const turn = ++asked;
-    const character = session.character();
     const { clip, skin } = store.get();
+    const all = session.measured(clip);
     curves = [];
     draw();
-    if (!character?.clips[clip]?.truth) return;
-    const skins = character.skins;
-    for (const i of [skin, ...skins.keys()]) {
-      if (curves[i] !== undefined || !skins[i]?.errors) continue;
-      const curve = await session.errors(skins[i]!, clip).catch((thrown) => { session.problem(thrown); return null; });
+    for (const i of [skin, ...all.keys()]) {
+      if (curves[i] !== undefined || !all[i]?.errors) continue;
+      const curve = await all[i]!.errors!().catch((thrown) => { session.problem(thrown); return null; });
       if (turn !== asked) return;
       curves[i] = curve;
+      if (curve && !curve[kind]) kind = kind === 'rms' ? 'max' : 'rms';
+      kinds.update();
       draw();
     }
   }
@@ -152,7 +154,7 @@ export function timeline(session: Session) {
   function showTip(event: PointerEvent) {
     const { left } = track.getBoundingClientRect();
     const frame = frameAt(event.clientX - left);
-    const rows = curves.flatMap((curve, i) => curve ? [el('div', {}, el('i', { className: `swatch ${ink(i)}` }), el('span', {}, session.character()?.skins[i]?.name ?? ''), el('b', { className: 'number' }, short(curve[kind][frame] ?? NaN)))] : []);
+    const rows = curves.flatMap((curve, i) => curve?.[kind] ? [el('div', {}, el('i', { className: `swatch ${ink(i)}` }), el('span', {}, session.measured(store.get().clip)[i]?.name ?? ''), el('b', { className: 'number' }, short(curve[kind]![frame] ?? NaN)))] : []);
     tip.replaceChildren(el('div', { className: 'tip-head' }, `frame ${frame + 1}`), ...rows);
     tip.hidden = false;
     tip.style.left = `${Math.min(width() - tip.offsetWidth - 4, Math.max(4, x(frame) + 10))}px`;

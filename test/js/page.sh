@@ -1,0 +1,15 @@
+# page.sh PELT: `pelt view` in a browser: every view and control of its page. PICTURES=DIR writes the pictures of the docs.
+
+skip() { echo "skipped: $1"; exit 77; }
+
+HERE=$(dirname "$0")
+command -v node >/dev/null || skip "node is not here"
+test -d "$HERE/node_modules/playwright-core" || skip "run 'npm ci' in test/js first"
+test -x "${CHROMIUM:-/usr/bin/chromium}" || skip "there is no ${CHROMIUM:-/usr/bin/chromium}"
+FOLDER=$(mktemp -d)
+trap 'rm -rf "$FOLDER"' EXIT
+# A pelt without its page, or with a placeholder, has nothing to test.
+"$1" sample box -o "$FOLDER/box" --quiet || exit 1
+"$1" view "$FOLDER/box/box.glb" --export "$FOLDER/site" --quiet 2>/dev/null && test -d "$FOLDER/site/assets" || skip "this pelt was built without its page"
+mkdir "$FOLDER/files"
+node --no-warnings "$HERE/page.mjs" "$1" "$FOLDER/files"
