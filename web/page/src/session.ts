@@ -140,10 +140,13 @@ export class Session implements App {
     void this.fetchFigures();
   }
 
-  // The first that has a truth to look at, else the first.
+  // The first with a truth that the skin was not trained on, else the first with a truth, else the first.
   private firstClip() {
     const clips = this.clips();
-    return Math.max(0, clips.findIndex(({ truth }) => truth));
+    const about = this.character()?.skins[0]?.about as { train?: { clip?: string } } | undefined;
+    const trained = String(about?.train?.clip ?? '').split(',');
+    const unseen = clips.findIndex(({ name, truth }) => truth && !trained.includes(name));
+    return Math.max(0, unseen < 0 ? clips.findIndex(({ truth }) => truth) : unseen);
   }
 
   private async openSkin() {

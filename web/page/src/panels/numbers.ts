@@ -28,7 +28,8 @@ function frameFigures({ stage }: App): Pair[] {
 
 // The skin's own account of itself, as far as it is words and numbers and not too deep.
 function flatten(value: unknown, name = '', depth = 0): Pair[] {
-  if (value === null || value === undefined) return [];
+  if (value === null || value === undefined || value === '') return [];
+  if (name === 'bundle') return [[name, String(value).replace(/.*[\\/]/, '')]];
   if (Array.isArray(value)) {
     const plain = value.every((item) => typeof item !== 'object');
     if (!plain || value.length === 0) return [];
