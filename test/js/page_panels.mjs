@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 // Of the relit box: small, but large enough to look at where pictures are wanted.
-const BOX = process.env.PICTURES ? ["--size", "240x240", "--lights", "8x8", "--keys", "150", "--basis", "24"] : ["--size", "40x40", "--lights", "4x4", "--keys", "60", "--basis", "10"];
+const BOX = process.env.PICTURES ? ["--size", "240x240", "--lights", "8x8", "--keys", "150", "--basis", "24"] : ["--size", "32x32", "--lights", "4x3", "--keys", "40", "--basis", "8"];
 
 export function makeFiles(pelt, folder) {
   const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
@@ -18,12 +18,12 @@ export function makeFiles(pelt, folder) {
   run("sample", "humanoid", "-o", ".", "--vertices", "1000", "--frames", "6");
   run("sample", "face", "-o", ".", "--frames", "100", "--test-frames", "60");
   run("fit", "arm.glb", "--train", "train", "--method", "eigen", "--holdout", "0", "-o", "eigen.pelt");
-  run("fit", "arm.glb", "--train", "train", "--method", "joints", "--holdout", "0", "-o", "joints.pelt");
   run("fit", "biceps.glb", "--train", "train", "--method", "psd", "--holdout", "0", "-o", "biceps.pelt");
+  run("fit", "biceps.glb", "--train", "train", "--method", "joints", "--holdout", "0", "-o", "joints.pelt");
   run("fit", "humanoid.glb", "--method", "ssd", "-o", "humanoid.pelt");
   run("keys", "train", "face.train.npy", "face.range.npy", "--mesh", "face.glb", "--keys", "80", "-o", "face.keys");
   run("relight", "train", "cornell", "--samples", "32", ...BOX, "-o", "box.keys");
-  return ["arm.glb", "eigen.pelt", "joints.pelt", "biceps.glb", "biceps.pelt", "humanoid.glb", "humanoid.pelt",
+  return ["arm.glb", "eigen.pelt", "biceps.glb", "biceps.pelt", "joints.pelt", "humanoid.glb", "humanoid.pelt",
     "face.keys", "face.glb", "face.test.npy", "box.keys"].map((name) => join(folder, name));
 }
 
@@ -375,6 +375,7 @@ export async function inside({ page, check, shoot }) {
   const bar = await page.evaluate(() => ({ text: document.querySelector("#panel-inside .readout").textContent, value: globalThis.peltApp.posed().coefficients[2] }));
   check("bars say what the coefficients are", bar.text.startsWith("2") && bar.text.includes(bar.value.toPrecision(4)), JSON.stringify(bar));
 
+  await openSubject(page, "character biceps");
   await useSkin(page, "joints");
   await page.locator("#panel-inside .segment[data-value=nothing]").click();
   const driven = await page.evaluate(() => {

@@ -40,6 +40,7 @@ class Fitting {
   private readonly foot: HTMLElement;
   private readonly nameField: HTMLInputElement;
   private character: Character | null = null;
+  private index = -1; // of the character, as the server counts
   private job = -1;
 
   constructor(element: HTMLElement, private readonly app: App) {
@@ -74,11 +75,10 @@ class Fitting {
     if (!this.suits) this.say('Fitting needs the server: run `pelt view BUNDLE` instead of opening an export.', 'quiet');
     this.drop.hidden = !this.suits;
     this.press.hidden = this.rest.hidden = !this.suits || !character?.file || !character.clips.length;
-    if (character?.name === this.character?.name && character?.clips.length === this.character?.clips.length) {
-      this.character = character;
-      return;
-    }
+    const again = subject?.index === this.index && character?.file === this.character?.file; // the list was read again
     this.character = character;
+    this.index = subject?.index ?? -1;
+    if (again) return;
     const known = character?.clips.filter((clip) => clip.truth) ?? [];
     this.form.train = known.filter((clip) => /train/i.test(clip.name)).map((clip) => clip.name);
     if (!this.form.train.length && known[0]) this.form.train = [known[0].name];

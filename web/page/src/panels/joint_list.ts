@@ -5,7 +5,10 @@ import { el } from '../dom';
 import type { Joint } from '../show';
 import type { Picking } from './picking';
 
+let lists = 0;
+
 export class JointList {
+  private readonly prefix = `joint-${lists++}-`;
   readonly element: HTMLElement;
   private readonly field: HTMLInputElement;
   private readonly list: HTMLUListElement;
@@ -34,7 +37,7 @@ export class JointList {
     const depths: number[] = [];
     this.items = joints.map((joint, j) => {
       depths[j] = joint.parent < 0 ? 0 : depths[joint.parent] + 1;
-      const item = el('li', { role: 'option', id: `joint-${j}`, on: {
+      const item = el('li', { role: 'option', id: `${this.prefix}${j}`, on: {
         click: () => this.picking.pick(j), pointerenter: () => this.picking.hover(j), pointerleave: () => this.picking.hover(-1),
       } }, el('span', { className: 'joint-name' }, joint.name));
       item.style.setProperty('--depth', String(Math.min(depths[j], 12)));

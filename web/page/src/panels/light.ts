@@ -86,8 +86,7 @@ class Light {
   private settle = 0;
   private fullEnds: AbortController | null = null;
   private readonly answers: number[] = []; // when the last ones came
-  frames = 0; // pictures shown, for whoever measures
-  failed = '';
+  private failed = ''; // what was said last
 
   constructor(element: HTMLElement, private readonly app: App) {
     this.handle = el('button', { type: 'button', className: 'light-handle', title: 'Drag the light; with Shift up and down. Arrow keys, Page Up and Page Down move it too.', aria: { label: 'the light' } });
@@ -262,7 +261,6 @@ class Light {
 
   private take(answer: Answer, live: boolean): void {
     put(this.picture, answer);
-    this.frames++;
     const verdict = VERDICTS[answer.verdict] ?? 'miss';
     this.badge.className = `badge ${verdict}`;
     this.badge.textContent = verdict;
