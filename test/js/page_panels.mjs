@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 // Of the relit box: small, but large enough to look at where pictures are wanted.
-const BOX = process.env.PICTURES ? ["--size", "240x240", "--lights", "8x8", "--keys", "150", "--basis", "24"] : ["--size", "32x32", "--lights", "4x3", "--keys", "40", "--basis", "8"];
+const BOX = process.env.PICTURES ? ["--size", "160x160", "--lights", "6x5", "--keys", "120", "--basis", "16"] : ["--size", "32x32", "--lights", "4x3", "--keys", "40", "--basis", "8"];
 
 export function makeFiles(pelt, folder) {
   const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
@@ -467,6 +467,10 @@ export async function fitting({ page, check, shoot, pelt, folder }) {
   const measured = JSON.parse(execFileSync(pelt, ["measure", "three.pelt", "arm.glb", "--clip", "test", "--json"], { cwd: folder }));
   check("and its error on the test clip is that of `pelt measure`", told.includes(`rms ${measured.rms.toPrecision(3)}`), `${told} / ${measured.rms}`);
   await shoot("fitted");
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save three.pelt" }).click();
+  const saved = await download;
+  check("and it can be saved", saved.suggestedFilename() === "three.pelt" && readFileSync(await saved.path()).equals(readFileSync(join(folder, "three.pelt"))));
 
   await page.locator("#panel-fit .field", { hasText: "--per-joint" }).locator("input").fill("900");
   await page.getByRole("button", { name: "Fit", exact: true }).click();

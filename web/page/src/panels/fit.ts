@@ -4,7 +4,7 @@
 import type { App, Panel } from '../app';
 import { numbered } from '../data';
 import { el, section } from '../dom';
-import type { Character, Errors } from '../show';
+import type { Character, Errors, Skin } from '../show';
 import './panels.css';
 import { BLENDS, commandLine, CORRECTIVES, isUsed, METHODS, OPTIONS, wordsOf, type Form } from './fit_words';
 
@@ -218,7 +218,9 @@ class Fitting {
     this.app.store.set({ subject: at, skin: job.skin });
     const skin = subject.character.skins[job.skin];
     const rows = el('div', { className: 'measured' });
-    this.result.replaceChildren(el('h3', {}, `${skin.name}, on the test clips`), rows);
+    const save = el('button', { type: 'button', className: 'tiny', on: { click: () => void this.save(skin) } }, `Save ${skin.name}.pelt`);
+    const heading = el('h3', {}, `${skin.name} is fitted`);
+    this.result.replaceChildren(heading, rows, el('div', { className: 'buttons' }, save));
     for (const clip of this.test) {
       const index = subject.character.clips.findIndex((one) => one.name === clip);
       if (!skin.errors || index < 0) continue;
@@ -227,8 +229,18 @@ class Fitting {
       const rms = Math.sqrt(errors.rms.reduce((sum, x) => sum + x * x, 0) / errors.rms.length);
       rows.append(el('span', { className: 'clip-name' }, clip), el('span', {}, `rms ${rms.toPrecision(3)}`), el('span', { className: 'quiet' }, `${((100 * rms) / subject.character.diagonal).toFixed(3)}% of the size, max ${Math.max(...errors.max).toPrecision(3)}`));
     }
-    if (!rows.childElementCount) this.result.replaceChildren(el('p', {}, `${skin.name} is fitted.`));
+    if (rows.childElementCount) heading.textContent += '; on the test clips:';
     this.result.scrollIntoView({ block: 'nearest' });
+  }
+
+  private async save(skin: Skin): Promise<void> {
+    try {
+      const address = URL.createObjectURL(new Blob([await this.app.data.bytes(skin.file)]));
+      el('a', { href: address, download: `${skin.name}.pelt` }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 60000);
+    } catch (thrown) {
+      this.app.problem(thrown);
+    }
   }
 
   // -- Files --------------------------------------------------------------------------------------------------------
