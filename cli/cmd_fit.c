@@ -10,7 +10,7 @@
 typedef struct fitting {
     const cli_args *args;
     const pelt_progress *progress; /* NULL: a bar */
-    pelt_arena *arena; /* of files that options name */
+    pelt_arena *arena;             /* of files that options name */
     pelt_bundle *bundle;
     pelt_fit_options options;
     pelt_examples examples;
@@ -189,14 +189,15 @@ static int run(const cli_args *args) {
     return code;
 }
 
-/* -- The same words from the page -------------------------------------------------------------------------------------- */
+/* -- The same words from the page -------------------------------------------------------------------------------- */
 
 /* A page may name no files: not those to read, nor those to write. */
 static bool names_no_files(const cli_args *args) {
     for (int i = 0; args->command->options[i].name; i++) {
         const cli_option *option = &args->command->options[i];
         if (!args->values[i]) continue;
-        if (cli_kind_of(option) == CLI_INPUT || cli_kind_of(option) == CLI_OUTPUT || (option->value && strstr(option->value, "FILE"))) {
+        if (cli_kind_of(option) == CLI_INPUT || cli_kind_of(option) == CLI_OUTPUT ||
+            (option->value && strstr(option->value, "FILE"))) {
             cli_fail("--%s names a file, which only the command line may", option->name);
             return false;
         }
@@ -215,7 +216,8 @@ static bool names_known_clips(const char *path, const char *names) {
     char **list = cli_list(names, &count);
     for (size_t i = 0; list && i < count && known; i++) {
         known = false;
-        for (uint32_t c = 0; c < bundle->clip_count; c++) known |= !strcmp(bundle->clips[c]->name, list[i]) || !strcmp(bundle->clips[c]->name, names);
+        for (uint32_t c = 0; c < bundle->clip_count; c++)
+            known |= !strcmp(bundle->clips[c]->name, list[i]) || !strcmp(bundle->clips[c]->name, names);
         if (!known) cli_fail("%s has no clip \"%s\"", cli_base_name(path), list[i]);
     }
     cli_list_free(list);

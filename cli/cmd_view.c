@@ -14,7 +14,7 @@
 #include "view/server.h"
 #endif
 
-/* -- Signals ------------------------------------------------------------------------------------------------------------- */
+/* -- Signals ----------------------------------------------------------------------------------------------------- */
 
 /* Ctrl-C and its like wait until they are asked for, so that all is left tidy. */
 static sigset_t ends(void) {
@@ -30,7 +30,7 @@ static bool end_is_wanted(void) {
     return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP);
 }
 
-/* -- What is shown -------------------------------------------------------------------------------------------------------- */
+/* -- What is shown ----------------------------------------------------------------------------------------------- */
 
 static pelt_view *open_view(const cli_args *args, bool serving, pelt_error *error) {
     pelt_view_options options = {.threads = args->threads, .serving = serving, .fit = cli_fit_words};
@@ -48,7 +48,7 @@ static int no_page(void) {
                     "libclang-rt-dev-wasm32, then cmake --preset release && ninja -C build");
 }
 
-/* -- Export ------------------------------------------------------------------------------------------------------------------ */
+/* -- Export ------------------------------------------------------------------------------------------------------ */
 
 static int step_or_stop(void *user, const char *task, double fraction) {
     const pelt_progress *bar = user;
@@ -73,7 +73,7 @@ static int export_view(const cli_args *args, const char *folder) {
     return cli_print_json(args, cli_pack("{s:s, s:I}", "folder", folder, "files", (json_int_t)count));
 }
 
-/* -- Server ------------------------------------------------------------------------------------------------------------------ */
+/* -- Server ------------------------------------------------------------------------------------------------------ */
 
 #ifdef PELT_WITH_SERVER
 /* A page that leads to the address: words of programs can be read by all users of a machine, private files cannot. */
@@ -81,8 +81,10 @@ static bool write_way_in(const char *folder, const char *url, char *path, size_t
     pelt_error error;
     char html[400];
     snprintf(path, size, "%s/open.html", folder);
-    int length = snprintf(html, sizeof html, "<!doctype html><meta charset=\"utf-8\"><title>pelt view</title>"
-                                             "<meta http-equiv=\"refresh\" content=\"0;url=%s\"><a href=\"%s\">pelt view</a>\n", url, url);
+    int length = snprintf(html, sizeof html,
+                          "<!doctype html><meta charset=\"utf-8\"><title>pelt view</title>"
+                          "<meta http-equiv=\"refresh\" content=\"0;url=%s\"><a href=\"%s\">pelt view</a>\n",
+                          url, url);
     pelt_writer *writer = pelt_writer_open(path, &error);
     if (!writer) return false;
     pelt_writer_put(writer, html, (size_t)length);
@@ -97,7 +99,8 @@ static void open_browser(const char *folder, const char *url) {
     posix_spawnattr_t apart;
     sigset_t none;
     pid_t child;
-    bool display = (getenv("DISPLAY") && *getenv("DISPLAY")) || (getenv("WAYLAND_DISPLAY") && *getenv("WAYLAND_DISPLAY"));
+    bool display =
+        (getenv("DISPLAY") && *getenv("DISPLAY")) || (getenv("WAYLAND_DISPLAY") && *getenv("WAYLAND_DISPLAY"));
     if (!display || !write_way_in(folder, url, path, sizeof path)) return;
     char *words[] = {"xdg-open", path, NULL};
     sigemptyset(&none);
@@ -119,13 +122,14 @@ static int serve(const cli_args *args, pelt_view *view, const char *folder, uint
     pelt_error error;
     char url[100];
     int got;
-    pelt_server *server = pelt_server_start(view, &(pelt_server_options){.port = (uint16_t)port, .folder = folder}, &error);
+    pelt_server *server =
+        pelt_server_start(view, &(pelt_server_options){.port = (uint16_t)port, .folder = folder}, &error);
     if (!server) return cli_error(&error);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/#%s", pelt_server_port(server), pelt_server_key(server));
     cli_say(args, "%s\n", url);
     cli_say(args, "Ctrl-C ends it\n");
-    int code = cli_print_json(args, cli_pack("{s:s, s:i, s:s}", "url", url, "port", (int)pelt_server_port(server), "key",
-                                             pelt_server_key(server)));
+    int code = cli_print_json(args, cli_pack("{s:s, s:i, s:s}", "url", url, "port", (int)pelt_server_port(server),
+                                             "key", pelt_server_key(server)));
     fflush(stdout);
     if (!cli_value(args, "no-browser")) open_browser(folder, url);
     if (!code) sigwait(set, &got);
@@ -153,15 +157,17 @@ static int serve_view(const cli_args *args) {
 #else
 static int serve_view(const cli_args *args) {
     (void)args;
-    return cli_fail("this pelt was built without a server; install libmicrohttpd-dev and build again, or write the page "
-                    "with --export DIR");
+    return cli_fail(
+        "this pelt was built without a server; install libmicrohttpd-dev and build again, or write the page "
+        "with --export DIR");
 }
 #endif
 
 static int run(const cli_args *args) {
     const char *folder = cli_value(args, "export");
     if (folder && (cli_value(args, "port") || cli_value(args, "no-browser")))
-        return cli_misuse(args, "--export writes files and starts no server: --port and --no-browser say nothing to it");
+        return cli_misuse(args,
+                          "--export writes files and starts no server: --port and --no-browser say nothing to it");
     return folder ? export_view(args, folder) : serve_view(args);
 }
 
@@ -174,7 +180,8 @@ const cli_command cli_view = {
     "has a key in it: without it nothing is shown. Ctrl-C ends it.\n"
     "Skins (.pelt) join the bundle (.glb, .gltf) that they were made for. BOX.keys are key points: of light (pelt "
     "relight),\n"
-    "which is then dragged about, or of a face (pelt keys), whose mesh is a bundle with as many vertices and whose clips "
+    "which is then dragged about, or of a face (pelt keys), whose mesh is a bundle with as many vertices and whose "
+    "clips "
     "are\n"
     "point caches with as many points. Without any, bundles are dropped onto the page.\n"
     "--export DIR writes the same as files for any web server: all of it, frame by frame, but for fitting and light.",

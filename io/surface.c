@@ -22,7 +22,7 @@ typedef struct reading {
     int32_t *taken; /* [images of the file] which of ours it is; -1: not looked at, -2: of no use */
 } reading;
 
-/* -- Pictures ------------------------------------------------------------------------------------------------------------ */
+/* -- Pictures ---------------------------------------------------------------------------------------------------- */
 
 /* What browsers show, told by the first bytes: what files say of themselves is not asked. */
 static const char *picture_type(const uint8_t *bytes, size_t size) {
@@ -37,7 +37,8 @@ static int32_t keep_image(reading *r, uint32_t index) {
     pelt_error before = r->g->error;
     if (r->taken[index] != -1) return r->taken[index] < 0 ? -1 : r->taken[index];
     r->taken[index] = -2;
-    bool there = r->picture_bytes < MOST_PICTURE_BYTES && gltf_image_bytes(r->g, gltf_entry(r->g, "images", index), &found);
+    bool there =
+        r->picture_bytes < MOST_PICTURE_BYTES && gltf_image_bytes(r->g, gltf_entry(r->g, "images", index), &found);
     r->g->error = before; /* a picture that is not there is left out */
     const char *type = there ? picture_type(found.bytes, found.size) : NULL;
     uint8_t *copy = type ? PELT_NEW(r->out->arena, found.size, uint8_t) : NULL;
@@ -72,7 +73,7 @@ static bool read_texture(reading *r, gltf_item info, int32_t *image, pelt_wrap w
     return true;
 }
 
-/* -- Texture coordinates -------------------------------------------------------------------------------------------------- */
+/* -- Texture coordinates ----------------------------------------------------------------------------------------- */
 
 typedef struct transform {
     uint64_t set;
@@ -102,7 +103,8 @@ static bool read_uvs(reading *r, const gltf_part *p, gltf_item info) {
     if (!r->out->uvs) r->out->uvs = PELT_NEW(r->out->arena, 2 * (size_t)g->bundle->mesh.vertex_count, float);
     if (!r->out->uvs) return gltf_out_of_memory(g);
     if (!gltf_accessor_open(g, item, "VEC2", &a)) return false;
-    if (a.count != p->count) return gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
+    if (a.count != p->count)
+        return gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
     float *uvs = r->out->uvs + 2 * (size_t)p->first;
     if (!gltf_accessor_floats(g, &a, uvs)) return false;
     double c = cos(t.rotation), s = sin(t.rotation);
@@ -113,7 +115,7 @@ static bool read_uvs(reading *r, const gltf_part *p, gltf_item info) {
     return true;
 }
 
-/* -- Parts ------------------------------------------------------------------------------------------------------------------ */
+/* -- Parts ------------------------------------------------------------------------------------------------------- */
 
 static float number(gltf_item item, double fallback, double low, double high) {
     double value = json_is_number(item.json) ? json_number_value(item.json) : fallback;

@@ -28,7 +28,7 @@ struct pelt_relight_live {
 enum { NOT_ASKED, SEEN, HIDDEN };
 #define NO_POINT UINT32_MAX
 
-/* -- Whether points see the light ---------------------------------------------------------------------------------------- */
+/* -- Whether points see the light -------------------------------------------------------------------------------- */
 
 typedef struct asking {
     const pelt_relight_live *live;
@@ -80,7 +80,8 @@ static bool is_even(const pelt_relight_live *live, const uint32_t corners[4]) {
         const pelt_light_point *b = &points[corners[i]];
         if (live->seen[corners[i]] != live->seen[corners[0]]) return false;
         if (v3_dot(v3_of(a->normal), v3_of(b->normal)) < 0.999f) return false;
-        if (fabsf(v3_dot(v3_of(a->normal), v3_sub(v3_of(b->position), v3_of(a->position)))) > 1e-3f * size) return false;
+        if (fabsf(v3_dot(v3_of(a->normal), v3_sub(v3_of(b->position), v3_of(a->position)))) > 1e-3f * size)
+            return false;
     }
     return true;
 }
@@ -138,7 +139,7 @@ static void look_inside(void *user, size_t row, pelt_arena *scratch) {
     l->rays[row] += a.rays;
 }
 
-/* -- Direct light ------------------------------------------------------------------------------------------------------------ */
+/* -- Direct light ------------------------------------------------------------------------------------------------ */
 
 typedef struct shining {
     const pelt_relight_live *live;
@@ -164,7 +165,8 @@ static void shine(void *user, size_t chunk, pelt_arena *scratch) {
         float *out = s->direct + 3 * i, light = 0;
         if (live->seen[i] == SEEN) {
             v3 way = v3_sub(s->e->position, v3_of(p->position));
-            float square = v3_dot(way, way), distance = sqrtf(square), cosine = v3_dot(v3_of(p->normal), way) / distance;
+            float square = v3_dot(way, way), distance = sqrtf(square),
+                  cosine = v3_dot(v3_of(p->normal), way) / distance;
             float fall = s->e->falloff == 2 ? 1 / square : s->e->falloff_scale * powf(distance, -s->e->falloff);
             light = cosine > 0 ? fade(s->e, v3_scale(way, -1 / distance)) * fall * cosine / LIGHT_PI : 0;
         }
@@ -174,7 +176,8 @@ static void shine(void *user, size_t chunk, pelt_arena *scratch) {
 }
 
 /* The light that moves is the last of the tracer's. */
-static pelt_result light_directly(pelt_relight_live *live, uint32_t threads, float *direct, uint64_t *traced, pelt_error *error) {
+static pelt_result light_directly(pelt_relight_live *live, uint32_t threads, float *direct, uint64_t *traced,
+                                  pelt_error *error) {
     const pelt_tracer *t = live->file->view.tracer;
     const pelt_light_view *v = &live->file->view;
     const emitter *e = &t->emitters[t->emitter_count - 1];
@@ -200,7 +203,7 @@ pelt_result pelt_relight_live_direct(pelt_relight_live *live, const float at[3],
     return result ? result : light_directly(live, threads, direct, shadow_rays, error);
 }
 
-/* -- All points ------------------------------------------------------------------------------------------------------------------ */
+/* -- All points -------------------------------------------------------------------------------------------------- */
 
 static pelt_result gather_all(pelt_relight_live *live, const pelt_relight_place *place, pelt_error *error) {
     const pelt_light_view *v = &live->file->view;
@@ -212,7 +215,8 @@ static pelt_result gather_all(pelt_relight_live *live, const pelt_relight_place 
         size_t count = v->point_count - first < CHUNK ? v->point_count - first : CHUNK;
         if (place->stop && place->stop(place->user))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "the light has moved on");
-        pelt_result result = pelt_gather(v->tracer, v->points + first, count, &options, NULL, live->indirect + 3 * first, NULL, error);
+        pelt_result result =
+            pelt_gather(v->tracer, v->points + first, count, &options, NULL, live->indirect + 3 * first, NULL, error);
         if (result) return result;
     }
     return PELT_OK;
@@ -234,7 +238,7 @@ static pelt_result light_from_keys(pelt_relight_live *live, const pelt_light *li
     return result;
 }
 
-/* -- Colours ---------------------------------------------------------------------------------------------------------------------- */
+/* -- Colours ----------------------------------------------------------------------------------------------------- */
 
 static void color_points(const pelt_relight_live *live, uint8_t *colors) {
     const pelt_light_view *v = &live->file->view;
@@ -256,7 +260,8 @@ pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_p
     pelt_light light = live->file->view.light;
     memcpy(light.position, place->at, sizeof light.position);
     *seen = (pelt_relight_seen){0};
-    if (place->samples > 1u << 20) return pelt_fail(error, PELT_ERROR_ARGUMENT, "samples: at most %u are meant", 1u << 20);
+    if (place->samples > 1u << 20)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "samples: at most %u are meant", 1u << 20);
     pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
     if (result) return result;
     result = place->full ? gather_all(live, place, error) : light_from_keys(live, &light, place, seen, error);
@@ -269,7 +274,7 @@ pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_p
     return PELT_OK;
 }
 
-/* -- Begin ------------------------------------------------------------------------------------------------------------------------- */
+/* -- Begin ------------------------------------------------------------------------------------------------------- */
 
 /* What does not move, once. */
 static pelt_result light_own(pelt_relight_live *live, pelt_error *error) {
@@ -279,7 +284,8 @@ static pelt_result light_own(pelt_relight_live *live, pelt_error *error) {
     if (!live->own) return pelt_no_memory(error);
     pelt_result result = pelt_tracer_set_light(v->tracer, NULL, error);
     if (result) return result;
-    return pelt_gather(v->tracer, v->points, v->point_count, &(pelt_gather_options){.samples = 16}, live->own, NULL, NULL, error);
+    return pelt_gather(v->tracer, v->points, v->point_count, &(pelt_gather_options){.samples = 16}, live->own, NULL,
+                       NULL, error);
 }
 
 /* White with the light in the middle, so that dragging it makes the picture brighter and darker. */
@@ -305,7 +311,8 @@ pelt_relight_live *pelt_relight_live_new(pelt_relight_file *file, pelt_error *er
     pelt_relight_live *live = calloc(1, sizeof *live);
     if (!live) return pelt_no_memory(error), NULL;
     live->file = file;
-    live->indirect = malloc(3 * v->point_count * sizeof(float)), live->direct = malloc(3 * v->point_count * sizeof(float));
+    live->indirect = malloc(3 * v->point_count * sizeof(float)),
+    live->direct = malloc(3 * v->point_count * sizeof(float));
     live->points = malloc(pixels * sizeof *live->points), live->seen = malloc(v->point_count);
     pelt_result result = live->indirect && live->direct && live->points && live->seen ? PELT_OK : pelt_no_memory(error);
     for (size_t i = 0; !result && i < pixels; i++) live->points[i] = NO_POINT;

@@ -25,7 +25,7 @@ typedef struct pelt_relight_place {
 } pelt_relight_place;
 
 typedef struct pelt_relight_seen {
-    double misfit;       /* in units of what is trusted: good up to 1; 0 where all points were gathered */
+    double misfit; /* in units of what is trusted: good up to 1; 0 where all points were gathered */
     double key_seconds, fill_seconds, direct_seconds, color_seconds; /* of the calling thread */
     uint64_t shadow_rays;
 } pelt_relight_seen;

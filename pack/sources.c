@@ -7,7 +7,7 @@
 typedef struct reading {
     pelt_arena *arena;
     const pelt_skin *skin;
-    const char *base; /* that offsets count from */
+    const char *base;        /* that offsets count from */
     bool *joints, *controls; /* which the present source listens to */
     pelt_sources *out;
 } reading;
@@ -109,8 +109,12 @@ pelt_sources pelt_skin_sources(pelt_arena *arena, const pelt_skin *skin) {
     uint32_t most = head->rbf_count + (kernel ? kernel->group_count : 0) + (features ? features->group_count : 0) +
                     (weighted ? weighted->axis_count : 0);
     out.list = PELT_NEW(arena, most, pelt_source);
-    reading r = {arena, skin, (const char *)head, PELT_NEW(arena, skin->joint_count, bool),
-                 PELT_NEW(arena, skin->control_count, bool), &out};
+    reading r = {arena,
+                 skin,
+                 (const char *)head,
+                 PELT_NEW(arena, skin->joint_count, bool),
+                 PELT_NEW(arena, skin->control_count, bool),
+                 &out};
     if (pelt_arena_failed(arena)) return (pelt_sources){0};
     add_rbfs(&r, head);
     if (weighted) add_weighted(&r, head, weighted);

@@ -15,8 +15,8 @@ typedef enum pelt_source_kind {
 /* Coefficients that depend on the same joints. */
 typedef struct pelt_source {
     pelt_source_kind kind;
-    uint32_t first, count;          /* coefficients */
-    uint32_t joint_count, *joints;  /* of the skin, rising */
+    uint32_t first, count;         /* coefficients */
+    uint32_t joint_count, *joints; /* of the skin, rising */
     uint32_t control_count, *controls;
 } pelt_source;
 

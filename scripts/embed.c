@@ -24,11 +24,18 @@ static int note(const char *path, const struct stat *status, int kind, struct FT
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static const char *type_of(const char *name) {
-    static const char *const types[][2] = {
-        {".html", "text/html; charset=utf-8"}, {".js", "text/javascript; charset=utf-8"}, {".css", "text/css; charset=utf-8"},
-        {".wasm", "application/wasm"},         {".svg", "image/svg+xml"},                 {".png", "image/png"},
-        {".webp", "image/webp"},               {".woff2", "font/woff2"},                  {".json", "application/json"},
-        {".ico", "image/x-icon"},              {".wgsl", "text/plain; charset=utf-8"},    {".glsl", "text/plain; charset=utf-8"}};
+    static const char *const types[][2] = {{".html", "text/html; charset=utf-8"},
+                                           {".js", "text/javascript; charset=utf-8"},
+                                           {".css", "text/css; charset=utf-8"},
+                                           {".wasm", "application/wasm"},
+                                           {".svg", "image/svg+xml"},
+                                           {".png", "image/png"},
+                                           {".webp", "image/webp"},
+                                           {".woff2", "font/woff2"},
+                                           {".json", "application/json"},
+                                           {".ico", "image/x-icon"},
+                                           {".wgsl", "text/plain; charset=utf-8"},
+                                           {".glsl", "text/plain; charset=utf-8"}};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof types / sizeof *types; i++)
         if (!strcmp(dot, types[i][0])) return types[i][1];
@@ -81,7 +88,8 @@ int main(int words, char **word) {
     }
     fprintf(out, "const size_t pelt_page_file_count = %d;\nconst pelt_page_file pelt_page_files[] = {\n", count);
     for (int i = 0; i < count; i++)
-        fprintf(out, "    {\"%s\", \"%s\", file%d, %zu, %zu},\n", paths[i] + folder + 1, type_of(paths[i]), i, packed[i], sizes[i]);
+        fprintf(out, "    {\"%s\", \"%s\", file%d, %zu, %zu},\n", paths[i] + folder + 1, type_of(paths[i]), i,
+                packed[i], sizes[i]);
     fprintf(out, "    {0}};\n");
     return ferror(out) || fclose(out);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Files ---------------------------------------------------------------------------------------------------------------- */
+/* -- Files ------------------------------------------------------------------------------------------------------- */
 
 struct upload {
     pelt_writer *writer;
@@ -94,7 +94,8 @@ static void hide_folder(const char *folder, char *text) {
 }
 
 /* Bundles first, so that skins find them. */
-static pelt_result open_dropped(pelt_server *s, char *const *names, uint32_t count, const char *folder, pelt_error *error) {
+static pelt_result open_dropped(pelt_server *s, char *const *names, uint32_t count, const char *folder,
+                                pelt_error *error) {
     static const char *const endings[] = {".glb", ".gltf", ".pelt", ".keys"};
     char path[4400];
     pelt_result result = PELT_OK;
@@ -110,7 +111,8 @@ static pelt_result open_dropped(pelt_server *s, char *const *names, uint32_t cou
     pelt_result arranged = pelt_view_arrange(s->view, &other);
     if (!result && arranged) *error = other, result = arranged;
     if (!result && !opened)
-        result = pelt_fail(error, PELT_ERROR_DATA, "none of these files is a bundle (.glb, .gltf), a skin (.pelt) or key points (.keys)");
+        result = pelt_fail(error, PELT_ERROR_DATA,
+                           "none of these files is a bundle (.glb, .gltf), a skin (.pelt) or key points (.keys)");
     return result;
 }
 
@@ -131,9 +133,10 @@ static void open_drop(request *r) {
         if (error.code == PELT_ERROR_ARGUMENT) error.code = PELT_ERROR_DATA;
         answer_failure(r, &error);
     } else {
-        answer_json(r, json_pack("{s:o, s:o}", "character",
-                                 pelt_view_character_count(s->view) > characters ? json_integer(characters) : json_null(),
-                                 "box", pelt_view_box_count(s->view) > boxes ? json_integer(boxes) : json_null()));
+        answer_json(r,
+                    json_pack("{s:o, s:o}", "character",
+                              pelt_view_character_count(s->view) > characters ? json_integer(characters) : json_null(),
+                              "box", pelt_view_box_count(s->view) > boxes ? json_integer(boxes) : json_null()));
     }
     for (uint32_t i = 0; i < count; i++) free(names[i]);
 }
@@ -157,7 +160,7 @@ void api_bundle(request *r) {
     }
 }
 
-/* -- Bodies ----------------------------------------------------------------------------------------------------------------- */
+/* -- Bodies ------------------------------------------------------------------------------------------------------ */
 
 /* The object in the body; NULL after an answer. */
 static json_t *read_body(request *r) {
@@ -176,7 +179,7 @@ static bool read_index(const json_t *object, const char *key, uint32_t *index) {
     return json_is_integer(value) && number >= 0 && number < INT32_MAX;
 }
 
-/* -- Light ------------------------------------------------------------------------------------------------------------------- */
+/* -- Light ------------------------------------------------------------------------------------------------------- */
 
 static bool is_stale(void *user) {
     const request *r = user;
@@ -185,7 +188,8 @@ static bool is_stale(void *user) {
 
 static bool read_lamp(const json_t *body, pelt_view_lamp *lamp) {
     const json_t *at = json_object_get(body, "at"), *full = json_object_get(body, "full");
-    if (!read_index(body, "box", &lamp->box) || json_array_size(at) != 3 || (full && !json_is_boolean(full))) return false;
+    if (!read_index(body, "box", &lamp->box) || json_array_size(at) != 3 || (full && !json_is_boolean(full)))
+        return false;
     for (size_t i = 0; i < 3; i++) {
         double x = json_number_value(json_array_get(at, i));
         if (!json_is_number(json_array_get(at, i)) || !(fabs(x) < 1e30)) return false;
@@ -213,7 +217,7 @@ void api_light(request *r) {
     }
 }
 
-/* -- Fits --------------------------------------------------------------------------------------------------------------------- */
+/* -- Fits -------------------------------------------------------------------------------------------------------- */
 
 static int tell_job(void *user, const char *task, double fraction) {
     job *j = user;
@@ -260,7 +264,8 @@ static void run_job(view_task *task, bool stopping) {
 static bool are_words(const json_t *list) {
     if (!json_is_array(list) || json_array_size(list) > 200) return false;
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (!json_is_string(json_array_get(list, i)) || strlen(json_string_value(json_array_get(list, i))) != json_string_length(json_array_get(list, i)))
+        if (!json_is_string(json_array_get(list, i)) ||
+            strlen(json_string_value(json_array_get(list, i))) != json_string_length(json_array_get(list, i)))
             return false;
     return true;
 }
@@ -284,7 +289,8 @@ void api_fit(request *r) {
     const char *name = json_string_value(json_object_get(body, "name"));
     if (!read_index(body, "character", &character) || !are_words(json_object_get(body, "words"))) {
         json_decref(body);
-        answer_error(r, MHD_HTTP_BAD_REQUEST, "{\"character\": 0, \"words\": [\"--train\", \"CLIP\", ...], \"name\": \"...\"} is meant");
+        answer_error(r, MHD_HTTP_BAD_REQUEST,
+                     "{\"character\": 0, \"words\": [\"--train\", \"CLIP\", ...], \"name\": \"...\"} is meant");
         return;
     }
     if (!pelt_view_bundle_path(s->view, character) || !pelt_view_settings(s->view)->fit) {
@@ -306,7 +312,8 @@ void api_fit(request *r) {
         answer_json(r, json_pack("{s:i}", "job", (int)number));
     } else {
         json_decref(body);
-        answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%d fits are waiting already; cancel one, or wait", MOST_WAITING_JOBS);
+        answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%d fits are waiting already; cancel one, or wait",
+                     MOST_WAITING_JOBS);
     }
 }
 
@@ -323,9 +330,9 @@ static job *find_job(request *r) {
 
 static void answer_job(request *r, const job *j) {
     static const char *const states[] = {"running", "done", "failed", "cancelled"};
-    json_t *object = json_pack("{s:i, s:s, s:f, s:o, s:i, s:o}", "job", (int)j->number, "state", states[j->state], "share",
-                               j->share, "text", pelt_json_text(j->text), "character", (int)j->character, "skin",
-                               j->state == JOB_DONE ? json_integer(j->skin) : json_null());
+    json_t *object = json_pack("{s:i, s:s, s:f, s:o, s:i, s:o}", "job", (int)j->number, "state", states[j->state],
+                               "share", j->share, "text", pelt_json_text(j->text), "character", (int)j->character,
+                               "skin", j->state == JOB_DONE ? json_integer(j->skin) : json_null());
     if (j->state == JOB_FAILED)
         json_object_set_new(object, "error", json_pack("{s:o}", "text", pelt_json_text(j->error.text)));
     answer_json(r, object);
@@ -348,7 +355,7 @@ void api_cancel(request *r) {
     pthread_mutex_unlock(&r->server->mutex);
 }
 
-/* -- The end -------------------------------------------------------------------------------------------------------------------- */
+/* -- The end ----------------------------------------------------------------------------------------------------- */
 
 void api_stop(pelt_server *s) {
     pthread_mutex_lock(&s->mutex);

@@ -6,7 +6,7 @@
 
 static const char BINARY[] = "application/octet-stream";
 
-/* -- Meshes ------------------------------------------------------------------------------------------------------------ */
+/* -- Meshes ------------------------------------------------------------------------------------------------------ */
 
 static uint8_t *put(uint8_t *to, const void *from, size_t size) {
     if (size) memcpy(to, from, size);
@@ -45,11 +45,11 @@ pelt_result view_make_mesh(pelt_view *view, view_place place, pelt_resource *out
     if (!c) return view_absent(error);
     if (!c->bundle) return pack_points(&c->skins[0]->skin, out, error);
     const pelt_mesh *mesh = &c->bundle->mesh;
-    return view_pack_mesh(mesh->positions, mesh->normals, mesh->vertex_count, mesh->triangles, mesh->triangle_count, out,
-                          error);
+    return view_pack_mesh(mesh->positions, mesh->normals, mesh->vertex_count, mesh->triangles, mesh->triangle_count,
+                          out, error);
 }
 
-/* -- Surfaces ---------------------------------------------------------------------------------------------------------- */
+/* -- Surfaces ---------------------------------------------------------------------------------------------------- */
 
 pelt_result view_read_surface(pelt_view *view, view_character *c, pelt_error *error) {
     (void)view;
@@ -63,14 +63,13 @@ static json_t *index_or_null(int32_t index) { return index < 0 ? json_null() : j
 
 static json_t *part_json(const pelt_surface_part *p) {
     static const char *const wraps[] = {"repeat", "mirror", "clamp"};
-    return json_pack("{s:o, s:o, s:i, s:i, s:[ffff], s:o, s:o, s:f, s:f, s:s, s:f, s:b, s:[ss]}", "name",
-                     pelt_json_text(p->name ? p->name : ""), "material",
-                     p->material ? pelt_json_text(p->material) : json_null(), "first_triangle", (int)p->first_triangle,
-                     "triangles", (int)p->triangle_count, "color", (double)p->color[0], (double)p->color[1],
-                     (double)p->color[2], (double)p->color[3], "image", index_or_null(p->image), "normal",
-                     index_or_null(p->normal), "metallic", (double)p->metallic, "roughness", (double)p->roughness,
-                     "alpha", p->alpha, "cutoff", (double)p->cutoff, "two_sided", p->two_sided, "wrap", wraps[p->wrap[0]],
-                     wraps[p->wrap[1]]);
+    return json_pack(
+        "{s:o, s:o, s:i, s:i, s:[ffff], s:o, s:o, s:f, s:f, s:s, s:f, s:b, s:[ss]}", "name",
+        pelt_json_text(p->name ? p->name : ""), "material", p->material ? pelt_json_text(p->material) : json_null(),
+        "first_triangle", (int)p->first_triangle, "triangles", (int)p->triangle_count, "color", (double)p->color[0],
+        (double)p->color[1], (double)p->color[2], (double)p->color[3], "image", index_or_null(p->image), "normal",
+        index_or_null(p->normal), "metallic", (double)p->metallic, "roughness", (double)p->roughness, "alpha", p->alpha,
+        "cutoff", (double)p->cutoff, "two_sided", p->two_sided, "wrap", wraps[p->wrap[0]], wraps[p->wrap[1]]);
 }
 
 pelt_result view_make_surface(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
@@ -111,7 +110,7 @@ pelt_result view_make_image(pelt_view *view, view_place place, pelt_resource *ou
     return copy_bytes(image->bytes, image->size, image->type, out, error);
 }
 
-/* -- Skins, clips -------------------------------------------------------------------------------------------------------- */
+/* -- Skins, clips ------------------------------------------------------------------------------------------------ */
 
 pelt_result view_make_skin(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     const view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);

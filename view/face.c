@@ -17,7 +17,8 @@ static uint32_t frame_count(const view_box *box, const view_face_clip *clip) {
 }
 
 /* The true points of a frame, [point_count][3]. */
-static pelt_result read_truth(view_box *box, const view_face_clip *clip, uint32_t frame, float *values, pelt_error *error) {
+static pelt_result read_truth(view_box *box, const view_face_clip *clip, uint32_t frame, float *values,
+                              pelt_error *error) {
     const pelt_clip *own = bundle_clip(box, clip);
     size_t row = 3 * (size_t)box->keys.point_count;
     if (own) return memcpy(values, own->positions + frame * row, row * sizeof *values), PELT_OK;
@@ -27,7 +28,7 @@ static pelt_result read_truth(view_box *box, const view_face_clip *clip, uint32_
     return result;
 }
 
-/* -- Show --------------------------------------------------------------------------------------------------------------- */
+/* -- Show -------------------------------------------------------------------------------------------------------- */
 
 static json_t *clip_json(const view_box *box, uint32_t b, uint32_t i) {
     char truth[60], keyed[60], verdicts[60];
@@ -45,8 +46,8 @@ json_t *view_face_json(view_box *box, uint32_t b) {
     snprintf(mesh, sizeof mesh, "data/b%u/mesh.bin", b);
     for (uint32_t k = 0; k < keys->key_count; k++) json_array_append_new(list, json_integer(keys->key_points[k]));
     for (uint32_t i = 0; i < box->clip_count; i++) json_array_append_new(clips, clip_json(box, b, i));
-    return json_pack("{s:s, s:o, s:s, s:i, s:i, s:o, s:o, s:o}", "kind", "face", "name", pelt_json_text(box->name), "mesh",
-                     mesh, "points", (int)keys->point_count, "basis", (int)keys->basis_count, "diagonal",
+    return json_pack("{s:s, s:o, s:s, s:i, s:i, s:o, s:o, s:o}", "kind", "face", "name", pelt_json_text(box->name),
+                     "mesh", mesh, "points", (int)keys->point_count, "basis", (int)keys->basis_count, "diagonal",
                      pelt_json_number(keys->diagonal), "keys", list, "clips", clips);
 }
 
@@ -68,7 +69,7 @@ pelt_result view_make_box_mesh(pelt_view *view, view_place place, pelt_resource 
     return result;
 }
 
-/* -- Frames --------------------------------------------------------------------------------------------------------------- */
+/* -- Frames ------------------------------------------------------------------------------------------------------ */
 
 static view_face_clip *clip_at(pelt_view *view, view_place place, view_box **box) {
     *box = view_box_at(view, place.numbers[0]);
@@ -112,8 +113,8 @@ pelt_result view_make_face_keyed(pelt_view *view, view_place place, pelt_resourc
     keyed k;
     const view_face_clip *clip = clip_at(view, place, &box);
     if (!clip || place.numbers[2] >= frame_count(box, clip)) return view_absent(error);
-    pelt_result result = keyed_open(&k, &box->keys) ? read_truth(box, clip, place.numbers[2], k.truth, error)
-                                                    : pelt_no_memory(error);
+    pelt_result result =
+        keyed_open(&k, &box->keys) ? read_truth(box, clip, place.numbers[2], k.truth, error) : pelt_no_memory(error);
     float *values = result ? NULL : view_bytes(out, 3 * (size_t)box->keys.point_count * sizeof *values, BINARY, error);
     if (values) {
         keyed_fill(&k, NULL);
@@ -123,7 +124,7 @@ pelt_result view_make_face_keyed(pelt_view *view, view_place place, pelt_resourc
     return result ? result : values ? PELT_OK : PELT_ERROR_MEMORY;
 }
 
-/* -- Verdicts --------------------------------------------------------------------------------------------------------------- */
+/* -- Verdicts ---------------------------------------------------------------------------------------------------- */
 
 /* The soft cache computes points by looking them up in the clip; the controls of a frame are its number. */
 typedef struct looking_up {
@@ -139,7 +140,8 @@ static int look_up(void *user, const float *controls, const uint32_t *points, ui
     uint32_t frame = (uint32_t)controls[0];
     if (frame != l->which && read_truth(l->box, l->clip, frame, l->frame, &l->error)) return 1;
     l->which = frame;
-    for (uint32_t i = 0; i < count; i++) memcpy(values + 3 * (size_t)i, l->frame + 3 * (size_t)points[i], 3 * sizeof(float));
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(values + 3 * (size_t)i, l->frame + 3 * (size_t)points[i], 3 * sizeof(float));
     return 0;
 }
 
@@ -157,8 +159,8 @@ typedef struct verdicts {
     json_t *verdict, *misfit, *error;
 } verdicts;
 
-static pelt_result judge_frame(pelt_soft_cache *cache, looking_up *l, keyed *k, uint32_t frame, float *values, verdicts *v,
-                               pelt_error *error) {
+static pelt_result judge_frame(pelt_soft_cache *cache, looking_up *l, keyed *k, uint32_t frame, float *values,
+                               verdicts *v, pelt_error *error) {
     static const char *const names[] = {"hit", "part", "blend", "miss"};
     pelt_soft_cache_frame_info info;
     float number = (float)frame;
@@ -199,7 +201,8 @@ static pelt_result judge(pelt_view *view, view_place place, pelt_resource *out, 
     }
     keyed_close(&k);
     free(l.frame), free(memory), free(values);
-    bool whole = json_array_size(v.verdict) == count && json_array_size(v.misfit) == count && json_array_size(v.error) == count;
+    bool whole =
+        json_array_size(v.verdict) == count && json_array_size(v.misfit) == count && json_array_size(v.error) == count;
     json_t *object = json_pack("{s:o, s:o, s:o}", "verdict", v.verdict, "misfit", v.misfit, "error", v.error);
     if (!result && whole) return view_json(out, object, error);
     json_decref(object);

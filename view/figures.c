@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* -- Frame by frame ---------------------------------------------------------------------------------------------------- */
+/* -- Frame by frame ---------------------------------------------------------------------------------------------- */
 
 typedef struct frame_error {
     double rms, max;
@@ -55,7 +55,8 @@ static pelt_result measure_frames(pelt_view *view, view_place place, pelt_resour
     json_t *object = json_pack("{s:o, s:o, s:o}", "rms", rms, "max", most, "worst_vertex", worst);
     if (whole) return view_json(out, object, error);
     json_decref(object);
-    return atomic_load(&view->stop) ? pelt_fail(error, PELT_ERROR_CANCELLED, "pelt view is ending") : pelt_no_memory(error);
+    return atomic_load(&view->stop) ? pelt_fail(error, PELT_ERROR_CANCELLED, "pelt view is ending")
+                                    : pelt_no_memory(error);
 }
 
 pelt_result view_make_errors(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
@@ -64,7 +65,7 @@ pelt_result view_make_errors(pelt_view *view, view_place place, pelt_resource *o
     return view_stored(view, &skin->errors[place.numbers[2]], out, measure_frames, place, error);
 }
 
-/* -- Over all ------------------------------------------------------------------------------------------------------------ */
+/* -- Over all ---------------------------------------------------------------------------------------------------- */
 
 /* The pose of a frame in the order of the skin's joints. */
 static void skin_pose(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame,
@@ -104,9 +105,9 @@ static double time_frames(const pelt_skin *skin, const pelt_bundle *bundle) {
 
 static json_t *figures_json(json_t *rel_err, double rms, double most, json_t *roughness, double normals, const char *on,
                             const char *clip, int frames) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:i}", "rel_err", rel_err, "rms", pelt_json_number(rms), "max",
-                     pelt_json_number(most), "roughness", roughness, "normals", pelt_json_number(normals), "on", on,
-                     "clip", pelt_json_text(clip), "frames", frames);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:i}", "rel_err", rel_err, "rms", pelt_json_number(rms),
+                     "max", pelt_json_number(most), "roughness", roughness, "normals", pelt_json_number(normals), "on",
+                     on, "clip", pelt_json_text(clip), "frames", frames);
 }
 
 /* What the skin says of itself. */
@@ -114,8 +115,8 @@ static json_t *from_about(const json_t *measure, const char *on) {
     double rms = NAN, most = NAN, normals = NAN;
     int frames = 0;
     const char *clip = "";
-    if (json_unpack((json_t *)measure, "{s:F, s:F, s:F, s:i, s:s}", "rms", &rms, "max", &most, "normal_rms_degrees", &normals,
-                    "frames", &frames, "clip", &clip))
+    if (json_unpack((json_t *)measure, "{s:F, s:F, s:F, s:i, s:s}", "rms", &rms, "max", &most, "normal_rms_degrees",
+                    &normals, "frames", &frames, "clip", &clip))
         return NULL;
     json_t *rel_err = json_object_get(measure, "rel_err"), *roughness = json_object_get(measure, "roughness");
     return figures_json(rel_err ? json_incref(rel_err) : json_null(), rms, most,
@@ -150,8 +151,8 @@ static pelt_result measure_all(pelt_view *view, const view_character *c, const v
     if (m) {
         bool relative = pelt_measure_is_relative(m);
         *figures = figures_json(relative ? pelt_json_number(m->rel_err) : json_null(), m->rms, m->max,
-                                relative ? pelt_json_number(m->roughness) : json_null(), m->normal_rms_degrees, "measured",
-                                "all", (int)m->frame_count);
+                                relative ? pelt_json_number(m->roughness) : json_null(), m->normal_rms_degrees,
+                                "measured", "all", (int)m->frame_count);
     }
     pelt_measure_free(m);
     free(all.list);
@@ -169,8 +170,8 @@ static pelt_result measure_skin(pelt_view *view, view_place place, pelt_resource
     json_decref(about);
     if (result) return result;
     if (!figures) /* nothing to be wrong on */
-        figures = json_pack("{s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:i}", "rel_err", "rms", "max", "roughness", "normals", "on",
-                            "clip", "frames", 0);
+        figures = json_pack("{s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:i}", "rel_err", "rms", "max", "roughness", "normals",
+                            "on", "clip", "frames", 0);
     json_object_set_new(figures, "nanoseconds", pelt_json_number(time_frames(&skin->skin, c->bundle)));
     return view_json(out, figures, error);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- Reading ---------------------------------------------------------------------------------------------------------- */
+/* -- Reading ----------------------------------------------------------------------------------------------------- */
 
 static bool displaces(const view_inside *in, uint32_t coefficient) {
     uint32_t t = in->target_of[coefficient];
@@ -25,7 +25,8 @@ static void name_source(const pelt_skin *skin, const pelt_source *s, char *name,
     size_t used = 0;
     *name = 0;
     for (uint32_t i = 0; i < s->joint_count + s->control_count && used + 1 < size; i++) {
-        uint32_t at = i < s->joint_count ? skin->joints[s->joints[i]].name : skin->controls[s->controls[i - s->joint_count]].name;
+        uint32_t at =
+            i < s->joint_count ? skin->joints[s->joints[i]].name : skin->controls[s->controls[i - s->joint_count]].name;
         int length = snprintf(name + used, size - used, "%s%s", used ? "+" : "", skin->names + at);
         used += length > 0 ? (size_t)length : 0;
     }
@@ -88,7 +89,7 @@ void view_inside_free(view_inside *in) {
     free(in);
 }
 
-/* -- JSON --------------------------------------------------------------------------------------------------------------- */
+/* -- JSON -------------------------------------------------------------------------------------------------------- */
 
 static const char *kind_name(const view_inside *in, const pelt_source *s) {
     const char *corrective = json_string_value(json_object_get(in->about, "corrective"));
@@ -151,9 +152,9 @@ static json_t *support_json(const view_skin *skin, view_place place, uint32_t su
     if (s->joint_count + s->control_count > 4) snprintf(name, sizeof name, "part %u", support + 1);
     snprintf(file, sizeof file, "data/c%u/skin%u/support%u.bin", place.numbers[0], place.numbers[1], support);
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:i, s:s, s:o}", "joint",
-                     s->joint_count ? json_integer(s->joints[0]) : json_null(), "joints", numbers(s->joints, s->joint_count),
-                     "controls", numbers(s->controls, s->control_count), "name", pelt_json_text(name), "kind",
-                     kind_name(in, s), "singular_values",
+                     s->joint_count ? json_integer(s->joints[0]) : json_null(), "joints",
+                     numbers(s->joints, s->joint_count), "controls", numbers(s->controls, s->control_count), "name",
+                     pelt_json_text(name), "kind", kind_name(in, s), "singular_values",
                      in->singular[support] ? json_incref(in->singular[support]) : json_null(), "points", (int)points,
                      "weights", file, "coefficients", displacing(in, s));
 }
@@ -169,15 +170,15 @@ pelt_result view_make_inside(pelt_view *view, view_place place, pelt_resource *o
     free(amounts);
     bool whole = json_array_size(supports) == in->support_count;
     snprintf(file, sizeof file, "data/c%u/skin%u/displacement%%d.bin", place.numbers[0], place.numbers[1]);
-    json_t *object = json_pack("{s:o, s:o, s:i}", "supports", supports, "displacements",
-                               in->coefficient_count ? json_string(file) : json_null(), "coefficients",
-                               (int)in->coefficient_count);
+    json_t *object =
+        json_pack("{s:o, s:o, s:i}", "supports", supports, "displacements",
+                  in->coefficient_count ? json_string(file) : json_null(), "coefficients", (int)in->coefficient_count);
     if (whole) return view_json(out, object, error);
     json_decref(object);
     return pelt_no_memory(error);
 }
 
-/* -- Arrays ------------------------------------------------------------------------------------------------------------- */
+/* -- Arrays ------------------------------------------------------------------------------------------------------ */
 
 pelt_result view_make_support(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     const view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);

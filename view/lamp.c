@@ -12,7 +12,7 @@ struct view_lamp {
     pthread_mutex_t mutex; /* one picture after the other */
 };
 
-/* -- Files ---------------------------------------------------------------------------------------------------------------- */
+/* -- Files ------------------------------------------------------------------------------------------------------- */
 
 static bool is_light(const char *path) {
     pelt_keys keys;
@@ -50,7 +50,7 @@ void view_lamp_close(struct view_lamp *lamp) {
     free(lamp);
 }
 
-/* -- Show ------------------------------------------------------------------------------------------------------------------ */
+/* -- Show -------------------------------------------------------------------------------------------------------- */
 
 static json_t *three(const float v[3]) { return json_pack("[fff]", (double)v[0], (double)v[1], (double)v[2]); }
 static json_t *three_doubles(const double v[3]) { return json_pack("[fff]", v[0], v[1], v[2]); }
@@ -72,16 +72,16 @@ json_t *view_lamp_json(view_box *box, uint32_t index) {
         json_array_append_new(keys, json_integer(v->points[lamp->file.keys.key_points[k]].id));
     middle(lamp, at);
     snprintf(picture, sizeof picture, "data/b%u/picture.bin", index);
-    return json_pack("{s:s, s:o, s:i, s:i, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:[ooo], s:f}, s:{s:o, s:o}, s:s}", "kind", "light",
-                     "name", pelt_json_text(box->name), "width", (int)v->width, "height", (int)v->height, "keys", keys,
-                     "light", "at", three(at), "least", three(grid->low), "most", three(grid->high), "camera", "eye",
-                     three_doubles(v->camera.eye), "axes", three_doubles(v->camera.axes[0]),
+    return json_pack("{s:s, s:o, s:i, s:i, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:[ooo], s:f}, s:{s:o, s:o}, s:s}", "kind",
+                     "light", "name", pelt_json_text(box->name), "width", (int)v->width, "height", (int)v->height,
+                     "keys", keys, "light", "at", three(at), "least", three(grid->low), "most", three(grid->high),
+                     "camera", "eye", three_doubles(v->camera.eye), "axes", three_doubles(v->camera.axes[0]),
                      three_doubles(v->camera.axes[1]), three_doubles(v->camera.axes[2]), "field_of_view",
                      v->camera.field_of_view, "extent", "low", three(extent.low), "high", three(extent.high), "picture",
                      picture);
 }
 
-/* -- Pictures ---------------------------------------------------------------------------------------------------------------- */
+/* -- Pictures ---------------------------------------------------------------------------------------------------- */
 
 /* Before the colours of a picture. */
 typedef struct head {
@@ -89,11 +89,13 @@ typedef struct head {
     float misfit, milliseconds;
 } head;
 
-static pelt_result draw(struct view_lamp *lamp, const pelt_relight_place *place, pelt_resource *out, pelt_error *error) {
+static pelt_result draw(struct view_lamp *lamp, const pelt_relight_place *place, pelt_resource *out,
+                        pelt_error *error) {
     const pelt_light_view *v = &lamp->file.view;
     pelt_relight_seen seen;
     head first = {.width = v->width, .height = v->height};
-    uint8_t *bytes = view_bytes(out, sizeof first + 3 * (size_t)v->width * v->height, "application/octet-stream", error);
+    uint8_t *bytes =
+        view_bytes(out, sizeof first + 3 * (size_t)v->width * v->height, "application/octet-stream", error);
     if (!bytes) return PELT_ERROR_MEMORY;
     pthread_mutex_lock(&lamp->mutex);
     double start = pelt_wall_seconds();
@@ -150,7 +152,8 @@ pelt_result view_make_picture(pelt_view *view, view_place place, pelt_resource *
 
 pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_resource *out, pelt_error *error) {
     (void)view, (void)lamp, (void)out;
-    return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "this pelt was built without Embree, which light needs; install "
-                                                    "libembree-dev and build again");
+    return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                     "this pelt was built without Embree, which light needs; install "
+                     "libembree-dev and build again");
 }
 #endif

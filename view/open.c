@@ -3,7 +3,7 @@
 #include "view/show.h"
 #include <string.h>
 
-/* -- Names ---------------------------------------------------------------------------------------------------------- */
+/* -- Names ------------------------------------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -17,7 +17,7 @@ static char *stem(const char *path) {
     return name;
 }
 
-/* -- Skins ---------------------------------------------------------------------------------------------------------- */
+/* -- Skins ------------------------------------------------------------------------------------------------------- */
 
 static void free_skin(view_skin *skin) {
     if (!skin) return;
@@ -45,14 +45,15 @@ static view_skin *new_skin(char *name, pelt_bytes *bytes, pelt_error *error) {
 
 static pelt_result add_to_character(view_character *c, view_skin *skin, pelt_error *error) {
     if (c->skin_count == MOST_SKINS)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: it has %d skins, and no more can be shown", c->name, MOST_SKINS);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: it has %d skins, and no more can be shown", c->name,
+                         MOST_SKINS);
     skin->errors = calloc(c->bundle ? c->bundle->clip_count + 1 : 1, sizeof *skin->errors);
     if (!skin->errors) return pelt_no_memory(error);
     c->skins[c->skin_count++] = skin;
     return PELT_OK;
 }
 
-/* -- Characters ----------------------------------------------------------------------------------------------------- */
+/* -- Characters -------------------------------------------------------------------------------------------------- */
 
 static void free_character(view_character *c) {
     if (!c) return;
@@ -69,7 +70,8 @@ static void free_character(view_character *c) {
 
 static view_character *new_character(pelt_view *view, const char *path, pelt_error *error) {
     if (view->character_count == MOST_CHARACTERS) {
-        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d characters cannot be shown at once", path, MOST_CHARACTERS);
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d characters cannot be shown at once", path,
+                  MOST_CHARACTERS);
         return NULL;
     }
     view_character *c = calloc(1, sizeof *c);
@@ -118,7 +120,8 @@ static pelt_result add_bundle(pelt_view *view, const char *path, pelt_error *err
 static pelt_result add_loose_skin(pelt_view *view, const char *path, pelt_error *error) {
     pelt_skin opened;
     if (view->loose_count == MOST_LOOSE)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d skins at once cannot be shown", path, MOST_LOOSE);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d skins at once cannot be shown", path,
+                         MOST_LOOSE);
     pelt_bytes *bytes = pelt_skin_read(path, &opened, error);
     view_skin *skin = bytes ? new_skin(stem(path), bytes, error) : NULL;
     if (!skin) return error->code;
@@ -126,7 +129,7 @@ static pelt_result add_loose_skin(pelt_view *view, const char *path, pelt_error 
     return PELT_OK;
 }
 
-/* -- Boxes of key points -------------------------------------------------------------------------------------------- */
+/* -- Boxes of key points ----------------------------------------------------------------------------------------- */
 
 static void free_box(view_box *box) {
     if (!box) return;
@@ -154,7 +157,8 @@ static pelt_result read_box(view_box *box, const char *path, pelt_error *error) 
 
 static pelt_result add_box(pelt_view *view, const char *path, pelt_error *error) {
     if (view->box_count == MOST_BOXES)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d boxes cannot be shown at once", path, MOST_BOXES);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d boxes cannot be shown at once", path,
+                         MOST_BOXES);
     view_box *box = calloc(1, sizeof *box);
     if (!box) return pelt_no_memory(error);
     pthread_mutex_init(&box->reading, NULL);
@@ -168,14 +172,15 @@ static pelt_result add_box(pelt_view *view, const char *path, pelt_error *error)
 static pelt_result add_cache(pelt_view *view, const char *path, pelt_error *error) {
     uint32_t i = view->loose_clip_count;
     if (i == MOST_LOOSE)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d clips at once cannot be shown", path, MOST_LOOSE);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d clips at once cannot be shown", path,
+                         MOST_LOOSE);
     if (!pelt_file_exists(path)) return pelt_fail(error, PELT_ERROR_FILE, "%s: is not there", path);
     view->loose_clips[i] = strdup(path), view->loose_clip_names[i] = stem(path);
     view->loose_clip_count++;
     return view->loose_clips[i] && view->loose_clip_names[i] ? PELT_OK : pelt_no_memory(error);
 }
 
-/* -- The view --------------------------------------------------------------------------------------------------------- */
+/* -- The view ---------------------------------------------------------------------------------------------------- */
 
 pelt_view *pelt_view_new(const pelt_view_options *options, pelt_error *error) {
     pelt_view *view = calloc(1, sizeof *view);
@@ -215,7 +220,7 @@ pelt_result pelt_view_add(pelt_view *view, const char *path, pelt_error *error) 
     return result;
 }
 
-/* -- What belongs together ------------------------------------------------------------------------------------------- */
+/* -- What belongs together --------------------------------------------------------------------------------------- */
 
 /* By the hash of the mesh; skins that know none by their vertices and joints. */
 static bool is_made_for(const pelt_skin *skin, const view_character *c) {
@@ -317,8 +322,8 @@ pelt_result pelt_view_arrange(pelt_view *view, pelt_error *error) {
     return result;
 }
 
-pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *name, pelt_bytes *bytes, uint32_t *index,
-                               pelt_error *error) {
+pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *name, pelt_bytes *bytes,
+                               uint32_t *index, pelt_error *error) {
     pelt_error own;
     view_skin *skin = new_skin(strdup(name), bytes, error ? error : &own);
     if (!skin) return error ? error->code : own.code;
@@ -326,7 +331,8 @@ pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *
     view_character *c = view_character_at(view, character);
     pelt_result result = c ? PELT_OK : view_absent(error);
     if (c && !is_made_for(&skin->skin, c))
-        result = pelt_fail(error, PELT_ERROR_DATA, "%s: the file has changed since it was opened; open it again", c->name);
+        result =
+            pelt_fail(error, PELT_ERROR_DATA, "%s: the file has changed since it was opened; open it again", c->name);
     if (!result) result = add_to_character(c, skin, error);
     if (!result) *index = c->skin_count - 1;
     pthread_rwlock_unlock(&view->lock);

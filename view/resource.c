@@ -6,7 +6,7 @@
 
 typedef pelt_result (*view_prepare)(pelt_view *view, view_place place, pelt_error *error);
 
-/* -- What must be read first, under the writing lock ---------------------------------------------------------------- */
+/* -- What must be read first, under the writing lock ------------------------------------------------------------- */
 
 /* With place.look nothing is read, and this says that something would have to be. */
 #define NOT_READ ((pelt_result)PELT_RESULT_COUNT)
@@ -18,10 +18,12 @@ static pelt_result load_truth(pelt_view *view, uint32_t character, uint32_t clip
     if (look) return NOT_READ;
     pelt_error own;
     if (!error) error = &own;
-    const pelt_clip *loaded = pelt_bundle_clip(view->characters[character]->bundle, known->name, PELT_NEED_POSITIONS, error);
+    const pelt_clip *loaded =
+        pelt_bundle_clip(view->characters[character]->bundle, known->name, PELT_NEED_POSITIONS, error);
     if (!loaded) return error->code;
     if (known->positions) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_DATA, "%s: it has two clips of the name %s, so that the second cannot be asked for",
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%s: it has two clips of the name %s, so that the second cannot be asked for",
                      view->characters[character]->name, known->name);
 }
 
@@ -74,7 +76,7 @@ static pelt_result need_face_truth(pelt_view *view, view_place place, pelt_error
     return view_absent(error);
 }
 
-/* -- The list --------------------------------------------------------------------------------------------------------- */
+/* -- The list ---------------------------------------------------------------------------------------------------- */
 
 /* All resources: # is a number. */
 static const struct kind {
@@ -161,7 +163,7 @@ pelt_result pelt_view_resource(pelt_view *view, const char *name, pelt_resource 
     return result;
 }
 
-/* -- All names -------------------------------------------------------------------------------------------------------- */
+/* -- All names --------------------------------------------------------------------------------------------------- */
 
 typedef struct naming {
     pelt_view_name call;
@@ -267,7 +269,7 @@ pelt_result pelt_view_names(pelt_view *view, pelt_view_name call, void *user, pe
     return n.result;
 }
 
-/* -- Small things ------------------------------------------------------------------------------------------------------ */
+/* -- Small things ------------------------------------------------------------------------------------------------ */
 
 pelt_result view_absent(pelt_error *error) {
     return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is nothing of this name; data/show.json lists what there is");

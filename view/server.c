@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* -- Answers ------------------------------------------------------------------------------------------------------------ */
+/* -- Answers ----------------------------------------------------------------------------------------------------- */
 
 void answer_json(request *r, json_t *object) {
     char *text = object ? pelt_json_dump(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
@@ -91,7 +91,7 @@ static enum MHD_Result send_answer(request *r) {
     return send_response(r, response);
 }
 
-/* -- The page ------------------------------------------------------------------------------------------------------------- */
+/* -- The page ---------------------------------------------------------------------------------------------------- */
 
 static bool takes_gzip(const request *r) {
     const char *accepted = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Accept-Encoding");
@@ -113,7 +113,7 @@ static enum MHD_Result send_page(request *r, const pelt_page_file *file) {
     return send_response(r, response);
 }
 
-/* -- What there is to ask for ------------------------------------------------------------------------------------------- */
+/* -- What there is to ask for ------------------------------------------------------------------------------------ */
 
 typedef enum line_name { AT_ONCE, BY_RESOURCE, SLOW, LIGHT } line_name;
 
@@ -121,7 +121,7 @@ typedef struct route {
     const char *method, *path; /* a path that ends with / has a name behind it */
     line_name line;
     request_handler handle;
-    bool file;  /* the body is a file */
+    bool file; /* the body is a file */
 } route;
 
 static void make_resource(request *r) {
@@ -133,12 +133,9 @@ static void make_resource(request *r) {
 }
 
 static const route routes[] = {
-    {"GET", "/data/", BY_RESOURCE, make_resource, false},
-    {"POST", "/api/bundle", SLOW, api_bundle, true},
-    {"POST", "/api/fit", AT_ONCE, api_fit, false},
-    {"GET", "/api/job/", AT_ONCE, api_job, false},
-    {"DELETE", "/api/job/", AT_ONCE, api_cancel, false},
-    {"POST", "/api/light", LIGHT, api_light, false},
+    {"GET", "/data/", BY_RESOURCE, make_resource, false}, {"POST", "/api/bundle", SLOW, api_bundle, true},
+    {"POST", "/api/fit", AT_ONCE, api_fit, false},        {"GET", "/api/job/", AT_ONCE, api_job, false},
+    {"DELETE", "/api/job/", AT_ONCE, api_cancel, false},  {"POST", "/api/light", LIGHT, api_light, false},
 };
 
 static bool path_fits(const char *path, const char *url) {
@@ -157,7 +154,7 @@ static const route *find_route(const char *method, const char *url, unsigned *st
     return NULL;
 }
 
-/* -- Who may ask --------------------------------------------------------------------------------------------------------- */
+/* -- Who may ask ------------------------------------------------------------------------------------------------- */
 
 /* A header that is there once at most; counts how often. */
 typedef struct header {
@@ -201,18 +198,20 @@ static bool may_ask(request *r, const char *url) {
         return false;
     }
     bool foreign = origin->count > 1 || (origin->count && !names_us(s, origin->value, "http://")) || site->count > 1 ||
-                   (site->count && strcmp(site->value ? site->value : "", "same-origin") && strcmp(site->value ? site->value : "", "none"));
+                   (site->count && strcmp(site->value ? site->value : "", "same-origin") &&
+                    strcmp(site->value ? site->value : "", "none"));
     if (foreign && strcmp(url, "/")) { /* a link to the page may be anywhere */
         answer_error(r, MHD_HTTP_FORBIDDEN, "pelt view answers to its own page alone");
         return false;
     }
     bool page = strncmp(url, "/data/", 6) && strncmp(url, "/api/", 5);
     if (page || (key->count == 1 && is_key(s, key->value))) return true;
-    answer_error(r, MHD_HTTP_FORBIDDEN, "the key is missing or another one; open the address that pelt view has printed");
+    answer_error(r, MHD_HTTP_FORBIDDEN,
+                 "the key is missing or another one; open the address that pelt view has printed");
     return false;
 }
 
-/* -- Requests -------------------------------------------------------------------------------------------------------------- */
+/* -- Requests ---------------------------------------------------------------------------------------------------- */
 
 static void finish_task(view_task *task, bool stopping) {
     request *r = (request *)task;
@@ -270,7 +269,8 @@ static bool body_length(request *r, uint64_t most, uint64_t *length) {
 static bool content_is(request *r, const char *type) {
     const char *given = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
     size_t length = strlen(type);
-    if (given && !strncasecmp(given, type, length) && (!given[length] || given[length] == ';' || given[length] == ' ')) return true;
+    if (given && !strncasecmp(given, type, length) && (!given[length] || given[length] == ';' || given[length] == ' '))
+        return true;
     answer_error(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "a body of type %s is meant", type);
     return false;
 }
@@ -314,7 +314,8 @@ static enum MHD_Result begin_request(request *r, const char *method, const char 
     if (strncmp(url, "/data/", 6) && strncmp(url, "/api/", 5)) return ask_for_page(r, method, url);
     r->route = find_route(method, url, &status);
     if (!r->route) {
-        answer_error(r, status, status == MHD_HTTP_NOT_FOUND ? "there is nothing of this name" : "%s is not meant here", method);
+        answer_error(r, status, status == MHD_HTTP_NOT_FOUND ? "there is nothing of this name" : "%s is not meant here",
+                     method);
         return send_answer(r);
     }
     /* "data/show.json" of "/data/show.json"; "7" of "/api/job/7" */
@@ -372,9 +373,10 @@ static void end_request(void *user, struct MHD_Connection *c, void **own, enum M
     *own = NULL;
 }
 
-/* -- Connections and the clock ------------------------------------------------------------------------------------------- */
+/* -- Connections and the clock ----------------------------------------------------------------------------------- */
 
-static void note_connection(void *user, struct MHD_Connection *c, void **own, enum MHD_ConnectionNotificationCode what) {
+static void note_connection(void *user, struct MHD_Connection *c, void **own,
+                            enum MHD_ConnectionNotificationCode what) {
     pelt_server *s = user;
     pthread_mutex_lock(&s->mutex);
     connection *known = *own;
@@ -418,7 +420,7 @@ static void *watch_clock(void *user) {
     return NULL;
 }
 
-/* -- Start and end -------------------------------------------------------------------------------------------------------- */
+/* -- Start and end ----------------------------------------------------------------------------------------------- */
 
 static pelt_result open_listener(pelt_server *s, uint16_t port, pelt_error *error) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};

@@ -15,7 +15,7 @@ enum {
     MOST_HEADER_BYTES = 32 << 10,
     MOST_JSON_BYTES = 64 << 10,
     MOST_WAITING_JOBS = 8,
-    MOST_JOBS = 64, /* that are remembered */
+    MOST_JOBS = 64,     /* that are remembered */
     MOST_DROPPED = 256, /* files of one bundle */
     KEY_LETTERS = 32,
 };
@@ -24,7 +24,7 @@ enum { STATUS_TOO_LARGE = 413, STATUS_UNPROCESSABLE = 422 };
 #define MOST_FILE_BYTES ((uint64_t)2 << 30)
 #define MOST_FOLDER_BYTES ((uint64_t)8 << 30)
 
-/* -- Jobs ------------------------------------------------------------------------------------------------------------- */
+/* -- Jobs -------------------------------------------------------------------------------------------------------- */
 
 typedef enum job_state { JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED } job_state;
 
@@ -43,7 +43,7 @@ typedef struct job {
     pelt_error error;
 } job;
 
-/* -- Requests ---------------------------------------------------------------------------------------------------------- */
+/* -- Requests ---------------------------------------------------------------------------------------------------- */
 
 typedef enum request_state { REQUEST_NEW, REQUEST_RECEIVING, REQUEST_WORKING, REQUEST_MADE } request_state;
 
@@ -55,7 +55,7 @@ typedef struct request {
     const struct route *route;
     char *name; /* what is asked for: a resource, a number of a job, a file */
     const pelt_page_file *page;
-    bool open;  /* of a file: it is the last */
+    bool open; /* of a file: it is the last */
     char *body;
     size_t body_size;
     struct upload *upload;
@@ -102,7 +102,7 @@ struct pelt_server {
     char *dropped[MOST_DROPPED];
 };
 
-/* -- Answers (server.c) -------------------------------------------------------------------------------------------------- */
+/* -- Answers (server.c) ------------------------------------------------------------------------------------------ */
 
 /* A sentence. */
 void answer_error(request *r, unsigned status, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -111,7 +111,7 @@ void answer_failure(request *r, const pelt_error *error);
 /* Takes the reference. */
 void answer_json(request *r, json_t *object);
 
-/* -- What is asked for (api.c) --------------------------------------------------------------------------------------------- */
+/* -- What is asked for (api.c) ----------------------------------------------------------------------------------- */
 
 /* Prepares, before any of the body is there; has answered when it returns false. */
 bool api_begin_upload(request *r, uint64_t size);

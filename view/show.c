@@ -22,7 +22,7 @@ static json_t *floats(const float *values, size_t count) {
     return list;
 }
 
-/* -- Skeletons -------------------------------------------------------------------------------------------------------- */
+/* -- Skeletons --------------------------------------------------------------------------------------------------- */
 
 static json_t *joint_json(const char *name, int32_t parent, const pelt_transform *rest, const float inverse_bind[12]) {
     return json_pack("{s:o, s:i, s:{s:o, s:o, s:o}, s:o}", "name", pelt_json_text(name), "parent", (int)parent, "rest",
@@ -77,19 +77,21 @@ static json_t *skin_controls(const pelt_skin *skin) {
     json_t *list = json_array();
     for (uint32_t k = 0; k < skin->control_count; k++) {
         const pelt_control *control = &skin->controls[k];
-        json_array_append_new(list, control_json(skin->names + control->name, control->rest, control->least, control->most));
+        json_array_append_new(list,
+                              control_json(skin->names + control->name, control->rest, control->least, control->most));
     }
     return list;
 }
 
-/* -- Characters ------------------------------------------------------------------------------------------------------- */
+/* -- Characters -------------------------------------------------------------------------------------------------- */
 
 static json_t *clip_json(const view_character *character, uint32_t c, uint32_t i) {
     const pelt_bundle *bundle = character->bundle;
     const pelt_clip *clip = bundle->clips[i];
     return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o}", "name", pelt_json_text(clip->name), "frames",
-                     (int)clip->frame_count, "seconds", clip->times ? floats(clip->times, clip->frame_count) : json_null(),
-                     "poses", named("data/c%u/clip%u/poses.bin", c, i), "controls",
+                     (int)clip->frame_count, "seconds",
+                     clip->times ? floats(clip->times, clip->frame_count) : json_null(), "poses",
+                     named("data/c%u/clip%u/poses.bin", c, i), "controls",
                      bundle->controls.count ? named("data/c%u/clip%u/controls.bin", c, i) : json_null(), "truth",
                      character->has_truth[i] ? named("data/c%u/clip%u/truth/%%d.bin", c, i) : json_null());
 }
@@ -144,14 +146,13 @@ static json_t *character_json(const view_character *character, uint32_t c) {
                      (int)(bundle ? bundle->mesh.vertex_count : first->vertex_count), "triangles",
                      (int)(bundle ? bundle->mesh.triangle_count : 0), "diagonal",
                      pelt_json_number(bundle ? bundle->mesh.diagonal : skin_diagonal(first)), "mesh",
-                     named("data/c%u/mesh.bin", c), "surface",
-                     bundle ? named("data/c%u/surface.json", c) : json_null(), "joints",
-                     bundle ? bundle_joints(&bundle->skeleton) : skin_joints(first), "controls",
-                     bundle ? bundle_controls(bundle) : skin_controls(first), "clips", clips_json(character, c), "skins",
-                     skins_json(character, c));
+                     named("data/c%u/mesh.bin", c), "surface", bundle ? named("data/c%u/surface.json", c) : json_null(),
+                     "joints", bundle ? bundle_joints(&bundle->skeleton) : skin_joints(first), "controls",
+                     bundle ? bundle_controls(bundle) : skin_controls(first), "clips", clips_json(character, c),
+                     "skins", skins_json(character, c));
 }
 
-/* -- All of it --------------------------------------------------------------------------------------------------------- */
+/* -- All of it --------------------------------------------------------------------------------------------------- */
 
 pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     (void)place;
@@ -165,9 +166,9 @@ pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out
         json_array_append_new(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(box, b));
     }
     bool whole = json_array_size(characters) == view->character_count && json_array_size(boxes) == view->box_count;
-    json_t *show = json_pack("{s:s, s:b, s:{s:b, s:b}, s:o, s:o}", "pelt", PELT_VERSION, "server", serving, "can", "fit",
-                             serving && view->options.fit, "light", serving && light, "characters", characters, "boxes",
-                             boxes);
+    json_t *show =
+        json_pack("{s:s, s:b, s:{s:b, s:b}, s:o, s:o}", "pelt", PELT_VERSION, "server", serving, "can", "fit",
+                  serving && view->options.fit, "light", serving && light, "characters", characters, "boxes", boxes);
     if (whole) return view_json(out, show, error);
     json_decref(show);
     return pelt_no_memory(error);

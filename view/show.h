@@ -20,12 +20,12 @@ enum { MOST_CHARACTERS = 64, MOST_SKINS = 256, MOST_BOXES = 64, MOST_FACE_CLIPS 
 /* What a skin's corrective is made of (inside.c). */
 typedef struct view_inside {
     pelt_sources sources;
-    pelt_skin_targets targets;   /* displacements of coefficients; of the weighted form none */
-    uint32_t coefficient_count;  /* of the basis form */
-    uint32_t *target_of;         /* [coefficient] UINT32_MAX: it moves nothing */
-    uint32_t support_count;      /* sources that move something: */
-    uint32_t *supports;          /* [support_count] which they are */
-    json_t **singular;           /* [support_count] singular values in the skin's text, or NULL */
+    pelt_skin_targets targets;  /* displacements of coefficients; of the weighted form none */
+    uint32_t coefficient_count; /* of the basis form */
+    uint32_t *target_of;        /* [coefficient] UINT32_MAX: it moves nothing */
+    uint32_t support_count;     /* sources that move something: */
+    uint32_t *supports;         /* [support_count] which they are */
+    json_t **singular;          /* [support_count] singular values in the skin's text, or NULL */
     json_t *about;
     pelt_arena *arena;
 } view_inside;
@@ -44,7 +44,7 @@ typedef struct view_character {
     pelt_bundle *bundle; /* NULL: a skin alone */
     char *file;          /* its name; NULL: none */
     uint64_t hash;
-    bool *has_truth; /* [clip_count] or so it seems from outside */
+    bool *has_truth;       /* [clip_count] or so it seems from outside */
     pelt_surface *surface; /* NULL: not read yet */
     uint32_t skin_count;
     view_skin *skins[MOST_SKINS];
@@ -67,7 +67,7 @@ typedef struct view_box {
     uint32_t clip_count;
     view_face_clip clips[MOST_FACE_CLIPS];
     pthread_mutex_t reading; /* frames are read one after the other */
-    struct view_lamp *lamp; /* NULL: a face */
+    struct view_lamp *lamp;  /* NULL: a face */
 } view_box;
 
 struct pelt_view {
@@ -84,7 +84,7 @@ struct pelt_view {
     char *loose_clip_names[MOST_LOOSE];
 };
 
-/* -- Making resources ----------------------------------------------------------------------------------------------- */
+/* -- Making resources -------------------------------------------------------------------------------------------- */
 
 /* What a name says: the numbers in it. */
 typedef struct view_place {

@@ -38,7 +38,7 @@ pelt_result pelt_view_add(pelt_view *view, const char *path, pelt_error *error);
 /* After the files: skins join the characters that they were made for, caches the key points. */
 pelt_result pelt_view_arrange(pelt_view *view, pelt_error *error);
 
-/* -- Resources (resource.c). Any thread. ----------------------------------------------------------------------------- */
+/* -- Resources (resource.c). Any thread. ------------------------------------------------------------------------- */
 
 typedef struct pelt_resource {
     void *bytes; /* from malloc, the caller's to free */
@@ -56,11 +56,11 @@ bool pelt_view_is_slow(const char *name);
 typedef pelt_result (*pelt_view_name)(void *user, const char *name, pelt_error *error);
 pelt_result pelt_view_names(pelt_view *view, pelt_view_name call, void *user, pelt_error *error);
 
-/* -- What is added while others look on. Any thread. ------------------------------------------------------------------ */
+/* -- What is added while others look on. Any thread. ------------------------------------------------------------- */
 
 /* A skin in memory for a character; it becomes the view's also when this fails. *index: which one it is. */
-pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *name, pelt_bytes *bytes, uint32_t *index,
-                               pelt_error *error);
+pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *name, pelt_bytes *bytes,
+                               uint32_t *index, pelt_error *error);
 /* The file of a character, or NULL. */
 const char *pelt_view_bundle_path(pelt_view *view, uint32_t character);
 uint32_t pelt_view_character_count(pelt_view *view);
@@ -69,7 +69,7 @@ uint32_t pelt_view_box_count(pelt_view *view);
 /* Work under way stops soon. */
 void pelt_view_stop(pelt_view *view);
 
-/* -- Light (lamp.c) --------------------------------------------------------------------------------------------------- */
+/* -- Light (lamp.c) ---------------------------------------------------------------------------------------------- */
 
 /* A request to light a box; the answer is a resource. */
 typedef struct pelt_view_lamp {
@@ -83,7 +83,7 @@ typedef struct pelt_view_lamp {
 } pelt_view_lamp;
 pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_resource *resource, pelt_error *error);
 
-/* -- The page (page.c) ------------------------------------------------------------------------------------------------ */
+/* -- The page (page.c) ------------------------------------------------------------------------------------------- */
 
 /* A file of the page, as it was built: "index.html", "assets/index-1a2b.js". */
 typedef struct pelt_page_file {
@@ -99,7 +99,7 @@ const pelt_page_file *pelt_page_find(const char *name);
 /* Its bytes, from malloc; NULL when memory is out. */
 unsigned char *pelt_page_bytes(const pelt_page_file *file);
 
-/* -- Export (export.c) ------------------------------------------------------------------------------------------------ */
+/* -- Export (export.c) ------------------------------------------------------------------------------------------- */
 
 /* Writes the page and all resources into a new folder, which appears whole or not at all. */
 pelt_result pelt_view_export(pelt_view *view, const char *folder, const pelt_progress *progress, size_t *file_count,
