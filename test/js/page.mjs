@@ -181,6 +181,8 @@ function npy(file) {
 async function shoot(page, name) {
   if (!pictures) return;
   mkdirSync(pictures, { recursive: true });
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.mouse.move(3, 3);
   await settled(page);
   await page.waitForTimeout(300);
   await page.screenshot({ path: join(pictures, `view-${name}.png`) });
@@ -289,6 +291,7 @@ async function views(page) {
   const wiped = await picture(page, box);
   const half = Math.floor(box[2] / 2) - 4;
   check("left of the line is the truth", await different(page, wiped, truth, box[2], half) === 0 && await different(page, wiped, truth) > 100);
+  await set(page, { wipe: 0.68 });
   await shoot(page, "wipe");
 
   await set(page, { layout: "overlay", blend: 0.5 });

@@ -11,9 +11,9 @@ const list = (pairs: Pair[]) => el('dl', { className: 'pairs' }, ...pairs.flatMa
   [el('dt', { title: title ?? '' }, name), el('dd', { className: 'number' }, value)]));
 
 // Distances of this very picture, from the positions that are drawn.
-function frameFigures({ stage }: App): Pair[] {
-  const { positions, truth } = stage;
-  if (!positions || !truth) return [];
+function frameFigures(app: App): Pair[] {
+  const { positions, truth } = app.stage;
+  if (!positions || !truth || !(app.skin() || app.subject()?.kind === 'face')) return [];
   const distances = Array.from({ length: truth.length / 3 }, (_, v) =>
     Math.hypot(positions[3 * v]! - truth[3 * v]!, positions[3 * v + 1]! - truth[3 * v + 1]!, positions[3 * v + 2]! - truth[3 * v + 2]!));
   const worst = distances.reduce((most, distance, v) => (distance > distances[most]! ? v : most), 0);
@@ -54,7 +54,7 @@ export const numbers: Panel = {
     const drawFrame = () => {
       if (!shown) return;
       const pairs = frameFigures(app);
-      frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was pulled: nobody knows the truth of it.' : 'There is no truth to compare with.'));
+      frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was pulled: nobody knows the truth of it.' : app.stage.truth ? 'No skin is open.' : 'There is no truth to compare with.'));
     };
     const drawSpeed = (milliseconds: number) => {
       times.push(milliseconds);
