@@ -355,7 +355,7 @@ static void sums_leave_out_the_least(void **state) {
         h[i] = (test_random(&seed) - 0.4) / (double)(1 + i % WIDE);
         trace += h[i] * h[i];
     }
-    for (size_t i = 0; i < WIDE; i++) h[(EXAMPLES + i) * WIDE + i] = sqrt(0.01 * trace / WIDE);
+    for (size_t i = 0; i < WIDE; i++) h[(EXAMPLES + i) * WIDE + i] = sqrt(0.001 * trace / WIDE);
     for (size_t i = 0; i < ROWS * WIDE; i++) b[i] = test_random(&seed) - 0.5;
     pelt_gemm(true, false, WIDE, WIDE, ROWS, 1, b, b, 0, squares);
     assert_true(pelt_feature_sum_up(arena, WIDE, EXAMPLES, h, squares, &(pelt_feature_sums){values, spread, mix}));

@@ -6,7 +6,7 @@
 
 /* Of the mean square of the features: how much each counts beside what it does in the examples, so that directions that
    none of them shows are not free. */
-static const double UNSEEN = 1e-2;
+static const double UNSEEN = 1e-3;
 
 /* a^1/2 and a^-1/2 of a symmetric matrix, which is destroyed. */
 static bool square_roots(pelt_arena *scratch, size_t n, double *a, double *root, double *inverse) {
