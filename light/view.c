@@ -160,7 +160,7 @@ pelt_result pelt_light_view_place(pelt_light_view *s, const pelt_light_place *pl
     }
     if (move_vertices(s)) {
         pelt_tracer *moved = pelt_tracer_new(s->scene, error);
-        if (!moved) return PELT_ERROR_DATA;
+        if (!moved) return error ? error->code : PELT_ERROR_DATA;
         pelt_tracer_free(s->tracer);
         s->tracer = moved;
     }
