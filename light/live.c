@@ -18,9 +18,10 @@ enum { CELL = 4, TABLE = 4096, CHUNK = 4096 };
 struct pelt_relight_live {
     pelt_relight_file *file;
     pelt_relight_keys keys;
-    float *indirect, *direct, *own; /* [point_count][3]; own: of the lights that do not move, NULL: there are none */
-    uint32_t *points;               /* [height][width] point of each pixel; NO_POINT: it sees nothing */
-    uint8_t *seen;                  /* [point_count] whether it sees the light: SEEN, HIDDEN, or not asked yet */
+    float *values;                  /* [point_count][3] of points on surfaces, of which pixels are mixed */
+    float *indirect, *direct, *own; /* [pixel_count][3]; own: of the lights that do not move, NULL: there are none */
+    uint32_t *points;               /* [height][width] which of the view's pixels; NO_POINT: it sees nothing */
+    uint8_t *seen;                  /* [pixel_count] whether it sees the light: SEEN, HIDDEN, or not asked yet */
     float white;
     uint8_t coded[TABLE + 1]; /* linear light to sRGB */
 };
@@ -51,7 +52,7 @@ static void ask_all(asking *a) {
 
 /* Points that look away from the light are dark without a ray. */
 static void ask(asking *a, uint32_t point) {
-    const pelt_light_point *p = &a->live->file->view.points[point];
+    const pelt_light_point *p = &a->live->file->view.pixels[point];
     if (a->live->seen[point] != NOT_ASKED) return;
     v3 x = v3_of(p->position), way = v3_sub(a->light, x);
     if (!(v3_dot(v3_of(p->normal), way) > 0)) {
@@ -74,7 +75,7 @@ static uint32_t point_at(const pelt_relight_live *live, uint32_t x, uint32_t y) 
 
 /* Corners of a cell that agree, and lie in one plane. */
 static bool is_even(const pelt_relight_live *live, const uint32_t corners[4]) {
-    const pelt_light_point *points = live->file->view.points, *a = &points[corners[0]];
+    const pelt_light_point *points = live->file->view.pixels, *a = &points[corners[0]];
     float size = live->file->view.tracer->extent.diagonal;
     for (int i = 1; i < 4; i++) {
         const pelt_light_point *b = &points[corners[i]];
@@ -159,9 +160,9 @@ static void shine(void *user, size_t chunk, pelt_arena *scratch) {
     const pelt_relight_live *live = s->live;
     const pelt_light_view *v = &live->file->view;
     (void)scratch;
-    size_t end = (chunk + 1) * CHUNK < v->point_count ? (chunk + 1) * CHUNK : v->point_count;
+    size_t end = (chunk + 1) * CHUNK < v->pixel_count ? (chunk + 1) * CHUNK : v->pixel_count;
     for (size_t i = chunk * CHUNK; i < end; i++) {
-        const pelt_light_point *p = &v->points[i];
+        const pelt_light_point *p = &v->pixels[i];
         float *out = s->direct + 3 * i, light = 0;
         if (live->seen[i] == SEEN) {
             v3 way = v3_sub(s->e->position, v3_of(p->position));
@@ -181,11 +182,11 @@ static pelt_result light_directly(pelt_relight_live *live, uint32_t threads, flo
     const pelt_tracer *t = live->file->view.tracer;
     const pelt_light_view *v = &live->file->view;
     const emitter *e = &t->emitters[t->emitter_count - 1];
-    size_t rows = (v->height + CELL - 1) / CELL, chunks = (v->point_count + CHUNK - 1) / CHUNK;
+    size_t rows = (v->height + CELL - 1) / CELL, chunks = (v->pixel_count + CHUNK - 1) / CHUNK;
     looking l = {live, e->position, calloc(rows + 1, sizeof(uint64_t))};
     shining s = {live, e, direct};
     if (!l.rays) return pelt_no_memory(error);
-    memset(live->seen, NOT_ASKED, v->point_count);
+    memset(live->seen, NOT_ASKED, v->pixel_count);
     /* Rows of corners do not touch each other, and rows of cells ask only for what lies in them. */
     bool done = pelt_parallel(NULL, threads, rows + 1, look_at_corners, &l) &&
                 pelt_parallel(NULL, threads, rows, look_inside, &l) && pelt_parallel(NULL, threads, chunks, shine, &s);
@@ -211,12 +212,12 @@ static pelt_result gather_all(pelt_relight_live *live, const pelt_relight_place 
                                    .bounces = v->bounces,
                                    .seed = 0x60000000u + place->seed,
                                    .threads = place->threads};
-    for (size_t first = 0; first < v->point_count; first += CHUNK) {
-        size_t count = v->point_count - first < CHUNK ? v->point_count - first : CHUNK;
+    for (size_t first = 0; first < v->pixel_count; first += CHUNK) {
+        size_t count = v->pixel_count - first < CHUNK ? v->pixel_count - first : CHUNK;
         if (place->stop && place->stop(place->user))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "the light has moved on");
         pelt_result result =
-            pelt_gather(v->tracer, v->points + first, count, &options, NULL, live->indirect + 3 * first, NULL, error);
+            pelt_gather(v->tracer, v->pixels + first, count, &options, NULL, live->indirect + 3 * first, NULL, error);
         if (result) return result;
     }
     return PELT_OK;
@@ -232,7 +233,9 @@ static pelt_result light_from_keys(pelt_relight_live *live, const pelt_light *li
     double start = pelt_thread_seconds();
     pelt_result result = pelt_relight_solve(&live->keys, &frame, error);
     double middle = pelt_thread_seconds();
-    if (!result) result = pelt_relight_fill(&live->keys, place->threads, live->indirect, error);
+    if (!result) result = pelt_relight_fill(&live->keys, place->threads, live->values, error);
+    if (!result && live->values != live->indirect)
+        pelt_light_view_show(&live->file->view, live->values, live->indirect);
     seen->misfit = frame.misfit / live->file->about.trust;
     seen->key_seconds = middle - start, seen->fill_seconds = pelt_thread_seconds() - middle;
     return result;
@@ -244,8 +247,8 @@ static void color_points(const pelt_relight_live *live, uint8_t *colors) {
     const pelt_light_view *v = &live->file->view;
     float scale = TABLE / live->white;
     memset(colors, 0, 3 * (size_t)v->width * v->height);
-    for (size_t i = 0; i < v->point_count; i++) {
-        const pelt_light_point *p = &v->points[i];
+    for (size_t i = 0; i < v->pixel_count; i++) {
+        const pelt_light_point *p = &v->pixels[i];
         uint8_t *out = colors + 3 * (size_t)p->id;
         for (size_t c = 0; c < 3; c++) {
             float light = p->albedo[c] * (live->indirect[3 * i + c] + live->direct[3 * i + c]) + p->emission[c];
@@ -280,11 +283,11 @@ pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_p
 static pelt_result light_own(pelt_relight_live *live, pelt_error *error) {
     const pelt_light_view *v = &live->file->view;
     if (!v->tracer->own_count) return PELT_OK;
-    live->own = malloc(3 * v->point_count * sizeof *live->own);
+    live->own = malloc(3 * v->pixel_count * sizeof *live->own);
     if (!live->own) return pelt_no_memory(error);
     pelt_result result = pelt_tracer_set_light(v->tracer, NULL, error);
     if (result) return result;
-    return pelt_gather(v->tracer, v->points, v->point_count, &(pelt_gather_options){.samples = 16}, live->own, NULL,
+    return pelt_gather(v->tracer, v->pixels, v->pixel_count, &(pelt_gather_options){.samples = 16}, live->own, NULL,
                        NULL, error);
 }
 
@@ -299,9 +302,9 @@ static pelt_result find_white(pelt_relight_live *live, pelt_error *error) {
     if (!result) result = light_from_keys(live, &light, &place, &seen, error);
     if (!result) result = light_directly(live, 1, live->direct, NULL, error);
     if (result) return result;
-    for (size_t i = 0; i < 3 * v->point_count; i++)
-        live->direct[i] = v->points[i / 3].albedo[i % 3] * (live->indirect[i] + live->direct[i]);
-    live->white = pelt_light_white(live->direct, v->point_count);
+    for (size_t i = 0; i < 3 * v->pixel_count; i++)
+        live->direct[i] = v->pixels[i / 3].albedo[i % 3] * (live->indirect[i] + live->direct[i]);
+    live->white = pelt_light_white(live->direct, v->pixel_count);
     return PELT_OK;
 }
 
@@ -311,12 +314,14 @@ pelt_relight_live *pelt_relight_live_new(pelt_relight_file *file, pelt_error *er
     pelt_relight_live *live = calloc(1, sizeof *live);
     if (!live) return pelt_no_memory(error), NULL;
     live->file = file;
-    live->indirect = malloc(3 * v->point_count * sizeof(float)),
-    live->direct = malloc(3 * v->point_count * sizeof(float));
-    live->points = malloc(pixels * sizeof *live->points), live->seen = malloc(v->point_count);
-    pelt_result result = live->indirect && live->direct && live->points && live->seen ? PELT_OK : pelt_no_memory(error);
+    live->indirect = malloc(3 * v->pixel_count * sizeof(float)),
+    live->direct = malloc(3 * v->pixel_count * sizeof(float));
+    live->points = malloc(pixels * sizeof *live->points), live->seen = malloc(v->pixel_count);
+    live->values = v->surfaces ? malloc(3 * v->point_count * sizeof(float)) : live->indirect;
+    pelt_result result =
+        live->indirect && live->values && live->direct && live->points && live->seen ? PELT_OK : pelt_no_memory(error);
     for (size_t i = 0; !result && i < pixels; i++) live->points[i] = NO_POINT;
-    for (size_t i = 0; !result && i < v->point_count; i++) live->points[v->points[i].id] = (uint32_t)i;
+    for (size_t i = 0; !result && i < v->pixel_count; i++) live->points[v->pixels[i].id] = (uint32_t)i;
     for (int i = 0; i <= TABLE; i++) live->coded[i] = pelt_light_srgb((float)i, TABLE);
     if (!result) result = pelt_relight_keys_open(&live->keys, &file->view, &file->keys, error);
     if (!result) result = light_own(live, error);
@@ -328,6 +333,7 @@ pelt_relight_live *pelt_relight_live_new(pelt_relight_file *file, pelt_error *er
 
 void pelt_relight_live_free(pelt_relight_live *live) {
     if (!live) return;
+    if (live->values != live->indirect) free(live->values);
     free(live->indirect), free(live->direct), free(live->own), free(live->points), free(live->seen);
     free(live);
 }

@@ -35,7 +35,7 @@ typedef struct pelt_relight_seen {
 pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_place *place, uint8_t *colors,
                                    pelt_relight_seen *seen, pelt_error *error);
 
-/* Direct light alone, [point_count][3], as a white surface would have it. */
+/* Direct light alone, [pixel_count][3], as a white surface would have it. */
 pelt_result pelt_relight_live_direct(pelt_relight_live *live, const float at[3], uint32_t threads, float *direct,
                                      uint64_t *shadow_rays, pelt_error *error);
 

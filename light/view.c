@@ -328,6 +328,17 @@ bool pelt_light_view_knows(const pelt_light_view *s, size_t pixel) {
     return w[0] + w[1] + w[2] + w[3] > 0;
 }
 
+uint32_t pelt_light_view_pixel_of(const pelt_light_view *s, uint32_t point) {
+    uint32_t best = UINT32_MAX;
+    float most = 0;
+    if (!s->surfaces) return s->points[point].id;
+    for (size_t i = 0; i < s->pixel_count; i++)
+        for (int k = 0; k < 4; k++)
+            if (s->mixes[i].points[k] == point && s->mixes[i].weights[k] > most)
+                most = s->mixes[i].weights[k], best = s->pixels[i].id;
+    return best;
+}
+
 void pelt_light_view_show(const pelt_light_view *s, const float *values, float *shown) {
     for (size_t i = 0; i < s->pixel_count; i++)
         for (int c = 0; c < 3; c++) {

@@ -90,6 +90,9 @@ void pelt_light_view_show(const pelt_light_view *view, const float *values, floa
 /* Whether points say anything of a pixel. */
 bool pelt_light_view_knows(const pelt_light_view *view, size_t pixel);
 
+/* Where a point is in the picture: the pixel that it lights most; UINT32_MAX: none, it is not seen from here. */
+uint32_t pelt_light_view_pixel_of(const pelt_light_view *view, uint32_t point);
+
 /* Values at points or pixels as a picture [pixel_count][3] by their ids; the others are 0. */
 void pelt_light_spread(const pelt_light_point *points, size_t count, const float *values, size_t pixel_count,
                        float *picture);

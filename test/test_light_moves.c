@@ -3,7 +3,7 @@
    refused at others, gone on with only by the same words. */
 
 #include "io/pfm.h"
-#include "light/relight.h"
+#include "light/live.h"
 #include "test/gltf_maker.h"
 #include "test/program.h"
 
@@ -224,6 +224,52 @@ static void new_places_are_close_to_their_full_gather(void **state) {
     json_decref(measure);
 }
 
+/* A box whose points lie on surfaces can be relit live too: as the picture of where training began, but for one white. */
+static void a_box_with_points_on_surfaces_is_relit_live(void **state) {
+    (void)state;
+    char path[300];
+    pelt_error error;
+    pelt_relight_file file;
+    pelt_relight_seen seen;
+    pelt_relight_result result;
+    enum { PIXELS = 14 * 14 };
+    float picture[3 * PIXELS];
+    uint8_t colors[3 * PIXELS];
+    snprintf(path, sizeof path, "%s/moves.keys", test_folder());
+    if (pelt_relight_open(&file, path, NULL, &error)) fail_msg("%s", error.text);
+    pelt_relight_live *live = pelt_relight_live_new(&file, &error);
+    assert_non_null(live);
+    pelt_relight_shot shot = {.light = pelt_light_grid_at(&file.view, &file.about.grid, 0.2, 0.7),
+                              .place = pelt_light_place_of(&file.view, 0),
+                              .key_samples = 64,
+                              .threads = 1,
+                              .no_fallback = true};
+    pelt_relight_place place = {.samples = 64, .threads = 1};
+    memcpy(place.at, shot.light.position, sizeof place.at);
+    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &seen, &error), PELT_OK);
+    assert_int_equal(pelt_relight_picture(&file.view, &file, &shot, picture, &result, &error), PELT_OK);
+    assert_near(seen.misfit, result.misfit / file.about.trust, 1e-6);
+    double top = 0, white = 0;
+    for (size_t i = 0; i < 3 * PIXELS; i++) /* the white that makes the brightest colour below white what it is */
+        if (colors[i] < 255 && colors[i] > top)
+            top = colors[i], white = picture[i] / pow((colors[i] / 255.0 + 0.055) / 1.055, 2.4);
+    size_t different = 0, seen_keys = 0;
+    for (size_t i = 0; i < 3 * PIXELS; i++) different += abs(colors[i] - pelt_light_srgb(picture[i], (float)white)) > 2;
+    assert_true(top > 100 && different <= 3 * PIXELS / 50);
+    for (uint32_t k = 0; k < file.keys.key_count; k++) { /* a key is shown near where it is, or not at all */
+        uint32_t pixel = pelt_light_view_pixel_of(&file.view, file.keys.key_points[k]);
+        if (pixel == UINT32_MAX) continue;
+        size_t i = 0;
+        while (file.view.pixels[i].id != pixel) i++;
+        const float *a = file.view.pixels[i].position, *b = file.view.points[file.keys.key_points[k]].position;
+        assert_true(hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]) < 0.12); /* squares are 6 to 7 cm wide */
+        seen_keys++;
+    }
+    assert_true(seen_keys > 5);
+    pelt_relight_live_free(live);
+    pelt_relight_close(&file);
+}
+
 /* Pixels as points, as in the paper, take the camera for one more thing to learn. */
 static void pixels_can_be_points_too(void **state) {
     (void)state;
@@ -343,6 +389,7 @@ int main(void) {
         cmocka_unit_test(points_under_an_object_light_no_pixel),
         cmocka_unit_test(places_off_the_way_are_refused),
         cmocka_unit_test(new_places_are_close_to_their_full_gather),
+        cmocka_unit_test(a_box_with_points_on_surfaces_is_relit_live),
         cmocka_unit_test(pixels_can_be_points_too),
         cmocka_unit_test(stopped_training_goes_on_and_gives_the_same_bytes),
         cmocka_unit_test(training_goes_on_only_with_the_same_moves),

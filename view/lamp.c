@@ -68,8 +68,10 @@ json_t *view_lamp_json(view_box *box, uint32_t index) {
     json_t *keys = json_array();
     float at[3];
     char picture[40];
-    for (uint32_t k = 0; k < lamp->file.keys.key_count; k++)
-        json_array_append_new(keys, json_integer(v->points[lamp->file.keys.key_points[k]].id));
+    for (uint32_t k = 0; k < lamp->file.keys.key_count; k++) {
+        uint32_t pixel = pelt_light_view_pixel_of(v, lamp->file.keys.key_points[k]);
+        if (pixel != UINT32_MAX) json_array_append_new(keys, json_integer(pixel));
+    }
     middle(lamp, at);
     snprintf(picture, sizeof picture, "data/b%u/picture.bin", index);
     return json_pack("{s:s, s:o, s:i, s:i, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:[ooo], s:f}, s:{s:o, s:o}, s:s}", "kind",
