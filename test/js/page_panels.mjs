@@ -370,6 +370,38 @@ export async function inside({ page, check, shoot }) {
   await settled(page);
   check("and adding nothing takes it away", (await page.evaluate((from) => globalThis.test.largest(globalThis.peltApp.stage.positions, from), before)) === 0);
 
+  // With the elbow turned by 60 degrees about its z, which is -z of the scene, what follows it alone is displaced along
+  // turned axes.
+  await openPanel(page, "pull");
+  await page.locator("#panel-pull .exact").nth(2).fill("60");
+  await openPanel(page, "inside");
+  await page.locator("#panel-inside select").selectOption(String(elbow));
+  const posed = await page.evaluate(() => [...globalThis.peltApp.stage.positions]);
+  await page.locator("#panel-inside .shape-row .exact").first().fill("0.02");
+  await page.waitForTimeout(120);
+  await settled(page);
+  const turned = await page.evaluate(async ({ before: from, file }) => {
+    const app = globalThis.peltApp;
+    const shape = await app.data.floats(file);
+    const weights = app.skin().weightsOf(app.skin().findJoint("elbow"));
+    const amount = Number(document.querySelector("#panel-inside .shape-row .exact").value);
+    const [cos, sin] = [Math.cos(Math.PI / 3), Math.sin(Math.PI / 3)];
+    let [apart, moved, count] = [0, 0, 0];
+    weights.forEach((weight, v) => {
+      const [x, y, z] = [0, 1, 2].map((c) => amount * shape[3 * v + c]);
+      if (weight < 0.999 || Math.hypot(x, y) < 1e-7) return;
+      const wanted = [cos * x + sin * y, cos * y - sin * x, z];
+      count++;
+      wanted.forEach((value, c) => {
+        apart = Math.max(apart, Math.abs(app.stage.positions[3 * v + c] - from[3 * v + c] - value));
+        moved = Math.max(moved, Math.abs(value));
+      });
+    });
+    return { apart, moved, count };
+  }, { before: posed, file: shown.data.displacements.replace("%d", String(first)) });
+  check("in a pose it is added through the blend", turned.count > 0 && turned.moved > 2e-5 && turned.apart < 1e-6 + 0.002 * turned.moved, JSON.stringify(turned));
+  await page.getByRole("button", { name: "Add nothing" }).click();
+
   await page.locator("#panel-inside canvas.bars").focus();
   for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
   const bar = await page.evaluate(() => ({ text: document.querySelector("#panel-inside .readout").textContent, value: globalThis.peltApp.posed().coefficients[2] }));
@@ -466,6 +498,9 @@ export async function fitting({ page, check, shoot, pelt, folder }) {
   const told = await page.locator("#panel-fit .measured").textContent();
   const measured = JSON.parse(execFileSync(pelt, ["measure", "three.pelt", "arm.glb", "--clip", "test", "--json"], { cwd: folder }));
   check("and its error on the test clip is that of `pelt measure`", told.includes(`rms ${measured.rms.toPrecision(3)}`), `${told} / ${measured.rms}`);
+  await page.waitForFunction(() => !document.querySelector(".skins td.waiting"), null, { timeout: 30000 });
+  const row = await page.locator(".skins tbody tr").last().textContent();
+  check("and its row has its figures", row.startsWith("three") && /\d\.\d/.test(row), row);
   await shoot("fitted");
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save three.pelt" }).click();

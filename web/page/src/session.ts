@@ -96,6 +96,7 @@ export class Session implements App {
       ...this.show.boxes.map((box, index) => ({ kind: box.kind, name: box.name, box, index }) as Subject),
     ];
     this.emitter.emit('shown', undefined);
+    void this.fetchFigures(); // of a skin that was fitted meanwhile
   }
 
   on<E extends keyof OwnEvents>(event: E, call: (value: OwnEvents[E]) => void) { return this.emitter.on(event, call); }

@@ -75,6 +75,7 @@ class Pulling {
     this.picking.onChange(() => this.update());
     app.on('subject', () => void this.begin());
     app.on('skin', () => void this.begin());
+    app.on('shown', () => void this.begin());
     app.on('deformed', () => this.update());
     void this.begin();
   }
