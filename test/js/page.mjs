@@ -6,12 +6,14 @@
 // FOLDER is empty. PICTURES, where set, is a folder for screenshots. CHROMIUM is the browser.
 
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { COLOURS, LARGE, MARKUP, makeFiles } from "./page_files.mjs";
 import { makeFiles as makePanelFiles, panels } from "./page_panels.mjs";
 
+const HERE = dirname(fileURLToPath(import.meta.url));
 const [pelt, folder] = process.argv.slice(2);
 const pictures = process.env.PICTURES;
 let failed = 0;
@@ -39,11 +41,11 @@ function serve(words) {
 const launch = () => chromium.launch({
   executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
   args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan", "--use-angle=swiftshader",
-    "--ignore-gpu-blocklist", "--enable-unsafe-swiftshader"],
+    "--ignore-gpu-blocklist", "--enable-unsafe-swiftshader", "--disable-gpu-compositing", "--disable-gpu-rasterization"], // the page itself is drawn without it
 });
 
 async function openPage(browser, url, size) {
-  const context = await browser.newContext({ viewport: size, colorScheme: "dark" });
+  const context = await browser.newContext({ viewport: size, colorScheme: "dark", deviceScaleFactor: pictures ? 1 : 0.5 }); // few pixels: they are drawn by the processor
   const page = await context.newPage();
   const complaints = [];
   const origin = new URL(url).origin;
@@ -68,12 +70,16 @@ function helpers() {
     },
     // [r, g, b, a] of one pixel of the canvas as it is drawn, in CSS pixels of the stage.
     pixels(left, top, width, height) {
-      const { renderer, element } = app.stage;
+      const { renderer } = app.stage;
+      const usual = renderer.getPixelRatio();
+      const ratio = width === 1 ? 1 : usual; // one pixel is looked at closely
+      if (ratio !== usual) renderer.setPixelRatio(ratio);
       app.stage.draw();
       const gl = renderer.getContext();
-      const ratio = renderer.getPixelRatio();
-      const out = new Uint8Array(4 * width * height);
-      gl.readPixels(Math.round(left * ratio), Math.round((element.clientHeight - top - height) * ratio), width, height, gl.RGBA, gl.UNSIGNED_BYTE, out);
+      const [wide, tall] = [Math.max(1, Math.floor(width * ratio)), Math.max(1, Math.floor(height * ratio))];
+      const out = new Uint8Array(4 * wide * tall);
+      gl.readPixels(Math.floor(left * ratio), Math.floor(gl.drawingBufferHeight - top * ratio) - tall, wide, tall, gl.RGBA, gl.UNSIGNED_BYTE, out);
+      if (ratio !== usual) renderer.setPixelRatio(usual);
       return Array.from(out);
     },
     // Pictures stay here, because a million numbers are slow to send: a picture is its number.
@@ -84,6 +90,8 @@ function helpers() {
     },
     // How many pixels differ, left of a column where one is given.
     different(a, b, width = 1, columns = 1) {
+      const ratio = width > 1 ? app.stage.renderer.getPixelRatio() : 1;
+      [width, columns] = [Math.floor(width * ratio), Math.max(1, Math.floor(columns * ratio))];
       const [one, other] = [this.kept[a], this.kept[b]];
       let count = 0;
       for (let i = 0; i < one.length; i += 4) {
@@ -205,36 +213,38 @@ async function firstPicture(page, url) {
   const picture = Date.now() - before;
   await page.waitForFunction(() => globalThis.peltApp.skin() && globalThis.peltApp.stage.truth, null, { polling: 20, timeout: 60000 });
   const whole = Date.now() - before;
-  const { metrics } = await session.send("Performance.getMetrics");
-  const busy = metrics.find(({ name }) => name === "ThreadTime").value;
+  const busyFor = async () => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "ThreadTime").value;
+  const busy = await busyFor();
   console.log(`first picture of ${LARGE} vertices after ${picture} ms, with skin and truth after ${whole} ms; the page was busy for ${Math.round(1000 * busy)} ms of that (software rendering)`);
   check("the first picture needs less than 2 s", busy < 2, busy);
   check("the key has left the address bar", !page.url().includes("#"), page.url());
   await page.evaluate(helpers);
   await settled(page);
+  return busyFor;
 }
 
-async function frameTimes(page) {
+// Time of the page's own thread, by the processor's clock: that of the wall says nothing on a busy machine, and what draws
+// here is software.
+async function frameTimes(page, busy) {
+  const FRAMES = 16;
   await set(page, { layout: "model" });
-  const times = await page.evaluate(async () => {
+  const before = await busy();
+  const deform = await page.evaluate(async (count) => {
     const app = globalThis.peltApp;
     const { frames } = app.clips()[app.store.get().clip];
-    const deform = [], whole = [];
-    const end = app.on("deformed", ({ milliseconds }) => deform.push(milliseconds));
-    for (let i = 0; i < 16; i++) {
-      const before = performance.now();
+    const times = [];
+    const end = app.on("deformed", ({ milliseconds }) => times.push(milliseconds));
+    for (let i = 0; i < count; i++) {
       app.store.set({ frame: i % frames });
       while (app.busy) await new Promise((done) => setTimeout(done, 0));
-      app.stage.draw();
-      whole.push(performance.now() - before);
+      await new Promise((done) => requestAnimationFrame(done));
     }
     end();
-    const middle = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
-    return { deform: middle(deform.slice(4)), whole: middle(whole.slice(4)) };
-  });
-  console.log(`${LARGE} vertices with normals: wasm deforms in ${times.deform.toFixed(2)} ms, a frame with upload and calls to draw takes ${times.whole.toFixed(2)} ms (middle of 12)`);
-  check("wasm keeps a display's rate, as far as a busy machine can tell", times.deform < 100, times.deform);
-  await set(page, { layout: "side" });
+    return times.sort((a, b) => a - b)[times.length >> 1];
+  }, FRAMES);
+  const frame = (1000 * (await busy() - before)) / FRAMES;
+  console.log(`${LARGE} vertices with normals: wasm deforms in ${deform.toFixed(2)} ms; the page is busy for ${frame.toFixed(1)} ms a frame, with reading truth, comparing and uploading`);
+  check("a display's rate can be kept", frame < 33, frame);
 }
 
 // Positions in the page are the native run time's, and the truth is the bundle's.
@@ -265,8 +275,8 @@ async function views(page) {
   await press(page, "w");
   const side = [];
   for (const name of ["truth", "model", "difference"]) side.push(await picture(page, await paneBox(page, name)));
-  for (const pane of side) check("three panes are drawn", await covered(page, pane) > 500);
-  check("truth and model are not one picture at the worst frame", await different(page, side[0], side[1]) > 100);
+  for (const pane of side) check("three panes are drawn", await covered(page, pane) > 120);
+  check("truth and model are not one picture at the worst frame", await different(page, side[0], side[1]) > 25);
   await shoot(page, "side");
 
   await heatMap(page);
@@ -279,7 +289,7 @@ async function views(page) {
   check("a wipe to the left is the model", await different(page, await picture(page, box), model) === 0);
   await set(page, { wipe: 1 });
   const truth = await picture(page, box);
-  check("a wipe to the right is something else", await different(page, truth, model) > 100);
+  check("a wipe to the right is something else", await different(page, truth, model) > 25);
   const divider = await page.locator(".divider").boundingBox();
   const stage = await page.locator(".stage").boundingBox();
   await page.mouse.move(divider.x + 6, divider.y + 40);
@@ -290,17 +300,17 @@ async function views(page) {
   check("the wipe is dragged", Math.abs((await get(page)).wipe - 0.5) < 0.02, (await get(page)).wipe);
   const wiped = await picture(page, box);
   const half = Math.floor(box[2] / 2) - 4;
-  check("left of the line is the truth", await different(page, wiped, truth, box[2], half) === 0 && await different(page, wiped, truth) > 100);
+  check("left of the line is the truth", await different(page, wiped, truth, box[2], half) === 0 && await different(page, wiped, truth) > 25);
   await set(page, { wipe: 0.68 });
   await shoot(page, "wipe");
 
   await set(page, { layout: "overlay", blend: 0.5 });
   const overlaid = await inks(page, await picture(page, box));
-  check("an overlay leaves blue where truth is alone", overlaid.blue > 50, overlaid.blue);
+  check("an overlay leaves blue where truth is alone", overlaid.blue > 12, overlaid.blue);
   await shoot(page, "overlay");
   await set(page, { blend: 1 });
   const all = await inks(page, await picture(page, box));
-  check("the slider of the overlay goes to the model", all.orange > 500, all.orange);
+  check("the slider of the overlay goes to the model", all.orange > 120, all.orange);
   const { clip, frame } = await get(page);
   await set(page, { clip: 0, frame: 0, blend: 0.5 });
   const rest = await inks(page, await picture(page, box));
@@ -368,7 +378,7 @@ async function cameras(page) {
   await page.mouse.up();
   await settled(page);
   const [turned, model] = [await pane("truth"), await pane("model")];
-  check("dragging one pane turns the others", await different(page, still, turned) > 100);
+  check("dragging one pane turns the others", await different(page, still, turned) > 25);
   const apart = await different(page, turned, model);
   check("the panes have one camera", apart < 0.05 * await covered(page, turned), apart);
   await page.mouse.wheel(0, -300);
@@ -385,7 +395,7 @@ async function shadings(page, box) {
   const clay = await picture(page, box);
   await press(page, "x");
   const edges = await different(page, clay, await picture(page, box));
-  check("wireframe draws edges", edges > 300, edges);
+  check("wireframe draws edges", edges > 75, edges);
   await shoot(page, "wireframe");
   await press(page, "x");
   check("and takes them away", await different(page, await picture(page, box), clay) === 0);
@@ -407,7 +417,7 @@ async function shadings(page, box) {
   await press(page, "h");
   const heated = await picture(page, box);
   await press(page, "h");
-  check("the heat map is put on the model", await different(page, await picture(page, box), heated) > 500);
+  check("the heat map is put on the model", await different(page, await picture(page, box), heated) > 120);
 }
 
 async function skinsTable(page) {
@@ -622,6 +632,39 @@ function used() {
 }
 
 // The panels, on files of their own.
+// Pictures of real characters, where these are at hand.
+async function realCharacters(browser) {
+  const data = process.env.PELT_DATA || join(HERE, "../../../shared/data");
+  const body = join(data, "mhr_body/mhr_body.glb");
+  const man = join(data, "chars/CesiumMan.glb");
+  if (!pictures || !existsSync(body)) return;
+  const skins = ["ssd", "eigen", "kernel"].map((method) => {
+    const skin = join(folder, `${method}.pelt`);
+    execFileSync(pelt, ["fit", body, "--train", "train", "--method", method, "-o", skin, "--quiet"]);
+    return skin;
+  });
+  execFileSync(pelt, ["fit", man, "--method", "ssd", "-o", join(folder, "man.pelt"), "--quiet"]);
+  const { url, server } = await serve([body, ...skins, man, join(folder, "man.pelt")]);
+  try {
+    const { page } = await openPage(browser, url, { width: 1280, height: 760 });
+    await page.goto(url);
+    await page.waitForFunction(() => globalThis.peltApp?.skin() && document.querySelectorAll(".curve").length === 3 && !document.querySelector(".skins td.waiting"));
+    await page.evaluate(helpers);
+    await page.evaluate(() => globalThis.peltApp.store.set({ clip: globalThis.peltApp.clips().findIndex(({ name }) => name === "punch"), skin: 1 }));
+    await page.waitForFunction(() => document.querySelectorAll(".curve").length === 3);
+    await press(page, "w");
+    await press(page, "f");
+    await shoot(page, "body");
+    await openSubject(page, 1);
+    await set(page, { shading: "textures" });
+    await page.waitForFunction(() => globalThis.peltApp.stage.dressed);
+    await shoot(page, "textures");
+  } finally {
+    server.removeAllListeners("exit");
+    server.kill("SIGINT");
+  }
+}
+
 async function panelTests(browser) {
   const own = join(folder, "panels");
   mkdirSync(own);
@@ -645,10 +688,10 @@ async function main() {
   const browser = await launch();
   try {
     const { page, complaints } = await openPage(browser, url, pictures ? { width: 1280, height: 760 } : { width: 980, height: 600 });
-    await firstPicture(page, url);
-    await shoot(page, "large");
-    await frameTimes(page);
+    const busy = await firstPicture(page, url);
+    await frameTimes(page, busy);
     await positions(page, join(folder, "large/arm.glb"), join(folder, "large/large.pelt"), 0, 0);
+    await set(page, { layout: "side" });
     await positions(page, join(folder, "look/arm.glb"), join(folder, "look/eigen.pelt"), 1, 1);
     await views(page);
     await skinsTable(page);
@@ -659,6 +702,7 @@ async function main() {
     await brokenFiles(page, 1);
     await keysAndLooks(page);
     await sizes(page);
+    await realCharacters(browser);
     await panelTests(browser);
     console.log(`${used()} s of processor time in all`);
   } finally {
