@@ -7,6 +7,7 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
@@ -528,6 +529,7 @@ async function texturesAndNames(page, subject) {
   await page.getByRole("option", { name: "quad" }).click();
   await page.waitForFunction((wanted) => globalThis.peltApp.store.get().subject === wanted && globalThis.peltApp.skin(), subject);
   await set(page, { frame: 0 });
+  check("changing the subject is no problem, whatever skin was open", (await page.locator(".message.problem").count()) === 0);
   check("names of files are text", (await page.locator("img").count()) === 0 && (await page.locator(".skins tbody th").textContent()) === "<b>ssd"
     && (await page.locator("select.clip option").textContent()).startsWith(MARKUP));
   check("without truth the model is alone", await page.evaluate(() => globalThis.peltApp.stage.arrangement) === "model");
@@ -632,6 +634,34 @@ function used() {
 }
 
 // The panels, on files of their own.
+// The same page as files, from a server that knows nothing: no key, and no fitting. A skin without its bundle is points.
+async function staticSite(browser) {
+  const site = join(folder, "site");
+  execFileSync(pelt, ["view", join(folder, "quad/quad.glb"), join(folder, "quad/<b>ssd.pelt"), join(folder, "look/eigen.pelt"), "--export", site, "--quiet"]);
+  const types = { js: "text/javascript", css: "text/css", html: "text/html", wasm: "application/wasm", svg: "image/svg+xml" };
+  const server = createServer((request, response) => {
+    const file = join(site, "x", "..", decodeURIComponent(new URL(request.url, "http://localhost").pathname.replace(/\/$/, "/index.html")));
+    if (!existsSync(file)) return response.writeHead(404).end();
+    return response.writeHead(200, { "Content-Type": types[file.split(".").pop()] ?? "application/octet-stream" }).end(readFileSync(file));
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  try {
+    const { page, complaints } = await openPage(browser, `http://127.0.0.1:${server.address().port}/`, { width: 980, height: 600 });
+    await page.goto(`http://127.0.0.1:${server.address().port}/`);
+    await page.waitForFunction(() => globalThis.peltApp?.skin());
+    await page.evaluate(helpers);
+    await settled(page);
+    check("an exported page shows its character", await covered(page, await picture(page, await paneBox(page, "model"))) > 500);
+    const points = await page.evaluate(() => globalThis.peltApp.subjects().findIndex(({ character }) => character.file === null));
+    await openSubject(page, points);
+    const dots = await covered(page, await picture(page, await paneBox(page, "model")));
+    check("a skin without its bundle is points", dots > 100 && await page.evaluate(() => globalThis.peltApp.stage.mesh.triangles) === 0, dots);
+    check("an exported page has nothing to complain of", complaints.length === 0, complaints.join("; "));
+  } finally {
+    server.close();
+  }
+}
+
 // Pictures of real characters, where these are at hand.
 async function realCharacters(browser) {
   const data = process.env.PELT_DATA || join(HERE, "../../../shared/data");
@@ -702,6 +732,7 @@ async function main() {
     await brokenFiles(page, 1);
     await keysAndLooks(page);
     await sizes(page);
+    await staticSite(browser);
     await realCharacters(browser);
     await panelTests(browser);
     console.log(`${used()} s of processor time in all`);

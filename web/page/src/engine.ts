@@ -25,11 +25,12 @@ export class Engine {
   private device: Device | null = null;
   private path: Path = 'wasm';
 
-  constructor(private readonly pelt: Promise<Pelt>, private readonly context: () => WebGL2RenderingContext) {}
+  constructor(private readonly context: () => WebGL2RenderingContext) {}
 
-  async open(bytes: ArrayBuffer, joints: Joint[], controls: { name: string }[]) {
+  // Throws the library's sentence.
+  open(pelt: Pelt, bytes: ArrayBuffer, joints: Joint[], controls: { name: string }[]) {
     this.close();
-    const skin = (await this.pelt).open(new Uint8Array(bytes)); // throws the library's sentence
+    const skin = pelt.open(bytes);
     this.skin = skin;
     this.posed = skin.createPose();
     this.jointOf = matches(skin.joints, joints);
@@ -83,8 +84,12 @@ export class Engine {
 
   private async deformThere(positions: Float32Array, normals: Float32Array) {
     const before = performance.now();
-    const { path } = this;
-    const made = await this.device!.deform(this.posed!);
+    const { path, device } = this;
+    const made = await Promise.resolve(device!.deform(this.posed!)).catch((thrown) => {
+      if (this.device === device) throw thrown;
+      return null; // another skin or path was chosen meanwhile
+    });
+    if (!made || this.device !== device) return;
     this.milliseconds = performance.now() - before;
     const distance = Math.max(largestDistance(made.positions, positions), this.agreement?.path === path ? this.agreement.distance : 0);
     this.agreement = { path, distance };

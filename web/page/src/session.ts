@@ -56,10 +56,10 @@ export class Session implements App {
       this.engine.adjust = call;
       void this.deform();
     };
-    this.engine = new Engine(this.pelt, () => this.stage.renderer.getContext() as WebGL2RenderingContext);
+    this.engine = new Engine(() => this.stage.renderer.getContext() as WebGL2RenderingContext);
     this.store.watch(['layout', 'wireframe', 'difference', 'wipe', 'blend', 'shading'], (state) => this.stage.setLook(state));
     this.store.watch(['subject'], () => void this.openSubject().catch((thrown) => this.problem(thrown)));
-    this.store.watch(['skin'], () => void this.openSkin().catch((thrown) => this.problem(thrown)));
+    this.store.watch(['skin'], () => this.stage.mesh && void this.openSkin().catch((thrown) => this.problem(thrown)));
     this.store.watch(['clip', 'frame'], () => void this.present().catch((thrown) => this.problem(thrown)));
     this.store.watch(['shading'], () => void this.dress().catch((thrown) => this.problem(thrown)));
     this.store.watch(['scale'], () => this.stage.setScale(this.scale()));
@@ -150,7 +150,10 @@ export class Session implements App {
     return Math.max(0, unseen < 0 ? clips.findIndex(({ truth }) => truth) : unseen);
   }
 
+  private opening = 0; // number of the latest skin that was asked for
+
   private async openSkin() {
+    const turn = ++this.opening;
     const skin = this.skinNow();
     const character = this.character();
     if (!character || !skin) {
@@ -162,11 +165,12 @@ export class Session implements App {
     }
     this.loading(`Reading ${skin.name}`);
     const bytes = await this.data.bytes(skin.file).finally(() => this.loading(null));
-    if (this.skinNow() !== skin) return;
+    const pelt = await this.pelt;
+    if (turn !== this.opening || this.skinNow() !== skin || !this.stage.mesh) return;
     this.openFile = '';
     this.stage.paint(null);
     try {
-      await this.engine.open(bytes, character.joints, character.controls);
+      this.engine.open(pelt, bytes, character.joints, character.controls);
       if (this.engine.skin!.vertexCount !== this.stage.mesh?.vertices) {
         throw new Problem(`${skin.name} has ${this.engine.skin!.vertexCount} vertices, but ${character.name} has ${this.stage.mesh?.vertices}.`);
       }
@@ -178,6 +182,7 @@ export class Session implements App {
       throw new Problem(`${skin.name}: ${thrown instanceof Error ? thrown.message : thrown}`);
     }
     await this.choosePath();
+    if (turn !== this.opening) return;
     this.emitter.emit('skin', this.engine.skin);
     await this.present();
   }

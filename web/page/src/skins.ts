@@ -36,7 +36,7 @@ export function skinTable(session: Session) {
     el('button', { type: 'button', title: column.title, on: { click: () => sort(column) } }, column.label)));
   const nameHead = el('th', { scope: 'col' }, el('button', { type: 'button', title: 'In the order of the bundle', on: { click: () => sort(null) } }, 'skin'));
   const note = el('p', { className: 'table-note' });
-  const table = el('table', { className: 'skins', aria: { label: 'Skins' } }, el('thead', {}, el('tr', {}, nameHead, ...heads)), body);
+  const table = el('table', { className: 'skins', role: 'grid', aria: { label: 'Skins' } }, el('thead', {}, el('tr', {}, nameHead, ...heads)), body);
   const holder = el('section', { className: 'skins-holder', aria: { label: 'Skins of the character' } }, table, note);
 
   function sort(column: Column | null) {

@@ -21,6 +21,8 @@ export type Arrangement = Layout | 'truth'; // what is really shown: without tru
 const TITLES: Record<Pane, string> = { truth: 'Truth', model: 'Model', difference: 'Difference' };
 const PANES: Record<Arrangement, Pane[]> = { side: ['truth', 'model', 'difference'], overlay: ['model'], wipe: ['model'], model: ['model'], truth: ['truth'] };
 
+const LEGEND = 84; // pixels at the foot of a pane that the legend covers
+
 // Where the camera first is, and its axes.
 const ALONG = new Vector3(0.42, 0.16, 1).normalize();
 const RIGHT = new Vector3(0, 1, 0).cross(ALONG).normalize();
@@ -47,6 +49,7 @@ class Body {
     this.geometry.setAttribute('normal', dynamic(mesh.normals.slice(), 3));
     this.geometry.setAttribute('error', dynamic(new Float32Array(mesh.vertices), 1));
     if (index) this.geometry.setIndex(index);
+    this.surface.uniforms.points.value = mesh.triangles === 0;
     this.object = mesh.triangles ? new Mesh(this.geometry, this.surface) : new Points(this.geometry, this.surface);
     this.wires = new Mesh(this.geometry, this.lines);
     for (const object of [this.object, this.wires]) object.frustumCulled = false;
@@ -314,7 +317,7 @@ export class Stage implements StageOfApp {
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.renderer.setSize(width, height, false);
     if (this.framed) this.frame();
-    this.redraw();
+    this.draw(); // at once: a canvas that was resized is black until then
   }
 
   // -- The camera
@@ -355,7 +358,9 @@ export class Stage implements StageOfApp {
     const centre = this.box.getCenter(new Vector3());
     const [wide, tall, deep] = this.extent();
     const slope = Math.tan((this.camera.fov * Math.PI) / 360);
-    const distance = 1.08 * (0.6 * deep + Math.max(wide / (slope * this.camera.aspect), tall / slope));
+    const room = this.arrangement === 'side' && this.element.dataset.stack === 'columns' && pane ? LEGEND / Math.max(4 * LEGEND, pane.clientHeight) : 0;
+    const distance = 1.08 * (0.6 * deep + Math.max(wide / (slope * this.camera.aspect), tall / (slope * (1 - room))));
+    centre.addScaledVector(UP, -room * slope * distance);
     const reach = this.box.getSize(new Vector3()).length();
     this.camera.near = reach * 0.005;
     this.camera.far = distance + reach * 30;

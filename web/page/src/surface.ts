@@ -54,6 +54,7 @@ uniform vec3 tint;
 uniform float opacity;
 uniform float scale;
 uniform bool textured;
+uniform bool points; // without triangles
 uniform sampler2D image;
 varying vec3 vNormal;
 varying vec3 vToEye;
@@ -77,7 +78,8 @@ vec3 encode(vec3 x) {
 void main() {
   vec3 n = normalize(vNormal);
   vec3 eye = normalize(vToEye);
-  if (!gl_FrontFacing) n = -n;
+  if (points && dot(n, eye) < 0.0) discard; // the far side would show through
+  if (!points && !gl_FrontFacing) n = -n;
   float key = max(dot(n, normalize(vec3(0.45, 0.65, 0.75))), 0.0);
   float fill = max(dot(n, normalize(vec3(-0.8, -0.1, 0.5))), 0.0);
   float sky = 0.5 + 0.5 * n.y;
@@ -90,7 +92,7 @@ void main() {
   } else {
     vec3 base = colour;
     if (mode == ${TEXTURES} && textured) base *= pow(texture2D(image, vUv).rgb, vec3(2.2));
-    vec3 light = vec3(1.0, 0.97, 0.93) * key * 0.82 + vec3(0.72, 0.82, 1.0) * (fill * 0.22 + 0.10 + 0.22 * sky);
+    vec3 light = vec3(1.0, 0.97, 0.93) * key * 0.72 + vec3(0.72, 0.82, 1.0) * (fill * 0.2 + 0.08 + 0.2 * sky);
     float glint = pow(max(dot(reflect(-normalize(vec3(0.45, 0.65, 0.75)), n), eye), 0.0), 24.0) * 0.05;
     gl_FragColor = vec4(encode((base * light + glint + rim * 0.06) * tint), opacity);
   }
@@ -108,6 +110,7 @@ export interface Surface extends ShaderMaterial {
     textured: { value: boolean };
     image: { value: Texture | null };
     pointSize: { value: number };
+    points: { value: boolean };
   };
 }
 
@@ -128,6 +131,7 @@ export function createSurface(): Surface {
       textured: { value: false },
       image: { value: null },
       pointSize: { value: 3 },
+      points: { value: false },
     },
   }) as unknown as Surface;
 }
