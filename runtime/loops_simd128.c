@@ -12,9 +12,9 @@
 #endif
 
 #define LANES 4
-#define VECTORS 1
+#define VECTORS 2
 #define POINTWISE 0
-#define ROWS 3
+#define ROWS 1
 #define CENTERS 4
 #define power_of_two_coarse power_of_two
 #define LOOPS pelt_loops_simd128
@@ -38,11 +38,22 @@ static inline wide load_half(const uint16_t *p) {
 }
 
 static inline void store(float *p, wide x) { *(wide_unaligned *)p = x; }
+
+/* a < b ? a : b and a > b ? a : b, also where one is no number. */
+#if defined(__SSE2__)
+static inline wide smaller(wide a, wide b) { return (wide)_mm_min_ps((__m128)a, (__m128)b); }
+static inline wide larger(wide a, wide b) { return (wide)_mm_max_ps((__m128)a, (__m128)b); }
+#elif defined(__wasm_simd128__)
+static inline wide smaller(wide a, wide b) { return (wide)wasm_f32x4_pmin((v128_t)b, (v128_t)a); }
+static inline wide larger(wide a, wide b) { return (wide)wasm_f32x4_pmax((v128_t)b, (v128_t)a); }
+#else
 static inline wide choose(wide_int mask, wide a, wide b) {
     return (wide)((mask & (wide_int)a) | (~mask & (wide_int)b));
 }
 static inline wide smaller(wide a, wide b) { return choose(a < b, a, b); }
 static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
+#endif
+
 static inline wide reciprocal(wide x) { return 1.0f / x; }
 static inline float sum_lanes(wide x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
@@ -88,9 +99,9 @@ static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
 }
 
 static inline wide power_of_two(wide x) {
-    wide clamped = larger(x, (wide){0} - 126.0f), whole = (clamped + ROUND_MAGIC) - ROUND_MAGIC, f = clamped - whole;
+    wide clamped = larger(x, (wide){0} - 126.0f), shifted = clamped + ROUND_MAGIC, f = clamped - (shifted - ROUND_MAGIC);
     wide p = POWER_POLYNOMIAL(f);
-    return (wide)((wide_int)p + (__builtin_convertvector(whole, wide_int) << 23));
+    return (wide)((wide_bits)p + ((wide_bits)shifted << 23)); /* the low bits of `shifted` are the whole number */
 }
 
 static inline wide square_root(wide x) {

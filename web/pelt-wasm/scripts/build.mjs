@@ -82,8 +82,8 @@ async function buildModule() {
   const clang = process.env.CLANG || "clang";
   const problem = missing(clang);
   if (problem)
-    throw new Failure(`${problem}: install clang, lld, wasi-libc and libclang-rt-14-dev-wasm32 (those are Debian's names, and 14 is` +
-      " clang's version), or set CLANG", 2);
+    throw new Failure(`${problem}: install clang, lld, wasi-libc and libclang-rt-dev-wasm32 (those are Debian's` +
+      " names), or set CLANG", 2);
   const folder = mkdtempSync(join(tmpdir(), "pelt-wasm-"));
   try {
     const objects = await compileAll(clang, folder);

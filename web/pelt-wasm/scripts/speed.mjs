@@ -1,0 +1,41 @@
+// speed.mjs SKIN.pelt...: how long a frame takes in WebAssembly, to stand beside `pelt bench SKIN.pelt...`.
+//
+// "pose" is pose.update(), "slots" pose.deformSlots() of positions and normals, "file" pose.deform() of both into arrays of
+// the page. All joints turn. The best of several turns is given, in microseconds, and ns a vertex of pose and slots.
+
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { loadPelt } from "../dist/index.js";
+
+const TURNS = 41, TURN_MS = 20;
+const pelt = await loadPelt();
+
+// By the process's own clock: other programs may run too.
+function best(call) {
+  let least = Infinity;
+  for (let turn = 0; turn < TURNS; turn++) {
+    const start = performance.now(), used = process.cpuUsage();
+    let count = 0;
+    for (; performance.now() - start < TURN_MS; count++) call();
+    const { user, system } = process.cpuUsage(used);
+    least = Math.min(least, (user + system) / count);
+  }
+  return least;
+}
+
+function measure(path) {
+  const skin = pelt.open(readFileSync(path)), pose = skin.createPose(), vertices = skin.vertexCount;
+  const positions = new Float32Array(3 * vertices), normals = new Float32Array(3 * vertices);
+  for (let j = 0; j < skin.jointCount; j++) pose.locals[10 * j + (j % 3)] += 0.2;
+  const frame = {
+    pose: best(() => pose.update()), slots: best(() => pose.deformSlots({ normals: true })),
+    file: best(() => pose.deform(positions, normals)),
+  };
+  skin.free();
+  const times = Object.values(frame).map((time) => time.toFixed(2).padStart(9)).join(" ");
+  const each = (((frame.pose + frame.slots) / vertices) * 1000).toFixed(2).padStart(10);
+  console.log(`${basename(path).padEnd(16)} ${String(vertices).padStart(8)} ${times} ${each}`);
+}
+
+console.log("frame            vertices   pose us  slots us   file us  ns/vertex");
+process.argv.slice(2).forEach(measure);
