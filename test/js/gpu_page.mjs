@@ -41,16 +41,16 @@ async function compare(make, chosen = forms) {
   return wrong.filter(Boolean).concat(complaints.splice(0));
 }
 
-// Of forms whose shaders differ in numbers alone, the first and the last.
+// Of forms whose shaders differ in numbers alone, the last.
 function fewForms() {
   const kinds = new Map();
   for (const form of forms) {
     const skin = pelt.open(form.file);
     const kind = skin.withPacked(({ form: kind, turns, phi, parts }) => `${kind} ${turns} ${phi} ${parts}`);
-    kinds.set(kind, [...(kinds.get(kind) ?? []), form]);
+    kinds.set(form.name.includes("scaled") ? `${kind} scaled` : kind, form);
     skin.free();
   }
-  return [...kinds.values()].flatMap((list) => [...new Set([list[0], list[list.length - 1]])]);
+  return [...kinds.values()];
 }
 
 globalThis.hasWebGPU = () => Boolean(device);

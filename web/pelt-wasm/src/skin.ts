@@ -157,7 +157,7 @@ export class Skin {
     this.#eachSlot((vertex, slot) => {
       const block = slot >>> 4;
       for (let e = first[block]!; e < first[block + 1]!; e++)
-        if (joints[e] === joint) out[vertex]! += weights[BLOCK * e + (slot & 15)]!;
+        if (joints[e] === joint) out[vertex] = weights[BLOCK * e + (slot & 15)]!;
     });
     return out;
   }

@@ -9,7 +9,7 @@
 //     TURNS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
 //     NORMALS    normals too;  SCALED  joints may scale, normals have matrices of their own
 //     PHI        forms 3 and 4: 0 exponential, 1 Gaussian, 2 mixed;  PARTS  3, or 4 with a norm
-//     THREADS    of a work group;  VERTICES  of the mesh
+//     THREADS    of a work group
 
 struct Numbers {
     block_count: u32, character_count: u32, pose_stride: u32, distance_stride: u32,
@@ -161,7 +161,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     if (vertex == 0xffffffffu) { return; }
     let character = id.z;
     let moved = deform(character * places.pose_stride, slot >> 4u, slot & 15u);
-    let at = 3u * (character * VERTICES + vertex);
+    let at = character * (arrayLength(&positions) / places.character_count) + 3u * vertex;
     positions[at] = moved.point.x;
     positions[at + 1u] = moved.point.y;
     positions[at + 2u] = moved.point.z;

@@ -9,6 +9,7 @@ import { skinWgsl } from "./shaders.js";
 import type { PackedSkin, Skin } from "./skin.js";
 
 const THREADS = 64;
+const CHARACTER_COUNT = 1; // among the numbers
 
 export interface WebGPUOptions {
   /** That are skinned at a time; default 1 */
@@ -25,8 +26,9 @@ async function ownDevice(): Promise<GPUDevice> {
   return adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
 }
 
-function constants(shape: ShaderShape, vertices: number, normals: boolean, scaled: boolean): string {
-  const numbers = { FORM: shape.form, TURNS: shape.turns, PHI: shape.phi, PARTS: shape.parts, THREADS, VERTICES: vertices };
+// The same for skins of one kind, so that devices compile once.
+function constants(shape: ShaderShape, normals: boolean, scaled: boolean): string {
+  const numbers = { FORM: shape.form, TURNS: shape.turns, PHI: shape.phi, PARTS: shape.parts, THREADS };
   const lines = Object.entries(numbers).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`);
   return `${lines.join("")}const NORMALS: bool = ${normals};\nconst SCALED: bool = ${scaled};\n`;
 }
@@ -58,6 +60,7 @@ export class WebGPUPlayer {
     const output = 12 * skin.vertexCount * characters, poses = 16 * packed.poseStride * characters;
     this.#checkLimits({ "the skin": packed.words.byteLength, "the output": output, "the poses": poses });
     const usage = GPUBufferUsage;
+    packed.numbers[CHARACTER_COUNT] = characters;
     this.#inputs = {
       numbers: this.#buffer(packed.numbers, usage.UNIFORM),
       words: this.#buffer(packed.words, usage.STORAGE),
@@ -168,7 +171,7 @@ export class WebGPUPlayer {
     const key = `${normals} ${scaled}`;
     const had = this.#pipelines.get(key);
     if (had) return had;
-    const code = constants(this.#shape, this.#skin.vertexCount, normals, scaled) + skinWgsl;
+    const code = constants(this.#shape, normals, scaled) + skinWgsl;
     const made = this.device
       .createComputePipelineAsync({
         layout: this.device.createPipelineLayout({ bindGroupLayouts: [this.#layout] }),
