@@ -39,7 +39,7 @@ END
 cat > "$folder/libc/math.h" << 'END'
 #define INFINITY __builtin_inff()
 #define isfinite(x) __builtin_isfinite(x)
-float sqrtf(float), fabsf(float), fminf(float, float), fmaxf(float, float), sinf(float), cosf(float);
+float sqrtf(float), fabsf(float), floorf(float), fminf(float, float), fmaxf(float, float), sinf(float), cosf(float);
 float atan2f(float, float), copysignf(float, float);
 double fabs(double), fmax(double, double);
 END
