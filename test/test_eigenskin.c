@@ -694,6 +694,29 @@ static bool compare_pair(const before_pairs *x, const brute_pair *b, double *res
     return kept > 0;
 }
 
+/* Where supports fade, pairs reach further, and what is kept of them is as long as ever: the displacements times their
+   shares are decomposed, and that is what comes out. */
+static void check_faded_pairs(const pelt_eigen_pairs *before, pelt_eigen_pairs pairs) {
+    assert_true(pairs.pair_count > 0);
+    for (uint32_t i = 0; i < pairs.pair_count; i++) {
+        const pelt_eigen_pair *pair = &pairs.pairs[i];
+        double squares[8] = {0};
+        for (size_t e = 0; e < pair->entry_count; e++)
+            for (int c = 0; c < 3; c++) squares[pair->entries[e].coefficient] += pow(pair->entries[e].position[c], 2);
+        for (uint32_t k = 0; k < pair->rbf.coefficient_count; k++) assert_near(squares[k], 1, 1e-3);
+    }
+    int further = 0;
+    for (uint32_t i = 0; i < pairs.pair_count; i++)
+        for (uint32_t k = 0; k < before->pair_count; k++) {
+            const pelt_eigen_pair *a = &pairs.pairs[i], *b = &before->pairs[k];
+            if (memcmp(a->movers, b->movers, sizeof a->movers)) continue;
+            size_t now = a->entry_count / a->rbf.coefficient_count, then = b->entry_count / b->rbf.coefficient_count;
+            assert_true(now >= then);
+            further += now > then;
+        }
+    assert_true(further > 0);
+}
+
 /* The last joint is never moved alone: it is tried by itself first, then every joint with the one above. */
 static void pairs_are_those_that_brute_force_keeps(void **state) {
     (void)state;
@@ -728,6 +751,8 @@ static void pairs_are_those_that_brute_force_keeps(void **state) {
     assert_int_equal(next, pairs.pair_count);
     assert_int_equal(alone_count, 1);
     assert_true(next > 1);
+    p->supports.fade = 0.9;
+    check_faded_pairs(&pairs, pelt_eigen_pairs_of(p->f.arena, &p->poses, &p->u, &p->supports, alone_width, &corrective));
     corrected_parts_free(p);
 }
 
