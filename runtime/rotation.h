@@ -95,7 +95,8 @@ static inline float hinge_angle(const float q[4], const float direction[3], floa
     const float pi = 3.14159265f;
     float sine = q[0] * direction[0] + q[1] * direction[1] + q[2] * direction[2];
     float angle = 2 * atan2f(sine, q[3]) - middle;
-    angle -= 2 * pi * floorf(angle / (2 * pi) + 0.5f);
+    while (angle > pi) angle -= 2 * pi; /* it has been within two turns */
+    while (angle < -pi) angle += 2 * pi;
     float size = fabsf(angle);
     if (size <= reach) return angle;
     return copysignf(reach * fmaxf(pi - size, 0) / (pi - reach), angle);
