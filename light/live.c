@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 4, TABLE = 4096, CHUNK = 4096 };
+enum { CELL = 4, TABLE = 4096, CHUNK = 4096, BETWEEN_STOPS = 512 };
 
 struct pelt_relight_live {
     pelt_relight_file *file;
@@ -212,8 +212,8 @@ static pelt_result gather_all(pelt_relight_live *live, const pelt_relight_place 
                                    .bounces = v->bounces,
                                    .seed = 0x60000000u + place->seed,
                                    .threads = place->threads};
-    for (size_t first = 0; first < v->pixel_count; first += CHUNK) {
-        size_t count = v->pixel_count - first < CHUNK ? v->pixel_count - first : CHUNK;
+    for (size_t first = 0; first < v->pixel_count; first += BETWEEN_STOPS) {
+        size_t left = v->pixel_count - first, count = left < BETWEEN_STOPS ? left : BETWEEN_STOPS;
         if (place->stop && place->stop(place->user))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "the light has moved on");
         pelt_result result =
