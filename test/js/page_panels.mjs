@@ -556,7 +556,7 @@ function readPfm(file) {
 
 export async function light({ page, check, shoot, pelt, folder }) {
   await openSubject(page, "^light");
-  await page.waitForFunction(() => document.querySelector("canvas.relit")?.width > 1);
+  await page.waitForFunction(() => document.querySelector("canvas.relit")?.width === globalThis.peltApp.subject().box.width);
   await settled(page);
   const pixels = (index) => page.evaluate((n) => {
     const canvas = document.querySelectorAll("canvas.relit")[n];
