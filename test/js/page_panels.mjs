@@ -207,6 +207,7 @@ async function copying({ page, check }) {
   await page.evaluate(() => navigator.clipboard.writeText('{"joints": {"elbow": {"rotation": [0, "x", 0, 1]}}}'));
   await page.getByRole("button", { name: "Paste", exact: true }).click();
   await page.getByText("the rotation of elbow is not 4 numbers").waitFor({ timeout: 5000 });
+  await page.locator(".message .plain").last().click();
   check("a broken pose is refused in words, and nothing moves", (await page.evaluate((before) => globalThis.test.largest(before, globalThis.peltApp.pose.locals), kept)) < 1e-6);
   await page.getByRole("button", { name: "Reset all" }).click();
 }
@@ -480,6 +481,8 @@ export async function fitting({ page, check, shoot, pelt, folder }) {
   await page.locator("#panel-fit .field", { hasText: "name of the skin" }).locator("input").fill("three");
   const command = await page.locator("#panel-fit .command").textContent();
   check("the command line says the same", /pelt fit \S*arm\.glb --train train --method eigen --per-joint 3 --holdout 0 -o three\.pelt/.test(command), command);
+  await page.locator("#panel-fit details summary").click();
+  await page.locator(".panel-body").evaluate((body) => { body.scrollTop = 0; });
   await shoot("fit");
   await page.getByRole("button", { name: "Fit", exact: true }).click();
   await page.waitForFunction((before) => globalThis.peltApp.subject().character.skins.length === before + 1, count, { timeout: 60000 });
@@ -507,6 +510,7 @@ export async function fitting({ page, check, shoot, pelt, folder }) {
   const saved = await download;
   check("and it can be saved", saved.suggestedFilename() === "three.pelt" && readFileSync(await saved.path()).equals(readFileSync(join(folder, "three.pelt"))));
 
+  await page.locator("#panel-fit details summary").click();
   await page.locator("#panel-fit .field", { hasText: "--per-joint" }).locator("input").fill("900");
   await page.getByRole("button", { name: "Fit", exact: true }).click();
   await page.locator("#panel-fit [role=alert]:visible").waitFor();

@@ -83,6 +83,7 @@ class Light {
   private wantFull = false;
   private asked = false; // a question is under way
   private wanted: number | null = null; // paths per key of the next question; null: none
+  private gathers = false; // all points come next: any other question would end that one
   private settle = 0;
   private fullEnds: AbortController | null = null;
   private readonly answers: number[] = []; // when the last ones came
@@ -97,7 +98,7 @@ class Light {
       el('figure', { className: 'relit-figure' }, frame, el('figcaption', {}, el('b', {}, 'From key points'), this.badge, this.speed)), this.fullFigure);
     this.sliders = [0, 1, 2].map((i) => rangeSlider(['x', 'y', 'z'][i], '', 0.01, { least: -1e6, most: 1e6 }, (value) => { this.at[i] = value; this.moved(); }));
     this.keysRow = toggle('Show the key points', () => this.showKeys, (on) => { this.showKeys = on; this.mark(); }).row;
-    const full = toggle('Full gather beside it', () => this.wantFull, (on) => { this.wantFull = on; this.fullFigure.hidden = !on; if (on) void this.gather(); else this.fullEnds?.abort(); }, 'All points are gathered when the light rests');
+    const full = toggle('Full gather beside it', () => this.wantFull, (on) => { this.wantFull = on; this.fullFigure.hidden = !on; if (on && !this.asked) void this.gather(); else if (on) this.gathers = true; else this.fullEnds?.abort(); }, 'All points are gathered when the light rests');
     this.fullRow = full.row;
     element.classList.add('light');
     element.append(this.note, section('Light', ...this.sliders.map((slider) => slider.row)),
@@ -131,7 +132,7 @@ class Light {
       slider.set(this.at[i]);
     });
     try {
-      this.take(readAnswer(await this.app.data.bytes(box.picture)), false);
+      this.take(readAnswer(await this.app.data.bytes(box.picture)), 0);
     } catch (thrown) {
       this.app.problem(thrown);
     }
@@ -154,11 +155,12 @@ class Light {
     this.sliders.forEach((slider, i) => slider.set(this.at[i]));
     this.mark();
     this.fullEnds?.abort();
+    this.gathers = false;
     this.ask(MOVING);
     clearTimeout(this.settle);
     this.settle = window.setTimeout(() => {
+      this.gathers = this.wantFull;
       this.ask(RESTING);
-      if (this.wantFull) void this.gather();
     }, 250);
   }
 
@@ -232,7 +234,7 @@ class Light {
       try {
         const answer = await this.question({ at: this.at, full: false, samples });
         if (box !== this.box) break;
-        this.take(answer, true);
+        this.take(answer, samples);
       } catch (thrown) {
         const said = thrown instanceof Error ? thrown.message : String(thrown);
         if (said !== this.failed) this.app.problem(thrown); // once, not at every step of the hand
@@ -240,9 +242,11 @@ class Light {
       }
     }
     this.asked = false;
+    if (this.gathers) void this.gather();
   }
 
   private async gather(): Promise<void> {
+    this.gathers = false;
     this.fullEnds?.abort();
     const ends = new AbortController();
     this.fullEnds = ends;
@@ -259,14 +263,15 @@ class Light {
     }
   }
 
-  private take(answer: Answer, live: boolean): void {
+  /** Shows an answer to a question of so many paths per key point; 0: it came with the page. */
+  private take(answer: Answer, samples: number): void {
     put(this.picture, answer);
     const verdict = VERDICTS[answer.verdict] ?? 'miss';
     this.badge.className = `badge ${verdict}`;
     this.badge.textContent = verdict;
     this.misfit.textContent = `misfit ${answer.misfit.toPrecision(3)} (trusted up to 1)`;
     this.means.textContent = answer.pixels.every((x) => x < 2) ? 'No light reaches anything that the camera sees.' : MEANS[verdict];
-    if (!live) return void (this.speed.textContent = '');
+    if (samples !== MOVING) return void (this.speed.textContent = samples ? `${answer.milliseconds.toFixed(1)} ms` : '');
     const now = performance.now();
     this.answers.push(now);
     while (now - this.answers[0] > 1000) this.answers.shift();
