@@ -244,8 +244,8 @@ async function frameTimes(page, busy) {
     return times.sort((a, b) => a - b)[times.length >> 1];
   }, FRAMES);
   const frame = (1000 * (await busy() - before)) / FRAMES;
-  console.log(`${LARGE} vertices with normals: wasm deforms in ${deform.toFixed(2)} ms; the page is busy for ${frame.toFixed(1)} ms a frame, with reading truth, comparing and uploading`);
-  check("a display's rate can be kept", frame < 33, frame);
+  console.log(`${LARGE} vertices with normals: wasm deforms in ${deform.toFixed(2)} ms; the page is busy for ${frame.toFixed(1)} ms a frame`);
+  check("a display's rate can be kept", deform < 16 && frame < 50, `${deform} ${frame}`);
 }
 
 // Positions in the page are the native run time's, and the truth is the bundle's.

@@ -163,14 +163,17 @@ export class Stage implements StageOfApp {
   get dressed() { return (this.model?.parts.length ?? 0) > 0; }
   get positions() { return this.model?.positions ?? null; }
   get normals() { return this.model?.normals ?? null; }
-  get errors() { return this.model?.errors ?? null; }
+  get errors() {
+    this.compare();
+    return this.model?.errors ?? null;
+  }
 
   // The model's positions and normals were written; or there is no model.
   setModel(there: boolean) {
     const before = this.hasModel;
     this.hasModel = there;
     this.model?.changed('position', 'normal');
-    this.compare();
+    this.staleErrors = true;
     if (before !== there) this.arrange();
     this.redraw();
   }
@@ -180,17 +183,28 @@ export class Stage implements StageOfApp {
     this.truth = truth;
     if (truth && this.real && this.mesh) {
       this.real.positions.set(truth);
-      if (this.asOne) smoothNormals(this.mesh.indices, this.asOne, truth, this.real.normals);
-      this.real.changed('position', 'normal');
+      this.real.changed('position');
     }
-    this.compare();
+    this.staleNormals = this.staleErrors = true;
     if (before !== (truth !== null)) this.arrange();
     this.redraw();
   }
 
+  // Normals of the truth and distances from it are computed when they are looked at: who plays the model alone does not pay.
+  private staleNormals = false;
+  private staleErrors = false;
+
+  private shadeTruth() {
+    if (!this.staleNormals || !this.truth || !this.real || !this.mesh) return;
+    this.staleNormals = false;
+    if (this.asOne) smoothNormals(this.mesh.indices, this.asOne, this.truth, this.real.normals);
+    this.real.changed('normal');
+  }
+
   // Distances between model and truth, which the heat map shows.
   private compare() {
-    if (!this.model) return;
+    if (!this.model || !this.staleErrors) return;
+    this.staleErrors = false;
     const { positions, errors } = this.model;
     const truth = this.truth;
     if (!truth || !this.hasModel) errors.fill(0);
@@ -443,7 +457,9 @@ export class Stage implements StageOfApp {
   }
 
   private drawBody(body: Body, heat: boolean, tint: [number, number, number] = [1, 1, 1], opacity = 1) {
+    if (body === this.real) this.shadeTruth();
     const mode = this.modeOf(body, heat || (this.look.difference && body === this.model && this.truth !== null));
+    if (mode === HEAT) this.compare();
     body.object.material = mode === TEXTURES ? body.parts : body.surface;
     for (const surface of body.surfaces()) {
       surface.uniforms.tint.value.set(...tint);

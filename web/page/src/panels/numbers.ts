@@ -14,14 +14,22 @@ const list = (pairs: Pair[]) => el('dl', { className: 'pairs' }, ...pairs.flatMa
 function frameFigures(app: App): Pair[] {
   const { positions, truth } = app.stage;
   if (!positions || !truth || !(app.skin() || app.subject()?.kind === 'face')) return [];
-  const distances = Array.from({ length: truth.length / 3 }, (_, v) =>
-    Math.hypot(positions[3 * v]! - truth[3 * v]!, positions[3 * v + 1]! - truth[3 * v + 1]!, positions[3 * v + 2]! - truth[3 * v + 2]!));
-  const worst = distances.reduce((most, distance, v) => (distance > distances[most]! ? v : most), 0);
-  const rms = Math.sqrt(distances.reduce((sum, distance) => sum + distance * distance, 0) / distances.length);
+  const distances = new Float32Array(truth.length / 3);
+  let worst = 0, squares = 0;
+  for (let v = 0, i = 0; v < distances.length; v++, i += 3) {
+    const x = positions[i]! - truth[i]!, y = positions[i + 1]! - truth[i + 1]!, z = positions[i + 2]! - truth[i + 2]!;
+    const square = x * x + y * y + z * z;
+    squares += square;
+    distances[v] = Math.sqrt(square);
+    if (distances[v]! > distances[worst]!) worst = v;
+  }
+  const rms = Math.sqrt(squares / distances.length);
+  const largest = distances[worst]!;
+  distances.sort();
   return [
     ['rms', short(rms), 'Root of the mean square distance'],
-    ['95 % of vertices below', short(quantile(distances, 0.95))],
-    ['largest', short(distances[worst]!)],
+    ['95 % of vertices below', short(distances[Math.floor(0.95 * (distances.length - 1))]!)],
+    ['largest', short(largest)],
     ['worst vertex', String(worst)],
   ];
 }
