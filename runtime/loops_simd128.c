@@ -99,7 +99,8 @@ static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
 }
 
 static inline wide power_of_two(wide x) {
-    wide clamped = larger(x, (wide){0} - 126.0f), shifted = clamped + ROUND_MAGIC, f = clamped - (shifted - ROUND_MAGIC);
+    wide clamped = larger(x, (wide){0} - 126.0f), shifted = clamped + ROUND_MAGIC,
+         f = clamped - (shifted - ROUND_MAGIC);
     wide p = POWER_POLYNOMIAL(f);
     return (wide)((wide_bits)p + ((wide_bits)shifted << 23)); /* the low bits of `shifted` are the whole number */
 }

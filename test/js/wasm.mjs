@@ -59,7 +59,8 @@ test("output in slot order is the same without a copy", () => {
   const { positions, normals } = pose.deformSlots({ normals: true });
   const indices = skin.renumberIndices(Uint32Array.from({ length: form.vertices }, (_, v) => v));
   assert.equal(positions.length, 3 * skin.slotCount);
-  const gather = (from) => Float32Array.from({ length: 3 * form.vertices }, (_, i) => from[3 * indices[Math.floor(i / 3)] + (i % 3)]);
+  const gather = (from) =>
+    Float32Array.from({ length: 3 * form.vertices }, (_, i) => from[3 * indices[Math.floor(i / 3)] + (i % 3)]);
   const { positions: p, normals: n } = deformed(pose); // overwrites what the views show
   assert.notEqual(largestGap(gather(positions), p), 0);
   pose.deformSlots({ normals: true });
@@ -67,7 +68,7 @@ test("output in slot order is the same without a copy", () => {
   assert.equal(largestGap(gather(normals), n), 0);
   const uvs = Float32Array.from({ length: 2 * form.vertices }, (_, i) => i), moved = skin.reorderAttribute(uvs, 2);
   assert.equal(moved[2 * indices[17] + 1], 35);
-  assert.throws(() => skin.renumberIndices(Uint32Array.of(form.vertices)), /index 3001 is no vertex of this skin, which has 3001/);
+  assert.throws(() => skin.renumberIndices(Uint32Array.of(form.vertices)), /index 3001 is no vertex of this skin/);
   assert.throws(() => skin.reorderAttribute(uvs, 3), RangeError);
   skin.free();
 });
@@ -199,11 +200,10 @@ test("bad files are refused in the library's words", () => {
   const cases = [
     [new Uint8Array(), /a file is damaged or breaks its format/], [new ArrayBuffer(4096), /a file is damaged/],
     [file.subarray(0, 60), /shorter than it says/], [file.subarray(0, file.length - 64), /shorter than it says/],
-    [spoiled(8, 99), /another version than this library/], [spoiled(file.length - 20, 255), null],
+    [spoiled(8, 99), /another version than this library/],
   ];
-  for (const [bad, words] of cases) {
-    if (words) assert.throws(() => pelt.open(bad), (error) => error instanceof PeltError && error.code > 0 && words.test(error.message));
-  }
+  for (const [bad, words] of cases)
+    assert.throws(() => pelt.open(bad), (error) => error instanceof PeltError && error.code > 0 && words.test(error.message));
   for (let at = 0; at < 2000; at += 7) { // whatever is in the file, it is refused or can be run
     try {
       const skin = pelt.open(spoiled(at, 0xff));
@@ -243,8 +243,8 @@ test("key points reconstruct what is linear", { skip: !process.env.PELT && "no p
   const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${FRAMES}, ${POINTS}, 3), }`.padEnd(117) + "\n";
   writeFileSync(join(folder, "clip.npy"), Buffer.concat([Buffer.from([0x93, ...Buffer.from("NUMPY"), 1, 0, 118, 0]),
     Buffer.from(header), ...train.map((frame) => Buffer.from(frame.buffer))]));
-  execFileSync(process.env.PELT, ["keys", "train", "clip.npy", "--keys", "8", "--basis", "3", "--exact", "-o", "clip.keys", "--quiet"],
-    { cwd: folder, stdio: "inherit" });
+  const words = "keys train clip.npy --keys 8 --basis 3 --exact -o clip.keys --quiet".split(" ");
+  execFileSync(process.env.PELT, words, { cwd: folder, stdio: "inherit" });
   const keys = pelt.openKeys(readFileSync(join(folder, "clip.keys")));
   assert.deepEqual([keys.pointCount, keys.componentCount, keys.keyCount, keys.basisCount], [POINTS, 3, 8, 3]);
   const truth = frameOf(1000.5), out = floats(3 * POINTS);

@@ -118,10 +118,10 @@ EXPORT(skin_drop_words) void pelt_wasm_skin_drop_words(opened_skin *s) {
 enum { MATRIX = 12 };
 
 typedef struct pose {
-    pelt_transform *locals; /* [joint_count] */
-    float *controls;        /* [control_count] */
-    float *coefficients;    /* [coefficient_count], or NULL */
-    float *matrices;        /* [joint_count + driven_count][12], after pelt_wasm_matrices */
+    pelt_transform *locals;                /* [joint_count] */
+    float *controls;                       /* [control_count] */
+    float *coefficients;                   /* [coefficient_count], or NULL */
+    float *matrices;                       /* [joint_count + driven_count][12], after pelt_wasm_matrices */
     float *positions, *normals, *tangents; /* as far as they were asked for: slots, or vertices, as last written */
     pelt_box box;                          /* of what was last deformed */
     float *packed;                         /* for graphics hardware, after pelt_wasm_pack_pose */
@@ -149,8 +149,8 @@ EXPORT(pose_new) pose *pelt_wasm_pose_new(const opened_skin *s) {
     for (uint32_t j = 0; j < skin->joint_count; j++) p->locals[j] = skin->joints[j].rest;
     for (uint32_t c = 0; c < skin->control_count; c++) p->controls[c] = skin->controls[c].rest;
     if (s->coefficient_count)
-        p->coefficients = (float *)((char *)p->scratch + pelt_pose_layout(skin).size +
-                                    pelt_corrective_layout(skin).coefficients);
+        p->coefficients =
+            (float *)((char *)p->scratch + pelt_pose_layout(skin).size + pelt_corrective_layout(skin).coefficients);
     return p;
 }
 

@@ -54,7 +54,8 @@ async function compileAll(clang, folder) {
   const worker = async () => {
     for (let source; (source = waiting.pop()) !== undefined; ) {
       const how = SMALL.test(source) ? ["-Os", "-DPELT_SANITIZED"] : ["-O3"];
-      failed = (await run(clang, [...COMPILE, ...how, "-c", source, "-o", join(folder, `${basename(source)}.o`)])) !== 0 || failed;
+      const object = join(folder, `${basename(source)}.o`);
+      failed = (await run(clang, [...COMPILE, ...how, "-c", source, "-o", object])) !== 0 || failed;
     }
   };
   await Promise.all(cpus().map(worker));

@@ -83,7 +83,9 @@ export async function loadPelt(source: WasmSource = new URL("./pelt.wasm", impor
 export { PeltError } from "./memory.js";
 export { Keys, type Misfit } from "./keys.js";
 export { Pose, type Box, type Slots } from "./pose.js";
-export { Skin, type Control, type Driven, type DrivenKind, type Indices, type Joint, type PackedSkin, type Transform } from "./skin.js";
+export {
+  Skin, type Control, type Driven, type DrivenKind, type Indices, type Joint, type PackedSkin, type Transform,
+} from "./skin.js";
 export { type Deformed, type DeformOptions, type WebGPUBuffer, type WebGPUDevice } from "./device.js";
 export { createWebGL2, WebGL2Player } from "./webgl2.js";
 export { createWebGPU, WebGPUPlayer, type WebGPUOptions } from "./webgpu.js";

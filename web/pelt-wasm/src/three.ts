@@ -117,12 +117,22 @@ const BEGIN = `void main() {
 #endif
     pelt_vertex(uint(pelt_slot), pelt_character, pelt_position, pelt_normal);`;
 
+const NORMAL = `vec3 objectNormal = pelt_normal;
+#ifdef USE_TANGENT
+    vec3 objectTangent = vec3(tangent.xyz);
+#endif`;
+
+const POSITION = `vec3 transformed = pelt_position;
+#ifdef USE_ALPHAHASH
+    vPosition = pelt_position;
+#endif`;
+
 // Position and normal come from the skin instead of from attributes.
 function patched(shader: string, chunk: string): string {
   return shader
     .replace("void main() {", `attribute float pelt_slot;\n${chunk}\n${BEGIN}`)
-    .replace("#include <beginnormal_vertex>", "vec3 objectNormal = pelt_normal;\n#ifdef USE_TANGENT\nvec3 objectTangent = vec3(tangent.xyz);\n#endif")
-    .replace("#include <begin_vertex>", "vec3 transformed = pelt_position;\n#ifdef USE_ALPHAHASH\nvPosition = pelt_position;\n#endif");
+    .replace("#include <beginnormal_vertex>", NORMAL)
+    .replace("#include <begin_vertex>", POSITION);
 }
 
 /**

@@ -156,8 +156,8 @@ export class WebGPUPlayer {
     if (limits.maxStorageBuffersPerShaderStage < 5)
       refuse("skinning", 5, "maxStorageBuffersPerShaderStage", limits.maxStorageBuffersPerShaderStage, "this device");
     const groups = Math.ceil(this.#skin.slotCount / THREADS), most = limits.maxComputeWorkgroupsPerDimension;
-    if (groups > most * most || this.characters > most)
-      refuse("the skin", Math.max(this.characters, Math.ceil(groups / most)), "maxComputeWorkgroupsPerDimension", most, "this device");
+    const wanted = Math.max(this.characters, Math.ceil(groups / most));
+    if (wanted > most) refuse("the skin", wanted, "maxComputeWorkgroupsPerDimension", most, "this device");
   }
 
   #buffer(data: number | Uint32Array, usage: number): GPUBuffer {
