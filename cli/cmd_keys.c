@@ -26,7 +26,8 @@ static bool read_fraction(const cli_args *args, const char *name, double *value)
 }
 
 static bool read_cache_options(const cli_args *args, pelt_soft_cache_options *options) {
-    double e_min = 1, e_max = 0, step = 0.0008;
+    bool absolute = cli_value(args, "absolute") != NULL;
+    double e_min = absolute ? 0.1 : 1, e_max = 0, step = 0.0008;
     if (!cli_number(args, "e-min", 1e-6, 1e6, &e_min) || !cli_number(args, "e-max", 1e-6, 1e6, &e_max) ||
         !cli_number(args, "step", 0, 1, &step))
         return false;
@@ -34,6 +35,8 @@ static bool read_cache_options(const cli_args *args, pelt_soft_cache_options *op
     if (e_max < e_min) return cli_misuse(args, "--e-max is less than --e-min"), false;
     *options = (pelt_soft_cache_options){.e_min = (float)e_min, .e_max = (float)e_max, .step = (float)step};
     options->whole = cli_value(args, "whole") != NULL;
+    options->no_witnesses = cli_value(args, "no-witnesses") != NULL;
+    options->absolute = absolute;
     return true;
 }
 
@@ -93,8 +96,11 @@ static bool read_train_options(const cli_args *args, pelt_keys_options *o) {
                              .progress = cli_progress(args)};
     return read_recipe(args, &o->recipe) && cli_count(args, "keys", 1, UINT32_MAX, &o->keys) &&
            cli_count(args, "basis", 1, UINT32_MAX, &o->basis) && cli_count(args, "grid", 1, UINT32_MAX, &o->grid) &&
-           cli_count(args, "regions", 1, UINT32_MAX, &o->regions) && cli_number(args, "ridge", 1e-12, 1, &o->ridge) &&
-           read_fraction(args, "error", &o->error) && read_fraction(args, "bar", &o->bar);
+           cli_count(args, "regions", 1, UINT32_MAX, &o->regions) &&
+           cli_count(args, "witnesses", 0, UINT32_MAX, &o->witnesses) &&
+           cli_count(args, "batch", 1, UINT32_MAX, &o->batch) && read_fraction(args, "residual", &o->residual) &&
+           cli_number(args, "ridge", 1e-12, 1, &o->ridge) && read_fraction(args, "error", &o->error) &&
+           read_fraction(args, "bar", &o->bar);
 }
 
 static int print_trained(const cli_args *args, const pelt_keys_report *r, const char *path, size_t bytes,
@@ -103,7 +109,8 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
             r->frames, seconds, bytes);
     cli_say(args, "  shots held out: largest error of 99.5%% of the frames under %.3f%% of the diagonal\n",
             100 * r->error_p995);
-    cli_say(args, "  soft cache: %.2f%% hits on shots held out", 100 * r->hit_rate);
+    cli_say(args, "  soft cache: %u regions, %u of %u witnesses a frame; %.2f%% hits on shots held out", r->regions,
+            r->witnesses_each_frame, r->witnesses, 100 * r->hit_rate);
     if (r->by_controls && r->bad_frames)
         cli_say(args, "; with controls held out, %.1f%% of %u bad frames caught", 100 * r->bad_caught, r->bad_frames);
     cli_say(args, "\n  error by number of keys:");
@@ -113,12 +120,13 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
         json_array_append_new(curve, cli_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
     }
     cli_say(args, "\n");
-    return cli_print_json(args,
-                          cli_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:I, s:o}", "keys_file", path,
-                                   "frames", (int)r->frames, "keys", (int)r->keys, "basis", (int)r->basis,
-                                   "max_fraction_p995", isfinite(r->error_p995) ? r->error_p995 : -1, "hit_rate",
-                                   r->hit_rate, "bad_caught", r->bad_caught, "bad_frames", (int)r->bad_frames, "ridge",
-                                   r->ridge, "seconds", seconds, "bytes", (json_int_t)bytes, "error_by_keys", curve));
+    return cli_print_json(
+        args, cli_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:I, s:o}", "keys_file", path,
+                       "frames", (int)r->frames, "keys", (int)r->keys, "basis", (int)r->basis, "regions",
+                       (int)r->regions, "witnesses", (int)r->witnesses, "witnesses_each_frame",
+                       (int)r->witnesses_each_frame, "max_fraction_p995", isfinite(r->error_p995) ? r->error_p995 : -1,
+                       "hit_rate", r->hit_rate, "bad_caught", r->bad_caught, "bad_frames", (int)r->bad_frames, "ridge",
+                       r->ridge, "seconds", seconds, "bytes", (json_int_t)bytes, "error_by_keys", curve));
 }
 
 static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
@@ -129,6 +137,7 @@ static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
     const char *path = cli_value(args, "output"), *from = cli_value(args, "from"), *mesh = cli_value(args, "mesh");
     if (!path) return cli_misuse(args, "-o FILE.keys says where the key points go; it is missing");
     if (!read_train_options(args, &options)) return CLI_MISUSE;
+    if (cli_value(args, "witnesses") && !options.witnesses) options.witnesses = PELT_KEYS_NO_WITNESSES;
     if (cli_value(args, "with")) options.engine_points = input->frames.point_count - input->second_points;
     uint32_t *fiducials;
     if (!read_points(args, "fiducials", &fiducials, &options.fiducial_count)) return free(fiducials), CLI_MISUSE;
@@ -170,14 +179,22 @@ typedef struct running {
     pelt_misslog *log;
     pelt_soft_cache cache;
     float *values;
+    uint32_t logged;
 } running;
+
+/* Frames that were computed in part are logged where a part was not trusted at all. */
+static bool is_missed(const running *r, const pelt_soft_cache_frame_info *info) {
+    if (info->verdict == PELT_CACHE_PART) return info->e >= r->cache.options.e_max;
+    return info->verdict != PELT_CACHE_HIT;
+}
 
 static pelt_result log_miss(running *r, const float *controls, const pelt_soft_cache_frame_info *info, float *truth,
                             pelt_error *error) {
     const pelt_keys *keys = r->keys;
-    if (!r->log || info->verdict == PELT_CACHE_HIT) return PELT_OK;
+    if (!r->log || !is_missed(r, info)) return PELT_OK;
     pelt_result result = pelt_engine_evaluate(r->engine, controls, NULL, keys->engine_point_count, truth, error);
     if (result) return result;
+    r->logged++;
     return pelt_misslog_put(r->log,
                             &(pelt_miss){r->controls->column_count, keys->point_count, keys->component_count,
                                          info->misfit.e, controls, truth},
@@ -207,14 +224,18 @@ static int print_run(const running *r, double seconds) {
     uint32_t frames = r->controls->row_count;
     double evaluated = (double)c->evaluated / frames;
     cli_say(r->args,
-            "%u frames: %llu hits, %llu in part, %llu blended, %llu missed; %.0f of %u points computed per frame; "
-            "%.3g ms a frame\n",
+            "%u frames: %llu hits, %llu in part, %llu blended, %llu missed, %llu in doubt; %.0f of %u points computed "
+            "per frame, %.1f of them witnesses; %.3g ms a frame\n",
             frames, (unsigned long long)c->hits, (unsigned long long)c->parts, (unsigned long long)c->blends,
-            (unsigned long long)c->misses, evaluated, r->keys->point_count, 1e3 * seconds / frames);
-    return cli_print_json(r->args, cli_pack("{s:i, s:I, s:I, s:I, s:I, s:f, s:f}", "frames", (int)frames, "hits",
-                                            (json_int_t)c->hits, "parts", (json_int_t)c->parts, "blends",
-                                            (json_int_t)c->blends, "misses", (json_int_t)c->misses,
-                                            "evaluated_per_frame", evaluated, "seconds_per_frame", seconds / frames));
+            (unsigned long long)c->misses, (unsigned long long)c->doubts, evaluated, r->keys->point_count,
+            (double)c->witnesses / frames, 1e3 * seconds / frames);
+    if (r->log) cli_say(r->args, "%u frames logged\n", r->logged);
+    return cli_print_json(r->args,
+                          cli_pack("{s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "frames", (int)frames,
+                                   "logged", (int)r->logged, "hits", (json_int_t)c->hits, "parts", (json_int_t)c->parts,
+                                   "blends", (json_int_t)c->blends, "misses", (json_int_t)c->misses, "doubts",
+                                   (json_int_t)c->doubts, "evaluated_per_frame", evaluated, "witnesses_per_frame",
+                                   (double)c->witnesses / frames, "seconds_per_frame", seconds / frames));
 }
 
 static pelt_result start_run(running *r, const pelt_soft_cache_options *options, pelt_arena *arena, pelt_error *error) {
@@ -292,22 +313,35 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
     cli_say(args, "             %.2f%% of the frames and %u of %u whole shots under %.3g%%\n", 100 * m->under_bar,
             m->good_shots, m->shot_count, 100 * bar);
     cli_say(args,
-            "soft cache:  %.2f%% hits; %.2f%% of the final frames under %.3g%%, 99.9%% under %.3f; %u of %u bad frames "
-            "trusted\n",
-            100 * m->hit_rate, 100 * m->final_under_bar, 100 * bar, 100 * m->final_p999, m->missed_bad, m->bad_frames);
+            "soft cache:  %u hits, %u in part, %u blended, %u missed, %u in doubt; %.2f%% of the final frames under "
+            "%.3g%%, 99.9%% under %.3f; %u of %u bad frames trusted\n",
+            m->verdicts[PELT_CACHE_HIT], m->verdicts[PELT_CACHE_PART], m->verdicts[PELT_CACHE_BLEND],
+            m->verdicts[PELT_CACHE_MISS], m->verdicts[PELT_CACHE_DOUBT], 100 * m->final_under_bar, 100 * bar,
+            100 * m->final_p999, m->missed_bad, m->bad_frames);
+    if (m->bad_frames)
+        cli_say(args,
+                "misfit:      finds %.1f%% of the bad frames where it flags 5%% of the good ones (precision %.2f); "
+                "correlation with the error %.2f\n",
+                100 * m->recall, m->precision, m->correlation);
+    else
+        cli_say(args, "misfit:      there are no bad frames to find; correlation with the error %.2f\n",
+                m->correlation);
+    cli_say(
+        args,
+        "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; further than the truth moves %.3f%%\n",
+        100 * m->jump, 100 * m->switch_jump, 100 * m->still_jump);
     cli_say(args,
-            "misfit:      finds %.1f%% of the bad frames where it flags 5%% of the good ones (precision %.2f); "
-            "correlation with the error %.2f\n",
-            100 * m->recall, m->precision, m->correlation);
-    cli_say(args, "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%\n", 100 * m->jump,
-            100 * m->switch_jump);
-    cli_say(args,
-            "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.3g us a point: %.2f times faster\n",
-            1e3 * m->fill_seconds, m->evaluated, 1e6 * m->point_cost, m->speedup);
+            "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.1f of them witnesses, %.3g us a "
+            "point: %.2f times faster\n",
+            1e3 * m->fill_seconds, m->evaluated, m->witnesses, 1e6 * m->point_cost, m->speedup);
     json_t *json = cli_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:i}", "points", (int)keys->point_count, "keys",
                             (int)keys->key_count, "basis", (int)keys->basis_count, "frames", (int)m->frame_count,
                             "max_fraction_p995", m->p995, "rms_fraction", m->rms, "hit_rate", m->hit_rate, "speedup",
                             m->speedup, "missed_bad_frames", (int)m->missed_bad);
+    json_t *cache = cli_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f}", "hits", (int)m->verdicts[PELT_CACHE_HIT], "parts",
+                             (int)m->verdicts[PELT_CACHE_PART], "blends", (int)m->verdicts[PELT_CACHE_BLEND], "misses",
+                             (int)m->verdicts[PELT_CACHE_MISS], "doubts", (int)m->verdicts[PELT_CACHE_DOUBT],
+                             "witnesses_per_frame", m->witnesses, "still_jump", m->still_jump);
     json_t *more =
         cli_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "shots",
                  (int)m->shot_count, "good_shots", (int)m->good_shots, "max_fraction_p50", m->p50, "max_fraction_p99",
@@ -315,8 +349,8 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
                  "bad_frames", (int)m->bad_frames, "final_p999", m->final_p999, "recall_at_5", m->recall,
                  "precision_at_5", m->precision, "correlation", m->correlation, "jump", m->jump, "switch_jump",
                  m->switch_jump, "evaluated_per_frame", m->evaluated, "fill_seconds", m->fill_seconds);
-    json_object_update(json, more);
-    json_decref(more);
+    json_object_update(json, more), json_object_update(json, cache);
+    json_decref(more), json_decref(cache);
     return cli_print_json(args, json);
 }
 
@@ -452,7 +486,13 @@ const cli_command cli_keys = {
      {"recipe", "NAME", "train: pelt, or paper (Meyer & Anderson as written)."},
      {"fiducials", "POINT,...", "train: points that are keys in any case."},
      {"grid", "N", "train: so many of the keys are spread evenly."},
-     {"regions", "N", "train: parts of the mesh that the soft cache judges apart; default 1."},
+     {"regions", "N", "train: parts of the mesh that the soft cache judges apart; default one for three keys."},
+     {"witnesses", "N",
+      "train: points beside the keys that are looked at in a frame; default one for twenty keys, or "
+      "fewer."},
+     {"residual", "SHARE",
+      "train, recipe paper: keys until the largest residual of the training frames is under this."},
+     {"batch", "N", "train, recipe paper: vectors of a batch; default 20."},
      {"ridge", "X", "train: regularisation of the map; default: by cross-validation."},
      {"bar", "SHARE", "Errors beyond this are bad; default 1% of the diagonal."},
      {"light", NULL, "train: colours: not centred, one basis for all channels."},
@@ -470,6 +510,8 @@ const cli_command cli_keys = {
      {"e-max", "X", "Misfit from which they are not; default 1.5 times e-min."},
      {"step", "SHARE", "Most that switching may move a point per frame; default 0.0008 of the diagonal, 0: any."},
      {"whole", NULL, "One decision for the whole mesh, also where there are regions."},
+     {"no-witnesses", NULL, "Trust what the keys say, also where there are witnesses."},
+     {"absolute", NULL, "e is the RMS misfit in units of the values; --e-min and --e-max are 0.1 and 0.15 (paper)."},
      {"report", "FILE.html", "measure: write a page with the keys on the mesh, errors, hits and misses.", CLI_OUTPUT}},
     .example = "pelt keys train face.train.npy face.range.npy --mesh face.glb -o face.keys",
     .first_words = "train|run|measure|speed",

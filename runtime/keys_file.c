@@ -36,7 +36,7 @@ int pelt_keys_counts(const pelt_keys_header *h, pelt_keys *keys) {
 
 static pelt_result find_sections(const void *bytes, pelt_keys *keys) {
     const pelt_known_section known[PELT_KEYS_SECTION_COUNT] = {
-#define KNOWN(name, code, member, size) {code, 1, offsetof(pelt_keys, member), size},
+#define KNOWN(name, code, member, size, always) {code, always, offsetof(pelt_keys, member), size},
         PELT_KEYS_SECTIONS(KNOWN)
 #undef KNOWN
     };
@@ -45,12 +45,19 @@ static pelt_result find_sections(const void *bytes, pelt_keys *keys) {
     if (result != PELT_OK) return result;
     if (!pelt_is_text(keys->about, sizes[PELT_KEYS_SECTION_ABOUT])) return PELT_ERROR_FORMAT;
     keys->about_size = (uint32_t)sizes[PELT_KEYS_SECTION_ABOUT] - 1;
+    uint64_t witnesses = sizes[PELT_KEYS_SECTION_WITNESSES];
+    if (!keys->witness_rule != !keys->witness_points || witnesses % 4 || witnesses / 4 > keys->engine_point_count)
+        return PELT_ERROR_FORMAT;
+    keys->witness_count = (uint32_t)(witnesses / 4);
+    if (keys->witness_rule && (!keys->witness_rule->each_frame || keys->witness_rule->each_frame > keys->witness_count))
+        return PELT_ERROR_FORMAT;
     return PELT_OK;
 }
 
 static pelt_result check_numbers(const pelt_keys *keys) {
     uint64_t memberships = (uint64_t)keys->point_count * PELT_POINT_REGIONS;
     if (!pelt_all_below_u32(keys->key_points, keys->key_count, keys->engine_point_count) ||
+        !pelt_all_below_u32(keys->witness_points, keys->witness_count, keys->engine_point_count) ||
         !pelt_all_below_u16(keys->point_regions, memberships, keys->region_count))
         return PELT_ERROR_INDEX;
     uint64_t key_rows = keys->key_row_count, basis = (uint64_t)keys->block_count * keys->basis_count * PELT_BLOCK;
@@ -63,6 +70,8 @@ static pelt_result check_numbers(const pelt_keys *keys) {
                  (keys->half ? all_halves_finite(keys->basis, basis) : pelt_all_finite(keys->basis, basis));
     for (uint32_t g = 0; finite && g < keys->region_count; g++)
         finite = keys->bounds[g].rms > 0 && keys->bounds[g].largest > 0;
+    if (finite && keys->witness_rule)
+        finite = pelt_all_finite(&keys->witness_rule->bound, 1) && keys->witness_rule->bound > 0;
     return finite && keys->diagonal > 0 ? PELT_OK : PELT_ERROR_NUMBER;
 }
 

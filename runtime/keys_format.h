@@ -28,23 +28,27 @@ enum { PELT_KEYS_SHARED = 1, PELT_KEYS_HALF = 2, PELT_KEYS_MOST_COMPONENTS = 64 
 #define PELT_KEYS_MATRIX(rows, columns)                                                                                \
     (((uint64_t)(rows) + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK * (uint64_t)(columns)*4)
 
-/* Section, its four letters, the field of pelt_keys that points to it, its bytes (0: any). All are always there. */
+/* Section, its four letters, the field of pelt_keys that points to it, its bytes (0: any), and whether every file has
+   it. */
 #define PELT_KEYS_SECTIONS(X)                                                                                          \
-    X(POINTS, PELT_FOURCC('K', 'P', 'N', 'T'), key_points, (uint64_t)keys->key_count * 4)                              \
-    X(MEAN, PELT_FOURCC('K', 'A', 'V', 'G'), mean, (uint64_t)keys->block_count * 4 * PELT_BLOCK)                       \
-    X(KEY_MEAN, PELT_FOURCC('K', 'A', 'V', 'K'), key_mean, (uint64_t)keys->key_row_count * 4)                          \
+    X(POINTS, PELT_FOURCC('K', 'P', 'N', 'T'), key_points, (uint64_t)keys->key_count * 4, 1)                           \
+    X(MEAN, PELT_FOURCC('K', 'A', 'V', 'G'), mean, (uint64_t)keys->block_count * 4 * PELT_BLOCK, 1)                    \
+    X(KEY_MEAN, PELT_FOURCC('K', 'A', 'V', 'K'), key_mean, (uint64_t)keys->key_row_count * 4, 1)                       \
     X(BASIS, PELT_FOURCC('K', 'B', 'A', 'S'), basis,                                                                   \
-      (uint64_t)keys->block_count * keys->basis_count * PELT_BLOCK * (keys->half ? 2 : 4))                             \
-    X(MAP, PELT_FOURCC('K', 'M', 'A', 'P'), map, PELT_KEYS_MATRIX(keys->basis_count, keys->key_row_count))             \
-    X(MISFIT, PELT_FOURCC('K', 'M', 'I', 'S'), misfit, PELT_KEYS_MATRIX(keys->key_row_count, keys->key_row_count))     \
-    X(BOUNDS, PELT_FOURCC('K', 'B', 'N', 'D'), bounds, (uint64_t)keys->region_count * sizeof(pelt_misfit_bound))       \
-    X(REGIONS, PELT_FOURCC('K', 'R', 'E', 'G'), point_regions, (uint64_t)keys->point_count * 2 * PELT_POINT_REGIONS)   \
+      (uint64_t)keys->block_count * keys->basis_count * PELT_BLOCK * (keys->half ? 2 : 4), 1)                          \
+    X(MAP, PELT_FOURCC('K', 'M', 'A', 'P'), map, PELT_KEYS_MATRIX(keys->basis_count, keys->key_row_count), 1)          \
+    X(MISFIT, PELT_FOURCC('K', 'M', 'I', 'S'), misfit, PELT_KEYS_MATRIX(keys->key_row_count, keys->key_row_count), 1)  \
+    X(BOUNDS, PELT_FOURCC('K', 'B', 'N', 'D'), bounds, (uint64_t)keys->region_count * sizeof(pelt_misfit_bound), 1)    \
+    X(REGIONS, PELT_FOURCC('K', 'R', 'E', 'G'), point_regions, (uint64_t)keys->point_count * 2 * PELT_POINT_REGIONS,   \
+      1)                                                                                                               \
     X(REGION_WEIGHTS, PELT_FOURCC('K', 'R', 'W', 'T'), point_region_weights,                                           \
-      (uint64_t)keys->point_count * 4 * PELT_POINT_REGIONS)                                                            \
-    X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0)
+      (uint64_t)keys->point_count * 4 * PELT_POINT_REGIONS, 1)                                                         \
+    X(WITNESSES, PELT_FOURCC('K', 'W', 'I', 'T'), witness_points, 0, 0)                                                \
+    X(WITNESS_RULE, PELT_FOURCC('K', 'W', 'R', 'L'), witness_rule, sizeof(pelt_witness_rule), 0)                       \
+    X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
-#define PELT_KEYS_SECTION_ENUM(name, code, field, size) PELT_KEYS_SECTION_##name,
+#define PELT_KEYS_SECTION_ENUM(name, code, field, size, always) PELT_KEYS_SECTION_##name,
     PELT_KEYS_SECTIONS(PELT_KEYS_SECTION_ENUM)
 #undef PELT_KEYS_SECTION_ENUM
         PELT_KEYS_SECTION_COUNT

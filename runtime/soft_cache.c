@@ -9,7 +9,13 @@
    which is the paper's blend. When e leaps over the whole zone within a frame, o leaps too. With a `step`, o therefore
    moves by at most so much per frame; for that, it must be known where it was: a point that was not computed in the
    frame before is computed there too, once, when it begins to be (twice the cost for the first frame of a miss), and
-   it is computed until o has come back to r - f. */
+   it is computed until o has come back to r - f.
+
+   What was never trained may move points between the keys and leave these in peace. Witnesses therefore testify too: a
+   list of points that fill the gaps between keys, the next few in every frame, all where a shot begins. |r - f| of a
+   witness in units of their bound raises e of its regions; so does that of any point that is computed, since it is
+   known then. In this way what is computed grows to where the error ends, and goes on from frame to frame until the
+   error itself is gone. */
 
 #include "runtime/format.h"
 #include <math.h>
@@ -28,12 +34,13 @@ typedef struct parts {
     float *truth;                   /* [values] of the points in `list` */
     float *answer;                  /* [values] what the engine gave for the points in `asked` */
     float *trust;                   /* [points] */
-    float *region_trust;            /* [regions] */
+    float *region_e, *region_trust; /* [regions] */
+    float *region_before;           /* [regions] the largest |r - f| of the frame before, in units of the bound */
     float *controls;                /* of the frame before */
-    uint32_t *list, *fresh, *asked; /* [points] those to compute; those of them that were not computed before; those of
-                                       them that are not keys, whose values are known already */
+    uint32_t *list, *fresh, *asked; /* [points] those to compute; those of them that were not computed in the frame
+                                       before; those whose truth is not known yet */
     uint8_t *state;                 /* [points] */
-    uint8_t *is_key;                /* [points] */
+    uint8_t *known;                 /* [points] 1: the truth of this frame is there */
 } parts;
 
 /* Lays the parts out from `memory` on, or, with NULL, only counts their bytes. */
@@ -50,13 +57,15 @@ static uint64_t lay_out(const pelt_keys *keys, uint32_t control_count, char *mem
                 {(void **)&p->truth, floats},
                 {(void **)&p->answer, floats},
                 {(void **)&p->trust, points * sizeof(float)},
+                {(void **)&p->region_e, keys->region_count * sizeof(float)},
                 {(void **)&p->region_trust, keys->region_count * sizeof(float)},
+                {(void **)&p->region_before, keys->region_count * sizeof(float)},
                 {(void **)&p->controls, ((uint64_t)control_count + 1) * sizeof(float)},
                 {(void **)&p->list, points * sizeof(uint32_t)},
                 {(void **)&p->fresh, points * sizeof(uint32_t)},
                 {(void **)&p->asked, points * sizeof(uint32_t)},
                 {(void **)&p->state, points},
-                {(void **)&p->is_key, points}};
+                {(void **)&p->known, points}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         if (memory) *list[i].part = memory + at;
         at += pelt_aligned(list[i].bytes);
@@ -75,7 +84,7 @@ pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, 
     if ((uintptr_t)memory % PELT_ALIGN) return PELT_ERROR_ALIGNMENT;
     memset(cache, 0, sizeof *cache);
     if (options) cache->options = *options;
-    if (!(cache->options.e_min > 0)) cache->options.e_min = 1;
+    if (!(cache->options.e_min > 0)) cache->options.e_min = cache->options.absolute ? 0.1f : 1;
     if (!(cache->options.e_max > 0)) cache->options.e_max = 1.5f * cache->options.e_min;
     if (cache->options.e_max < cache->options.e_min || cache->options.step < 0) return PELT_ERROR_ARGUMENT;
     cache->keys = keys;
@@ -84,8 +93,7 @@ pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, 
     parts p;
     lay_out(keys, engine.control_count, memory, &p);
     memset(p.state, NOT_COMPUTED, keys->point_count);
-    memset(p.is_key, 0, keys->point_count);
-    for (uint32_t k = 0; k < keys->key_count; k++) p.is_key[keys->key_points[k]] = 1;
+    memset(p.region_before, 0, keys->region_count * sizeof *p.region_before);
     return PELT_OK;
 }
 
@@ -113,45 +121,140 @@ static pelt_result compute(pelt_soft_cache *cache, const float *controls, const 
     return all_finite(values, (size_t)count * cache->keys->component_count) ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
-/* The truth of the points in the list: of keys it is known, the others are computed. */
+/* The truth of some points, of those in `asked`. */
+static pelt_result compute_asked(pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t asked) {
+    size_t each = cache->keys->component_count;
+    pelt_result result = compute(cache, controls, p->asked, asked, p->answer);
+    for (size_t i = 0; i < asked && !result; i++) {
+        memcpy(p->truth + p->asked[i] * each, p->answer + i * each, each * sizeof *p->truth);
+        p->known[p->asked[i]] = 1;
+    }
+    return result;
+}
+
+/* The truth of the points in the list, where it is not known yet. */
 static pelt_result compute_list(pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t count) {
-    const pelt_keys *keys = cache->keys;
-    size_t each = keys->component_count;
     uint32_t asked = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (!p->is_key[p->list[i]]) p->asked[asked++] = p->list[i];
-    pelt_result result = compute(cache, controls, p->asked, asked, p->answer);
-    for (size_t i = 0; i < asked && !result; i++)
-        memcpy(p->truth + p->asked[i] * each, p->answer + i * each, each * sizeof *p->truth);
-    for (size_t k = 0; k < keys->key_count && !result; k++)
+        if (!p->known[p->list[i]]) p->asked[asked++] = p->list[i];
+    return compute_asked(cache, p, controls, asked);
+}
+
+static pelt_result compute_keys(pelt_soft_cache *cache, const parts *p, const float *controls) {
+    const pelt_keys *keys = cache->keys;
+    size_t each = keys->component_count;
+    pelt_result result = compute(cache, controls, keys->key_points, keys->key_count, p->key_values);
+    memset(p->known, 0, keys->point_count);
+    for (size_t k = 0; k < keys->key_count && !result; k++) {
         memcpy(p->truth + keys->key_points[k] * each, p->key_values + k * each, each * sizeof *p->truth);
+        p->known[keys->key_points[k]] = 1;
+    }
     return result;
+}
+
+/* -- Testimony ----------------------------------------------------------------------------------------------------- */
+
+/* What is found at points counts, beside the misfit at the keys. */
+static bool testifies(const pelt_soft_cache *cache) {
+    return cache->keys->witness_count && !cache->options.no_witnesses && !cache->options.absolute;
+}
+
+/* e of every region, by the keys and by what was found in the frame before. */
+static void judge_keys(const pelt_soft_cache *cache, const parts *p, const pelt_misfit *misfit) {
+    const pelt_keys *keys = cache->keys;
+    bool follows = testifies(cache) && cache->private_started && !cache->options.new_each_frame;
+    float most = 0;
+    pelt_keys_region_misfits(keys, p->scratch, p->region_e);
+    for (uint32_t g = 0; g < keys->region_count; g++) {
+        if (cache->options.absolute) p->region_e[g] = misfit->rms;
+        if (follows) p->region_e[g] = fmaxf(p->region_e[g], p->region_before[g]);
+        most = fmaxf(most, p->region_e[g]);
+    }
+    for (uint32_t g = 0; g < keys->region_count && cache->options.whole; g++) p->region_e[g] = most;
+}
+
+/* |r - f| of a point whose truth is known, in units of the witnesses' bound. */
+static float error_at(const pelt_keys *keys, const parts *p, uint32_t point) {
+    size_t each = keys->component_count, at = point * each;
+    float square = 0;
+    for (size_t c = 0; c < each; c++) {
+        float d = p->reconstruction[at + c] - p->truth[at + c];
+        square += d * d;
+    }
+    return sqrtf(square) / keys->witness_rule->bound;
+}
+
+/* Raises the regions of a point to e; returns whether one rose. */
+static bool raise_regions(const pelt_soft_cache *cache, uint32_t point, float e, float *region_e) {
+    const pelt_keys *keys = cache->keys;
+    size_t at = (size_t)point * PELT_POINT_REGIONS;
+    bool rose = false;
+    for (uint32_t g = 0; g < keys->region_count && cache->options.whole; g++)
+        if (region_e[g] < e) region_e[g] = e, rose = true;
+    for (size_t k = 0; k < PELT_POINT_REGIONS; k++) {
+        float *old = &region_e[keys->point_regions[at + k]];
+        if (keys->point_region_weights[at + k] > 0 && *old < e) *old = e, rose = true;
+    }
+    return rose;
+}
+
+/* Hears the next witnesses, but for those that are computed in any case; *next is whose turn it is then. */
+static pelt_result hear_witnesses(pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t *next,
+                                  uint32_t *heard) {
+    const pelt_keys *keys = cache->keys;
+    uint32_t count = 0, most = cache->private_started ? keys->witness_rule->each_frame : keys->witness_count;
+    for (uint32_t tried = 0; tried < keys->witness_count && count < most; tried++) {
+        uint32_t point = keys->witness_points[*next];
+        *next = *next + 1 < keys->witness_count ? *next + 1 : 0;
+        bool wanted = p->trust[point] == 1 && p->state[point] == NOT_COMPUTED && !p->known[point];
+        if (wanted) p->asked[count++] = point, p->known[point] = 1;
+    }
+    pelt_result result = compute_asked(cache, p, controls, count);
+    for (uint32_t i = 0; i < count && !result; i++)
+        raise_regions(cache, p->asked[i], error_at(keys, p, p->asked[i]), p->region_e);
+    *heard = count;
+    return result;
+}
+
+/* What the points in the list say of their regions; returns whether e rose somewhere. */
+static bool hear_computed(const pelt_soft_cache *cache, const parts *p, uint32_t count, float *region_e) {
+    bool rose = false;
+    for (uint32_t i = 0; i < count; i++)
+        rose |= raise_regions(cache, p->list[i], error_at(cache->keys, p, p->list[i]), region_e);
+    return rose;
 }
 
 /* -- Deciding ------------------------------------------------------------------------------------------------------ */
 
 /* The trust of every point, and the lists of points to compute. Returns how many; *fresh_count of them are new. */
-static uint32_t decide(pelt_soft_cache *cache, const parts *p, const pelt_misfit *misfit, uint32_t *fresh_count) {
+static uint32_t decide(const pelt_soft_cache *cache, const parts *p, uint32_t *fresh_count) {
     const pelt_keys *keys = cache->keys;
+    bool possible = keys->engine_point_count == keys->point_count; /* or nobody can compute the other mesh */
     uint32_t count = 0;
     *fresh_count = 0;
-    if (keys->engine_point_count < keys->point_count) return 0; /* nobody can compute the other mesh */
-    float whole = pelt_soft_cache_trust(&cache->options, misfit->e);
-    pelt_keys_region_misfits(keys, p->scratch, p->region_trust);
     for (uint32_t g = 0; g < keys->region_count; g++)
-        p->region_trust[g] = cache->options.whole ? whole : pelt_soft_cache_trust(&cache->options, p->region_trust[g]);
+        p->region_trust[g] = pelt_soft_cache_trust(&cache->options, p->region_e[g]);
     for (uint32_t i = 0; i < keys->point_count; i++) {
         size_t at = (size_t)i * PELT_POINT_REGIONS;
         float doubt = 0;
-        for (int k = 0; k < PELT_POINT_REGIONS; k++)
-            doubt +=
-                keys->point_region_weights[at + (size_t)k] * (1 - p->region_trust[keys->point_regions[at + (size_t)k]]);
+        for (size_t k = 0; k < PELT_POINT_REGIONS; k++)
+            doubt += keys->point_region_weights[at + k] * (1 - p->region_trust[keys->point_regions[at + k]]);
         p->trust[i] = doubt < 0 ? 1 : doubt > 1 ? 0 : 1 - doubt;
-        if (p->trust[i] == 1 && p->state[i] == NOT_COMPUTED) continue;
+        if (!possible || (p->trust[i] == 1 && p->state[i] == NOT_COMPUTED)) continue;
         if (p->state[i] == NOT_COMPUTED) p->fresh[(*fresh_count)++] = i;
         p->list[count++] = i;
     }
     return count;
+}
+
+/* Decides and computes, further as long as what is computed casts doubt on more. */
+static pelt_result settle(pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t *count,
+                          uint32_t *fresh_count) {
+    for (;;) {
+        *count = decide(cache, p, fresh_count);
+        pelt_result result = compute_list(cache, p, controls, *count);
+        if (result || !testifies(cache) || !hear_computed(cache, p, *count, p->region_e)) return result;
+    }
 }
 
 /* -- Blending ------------------------------------------------------------------------------------------------------ */
@@ -200,12 +303,32 @@ static void blend(const pelt_soft_cache *cache, const parts *p, uint32_t count, 
     }
 }
 
-static pelt_soft_cache_verdict name_verdict(pelt_soft_cache *cache, const parts *p, uint32_t count) {
+static float worst_region(const parts *p, uint32_t region_count) {
+    float most = 0;
+    for (uint32_t g = 0; g < region_count; g++) most = fmaxf(most, p->region_e[g]);
+    return most;
+}
+
+static pelt_soft_cache_verdict name_verdict(pelt_soft_cache *cache, const parts *p, uint32_t count, float e) {
+    const pelt_keys *keys = cache->keys;
+    if (keys->engine_point_count < keys->point_count && !(e <= cache->options.e_min))
+        return cache->doubts++, PELT_CACHE_DOUBT;
     if (!count) return cache->hits++, PELT_CACHE_HIT;
-    if (count < cache->keys->point_count) return cache->parts++, PELT_CACHE_PART;
+    if (count < keys->point_count) return cache->parts++, PELT_CACHE_PART;
     for (uint32_t i = 0; i < count; i++)
         if (p->trust[i] > 0) return cache->blends++, PELT_CACHE_BLEND;
     return cache->misses++, PELT_CACHE_MISS;
+}
+
+/* What this frame leaves for the next one. */
+static void remember(pelt_soft_cache *cache, const parts *p, const float *controls, const float *values,
+                     uint32_t count) {
+    const pelt_keys *keys = cache->keys;
+    memset(p->region_before, 0, keys->region_count * sizeof *p->region_before);
+    if (testifies(cache)) hear_computed(cache, p, count, p->region_before);
+    memcpy(p->before, values, (size_t)keys->point_count * keys->component_count * sizeof *values);
+    memcpy(p->controls, controls, cache->engine.control_count * sizeof *controls);
+    cache->private_started = 1;
 }
 
 pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
@@ -215,23 +338,27 @@ pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, 
     parts p;
     lay_out(keys, cache->engine.control_count, cache->private_memory, &p);
     uint64_t evaluated = cache->evaluated;
+    uint32_t fresh_count, count, witness = cache->private_witness, heard = 0;
     pelt_misfit misfit;
-    pelt_result result = compute(cache, controls, keys->key_points, keys->key_count, p.key_values);
+    pelt_result result = compute_keys(cache, &p, controls);
     if (result) return result;
     pelt_keys_solve(keys, p.key_values, 1, p.scratch, &misfit);
     pelt_keys_fill(keys, p.scratch, 1, pelt_keys_all_blocks(keys), p.reconstruction);
-    uint32_t fresh_count, count = decide(cache, &p, &misfit, &fresh_count);
+    judge_keys(cache, &p, &misfit);
+    decide(cache, &p, &fresh_count);
+    if (testifies(cache)) result = hear_witnesses(cache, &p, controls, &witness, &heard);
+    if (!result) result = settle(cache, &p, controls, &count, &fresh_count);
     bool limited = cache->options.step > 0 && !cache->options.new_each_frame;
-    if (limited && cache->private_started) result = look_back(cache, &p, fresh_count);
-    if (!result) result = compute_list(cache, &p, controls, count);
+    if (!result && limited && cache->private_started) result = look_back(cache, &p, fresh_count);
     if (result) return result;
 
     memcpy(values, p.reconstruction, size * sizeof *values);
     blend(cache, &p, count, limited, values);
-    memcpy(p.before, values, size * sizeof *values);
-    memcpy(p.controls, controls, cache->engine.control_count * sizeof *controls);
-    cache->private_started = 1;
-    pelt_soft_cache_verdict verdict = name_verdict(cache, &p, count);
-    if (info) *info = (pelt_soft_cache_frame_info){verdict, misfit, (uint32_t)(cache->evaluated - evaluated)};
+    remember(cache, &p, controls, values, count);
+    cache->private_witness = witness;
+    cache->witnesses += heard;
+    float e = worst_region(&p, keys->region_count);
+    pelt_soft_cache_verdict verdict = name_verdict(cache, &p, count, e);
+    if (info) *info = (pelt_soft_cache_frame_info){verdict, misfit, e, (uint32_t)(cache->evaluated - evaluated), heard};
     return PELT_OK;
 }

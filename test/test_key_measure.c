@@ -15,9 +15,12 @@ static int stop_at(void *user, const char *task, double fraction) {
     return !strcmp(user, task);
 }
 
-/* The truth, as an engine whose control is the frame. */
+/* The truth, as an engine whose control is the frame; and which points were asked for. */
+static bool asked[FRAMES][POINTS];
+
 static int truth(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values) {
     const test_frames *t = user;
+    for (uint32_t i = 0; i < count; i++) asked[(size_t)controls[0]][points[i]] = true;
     for (uint32_t i = 0; i < count; i++)
         memcpy(values + 3 * i, t->values + ((size_t)controls[0] * t->frames.point_count + points[i]) * 3, 12);
     return 0;
@@ -56,6 +59,8 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
     enum { SIZE = POINTS * 3 };
     static float fill[FRAMES][SIZE], final[FRAMES][SIZE];
     double errors[FRAMES], finals[FRAMES], e[FRAMES], square = 0, evaluated = 0, jump = 0, switch_jump = 0;
+    double witnesses = 0, still_jump = 0;
+    uint32_t verdicts[PELT_CACHE_VERDICTS] = {0};
     int hits = 0, good_shots = 0, missed = 0, shot_good = 0, under = 0, final_under = 0;
     pelt_soft_cache cache;
     void *memory = aligned_alloc(64, (pelt_soft_cache_size(&keys, 1) + 63) / 64 * 64),
@@ -70,8 +75,9 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
         pelt_keys_solve(&keys, key_values, 1, scratch, NULL);
         pelt_keys_fill(&keys, scratch, 1, pelt_keys_all_blocks(&keys), fill[f]);
         assert_int_equal(pelt_soft_cache_next(&cache, &(float){(float)f}, final[f], &info), PELT_OK);
-        errors[f] = finals[f] = 0, e[f] = info.misfit.e;
-        double own_jump = 0, own_switch = 0;
+        errors[f] = finals[f] = 0, e[f] = info.e;
+        double own_jump = 0, own_switch = 0, own_still = 0;
+        bool trusted_bad = false;
         uint32_t worst = 0;
         for (uint32_t p = 0; p < POINTS; p++) {
             size_t at = 3 * p;
@@ -79,7 +85,11 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
             if (length / 2 > errors[f]) errors[f] = length / 2, worst = p;
             finals[f] = fmax(finals[f], length_of(final[f] + at, now + at, NULL, NULL) / 2);
             square += length * length;
+            trusted_bad |= length / 2 > 0.01 && !asked[f][p];
             if (f % 15 == 0) continue;
+            own_still = fmax(own_still, (length_of(final[f] + at, final[f - 1] + at, NULL, NULL) -
+                                         length_of(now + at, before + at, NULL, NULL)) /
+                                            2);
             own_jump = fmax(own_jump, length_of(fill[f] + at, now + at, fill[f - 1] + at, before + at) / 2);
             if (length_of(final[f] + at, fill[f] + at, NULL, NULL) >= 2e-6)
                 own_switch = fmax(own_switch, length_of(final[f] + at, now + at, final[f - 1] + at, before + at) / 2);
@@ -90,12 +100,16 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
         assert_near(k->e, e[f], 0);
         assert_near(k->jump, own_jump, 1e-7);
         assert_near(k->switch_jump, own_switch, 1e-7);
+        assert_near(k->still, own_still, 1e-7);
+        assert_int_equal(k->trusted_bad, trusted_bad);
+        still_jump = fmax(still_jump, own_still), witnesses += info.witnesses / (double)FRAMES;
+        verdicts[info.verdict]++;
         assert_int_equal(k->worst_point, worst);
         assert_int_equal(k->verdict, info.verdict);
         assert_int_equal(k->evaluated, info.evaluated);
         assert_int_equal(k->shot, f / 15);
         jump = fmax(jump, own_jump), switch_jump = fmax(switch_jump, own_switch);
-        hits += info.verdict == PELT_CACHE_HIT, missed += info.verdict == PELT_CACHE_HIT && errors[f] > 0.01;
+        hits += info.verdict == PELT_CACHE_HIT, missed += trusted_bad;
         under += errors[f] <= 0.01, final_under += finals[f] <= 0.01;
         shot_good = (f % 15 == 0 || shot_good) && errors[f] <= 0.01;
         good_shots += f % 15 == 14 && shot_good;
@@ -106,6 +120,10 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
     assert_int_equal(m->shot_count, 8);
     assert_int_equal(m->good_shots, good_shots);
     assert_int_equal(m->missed_bad, missed);
+    assert_memory_equal(m->verdicts, verdicts, sizeof verdicts);
+    assert_near(m->witnesses, witnesses, 1e-9);
+    assert_near(m->still_jump, still_jump, 1e-7);
+    assert_true(witnesses > 0.5 && still_jump > 0);
     assert_int_equal(m->bad_frames, FRAMES - under);
     assert_near(m->hit_rate, hits / (double)FRAMES, 1e-12);
     assert_near(m->under_bar, under / (double)FRAMES, 1e-12);

@@ -516,6 +516,53 @@ static void an_error_bound_keeps_fiducials_and_tries_each_number_once(void **sta
     test_frames_free(t);
 }
 
+/* Points of a line, keys and witnesses: none is further from one of them than 4% of the diagonal. */
+static void witnesses_fill_the_gaps_between_keys(void **state) {
+    (void)state;
+    enum { LINE = 60 };
+    test_frames *t = test_frames_make(80, LINE, 3, 6, 1e-3, 5);
+    float places[3 * LINE] = {0};
+    for (int p = 0; p < LINE; p++) places[3 * p] = (float)(p * p) / (LINE * LINE); /* closer at one end */
+    pelt_keys_report report;
+    pelt_keys_options options = {.keys = 12, .positions = places, .diagonal = 1, .bar = 0.02};
+    pelt_bytes *bytes = pelt_keys_train(&t->frames, &options, &report, NULL);
+    pelt_keys keys;
+    assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_OK);
+    assert_true(keys.region_count == 4 && report.regions == 4);
+    assert_true(keys.witness_count > 2 && keys.witness_count < LINE - 12);
+    assert_int_equal(report.witnesses, keys.witness_count);
+    assert_int_equal(report.witnesses_each_frame, keys.witness_rule->each_frame);
+    assert_near(keys.witness_rule->bound, 0.01, 1e-9);
+    double more = fmax(keys.witness_count, 12) / 20 * fmin(1, report.error_p995 / 0.01);
+    assert_int_equal(keys.witness_rule->each_frame, fmax(1, ceil(more)));
+    for (int p = 0; p < LINE; p++) {
+        double nearest = INFINITY;
+        for (uint32_t k = 0; k < 12; k++) nearest = fmin(nearest, fabs(places[3 * p] - places[3 * keys.key_points[k]]));
+        for (uint32_t w = 0; w < keys.witness_count; w++)
+            nearest = fmin(nearest, fabs(places[3 * p] - places[3 * keys.witness_points[w]]));
+        assert_true(nearest <= 0.04 + 1e-7);
+    }
+    pelt_bytes_free(bytes);
+    const struct {
+        pelt_keys_options options;
+        uint32_t regions, each_frame;
+    } cases[] = {{{.keys = 12, .witnesses = 3, .regions = 2}, 2, 3},
+                 {{.keys = 12, .witnesses = 10000}, 4, UINT32_MAX}, /* all of them */
+                 {{.keys = 12, .witnesses = PELT_KEYS_NO_WITNESSES}, 4, 0},
+                 {{.keys = 12, .recipe = PELT_KEYS_PAPER}, 1, 0},
+                 {{.keys = 12, .shared = true}, 1, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bytes = pelt_keys_train(&t->frames, &cases[i].options, &report, NULL);
+        assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_OK);
+        assert_int_equal(keys.region_count, cases[i].regions);
+        uint32_t each_frame = keys.witness_rule ? keys.witness_rule->each_frame : 0;
+        assert_int_equal(each_frame, cases[i].each_frame == UINT32_MAX ? keys.witness_count : cases[i].each_frame);
+        assert_true((keys.witness_count > 0) == (each_frame > 0));
+        pelt_bytes_free(bytes);
+    }
+    test_frames_free(t);
+}
+
 /* -- Options ------------------------------------------------------------------------------------------------------- */
 
 static void what_cannot_be_trained_with_is_refused_by_its_name(void **state) {
@@ -546,11 +593,16 @@ static void what_cannot_be_trained_with_is_refused_by_its_name(void **state) {
                                  {.bar = -1},
                                  {.diagonal = -1},
                                  {.diagonal = INFINITY},
+                                 {.batch = 3},
+                                 {.residual = 0.1},
+                                 {.residual = 1, .recipe = PELT_KEYS_PAPER},
+                                 {.residual = 0.1, .error = 0.1, .recipe = PELT_KEYS_PAPER},
                                  {.positions = places}};
-    static const char *const names[] = {"recipe", "recipe",    "keys",          "keys",     "basis",    "basis",
-                                        "error",  "error",     "error",         "keys",     "grid",     "grid",
-                                        "grid",   "fiducials", "engine_points", "regions",  "ridge",    "ridge",
-                                        "ridge",  "bar",       "bar",           "diagonal", "diagonal", "positions"};
+    static const char *const names[] = {"recipe",   "recipe",    "keys",          "keys",     "basis",    "basis",
+                                        "error",    "error",     "error",         "keys",     "grid",     "grid",
+                                        "grid",     "fiducials", "engine_points", "regions",  "ridge",    "ridge",
+                                        "ridge",    "bar",       "bar",           "diagonal", "diagonal", "batch",
+                                        "residual", "residual",  "residual",      "positions"};
     places[77] = NAN;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pelt_error error = {0};
@@ -568,6 +620,7 @@ static void what_cannot_be_trained_with_is_refused_by_its_name(void **state) {
                                 {.basis = 20},
                                 {.grid = 4, .keys = 5},
                                 {.keys = 5, .regions = 65536},
+                                {.keys = 6, .batch = 1, .residual = 0.5, .recipe = PELT_KEYS_PAPER},
                                 {.keys = 5, .ridge = 1},
                                 {.keys = 5, .grid = 2, .shared = true, .positions = places, .diagonal = 1}};
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
@@ -719,6 +772,7 @@ int main(void) {
         cmocka_unit_test(the_report_has_the_errors_of_shots_held_out),
         cmocka_unit_test(controls_held_out_set_the_bounds_where_they_can),
         cmocka_unit_test(an_error_bound_keeps_fiducials_and_tries_each_number_once),
+        cmocka_unit_test(witnesses_fill_the_gaps_between_keys),
         cmocka_unit_test(what_cannot_be_trained_with_is_refused_by_its_name),
         cmocka_unit_test(frames_that_cannot_be_trained_on_are_refused),
         cmocka_unit_test(frames_are_read_once_where_they_fit_and_in_five_passes_where_not),

@@ -189,7 +189,7 @@ static void the_first_optimal_keys_are_those_that_brute_force_finds(void **state
     const pelt_keys_training *t = &s.training;
     uint32_t keys[5], best[3];
     pelt_error error;
-    assert_int_equal(pelt_choose_keys(&s.training, 5, keys, &error), PELT_OK); /* 3 of 5 are A-optimal */
+    assert_int_equal(pelt_choose_keys(&s.training, 5, keys, NULL, &error), PELT_OK); /* 3 of 5 are A-optimal */
     size_t rank = 5 * 3 / 2 + 1 < t->s.rank ? 5 * 3 / 2 + 1 : t->s.rank;
     double noise[30] = {0}, mean = 0;
     for (size_t r = 0; r < 90; r++) {
@@ -223,7 +223,7 @@ static void keys_are_distinct_and_fiducials_come_first_in_both_recipes(void **st
         pelt_error error;
         s.options.recipe = paper ? PELT_KEYS_PAPER : PELT_KEYS_PELT;
         s.options.fiducials = fiducials, s.options.fiducial_count = 3, s.options.grid = 4;
-        assert_int_equal(pelt_choose_keys(&s.training, 20, keys, &error), PELT_OK);
+        assert_int_equal(pelt_choose_keys(&s.training, 20, keys, NULL, &error), PELT_OK);
         for (int i = 0; i < 3; i++) assert_int_equal(keys[i], fiducials[i]);
         for (int i = 0; i < 20; i++)
             for (int k = 0; k < i; k++) assert_int_not_equal(keys[i], keys[k]);
@@ -239,7 +239,7 @@ static void the_papers_first_key_moves_most_in_a_rotated_vector(void **state) {
     uint32_t keys[2];
     pelt_error error;
     s.options.recipe = PELT_KEYS_PAPER;
-    assert_int_equal(pelt_choose_keys(&s.training, 2, keys, &error), PELT_OK);
+    assert_int_equal(pelt_choose_keys(&s.training, 2, keys, NULL, &error), PELT_OK);
     /* Two keys take one vector: the first principal one, which varimax of one column leaves alone. */
     uint32_t best = 0, against = 0;
     double most = -1, least = INFINITY;
@@ -284,7 +284,7 @@ static void the_papers_next_keys_move_most_in_what_the_first_leave(void **state)
     size_t rank = t->s.rank;
     s.options.recipe = PELT_KEYS_PAPER;
     s.options.fiducials = fiducials, s.options.fiducial_count = 5;
-    assert_int_equal(pelt_choose_keys(&s.training, 7, keys, &error), PELT_OK);
+    assert_int_equal(pelt_choose_keys(&s.training, 7, keys, NULL, &error), PELT_OK);
     double *p = PELT_NEW(t->arena, rank * 15, double), *c = PELT_NEW(t->arena, rank * rank, double),
            *left = PELT_NEW(t->arena, 80 * rank, double), *v = PELT_NEW(t->arena, rank, double), most = -1,
            least = INFINITY;
@@ -339,7 +339,7 @@ static void check_peaks(const setup *s, bool put_last) {
     uint32_t keys[10];
     pelt_error error;
     size_t rank = t->s.rank;
-    assert_int_equal(pelt_choose_keys((pelt_keys_training *)t, 10, keys, &error), PELT_OK); /* 6 are A-optimal */
+    assert_int_equal(pelt_choose_keys((pelt_keys_training *)t, 10, keys, NULL, &error), PELT_OK); /* 6 are A-optimal */
     double score[40] = {0}, *p = PELT_NEW(t->arena, rank * 18, double), *c = PELT_NEW(t->arena, rank * rank, double),
            *left = PELT_NEW(t->arena, rank, double);
     for (uint32_t fold = 0; fold < PELT_FOLDS; fold++) {
@@ -410,8 +410,8 @@ static void the_grid_fills_the_largest_gaps(void **state) {
         pelt_error error;
         s.options.recipe = paper ? PELT_KEYS_PAPER : PELT_KEYS_PELT;
         s.options.grid = paper ? 4 : 5; /* the paper's keys come in pairs */
-        assert_int_equal(pelt_choose_keys(&s.training, 12, keys, &error), PELT_OK);
-        for (int k = paper ? 8 : 7; k < 12; k++) {
+        assert_int_equal(pelt_choose_keys(&s.training, 12, keys, NULL, &error), PELT_OK);
+        for (int k = paper ? 0 : 7; k < (paper ? 4 : 12); k++) { /* the paper's come first */
             uint32_t best = 0;
             double most = -1;
             for (uint32_t q = 0; q < 50; q++) {
@@ -427,6 +427,82 @@ static void the_grid_fills_the_largest_gaps(void **state) {
         }
         stop(&s);
     }
+}
+
+static void the_farthest_points_end_where_no_gap_is_left(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 20, 50, 3, 1e-3, 8);
+    float places[150];
+    uint64_t seed = 18;
+    for (int i = 0; i < 150; i++) places[i] = (float)test_random(&seed);
+    s.training.positions = places, s.training.candidates = 45;
+    const uint32_t given[3] = {7, 30, 12};
+    uint32_t all[48] = {7, 30, 12}, count = pelt_farthest_points(&s.training, given, 3, 0.4, 42, all + 3);
+    assert_true(count > 5 && count < 42);
+    for (uint32_t k = 3; k <= 3 + count; k++) {
+        uint32_t best = 0;
+        double most = -1;
+        for (uint32_t q = 0; q < 45; q++) {
+            double nearest = INFINITY;
+            for (uint32_t i = 0; i < k; i++) {
+                double square = 0;
+                for (int a = 0; a < 3; a++) square += pow((double)places[3 * q + a] - places[3 * all[i] + a], 2);
+                nearest = fmin(nearest, sqrt(square));
+            }
+            if (nearest > most) most = nearest, best = q;
+        }
+        if (k < 3 + count) assert_int_equal(all[k], best);
+        assert_true(k < 3 + count ? most > 0.4 : most <= 0.4);
+    }
+    assert_int_equal(pelt_farthest_points(&s.training, given, 3, 0.4, 4, all + 3), 4);
+    stop(&s);
+}
+
+static double largest_left(const setup *s, const uint32_t *keys, uint32_t count, uint32_t basis) {
+    const pelt_keys_training *t = &s->training;
+    size_t rank = t->s.rank;
+    pelt_error error;
+    double *p = PELT_NEW(t->arena, rank * 3 * count, double), *c = PELT_NEW(t->arena, rank * rank, double), most = 0;
+    double weight = pelt_fold_covariance(t, NULL, 0, c), left[20];
+    assert_true(rank == 20);
+    assert_int_equal(pelt_map_fit(t, &(pelt_map){keys, count, basis, 0}, c, weight, p, &error), PELT_OK);
+    for (size_t f = 0; f < t->s.column_count; f++) {
+        leave(t, keys, count, p, t->s.coordinates + f * rank, left);
+        for (size_t q = 0; q < t->point_count; q++) {
+            double square = 0;
+            for (size_t i = 0; i < 3; i++) {
+                double value = 0;
+                for (size_t m = 0; m < rank; m++) value += t->s.vectors[(q * 3 + i) * rank + m] * left[m];
+                square += value * value;
+            }
+            most = fmax(most, sqrt(square));
+        }
+    }
+    return most;
+}
+
+/* With batches of two vectors keys come by fours, until the largest residual of all points and frames is small. */
+static void the_papers_choice_ends_where_the_largest_residual_is_small(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 80, 40, 12, 1e-4, 20);
+    s.training.diagonal = 2;
+    s.options.recipe = PELT_KEYS_PAPER, s.options.batch = 2;
+    uint32_t all[28], keys[28], chosen = 0;
+    pelt_error error;
+    assert_int_equal(pelt_choose_keys(&s.training, 28, all, &chosen, &error), PELT_OK);
+    assert_int_equal(chosen, 28);
+    double after_8 = largest_left(&s, all, 8, 14), after_12 = largest_left(&s, all, 12, 14);
+    assert_true(after_12 < 0.98 * after_8);
+    s.options.residual = 0.99 * after_8 / 2;
+    assert_int_equal(pelt_choose_keys(&s.training, 28, keys, &chosen, &error), PELT_OK);
+    assert_int_equal(chosen, 12);
+    assert_memory_equal(keys, all, 12 * sizeof *keys);
+    s.options.residual = 1.01 * after_8 / 2;
+    assert_int_equal(pelt_choose_keys(&s.training, 28, keys, &chosen, &error), PELT_OK);
+    assert_true(chosen <= 8);
+    stop(&s);
 }
 
 static void a_fold_leaves_exactly_its_frames_out(void **state) {
@@ -462,6 +538,8 @@ int main(void) {
         cmocka_unit_test(the_papers_next_keys_move_most_in_what_the_first_leave),
         cmocka_unit_test(keys_at_peaks_are_where_the_worst_held_out_frames_are_worst),
         cmocka_unit_test(the_grid_fills_the_largest_gaps),
+        cmocka_unit_test(the_farthest_points_end_where_no_gap_is_left),
+        cmocka_unit_test(the_papers_choice_ends_where_the_largest_residual_is_small),
         cmocka_unit_test(a_fold_leaves_exactly_its_frames_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

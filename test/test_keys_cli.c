@@ -105,15 +105,15 @@ static void running_gives_what_measure_says_and_logs_what_it_misses(void **state
             "--json > run.json"),
         0);
     json_t *r = json_loads(slurp("run.json"), 0, NULL);
-    double missed = number(r, "misses") + number(r, "blends") + number(r, "parts");
-    assert_true(missed > 5);
+    double missed = number(r, "misses") + number(r, "blends") + number(r, "parts"), logged = number(r, "logged");
+    assert_true(logged > 5 && logged <= missed);
     assert_near(number(r, "hits") + missed, 240, 0);
     json_decref(r);
     struct stat log;
     char path[300];
     snprintf(path, sizeof path, "%s/x.misses", test_folder());
     assert_int_equal(stat(path, &log), 0);
-    assert_near((double)log.st_size, missed * (44 + 4 * (102 + 2100) + 8), 0);
+    assert_near((double)log.st_size, logged * (44 + 4 * (102 + 2100) + 8), 0);
     assert_int_equal(run("PELT keys train x.misses --from without.keys --keys 50 -o again.keys --quiet"), 0);
     assert_int_equal(run("PELT keys measure without.keys f/face.test.npy --json > a.json"), 0);
     json_t *a = json_loads(slurp("a.json"), 0, NULL);
@@ -173,7 +173,8 @@ static void shots_are_whole_numbers(void **state) {
         char table[100];
         snprintf(table, sizeof table, "a,shot\n1,0\n2,%s\n", bad[i]);
         write_file("shots.csv", table, strlen(table));
-        assert_int_equal(run("PELT keys train shots.csv --engine 'pipe:echo pelt-engine 1 9 3 1' -o x.keys 2> e.txt"), 1);
+        assert_int_equal(run("PELT keys train shots.csv --engine 'pipe:echo pelt-engine 1 9 3 1' -o x.keys 2> e.txt"),
+                         1);
         assert_non_null(strstr(slurp("e.txt"), "the shot of frame 1"));
     }
 }
@@ -206,7 +207,7 @@ static void keys_on_one_mesh_drive_another(void **state) {
     assert_int_equal(run("PELT keys measure cross.keys g/face.train.npy --with f/face.train.npy --json > c.json"), 0);
     json_t *c = json_loads(slurp("c.json"), 0, NULL);
     assert_near(number(c, "points"), 1000, 0);
-    assert_near(number(c, "hit_rate"), 1, 0); /* nobody can compute the other mesh */
+    assert_near(number(c, "hits") + number(c, "doubts"), 240, 0); /* nobody can compute the other mesh */
     assert_true(number(c, "max_fraction_p995") < 0.02);
     json_decref(c);
 }

@@ -6,7 +6,7 @@
 #include <pelt/keys.h>
 #include <stdbool.h>
 
-enum { POINTS = 40, KEYS = 6, REGIONS = 3, BLOCKS = (3 * POINTS + 15) / 16, FRAMES = 90 };
+enum { POINTS = 40, KEYS = 6, REGIONS = 3, BLOCKS = (3 * POINTS + 15) / 16, FRAMES = 90, WITNESSES = 7 };
 
 typedef struct subject {
     pelt_keys keys;
@@ -16,7 +16,10 @@ typedef struct subject {
     pelt_misfit_bound bounds[REGIONS];
     uint16_t regions[POINTS][4];
     float weights[POINTS][4];
-    float bias[POINTS][3];               /* the truth of every point but keys is its mean and this */
+    float bias[POINTS][3]; /* the truth of every point but keys is its mean and this, */
+    float swell[FRAMES];   /* times this */
+    uint32_t witness_points[WITNESSES];
+    pelt_witness_rule rule;
     float shift[FRAMES][KEYS];           /* of the keys along x, frame by frame: the misfit */
     uint32_t evaluated, evaluated_twice; /* what the engine was asked for; points asked for twice in one call */
     bool fails, not_finite;
@@ -31,7 +34,9 @@ static int key_of(const subject *s, uint32_t point) {
 static void truth(const subject *s, uint32_t frame, uint32_t point, float out[3]) {
     int key = key_of(s, point);
     for (uint32_t c = 0; c < 3; c++)
-        out[c] = s->mean[3 * point + c] + (key < 0 ? s->bias[point][c] : c == 0 ? s->shift[frame][key] : 0);
+        out[c] = s->mean[3 * point + c] + (key < 0  ? s->swell[frame] * s->bias[point][c]
+                                           : c == 0 ? s->shift[frame][key]
+                                                    : 0);
 }
 
 static int evaluate(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values) {
@@ -59,6 +64,7 @@ static void make(subject *s, uint64_t seed) {
         s->weights[p][0] = 1 - s->weights[p][1];
     }
     for (int g = 0; g < REGIONS; g++) s->bounds[g] = (pelt_misfit_bound){0.01f + 0.005f * (float)g, 0.02f};
+    for (int f = 0; f < FRAMES; f++) s->swell[f] = 1;
     s->keys = (pelt_keys){.point_count = POINTS,
                           .component_count = 3,
                           .key_count = KEYS,
@@ -91,6 +97,16 @@ static void make_motion(subject *s, uint64_t seed) {
                              : between ? (float)(0.01 + 0.012 * test_random(&seed))
                                        : (float)(0.004 * test_random(&seed));
         }
+}
+
+/* Witnesses, one of them named twice and one a key, and points that go astray while the keys are quiet. */
+static void make_witnesses(subject *s) {
+    const uint32_t points[WITNESSES] = {3, 18, 33, 37, 18, 29, 12};
+    memcpy(s->witness_points, points, sizeof points);
+    s->rule = (pelt_witness_rule){0.02f, 2};
+    s->keys.witness_points = s->witness_points, s->keys.witness_rule = &s->rule, s->keys.witness_count = WITNESSES;
+    for (int f = 0; f < FRAMES; f++)
+        s->swell[f] = f == 0 ? 2.5f : f >= 3 && f < 10 ? 0.6f * (float)f : f >= 74 && f < 82 ? 4 : 1;
 }
 
 /* -- Misfits ------------------------------------------------------------------------------------------------------- */
@@ -158,13 +174,14 @@ static void misfits_are_judged_by_their_mean_and_by_the_largest(void **state) {
 /* The cache once more, a point at a time and in double, from the words in keys.h. */
 typedef struct model {
     bool computed[POINTS], started;
-    double offset[POINTS][3], before[POINTS][3];
-    uint32_t frame_before;
+    double offset[POINTS][3], before[POINTS][3], region_before[REGIONS];
+    uint32_t frame_before, turn;
 } model;
 
 typedef struct expected {
     double values[POINTS][3];
-    uint32_t evaluated, listed;
+    double e;
+    uint32_t evaluated, listed, heard;
     bool any_trust;
 } expected;
 
@@ -172,14 +189,65 @@ static double trust(double e, double low, double high) {
     return e <= low ? 1 : e >= high ? 0 : (high - e) / (high - low);
 }
 
+/* How far a point is from its truth, in units of the witnesses' bound, counts in all its regions. */
+static void testify(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, uint32_t p, double *e) {
+    float f[3];
+    double square = 0;
+    truth(s, frame, p, f);
+    for (uint32_t c = 0; c < 3; c++) square += pow((double)f[c] - s->mean[3 * p + c], 2);
+    for (uint32_t g = 0; g < REGIONS; g++) {
+        bool here = o->whole;
+        for (int i = 0; i < 4; i++) here |= s->regions[p][i] == g && s->weights[p][i] > 0;
+        if (here) e[g] = fmax(e[g], sqrt(square) / s->rule.bound);
+    }
+}
+
+static bool is_listed(const subject *s, const pelt_soft_cache_options *o, const model *m, const double *e, uint32_t p) {
+    double t = 0;
+    for (int i = 0; i < 4; i++) t += s->weights[p][i] * trust(e[s->regions[p][i]], o->e_min, o->e_max);
+    return t <= 1 - 1e-7 || m->computed[p];
+}
+
+/* e of the regions, when all have testified; heard[p]: a witness was asked. */
+static void judge_regions(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, model *m, double *e,
+                          bool *heard) {
+    double lengths[KEYS], square = 0, most = 0;
+    bool witnessed = s->keys.witness_count && !o->no_witnesses && !o->absolute, listed[POINTS];
+    for (int k = 0; k < KEYS; k++) lengths[k] = fabs((double)s->shift[frame][k]), square += lengths[k] * lengths[k];
+    for (uint32_t g = 0; g < REGIONS; g++) {
+        e[g] = o->absolute ? sqrt(square / KEYS) : region_e(s, lengths, g);
+        if (witnessed && m->started && !o->new_each_frame) e[g] = fmax(e[g], m->region_before[g]);
+        most = fmax(most, e[g]);
+    }
+    for (uint32_t g = 0; g < REGIONS && o->whole; g++) e[g] = most;
+    if (!witnessed) return;
+    uint32_t wanted = m->started ? s->rule.each_frame : WITNESSES, count = 0;
+    for (uint32_t p = 0; p < POINTS; p++) listed[p] = is_listed(s, o, m, e, p);
+    for (int tried = 0; tried < WITNESSES && count < wanted; tried++) {
+        uint32_t p = s->witness_points[m->turn++ % WITNESSES];
+        if (listed[p] || key_of(s, p) >= 0 || heard[p]) continue;
+        heard[p] = true, count++;
+    }
+    for (uint32_t p = 0; p < POINTS; p++)
+        if (heard[p]) testify(s, o, frame, p, e);
+    for (int round = 0; round < POINTS; round++) /* more and more points are computed, until nothing changes */
+        for (uint32_t p = 0; p < POINTS; p++)
+            if (is_listed(s, o, m, e, p)) testify(s, o, frame, p, e);
+    memset(m->region_before, 0, sizeof m->region_before);
+    for (uint32_t p = 0; p < POINTS; p++)
+        if (is_listed(s, o, m, e, p)) testify(s, o, frame, p, m->region_before);
+}
+
 static void model_frame(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, model *m, expected *out) {
-    double lengths[KEYS], whole = 0, region_trust[REGIONS];
-    bool limited = o->step > 0 && !o->new_each_frame;
-    for (int k = 0; k < KEYS; k++) lengths[k] = fabs((double)s->shift[frame][k]);
-    for (uint32_t g = 0; g < REGIONS; g++) whole = fmax(whole, region_e(s, lengths, g));
-    for (uint32_t g = 0; g < REGIONS; g++)
-        region_trust[g] = trust(o->whole ? whole : region_e(s, lengths, g), o->e_min, o->e_max);
+    double e[REGIONS], region_trust[REGIONS];
+    bool limited = o->step > 0 && !o->new_each_frame, heard[POINTS] = {false};
+    judge_regions(s, o, frame, m, e, heard);
     *out = (expected){.evaluated = KEYS};
+    for (uint32_t g = 0; g < REGIONS; g++) {
+        region_trust[g] = trust(e[g], o->e_min, o->e_max);
+        out->e = fmax(out->e, e[g]);
+    }
+    for (uint32_t p = 0; p < POINTS; p++) out->heard += heard[p], out->evaluated += heard[p];
     for (uint32_t p = 0; p < POINTS; p++) {
         double t = 0, distance = 0;
         float f[3], f_before[3];
@@ -190,7 +258,7 @@ static void model_frame(const subject *s, const pelt_soft_cache_options *o, uint
         if (!trusted || m->computed[p]) {
             double aim[3], most = limited && m->started ? o->step * s->keys.diagonal : INFINITY;
             out->listed++, out->any_trust |= t > 1e-7;
-            if (key_of(s, p) < 0) out->evaluated++;
+            if (key_of(s, p) < 0 && !heard[p]) out->evaluated++;
             if (limited && m->started && !m->computed[p]) {
                 out->evaluated++;
                 for (int c = 0; c < 3; c++) m->offset[p][c] = m->before[p][c] - f_before[c];
@@ -211,17 +279,18 @@ static void model_frame(const subject *s, const pelt_soft_cache_options *o, uint
     m->started = true, m->frame_before = frame;
 }
 
-static void follow(pelt_soft_cache_options options, uint32_t cut, uint64_t counts[4]) {
+static void follow(pelt_soft_cache_options options, bool witnesses, uint32_t cut, uint64_t counts[4]) {
     subject s;
     model m = {0};
     pelt_soft_cache cache;
     make(&s, 7), make_motion(&s, 9);
+    if (witnesses) make_witnesses(&s);
     void *memory = aligned_alloc(64, pelt_soft_cache_size(&s.keys, 1));
     memset(memory, 0xff, pelt_soft_cache_size(&s.keys, 1));
     assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, &options, (pelt_engine_call){evaluate, &s, 1}, memory),
                      PELT_OK);
     assert_near(cache.options.e_max, options.e_max > 0 ? options.e_max : 1.5 * cache.options.e_min, 1e-6);
-    uint32_t verdicts[4] = {0}, asked = 0;
+    uint32_t verdicts[4] = {0}, asked = 0, heard = 0;
     for (uint32_t f = 0; f < FRAMES; f++) {
         float out[POINTS][3];
         pelt_soft_cache_frame_info info;
@@ -234,6 +303,9 @@ static void follow(pelt_soft_cache_options options, uint32_t cut, uint64_t count
             for (int c = 0; c < 3; c++) assert_near(out[p][c], wanted.values[p][c], 2e-6);
         assert_int_equal(info.evaluated, wanted.evaluated);
         assert_int_equal(s.evaluated, wanted.evaluated);
+        assert_int_equal(info.witnesses, wanted.heard);
+        assert_near(info.e, wanted.e, 1e-5 * wanted.e);
+        heard += wanted.heard;
         pelt_soft_cache_verdict verdict = !wanted.listed           ? PELT_CACHE_HIT
                                           : wanted.listed < POINTS ? PELT_CACHE_PART
                                           : wanted.any_trust       ? PELT_CACHE_BLEND
@@ -243,6 +315,7 @@ static void follow(pelt_soft_cache_options options, uint32_t cut, uint64_t count
     }
     assert_int_equal(s.evaluated_twice, 0);
     assert_int_equal(cache.evaluated, asked);
+    assert_int_equal(cache.witnesses, heard);
     counts[0] += cache.hits, counts[1] += cache.parts, counts[2] += cache.blends, counts[3] += cache.misses;
     assert_true(cache.hits == verdicts[0] && cache.parts == verdicts[1] && cache.blends == verdicts[2] &&
                 cache.misses == verdicts[3]);
@@ -252,14 +325,30 @@ static void follow(pelt_soft_cache_options options, uint32_t cut, uint64_t count
 static void every_frame_is_what_the_words_say(void **state) {
     (void)state;
     uint64_t counts[4] = {0};
-    follow((pelt_soft_cache_options){0}, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.e_min = 0.5f, .e_max = 2}, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.whole = 1}, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f}, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f}, 12, counts);
-    follow((pelt_soft_cache_options){.step = 0.0013f, .whole = 1}, 62, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f, .new_each_frame = 1}, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){0}, false, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.e_min = 0.5f, .e_max = 2}, false, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.whole = 1}, false, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, false, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, false, 12, counts);
+    follow((pelt_soft_cache_options){.step = 0.0013f, .whole = 1}, false, 62, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f, .new_each_frame = 1}, false, UINT32_MAX, counts);
     for (int i = 0; i < 4; i++) assert_true(counts[i] >= 10); /* all of it happened */
+}
+
+static void what_witnesses_see_is_computed_to_where_it_ends(void **state) {
+    (void)state;
+    uint64_t counts[4] = {0}, without[4] = {0};
+    follow((pelt_soft_cache_options){0}, true, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.e_min = 0.5f, .e_max = 2}, true, 5, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, true, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, true, 76, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f, .whole = 1}, true, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.new_each_frame = 1}, true, UINT32_MAX, counts);
+    for (int i = 0; i < 4; i++) assert_true(counts[i] >= 5);
+    follow((pelt_soft_cache_options){.no_witnesses = 1, .step = 0.001f}, true, UINT32_MAX, without);
+    uint64_t absolute[4] = {0};
+    follow((pelt_soft_cache_options){.absolute = 1, .e_min = 0.01f, .e_max = 0.02f}, true, UINT32_MAX, absolute);
+    assert_true(absolute[0] > 10 && absolute[1] == 0 && absolute[2] > 5 && absolute[3] > 5); /* one decision */
 }
 
 /* The reconstruction of a point is off by a constant. While it is computed that fades by a step a frame, and afterwards
@@ -303,17 +392,22 @@ static void a_mesh_that_nobody_can_compute_is_never_asked_for(void **state) {
     subject s;
     pelt_soft_cache cache;
     make(&s, 7), make_motion(&s, 9);
+    make_witnesses(&s);
     s.keys.engine_point_count = POINTS - 2;
     void *memory = aligned_alloc(64, pelt_soft_cache_size(&s.keys, 1));
     pelt_soft_cache_init(&cache, &s.keys, NULL, (pelt_engine_call){evaluate, &s, 1}, memory);
     for (uint32_t f = 0; f < FRAMES; f++) {
         float out[POINTS][3];
-        assert_int_equal(pelt_soft_cache_next(&cache, &(float){(float)f}, out[0], NULL), PELT_OK);
+        pelt_soft_cache_frame_info info;
+        assert_int_equal(pelt_soft_cache_next(&cache, &(float){(float)f}, out[0], &info), PELT_OK);
         for (int p = 0; p < POINTS; p++)
             for (int c = 0; c < 3; c++) assert_near(out[p][c], s.mean[3 * p + c], 1e-7);
+        assert_int_equal(info.verdict, info.e > 1 ? PELT_CACHE_DOUBT : PELT_CACHE_HIT); /* it is told, that is all */
+        assert_int_equal(info.evaluated, KEYS + info.witnesses);
+        if (f == 0) assert_true(info.e > 1 && info.misfit.e < 1 && info.witnesses == WITNESSES - 2);
+        if (f == 15) assert_true(info.misfit.e > 1);
     }
-    assert_int_equal(cache.hits, FRAMES);
-    assert_int_equal(s.evaluated, FRAMES * KEYS);
+    assert_true(cache.hits > 10 && cache.doubts > 10 && cache.hits + cache.doubts == FRAMES);
     free(memory);
 }
 
@@ -358,7 +452,11 @@ enum {
     KREG = KBND + 64,
     KRWT = KREG + 8 * POINTS,
     INFO = KRWT + 16 * POINTS,
-    FILE_SIZE = INFO + 64
+    FILE_SIZE = INFO + 64,
+    /* With witnesses the table has two entries more, which fill the next 64 bytes. */
+    KWIT = FILE_SIZE + 64,
+    KWRL = KWIT + 64,
+    WITNESSED_SIZE = KWRL + 64
 };
 
 static void put_section(uint8_t *file, int i, const char *kind, uint64_t offset, const void *data, uint64_t size) {
@@ -474,6 +572,55 @@ static void every_field_of_a_keys_file_has_its_range(void **state) {
         }
 }
 
+/* The same file with witnesses: sections that a reader of before skips. */
+static void write_witnessed(const subject *s, uint8_t *file) {
+    write_keys(s, file);
+    memmove(file + KPNT + 64, file + KPNT, FILE_SIZE - KPNT);
+    memset(file + KPNT, 0, 64), memset(file + KWIT, 0, 128);
+    for (int i = 0; i < 10; i++) {
+        uint64_t offset;
+        memcpy(&offset, file + 72 + 32 * i, 8), offset += 64, memcpy(file + 72 + 32 * i, &offset, 8);
+    }
+    memcpy(file + 12, &(uint32_t){12}, 4), memcpy(file + 16, &(uint64_t){WITNESSED_SIZE}, 8);
+    put_section(file, 10, "KWIT", KWIT, s->witness_points, sizeof s->witness_points);
+    put_section(file, 11, "KWRL", KWRL, &s->rule, sizeof s->rule);
+}
+
+static void witnesses_of_a_file_have_their_ranges(void **state) {
+    (void)state;
+    static uint8_t file[WITNESSED_SIZE] __attribute__((aligned(64)));
+    const struct {
+        size_t offset;
+        uint32_t value, result;
+    } cases[] = {
+        {KWIT, 5, PELT_OK},
+        {KWIT + 4 * WITNESSES - 4, POINTS - 1, PELT_OK},
+        {KWIT + 4 * WITNESSES - 4, POINTS, PELT_ERROR_INDEX},
+        {KWRL, 0, PELT_ERROR_NUMBER}, /* bound */
+        {KWRL, 0xbf800000u, PELT_ERROR_NUMBER},
+        {KWRL, 0x7fc00000u, PELT_ERROR_NUMBER},
+        {KWRL + 4, 0, PELT_ERROR_FORMAT}, /* each_frame */
+        {KWRL + 4, WITNESSES, PELT_OK},
+        {KWRL + 4, WITNESSES + 1, PELT_ERROR_FORMAT},
+        {12, 11, PELT_ERROR_FORMAT},                          /* points without their rule */
+        {80 + 32 * 10, 4 * WITNESSES + 2, PELT_ERROR_FORMAT}, /* half a number more */
+        {80 + 32 * 10, 0, PELT_ERROR_FORMAT},                 /* nobody */
+        {80 + 32 * 11, 12, PELT_ERROR_FORMAT},
+    };
+    subject s;
+    make(&s, 7), make_witnesses(&s);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pelt_keys keys;
+        write_witnessed(&s, file);
+        memcpy(file + cases[i].offset, &cases[i].value, 4);
+        pelt_result result = pelt_keys_open(file, WITNESSED_SIZE, &keys);
+        if (result != (pelt_result)cases[i].result) fail_msg("case %zu: %s", i, pelt_result_text(result));
+        if (result || i) continue;
+        assert_true(keys.witness_count == WITNESSES && keys.witness_points[0] == 5 && keys.witness_points[1] == 18);
+        assert_true(keys.witness_rule->each_frame == 2 && keys.witness_rule->bound == s.rule.bound);
+    }
+}
+
 static void keys_that_could_not_be_opened_are_empty(void **state) {
     (void)state;
     static const _Alignas(64) uint8_t nothing[128];
@@ -488,11 +635,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(misfits_are_judged_by_their_mean_and_by_the_largest),
         cmocka_unit_test(every_frame_is_what_the_words_say),
+        cmocka_unit_test(what_witnesses_see_is_computed_to_where_it_ends),
         cmocka_unit_test(a_point_comes_back_as_slowly_as_it_left),
         cmocka_unit_test(a_mesh_that_nobody_can_compute_is_never_asked_for),
         cmocka_unit_test(what_cannot_work_is_refused),
         cmocka_unit_test(a_file_written_from_the_document_opens),
         cmocka_unit_test(every_field_of_a_keys_file_has_its_range),
+        cmocka_unit_test(witnesses_of_a_file_have_their_ranges),
         cmocka_unit_test(keys_that_could_not_be_opened_are_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* bounds.c: regions of the soft cache, and how much misfit to trust in each.
+/* bounds.c: regions of the soft cache, how much misfit to trust in each, and who testifies beside the keys.
 
    Bounds are set on frames that were left out of training, shots of all kinds and frames whose controls were never
    seen, because training frames fit too well to tell. In each region the misfit of the shots gives the scale; one
@@ -186,4 +186,23 @@ void pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar,
     report->bad_frames = (uint32_t)bad;
     report->bad_caught = bad ? (double)caught / (double)bad : 1;
     pelt_arena_free(work);
+}
+
+/* -- Witnesses ----------------------------------------------------------------------------------------------------- */
+
+void pelt_keys_witnesses(pelt_keys_model *m, double expected) {
+    enum { MOST = 4096 };
+    const pelt_keys_training *t = m->t;
+    const pelt_keys_options *o = t->options;
+    uint32_t free_points = t->candidates - m->key_count, most = free_points < MOST ? free_points : MOST;
+    if (!t->positions || o->witnesses == PELT_KEYS_NO_WITNESSES) return;
+    uint32_t *points = PELT_NEW(t->arena, most, uint32_t);
+    uint32_t count = pelt_farthest_points(t, m->keys, m->key_count, 0.04 * t->diagonal, most, points);
+    if (!count) return;
+    double usual = (count > m->key_count ? count : m->key_count) / 20.0 * fmin(1, expected / (0.5 * o->bar));
+    uint32_t each_frame = o->witnesses ? o->witnesses : (uint32_t)ceil(usual);
+    m->witnesses = points, m->witness_count = count;
+    m->witness_rule = PELT_NEW(t->arena, 1, pelt_witness_rule);
+    m->witness_rule->bound = (float)(0.5 * o->bar * t->diagonal);
+    m->witness_rule->each_frame = each_frame < 1 ? 1 : each_frame < count ? each_frame : count;
 }

@@ -393,17 +393,12 @@ static pelt_result choose_at_peaks(choice *c, uint32_t until, pelt_error *error)
 
 /* -- The paper's way ----------------------------------------------------------------------------------------------- */
 
-enum { PAPER_BLOCK = 20 };
-
-/* Coordinates of the residual's covariance: (I - P U) C (I - P U)^T. */
-static pelt_result residual_covariance(choice *c, const double *all, double *out, pelt_error *error) {
+/* What the keys do not explain: I - P U, [rank][rank]; there are keys. */
+static pelt_result unexplained(choice *c, const double *all, double *keep, pelt_error *error) {
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, n = c->count * s->each;
-    memcpy(out, all, rank * rank * sizeof *out);
-    if (!c->count) return PELT_OK;
     pelt_arena *work = pelt_arena_inside(c->arena);
-    double *p = PELT_NEW(work, rank * n, double), *rows = PELT_NEW(work, n * rank, double),
-           *keep = PELT_NEW(work, rank * rank, double), *half = PELT_NEW(work, rank * rank, double);
+    double *p = PELT_NEW(work, rank * n, double), *rows = PELT_NEW(work, n * rank, double);
     pelt_map map = {c->keys, c->count, c->wanted / 2 > 0 ? c->wanted / 2 : 1, 0};
     if (map.basis > n) map.basis = (uint32_t)n;
     pelt_result result = pelt_map_fit(c->t, &map, all, s->weight, p, error);
@@ -411,11 +406,42 @@ static pelt_result residual_covariance(choice *c, const double *all, double *out
         pelt_key_rows(c->t, c->keys, c->count, rows);
         pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, keep);
         for (size_t m = 0; m < rank; m++) keep[m * rank + m] += 1;
-        pelt_gemm(false, false, rank, rank, rank, 1, keep, all, 0, half);
-        pelt_gemm(false, true, rank, rank, rank, 1, half, keep, 0, out);
     }
     pelt_arena_free(work);
     return result;
+}
+
+/* Coordinates of the residual's covariance: (I - P U) C (I - P U)^T. */
+static void residual_covariance(choice *c, const double *all, const double *keep, double *out) {
+    size_t rank = c->t->s.rank;
+    pelt_arena *work = pelt_arena_inside(c->arena);
+    double *half = PELT_NEW(work, rank * rank, double);
+    pelt_gemm(false, false, rank, rank, rank, 1, keep, all, 0, half);
+    pelt_gemm(false, true, rank, rank, rank, 1, half, keep, 0, out);
+    pelt_arena_free(work);
+}
+
+/* The largest residual of a point in any training frame, in units of the values. */
+static double largest_residual(choice *c, const double *keep) {
+    enum { AT_ONCE = 32 };
+    const pelt_subspace *s = &c->t->s;
+    size_t rank = s->rank, each = s->each;
+    pelt_arena *work = pelt_arena_inside(c->arena);
+    double *left = PELT_NEW(work, AT_ONCE * rank, double), *values = PELT_NEW(work, s->row_count * AT_ONCE, double);
+    double most = 0;
+    for (size_t first = 0; first < s->column_count; first += AT_ONCE) {
+        size_t now = s->column_count - first < AT_ONCE ? s->column_count - first : AT_ONCE;
+        pelt_gemm(false, true, now, rank, rank, 1, s->coordinates + first * rank, keep, 0, left);
+        pelt_gemm(false, true, s->row_count, now, rank, 1, s->vectors, left, 0, values);
+        for (size_t p = 0; p < c->t->point_count; p++)
+            for (size_t k = 0; k < now; k++) {
+                double square = 0;
+                for (size_t i = 0; i < each; i++) square += pow(values[(p * each + i) * now + k], 2);
+                most = fmax(most, square);
+            }
+    }
+    pelt_arena_free(work);
+    return sqrt(most);
 }
 
 /* The point that moves most in a rotated vector, then the one that moves most against it over the frames. */
@@ -441,19 +467,26 @@ static void take_pair(choice *c, const double *vectors, size_t width, size_t col
 
 static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error) {
     const pelt_subspace *s = &c->t->s;
-    size_t rank = s->rank, points = c->t->point_count;
+    size_t rank = s->rank, points = c->t->point_count, batch = c->t->options->batch;
+    if (!batch || batch > rank) batch = batch ? rank : 20;
     double *all = PELT_NEW(c->arena, rank * rank, double), *left = PELT_NEW(c->arena, rank * rank, double),
            *turned = PELT_NEW(c->arena, rank * rank, double), *values = PELT_NEW(c->arena, rank, double),
-           *lead = PELT_NEW(c->arena, rank * PAPER_BLOCK, double), *with = PELT_NEW(c->arena, rank, double),
-           *vectors = PELT_NEW(c->arena, s->row_count * PAPER_BLOCK, double),
-           *score = PELT_NEW(c->arena, points, double);
+           *lead = PELT_NEW(c->arena, rank * batch, double), *with = PELT_NEW(c->arena, rank, double),
+           *vectors = PELT_NEW(c->arena, s->row_count * batch, double), *score = PELT_NEW(c->arena, points, double);
+    double *keep = PELT_NEW(c->arena, rank * rank, double);
     pelt_fold_covariance(c->t, NULL, 0, all);
+    memcpy(left, all, rank * rank * sizeof *left);
     while (c->count < until) {
         size_t width = (until - c->count + 1) / 2;
-        width = width < PAPER_BLOCK ? width : PAPER_BLOCK;
+        width = width < batch ? width : batch;
         width = width < rank ? width : rank;
-        pelt_result result = residual_covariance(c, all, left, error);
-        if (result) return result;
+        if (c->count) {
+            pelt_result result = unexplained(c, all, keep, error);
+            if (result) return result;
+            double enough = c->t->options->residual * c->t->diagonal;
+            if (enough > 0 && largest_residual(c, keep) <= enough) break;
+            residual_covariance(c, all, keep, left);
+        }
         memcpy(turned, left, rank * rank * sizeof *turned);
         if (!pelt_eigen(rank, turned, values)) return pelt_fail(error, PELT_ERROR_NUMBER, "the residual has no basis");
         for (size_t i = 0; i < rank; i++)
@@ -469,36 +502,55 @@ static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error)
 
 /* -- All together -------------------------------------------------------------------------------------------------- */
 
-/* Keys far from all others, one after the other. */
-static void choose_grid(choice *c) {
-    uint32_t points = c->t->point_count;
-    double *distance = PELT_NEW(c->arena, points, double);
-    if (!c->t->positions) return;
-    for (uint32_t p = 0; p < points; p++) distance[p] = INFINITY;
-    for (uint32_t k = 0; c->count < c->wanted; k++) {
-        if (k == c->count) take(c, best_candidate(c, distance));
-        for (uint32_t p = 0; p < points; p++)
-            distance[p] = fmin(distance[p], square_distance(c->t->positions + 3 * (size_t)p,
-                                                            c->t->positions + 3 * (size_t)c->keys[k]));
+uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, double gap,
+                              uint32_t most, uint32_t *points) {
+    pelt_arena *work = pelt_arena_inside(t->arena);
+    double *distance = PELT_NEW(work, t->candidates, double);
+    uint32_t chosen = 0;
+    for (uint32_t p = 0; p < t->candidates; p++) distance[p] = INFINITY;
+    for (uint32_t k = 0; k < given_count || chosen < most; k++) {
+        uint32_t next = k < given_count ? given[k] : 0;
+        for (uint32_t p = 0; p < t->candidates && k >= given_count; p++)
+            if (distance[p] > distance[next]) next = p;
+        if (k >= given_count && distance[next] <= (gap > 0 ? gap * gap : -1)) break;
+        if (k >= given_count) points[chosen++] = next;
+        for (uint32_t p = 0; p < t->candidates; p++)
+            distance[p] =
+                fmin(distance[p], square_distance(t->positions + 3 * (size_t)p, t->positions + 3 * (size_t)next));
+        distance[next] = -1; /* never again, also where points lie in one place */
     }
+    pelt_arena_free(work);
+    return chosen;
 }
 
-pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, pelt_error *error) {
+/* So many keys in the largest gaps. */
+static void choose_grid(choice *c, uint32_t until) {
+    uint32_t first = c->count;
+    if (first >= until) return;
+    pelt_farthest_points(c->t, c->keys, first, 0, until - first, c->keys + first);
+    while (c->count < until) take(c, c->keys[c->count]);
+}
+
+pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, uint32_t *chosen,
+                             pelt_error *error) {
     const pelt_keys_options *o = t->options;
     choice c = {.t = t, .arena = pelt_arena_inside(t->arena), .keys = keys, .wanted = count};
     c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
     for (uint32_t i = 0; i < o->fiducial_count; i++) take(&c, o->fiducials[i]);
     for (uint32_t i = 0; o->previous && i < o->previous->key_count; i++) take(&c, o->previous->key_points[i]);
     uint32_t free_keys = count - c.count, grid = o->grid < free_keys && t->positions ? o->grid : 0;
+    bool paper = o->recipe == PELT_KEYS_PAPER;
+    if (paper) choose_grid(&c, c.count + grid), grid = 0;
     uint32_t until = count - grid, until_peaks = c.count + (until - c.count) * 3 / 5;
     pelt_result result = PELT_OK;
-    if (o->recipe == PELT_KEYS_PAPER) {
+    if (paper) {
         result = choose_by_paper(&c, until, error);
     } else {
         choose_optimal(&c, until_peaks);
         result = choose_at_peaks(&c, until, error);
     }
-    if (!result) choose_grid(&c);
+    if (!result && !paper) choose_grid(&c, count);
+    if (chosen) *chosen = c.count;
     pelt_arena_free(c.arena);
     return result;
 }

@@ -44,7 +44,15 @@ void pelt_key_rows(const pelt_keys_training *t, const uint32_t *keys, uint32_t k
 /* Covariance of the coordinates of all frames but those of a fold (PELT_FOLDS: of all frames), and their weight. */
 double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, uint32_t left_out, double *covariance);
 
-/* Chooses keys: fiducials first, then by the recipe, then the grid. keys has room for `count`. */
-pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, pelt_error *error);
+/* Points far from all others, one after the other, of those that keys may be: each is as far as can be from the `given`
+   ones and from those before. Ends after `most`, or where no point is further than `gap` (in units of the places) from
+   one of them; returns how many there are. There must be positions, and enough points. */
+uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, double gap,
+                              uint32_t most, uint32_t *points);
+
+/* Chooses keys: fiducials first, then by the recipe, then the grid; the recipe paper has the grid first, and may need
+   fewer than `count`, for which keys has room. *chosen (may be NULL) says how many there are. */
+pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, uint32_t *chosen,
+                             pelt_error *error);
 
 #endif

@@ -180,7 +180,7 @@ static pelt_result choose(pelt_keys_training *t, pelt_keys_model *m, pelt_map *m
                           pelt_error *error) {
     bool paper = t->options->recipe == PELT_KEYS_PAPER, given = t->options->ridge > 0;
     m->keys = PELT_NEW(t->arena, count, uint32_t);
-    pelt_result result = pelt_choose_keys(t, count, m->keys, error);
+    pelt_result result = pelt_choose_keys(t, count, m->keys, &count, error);
     m->key_count = count;
     m->basis = basis_for(t, count);
     *map = (pelt_map){m->keys, count, m->basis, paper ? 0 : t->options->ridge};
@@ -286,6 +286,7 @@ static pelt_result find_model(training *g, const pelt_frames *frames, pelt_colum
     }
     if (!result) result = fit_maps(t, &map, model, error);
     if (!result) result = set_bounds(t, &map, frames, model, g->report, error);
+    if (!result) pelt_keys_witnesses(model, g->report->error_p995);
     if (!result) g->report->ridge = map.ridge;
     return result;
 }
@@ -304,6 +305,8 @@ static pelt_result train(void *user, pelt_error *error) {
     double weight = g->t.s.weight / g->t.columns_per_frame;
     model.frame_count = weight < UINT32_MAX ? (uint32_t)(weight + 0.5) : UINT32_MAX;
     g->report->frames = model.frame_count, g->report->keys = model.key_count, g->report->basis = model.basis;
+    g->report->regions = model.region_count, g->report->witnesses = model.witness_count;
+    g->report->witnesses_each_frame = model.witness_rule ? model.witness_rule->each_frame : 0;
     return pelt_keys_form(&model, &g->keys, error);
 }
 
@@ -311,11 +314,13 @@ static pelt_result train(void *user, pelt_error *error) {
 static json_t *describe(const pelt_keys_options *o, const pelt_keys_report *r) {
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)
-        if (json_array_append_new(curve, json_pack("[i, o]", (int)r->curve_keys[i], pelt_json_number(r->curve_error[i]))))
+        if (json_array_append_new(curve,
+                                  json_pack("[i, o]", (int)r->curve_keys[i], pelt_json_number(r->curve_error[i]))))
             return json_decref(curve), NULL;
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:b, s:o}", "made_by", "pelt " PELT_VERSION,
-                     "recipe", pelt_keys_recipe_name(o->recipe), "frames", (int)r->frames, "keys", (int)r->keys,
-                     "basis", (int)r->basis, "ridge", r->ridge, "error_p995",
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:b, s:o}", "made_by",
+                     "pelt " PELT_VERSION, "recipe", pelt_keys_recipe_name(o->recipe), "frames", (int)r->frames, "keys",
+                     (int)r->keys, "basis", (int)r->basis, "regions", (int)r->regions, "witnesses", (int)r->witnesses,
+                     "witnesses_each_frame", (int)r->witnesses_each_frame, "ridge", r->ridge, "error_p995",
                      isfinite(r->error_p995) ? r->error_p995 : -1, "hit_rate", r->hit_rate, "bad_caught", r->bad_caught,
                      "by_controls", (int)r->by_controls, "error_by_keys", curve);
 }

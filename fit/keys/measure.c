@@ -14,14 +14,18 @@ typedef struct playback {
     float *now, *before; /* truth of this frame and of the one before */
     float *fill, *fill_before, *final, *final_before;
     float *key_values;
+    uint8_t *computed; /* [points] 1: the soft cache asked for this frame's truth */
     void *scratch, *memory;
-    double square;
+    double square, bar;
+    uint32_t witnesses; /* heard in this frame */
 } playback;
 
 static int play(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values) {
     const playback *p = user;
-    const float *truth = controls[0] == p->current ? p->now : p->before;
+    bool now = controls[0] == p->current;
+    const float *truth = now ? p->now : p->before;
     size_t each = p->keys->component_count;
+    for (uint32_t i = 0; i < count && now; i++) p->computed[points[i]] = 1;
     for (uint32_t i = 0; i < count; i++) memcpy(values + i * each, truth + points[i] * each, each * sizeof *values);
     return 0;
 }
@@ -30,6 +34,7 @@ static void allocate(playback *p, pelt_arena *arena) {
     float **buffers[] = {&p->now, &p->before, &p->fill, &p->fill_before, &p->final, &p->final_before};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) *buffers[i] = PELT_NEW(arena, p->frame_size, float);
     p->key_values = PELT_NEW(arena, (size_t)p->keys->key_count * p->keys->component_count, float);
+    p->computed = PELT_NEW(arena, p->keys->point_count, uint8_t);
     p->scratch = pelt_alloc(arena, pelt_keys_scratch_size(p->keys, 1), 1);
     p->memory = pelt_alloc(arena, pelt_soft_cache_size(p->keys, 1), 1);
 }
@@ -74,6 +79,26 @@ static double switching_jump(const playback *p) {
         most = fmax(most, point_length(p->final + at, p->now + at, p->final_before + at, p->before + at, each));
     }
     return most / p->keys->diagonal;
+}
+
+/* How much further than in truth a point moved since the frame before: a pop, where the truth has none. */
+static double moved_by_itself(const playback *p) {
+    size_t each = p->keys->component_count;
+    double most = 0;
+    for (size_t at = 0; at < p->frame_size; at += each)
+        most = fmax(most, point_length(p->final + at, p->final_before + at, NULL, NULL, each) -
+                              point_length(p->now + at, p->before + at, NULL, NULL, each));
+    return most / p->keys->diagonal;
+}
+
+/* Keys alone are over the bar somewhere, and the soft cache did not even look there. */
+static bool trusts_a_bad_point(const playback *p) {
+    size_t each = p->keys->component_count;
+    for (uint32_t i = 0; i < p->keys->point_count; i++)
+        if (!p->computed[i] &&
+            point_length(p->fill + i * each, p->now + i * each, NULL, NULL, each) > p->bar * p->keys->diagonal)
+            return true;
+    return false;
 }
 
 static void fill_from_keys(playback *p, double *seconds) {
@@ -126,7 +151,9 @@ static void summarise(pelt_keys_measure *m, double bar, double *list) {
         shot_good = shot_good && k->error <= bar;
         if (f + 1 == m->frame_count || m->frames[f + 1].shot != k->shot) m->good_shots += shot_good;
         hits += k->verdict == PELT_CACHE_HIT, under += k->error <= bar, final += k->final <= bar;
-        m->missed_bad += k->error > bar && k->verdict == PELT_CACHE_HIT;
+        m->missed_bad += k->trusted_bad;
+        m->verdicts[k->verdict]++;
+        m->still_jump = fmax(m->still_jump, k->still);
         m->jump = fmax(m->jump, k->jump);
         m->switch_jump = fmax(m->switch_jump, k->switch_jump);
         m->evaluated += k->evaluated / n;
@@ -158,18 +185,22 @@ static pelt_result play_frame(playback *p, pelt_soft_cache *cache, const pelt_so
     p->current = (float)(f % 2);
     if (!follows(frames, f)) pelt_soft_cache_init(cache, p->keys, options, (pelt_engine_call){play, p, 1}, p->memory);
     fill_from_keys(p, seconds);
+    memset(p->computed, 0, p->keys->point_count);
     result = pelt_soft_cache_next(cache, &p->current, p->final, &info);
     if (result)
         return pelt_fail(error, result, "%s: frame %u: %s", pelt_frames_name(frames), f, pelt_result_text(result));
     *k = (pelt_keys_frame){.shot = frames->shots ? frames->shots[f] : 0,
-                           .e = info.misfit.e,
+                           .e = info.e,
                            .evaluated = info.evaluated,
                            .verdict = info.verdict};
     k->error = (float)largest_change(p, p->fill, p->now, NULL, NULL, &k->worst_point);
+    p->witnesses = info.witnesses;
+    k->trusted_bad = trusts_a_bad_point(p);
     k->final = (float)largest_change(p, p->final, p->now, NULL, NULL, NULL);
     if (follows(frames, f)) {
         k->jump = (float)largest_change(p, p->fill, p->now, p->fill_before, p->before, NULL);
         k->switch_jump = (float)switching_jump(p);
+        k->still = (float)moved_by_itself(p);
     }
     for (size_t i = 0; i < p->frame_size; i++) p->square += pow((double)p->fill[i] - p->now[i], 2);
     return PELT_OK;
@@ -190,7 +221,7 @@ static pelt_result measure(void *user, pelt_error *error) {
     pelt_keys_measure *m = g->out = PELT_NEW(g->arena, 1, pelt_keys_measure);
     *m = (pelt_keys_measure){.frame_count = count, .point_cost = g->options.point_cost, .arena = g->arena};
     m->frames = PELT_NEW(g->arena, count, pelt_keys_frame);
-    playback p = {.keys = keys, .frame_size = (size_t)keys->point_count * keys->component_count};
+    playback p = {.keys = keys, .frame_size = (size_t)keys->point_count * keys->component_count, .bar = g->options.bar};
     pelt_arena *work = pelt_arena_inside(g->arena);
     double *list = PELT_NEW(work, count, double);
     allocate(&p, work);
@@ -201,6 +232,7 @@ static pelt_result measure(void *user, pelt_error *error) {
         pelt_result result =
             play_frame(&p, &cache, &g->options.soft_cache, g->frames, f, &m->frames[f], &list[f], error);
         if (result) return result;
+        m->witnesses += (double)p.witnesses / count;
         if (g->options.look) g->options.look(g->options.look_user, f, &m->frames[f], p.now, p.fill, p.final);
     }
     m->fill_seconds = pelt_quantile(list, count, 0.5);

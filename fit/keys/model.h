@@ -17,6 +17,8 @@ typedef struct pelt_keys_model {
     uint16_t *point_regions; /* [point_count][4] */
     float *point_region_weights;
     pelt_misfit_bound *bounds; /* [region_count] */
+    uint32_t *witnesses, witness_count;
+    pelt_witness_rule *witness_rule; /* NULL: no witnesses */
     uint32_t component_count, frame_count;
 } pelt_keys_model;
 
@@ -26,6 +28,11 @@ void pelt_keys_regions(pelt_keys_model *model, uint32_t count);
 /* Bounds on the misfit from trials, and what they would have done: share of frames held out by shots that pass, and of
    bad frames with controls held out that are flagged. */
 void pelt_keys_bounds(pelt_keys_model *model, const pelt_trials *trials, double bar, pelt_keys_report *report);
+
+/* Witnesses: points in the largest gaps between the keys, until none is wider than 4% of the diagonal. A frame hears a
+   twentieth of them, or one for every twenty keys where that is more; fewer in proportion where frames held out stayed
+   under half the bar (expected: the error that 99.5% of them stayed under, a fraction of the diagonal). */
+void pelt_keys_witnesses(pelt_keys_model *model, double expected);
 
 /* Key points as they run, in the training's arena. Their text is empty. */
 pelt_result pelt_keys_form(const pelt_keys_model *model, pelt_keys *keys, pelt_error *error);

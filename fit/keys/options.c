@@ -99,6 +99,7 @@ static pelt_result check_counts(const pelt_frames *f, const pelt_keys_options *o
 static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
     pelt_result result = check_share("error", o->error, error);
     if (!result) result = check_share("bar", o->bar, error);
+    if (!result) result = check_share("residual", o->residual, error);
     if (result) return result;
     if (!(o->ridge >= 0 && o->ridge <= 1))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "ridge: 0 to 1 is meant, not %g", o->ridge);
@@ -118,6 +119,12 @@ static pelt_result check_together(const pelt_frames *f, const pelt_keys_options 
     if (o->recipe == PELT_KEYS_PAPER && o->ridge > 0)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
                          "ridge: the recipe paper is without regularisation; leave it out, or choose the recipe pelt");
+    if (o->recipe != PELT_KEYS_PAPER && (o->residual > 0 || o->batch))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: this is of the recipe paper; choose that, or leave it out",
+                         o->batch ? "batch" : "residual");
+    if (o->error > 0 && o->residual > 0)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "residual: the number of keys follows from it or from the error; give one of the two");
     if (o->grid && !o->positions && (f->component_count != 3 || o->shared || o->uncentred))
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
                          "grid: where the points are is not known; give their positions, or leave it out");
@@ -143,7 +150,12 @@ pelt_result pelt_keys_resolve(const pelt_frames *f, pelt_keys_options *o, pelt_e
         o->previous && o->previous->key_count > o->fiducial_count ? o->previous->key_count : o->fiducial_count;
     if (!o->keys) o->keys = o->engine_points < USUAL_KEYS ? o->engine_points : USUAL_KEYS;
     if (o->keys < least) o->keys = least < o->engine_points ? least : o->engine_points;
-    if (!o->regions) o->regions = 1;
+    bool plain =
+        o->recipe == PELT_KEYS_PAPER || o->shared || (!o->positions && (f->component_count != 3 || o->uncentred));
+    if (!o->regions) o->regions = plain ? 1 : o->keys / 3 > 0 ? o->keys / 3 : 1;
+    if (o->regions > MOST_REGIONS) o->regions = MOST_REGIONS;
+    if (plain && !o->witnesses) o->witnesses = PELT_KEYS_NO_WITNESSES;
+    if (!o->batch) o->batch = 20;
     if (!(o->bar > 0)) o->bar = 0.01;
     if (!o->memory) o->memory = (size_t)512 << 20;
     return PELT_OK;

@@ -93,6 +93,9 @@ static void pack_arrays(packing *p) {
     keys->bounds = m->bounds;
     keys->point_regions = m->point_regions;
     keys->point_region_weights = m->point_region_weights;
+    keys->witness_points = m->witnesses;
+    keys->witness_rule = m->witness_rule;
+    keys->witness_count = m->witness_count;
 }
 
 pelt_result pelt_keys_form(const pelt_keys_model *m, pelt_keys *keys, pelt_error *error) {
@@ -123,7 +126,7 @@ pelt_result pelt_keys_form(const pelt_keys_model *m, pelt_keys *keys, pelt_error
 static pelt_keys_header header_of(const pelt_keys *keys) {
     return (pelt_keys_header){.magic = PELT_KEYS_MAGIC,
                               .version = PELT_KEYS_VERSION,
-                              .section_count = PELT_KEYS_SECTION_COUNT,
+                              .section_count = PELT_KEYS_SECTION_COUNT - (keys->witness_count ? 0 : 2),
                               .point_count = keys->point_count,
                               .component_count = keys->component_count,
                               .key_count = keys->key_count,
@@ -138,29 +141,37 @@ static pelt_keys_header header_of(const pelt_keys *keys) {
 pelt_bytes *pelt_keys_pack(const pelt_keys *formed, const char *about, pelt_error *error) {
     pelt_keys described = *formed, *keys = &described;
     described.about = about;
-    const void *data[PELT_KEYS_SECTION_COUNT] = {
-#define DATA(name, code, field, size) keys->field,
-        PELT_KEYS_SECTIONS(DATA)
-#undef DATA
-    };
-    pelt_file_section table[PELT_KEYS_SECTION_COUNT] = {
-#define ENTRY(name, code, field, size) {code, PELT_SECTION_REQUIRED, 0, size, 0},
+    const struct {
+        uint32_t kind, flags;
+        uint64_t size;
+        const void *data;
+    } all[] = {
+#define ENTRY(name, code, field, size, always) {code, always ? PELT_SECTION_REQUIRED : 0, size, keys->field},
         PELT_KEYS_SECTIONS(ENTRY)
 #undef ENTRY
     };
     pelt_keys_header header = header_of(keys);
-    table[PELT_KEYS_SECTION_ABOUT].flags = 0;
-    table[PELT_KEYS_SECTION_ABOUT].size = strlen(about) + 1;
-    size_t size = round_up(sizeof header + sizeof table);
-    for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) table[k].offset = size, size += round_up(table[k].size);
+    pelt_file_section table[PELT_KEYS_SECTION_COUNT] = {0};
+    const void *data[PELT_KEYS_SECTION_COUNT];
+    uint32_t count = 0;
+    size_t size = round_up(sizeof header + header.section_count * sizeof *table);
+    for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) {
+        if (!all[k].data) continue; /* no witnesses */
+        pelt_file_section *section = &table[count];
+        *section = (pelt_file_section){.kind = all[k].kind, .flags = all[k].flags, .offset = size, .size = all[k].size};
+        if (k == PELT_KEYS_SECTION_ABOUT) section->flags = 0, section->size = strlen(about) + 1;
+        if (k == PELT_KEYS_SECTION_WITNESSES) section->size = 4 * (uint64_t)keys->witness_count;
+        size += round_up(section->size);
+        data[count++] = all[k].data;
+    }
     header.file_size = size;
     pelt_bytes *out = malloc(sizeof *out);
     uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
     if (!out || !bytes) return free(out), free(bytes), pelt_no_memory(error), NULL;
     memset(bytes, 0, size);
     memcpy(bytes, &header, sizeof header);
-    memcpy(bytes + sizeof header, table, sizeof table);
-    for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) memcpy(bytes + table[k].offset, data[k], table[k].size);
+    memcpy(bytes + sizeof header, table, count * sizeof *table);
+    for (uint32_t k = 0; k < count; k++) memcpy(bytes + table[k].offset, data[k], table[k].size);
     *out = (pelt_bytes){bytes, size};
     pelt_keys opened;
     pelt_result result = pelt_keys_open(out->bytes, out->size, &opened);

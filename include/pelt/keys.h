@@ -6,8 +6,9 @@
        b = W (values at the keys - their mean),        all points = mean + A b
 
    so that only the keys need be computed. What A b says of the keys themselves is compared with their true values: this
-   *misfit* tells when not to trust the result. The *soft cache* then computes all points instead, and blends, so that
-   nothing pops.
+   *misfit* tells when not to trust the result. A few *witnesses*, other points each frame, are computed and compared as
+   well, since what was never trained may leave the keys in peace. The *soft cache* computes points where either says
+   so, and blends, so that nothing pops.
 
    In a dozen lines:
 
@@ -51,6 +52,12 @@ typedef struct pelt_misfit_bound {
     float rms, largest; /* root mean square over the keys of the region, and of one key */
 } pelt_misfit_bound;
 
+/* Points that testify beside the keys: in every frame the next few of a list, all of it where a shot begins. */
+typedef struct pelt_witness_rule {
+    float bound;         /* distance of reconstruction and truth at which e = 1, in units of the values; > 0 */
+    uint32_t each_frame; /* witnesses looked at in a frame; at least 1, at most witness_count */
+} pelt_witness_rule;
+
 /* An opened .keys file: counts, and pointers into the bytes given to pelt_keys_open. A plain value with nothing to
    free; read-only, except `isa`. docs/keys-format.md says more of each array. */
 typedef struct pelt_keys {
@@ -70,16 +77,19 @@ typedef struct pelt_keys {
     uint32_t key_row_count; /* the same of the keys */
     uint32_t block_count;   /* blocks of 16 rows */
 
-    const uint32_t *key_points;        /* [key_count], increasing order is not promised */
-    const float *mean;                 /* [block_count][16] */
-    const float *key_mean;             /* [key_row_count] */
-    const void *basis;                 /* [block_count][basis_count][16] float or half */
-    const float *map;                  /* W: basis_count rows in blocks of 16, [block][key_row_count][16] */
-    const float *misfit;               /* misfit = this times the centred key values; key_row_count rows likewise */
-    const pelt_misfit_bound *bounds;   /* [region_count] */
-    const uint16_t *point_regions;     /* [point_count][4] regions of each point */
-    const float *point_region_weights; /* [point_count][4], they sum to 1 */
-    const char *about;                 /* UTF-8 JSON text for people and tools */
+    const uint32_t *key_points;            /* [key_count], increasing order is not promised */
+    const float *mean;                     /* [block_count][16] */
+    const float *key_mean;                 /* [key_row_count] */
+    const void *basis;                     /* [block_count][basis_count][16] float or half */
+    const float *map;                      /* W: basis_count rows in blocks of 16, [block][key_row_count][16] */
+    const float *misfit;                   /* misfit = this times the centred key values; key_row_count rows likewise */
+    const pelt_misfit_bound *bounds;       /* [region_count] */
+    const uint16_t *point_regions;         /* [point_count][4] regions of each point */
+    const float *point_region_weights;     /* [point_count][4], they sum to 1 */
+    const uint32_t *witness_points;        /* [witness_count], below engine_point_count; NULL: there are none */
+    const pelt_witness_rule *witness_rule; /* NULL: there are none */
+    uint32_t witness_count;
+    const char *about; /* UTF-8 JSON text for people and tools */
     uint32_t about_size;
 
     pelt_isa isa; /* as in pelt_skin */
@@ -139,6 +149,9 @@ typedef enum pelt_soft_cache_verdict {
     PELT_CACHE_PART,  /* some regions were computed */
     PELT_CACHE_BLEND, /* all was computed, and blended with the reconstruction */
     PELT_CACHE_MISS,  /* all was computed and used as it is */
+    PELT_CACHE_DOUBT, /* not to be trusted, but nothing can compute all points (cross point multiplication): the keys
+                         alone */
+    PELT_CACHE_VERDICTS
 } pelt_soft_cache_verdict;
 
 /* All zeros are good defaults. */
@@ -148,13 +161,18 @@ typedef struct pelt_soft_cache_options {
                            between reconstruction and computation, as a fraction of the diagonal; 0: blend by e alone */
     int whole;          /* 1: one decision for all points, also where the file has regions */
     int new_each_frame; /* 1: frames do not follow one another in time */
+    int no_witnesses;   /* 1: the keys alone testify, also where the file has witnesses */
+    int absolute;       /* 1: e is the paper's: the RMS misfit of all keys in units of the values; one decision, and no
+                           witnesses. e_min and e_max are 0.1 and 0.15 then, where they are 0 */
 } pelt_soft_cache_options;
 
 /* What pelt_soft_cache_next did. */
 typedef struct pelt_soft_cache_frame_info {
     pelt_soft_cache_verdict verdict;
-    pelt_misfit misfit; /* of the whole frame */
-    uint32_t evaluated; /* points computed, the keys included */
+    pelt_misfit misfit; /* of the whole frame, at the keys */
+    float e;            /* of the worst region, with what witnesses and the points computed said */
+    uint32_t evaluated; /* points computed, keys and witnesses included */
+    uint32_t witnesses; /* of these, witnesses */
 } pelt_soft_cache_frame_info;
 
 /* The soft cache of one character: its state lives in memory that the caller gives and keeps; there is nothing to free.
@@ -163,10 +181,11 @@ typedef struct pelt_soft_cache {
     const pelt_keys *keys;           /* must outlive the cache */
     pelt_soft_cache_options options; /* with the defaults filled in */
     pelt_engine_call engine;
-    uint64_t hits, parts, blends, misses; /* frames, by verdict */
-    uint64_t evaluated;                   /* points computed in all */
+    uint64_t hits, parts, blends, misses, doubts; /* frames, by verdict */
+    uint64_t evaluated, witnesses;                /* points computed in all, and of these, witnesses */
     void *private_memory;
-    int private_started; /* a frame came before */
+    int private_started;      /* a frame came before */
+    uint32_t private_witness; /* whose turn it is */
 } pelt_soft_cache;
 
 /* Bytes of memory for a soft cache, a multiple of 64: about five frames of values. Align it to 64. SIZE_MAX when that
@@ -182,8 +201,10 @@ pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, 
    there before. */
 void pelt_soft_cache_cut(pelt_soft_cache *cache);
 
-/* One frame: evaluates the keys, decides, evaluates what must be, blends. values [point_count][component_count]; `info`
-   may be NULL. PELT_ERROR_NUMBER when the engine gave something that is not finite, PELT_ERROR_DATA when it failed:
+/* One frame: evaluates keys and witnesses, decides, evaluates what must be, blends. Where points are computed, how far
+   the reconstruction is from them is known: a region whose points are over the witnesses' bound is computed in the next
+   frame too, and so are its neighbours where the error reaches their border. values [point_count][component_count];
+   `info` may be NULL. PELT_ERROR_NUMBER when the engine gave something that is not finite, PELT_ERROR_DATA when it failed:
    values are then not to be used, and the cache stays as it was. */
 pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
                                  pelt_soft_cache_frame_info *info);

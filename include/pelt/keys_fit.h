@@ -82,23 +82,34 @@ typedef enum pelt_keys_recipe {
 /* "pelt", "paper"; NULL for a number that is none. */
 const char *pelt_keys_recipe_name(pelt_keys_recipe recipe);
 
+#define PELT_KEYS_NO_WITNESSES UINT32_MAX
+
 typedef struct pelt_keys_options {
     pelt_keys_recipe recipe;
-    uint32_t keys;  /* key points, up to the number of points; more keys, less error, more to compute. 0: 170, or as
+    uint32_t keys;   /* key points, up to the number of points; more keys, less error, more to compute. 0: 170, or as
                        many as `error` asks for; not together with it */
-    uint32_t basis; /* basis vectors, up to the number of frames; 0: as many as the keys have values (pelt), half a
+    uint32_t basis;  /* basis vectors, up to the number of frames; 0: as many as the keys have values (pelt), half a
                        vector per key (paper) */
-    double error;   /* 0 to 1; > 0: as few keys as bring the largest error of a point under this fraction of the
+    double error;    /* 0 to 1; > 0: as few keys as bring the largest error of a point under this fraction of the
                        diagonal in 99.5% of the frames, held out of training shot by shot. Fails where up to 350 keys
                        do not */
-    uint32_t grid;  /* fewer than the keys: so many of them are spread evenly, so that no large part is without */
+    double residual; /* 0 to 1; > 0, with the recipe paper: its end of the choice of keys: batches are added until the
+                        largest residual of any point and training frame is under this fraction of the diagonal; `keys`
+                        is then the most that there may be */
+    uint32_t batch;  /* vectors of a batch of the recipe paper, each of which gives two keys; 0: 20 */
+    uint32_t grid;   /* fewer than the keys: so many of them are spread evenly, so that no large part is without; the
+                       recipe paper seeds them into its first batch, pelt puts them last */
     const uint32_t *fiducials; /* [fiducial_count] points that are keys in any case, such as the lips' corners */
     uint32_t fiducial_count;
     bool uncentred;            /* do not subtract the mean: where nothing is 0 (light) */
     bool shared;               /* one basis for all components, each as a frame of its own (light) */
     uint32_t engine_points;    /* keys come from the first so many points, which drive the others (cross point
                                   multiplication); 0: all */
-    uint32_t regions;          /* parts that the soft cache judges apart, up to 65536 and the number of keys; 0: 1 */
+    uint32_t regions;          /* parts that the soft cache judges apart, up to 65536 and the number of keys; 0: one for
+                                  every three keys; 1 with the recipe paper and where places are not known */
+    uint32_t witnesses;        /* points beside the keys that the soft cache hears in a frame; 0: one for every twenty
+                                  keys, fewer where frames held out were right by far; none with the recipe paper and
+                                  where places are not known; or PELT_KEYS_NO_WITNESSES */
     double ridge;              /* 0 to 1: regularisation of the map, relative to the keys' variance; 0: chosen by
                                   cross-validation. The recipe paper has none */
     double bar;                /* 0 to 1: the soft cache should let no point be wrong by more than this fraction of the
@@ -121,7 +132,8 @@ enum { PELT_KEYS_CURVE = 8 };
 
 /* What training found. Errors are fractions of the diagonal. */
 typedef struct pelt_keys_report {
-    uint32_t frames, keys, basis;
+    uint32_t frames, keys, basis, regions;
+    uint32_t witnesses, witnesses_each_frame;
     double error_p995;   /* largest point error that 99.5% of the frames stay under, held out shot by shot; infinite
                             where there is nothing to hold out */
     double ridge;        /* as used */
@@ -150,9 +162,11 @@ typedef struct pelt_keys_frame {
     uint32_t shot, worst_point;
     float error;       /* largest of a point, keys alone */
     float final;       /* the same with the soft cache */
-    float e;           /* misfit, 1 is the bound */
+    float e;           /* misfit at keys and witnesses, 1 is the bound */
+    bool trusted_bad;  /* keys alone are over the bar at a point that the soft cache did not compute */
     float jump;        /* largest change of a point's error since the frame before, keys alone */
     float switch_jump; /* the same with the soft cache, of points that it moves between keys and truth */
+    float still;       /* how much further than in truth a point moved since the frame before, with the soft cache */
     uint32_t evaluated;
     pelt_soft_cache_verdict verdict;
 } pelt_keys_frame;
@@ -177,17 +191,19 @@ typedef struct pelt_keys_measure {
     double rms;                     /* over all frames and points, keys alone */
     double hit_rate;                /* frames that needed the keys alone */
     double final_p999, final_largest;
-    double under_bar, final_under_bar; /* shares of the frames */
-    uint32_t good_shots;               /* without any frame over the bar, keys alone */
-    uint32_t bad_frames, missed_bad;   /* over the bar, and of those, trusted by the soft cache */
-    double recall, precision;          /* of bad frames by the misfit, where it flags 5% of the good ones */
-    double correlation;                /* of misfit and error, of their logarithms */
-    double jump, switch_jump;          /* the largest of each */
-    double evaluated;                  /* mean points computed per frame */
-    double fill_seconds;               /* median of a frame: solve and fill, one thread */
-    double point_cost;                 /* as given */
-    double speedup;                    /* the calculation alone against the soft cache */
-    struct pelt_arena *arena;          /* what it lies in */
+    double under_bar, final_under_bar;      /* shares of the frames */
+    uint32_t good_shots;                    /* without any frame over the bar, keys alone */
+    uint32_t bad_frames, missed_bad;        /* over the bar, and of those, trusted by the soft cache where they are */
+    uint32_t verdicts[PELT_CACHE_VERDICTS]; /* frames by verdict */
+    double recall, precision;               /* of bad frames by the misfit, where it flags 5% of the good ones */
+    double correlation;                     /* of misfit and error, of their logarithms */
+    double jump, switch_jump;               /* the largest of each */
+    double still_jump;                      /* the largest `still` of a frame */
+    double evaluated, witnesses;            /* mean points computed per frame, and of those, witnesses */
+    double fill_seconds;                    /* median of a frame: solve and fill, one thread */
+    double point_cost;                      /* as given */
+    double speedup;                         /* the calculation alone against the soft cache */
+    struct pelt_arena *arena;               /* what it lies in */
 } pelt_keys_measure;
 
 /* Plays frames through key points and the soft cache, with the frames' own values in place of the calculation, and
