@@ -293,13 +293,19 @@ static int run_keys(const cli_args *args, const pelt_keys *keys, const pelt_inpu
 
 /* -- Measure ------------------------------------------------------------------------------------------------------- */
 
-/* What a point costs: as the engine takes, or as was said. */
-static bool read_cost(const cli_args *args, const pelt_input *input, pelt_engine *engine, double *seconds) {
+/* What calls and points cost: as the engine takes, or as was said. */
+static bool read_cost(const cli_args *args, const pelt_keys *keys, const pelt_input *input, pelt_engine *engine,
+                      pelt_keys_measure_options *options) {
+    const pelt_frames *frames = &input->frames;
     double cost = 0;
     if (!cli_number(args, "cost", 0, 1e6, &cost)) return false;
-    bool by_engine = engine && input->frames.controls && input->frames.control_count == pelt_engine_controls(engine);
-    *seconds =
-        by_engine ? pelt_engine_point_seconds(engine, input->frames.controls, input->frames.frame_count) : 1e-6 * cost;
+    options->point_cost = 1e-6 * cost;
+    if (engine && frames->controls && frames->control_count == pelt_engine_controls(engine) &&
+        pelt_engine_points(engine) >= keys->engine_point_count) {
+        pelt_engine_cost measured =
+            pelt_engine_measure(engine, frames->controls, frames->frame_count, keys->key_points, keys->key_count);
+        options->point_cost = measured.point, options->call_cost = measured.call;
+    }
     return true;
 }
 
@@ -330,18 +336,22 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
         args,
         "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; further than the truth moves %.3f%%\n",
         100 * m->jump, 100 * m->switch_jump, 100 * m->still_jump);
-    cli_say(args,
-            "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.1f of them witnesses, %.3g us a "
-            "point: %.2f times faster\n",
-            1e3 * m->fill_seconds, m->evaluated, m->witnesses, 1e6 * m->point_cost, m->speedup);
+    cli_say(
+        args,
+        "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.1f of them witnesses, in %.2f calls; "
+        "%.3g us a call and %.3g us a point: %.2f times faster\n",
+        1e3 * m->fill_seconds, m->evaluated, m->witnesses, m->calls, 1e6 * m->call_cost, 1e6 * m->point_cost,
+        m->speedup);
     json_t *json = cli_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:i}", "points", (int)keys->point_count, "keys",
                             (int)keys->key_count, "basis", (int)keys->basis_count, "frames", (int)m->frame_count,
                             "max_fraction_p995", m->p995, "rms_fraction", m->rms, "hit_rate", m->hit_rate, "speedup",
                             m->speedup, "missed_bad_frames", (int)m->missed_bad);
-    json_t *cache = cli_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f}", "hits", (int)m->verdicts[PELT_CACHE_HIT], "parts",
-                             (int)m->verdicts[PELT_CACHE_PART], "blends", (int)m->verdicts[PELT_CACHE_BLEND], "misses",
-                             (int)m->verdicts[PELT_CACHE_MISS], "doubts", (int)m->verdicts[PELT_CACHE_DOUBT],
-                             "witnesses_per_frame", m->witnesses, "still_jump", m->still_jump);
+    json_t *cache =
+        cli_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "hits", (int)m->verdicts[PELT_CACHE_HIT],
+                 "parts", (int)m->verdicts[PELT_CACHE_PART], "blends", (int)m->verdicts[PELT_CACHE_BLEND], "misses",
+                 (int)m->verdicts[PELT_CACHE_MISS], "doubts", (int)m->verdicts[PELT_CACHE_DOUBT], "witnesses_per_frame",
+                 m->witnesses, "still_jump", m->still_jump, "calls_per_frame", m->calls, "call_seconds", m->call_cost,
+                 "point_seconds", m->point_cost);
     json_t *more =
         cli_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "shots",
                  (int)m->shot_count, "good_shots", (int)m->good_shots, "max_fraction_p50", m->p50, "max_fraction_p99",
@@ -383,7 +393,7 @@ static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *inpu
     pelt_error error;
     const char *report = cli_value(args, "report"), *mesh_path = cli_value(args, "mesh");
     if (!read_cache_options(args, &options.soft_cache) || !read_fraction(args, "bar", &options.bar) ||
-        !read_cost(args, input, engine, &options.point_cost))
+        !read_cost(args, keys, input, engine, &options))
         return CLI_MISUSE;
     pelt_bundle *bundle = mesh_path ? cli_bundle(args, mesh_path, &error) : NULL;
     if (mesh_path && !bundle) return cli_error(&error);
@@ -487,9 +497,7 @@ const cli_command cli_keys = {
      {"fiducials", "POINT,...", "train: points that are keys in any case."},
      {"grid", "N", "train: so many of the keys are spread evenly."},
      {"regions", "N", "train: parts of the mesh that the soft cache judges apart; default one for three keys."},
-     {"witnesses", "N",
-      "train: points beside the keys that are looked at in a frame; default one for twenty keys, or "
-      "fewer."},
+     {"witnesses", "N", "train: points beside the keys that are looked at in a frame; default by the errors held out."},
      {"residual", "SHARE",
       "train, recipe paper: keys until the largest residual of the training frames is under this."},
      {"batch", "N", "train, recipe paper: vectors of a batch; default 20."},

@@ -37,9 +37,14 @@ const pelt_mesh *pelt_engine_mesh(const pelt_engine *engine);
 pelt_result pelt_engine_evaluate(pelt_engine *engine, const float *controls, const uint32_t *points, uint32_t count,
                                  float *values, pelt_error *error);
 
-/* Seconds that a point takes, by the best of a few evaluations of all points, at some of the controls
-   [count][pelt_engine_controls]; 0 when it fails. */
-double pelt_engine_point_seconds(pelt_engine *engine, const float *controls, uint32_t count);
+/* What a call costs: call + point x points, in seconds. */
+typedef struct pelt_engine_cost {
+    double call, point;
+} pelt_engine_cost;
+
+/* Measured with all points and with some of them, at some of the frames' controls; zeros where the engine fails. */
+pelt_engine_cost pelt_engine_measure(pelt_engine *engine, const float *controls, uint32_t frames,
+                                     const uint32_t *points, uint32_t count);
 
 /* pelt_engine_evaluate as a pelt_evaluate for soft caches: `engine` is a pelt_engine. pelt_engine_failure says what went wrong. */
 int pelt_engine_callback(void *engine, const float *controls, const uint32_t *points, uint32_t count, float *values);

@@ -14,7 +14,7 @@
    What was never trained may move points between the keys and leave these in peace. Witnesses therefore testify too: a
    list of points that fill the gaps between keys, the next few in every frame, all where a shot begins. |r - f| of a
    witness in units of their bound raises e of its regions; so does that of any point that is computed, since it is
-   known then. In this way what is computed grows to where the error ends, and goes on from frame to frame until the
+   known then. A witness counts half as much again, since the worst point is seldom just where it is. In this way what is computed grows to where the error ends, and goes on from frame to frame until the
    error itself is gone. */
 
 #include "runtime/format.h"
@@ -116,7 +116,7 @@ static int all_finite(const float *values, size_t count) {
 static pelt_result compute(pelt_soft_cache *cache, const float *controls, const uint32_t *points, uint32_t count,
                            float *values) {
     if (!count) return PELT_OK;
-    cache->evaluated += count;
+    cache->evaluated += count, cache->calls++;
     if (cache->engine.evaluate(cache->engine.user, controls, points, count, values)) return PELT_ERROR_DATA;
     return all_finite(values, (size_t)count * cache->keys->component_count) ? PELT_OK : PELT_ERROR_NUMBER;
 }
@@ -138,18 +138,6 @@ static pelt_result compute_list(pelt_soft_cache *cache, const parts *p, const fl
     for (uint32_t i = 0; i < count; i++)
         if (!p->known[p->list[i]]) p->asked[asked++] = p->list[i];
     return compute_asked(cache, p, controls, asked);
-}
-
-static pelt_result compute_keys(pelt_soft_cache *cache, const parts *p, const float *controls) {
-    const pelt_keys *keys = cache->keys;
-    size_t each = keys->component_count;
-    pelt_result result = compute(cache, controls, keys->key_points, keys->key_count, p->key_values);
-    memset(p->known, 0, keys->point_count);
-    for (size_t k = 0; k < keys->key_count && !result; k++) {
-        memcpy(p->truth + keys->key_points[k] * each, p->key_values + k * each, each * sizeof *p->truth);
-        p->known[keys->key_points[k]] = 1;
-    }
-    return result;
 }
 
 /* -- Testimony ----------------------------------------------------------------------------------------------------- */
@@ -198,22 +186,22 @@ static bool raise_regions(const pelt_soft_cache *cache, uint32_t point, float e,
     return rose;
 }
 
-/* Hears the next witnesses, but for those that are computed in any case; *next is whose turn it is then. */
-static pelt_result hear_witnesses(pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t *next,
-                                  uint32_t *heard) {
+/* The keys and the next witnesses, in one call; of these those not that were computed in the frame before and are in any
+   case. *next is whose turn it is then; returns how many witnesses there are, after the keys in `asked`. */
+static uint32_t choose_asked(const pelt_soft_cache *cache, const parts *p, uint32_t *next) {
     const pelt_keys *keys = cache->keys;
-    uint32_t count = 0, most = cache->private_started ? keys->witness_rule->each_frame : keys->witness_count;
-    for (uint32_t tried = 0; tried < keys->witness_count && count < most; tried++) {
+    uint32_t count = keys->key_count;
+    memset(p->known, 0, keys->point_count);
+    for (uint32_t k = 0; k < count; k++) p->asked[k] = keys->key_points[k], p->known[keys->key_points[k]] = 1;
+    if (!testifies(cache)) return 0;
+    uint32_t most = cache->private_started ? keys->witness_rule->each_frame : keys->witness_count;
+    if (most > keys->point_count - count) most = keys->point_count - count;
+    for (uint32_t tried = 0; tried < keys->witness_count && count < keys->key_count + most; tried++) {
         uint32_t point = keys->witness_points[*next];
         *next = *next + 1 < keys->witness_count ? *next + 1 : 0;
-        bool wanted = p->trust[point] == 1 && p->state[point] == NOT_COMPUTED && !p->known[point];
-        if (wanted) p->asked[count++] = point, p->known[point] = 1;
+        if (p->state[point] == NOT_COMPUTED && !p->known[point]) p->asked[count++] = point, p->known[point] = 1;
     }
-    pelt_result result = compute_asked(cache, p, controls, count);
-    for (uint32_t i = 0; i < count && !result; i++)
-        raise_regions(cache, p->asked[i], error_at(keys, p, p->asked[i]), p->region_e);
-    *heard = count;
-    return result;
+    return count - keys->key_count;
 }
 
 /* What the points in the list say of their regions; returns whether e rose somewhere. */
@@ -337,17 +325,19 @@ pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, 
     size_t size = (size_t)keys->point_count * keys->component_count;
     parts p;
     lay_out(keys, cache->engine.control_count, cache->private_memory, &p);
-    uint64_t evaluated = cache->evaluated;
-    uint32_t fresh_count, count, witness = cache->private_witness, heard = 0;
+    uint64_t evaluated = cache->evaluated, calls = cache->calls;
+    uint32_t fresh_count, count, witness = cache->private_witness, heard;
     pelt_misfit misfit;
-    pelt_result result = compute_keys(cache, &p, controls);
+    heard = choose_asked(cache, &p, &witness);
+    pelt_result result = compute_asked(cache, &p, controls, keys->key_count + heard);
     if (result) return result;
+    memcpy(p.key_values, p.answer, (size_t)keys->key_count * keys->component_count * sizeof *p.key_values);
     pelt_keys_solve(keys, p.key_values, 1, p.scratch, &misfit);
     pelt_keys_fill(keys, p.scratch, 1, pelt_keys_all_blocks(keys), p.reconstruction);
     judge_keys(cache, &p, &misfit);
-    decide(cache, &p, &fresh_count);
-    if (testifies(cache)) result = hear_witnesses(cache, &p, controls, &witness, &heard);
-    if (!result) result = settle(cache, &p, controls, &count, &fresh_count);
+    for (uint32_t i = keys->key_count; i < keys->key_count + heard; i++)
+        raise_regions(cache, p.asked[i], PELT_WITNESS_WEIGHT * error_at(keys, &p, p.asked[i]), p.region_e);
+    result = settle(cache, &p, controls, &count, &fresh_count);
     bool limited = cache->options.step > 0 && !cache->options.new_each_frame;
     if (!result && limited && cache->private_started) result = look_back(cache, &p, fresh_count);
     if (result) return result;
@@ -359,6 +349,8 @@ pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, 
     cache->witnesses += heard;
     float e = worst_region(&p, keys->region_count);
     pelt_soft_cache_verdict verdict = name_verdict(cache, &p, count, e);
-    if (info) *info = (pelt_soft_cache_frame_info){verdict, misfit, e, (uint32_t)(cache->evaluated - evaluated), heard};
+    if (info)
+        *info = (pelt_soft_cache_frame_info){
+            verdict, misfit, e, (uint32_t)(cache->evaluated - evaluated), heard, (uint32_t)(cache->calls - calls)};
     return PELT_OK;
 }

@@ -52,14 +52,14 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
         &known->frames, &(pelt_keys_options){.keys = 8, .diagonal = 2, .exact = true, .regions = 2}, NULL, NULL);
     assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_OK);
     pelt_keys_measure_options options = {.soft_cache = {.e_min = 1, .e_max = 3, .step = 0.002f}, .bar = 0.01};
-    options.point_cost = 1e-3;
+    options.point_cost = 1e-3, options.call_cost = 5e-3;
     pelt_keys_measure *m = pelt_keys_measure_frames(&keys, &t->frames, &options, NULL);
     assert_non_null(m);
     /* by hand */
     enum { SIZE = POINTS * 3 };
     static float fill[FRAMES][SIZE], final[FRAMES][SIZE];
     double errors[FRAMES], finals[FRAMES], e[FRAMES], square = 0, evaluated = 0, jump = 0, switch_jump = 0;
-    double witnesses = 0, still_jump = 0;
+    double witnesses = 0, calls = 0, still_jump = 0;
     uint32_t verdicts[PELT_CACHE_VERDICTS] = {0};
     int hits = 0, good_shots = 0, missed = 0, shot_good = 0, under = 0, final_under = 0;
     pelt_soft_cache cache;
@@ -103,6 +103,7 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
         assert_near(k->still, own_still, 1e-7);
         assert_int_equal(k->trusted_bad, trusted_bad);
         still_jump = fmax(still_jump, own_still), witnesses += info.witnesses / (double)FRAMES;
+        calls += info.calls / (double)FRAMES;
         verdicts[info.verdict]++;
         assert_int_equal(k->worst_point, worst);
         assert_int_equal(k->verdict, info.verdict);
@@ -132,7 +133,8 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
     assert_near(m->jump, jump, 1e-7);
     assert_near(m->switch_jump, switch_jump, 1e-7);
     assert_near(m->evaluated, evaluated, 1e-9);
-    assert_near(m->speedup, POINTS * 1e-3 / (evaluated * 1e-3 + m->fill_seconds), 1e-9);
+    assert_near(m->calls, calls, 1e-9);
+    assert_near(m->speedup, (5e-3 + POINTS * 1e-3) / (calls * 5e-3 + evaluated * 1e-3 + m->fill_seconds), 1e-9);
     assert_true(m->fill_seconds > 0 && m->fill_seconds < 0.1);
     /* The misfit as a detector: where 5% of the good frames are flagged. */
     double good[FRAMES], threshold, mean[2] = {0}, spread[3] = {0};
@@ -186,9 +188,15 @@ static void measuring_refuses_what_does_not_fit(void **state) {
     assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_OK);
     assert_null(pelt_keys_measure_frames(&keys, &other->frames, NULL, &error));
     assert_string_equal(error.text, "made-up frames: 31 points of 3 values, but the key points are for 30 of 3");
-    pelt_keys_measure_options wrong[] = {
-        {.bar = 1}, {.bar = -0.1}, {.point_cost = -1}, {.point_cost = INFINITY}, {.progress = {stop_at, "measuring"}}};
-    static const char *const words[] = {"bar:", "bar:", "point_cost:", "point_cost:", "stopped"};
+    pelt_keys_measure_options wrong[] = {{.bar = 1},
+                                         {.bar = -0.1},
+                                         {.point_cost = -1},
+                                         {.point_cost = INFINITY},
+                                         {.call_cost = -1},
+                                         {.call_cost = NAN},
+                                         {.progress = {stop_at, "measuring"}}};
+    static const char *const words[] = {
+        "bar:", "bar:", "point_cost:", "point_cost:", "call_cost:", "call_cost:", "stopped"};
     for (int i = 0; i < 5; i++) {
         assert_null(pelt_keys_measure_frames(&keys, &t->frames, &wrong[i], &error));
         assert_ptr_equal(strstr(error.text, words[i]), error.text);

@@ -532,9 +532,9 @@ static void witnesses_fill_the_gaps_between_keys(void **state) {
     assert_true(keys.witness_count > 2 && keys.witness_count < LINE - 12);
     assert_int_equal(report.witnesses, keys.witness_count);
     assert_int_equal(report.witnesses_each_frame, keys.witness_rule->each_frame);
-    assert_near(keys.witness_rule->bound, 0.01, 1e-9);
-    double more = fmax(keys.witness_count, 12) / 20 * fmin(1, report.error_p995 / 0.01);
-    assert_int_equal(keys.witness_rule->each_frame, fmax(1, ceil(more)));
+    assert_near(keys.witness_rule->bound, 0.012, 1e-9);
+    double usual = keys.witness_count / 25.0 * fmin(1, report.error_p995 / 0.01);
+    assert_int_equal(keys.witness_rule->each_frame, fmax(1, ceil(usual)));
     for (int p = 0; p < LINE; p++) {
         double nearest = INFINITY;
         for (uint32_t k = 0; k < 12; k++) nearest = fmin(nearest, fabs(places[3 * p] - places[3 * keys.key_points[k]]));

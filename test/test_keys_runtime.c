@@ -20,8 +20,8 @@ typedef struct subject {
     float swell[FRAMES];   /* times this */
     uint32_t witness_points[WITNESSES];
     pelt_witness_rule rule;
-    float shift[FRAMES][KEYS];           /* of the keys along x, frame by frame: the misfit */
-    uint32_t evaluated, evaluated_twice; /* what the engine was asked for; points asked for twice in one call */
+    float shift[FRAMES][KEYS];                  /* of the keys along x, frame by frame: the misfit */
+    uint32_t calls, evaluated, evaluated_twice; /* what the engine was asked for; points asked for twice in one call */
     bool fails, not_finite;
 } subject;
 
@@ -46,7 +46,7 @@ static int evaluate(void *user, const float *controls, const uint32_t *points, u
         s->evaluated_twice += seen[points[i]]++;
         truth(s, (uint32_t)controls[0], points[i], values + 3 * i);
     }
-    s->evaluated += count;
+    s->evaluated += count, s->calls++;
     if (s->not_finite) values[3 * count - 1] = NAN;
     return s->fails;
 }
@@ -190,7 +190,8 @@ static double trust(double e, double low, double high) {
 }
 
 /* How far a point is from its truth, in units of the witnesses' bound, counts in all its regions. */
-static void testify(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, uint32_t p, double *e) {
+static void testify(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, uint32_t p, double weight,
+                    double *e) {
     float f[3];
     double square = 0;
     truth(s, frame, p, f);
@@ -198,7 +199,7 @@ static void testify(const subject *s, const pelt_soft_cache_options *o, uint32_t
     for (uint32_t g = 0; g < REGIONS; g++) {
         bool here = o->whole;
         for (int i = 0; i < 4; i++) here |= s->regions[p][i] == g && s->weights[p][i] > 0;
-        if (here) e[g] = fmax(e[g], sqrt(square) / s->rule.bound);
+        if (here) e[g] = fmax(e[g], weight * sqrt(square) / s->rule.bound);
     }
 }
 
@@ -212,7 +213,7 @@ static bool is_listed(const subject *s, const pelt_soft_cache_options *o, const 
 static void judge_regions(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, model *m, double *e,
                           bool *heard) {
     double lengths[KEYS], square = 0, most = 0;
-    bool witnessed = s->keys.witness_count && !o->no_witnesses && !o->absolute, listed[POINTS];
+    bool witnessed = s->keys.witness_count && !o->no_witnesses && !o->absolute;
     for (int k = 0; k < KEYS; k++) lengths[k] = fabs((double)s->shift[frame][k]), square += lengths[k] * lengths[k];
     for (uint32_t g = 0; g < REGIONS; g++) {
         e[g] = o->absolute ? sqrt(square / KEYS) : region_e(s, lengths, g);
@@ -222,20 +223,19 @@ static void judge_regions(const subject *s, const pelt_soft_cache_options *o, ui
     for (uint32_t g = 0; g < REGIONS && o->whole; g++) e[g] = most;
     if (!witnessed) return;
     uint32_t wanted = m->started ? s->rule.each_frame : WITNESSES, count = 0;
-    for (uint32_t p = 0; p < POINTS; p++) listed[p] = is_listed(s, o, m, e, p);
     for (int tried = 0; tried < WITNESSES && count < wanted; tried++) {
         uint32_t p = s->witness_points[m->turn++ % WITNESSES];
-        if (listed[p] || key_of(s, p) >= 0 || heard[p]) continue;
+        if (m->computed[p] || key_of(s, p) >= 0 || heard[p]) continue;
         heard[p] = true, count++;
     }
     for (uint32_t p = 0; p < POINTS; p++)
-        if (heard[p]) testify(s, o, frame, p, e);
+        if (heard[p]) testify(s, o, frame, p, 1.5, e);
     for (int round = 0; round < POINTS; round++) /* more and more points are computed, until nothing changes */
         for (uint32_t p = 0; p < POINTS; p++)
-            if (is_listed(s, o, m, e, p)) testify(s, o, frame, p, e);
+            if (is_listed(s, o, m, e, p)) testify(s, o, frame, p, 1, e);
     memset(m->region_before, 0, sizeof m->region_before);
     for (uint32_t p = 0; p < POINTS; p++)
-        if (is_listed(s, o, m, e, p)) testify(s, o, frame, p, m->region_before);
+        if (is_listed(s, o, m, e, p)) testify(s, o, frame, p, 1, m->region_before);
 }
 
 static void model_frame(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, model *m, expected *out) {
@@ -295,7 +295,7 @@ static void follow(pelt_soft_cache_options options, bool witnesses, uint32_t cut
         float out[POINTS][3];
         pelt_soft_cache_frame_info info;
         expected wanted;
-        s.evaluated = 0;
+        s.evaluated = s.calls = 0;
         if (f == cut) pelt_soft_cache_cut(&cache), m.started = false;
         assert_int_equal(pelt_soft_cache_next(&cache, &(float){(float)f}, out[0], &info), PELT_OK);
         model_frame(&s, &cache.options, f, &m, &wanted);
@@ -304,6 +304,8 @@ static void follow(pelt_soft_cache_options options, bool witnesses, uint32_t cut
         assert_int_equal(info.evaluated, wanted.evaluated);
         assert_int_equal(s.evaluated, wanted.evaluated);
         assert_int_equal(info.witnesses, wanted.heard);
+        assert_int_equal(info.calls, s.calls);
+        if (!wanted.listed) assert_int_equal(s.calls, 1); /* keys and witnesses at once */
         assert_near(info.e, wanted.e, 1e-5 * wanted.e);
         heard += wanted.heard;
         pelt_soft_cache_verdict verdict = !wanted.listed           ? PELT_CACHE_HIT

@@ -190,19 +190,36 @@ void pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar,
 
 /* -- Witnesses ----------------------------------------------------------------------------------------------------- */
 
-void pelt_keys_witnesses(pelt_keys_model *m, double expected) {
-    enum { MOST = 4096 };
+/* Points where errors peak, and points in the gaps, in proportion all along the list. */
+static uint32_t mix(const uint32_t *peaks, uint32_t peak_count, const uint32_t *gaps, uint32_t gap_count,
+                    uint32_t *list) {
+    uint32_t count = 0;
+    for (uint64_t i = 0, k = 0; i < peak_count || k < gap_count;) {
+        bool peak = i < peak_count && (k == gap_count || i * gap_count <= k * peak_count);
+        list[count++] = peak ? peaks[i++] : gaps[k++];
+    }
+    return count;
+}
+
+pelt_result pelt_keys_witnesses(pelt_keys_model *m, double expected, pelt_error *error) {
+    enum { MOST_IN_GAPS = 4096, TURN = 25 };
     const pelt_keys_training *t = m->t;
     const pelt_keys_options *o = t->options;
-    uint32_t free_points = t->candidates - m->key_count, most = free_points < MOST ? free_points : MOST;
-    if (!t->positions || o->witnesses == PELT_KEYS_NO_WITNESSES) return;
-    uint32_t *points = PELT_NEW(t->arena, most, uint32_t);
-    uint32_t count = pelt_farthest_points(t, m->keys, m->key_count, 0.04 * t->diagonal, most, points);
-    if (!count) return;
-    double usual = (count > m->key_count ? count : m->key_count) / 20.0 * fmin(1, expected / (0.5 * o->bar));
-    uint32_t each_frame = o->witnesses ? o->witnesses : (uint32_t)ceil(usual);
+    uint32_t left = t->candidates - m->key_count, peaks = (m->key_count + 1) / 2;
+    if (!t->positions || o->witnesses == PELT_KEYS_NO_WITNESSES || !left) return PELT_OK;
+    if (peaks > left) peaks = left;
+    uint32_t most = left - peaks < MOST_IN_GAPS ? left - peaks : MOST_IN_GAPS, known = m->key_count + peaks;
+    uint32_t *all = PELT_NEW(t->arena, known + most, uint32_t), *points = PELT_NEW(t->arena, peaks + most, uint32_t);
+    memcpy(all, m->keys, m->key_count * sizeof *all);
+    pelt_result result = pelt_peak_points(t, m->keys, m->key_count, peaks, all + m->key_count, error);
+    if (result) return result;
+    uint32_t gaps = pelt_farthest_points(t, all, known, 0.04 * t->diagonal, most, all + known);
+    uint32_t count = mix(all + m->key_count, peaks, all + known, gaps, points);
+    double usual = ceil((double)count / TURN * fmin(1, expected / (0.5 * o->bar)));
+    uint32_t each_frame = o->witnesses ? o->witnesses : usual > 1 ? (uint32_t)usual : 1;
     m->witnesses = points, m->witness_count = count;
     m->witness_rule = PELT_NEW(t->arena, 1, pelt_witness_rule);
-    m->witness_rule->bound = (float)(0.5 * o->bar * t->diagonal);
-    m->witness_rule->each_frame = each_frame < 1 ? 1 : each_frame < count ? each_frame : count;
+    *m->witness_rule =
+        (pelt_witness_rule){(float)(0.6 * o->bar * t->diagonal), each_frame < count ? each_frame : count};
+    return PELT_OK;
 }

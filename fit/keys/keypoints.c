@@ -163,7 +163,7 @@ pelt_result pelt_map_fit(const pelt_keys_training *t, const pelt_map *map, const
 
 /* The keys so far. */
 typedef struct choice {
-    pelt_keys_training *t;
+    const pelt_keys_training *t;
     pelt_arena *arena;
     uint32_t *keys, count, wanted;
     uint8_t *taken; /* [point_count] */
@@ -364,7 +364,8 @@ static double square_distance(const float *a, const float *b) {
     return x * x + y * y + z * z;
 }
 
-static pelt_result choose_at_peaks(choice *c, uint32_t until, pelt_error *error) {
+/* Batches of points where errors peak, until there are enough; after each, the errors are those that are left. */
+static pelt_result choose_at_peaks(choice *c, uint32_t until, uint32_t batch, pelt_error *error) {
     size_t rank = c->t->s.rank, points = c->t->point_count;
     double *covariances = PELT_NEW(c->arena, PELT_FOLDS * rank * rank, double), weights[PELT_FOLDS];
     double *score = PELT_NEW(c->arena, points, double), reach = 0.032 * c->t->diagonal;
@@ -376,7 +377,6 @@ static pelt_result choose_at_peaks(choice *c, uint32_t until, pelt_error *error)
             pelt_result result = add_fold_errors(c, f, covariances + f * rank * rank, weights[f], score, error);
             if (result) return result;
         }
-        uint32_t batch = c->wanted / 24 > 6 ? c->wanted / 24 : 6;
         for (uint32_t k = 0; k < batch && c->count < until; k++) {
             uint32_t best = best_candidate(c, score);
             take(c, best);
@@ -389,6 +389,20 @@ static pelt_result choose_at_peaks(choice *c, uint32_t until, pelt_error *error)
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     }
     return PELT_OK;
+}
+
+pelt_result pelt_peak_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, uint32_t count,
+                             uint32_t *points, pelt_error *error) {
+    choice c = {.t = t, .arena = pelt_arena_inside(t->arena), .wanted = given_count + count};
+    c.keys = PELT_NEW(c.arena, c.wanted, uint32_t);
+    c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
+    for (uint32_t k = 0; k < given_count; k++) take(&c, given[k]);
+    uint32_t first = c.count;
+    pelt_result result =
+        choose_at_peaks(&c, first + count, count, error); /* all at once: the map stays that of the keys */
+    if (!result) memcpy(points, c.keys + first, count * sizeof *points);
+    pelt_arena_free(c.arena);
+    return result;
 }
 
 /* -- The paper's way ----------------------------------------------------------------------------------------------- */
@@ -547,7 +561,7 @@ pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *ke
         result = choose_by_paper(&c, until, error);
     } else {
         choose_optimal(&c, until_peaks);
-        result = choose_at_peaks(&c, until, error);
+        result = choose_at_peaks(&c, until, count / 24 > 6 ? count / 24 : 6, error);
     }
     if (!result && !paper) choose_grid(&c, count);
     if (chosen) *chosen = c.count;

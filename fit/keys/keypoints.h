@@ -50,6 +50,11 @@ double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, u
 uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, double gap,
                               uint32_t most, uint32_t *points);
 
+/* Points where the worst held-out frames are worst with the `given` keys, spaced apart, worst first. There must be so
+   many that are not given, of those that keys may be. */
+pelt_result pelt_peak_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, uint32_t count,
+                             uint32_t *points, pelt_error *error);
+
 /* Chooses keys: fiducials first, then by the recipe, then the grid; the recipe paper has the grid first, and may need
    fewer than `count`, for which keys has room. *chosen (may be NULL) says how many there are. */
 pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, uint32_t *chosen,

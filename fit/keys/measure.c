@@ -17,7 +17,7 @@ typedef struct playback {
     uint8_t *computed; /* [points] 1: the soft cache asked for this frame's truth */
     void *scratch, *memory;
     double square, bar;
-    uint32_t witnesses; /* heard in this frame */
+    pelt_soft_cache_frame_info info;
 } playback;
 
 static int play(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values) {
@@ -194,7 +194,7 @@ static pelt_result play_frame(playback *p, pelt_soft_cache *cache, const pelt_so
                            .evaluated = info.evaluated,
                            .verdict = info.verdict};
     k->error = (float)largest_change(p, p->fill, p->now, NULL, NULL, &k->worst_point);
-    p->witnesses = info.witnesses;
+    p->info = info;
     k->trusted_bad = trusts_a_bad_point(p);
     k->final = (float)largest_change(p, p->final, p->now, NULL, NULL, NULL);
     if (follows(frames, f)) {
@@ -219,7 +219,10 @@ static pelt_result measure(void *user, pelt_error *error) {
     const pelt_keys *keys = g->keys;
     uint32_t count = g->frames->frame_count;
     pelt_keys_measure *m = g->out = PELT_NEW(g->arena, 1, pelt_keys_measure);
-    *m = (pelt_keys_measure){.frame_count = count, .point_cost = g->options.point_cost, .arena = g->arena};
+    *m = (pelt_keys_measure){.frame_count = count,
+                             .point_cost = g->options.point_cost,
+                             .call_cost = g->options.call_cost,
+                             .arena = g->arena};
     m->frames = PELT_NEW(g->arena, count, pelt_keys_frame);
     playback p = {.keys = keys, .frame_size = (size_t)keys->point_count * keys->component_count, .bar = g->options.bar};
     pelt_arena *work = pelt_arena_inside(g->arena);
@@ -232,13 +235,14 @@ static pelt_result measure(void *user, pelt_error *error) {
         pelt_result result =
             play_frame(&p, &cache, &g->options.soft_cache, g->frames, f, &m->frames[f], &list[f], error);
         if (result) return result;
-        m->witnesses += (double)p.witnesses / count;
+        m->witnesses += (double)p.info.witnesses / count, m->calls += (double)p.info.calls / count;
         if (g->options.look) g->options.look(g->options.look_user, f, &m->frames[f], p.now, p.fill, p.final);
     }
     m->fill_seconds = pelt_quantile(list, count, 0.5);
     m->rms = sqrt(p.square / count / keys->point_count) / keys->diagonal;
     summarise(m, g->options.bar, list);
-    double full = keys->point_count * m->point_cost, soft = m->evaluated * m->point_cost + m->fill_seconds;
+    double full = m->call_cost + keys->point_count * m->point_cost;
+    double soft = m->calls * m->call_cost + m->evaluated * m->point_cost + m->fill_seconds;
     m->speedup = full > 0 ? full / soft : keys->point_count / m->evaluated;
     pelt_arena_free(work);
     return PELT_OK;
@@ -257,6 +261,8 @@ static pelt_result check(const pelt_keys *keys, const pelt_frames *frames, pelt_
                          o->bar);
     if (!(o->point_cost >= 0 && isfinite(o->point_cost)))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "point_cost: seconds are meant, not %g", o->point_cost);
+    if (!(o->call_cost >= 0 && isfinite(o->call_cost)))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "call_cost: seconds are meant, not %g", o->call_cost);
     if (!(o->bar > 0)) o->bar = 0.01;
     return PELT_OK;
 }

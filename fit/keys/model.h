@@ -29,10 +29,11 @@ void pelt_keys_regions(pelt_keys_model *model, uint32_t count);
    bad frames with controls held out that are flagged. */
 void pelt_keys_bounds(pelt_keys_model *model, const pelt_trials *trials, double bar, pelt_keys_report *report);
 
-/* Witnesses: points in the largest gaps between the keys, until none is wider than 4% of the diagonal. A frame hears a
-   twentieth of them, or one for every twenty keys where that is more; fewer in proportion where frames held out stayed
-   under half the bar (expected: the error that 99.5% of them stayed under, a fraction of the diagonal). */
-void pelt_keys_witnesses(pelt_keys_model *model, double expected);
+/* Witnesses: half as many as there are keys where errors of frames held out peak, and points in the largest gaps between
+   the keys, until none is wider than 4% of the diagonal; evenly mixed. A frame hears one in 25 of them, fewer in
+   proportion where frames held out stayed under half the bar (expected: the error that 99.5% of them stayed under, a
+   fraction of the diagonal). */
+pelt_result pelt_keys_witnesses(pelt_keys_model *model, double expected, pelt_error *error);
 
 /* Key points as they run, in the training's arena. Their text is empty. */
 pelt_result pelt_keys_form(const pelt_keys_model *model, pelt_keys *keys, pelt_error *error);

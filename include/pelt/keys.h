@@ -52,9 +52,12 @@ typedef struct pelt_misfit_bound {
     float rms, largest; /* root mean square over the keys of the region, and of one key */
 } pelt_misfit_bound;
 
+#define PELT_WITNESS_WEIGHT 1.5f
+
 /* Points that testify beside the keys: in every frame the next few of a list, all of it where a shot begins. */
 typedef struct pelt_witness_rule {
-    float bound;         /* distance of reconstruction and truth at which e = 1, in units of the values; > 0 */
+    float bound; /* distance of reconstruction and truth at which e = 1 where a point is computed, in units of the
+                            values; > 0. Of a witness it counts PELT_WITNESS_WEIGHT times */
     uint32_t each_frame; /* witnesses looked at in a frame; at least 1, at most witness_count */
 } pelt_witness_rule;
 
@@ -173,6 +176,7 @@ typedef struct pelt_soft_cache_frame_info {
     float e;            /* of the worst region, with what witnesses and the points computed said */
     uint32_t evaluated; /* points computed, keys and witnesses included */
     uint32_t witnesses; /* of these, witnesses */
+    uint32_t calls;     /* of the engine */
 } pelt_soft_cache_frame_info;
 
 /* The soft cache of one character: its state lives in memory that the caller gives and keeps; there is nothing to free.
@@ -182,7 +186,7 @@ typedef struct pelt_soft_cache {
     pelt_soft_cache_options options; /* with the defaults filled in */
     pelt_engine_call engine;
     uint64_t hits, parts, blends, misses, doubts; /* frames, by verdict */
-    uint64_t evaluated, witnesses;                /* points computed in all, and of these, witnesses */
+    uint64_t evaluated, witnesses, calls;         /* points computed in all, of these witnesses; calls of the engine */
     void *private_memory;
     int private_started;      /* a frame came before */
     uint32_t private_witness; /* whose turn it is */

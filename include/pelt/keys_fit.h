@@ -101,22 +101,22 @@ typedef struct pelt_keys_options {
                        recipe paper seeds them into its first batch, pelt puts them last */
     const uint32_t *fiducials; /* [fiducial_count] points that are keys in any case, such as the lips' corners */
     uint32_t fiducial_count;
-    bool uncentred;            /* do not subtract the mean: where nothing is 0 (light) */
-    bool shared;               /* one basis for all components, each as a frame of its own (light) */
-    uint32_t engine_points;    /* keys come from the first so many points, which drive the others (cross point
+    bool uncentred;         /* do not subtract the mean: where nothing is 0 (light) */
+    bool shared;            /* one basis for all components, each as a frame of its own (light) */
+    uint32_t engine_points; /* keys come from the first so many points, which drive the others (cross point
                                   multiplication); 0: all */
-    uint32_t regions;          /* parts that the soft cache judges apart, up to 65536 and the number of keys; 0: one for
+    uint32_t regions;       /* parts that the soft cache judges apart, up to 65536 and the number of keys; 0: one for
                                   every three keys; 1 with the recipe paper and where places are not known */
-    uint32_t witnesses;        /* points beside the keys that the soft cache hears in a frame; 0: one for every twenty
-                                  keys, fewer where frames held out were right by far; none with the recipe paper and
-                                  where places are not known; or PELT_KEYS_NO_WITNESSES */
-    double ridge;              /* 0 to 1: regularisation of the map, relative to the keys' variance; 0: chosen by
+    uint32_t witnesses;     /* points beside the keys that the soft cache hears in a frame; 0: one in 25 of those that
+                                  there are, fewer where frames held out were right by far; none with the recipe paper
+                                  and where places are not known; or PELT_KEYS_NO_WITNESSES */
+    double ridge;           /* 0 to 1: regularisation of the map, relative to the keys' variance; 0: chosen by
                                   cross-validation. The recipe paper has none */
-    double bar;                /* 0 to 1: the soft cache should let no point be wrong by more than this fraction of the
+    double bar;             /* 0 to 1: the soft cache should let no point be wrong by more than this fraction of the
                                   diagonal; 0: 0.01 */
-    const float *positions;    /* [point_count][3] at rest; NULL: the mean frame where it has three components */
-    double diagonal;           /* what errors are fractions of, in units of the values; 0: of the positions */
-    bool exact;                /* keep the basis in single precision; otherwise half, where that is fine enough */
+    const float *positions; /* [point_count][3] at rest; NULL: the mean frame where it has three components */
+    double diagonal;        /* what errors are fractions of, in units of the values; 0: of the positions */
+    bool exact;             /* keep the basis in single precision; otherwise half, where that is fine enough */
     const pelt_keys *previous; /* retrain: what this file knew counts as frames, and its keys stay keys */
     size_t memory;             /* bytes of frames that may be held; 0: 512 MiB. Beyond, frames are read again for each
                                   of five passes. Training itself needs about 100 bytes for each value of a frame and each key */
@@ -175,6 +175,7 @@ typedef struct pelt_keys_measure_options {
     pelt_soft_cache_options soft_cache;
     double bar;        /* 0 to 1: errors beyond this fraction of the diagonal are bad; 0: 0.01 */
     double point_cost; /* seconds that the calculation takes for a point; 0: not known, the speedup counts points */
+    double call_cost;  /* and for a call, however few points it asks for */
     /* Called with every frame as it was played: its values [point_count][component_count] in truth, from the keys alone,
        and with the soft cache, which are gone when it returns. NULL: nobody looks. */
     void (*look)(void *user, uint32_t frame, const pelt_keys_frame *figures, const float *truth, const float *keys,
@@ -201,7 +202,8 @@ typedef struct pelt_keys_measure {
     double still_jump;                      /* the largest `still` of a frame */
     double evaluated, witnesses;            /* mean points computed per frame, and of those, witnesses */
     double fill_seconds;                    /* median of a frame: solve and fill, one thread */
-    double point_cost;                      /* as given */
+    double point_cost, call_cost;           /* as given */
+    double calls;                           /* mean calls of the calculation per frame */
     double speedup;                         /* the calculation alone against the soft cache */
     struct pelt_arena *arena;               /* what it lies in */
 } pelt_keys_measure;
