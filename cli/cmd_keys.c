@@ -334,8 +334,9 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
                 m->correlation);
     cli_say(
         args,
-        "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; further than the truth moves %.3f%%\n",
-        100 * m->jump, 100 * m->switch_jump, 100 * m->still_jump);
+        "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; further than the truth moves %.3f%%, "
+        "over 0.1%% in %u frames\n",
+        100 * m->jump, 100 * m->switch_jump, 100 * m->still_jump, m->still_frames);
     cli_say(
         args,
         "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.1f of them witnesses, in %.2f calls; "
@@ -347,11 +348,11 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
                             "max_fraction_p995", m->p995, "rms_fraction", m->rms, "hit_rate", m->hit_rate, "speedup",
                             m->speedup, "missed_bad_frames", (int)m->missed_bad);
     json_t *cache =
-        cli_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "hits", (int)m->verdicts[PELT_CACHE_HIT],
+        cli_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:i, s:f, s:f, s:f}", "hits", (int)m->verdicts[PELT_CACHE_HIT],
                  "parts", (int)m->verdicts[PELT_CACHE_PART], "blends", (int)m->verdicts[PELT_CACHE_BLEND], "misses",
                  (int)m->verdicts[PELT_CACHE_MISS], "doubts", (int)m->verdicts[PELT_CACHE_DOUBT], "witnesses_per_frame",
-                 m->witnesses, "still_jump", m->still_jump, "calls_per_frame", m->calls, "call_seconds", m->call_cost,
-                 "point_seconds", m->point_cost);
+                 m->witnesses, "still_jump", m->still_jump, "still_frames", (int)m->still_frames, "calls_per_frame",
+                 m->calls, "call_seconds", m->call_cost, "point_seconds", m->point_cost);
     json_t *more =
         cli_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "shots",
                  (int)m->shot_count, "good_shots", (int)m->good_shots, "max_fraction_p50", m->p50, "max_fraction_p99",

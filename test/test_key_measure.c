@@ -60,7 +60,7 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
     static float fill[FRAMES][SIZE], final[FRAMES][SIZE];
     double errors[FRAMES], finals[FRAMES], e[FRAMES], square = 0, evaluated = 0, jump = 0, switch_jump = 0;
     double witnesses = 0, calls = 0, still_jump = 0;
-    uint32_t verdicts[PELT_CACHE_VERDICTS] = {0};
+    uint32_t verdicts[PELT_CACHE_VERDICTS] = {0}, still_frames = 0;
     int hits = 0, good_shots = 0, missed = 0, shot_good = 0, under = 0, final_under = 0;
     pelt_soft_cache cache;
     void *memory = aligned_alloc(64, (pelt_soft_cache_size(&keys, 1) + 63) / 64 * 64),
@@ -102,7 +102,8 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
         assert_near(k->switch_jump, own_switch, 1e-7);
         assert_near(k->still, own_still, 1e-7);
         assert_int_equal(k->trusted_bad, trusted_bad);
-        still_jump = fmax(still_jump, own_still), witnesses += info.witnesses / (double)FRAMES;
+        still_jump = fmax(still_jump, own_still), still_frames += k->still > 1e-3,
+        witnesses += info.witnesses / (double)FRAMES;
         calls += info.calls / (double)FRAMES;
         verdicts[info.verdict]++;
         assert_int_equal(k->worst_point, worst);
@@ -124,6 +125,7 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
     assert_memory_equal(m->verdicts, verdicts, sizeof verdicts);
     assert_near(m->witnesses, witnesses, 1e-9);
     assert_near(m->still_jump, still_jump, 1e-7);
+    assert_int_equal(m->still_frames, still_frames);
     assert_true(witnesses > 0.5 && still_jump > 0);
     assert_int_equal(m->bad_frames, FRAMES - under);
     assert_near(m->hit_rate, hits / (double)FRAMES, 1e-12);

@@ -153,7 +153,7 @@ static void summarise(pelt_keys_measure *m, double bar, double *list) {
         hits += k->verdict == PELT_CACHE_HIT, under += k->error <= bar, final += k->final <= bar;
         m->missed_bad += k->trusted_bad;
         m->verdicts[k->verdict]++;
-        m->still_jump = fmax(m->still_jump, k->still);
+        m->still_jump = fmax(m->still_jump, k->still), m->still_frames += k->still > 1e-3;
         m->jump = fmax(m->jump, k->jump);
         m->switch_jump = fmax(m->switch_jump, k->switch_jump);
         m->evaluated += k->evaluated / n;

@@ -200,6 +200,7 @@ typedef struct pelt_keys_measure {
     double correlation;                     /* of misfit and error, of their logarithms */
     double jump, switch_jump;               /* the largest of each */
     double still_jump;                      /* the largest `still` of a frame */
+    uint32_t still_frames;                  /* frames where it is more than 0.1% of the diagonal */
     double evaluated, witnesses;            /* mean points computed per frame, and of those, witnesses */
     double fill_seconds;                    /* median of a frame: solve and fill, one thread */
     double point_cost, call_cost;           /* as given */
