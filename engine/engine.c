@@ -145,12 +145,11 @@ int pelt_engine_callback(void *engine, const float *controls, const uint32_t *po
 
 /* The least of some turns: seconds of one call. */
 static double call_seconds(pelt_engine *e, const float *controls, uint32_t frames, const uint32_t *points,
-                           uint32_t count, float *values) {
-    enum { TURNS = 5 };
+                           uint32_t count, uint64_t turns, float *values) {
     double best = INFINITY;
-    for (uint64_t i = 0; i < TURNS; i++) {
+    for (uint64_t i = 0; i < turns; i++) {
         double start = pelt_wall_seconds();
-        if (pelt_engine_evaluate(e, controls + frames * i / TURNS * e->controls, points, count, values, NULL)) break;
+        if (pelt_engine_evaluate(e, controls + frames * i / turns * e->controls, points, count, values, NULL)) break;
         best = fmin(best, pelt_wall_seconds() - start);
     }
     return best;
@@ -161,8 +160,8 @@ pelt_engine_cost pelt_engine_measure(pelt_engine *e, const float *controls, uint
     float *values = malloc((size_t)e->points * e->components * sizeof *values);
     pelt_engine_cost cost = {0};
     if (values && frames) {
-        double all = call_seconds(e, controls, frames, NULL, e->points, values),
-               few = call_seconds(e, controls, frames, points, count, values);
+        double all = call_seconds(e, controls, frames, NULL, e->points, 5, values),
+               few = call_seconds(e, controls, frames, points, count, 25, values);
         if (isfinite(all) && isfinite(few)) {
             cost.point = count < e->points ? fmax(0, (all - few) / (e->points - count)) : all / e->points;
             cost.call = fmax(0, all - cost.point * e->points);

@@ -413,7 +413,8 @@ static pelt_result unexplained(choice *c, const double *all, double *keep, pelt_
     size_t rank = s->rank, n = c->count * s->each;
     pelt_arena *work = pelt_arena_inside(c->arena);
     double *p = PELT_NEW(work, rank * n, double), *rows = PELT_NEW(work, n * rank, double);
-    pelt_map map = {c->keys, c->count, c->wanted / 2 > 0 ? c->wanted / 2 : 1, 0};
+    uint32_t keys = c->t->options->residual > 0 ? c->count : c->wanted; /* that there will be, as far as is known */
+    pelt_map map = {c->keys, c->count, keys / 2 > 0 ? keys / 2 : 1, 0};
     if (map.basis > n) map.basis = (uint32_t)n;
     pelt_result result = pelt_map_fit(c->t, &map, all, s->weight, p, error);
     if (!result) {
