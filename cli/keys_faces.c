@@ -43,7 +43,9 @@ void keys_faces_look(void *user, uint32_t frame, const pelt_keys_frame *k, const
 }
 
 static const char *verdict_word(pelt_soft_cache_verdict verdict) {
-    return verdict == PELT_CACHE_HIT ? "trusted" : verdict == PELT_CACHE_MISS ? "not trusted" : "trusted in part";
+    static const char *const words[PELT_CACHE_VERDICTS] = {"trusted", "trusted in part", "trusted in part",
+                                                           "not trusted", "in doubt"};
+    return words[verdict];
 }
 
 void keys_faces_show(keys_faces *f, const pelt_keys_measure *m, const char *clip, pelt_keys_page *page) {

@@ -161,7 +161,7 @@ typedef struct verdicts {
 
 static pelt_result judge_frame(pelt_soft_cache *cache, looking_up *l, keyed *k, uint32_t frame, float *values,
                                verdicts *v, pelt_error *error) {
-    static const char *const names[] = {"hit", "part", "blend", "miss"};
+    static const char *const names[PELT_CACHE_VERDICTS] = {"hit", "part", "blend", "miss", "doubt"};
     pelt_soft_cache_frame_info info;
     float number = (float)frame;
     pelt_result result = pelt_soft_cache_next(cache, &number, values, &info);
