@@ -63,6 +63,13 @@ static json_t *blend_json(const pelt_blend_figures *b, const pelt_fit_options *o
                      pelt_json_number(b->largest_weight), "rank_deficient", deficient);
 }
 
+/* Weights that a corrective follows: what is missed, over what is with the file's; which of them there are. */
+static json_t *ahead_json(const pelt_blend_figures *b) {
+    return json_pack("{s:o, s:o, s:o, s:b}", "missed", pelt_json_number(b->missed), "pull", pelt_json_number(b->pull),
+                     "held_out", b->held_out > 0 ? pelt_json_number(b->held_out) : json_null(), "file_weights",
+                     b->pull == 0);
+}
+
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
 static json_t *example_json(pelt_examples examples, uint32_t example) {
@@ -179,6 +186,7 @@ char *pelt_about_text(const pelt_fit_report *r, const pelt_bundle *bundle, pelt_
                               pelt_corrective_name(r->options.corrective), "examples", (int)examples.count);
     json_t *warnings = json_array();
     if (r->blend_fit.round_count) about = put(about, "blend_fit", blend_json(&r->blend_fit, &r->options));
+    if (r->blend_fit.missed > 0) about = put(about, "blend_fit", ahead_json(&r->blend_fit));
     for (size_t i = 0; i < r->findings.count; i++)
         warnings = append(warnings, pelt_json_text(r->findings.list[i].text));
     if (r->findings.count)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 static const double usual_holdout = 0.2;
+static const double worthwhile = 0.99; /* weights that leave more than this of the error are not worth fitting */
 
 /* -- What must be there -------------------------------------------------------------------------------------------- */
 
@@ -113,24 +114,30 @@ static void share_time(const pelt_fit_options *o, double ends[4]) {
 
 /* -- One fit ------------------------------------------------------------------------------------------------------- */
 
-static pelt_result fit_model(void *user, pelt_error *error) {
+static pelt_result fit_blend(void *user, pelt_error *error) {
     pelt_fitting *f = user;
-    double low = f->low, high = f->high, middle = low + (high - low) * blend_share(&f->options);
     f->watch.progress = &f->options.progress;
     pelt_arena_watch(f->arena, &f->watch);
-    begin_part(f, low, middle);
     if (pelt_next_task(f->arena, "blend", 0, 0.1, 4))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-    pelt_result result = pelt_fit_blend(f, error);
-    begin_part(f, middle, high);
-    return result ? result : pelt_fit_corrective(f, error);
+    return pelt_fit_blend(f, error);
 }
+
+static pelt_result fit_corrective(void *user, pelt_error *error) { return pelt_fit_corrective(user, error); }
+
+static pelt_result choose_blend(pelt_fitting *f, pelt_error *error);
 
 /* The model of some examples, arranged for packing; NULL after an error. The fitting's arena owns both. */
 static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
+    double low = f->low, high = f->high, middle = low + (high - low) * blend_share(&f->options);
     f->arena = pelt_arena_new(0);
-    if (pelt_stage(f->arena, fit_model, f, error)) return NULL;
+    begin_part(f, low, (low + middle) / 2);
+    if (pelt_stage(f->arena, fit_blend, f, error)) return NULL;
+    begin_part(f, (low + middle) / 2, middle);
+    if (choose_blend(f, error)) return NULL;
+    begin_part(f, middle, high);
+    if (pelt_stage(f->arena, fit_corrective, f, error)) return NULL;
     pelt_arena_watch(f->arena, NULL);
     const pelt_arrangement *arrangement = pelt_model_arrange(f->arena, &f->model, error);
     f->report.options = f->options;
@@ -156,6 +163,48 @@ static pelt_measure *measure(pelt_fitting *f, double low, double high, const pel
         measured = pelt_measure_watched(&skin, f->bundle, examples, f->options.threads, &f->options.progress, error);
     pelt_bytes_free(bytes);
     return measured;
+}
+
+/* -- Which blend --------------------------------------------------------------------------------------------------- */
+
+/* The error of a blend with its corrective on examples that they have not seen; negative: it cannot be told. */
+static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples kept, pelt_examples held, double low,
+                        double high, pelt_error *error) {
+    pelt_fitting blind = {.bundle = f->bundle,
+                          .examples = kept,
+                          .options = f->options,
+                          .told = f->told,
+                          .pull = f->report.blend_fit.pull};
+    blind.options.blend = blend;
+    if (!blind.options.kernel.family && f->options.corrective == PELT_CORRECTIVE_KERNEL)
+        blind.options.kernel.family = PELT_FAMILY_KERNEL; /* which takes a tenth of the time */
+    begin_part(&blind, low, high);
+    const pelt_arrangement *arrangement = fit_once(&blind, error);
+    pelt_measure *measured = arrangement ? measure(&blind, high, high, arrangement, held, error) : NULL;
+    double rms = measured ? measured->rms : -1;
+    pelt_measure_free(measured);
+    pelt_arena_free(blind.arena);
+    return rms;
+}
+
+/* Fitted weights must do better than the file's with the very corrective that follows: else the file's stay. */
+static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
+    pelt_examples kept, held;
+    double low = f->low, middle = (f->low + f->high) / 2, high = f->high;
+    bool has_weights = f->model.vertex_count && f->bundle->mesh.influences.first[f->model.vertex_count];
+    if (f->pull > 0 || f->report.blend_fit.pull == 0 || !has_weights) return PELT_OK;
+    pelt_result result = pelt_split_examples(f->arena, f->bundle, f->examples, usual_holdout, &kept, &held, error);
+    if (result || !held.count || !kept.count) return result;
+    double file = try_blend(f, PELT_BLEND_FILE, kept, held, low, middle, error);
+    double fitted = file < 0 ? -1 : try_blend(f, PELT_BLEND_FIT, kept, held, middle, high, error);
+    if (error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY) return error->code;
+    if (file < 0 || fitted < 0) return *error = (pelt_error){0}, PELT_OK;
+    f->report.blend_fit.held_out = file > 0 ? fitted / file : 1;
+    if (fitted < worthwhile * file) return PELT_OK;
+    f->options.blend = PELT_BLEND_FILE;
+    result = pelt_stage(f->arena, fit_blend, f, error);
+    f->options.blend = PELT_BLEND_FIT, f->report.blend_fit.pull = 0;
+    return result;
 }
 
 /* The held-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */

@@ -21,6 +21,7 @@ typedef struct pelt_fitting {
     pelt_progress told;     /* the caller's; that of the options tells it, as the part of the whole that this is */
     double low, high;       /* from where to where this brings the whole */
     pelt_watch watch;
+    double pull; /* of weights that a corrective follows, where it is known already (blend/ahead.c); 0: it is found */
 } pelt_fitting;
 
 /* How much an example counts. */

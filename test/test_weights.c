@@ -1,5 +1,6 @@
 /* test_weights.c: convex weights against brute force, against weights that are known, and under every option. */
 
+#include "fit/blend/ahead.h"
 #include "fit/blend/blend.h"
 #include "rig/linear.h"
 #include "test/character.h"
@@ -755,6 +756,155 @@ static void the_workload_of_the_peers_is_fitted_better_than_they_do(void **state
     pelt_bundle_free(bundle);
 }
 
+/* -- Before a corrective ------------------------------------------------------------------------------------------- */
+
+/* The residual of every example when a regression has not seen its group, by doing the regression without it. */
+static void leaving_groups_out_is_fitting_without_them(void **state) {
+    (void)state;
+    enum { N = 9 };
+    const int group[N] = {0, -1, 1, 0, -1, 1, 0, 2, -1};
+    uint64_t seed = 3;
+    double k[N][N], inverse[N * N], left_out[N * N], values[N], places[N];
+    pelt_arena *arena = pelt_arena_new(0);
+    for (int i = 0; i < N; i++) places[i] = 3 * test_random(&seed), values[i] = test_random(&seed) - 0.5;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            inverse[i * N + j] = k[i][j] = exp(-pow(places[i] - places[j], 2)) + (i == j ? 0.05 : 0);
+    assert_true(pelt_cholesky(N, inverse));
+    pelt_cholesky_invert(N, inverse);
+    assert_true(pelt_left_out(arena, N, inverse, group, left_out));
+    for (int i = 0; i < N; i++) {
+        int seen[N], n = 0;
+        double a[N][N + 1], predicted = 0, missed = 0;
+        for (int j = 0; j < N; j++)
+            if (j != i && (group[i] < 0 || group[j] != group[i])) seen[n++] = j;
+        for (int r = 0; r < n; r++) {
+            for (int c = 0; c < n; c++) a[r][c] = k[seen[r]][seen[c]];
+            a[r][n] = values[seen[r]];
+        }
+        for (int c = 0; c < n; c++) /* elimination: the matrix is positive definite */
+            for (int r = 0; r < n; r++)
+                for (int m = n; r != c && m >= c; m--) a[r][m] -= a[r][c] / a[c][c] * a[c][m];
+        for (int r = 0; r < n; r++) predicted += k[i][seen[r]] * a[r][n] / a[r][r];
+        for (int j = 0; j < N; j++) missed += left_out[i * N + j] * values[j];
+        assert_near(missed, values[i] - predicted, 1e-10);
+    }
+    pelt_arena_free(arena);
+}
+
+enum { SWEPT = 7, AHEAD = 4 * SWEPT + 32, UNSEEN = 20 }; /* two joints about two axes each, then both; both again */
+
+/* Three joints in a tube that swells on the inside where it bends: the truth is the blend of the displaced rest pose.
+   `spoiled` weights are those of a tube whose joints stand elsewhere. */
+static subject make_ahead(double spoiled) {
+    subject s = {.bundle = character_chain(3, 48)};
+    pelt_bundle *b = s.bundle;
+    uint64_t seed = 4;
+    pelt_transform poses[(AHEAD + UNSEEN) * 3];
+    double angles[AHEAD + UNSEEN][2];
+    for (int f = 0; f < AHEAD + UNSEEN; f++) {
+        bool both = f >= 4 * SWEPT;
+        int k = 11 * f % (4 * SWEPT); /* in no order, so that no stretch of frames is a motion */
+        for (int j = 0; j < 3; j++) {
+            bool turned = both ? j > 0 : j == 1 + k / (2 * SWEPT);
+            double angle = both ? 140 * test_random(&seed) - 70 : 20.0 * (k % SWEPT) - 60;
+            double mix = both ? test_random(&seed) : k / SWEPT % 2;
+            poses[3 * f + j] = character_turn(mix, 0, 1 - mix, turned ? angle : 0);
+            poses[3 * f + j].translation[1] = j ? 1 : 0;
+            if (j) angles[f][j - 1] = turned ? angle : 0;
+        }
+    }
+    s.truth = b->mesh.influences;
+    s.clip = character_clip(b, "train", AHEAD + UNSEEN, poses);
+    size_t n = 3 * (size_t)b->mesh.vertex_count;
+    float *positions = PELT_NEW(b->arena, n * (AHEAD + UNSEEN), float), *rest = PELT_NEW(b->arena, n, float);
+    double *blended = PELT_NEW(b->arena, n, double);
+    memcpy(rest, b->mesh.positions, n * sizeof *rest);
+    for (uint32_t f = 0; f < AHEAD + UNSEEN; f++) {
+        pelt_transform locals[3];
+        pelt_affine t[3];
+        pelt_clip_pose(s.clip, &b->skeleton, f, locals);
+        pelt_joint_matrices(&b->skeleton, locals, NULL, t);
+        for (size_t v = 0; v < n / 3; v++)
+            for (int j = 0; j < 2; j++) {
+                double near = exp(-8 * pow(rest[3 * v + 1] - 1 - j, 2)), bend = angles[f][j] / 70;
+                b->mesh.positions[3 * v] += (float)(0.15 * near * bend * bend);
+                b->mesh.positions[3 * v + 1] -= (float)(0.3 * near * bend * rest[3 * v]);
+            }
+        pelt_blend_mesh(&b->mesh, t, blended);
+        for (size_t i = 0; i < n; i++) positions[n * f + i] = (float)blended[i];
+        memcpy(b->mesh.positions, rest, n * sizeof *rest);
+    }
+    s.clip->positions = positions;
+    for (size_t v = 0; v < n / 3; v++) b->mesh.positions[3 * v + 1] += (float)spoiled;
+    character_chain_weights(b);
+    memcpy(b->mesh.positions, rest, n * sizeof *rest);
+    pelt_example *list = PELT_NEW(b->arena, AHEAD + UNSEEN, pelt_example);
+    for (uint32_t f = 0; f < AHEAD + UNSEEN; f++) list[f] = (pelt_example){s.clip, f};
+    s.examples = (pelt_examples){AHEAD, list};
+    return s;
+}
+
+static double distance_of_weights(const subject *s, const pelt_influences *in) {
+    double sum = 0;
+    for (uint32_t v = 0; v < s->bundle->mesh.vertex_count; v++)
+        for (uint32_t j = 0; j < 3; j++) sum += fabs(weight_of(in, v, j) - weight_of(&s->truth, v, j));
+    return sum / s->bundle->mesh.vertex_count;
+}
+
+/* The error of a skin in poses that it has not seen. */
+static double unseen_error(const subject *s, pelt_blend blend) {
+    pelt_error error = {0};
+    pelt_skin skin;
+    pelt_fit_options options = {.blend = blend, .corrective = PELT_CORRECTIVE_EIGEN, .holdout = -1, .threads = 1};
+    pelt_bytes *bytes = pelt_fit(s->bundle, s->examples, &options, NULL, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+    pelt_examples unseen = {UNSEEN, s->examples.list + AHEAD};
+    pelt_measure *m = pelt_measure_examples(&skin, s->bundle, unseen, 1, &error);
+    assert_non_null(m);
+    double rms = m->rms;
+    pelt_measure_free(m);
+    pelt_bytes_free(bytes);
+    return rms;
+}
+
+/* Weights that make displacements predictable are near those of the truth, also where the file's are not; locks hold. In
+   poses that were not seen a skin with them is no worse than with the file's: where it would be, these are taken. */
+static void before_a_corrective_the_weights_of_the_truth_are_found(void **state) {
+    (void)state;
+    subject s = make_ahead(0.2);
+    const uint32_t vertices[] = {20, 30};
+    pelt_fit_options options = {.corrective = PELT_CORRECTIVE_EIGEN, .threads = 1};
+    pelt_fitting ahead = fit(&s, options);
+    options.convex.lock_vertices = vertices, options.convex.lock_vertex_count = 2;
+    options.convex.lock_joints = NAMES("joint0");
+    pelt_fitting locked = fit(&s, options);
+    const pelt_influences *file = &s.bundle->mesh.influences;
+    double spoiled = distance_of_weights(&s, file), found_by = distance_of_weights(&s, &ahead.model.influences);
+    assert_true(ahead.report.blend_fit.pull > 0 && ahead.report.blend_fit.missed < 0.8);
+    assert_true(found_by < 0.28 * spoiled);
+    assert_true(unseen_error(&s, PELT_BLEND_FIT) < 1.01 * unseen_error(&s, PELT_BLEND_FILE));
+    for (uint32_t v = 0; v < s.bundle->mesh.vertex_count; v++)
+        assert_near(weight_of(&locked.model.influences, v, 0), weight_of(file, v, 0), 1e-6);
+    for (int i = 0; i < 2; i++)
+        for (uint32_t j = 0; j < 3; j++)
+            assert_near(weight_of(&locked.model.influences, vertices[i], j), weight_of(file, vertices[i], j), 1e-6);
+    character_free(s.bundle);
+}
+
+/* Where the file has the weights of the truth they stay as they are, bit for bit. */
+static void before_a_corrective_good_weights_stay(void **state) {
+    (void)state;
+    subject s = make_ahead(0);
+    pelt_fitting f = fit(&s, (pelt_fit_options){.corrective = PELT_CORRECTIVE_KERNEL, .threads = 1});
+    const pelt_influences *file = &s.bundle->mesh.influences;
+    assert_true(f.report.blend_fit.pull == 0 && f.report.blend_fit.missed > 0);
+    assert_memory_equal(f.model.influences.weights, file->weights,
+                        file->first[s.bundle->mesh.vertex_count] * sizeof *file->weights);
+    character_free(s.bundle);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convex_weights_are_the_minimum_that_brute_force_finds),
@@ -780,6 +930,9 @@ int main(void) {
         cmocka_unit_test(one_joint_takes_all),
         cmocka_unit_test(vertices_without_a_fit_keep_the_files_weights),
         cmocka_unit_test(names_that_do_not_exist_are_refused),
+        cmocka_unit_test(leaving_groups_out_is_fitting_without_them),
+        cmocka_unit_test(before_a_corrective_the_weights_of_the_truth_are_found),
+        cmocka_unit_test(before_a_corrective_good_weights_stay),
         cmocka_unit_test(the_workload_of_the_peers_is_fitted_better_than_they_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

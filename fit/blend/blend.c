@@ -1,5 +1,6 @@
 /* blend.c: the blend S of a skin: which joints move a vertex, and how much. */
 
+#include "fit/blend/ahead.h"
 #include "fit/blend/blend.h"
 #include <string.h>
 
@@ -18,6 +19,16 @@ static pelt_result file_weights(pelt_fitting *f) {
     return PELT_OK;
 }
 
+/* Weights that a corrective follows start from the file's, where there is nothing against these, and look ahead. */
+static pelt_result fit_weights(pelt_fitting *f, pelt_error *error) {
+    const pelt_fitted_options *o = &f->options.fitted;
+    bool ahead = f->options.corrective != PELT_CORRECTIVE_NONE,
+         has_weights = f->bundle->mesh.influences.first[f->model.vertex_count] > 0;
+    bool own = ahead && has_weights && !(o->smooth > 0) && o->rest == PELT_REST_KEEP && !o->drop_joints.count;
+    pelt_result result = own ? file_weights(f) : pelt_fit_weights(f, error);
+    return result || !ahead ? result : pelt_fit_weights_ahead(f, error);
+}
+
 static pelt_result find_weights(pelt_fitting *f, pelt_error *error) {
     if (f->options.blend == PELT_BLEND_DISTANCE)
         return pelt_distance_weights(f->arena, &f->bundle->mesh, &f->bundle->skeleton, f->options.influences,
@@ -27,7 +38,7 @@ static pelt_result find_weights(pelt_fitting *f, pelt_error *error) {
     if (!f->examples.count)
         return pelt_fail(error, PELT_ERROR_DATA,
                          "there are no examples to fit the blend to: name clips that have frames");
-    return fit ? pelt_fit_weights(f, error) : pelt_fit_joints(f, error);
+    return fit ? fit_weights(f, error) : pelt_fit_joints(f, error);
 }
 
 pelt_result pelt_fit_blend(pelt_fitting *f, pelt_error *error) {

@@ -9,6 +9,7 @@
        C'_jk = C_jk + d_j + d_k + |q|^2 / s^2,   d_j = <p_j, q> / s. */
 
 #include "fit/blend/bilinear.h"
+#include "fit/blend/locks.h"
 #include "fit/blend/tension.h"
 #include <math.h>
 #include <string.h>
@@ -22,9 +23,8 @@ typedef struct weighing {
     pelt_fitting *f;
     pelt_candidates candidates;
     pelt_gram gram;
-    bool *locked;        /* [candidate] or NULL */
-    bool *allowed;       /* [candidate] those not locked; NULL: all */
-    bool *locked_points; /* [point] or NULL */
+    pelt_locks locks;
+    bool *allowed; /* [candidate] those not locked; NULL: all */
     pelt_blend_result result;
     uint32_t most;
     enum { WIDE, CHOOSE, HELD } step; /* all joints; the best few of all; those that the point has */
@@ -35,48 +35,11 @@ typedef struct weighing {
 
 /* -- Locks --------------------------------------------------------------------------------------------------------- */
 
-static pelt_result find_locks(weighing *w, pelt_error *error) {
-    pelt_fitting *f = w->f;
-    pelt_names names = f->options.convex.lock_joints;
-    if (names.count) {
-        w->locked = PELT_NEW(f->arena, w->candidates.count, bool);
-        w->allowed = PELT_NEW(f->arena, w->candidates.count, bool);
-        const char *unknown = pelt_unknown_name(names, f->model.skeleton);
-        if (unknown) return pelt_fail_option(error, "lock_joints", "the skeleton has no joint \"%.200s\"", unknown);
-        for (uint32_t c = 0; c < w->candidates.count; c++) {
-            for (uint32_t m = w->candidates.first[c]; m < w->candidates.first[c + 1]; m++)
-                w->locked[c] |= pelt_name_listed(names, f->model.skeleton->names[w->candidates.members[m]]);
-            w->allowed[c] = !w->locked[c];
-        }
-    }
-    if (!f->options.convex.lock_vertex_count) return PELT_OK;
-    w->locked_points = PELT_NEW(f->arena, w->f->points.count, bool);
-    for (size_t i = 0; i < f->options.convex.lock_vertex_count; i++) {
-        if (f->options.convex.lock_vertices[i] >= f->model.vertex_count)
-            return pelt_fail_option(error, "lock_vertices", "there is no vertex %u; the mesh has %u",
-                                    f->options.convex.lock_vertices[i], f->model.vertex_count);
-        w->locked_points[w->f->points.of_vertex[f->options.convex.lock_vertices[i]]] = true;
-    }
-    return PELT_OK;
-}
-
-/* The locked weights of a point: filled in from the file; returns their sum. */
-static double locked_weights(const weighing *w, uint32_t vertex, pelt_weights *locked) {
-    const pelt_influences *in = &w->f->bundle->mesh.influences;
-    double sum = 0;
-    locked->count = 0;
-    for (uint32_t c = 0; w->locked && c < w->candidates.count; c++) {
-        double weight = 0;
-        if (!w->locked[c]) continue;
-        for (uint32_t i = in->first[vertex]; i < in->first[vertex + 1]; i++)
-            for (uint32_t m = w->candidates.first[c]; m < w->candidates.first[c + 1]; m++)
-                if (w->candidates.members[m] == in->joints[i]) weight += in->weights[i];
-        if (weight > 0 && locked->count < PELT_MOST_WEIGHTS) {
-            locked->joints[locked->count] = c, locked->weights[locked->count++] = weight;
-            sum += weight;
-        }
-    }
-    return sum;
+/* Those that are not locked. */
+static void find_allowed(weighing *w) {
+    if (!w->locks.candidates) return;
+    w->allowed = PELT_NEW(w->f->arena, w->candidates.count, bool);
+    for (uint32_t c = 0; c < w->candidates.count; c++) w->allowed[c] = !w->locks.candidates[c];
 }
 
 static void apply_locks(pelt_problem *p, const pelt_weights *locked, double free_share) {
@@ -150,7 +113,7 @@ static void free_set(const weighing *w, uint32_t point, double share, pelt_weigh
     size_t at = (size_t)point * w->result.most;
     set->count = 0;
     for (uint32_t k = 0; k < w->result.counts[point]; k++)
-        if (!w->locked || !w->locked[w->result.joints[at + k]]) {
+        if (!w->locks.candidates || !w->locks.candidates[w->result.joints[at + k]]) {
             set->joints[set->count] = w->result.joints[at + k];
             set->weights[set->count++] = w->result.weights[at + k] / share;
         }
@@ -188,7 +151,7 @@ static void fit_point(weighing *w, workspace *b, uint32_t point) {
     const double *own = w->smooth ? w->tension.own[point] : b->moments;
     double energy = w->smooth ? w->tension.energy[point][0] : b->energy;
     pelt_weights locked, set = {0};
-    double held = locked_weights(w, vertex, &locked), share = 1 - held, rest[3];
+    double held = pelt_locked_weights(w->f, &w->candidates, &w->locks, vertex, &locked), share = 1 - held, rest[3];
     for (size_t c = 0; c < 3; c++)
         rest[c] = w->step == HELD
                       ? w->result.rest[point][c]
@@ -302,8 +265,9 @@ static pelt_result prepare(weighing *w, pelt_error *error) {
     pelt_result result = pelt_usable_matrices(f, &allowed, error);
     if (!result) result = pelt_example_matrices(f, &matrices, error);
     if (!result) result = pelt_find_candidates(f, matrices, allowed, &w->candidates, error);
-    if (!result) result = find_locks(w, error);
+    if (!result) result = pelt_find_locks(f, &w->candidates, &w->locks, error);
     if (result) return result;
+    find_allowed(w);
     pelt_gram_new(f, matrices, &w->candidates, w->smooth, NULL, &w->gram);
     return PELT_OK;
 }
@@ -325,6 +289,6 @@ pelt_result pelt_fit_weights(pelt_fitting *f, pelt_error *error) {
         result = fit_smoothly(&w, error);
     if (result) return result;
     report(&w);
-    pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, w.locked_points);
+    pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, w.locks.points);
     return PELT_OK;
 }

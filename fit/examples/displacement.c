@@ -41,8 +41,7 @@ static void solve3(const double m[9], const double b[3], double x[3]) {
         x[k] = determinant != 0 ? (c[k] * b[0] + c[3 + k] * b[1] + c[6 + k] * b[2]) / determinant : 0;
 }
 
-/* Solves A u = e, damped where A is flat; returns the flatness. */
-static double damped_solve(const pelt_affine *blend, const double e[3], double u[3]) {
+double pelt_damped_solve(const pelt_affine *blend, const double e[3], double u[3]) {
     double a[9], c[9], square = 0;
     for (int r = 0; r < 3; r++)
         for (int k = 0; k < 3; k++) a[3 * r + k] = blend->m[4 * r + k], square += a[3 * r + k] * a[3 * r + k];
@@ -99,7 +98,7 @@ static void displace_example(void *user, size_t e, pelt_arena *scratch) {
         double moved[3], u[3];
         pelt_affine_point(&blend, (double[3]){rest[0], rest[1], rest[2]}, moved);
         for (int i = 0; i < 3; i++) moved[i] = truth[3 * (size_t)v + (size_t)i] - moved[i];
-        double flatness = damped_solve(&blend, moved, u);
+        double flatness = pelt_damped_solve(&blend, moved, u);
         if (flatness < FLAT) state->damped++, d->flat[p] = true;
         if (flatness < state->flattest) state->flattest = flatness, state->flattest_vertex = v;
         float *to = out->positions + 3 * (e * out->point_count + p);
@@ -197,7 +196,7 @@ static void turn_example(void *user, size_t e, pelt_arena *scratch) {
         float *to = out->positions + 3 * (e * out->point_count + p);
         pelt_affine blend = normal_blend_of(&f->model.influences, v, matrices);
         double wanted[3];
-        damped_solve(&blend, (double[3]){n[0], n[1], n[2]}, wanted);
+        pelt_damped_solve(&blend, (double[3]){n[0], n[1], n[2]}, wanted);
         if (!normalise(wanted)) continue;
         for (int i = 0; i < 3; i++) to[i] = (float)(wanted[i] - rest[i]);
     }

@@ -15,6 +15,10 @@ typedef struct pelt_example_displacements {
     float *positions;          /* [example][point][3] */
 } pelt_example_displacements;
 
+/* Solves A u = e for the linear part A of a blend, damped where that is flat; returns how flat it is: 1 for a rotation,
+   0 where it has no inverse. */
+double pelt_damped_solve(const pelt_affine *blend, const double e[3], double u[3]);
+
 /* Displacements of all examples for the blend of fitting->model; fitting->figures gets how often the inverse had to be
    damped. The fitting's arena owns the result. */
 pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displacements *out, pelt_error *error);

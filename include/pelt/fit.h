@@ -104,7 +104,7 @@ typedef struct pelt_mesh {
     float *uvs;                  /* [vertex_count][2] texture coordinates of the normal map, v downwards; NULL: none */
     float *tangents; /* [vertex_count][4] as in glTF, the file's, or by MikkTSpace from `uvs`; NULL: neither */
     uint32_t part_count;
-    pelt_part *parts; /* [part_count] whose triangles follow one another; NULL: not from a file */
+    pelt_part *parts;                /* [part_count] whose triangles follow one another; NULL: not from a file */
     uint32_t object_count;           /* 0: not from a file */
     const pelt_mesh_object *objects; /* [object_count] in the order of their vertices */
 } pelt_mesh;
@@ -141,7 +141,8 @@ typedef struct pelt_clip {
     const char *source;          /* the file that the positions came from */
     const float *controls;       /* [frame_count][count of the bundle's controls]; NULL: all at rest */
     const char *controls_source; /* the file that the controls came from; NULL: no file */
-    const float *target_weights; /* [frame_count][target_count] tracks of the mesh's morph targets; NULL: there are none */
+    const float
+        *target_weights; /* [frame_count][target_count] tracks of the mesh's morph targets; NULL: there are none */
     const float *example_weights; /* [frame_count] how much a frame counts as an example, 0: not at all; NULL: 1 */
 } pelt_clip;
 
@@ -566,7 +567,7 @@ typedef struct pelt_measure {
     double max;          /* largest |error| */
     double rms_fraction; /* of the rest bounding-box diagonal */
     double max_fraction;
-    double rel_err;   /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact to a
+    double rel_err;        /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact to a
                          millionth of the diagonal, or where the character has no weights: then rms is all there is
                          to say */
     double blend_fraction; /* rms of that blend, of the diagonal; 0: no weights */
@@ -624,6 +625,11 @@ typedef struct pelt_blend_figures {
     double largest_weight;   /* by size */
     uint32_t deficient_count;
     const uint32_t *deficient; /* vertices whose joints move too much alike to tell their weights apart */
+    double missed;   /* weights fitted for a corrective: what a regression on the pose misses of examples that were left
+                        out, over what it misses with the file's weights; 0: not fitted so */
+    double pull;     /* how strongly they were pulled; 0: the file's weights stay */
+    double held_out; /* error of the corrective itself on examples held out, over that with the file's weights; 0: not
+                        tried */
 } pelt_blend_figures;
 
 /* What psd and wpsd found. */
@@ -681,7 +687,7 @@ typedef struct pelt_kernel_figures {
     double width, range, pair; /* of kernels */
     double lambda;             /* the ridge; of features a part of the mean of their squares */
     uint32_t features, steps;  /* of each neighbourhood, and of learning them */
-    double validation_error; /* left of the displacements in examples left out */
+    double validation_error;   /* left of the displacements in examples left out */
     uint32_t joints, clusters;
 } pelt_kernel_figures;
 

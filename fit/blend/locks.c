@@ -1,0 +1,54 @@
+/* locks.c: weights that a fit must leave as the file has them (locks.h). */
+
+#include "fit/blend/locks.h"
+#include "fit/blend/blend.h"
+
+static pelt_result lock_joints(pelt_fitting *f, const pelt_candidates *candidates, pelt_locks *out, pelt_error *error) {
+    pelt_names names = f->options.convex.lock_joints;
+    if (!names.count) return PELT_OK;
+    const char *unknown = pelt_unknown_name(names, f->model.skeleton);
+    if (unknown) return pelt_fail_option(error, "lock_joints", "the skeleton has no joint \"%.200s\"", unknown);
+    out->candidates = PELT_NEW(f->arena, candidates->count, bool);
+    for (uint32_t c = 0; c < candidates->count; c++)
+        for (uint32_t m = candidates->first[c]; m < candidates->first[c + 1]; m++)
+            out->candidates[c] |= pelt_name_listed(names, f->model.skeleton->names[candidates->members[m]]);
+    return PELT_OK;
+}
+
+static pelt_result lock_vertices(pelt_fitting *f, pelt_locks *out, pelt_error *error) {
+    const pelt_convex_options *o = &f->options.convex;
+    if (!o->lock_vertex_count) return PELT_OK;
+    out->points = PELT_NEW(f->arena, f->points.count, bool);
+    for (size_t i = 0; i < o->lock_vertex_count; i++) {
+        if (o->lock_vertices[i] >= f->model.vertex_count)
+            return pelt_fail_option(error, "lock_vertices", "there is no vertex %u; the mesh has %u",
+                                    o->lock_vertices[i], f->model.vertex_count);
+        out->points[f->points.of_vertex[o->lock_vertices[i]]] = true;
+    }
+    return PELT_OK;
+}
+
+pelt_result pelt_find_locks(pelt_fitting *f, const pelt_candidates *candidates, pelt_locks *out, pelt_error *error) {
+    *out = (pelt_locks){0};
+    pelt_result result = lock_joints(f, candidates, out, error);
+    return result ? result : lock_vertices(f, out, error);
+}
+
+double pelt_locked_weights(const pelt_fitting *f, const pelt_candidates *candidates, const pelt_locks *locks,
+                           uint32_t vertex, pelt_weights *locked) {
+    const pelt_influences *in = &f->bundle->mesh.influences;
+    double sum = 0;
+    locked->count = 0;
+    for (uint32_t c = 0; locks->candidates && c < candidates->count; c++) {
+        double weight = 0;
+        if (!locks->candidates[c]) continue;
+        for (uint32_t i = in->first[vertex]; i < in->first[vertex + 1]; i++)
+            for (uint32_t m = candidates->first[c]; m < candidates->first[c + 1]; m++)
+                if (candidates->members[m] == in->joints[i]) weight += in->weights[i];
+        if (weight > 0 && locked->count < PELT_MOST_WEIGHTS) {
+            locked->joints[locked->count] = c, locked->weights[locked->count++] = weight;
+            sum += weight;
+        }
+    }
+    return sum;
+}
