@@ -11,7 +11,7 @@
         {"smooth", "X", "fit, joints: what differences of the error across the mesh cost; 0: nothing, 1 is much."},    \
         {"prune", "X", "fit: drops weights below X and refits the others."},                                           \
         {"lock-joints", "NAME,...", "fit: joints that keep the file's weights; * stands for any letters."},            \
-        {"lock-vertices", "FILE", "fit: vertices that keep the file's weights: their numbers, one a line.", CLI_INPUT},           \
+        {"lock-vertices", "FILE", "fit, joints: vertices that keep the file's weights: their numbers, one a line.", CLI_INPUT},   \
         {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * stands for any letters."},       \
         {"drive", "FILE.json", "joints: which driven joints to add; default: automatic.", CLI_INPUT},                             \
         {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},           \

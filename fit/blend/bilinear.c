@@ -94,16 +94,29 @@ static bool solve3(const double a[9], const double b[3], double x[3]) {
     return true;
 }
 
-void pelt_rest_fit(const pelt_gram *g, const pelt_weights *set, const double *moments, bool affine, double rest[3]) {
-    double q[PELT_MONOMIALS] = {0}, m[3] = {0}, x[3];
-    size_t n = g->count;
+/* (sum_jk w_j w_k K_jk) as a quadratic form. */
+static void rest_products(const pelt_gram *g, const pelt_weights *set, double q[PELT_MONOMIALS]) {
+    memset(q, 0, PELT_MONOMIALS * sizeof *q);
     for (uint32_t i = 0; i < set->count; i++) {
-        const double *products = g->products + set->joints[i] * n * PELT_MONOMIALS;
-        for (int c = 0; c < 3; c++) m[c] += set->weights[i] * moments[4 * i + (uint32_t)c];
+        const double *products = g->products + (size_t)set->joints[i] * g->count * PELT_MONOMIALS;
         for (uint32_t k = 0; k < set->count; k++)
             for (size_t a = 0; a < PELT_MONOMIALS; a++)
                 q[a] += set->weights[i] * set->weights[k] * products[set->joints[k] * PELT_MONOMIALS + a];
     }
+}
+
+bool pelt_rest_is_deficient(const pelt_gram *g, const pelt_weights *set, double cut) {
+    double q[PELT_MONOMIALS], values[3];
+    rest_products(g, set, q);
+    double a[9] = {q[0], q[1] / 2, q[2] / 2, q[1] / 2, q[4], q[5] / 2, q[2] / 2, q[5] / 2, q[7]};
+    return !pelt_eigen(3, a, values) || !(values[0] > cut * cut * values[2]);
+}
+
+void pelt_rest_fit(const pelt_gram *g, const pelt_weights *set, const double *moments, bool affine, double rest[3]) {
+    double q[PELT_MONOMIALS], m[3] = {0}, x[3];
+    rest_products(g, set, q);
+    for (uint32_t i = 0; i < set->count; i++)
+        for (int c = 0; c < 3; c++) m[c] += set->weights[i] * moments[4 * i + (uint32_t)c];
     double hold = 1e-9 * (q[0] + q[4] + q[7]) + 1e-12 * (double)g->examples; /* keeps what nothing else decides */
     double half = affine ? 0.5 : 0;
     const double a[9] = {q[0] + hold, q[1] / 2, q[2] / 2, q[1] / 2,   q[4] + hold,

@@ -18,4 +18,8 @@ uint32_t pelt_affine_weights(pelt_problem *problem, double ridge, double cut, pe
 void pelt_rest_fit(const pelt_gram *gram, const pelt_weights *weights, const double *moments, bool affine,
                    double rest[3]);
 
+/* True when the examples do not show where the rest position is in all directions: a singular value of the stacked
+   blends is below `cut` times the largest. */
+bool pelt_rest_is_deficient(const pelt_gram *gram, const pelt_weights *weights, double cut);
+
 #endif

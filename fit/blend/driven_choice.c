@@ -8,6 +8,7 @@
 
 #include "fit/blend/blend.h"
 #include "pack/driven.h"
+#include "rig/linear.h"
 #include "rig/maths.h"
 #include <string.h>
 
@@ -34,7 +35,8 @@ typedef struct set {
     pelt_driven *list;
     const char **names;
     uint32_t count, room;
-    double shortest; /* a bone */
+    double shortest;    /* a bone */
+    double (*bends)[3]; /* [joint] the rotation vector along which it turns most in the examples, root mean square */
 } set;
 
 static void place_of(const set *s, uint32_t joint, double out[3]) {
@@ -125,10 +127,17 @@ static void add_turns(set *s, uint32_t joint, const pelt_drive_rule *r) {
     }
 }
 
-/* Two directions across a bone. */
-static void across(const double bone[3], double first[3], double second[3]) {
-    double length = pelt_length(bone), b[3];
-    for (int i = 0; i < 3; i++) b[i] = bone[i] / length;
+/* Two directions across a bone: in the plane in which the joint bends, and out of it. Where it does not bend, any. */
+static void across(const double bone[3], const double bend[3], double first[3], double second[3]) {
+    double length = pelt_length(bone), b[3], along = 0;
+    for (int i = 0; i < 3; i++) b[i] = bone[i] / length, along += b[i] * bend[i];
+    for (int i = 0; i < 3; i++) second[i] = bend[i] - along * b[i];
+    double bent = pelt_length(second);
+    if (bent > least_angle) {
+        for (int i = 0; i < 3; i++) second[i] /= bent;
+        pelt_cross(second, b, first);
+        return;
+    }
     int axis = b[0] * b[0] + b[1] * b[1] > 0.09 ? 2 : 1; /* z, or y for bones along z */
     double size = sqrt(1 - b[axis] * b[axis]);
     for (int i = 0; i < 3; i++) first[i] = ((i == axis) - b[axis] * b[i]) / size;
@@ -142,7 +151,7 @@ static void add_bulges(set *s, pelt_driven d, uint32_t from, uint32_t to) {
     bone_between(s, from, to, bone);
     place_of(s, from, start);
     for (int i = 0; i < 3; i++) d.origin[i] = (float)(start[i] + bone[i] / 2);
-    across(bone, directions[0], directions[1]);
+    across(bone, s->bends[d.driver], directions[0], directions[1]);
     for (int i = 0; i < 4; i++) {
         d.kind = i % 2 ? PELT_DRIVEN_DENT : PELT_DRIVEN_BULGE;
         set_vector(d.axis, directions[i / 2], 1);
@@ -222,24 +231,42 @@ static void largest_angles(pelt_fitting *f, const pelt_affine *matrices, double 
         }
 }
 
+/* The first principal axis of the rotation vectors of each joint. */
+static void find_bends(set *s, const pelt_affine *matrices) {
+    const pelt_skeleton *skeleton = s->f->model.skeleton;
+    size_t n = skeleton->joint_count;
+    for (uint32_t j = 0; j < n; j++) {
+        double moments[9] = {0}, values[3];
+        for (size_t e = 0; e < s->f->examples.count; e++) {
+            pelt_affine motion, r;
+            const pelt_affine *all = matrices + e * n;
+            const pelt_affine *parent = skeleton->parents[j] < 0 ? NULL : &all[skeleton->parents[j]];
+            if (!pelt_relative_rotation(parent, &all[j], &motion, &r)) continue;
+            double v[3] = {r.m[9] - r.m[6], r.m[2] - r.m[8], r.m[4] - r.m[1]}, sine = pelt_length(v);
+            double angle = acos(fmin(fmax((r.m[0] + r.m[5] + r.m[10] - 1) / 2, -1), 1));
+            if (!(sine > 1e-9)) continue;
+            for (int i = 0; i < 9; i++) moments[i] += v[i / 3] * v[i % 3] * (angle / sine) * (angle / sine);
+        }
+        if (!pelt_eigen(3, moments, values)) continue;
+        for (size_t i = 0; i < 3; i++)
+            s->bends[j][i] = moments[3 * i + 2] * sqrt(fmax(values[2], 0) / (double)s->f->examples.count);
+    }
+}
+
 /* Correctives are put into the rest pose through the inverse of the blended matrix, which bulges make nearly singular
    in places: with a corrective there are none. */
-static pelt_result apply_automatic(set *s, pelt_error *error) {
+static void apply_automatic(set *s, const pelt_affine *matrices) {
     pelt_fitting *f = s->f;
     uint32_t joints = f->model.skeleton->joint_count;
     bool bulges = f->options.corrective == PELT_CORRECTIVE_NONE;
     pelt_drive_rule r = {
         .turn_count = 1, .turns = (float[]){0.5f}, .upstream = bulges, .downstream = bulges, .k = usual_k};
-    pelt_affine *matrices = NULL;
     double *angles = PELT_NEW(f->arena, joints, double);
-    pelt_result result = pelt_example_matrices(f, &matrices, error);
-    if (result) return result;
     largest_angles(f, matrices, angles);
     for (uint32_t j = 0; j < joints; j++) {
         bool dropped = pelt_name_listed(f->options.fitted.drop_joints, f->model.skeleton->names[j]);
         if (angles[j] > least_angle && !dropped) apply(s, j, &r);
     }
-    return PELT_OK;
 }
 
 pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
@@ -258,8 +285,15 @@ pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "singular-bind",
                   "%u joints are bound by a matrix that has no inverse and drive nothing, the first is \"%s\"",
                   singular, skeleton->names[first]);
-    pelt_result result =
-        f->options.joints.drive ? apply_rules(&s, f->options.joints.drive, error) : apply_automatic(&s, error);
+    s.bends = pelt_alloc(f->arena, skeleton->joint_count, sizeof *s.bends);
+    pelt_affine *matrices = NULL;
+    pelt_result result = pelt_example_matrices(f, &matrices, error);
+    if (result) return result;
+    find_bends(&s, matrices);
+    if (f->options.joints.drive)
+        result = apply_rules(&s, f->options.joints.drive, error);
+    else
+        apply_automatic(&s, matrices);
     if (!result && (uint64_t)skeleton->joint_count + s.count > 65536)
         result = pelt_fail(error, PELT_ERROR_DATA, "%u driven joints are more than a skin can hold: drive fewer joints",
                            s.count);

@@ -28,13 +28,13 @@ typedef struct pelt_candidates {
 typedef struct pelt_gram {
     uint32_t count; /* candidates */
     size_t examples;
-    const float **frames;    /* [examples] true positions (or normals) of all vertices */
-    double (*centers)[3];    /* [examples] what is subtracted from them */
-    double center[3];        /* the same for the rest pose */
-    double scale;            /* what they are then divided by */
-    const double *factors;   /* [examples] what rows of an example are multiplied by: roots of weights with the mean 1 */
-    const double *rows;      /* [4 count][3 examples]: T_j^e, one row for each of its columns */
-    const double *products;  /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
+    const float **frames;   /* [examples] true positions (or normals) of all vertices */
+    double (*centers)[3];   /* [examples] what is subtracted from them */
+    double center[3];       /* the same for the rest pose */
+    double scale;           /* what they are then divided by */
+    const double *factors;  /* [examples] what rows of an example are multiplied by: roots of weights with the mean 1 */
+    const double *rows;     /* [4 count][3 examples]: T_j^e, one row for each of its columns */
+    const double *products; /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */
     const double *couplings; /* [count][count][4][4]: K_jk itself, where asked for; else NULL */
 } pelt_gram;
 

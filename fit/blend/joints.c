@@ -111,7 +111,8 @@ static void store_normals(pelt_joining *w) {
         const double *fitted = w->facets.normals[w->facets.of_vertex[v]];
         const float *file = w->f->model.normals + 3 * v;
         double length = sqrt(fitted[0] * fitted[0] + fitted[1] * fitted[1] + fitted[2] * fitted[2]);
-        bool sound = isfinite(length) && length > 1e-6;
+        bool locked = w->locks.points && w->locks.points[w->f->points.of_vertex[v]];
+        bool sound = !locked && isfinite(length) && length > 1e-6;
         for (size_t c = 0; c < 3; c++) normals[3 * v + c] = sound ? (float)(fitted[c] / length) : file[c];
     }
     w->f->model.normals = normals;
@@ -147,6 +148,7 @@ static pelt_result prepare(pelt_joining *w, pelt_affine **matrices, pelt_error *
     if (!result) result = pelt_usable_matrices(f, &allowed, error);
     if (!result) result = pelt_example_matrices(f, matrices, error);
     if (!result) result = pelt_find_candidates(f, *matrices, allowed, &w->candidates, error);
+    if (!result) result = pelt_find_locks(f, &w->candidates, &w->locks, error);
     if (result) return result;
     pelt_gram_new(f, *matrices, &w->candidates, !w->rigid || f->options.fitted.smooth > 0, NULL, &w->gram);
     w->neighbours = pelt_find_neighbours(f->arena, &f->bundle->mesh, &f->points);
@@ -160,6 +162,7 @@ static pelt_result prepare(pelt_joining *w, pelt_affine **matrices, pelt_error *
     if (w->with_normals) sum_normals(w, *matrices);
     w->result = pelt_blend_result_new(f->arena, f->points.count, w->most);
     w->deficient = PELT_NEW(f->arena, w->f->points.count, uint8_t);
+    w->rest_deficient = PELT_NEW(f->arena, w->f->points.count, uint8_t);
     return PELT_OK;
 }
 
@@ -168,18 +171,34 @@ static void report(pelt_joining *w) {
     pelt_fitting *f = w->f;
     double *rms = PELT_NEW(f->arena, w->round_count, double), largest = 0;
     uint32_t *deficient = PELT_NEW(f->arena, f->points.count, uint32_t), count = 0;
+    uint32_t *rest = PELT_NEW(f->arena, f->points.count, uint32_t), rest_count = 0;
     for (uint32_t round = 0; round < w->round_count; round++)
         rms[round] = sqrt(w->rounds[round] / ((double)f->points.count * (double)w->gram.examples));
     for (size_t i = 0; i < (size_t)f->points.count * w->most; i++) largest = fmax(largest, fabs(w->result.weights[i]));
     for (uint32_t p = 0; p < f->points.count; p++)
         if (w->deficient[p]) deficient[count++] = f->points.vertex[p];
-    f->report.blend_fit = (pelt_blend_figures){
-        w->candidates.count, f->model.driven_count, w->round_count, rms, largest, count, deficient};
+    for (uint32_t p = 0; p < f->points.count && w->refit; p++)
+        if (w->rest_deficient[p]) rest[rest_count++] = f->points.vertex[p];
+    f->report.blend_fit = (pelt_blend_figures){.candidate_count = w->candidates.count,
+                                               .driven_count = f->model.driven_count,
+                                               .round_count = w->round_count,
+                                               .round_rms = rms,
+                                               .largest_weight = largest,
+                                               .deficient_count = count,
+                                               .deficient = deficient,
+                                               .rest_deficient_count = rest_count,
+                                               .rest_deficient = rest};
     if (count)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "rank-deficient",
                   "%u vertices are rank-deficient, the first is vertex %u: their joints move too much alike in the "
                   "examples to tell their weights apart, and the smallest weights that fit were taken",
                   count, deficient[0]);
+    if (rest_count)
+        pelt_find(
+            &f->report.findings, f->arena, PELT_WARNING, "rest-deficient",
+            "the rest positions of %u vertices are rank-deficient, the first is vertex %u: their blend is flat in "
+            "all examples, and where that hides them they keep the file's place",
+            rest_count, rest[0]);
     if (3 * w->gram.examples < w->most + 2)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "few-examples",
                   "%zu examples are fewer than the unknowns of a vertex need: give more, or ask for fewer influences",
@@ -202,7 +221,7 @@ pelt_result pelt_fit_joints(pelt_fitting *f, pelt_error *error) {
     if (!result) result = rigid ? pelt_join_rigid(&w, matrices, error) : pelt_join_smooth(&w, error);
     if (result) return result;
     report(&w);
-    pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, NULL);
+    pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, w.locks.points);
     if (w.with_normals && w.refit) store_normals(&w);
     pelt_drop_unused_driven(f->arena, &f->model);
     return PELT_OK;

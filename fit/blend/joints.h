@@ -3,6 +3,7 @@
 #ifndef PELT_JOINTS_H
 #define PELT_JOINTS_H
 
+#include "fit/blend/locks.h"
 #include "fit/blend/tension.h"
 
 /* The normals of a point: one for each of its vertices that shades differently, so that hard edges stay hard. */
@@ -35,8 +36,10 @@ typedef struct pelt_joining {
     double normal_scale; /* how much a normal counts, per diagonal */
     pelt_blend_result result;
     uint32_t round_count;
-    double *rounds;     /* [round] what the fit has left, squared, summed over points and examples */
-    uint8_t *deficient; /* [point] singular values that were zeroed */
+    pelt_locks locks;        /* of vertices */
+    double *rounds;          /* [round] what the fit has left, squared, summed over points and examples */
+    uint8_t *deficient;      /* [point] singular values that were zeroed */
+    uint8_t *rest_deficient; /* [point] the same of its rest position */
 } pelt_joining;
 
 /* Points by home, and which candidates are near: those whose joint is few steps along the skeleton from the joint that

@@ -6,7 +6,10 @@
 #include "fit/blend/joints.h"
 #include <math.h>
 
-enum { BATCH = 256, ROUNDS = 3 };
+enum { BATCH = 256, ROUNDS = 20 }; /* at the most */
+
+/* A point is done when weights and rest position together lower its squared error by less than this part. */
+static const double converged = 1e-3;
 
 /* The smallest singular value, as a part of the largest, that is not taken as 0. */
 static const double singular_cut = 1e-3;
@@ -16,6 +19,7 @@ typedef struct rigid_fit {
     double *inverses;             /* [candidate][12][examples] */
     bool *usable;                 /* [candidate] */
     double (*errors)[ROUNDS + 1]; /* [point] */
+    uint32_t *rounds;             /* [point] until it was done */
 } rigid_fit;
 
 /* Where example e stands in an order in which any few in a row are spread over all: every 17th, then the next ones. */
@@ -70,16 +74,22 @@ static void fit_point(rigid_fit *r, pelt_problem *problem, uint32_t point, const
     pelt_joining_rest(w, point, rest);
     pelt_joining_problem(w, point, rest, &w->gram, &w->normal_gram, problem);
     choose(r, problem, point, all, room, &set);
+    bool done = false;
     for (int round = 0; round <= ROUNDS; round++) {
-        if (round && w->refit) {
+        double before = set.error;
+        if (round && !done) {
             fit_rest(w, point, &set, rest);
             if (w->with_normals) pelt_joining_fit_normals(w, point, &set);
             pelt_joining_problem(w, point, rest, &w->gram, &w->normal_gram, problem);
         }
-        if (!round || w->refit)
+        if (!done) {
             w->deficient[point] = (uint8_t)pelt_affine_weights(problem, w->ridge, singular_cut, &set);
+            r->rounds[point] = (uint32_t)round + 1;
+        }
+        done = done || !w->refit || (round && !(set.error < (1 - converged) * before));
         r->errors[point][round] = set.error;
     }
+    w->rest_deficient[point] = pelt_rest_is_deficient(&w->gram, &set, singular_cut);
     pelt_blend_store(&w->result, point, &set, rest);
 }
 
@@ -96,15 +106,18 @@ static void fit_batch(void *user, size_t batch, pelt_arena *scratch) {
 }
 
 pelt_result pelt_join_rigid(pelt_joining *w, const pelt_affine *matrices, pelt_error *error) {
-    rigid_fit r = {.w = w, .errors = pelt_alloc(w->f->arena, w->f->points.count, sizeof *r.errors)};
+    rigid_fit r = {.w = w,
+                   .errors = pelt_alloc(w->f->arena, w->f->points.count, sizeof *r.errors),
+                   .rounds = PELT_NEW(w->f->arena, w->f->points.count, uint32_t)};
     invert_matrices(&r, matrices);
     if (pelt_next_task(w->f->arena, "driven joints", 0.3, 1, 1))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_parallel(w->f->arena, w->f->options.threads, (w->f->points.count + BATCH - 1) / BATCH, fit_batch, &r);
-    w->round_count = ROUNDS + 1;
-    w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double);
+    w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double), w->round_count = 0;
     for (uint32_t p = 0; p < w->f->points.count; p++)
-        for (int round = 0; round <= ROUNDS; round++) w->rounds[round] += fmax(r.errors[p][round], 0);
+        if (r.rounds[p] > w->round_count) w->round_count = r.rounds[p];
+    for (uint32_t p = 0; p < w->f->points.count; p++)
+        for (uint32_t round = 0; round < w->round_count; round++) w->rounds[round] += fmax(r.errors[p][round], 0);
     if (w->tension.strength > 0) pelt_join_settle(w); /* not in the paper: asked for */
     return PELT_OK;
 }

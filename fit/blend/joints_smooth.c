@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum { SPARE = 8, LEAST_POOL = 16 };
-enum { FREE_SWEEPS = 3, FADE_SWEEPS = 13, SETTLE_SWEEPS = 2, SWAP_SWEEPS = 4, ROUNDS = 3, ROUND_SWEEPS = 8 };
+enum { FREE_SWEEPS = 3, FADE_SWEEPS = 13, SETTLE_SWEEPS = 2, SWAP_SWEEPS = 4, ROUNDS = 8, ROUND_SWEEPS = 8 };
 enum { LOOPS_OF_SWEEP = 12 }; /* about: one for each colour of the points */
 
 /* Competition: what a weight costs at first, how that grows per sweep, and how much more a joint of no importance may
@@ -35,6 +35,9 @@ static const double allowed_rise = 0.01, least_error = 1e-6, smooth_length = 0.0
 
 /* A swap must lower what a point costs by this part. */
 static const double worthwhile = 0.02;
+
+/* The sweeps end with a round that lowers E by less than this part. */
+static const double converged = 1e-3;
 
 /* Singular values that are this part of the largest are worth a warning. */
 static const double singular_cut = 1e-3;
@@ -526,6 +529,7 @@ static void check_points(void *user, const uint32_t *points, size_t count, pelt_
         pelt_weights set;
         get_set(&w->result, points[i], &set);
         if (!set.count) continue;
+        w->rest_deficient[points[i]] = pelt_rest_is_deficient(&w->gram, &set, singular_cut);
         pelt_problem *problem = pelt_problem_new(scratch, set.count);
         pelt_pull_at(&w->tension, NULL, points[i], set.joints, set.count, true, &l.pull);
         set_local(w, points[i], w->result.rest[points[i]], set.joints, set.count, &l);
@@ -552,8 +556,10 @@ void pelt_join_settle(pelt_joining *w) {
     w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double), w->round_count = 0;
     w->rounds[w->round_count++] = energy(&s);
     for (int round = 0; round < ROUNDS; round++) {
-        sweep(&s, ROUND_SWEEPS, settle_points, 0.85 + 0.05 * round, 0.9 + 0.05 * round);
+        double each = 0.15 / ROUNDS, before = w->rounds[w->round_count - 1];
+        sweep(&s, ROUND_SWEEPS, settle_points, 0.85 + each * round, 0.85 + each * (round + 1));
         w->rounds[w->round_count++] = energy(&s);
+        if (!(w->rounds[w->round_count - 1] < (1 - converged) * before)) break;
     }
     sweep(&s, 1, check_points, 1, 1);
 }

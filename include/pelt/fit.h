@@ -625,6 +625,8 @@ typedef struct pelt_blend_figures {
     double largest_weight;   /* by size */
     uint32_t deficient_count;
     const uint32_t *deficient; /* vertices whose joints move too much alike to tell their weights apart */
+    uint32_t rest_deficient_count;
+    const uint32_t *rest_deficient; /* vertices whose rest position the examples do not show in all directions */
     double missed;   /* weights fitted for a corrective: what a regression on the pose misses of examples that were left
                         out, over what it misses with the file's weights; 0: not fitted so */
     double pull;     /* how strongly they were pulled; 0: the file's weights stay */
