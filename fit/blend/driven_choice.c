@@ -8,7 +8,6 @@
 
 #include "fit/blend/blend.h"
 #include "pack/driven.h"
-#include "rig/linear.h"
 #include "rig/maths.h"
 #include <string.h>
 
@@ -231,12 +230,33 @@ static void largest_angles(pelt_fitting *f, const pelt_affine *matrices, double 
         }
 }
 
+/* The first eigenvector of a symmetric matrix, as long as the root of its eigenvalue, by squaring: LAPACK rounds by the
+   processor, and all that follows hangs on this axis. */
+static void first_axis(const double moments[9], double out[3]) {
+    double a[9], square[9], trace = moments[0] + moments[4] + moments[8], value = 0;
+    int column = 0;
+    memset(out, 0, 3 * sizeof *out);
+    if (!(trace > 0)) return;
+    for (int i = 0; i < 9; i++) a[i] = moments[i] / trace;
+    for (int step = 0; step < 40; step++) {
+        for (int i = 0; i < 9; i++)
+            square[i] = a[i / 3 * 3] * a[i % 3] + a[i / 3 * 3 + 1] * a[3 + i % 3] + a[i / 3 * 3 + 2] * a[6 + i % 3];
+        double size = square[0] + square[4] + square[8];
+        for (int i = 0; i < 9; i++) a[i] = square[i] / size;
+    }
+    for (int i = 1; i < 3; i++)
+        if (a[4 * i] > a[4 * column]) column = i;
+    double axis[3] = {a[column], a[3 + column], a[6 + column]}, length = pelt_length(axis);
+    for (int i = 0; i < 9; i++) value += axis[i / 3] * moments[i] * axis[i % 3] / (length * length);
+    for (int i = 0; i < 3; i++) out[i] = axis[i] / length * sqrt(fmax(value, 0));
+}
+
 /* The first principal axis of the rotation vectors of each joint. */
 static void find_bends(set *s, const pelt_affine *matrices) {
     const pelt_skeleton *skeleton = s->f->model.skeleton;
     size_t n = skeleton->joint_count;
     for (uint32_t j = 0; j < n; j++) {
-        double moments[9] = {0}, values[3];
+        double moments[9] = {0};
         for (size_t e = 0; e < s->f->examples.count; e++) {
             pelt_affine motion, r;
             const pelt_affine *all = matrices + e * n;
@@ -247,9 +267,8 @@ static void find_bends(set *s, const pelt_affine *matrices) {
             if (!(sine > 1e-9)) continue;
             for (int i = 0; i < 9; i++) moments[i] += v[i / 3] * v[i % 3] * (angle / sine) * (angle / sine);
         }
-        if (!pelt_eigen(3, moments, values)) continue;
-        for (size_t i = 0; i < 3; i++)
-            s->bends[j][i] = moments[3 * i + 2] * sqrt(fmax(values[2], 0) / (double)s->f->examples.count);
+        first_axis(moments, s->bends[j]);
+        for (int i = 0; i < 3; i++) s->bends[j][i] /= sqrt((double)s->f->examples.count);
     }
 }
 
