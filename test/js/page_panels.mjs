@@ -13,7 +13,7 @@ const BOX = process.env.PICTURES ? ["--size", "160x160", "--lights", "6x5", "--k
 
 export function makeFiles(pelt, folder) {
   const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
-  run("sample", "arm", "-o", ".", "--vertices", "2972", "--frames", "24");
+  run("sample", "arm", "-o", ".", "--vertices", "2972", "--frames", process.env.PICTURES ? "160" : "24");
   run("sample", "biceps", "-o", ".", "--vertices", "1000", "--frames", "16");
   run("sample", "humanoid", "-o", ".", "--vertices", "1000", "--frames", "6");
   run("sample", "face", "-o", ".", "--frames", "100", "--test-frames", "60");
@@ -21,7 +21,7 @@ export function makeFiles(pelt, folder) {
   run("fit", "biceps.glb", "--train", "train", "--method", "psd", "--holdout", "0", "-o", "biceps.pelt");
   run("fit", "biceps.glb", "--train", "train", "--method", "joints", "--holdout", "0", "-o", "joints.pelt");
   run("fit", "humanoid.glb", "--method", "ssd", "-o", "humanoid.pelt");
-  run("keys", "train", "face.train.npy", "face.range.npy", "--mesh", "face.glb", "--keys", "80", "-o", "face.keys");
+  run("keys", "train", "face.train.npy", "face.range.npy", "--mesh", "face.glb", "--keys", "80", "--regions", "1", "-o", "face.keys"); // all verdicts occur
   run("relight", "train", "cornell", "--samples", "32", ...BOX, "-o", "box.keys");
   return ["arm.glb", "eigen.pelt", "biceps.glb", "biceps.pelt", "joints.pelt", "humanoid.glb", "humanoid.pelt",
     "face.keys", "face.glb", "face.test.npy", "box.keys"].map((name) => join(folder, name));
