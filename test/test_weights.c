@@ -764,7 +764,7 @@ static void leaving_groups_out_is_fitting_without_them(void **state) {
     enum { N = 9 };
     const int group[N] = {0, -1, 1, 0, -1, 1, 0, 2, -1};
     uint64_t seed = 3;
-    double k[N][N], inverse[N * N], left_out[N * N], values[N], places[N];
+    double k[N][N], inverse[N * N], left_out[N * N], values[N], places[N], u[3 * N], d[3 * N];
     pelt_arena *arena = pelt_arena_new(0);
     for (int i = 0; i < N; i++) places[i] = 3 * test_random(&seed), values[i] = test_random(&seed) - 0.5;
     for (int i = 0; i < N; i++)
@@ -773,6 +773,8 @@ static void leaving_groups_out_is_fitting_without_them(void **state) {
     assert_true(pelt_cholesky(N, inverse));
     pelt_cholesky_invert(N, inverse);
     assert_true(pelt_left_out(arena, N, inverse, group, left_out));
+    for (int i = 0; i < 3 * N; i++) u[i] = (1 + i % 3) * values[i / 3];
+    pelt_predicted(N, left_out, u, d);
     for (int i = 0; i < N; i++) {
         int seen[N], n = 0;
         double a[N][N + 1], predicted = 0, missed = 0;
@@ -788,8 +790,60 @@ static void leaving_groups_out_is_fitting_without_them(void **state) {
         for (int r = 0; r < n; r++) predicted += k[i][seen[r]] * a[r][n] / a[r][r];
         for (int j = 0; j < N; j++) missed += left_out[i * N + j] * values[j];
         assert_near(missed, values[i] - predicted, 1e-10);
+        for (int c = 0; c < 3; c++) assert_near(d[3 * i + c], (1 + c) * predicted, 1e-10);
     }
     pelt_arena_free(arena);
+}
+
+/* The blend of three joints, and the displacement A^-1 (v - S v0) by Cramer's rule. */
+static pelt_affine mixed(const pelt_affine t[3], const double w[3]) {
+    pelt_affine s = {{0}};
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 12; i++) s.m[i] += w[j] * t[j].m[i];
+    return s;
+}
+
+static void exact_displacement(const pelt_affine t[3], const double w[3], const double rest[3], const double truth[3],
+                               double u[3]) {
+    pelt_affine s = mixed(t, w);
+    double a[3][4], det[4];
+    for (int r = 0; r < 3; r++) {
+        const double *m = s.m + 4 * r;
+        memcpy(a[r], m, 3 * sizeof *m);
+        a[r][3] = truth[r] - m[0] * rest[0] - m[1] * rest[1] - m[2] * rest[2] - m[3];
+    }
+    for (int k = 0; k < 4; k++) { /* with the last column in the place of column k; 3: as it is */
+        int x = k == 0 ? 3 : 0, y = k == 1 ? 3 : 1, z = k == 2 ? 3 : 2;
+        det[k] = a[0][x] * (a[1][y] * a[2][z] - a[1][z] * a[2][y]) - a[0][y] * (a[1][x] * a[2][z] - a[1][z] * a[2][x]) +
+                 a[0][z] * (a[1][x] * a[2][y] - a[1][y] * a[2][x]);
+    }
+    for (int c = 0; c < 3; c++) u[c] = det[c] / det[3];
+}
+
+/* With the weights that it is made for the linear form is exact, whatever is predicted; where the prediction is right, it
+   has the slope of the exact one. */
+static void the_linear_form_of_displacements_is_exact_where_it_is_made(void **state) {
+    (void)state;
+    uint64_t seed = 12;
+    for (int round = 0; round < 20; round++) {
+        pelt_affine t[3], inverse;
+        double w[3] = {0.2, 0.5, 0.3}, rest[3], truth[3], any[3], u[3], columns[3][3], high[3], low[3];
+        const double step = 1e-5;
+        for (int j = 0; j < 3; j++)
+            for (int i = 0; i < 12; i++) t[j].m[i] = (i % 5 == 0 ? 2 : 0) + test_random(&seed) - 0.5;
+        for (int c = 0; c < 3; c++)
+            rest[c] = test_random(&seed), truth[c] = test_random(&seed), any[c] = test_random(&seed);
+        pelt_affine blend = mixed(t, w);
+        assert_true(pelt_affine_invert(&blend, &inverse));
+        exact_displacement(t, w, rest, truth, u);
+        for (int j = 0; j < 3; j++) pelt_linear_displacement(&inverse, &t[j], rest, any, truth, columns[j]);
+        for (int c = 0; c < 3; c++)
+            assert_near(w[0] * columns[0][c] + w[1] * columns[1][c] + w[2] * columns[2][c], u[c], 1e-12);
+        for (int j = 0; j < 3; j++) pelt_linear_displacement(&inverse, &t[j], rest, u, truth, columns[j]);
+        exact_displacement(t, (double[3]){w[0] + step, w[1] - step, w[2]}, rest, truth, high);
+        exact_displacement(t, (double[3]){w[0] - step, w[1] + step, w[2]}, rest, truth, low);
+        for (int c = 0; c < 3; c++) assert_near((high[c] - low[c]) / (2 * step), columns[0][c] - columns[1][c], 1e-7);
+    }
 }
 
 enum { SWEPT = 7, AHEAD = 4 * SWEPT + 32, UNSEEN = 20 }; /* two joints about two axes each, then both; both again */
@@ -931,6 +985,7 @@ int main(void) {
         cmocka_unit_test(vertices_without_a_fit_keep_the_files_weights),
         cmocka_unit_test(names_that_do_not_exist_are_refused),
         cmocka_unit_test(leaving_groups_out_is_fitting_without_them),
+        cmocka_unit_test(the_linear_form_of_displacements_is_exact_where_it_is_made),
         cmocka_unit_test(before_a_corrective_the_weights_of_the_truth_are_found),
         cmocka_unit_test(before_a_corrective_good_weights_stay),
         cmocka_unit_test(the_workload_of_the_peers_is_fitted_better_than_they_do),

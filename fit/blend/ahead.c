@@ -93,6 +93,11 @@ bool pelt_left_out(pelt_arena *arena, size_t n, const double *inverse, const int
     return true;
 }
 
+void pelt_predicted(size_t n, const double *left_out, const double *u, double *d) {
+    memcpy(d, u, 3 * n * sizeof *d);
+    pelt_gemm(false, false, n, 3, n, -1, left_out, u, 1, d);
+}
+
 /* The regression of points with the same inputs, on the examples that are not left out; in the others, which move none
    of these inputs, it predicts nothing. */
 typedef struct regression {
@@ -276,6 +281,15 @@ static void turn(const pelt_affine *a, const double v[3], double out[3]) {
     for (int r = 0; r < 3; r++) out[r] = a->m[4 * r] * v[0] + a->m[4 * r + 1] * v[1] + a->m[4 * r + 2] * v[2];
 }
 
+void pelt_linear_displacement(const pelt_affine *inverse, const pelt_affine *joint, const double rest[3],
+                              const double d[3], const double truth[3], double u[3]) {
+    double carried[3];
+    pelt_affine_point(joint, (double[3]){rest[0] + d[0], rest[1] + d[1], rest[2] + d[2]}, carried);
+    for (int c = 0; c < 3; c++) carried[c] = truth[c] - carried[c];
+    turn(inverse, carried, u);
+    for (int c = 0; c < 3; c++) u[c] += d[c];
+}
+
 /* The rows of examples that move an input: v0 + D carried by each joint, seen from rest, and what is missed of it. */
 static void fill_missed(const trial *t, uint32_t point, const uint32_t *near, uint32_t m, workspace *b) {
     const regression *r = b->r;
@@ -288,19 +302,14 @@ static void fill_missed(const trial *t, uint32_t point, const uint32_t *near, ui
         b->inverses[i] = inverse_of(&b->blends[i]);
         displace(t, point, r->examples[i], &b->blends[i], b->u + 3 * i);
     }
-    memcpy(b->now, b->u, 3 * n * sizeof *b->u);
-    pelt_gemm(false, false, n, 3, n, -1, r->left_out, b->u, 1, b->now); /* D = u - L u */
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < m; j++) {
-            const double *d = b->now + 3 * i;
-            double truth[3], carried[3], *column = b->columns + i * width + 3 * j;
-            true_place(t, point, r->examples[i], truth);
-            pelt_affine_point(matrix_of(t->l, r->examples[i], near[j]),
-                              (double[3]){rest[0] + d[0], rest[1] + d[1], rest[2] + d[2]}, carried);
-            for (int c = 0; c < 3; c++) carried[c] = truth[c] - carried[c];
-            turn(&b->inverses[i], carried, column);
-            for (int c = 0; c < 3; c++) column[c] += d[c];
-        }
+    pelt_predicted(n, r->left_out, b->u, b->now);
+    for (size_t i = 0; i < n; i++) {
+        double truth[3];
+        true_place(t, point, r->examples[i], truth);
+        for (size_t j = 0; j < m; j++)
+            pelt_linear_displacement(&b->inverses[i], matrix_of(t->l, r->examples[i], near[j]), rest, b->now + 3 * i,
+                                     truth, b->columns + i * width + 3 * j);
+    }
     pelt_gemm(false, false, n, width, n, t->l->unit, r->left_out, b->columns, 0, b->missed);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < m; j++)
