@@ -11,6 +11,7 @@ static const char *const methods[] = {PELT_METHODS(NAME) NULL};
 static const char *const blends[] = {PELT_BLENDS(NAME) NULL};
 static const char *const correctives[] = {PELT_CORRECTIVES(NAME) NULL};
 static const char *const rests[] = {PELT_RESTS(NAME) NULL};
+static const char *const colors[] = {PELT_COLORS(NAME) NULL};
 static const char *const choices[] = {PELT_CHOICES(NAME) NULL};
 static const char *const rbfs[] = {PELT_RBFS(NAME) NULL};
 static const char *const families[] = {PELT_FAMILIES(NAME) NULL};
@@ -174,6 +175,7 @@ static void read_blend(reader *r) {
     o->fitted.smooth = read_number(r, "smooth", -1);
     o->convex.prune = read_number(r, "prune", 0);
     o->convex.lock_joints = read_names(r, "lock-joints");
+    o->convex.lock_color = (pelt_color)read_word(r, "lock-color", colors);
     o->joints.influence_choice = (pelt_choice)read_word(r, "influence-choice", choices);
     o->joints.ridge = read_number(r, "ridge", -1);
     o->joints.normal_scale = read_number(r, "normal-scale", -1);

@@ -12,6 +12,8 @@
         {"prune", "X", "fit: drops weights below X and refits the others."},                                           \
         {"lock-joints", "NAME,...", "fit: joints that keep the file's weights; * stands for any letters."},            \
         {"lock-vertices", "FILE", "fit, joints: vertices that keep the file's weights: their numbers, one a line.", CLI_INPUT},   \
+        {"lock-color", "COLOUR",                                                                                       \
+         "fit, joints: vertices painted red (green, blue, ..., black, white; COLOR_0) keep the file's weights."},      \
         {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * stands for any letters."},       \
         {"drive", "FILE.json", "joints: which driven joints to add; default: automatic.", CLI_INPUT},                             \
         {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},           \

@@ -72,6 +72,7 @@ static const option options_list[] = {
     {"prune", NUMBER, AT(convex.prune), 0, 0.5, BLEND(FIT), 0},
     {"lock_joints", LIST, AT(convex.lock_joints.count), 0, 0, BLEND(FIT), 0},
     {"lock_vertices", LIST, AT(convex.lock_vertex_count), 0, 0, BLEND(FIT) | BLEND(JOINTS), 0},
+    {"lock_color", CHOICE, AT(convex.lock_color), 0, PELT_COLOR_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0},
     {"influence_choice", CHOICE, AT(joints.influence_choice), 0, PELT_CHOICE_COUNT - 1, BLEND(JOINTS), 0},
     {"drive", LIST, AT(joints.drive), 0, 0, BLEND(JOINTS), 0},
     {"ridge", NUMBER, AT(joints.ridge), -INFINITY, 1e6, BLEND(JOINTS), 0},

@@ -298,6 +298,44 @@ static bool read_all_tangents(gltf *g, const parts *all) {
     return true;
 }
 
+/* -- Colours ------------------------------------------------------------------------------------------------------- */
+
+/* COLOR_0 with or without its fourth number, which is how opaque a vertex is. */
+static bool read_colors(gltf *g, pelt_arena *scratch, const part *p, gltf_item item) {
+    float *out = g->bundle->mesh.colors + 3 * (size_t)p->first;
+    gltf_accessor a;
+    uint32_t index;
+    if (!gltf_reference(g, item, "accessors", &index)) return false;
+    const char *type = gltf_text(gltf_member(gltf_entry(g, "accessors", index), "type"), "");
+    if (!gltf_accessor_open(g, item, strcmp(type, "VEC3") ? "VEC4" : "VEC3", &a)) return false;
+    if (a.count != p->count)
+        return gltf_fail(g, PELT_ERROR_DATA, item, "%u colours for %u vertices", a.count, p->count);
+    a.normalized = true; /* integers can mean nothing else here */
+    float *values = GLTF_NEW(g, scratch, float, (size_t)a.components * a.count);
+    if (!values || !gltf_accessor_floats(g, &a, values)) return false;
+    for (size_t v = 0; v < a.count; v++) memcpy(out + 3 * v, values + a.components * v, 3 * sizeof *out);
+    return true;
+}
+
+/* Parts without colours are white, as players show them. */
+static bool read_all_colors(gltf *g, const parts *all) {
+    pelt_mesh *mesh = &g->bundle->mesh;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const part *p = &all->list[i];
+        gltf_item item = attribute(p, "COLOR_0");
+        if (!p->has_own_vertices || !item.json) continue;
+        if (!mesh->colors) {
+            if (!(mesh->colors = GLTF_NEW(g, g->arena, float, 3 * (size_t)mesh->vertex_count))) return false;
+            for (size_t k = 0; k < 3 * (size_t)mesh->vertex_count; k++) mesh->colors[k] = 1;
+        }
+        pelt_arena *scratch = pelt_arena_new(0);
+        bool done = scratch ? read_colors(g, scratch, p, item) : gltf_out_of_memory(g);
+        pelt_arena_free(scratch);
+        if (!done) return false;
+    }
+    return true;
+}
+
 /* -- Influences --------------------------------------------------------------------------------------------------- */
 
 typedef struct raw_weights {
@@ -668,8 +706,8 @@ static bool list_objects(gltf *g, const gltf_parts *all) {
 bool gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
     *all = (gltf_parts){.scene = scene};
-    if (!survey(g, all) || !allocate_mesh(g, all) || !read_geometry(g, all) || !read_influences(g, all) ||
-        !name_parts(g, all) || !list_objects(g, all))
+    if (!survey(g, all) || !allocate_mesh(g, all) || !read_geometry(g, all) || !read_all_colors(g, all) ||
+        !read_influences(g, all) || !name_parts(g, all) || !list_objects(g, all))
         return false;
     uint32_t count;
     if (!each_target(g, all, NULL, NULL, &count)) return false;

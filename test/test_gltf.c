@@ -236,6 +236,47 @@ static void normals_stay_perpendicular_to_the_surface_under_any_node(void **stat
     pelt_bundle_free(bundle);
 }
 
+/* Two triangles of which the second has no colours, or is the only one that has (`first` 1). */
+static void check_colors(const void *bytes, size_t size, int type, const char *shape, bool normalized, int first) {
+    const float expected[9] = {1, 0, 0, 0.2f, 0.6f, 0, 1, 1, 1};
+    char rest[500];
+    maker m = {0};
+    MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 0, 1, 0, 0, 0, 1, 0);
+    MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 1, 1, 0, 1, 0, 1, 1);
+    make_array(&m, bytes, size, type, shape, 3, normalized);
+    snprintf(rest, sizeof rest,
+             "'nodes':[{'mesh':0}],'scenes':[{'nodes':[0]}],'meshes':[{'primitives':[{'attributes':{'POSITION':0%s}},"
+             "{'attributes':{'POSITION':1%s}}]}]",
+             first ? "" : ",'COLOR_0':2", first ? ",'COLOR_0':2" : "");
+    pelt_bundle *bundle = make_bundle(&m, rest);
+    assert_non_null(bundle->mesh.colors);
+    for (int i = 0; i < 9; i++) assert_near(bundle->mesh.colors[9 * first + i], expected[i], 1e-6);
+    for (int i = 0; i < 9; i++) assert_true(bundle->mesh.colors[9 * !first + i] == 1);
+    pelt_bundle_free(bundle);
+}
+
+static void colours_of_vertices_are_read_from_every_type(void **state) {
+    (void)state;
+    const uint8_t u8[12] = {255, 0, 0, 9, 51, 153, 0, 9, 255, 255, 255, 9};
+    const uint16_t u16[12] = {65535, 0, 0, 9, 13107, 39321, 0, 9, 65535, 65535, 65535, 9};
+    const uint16_t three[9] = {65535, 0, 0, 13107, 39321, 0, 65535, 65535, 65535};
+    const float f32[12] = {1, 0, 0, 0.1f, 0.2f, 0.6f, 0, 0.1f, 1, 1, 1, 0.1f};
+    const float opaque[9] = {1, 0, 0, 0.2f, 0.6f, 0, 1, 1, 1};
+    for (int first = 0; first < 2; first++) {
+        check_colors(u8, sizeof u8, UBYTE, "VEC4", true, first);
+        check_colors(u8, sizeof u8, UBYTE, "VEC4", false, first); /* as careless exporters say */
+        check_colors(u16, sizeof u16, USHORT, "VEC4", true, first);
+        check_colors(three, sizeof three, USHORT, "VEC3", true, first);
+        check_colors(f32, sizeof f32, FLOAT, "VEC4", false, first);
+        check_colors(opaque, sizeof opaque, FLOAT, "VEC3", false, first);
+    }
+    maker m = {0};
+    MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 0, 1, 0, 0, 0, 1, 0);
+    pelt_bundle *bundle = make_bundle(&m, PLAIN);
+    assert_null(bundle->mesh.colors);
+    pelt_bundle_free(bundle);
+}
+
 static void a_mesh_that_is_flat_at_rest_still_moves_rightly(void **state) {
     (void)state;
     maker m = {0};
@@ -486,6 +527,7 @@ int main(void) {
         cmocka_unit_test(strips_and_fans_become_triangles_of_one_sense),
         cmocka_unit_test(unskinned_meshes_follow_their_node),
         cmocka_unit_test(normals_stay_perpendicular_to_the_surface_under_any_node),
+        cmocka_unit_test(colours_of_vertices_are_read_from_every_type),
         cmocka_unit_test(a_mesh_that_is_flat_at_rest_still_moves_rightly),
         cmocka_unit_test(weights_of_all_sets_are_merged_and_sum_to_one),
         cmocka_unit_test(vertices_without_weight_follow_the_first_joint_they_name),

@@ -36,6 +36,9 @@ static void errors_name_the_place(void **state) {
     refuse("'inverseBindMatrices':3", "'inverseBindMatrices':0", "accessors[0] is VEC3, but MAT4 is needed");
     refuse("'WEIGHTS_0':2", "'WEIGHTS_0':5",
            "meshes[0].primitives[0].attributes.WEIGHTS_0: 2 weights and 3 joints for 3");
+    refuse("'WEIGHTS_0':2", "'WEIGHTS_0':2,'COLOR_0':5", "attributes.COLOR_0: 2 colours for 3 vertices");
+    refuse("'WEIGHTS_0':2", "'WEIGHTS_0':2,'COLOR_0':3", "COLOR_0: accessors[3] is MAT4, but VEC4 is needed");
+    refuse("'WEIGHTS_0':2", "'WEIGHTS_0':2,'COLOR_0':99", "COLOR_0: 99, but the file has only 8 accessors");
     refuse(",'WEIGHTS_0':2", "", "meshes[0].primitives[0].attributes.WEIGHTS_0: is missing");
     refuse("'JOINTS_0':1,'WEIGHTS_0':2}", "'JOINTS_0':1,'WEIGHTS_0':2}},{'attributes':{'POSITION':0}",
            "primitives[1]: has no JOINTS_0, but its node has a skin");

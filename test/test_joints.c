@@ -664,6 +664,49 @@ static void bulges_lie_in_the_plane_of_the_bend(void **state) {
     character_free(b);
 }
 
+/* Locked vertices, by list or painted, keep weights, place and normal of the file; the others are fitted. */
+static void locked_vertices_are_as_in_the_file(void **state) {
+    (void)state;
+    const uint32_t listed[] = {3, 17, 18};
+    float colors[3 * VERTICES] = {0};
+    for (int choice = 0; choice < 2; choice++) {
+        limb *l = make_limb(7, 0.02);
+        const pelt_mesh *file = &l->bundle->mesh;
+        pelt_fit_options options = {.influences = MOST,
+                                    .fitted.rest = PELT_REST_REFIT,
+                                    .joints.influence_choice = choice ? PELT_CHOICE_RIGIDITY : PELT_CHOICE_GREEDY,
+                                    .joints.normal_scale = 0.3,
+                                    .convex.lock_vertices = listed,
+                                    .convex.lock_vertex_count = 3};
+        pelt_fitting f = fit_limb(l, options);
+        const pelt_influences *in = &f.model.influences;
+        uint32_t kept = 0;
+        for (uint32_t v = 0; v < VERTICES; v++) {
+            double difference = 0;
+            for (uint32_t j = 0; j < JOINTS; j++) {
+                double own = 0, files = 0;
+                for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
+                    own += in->joints[i] == j ? in->weights[i] : 0;
+                for (uint32_t i = file->influences.first[v]; i < file->influences.first[v + 1]; i++)
+                    files += file->influences.joints[i] == j ? file->influences.weights[i] : 0;
+                difference += fabs(own - files);
+            }
+            bool same = difference < 1e-6 && !memcmp(f.model.positions + 3 * v, file->positions + 3 * v, 12) &&
+                        !memcmp(f.model.normals + 3 * v, file->normals + 3 * v, 12);
+            if (v == 3 || v == 17 || v == 18) assert_true(same);
+            kept += same;
+        }
+        assert_int_equal(kept, 3);
+        for (int i = 0; i < 3; i++) colors[3 * listed[i] + 2] = 0.9f;
+        l->bundle->mesh.colors = colors;
+        options.convex = (pelt_convex_options){.lock_color = PELT_COLOR_BLUE};
+        pelt_fitting painted = fit_limb(l, options);
+        assert_memory_equal(painted.model.positions, f.model.positions, 12 * VERTICES);
+        assert_memory_equal(painted.model.influences.weights, in->weights, in->first[VERTICES] * sizeof *in->weights);
+        free_limb(l);
+    }
+}
+
 /* Fitted rest normals have unit length and lower the error of the normals; where they are not fitted they stay. */
 static void rest_normals_are_fitted_with_the_rest_positions(void **state) {
     (void)state;
@@ -714,6 +757,7 @@ int main(void) {
         cmocka_unit_test(weights_and_rest_positions_are_fitted_in_turns),
         cmocka_unit_test(a_rest_position_that_the_examples_do_not_show_is_deficient),
         cmocka_unit_test(bulges_lie_in_the_plane_of_the_bend),
+        cmocka_unit_test(locked_vertices_are_as_in_the_file),
         cmocka_unit_test(rest_normals_are_fitted_with_the_rest_positions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,7 @@ static void options_that_nobody_uses_are_refused_with_those_who_do(void **state)
     refused((pelt_fit_options){J, .convex.prune = 0.1}, "prune", "the blend fit");
     refused((pelt_fit_options){J, .convex.lock_joints = names}, "lock_joints", "the blend fit");
     refused((pelt_fit_options){.convex = {.lock_vertices = vertices, .lock_vertex_count = 1}}, "lock_vertices", "fit");
+    refused((pelt_fit_options){.convex.lock_color = PELT_COLOR_RED}, "lock_color", "the blends fit and joints");
     refused((pelt_fit_options){F, .joints.influence_choice = PELT_CHOICE_RIGIDITY}, "influence_choice", "blend joints");
     refused((pelt_fit_options){F, .joints.drive = &rules}, "drive", "blend joints");
     refused((pelt_fit_options){F, .joints.ridge = 1}, "ridge", "blend joints");
@@ -137,6 +138,7 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){P, .displacement.control_scale_count = 2}, "control_scale", "missing");
     refused((pelt_fit_options){F, .convex.lock_joints.count = 2}, "lock_joints", "missing");
     refused((pelt_fit_options){F, .convex.lock_vertex_count = 2}, "lock_vertices", "missing");
+    refused((pelt_fit_options){J, .convex.lock_color = PELT_COLOR_COUNT}, "lock_color", "no choice 9");
     refused((pelt_fit_options){W, .psd.poses = 2049}, "poses", "1 to 2048");
     refused((pelt_fit_options){W, .wpsd.principal_joints = 65}, "principal_joints", "1 to 64");
     refused((pelt_fit_options){W, .psd.width = 1e-4}, "width", "0.001 to 1000");

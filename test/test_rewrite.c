@@ -225,6 +225,35 @@ static void arrays_that_nothing_uses_any_more_go(void **state) {
     drop(&before), drop(&after);
 }
 
+/* Painted vertices stay painted, in the bytes that they were, whatever else is new. */
+static void colours_stay_as_they_are(void **state) {
+    (void)state;
+    const uint8_t colors[12] = {255, 0, 0, 255, 1, 2, 3, 4, 0, 128, 255, 7};
+    maker m;
+    char rest[4000], view[64];
+    const char *words = make_character(&m), *at_weights = strstr(words, "'WEIGHTS_0':2");
+    make_array(&m, colors, sizeof colors, UBYTE, "VEC4", 3, true);
+    snprintf(rest, sizeof rest, "%.*s'COLOR_0':8,%s", (int)(at_weights - words), words, at_weights);
+    pelt_file file = make_glb(&m, rest);
+    save(path_of("painted.glb"), file.bytes, file.size);
+    tree before = load(path_of("painted.glb"));
+    changing *c = begin(path_of("painted.glb"));
+    assert_true(c->mesh.colors[0] == 1 && c->mesh.colors[8] == 1 && c->mesh.colors[6] == 0);
+    c->mesh.positions[4] += 5;
+    c->mesh.influences.weights[0] = 0.25f;
+    add_target(c, 1);
+    tree after = finish(c, path_of("repainted.glb"));
+    char accessor[64];
+    snprintf(accessor, sizeof accessor, "accessors.%d", integer(&after, "meshes.0.primitives.0.attributes.COLOR_0"));
+    json_t *new = at(&after, accessor), *old = at(&before, "accessors.8");
+    static const char *const same[] = {"componentType", "normalized", "type", "count"};
+    for (int i = 0; i < 4; i++) assert_true(json_equal(json_object_get(new, same[i]), json_object_get(old, same[i])));
+    snprintf(view, sizeof view, "bufferViews.%d.byteOffset",
+             (int)json_integer_value(json_object_get(new, "bufferView")));
+    assert_memory_equal(after.binary + integer(&after, view), colors, sizeof colors);
+    drop(&before), drop(&after);
+}
+
 static void what_an_unknown_extension_may_mean_stays(void **state) {
     (void)state;
     static const char *const deep[] = {",'samplers':[{'extensions':{'VENDOR_any':{}}}]",
@@ -647,6 +676,7 @@ int main(void) {
         cmocka_unit_test(a_gltf_has_its_bytes_beside_it_and_finds_its_pictures),
         cmocka_unit_test(a_pair_of_files_appears_together_or_not_at_all),
         cmocka_unit_test(arrays_that_nothing_uses_any_more_go),
+        cmocka_unit_test(colours_stay_as_they_are),
         cmocka_unit_test(what_an_unknown_extension_may_mean_stays),
         cmocka_unit_test(a_mesh_that_changes_in_one_place_is_copied_for_it),
         cmocka_unit_test(targets_of_a_rigid_mesh_are_in_its_own_space),

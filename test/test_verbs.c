@@ -84,6 +84,54 @@ static void locked_vertices_keep_the_weights_of_the_file(void **state) {
     refused(ANY, "nowhere.txt", words, "nowhere.txt");
 }
 
+/* The arm with its normals as colours, so that vertices are blue that face z. */
+static void paint_arm(void) {
+    static char text[1 << 20], painted[1 << 20];
+    if (pelt("export ssd.pelt arm.glb -o painted.gltf --quiet")) fail_msg("%s", program_errors);
+    FILE *file = fopen(path_of("painted.gltf"), "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    char *normals = strstr(text, "\"NORMAL\":");
+    assert_non_null(normals);
+    int accessor = atoi(normals + strlen("\"NORMAL\":"));
+    snprintf(painted, sizeof painted, "%.*s\"COLOR_0\": %d, %s", (int)(normals - text), text, accessor, normals);
+    write_text("painted.gltf", painted);
+    assert_int_equal(symlink("arm.train.pc2", path_of("painted.train.pc2")), 0);
+    assert_int_equal(symlink("arm.test.pc2", path_of("painted.test.pc2")), 0);
+}
+
+static void painted_vertices_keep_the_weights_of_the_file(void **state) {
+    (void)state;
+    static const char words[] = "fit %s --train train --blend %s --lock-color %s -o painted.pelt --holdout 0 --quiet";
+    paint_arm();
+    pelt_error error;
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_bundle *bundle = pelt_bundle_read(path_of("painted.gltf"), &error);
+    if (!bundle) fail_msg("%s", error.text);
+    const float *colors = bundle->mesh.colors;
+    assert_non_null(colors);
+    for (int joints = 0; joints < 2; joints++) {
+        if (pelt(words, "painted.gltf", joints ? "joints --rest keep" : "fit", "blue")) fail_msg("%s", program_errors);
+        pelt_cache plain = evaluated(arena, "ssd.pelt", "test"), locked = evaluated(arena, "painted.pelt", "test");
+        double most[2] = {0};
+        for (size_t i = 0; i < (size_t)plain.frame_count * plain.point_count; i++) {
+            const float *c = colors + 3 * (i % plain.point_count);
+            bool blue = c[0] < 0.5f && c[1] < 0.5f && c[2] >= 0.5f;
+            for (size_t k = 0; k < 3; k++)
+                most[blue] = fmax(most[blue], fabsf(plain.positions[3 * i + k] - locked.positions[3 * i + k]));
+        }
+        assert_true(most[1] < 1e-5);
+        assert_true(most[0] > 1e-3);
+    }
+    refused(2, "--lock-color purple: there is no such lock-color; choose from black, red", words, "arm.glb", "fit", "purple");
+    refused(ANY, "--lock-color", words, "arm.glb", "fit", "red");
+    assert_non_null(strstr(program_errors, "COLOR_0"));
+    refused(ANY, "the blends fit and joints", words, "painted.gltf", "file", "red");
+    pelt_bundle_free(bundle);
+    pelt_arena_free(arena);
+}
+
 static void rules_for_driven_joints_come_from_a_file(void **state) {
     (void)state;
     static const char words[] = "fit arm.glb --train train --method joints --drive %s -o x.pelt";
@@ -352,6 +400,7 @@ static void light_has_a_place_and_a_colour(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(locked_vertices_keep_the_weights_of_the_file),
+        cmocka_unit_test(painted_vertices_keep_the_weights_of_the_file),
         cmocka_unit_test(rules_for_driven_joints_come_from_a_file),
         cmocka_unit_test(a_control_counts_as_much_as_it_is_told_to),
         cmocka_unit_test(info_lists_the_driven_joints_that_a_skin_has),

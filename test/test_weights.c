@@ -310,6 +310,39 @@ static void locks_keep_the_files_weights(void **state) {
     character_free(s.bundle);
 }
 
+/* Every vertex has one of eight colours, however pure; those of one colour are locked like those of a list. */
+static void painted_vertices_are_locked(void **state) {
+    (void)state;
+    subject s = make(3, 0.01, 9);
+    pelt_mesh *mesh = &s.bundle->mesh;
+    mesh->colors = PELT_NEW(s.bundle->arena, 3 * (size_t)mesh->vertex_count, float);
+    for (uint32_t c = PELT_COLOR_BLACK; c < PELT_COLOR_COUNT; c++) {
+        uint32_t listed[96], count = 0;
+        for (uint32_t v = 0; v < mesh->vertex_count; v++) {
+            uint32_t bits = v % 8;
+            for (uint32_t k = 0; k < 3; k++)
+                mesh->colors[3 * v + k] = bits >> k & 1 ? (v % 3 ? 0.5f : 1) : (v % 5 ? 0.499f : 0);
+            if (bits == c - PELT_COLOR_BLACK) listed[count++] = v;
+        }
+        pelt_fitting painted = fit(&s, (pelt_fit_options){.convex.lock_color = (pelt_color)c});
+        pelt_fitting by_list =
+            fit(&s, (pelt_fit_options){.convex.lock_vertices = listed, .convex.lock_vertex_count = count});
+        const pelt_influences *a = &painted.model.influences, *b = &by_list.model.influences;
+        assert_int_equal(a->first[mesh->vertex_count], b->first[mesh->vertex_count]);
+        assert_memory_equal(a->weights, b->weights, a->first[mesh->vertex_count] * sizeof *a->weights);
+        assert_memory_equal(a->joints, b->joints, a->first[mesh->vertex_count] * sizeof *a->joints);
+    }
+    pelt_error error = {0};
+    const pelt_fit_options red = {.blend = PELT_BLEND_FIT, .convex.lock_color = PELT_COLOR_RED};
+    memset(mesh->colors, 0, 3 * (size_t)mesh->vertex_count * sizeof *mesh->colors);
+    assert_null(pelt_fit(s.bundle, s.examples, &red, NULL, &error));
+    assert_non_null(strstr(error.text, "no vertex is painted red"));
+    mesh->colors = NULL;
+    assert_null(pelt_fit(s.bundle, s.examples, &red, NULL, &error));
+    assert_non_null(strstr(error.text, "COLOR_0"));
+    character_free(s.bundle);
+}
+
 /* Where joint j alone puts vertex v in an example, minus the truth. */
 static double residual(const subject *s, uint32_t v, uint32_t example, uint32_t joint, int c) {
     const float *rest = s->bundle->mesh.positions + 3 * v;
@@ -970,6 +1003,7 @@ int main(void) {
         cmocka_unit_test(no_vertex_has_more_joints_than_asked_for_nor_less_weight_than_pruned),
         cmocka_unit_test(refitting_rest_positions_never_hurts_in_training),
         cmocka_unit_test(locks_keep_the_files_weights),
+        cmocka_unit_test(painted_vertices_are_locked),
         cmocka_unit_test(a_locked_fit_is_the_best_with_what_is_free),
         cmocka_unit_test(smoothness_evens_out_errors),
         cmocka_unit_test(a_smooth_fit_is_the_minimum_of_error_and_its_differences),

@@ -28,10 +28,34 @@ static pelt_result lock_vertices(pelt_fitting *f, pelt_locks *out, pelt_error *e
     return PELT_OK;
 }
 
+#define NAME(value, name) name,
+static const char *const color_names[] = {PELT_COLORS(NAME)};
+#undef NAME
+
+static pelt_color color_of(const float rgb[3]) {
+    return (pelt_color)(PELT_COLOR_BLACK + (rgb[0] >= 0.5f) + 2 * (rgb[1] >= 0.5f) + 4 * (rgb[2] >= 0.5f));
+}
+
+static pelt_result lock_painted(pelt_fitting *f, pelt_locks *out, pelt_error *error) {
+    pelt_color color = f->options.convex.lock_color;
+    const float *colors = f->bundle->mesh.colors;
+    bool found = false;
+    if (!color) return PELT_OK;
+    if (!colors)
+        return pelt_fail_option(error, "lock_color",
+                                "no colours are painted on the vertices (COLOR_0 of the file); paint some, or list the "
+                                "vertices (lock_vertices)");
+    if (!out->points) out->points = PELT_NEW(f->arena, f->points.count, bool);
+    for (uint32_t v = 0; v < f->model.vertex_count; v++)
+        if (color_of(colors + 3 * (size_t)v) == color) out->points[f->points.of_vertex[v]] = found = true;
+    return found ? PELT_OK : pelt_fail_option(error, "lock_color", "no vertex is painted %s", color_names[color]);
+}
+
 pelt_result pelt_find_locks(pelt_fitting *f, const pelt_candidates *candidates, pelt_locks *out, pelt_error *error) {
     *out = (pelt_locks){0};
     pelt_result result = lock_joints(f, candidates, out, error);
-    return result ? result : lock_vertices(f, out, error);
+    if (!result) result = lock_vertices(f, out, error);
+    return result ? result : lock_painted(f, out, error);
 }
 
 double pelt_locked_weights(const pelt_fitting *f, const pelt_candidates *candidates, const pelt_locks *locks,

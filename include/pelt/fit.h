@@ -107,6 +107,7 @@ typedef struct pelt_mesh {
     pelt_part *parts;                /* [part_count] whose triangles follow one another; NULL: not from a file */
     uint32_t object_count;           /* 0: not from a file */
     const pelt_mesh_object *objects; /* [object_count] in the order of their vertices */
+    float *colors; /* [vertex_count][3] red, green, blue, painted on vertices, 0 to 1; NULL: the file has none */
 } pelt_mesh;
 
 /* Joints are the file's joints, the nodes above them, and nodes that carry rigid parts of the mesh. */
@@ -345,6 +346,19 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
     X(PELT_REST_KEEP, "keep")   /* as they are */                                                                      \
     X(PELT_REST_REFIT, "refit") /* fitted too, in turn with the weights */
 
+/* Colours that are painted on vertices: of eight, each vertex has the one whose red, green and blue are, like its own, at
+   least one half or below. So it does not matter how pure the paint is. The order is that of these bits. */
+#define PELT_COLORS(X)                                                                                                 \
+    X(PELT_COLOR_NONE, "")                                                                                             \
+    X(PELT_COLOR_BLACK, "black")                                                                                       \
+    X(PELT_COLOR_RED, "red")                                                                                           \
+    X(PELT_COLOR_GREEN, "green")                                                                                       \
+    X(PELT_COLOR_YELLOW, "yellow")                                                                                     \
+    X(PELT_COLOR_BLUE, "blue")                                                                                         \
+    X(PELT_COLOR_MAGENTA, "magenta")                                                                                   \
+    X(PELT_COLOR_CYAN, "cyan")                                                                                         \
+    X(PELT_COLOR_WHITE, "white")
+
 /* How a vertex chooses its joints, for the blend "joints". */
 #define PELT_CHOICES(X)                                                                                                \
     X(PELT_CHOICE_GREEDY, "greedy")     /* each time the joint that lowers the error most */                           \
@@ -388,6 +402,7 @@ typedef enum pelt_blend { PELT_BLENDS(PELT_ENUM_VALUE) PELT_BLEND_COUNT } pelt_b
 typedef enum pelt_corrective_kind { PELT_CORRECTIVES(PELT_ENUM_VALUE) PELT_CORRECTIVE_COUNT } pelt_corrective_kind;
 typedef enum pelt_method { PELT_METHODS(PELT_ENUM_VALUE) PELT_METHOD_COUNT } pelt_method;
 typedef enum pelt_rest { PELT_RESTS(PELT_ENUM_VALUE) PELT_REST_COUNT } pelt_rest;
+typedef enum pelt_color { PELT_COLORS(PELT_ENUM_VALUE) PELT_COLOR_COUNT } pelt_color;
 typedef enum pelt_choice { PELT_CHOICES(PELT_ENUM_VALUE) PELT_CHOICE_COUNT } pelt_choice;
 typedef enum pelt_rbf_kind { PELT_RBFS(PELT_ENUM_VALUE) PELT_RBF_COUNT } pelt_rbf_kind;
 typedef enum pelt_family { PELT_FAMILIES(PELT_ENUM_VALUE) PELT_FAMILY_COUNT } pelt_family;
@@ -441,12 +456,13 @@ typedef struct pelt_fitted_options {
                                choice of influences); negative: none */
 } pelt_fitted_options;
 
-/* The blend "fit". */
+/* The blend "fit"; locked vertices are for "joints" too. */
 typedef struct pelt_convex_options {
     double prune;                  /* weights below this are dropped and the others refitted, 0 to 0.5; 0: none */
     pelt_names lock_joints;        /* joints that keep the character's weights */
     const uint32_t *lock_vertices; /* vertices that keep them */
     size_t lock_vertex_count;
+    pelt_color lock_color; /* vertices painted so keep them too (pelt_mesh.colors) */
 } pelt_convex_options;
 
 /* The blend "joints". */
