@@ -315,6 +315,21 @@ static void say_condition(const cli_args *args, const json_t *condition) {
     cli_say(args, "\n");
 }
 
+/* What EigenSkin chose, and how that predicts examples that are left out. */
+static void say_choice(const cli_args *args, const json_t *figures) {
+    static const char *const kinds[][2] = {
+        {"between", "between others"}, {"beyond", "at the ends of ranges"}, {"several", "of several joints"}};
+    const json_t *missed = json_object_get(figures, "missed");
+    if (!missed) return;
+    cli_say(args, "  supports from %.3g%% of the largest displacement on, width %.3g rad",
+            100 * part(figures, "threshold"), part(figures, "width"));
+    for (size_t k = 0, told = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (json_object_get(missed, kinds[k][0]))
+            cli_say(args, "%s %.3g%% of examples %s", told++ ? "," : "; left out they miss",
+                    100 * part(missed, kinds[k][0]), kinds[k][1]);
+    cli_say(args, "\n");
+}
+
 void cli_say_corrective(const cli_args *args, const json_t *figures) {
     const json_t *damped = json_object_get(figures, "damped");
     if (!json_object_get(figures, "bound")) return;
@@ -325,6 +340,7 @@ void cli_say_corrective(const cli_args *args, const json_t *figures) {
     if (part(damped, "times") > 0)
         cli_say(args, "  blend too flat to invert %.0f times, at %.0f points\n", part(damped, "times"),
                 part(damped, "points"));
+    say_choice(args, figures);
     const json_t *memory = json_object_get(figures, "memory");
     if (memory)
         cli_say(args,

@@ -46,7 +46,8 @@
          "kernel: what coefficients are made of: kernels of joints and pairs of joints, or learned features of each "  \
          "joint with those next to it; default whichever predicts unseen examples best."},                             \
         {"threshold", "X",                                                                                             \
-         "eigen: who belongs to a joint: displaced by more than this part of the most; default 0.04."},                \
+         "eigen: who belongs to a joint: displaced by more than this part of the most; default 0.04, or less where "   \
+         "that predicts better."},                                                                                     \
         {"fade", "X", "eigen: over which part of the threshold, below it, that fades out; default 0.5, 0: at once."},  \
         {"preset", "vertex-program",                                                                                   \
          "eigen: the limits of the paper's graphics card: --per-vertex 10 --influences 4 --sweeps-only."},             \

@@ -123,7 +123,17 @@ static json_t *eigen_json(const pelt_eigen_field_figures *e) {
         pairs = append(pairs, json_pack("{s:o, s:o, s:i, s:i}", "joint", pelt_json_text(e->pairs[p].name), "above",
                                         pelt_json_text(e->pairs[p].above), "support", (int)e->pairs[p].support, "kept",
                                         (int)e->pairs[p].kept));
-    return json_pack("{s:o, s:o, s:o}", "width", pelt_json_number(e->width), "joints", joints, "pairs", pairs);
+    return json_pack("{s:o, s:o, s:o, s:o}", "threshold", pelt_json_number(e->threshold), "width",
+                     pelt_json_number(e->width), "joints", joints, "pairs", pairs);
+}
+
+/* What left-out examples show; kinds of which there are none are not told. */
+static json_t *eigen_missed_json(const pelt_eigen_figures *e) {
+    json_t *object = json_object();
+    if (e->missed_between >= 0) object = put(object, "between", pelt_json_number(e->missed_between));
+    if (e->missed_beyond >= 0) object = put(object, "beyond", pelt_json_number(e->missed_beyond));
+    if (e->missed_several >= 0) object = put(object, "several", pelt_json_number(e->missed_several));
+    return object;
 }
 
 /* As the paper counts it; a 4-tuple of floats has 16 bytes. */
@@ -158,6 +168,7 @@ static json_t *method_json(const pelt_fit_report *r) {
         object = join(object, json_pack("{s:o, s:o, s:o}", "width", pelt_json_number(k->width), "range",
                                         pelt_json_number(k->range), "pair", pelt_json_number(k->pair)));
     if (r->eigen) object = join(object, eigen_json(&r->eigen->positions));
+    if (r->eigen) object = put(object, "missed", eigen_missed_json(r->eigen));
     if (r->eigen) object = put(object, "memory", eigen_memory_json(r->eigen));
     if (r->eigen && r->eigen->normals.joint_count) object = put(object, "normals", eigen_json(&r->eigen->normals));
     return object;

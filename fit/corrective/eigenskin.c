@@ -2,9 +2,9 @@
 
        v_i = S_i( v_i0 + sum_{j in J_i} sum_{k <= n_j} a_jk(p) u_i^jk )
 
-   displacements of the rest pose (fit/examples/displacement.c); joint supports, eigendisplacements and their
-   coordinates (eigenskin_basis.c); and, beyond the paper, what examples that move several joints can teach
-   (eigenskin_refine.c, eigenskin_pairs.c). The same is done for the changes of rest normals, and both become one
+   displacements of the rest pose (fit/examples/displacement.c); how far supports and basis functions reach
+   (eigenskin_choose.c); joint supports, eigendisplacements and their coordinates (eigenskin_basis.c); and, beyond the
+   paper, what examples that move several joints can teach (eigenskin_refine.c, eigenskin_pairs.c). The same is done for the changes of rest normals, and both become one
    corrective. Joints have the same centres for positions and for normals, so exp(-r / r0) is computed once for both. */
 
 #include "fit/corrective/eigenskin.h"
@@ -13,7 +13,6 @@
 
 enum { MOST_EXAMPLES = 2000, PER_JOINT = 5 };
 static const double LEAST_TURN = 1e-3; /* changes of normals below this are rounding */
-static const double WIDTH = 1.4;       /* radians: where nothing in the data says more */
 static const double FADE = 0.5;        /* of the threshold of supports */
 
 /* One of the two things that EigenSkin corrects: rest positions, or rest normals. */
@@ -30,6 +29,7 @@ typedef struct eigen_field {
 typedef struct eigen_fit {
     pelt_fitting *f;
     pelt_poses poses;
+    pelt_eigen_choice choice;
     eigen_field positions, normals;
 } eigen_fit;
 
@@ -103,12 +103,22 @@ static void add_pairs(const eigen_fit *e, eigen_field *x) {
     append_pairs(arena, x);
 }
 
-void pelt_eigen_supports(pelt_fitting *f, const pelt_poses *poses, const pelt_example_displacements *u,
-                         pelt_supports *supports) {
-    const pelt_eigen_options *o = &f->options.eigen;
+/* Supports that end, or fade, at a threshold. */
+static void edge_supports(pelt_fitting *f, const pelt_poses *poses, const pelt_example_displacements *u,
+                          double threshold, pelt_supports *supports) {
+    double fade = f->options.eigen.fade;
     pelt_supports_of(f->arena, &f->model, poses, u, supports);
-    supports->threshold = o->threshold > 0 ? o->threshold : PELT_SUPPORT_THRESHOLD;
-    supports->fade = o->fade == 0 ? FADE : fmax(o->fade, 0);
+    supports->threshold = threshold > 0 ? threshold : PELT_SUPPORT_THRESHOLD;
+    supports->fade = fade == 0 ? FADE : fmax(fade, 0);
+}
+
+pelt_eigen_choice pelt_eigen_supports(pelt_fitting *f, const pelt_poses *poses, const pelt_example_displacements *u,
+                                      pelt_supports *supports) {
+    const pelt_eigen_options *o = &f->options.eigen;
+    edge_supports(f, poses, u, o->threshold, supports);
+    pelt_eigen_choice choice = pelt_eigen_choose(f->arena, poses, u, supports, o->sweeps_only, o->threshold, o->width);
+    supports->threshold = choice.threshold;
+    return choice;
 }
 
 /* From supports to entries and their basis functions; per_vertex 0: no limit. */
@@ -120,7 +130,7 @@ static void fit_field(const eigen_fit *e, uint32_t per_vertex, eigen_field *x) {
     x->basis = pelt_eigen_basis_of(arena, &e->poses, &x->u, &x->supports, per_joint);
     if (!x->basis.joint_count) return;
     x->coordinates = PELT_NEW(arena, x->basis.joint_count, pelt_coordinates);
-    x->width = pelt_eigen_coordinates(arena, &e->poses, &x->basis, x->width, WIDTH, x->coordinates);
+    pelt_eigen_coordinates(arena, &e->poses, &x->basis, x->width, x->coordinates);
     make_entries(arena, x);
     if (!o->eigen.sweeps_only)
         pelt_eigen_refine(arena, &e->poses, &x->u, &x->basis, x->part.entries, x->part.entry_count, x->width,
@@ -356,7 +366,7 @@ static pelt_eigen_field_figures field_figures(const eigen_fit *e, const eigen_fi
                                              .support = (uint32_t)(pair->entry_count / kept),
                                              .kept = kept};
     }
-    return (pelt_eigen_field_figures){x->width, joint_count, joints, pair_count, pairs};
+    return (pelt_eigen_field_figures){x->supports.threshold, x->width, joint_count, joints, pair_count, pairs};
 }
 
 /* Entries of the vertex that has most, and of the mean vertex. */
@@ -395,8 +405,14 @@ static void note_memory(eigen_fit *e, pelt_eigen_figures *figures) {
                   bones, coordinates, figures->constants, PELT_CONSTANTS_2002);
 }
 
+static double part_missed(double missed, double all) { return all > 0 ? sqrt(missed / all) : -1; }
+
 static void note_figures(eigen_fit *e) {
     pelt_eigen_figures *figures = PELT_NEW(e->f->arena, 1, pelt_eigen_figures);
+    const pelt_eigen_missed *m = &e->choice.missed;
+    figures->missed_between = part_missed(m->between, m->all_between);
+    figures->missed_beyond = part_missed(m->beyond, m->all_beyond);
+    figures->missed_several = part_missed(m->several, m->all_several);
     note_memory(e, figures);
     figures->positions = field_figures(e, &e->positions);
     if (e->normals.part.entry_count) figures->normals = field_figures(e, &e->normals);
@@ -414,8 +430,8 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
     pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &e->poses);
     pelt_result result = pelt_displacements_of(f, &e->positions.u, error);
     if (result) return result;
-    pelt_eigen_supports(f, &e->poses, &e->positions.u, &e->positions.supports);
-    e->positions.width = f->options.eigen.width;
+    e->choice = pelt_eigen_supports(f, &e->poses, &e->positions.u, &e->positions.supports);
+    e->positions.width = e->choice.width;
     fit_field(e, per_vertex, &e->positions);
     if (e->positions.basis.joint_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
@@ -424,10 +440,10 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
 }
 
 /* The linear normal corrections of section 2, with bases of their own; they share the width of positions, and with it
-   the basis functions. */
+   the basis functions. What positions gain by larger supports says nothing of normals: theirs are the paper's. */
 static void fit_normals(eigen_fit *e, uint32_t per_vertex) {
     e->normals.u = pelt_turns_of(e->f);
-    pelt_eigen_supports(e->f, &e->poses, &e->normals.u, &e->normals.supports);
+    edge_supports(e->f, &e->poses, &e->normals.u, e->f->options.eigen.threshold, &e->normals.supports);
     e->normals.supports.noise = (float)LEAST_TURN;
     e->normals.width = e->positions.width;
     fit_field(e, per_vertex, &e->normals);

@@ -15,10 +15,6 @@
    supports have none), falling smoothly to 0 over the fade below it. */
 float pelt_support_share(const pelt_supports *supports, uint32_t mover, uint32_t point);
 
-/* Supports with the edges that the options ask for. */
-void pelt_eigen_supports(pelt_fitting *fitting, const pelt_poses *poses, const pelt_example_displacements *u,
-                         pelt_supports *supports);
-
 /* One joint support (or mover of several joints): its examples, its points, its eigendisplacements. */
 typedef struct pelt_eigen_joint {
     uint32_t mover;
@@ -54,11 +50,19 @@ typedef struct pelt_coordinates {
     double *values;    /* [center_count][kept]; 0 at rest */
 } pelt_coordinates;
 
-/* Chooses the centres of every joint, out[joint], and returns the width r0 of exp(-r / r0): the one given, or, when
-   that is 0, one found by leaving out examples one by one, those that lie between two others; `fallback` when there is
-   none. */
-double pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis, double width,
-                              double fallback, pelt_coordinates *out);
+enum { PELT_EIGEN_CENTERS = 64 }; /* of a joint at the most */
+
+/* The centres of a mover: the rest pose, then one after the other the example of its own that is farthest from those
+   chosen; all of them when they are few, and none twice. Values are not set. */
+void pelt_eigen_centers(pelt_arena *arena, const pelt_poses *poses, uint32_t mover, pelt_coordinates *out);
+
+/* between[center]: whether it lies on the way between two others; returns how many do. */
+uint32_t pelt_eigen_between(const pelt_poses *poses, uint32_t mover, const pelt_coordinates *coordinates,
+                            bool *between);
+
+/* Centres and values of every joint, out[joint], for the width r0 of exp(-r / r0). */
+void pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis, double width,
+                            pelt_coordinates *out);
 
 /* phi[rows][columns] = exp(-r / width) between poses of some movers, each an example or PELT_REST_EXAMPLE; r is the
    root of the sum of squares over the movers. */
@@ -77,6 +81,31 @@ pelt_rbf pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, uint32_t mov
 /* The same of one joint, whose lambda interpolates the values at the centres. */
 pelt_rbf pelt_eigen_joint_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
                               const pelt_coordinates *coordinates, double width);
+
+/* -- Threshold and width by cross-validation (eigenskin_choose.c) ---------------------------------------------------- */
+
+/* Squared displacements of examples that were left out, as far as they are missed, and all of them. */
+typedef struct pelt_eigen_missed {
+    double between; /* examples that lie between others of their joint */
+    double beyond;  /* at the ends of its range, of joints with more than two, where there are none that ... */
+    double several; /* ... move several joints */
+    double all_between, all_beyond, all_several;
+} pelt_eigen_missed;
+
+/* Tries all widths with all thresholds: missed[width][threshold]. At some of the points, and some of the examples that
+   move several joints, where those are many; none of the latter with sweeps_only. */
+void pelt_eigen_leave_out(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                          const pelt_supports *supports, bool sweeps_only, size_t width_count, const double *widths,
+                          size_t threshold_count, const double *thresholds, pelt_eigen_missed *missed);
+
+typedef struct pelt_eigen_choice {
+    double threshold, width;
+    pelt_eigen_missed missed;
+} pelt_eigen_choice;
+
+/* The threshold and the width that predict left-out examples best, unless they are given (not 0). */
+pelt_eigen_choice pelt_eigen_choose(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                                    const pelt_supports *supports, bool sweeps_only, double threshold, double width);
 
 /* -- Examples that move several joints, the paper's future work ----------------------------------------------------- */
 
@@ -105,6 +134,10 @@ typedef struct pelt_eigen_pairs {
 /* Pairs that pay on examples left out, given what `corrective` explains already (eigenskin_pairs.c). */
 pelt_eigen_pairs pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                      const pelt_supports *supports, double width, const pelt_corrective *corrective);
+
+/* Supports of positions with the edges that the options ask for, or that leaving out chooses; so is the width. */
+pelt_eigen_choice pelt_eigen_supports(pelt_fitting *fitting, const pelt_poses *poses,
+                                      const pelt_example_displacements *u, pelt_supports *supports);
 
 /* -- Positions and normals (eigenskin.c) ---------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* eigenskin_basis.c: the joint supports, eigendisplacements and coordinates of EigenSkin (Kry, James & Pai 2002,
    sections 2.2 to 2.4).
 
-       S_j = points displaced by more than 4% of the largest displacement in the examples P_j that move joint j alone;
-             below that their share in it fades to 0 at 2%
+       S_j = points displaced by more than 4% of the largest displacement in the examples P_j that move joint j alone (or
+             less: eigenskin_choose.c); below that their share in it fades to 0 at half of it
        A_j = U_j D_j V_j^T,    A_j: displacements of S_j (3 |S_j| rows), times their shares in it, in P_j (columns)
        a_jk(p) = sum_q lambda_q^jk exp(-r_jq(p) / r0),    a_jk(rest) = 0,    a_jk(p) = s_k v_kp in the examples P_j
 
@@ -23,7 +23,6 @@
 /* Singular values below this part of the largest are noise: squares of 1e-7 drown in the rounding of A^T A. */
 static const double NO_SINGULAR = 1e-6;
 static const float LEAST_SHARE = 1e-6f; /* of what is in a support at all */
-enum { MOST_CENTERS = 64 };
 
 /* -- Supports ------------------------------------------------------------------------------------------------------ */
 
@@ -191,31 +190,44 @@ static bool solve(size_t n, double *phi, size_t columns, double *b) {
 
 /* -- Centres ------------------------------------------------------------------------------------------------------- */
 
-/* The rest pose, then one after the other the example that is farthest from those chosen: all examples when they are
-   few, and none twice. */
-static void choose_centers(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
-                           pelt_coordinates *out) {
+void pelt_eigen_centers(pelt_arena *arena, const pelt_poses *poses, uint32_t mover, pelt_coordinates *out) {
     pelt_arena *work = pelt_arena_inside(arena);
-    double *nearest = PELT_NEW(work, joint->pose_count, double);
-    out->centers = PELT_NEW(arena, MOST_CENTERS, uint32_t);
-    for (uint32_t p = 0; p < joint->pose_count; p++)
-        nearest[p] = distance(poses, joint->mover, joint->poses[p], PELT_REST_EXAMPLE);
+    double *nearest = PELT_NEW(work, poses->count, double);
+    uint32_t *own = PELT_NEW(work, poses->count, uint32_t), count = 0;
+    out->centers = PELT_NEW(arena, PELT_EIGEN_CENTERS, uint32_t);
+    for (uint32_t e = 0; e < poses->count; e++)
+        if (poses->sweep_of[e] == mover) own[count++] = e;
+    for (uint32_t p = 0; p < count; p++) nearest[p] = distance(poses, mover, own[p], PELT_REST_EXAMPLE);
     out->centers[out->center_count++] = PELT_REST_EXAMPLE;
-    while (out->center_count < MOST_CENTERS) {
+    while (out->center_count < PELT_EIGEN_CENTERS) {
         uint32_t far = 0;
-        for (uint32_t p = 1; p < joint->pose_count; p++)
+        for (uint32_t p = 1; p < count; p++)
             if (nearest[p] > nearest[far]) far = p;
         if (!(nearest[far] > 1e-4)) break;
-        out->centers[out->center_count++] = joint->poses[far];
-        for (uint32_t p = 0; p < joint->pose_count; p++)
-            nearest[p] = fmin(nearest[p], distance(poses, joint->mover, joint->poses[p], joint->poses[far]));
+        out->centers[out->center_count++] = own[far];
+        for (uint32_t p = 0; p < count; p++) nearest[p] = fmin(nearest[p], distance(poses, mover, own[p], own[far]));
     }
     pelt_arena_free(work);
 }
 
-/* Coordinates s_k v_kp of the centres; 0 at rest. values[center][count]. */
-static void center_coordinates(const pelt_eigen_joint *joint, const pelt_coordinates *c, uint32_t count,
-                               double *values) {
+uint32_t pelt_eigen_between(const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c, bool *between) {
+    double r[PELT_EIGEN_CENTERS][PELT_EIGEN_CENTERS];
+    uint32_t n = c->center_count, count = 0;
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < n; b++) r[a][b] = distance(poses, mover, c->centers[a], c->centers[b]);
+    for (uint32_t a = 0; a < n; a++) {
+        between[a] = false;
+        for (uint32_t b = 0; b < n && !between[a]; b++)
+            for (uint32_t d = b + 1; d < n && !between[a]; d++)
+                between[a] = a != b && a != d && r[a][b] + r[a][d] <= 1.001 * r[b][d];
+        count += between[a];
+    }
+    return count;
+}
+
+/* Coordinates s_k v_kp of the centres; 0 at rest. values[center][kept]. */
+static void center_coordinates(const pelt_eigen_joint *joint, const pelt_coordinates *c, double *values) {
+    uint32_t count = joint->kept;
     for (uint32_t i = 0; i < c->center_count; i++)
         for (uint32_t k = 0; k < count; k++) {
             uint32_t p = 0;
@@ -232,7 +244,7 @@ static void fit_values(pelt_arena *arena, const pelt_poses *poses, const pelt_ei
     size_t n = c->center_count, kept = joint->kept, rows = (size_t)joint->pose_count + 1;
     const double strength = 1e3;
     c->values = PELT_NEW(arena, n * kept, double);
-    center_coordinates(joint, c, joint->kept, c->values);
+    center_coordinates(joint, c, c->values);
     if (rows == n || !kept) return;
     pelt_arena *work = pelt_arena_inside(arena);
     double *phi = PELT_NEW(work, rows * n, double), *right = PELT_NEW(work, rows * kept, double);
@@ -250,73 +262,12 @@ static void fit_values(pelt_arena *arena, const pelt_poses *poses, const pelt_ei
     pelt_arena_free(work);
 }
 
-/* -- The width ----------------------------------------------------------------------------------------------------- */
-
-/* Marks centres that lie on the way between two others: leaving one of them out asks for interpolation, while leaving
-   out the end of a range asks for extrapolation, which no width is good at. */
-static uint32_t mark_inside(const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c, bool *inside) {
-    uint32_t n = c->center_count, count = 0;
-    for (uint32_t a = 1; a < n; a++) {
-        inside[a] = false;
-        for (uint32_t b = 0; b < n && !inside[a]; b++)
-            for (uint32_t d = b + 1; d < n && !inside[a]; d++)
-                inside[a] = a != b && a != d &&
-                            distance(poses, mover, c->centers[a], c->centers[b]) +
-                                    distance(poses, mover, c->centers[a], c->centers[d]) <=
-                                1.001 * distance(poses, mover, c->centers[b], c->centers[d]);
-        count += inside[a];
-    }
-    return count;
-}
-
-/* With M = phi^-1, leaving out centre i misses its coordinates by (M a)_i / M_ii. */
-static double left_out_error(size_t n, const double *inverse, const bool *inside, size_t rank, const double *values) {
-    double error = 0;
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = 0; k < rank && inside[i]; k++) {
-            double sum = 0;
-            for (size_t q = 0; q < n; q++) sum += inverse[i * n + q] * values[q * rank + k];
-            sum /= inverse[i * n + i];
-            error += sum * sum;
-        }
-    return error;
-}
-
-/* Adds one joint's errors for all widths; returns how many centres it left out. */
-static uint32_t try_widths(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
-                           const pelt_coordinates *c, size_t width_count, const double *widths, double *errors) {
-    size_t n = c->center_count;
-    bool inside[MOST_CENTERS] = {false};
-    uint32_t count = mark_inside(poses, joint->mover, c, inside);
-    pelt_arena *work = pelt_arena_inside(arena);
-    double *values = PELT_NEW(work, n * joint->rank, double);
-    center_coordinates(joint, c, joint->rank, values);
-    for (size_t w = 0; w < width_count && count; w++) {
-        double *phi = square_functions(work, poses, joint->mover, c, widths[w]);
-        double *inverse = PELT_NEW(work, n * n, double);
-        for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
-        errors[w] += solve(n, phi, n, inverse) ? left_out_error(n, inverse, inside, joint->rank, values) : INFINITY;
-    }
-    pelt_arena_free(work);
-    return count;
-}
-
-double pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis, double width,
-                              double fallback, pelt_coordinates *out) {
-    enum { WIDTHS = 19 };
-    double widths[WIDTHS], errors[WIDTHS] = {0};
-    for (int w = 0; w < WIDTHS; w++) widths[w] = 0.125 * pow(2, 0.5 * w); /* radians: 7 degrees to 10 turns */
-    uint32_t inside = 0;
-    int best = 0;
+void pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis, double width,
+                            pelt_coordinates *out) {
     for (uint32_t j = 0; j < basis->joint_count; j++) {
-        choose_centers(arena, poses, &basis->joints[j], &out[j]);
-        if (width == 0) inside += try_widths(arena, poses, &basis->joints[j], &out[j], WIDTHS, widths, errors);
+        pelt_eigen_centers(arena, poses, basis->joints[j].mover, &out[j]);
+        fit_values(arena, poses, &basis->joints[j], width, &out[j]);
     }
-    for (int w = 1; w < WIDTHS; w++)
-        if (errors[w] < errors[best]) best = w;
-    if (width == 0) width = inside ? widths[best] : fallback;
-    for (uint32_t j = 0; j < basis->joint_count; j++) fit_values(arena, poses, &basis->joints[j], width, &out[j]);
-    return width;
 }
 
 pelt_condition pelt_eigen_condition(pelt_arena *arena, const pelt_poses *poses, uint32_t mover,

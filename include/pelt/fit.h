@@ -509,7 +509,8 @@ typedef struct pelt_eigen_options {
                             0: no limit */
     int sweeps_only;     /* 1: learn from examples that move one joint alone, as the paper does */
     double threshold;    /* a point is in a joint's support when it is displaced by more than this part of the most that
-                            the joint displaces any point, 0.001 to 0.5; 0: 0.04, as in the paper */
+                            the joint displaces any point, 0.001 to 0.5; 0: of positions 0.04, as in the paper, or
+                            less where left-out examples gain by it; of normals 0.04 */
     double fade;         /* below it supports fade out, over this part of the threshold, up to 0.95; 0: 0.5, negative:
                             they end at the threshold */
     double width;        /* r0 of exp(-r / r0), radians, 0.001 to 1000; 0: what predicts left-out examples best */
@@ -677,7 +678,8 @@ typedef struct pelt_eigen_pair_figures {
 } pelt_eigen_pair_figures;
 
 typedef struct pelt_eigen_field_figures {
-    double width; /* r0 of exp(-r / r0), in radians */
+    double threshold; /* of supports, a part of the largest displacement */
+    double width;     /* r0 of exp(-r / r0), in radians */
     uint32_t joint_count;
     const pelt_eigen_joint_figures *joints;
     uint32_t pair_count;
@@ -689,6 +691,11 @@ enum { PELT_TUPLES_2002 = 16, PELT_CONSTANTS_2002 = 96 };
 
 typedef struct pelt_eigen_figures {
     pelt_eigen_field_figures positions, normals; /* of plain normals joint_count is 0 */
+
+    /* With this threshold and width, what is missed of the displacements of examples that are left out, RMS over RMS: of
+       those that lie between others of their joint, at the ends of its range, and that move several joints; negative:
+       there are none. */
+    double missed_between, missed_beyond, missed_several;
 
     /* Memory as the paper counts it (section 2.5). */
     uint32_t most_displacements, most_turns; /* of a vertex: n_j |J_i|, for its position and its normal */
