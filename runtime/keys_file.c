@@ -49,6 +49,11 @@ static pelt_result find_sections(const void *bytes, pelt_keys *keys) {
     if (!keys->witness_rule != !keys->witness_points || witnesses % 4 || witnesses / 4 > keys->engine_point_count)
         return PELT_ERROR_FORMAT;
     keys->witness_count = (uint32_t)(witnesses / 4);
+    uint64_t controls = sizes[PELT_KEYS_SECTION_CONTROLS] / sizeof(pelt_control_range);
+    if (controls * sizeof(pelt_control_range) != sizes[PELT_KEYS_SECTION_CONTROLS] || controls > UINT32_MAX ||
+        !keys->control_ranges != !controls)
+        return PELT_ERROR_FORMAT;
+    keys->control_count = (uint32_t)controls;
     if (keys->witness_rule && (!keys->witness_rule->each_frame || keys->witness_rule->each_frame > keys->witness_count))
         return PELT_ERROR_FORMAT;
     return PELT_OK;
@@ -72,6 +77,10 @@ static pelt_result check_numbers(const pelt_keys *keys) {
         finite = keys->bounds[g].rms > 0 && keys->bounds[g].largest > 0;
     if (finite && keys->witness_rule)
         finite = pelt_all_finite(&keys->witness_rule->bound, 1) && keys->witness_rule->bound > 0;
+    if (finite && keys->control_ranges)
+        finite = pelt_all_finite(keys->control_ranges, 2 * (uint64_t)keys->control_count);
+    for (uint32_t c = 0; finite && c < keys->control_count; c++)
+        finite = keys->control_ranges[c].low <= keys->control_ranges[c].high;
     return finite && keys->diagonal > 0 ? PELT_OK : PELT_ERROR_NUMBER;
 }
 

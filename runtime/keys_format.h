@@ -45,6 +45,7 @@ enum { PELT_KEYS_SHARED = 1, PELT_KEYS_HALF = 2, PELT_KEYS_MOST_COMPONENTS = 64 
       (uint64_t)keys->point_count * 4 * PELT_POINT_REGIONS, 1)                                                         \
     X(WITNESSES, PELT_FOURCC('K', 'W', 'I', 'T'), witness_points, 0, 0)                                                \
     X(WITNESS_RULE, PELT_FOURCC('K', 'W', 'R', 'L'), witness_rule, sizeof(pelt_witness_rule), 0)                       \
+    X(CONTROLS, PELT_FOURCC('K', 'C', 'T', 'L'), control_ranges, 0, 0)                                                 \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {

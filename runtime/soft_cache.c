@@ -12,10 +12,11 @@
    it is computed until o has come back to r - f.
 
    What was never trained may move points between the keys and leave these in peace. Witnesses therefore testify too: a
-   list of points that fill the gaps between keys, the next few in every frame, all where a shot begins. |r - f| of a
-   witness in units of their bound raises e of its regions; so does that of any point that is computed, since it is
-   known then. A witness counts half as much again, since the worst point is seldom just where it is. In this way what is computed grows to where the error ends, and goes on from frame to frame until the
-   error itself is gone. */
+   list of points that fill the gaps between keys, the next few in every frame, many more where the controls are not what
+   training had, all where a shot begins. |r - f| of a witness in units of their bound raises e of its regions; so does
+   that of any point that is computed, since it is known then. A witness counts half as much again, since the worst point
+   is seldom just where it is. In this way what is computed grows to where the error ends, and goes on from frame to
+   frame until the error itself is gone. */
 
 #include "runtime/format.h"
 #include <math.h>
@@ -186,15 +187,26 @@ static bool raise_regions(const pelt_soft_cache *cache, uint32_t point, float e,
     return rose;
 }
 
+/* A control is where training never had it: most of what the reconstruction knows nothing of comes from there. */
+static bool leaves_training(const pelt_soft_cache *cache, const float *controls) {
+    const pelt_keys *keys = cache->keys;
+    if (keys->control_count != cache->engine.control_count) return false;
+    for (uint32_t c = 0; c < keys->control_count; c++)
+        if (!(controls[c] >= keys->control_ranges[c].low && controls[c] <= keys->control_ranges[c].high)) return true;
+    return false;
+}
+
 /* The keys and the next witnesses, in one call; of these those not that were computed in the frame before and are in any
    case. *next is whose turn it is then; returns how many witnesses there are, after the keys in `asked`. */
-static uint32_t choose_asked(const pelt_soft_cache *cache, const parts *p, uint32_t *next) {
+static uint32_t choose_asked(const pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t *next) {
     const pelt_keys *keys = cache->keys;
     uint32_t count = keys->key_count;
     memset(p->known, 0, keys->point_count);
     for (uint32_t k = 0; k < count; k++) p->asked[k] = keys->key_points[k], p->known[keys->key_points[k]] = 1;
     if (!testifies(cache)) return 0;
-    uint32_t most = cache->private_started ? keys->witness_rule->each_frame : keys->witness_count;
+    uint32_t most = keys->witness_rule->each_frame, third = (keys->witness_count + 2) / 3;
+    if (most < third && leaves_training(cache, controls)) most = third;
+    if (!cache->private_started) most = keys->witness_count;
     if (most > keys->point_count - count) most = keys->point_count - count;
     for (uint32_t tried = 0; tried < keys->witness_count && count < keys->key_count + most; tried++) {
         uint32_t point = keys->witness_points[*next];
@@ -328,7 +340,7 @@ pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, 
     uint64_t evaluated = cache->evaluated, calls = cache->calls;
     uint32_t fresh_count, count, witness = cache->private_witness, heard;
     pelt_misfit misfit;
-    heard = choose_asked(cache, &p, &witness);
+    heard = choose_asked(cache, &p, controls, &witness);
     pelt_result result = compute_asked(cache, &p, controls, keys->key_count + heard);
     if (result) return result;
     memcpy(p.key_values, p.answer, (size_t)keys->key_count * keys->component_count * sizeof *p.key_values);

@@ -152,11 +152,14 @@ static void make_keys(void) {
         pelt_error error = {0};
         pelt_keys keys;
         pelt_keys_report report;
+        float controls[30];
+        for (int f = 0; f < 30; f++) controls[f] = (float)(f % 7) / 7;
+        if (options[i].exact) frames.controls = controls, frames.control_count = 1;
         pelt_bytes *bytes = pelt_keys_train(&frames, &options[i], &report, &error);
         need(bytes != NULL, names[i], &error);
         put(path_of("keys", names[i]), bytes->bytes, bytes->size, NULL, 0);
         pelt_bytes *read = pelt_keys_read(path_of("keys", names[i]), &keys, &error);
-        need(read != NULL, names[i], &error);
+        need(read != NULL && (keys.control_count == 1) == options[i].exact, names[i], &error);
         pelt_bytes_free(read), pelt_bytes_free(bytes);
     }
 }

@@ -41,12 +41,17 @@ static test_frames *frames_to_measure(void) {
     return t;
 }
 
-static void measuring_says_what_playing_by_hand_finds(void **state) {
-    (void)state;
+/* With controls: the number of the frame, of which training had the second half. Returns the
+   witnesses heard in a frame. */
+static double check_measuring(bool with_controls) {
     static uint32_t shots[FRAMES];
-    for (uint32_t f = 0; f < FRAMES; f++) shots[f] = f / 15;
+    static float numbers[FRAMES], seen[FRAMES];
+    memset(asked, 0, sizeof asked);
+    for (uint32_t f = 0; f < FRAMES; f++) shots[f] = f / 15, numbers[f] = (float)f, seen[f] = (float)(60 + f / 2);
     test_frames *t = frames_to_measure(), *known = test_frames_make(FRAMES, POINTS, 3, 4, 1e-3, 4);
     t->frames.shots = known->frames.shots = shots;
+    if (with_controls) t->frames.controls = numbers, known->frames.controls = seen;
+    t->frames.control_count = known->frames.control_count = with_controls;
     pelt_keys keys;
     pelt_bytes *bytes = pelt_keys_train(
         &known->frames, &(pelt_keys_options){.keys = 8, .diagonal = 2, .exact = true, .regions = 2}, NULL, NULL);
@@ -179,6 +184,13 @@ static void measuring_says_what_playing_by_hand_finds(void **state) {
     free(memory), free(scratch);
     pelt_bytes_free(bytes);
     test_frames_free(t), test_frames_free(known);
+    return witnesses;
+}
+
+static void measuring_says_what_playing_by_hand_finds(void **state) {
+    (void)state;
+    double few = check_measuring(false);
+    assert_true(check_measuring(true) > 1.2 * few);
 }
 
 static void measuring_refuses_what_does_not_fit(void **state) {

@@ -54,6 +54,7 @@ static void info_says_what_a_keys_file_holds(void **state) {
     assert_near(number(info, "points"), 700, 0);
     assert_near(number(info, "keys"), 40, 0);
     assert_near(number(info, "components"), 3, 0);
+    assert_near(number(info, "controls"), 102, 0);
     json_decref(all);
 }
 
@@ -108,6 +109,7 @@ static void running_gives_what_measure_says_and_logs_what_it_misses(void **state
     double missed = number(r, "misses") + number(r, "blends") + number(r, "parts"), logged = number(r, "logged");
     assert_true(logged > 5 && logged <= missed);
     assert_near(number(r, "hits") + missed, 240, 0);
+    double heard = number(r, "witnesses_per_frame");
     json_decref(r);
     struct stat log;
     char path[300];
@@ -120,7 +122,12 @@ static void running_gives_what_measure_says_and_logs_what_it_misses(void **state
     assert_int_equal(run("PELT keys measure again.keys f/face.test.npy --json > b.json"), 0);
     json_t *b = json_loads(slurp("b.json"), 0, NULL);
     assert_true(number(b, "max_fraction_p995") < 0.7 * number(a, "max_fraction_p995"));
-    json_decref(a), json_decref(b);
+    /* Measuring looks at the controls as running does; a clip without them hears fewer witnesses. */
+    assert_int_equal(run("cp f/face.test.npy bare.npy && PELT keys measure without.keys bare.npy --json > c.json"), 0);
+    json_t *c = json_loads(slurp("c.json"), 0, NULL);
+    assert_near(number(a, "witnesses_per_frame"), heard, 0.05 * heard); /* it begins the list anew with every shot */
+    assert_true(number(c, "witnesses_per_frame") < 0.5 * heard);
+    json_decref(a), json_decref(b), json_decref(c);
 }
 
 static void an_engine_that_dies_ends_the_run_and_keeps_the_log(void **state) {

@@ -20,6 +20,7 @@ typedef struct subject {
     float swell[FRAMES];   /* times this */
     uint32_t witness_points[WITNESSES];
     pelt_witness_rule rule;
+    pelt_control_range ranges[2];
     float shift[FRAMES][KEYS];                  /* of the keys along x, frame by frame: the misfit */
     uint32_t calls, evaluated, evaluated_twice; /* what the engine was asked for; points asked for twice in one call */
     bool fails, not_finite;
@@ -107,6 +108,12 @@ static void make_witnesses(subject *s) {
     s->keys.witness_points = s->witness_points, s->keys.witness_rule = &s->rule, s->keys.witness_count = WITNESSES;
     for (int f = 0; f < FRAMES; f++)
         s->swell[f] = f == 0 ? 2.5f : f >= 3 && f < 10 ? 0.6f * (float)f : f >= 74 && f < 82 ? 4 : 1;
+}
+
+/* The only control is the number of the frame: 30 to 70 were seen. */
+static void make_ranges(subject *s) {
+    s->ranges[0] = (pelt_control_range){30, 70};
+    s->keys.control_ranges = s->ranges, s->keys.control_count = 1;
 }
 
 /* -- Misfits ------------------------------------------------------------------------------------------------------- */
@@ -223,6 +230,7 @@ static void judge_regions(const subject *s, const pelt_soft_cache_options *o, ui
     for (uint32_t g = 0; g < REGIONS && o->whole; g++) e[g] = most;
     if (!witnessed) return;
     uint32_t wanted = m->started ? s->rule.each_frame : WITNESSES, count = 0;
+    if (m->started && s->keys.control_count == 1 && (frame < 30 || frame > 70)) wanted = 3; /* a third of 7 */
     for (int tried = 0; tried < WITNESSES && count < wanted; tried++) {
         uint32_t p = s->witness_points[m->turn++ % WITNESSES];
         if (m->computed[p] || key_of(s, p) >= 0 || heard[p]) continue;
@@ -279,12 +287,17 @@ static void model_frame(const subject *s, const pelt_soft_cache_options *o, uint
     m->started = true, m->frame_before = frame;
 }
 
-static void follow(pelt_soft_cache_options options, bool witnesses, uint32_t cut, uint64_t counts[4]) {
+typedef enum testimony { KEYS_ALONE, WITNESSED, WITH_RANGES, WITH_OTHER_RANGES } testimony;
+
+/* Returns how many witnesses were heard. */
+static uint32_t follow(pelt_soft_cache_options options, testimony witnesses, uint32_t cut, uint64_t counts[4]) {
     subject s;
     model m = {0};
     pelt_soft_cache cache;
     make(&s, 7), make_motion(&s, 9);
-    if (witnesses) make_witnesses(&s);
+    if (witnesses != KEYS_ALONE) make_witnesses(&s);
+    if (witnesses >= WITH_RANGES) make_ranges(&s);
+    if (witnesses == WITH_OTHER_RANGES) s.keys.control_count = 2; /* not the engine's: they say nothing */
     void *memory = aligned_alloc(64, pelt_soft_cache_size(&s.keys, 1));
     memset(memory, 0xff, pelt_soft_cache_size(&s.keys, 1));
     assert_int_equal(pelt_soft_cache_init(&cache, &s.keys, &options, (pelt_engine_call){evaluate, &s, 1}, memory),
@@ -322,35 +335,48 @@ static void follow(pelt_soft_cache_options options, bool witnesses, uint32_t cut
     assert_true(cache.hits == verdicts[0] && cache.parts == verdicts[1] && cache.blends == verdicts[2] &&
                 cache.misses == verdicts[3]);
     free(memory);
+    return heard;
 }
 
 static void every_frame_is_what_the_words_say(void **state) {
     (void)state;
     uint64_t counts[4] = {0};
-    follow((pelt_soft_cache_options){0}, false, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.e_min = 0.5f, .e_max = 2}, false, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.whole = 1}, false, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f}, false, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f}, false, 12, counts);
-    follow((pelt_soft_cache_options){.step = 0.0013f, .whole = 1}, false, 62, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f, .new_each_frame = 1}, false, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){0}, KEYS_ALONE, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.e_min = 0.5f, .e_max = 2}, KEYS_ALONE, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.whole = 1}, KEYS_ALONE, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, KEYS_ALONE, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, KEYS_ALONE, 12, counts);
+    follow((pelt_soft_cache_options){.step = 0.0013f, .whole = 1}, KEYS_ALONE, 62, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f, .new_each_frame = 1}, KEYS_ALONE, UINT32_MAX, counts);
     for (int i = 0; i < 4; i++) assert_true(counts[i] >= 10); /* all of it happened */
 }
 
 static void what_witnesses_see_is_computed_to_where_it_ends(void **state) {
     (void)state;
     uint64_t counts[4] = {0}, without[4] = {0};
-    follow((pelt_soft_cache_options){0}, true, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.e_min = 0.5f, .e_max = 2}, true, 5, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f}, true, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f}, true, 76, counts);
-    follow((pelt_soft_cache_options){.step = 0.001f, .whole = 1}, true, UINT32_MAX, counts);
-    follow((pelt_soft_cache_options){.new_each_frame = 1}, true, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){0}, WITNESSED, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.e_min = 0.5f, .e_max = 2}, WITNESSED, 5, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, WITNESSED, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f}, WITNESSED, 76, counts);
+    follow((pelt_soft_cache_options){.step = 0.001f, .whole = 1}, WITNESSED, UINT32_MAX, counts);
+    follow((pelt_soft_cache_options){.new_each_frame = 1}, WITNESSED, UINT32_MAX, counts);
     for (int i = 0; i < 4; i++) assert_true(counts[i] >= 5);
-    follow((pelt_soft_cache_options){.no_witnesses = 1, .step = 0.001f}, true, UINT32_MAX, without);
+    follow((pelt_soft_cache_options){.no_witnesses = 1, .step = 0.001f}, WITNESSED, UINT32_MAX, without);
     uint64_t absolute[4] = {0};
-    follow((pelt_soft_cache_options){.absolute = 1, .e_min = 0.01f, .e_max = 0.02f}, true, UINT32_MAX, absolute);
+    follow((pelt_soft_cache_options){.absolute = 1, .e_min = 0.01f, .e_max = 0.02f}, WITNESSED, UINT32_MAX, absolute);
     assert_true(absolute[0] > 10 && absolute[1] == 0 && absolute[2] > 5 && absolute[3] > 5); /* one decision */
+}
+
+static void more_witnesses_are_heard_where_controls_leave_their_ranges(void **state) {
+    (void)state;
+    uint64_t counts[4] = {0};
+    const pelt_soft_cache_options options[] = {{0}, {.step = 0.001f}, {.whole = 1}};
+    for (int i = 0; i < 3; i++) {
+        uint32_t few = follow(options[i], WITNESSED, UINT32_MAX, counts);
+        assert_true(follow(options[i], WITH_RANGES, UINT32_MAX, counts) > few);
+        assert_int_equal(follow(options[i], WITH_OTHER_RANGES, UINT32_MAX, counts), few);
+    }
+    follow((pelt_soft_cache_options){.step = 0.001f}, WITH_RANGES, 80, counts);
 }
 
 /* The reconstruction of a point is off by a constant. While it is computed that fades by a step a frame, and afterwards
@@ -455,10 +481,11 @@ enum {
     KRWT = KREG + 8 * POINTS,
     INFO = KRWT + 16 * POINTS,
     FILE_SIZE = INFO + 64,
-    /* With witnesses the table has two entries more, which fill the next 64 bytes. */
-    KWIT = FILE_SIZE + 64,
+    /* With witnesses and controls the table has three entries more, for which there are the next 128 bytes. */
+    KWIT = FILE_SIZE + 128,
     KWRL = KWIT + 64,
-    WITNESSED_SIZE = KWRL + 64
+    KCTL = KWRL + 64,
+    WITNESSED_SIZE = KCTL + 64
 };
 
 static void put_section(uint8_t *file, int i, const char *kind, uint64_t offset, const void *data, uint64_t size) {
@@ -574,21 +601,22 @@ static void every_field_of_a_keys_file_has_its_range(void **state) {
         }
 }
 
-/* The same file with witnesses: sections that a reader of before skips. */
+/* The same file with witnesses and controls: sections that a reader of before skips. */
 static void write_witnessed(const subject *s, uint8_t *file) {
     write_keys(s, file);
-    memmove(file + KPNT + 64, file + KPNT, FILE_SIZE - KPNT);
-    memset(file + KPNT, 0, 64), memset(file + KWIT, 0, 128);
+    memmove(file + KPNT + 128, file + KPNT, FILE_SIZE - KPNT);
+    memset(file + KPNT, 0, 128), memset(file + KWIT, 0, WITNESSED_SIZE - KWIT);
     for (int i = 0; i < 10; i++) {
         uint64_t offset;
-        memcpy(&offset, file + 72 + 32 * i, 8), offset += 64, memcpy(file + 72 + 32 * i, &offset, 8);
+        memcpy(&offset, file + 72 + 32 * i, 8), offset += 128, memcpy(file + 72 + 32 * i, &offset, 8);
     }
-    memcpy(file + 12, &(uint32_t){12}, 4), memcpy(file + 16, &(uint64_t){WITNESSED_SIZE}, 8);
+    memcpy(file + 12, &(uint32_t){13}, 4), memcpy(file + 16, &(uint64_t){WITNESSED_SIZE}, 8);
     put_section(file, 10, "KWIT", KWIT, s->witness_points, sizeof s->witness_points);
     put_section(file, 11, "KWRL", KWRL, &s->rule, sizeof s->rule);
+    put_section(file, 12, "KCTL", KCTL, s->ranges, sizeof s->ranges);
 }
 
-static void witnesses_of_a_file_have_their_ranges(void **state) {
+static void witnesses_and_controls_of_a_file_have_their_ranges(void **state) {
     (void)state;
     static uint8_t file[WITNESSED_SIZE] __attribute__((aligned(64)));
     const struct {
@@ -608,9 +636,18 @@ static void witnesses_of_a_file_have_their_ranges(void **state) {
         {80 + 32 * 10, 4 * WITNESSES + 2, PELT_ERROR_FORMAT}, /* half a number more */
         {80 + 32 * 10, 0, PELT_ERROR_FORMAT},                 /* nobody */
         {80 + 32 * 11, 12, PELT_ERROR_FORMAT},
+        {12, 12, PELT_OK},            /* no controls */
+        {KCTL, 0x40400000u, PELT_OK}, /* low 3, high 3 */
+        {KCTL, 0x40400001u, PELT_ERROR_NUMBER},
+        {KCTL + 12, 0x7f800000u, PELT_ERROR_NUMBER},
+        {KCTL + 8, 0xff800000u, PELT_ERROR_NUMBER},
+        {80 + 32 * 12, 8, PELT_OK}, /* one of the two */
+        {80 + 32 * 12, 12, PELT_ERROR_FORMAT},
+        {80 + 32 * 12, 0, PELT_ERROR_FORMAT},
     };
     subject s;
     make(&s, 7), make_witnesses(&s);
+    s.ranges[0] = (pelt_control_range){-1, 3}, s.ranges[1] = (pelt_control_range){0, 0.5f};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pelt_keys keys;
         write_witnessed(&s, file);
@@ -620,6 +657,7 @@ static void witnesses_of_a_file_have_their_ranges(void **state) {
         if (result || i) continue;
         assert_true(keys.witness_count == WITNESSES && keys.witness_points[0] == 5 && keys.witness_points[1] == 18);
         assert_true(keys.witness_rule->each_frame == 2 && keys.witness_rule->bound == s.rule.bound);
+        assert_true(keys.control_count == 2 && keys.control_ranges[0].high == 3 && keys.control_ranges[1].high == 0.5f);
     }
 }
 
@@ -638,12 +676,13 @@ int main(void) {
         cmocka_unit_test(misfits_are_judged_by_their_mean_and_by_the_largest),
         cmocka_unit_test(every_frame_is_what_the_words_say),
         cmocka_unit_test(what_witnesses_see_is_computed_to_where_it_ends),
+        cmocka_unit_test(more_witnesses_are_heard_where_controls_leave_their_ranges),
         cmocka_unit_test(a_point_comes_back_as_slowly_as_it_left),
         cmocka_unit_test(a_mesh_that_nobody_can_compute_is_never_asked_for),
         cmocka_unit_test(what_cannot_work_is_refused),
         cmocka_unit_test(a_file_written_from_the_document_opens),
         cmocka_unit_test(every_field_of_a_keys_file_has_its_range),
-        cmocka_unit_test(witnesses_of_a_file_have_their_ranges),
+        cmocka_unit_test(witnesses_and_controls_of_a_file_have_their_ranges),
         cmocka_unit_test(keys_that_could_not_be_opened_are_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,7 +213,7 @@ pelt_result pelt_keys_witnesses(pelt_keys_model *m, double expected, pelt_error 
     memcpy(all, m->keys, m->key_count * sizeof *all);
     pelt_result result = pelt_peak_points(t, m->keys, m->key_count, peaks, all + m->key_count, error);
     if (result) return result;
-    uint32_t gaps = pelt_farthest_points(t, all, known, 0.04 * t->diagonal, most, all + known);
+    uint32_t gaps = pelt_farthest_points(t, all, known, 0.03 * t->diagonal, most, all + known);
     uint32_t count = mix(all + m->key_count, peaks, all + known, gaps, points);
     double usual = ceil((double)count / TURN * fmin(1, expected / (0.5 * o->bar)));
     uint32_t each_frame = o->witnesses ? o->witnesses : usual > 1 ? (uint32_t)usual : 1;
@@ -222,4 +222,33 @@ pelt_result pelt_keys_witnesses(pelt_keys_model *m, double expected, pelt_error 
     *m->witness_rule =
         (pelt_witness_rule){(float)(0.6 * o->bar * t->diagonal), each_frame < count ? each_frame : count};
     return PELT_OK;
+}
+
+/* -- Controls ------------------------------------------------------------------------------------------------------ */
+
+/* Makes a range hold another. */
+static void widen(pelt_control_range *range, float low, float high) {
+    range->low = fminf(range->low, low), range->high = fmaxf(range->high, high);
+}
+
+void pelt_keys_controls(pelt_keys_model *m, const pelt_frames *frames) {
+    const pelt_keys *previous = m->t->options->previous;
+    uint32_t count = frames->controls ? frames->control_count : 0, moved = 0;
+    if (!count || !m->witness_count || (previous && previous->control_count != count)) return;
+    pelt_control_range *ranges = PELT_NEW(m->t->arena, count, pelt_control_range);
+    float *widths = PELT_NEW(m->t->arena, count, float);
+    for (uint32_t c = 0; c < count; c++) ranges[c] = (pelt_control_range){INFINITY, -INFINITY};
+    for (size_t f = 0; f < frames->frame_count; f++)
+        for (uint32_t c = 0; c < count && !(frames->weights && !(frames->weights[f] > 0)); c++)
+            widen(&ranges[c], frames->controls[f * count + c], frames->controls[f * count + c]);
+    for (uint32_t c = 0; c < count; c++)
+        if (ranges[c].high > ranges[c].low) widths[moved++] = ranges[c].high - ranges[c].low;
+    float usual = moved ? pelt_quantile_floats(widths, moved, 0.5) : 0;
+    for (uint32_t c = 0; c < count; c++) {
+        float width = ranges[c].high - ranges[c].low, beyond = 0.05f * (width > 0 ? width : usual);
+        ranges[c].low -= beyond, ranges[c].high += beyond;
+        if (previous) widen(&ranges[c], previous->control_ranges[c].low, previous->control_ranges[c].high);
+        if (!isfinite(ranges[c].low) || !isfinite(ranges[c].high)) return; /* numbers beyond all others */
+    }
+    m->control_ranges = ranges, m->control_count = count;
 }

@@ -287,6 +287,7 @@ static pelt_result find_model(training *g, const pelt_frames *frames, pelt_colum
     if (!result) result = fit_maps(t, &map, model, error);
     if (!result) result = set_bounds(t, &map, frames, model, g->report, error);
     if (!result) result = pelt_keys_witnesses(model, g->report->error_p995, error);
+    if (!result) pelt_keys_controls(model, g->frames);
     if (!result) g->report->ridge = map.ridge;
     return result;
 }

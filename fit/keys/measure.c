@@ -1,5 +1,5 @@
 /* measure.c: plays frames whose truth is known through key points and the soft cache. The truth stands in for the
-   engine: its only control tells this frame from the one before. */
+   engine, which is asked for this frame or for the one before. */
 
 #include "fit/keys/subspace.h"
 #include "rig/clock.h"
@@ -10,8 +10,9 @@
 typedef struct playback {
     const pelt_keys *keys;
     size_t frame_size;
-    float current;       /* the control of this frame */
-    float *now, *before; /* truth of this frame and of the one before */
+    const float *controls; /* of this frame, as given to the soft cache, which asks for the one before with its own */
+    float none;            /* what is given where no controls are known */
+    float *now, *before;   /* truth of this frame and of the one before */
     float *fill, *fill_before, *final, *final_before;
     float *key_values;
     uint8_t *computed; /* [points] 1: the soft cache asked for this frame's truth */
@@ -22,7 +23,7 @@ typedef struct playback {
 
 static int play(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values) {
     const playback *p = user;
-    bool now = controls[0] == p->current;
+    bool now = controls == p->controls;
     const float *truth = now ? p->now : p->before;
     size_t each = p->keys->component_count;
     for (uint32_t i = 0; i < count && now; i++) p->computed[points[i]] = 1;
@@ -30,13 +31,15 @@ static int play(void *user, const float *controls, const uint32_t *points, uint3
     return 0;
 }
 
-static void allocate(playback *p, pelt_arena *arena) {
+static uint32_t control_count(const pelt_frames *frames) { return frames->controls ? frames->control_count : 0; }
+
+static void allocate(playback *p, const pelt_frames *frames, pelt_arena *arena) {
     float **buffers[] = {&p->now, &p->before, &p->fill, &p->fill_before, &p->final, &p->final_before};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) *buffers[i] = PELT_NEW(arena, p->frame_size, float);
     p->key_values = PELT_NEW(arena, (size_t)p->keys->key_count * p->keys->component_count, float);
     p->computed = PELT_NEW(arena, p->keys->point_count, uint8_t);
     p->scratch = pelt_alloc(arena, pelt_keys_scratch_size(p->keys, 1), 1);
-    p->memory = pelt_alloc(arena, pelt_soft_cache_size(p->keys, 1), 1);
+    p->memory = pelt_alloc(arena, pelt_soft_cache_size(p->keys, control_count(frames)), 1);
 }
 
 static void swap(float **a, float **b) {
@@ -182,11 +185,12 @@ static pelt_result play_frame(playback *p, pelt_soft_cache *cache, const pelt_so
     swap(&p->now, &p->before), swap(&p->fill, &p->fill_before), swap(&p->final, &p->final_before);
     pelt_result result = frames->read(frames->user, f, 1, p->now, error);
     if (result) return result;
-    p->current = (float)(f % 2);
-    if (!follows(frames, f)) pelt_soft_cache_init(cache, p->keys, options, (pelt_engine_call){play, p, 1}, p->memory);
+    p->controls = frames->controls ? frames->controls + (size_t)f * frames->control_count : &p->none;
+    pelt_engine_call call = {play, p, control_count(frames)};
+    if (!follows(frames, f)) pelt_soft_cache_init(cache, p->keys, options, call, p->memory);
     fill_from_keys(p, seconds);
     memset(p->computed, 0, p->keys->point_count);
-    result = pelt_soft_cache_next(cache, &p->current, p->final, &info);
+    result = pelt_soft_cache_next(cache, p->controls, p->final, &info);
     if (result)
         return pelt_fail(error, result, "%s: frame %u: %s", pelt_frames_name(frames), f, pelt_result_text(result));
     *k = (pelt_keys_frame){.shot = frames->shots ? frames->shots[f] : 0,
@@ -227,7 +231,7 @@ static pelt_result measure(void *user, pelt_error *error) {
     playback p = {.keys = keys, .frame_size = (size_t)keys->point_count * keys->component_count, .bar = g->options.bar};
     pelt_arena *work = pelt_arena_inside(g->arena);
     double *list = PELT_NEW(work, count, double);
-    allocate(&p, work);
+    allocate(&p, g->frames, work);
     pelt_soft_cache cache;
     for (uint32_t f = 0; f < count; f++) {
         if (pelt_should_stop(&g->options.progress, "measuring", (double)f / count))

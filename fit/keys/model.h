@@ -18,7 +18,9 @@ typedef struct pelt_keys_model {
     float *point_region_weights;
     pelt_misfit_bound *bounds; /* [region_count] */
     uint32_t *witnesses, witness_count;
-    pelt_witness_rule *witness_rule; /* NULL: no witnesses */
+    pelt_witness_rule *witness_rule;    /* NULL: no witnesses */
+    pelt_control_range *control_ranges; /* NULL: not known */
+    uint32_t control_count;
     uint32_t component_count, frame_count;
 } pelt_keys_model;
 
@@ -30,10 +32,15 @@ void pelt_keys_regions(pelt_keys_model *model, uint32_t count);
 void pelt_keys_bounds(pelt_keys_model *model, const pelt_trials *trials, double bar, pelt_keys_report *report);
 
 /* Witnesses: half as many as there are keys where errors of frames held out peak, and points in the largest gaps between
-   the keys, until none is wider than 4% of the diagonal; evenly mixed. A frame hears one in 25 of them, fewer in
+   the keys, until none is wider than 3% of the diagonal; evenly mixed. A frame hears one in 25 of them, fewer in
    proportion where frames held out stayed under half the bar (expected: the error that 99.5% of them stayed under, a
    fraction of the diagonal). */
 pelt_result pelt_keys_witnesses(pelt_keys_model *model, double expected, pelt_error *error);
+
+/* Where the controls were in the training frames, and to either side a twentieth of that range, or of the median of the
+   others' where a control stayed. Not known where some frames have none, nor needed without
+   witnesses. */
+void pelt_keys_controls(pelt_keys_model *model, const pelt_frames *frames);
 
 /* Key points as they run, in the training's arena. Their text is empty. */
 pelt_result pelt_keys_form(const pelt_keys_model *model, pelt_keys *keys, pelt_error *error);

@@ -96,6 +96,8 @@ static void pack_arrays(packing *p) {
     keys->witness_points = m->witnesses;
     keys->witness_rule = m->witness_rule;
     keys->witness_count = m->witness_count;
+    keys->control_ranges = m->control_ranges;
+    keys->control_count = m->control_count;
 }
 
 pelt_result pelt_keys_form(const pelt_keys_model *m, pelt_keys *keys, pelt_error *error) {
@@ -126,7 +128,8 @@ pelt_result pelt_keys_form(const pelt_keys_model *m, pelt_keys *keys, pelt_error
 static pelt_keys_header header_of(const pelt_keys *keys) {
     return (pelt_keys_header){.magic = PELT_KEYS_MAGIC,
                               .version = PELT_KEYS_VERSION,
-                              .section_count = PELT_KEYS_SECTION_COUNT - (keys->witness_count ? 0 : 2),
+                              .section_count = PELT_KEYS_SECTION_COUNT - (keys->witness_count ? 0 : 2) -
+                                               (keys->control_count ? 0 : 1),
                               .point_count = keys->point_count,
                               .component_count = keys->component_count,
                               .key_count = keys->key_count,
@@ -156,11 +159,12 @@ pelt_bytes *pelt_keys_pack(const pelt_keys *formed, const char *about, pelt_erro
     uint32_t count = 0;
     size_t size = round_up(sizeof header + header.section_count * sizeof *table);
     for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) {
-        if (!all[k].data) continue; /* no witnesses */
+        if (!all[k].data) continue; /* no witnesses, no controls */
         pelt_file_section *section = &table[count];
         *section = (pelt_file_section){.kind = all[k].kind, .flags = all[k].flags, .offset = size, .size = all[k].size};
         if (k == PELT_KEYS_SECTION_ABOUT) section->flags = 0, section->size = strlen(about) + 1;
         if (k == PELT_KEYS_SECTION_WITNESSES) section->size = 4 * (uint64_t)keys->witness_count;
+        if (k == PELT_KEYS_SECTION_CONTROLS) section->size = keys->control_count * sizeof(pelt_control_range);
         size += round_up(section->size);
         data[count++] = all[k].data;
     }

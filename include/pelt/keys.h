@@ -54,12 +54,18 @@ typedef struct pelt_misfit_bound {
 
 #define PELT_WITNESS_WEIGHT 1.5f
 
-/* Points that testify beside the keys: in every frame the next few of a list, all of it where a shot begins. */
+/* Points that testify beside the keys: in every frame the next few of a list, a third of it where a control is out of its
+   range, all of it where a shot begins. */
 typedef struct pelt_witness_rule {
     float bound; /* distance of reconstruction and truth at which e = 1 where a point is computed, in units of the
                             values; > 0. Of a witness it counts PELT_WITNESS_WEIGHT times */
-    uint32_t each_frame; /* witnesses looked at in a frame; at least 1, at most witness_count */
+    uint32_t each_frame; /* witnesses looked at in an ordinary frame; at least 1, at most witness_count */
 } pelt_witness_rule;
+
+/* Where a control was in the training frames, and a little to either side. */
+typedef struct pelt_control_range {
+    float low, high; /* low <= high */
+} pelt_control_range;
 
 /* An opened .keys file: counts, and pointers into the bytes given to pelt_keys_open. A plain value with nothing to
    free; read-only, except `isa`. docs/keys-format.md says more of each array. */
@@ -92,6 +98,8 @@ typedef struct pelt_keys {
     const uint32_t *witness_points;        /* [witness_count], below engine_point_count; NULL: there are none */
     const pelt_witness_rule *witness_rule; /* NULL: there are none */
     uint32_t witness_count;
+    const pelt_control_range *control_ranges; /* [control_count]; NULL: not known */
+    uint32_t control_count;
     const char *about; /* UTF-8 JSON text for people and tools */
     uint32_t about_size;
 

@@ -60,7 +60,8 @@ typedef struct pelt_frames {
                               not known. Frames of one shot are alike: a shot is held out of training as a whole, or
                               errors would flatter */
     const float *controls; /* [frame_count][control_count] what the frames were computed from; NULL: not known. Bounds
-                              are better with them: frames can be tried whose controls were never seen */
+                              are better with them: frames can be tried whose controls were never seen, and the soft
+                              cache hears more witnesses where controls leave what was seen */
     uint32_t control_count;
     const float *weights; /* [frame_count] how often a frame counts, 0 or more; NULL: once */
 } pelt_frames;
@@ -108,7 +109,8 @@ typedef struct pelt_keys_options {
     uint32_t regions;       /* parts that the soft cache judges apart, up to 65536 and the number of keys; 0: one for
                                   every three keys; 1 with the recipe paper and where places are not known */
     uint32_t witnesses;     /* points beside the keys that the soft cache hears in a frame; 0: one in 25 of those that
-                                  there are, fewer where frames held out were right by far; none with the recipe paper
+                                  there are, fewer where frames held out were right by far; one in three where controls
+                                  are not where training had them; none with the recipe paper
                                   and where places are not known; or PELT_KEYS_NO_WITNESSES */
     double ridge;           /* 0 to 1: regularisation of the map, relative to the keys' variance; 0: chosen by
                                   cross-validation. The recipe paper has none */
