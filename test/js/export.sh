@@ -33,7 +33,8 @@ for name in arm elbow box; do
   try $name --method joints
   try $name --method joints --drive "$FOLDER/drive.json"
 done
-for method in psd eigen kernel; do try_targets arm --method $method; done
+for method in psd eigen; do try_targets arm --method $method; done
+try_targets arm --method kernel --family kernel
 try_targets elbow --method eigen --per-vertex 4
-try_targets arm --method kernel --blend fit
+try_targets arm --method kernel --family kernel --blend fit
 exit $STATUS
