@@ -588,10 +588,10 @@ static uint8_t *decode(uint8_t *bytes, size_t size, uint32_t *width, uint32_t *h
 }
 
 /* How red a panel is against its blue, over its pixels: warm colours are far apart, cold ones are not. */
-static double warmth(const uint8_t *pixels, uint32_t width, uint32_t left, uint32_t top, uint32_t side) {
+static double warmth(const uint8_t *pixels, uint32_t width, uint32_t left, uint32_t top, uint32_t columns, uint32_t rows) {
     double sum = 0;
-    for (uint32_t y = top; y < top + side; y++)
-        for (uint32_t x = left; x < left + side; x++) {
+    for (uint32_t y = top; y < top + rows; y++)
+        for (uint32_t x = left; x < left + columns; x++) {
             const uint8_t *p = pixels + 3 * ((size_t)y * width + x);
             if (p[0] + p[1] + p[2] < 3 * 255) sum += fmax(0, (double)p[0] - p[2]);
         }
@@ -626,7 +626,7 @@ static void differences_of_methods_are_drawn_pair_by_pair(void **state) {
     uint8_t *pixels = decode(bytes, size, &width, &height);
     uint32_t panel = (width - 2 * GAP) / 3, below = (height - GAP) / 2 + GAP;
     double heat[3];
-    for (uint32_t k = 0; k < 3; k++) heat[k] = warmth(pixels, width, k * (panel + GAP), below, height - below);
+    for (uint32_t k = 0; k < 3; k++) heat[k] = warmth(pixels, width, k * (panel + GAP), below, panel, height - below);
     assert_true(heat[0] > 1000 && heat[2] > 1000 && heat[1] < 0.01 * heat[0]);
     free(pixels);
     c->page.rows = c->rows, c->page.row_count = 1;
