@@ -289,6 +289,7 @@ export class Stage implements StageOfApp {
 
   private createDivider(onWipe: (share: number) => void) {
     const divider = el('div', { className: 'divider', role: 'slider', tabIndex: 0, aria: { label: 'Wipe between truth and model', valuemin: '0', valuemax: '100' } });
+    divider.hidden = true; // until a wipe is arranged
     const at = (event: PointerEvent) => {
       const { left, width } = this.element.getBoundingClientRect();
       onWipe(Math.min(1, Math.max(0, (event.clientX - left) / width)));
