@@ -15,6 +15,11 @@
 
 #include <cmocka.h>
 
+/* PELT_ONLY, where it is set, is a pattern that the names of tests must match to be run. */
+__attribute__((constructor)) static void test_choose(void) {
+    if (getenv("PELT_ONLY")) cmocka_set_test_filter(getenv("PELT_ONLY"));
+}
+
 /* Path of a file of the real characters, or NULL when they are not there (the test then says so and skips). */
 static inline const char *test_data(const char *name) {
     static char paths[8][1024];

@@ -217,7 +217,8 @@ static void eval_writes_a_gltf_file_with_one_target_per_frame(void **state) {
 static void compare_has_a_row_for_every_method_and_writes_the_report(void **state) {
     (void)state;
     json_t *table = pelt_json(
-        "compare arm.glb --train train --test test --methods ssd,ssd/distance --report r.html --picture p.png");
+        "compare arm.glb --train train --test test --methods ssd,ssd/distance --report r.html --picture p.png "
+        "--picture-size 96");
     json_t *methods = json_object_get(table, "methods");
     assert_int_equal(json_array_size(methods), 2);
     for (size_t i = 0; i < 2; i++) {
@@ -360,8 +361,8 @@ static void signals_that_were_ignored_stay_ignored(void **state) {
     const char *program = getenv("PELT_PROGRAM");
     signal(SIGHUP, SIG_DFL); /* under nohup this test would begin with what it asks for */
     snprintf(line, sizeof line,
-             "cd %s && trap '' HUP && { %s sample arm --frames 60 --vertices 20000 -o hup >hup.txt 2>&1 & } && p=$! && "
-             "while kill -HUP $p 2>/dev/null; do sleep 0.05; done; wait $p",
+             "cd %s && trap '' HUP && { %s sample arm --frames 60 --vertices 8000 -o hup >hup.txt 2>&1 & } && p=$! && "
+             "while kill -HUP $p 2>/dev/null; do sleep 0.02; done; wait $p",
              test_folder(), program ? program : "build/pelt");
     assert_int_equal(system(line), 0);
     char *cut = strstr(line, "trap '' HUP && ");

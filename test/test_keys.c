@@ -200,7 +200,7 @@ static void constant_points_few_frames_and_all_points_as_keys_still_train(void *
     finish(&m);
 }
 
-static void the_same_frames_give_the_same_bytes(void **state) {
+static void the_same_frames_give_the_same_bytes_whatever_thread_does_what(void **state) {
     (void)state;
     trained a, b;
     train(&a, test_frames_make(80, 40, 3, 9, 1e-3, 4), (pelt_keys_options){.keys = 10, .regions = 3});
@@ -570,7 +570,7 @@ int main(void) {
         cmocka_unit_test(halves_round_to_nearest_even),
         cmocka_unit_test(bad_requests_are_refused_with_a_sentence),
         cmocka_unit_test(constant_points_few_frames_and_all_points_as_keys_still_train),
-        cmocka_unit_test(the_same_frames_give_the_same_bytes),
+        cmocka_unit_test(the_same_frames_give_the_same_bytes_whatever_thread_does_what),
         cmocka_unit_test(an_error_bound_takes_as_few_keys_as_reach_it),
         cmocka_unit_test(retraining_learns_new_frames_and_keeps_the_old),
         cmocka_unit_test(keys_on_one_mesh_drive_another),

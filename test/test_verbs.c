@@ -266,8 +266,7 @@ static void exports_that_cannot_be_are_refused(void **state) {
 
 static void a_picture_shows_the_frame_that_was_chosen(void **state) {
     (void)state;
-    test_only_at_full_speed();
-    static const char words[] = "compare arm.glb --train train --test test --methods ssd --quiet --picture %s --show %s";
+    static const char words[] = "compare arm.glb --train train --test test --methods ssd --quiet --picture %s --picture-size 64 --show %s";
     if (pelt(words, "first.png", "test:1") || pelt(words, "other.png", "test:9")) fail_msg("%s", program_errors);
     char line[600];
     snprintf(line, sizeof line, "cd %s && [ -s first.png ] && ! cmp -s first.png other.png", test_folder());
@@ -282,7 +281,7 @@ static void the_page_of_eigenskin_shows_its_joints(void **state) {
     (void)state;
     static char page[1 << 22];
     assert_int_equal(pelt("sample elbow --vertices 120 --frames 10 -o . --quiet"), 0);
-    if (pelt("compare elbow.glb --train train --test test --methods eigen --report eigen.html --quiet")) fail_msg("%s", program_errors);
+    if (pelt("compare elbow.glb --train train --test test --methods eigen --report eigen.html --picture-size 48 --quiet")) fail_msg("%s", program_errors);
     program_read("eigen.html", page, sizeof page);
     assert_non_null(strstr(page, "supports and eigendisplacements"));
     assert_non_null(strstr(page, "&sigma; = "));

@@ -12,17 +12,19 @@ const hash = (bytes) => createHash("sha1").update(bytes).digest("hex").slice(0, 
 
 function load(path) {
   const file = readFileSync(path);
-  if (file.toString("latin1", 0, 4) !== "glTF") return { json: JSON.parse(file), chunk: null, path };
+  if (file.toString("latin1", 0, 4) !== "glTF") return { json: JSON.parse(file), chunk: null, path, buffers: [] };
   const length = file.readUInt32LE(12);
-  return { json: JSON.parse(file.toString("utf8", 20, 20 + length)), chunk: file.subarray(28 + length), path };
+  return { json: JSON.parse(file.toString("utf8", 20, 20 + length)), chunk: file.subarray(28 + length), path, buffers: [] };
 }
 
 const fromUri = (uri, path) =>
   uri.startsWith("data:") ? Buffer.from(uri.slice(uri.indexOf(",") + 1), "base64") : readFileSync(join(dirname(path), decodeURIComponent(uri)));
 
-function bufferBytes({ json, chunk, path }, index) {
+// Kept, because text takes long to decode and every accessor asks.
+function bufferBytes({ json, chunk, path, buffers }, index) {
   const { uri, byteLength } = json.buffers[index];
-  return (uri ? fromUri(uri, path) : chunk).subarray(0, byteLength);
+  buffers[index] ??= (uri ? fromUri(uri, path) : chunk).subarray(0, byteLength);
+  return buffers[index];
 }
 
 function viewBytes(file, index) {
