@@ -130,7 +130,7 @@ static void every_verb_ends_well(void **state) {
         {"eval arm.pelt arm.glb --clip train -o x.glb", "x.glb"},
         {"eval arm.pelt arm.glb --clip train -o xfolder", "xfolder"},
         {"measure arm.pelt arm.glb --clip test --json", "out.txt"},
-        {"compare arm.glb --train train --test test --methods ssd,psd --report x.html --picture-size 48", NULL},
+        {"compare arm.glb --train train --test test --methods ssd,psd --report x.html --picture-size 64", NULL},
         {"export both.pelt arm.glb --clip train --targets 3 -o x.glb", "x.glb"},
         {"keys train arm.train.pc2 --keys 6 -o x.keys", "x.keys"},
         {"keys measure arm.keys arm.test.pc2", NULL},

@@ -281,7 +281,7 @@ static void the_page_of_eigenskin_shows_its_joints(void **state) {
     (void)state;
     static char page[1 << 22];
     assert_int_equal(pelt("sample elbow --vertices 120 --frames 10 -o . --quiet"), 0);
-    if (pelt("compare elbow.glb --train train --test test --methods eigen --report eigen.html --picture-size 48 --quiet")) fail_msg("%s", program_errors);
+    if (pelt("compare elbow.glb --train train --test test --methods eigen --report eigen.html --picture-size 64 --quiet")) fail_msg("%s", program_errors);
     program_read("eigen.html", page, sizeof page);
     assert_non_null(strstr(page, "supports and eigendisplacements"));
     assert_non_null(strstr(page, "&sigma; = "));
