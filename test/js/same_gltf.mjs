@@ -20,7 +20,7 @@ function load(path) {
 const fromUri = (uri, path) =>
   uri.startsWith("data:") ? Buffer.from(uri.slice(uri.indexOf(",") + 1), "base64") : readFileSync(join(dirname(path), decodeURIComponent(uri)));
 
-// Kept, because text takes long to decode and every accessor asks.
+// Kept, because every accessor asks.
 function bufferBytes({ json, chunk, path, buffers }, index) {
   const { uri, byteLength } = json.buffers[index];
   buffers[index] ??= (uri ? fromUri(uri, path) : chunk).subarray(0, byteLength);
