@@ -11,6 +11,7 @@
 #define _GNU_SOURCE /* renameat2 */
 #include "io/temporary.h"
 #include "io/io.h"
+#include "io/tree.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -119,6 +120,8 @@ static void collect(const char *path, const char *target, bool stepped_aside) {
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &status) == 0) {
         if (stepped_aside && stat(target, &there) != 0)
             rename(path, target);
+        else if (S_ISDIR(status.st_mode) && !stepped_aside && !faccessat(descriptor, PELT_ALL_OURS, F_OK, 0))
+            pelt_folder_remove(path);
         else if (S_ISDIR(status.st_mode))
             pelt_frames_remove(path);
         else if (S_ISREG(status.st_mode) && !stepped_aside)

@@ -25,6 +25,9 @@ bool pelt_is_frame_name(const char *name);
 /* Removes the frames in a folder, and the folder if nothing else is in it. */
 void pelt_frames_remove(const char *path);
 
+/* A file in an unfinished folder that says: whatever else is in here, it is pelt's, and goes when the folder is left behind. */
+#define PELT_ALL_OURS ".pelt-unfinished"
+
 /* Tells that the folder may now hold the frames 0 to count - 1, so that they are removed with it. */
 void pelt_temporary_set_frames(pelt_temporary *temporary, uint32_t count);
 

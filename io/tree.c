@@ -53,8 +53,12 @@ pelt_tree *pelt_tree_open(const char *target, pelt_error *error) {
         pelt_fail(error, PELT_ERROR_FILE, "%s: is there already; name a new folder, or remove it first", target);
     } else {
         tree->temporary = pelt_temporary_folder(tree->target);
-        if (tree->temporary) return tree;
-        fail(target, error);
+        if (!tree->temporary)
+            fail(target, error);
+        else if (pelt_tree_put(tree, PELT_ALL_OURS, "", 0, error))
+            return pelt_tree_drop(tree), NULL;
+        else
+            return tree;
     }
     free(tree->target), free(tree);
     return NULL;
@@ -100,7 +104,9 @@ static void end(pelt_tree *tree) { free(tree->target), free(tree); }
 
 pelt_result pelt_tree_commit(pelt_tree *tree, pelt_error *error) {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", pelt_temporary_path(tree->temporary));
+    snprintf(path, sizeof path, "%s/" PELT_ALL_OURS, pelt_temporary_path(tree->temporary));
+    unlink(path);
+    *strrchr(path, '/') = 0;
     pelt_result result = PELT_OK;
     if (pelt_temporary_rename(tree->temporary, tree->target)) {
         result = fail(tree->target, error);

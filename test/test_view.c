@@ -4,7 +4,11 @@
 #include "pack/targets.h"
 #include "test/viewed.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <pelt/keys_fit.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #ifdef PELT_WITH_LIGHT
 #include "light/live.h"
 #endif
@@ -321,6 +325,33 @@ static void an_export_is_what_is_served(void **state) {
     pelt_view_free(exported);
 }
 
+/* What an export that was killed has left goes with the next one; a folder of like name that is not pelt's stays. */
+static void a_killed_export_leaves_nothing_for_long(void **state) {
+    (void)state;
+    char target[300], other[400];
+    pelt_error error = {0};
+    size_t before = entries(test_folder());
+    snprintf(target, sizeof target, "%s/killed", test_folder());
+    snprintf(other, sizeof other, "%s.tmp-ffffff", target);
+    pid_t child = fork();
+    if (!child) {
+        pelt_tree *tree = pelt_tree_open(target, NULL);
+        kill(getpid(), tree && !pelt_tree_put(tree, "data/c0/mesh.bin", "mesh", 4, NULL) ? SIGKILL : SIGABRT);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(entries(test_folder()), before + 1);
+    assert_int_equal(mkdir(other, 0777), 0);
+    strcat(other, "/mine.txt");
+    close(open(other, O_CREAT | O_WRONLY, 0666));
+    pelt_tree *tree = pelt_tree_open(target, &error);
+    if (!tree || pelt_tree_put(tree, "index.html", "page", 4, &error) || pelt_tree_commit(tree, &error)) fail_msg("%s", error.text);
+    assert_int_equal(entries(test_folder()), before + 2);
+    assert_int_equal(access(other, F_OK), 0);
+    assert_int_equal(entries(target), 3); /* the page, and the two that every folder has */
+}
+
 /* -- Light ------------------------------------------------------------------------------------------------------- */
 
 #ifdef PELT_WITH_LIGHT
@@ -506,6 +537,7 @@ int main(void) {
         cmocka_unit_test(no_other_names_are_known),
         cmocka_unit_test(surfaces_are_the_files_own),
         cmocka_unit_test(an_export_is_what_is_served),
+        cmocka_unit_test(a_killed_export_leaves_nothing_for_long),
 #ifdef PELT_WITH_LIGHT
         cmocka_unit_test(dragged_light_is_as_the_gathers_say),
         cmocka_unit_test(a_box_of_light_says_how_far_to_trust_it),
