@@ -9,11 +9,29 @@
 
 static char program_output[1 << 20], program_errors[1 << 16];
 
+/* The path of a file in the test's folder; good for the next three calls. */
+static inline const char *file_path(const char *name) {
+    static char paths[4][400];
+    static int next;
+    char *path = paths[next++ & 3];
+    snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
+    return path;
+}
+
+/* Commands of the shell in the test's folder, which must succeed. */
+static inline void shell(const char *format, ...) {
+    char words[2000], line[2200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof line, "cd %s && { %s; }", test_folder(), words);
+    if (system(line)) fail_msg("%s", line);
+}
+
 /* The text of a file in the test's folder; none when it is not there. */
 static inline void program_read(const char *name, char *text, size_t size) {
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
-    FILE *file = fopen(path, "rb");
+    FILE *file = fopen(file_path(name), "rb");
     size_t n = file ? fread(text, 1, size - 1, file) : 0;
     text[n] = 0;
     if (file) fclose(file);

@@ -13,16 +13,6 @@ enum { MOMENTS = 2 };
 static const double most_seconds = 1; /* for one job: a slow machine kills less often */
 static int kills, survived;
 
-static void shell(const char *format, ...) {
-    char words[2000], line[2200];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    snprintf(line, sizeof line, "cd %s && { %s; }", test_folder(), words);
-    if (system(line)) fail_msg("%s", line);
-}
-
 /* Starts `pelt WORDS` in the test's folder, kills it after some seconds, and returns whether it had ended before. */
 static bool run_and_kill(const char *words, double seconds, int number) {
     const char *program = getenv("PELT_PROGRAM");

@@ -4,16 +4,6 @@
 #include "io/io.h"
 #include "test/program.h"
 
-static void shell(const char *format, ...) {
-    char words[1500], line[1700];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    snprintf(line, sizeof line, "cd %s && { %s; }", test_folder(), words);
-    if (system(line)) fail_msg("%s", line);
-}
-
 static void any_number_of_threads_gives_the_same_bytes(void **state) {
     (void)state;
     static const char *const jobs[] = {

@@ -173,14 +173,7 @@ static void places_off_the_way_are_refused(void **state) {
 
 /* -- Key points ---------------------------------------------------------------------------------------------------- */
 
-static int relight(const char *format, ...) {
-    char words[2000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    return pelt("relight %s", words);
-}
+#define relight(...) pelt("relight " __VA_ARGS__)
 
 #define SMALL                                                                                                          \
     "--lights 3x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 14x14 --samples 32 --keys 36 --basis 12 --key-samples 64 "  \

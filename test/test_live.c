@@ -12,14 +12,6 @@
 
 enum { FRAMES = 12, VERTICES = 100 };
 
-static const char *file_path(const char *name) {
-    static char paths[4][400];
-    static int next;
-    char *path = paths[next++ & 3];
-    snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
-    return path;
-}
-
 /* The whole of a file, with a zero behind it. */
 static char *contents(const char *name, size_t *size) {
     FILE *file = fopen(file_path(name), "rb");

@@ -11,14 +11,6 @@
 
 /* -- Files ----------------------------------------------------------------------------------------------------------- */
 
-static const char *file_path(const char *name) {
-    static char paths[4][400];
-    static int next;
-    char *path = paths[next++ & 3];
-    snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
-    return path;
-}
-
 static char *read_bytes(const char *name, size_t *size) {
     FILE *file = fopen(file_path(name), "rb");
     if (!file) fail_msg("%s is not there", name);
@@ -37,16 +29,6 @@ static void write_bytes(const char *name, const void *bytes, size_t size) {
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     fclose(file);
-}
-
-static void shell(const char *format, ...) {
-    char words[2000], line[2600];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    snprintf(line, sizeof line, "cd %s && %s", test_folder(), words);
-    if (system(line)) fail_msg("%s", line);
 }
 
 /* arm.glb with its clips under other names, and their caches beside it. */

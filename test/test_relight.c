@@ -7,14 +7,7 @@
 #include "test/gltf_maker.h"
 #include "test/program.h"
 
-static int relight(const char *format, ...) {
-    char words[2000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    return pelt("relight %s", words);
-}
+#define relight(...) pelt("relight " __VA_ARGS__)
 
 static json_t *relight_json(const char *words) { return pelt_json("relight %s", words); }
 
@@ -288,16 +281,6 @@ static void training_goes_on_only_with_the_same_of_everything(void **state) {
     write_corner("moved.glb", "0.7,'znear'", "0.7001,'znear'");
     assert_int_equal(relight("run corner.keys moved.glb --light 0.1,1,0.15 -o corner.png"), 1);
     assert_non_null(strstr(program_errors, "camera of moved.glb has moved"));
-}
-
-static void shell(const char *format, ...) {
-    char words[1000], line[1200];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    snprintf(line, sizeof line, "cd %s && %s", test_folder(), words);
-    assert_int_equal(system(line), 0);
 }
 
 #define SMALL "train cornell --lights 2x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 12x12 --samples 32 --keys 8 --basis 3 "

@@ -26,6 +26,15 @@ export function readForms(bytes) {
   return forms;
 }
 
+// A pose of a skin as the file has it.
+export function posed(skin, { locals, controls }) {
+  const pose = skin.createPose();
+  pose.locals.set(locals);
+  pose.controls.set(controls);
+  pose.update();
+  return pose;
+}
+
 // The largest difference; infinite where a number is none.
 export function largestGap(a, b) {
   let worst = a.length === b.length ? 0 : Infinity;

@@ -2,7 +2,7 @@
 
 import * as THREE from "three";
 import { createThree, createWebGL2, createWebGPU, loadPelt } from "pelt-wasm";
-import { difference, readForms } from "./forms.mjs";
+import { difference, posed, readForms } from "./forms.mjs";
 
 const pelt = await loadPelt();
 const forms = readForms(await (await fetch("/file/0")).arrayBuffer());
@@ -15,14 +15,6 @@ const complaints = [];
 device?.addEventListener("uncapturederror", (event) => complaints.push(event.error.message));
 
 const formOf = (name) => forms.find((form) => form.name === name);
-
-function posed(skin, { locals, controls }) {
-  const pose = skin.createPose();
-  pose.locals.set(locals);
-  pose.controls.set(controls);
-  pose.update();
-  return pose;
-}
 
 // All poses of a form in one player; without normals every third form, since compiling shaders is what takes long.
 async function compare(make, chosen = forms) {

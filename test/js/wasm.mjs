@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { difference, largestGap, readForms } from "./forms.mjs";
+import { difference, largestGap, posed, readForms } from "./forms.mjs";
 import { loadPelt, PeltError } from "../../web/pelt-wasm/dist/index.js";
 
 const PACKAGE = fileURLToPath(new URL("../../web/pelt-wasm/", import.meta.url));
@@ -20,14 +20,6 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 const formOf = (name) => forms.find((form) => form.name === name) ?? assert.fail(`there is no form ${name}`);
 const floats = (count) => new Float32Array(count);
-
-function posed(skin, { locals, controls }) {
-  const pose = skin.createPose();
-  pose.locals.set(locals);
-  pose.controls.set(controls);
-  pose.update();
-  return pose;
-}
 
 function deformed(pose) {
   const count = 3 * pose.skin.vertexCount, out = { positions: floats(count), normals: floats(count) };
