@@ -1,5 +1,9 @@
 // What there is to see: the words of show.json. Everything else is a resource that it names.
 
+import type { Control, Joint as SkinJoint } from 'pelt-wasm';
+
+export type { Control };
+
 export interface Show {
   pelt: string;
   server: boolean;
@@ -8,24 +12,9 @@ export interface Show {
   boxes: Box[];
 }
 
-export interface Transform {
-  rotation: [number, number, number, number];
-  translation: [number, number, number];
-  scale: [number, number, number];
-}
-
-export interface Joint {
-  name: string;
-  parent: number; // -1 for a root
-  rest: Transform;
+// A joint of a skin, but for the spelling of show.json.
+export interface Joint extends Omit<SkinJoint, 'inverseBind'> {
   inverse_bind: number[];
-}
-
-export interface Control {
-  name: string;
-  rest: number;
-  least: number;
-  most: number;
 }
 
 export interface Clip {
