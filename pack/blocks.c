@@ -1,122 +1,377 @@
 /* blocks.c: which vertices share a block of 16.
 
-   A block costs as much as the number of joints that any of its vertices uses, so vertices with the same set of joints
-   belong together. Vertices are grouped by set; every 16 of a group make a block. What is left over, fewer than 16 of
-   each set, is filled up greedily: start a block with the first set left, add the set that brings the fewest new
-   joints, looking only at the next sets in sorted order (which share their first joints), so that the work stays
-   linear. Small meshes whose own order is already good can come out a little dearer than they went in; those keep their
-   order. */
+   A block costs the sum over all *columns* (joints, and coefficients of a corrective) that any of its vertices uses, so
+   vertices with the same set of columns belong together:
+
+   1. Vertices are grouped by set; every 16 of a group make a block.
+   2. What is left over, fewer than 16 of each set, fills blocks greedily. A block starts with the set whose columns
+      are rarest, and takes, again and again, the set that adds the least cost; among those that add about as much, one
+      that shares rare columns with the block, since these would be paid for once more elsewhere. Only sets that share a
+      column are looked at, those with the rarest first, and not more than a window of them, so that the work stays
+      linear.
+   3. Vertices of these blocks change places where that makes two blocks together cheaper.
+
+   Small meshes whose own order is already good can come out a little dearer than they went in; those keep their order. */
 
 #include "pack/model.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 512 };
+/* Sets looked at for a place in a block; blocks looked at for a vertex to move to, and of them those tried. */
+enum { WINDOW = 512, BLOCKS_SEEN = 64, BLOCKS_TRIED = 8 };
 
-typedef struct joint_set {
-    const uint32_t *joints; /* sorted */
+/* What sharing a column is worth that nobody else uses, in units of cost. */
+static const float premium = 3;
+
+/* Sets of columns; only what has weight counts. */
+typedef struct column_set {
+    const uint32_t *columns; /* sorted */
     uint32_t count;
     uint32_t vertex;
-} joint_set;
+} column_set;
 
-static int compare_joints(const void *a, const void *b) {
+static int compare_columns(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
-static int compare_joint_lists(const joint_set *a, const joint_set *b) {
+static int compare_lists(const column_set *a, const column_set *b) {
     for (uint32_t i = 0; i < a->count && i < b->count; i++)
-        if (a->joints[i] != b->joints[i]) return a->joints[i] < b->joints[i] ? -1 : 1;
+        if (a->columns[i] != b->columns[i]) return a->columns[i] < b->columns[i] ? -1 : 1;
     return (a->count > b->count) - (a->count < b->count);
 }
 
 /* By set, then by vertex, which keeps neighbours of the mesh together and the order unique. */
 static int compare_sets(const void *a, const void *b) {
-    const joint_set *x = a, *y = b;
-    int order = compare_joint_lists(x, y);
+    const column_set *x = a, *y = b;
+    int order = compare_lists(x, y);
     return order ? order : (x->vertex > y->vertex) - (x->vertex < y->vertex);
 }
 
-static joint_set *sorted_sets(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count) {
-    joint_set *sets = PELT_NEW(arena, vertex_count, joint_set);
-    uint32_t *joints = PELT_NEW(arena, influences->first[vertex_count], uint32_t);
+static column_set *sorted_sets(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count) {
+    column_set *sets = PELT_NEW(arena, vertex_count, column_set);
+    uint32_t *columns = PELT_NEW(arena, influences->first[vertex_count], uint32_t);
     for (uint32_t v = 0; v < vertex_count; v++) {
         uint32_t first = influences->first[v], count = 0;
         for (uint32_t i = first; i < influences->first[v + 1]; i++)
-            if (influences->weights[i] != 0) joints[first + count++] = influences->joints[i];
-        qsort(joints + first, count, sizeof *joints, compare_joints);
-        sets[v] = (joint_set){joints + first, count, v};
+            if (influences->weights[i] != 0) columns[first + count++] = influences->joints[i];
+        qsort(columns + first, count, sizeof *columns, compare_columns);
+        uint32_t distinct = 0;
+        for (uint32_t i = first; i < first + count; i++)
+            if (i == first || columns[i] != columns[i - 1]) columns[first + distinct++] = columns[i];
+        sets[v] = (column_set){columns + first, distinct, v};
     }
     qsort(sets, vertex_count, sizeof *sets, compare_sets);
     return sets;
 }
 
+/* -- Filling blocks ------------------------------------------------------------------------------------------------ */
+
 /* Vertices of one set that did not fill a block. */
 typedef struct leftover {
-    const joint_set *sets; /* `count` of them, all alike */
+    const column_set *sets; /* `count` of them, all alike */
     uint32_t count;
-    uint32_t next; /* of the list in sorted order; UINT32_MAX at the end */
+    float rarity;
 } leftover;
 
-static uint32_t new_joints(const joint_set *set, const uint32_t *stamp, uint32_t block) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < set->count; i++) count += stamp[set->joints[i]] != block;
-    return count;
+typedef struct filling {
+    pelt_columns columns;
+    leftover *list; /* in the order in which they start blocks */
+    uint32_t count, next;
+    uint32_t *column_first; /* [column + 1] of `holders` */
+    uint32_t *holders;      /* leftovers with the column, */
+    uint32_t *alive;        /* [column] of which so many may still have vertices */
+    uint32_t *users;        /* [column] vertices left that use it */
+    uint32_t *stamp;        /* [column] the block that has it, by index + 1 */
+    uint32_t *looked;       /* [leftover] the step that looked at it */
+    uint32_t *of_block;     /* columns of the block that is being filled */
+    uint32_t of_block_count, step;
+} filling;
+
+static uint32_t cost_of(pelt_columns columns, uint32_t column) { return column < columns.joints ? PELT_JOINT_COST : 1; }
+
+static int rarest_first(const void *a, const void *b) {
+    const leftover *x = a, *y = b;
+    if (x->rarity != y->rarity) return x->rarity > y->rarity ? -1 : 1;
+    return compare_sets(x->sets, y->sets);
 }
 
-/* Takes vertices from the list of leftovers until a block is full or nothing is left; returns the number taken. */
-static uint32_t fill_block(leftover *list, uint32_t *head, uint32_t *stamp, uint32_t block, uint32_t *order) {
-    uint32_t filled = 0;
-    while (filled < PELT_BLOCK && *head != UINT32_MAX) {
-        uint32_t *best_link = head, best = UINT32_MAX, looked = 0;
-        for (uint32_t *link = head; *link != UINT32_MAX && looked < WINDOW && best > 0; looked++) {
-            uint32_t extra = filled ? new_joints(list[*link].sets, stamp, block) : 0;
-            if (extra < best) best = extra, best_link = link;
-            link = &list[*link].next;
+static void start_filling(pelt_arena *arena, filling *f) {
+    uint32_t columns = f->columns.count, entries = 0;
+    f->users = PELT_NEW(arena, columns, uint32_t), f->alive = PELT_NEW(arena, columns, uint32_t);
+    f->stamp = PELT_NEW(arena, columns, uint32_t), f->of_block = PELT_NEW(arena, columns, uint32_t);
+    f->looked = PELT_NEW(arena, f->count, uint32_t);
+    f->column_first = PELT_NEW(arena, (size_t)columns + 1, uint32_t);
+    for (uint32_t g = 0; g < f->count; g++)
+        for (uint32_t i = 0; i < f->list[g].sets->count; i++, entries++) {
+            f->users[f->list[g].sets->columns[i]] += f->list[g].count;
+            f->alive[f->list[g].sets->columns[i]]++;
         }
-        leftover *chosen = &list[*best_link];
-        for (uint32_t i = 0; i < chosen->sets->count; i++) stamp[chosen->sets->joints[i]] = block;
-        while (filled < PELT_BLOCK && chosen->count) order[filled++] = (chosen->sets++)->vertex, chosen->count--;
-        if (!chosen->count) *best_link = chosen->next;
+    for (uint32_t g = 0; g < f->count; g++)
+        for (uint32_t i = 0; i < f->list[g].sets->count; i++)
+            f->list[g].rarity += 1.0f / (float)f->users[f->list[g].sets->columns[i]];
+    qsort(f->list, f->count, sizeof *f->list, rarest_first);
+    f->holders = PELT_NEW(arena, entries, uint32_t);
+    for (uint32_t c = 0; c < columns; c++) f->column_first[c + 1] = f->column_first[c] + f->alive[c], f->alive[c] = 0;
+    for (uint32_t g = 0; g < f->count; g++)
+        for (uint32_t i = 0; i < f->list[g].sets->count; i++) {
+            uint32_t c = f->list[g].sets->columns[i];
+            f->holders[f->column_first[c] + f->alive[c]++] = g;
+        }
+}
+
+/* What a set adds to the block, less the premium for what it shares. */
+static float cost_to_add(const filling *f, const column_set *set, uint32_t block) {
+    float cost = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        uint32_t c = set->columns[i];
+        cost += f->stamp[c] == block + 1 ? -premium / (float)f->users[c] : (float)cost_of(f->columns, c);
+    }
+    return cost;
+}
+
+/* Of the leftovers that share a column with the block, the best to take next; f->count when there is none. */
+static uint32_t best_to_add(filling *f, uint32_t block) {
+    uint32_t best = f->count, looked = 0;
+    float least = 0;
+    f->step++;
+    for (uint32_t i = 0; i < f->of_block_count && looked < WINDOW; i++) {
+        uint32_t c = f->of_block[i], *holders = f->holders + f->column_first[c];
+        for (uint32_t k = 0; k < f->alive[c] && looked < WINDOW;) {
+            uint32_t g = holders[k];
+            if (!f->list[g].count) {
+                holders[k] = holders[--f->alive[c]];
+                continue;
+            }
+            k++;
+            if (f->looked[g] == f->step) continue;
+            f->looked[g] = f->step, looked++;
+            float cost = cost_to_add(f, f->list[g].sets, block);
+            if (best == f->count || cost < least || (cost == least && g < best)) least = cost, best = g;
+        }
+    }
+    return best;
+}
+
+/* The columns of a set become the block's, whose list has the rarest first. */
+static void add_columns(filling *f, const column_set *set, uint32_t block) {
+    for (uint32_t i = 0; i < set->count; i++) {
+        uint32_t c = set->columns[i], at;
+        if (f->stamp[c] == block + 1) continue;
+        f->stamp[c] = block + 1;
+        for (at = f->of_block_count++; at > 0 && f->alive[f->of_block[at - 1]] > f->alive[c]; at--)
+            f->of_block[at] = f->of_block[at - 1];
+        f->of_block[at] = c;
+    }
+}
+
+/* Takes vertices until the block is full or nothing is left; returns the number taken. */
+static uint32_t fill_block(filling *f, uint32_t block, const column_set **slots) {
+    uint32_t filled = 0;
+    f->of_block_count = 0;
+    while (filled < PELT_BLOCK) {
+        uint32_t chosen = filled ? best_to_add(f, block) : f->count;
+        if (chosen == f->count) {
+            while (f->next < f->count && !f->list[f->next].count) f->next++;
+            if (f->next == f->count) break;
+            chosen = f->next;
+        }
+        leftover *from = &f->list[chosen];
+        add_columns(f, from->sets, block);
+        while (filled < PELT_BLOCK && from->count) {
+            for (uint32_t i = 0; i < from->sets->count; i++) f->users[from->sets->columns[i]]--;
+            slots[filled++] = from->sets++, from->count--;
+        }
     }
     return filled;
 }
 
-/* Entries that the blocks of an order need. `stamp` has a place for each joint. */
-static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_count, uint32_t joint_count,
+/* -- Changing places ----------------------------------------------------------------------------------------------- */
+
+/* A table of how many vertices of one block use each column. */
+typedef struct tally {
+    uint8_t *counts; /* [column] */
+    uint32_t block;
+} tally;
+
+typedef struct exchange {
+    pelt_columns columns;
+    const column_set **slots;
+    uint32_t slot_count, block_count;
+    uint32_t *column_first, *holders; /* blocks with each column, as they were at first */
+    uint32_t *looked;                 /* [block] the slot that looked at it */
+    tally here, there;
+} exchange;
+
+static uint32_t block_size(const exchange *x, uint32_t block) {
+    uint32_t left = x->slot_count - block * PELT_BLOCK;
+    return left < PELT_BLOCK ? left : PELT_BLOCK;
+}
+
+static void count_block(const exchange *x, tally *t, uint32_t block, int by) {
+    const column_set **slots = x->slots + (size_t)block * PELT_BLOCK;
+    t->block = block;
+    for (uint32_t k = 0; k < block_size(x, block); k++)
+        for (uint32_t i = 0; i < slots[k]->count; i++)
+            t->counts[slots[k]->columns[i]] = (uint8_t)(t->counts[slots[k]->columns[i]] + by);
+}
+
+/* Cost of the columns of a set that so many of the block's vertices use. */
+static uint32_t cost_used_by(const exchange *x, const tally *t, const column_set *set, uint8_t users) {
+    uint32_t cost = 0;
+    for (uint32_t i = 0; i < set->count; i++)
+        if (t->counts[set->columns[i]] == users) cost += cost_of(x->columns, set->columns[i]);
+    return cost;
+}
+
+static void recount(const tally *t, const column_set *set, int by) {
+    for (uint32_t i = 0; i < set->count; i++) t->counts[set->columns[i]] = (uint8_t)(t->counts[set->columns[i]] + by);
+}
+
+static void index_blocks(pelt_arena *arena, exchange *x) {
+    uint32_t columns = x->columns.count, *last = PELT_NEW(arena, columns, uint32_t);
+    x->column_first = PELT_NEW(arena, (size_t)columns + 2, uint32_t);
+    for (int filled = 0; filled < 2; filled++) {
+        memset(last, 0, columns * sizeof *last);
+        for (uint32_t s = 0; s < x->slot_count; s++)
+            for (uint32_t i = 0; i < x->slots[s]->count; i++) {
+                uint32_t c = x->slots[s]->columns[i], block = s / PELT_BLOCK;
+                if (last[c] == block + 1) continue;
+                last[c] = block + 1;
+                if (filled)
+                    x->holders[x->column_first[c + 1]++] = block;
+                else
+                    x->column_first[c + 2]++;
+            }
+        if (filled) break;
+        for (uint32_t c = 0; c < columns; c++) x->column_first[c + 2] += x->column_first[c + 1];
+        x->holders = PELT_NEW(arena, x->column_first[columns + 1], uint32_t);
+    }
+}
+
+typedef struct target {
+    uint32_t block, cost;
+} target;
+
+/* Cost of a set, as far as its first 64 columns, to a block that is not counted. */
+static uint32_t cost_in(const exchange *x, const column_set *set, uint32_t block) {
+    const column_set **slots = x->slots + (size_t)block * PELT_BLOCK;
+    uint64_t missing = set->count < 64 ? (1ull << set->count) - 1 : ~0ull;
+    for (uint32_t k = 0; k < block_size(x, block) && missing; k++)
+        for (uint32_t i = 0, m = 0; i < slots[k]->count && m < set->count && m < 64;) {
+            uint32_t a = slots[k]->columns[i], b = set->columns[m];
+            if (a == b) missing &= ~(1ull << m);
+            i += a <= b, m += b <= a;
+        }
+    uint32_t cost = 0;
+    for (uint32_t m = 0; m < set->count && m < 64; m++)
+        if (missing >> m & 1) cost += cost_of(x->columns, set->columns[m]);
+    return cost;
+}
+
+/* Blocks to which a set adds little, the cheapest first, among those that share its rarest columns. */
+static uint32_t find_targets(exchange *x, uint32_t slot, target *out) {
+    const column_set *set = x->slots[slot];
+    uint32_t count = 0, seen = 0, order[BLOCKS_SEEN], columns = 0;
+    for (uint32_t i = 0; i < set->count; i++) { /* the columns, those in fewest blocks first */
+        uint32_t c = set->columns[i], width = x->column_first[c + 1] - x->column_first[c];
+        uint32_t at = columns < BLOCKS_SEEN ? columns++ : BLOCKS_SEEN - 1;
+        for (; at > 0 && x->column_first[order[at - 1] + 1] - x->column_first[order[at - 1]] > width; at--)
+            order[at] = order[at - 1];
+        order[at] = c;
+    }
+    for (uint32_t i = 0; i < columns && seen < BLOCKS_SEEN; i++)
+        for (uint32_t k = x->column_first[order[i]]; k < x->column_first[order[i] + 1] && seen < BLOCKS_SEEN; k++) {
+            uint32_t block = x->holders[k];
+            if (block == slot / PELT_BLOCK || x->looked[block] == slot + 1) continue;
+            x->looked[block] = slot + 1, seen++;
+            target t = {block, cost_in(x, set, block)};
+            if (count == BLOCKS_TRIED && t.cost >= out[count - 1].cost) continue;
+            uint32_t at = count < BLOCKS_TRIED ? count++ : count - 1;
+            for (; at > 0 && out[at - 1].cost > t.cost; at--) out[at] = out[at - 1];
+            out[at] = t;
+        }
+    return count;
+}
+
+/* What two blocks cost more when their vertices a and b have changed places. `here` counts without a already. */
+static int64_t change_of(exchange *x, const column_set *a, const column_set *b, int64_t saved) {
+    int64_t change = -saved - (int64_t)cost_used_by(x, &x->there, b, 1);
+    recount(&x->there, b, -1);
+    change += cost_used_by(x, &x->here, b, 0) + cost_used_by(x, &x->there, a, 0);
+    recount(&x->there, b, 1);
+    return change;
+}
+
+/* The vertex of a slot goes where it makes two blocks cheapest, if anywhere. x->here is its block. */
+static void move_vertex(exchange *x, uint32_t slot) {
+    target targets[BLOCKS_TRIED];
+    const column_set *own = x->slots[slot];
+    int64_t saved = cost_used_by(x, &x->here, own, 1), best = 0;
+    if (!saved) return;
+    uint32_t place = slot, count = find_targets(x, slot, targets);
+    recount(&x->here, own, -1);
+    for (uint32_t t = 0; t < count; t++) {
+        uint32_t first = targets[t].block * PELT_BLOCK;
+        count_block(x, &x->there, targets[t].block, 1);
+        for (uint32_t k = first; k < first + block_size(x, targets[t].block); k++) {
+            int64_t change = change_of(x, own, x->slots[k], saved);
+            if (change < best) best = change, place = k;
+        }
+        count_block(x, &x->there, targets[t].block, -1);
+    }
+    x->slots[slot] = x->slots[place], x->slots[place] = own;
+    recount(&x->here, x->slots[slot], 1);
+}
+
+static void change_places(pelt_arena *arena, exchange *x) {
+    index_blocks(arena, x);
+    x->looked = PELT_NEW(arena, x->block_count, uint32_t);
+    x->here.counts = PELT_NEW(arena, x->columns.count, uint8_t);
+    x->there.counts = PELT_NEW(arena, x->columns.count, uint8_t);
+    for (uint32_t b = 0; b < x->block_count; b++) {
+        count_block(x, &x->here, b, 1);
+        for (uint32_t k = 0; k < block_size(x, b); k++) move_vertex(x, b * PELT_BLOCK + k);
+        count_block(x, &x->here, b, -1);
+    }
+}
+
+/* -- The order ----------------------------------------------------------------------------------------------------- */
+
+/* Cost of an order; NULL is that of the mesh. `stamp` has a place for each column. */
+static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_count, pelt_columns columns,
                            const uint32_t *order, uint32_t *stamp) {
     uint64_t cost = 0;
-    memset(stamp, 0, joint_count * sizeof *stamp);
+    memset(stamp, 0, columns.count * sizeof *stamp);
     for (uint32_t slot = 0; slot < vertex_count; slot++) {
         uint32_t block = slot / PELT_BLOCK + 1, v = order ? order[slot] : slot;
         for (uint32_t i = influences->first[v]; i < influences->first[v + 1]; i++) {
             uint32_t *seen = &stamp[influences->joints[i]];
-            if (influences->weights[i] != 0 && *seen != block) *seen = block, cost++;
+            if (influences->weights[i] != 0 && *seen != block)
+                *seen = block, cost += cost_of(columns, influences->joints[i]);
         }
     }
     return cost;
 }
 
-void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count, uint32_t joint_count,
+void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count, pelt_columns columns,
                       uint32_t *order) {
-    joint_set *sets = sorted_sets(arena, influences, vertex_count);
-    leftover *list = PELT_NEW(arena, vertex_count, leftover);
-    uint32_t *stamp = PELT_NEW(arena, joint_count, uint32_t);
-    uint32_t placed = 0, left = 0;
+    column_set *sets = sorted_sets(arena, influences, vertex_count);
+    filling f = {.columns = columns, .list = PELT_NEW(arena, vertex_count, leftover)};
+    uint32_t placed = 0, filled = 0;
     for (uint32_t begin = 0, end; begin < vertex_count; begin = end) {
-        for (end = begin + 1; end < vertex_count && !compare_joint_lists(&sets[begin], &sets[end]);) end++;
+        for (end = begin + 1; end < vertex_count && !compare_lists(&sets[begin], &sets[end]);) end++;
         uint32_t full = (end - begin) / PELT_BLOCK * PELT_BLOCK;
         for (uint32_t i = begin; i < begin + full; i++) order[placed++] = sets[i].vertex;
-        if (begin + full < end) {
-            list[left] = (leftover){sets + begin + full, end - begin - full, left + 1};
-            left++;
-        }
+        if (begin + full < end) f.list[f.count++] = (leftover){sets + begin + full, end - begin - full, 0};
     }
-    uint32_t head = left ? 0 : UINT32_MAX;
-    if (left) list[left - 1].next = UINT32_MAX;
-    for (uint32_t block = 1; head != UINT32_MAX; block++)
-        placed += fill_block(list, &head, stamp, block, order + placed);
-    if (order_cost(influences, vertex_count, joint_count, NULL, stamp) <
-        order_cost(influences, vertex_count, joint_count, order, stamp))
+    start_filling(arena, &f);
+    exchange x = {.columns = columns, .slots = PELT_NEW(arena, vertex_count - placed, const column_set *)};
+    x.slot_count = vertex_count - placed, x.block_count = (x.slot_count + PELT_BLOCK - 1) / PELT_BLOCK;
+    for (uint32_t block = 0; block < x.block_count; block++) filled += fill_block(&f, block, x.slots + filled);
+    change_places(arena, &x);
+    for (uint32_t s = 0; s < x.slot_count; s++) order[placed + s] = x.slots[s]->vertex;
+    if (order_cost(influences, vertex_count, columns, NULL, f.stamp) <
+        order_cost(influences, vertex_count, columns, order, f.stamp))
         for (uint32_t v = 0; v < vertex_count; v++) order[v] = v;
 }

@@ -43,9 +43,17 @@ void pelt_driven_matrices(const pelt_model *model, pelt_affine *matrices);
 /* Leaves out driven joints that no vertex follows. In a stage. */
 void pelt_drop_unused_driven(pelt_arena *arena, pelt_model *model);
 
-/* Orders vertices into blocks of 16 that share joints: vertices with the same joints first, then, of what is left,
-   those that add the fewest joints. order[vertex_count] gets the vertices in slot order. In a stage. */
-void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count, uint32_t joint_count,
+/* What the vertices of a block may use: joints, then coefficients of a corrective. Per block, a joint is about as much
+   work as PELT_JOINT_COST rows of displacements. */
+enum { PELT_JOINT_COST = 4 };
+
+typedef struct pelt_columns {
+    uint32_t joints, count; /* the first so many columns are joints; all of them */
+} pelt_columns;
+
+/* Orders vertices into blocks of 16 that use the same columns, as far as that can be (blocks.c); influences->joints are
+   columns. order[vertex_count] gets the vertices in slot order. In a stage. */
+void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count, pelt_columns columns,
                       uint32_t *order);
 
 /* The arrays of a skin file, before they are laid out one after the other; NULL after an error. The arena owns it, and

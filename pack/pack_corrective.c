@@ -8,12 +8,15 @@
 
 /* -- The order of vertices ----------------------------------------------------------------------------------------- */
 
-/* Joints and coefficients of each vertex as one list: coefficient k is joint joint_count + k. */
-static pelt_influences combined_influences(pelt_arena *arena, const pelt_model *model, uint32_t joint_count) {
+/* Columns that each vertex uses, as one list: its joints, then its coefficients, those of turns after the others. */
+static pelt_influences list_columns(pelt_arena *arena, const pelt_model *model, pelt_columns *columns) {
     const pelt_influences *in = &model->influences;
-    const pelt_displacements *d = model->corrective->displacements;
-    uint32_t n = model->vertex_count, at = 0;
-    uint64_t total = (uint64_t)in->first[n] + d->first[n];
+    const pelt_displacements *rows[2] = {model->corrective->displacements, model->corrective->turns};
+    uint32_t n = model->vertex_count, coefficients = pelt_corrective_coefficient_count(model->corrective), at = 0;
+    uint64_t total = in->first[n];
+    columns->joints = columns->count = pelt_model_matrix_count(model);
+    for (int r = 0; r < 2; r++)
+        if (rows[r]) total += rows[r]->first[n], columns->count += coefficients;
     if (total > UINT32_MAX) pelt_arena_fail(arena);
     pelt_influences out = {.first = PELT_NEW(arena, (size_t)n + 1, uint32_t),
                            .joints = PELT_NEW(arena, total, uint32_t),
@@ -21,41 +24,28 @@ static pelt_influences combined_influences(pelt_arena *arena, const pelt_model *
     for (uint32_t v = 0; v < n; v++) {
         for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++, at++)
             out.joints[at] = in->joints[i], out.weights[at] = in->weights[i];
-        for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++, at++)
-            out.joints[at] = joint_count + d->coefficients[i], out.weights[at] = 1;
+        uint32_t base = columns->joints;
+        for (int r = 0; r < 2; r++) {
+            if (!rows[r]) continue;
+            for (uint32_t i = rows[r]->first[v]; i < rows[r]->first[v + 1]; i++, at++)
+                out.joints[at] = base + rows[r]->coefficients[i], out.weights[at] = 1;
+            base += coefficients;
+        }
         out.first[v + 1] = at;
     }
     return out;
 }
 
-/* Time that the blocks of an order take: a joint is about four times the work of a row of displacements. */
-static uint64_t order_work(const pelt_influences *in, uint32_t vertex_count, uint32_t joint_count,
-                           const uint32_t *order, uint32_t *stamp) {
-    uint64_t work = 0;
-    for (uint32_t slot = 0; slot < vertex_count; slot++) {
-        uint32_t block = slot / PELT_BLOCK + 1;
-        for (uint32_t i = in->first[order[slot]]; i < in->first[order[slot] + 1]; i++) {
-            uint32_t *seen = &stamp[in->joints[i]];
-            if (in->weights[i] != 0 && *seen != block) *seen = block, work += in->joints[i] < joint_count ? 4 : 1;
-        }
-    }
-    return work;
-}
-
 void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
     uint32_t n = model->vertex_count, joints = pelt_model_matrix_count(model);
-    pelt_block_order(arena, &model->influences, n, joints, order);
-    if (!model->corrective || !model->corrective->displacements) {
+    if (model->corrective && model->corrective->displacements) {
+        pelt_columns columns;
+        pelt_influences all = list_columns(arena, model, &columns);
+        pelt_block_order(arena, &all, n, columns, order);
+    } else {
+        pelt_block_order(arena, &model->influences, n, (pelt_columns){joints, joints}, order);
         pelt_gather_twins(arena, model, order);
-        return;
     }
-    uint32_t columns = joints + pelt_corrective_coefficient_count(model->corrective);
-    uint32_t *other = PELT_NEW(arena, n, uint32_t), *stamp = PELT_NEW(arena, columns, uint32_t),
-             *other_stamp = PELT_NEW(arena, columns, uint32_t);
-    pelt_influences both = combined_influences(arena, model, joints);
-    pelt_block_order(arena, &both, n, columns, other);
-    if (order_work(&both, n, joints, other, stamp) < order_work(&both, n, joints, order, other_stamp))
-        memcpy(order, other, n * sizeof *order);
 }
 
 /* -- Rows ---------------------------------------------------------------------------------------------------------- */
@@ -576,9 +566,11 @@ static void append_sets(builder *b, const pelt_features *f, uint64_t at) {
 /* The section FEAT. Controls are numbered on from the joints of the skeleton. */
 static void pack_features(corrective_packing *p, const pelt_features *f, uint32_t *coefficient) {
     builder b = {.arena = p->arena};
-    pelt_file_features head = {
-        .width = f->width, .input_count = f->input_count, .set_count = f->set_count, .group_count = f->group_count,
-        .rank = f->rank};
+    pelt_file_features head = {.width = f->width,
+                               .input_count = f->input_count,
+                               .set_count = f->set_count,
+                               .group_count = f->group_count,
+                               .rank = f->rank};
     append(&b, 1, sizeof head);
     head.bends = append_copy(&b, f->bends, f->width, sizeof *f->bends);
     head.inputs = append(&b, f->input_count, sizeof(pelt_file_feature_input));
