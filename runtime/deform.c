@@ -96,6 +96,12 @@ static void join_boxes(const lane_boxes *boxes, pelt_box *box) {
 
 /* -- The call ------------------------------------------------------------------------------------------------------ */
 
+static uint32_t first_scaled(const pelt_skin *skin, const float *palette) {
+    uint32_t j = 0;
+    while (j < pelt_matrix_count(skin) && palette[(size_t)j * PALETTE_STRIDE + PALETTE_RIGID] > 0) j++;
+    return j;
+}
+
 void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *out) {
     pelt_pose_offsets at = pelt_pose_layout(skin);
     const pelt_pose_head *head = scratch;
@@ -105,7 +111,8 @@ void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range block
     pelt_deform_job job = {
         .skin = skin,
         .palette = (const float *)((const char *)scratch + at.palette),
-        .normal_palette = head->rigid ? NULL : (const float *)((const char *)scratch + at.normal_palette),
+        .normal_palette = (const float *)((const char *)scratch + at.normal_palette),
+        .first_scaled = UINT32_MAX,
         .first_block = first,
         .end_block = first + count,
         .box = out->box ? boxes.low[0] : NULL,
@@ -114,6 +121,7 @@ void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range block
         .tangents = out->normals.data && skin->rest_tangents ? out->tangents.data : NULL,
         .mirrored = head->mirrored != 0,
     };
+    if (out->normals.data && !head->rigid) job.first_scaled = first_scaled(skin, job.palette);
     if (pelt_has_corrective(skin)) add_corrective(skin, (const char *)scratch + at.size, &job);
     if (out->box) empty_boxes(&boxes);
     if (out->vertices || !is_plain(&out->positions, 3) || !is_plain(&out->normals, 3) || !is_plain(&out->tangents, 4)) {

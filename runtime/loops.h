@@ -56,12 +56,12 @@ typedef struct pelt_corrective_offsets {
     size_t factor_scales; /* their two scales */
     size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
-    size_t translations;  /* [joint][4] */
-    size_t controls;      /* [control][4] minus the rest value, and zeros */
-    size_t phi, gathered; /* [center]; the second also [factor] */
-    size_t joint_kernels; /* [kernel joint][shared center] */
-    size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
-    size_t numbers;       /* [feature input][8] six numbers, and 0 where all of them are */
+    size_t translations;   /* [joint][4] */
+    size_t controls;       /* [control][4] minus the rest value, and zeros */
+    size_t phi, gathered;  /* [center]; the second also [factor] */
+    size_t joint_kernels;  /* [kernel joint][shared center] */
+    size_t joint_moves;    /* [kernel joint] whether it is not at rest, in 32 bits */
+    size_t numbers;        /* [feature input][8] six numbers, and 0 where all of them are */
     size_t unmixed;        /* [width] the features of one set */
     size_t features;       /* [feature set][what groups see, padded to 16] */
     size_t short_features; /* the same in 16 bits, in steps of 1 / 32767 of the largest of all */
@@ -120,9 +120,10 @@ typedef struct pelt_deform_job {
     pelt_rows rows, turns; /* of its corrective */
     pelt_block_axes axes;
     const float *palette;
-    const float *normal_palette; /* NULL: normals use `palette` */
-    const float *coefficients;   /* of the corrective's basis form, or NULL */
-    pelt_factors row_factors;    /* the same in 16 bits */
+    const float *normal_palette;
+    uint32_t first_scaled;     /* matrices before this one move normals too; from there on normal_palette has others */
+    const float *coefficients; /* of the corrective's basis form, or NULL */
+    pelt_factors row_factors;  /* the same in 16 bits */
     pelt_factors turn_factors;
     const float *distances;   /* of its weighted form, or NULL */
     uint32_t distance_stride; /* floats from axis to axis */

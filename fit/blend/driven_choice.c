@@ -177,10 +177,14 @@ static void add_bulges_of(set *s, uint32_t joint, const pelt_drive_rule *r) {
         if (ends_bone(s, joint, c)) add_bulges(s, d, joint, c);
 }
 
-static void apply(set *s, uint32_t joint, const pelt_drive_rule *r) {
+/* Turns come before all bulges: blocks list joints in their order, and the run time adds up those that do not scale once
+   for positions and normals, as long as they come first. */
+typedef enum kind_step { TURNS, BULGES, KIND_STEPS } kind_step;
+
+static void apply(set *s, uint32_t joint, const pelt_drive_rule *r, kind_step which) {
     if (s->singular[joint]) return;
-    add_turns(s, joint, r);
-    add_bulges_of(s, joint, r);
+    if (which == TURNS) add_turns(s, joint, r);
+    if (which == BULGES) add_bulges_of(s, joint, r);
 }
 
 /* -- Rules --------------------------------------------------------------------------------------------------------- */
@@ -208,9 +212,12 @@ static pelt_result apply_rules(set *s, const pelt_drive_rules *rules, pelt_error
         const pelt_drive_rule *r = &rules->list[i];
         const char *where, *problem = problem_of(r, skeleton, &where);
         if (problem) return pelt_fail_option(error, "drive", "rule %zu: \"%.200s\" %s", i + 1, where, problem);
-        for (uint32_t j = 0; j < skeleton->joint_count; j++)
-            if (pelt_name_listed((pelt_names){1, &r->joints}, skeleton->names[j])) apply(s, j, r);
     }
+    for (kind_step which = TURNS; which < KIND_STEPS; which++)
+        for (size_t i = 0; i < rules->count; i++)
+            for (uint32_t j = 0; j < skeleton->joint_count; j++)
+                if (pelt_name_listed((pelt_names){1, &rules->list[i].joints}, skeleton->names[j]))
+                    apply(s, j, &rules->list[i], which);
     return PELT_OK;
 }
 
@@ -282,10 +289,11 @@ static void apply_automatic(set *s, const pelt_affine *matrices) {
         .turn_count = 1, .turns = (float[]){0.5f}, .upstream = bulges, .downstream = bulges, .k = usual_k};
     double *angles = PELT_NEW(f->arena, joints, double);
     largest_angles(f, matrices, angles);
-    for (uint32_t j = 0; j < joints; j++) {
-        bool dropped = pelt_name_listed(f->options.fitted.drop_joints, f->model.skeleton->names[j]);
-        if (angles[j] > least_angle && !dropped) apply(s, j, &r);
-    }
+    for (kind_step which = TURNS; which < KIND_STEPS; which++)
+        for (uint32_t j = 0; j < joints; j++) {
+            bool dropped = pelt_name_listed(f->options.fitted.drop_joints, f->model.skeleton->names[j]);
+            if (angles[j] > least_angle && !dropped) apply(s, j, &r, which);
+        }
 }
 
 pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
