@@ -10,17 +10,27 @@
       where a joint matters less than the best few of its point do; a joint that its neighbours need matters more. What
       loses fades before it goes, so joints change where they carry little. The best few of each pool are left;
    3. *swaps*: a point exchanges one of its joints for another of the pools around it where that lowers E clearly;
-   4. sweeps with the joints held, which only lower E. */
+   4. *sharing*: it gives up joints that hardly any vertex of its block follows, for a small price (sharing.h);
+   5. sweeps with the joints held, which only lower E. */
 
 #include "fit/blend/bilinear.h"
 #include "fit/blend/influences.h"
 #include "fit/blend/joints.h"
+#include "fit/blend/sharing.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SPARE = 8, LEAST_POOL = 16 };
-enum { FREE_SWEEPS = 3, FADE_SWEEPS = 13, SETTLE_SWEEPS = 2, SWAP_SWEEPS = 4, ROUNDS = 8, ROUND_SWEEPS = 8 };
+enum {
+    FREE_SWEEPS = 3,
+    FADE_SWEEPS = 13,
+    SETTLE_SWEEPS = 2,
+    SWAP_SWEEPS = 4,
+    SHARE_ROUNDS = 24,
+    ROUNDS = 8,
+    ROUND_SWEEPS = 8
+};
 enum { LOOPS_OF_SWEEP = 12 }; /* about: one for each colour of the points */
 
 /* Competition: what a weight costs at first, how that grows per sweep, and how much more a joint of no importance may
@@ -416,12 +426,18 @@ static void make_offer(const smoothing *s, uint32_t point, const pelt_weights *s
     }
 }
 
-/* The best exchange of one of the first `own` joints of the problem for one behind: tries all. With C factored for the
-   joints that stay, z = L^-1 1, and u = L^-1 c for a new joint, 1^T C^-1 1 grows by (1 - u.z)^2 / (C_jj - u.u). */
-static bool best_swap(local *l, uint32_t own, double bar, uint32_t *out, uint32_t *in) {
+/* What a point may do with its joints, the first `own` of a local problem: exchange one for another of those behind, or
+   leave it. */
+typedef struct change {
+    uint32_t out, in; /* places in the problem; in: its count when nothing comes instead */
+} change;
+
+/* The change that brings E farthest below bars[out]: tries all that may be. With C factored for the joints that stay,
+   z = L^-1 1, and u = L^-1 c for a new joint, 1 / E = 1^T C^-1 1 is z.z, and grows by (1 - u.z)^2 / (C_jj - u.u). Where
+   `joints` is given, it says who follows them all, and which exchanges are allowed. */
+static bool best_change(local *l, uint32_t own, const double *bars, const pelt_shared_joint *joints, change *out) {
     uint32_t n = l->count, stay[PELT_MOST_WEIGHTS];
-    double row[PELT_MOST_WEIGHTS], z[PELT_MOST_WEIGHTS], u[PELT_MOST_WEIGHTS], most = 1 / bar;
-    bool found = false;
+    double row[PELT_MOST_WEIGHTS], z[PELT_MOST_WEIGHTS], u[PELT_MOST_WEIGHTS], most = 0;
     for (uint32_t gone = 0; gone < own; gone++) {
         uint32_t kept = 0;
         double sum = 0;
@@ -437,7 +453,9 @@ static bool best_swap(local *l, uint32_t own, double bar, uint32_t *out, uint32_
             z[kept] /= l->factor[kept * own + kept];
             sum += z[kept] * z[kept], kept++;
         }
+        if (sound && kept && bars[gone] - 1 / sum > most) most = bars[gone] - 1 / sum, *out = (change){gone, n};
         for (uint32_t j = own; j < n && sound; j++) {
+            if (joints && !pelt_sharing_allows(joints[gone], joints[j])) continue;
             double rest = l->c[j * n + j], along = 1;
             for (uint32_t k = 0; k < kept; k++) {
                 u[k] = l->c[j * n + stay[k]];
@@ -446,10 +464,21 @@ static bool best_swap(local *l, uint32_t own, double bar, uint32_t *out, uint32_
                 rest -= u[k] * u[k], along -= u[k] * z[k];
             }
             double total = rest > 0 ? sum + along * along / rest : 0;
-            if (total > most) most = total, *out = gone, *in = j, found = true;
+            if (bars[gone] - 1 / total > most) most = bars[gone] - 1 / total, *out = (change){gone, j};
         }
     }
-    return found;
+    return most > 0;
+}
+
+/* Changes the set, and the local problem to it; false when it has no solution. */
+static bool make_change(const pelt_joining *w, uint32_t point, const double rest[3], change c, local *l,
+                        pelt_weights *set) {
+    uint32_t from = c.in < l->count ? c.in : set->count - 1;
+    set->joints[c.out] = l->joints[from];
+    memmove(l->pull.moments + 4 * (size_t)c.out, l->pull.moments + 4 * (size_t)from, 4 * sizeof *l->pull.moments);
+    if (c.in == l->count) set->count--;
+    set_local(w, point, rest, set->joints, set->count, l);
+    return solve(l, set->weights);
 }
 
 static void swap_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
@@ -458,10 +487,11 @@ static void swap_points(void *user, const uint32_t *points, size_t count, pelt_a
     local l = local_new(scratch, w, w->most + s->pool);
     double *score = PELT_NEW(scratch, w->candidates.count, double);
     for (size_t i = 0; i < count; i++) {
-        uint32_t point = points[i], gone, joint;
+        uint32_t point = points[i];
         pelt_weights set;
         offer all;
-        double rest[3];
+        change best = {0};
+        double rest[3], bars[PELT_MOST_WEIGHTS];
         memcpy(rest, w->result.rest[point], sizeof rest);
         get_set(&w->result, point, &set);
         if (!set.count) continue;
@@ -472,12 +502,60 @@ static void swap_points(void *user, const uint32_t *points, size_t count, pelt_a
         if (!solve(&l, set.weights)) continue;
         double now = value_of(&l, set.weights);
         set_local(w, point, rest, all.joints, all.count, &l);
-        if (best_swap(&l, set.count, now * (1 - worthwhile), &gone, &joint)) {
-            set.joints[gone] = all.joints[joint];
-            memcpy(l.pull.moments + 4 * (size_t)gone, l.pull.moments + 4 * (size_t)joint, 4 * sizeof *l.pull.moments);
-            set_local(w, point, rest, set.joints, set.count, &l);
-            if (!solve(&l, set.weights)) continue;
-        }
+        for (uint32_t k = 0; k < set.count; k++) bars[k] = now * (1 - worthwhile);
+        if (best_change(&l, set.count, bars, NULL, &best) && !make_change(w, point, rest, best, &l, &set)) continue;
+        pelt_blend_store(&w->result, point, &set, rest);
+    }
+}
+
+/* -- Sharing -------------------------------------------------------------------------------------------------------
+   As swaps, but for joints that the point's block has (sharing.h). */
+
+typedef struct shared_smoothing {
+    smoothing *s;
+    pelt_sharing sharing;
+} shared_smoothing;
+
+/* The joints of a point, then those of its block that it may take. */
+static uint32_t list_shared(const shared_smoothing *g, uint32_t point, const pelt_weights *set,
+                            pelt_shared_joint *joints) {
+    const pelt_homes *homes = &g->s->w->homes;
+    uint32_t home = homes->home[point], count = 0;
+    pelt_shared_list list = pelt_sharing_list(&g->sharing, point);
+    for (; count < set->count; count++)
+        joints[count] = (pelt_shared_joint){set->joints[count], pelt_sharing_users(list, set->joints[count])};
+    for (uint32_t k = 0; k < list.count && count < set->count + g->s->pool; k++) {
+        uint32_t own = 0;
+        while (own < set->count && set->joints[own] != list.joints[k].joint) own++;
+        if (own == set->count && homes->place[home][list.joints[k].joint] < homes->near_count[home])
+            joints[count++] = list.joints[k];
+    }
+    return count;
+}
+
+static void share_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
+    shared_smoothing *g = user;
+    pelt_joining *w = g->s->w;
+    local l = local_new(scratch, w, w->most + g->s->pool);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t point = points[i], joints[2 * PELT_MOST_WEIGHTS];
+        pelt_shared_joint offered[2 * PELT_MOST_WEIGHTS];
+        pelt_weights set;
+        change best = {0};
+        double rest[3], bars[PELT_MOST_WEIGHTS];
+        memcpy(rest, w->result.rest[point], sizeof rest);
+        get_set(&w->result, point, &set);
+        if (set.count < 2) continue;
+        uint32_t all = list_shared(g, point, &set, offered);
+        for (uint32_t k = 0; k < all; k++) joints[k] = offered[k].joint;
+        pelt_pull_at(&w->tension, &w->result, point, joints, all, true, &l.pull);
+        if (w->refit) refit(w, point, &set, &l.pull, rest);
+        set_local(w, point, rest, joints, set.count, &l);
+        if (!solve(&l, set.weights)) continue;
+        double now = value_of(&l, set.weights);
+        for (uint32_t k = 0; k < set.count; k++) bars[k] = now + pelt_sharing_worth(&g->sharing, offered[k].users);
+        set_local(w, point, rest, joints, all, &l);
+        if (best_change(&l, set.count, bars, offered, &best) && !make_change(w, point, rest, best, &l, &set)) continue;
         pelt_blend_store(&w->result, point, &set, rest);
     }
 }
@@ -551,6 +629,18 @@ static void sweep(smoothing *s, int times, pelt_points_body body, double low, do
     }
 }
 
+/* The mean error that a share is priced by is that of all points, with what neighbours and normals add. */
+static void share(smoothing *s) {
+    pelt_joining *w = s->w;
+    uint32_t n = w->f->points.count;
+    shared_smoothing g = {s, pelt_sharing_new(w->f->arena, &w->result, n, w->candidates.count, energy(s) / n)};
+    for (int round = 0; round < SHARE_ROUNDS && pelt_sharing_group(&g.sharing, w->f->arena); round++) {
+        double low = 0.8 + 0.05 * round / SHARE_ROUNDS;
+        is_stopped(s, low, low + 0.05 / SHARE_ROUNDS, LOOPS_OF_SWEEP);
+        pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, share_points, &g);
+    }
+}
+
 void pelt_join_settle(pelt_joining *w) {
     smoothing s = {.w = w, .energies = PELT_NEW(w->f->arena, w->f->points.count, double)};
     w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double), w->round_count = 0;
@@ -566,7 +656,9 @@ void pelt_join_settle(pelt_joining *w) {
 
 pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     uint32_t n = w->f->points.count, pool = w->most + SPARE > LEAST_POOL ? w->most + SPARE : LEAST_POOL;
-    smoothing s = {.w = w, .pool = pool < PELT_MOST_WEIGHTS ? pool : PELT_MOST_WEIGHTS};
+    smoothing s = {.w = w,
+                   .pool = pool < PELT_MOST_WEIGHTS ? pool : PELT_MOST_WEIGHTS,
+                   .energies = PELT_NEW(w->f->arena, n, double)};
     size_t room = (size_t)n * s.pool;
     s.wide = pelt_blend_result_new(w->f->arena, n, s.pool);
     s.importance = PELT_NEW(w->f->arena, room, double), s.spread = PELT_NEW(w->f->arena, room, double);
@@ -581,7 +673,8 @@ pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     sweep(&s, 1, settle_points, 0.6, 0.63);
     s.alone = false;
     sweep(&s, SETTLE_SWEEPS, settle_points, 0.63, 0.7);
-    sweep(&s, SWAP_SWEEPS, swap_points, 0.7, 0.85);
+    sweep(&s, SWAP_SWEEPS, swap_points, 0.7, 0.8);
+    share(&s);
     if (is_stopped(&s, 0.85, 0.85, 1)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_join_settle(w);
     return PELT_OK;
