@@ -132,22 +132,6 @@ static void set_local(const pelt_joining *w, uint32_t point, const double rest[3
     }
 }
 
-/* One more row of a Cholesky factor with rows of `stride`; false when the matrix is not positive definite. */
-static bool factor_row(double *factor, uint32_t stride, uint32_t row, const double *entries) {
-    double *l = factor + (size_t)row * stride;
-    for (uint32_t j = 0; j <= row; j++) {
-        double sum = entries[j];
-        for (uint32_t k = 0; k < j; k++) sum -= l[k] * factor[(size_t)j * stride + k];
-        if (j == row) {
-            if (!(sum > 0)) return false;
-            l[j] = sqrt(sum);
-        } else {
-            l[j] = sum / factor[(size_t)j * stride + j];
-        }
-    }
-    return true;
-}
-
 /* The weights with the least w^T C w and sum w = 1: those of all but the first, x, solve G x = c with
    G_ij = C_ij - C_0i - C_0j + C_00, c_i = C_00 - C_0i. False when G is not positive definite. */
 static bool solve(local *l, double *weights) {
@@ -156,7 +140,7 @@ static bool solve(local *l, double *weights) {
     double *row = l->room, *z = l->room + n, sum = 0;
     for (uint32_t i = 0; i < m; i++) {
         for (uint32_t j = 0; j <= i; j++) row[j] = c[(i + 1) * n + j + 1] - c[i + 1] - c[j + 1] + c[0];
-        if (!factor_row(l->factor, m, i, row)) return false;
+        if (!pelt_factor_row(l->factor, m, i, row)) return false;
         z[i] = c[0] - c[i + 1];
         for (uint32_t k = 0; k < i; k++) z[i] -= l->factor[i * m + k] * z[k];
         z[i] /= l->factor[i * m + i];
@@ -426,52 +410,8 @@ static void make_offer(const smoothing *s, uint32_t point, const pelt_weights *s
     }
 }
 
-/* What a point may do with its joints, the first `own` of a local problem: exchange one for another of those behind, or
-   leave it. */
-typedef struct change {
-    uint32_t out, in; /* places in the problem; in: its count when nothing comes instead */
-} change;
-
-/* The change that brings E farthest below bars[out]: tries all that may be. With C factored for the joints that stay,
-   z = L^-1 1, and u = L^-1 c for a new joint, 1 / E = 1^T C^-1 1 is z.z, and grows by (1 - u.z)^2 / (C_jj - u.u). Where
-   `joints` is given, it says who follows them all, and which exchanges are allowed. */
-static bool best_change(local *l, uint32_t own, const double *bars, const pelt_shared_joint *joints, change *out) {
-    uint32_t n = l->count, stay[PELT_MOST_WEIGHTS];
-    double row[PELT_MOST_WEIGHTS], z[PELT_MOST_WEIGHTS], u[PELT_MOST_WEIGHTS], most = 0;
-    for (uint32_t gone = 0; gone < own; gone++) {
-        uint32_t kept = 0;
-        double sum = 0;
-        bool sound = true;
-        for (uint32_t k = 0; k < own && sound; k++) {
-            if (k == gone) continue;
-            stay[kept] = k;
-            for (uint32_t m = 0; m <= kept; m++) row[m] = l->c[k * n + stay[m]];
-            sound = factor_row(l->factor, own, kept, row);
-            if (!sound) break;
-            z[kept] = 1;
-            for (uint32_t m = 0; m < kept; m++) z[kept] -= l->factor[kept * own + m] * z[m];
-            z[kept] /= l->factor[kept * own + kept];
-            sum += z[kept] * z[kept], kept++;
-        }
-        if (sound && kept && bars[gone] - 1 / sum > most) most = bars[gone] - 1 / sum, *out = (change){gone, n};
-        for (uint32_t j = own; j < n && sound; j++) {
-            if (joints && !pelt_sharing_allows(joints[gone], joints[j])) continue;
-            double rest = l->c[j * n + j], along = 1;
-            for (uint32_t k = 0; k < kept; k++) {
-                u[k] = l->c[j * n + stay[k]];
-                for (uint32_t m = 0; m < k; m++) u[k] -= l->factor[k * own + m] * u[m];
-                u[k] /= l->factor[k * own + k];
-                rest -= u[k] * u[k], along -= u[k] * z[k];
-            }
-            double total = rest > 0 ? sum + along * along / rest : 0;
-            if (bars[gone] - 1 / total > most) most = bars[gone] - 1 / total, *out = (change){gone, j};
-        }
-    }
-    return most > 0;
-}
-
 /* Changes the set, and the local problem to it; false when it has no solution. */
-static bool make_change(const pelt_joining *w, uint32_t point, const double rest[3], change c, local *l,
+static bool make_change(const pelt_joining *w, uint32_t point, const double rest[3], pelt_change c, local *l,
                         pelt_weights *set) {
     uint32_t from = c.in < l->count ? c.in : set->count - 1;
     set->joints[c.out] = l->joints[from];
@@ -490,7 +430,7 @@ static void swap_points(void *user, const uint32_t *points, size_t count, pelt_a
         uint32_t point = points[i];
         pelt_weights set;
         offer all;
-        change best = {0};
+        pelt_change best = {0};
         double rest[3], bars[PELT_MOST_WEIGHTS];
         memcpy(rest, w->result.rest[point], sizeof rest);
         get_set(&w->result, point, &set);
@@ -503,7 +443,9 @@ static void swap_points(void *user, const uint32_t *points, size_t count, pelt_a
         double now = value_of(&l, set.weights);
         set_local(w, point, rest, all.joints, all.count, &l);
         for (uint32_t k = 0; k < set.count; k++) bars[k] = now * (1 - worthwhile);
-        if (best_change(&l, set.count, bars, NULL, &best) && !make_change(w, point, rest, best, &l, &set)) continue;
+        if (pelt_best_change(l.c, l.count, set.count, bars, NULL, l.factor, &best) &&
+            !make_change(w, point, rest, best, &l, &set))
+            continue;
         pelt_blend_store(&w->result, point, &set, rest);
     }
 }
@@ -541,7 +483,7 @@ static void share_points(void *user, const uint32_t *points, size_t count, pelt_
         uint32_t point = points[i], joints[2 * PELT_MOST_WEIGHTS];
         pelt_shared_joint offered[2 * PELT_MOST_WEIGHTS];
         pelt_weights set;
-        change best = {0};
+        pelt_change best = {0};
         double rest[3], bars[PELT_MOST_WEIGHTS];
         memcpy(rest, w->result.rest[point], sizeof rest);
         get_set(&w->result, point, &set);
@@ -555,7 +497,9 @@ static void share_points(void *user, const uint32_t *points, size_t count, pelt_
         double now = value_of(&l, set.weights);
         for (uint32_t k = 0; k < set.count; k++) bars[k] = now + pelt_sharing_worth(&g->sharing, offered[k].users);
         set_local(w, point, rest, joints, all, &l);
-        if (best_change(&l, set.count, bars, offered, &best) && !make_change(w, point, rest, best, &l, &set)) continue;
+        if (pelt_best_change(l.c, l.count, set.count, bars, offered, l.factor, &best) &&
+            !make_change(w, point, rest, best, &l, &set))
+            continue;
         pelt_blend_store(&w->result, point, &set, rest);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "fit/blend/sharing.h"
 #include "pack/model.h"
+#include <math.h>
 #include <stdlib.h>
 
 /* The price of a joint of a block, in mean errors of a point: on bodies and hands this halves the joints of a block, and
@@ -100,3 +101,58 @@ uint32_t pelt_sharing_users(pelt_shared_list list, uint32_t joint) {
 bool pelt_sharing_allows(pelt_shared_joint from, pelt_shared_joint to) { return most_users_first(&to, &from) < 0; }
 
 double pelt_sharing_worth(const pelt_sharing *s, uint32_t users) { return s->price / users; }
+
+/* -- Changes ------------------------------------------------------------------------------------------------------- */
+
+bool pelt_factor_row(double *factor, uint32_t stride, uint32_t row, const double *entries) {
+    double *l = factor + (size_t)row * stride;
+    for (uint32_t j = 0; j <= row; j++) {
+        double sum = entries[j];
+        for (uint32_t k = 0; k < j; k++) sum -= l[k] * factor[(size_t)j * stride + k];
+        if (j == row) {
+            if (!(sum > 0)) return false;
+            l[j] = sqrt(sum);
+        } else {
+            l[j] = sum / factor[(size_t)j * stride + j];
+        }
+    }
+    return true;
+}
+
+/* With C factored for the joints that stay, z = L^-1 1, and u = L^-1 c for a new joint, 1 / E = 1^T C^-1 1 is z.z, and
+   grows by (1 - u.z)^2 / (C_jj - u.u). */
+bool pelt_best_change(const double *c, uint32_t count, uint32_t own, const double *bars,
+                      const pelt_shared_joint *joints, double *factor, pelt_change *out) {
+    uint32_t n = count, stay[PELT_MOST_WEIGHTS];
+    double row[PELT_MOST_WEIGHTS], z[PELT_MOST_WEIGHTS], u[PELT_MOST_WEIGHTS], most = 0;
+    for (uint32_t gone = 0; gone < own; gone++) {
+        uint32_t kept = 0;
+        double sum = 0;
+        bool sound = true;
+        for (uint32_t k = 0; k < own && sound; k++) {
+            if (k == gone) continue;
+            stay[kept] = k;
+            for (uint32_t m = 0; m <= kept; m++) row[m] = c[k * n + stay[m]];
+            sound = pelt_factor_row(factor, own, kept, row);
+            if (!sound) break;
+            z[kept] = 1;
+            for (uint32_t m = 0; m < kept; m++) z[kept] -= factor[kept * own + m] * z[m];
+            z[kept] /= factor[kept * own + kept];
+            sum += z[kept] * z[kept], kept++;
+        }
+        if (sound && kept && bars[gone] - 1 / sum > most) most = bars[gone] - 1 / sum, *out = (pelt_change){gone, n};
+        for (uint32_t j = own; j < n && sound; j++) {
+            if (joints && !pelt_sharing_allows(joints[gone], joints[j])) continue;
+            double rest = c[j * n + j], along = 1;
+            for (uint32_t k = 0; k < kept; k++) {
+                u[k] = c[j * n + stay[k]];
+                for (uint32_t m = 0; m < k; m++) u[k] -= factor[k * own + m] * u[m];
+                u[k] /= factor[k * own + k];
+                rest -= u[k] * u[k], along -= u[k] * z[k];
+            }
+            double total = rest > 0 ? sum + along * along / rest : 0;
+            if (bars[gone] - 1 / total > most) most = bars[gone] - 1 / total, *out = (pelt_change){gone, j};
+        }
+    }
+    return most > 0;
+}

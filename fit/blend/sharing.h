@@ -45,4 +45,19 @@ bool pelt_sharing_allows(pelt_shared_joint from, pelt_shared_joint to);
    leave before the block is rid of it. */
 double pelt_sharing_worth(const pelt_sharing *sharing, uint32_t users);
 
+/* What a point may do with its joints, the first `own` of a problem E = w^T C w with sum w = 1: exchange one for another of
+   those behind, or leave it. */
+typedef struct pelt_change {
+    uint32_t out, in; /* places in the problem; in: its count when nothing comes instead */
+} pelt_change;
+
+/* The change that brings E, over weights of any sign, farthest below bars[out]: tries all that may be. False when none
+   does. c[count][count]; where `joints` is given, it says who follows them, and which exchanges are allowed; `factor` is
+   room for own x own numbers. */
+bool pelt_best_change(const double *c, uint32_t count, uint32_t own, const double *bars,
+                      const pelt_shared_joint *joints, double *factor, pelt_change *out);
+
+/* One more row of a Cholesky factor with rows of `stride`; false when the matrix is not positive definite. */
+bool pelt_factor_row(double *factor, uint32_t stride, uint32_t row, const double *entries);
+
 #endif

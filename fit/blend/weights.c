@@ -10,11 +10,17 @@
 
 #include "fit/blend/bilinear.h"
 #include "fit/blend/locks.h"
+#include "fit/blend/sharing.h"
 #include "fit/blend/tension.h"
 #include <math.h>
 #include <string.h>
 
-enum { BATCH = 256, WIDE_SWEEPS = 6, HELD_SWEEPS = 12, REST_ROUNDS = 3 };
+enum { BATCH = 256, WIDE_SWEEPS = 6, SHARE_ROUNDS = 8, HELD_SWEEPS = 12, REST_ROUNDS = 3 };
+/* Joints of its block that a point may take, those with most users; and the size of the small problem with its own. */
+enum { OFFERED = 16, SMALL = PELT_MOST_WEIGHTS + OFFERED };
+
+/* Moments that are kept from step to step rather than computed again: 256 MB of them. */
+static const size_t MOST_MOMENTS = (size_t)1 << 25;
 
 /* Points whose error is more than this part of the diagonal are not explained by any joint. */
 static const double unexplained = 0.05;
@@ -27,7 +33,14 @@ typedef struct weighing {
     bool *allowed; /* [candidate] those not locked; NULL: all */
     pelt_blend_result result;
     uint32_t most;
-    enum { WIDE, CHOOSE, HELD } step; /* all joints; the best few of all; those that the point has */
+    enum {
+        WIDE,
+        CHOOSE,
+        SHARE,
+        HELD
+    } step; /* all joints; the best few of all; fewer of these; those that the point has */
+    pelt_sharing sharing;
+    double *kept_moments, *kept_energies; /* of all points, where they are not too many */
     bool smooth, alone;
     pelt_homes homes; /* when smooth: one, which knows all candidates */
     pelt_tension tension;
@@ -61,6 +74,7 @@ static void apply_locks(pelt_problem *p, const pelt_weights *locked, double free
 typedef struct workspace {
     pelt_problem *problem;
     bool *support;         /* [candidate] */
+    double *c, *factor;    /* of a small problem */
     const double *moments; /* [4 candidates] of the path that the point follows, */
     double energy;         /* and its square */
 } workspace;
@@ -97,15 +111,19 @@ static void refit_rest(const weighing *w, workspace *b, const pelt_weights *lock
     }
 }
 
+static double error_of(pelt_problem *problem, const pelt_weights *set) {
+    double sum = 0;
+    for (uint32_t k = 0; k < set->count; k++)
+        for (uint32_t m = 0; m < set->count; m++)
+            sum += set->weights[k] * set->weights[m] * pelt_problem_entry(problem, set->joints[k], set->joints[m]);
+    return fmax(sum, 0);
+}
+
 /* The squared error of weights and rest position alone, without what smoothness costs. */
 static double misfit(const weighing *w, workspace *b, const double *moments, double energy, const double rest[3],
                      const pelt_weights *set) {
-    double sum = 0;
     pelt_problem_set(b->problem, &w->gram, rest, moments, energy);
-    for (uint32_t k = 0; k < set->count; k++)
-        for (uint32_t m = 0; m < set->count; m++)
-            sum += set->weights[k] * set->weights[m] * pelt_problem_entry(b->problem, set->joints[k], set->joints[m]);
-    return fmax(sum, 0);
+    return error_of(b->problem, set);
 }
 
 /* The joints of a point that are not locked, as shares of what is free. */
@@ -119,15 +137,73 @@ static void free_set(const weighing *w, uint32_t point, double share, pelt_weigh
         }
 }
 
+/* -- Sharing ------------------------------------------------------------------------------------------------------- */
+
+/* The joints of a point, then those of its block that it may take; C for them in b->c. */
+static uint32_t set_shared(const weighing *w, workspace *b, uint32_t point, const pelt_weights *set,
+                           pelt_shared_joint *joints) {
+    pelt_shared_list list = pelt_sharing_list(&w->sharing, point);
+    uint32_t count = 0;
+    for (; count < set->count; count++)
+        joints[count] = (pelt_shared_joint){set->joints[count], pelt_sharing_users(list, set->joints[count])};
+    for (uint32_t k = 0; k < list.count && count < set->count + OFFERED; k++) {
+        uint32_t own = 0;
+        while (own < set->count && set->joints[own] != list.joints[k].joint) own++;
+        if (own == set->count && (!w->allowed || w->allowed[list.joints[k].joint])) joints[count++] = list.joints[k];
+    }
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k <= i; k++)
+            b->c[i * count + k] = b->c[k * count + i] =
+                pelt_problem_entry(b->problem, joints[i].joint, joints[k].joint);
+    return count;
+}
+
+/* Weights after a change, which are convex; false when the error is over the bar or a weight too small. */
+static bool try_change(const weighing *w, workspace *b, const pelt_shared_joint *joints, uint32_t count, pelt_change c,
+                       double bar, const pelt_weights *set, pelt_weights *trial) {
+    *trial = *set;
+    trial->joints[c.out] = c.in < count ? joints[c.in].joint : set->joints[set->count - 1];
+    if (c.in == count) trial->count--;
+    fit_held(w, b, trial);
+    for (uint32_t k = 0; k < trial->count; k++)
+        if (trial->weights[k] < w->f->options.convex.prune) return false;
+    return error_of(b->problem, trial) < bar;
+}
+
+/* Leaves, or exchanges, one of the joints that the point has. Weights of any sign have no larger an error than convex
+   ones, so they say where it is worth trying. True when something has changed. */
+static bool share_joints(const weighing *w, workspace *b, uint32_t point, pelt_weights *set) {
+    pelt_shared_joint joints[PELT_MOST_WEIGHTS + OFFERED];
+    double bars[PELT_MOST_WEIGHTS];
+    pelt_change change = {0};
+    pelt_weights trial;
+    fit_held(w, b, set);
+    if (set->count < 2) return false;
+    uint32_t count = set_shared(w, b, point, set, joints);
+    double now = error_of(b->problem, set);
+    for (uint32_t k = 0; k < set->count; k++) bars[k] = now + pelt_sharing_worth(&w->sharing, joints[k].users);
+    while (pelt_best_change(b->c, count, set->count, bars, joints, b->factor, &change)) {
+        if (try_change(w, b, joints, count, change, bars[change.out], set, &trial)) {
+            *set = trial;
+            return true;
+        }
+        bars[change.out] = -INFINITY;
+    }
+    return false;
+}
+
+/* -- Steps --------------------------------------------------------------------------------------------------------- */
+
 /* Weights (of what is free) and rest position in the current step. */
 static void fit_free(const weighing *w, workspace *b, uint32_t point, const pelt_weights *locked, double share,
                      double rest[3], pelt_weights *set) {
     bool refit = w->f->options.fitted.rest == PELT_REST_REFIT;
     uint32_t most = w->most > locked->count ? w->most - locked->count : 1;
-    if (w->step == HELD) {
+    if (w->step == SHARE || w->step == HELD) {
         free_set(w, point, share, set);
         set_problem(w, b, rest, locked, share);
-        if (refit)
+        bool changes = w->step == HELD || (!locked->count && share_joints(w, b, point, set));
+        if (refit && changes)
             refit_rest(w, b, locked, share, 1, rest, set);
         else
             fit_held(w, b, set);
@@ -153,7 +229,7 @@ static void fit_point(weighing *w, workspace *b, uint32_t point) {
     pelt_weights locked, set = {0};
     double held = pelt_locked_weights(w->f, &w->candidates, &w->locks, vertex, &locked), share = 1 - held, rest[3];
     for (size_t c = 0; c < 3; c++)
-        rest[c] = w->step == HELD
+        rest[c] = w->step == SHARE || w->step == HELD
                       ? w->result.rest[point][c]
                       : (w->f->bundle->mesh.positions[3 * (size_t)vertex + c] - w->gram.center[c]) / w->gram.scale;
     if (share > 1e-6 && may_follow_any(w))
@@ -171,7 +247,9 @@ static void fit_point(weighing *w, workspace *b, uint32_t point) {
 
 static workspace workspace_of(const weighing *w, pelt_arena *scratch) {
     return (workspace){.problem = pelt_problem_new(scratch, w->gram.count),
-                       .support = PELT_NEW(scratch, w->gram.count, bool)};
+                       .support = PELT_NEW(scratch, w->gram.count, bool),
+                       .c = PELT_NEW(scratch, SMALL * SMALL, double),
+                       .factor = PELT_NEW(scratch, SMALL * SMALL, double)};
 }
 
 static void fit_batch(void *user, size_t batch, pelt_arena *scratch) {
@@ -179,9 +257,12 @@ static void fit_batch(void *user, size_t batch, pelt_arena *scratch) {
     uint32_t begin = (uint32_t)batch * BATCH, left = w->f->points.count - begin, count = left < BATCH ? left : BATCH;
     size_t width = 4 * (size_t)w->gram.count;
     workspace b = workspace_of(w, scratch);
-    double *moments = PELT_NEW(scratch, BATCH * width, double), *energy = PELT_NEW(scratch, BATCH, double);
-    double *work = PELT_NEW(scratch, BATCH * 3 * w->gram.examples, double);
-    pelt_gram_moments(&w->gram, w->f->points.vertex + begin, count, work, moments, energy);
+    double *moments = w->kept_moments ? w->kept_moments + begin * width : PELT_NEW(scratch, BATCH * width, double);
+    double *energy = w->kept_moments ? w->kept_energies + begin : PELT_NEW(scratch, BATCH, double);
+    if (!w->kept_moments || w->step == CHOOSE) {
+        double *work = PELT_NEW(scratch, BATCH * 3 * w->gram.examples, double);
+        pelt_gram_moments(&w->gram, w->f->points.vertex + begin, count, work, moments, energy);
+    }
     for (uint32_t i = 0; i < count; i++) {
         b.moments = moments + i * width, b.energy = energy[i];
         fit_point(w, &b, begin + i);
@@ -222,6 +303,24 @@ static void find_home(weighing *w) {
     pelt_cut_homes(arena, &w->homes);
 }
 
+/* Points of a block come to share joints; `sweep` is a step over all points. */
+static void share(weighing *w, void sweep(weighing *w)) {
+    uint32_t n = w->f->points.count;
+    double sum = 0;
+    for (uint32_t p = 0; p < n; p++) sum += w->result.errors[p];
+    w->sharing = pelt_sharing_new(w->f->arena, &w->result, n, w->gram.count, sum / n);
+    w->step = SHARE;
+    for (int round = 0; round < SHARE_ROUNDS && pelt_sharing_group(&w->sharing, w->f->arena); round++) sweep(w);
+}
+
+static void sweep_alone(weighing *w) {
+    pelt_parallel(w->f->arena, w->f->options.threads, (w->f->points.count + BATCH - 1) / BATCH, fit_batch, w);
+}
+
+static void sweep_together(weighing *w) {
+    pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, fit_points, w);
+}
+
 static pelt_result fit_smoothly(weighing *w, pelt_error *error) {
     pelt_fitting *f = w->f;
     find_home(w);
@@ -233,7 +332,8 @@ static pelt_result fit_smoothly(weighing *w, pelt_error *error) {
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         w->alone = sweep == 0;
         w->step = sweep < WIDE_SWEEPS ? WIDE : sweep == WIDE_SWEEPS ? CHOOSE : HELD;
-        pelt_tension_sweep(&w->tension, f->arena, f->options.threads, fit_points, w);
+        sweep_together(w);
+        if (w->step == CHOOSE) share(w, sweep_together);
     }
     return PELT_OK;
 }
@@ -283,10 +383,15 @@ pelt_result pelt_fit_weights(pelt_fitting *f, pelt_error *error) {
     w.result = pelt_blend_result_new(f->arena, f->points.count, wide ? PELT_MOST_WEIGHTS : w.most);
     if (pelt_next_task(f->arena, "weights", 0.1, 1, 1))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-    if (!w.smooth)
-        pelt_parallel(f->arena, f->options.threads, (f->points.count + BATCH - 1) / BATCH, fit_batch, &w);
-    else
+    size_t moments = 4 * (size_t)w.gram.count * f->points.count;
+    if (!w.smooth && moments <= MOST_MOMENTS) {
+        w.kept_moments = PELT_NEW(f->arena, moments, double);
+        w.kept_energies = PELT_NEW(f->arena, f->points.count, double);
+    }
+    if (w.smooth)
         result = fit_smoothly(&w, error);
+    else
+        sweep_alone(&w), share(&w, sweep_alone);
     if (result) return result;
     report(&w);
     pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, w.locks.points);
