@@ -147,7 +147,8 @@ static void a_bundle_from_memory_gives_the_skins_and_errors_of_the_same_bundle_f
     }
 }
 
-/* The weights that these blends find do not depend on those of the file, where no joint is locked or left out. */
+/* The weights that these blends find do not depend on those of the file, where no joint is locked or left out; of fitted
+   ones, but for which of nearly equal joints the vertices of a block come to share. */
 static void a_character_without_weights_gets_those_that_a_blend_finds(void **state) {
     (void)state;
     pelt_error error = {0};
@@ -175,7 +176,7 @@ static void a_character_without_weights_gets_those_that_a_blend_finds(void **sta
             assert_non_null(measures[b]);
             pelt_bytes_free(bytes);
         }
-        assert_near(measures[0]->rms, measures[1]->rms, 0);
+        assert_near(measures[0]->rms, measures[1]->rms, i ? 2e-4 * measures[0]->rms : 0);
         assert_true(measures[0]->rel_err > 0);
         assert_near(measures[1]->rel_err, 0, 0);
         pelt_measure_free(measures[0]), pelt_measure_free(measures[1]);
