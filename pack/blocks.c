@@ -75,7 +75,7 @@ typedef struct leftover {
 } leftover;
 
 typedef struct filling {
-    pelt_columns columns;
+    pelt_block_columns columns;
     leftover *list; /* in the order in which they start blocks */
     uint32_t count, next;
     uint32_t *column_first; /* [column + 1] of `holders` */
@@ -88,7 +88,9 @@ typedef struct filling {
     uint32_t of_block_count, step;
 } filling;
 
-static uint32_t cost_of(pelt_columns columns, uint32_t column) { return column < columns.joints ? PELT_JOINT_COST : 1; }
+static uint32_t cost_of(pelt_block_columns columns, uint32_t column) {
+    return column < columns.joints ? PELT_JOINT_COST : 1;
+}
 
 static int rarest_first(const void *a, const void *b) {
     const leftover *x = a, *y = b;
@@ -195,7 +197,7 @@ typedef struct tally {
 } tally;
 
 typedef struct exchange {
-    pelt_columns columns;
+    pelt_block_columns columns;
     const column_set **slots;
     uint32_t slot_count, block_count;
     uint32_t *column_first, *holders; /* blocks with each column, as they were at first */
@@ -339,7 +341,7 @@ static void change_places(pelt_arena *arena, exchange *x) {
 /* -- The order ----------------------------------------------------------------------------------------------------- */
 
 /* Cost of an order; NULL is that of the mesh. `stamp` has a place for each column. */
-static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_count, pelt_columns columns,
+static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_count, pelt_block_columns columns,
                            const uint32_t *order, uint32_t *stamp) {
     uint64_t cost = 0;
     memset(stamp, 0, columns.count * sizeof *stamp);
@@ -354,8 +356,8 @@ static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_co
     return cost;
 }
 
-void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count, pelt_columns columns,
-                      uint32_t *order) {
+void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count,
+                      pelt_block_columns columns, uint32_t *order) {
     column_set *sets = sorted_sets(arena, influences, vertex_count);
     filling f = {.columns = columns, .list = PELT_NEW(arena, vertex_count, leftover)};
     uint32_t placed = 0, filled = 0;

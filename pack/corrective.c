@@ -118,14 +118,22 @@ void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float 
     for (int i = 0; i < count; i++) center[i] = (float)place[i];
 }
 
+/* (2 sin(angle / 2))^2, where sin(angle / 2) is the length of the vector part of a^-1 b. */
+static double chord2(const float a[4], const float b[4]) {
+    double x = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1],
+           y = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0],
+           z = (double)a[3] * b[2] - (double)a[0] * b[1] + (double)a[1] * b[0] - (double)a[2] * b[3];
+    return 4 * (x * x + y * y + z * z);
+}
+
 double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, const float center[4]) {
     double place[3], sum = 0;
     int count = axis_place(axis, pose, place);
     for (int i = 0; i < count; i++) sum += (place[i] - center[i]) * (place[i] - center[i]);
     if (count) return sum;
+    if (axis->kind == PELT_AXIS_CHORD) return chord2(rotation_of(axis, pose), center);
     double angle = pelt_rotation_angle(rotation_of(axis, pose), center);
-    double d = axis->kind == PELT_AXIS_ROTATION ? angle : 2 * sin(0.5 * angle);
-    return d * d;
+    return angle * angle;
 }
 
 /* -- The basis form ------------------------------------------------------------------------------------------------ */
@@ -148,14 +156,8 @@ static double *rbf_coefficients(const pelt_rbf *rbf, const pelt_pose_state *pose
     return a + rbf->coefficient_count;
 }
 
-/* E_g = exp(-(3 - tr R_a^T R_b) scale), by 3 - tr = 4 sin^2(angle / 2), where sin(angle / 2) is the length of the
-   vector part of a^-1 b. */
-static double rotation_kernel(const float a[4], const float b[4], double scale) {
-    double x = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1],
-           y = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0],
-           z = (double)a[3] * b[2] - (double)a[0] * b[1] + (double)a[1] * b[0] - (double)a[2] * b[3];
-    return exp(-4 * (x * x + y * y + z * z) * scale);
-}
+/* E_g = exp(-(3 - tr R_a^T R_b) scale), and 3 - tr is the square of the chord. */
+static double rotation_kernel(const float a[4], const float b[4], double scale) { return exp(-chord2(a, b) * scale); }
 
 static double control_kernel(double a, double b, double scale) { return exp(-(a - b) * (a - b) * scale); }
 

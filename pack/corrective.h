@@ -94,8 +94,8 @@ typedef struct pelt_feature_group {
 typedef struct pelt_features {
     uint32_t width, input_count, set_count, group_count;
     uint32_t control_count; /* the last so many of inputs[] are controls */
-    uint32_t rank;          /* sums of the features of a set that groups see, a multiple of 8; 0: they see all features */
-    const float *bends;     /* [width]; width is a multiple of 32 */
+    uint32_t rank;      /* sums of the features of a set that groups see, a multiple of 8; 0: they see all features */
+    const float *bends; /* [width]; width is a multiple of 32 */
     const pelt_feature_input *inputs;
     const pelt_feature_set *sets;
     const pelt_feature_group *groups;
@@ -108,6 +108,8 @@ typedef struct pelt_displacements {
     float *vectors;         /* [entry][3] */
 } pelt_displacements;
 
+typedef struct pelt_center_rows pelt_center_rows;
+
 /* The weighted form. The distance of vertex v has axes of its own. */
 typedef struct pelt_weighted {
     uint32_t axis_count, center_count; /* axes: rotations of joints, with weight 1 here */
@@ -115,12 +117,13 @@ typedef struct pelt_weighted {
     const float *centers;              /* [center_count][axis_count][4] */
     pelt_phi phi;
     float width;
-    const uint32_t *first;       /* [vertex_count + 1] which axes drive a vertex ... */
-    const uint32_t *vertex_axes; /* ... */
-    const float *axis_weights;   /* ... and how much: r_v^2 = sum weight d_axis^2 */
-    const float *folded;         /* [vertex][center][4]: c_iq, xyz and w */
-    const float *folded_turns;   /* [vertex][center][3] the same for normals, or NULL */
-    bool unnormalised;           /* D_i = sum_q phi c_iq[xyz]: w is not used */
+    const uint32_t *first;           /* [vertex_count + 1] which axes drive a vertex ... */
+    const uint32_t *vertex_axes;     /* ... */
+    const float *axis_weights;       /* ... and how much: r_v^2 = sum weight d_axis^2 */
+    const float *folded;             /* [vertex][center][4]: c_iq, xyz and w */
+    const float *folded_turns;       /* [vertex][center][3] the same for normals, or NULL */
+    bool unnormalised;               /* D_i = sum_q phi c_iq[xyz]: w is not used */
+    const pelt_center_rows *rounded; /* what packing it in 16 bits has made once, or NULL */
 } pelt_weighted;
 
 typedef struct pelt_corrective {

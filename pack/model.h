@@ -47,14 +47,14 @@ void pelt_drop_unused_driven(pelt_arena *arena, pelt_model *model);
    work as PELT_JOINT_COST rows of displacements. */
 enum { PELT_JOINT_COST = 4 };
 
-typedef struct pelt_columns {
+typedef struct pelt_block_columns {
     uint32_t joints, count; /* the first so many columns are joints; all of them */
-} pelt_columns;
+} pelt_block_columns;
 
 /* Orders vertices into blocks of 16 that use the same columns, as far as that can be (blocks.c); influences->joints are
    columns. order[vertex_count] gets the vertices in slot order. In a stage. */
-void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count, pelt_columns columns,
-                      uint32_t *order);
+void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count,
+                      pelt_block_columns columns, uint32_t *order);
 
 /* The arrays of a skin file, before they are laid out one after the other; NULL after an error. The arena owns it, and
    the model must outlive it. */

@@ -56,4 +56,18 @@ int16_t *pelt_factor_shorts(pelt_arena *arena, const float *rows, const pelt_row
 int16_t *pelt_center_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *lists, uint32_t block_count,
                             const uint32_t *links, size_t parts, pelt_factor *factors);
 
+/* The same for the normalised form, where terms cancel (center_rows.c): rounded together, and some centres listed twice.
+   `used` lists what the blocks use. */
+struct pelt_center_rows {
+    pelt_row_lists lists;
+    int16_t *shorts, *turns; /* [row][4][16]; [row][3][16] or NULL */
+    pelt_factor *factors, *turn_factors;
+};
+
+pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const pelt_model *model, const uint32_t *order,
+                                    uint32_t block_count, const uint32_t *links, const pelt_row_lists *used);
+
+/* The same of a whole model, whose corrective then has it: packing takes it from there. */
+const pelt_center_rows *pelt_model_center_rows(pelt_arena *arena, uint32_t threads, const pelt_model *model);
+
 #endif

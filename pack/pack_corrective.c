@@ -8,15 +8,38 @@
 
 /* -- The order of vertices ----------------------------------------------------------------------------------------- */
 
-/* Columns that each vertex uses, as one list: its joints, then its coefficients, those of turns after the others. */
-static pelt_influences list_columns(pelt_arena *arena, const pelt_model *model, pelt_columns *columns) {
+static bool uses_center(const pelt_weighted *w, uint32_t v, size_t q) {
+    const float *c = w->folded + 4 * ((size_t)v * w->center_count + q);
+    const float *t = w->folded_turns ? w->folded_turns + 3 * ((size_t)v * w->center_count + q) : c;
+    return c[0] != 0 || c[1] != 0 || c[2] != 0 || (c[3] != 0 && !w->unnormalised) || t[0] != 0 || t[1] != 0 ||
+           t[2] != 0;
+}
+
+/* What a vertex uses of a corrective: coefficients, those of turns after the others, or centres and axes of the weighted
+   form. Lists it at `out` (NULL: only counts). */
+static uint32_t list_columns(const pelt_corrective *c, uint32_t v, uint32_t *out) {
+    const pelt_displacements *rows[2] = {c->displacements, c->turns};
+    const pelt_weighted *w = c->weighted;
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < 2; r++)
+        for (uint32_t i = rows[r] ? rows[r]->first[v] : 0; rows[r] && i < rows[r]->first[v + 1]; i++, count++)
+            if (out) out[count] = r * pelt_corrective_coefficient_count(c) + rows[r]->coefficients[i];
+    for (uint32_t q = 0; w && q < w->center_count; q++)
+        if (uses_center(w, v, q)) {
+            if (out) out[count] = q;
+            count++;
+        }
+    for (uint32_t i = w ? w->first[v] : 0; w && i < w->first[v + 1]; i++, count++)
+        if (out) out[count] = w->center_count + w->vertex_axes[i];
+    return count;
+}
+
+/* Joints and what else each vertex uses as one list: column k of the corrective is column joint_count + k. */
+static pelt_influences combined_columns(pelt_arena *arena, const pelt_model *model, uint32_t joint_count) {
     const pelt_influences *in = &model->influences;
-    const pelt_displacements *rows[2] = {model->corrective->displacements, model->corrective->turns};
-    uint32_t n = model->vertex_count, coefficients = pelt_corrective_coefficient_count(model->corrective), at = 0;
+    uint32_t n = model->vertex_count, at = 0;
     uint64_t total = in->first[n];
-    columns->joints = columns->count = pelt_model_matrix_count(model);
-    for (int r = 0; r < 2; r++)
-        if (rows[r]) total += rows[r]->first[n], columns->count += coefficients;
+    for (uint32_t v = 0; v < n; v++) total += list_columns(model->corrective, v, NULL);
     if (total > UINT32_MAX) pelt_arena_fail(arena);
     pelt_influences out = {.first = PELT_NEW(arena, (size_t)n + 1, uint32_t),
                            .joints = PELT_NEW(arena, total, uint32_t),
@@ -24,13 +47,8 @@ static pelt_influences list_columns(pelt_arena *arena, const pelt_model *model, 
     for (uint32_t v = 0; v < n; v++) {
         for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++, at++)
             out.joints[at] = in->joints[i], out.weights[at] = in->weights[i];
-        uint32_t base = columns->joints;
-        for (int r = 0; r < 2; r++) {
-            if (!rows[r]) continue;
-            for (uint32_t i = rows[r]->first[v]; i < rows[r]->first[v + 1]; i++, at++)
-                out.joints[at] = base + rows[r]->coefficients[i], out.weights[at] = 1;
-            base += coefficients;
-        }
+        uint32_t count = list_columns(model->corrective, v, out.joints + at);
+        for (uint32_t end = at + count; at < end; at++) out.joints[at] += joint_count, out.weights[at] = 1;
         out.first[v + 1] = at;
     }
     return out;
@@ -38,14 +56,17 @@ static pelt_influences list_columns(pelt_arena *arena, const pelt_model *model, 
 
 void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
     uint32_t n = model->vertex_count, joints = pelt_model_matrix_count(model);
-    if (model->corrective && model->corrective->displacements) {
-        pelt_columns columns;
-        pelt_influences all = list_columns(arena, model, &columns);
-        pelt_block_order(arena, &all, n, columns, order);
+    const pelt_corrective *c = model->corrective;
+    if (c && (c->displacements || c->weighted)) {
+        /* A row of the weighted form costs no less than a joint: it is a function of a distance. */
+        uint32_t columns = c->weighted ? c->weighted->center_count + c->weighted->axis_count
+                                       : 2 * pelt_corrective_coefficient_count(c);
+        pelt_influences all = combined_columns(arena, model, joints);
+        pelt_block_order(arena, &all, n, (pelt_block_columns){c->weighted ? 0 : joints, joints + columns}, order);
     } else {
-        pelt_block_order(arena, &model->influences, n, (pelt_columns){joints, joints}, order);
-        pelt_gather_twins(arena, model, order);
+        pelt_block_order(arena, &model->influences, n, (pelt_block_columns){joints, joints}, order);
     }
+    if (!c || !c->displacements) pelt_gather_twins(arena, model, order);
 }
 
 /* -- Rows ---------------------------------------------------------------------------------------------------------- */
@@ -199,12 +220,7 @@ static void pack_basis(corrective_packing *p) {
 
 static void mark_centers(const void *user, uint32_t v, uint8_t *used) {
     const pelt_weighted *w = user;
-    const float *folded = w->folded + 4 * (size_t)v * w->center_count;
-    const float *turns = w->folded_turns ? w->folded_turns + 3 * (size_t)v * w->center_count : NULL;
-    for (size_t q = 0; q < w->center_count; q++) {
-        for (size_t c = 0; c < (w->unnormalised ? 3 : 4); c++) used[q] |= folded[4 * q + c] != 0;
-        for (size_t c = 0; turns && c < 3; c++) used[q] |= turns[3 * q + c] != 0;
-    }
+    for (size_t q = 0; q < w->center_count; q++) used[q] |= uses_center(w, v, q);
 }
 
 static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
@@ -255,11 +271,51 @@ static void pack_axes(corrective_packing *p, const pelt_weighted *w) {
     p->sizes[PELT_SECTION_AXIS_WEIGHTS] = (uint64_t)axes.count * PELT_BLOCK * sizeof *weights;
 }
 
+/* What the blocks use, rounded together; made once where a fit has it made. */
+static void pack_rounded(corrective_packing *p, const uint32_t *links) {
+    const pelt_weighted *w = p->model->corrective->weighted;
+    uint32_t blocks = p->skin->block_count;
+    pelt_center_rows made = {0};
+    if (!w->rounded) {
+        pelt_row_lists used = list_sources(p->arena, blocks, p->order, w->center_count, mark_centers, w, SINGLE, NULL);
+        made = pelt_round_centers(p->arena, 1, p->model, p->order, blocks, links, &used);
+    }
+    const pelt_center_rows *c = w->rounded ? w->rounded : &made;
+    uint64_t *row_sizes = p->sizes + PELT_SECTION_ROW_FIRST, *turn_sizes = p->sizes + PELT_SECTION_TURN_FIRST;
+    row_sizes[PELT_ROW_SOURCES] = c->lists.count * sizeof *c->lists.sources;
+    row_sizes[PELT_ROW_SHORTS] = (uint64_t)c->lists.count * 4 * PELT_BLOCK * sizeof *c->shorts;
+    row_sizes[PELT_ROW_FACTORS] = 2 * (uint64_t)blocks * sizeof *c->factors;
+    put_rows(
+        p, PELT_SECTION_ROW_FIRST,
+        &(pelt_rows){.first = c->lists.first, .sources = c->lists.sources, .shorts = c->shorts, .factors = c->factors});
+    if (!c->turns) return;
+    turn_sizes[PELT_ROW_SHORTS] = (uint64_t)c->lists.count * 3 * PELT_BLOCK * sizeof *c->turns;
+    turn_sizes[PELT_ROW_FACTORS] = row_sizes[PELT_ROW_FACTORS];
+    put_rows(p, PELT_SECTION_TURN_FIRST, &(pelt_rows){.shorts = c->turns, .factors = c->turn_factors});
+}
+
+const pelt_center_rows *pelt_model_center_rows(pelt_arena *arena, uint32_t threads, const pelt_model *model) {
+    const pelt_weighted *w = model->corrective->weighted;
+    uint32_t n = model->vertex_count, blocks = (n + PELT_BLOCK - 1) / PELT_BLOCK;
+    uint32_t *order = PELT_NEW(arena, (size_t)blocks * PELT_BLOCK, uint32_t);
+    pelt_center_rows *out = PELT_NEW(arena, 1, pelt_center_rows);
+    pelt_model_order(arena, model, order);
+    for (uint32_t s = n; s < blocks * PELT_BLOCK; s++) order[s] = order[n - 1];
+    pelt_row_lists used = list_sources(arena, blocks, order, w->center_count, mark_centers, w, SINGLE, NULL);
+    *out =
+        pelt_round_centers(arena, threads, model, order, blocks, pelt_link_blocks(arena, model, order, blocks), &used);
+    return out;
+}
+
 static void pack_weighted(corrective_packing *p) {
     const pelt_weighted *w = p->model->corrective->weighted;
     bool shorts = p->model->in_16_bits;
     uint32_t blocks = p->skin->block_count, *links = pelt_link_blocks(p->arena, p->model, p->order, blocks);
     pack_axes(p, w);
+    if (shorts && !w->unnormalised) {
+        pack_rounded(p, links);
+        return;
+    }
     pelt_row_lists centers = list_sources(p->arena, blocks, p->order, w->center_count, mark_centers, w,
                                           shorts ? TWOS : SINGLE, shorts ? links : NULL);
     pelt_rows rows =

@@ -88,18 +88,30 @@ void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, 
                 (int)(transpose_b ? inner : columns), beta, c, (int)columns);
 }
 
+/* Row-major and lower is column-major and upper. */
 bool pelt_cholesky(size_t n, double *a) {
-    return succeeded(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, a, (lapack_int)n));
+    return succeeded(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)(n ? n : 1)));
+}
+
+bool pelt_cholesky_float(size_t n, float *a) {
+    return succeeded(LAPACKE_spotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)(n ? n : 1)));
+}
+
+static void solve_triangle(size_t n, const double *factor, CBLAS_TRANSPOSE side, size_t columns, double *b) {
+    if (n && columns)
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, side, CblasNonUnit, (int)n, (int)columns, 1, factor, (int)n,
+                    b, (int)columns);
+}
+
+void pelt_forward_solve(size_t n, const double *factor, size_t columns, double *b) {
+    solve_triangle(n, factor, CblasNoTrans, columns, b);
 }
 
 void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b) {
-    const CBLAS_TRANSPOSE sides[] = {CblasNoTrans, CblasTrans};
-    for (int i = 0; i < 2 && columns; i++)
-        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, sides[i], CblasNonUnit, (int)n, (int)columns, 1, factor,
-                    (int)n, b, (int)columns);
+    solve_triangle(n, factor, CblasNoTrans, columns, b);
+    solve_triangle(n, factor, CblasTrans, columns, b);
 }
 
-/* Row-major and lower is column-major and upper. */
 void pelt_cholesky_invert(size_t n, double *factor) {
     succeeded(LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', (lapack_int)n, factor, (lapack_int)n));
     for (size_t a = 0; a < n; a++)

@@ -26,8 +26,11 @@ void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, 
 
 /* Cholesky factor of a symmetric positive definite matrix, in place (lower). False when it is not positive definite. */
 bool pelt_cholesky(size_t n, double *a);
+bool pelt_cholesky_float(size_t n, float *a);
 /* Solves with the factor; b[n][columns] becomes the solution. */
 void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double *b);
+/* The first half of that: b becomes factor^-1 b. */
+void pelt_forward_solve(size_t n, const double *factor, size_t columns, double *b);
 /* The factor becomes the inverse of the matrix, all of it. */
 void pelt_cholesky_invert(size_t n, double *factor);
 

@@ -84,6 +84,42 @@ static inline wide reciprocal_sqrt(wide x) {
     return y * (1.5f - 0.5f * x * y * y);
 }
 
+/* The mixed function of `count` vectors (a constant), step by step for all of them, since each is a long chain of
+   instructions: shares of a Gaussian, to 8e-8, and of an exponential, to 3e-6, of the distance. The root is by the
+   reciprocal one: the instruction for roots takes as long as two dozen others. */
+#define OWN_MIXED
+#define MIXED_AT_ONCE 4
+static inline __attribute__((always_inline)) wide fraction(wide x) {
+    return (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+#define EACH _Pragma("GCC unroll 16") for (int i = 0; i < count; i++)
+static inline __attribute__((always_inline)) void mixed_values(wide *q, int count) {
+    const float g = 1 - MIXED_SHARE, e = MIXED_SHARE, half = 0.5f * GAUSSIAN_TO_EXP, more = -1.5f * GAUSSIAN_TO_EXP;
+    const __m512 tiny = _mm512_set1_ps(1e-30f);
+    wide x[MIXED_AT_ONCE], y[MIXED_AT_ONCE], f[MIXED_AT_ONCE], p[MIXED_AT_ONCE];
+    EACH x[i] = (wide)_mm512_range_ps((__m512)q[i], tiny, 11); /* the larger one, without its sign */
+    EACH f[i] = fraction(q[i]);
+    EACH y[i] = (wide)_mm512_rsqrt14_ps((__m512)x[i]);
+    EACH p[i] = f[i] * (g * 0.00186713107f) + g * 0.00901702811f;
+    EACH x[i] = x[i] * y[i];
+    EACH p[i] = p[i] * f[i] + g * 0.0557999148f;
+    EACH y[i] = x[i] * y[i];
+    EACH p[i] = p[i] * f[i] + g * 0.24016445f;
+    EACH y[i] = y[i] * half + more;
+    EACH p[i] = p[i] * f[i] + g * 0.693151312f;
+    EACH x[i] = x[i] * y[i]; /* minus the root, scaled */
+    EACH p[i] = p[i] * f[i] + g;
+    EACH f[i] = fraction(x[i]);
+    EACH q[i] = (wide)_mm512_scalef_ps((__m512)p[i], (__m512)q[i]);
+    EACH p[i] = f[i] * (e * 0.0135341657f) + e * 0.0520114686f;
+    EACH p[i] = p[i] * f[i] + e * 0.241442749f;
+    EACH p[i] = p[i] * f[i] + e * 0.693003837f;
+    EACH p[i] = p[i] * f[i] + e * 1.00000259f;
+    EACH q[i] += (wide)_mm512_scalef_ps((__m512)p[i], (__m512)x[i]);
+}
+#undef EACH
+
 static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     /* Each output register takes its x and y by one permutation of two registers, then its z by another. */
     const __m512i xy0 = _mm512_setr_epi32(0, 16, 0, 1, 17, 0, 2, 18, 0, 3, 19, 0, 4, 20, 0, 5),

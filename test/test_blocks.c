@@ -34,7 +34,7 @@ static crowd crowd_new(uint32_t count, const uint64_t *sets) {
 }
 
 static void crowd_order(crowd *c) {
-    pelt_block_order(c->arena, &c->influences, c->count, (pelt_columns){64, 64}, c->order);
+    pelt_block_order(c->arena, &c->influences, c->count, (pelt_block_columns){64, 64}, c->order);
     uint8_t *seen = PELT_NEW(c->arena, c->count, uint8_t);
     for (uint32_t s = 0; s < c->count; s++) {
         assert_true(c->order[s] < c->count);
@@ -183,9 +183,9 @@ static void dear_columns_are_shared_first(void **state) {
     uint64_t sets[COUNT];
     for (uint32_t v = 0; v < COUNT; v++) sets[v] = 1ull << v % 2 | 1ull << (32 + v / 2 % 2);
     crowd c = crowd_new(COUNT, sets);
-    pelt_block_order(c.arena, &c.influences, COUNT, (pelt_columns){32, 64}, c.order);
+    pelt_block_order(c.arena, &c.influences, COUNT, (pelt_block_columns){32, 64}, c.order);
     for (uint32_t s = 0; s < COUNT; s++) assert_int_equal(c.order[s] % 2, c.order[s / 16 * 16] % 2);
-    pelt_block_order(c.arena, &c.influences, COUNT, (pelt_columns){0, 64}, c.order);
+    pelt_block_order(c.arena, &c.influences, COUNT, (pelt_block_columns){0, 64}, c.order);
     assert_int_equal(cost(&c, c.order), 6);
     pelt_arena_free(c.arena);
 }

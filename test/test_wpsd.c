@@ -210,14 +210,20 @@ static pelt_examples some_of(pelt_bundle *bundle, pelt_examples all, size_t step
     return some;
 }
 
+static pelt_bytes *fitted_file(pelt_bundle *bundle, uint32_t bits) {
+    pelt_error error;
+    pelt_fit_options options = {.method = PELT_METHOD_WPSD, .displacement.displacements = bits};
+    pelt_bytes *file = pelt_fit(bundle, all_of(bundle, "train"), &options, NULL, &error);
+    if (!file) fail_msg("%s", error.text);
+    return file;
+}
+
 /* The largest error of any example, of the diagonal; other instruction sets than the best run every `step`. one. */
-static double worst_example(pelt_bundle *bundle, size_t step) {
+static double worst_example(pelt_bundle *bundle, uint32_t bits, size_t step) {
     pelt_error error;
     pelt_skin skin;
     pelt_examples train = all_of(bundle, "train"), some = some_of(bundle, train, step);
-    pelt_bytes *file = pelt_fit(
-        bundle, train, &(pelt_fit_options){.method = PELT_METHOD_WPSD, .displacement.displacements = 32}, NULL, &error);
-    if (!file) fail_msg("%s", error.text);
+    pelt_bytes *file = fitted_file(bundle, bits);
     assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
     pelt_isa best = skin.isa;
     double worst = 0;
@@ -237,9 +243,42 @@ static void every_example_is_interpolated_on_every_instruction_set(void **state)
     static const char *const names[] = {"elbow", "arm"};
     for (int i = 0; i < 2; i++) {
         pelt_bundle *bundle = sampled(names[i], 300);
-        assert_true(worst_example(bundle, 1) < 1e-5);
+        for (uint32_t bits = 16; bits <= 32; bits += 16) assert_true(worst_example(bundle, bits, 1) < 1e-5);
         pelt_bundle_free(bundle);
     }
+}
+
+/* What rounding does at the examples it does between them too, and no more. */
+static void sixteen_bits_move_no_vertex_between_the_examples(void **state) {
+    (void)state;
+    pelt_bundle *bundle = sampled("arm", 300);
+    pelt_examples unseen = all_of(bundle, "test");
+    pelt_bytes *files[2] = {fitted_file(bundle, 16), fitted_file(bundle, 32)};
+    pelt_skin skins[2];
+    float *positions[2];
+    double worst = 0;
+    pelt_transform *locals = PELT_NEW(bundle->arena, bundle->skeleton.joint_count, pelt_transform);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pelt_open(files[i]->bytes, files[i]->size, &skins[i]), PELT_OK);
+        positions[i] = aligned_alloc(PELT_ALIGN, pelt_output_size(&skins[i]));
+    }
+    assert_true(files[0]->size < 0.65 * files[1]->size);
+    for (size_t e = 0; e < unseen.count; e++) {
+        pelt_clip_pose(unseen.list[e].clip, &bundle->skeleton, unseen.list[e].frame, locals);
+        for (int i = 0; i < 2; i++) {
+            void *scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(&skins[i]));
+            pelt_pose(&skins[i], locals, scratch);
+            pelt_deform(&skins[i], scratch, pelt_all_blocks(&skins[i]), positions[i], NULL);
+            free(scratch);
+        }
+        for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++)
+            for (int c = 0; c < 3; c++)
+                worst = fmax(worst, fabs(positions[0][3 * skins[0].vertex_slots[v] + (uint32_t)c] -
+                                         positions[1][3 * skins[1].vertex_slots[v] + (uint32_t)c]));
+    }
+    assert_true(worst < 2e-5 * bundle->mesh.diagonal);
+    for (int i = 0; i < 2; i++) free(positions[i]), pelt_bytes_free(files[i]);
+    pelt_bundle_free(bundle);
 }
 
 static void every_example_of_a_real_body_and_hand_is_interpolated(void **state) {
@@ -251,7 +290,7 @@ static void every_example_of_a_real_body_and_hand_is_interpolated(void **state) 
         pelt_error error;
         pelt_bundle *bundle = pelt_bundle_read(paths[i], &error);
         assert_non_null(bundle);
-        assert_true(worst_example(bundle, 16) < 1e-5);
+        for (uint32_t bits = 16; bits <= 32; bits += 16) assert_true(worst_example(bundle, bits, 16) < 1e-5);
         pelt_bundle_free(bundle);
     }
 }
@@ -649,6 +688,7 @@ int main(void) {
         cmocka_unit_test(principal_poses_have_most_of_each_component),
         cmocka_unit_test(no_kernel_is_narrower_with_a_shared_width),
         cmocka_unit_test(every_example_is_interpolated_on_every_instruction_set),
+        cmocka_unit_test(sixteen_bits_move_no_vertex_between_the_examples),
         cmocka_unit_test(every_example_of_a_real_body_and_hand_is_interpolated),
         cmocka_unit_test(examples_that_only_a_weak_joint_tells_apart_are_interpolated),
         cmocka_unit_test(examples_that_nothing_tells_apart_get_their_mean),

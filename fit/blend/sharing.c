@@ -60,7 +60,7 @@ static void group(void *user, size_t task, pelt_arena *scratch) {
     uint32_t n = s->point_count, *order = PELT_NEW(scratch, n, uint32_t);
     uint32_t *places = PELT_NEW(scratch, s->candidate_count, uint32_t); /* in the list of the block, or anything */
     pelt_influences in = influences_of(scratch, s);
-    pelt_block_order(scratch, &in, n, (pelt_columns){s->candidate_count, s->candidate_count}, order);
+    pelt_block_order(scratch, &in, n, (pelt_block_columns){s->candidate_count, s->candidate_count}, order);
     s->total = 0;
     for (uint32_t first = 0; first < n; first += PELT_BLOCK) {
         uint32_t block = first / PELT_BLOCK, count = 0;

@@ -22,6 +22,7 @@
 
 static const double MOST_ROUNDING = 4e-6; /* of the diagonal, by floats at run time */
 static const double MOST_NARROWING = 4;
+enum { MOST_ROUNDED = 256 };      /* poses: sums of more would not stand 16 bits */
 static const double RIDGE = 1e-4; /* keeps least squares from large terms that cancel */
 
 typedef struct wpsd {
@@ -582,8 +583,12 @@ static void fit(wpsd *w) {
         pelt_parallel(w->work, f->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
     note_figures(w);
     pelt_corrective *corrective = PELT_NEW(f->arena, 1, pelt_corrective);
-    corrective->weighted = make_weighted(w);
+    pelt_weighted *weighted = make_weighted(w);
+    corrective->weighted = weighted;
     f->model.corrective = corrective;
+    if (w->normalised &&
+        (f->options.displacement.displacements == 16 || (!f->options.displacement.displacements && n <= MOST_ROUNDED)))
+        weighted->rounded = pelt_model_center_rows(f->arena, f->options.threads, &f->model);
     f->report.poses = figures_of(w);
 }
 

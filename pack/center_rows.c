@@ -1,0 +1,371 @@
+/* center_rows.c: rows of the weighted form in 16 bits, where D is a sum of large terms that cancel.
+
+   Rounded one by one, the c_q of a vertex move its sum  e(p) = sum_q delta_q phi_q(p)  by many steps, since all phi are
+   about 1. But what one number is rounded by, the next ones can make up for: with phi = L L^T over the centres,
+
+       delta^T phi delta = sum_q z_q^2,     z_q = L_qq delta_q + sum_{k > q} L_kq delta_k
+
+   and from the last centre to the first each number is rounded to where its z_q is least (Babai's nearest plane). e is
+   a sum of phi too, so that it is small everywhere once it is small at the centres, where it is L z.
+
+   What is left is about half a step of the first centres, whose L_qq is near 1. These are *finer*: such a centre lies
+   beside itself, and since the run time reads the second of two numbers from all 32 bits, the two together count
+
+       k + t + (k mod 65536) / 65536      steps
+
+   which is almost any number. Centres are taken farthest first, so that few of them have to be; how many, is tried. */
+
+#include "pack/pack.h"
+#include "rig/linear.h"
+#include <math.h>
+#include <string.h>
+
+/* Of a vertex and a centre: x, y, z, norm, the turn of the normal, and one for good measure: the compiler likes eights. */
+enum { MOST = 32767, COLUMNS = 8 };
+
+static int kind_of(size_t column) { return column < 3 ? 0 : column == 3 ? 1 : 2; }
+
+/* What rounding may do: to vectors, of the diagonal; to norms; to normals. */
+static const double MOST_SHIFT = 4e-6, MOST_NORM = 1e-4, MOST_TURN = 1e-3;
+
+typedef struct rounding {
+    const pelt_model *model;
+    const pelt_weighted *w;
+    const uint32_t *order, *links;
+    const float *distances; /* [axis][center][center] squared */
+    const pelt_row_lists *used;
+    bool *linked;      /* [block] with any other */
+    float *steps[3];   /* [block] of vectors, norms, turns: the same ones for linked blocks */
+    double most[3];    /* what each may be off by */
+    uint32_t *pairs;   /* [block] how many it has */
+    uint16_t *sources; /* [block][2 x its centres], and so on: room for twice what is used */
+    int16_t *shorts, *turns;
+} rounding;
+
+/* -- Distances ----------------------------------------------------------------------------------------------------- */
+
+static double center_distance2(pelt_axis_kind kind, const float *a, const float *b) {
+    double minus = 0, plus = 0;
+    for (int i = 0; i < 4; i++) {
+        minus += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        plus += ((double)a[i] + b[i]) * ((double)a[i] + b[i]);
+    }
+    double x = fmin(minus, plus) / 4, angle = 4 * asin(sqrt(fmin(x, 1)));
+    return kind == PELT_AXIS_CHORD ? 16 * x * (1 - x) : kind == PELT_AXIS_ROTATION ? angle * angle : minus;
+}
+
+static float *all_distances(pelt_arena *arena, const pelt_weighted *w) {
+    size_t n = w->center_count, axes = w->axis_count;
+    float *out = PELT_NEW(arena, axes * n * n, float);
+    for (size_t a = 0; a < axes; a++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < i; k++)
+                out[(a * n + i) * n + k] = out[(a * n + k) * n + i] = (float)center_distance2(
+                    w->axes[a].kind, w->centers + 4 * (i * axes + a), w->centers + 4 * (k * axes + a));
+    return out;
+}
+
+/* -- One vertex ---------------------------------------------------------------------------------------------------- */
+
+/* The centres that a vertex uses, in the order of its block, and what it has there. */
+typedef struct lane {
+    uint32_t count, *places; /* among the centres of the block */
+    uint32_t *of;            /* [center of the block] which of its own that is */
+    float *factor;           /* [count][count] L; NULL: phi has none, and numbers are rounded one by one */
+    double *numbers;         /* [count][COLUMNS] in steps */
+    int16_t *rounded;        /* [count][COLUMNS][2]; the second is for those that are finer */
+    float *sums;             /* [count][COLUMNS] z */
+} lane;
+
+static const float *folded_at(const pelt_weighted *w, uint32_t v, size_t q) {
+    return w->folded + 4 * ((size_t)v * w->center_count + q);
+}
+
+static const float *turn_at(const pelt_weighted *w, uint32_t v, size_t q) {
+    return w->folded_turns ? w->folded_turns + 3 * ((size_t)v * w->center_count + q) : NULL;
+}
+
+static bool uses(const pelt_weighted *w, uint32_t v, size_t q) {
+    const float *c = folded_at(w, v, q), *t = turn_at(w, v, q);
+    return c[0] != 0 || c[1] != 0 || c[2] != 0 || c[3] != 0 || (t && (t[0] != 0 || t[1] != 0 || t[2] != 0));
+}
+
+/* r2 [count] gets weight times the squared distances of a centre from others along an axis. */
+static void add_distances(const rounding *r, size_t axis, float weight, size_t q, const uint32_t *centers, size_t count,
+                          float *r2) {
+    const float *row = r->distances + (axis * r->w->center_count + q) * r->w->center_count;
+    for (size_t k = 0; k < count; k++) r2[k] += weight * row[centers[k]];
+}
+
+/* L in floats, which are enough to round with; NULL where phi is not positive definite to them. */
+static float *factor_phi(const rounding *r, uint32_t v, const uint32_t *centers, size_t m, pelt_arena *scratch) {
+    float *factor = PELT_NEW(scratch, m * m, float), *r2 = PELT_NEW(scratch, m, float);
+    double *row = PELT_NEW(scratch, m, double);
+    for (float ridge = 1e-5f; m && ridge < 1e-2f; ridge *= 10) {
+        for (size_t i = 0; i < m; i++) {
+            memset(r2, 0, (i + 1) * sizeof *r2);
+            for (uint32_t a = r->w->first[v]; a < r->w->first[v + 1]; a++)
+                add_distances(r, r->w->vertex_axes[a], r->w->axis_weights[a], centers[i], centers, i + 1, r2);
+            pelt_phi_row(r->w->phi, r->w->width, i + 1, r2, row);
+            for (size_t k = 0; k <= i; k++) factor[i * m + k] = (float)row[k];
+            factor[i * m + i] += ridge;
+        }
+        if (pelt_cholesky_float(m, factor)) return factor;
+    }
+    return NULL;
+}
+
+static lane make_lane(const rounding *r, uint32_t block, uint32_t v, const uint32_t *centers, size_t count,
+                      pelt_arena *scratch) {
+    lane l = {.places = PELT_NEW(scratch, count, uint32_t), .of = PELT_NEW(scratch, count, uint32_t)};
+    uint32_t *own = PELT_NEW(scratch, count, uint32_t);
+    for (uint32_t i = 0; i < count; i++)
+        if (uses(r->w, v, centers[i])) l.of[i] = l.count, own[l.count] = centers[i], l.places[l.count++] = i;
+    l.factor = factor_phi(r, v, own, l.count, scratch);
+    l.numbers = PELT_NEW(scratch, COLUMNS * (size_t)l.count, double);
+    l.rounded = PELT_NEW(scratch, 2 * COLUMNS * (size_t)l.count, int16_t);
+    l.sums = PELT_NEW(scratch, COLUMNS * (size_t)l.count, float);
+    for (size_t i = 0; i < l.count; i++)
+        for (size_t c = 0; c < COLUMNS - 1; c++) {
+            double step = r->steps[kind_of(c)][block];
+            if (step > 0)
+                l.numbers[COLUMNS * i + c] =
+                    (c < 4 ? folded_at(r->w, v, own[i])[c] : turn_at(r->w, v, own[i])[c - 4]) / step;
+        }
+    return l;
+}
+
+static double between(double x, double low, double high) { return fmin(fmax(x, low), high); }
+
+/* The nearest of what two numbers of one centre count; those that would not fit give way. */
+static double round_finely(double x, int16_t two[2]) {
+    double best = INFINITY, value = 0;
+    for (int way = 0; way < 3; way++) {
+        double whole = floor(x), part = rint((x - whole) * 65536), k, t;
+        if (part > 65535) part = 0, whole++;
+        k = part < 32768 ? part : part - 65536;
+        if (way == 1) k = between(k, whole - MOST, whole + MOST);
+        if (way == 2) k = whole < 0 ? -MOST : MOST;
+        t = between(whole - k, -MOST, MOST);
+        double v = k + t + (k < 0 ? 65536 + k : k) / 65536;
+        if (fabs(v - x) < best) best = fabs(v - x), value = v, two[0] = (int16_t)k, two[1] = (int16_t)t;
+    }
+    return value;
+}
+
+/* What number i of a column becomes. The one of a pair that comes later in the order lies first, and the other is read with
+   it as its fraction. */
+static double round_number(const lane *l, size_t i, size_t column, double x, const uint32_t *partners) {
+    int16_t *two = l->rounded + 2 * (COLUMNS * i + column);
+    uint32_t place = l->places[i], partner = partners[place];
+    if (partner == place) return round_finely(x, two);
+    double fraction = 0;
+    if (partner > place) fraction = (uint16_t)l->rounded[2 * (COLUMNS * l->of[partner] + column)] / 65536.0;
+    two[0] = (int16_t)between(rint(x - fraction), -MOST, MOST);
+    return two[0] + fraction;
+}
+
+/* Rounds from the last centre to the first; most [COLUMNS] gets the most that sums move at the centres, in steps. */
+static void round_lane(const lane *l, const uint32_t *partners, double *most) {
+    size_t m = l->count;
+    memset(l->sums, 0, COLUMNS * m * sizeof *l->sums);
+    memset(most, 0, COLUMNS * sizeof *most);
+    for (size_t i = m; i-- > 0;) {
+        const float *row = l->factor ? l->factor + i * m : NULL;
+        const double *numbers = l->numbers + COLUMNS * i;
+        float delta[COLUMNS] = {0};
+        for (size_t c = 0; c < COLUMNS - 1; c++) {
+            double wanted = numbers[c] - (row ? l->sums[COLUMNS * i + c] / row[i] : 0);
+            delta[c] = (float)(round_number(l, i, c, wanted, partners) - numbers[c]);
+            if (!row) most[c] += fabsf(delta[c]);
+        }
+        for (size_t k = 0; row && k <= i; k++)
+            for (size_t c = 0; c < COLUMNS; c++) l->sums[COLUMNS * k + c] += row[k] * delta[c];
+    }
+    for (size_t i = 0; l->factor && i < m; i++) {
+        float e[COLUMNS] = {0};
+        for (size_t k = 0; k <= i; k++)
+            for (size_t c = 0; c < COLUMNS; c++) e[c] += l->factor[i * m + k] * l->sums[COLUMNS * k + c];
+        for (size_t c = 0; c < COLUMNS; c++) most[c] = fmax(most[c], fabsf(e[c]));
+    }
+}
+
+/* -- One block ----------------------------------------------------------------------------------------------------- */
+
+/* Centres of the block, each the farthest from those before it; of linked blocks in order, as twins have them too. */
+static void order_centers(const rounding *r, uint32_t block, uint32_t *centers, size_t count, pelt_arena *scratch) {
+    float *least = PELT_NEW(scratch, count, float), *r2 = PELT_NEW(scratch, count, float);
+    float *weights = PELT_NEW(scratch, r->w->axis_count, float);
+    for (size_t slot = (size_t)block * PELT_BLOCK; slot < ((size_t)block + 1) * PELT_BLOCK; slot++)
+        for (uint32_t i = r->w->first[r->order[slot]]; i < r->w->first[r->order[slot] + 1]; i++)
+            weights[r->w->vertex_axes[i]] += r->w->axis_weights[i];
+    for (size_t i = 0; i < count; i++) centers[i] = r->used->sources[r->used->first[block] + i], least[i] = INFINITY;
+    for (size_t i = 0; i < count && !r->linked[block]; i++) {
+        size_t farthest = i;
+        for (size_t k = i; k < count; k++)
+            if (least[k] > least[farthest]) farthest = k;
+        uint32_t center = centers[farthest];
+        centers[farthest] = centers[i], centers[i] = center;
+        least[farthest] = least[i];
+        memset(r2, 0, count * sizeof *r2);
+        for (uint32_t a = 0; a < r->w->axis_count; a++)
+            if (weights[a] > 0) add_distances(r, a, weights[a], center, centers + i + 1, count - i - 1, r2 + i + 1);
+        for (size_t k = i + 1; k < count; k++) least[k] = fminf(least[k], r2[k]);
+    }
+}
+
+/* Who lies beside whom: [place] the place of its partner, or its own where a centre is finer. Partners are used by the same
+   vertices, since a number that is not there would be read with a fraction. */
+static void match_centers(const lane *lanes, uint32_t count, uint32_t finer, uint32_t *masks, uint32_t *partners) {
+    memset(masks, 0, count * sizeof *masks);
+    for (uint32_t slot = 0; slot < PELT_BLOCK; slot++)
+        for (uint32_t i = 0; i < lanes[slot].count; i++) masks[lanes[slot].places[i]] |= 1u << slot;
+    for (uint32_t i = 0; i < count; i++) partners[i] = i;
+    for (uint32_t i = finer; i < count; i++) {
+        uint32_t k = i + 1;
+        while (k < count && (partners[k] != k || masks[k] != masks[i])) k++;
+        if (partners[i] == i && k < count) partners[i] = k, partners[k] = i;
+    }
+}
+
+/* Rounds the numbers of the block, all of them where `anyhow`; false when some sum is too far off. */
+static bool round_lanes(const rounding *r, uint32_t block, const lane *lanes, const uint32_t *partners, bool anyhow) {
+    bool well = true;
+    for (size_t slot = 0; slot < PELT_BLOCK && (well || anyhow); slot++) {
+        double most[COLUMNS];
+        round_lane(&lanes[slot], partners, most);
+        for (size_t c = 0; c < COLUMNS; c++) well &= most[c] * r->steps[kind_of(c)][block] <= r->most[kind_of(c)];
+    }
+    return well;
+}
+
+/* Writes the numbers of a centre into its pair of rows. */
+static void write_center(const rounding *r, const lane *lanes, uint32_t place, size_t row, bool finer, bool second) {
+    for (size_t slot = 0; slot < PELT_BLOCK; slot++) {
+        const lane *l = &lanes[slot];
+        size_t i = l->of[place];
+        if (i >= l->count || l->places[i] != place) continue;
+        for (size_t c = 0; c < (r->turns ? COLUMNS - 1 : 4); c++) {
+            const int16_t *two = l->rounded + 2 * (COLUMNS * i + c);
+            int16_t *to = c < 4 ? r->shorts + 4 * PELT_BLOCK * row + 2 * (c * PELT_BLOCK + slot)
+                                : r->turns + 3 * PELT_BLOCK * row + 2 * ((c - 4) * PELT_BLOCK + slot);
+            to[second] = two[0];
+            if (finer) to[1] = two[1];
+        }
+    }
+}
+
+static void write_block(rounding *r, uint32_t block, const uint32_t *centers, uint32_t count, const uint32_t *partners,
+                        const lane *lanes) {
+    size_t row = 2 * (size_t)r->used->first[block];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t partner = partners[i];
+        if (partner < i) continue;
+        r->sources[row] = (uint16_t)centers[partner], r->sources[row + 1] = (uint16_t)centers[i];
+        write_center(r, lanes, i, row, partner == i, partner != i);
+        if (partner != i) write_center(r, lanes, partner, row, false, false);
+        row += 2, r->pairs[block]++;
+    }
+}
+
+/* As few finer centres as will do. Those of linked blocks all are, so that what lies beside them is the same for twins. */
+static void round_block(void *user, size_t block, pelt_arena *scratch) {
+    rounding *r = user;
+    uint32_t b = (uint32_t)block, count = r->used->first[b + 1] - r->used->first[b], finer = r->linked[b] ? count : 0;
+    uint32_t *centers = PELT_NEW(scratch, count, uint32_t), *masks = PELT_NEW(scratch, count, uint32_t),
+             *partners = PELT_NEW(scratch, count, uint32_t);
+    lane lanes[PELT_BLOCK];
+    order_centers(r, b, centers, count, scratch);
+    for (size_t slot = 0; slot < PELT_BLOCK; slot++)
+        lanes[slot] = make_lane(r, b, r->order[block * PELT_BLOCK + slot], centers, count, scratch);
+    for (bool well = false; !well; finer = finer ? 2 * finer : 1) {
+        match_centers(lanes, count, finer, masks, partners);
+        well = round_lanes(r, b, lanes, partners, finer >= count) || finer >= count;
+    }
+    write_block(r, b, centers, count, partners, lanes);
+}
+
+/* -- All blocks ---------------------------------------------------------------------------------------------------- */
+
+static void find_steps(rounding *r, uint32_t block_count) {
+    for (size_t slot = 0; slot < (size_t)block_count * PELT_BLOCK; slot++) {
+        uint32_t v = r->order[slot], b = r->links[slot / PELT_BLOCK];
+        for (size_t q = 0; q < r->w->center_count; q++)
+            for (size_t c = 0; c < (r->w->folded_turns ? COLUMNS - 1 : 4); c++) {
+                float x = fabsf(c < 4 ? folded_at(r->w, v, q)[c] : turn_at(r->w, v, q)[c - 4]);
+                float *step = &r->steps[kind_of(c)][b];
+                *step = fmaxf(*step, x / (MOST - 8)); /* what others are rounded by comes on top */
+            }
+    }
+    for (uint32_t b = 0; b < block_count; b++)
+        for (int i = 0; i < 3; i++) r->steps[i][b] = r->steps[i][r->links[b]];
+}
+
+static pelt_factor *make_factors(pelt_arena *arena, uint32_t block_count, const float *vectors, const float *norms) {
+    pelt_factor *out = PELT_NEW(arena, 2 * (size_t)block_count, pelt_factor);
+    for (uint32_t b = 0; b < block_count; b++) {
+        out[2 * b].step = vectors[b] / 65536; /* the run time reads 65536ths */
+        if (norms) out[2 * b + 1].step = norms[b] / 65536;
+    }
+    return out;
+}
+
+/* Moves what the blocks have together. */
+static void close_gaps(const rounding *r, uint32_t block_count, pelt_row_lists *lists) {
+    for (uint32_t b = 0; b < block_count; b++) {
+        size_t from = 2 * (size_t)r->used->first[b], to = lists->first[b], count = 2 * (size_t)r->pairs[b];
+        memmove(r->sources + to, r->sources + from, count * sizeof *r->sources);
+        memmove(r->shorts + 4 * PELT_BLOCK * to, r->shorts + 4 * PELT_BLOCK * from,
+                4 * PELT_BLOCK * count * sizeof *r->shorts);
+        if (r->turns)
+            memmove(r->turns + 3 * PELT_BLOCK * to, r->turns + 3 * PELT_BLOCK * from,
+                    3 * PELT_BLOCK * count * sizeof *r->turns);
+        lists->first[b + 1] = (uint32_t)(to + count);
+    }
+    lists->count = lists->first[block_count], lists->sources = r->sources;
+}
+
+static double diagonal_of(const pelt_model *model) {
+    double sum = 0;
+    for (int c = 0; c < 3; c++) {
+        float low = INFINITY, high = -INFINITY;
+        for (uint32_t v = 0; v < model->vertex_count; v++) {
+            low = fminf(low, model->positions[3 * (size_t)v + c]);
+            high = fmaxf(high, model->positions[3 * (size_t)v + c]);
+        }
+        sum += ((double)high - low) * ((double)high - low);
+    }
+    return sqrt(sum);
+}
+
+pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const pelt_model *model, const uint32_t *order,
+                                    uint32_t block_count, const uint32_t *links, const pelt_row_lists *used) {
+    const pelt_weighted *w = model->corrective->weighted;
+    size_t rows = 2 * (size_t)used->count;
+    pelt_arena *work = pelt_arena_inside(arena);
+    rounding r = {.model = model,
+                  .w = w,
+                  .order = order,
+                  .links = links,
+                  .used = used,
+                  .most = {MOST_SHIFT * diagonal_of(model), MOST_NORM, MOST_TURN}};
+    r.distances = all_distances(work, w);
+    r.linked = PELT_NEW(work, block_count, bool);
+    r.pairs = PELT_NEW(work, block_count, uint32_t);
+    for (int i = 0; i < 3; i++) r.steps[i] = PELT_NEW(work, block_count, float);
+    r.sources = PELT_NEW(arena, rows, uint16_t);
+    r.shorts = PELT_NEW(arena, 4 * PELT_BLOCK * rows, int16_t);
+    r.turns = w->folded_turns ? PELT_NEW(arena, 3 * PELT_BLOCK * rows, int16_t) : NULL;
+    for (uint32_t b = 0; b < block_count; b++)
+        if (links[b] != b) r.linked[b] = r.linked[links[b]] = true;
+    find_steps(&r, block_count);
+    pelt_parallel(work, threads, block_count, round_block, &r);
+    pelt_center_rows out = {.lists.first = PELT_NEW(arena, (size_t)block_count + 1, uint32_t),
+                            .shorts = r.shorts,
+                            .turns = r.turns,
+                            .factors = make_factors(arena, block_count, r.steps[0], r.steps[1]),
+                            .turn_factors = r.turns ? make_factors(arena, block_count, r.steps[2], NULL) : NULL};
+    close_gaps(&r, block_count, &out.lists);
+    pelt_arena_free(work);
+    return out;
+}
