@@ -86,7 +86,8 @@ static double rounding(pelt_fitting *f) {
 
 static void choose_precision(pelt_fitting *f) {
     uint32_t wanted = f->options.displacement.displacements;
-    if (!f->model.corrective || wanted == 32) return;
+    const pelt_weighted *w = f->model.corrective ? f->model.corrective->weighted : NULL;
+    if (!f->model.corrective || wanted == 32 || (w && !w->unnormalised && !w->rounded)) return;
     double worst = rounding(f);
     f->model.in_16_bits = wanted || worst <= MOST_ROUNDING * f->bundle->mesh.diagonal;
     if (f->model.in_16_bits) f->report.storage_error = worst;
@@ -125,8 +126,8 @@ static void name_controls(pelt_fitting *f) {
 /* -- Many examples ------------------------------------------------------------------------------------------------- */
 
 /* What a fit can do with in seconds to minutes, by the order in which its time and its skin grow. */
-static const uint32_t most_examples[PELT_CORRECTIVE_COUNT] = {[PELT_CORRECTIVE_PSD] = 2000,
-                                                              [PELT_CORRECTIVE_WPSD] = 1000,
+static const uint32_t most_examples[PELT_CORRECTIVE_COUNT] = {[PELT_CORRECTIVE_PSD] = 800,
+                                                              [PELT_CORRECTIVE_WPSD] = 300,
                                                               [PELT_CORRECTIVE_EIGEN] = 2000,
                                                               [PELT_CORRECTIVE_KERNEL] = 1000};
 

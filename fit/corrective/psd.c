@@ -5,7 +5,7 @@
 
    The distance is over all joints, each weighted by how much it displaces the mesh as a whole: a finger moves little
    skin, and where it points should not decide what the back looks like. The width of phi, and whether
-   it is mixed or a Gaussian alone, is what best predicts poses left out.
+   it is mixed or a Gaussian alone, is what best predicts poses left out; of many poses, some of them.
 
    With N principal poses the functions r_t of those alone are used, and the displacements are those that fit all
    examples best. */
@@ -21,8 +21,10 @@ typedef struct psd {
     pelt_arena *work;
     pelt_distinct_poses distinct;
     pelt_sources sources;
-    double *distances; /* [pose][pose] squared */
-    double *factor;    /* [pose][pose]: any matrix whose rows have the inner products of the shapes */
+    double *distances;            /* [pose][pose] squared */
+    uint32_t tried_count, *tried; /* poses that settings are chosen by */
+    double *factor;               /* [tried][rank]: a matrix whose rows have the inner products of their shapes */
+    size_t rank;
     pelt_phi phi;
     bool normalised; /* divided by the sum of the functions */
     double width;
@@ -56,24 +58,44 @@ static void weigh_sources(psd *p) {
     }
 }
 
-/* Inner products of shapes are all that errors need: one pass over the vertices, then everything is [pose][pose]. */
+/* Poses that settings are chosen by: all, or `most` of them, evenly, the rest pose first. */
+static void list_tried(psd *p, uint32_t most) {
+    uint32_t n = p->distinct.count;
+    p->tried_count = n < most ? n : most;
+    p->tried = PELT_NEW(p->work, p->tried_count, uint32_t);
+    for (uint32_t i = 0; i < p->tried_count; i++) p->tried[i] = (uint32_t)((uint64_t)i * n / p->tried_count);
+}
+
+/* Inner products of shapes are all that errors need; those at some points, spread over the mesh, tell as much as all. */
 static bool factor_shapes(psd *p) {
-    size_t n = p->distinct.count, size = 3 * (size_t)p->distinct.displacements.point_count;
-    double *values = PELT_NEW(p->work, n, double);
-    p->factor = PELT_NEW(p->work, n * n, double);
-    pelt_gemm(false, true, n, n, size, 1, p->distinct.shapes, p->distinct.shapes, 0, p->factor);
-    if (!pelt_eigen(n, p->factor, values)) return false;
+    enum { MOST_POINTS = 600 };
+    size_t n = p->tried_count, points = p->distinct.displacements.point_count;
+    size_t some = points < MOST_POINTS ? points : MOST_POINTS, size = 3 * some, first = 0;
+    double *shapes = PELT_NEW(p->work, n * size, double), *values = PELT_NEW(p->work, n, double);
+    double *gram = PELT_NEW(p->work, n * n, double);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n; k++) p->factor[i * n + k] *= sqrt(fmax(values[k], 0));
+        for (size_t k = 0; k < some; k++)
+            memcpy(shapes + i * size + 3 * k, p->distinct.shapes + 3 * (p->tried[i] * points + k * points / some),
+                   3 * sizeof *shapes);
+    pelt_gemm(false, true, n, n, size, 1, shapes, shapes, 0, gram);
+    if (!pelt_eigen(n, gram, values)) return false;
+    while (first + 1 < n && values[first] < 1e-9 * values[n - 1]) first++;
+    p->rank = n - first;
+    p->factor = PELT_NEW(p->work, n * p->rank, double);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < p->rank; k++)
+            p->factor[i * p->rank + k] = gram[i * n + first + k] * sqrt(fmax(values[first + k], 0));
     return true;
 }
 
-static void fill_phi(const psd *p, double width, double *phi) {
+/* phi [count][count] of some poses. */
+static void fill_phi(const psd *p, double width, size_t count, const uint32_t *poses, double *phi) {
     size_t n = p->distinct.count;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k <= i; k++)
-            phi[i * n + k] = phi[k * n + i] =
-                pelt_phi_value(p->phi, width, p->distances[i * n + k]) + (i == k ? pelt_phi_ridge(p->phi) : 0);
+            phi[i * count + k] = phi[k * count + i] =
+                pelt_phi_value(p->phi, width, p->distances[poses[i] * n + poses[k]]) +
+                (i == k ? pelt_phi_ridge(p->phi) : 0);
 }
 
 /* -- The width ----------------------------------------------------------------------------------------------------- */
@@ -87,7 +109,7 @@ static double typical_distance(const psd *p) {
 }
 
 static const double width_factors[] = {0.35, 0.5, 0.7, 1, 1.4, 2, 2.8};
-enum { WIDTHS = sizeof width_factors / sizeof *width_factors };
+enum { WIDTHS = sizeof width_factors / sizeof *width_factors, MOST_TRIED = 300 };
 
 /* Float arithmetic at run time must still interpolate: rounding grows by the row sums of the inverse. */
 static const double MOST_GROWTH = 1.6e4;
@@ -95,22 +117,23 @@ static const double MOST_GROWTH = 1.6e4;
 static const double CLEARLY = 0.95; /* of the squared error */
 
 static const bool *poses_to_leave_out(const psd *p) {
-    bool *all = PELT_NEW(p->work, p->distinct.count, bool), any = false;
-    for (uint32_t i = 0; i < p->distinct.count; i++) any |= p->distinct.interior[i], all[i] = i > 0;
-    return any ? p->distinct.interior : all;
+    bool *out = PELT_NEW(p->work, p->tried_count, bool), any = false;
+    for (uint32_t i = 0; i < p->tried_count; i++) any |= out[i] = p->distinct.interior[p->tried[i]];
+    for (uint32_t i = 1; i < p->tried_count && !any; i++) out[i] = true;
+    return out;
 }
 
 /* The best width for the function that the fit has; returns the squared error of poses left out. */
 static double choose_width(psd *p) {
-    size_t n = p->distinct.count;
+    size_t n = p->tried_count;
     double *phi = PELT_NEW(p->work, n * n, double);
     const bool *marked = poses_to_leave_out(p);
     double typical = typical_distance(p), best = INFINITY, given = p->fitting->options.psd.width;
     p->width = given > 0 ? given : width_factors[0] * typical;
     for (int w = 0; w < (given > 0 ? 1 : WIDTHS) && typical > 0; w++) {
         double growth, width = given > 0 ? given : width_factors[w] * typical;
-        fill_phi(p, width, phi);
-        double error = pelt_leave_one_out(p->work, n, phi, n, p->factor, marked, p->normalised, &growth);
+        fill_phi(p, width, n, p->tried, phi);
+        double error = pelt_leave_one_out(p->work, n, phi, p->rank, p->factor, marked, p->normalised, &growth);
         if (error < best && (growth < MOST_GROWTH || given > 0)) best = error, p->width = width;
     }
     if (!(p->width > 0)) p->width = 1;
@@ -133,20 +156,28 @@ static void choose_function(psd *p) {
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
 
-/* phi of the chosen centres. */
-static void center_phi(const psd *p, double *phi) {
-    size_t n = p->distinct.count, m = p->center_count;
-    for (size_t i = 0; i < m; i++)
-        for (size_t k = 0; k < m; k++)
-            phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[p->centers[i] * n + p->centers[k]]) +
-                             (i == k ? pelt_phi_ridge(p->phi) : 0);
+/* The largest eigenvalue of a symmetric positive definite matrix, by its powers. */
+static double largest_eigenvalue(pelt_arena *arena, size_t n, const double *a) {
+    enum { MOST_TURNS = 300 };
+    double *x = PELT_NEW(arena, n, double), *y = PELT_NEW(arena, n, double), value = 0, before = -1;
+    for (size_t i = 0; i < n; i++) x[i] = 1 + (double)(i % 7) / 7; /* of no symmetry */
+    for (int turn = 0; turn < MOST_TURNS && fabs(value - before) > 1e-7 * value; turn++) {
+        double length = 0, along = 0;
+        for (size_t i = 0; i < n; i++) length += x[i] * x[i];
+        pelt_gemm(false, false, n, 1, n, 1 / sqrt(length), a, x, 0, y);
+        for (size_t i = 0; i < n; i++) along += x[i] * y[i];
+        before = value, value = along / sqrt(length);
+        double *swapped = x;
+        x = y, y = swapped;
+    }
+    return value;
 }
 
-static void note_condition(psd *p) {
+static void note_condition(psd *p, const double *lambda) {
     size_t n = p->distinct.count, m = p->center_count;
     double *phi = PELT_NEW(p->work, m * m, double), least = INFINITY;
-    center_phi(p, phi);
-    pelt_condition c = {.value = pelt_condition_of(m, phi)};
+    fill_phi(p, p->width, m, p->centers, phi);
+    pelt_condition c = {.value = largest_eigenvalue(p->work, m, phi) * largest_eigenvalue(p->work, m, lambda)};
     for (size_t i = 0; i < m; i++)
         for (size_t k = i + 1; k < m; k++) {
             double r2 = p->distances[p->centers[i] * n + p->centers[k]];
@@ -157,11 +188,12 @@ static void note_condition(psd *p) {
     pelt_note_condition(p->fitting, &c);
 }
 
-/* A function f = sum_q c_q phi(., q) with values d at the centres obeys |f(p)|^2 <= phi(0) c^T phi c = d^T phi^-1 d,
-   phi being positive definite; the guard of the norm multiplies it by no more than 1 / PELT_NORM_FLOOR. */
+/* A function f = sum_q c_q phi(., q) with values d at the centres obeys |f(p)|^2 <= phi(0) c^T phi c = d^T phi^-1 d
+   = |L^-1 d|^2, phi = L L^T being positive definite; the guard of the norm multiplies it by no more than
+   1 / PELT_NORM_FLOOR. */
 typedef struct bounding {
     size_t count, size;            /* displacements of a point, their numbers in all points */
-    const double *metric, *shapes; /* [count][count], [count][size] */
+    const double *factor, *shapes; /* [count][count] L, [count][size] */
     double *largest;               /* [stretch] of points: the largest squared bound */
 } bounding;
 
@@ -170,28 +202,30 @@ enum { STRETCH = 3 * 64 };
 static void bound_stretch(void *user, size_t stretch, pelt_arena *scratch) {
     bounding *b = user;
     size_t first = stretch * STRETCH, width = b->size - first < STRETCH ? b->size - first : STRETCH;
-    double *d = PELT_NEW(scratch, b->count * width, double), *product = PELT_NEW(scratch, b->count * width, double);
-    double sum = 0;
+    double *d = PELT_NEW(scratch, b->count * width, double), sum = 0;
     for (size_t k = 0; k < b->count; k++) memcpy(d + k * width, b->shapes + k * b->size + first, width * sizeof *d);
-    pelt_gemm(false, false, b->count, width, b->count, 1, b->metric, d, 0, product);
+    pelt_forward_solve(b->count, b->factor, width, d);
     for (size_t i = 0; i < width; i++) {
         if (i % 3 == 0) sum = 0;
-        for (size_t k = 0; k < b->count; k++) sum += d[k * width + i] * product[k * width + i];
+        for (size_t k = 0; k < b->count; k++) sum += d[k * width + i] * d[k * width + i];
         b->largest[stretch] = fmax(b->largest[stretch], sum);
     }
 }
 
-static void note_bound(psd *p, const double *lambda, const double *shapes) {
+/* Where the rest pose, which comes first, has no displacement, its row of L has nothing to do. */
+static void note_bound(psd *p, const double *shapes) {
     size_t m = p->center_count, count = m - p->skip, size = 3 * (size_t)p->distinct.displacements.point_count;
     size_t stretches = (size + STRETCH - 1) / STRETCH;
-    double *metric = PELT_NEW(p->work, count * count, double), most = 0;
+    double *phi = PELT_NEW(p->work, m * m, double), *factor = PELT_NEW(p->work, count * count, double), most = 0;
     bounding b = {.count = count,
                   .size = size,
-                  .metric = metric,
+                  .factor = factor,
                   .shapes = shapes,
                   .largest = PELT_NEW(p->work, stretches, double)};
+    fill_phi(p, p->width, m, p->centers, phi);
+    if (!pelt_cholesky(m, phi)) return;
     for (size_t i = 0; i < count; i++)
-        memcpy(metric + i * count, lambda + (i + p->skip) * m + p->skip, count * sizeof *metric);
+        memcpy(factor + i * count, phi + (i + p->skip) * m + p->skip, count * sizeof *factor);
     pelt_parallel(p->work, p->fitting->options.threads, stretches, bound_stretch, &b);
     for (size_t s = 0; s < stretches; s++) most = fmax(most, b.largest[s]);
     p->fitting->report.bound = sqrt(most) / (p->normalised ? PELT_NORM_FLOOR : 1);
@@ -202,11 +236,9 @@ static void note_bound(psd *p, const double *lambda, const double *shapes) {
 /* lambda [center][center] of the chosen centres, inverse of their part of phi; false when it has none. */
 static bool invert_phi(psd *p, double *lambda) {
     size_t m = p->center_count;
-    double *part = PELT_NEW(p->work, m * m, double);
-    center_phi(p, part);
-    if (!pelt_cholesky(m, part)) return false;
-    for (size_t i = 0; i < m * m; i++) lambda[i] = i / m == i % m;
-    pelt_cholesky_solve(m, part, m, lambda);
+    fill_phi(p, p->width, m, p->centers, lambda);
+    if (!pelt_cholesky(m, lambda)) return false;
+    pelt_cholesky_invert(m, lambda);
     p->growth = 0;
     for (size_t i = 0; i < m; i++) {
         double sum = 0;
@@ -214,6 +246,16 @@ static bool invert_phi(psd *p, double *lambda) {
         p->growth = fmax(p->growth, sum);
     }
     return true;
+}
+
+/* What was chosen by some poses may be too wide for all of them: then it is the next that is not. */
+static bool invert_narrower(psd *p, double *lambda) {
+    bool done = invert_phi(p, lambda), free = !(p->fitting->options.psd.width > 0) && p->center_count > p->tried_count;
+    for (int tries = 0; tries < WIDTHS && free && !(done && p->growth < MOST_GROWTH); tries++) {
+        p->width *= 0.7;
+        done = invert_phi(p, lambda);
+    }
+    return done;
 }
 
 /* r_t at every pose: [pose][center]. */
@@ -250,17 +292,17 @@ static bool shape_weights(const psd *p, const double *r, double *weights) {
 static double principal_error(psd *p) {
     size_t n = p->distinct.count, all = p->center_count, m = all - p->skip;
     double *lambda = PELT_NEW(p->work, all * all, double), *r = PELT_NEW(p->work, n * all, double);
-    double *weights = PELT_NEW(p->work, m * n, double), *shapes = PELT_NEW(p->work, m * n, double);
-    double *columns = PELT_NEW(p->work, n * m, double), *left = PELT_NEW(p->work, n * n, double), sum = 0;
+    double *weights = PELT_NEW(p->work, m * n, double), *shapes = PELT_NEW(p->work, m * p->rank, double);
+    double *columns = PELT_NEW(p->work, n * m, double), *left = PELT_NEW(p->work, n * p->rank, double), sum = 0;
     if (!invert_phi(p, lambda)) return INFINITY;
     functions_at_poses(p, lambda, r);
     if (!shape_weights(p, r, weights)) return INFINITY;
-    pelt_gemm(false, false, m, n, n, 1, weights, p->factor, 0, shapes);
+    pelt_gemm(false, false, m, p->rank, n, 1, weights, p->factor, 0, shapes);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < m; k++) columns[i * m + k] = r[i * all + k + p->skip];
-    memcpy(left, p->factor, n * n * sizeof *left);
-    pelt_gemm(false, false, n, n, m, -1, columns, shapes, 1, left);
-    for (size_t i = 0; i < n * n; i++) sum += left[i] * left[i];
+    memcpy(left, p->factor, n * p->rank * sizeof *left);
+    pelt_gemm(false, false, n, p->rank, m, -1, columns, shapes, 1, left);
+    for (size_t i = 0; i < n * p->rank; i++) sum += left[i] * left[i];
     return sum;
 }
 
@@ -275,14 +317,14 @@ static bool choose_poses(psd *p, uint32_t count) {
     for (int w = 0; w < (given > 0 ? 1 : WIDTHS); w++) {
         p->work = pelt_arena_inside(outer);
         p->width = given > 0 ? given : width_factors[w] * typical;
-        double *phi = PELT_NEW(p->work, n * n, double), *left = PELT_NEW(p->work, n * n, double);
-        fill_phi(p, p->width, phi);
-        memcpy(left, p->factor, n * n * sizeof *left);
+        double *phi = PELT_NEW(p->work, n * n, double), *left = PELT_NEW(p->work, n * p->rank, double);
+        fill_phi(p, p->width, n, p->tried, phi);
+        memcpy(left, p->factor, n * p->rank * sizeof *left);
         p->centers[0] = 0;
         if (by_components)
-            pelt_choose_by_components(p->work, n, n, left, 1, p->center_count, p->centers);
+            pelt_choose_by_components(p->work, n, p->rank, left, 1, p->center_count, p->centers);
         else
-            pelt_choose_columns(p->work, n, n, phi, n, left, 1, p->center_count, p->centers);
+            pelt_choose_columns(p->work, n, n, phi, p->rank, left, 1, p->center_count, p->centers);
         double error = principal_error(p);
         if (error < best) {
             best = error, best_width = p->width;
@@ -381,7 +423,7 @@ static bool make_corrective(psd *p) {
     size_t n = p->distinct.count, m = p->center_count;
     pelt_fitting *f = p->fitting;
     double *lambda = PELT_NEW(p->work, m * m, double), *weights = NULL;
-    if (!invert_phi(p, lambda)) return false;
+    if (!invert_narrower(p, lambda)) return false;
     if (m < n) {
         double *r = PELT_NEW(p->work, n * m, double);
         weights = PELT_NEW(p->work, n * m, double);
@@ -401,8 +443,8 @@ static bool make_corrective(psd *p) {
     }
     f->model.corrective = corrective;
     f->report.poses = (pelt_pose_figures){(uint32_t)m, p->width, p->growth, .not_told_apart = -1};
-    note_condition(p);
-    note_bound(p, lambda, shapes);
+    note_condition(p, lambda);
+    note_bound(p, shapes);
     return true;
 }
 
@@ -419,8 +461,10 @@ static bool fit(psd *p, uint32_t wanted) {
     p->centers = PELT_NEW(p->work, n, uint32_t);
     p->skip = !rest_is_displaced(p);
     weigh_sources(p);
+    bool few = wanted && wanted + 1 < n;
+    list_tried(p, few ? n : MOST_TRIED);
     if (!factor_shapes(p)) return false;
-    if (wanted && wanted + 1 < n) return choose_poses(p, wanted) && make_corrective(p);
+    if (few) return choose_poses(p, wanted) && make_corrective(p);
     p->center_count = n;
     for (uint32_t i = 0; i < n; i++) p->centers[i] = i;
     choose_function(p);

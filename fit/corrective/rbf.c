@@ -322,9 +322,8 @@ double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t colum
     *growth = INFINITY;
     if (!pelt_cholesky(n, phi)) return INFINITY;
     pelt_arena *work = pelt_arena_inside(arena);
-    double *inverse = PELT_NEW(work, n * n, double), *c = PELT_NEW(work, n * columns, double), sum = 0;
-    for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
-    pelt_cholesky_solve(n, phi, n, inverse);
+    double *inverse = phi, *c = PELT_NEW(work, n * columns, double), sum = 0;
+    pelt_cholesky_invert(n, phi);
     pelt_gemm(false, false, n, columns, n, 1, inverse, values, 0, c);
     *growth = 0;
     for (size_t e = 0; e < n; e++) {
