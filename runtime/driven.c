@@ -12,70 +12,17 @@
    and for normals, of a bulge,  T^-T = T_host^-T (I - (q - 1)/q a a^T).
 
    where b1 goes from the joint to its parent and b2 to its children: they point apart when the limb is straight (s = 1)
-   and together when it is folded (s = 1 + k). pack/driven.c is the same in double. */
+   and together when it is folded (s = 1 + k). Here are rotations, whatever the joints do; driven.inc has the usual ones and
+   bulges. pack/driven.c is the same in double. */
 
 #include "runtime/loops.h"
 #include "runtime/rotation.h"
-#include <string.h>
 
 static void rotate(const float *m, const float v[3], float out[3]) {
     for (int r = 0; r < 3; r++) out[r] = m[4 * r] * v[0] + m[4 * r + 1] * v[1] + m[4 * r + 2] * v[2];
 }
 
 static float dot(const float a[3], const float b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-/* -- Bulges -------------------------------------------------------------------------------------------------------- */
-
-/* s of the formula above; a bone without length counts as a straight limb. */
-static float bulge_scale(float k, const float b1[3], const float b2[3]) {
-    float lengths = sqrtf(dot(b1, b1) * dot(b2, b2));
-    float cosine = lengths > 1e-30f ? dot(b1, b2) / lengths : -1;
-    return 1 + k / 2 * (fminf(fmaxf(cosine, -1), 1) + 1);
-}
-
-/* q of the formula above. Several bulges follow each other at every joint, and have s and s0 in common. */
-typedef struct bulge_size {
-    const pelt_driven *of; /* whose s and s0 they are; NULL: nobody's yet */
-    float s, s0;
-} bulge_size;
-
-static float bulge_factor(const pelt_driven *d, const float *palette, bulge_size *size) {
-    const pelt_driven *last = size->of;
-    if (!last || last->parent != d->parent || last->driver != d->driver || last->amount != d->amount ||
-        memcmp(last->upstream, d->upstream, sizeof d->upstream) ||
-        memcmp(last->downstream, d->downstream, sizeof d->downstream)) {
-        float b1[3], b2[3];
-        rotate(palette + (size_t)d->parent * PALETTE_STRIDE, d->upstream, b1);
-        rotate(palette + (size_t)d->driver * PALETTE_STRIDE, d->downstream, b2);
-        *size = (bulge_size){d, bulge_scale(d->amount, b1, b2), bulge_scale(d->amount, d->upstream, d->downstream)};
-    }
-    return d->kind == PELT_DRIVEN_BULGE ? size->s / size->s0 : size->s0 / size->s;
-}
-
-/* host (I + more a a^T), about the place that is `middle` along the axis a. */
-static inline void stretch(const float *host, const float axis[3], float more, float middle, float *out) {
-    four a = {axis[0], axis[1], axis[2], -middle};
-    for (int r = 0; r < 3; r++) {
-        float along = more * (host[4 * r] * axis[0] + host[4 * r + 1] * axis[1] + host[4 * r + 2] * axis[2]);
-        four row;
-        memcpy(&row, host + 4 * r, sizeof row);
-        row = row + along * a;
-        memcpy(out + 4 * r, &row, sizeof row);
-    }
-}
-
-/* As large a change of lengths as pelt_pose_normal lets pass. */
-#define SAME_LENGTH 5e-5f
-
-static void bulge(const pelt_driven *d, float *palette, float *normals, bulge_size *size, size_t at) {
-    size_t host = (size_t)d->host * PALETTE_STRIDE;
-    float q = bulge_factor(d, palette, size);
-    stretch(palette + host, d->axis, q - 1, dot(d->axis, d->origin), palette + at);
-    stretch(normals + host, d->axis, 1 / q - 1, 0, normals + at);
-    palette[at + PALETTE_RIGID] = fabsf(q - 1) < SAME_LENGTH ? palette[host + PALETTE_RIGID] : 0;
-}
-
-/* -- Rotations ----------------------------------------------------------------------------------------------------- */
 
 static float larger(float a, float b) { return a > b ? a : b; }
 
@@ -187,7 +134,7 @@ static int part_of(const pelt_driven *d, const matrix *motion, matrix *out) {
 }
 
 /* A parent or a joint that is flattened has no rotation to take a part of; the driver's own matrix stands in. */
-static void turn(const pelt_driven *d, const float *palette, float *out) {
+void pelt_pose_turn(const pelt_driven *d, const float *palette, float *out) {
     const float *driver = palette + (size_t)d->driver * PALETTE_STRIDE;
     matrix joint = linear_part(driver), parent, inverse, motion = joint, part;
     int whole = 1;
@@ -203,18 +150,4 @@ static void turn(const pelt_driven *d, const float *palette, float *out) {
         for (int c = 0; c < 3; c++) out[4 * r + c] = joint.m[r][c];
     rotate(out, d->origin, moved);
     for (int r = 0; r < 3; r++) out[4 * r + 3] = place[r] + driver[4 * r + 3] - moved[r];
-}
-
-void pelt_pose_driven(const pelt_skin *skin, float *palette, float *normals) {
-    bulge_size size = {0};
-    for (uint32_t i = 0; i < skin->driven_count; i++) {
-        const pelt_driven *d = &skin->driven[i];
-        size_t at = ((size_t)skin->joint_count + i) * PALETTE_STRIDE;
-        if (d->kind == PELT_DRIVEN_BULGE || d->kind == PELT_DRIVEN_DENT) {
-            bulge(d, palette, normals, &size, at);
-        } else {
-            turn(d, palette, palette + at);
-            pelt_pose_normal(palette + at, normals + at);
-        }
-    }
 }

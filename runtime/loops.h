@@ -22,7 +22,7 @@ typedef struct pelt_pose_head {
 typedef struct pelt_pose_offsets {
     size_t palette;        /* T_j = global_j inverse_bind_j, [joint][PALETTE_STRIDE] */
     size_t normal_palette; /* T_j^-T, the same shape; only filled in when not rigid, or when joints are driven */
-    size_t globals;        /* [joint][12] */
+    size_t globals;        /* [joint][PALETTE_STRIDE] */
     size_t size;
 } pelt_pose_offsets;
 
@@ -35,15 +35,22 @@ static inline pelt_pose_offsets pelt_pose_layout(const pelt_skin *skin) {
     at.palette = PELT_ALIGN;
     at.normal_palette = at.palette + matrices;
     at.globals = at.normal_palette + matrices;
-    at.size = at.globals + (size_t)pelt_aligned((size_t)skin->joint_count * 12 * sizeof(float));
+    at.size = at.globals + (size_t)skin->joint_count * PALETTE_STRIDE * sizeof(float);
     return at;
 }
 
-/* The matrices of driven joints and their inverse transposes, after those of the joints that they are computed from. */
-void pelt_pose_driven(const pelt_skin *skin, float *palette, float *normals);
+/* What pose_joints of the loops works with: all but the palettes are read, and the globals where there are no locals. */
+typedef struct pelt_joints_job {
+    const pelt_skin *skin;
+    const pelt_transform *locals; /* NULL: globals are given */
+    float *globals, *palette, *normals;
+} pelt_joints_job;
 
-/* Says beside a joint matrix whether it is rigid, and makes its inverse transpose, which then is the same. */
-void pelt_pose_normal(float *m, float *normal);
+/* Of the 3x3 part of a joint matrix. */
+void pelt_inverse_transpose(const float *m, float *out);
+
+/* The matrix of a turn, twist or bend, whatever its joints do; `out` is one of the palette. */
+void pelt_pose_turn(const pelt_driven *d, const float *palette, float *out);
 
 /* -- Correctives -------------------------------------------------------------------------------------------------- */
 
@@ -175,6 +182,7 @@ typedef struct pelt_fill_job {
 typedef struct pelt_loops {
     void (*deform)(const pelt_deform_job *job);
     void (*deliver)(const pelt_delivery *delivery);
+    int (*pose_joints)(const pelt_joints_job *job); /* returns whether all matrices are rigid */
     void (*pose_corrective)(const pelt_corrective_job *job);
     void (*fill)(const pelt_fill_job *job);
 } pelt_loops;

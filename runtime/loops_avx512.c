@@ -154,6 +154,59 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
             _mm512_storeu_ps(out + 16 * i, fours[i]);
     }
 }
+
+/* A whole 3x4 matrix, four lanes a row; the last four lanes are nothing. */
+#define WHOLE_MATRICES
+typedef __m512 affine;
+
+static inline affine load_affine(const float *p) { return _mm512_load_ps(p); }
+static inline void store_affine(float *p, affine m) { _mm512_store_ps(p, m); }
+
+static inline affine product_of_rows(affine a, __m512 b0, __m512 b1, __m512 b2) {
+    const __m512 last = _mm512_broadcast_f32x4(_mm_setr_ps(0, 0, 0, 1));
+    return _mm512_add_ps(
+        _mm512_fmadd_ps(_mm512_permute_ps(a, 0x00), b0, _mm512_mul_ps(_mm512_permute_ps(a, 0x55), b1)),
+        _mm512_fmadd_ps(_mm512_permute_ps(a, 0xaa), b2, _mm512_mul_ps(a, last)));
+}
+
+static inline affine product_of(affine a, affine b) {
+    return product_of_rows(a, _mm512_shuffle_f32x4(b, b, 0x00), _mm512_shuffle_f32x4(b, b, 0x55),
+                           _mm512_shuffle_f32x4(b, b, 0xaa));
+}
+
+static inline __m512 four_times(const float *p) { return _mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
+
+static inline affine product_with(affine a, const float *b) {
+    return product_of_rows(a, four_times(b), four_times(b + 4), four_times(b + 8));
+}
+
+/* As in pose.inc: entries of the rotation are sums of two products, and 1 on the diagonal. */
+static inline affine local_map(const pelt_transform *t, float norm) {
+    const __m512i a = _mm512_setr_epi32(1, 0, 0, 3, 0, 0, 1, 3, 0, 1, 0, 3, 3, 3, 3, 3),
+                  b = _mm512_setr_epi32(1, 1, 2, 3, 1, 0, 2, 3, 2, 2, 0, 3, 3, 3, 3, 3),
+                  c = _mm512_setr_epi32(2, 3, 3, 3, 3, 2, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3),
+                  d = _mm512_setr_epi32(2, 2, 1, 3, 2, 2, 0, 3, 1, 0, 1, 3, 3, 3, 3, 3),
+                  places = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0);
+    const __m512 ab = _mm512_setr_ps(-1, 1, 1, 0, 1, -1, 1, 0, 1, 1, -1, 0, 0, 0, 0, 0),
+                 cd = _mm512_setr_ps(-1, -1, 1, 0, 1, -1, -1, 0, -1, 1, -1, 0, 0, 0, 0, 0),
+                 one = _mm512_setr_ps(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0);
+    __m512 q = four_times(t->rotation), scale = _mm512_permute_ps(four_times(t->translation + 2), 0x39);
+    __m512 sums = _mm512_mul_ps(_mm512_permutevar_ps(q, a), _mm512_mul_ps(_mm512_permutevar_ps(q, b), ab));
+    sums = _mm512_fmadd_ps(_mm512_permutevar_ps(q, c), _mm512_mul_ps(_mm512_permutevar_ps(q, d), cd), sums);
+    sums = _mm512_mul_ps(_mm512_fmadd_ps(sums, _mm512_set1_ps(norm > 0 ? 2 / norm : 0), one), scale);
+    return _mm512_mask_permutexvar_ps(sums, 0x888, places, _mm512_castps128_ps512(_mm_loadu_ps(t->translation)));
+}
+
+static inline affine times_vector(affine m, four v) {
+    __m512 x = _mm512_mul_ps(m, _mm512_broadcast_f32x4((__m128)v));
+    x = _mm512_add_ps(x, _mm512_permute_ps(x, 0xb1));
+    return _mm512_add_ps(x, _mm512_permute_ps(x, 0x4e));
+}
+
+static inline affine add_outer(affine m, affine x, four v) {
+    return _mm512_fmadd_ps(x, _mm512_broadcast_f32x4((__m128)v), m);
+}
+
 static inline void put_three(char *to, const float *from) { _mm_mask_storeu_ps(to, 7, _mm_loadu_ps(from)); }
 static inline void put_halves(char *to, four x) {
     const __m128 most = _mm_set1_ps(LARGEST_HALF), least = _mm_set1_ps(-LARGEST_HALF);

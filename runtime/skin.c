@@ -15,12 +15,25 @@ static pelt_result find_sections(const void *bytes, pelt_skin *skin, uint64_t si
     return pelt_find_sections(bytes, known, PELT_SECTION_COUNT, skin, sizes);
 }
 
-static pelt_result check_joints(const pelt_skin *skin, uint64_t names_size) {
+static int is_rigid(const float *m) {
+    int rigid = 1;
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) {
+            float d = m[4 * a] * m[4 * b] + m[4 * a + 1] * m[4 * b + 1] + m[4 * a + 2] * m[4 * b + 2] - (float)(a == b);
+            rigid &= d < 2e-5f && d > -2e-5f;
+        }
+    return rigid;
+}
+
+/* Fills in rigid_binds. */
+static pelt_result check_joints(pelt_skin *skin, uint64_t names_size) {
     if (!pelt_is_text(skin->names, names_size)) return PELT_ERROR_FORMAT;
+    skin->rigid_binds = 1;
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         const pelt_joint *joint = &skin->joints[j];
         if (joint->parent < -1 || joint->parent >= (int64_t)j || joint->name >= names_size) return PELT_ERROR_INDEX;
         if (!pelt_all_finite(&joint->rest, 10) || !pelt_all_finite(joint->inverse_bind, 12)) return PELT_ERROR_NUMBER;
+        skin->rigid_binds &= (uint32_t)is_rigid(joint->inverse_bind);
     }
     return PELT_OK;
 }

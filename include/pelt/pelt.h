@@ -212,6 +212,7 @@ typedef struct pelt_skin {
     /* Private: the sections of the corrective, which only the library reads; see pelt_has_corrective. */
     const void *corrective[PELT_CORRECTIVE_SECTIONS];
     uint32_t factor_counts[2];
+    uint32_t rigid_binds; /* private: no inverse_bind scales or shears */
 
     const uint64_t *mesh_hash; /* pelt_mesh_hash of the mesh that the skin was made for; NULL: not known */
 
