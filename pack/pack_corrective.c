@@ -519,12 +519,25 @@ static void append_groups(builder *b, const pelt_kernel *kernel, const kernel_or
     }
 }
 
+/* 1 - E(rest, center) of a kernel joint. */
+static float rest_kernel(const pelt_kernel *kernel, uint32_t joint, const float *pose) {
+    bool control = joint >= kernel->joint_count - kernel->control_count;
+    double gap = 0;
+    for (int i = 0; i < (control ? 1 : 3); i++) gap += (control ? 1.0 : 4.0) * pose[i] * pose[i];
+    return (float)-expm1(-kernel->scales[joint] * gap);
+}
+
 static uint64_t append_shared(builder *b, const pelt_kernel *kernel, const kernel_order *order) {
-    size_t each = 4 * (size_t)kernel->joint_count;
-    float *centers = PELT_NEW(b->arena, each * order->shared_count, float);
-    for (size_t c = 0; c < order->shared_count; c++)
-        memcpy(centers + c * each, kernel->centers + order->centers[c] * each, each * sizeof *centers);
-    return append_centers(b, centers, order->shared_count, kernel->joint_count);
+    size_t stride = (size_t)pelt_padded(order->shared_count);
+    uint64_t at = append(b, 5 * kernel->joint_count * stride, sizeof(float));
+    for (uint32_t j = 0; j < kernel->joint_count; j++)
+        for (size_t c = 0; c < order->shared_count; c++) {
+            const float *pose = kernel->centers + 4 * ((size_t)order->centers[c] * kernel->joint_count + j);
+            float *out = (float *)(b->bytes + at) + 5 * j * stride + c;
+            for (size_t i = 0; i < 4; i++) out[i * stride] = pose[i];
+            out[4 * stride] = rest_kernel(kernel, j, pose);
+        }
+    return at;
 }
 
 static uint64_t append_lone(builder *b, const pelt_kernel *kernel, const kernel_order *order) {
@@ -536,6 +549,7 @@ static uint64_t append_lone(builder *b, const pelt_kernel *kernel, const kernel_
         size_t center = order->centers[order->shared_count + i];
         out[i].joint = order->lone_joints[center];
         memcpy(out[i].pose, kernel->centers + 4 * (center * kernel->joint_count + out[i].joint), sizeof out[i].pose);
+        out[i].rest = rest_kernel(kernel, out[i].joint, out[i].pose);
     }
     return at;
 }
@@ -569,11 +583,28 @@ static uint64_t append_kernel(builder *b, const pelt_kernel *kernel, uint32_t jo
 
 /* -- Learned features ---------------------------------------------------------------------------------------------- */
 
-static void round_row(const float *row, size_t count, float *step, int16_t *out) {
-    float most = 0;
-    for (size_t i = 0; i < count; i++) most = fmaxf(most, fabsf(row[i]));
-    *step = most / 32767;
-    for (size_t i = 0; i<count && * step> 0; i++) out[i] = (int16_t)fmin(fmax(rint(row[i] / *step), -32767), 32767);
+static float step_of(float most) { return most / 32767; }
+
+static int16_t steps_in(float x, float step) {
+    return step > 0 ? (int16_t)fmin(fmax(rint(x / step), -32767), 32767) : 0;
+}
+
+/* A matrix of whole numbers in tiles of four rows and eight columns, and the steps of its rows; both are padded with zeros.
+   Number r, c is at rows[r * next_row + c * next_column]. */
+static void append_tiles(builder *b, const float *rows, size_t row_count, size_t column_count, size_t next_row,
+                         size_t next_column, uint64_t *tiles, uint64_t *steps) {
+    size_t padded_rows = (size_t)pelt_tiled_rows(row_count), eights = (column_count + 7) / 8;
+    *tiles = append(b, padded_rows * eights * 8, sizeof(int16_t));
+    *steps = append(b, padded_rows, sizeof(float));
+    int16_t *out = (int16_t *)(b->bytes + *tiles);
+    for (size_t r = 0; r < row_count; r++) {
+        const float *row = rows + r * next_row;
+        float most = 0;
+        for (size_t c = 0; c < column_count; c++) most = fmaxf(most, fabsf(row[c * next_column]));
+        float step = ((float *)(b->bytes + *steps))[r] = step_of(most);
+        for (size_t c = 0; c < column_count; c++)
+            out[((r / 4 * eights + c / 8) * 4 + r % 4) * 8 + c % 8] = steps_in(row[c * next_column], step);
+    }
 }
 
 /* Rows of floats, with zeros behind each. */
@@ -593,40 +624,65 @@ static void append_feature_groups(builder *b, const pelt_features *f, bool short
                                        .coefficient_count = group->coefficient_count,
                                        .first_coefficient = *coefficient};
         out.sets = append_copy(b, group->sets, group->set_count, sizeof *group->sets);
-        if (shorts) {
-            out.matrix = append(b, rows * columns, sizeof(int16_t));
-            out.steps = append(b, rows, sizeof(float));
-            for (size_t r = 0; r < rows; r++)
-                round_row(group->matrix + r * own, own, (float *)(b->bytes + out.steps) + r,
-                          (int16_t *)(b->bytes + out.matrix) + r * columns);
-        } else {
+        if (shorts)
+            append_tiles(b, group->matrix, rows, own, own, 1, &out.matrix, &out.steps);
+        else
             out.matrix = append_rows(b, group->matrix, rows, own, columns);
-        }
         memcpy(b->bytes + at + g * sizeof out, &out, sizeof out);
         *coefficient += group->coefficient_count;
     }
 }
 
-static void append_sets(builder *b, const pelt_features *f, uint64_t at) {
+/* The rows of a set's inputs, two and two side by side, six for a joint, one for a control with zeros beside it; and the
+   steps of its columns. */
+static void append_pairs(builder *b, const pelt_features *f, const pelt_feature_set *set, uint64_t *pairs,
+                         uint64_t *steps) {
+    uint32_t joints = f->input_count - f->control_count, row = 0, pair = 0;
+    *pairs = append(b, (size_t)(set->size + set->input_count) * f->width, sizeof(int16_t));
+    *steps = append_copy(b, f->bends, f->width, sizeof(float));
+    int16_t *out = (int16_t *)(b->bytes + *pairs);
+    float *step = (float *)(b->bytes + *steps);
+    for (size_t k = 0; k < f->width; k++) {
+        float most = 0;
+        for (size_t i = 0; i < set->size; i++) most = fmaxf(most, fabsf(set->matrix[i * f->width + k]));
+        step[k] = step_of(most);
+    }
+    for (uint32_t i = 0; i < set->input_count; i++) {
+        uint32_t numbers = set->inputs[i] < joints ? 6 : 1;
+        for (uint32_t n = 0; n < numbers; n++)
+            for (size_t k = 0; k < f->width; k++)
+                out[((pair + n / 2) * (size_t)f->width + k) * 2 + n % 2] =
+                    steps_in(set->matrix[(row + n) * (size_t)f->width + k], step[k]);
+        row += numbers, pair += (numbers + 1) / 2;
+    }
+}
+
+static void append_sets(builder *b, const pelt_features *f, bool shorts, uint64_t at) {
     for (uint32_t s = 0; s < f->set_count; s++) {
         const pelt_feature_set *set = &f->sets[s];
         pelt_file_feature_set out = {.input_count = set->input_count, .size = set->size};
         out.inputs = append_copy(b, set->inputs, set->input_count, sizeof *set->inputs);
-        out.matrix = append_copy(b, set->matrix, (size_t)set->size * f->width, sizeof(float));
         out.offsets = append_copy(b, set->offsets, f->width, sizeof(float));
-        if (f->rank) out.mix = append_rows(b, set->mix, f->width, f->rank, (size_t)pelt_padded(f->rank));
+        if (shorts) {
+            append_pairs(b, f, set, &out.matrix, &out.steps);
+            if (f->rank) append_tiles(b, set->mix, f->rank, f->width, 1, f->rank, &out.mix, &out.mix_steps);
+        } else {
+            out.matrix = append_copy(b, set->matrix, (size_t)set->size * f->width, sizeof(float));
+            if (f->rank) out.mix = append_rows(b, set->mix, f->width, f->rank, (size_t)pelt_padded(f->rank));
+        }
         memcpy(b->bytes + at + s * sizeof out, &out, sizeof out);
     }
 }
 
-/* The section FEAT. Controls are numbered on from the joints of the skeleton. */
+/* The section FTRS. Controls are numbered on from the joints of the skeleton. */
 static void pack_features(corrective_packing *p, const pelt_features *f, uint32_t *coefficient) {
     builder b = {.arena = p->arena};
     pelt_file_features head = {.width = f->width,
                                .input_count = f->input_count,
                                .set_count = f->set_count,
                                .group_count = f->group_count,
-                               .rank = f->rank};
+                               .rank = f->rank,
+                               .in_16_bits = p->model->in_16_bits};
     append(&b, 1, sizeof head);
     head.bends = append_copy(&b, f->bends, f->width, sizeof *f->bends);
     head.inputs = append(&b, f->input_count, sizeof(pelt_file_feature_input));
@@ -637,7 +693,7 @@ static void pack_features(corrective_packing *p, const pelt_features *f, uint32_
         ((pelt_file_feature_input *)(b.bytes + head.inputs))[i] =
             (pelt_file_feature_input){first + f->inputs[i].source, f->inputs[i].least, f->inputs[i].most, 0};
     }
-    append_sets(&b, f, head.sets);
+    append_sets(&b, f, p->model->in_16_bits, head.sets);
     append_feature_groups(&b, f, p->model->in_16_bits, head.groups, coefficient);
     memcpy(b.bytes, &head, sizeof head);
     p->skin->PELT_PRIVATE(FEATURES) = b.bytes;

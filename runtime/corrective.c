@@ -89,7 +89,7 @@ static pelt_result check_lone(const pelt_section *s, const pelt_file_kernel *ker
     if (!lone) return PELT_ERROR_FORMAT;
     for (uint32_t i = 0; i < count; i++) {
         if (lone[i].joint >= kernel->joint_count) return PELT_ERROR_INDEX;
-        if (!pelt_all_finite(lone[i].pose, 4)) return PELT_ERROR_NUMBER;
+        if (!pelt_all_finite(lone[i].pose, 4) || !pelt_all_finite(&lone[i].rest, 1)) return PELT_ERROR_NUMBER;
     }
     return PELT_OK;
 }
@@ -112,7 +112,7 @@ static pelt_result check_kernel(const pelt_section *s, const pelt_skin *skin, ui
     }
     pelt_result result = check_lone(s, kernel);
     if (!result)
-        result = pelt_check_floats(s, kernel->centers, 4 * (uint64_t)kernel->joint_count,
+        result = pelt_check_floats(s, kernel->centers, 5 * (uint64_t)kernel->joint_count,
                                    pelt_padded(pelt_shared_count(kernel)));
     for (uint32_t i = 0; i < kernel->group_count && !result; i++) {
         if (groups[i].first_coefficient != *coefficients) return PELT_ERROR_FORMAT;
@@ -238,7 +238,7 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
         for (int i = 0; i < PELT_CORRECTIVE_SECTIONS; i++) others |= skin->corrective[i] != NULL;
         return others ? PELT_ERROR_FORMAT : PELT_OK;
     }
-    if (s.size < sizeof *head) return PELT_ERROR_FORMAT;
+    if (s.size < sizeof *head || head->retired) return PELT_ERROR_FORMAT;
     uint64_t coefficients = 0;
     pelt_result result = check_axes(&s, skin);
     if (!result) result = check_rbfs(&s, &coefficients);
@@ -282,10 +282,10 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     const pelt_file_features *features = pelt_skin_features(skin);
     for (uint32_t g = 0; features && g < features->group_count; g++) {
         const pelt_file_feature_group *groups = (const void *)((const char *)features + features->groups);
-        gathered = most(gathered, pelt_feature_columns(features, groups[g].set_count));
+        if (!features->in_16_bits) gathered = most(gathered, pelt_feature_columns(features, groups[g].set_count));
     }
     for (int i = 0; i < 2; i++) gathered = most(gathered, pelt_padded(skin->factor_counts[i]));
-    at.coefficients = take(&end, head->coefficient_count);
+    at.coefficients = take(&end, (uint64_t)head->coefficient_count + 3); /* some are written in fours */
     at.row_factors = take(&end, weighted ? 0 : skin->factor_counts[0] / 2); /* two are as large as a float */
     at.turn_factors = take(&end, weighted ? 0 : skin->factor_counts[1] / 2);
     at.factor_scales = take(&end, 2);
@@ -296,13 +296,18 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.phi = take(&end, widest);
     at.gathered = take(&end, gathered);
     at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(pelt_shared_count(kernel)) : 0);
+    at.rest_kernels = take(&end, kernel ? pelt_padded(kernel->joint_count) : 0);
     at.joint_moves = take(&end, kernel ? kernel->joint_count : 0);
-    uint64_t sums = features ? features->set_count * pelt_padded(pelt_features_seen(features)) : 0;
-    at.numbers = take(&end, features ? 8 * (uint64_t)features->input_count : 0);
-    at.unmixed = take(&end, features ? features->width : 0);
-    at.features = take(&end, sums);
-    at.short_features = take(&end, sums / 2);
-    at.feature_sizes = take(&end, features ? features->set_count : 0);
+    uint64_t sets = features ? features->set_count : 0, width = features ? features->width : 0;
+    uint64_t seen = features ? pelt_features_seen(features) : 0, inputs = features ? features->input_count : 0;
+    int shorts = features && features->in_16_bits;
+    at.numbers = take(&end, 8 * inputs);
+    at.short_numbers = take(&end, shorts ? 4 * inputs : 0);
+    at.unmixed = take(&end, sets * width);
+    at.short_unmixed = take(&end, shorts ? sets * width / 2 : 0);
+    at.features = take(&end, sets * pelt_padded(seen));
+    at.short_features = take(&end, shorts ? sets * seen / 2 : 0);
+    at.feature_sizes = take(&end, sets);
     at.size = end;
     return at;
 }

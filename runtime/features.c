@@ -22,21 +22,33 @@ static pelt_result check_set(const pelt_section *s, const pelt_skin *skin, const
     if (!pelt_all_below_u32(inputs, set->input_count, f->input_count)) return PELT_ERROR_INDEX;
     for (uint32_t i = 0; i < set->input_count; i++) numbers += all[inputs[i]].source < skin->joint_count ? 6 : 1;
     if (numbers != set->size) return PELT_ERROR_FORMAT;
-    pelt_result result = pelt_check_floats(s, set->matrix, set->size, f->width);
-    if (!result) result = pelt_check_floats(s, set->offsets, 1, f->width);
-    return result || !f->rank ? result : pelt_check_floats(s, set->mix, f->width, pelt_padded(f->rank));
+    if (!f->in_16_bits) {
+        pelt_result result = pelt_check_floats(s, set->matrix, set->size, f->width);
+        if (!result) result = pelt_check_floats(s, set->offsets, 1, f->width);
+        return result || !f->rank ? result : pelt_check_floats(s, set->mix, f->width, pelt_padded(f->rank));
+    }
+    uint64_t pairs = 0;
+    for (uint32_t i = 0; i < set->input_count; i++) pairs += all[inputs[i]].source < skin->joint_count ? 3 : 1;
+    if (!pelt_array_at(s, set->matrix, pairs, f->width, 2 * sizeof(int16_t)) ||
+        (f->rank && !pelt_array_at(s, set->mix, f->rank, f->width, sizeof(int16_t))))
+        return PELT_ERROR_FORMAT;
+    pelt_result result = pelt_check_floats(s, set->offsets, 1, f->width);
+    if (!result) result = pelt_check_floats(s, set->steps, 1, f->width);
+    return result || !f->rank ? result : pelt_check_floats(s, set->mix_steps, 1, f->rank);
 }
 
 static pelt_result check_group(const pelt_section *s, const pelt_file_features *f,
                                const pelt_file_feature_group *group) {
     const uint32_t *sets = pelt_array_at(s, group->sets, group->set_count, sizeof *sets, 1);
-    uint64_t columns = pelt_feature_columns(f, group->set_count);
-    const pelt_file_feature_group *first = (const pelt_file_feature_group *)(s->bytes + f->groups);
-    if (!sets || !group->steps != !first->steps) return PELT_ERROR_FORMAT;
+    if (!sets) return PELT_ERROR_FORMAT;
     if (!pelt_all_below_u32(sets, group->set_count, f->set_count)) return PELT_ERROR_INDEX;
-    if (!group->steps) return pelt_check_floats(s, group->matrix, group->coefficient_count, columns);
-    if (!pelt_array_at(s, group->matrix, group->coefficient_count, columns, sizeof(int16_t))) return PELT_ERROR_FORMAT;
-    return pelt_check_floats(s, group->steps, 1, group->coefficient_count);
+    uint64_t rows = pelt_tiled_rows(group->coefficient_count);
+    if (!f->in_16_bits)
+        return pelt_check_floats(s, group->matrix, group->coefficient_count,
+                                 pelt_feature_columns(f, group->set_count));
+    if (!pelt_array_at(s, group->matrix, rows, (uint64_t)group->set_count * pelt_features_seen(f), sizeof(int16_t)))
+        return PELT_ERROR_FORMAT;
+    return pelt_check_floats(s, group->steps, 1, rows);
 }
 
 static pelt_result check_bends(const pelt_section *s, const pelt_file_features *f) {
@@ -52,7 +64,7 @@ pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *
     pelt_section s = {(const char *)f, size};
     if (size < sizeof *f || !f->width || f->width % PELT_FEATURES_AT_ONCE || f->width > PELT_MOST_FEATURES)
         return PELT_ERROR_FORMAT;
-    if (f->rank % 8 || f->rank > f->width) return PELT_ERROR_FORMAT;
+    if (f->rank % 8 || f->rank > f->width || f->in_16_bits > 1) return PELT_ERROR_FORMAT;
     const pelt_file_feature_set *sets = pelt_array_at(&s, f->sets, f->set_count, sizeof *sets, 1);
     const pelt_file_feature_group *groups = pelt_array_at(&s, f->groups, f->group_count, sizeof *groups, 1);
     if (!sets || !groups) return PELT_ERROR_FORMAT;

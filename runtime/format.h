@@ -67,7 +67,7 @@ typedef struct pelt_file_section {
     X(AXIS_FIRST, PELT_FOURCC('A', 'B', 'L', 'K'), PELT_PRIVATE(AXIS_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
     X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), PELT_PRIVATE(AXIS_SOURCES), 0, 0)                                 \
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
-    X(FEATURES, PELT_FOURCC('F', 'E', 'A', 'T'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
+    X(FEATURES, PELT_FOURCC('F', 'T', 'R', 'S'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
@@ -88,9 +88,10 @@ typedef struct pelt_file_corrective {
     uint32_t coefficient_count; /* of all rbfs in order, then of all kernel groups, then of all feature groups */
     uint32_t rbf_count, axis_count, reserved;
     uint64_t rbfs, axes; /* pelt_file_rbf[rbf_count], pelt_file_axis[axis_count] */
-    uint64_t kernel;     /* pelt_file_kernel, or 0 */
+    uint64_t retired;    /* 0: where a kernel of another form was */
     uint64_t weighted;   /* pelt_file_weighted, or 0 */
-    uint64_t unused[2];
+    uint64_t kernel;     /* pelt_file_kernel, or 0 */
+    uint64_t unused;
 } pelt_file_corrective;
 
 /* What a pose distance is made of: r^2 = sum over axes of weight * d^2. */
@@ -150,7 +151,7 @@ typedef struct pelt_file_rbf {
 typedef struct pelt_file_kernel {
     uint32_t joint_count, center_count, unit_count, group_count;
     uint64_t joints;       /* pelt_file_kernel_joint[joint_count] */
-    uint64_t centers;      /* f32 [joint][4][shared center] */
+    uint64_t centers;      /* f32 [joint][5][shared center]: four of its pose, and 1 - E(rest, center) */
     uint64_t units;        /* pelt_file_kernel_unit[unit_count] */
     uint64_t groups;       /* pelt_file_kernel_group[group_count] */
     uint64_t lone;         /* pelt_file_lone_center[center_count - shared_count]; 0: all centres are shared */
@@ -161,7 +162,8 @@ typedef struct pelt_file_kernel {
 typedef struct pelt_file_lone_center {
     float pose[4]; /* of its joint, as in `centers` */
     uint32_t joint;
-    uint32_t reserved[3];
+    float rest; /* 1 - E(rest, center) */
+    uint32_t reserved[2];
 } pelt_file_lone_center;
 
 typedef struct pelt_file_kernel_joint {
@@ -192,8 +194,9 @@ typedef struct pelt_file_weighted {
     uint64_t unused[3];
 } pelt_file_weighted;
 
-/* -- Learned features: the section FEAT -------------------------------------------------------------------------------
-   Offsets are bytes from the start of the section, multiples of 64. */
+/* -- Learned features: the section FTRS -------------------------------------------------------------------------------
+   Offsets are bytes from the start of the section, multiples of 64. Matrices are floats, or all of them are whole numbers of
+   16 bits that count steps. */
 
 enum { PELT_FEATURES_AT_ONCE = 32, PELT_MOST_FEATURES = 1024 };
 
@@ -205,7 +208,7 @@ typedef struct pelt_file_features {
     uint64_t sets;   /* pelt_file_feature_set[set_count] */
     uint64_t groups; /* pelt_file_feature_group[group_count] */
     uint32_t rank;   /* sums of its features that groups see of a set, a multiple of 8; 0: they see the features */
-    uint32_t reserved;
+    uint32_t in_16_bits; /* 1, or 0 */
     uint64_t unused;
 } pelt_file_features;
 
@@ -218,22 +221,28 @@ typedef struct pelt_file_feature_input {
 typedef struct pelt_file_feature_set {
     uint32_t input_count, size; /* size: six numbers for each joint, one for each control */
     uint64_t inputs;            /* u32 [input_count] */
-    uint64_t matrix;            /* f32 [size][width] */
+    uint64_t matrix;            /* f32 [size][width]; or i16 [three pairs for a joint, one for a control][width][2] */
     uint64_t offsets;           /* f32 [width] */
-    uint64_t mix;               /* f32 [width][rank16]; 0 without a rank */
-    uint64_t unused[3];
+    uint64_t mix;               /* f32 [width][rank16], or i16 [rank / 4][width / 8][4][8]; 0 without a rank */
+    uint64_t steps;             /* f32 [width] of the matrix in 16 bits, or 0 */
+    uint64_t mix_steps;         /* f32 [rank] of the mix in 16 bits, or 0 */
+    uint64_t unused;
 } pelt_file_feature_set;
 
 typedef struct pelt_file_feature_group {
     uint32_t set_count, coefficient_count, first_coefficient, reserved;
     uint64_t sets;   /* u32 [set_count] */
-    uint64_t matrix; /* f32 [coefficient][set_count x what is seen of each, in all a multiple of 32]; or, with steps, i16 */
-    uint64_t steps;  /* f32 [coefficient], or 0; all groups have some, or none has */
+    uint64_t matrix; /* f32 [coefficient][set_count x what is seen of each, in all a multiple of 32]; or in 16 bits, padded
+                        with zeros to a multiple of four coefficients, i16 [coefficient / 4][own set][seen / 8][4][8] */
+    uint64_t steps;  /* f32 [coefficient], padded to a multiple of four, in 16 bits, or 0 */
     uint64_t unused[3];
 } pelt_file_feature_group;
 
 /* Centres are worked on sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
+
+/* Rows of a matrix in tiles of four rows and eight columns. */
+static inline uint64_t pelt_tiled_rows(uint64_t count) { return (count + 3) / 4 * 4; }
 
 /* What groups see of a set, and all that a group sees, as its matrix is padded. */
 static inline uint32_t pelt_features_seen(const pelt_file_features *f) { return f->rank ? f->rank : f->width; }
@@ -259,7 +268,7 @@ _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 3
                "the structures of DRIV have no hidden padding");
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
-               "the structures of FEAT have no hidden padding");
+               "the structures of FTRS have no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");

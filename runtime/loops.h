@@ -63,18 +63,24 @@ typedef struct pelt_corrective_offsets {
     size_t factor_scales; /* their two scales */
     size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
-    size_t translations;   /* [joint][4] */
-    size_t controls;       /* [control][4] minus the rest value, and zeros */
-    size_t phi, gathered;  /* [center]; the second also [factor] */
-    size_t joint_kernels;  /* [kernel joint][shared center] */
-    size_t joint_moves;    /* [kernel joint] whether it is not at rest, in 32 bits */
-    size_t numbers;        /* [feature input][8] six numbers, and 0 where all of them are */
-    size_t unmixed;        /* [width] the features of one set */
+    size_t translations;  /* [joint][4] */
+    size_t controls;      /* [control][4] minus the rest value, and zeros */
+    size_t phi, gathered; /* [center]; the second also [factor] */
+    size_t joint_kernels; /* [kernel joint][shared center] */
+    size_t rest_kernels;  /* [kernel joint] E(pose, rest) */
+    size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
+    size_t numbers; /* [feature input][8] six numbers, and their step in 16 bits, which is 0 where all of them are */
+    size_t short_numbers;  /* [feature input][8] */
+    size_t unmixed;        /* [feature set][width] the features, where groups see sums of them */
+    size_t short_unmixed;  /* the same in 16 bits */
     size_t features;       /* [feature set][what groups see, padded to 16] */
-    size_t short_features; /* the same in 16 bits, in steps of 1 / 32767 of the largest of all */
-    size_t feature_sizes;  /* [feature set] the largest of its own; 0 where all are 0 */
+    size_t short_features; /* [feature set][what groups see] */
+    size_t feature_sizes;  /* [feature set] the largest of its own, or their step in 16 bits; 0 where all are 0 */
     uint64_t size;
 } pelt_corrective_offsets;
+
+/* The sum of products of pairs is a whole number for this many pairs, when numbers of one side are no larger than that. */
+enum { PELT_EIGHTS = 3, PELT_SHORT_MOST = 32767 / PELT_EIGHTS };
 
 /* Factors in 16 bits with a common scale. None is below -32767, so that the sum of two products fits 32 bits. */
 typedef struct pelt_factors {

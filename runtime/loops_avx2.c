@@ -27,9 +27,24 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (wide)_mm256_cvtepi32_ps(_mm256_madd_epi16(_mm256_load_si256((const __m256i *)p), _mm256_set1_epi32(both)));
 }
 
-static inline wide dot_shorts(const int16_t *a, const int16_t *b) {
-    __m256i x = _mm256_load_si256((const __m256i *)a), y = _mm256_load_si256((const __m256i *)b);
-    return (wide)_mm256_cvtepi32_ps(_mm256_madd_epi16(x, y));
+typedef int32_t wide_whole __attribute__((vector_size(32)));
+static inline wide wide_of(wide_whole x) { return (wide)_mm256_cvtepi32_ps((__m256i)x); }
+
+static inline wide_whole multiply_pairs(const int16_t *p, const int16_t *factors) {
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide_whole)_mm256_madd_epi16(_mm256_load_si256((const __m256i *)p), _mm256_set1_epi32(both));
+}
+
+static inline wide_whole multiply_eight(const int16_t *p, const int16_t *factors) {
+    return (wide_whole)_mm256_madd_epi16(_mm256_load_si256((const __m256i *)p),
+                                    _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)factors)));
+}
+
+static inline void sum_tile(const wide x[2], float out[4]) {
+    __m256 s = _mm256_hadd_ps((__m256)x[0], (__m256)x[1]);
+    s = _mm256_hadd_ps(s, s);
+    _mm_storeu_ps(out, _mm_unpacklo_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
 }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
@@ -46,6 +61,12 @@ static inline wide larger(wide a, wide b) { return (wide)_mm256_max_ps((__m256)a
 static inline wide reciprocal(wide x) {
     wide y = (wide)_mm256_rcp_ps((__m256)x);
     return y * (2.0f - x * y);
+}
+
+static inline float largest_lane(wide x) {
+    __m128 s = _mm_max_ps(_mm256_castps256_ps128((__m256)x), _mm256_extractf128_ps((__m256)x, 1));
+    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
 
 static inline float sum_lanes(wide x) {
@@ -72,6 +93,11 @@ static inline wide power_of_two(wide x) {
 static inline wide reciprocal_sqrt(wide x) {
     wide y = (wide)_mm256_rsqrt_ps((__m256)x);
     return y * (1.5f - 0.5f * x * y * y);
+}
+
+static inline wide quick_root(wide x) {
+    wide positive = larger(x, (wide){0} + 1e-30f);
+    return positive * reciprocal_sqrt(positive);
 }
 
 static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {

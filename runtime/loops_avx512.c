@@ -26,8 +26,18 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_load_si512(p), _mm512_set1_epi32(both)));
 }
 
-static inline wide dot_shorts(const int16_t *a, const int16_t *b) {
-    return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_load_si512(a), _mm512_load_si512(b)));
+typedef int32_t wide_whole __attribute__((vector_size(64)));
+static inline wide wide_of(wide_whole x) { return (wide)_mm512_cvtepi32_ps((__m512i)x); }
+
+static inline wide_whole multiply_pairs(const int16_t *p, const int16_t *factors) {
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide_whole)_mm512_madd_epi16(_mm512_load_si512(p), _mm512_set1_epi32(both));
+}
+
+static inline wide_whole multiply_eight(const int16_t *p, const int16_t *factors) {
+    return (wide_whole)_mm512_madd_epi16(_mm512_load_si512(p),
+                                    _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)factors)));
 }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
@@ -44,6 +54,7 @@ static inline wide reciprocal(wide x) {
     wide y = (wide)_mm512_rcp14_ps((__m512)x);
     return y * (2.0f - x * y);
 }
+static inline float largest_lane(wide x) { return _mm512_reduce_max_ps((__m512)x); }
 static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
 
 static inline __m256 add_halves(wide x) {
@@ -54,6 +65,13 @@ static inline void sum_four(const wide x[4], float *out) {
     __m256 twos = _mm256_hadd_ps(_mm256_hadd_ps(add_halves(x[0]), add_halves(x[1])),
                                  _mm256_hadd_ps(add_halves(x[2]), add_halves(x[3])));
     _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(twos), _mm256_extractf128_ps(twos, 1)));
+}
+
+static inline void sum_tile(const wide x[1], float out[4]) {
+    __m512 s = _mm512_add_ps((__m512)x[0], _mm512_permute_ps((__m512)x[0], 0xb1));
+    s = _mm512_add_ps(s, _mm512_permute_ps(s, 0x4e));
+    const __m512i firsts = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(firsts, s)));
 }
 
 /* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact
@@ -119,6 +137,11 @@ static inline __attribute__((always_inline)) void mixed_values(wide *q, int coun
     EACH q[i] += (wide)_mm512_scalef_ps((__m512)p[i], (__m512)x[i]);
 }
 #undef EACH
+
+static inline wide quick_root(wide x) {
+    wide positive = larger(x, (wide){0} + 1e-30f);
+    return positive * reciprocal_sqrt(positive);
+}
 
 static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     /* Each output register takes its x and y by one permutation of two registers, then its z by another. */

@@ -22,6 +22,7 @@ static inline wide square_root(wide x) { return sqrtf(x); }
 static inline wide smaller(wide a, wide b) { return a < b ? a : b; }
 static inline wide larger(wide a, wide b) { return a > b ? a : b; }
 static inline wide reciprocal(wide x) { return 1.0f / x; }
+static inline float largest_lane(wide x) { return x; }
 static inline float sum_lanes(wide x) { return x; }
 static inline void sum_four(const wide x[4], float *out) { memcpy(out, x, 4 * sizeof *out); }
 
@@ -29,7 +30,18 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (float)(p[0] * factors[0] + p[1] * factors[1]);
 }
 
-static inline wide dot_shorts(const int16_t *a, const int16_t *b) { return (float)(a[0] * b[0] + a[1] * b[1]); }
+typedef int64_t wide_whole; /* of all products of a row of a tile */
+static inline wide wide_of(wide_whole x) { return (float)x; }
+static inline wide_whole multiply_pairs(const int16_t *p, const int16_t *factors) {
+    return p[0] * factors[0] + p[1] * factors[1];
+}
+static inline wide_whole multiply_eight(const int16_t *p, const int16_t *factors) {
+    wide_whole sum = 0;
+    for (int i = 0; i < 8; i += 2) sum += multiply_pairs(p + i, factors + i);
+    return sum;
+}
+static inline void sum_tile(const wide x[4], float out[4]) { memcpy(out, x, 4 * sizeof *out); }
+static inline wide quick_root(wide x) { return sqrtf(x); }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
     *low = (float)p[0] * 65536;

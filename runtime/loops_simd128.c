@@ -55,6 +55,10 @@ static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
 #endif
 
 static inline wide reciprocal(wide x) { return 1.0f / x; }
+static inline float largest_lane(wide x) {
+    x = larger(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    return larger(x, __builtin_shufflevector(x, x, 1, 0, 3, 2))[0];
+}
 static inline float sum_lanes(wide x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
 /* The lanes of each of four, added in the same order. */
@@ -80,16 +84,26 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
 #endif
 }
 
-static inline wide dot_shorts(const int16_t *a, const int16_t *b) {
-    wide_int x = *(const wide_shorts *)a, y = *(const wide_shorts *)b;
+typedef wide_int wide_whole;
+static inline wide wide_of(wide_whole x) { return __builtin_convertvector(x, wide); }
+static inline void sum_tile(const wide x[4], float out[4]) { sum_four(x, out); }
+
+static inline wide_whole multiply_eight(const int16_t *p, const int16_t *factors) {
+    wide_int x = *(const wide_shorts *)p, y = *(const wide_shorts *)factors;
 #if defined(__SSE2__)
-    return (wide)_mm_cvtepi32_ps(_mm_madd_epi16((__m128i)x, (__m128i)y));
+    return (wide_whole)_mm_madd_epi16((__m128i)x, (__m128i)y);
 #elif defined(__wasm_simd128__)
-    return (wide)wasm_f32x4_convert_i32x4(wasm_i32x4_dot_i16x8((v128_t)x, (v128_t)y));
+    return (wide_whole)wasm_i32x4_dot_i16x8((v128_t)x, (v128_t)y);
 #else
-    wide_int low = ((x << 16) >> 16) * ((y << 16) >> 16), high = (x >> 16) * (y >> 16);
-    return __builtin_convertvector(low + high, wide);
+    return ((x << 16) >> 16) * ((y << 16) >> 16) + (x >> 16) * (y >> 16);
 #endif
+}
+
+static inline wide_whole multiply_pairs(const int16_t *p, const int16_t *factors) {
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    wide_int pair = {both, both, both, both};
+    return multiply_eight(p, (const int16_t *)&pair);
 }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
@@ -117,6 +131,7 @@ static inline wide square_root(wide x) {
 #endif
 }
 
+static inline wide quick_root(wide x) { return square_root(x); }
 static inline wide reciprocal_sqrt(wide x) { return 1.0f / square_root(x); }
 
 static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {

@@ -523,7 +523,7 @@ static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **stat
         if (what == 10) memcpy(section + axes + 32 * 3 + 4, &(uint32_t){MAKER_CONTROLS}, 4); /* a control likewise */
         if (what == 11) { /* a kernel joint beyond joints and controls */
             uint64_t kernel, joints;
-            memcpy(&kernel, section + 32, 8), memcpy(&joints, section + kernel + 16, 8);
+            memcpy(&kernel, section + 48, 8), memcpy(&joints, section + kernel + 16, 8);
             memcpy(section + joints, &(uint32_t){3 + MAKER_CONTROLS}, 4);
         }
         if (what == 12) control[1].name = 1u << 20;                                        /* a name outside of NAME */
@@ -595,6 +595,7 @@ static void every_field_of_a_corrective_has_its_range(void **state) {
         {0, HEAD, 8, 0xffffffffu, WRONG},  /* more axes than there is room for */
         {0, HEAD, 16, 96, WRONG},          /* an offset that is no multiple of 64 */
         {0, HEAD, 16, 0x40000000u, WRONG}, /* outside */
+        {0, HEAD, 32, 64, WRONG},          /* where kernels of another form were */
         {0, AXIS, 0, 0, FINE},             /* kinds */
         {0, AXIS, 0, 1, UNKNOWN},          /* the hinge that once was */
         {0, AXIS, 0, 2, FINE},
@@ -662,7 +663,7 @@ static void every_field_of_a_corrective_has_its_range(void **state) {
         {1, KERNEL_JOINT, 4, 0, FINE}, /* scale */
         {1, KERNEL_JOINT, 4, MINUS_ONE, NUMBER},
         {1, KERNEL_JOINT, 4, NOT_A_NUMBER, NUMBER},
-        {1, KERNEL_CENTERS, 4 * (4 * 5 * 16 - 1), NOT_A_NUMBER, NUMBER},
+        {1, KERNEL_CENTERS, 4 * (5 * 5 * 16 - 1), NOT_A_NUMBER, NUMBER},
         {1, UNIT, 0, 4, FINE}, /* first, second */
         {1, UNIT, 0, 5, INDEX},
         {1, UNIT, 4, 5, INDEX},

@@ -229,7 +229,15 @@ static void every_field_of_features_has_its_range(void **state) {
         {0, GROUP, 24, 0x40000000u, WRONG},
         {1, GROUP, 24, 0x40000000u, WRONG},
         {1, GROUP, 32, 0x40000000u, WRONG},
-        {1, GROUP, 32, 0, WRONG}, /* the others have steps */
+        {0, HEAD, 52, 2, WRONG}, /* in_16_bits */
+        {1, SET, 8, 0x40000000u, WRONG},
+        {1, SET, 32, 0x40000000u, WRONG, 8},
+        {1, SET, 32, 0x40000000u, FINE},
+        {1, SET, 40, 0x40000000u, WRONG},    /* steps */
+        {1, SET, 48, 0x40000000u, WRONG, 8}, /* mix_steps */
+        {1, SET, 48, 0x40000000u, FINE},
+        {1, SET_OFFSETS, 4 * 31, NOT_A_NUMBER, NUMBER},
+        {1, SET_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */
         {0, GROUP_SETS, 0, JOINTS, INDEX},
         {0, GROUP_MATRIX, 4 * (4 * 32 - 1), NOT_A_NUMBER, NUMBER},
         {1, GROUP_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */

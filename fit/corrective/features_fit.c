@@ -307,7 +307,7 @@ static uint32_t choose_rank(const feature_fit *k) {
             if (k->sums[g].failed) return 0;
             for (uint32_t i = rank; i < k->net.width; i++) left += fmax(k->sums[g].of.values[i], 0);
             plain += (double)k->sums[g].rows * k->net.width;
-            mixed += (k->sums[g].rows + 2.0 * k->net.width) * rank; /* M is in floats, blocks are in 16 bits */
+            mixed += (k->sums[g].rows + (double)k->net.width) * rank;
         }
         if (left <= spare) return mixed < plain ? rank : 0;
     }
