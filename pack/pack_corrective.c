@@ -519,12 +519,14 @@ static void append_groups(builder *b, const pelt_kernel *kernel, const kernel_or
     }
 }
 
-/* 1 - E(rest, center) of a kernel joint. */
+/* 1 - E(rest, center) of a kernel joint; 0 where that is too small to be told from 0: processors are slow with numbers that
+   are all but 0. */
 static float rest_kernel(const pelt_kernel *kernel, uint32_t joint, const float *pose) {
     bool control = joint >= kernel->joint_count - kernel->control_count;
     double gap = 0;
     for (int i = 0; i < (control ? 1 : 3); i++) gap += (control ? 1.0 : 4.0) * pose[i] * pose[i];
-    return (float)-expm1(-kernel->scales[joint] * gap);
+    double rest = -expm1(-kernel->scales[joint] * gap);
+    return rest > 1e-12 ? (float)rest : 0;
 }
 
 static uint64_t append_shared(builder *b, const pelt_kernel *kernel, const kernel_order *order) {

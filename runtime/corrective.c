@@ -271,8 +271,9 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     const pelt_file_rbf *rbfs = (const void *)(bytes + head->rbfs);
     const pelt_file_kernel *kernel = head->kernel ? (const void *)(bytes + head->kernel) : NULL;
     const pelt_file_weighted *weighted = head->weighted ? (const void *)(bytes + head->weighted) : NULL;
-    uint64_t widest = kernel ? pelt_padded(kernel->center_count) : PELT_BLOCK, gathered = PELT_BLOCK;
-    for (uint32_t i = 0; i < head->rbf_count; i++) widest = most(widest, pelt_padded(rbfs[i].center_count));
+    uint64_t centers = 0, gathered = PELT_BLOCK;
+    for (uint32_t i = 0; i < head->rbf_count; i++) centers += pelt_padded(rbfs[i].center_count);
+    if (kernel) centers = most(centers, pelt_padded(kernel->center_count));
     for (uint32_t g = 0; kernel && g < kernel->group_count; g++) {
         const pelt_file_kernel_group *group = (const pelt_file_kernel_group *)(bytes + kernel->groups) + g;
         gathered = most(gathered, pelt_padded(group->center_count));
@@ -293,7 +294,7 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.rotations = take(&end, 4 * (uint64_t)skin->joint_count);
     at.translations = take(&end, 4 * (uint64_t)skin->joint_count);
     at.controls = take(&end, 4 * (uint64_t)skin->control_count);
-    at.phi = take(&end, widest);
+    at.phi = take(&end, centers);
     at.gathered = take(&end, gathered);
     at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(pelt_shared_count(kernel)) : 0);
     at.rest_kernels = take(&end, kernel ? pelt_padded(kernel->joint_count) : 0);
