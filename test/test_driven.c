@@ -44,11 +44,26 @@ static void drop(subject *s) {
     character_free(s->bundle);
 }
 
-/* The matrix of driven joint i in a pose, as the run time has it. */
+/* The matrix of driven joint i in a pose, as the run time has it: all matrices are the same with every instruction set. */
 static const float *run(subject *s, const pelt_transform *locals, uint32_t i) {
-    pelt_pose(&s->skin, locals, s->scratch);
-    size_t at = pelt_pose_layout(&s->skin).palette;
-    return (const float *)((char *)s->scratch + at) + ((size_t)s->skin.joint_count + i) * PALETTE_STRIDE;
+    pelt_pose_offsets at = pelt_pose_layout(&s->skin);
+    const float *palette = (const float *)((char *)s->scratch + at.palette),
+                *normals = (const float *)((char *)s->scratch + at.normal_palette);
+    size_t count = (size_t)pelt_matrix_count(&s->skin) * PALETTE_STRIDE;
+    float *kept = malloc(2 * count * sizeof *kept);
+    for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!pelt_isa_works(isa)) continue;
+        s->skin.isa = isa;
+        pelt_pose(&s->skin, locals, s->scratch);
+        for (size_t k = 0; k < count && isa != PELT_ISA_SCALAR; k++)
+            if (k % PELT_BLOCK < 12) {
+                assert_near(palette[k], kept[k], 2e-5 * (1 + fabsf(kept[k])));
+                assert_near(normals[k], kept[count + k], 2e-4 * (1 + fabsf(kept[count + k])));
+            }
+        memcpy(kept, palette, count * sizeof *kept), memcpy(kept + count, normals, count * sizeof *kept);
+    }
+    free(kept);
+    return palette + ((size_t)s->skin.joint_count + i) * PALETTE_STRIDE;
 }
 
 static void assert_maps(const float *m, double x, double y, double z, double tx, double ty, double tz) {
