@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 /* -- Threads and memory of OpenBLAS --------------------------------------------------------------------------------- */
@@ -88,6 +89,13 @@ void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, 
                 (int)(transpose_b ? inner : columns), beta, c, (int)columns);
 }
 
+void pelt_syrk(bool transpose, size_t n, size_t inner, double alpha, const double *a, double beta, double *c) {
+    cblas_dsyrk(CblasRowMajor, CblasLower, transpose ? CblasTrans : CblasNoTrans, (int)n, (int)inner, alpha, a,
+                (int)(transpose ? n : inner), beta, c, (int)n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++) c[i * n + j] = c[j * n + i];
+}
+
 /* Row-major and lower is column-major and upper. */
 bool pelt_cholesky(size_t n, double *a) {
     return succeeded(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)(n ? n : 1)));
@@ -132,6 +140,27 @@ bool pelt_orthonormalize(size_t rows, size_t columns, double *a) {
 
 bool pelt_eigen(size_t n, double *a, double *values) {
     return succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)n, a, (lapack_int)n, values));
+}
+
+/* Column-major, so that LAPACK's columns are rows here. All eigenvectors take less time than a few, unless these are very
+   few of many. */
+bool pelt_eigen_leading(size_t n, double *a, size_t count, double *values, double *vectors) {
+    bool few = 6 * count < n;
+    lapack_int size = (lapack_int)n, first = (lapack_int)(n - count + 1), found;
+    double *all = malloc((n + 1) * sizeof *all), *columns = few ? malloc((n * count + 1) * sizeof *columns) : a;
+    lapack_int *support = malloc(2 * (n + 1) * sizeof *support);
+    no_memory |= !all || !columns || !support;
+    bool done = all && columns && support &&
+                succeeded(few ? LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'U', size, a, size, 0, 0, first, size, 0,
+                                               &found, all, columns, size, support)
+                              : LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', size, a, size, all));
+    for (size_t k = 0, from = few ? count - 1 : n - 1; k < count && done; k++, from--) {
+        values[k] = all[from];
+        memcpy(vectors + k * n, columns + from * n, n * sizeof *vectors);
+    }
+    if (few) free(columns);
+    free(all), free(support);
+    return done;
 }
 
 double pelt_condition_of(size_t n, double *a) {

@@ -24,6 +24,9 @@ int pelt_blas_reserve(int wanted);
 void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, size_t inner, double alpha,
                const double *a, const double *b, double beta, double *c);
 
+/* c[n][n] = alpha op(a) op(a)^T + beta c of a symmetric c, for half of the work; op(a) is [n][inner]. */
+void pelt_syrk(bool transpose, size_t n, size_t inner, double alpha, const double *a, double beta, double *c);
+
 /* Cholesky factor of a symmetric positive definite matrix, in place (lower). False when it is not positive definite. */
 bool pelt_cholesky(size_t n, double *a);
 bool pelt_cholesky_float(size_t n, float *a);
@@ -39,6 +42,9 @@ bool pelt_orthonormalize(size_t rows, size_t columns, double *a);
 
 /* Eigenvalues (ascending) and eigenvectors (columns of a) of a symmetric matrix, in place. */
 bool pelt_eigen(size_t n, double *a, double *values);
+
+/* The `count` largest eigenvalues, the largest first, and their eigenvectors as rows [count][n]. a is destroyed. */
+bool pelt_eigen_leading(size_t n, double *a, size_t count, double *values, double *vectors);
 
 /* The 2-norm condition of a symmetric matrix, which is destroyed: its largest over its smallest eigenvalue, by size;
    INFINITY when it is singular. */

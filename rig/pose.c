@@ -144,13 +144,25 @@ void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *lo
     }
 }
 
+/* The rotation from a to b, which is the same for q and -q up to its sign. */
+static void quaternion_between(const float a[4], const float b[4], double out[4]) {
+    out[0] = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1];
+    out[1] = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0];
+    out[2] = (double)a[3] * b[2] - (double)a[0] * b[1] + (double)a[1] * b[0] - (double)a[2] * b[3];
+    out[3] = (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
+}
+
 /* By the sine of the half angle, which stays exact where the cosine does not. */
 double pelt_rotation_angle(const float a[4], const float b[4]) {
-    double x = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1],
-           y = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0],
-           z = (double)a[3] * b[2] - (double)a[0] * b[1] + (double)a[1] * b[0] - (double)a[2] * b[3],
-           w = (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
-    return 2 * atan2(sqrt(x * x + y * y + z * z), fabs(w));
+    double q[4];
+    quaternion_between(a, b, q);
+    return 2 * atan2(sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]), fabs(q[3]));
+}
+
+double pelt_rotation_chord(const float a[4], const float b[4]) {
+    double q[4];
+    quaternion_between(a, b, q);
+    return 2 * sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
 }
 
 /* -- Blending ---------------------------------------------------------------------------------------------------- */

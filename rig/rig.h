@@ -130,6 +130,7 @@ void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *lo
 
 /* Angle between two rotations, 0 to pi; q and -q are one rotation. */
 double pelt_rotation_angle(const float a[4], const float b[4]);
+double pelt_rotation_chord(const float a[4], const float b[4]); /* 2 sin(angle / 2) */
 
 /* Fills in frame_count and times of a clip from its channels. */
 pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip);

@@ -438,6 +438,7 @@ static void the_angle_between_rotations_is_that_of_their_dot_product(void **stat
         double dot = 0;
         for (int c = 0; c < 4; c++) dot += (double)q[0][c] * q[1][c];
         assert_near(pelt_rotation_angle(q[0], q[1]), 2 * acos(fmin(fabs(dot), 1)), 1e-6);
+        assert_near(pelt_rotation_chord(q[0], q[1]), 2 * sin(acos(fmin(fabs(dot), 1))), 1e-6);
     }
 }
 

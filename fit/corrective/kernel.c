@@ -123,6 +123,8 @@ static void fit_cluster(void *user, size_t q, pelt_arena *scratch) {
     double *c = k->positions.coefficients[q], *turns = k->normals.coefficients[q], size = 0;
     if (!group_size(k, q)) return;
     double *matrix = cluster_matrix(scratch, k, ridge);
+    uint32_t *place = PELT_NEW(scratch, k->poses.count, uint32_t);
+    for (uint32_t a = 0; a < n; a++) place[ridge->examples[a]] = a;
     project(&k->positions, q, ridge, c);
     if (turn_rank) project(&k->normals, q, ridge, turns);
     for (size_t i = 0; i < n * n; i++) size += matrix[i] * matrix[i];
@@ -131,7 +133,10 @@ static void fit_cluster(void *user, size_t q, pelt_arena *scratch) {
                                        (pelt_ridge_values[]){{rank, c}, {turn_rank, turns}});
     size_t m = ridge->example_count; /* the centres, of the n examples; the ridge may leave none */
     if (!m) k->positions.clusters.ranks[q] = k->normals.clusters.ranks[q] = 0;
-    if (m && rank) pelt_gemm(false, false, m, rank, m, 1, cluster_matrix(scratch, k, ridge), c, 0, k->fitted[q]);
+    double *own = PELT_NEW(scratch, m * m, double);
+    for (size_t i = 0; i < m * m; i++)
+        own[i] = matrix[place[ridge->examples[i / m]] * n + place[ridge->examples[i % m]]];
+    if (m && rank) pelt_gemm(false, false, m, rank, m, 1, own, c, 0, k->fitted[q]);
 }
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
@@ -143,9 +148,8 @@ static double input_distance(const kernel_fit *k, uint32_t g, size_t a, size_t b
     if (pelt_kernel_control(&k->inputs, g))
         return ((double)p->controls[a * p->control_count + joint] - p->controls[b * p->control_count + joint]) *
                p->control_list[joint].scale;
-    double angle = pelt_rotation_angle(p->rotations + 4 * (a * p->joint_count + joint),
-                                       p->rotations + 4 * (b * p->joint_count + joint));
-    return 2 * sin(0.5 * angle);
+    return pelt_rotation_chord(p->rotations + 4 * (a * p->joint_count + joint),
+                               p->rotations + 4 * (b * p->joint_count + joint));
 }
 
 /* The two closest examples of a cluster, each of what drives it counted by its part in the kernel. */
@@ -159,7 +163,8 @@ static void find_closest(const kernel_fit *k, size_t q, pelt_condition *out) {
             for (uint32_t u = 0; u < ridge.unit_count; u++) {
                 const pelt_kernel_unit *unit = &ridge.units[u];
                 if (unit->first != unit->second) continue;
-                sum += unit->gain * pow(input_distance(k, unit->first, ridge.examples[a], ridge.examples[b]), 2);
+                double distance = input_distance(k, unit->first, ridge.examples[a], ridge.examples[b]);
+                sum += unit->gain * distance * distance;
             }
             if (!(sqrt(sum) < out->distance)) continue;
             out->distance = sqrt(sum);
@@ -412,9 +417,7 @@ static void choose_settings(kernel_fit *k) {
     k->settings = START, k->left = INFINITY;
     if (k->f->options.kernel.family == PELT_FAMILY_FEATURES) return;
     pelt_next_task(arena, "kernel: cross-validation", 0.05, 0.2, 16);
-    k->tables = PELT_NEW(arena, (size_t)k->poses.count * k->poses.count * k->inputs.count, float);
-    k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, k->f->options.threads, k->tables,
-                                   &k->settings);
+    k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, k->f->options.threads, &k->settings);
 }
 
 static pelt_result regress(kernel_fit *k, pelt_error *error) {
@@ -427,6 +430,8 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     if (done || result) return result;
     pelt_next_task(f->arena, "kernel: clusters", 0.2, 0.8, 30);
     cluster(k);
+    k->tables = PELT_NEW(f->arena, (size_t)k->poses.count * k->poses.count * k->inputs.count, float);
+    pelt_kernel_tables(f->arena, &k->poses, &k->inputs, &k->settings, threads, k->tables);
     prepare_clusters(k);
     if (pelt_next_task(f->arena, "kernel: fit", 0.8, 1, 1))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");

@@ -52,7 +52,7 @@ void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_k
 typedef struct pelt_ridge {
     uint32_t unit_count, example_count;
     pelt_kernel_unit *units; /* [unit_count] gain: the part of the points that the unit drives */
-    uint32_t *examples;      /* [example_count] */
+    uint32_t *examples;      /* [example_count] rising, until they are centres */
 } pelt_ridge;
 
 /* The mean kernel of some points: its units are the joints that drive them, and pairs of such a joint with the one
@@ -60,8 +60,8 @@ typedef struct pelt_ridge {
 pelt_ridge pelt_ridge_of(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t example_count,
                          size_t point_count, const uint32_t *points, const double *weights);
 
-/* The kernel matrix between the ridge's examples, [example_count][example_count], in the arena; tables are those of all
-   table_size examples. */
+/* The kernel matrix between the ridge's examples, which rise, [example_count][example_count], in the arena; tables are
+   those of all table_size examples. */
 double *pelt_ridge_matrix(pelt_arena *arena, const pelt_ridge *ridge, const float *tables, size_t table_size,
                           double pair);
 
@@ -88,11 +88,10 @@ double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, 
    how many move several. */
 uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold);
 
-/* Settings by cross-validation on the training examples, starting from those given; the tables become theirs. Returns
-   the error that is left, relative to none at all. */
+/* Settings by cross-validation on the training examples, starting from those given. Returns the error that is left,
+   relative to none at all. */
 double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                            const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
-                            pelt_kernel_settings *settings);
+                            const pelt_kernel_inputs *inputs, uint32_t threads, pelt_kernel_settings *settings);
 
 /* -- Clusters (kernel_cluster.c) ------------------------------------------------------------------------------------ */
 

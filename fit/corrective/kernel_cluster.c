@@ -7,6 +7,9 @@
    shapes over its points, and the budget goes to those that explain most per entry. What else the points do, like
    turning their normals, gets principal components of its own in the same clusters.
 
+   Of more than MOST_COLUMNS examples, rounds see sums of a few with random signs: that keeps the squares of all
+   lengths, on average, and the time of a round does not grow with the examples. Components are always those of all.
+
    Clusters overlap by a few rings of mesh edges, so that no border between them shows: a point that is d <= R edges away
    from a foreign cluster belongs to it too, with weight 1 - d / (R + 1); its own cluster has weight 1; the weights of a
    point are then made to sum to 1. Seen along a path across the border, the weight of one cluster falls evenly from 1
@@ -17,18 +20,19 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 6, NEAR = 8, CANDIDATES = NEAR + 1, MOST_RANK = 48, MOST_RINGS = 3 };
+enum { ROUNDS = 6, NEAR = 8, CANDIDATES = NEAR + 1, MOST_RANK = 48, MOST_RINGS = 3, MOST_COLUMNS = 256 };
 static const double MOST_GROWTH = 1.5; /* of the entries, by overlap */
 
 typedef struct clustering {
     const pelt_example_displacements *u;
     const float *positions; /* [vertex][3] at rest */
     uint32_t points, examples, clusters, rank;
-    float *rows;      /* [point][3][example] */
+    uint32_t columns; /* of Z as rounds see it: examples, or sums of some */
+    float *rows;      /* [point][3][column] */
     double *energies; /* [point] */
     double *nearest;  /* [point] squared distance to the nearest seed */
     double (*centers)[3];
-    double *bases;     /* [cluster][example][rank]: B_q, transposed */
+    double *bases;     /* [cluster][column][rank]: B_q, transposed */
     uint32_t *label;   /* [point] */
     uint32_t *near;    /* [point][CANDIDATES] clusters */
     double *explained; /* [point][CANDIDATES] */
@@ -48,17 +52,27 @@ static double square_distance(const float *a, const double *b) {
     return x * x + y * y + z * z;
 }
 
+/* The sign of an example in its sum: a bit of splitmix64; those of the first sums are as they are. */
+static float sign_of(uint64_t example, uint32_t columns) {
+    uint64_t z = (example + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return example < columns || z >> 63 ? 1 : -1;
+}
+
 static void fill_rows(void *user, size_t i, pelt_arena *scratch) {
     (void)scratch;
     clustering *c = user;
-    float *row = c->rows + 3 * i * c->examples;
+    float *row = c->rows + 3 * i * c->columns;
     double energy = 0;
-    for (uint32_t e = 0; e < c->examples; e++)
+    for (uint32_t e = 0; e < c->examples; e++) {
+        const float *x = c->u->positions + 3 * ((size_t)e * c->points + i);
+        float sign = sign_of(e, c->columns);
         for (size_t k = 0; k < 3; k++) {
-            float x = c->u->positions[3 * ((size_t)e * c->points + i) + k];
-            row[k * c->examples + e] = x;
-            energy += (double)x * x;
+            row[k * c->columns + e % c->columns] += sign * x[k];
+            energy += (double)x[k] * x[k];
         }
+    }
     c->energies[i] = energy;
 }
 
@@ -100,9 +114,9 @@ static void list_members(clustering *c) {
     }
 }
 
-/* The rows of a cluster's points, [3 n][examples]. */
+/* The rows of a cluster's points, [3 n][columns]. */
 static double *cluster_rows(pelt_arena *scratch, const clustering *c, size_t q) {
-    size_t count = c->first[q + 1] - c->first[q], size = 3 * (size_t)c->examples;
+    size_t count = c->first[q + 1] - c->first[q], size = 3 * (size_t)c->columns;
     double *rows = PELT_NEW(scratch, count * size, double);
     for (size_t m = 0; m < count; m++)
         for (size_t k = 0; k < size; k++) rows[m * size + k] = c->rows[c->members[c->first[q] + m] * size + k];
@@ -132,7 +146,7 @@ static void orthonormalise(double *basis, size_t examples, size_t rank) {
 static void improve_basis(void *user, size_t q, pelt_arena *scratch) {
     enum { STEPS = 3 };
     clustering *c = user;
-    size_t rows = 3 * (size_t)(c->first[q + 1] - c->first[q]), n = c->examples, rank = c->rank;
+    size_t rows = 3 * (size_t)(c->first[q + 1] - c->first[q]), n = c->columns, rank = c->rank;
     double *m = cluster_rows(scratch, c, q), *basis = c->bases + q * n * rank;
     double *image = PELT_NEW(scratch, rows * rank, double);
     for (int step = 0; step < STEPS && rows; step++) {
@@ -165,7 +179,7 @@ static void find_near(void *user, size_t i, pelt_arena *scratch) {
 static void explain(void *user, size_t q, pelt_arena *scratch) {
     enum { BATCH = 128 };
     clustering *c = user;
-    size_t n = c->examples, size = 3 * n, rank = c->rank, count = 0, slots[BATCH];
+    size_t n = c->columns, size = 3 * n, rank = c->rank, count = 0, slots[BATCH];
     double *rows = PELT_NEW(scratch, BATCH * size, double), *image = PELT_NEW(scratch, BATCH * 3 * rank, double);
     const double *basis = c->bases + q * n * rank;
     for (size_t slot = 0; slot <= (size_t)c->points * CANDIDATES; slot++) {
@@ -258,26 +272,31 @@ void pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_
 
 /* -- Principal components ------------------------------------------------------------------------------------------ */
 
-/* By the smaller of the two Gram matrices: M M^T gives the shapes themselves, M^T M gives them as M v / s. */
+/* What the points of a cluster do in all examples, [examples][3 n]. */
+static double *cluster_examples(pelt_arena *scratch, const clustering *c, size_t q) {
+    size_t count = c->first[q + 1] - c->first[q];
+    double *out = PELT_NEW(scratch, 3 * count * c->examples, double), *at = out;
+    for (size_t e = 0; e < c->examples; e++)
+        for (size_t m = 0; m < count; m++, at += 3) {
+            const float *x = c->u->positions + 3 * (e * c->points + c->members[c->first[q] + m]);
+            at[0] = x[0], at[1] = x[1], at[2] = x[2];
+        }
+    return out;
+}
+
+/* By the smaller of the two Gram matrices: M^T M gives the shapes themselves, M M^T gives them as v M / s. */
 static void decompose(void *user, size_t q, pelt_arena *scratch) {
     clustering *c = user;
     size_t rows = 3 * (size_t)(c->first[q + 1] - c->first[q]), n = c->examples, small = rows < n ? rows : n;
     if (!rows) return;
-    double *m = cluster_rows(scratch, c, q), *gram = PELT_NEW(scratch, small * small, double);
-    double *values = PELT_NEW(scratch, small, double);
-    pelt_gemm(rows >= n, rows < n, small, small, rows < n ? n : rows, 1, m, m, 0, gram);
-    if (!pelt_eigen(small, gram, values)) return;
-    double *leading = PELT_NEW(scratch, c->lengths[q] * small, double); /* eigenvectors as rows, largest first */
-    for (size_t k = 0; k < c->lengths[q]; k++) {
-        size_t column = small - 1 - k;
-        double scale = rows < n ? 1 : values[column] > 0 ? 1 / sqrt(values[column]) : 0;
-        for (size_t e = 0; e < small; e++) leading[k * small + e] = gram[e * small + column] * scale;
-        c->values[q][k] = values[column];
-    }
-    if (rows < n)
-        memcpy(c->shapes[q], leading, c->lengths[q] * rows * sizeof *leading);
-    else
-        pelt_gemm(false, true, c->lengths[q], rows, n, 1, leading, m, 0, c->shapes[q]);
+    double *m = cluster_examples(scratch, c, q), *gram = PELT_NEW(scratch, small * small, double);
+    pelt_syrk(rows < n, small, rows < n ? n : rows, 1, m, 0, gram);
+    double *leading = rows < n ? c->shapes[q] : PELT_NEW(scratch, c->lengths[q] * small, double);
+    if (!pelt_eigen_leading(small, gram, c->lengths[q], c->values[q], leading) || rows < n) return;
+    for (size_t k = 0; k < c->lengths[q]; k++)
+        for (size_t e = 0; e < small; e++)
+            leading[k * small + e] *= c->values[q][k] > 0 ? 1 / sqrt(c->values[q][k]) : 0;
+    pelt_gemm(false, false, c->lengths[q], rows, n, 1, leading, m, 0, c->shapes[q]);
 }
 
 /* Components of all clusters, in the arena. */
@@ -333,7 +352,7 @@ static void choose_components(pelt_arena *arena, pelt_arena *work, clustering *c
 /* -- All of it ----------------------------------------------------------------------------------------------------- */
 
 static void describe_points(pelt_arena *work, clustering *c, uint32_t threads) {
-    c->rows = PELT_NEW(work, 3 * (size_t)c->points * c->examples, float);
+    c->rows = PELT_NEW(work, 3 * (size_t)c->points * c->columns, float);
     c->energies = PELT_NEW(work, c->points, double);
     pelt_parallel(work, threads, c->points, fill_rows, c);
 }
@@ -357,10 +376,11 @@ pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *
     clustering c = {.u = u, .positions = positions, .points = u->point_count, .examples = u->example_count};
     c.clusters = cluster_count < c.points ? cluster_count : c.points;
     c.rank = per_point < 1 ? 1 : per_point > 16 ? 16 : (uint32_t)(per_point + 0.5);
-    if (c.rank > c.examples) c.rank = c.examples;
+    c.columns = c.examples < MOST_COLUMNS ? c.examples : MOST_COLUMNS;
+    if (c.rank > c.columns) c.rank = c.columns;
     c.nearest = PELT_NEW(work, c.points, double);
     c.centers = pelt_alloc(work, c.clusters, sizeof *c.centers);
-    c.bases = PELT_NEW(work, (size_t)c.clusters * c.examples * c.rank, double);
+    c.bases = PELT_NEW(work, (size_t)c.clusters * c.columns * c.rank, double);
     c.label = PELT_NEW(work, c.points, uint32_t);
     c.near = PELT_NEW(work, (size_t)c.points * CANDIDATES, uint32_t);
     c.explained = PELT_NEW(work, (size_t)c.points * CANDIDATES, double);
@@ -404,7 +424,6 @@ pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacem
     pelt_clusters out = {.count = c.clusters};
     list_turns(arena, work, u, turns, clusters, &out);
     c.first = out.first, c.members = out.points;
-    describe_points(work, &c, threads);
     choose_components(arena, work, &c, per_vertex, threads, &out);
     pelt_arena_free(work);
     return out;

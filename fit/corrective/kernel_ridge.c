@@ -54,25 +54,30 @@ pelt_ridge pelt_ridge_of(pelt_arena *arena, const pelt_kernel_inputs *d, uint32_
     return out;
 }
 
-double *pelt_ridge_matrix(pelt_arena *arena, const pelt_ridge *r, const float *tables, size_t table_size, double pair) {
-    size_t n = r->example_count, size = table_size * table_size;
-    double *matrix = PELT_NEW(arena, n * n, double);
+/* The kernels between an example and those up to it, of all examples. */
+static void add_row(const pelt_ridge *r, const float *tables, size_t table_size, double pair, size_t example,
+                    double *row) {
+    size_t size = table_size * table_size;
     for (uint32_t u = 0; u < r->unit_count; u++) {
         const pelt_kernel_unit *unit = &r->units[u];
         bool single = unit->first == unit->second;
         double gain = single ? unit->gain : unit->gain * pair;
-        for (size_t a = 0; a < n && gain != 0; a++) {
-            const float *first = tables + unit->first * size + r->examples[a] * table_size;
-            const float *second = tables + unit->second * size + r->examples[a] * table_size;
-            double *row = matrix + a * n;
-            if (first[r->examples[a]] == 0 || second[r->examples[a]] == 0) continue; /* it does not move them */
-            for (size_t b = 0; b <= a && single; b++) row[b] += gain * first[r->examples[b]];
-            for (size_t b = 0; b <= a && !single; b++)
-                row[b] += gain * first[r->examples[b]] * (double)second[r->examples[b]];
-        }
+        const float *first = tables + unit->first * size + example * table_size;
+        const float *second = tables + unit->second * size + example * table_size;
+        if (gain == 0 || first[example] == 0 || second[example] == 0) continue; /* it does not move them */
+        for (size_t b = 0; b <= example && single; b++) row[b] += gain * first[b];
+        for (size_t b = 0; b <= example && !single; b++) row[b] += gain * first[b] * (double)second[b];
     }
-    for (size_t a = 0; a < n; a++)
-        for (size_t b = 0; b < a; b++) matrix[b * n + a] = matrix[a * n + b];
+}
+
+double *pelt_ridge_matrix(pelt_arena *arena, const pelt_ridge *r, const float *tables, size_t table_size, double pair) {
+    size_t n = r->example_count;
+    double *matrix = PELT_NEW(arena, n * n, double), *row = PELT_NEW(arena, table_size, double);
+    for (size_t a = 0; a < n; a++) {
+        memset(row, 0, table_size * sizeof *row);
+        add_row(r, tables, table_size, pair, r->examples[a], row);
+        for (size_t b = 0; b <= a; b++) matrix[a * n + b] = matrix[b * n + a] = row[r->examples[b]];
+    }
     return matrix;
 }
 
@@ -118,7 +123,7 @@ bool pelt_ridge_solve(pelt_arena *work, pelt_ridge *r, const double *matrix, dou
     memcpy(r->examples, chosen, m * sizeof *chosen);
     r->example_count = (uint32_t)m;
     if (!m) return true;
-    pelt_gemm(true, false, m, m, n, 1, across, across, lambda, normal);
+    pelt_syrk(true, m, n, 1, across, lambda, normal);
     if (!pelt_cholesky(m, normal)) return false;
     for (size_t s = 0; s < set_count; s++) {
         size_t own = sets[s].columns;
@@ -143,12 +148,13 @@ typedef struct validation_set {
 
 typedef struct validation {
     pelt_arena *arena;
-    const pelt_poses *poses;
     const pelt_example_displacements *u;
-    const pelt_kernel_inputs *inputs;
+    pelt_poses poses; /* of the examples that take part alone */
+    pelt_kernel_inputs inputs;
+    uint32_t *examples; /* [poses.count] which they are */
+    int *fold;          /* [poses.count] 0 to FOLDS - 1; -1: always in */
     uint32_t threads;
     float *tables;
-    int *fold; /* [example] 0 to FOLDS - 1; -1: always in; -2: never */
     validation_set *sets;
     size_t set_count;
     const pelt_kernel_settings *trial;
@@ -166,22 +172,48 @@ uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold) {
     return several;
 }
 
-/* Of many examples some are left out (-2), spread over all. */
-static void thin_folds(validation *v) {
-    uint32_t taking_part = 0;
-    for (uint32_t e = 0; e < v->poses->count; e++) taking_part += v->fold[e] >= 0;
-    for (uint32_t e = 0, i = 0; e < v->poses->count && taking_part > VALIDATED; e++)
-        if (v->fold[e] >= 0) {
-            uint64_t place = (uint64_t)i * VALIDATED;
-            bool taken = place / taking_part != (place + VALIDATED) / taking_part;
-            v->fold[e] = taken ? (int)(place / taking_part % FOLDS) : -2;
-            i++;
-        }
+/* Of many examples in folds some take part, spread over all. */
+static void choose_examples(validation *v, const pelt_poses *poses) {
+    uint32_t in_folds = 0, i = 0;
+    v->examples = PELT_NEW(v->arena, poses->count, uint32_t);
+    v->fold = PELT_NEW(v->arena, poses->count, int);
+    int *fold = PELT_NEW(v->arena, poses->count, int);
+    pelt_kernel_folds(poses, fold);
+    for (uint32_t e = 0; e < poses->count; e++) in_folds += fold[e] >= 0;
+    for (uint32_t e = 0; e < poses->count; e++) {
+        uint64_t place = (uint64_t)i * VALIDATED;
+        bool many = in_folds > VALIDATED && fold[e] >= 0;
+        if (fold[e] >= 0) i++;
+        if (many && place / in_folds == (place + VALIDATED) / in_folds) continue;
+        v->fold[v->poses.count] = many ? (int)(place / in_folds % FOLDS) : fold[e];
+        v->examples[v->poses.count++] = e;
+    }
+}
+
+/* Poses and inputs of the examples that take part, as far as kernels look at them. */
+static void take_part(validation *v, const pelt_poses *poses, const pelt_kernel_inputs *inputs) {
+    size_t count = v->poses.count, turns = 4 * (size_t)poses->joint_count;
+    v->poses = *poses, v->poses.count = (uint32_t)count;
+    v->poses.rotations = PELT_NEW(v->arena, count * turns, float);
+    v->poses.controls = PELT_NEW(v->arena, count * poses->control_count, float);
+    v->inputs = *inputs;
+    v->inputs.moved = PELT_NEW(v->arena, count * inputs->count, uint8_t);
+    for (size_t a = 0; a < count; a++) {
+        size_t e = v->examples[a];
+        memcpy(v->poses.rotations + a * turns, poses->rotations + e * turns, turns * sizeof(float));
+        for (uint32_t c = 0; c < poses->control_count; c++)
+            v->poses.controls[a * poses->control_count + c] = poses->controls[e * poses->control_count + c];
+        memcpy(v->inputs.moved + a * inputs->count, inputs->moved + e * inputs->count, inputs->count);
+    }
+}
+
+static const float *displacement(const validation *v, size_t a, size_t point) {
+    return v->u->positions + 3 * ((size_t)v->examples[a] * v->u->point_count + point);
 }
 
 /* Every n-th point, put together with those that have the same joints. */
 static void make_sets(validation *v) {
-    const pelt_kernel_inputs *d = v->inputs;
+    const pelt_kernel_inputs *d = &v->inputs;
     uint32_t step = v->u->point_count / SAMPLES + 1;
     for (uint32_t i = 0; i < v->u->point_count; i += step) {
         const uint8_t *support = d->supports + (size_t)i * d->count;
@@ -197,17 +229,14 @@ static void make_sets(validation *v) {
     }
     for (size_t s = 0; s < v->set_count; s++) {
         validation_set *set = &v->sets[s];
-        set->ridge = pelt_ridge_of(v->arena, d, v->poses->count, 1, set->points, &(double){1});
-        size_t n = 0;
-        for (size_t a = 0; a < set->ridge.example_count; a++)
-            if (v->fold[set->ridge.examples[a]] != -2) set->ridge.examples[n++] = set->ridge.examples[a];
-        set->ridge.example_count = (uint32_t)n;
+        set->ridge = pelt_ridge_of(v->arena, d, v->poses.count, 1, set->points, &(double){1});
+        size_t n = set->ridge.example_count;
         set->targets = PELT_NEW(v->arena, 3 * n * set->count, double);
         for (size_t a = 0; a < n; a++)
             for (size_t i = 0; i < set->count; i++)
                 for (size_t c = 0; c < 3; c++)
                     set->targets[(a * set->count + i) * 3 + c] =
-                        v->u->positions[3 * ((size_t)set->ridge.examples[a] * v->u->point_count + set->points[i]) + c];
+                        displacement(v, set->ridge.examples[a], set->points[i])[c];
     }
 }
 
@@ -254,7 +283,7 @@ static void validate_set(void *user, size_t s, pelt_arena *scratch) {
     const validation_set *set = &v->sets[s];
     size_t n = set->ridge.example_count, columns = 3 * set->count;
     if (!n) return;
-    double *matrix = pelt_ridge_matrix(scratch, &set->ridge, v->tables, v->poses->count, v->trial->pair);
+    double *matrix = pelt_ridge_matrix(scratch, &set->ridge, v->tables, v->poses.count, v->trial->pair);
     double *inverse = PELT_NEW(scratch, n * n, double), *product = PELT_NEW(scratch, n * columns, double);
     uint32_t *rows = PELT_NEW(scratch, n, uint32_t);
     for (size_t a = 0; a < n; a++) matrix[a * n + a] += v->trial->lambda, inverse[a * n + a] = 1;
@@ -272,8 +301,12 @@ static void validate_set(void *user, size_t s, pelt_arena *scratch) {
     }
 }
 
+static void fill_tables(validation *v, const pelt_kernel_settings *settings) {
+    pelt_kernel_tables(v->arena, &v->poses, &v->inputs, settings, v->threads, v->tables);
+}
+
 static double score(validation *v, const pelt_kernel_settings *trial, bool new_tables) {
-    if (new_tables) pelt_kernel_tables(v->arena, v->poses, v->inputs, trial, v->threads, v->tables);
+    if (new_tables) fill_tables(v, trial);
     v->trial = trial;
     pelt_parallel(v->arena, v->threads, v->set_count, validate_set, v);
     double sum = 0;
@@ -306,7 +339,7 @@ static void walk(validation *v, pelt_kernel_settings *best, double *error, doubl
         }
         if (*setting != start) break;
     }
-    if (new_tables) pelt_kernel_tables(v->arena, v->poses, v->inputs, best, v->threads, v->tables);
+    if (new_tables) fill_tables(v, best);
 }
 
 static double search(validation *v, pelt_kernel_settings *best) {
@@ -317,7 +350,7 @@ static double search(validation *v, pelt_kernel_settings *best) {
     if (tried < error)
         *best = ranged, error = tried;
     else
-        pelt_kernel_tables(v->arena, v->poses, v->inputs, best, v->threads, v->tables);
+        fill_tables(v, best);
     walk(v, best, &error, &best->lambda, 2, false);
     walk(v, best, &error, &best->pair, 2, false);
     walk(v, best, &error, &best->width, sqrt(2), true);
@@ -331,30 +364,25 @@ static double missed_by(const validation *v, size_t k, double *all) {
     const validation_set *set = &v->sets[k];
     double known = 0, sum = 0;
     for (size_t i = 0; i < 3 * set->count * set->ridge.example_count; i++) known += set->targets[i] * set->targets[i];
-    for (size_t e = 0; e < v->u->example_count; e++)
+    for (size_t a = 0; a < v->poses.count; a++)
         for (size_t i = 0; i < set->count; i++)
-            for (size_t c = 0; c < 3; c++)
-                sum += pow(v->u->positions[3 * (e * v->u->point_count + set->points[i]) + c], 2);
+            for (size_t c = 0; c < 3; c++) sum += pow(displacement(v, a, set->points[i])[c], 2);
     *all += sum;
     return v->missed[k] + fmax(sum - known, 0);
 }
 
 double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                            const pelt_kernel_inputs *inputs, uint32_t threads, float *tables,
-                            pelt_kernel_settings *settings) {
+                            const pelt_kernel_inputs *inputs, uint32_t threads, pelt_kernel_settings *settings) {
     pelt_arena *work = pelt_arena_inside(arena);
     validation v = {.arena = work,
-                    .poses = poses,
                     .u = u,
-                    .inputs = inputs,
                     .threads = threads,
-                    .tables = tables,
-                    .fold = PELT_NEW(work, poses->count, int),
                     .sets = PELT_NEW(work, SAMPLES, validation_set),
                     .errors = PELT_NEW(work, SAMPLES, double),
                     .missed = PELT_NEW(work, SAMPLES, double)};
-    pelt_kernel_folds(poses, v.fold);
-    thin_folds(&v);
+    choose_examples(&v, poses);
+    take_part(&v, poses, inputs);
+    v.tables = PELT_NEW(work, (size_t)v.poses.count * v.poses.count * inputs->count, float);
     make_sets(&v);
     drop_still_sets(&v);
     double left = search(&v, settings), missed = 0, all = 0;
