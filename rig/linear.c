@@ -96,7 +96,7 @@ void pelt_syrk(bool transpose, size_t n, size_t inner, double alpha, const doubl
         for (size_t j = i + 1; j < n; j++) c[i * n + j] = c[j * n + i];
 }
 
-/* Row-major and lower is column-major and upper. */
+/* Row-major and lower is column-major and upper, which spares LAPACK a copy. */
 bool pelt_cholesky(size_t n, double *a) {
     return succeeded(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)(n ? n : 1)));
 }

@@ -27,7 +27,8 @@ void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, 
 /* c[n][n] = alpha op(a) op(a)^T + beta c of a symmetric c, for half of the work; op(a) is [n][inner]. */
 void pelt_syrk(bool transpose, size_t n, size_t inner, double alpha, const double *a, double beta, double *c);
 
-/* Cholesky factor of a symmetric positive definite matrix, in place (lower). False when it is not positive definite. */
+/* Cholesky factor of a symmetric positive definite matrix, in place (lower, which is all that it looks at). False when it
+   is not positive definite. */
 bool pelt_cholesky(size_t n, double *a);
 bool pelt_cholesky_float(size_t n, float *a);
 /* Solves with the factor; b[n][columns] becomes the solution. */

@@ -332,10 +332,18 @@ static void outputs_solve_the_normal_equations(void **state) {
     pelt_arena *arena = pelt_arena_new(0);
     uint64_t seed = 2;
     for (size_t rows = 5; rows < 20; rows += 8) {
-        double phi[20 * WIDE], y[20 * COLUMNS], c[WIDE * COLUMNS], trace = 0, *out = c, ridge = 0.03;
+        double phi[20 * WIDE], y[20 * COLUMNS], c[WIDE * COLUMNS] = {0}, trace = 0, ridge = 0.03;
         for (size_t i = 0; i < rows * WIDE; i++) phi[i] = test_random(&seed) - 0.4, trace += phi[i] * phi[i];
         for (size_t i = 0; i < rows * COLUMNS; i++) y[i] = test_random(&seed) - 0.5;
-        assert_true(pelt_feature_ridge(arena, rows, WIDE, phi, COLUMNS, y, 1, &ridge, &out));
+        pelt_feature_gram gram = pelt_feature_gram_of(arena, rows, WIDE, phi);
+        assert_int_equal(gram.size, rows < WIDE ? rows : WIDE);
+        double solution[WIDE * COLUMNS], unit[WIDE * WIDE] = {0};
+        for (size_t k = 0; k < WIDE; k++) unit[k * WIDE + k] = 1; /* features one by one: their predictions are c */
+        assert_true(pelt_feature_solve(arena, &gram, ridge, COLUMNS, y, solution));
+        const double *against = pelt_feature_against(arena, &gram, WIDE, unit);
+        for (size_t i = 0; i < WIDE * COLUMNS; i++)
+            for (size_t k = 0; k < gram.size; k++)
+                c[i] += against[i / COLUMNS * gram.size + k] * solution[k * COLUMNS + i % COLUMNS];
         for (size_t k = 0; k < WIDE; k++)
             for (size_t d = 0; d < COLUMNS; d++) {
                 double left = ridge * trace / (double)rows * c[k * COLUMNS + d], right = 0;

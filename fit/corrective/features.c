@@ -9,12 +9,16 @@ static const double BEND = 0.2;
 
 /* -- Random numbers ------------------------------------------------------------------------------------------------ */
 
-/* splitmix64, as a number between 0 and 1. */
-static double uniform(uint64_t *state) {
+uint64_t pelt_feature_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return ((double)((z ^ z >> 31) >> 11) + 0.5) * 0x1p-53;
+    return z ^ z >> 31;
+}
+
+/* Between 0 and 1. */
+static double uniform(uint64_t *state) {
+    return ((double)(pelt_feature_random(state) >> 11) + 0.5) * 0x1p-53;
 }
 
 /* Box and Muller. */
@@ -104,18 +108,31 @@ double pelt_feature_bend2(uint32_t width, uint32_t k) {
     return k % 2 ? BEND * BEND : 0;
 }
 
-void pelt_feature_values(const pelt_feature_net *net, uint32_t g, size_t row_count, const uint32_t *rows, double *h) {
+void pelt_feature_bent(pelt_arena *work, const pelt_feature_net *net, uint32_t g, size_t row_count,
+                       const uint32_t *rows, double *x, double *z, double *h) {
     const pelt_neighbourhood *near = &net->list[g];
     uint32_t width = net->width;
-    for (size_t r = 0; r < row_count; r++) {
-        const double *x = near->x + (size_t)rows[r] * near->size;
-        double *z = h + r * width;
-        memcpy(z, near->offsets, width * sizeof *z);
-        for (uint32_t i = 0; i < near->size; i++)
-            for (uint32_t k = 0; k < width; k++) z[k] += x[i] * near->weights[(size_t)i * width + k];
-        for (uint32_t k = 0; k < width; k++) {
-            double b = near->offsets[k], s2 = pelt_feature_bend2(width, k);
-            z[k] = 0.5 * (z[k] - b + sqrt(z[k] * z[k] + s2) - sqrt(b * b + s2));
-        }
+    double *bends = PELT_NEW(work, width, double), *at_rest = PELT_NEW(work, width, double);
+    for (uint32_t k = 0; k < width; k++) {
+        double b = near->offsets[k];
+        bends[k] = pelt_feature_bend2(width, k);
+        at_rest[k] = b + sqrt(b * b + bends[k]);
     }
+    for (size_t r = 0; r < row_count; r++) {
+        memcpy(x + r * near->size, near->x + (size_t)rows[r] * near->size, near->size * sizeof *x);
+        memcpy(z + r * width, near->offsets, width * sizeof *z);
+    }
+    if (row_count) pelt_gemm(false, false, row_count, width, near->size, 1, x, near->weights, 1, z);
+    for (size_t r = 0; r < row_count; r++)
+        for (size_t k = 0, i = r * width; k < width; k++, i++)
+            h[i] = 0.5 * (z[i] + sqrt(z[i] * z[i] + bends[k]) - at_rest[k]);
+}
+
+void pelt_feature_values(pelt_arena *work, const pelt_feature_net *net, uint32_t g, size_t row_count,
+                         const uint32_t *rows, double *h) {
+    pelt_arena *inside = pelt_arena_inside(work);
+    double *x = PELT_NEW(inside, row_count * net->list[g].size, double);
+    double *z = PELT_NEW(inside, row_count * net->width, double);
+    pelt_feature_bent(inside, net, g, row_count, rows, x, z, h);
+    pelt_arena_free(inside);
 }

@@ -31,6 +31,9 @@ typedef struct pelt_feature_net {
 
 enum { PELT_FEATURE_SEED = 1 };
 
+/* The next of the random numbers that begin with a state (splitmix64). */
+uint64_t pelt_feature_random(uint64_t *state);
+
 /* Features as they are before learning, the same for the same seed. */
 pelt_feature_net pelt_features_of(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
                                   uint32_t width, uint64_t seed);
@@ -42,8 +45,11 @@ uint32_t pelt_feature_numbers(const pelt_poses *poses, const pelt_kernel_inputs 
 /* The bends s_k, squared. */
 double pelt_feature_bend2(uint32_t width, uint32_t k);
 
-/* h_g of some examples, [row][width]. */
-void pelt_feature_values(const pelt_feature_net *net, uint32_t g, size_t row_count, const uint32_t *rows, double *h);
+/* h_g of some examples, [row][width]; and with their x [row][size] and z = x W + b [row][width]. */
+void pelt_feature_values(pelt_arena *work, const pelt_feature_net *net, uint32_t g, size_t row_count,
+                         const uint32_t *rows, double *h);
+void pelt_feature_bent(pelt_arena *work, const pelt_feature_net *net, uint32_t g, size_t row_count,
+                       const uint32_t *rows, double *x, double *z, double *h);
 
 /* -- Learning (features_learn.c) ------------------------------------------------------------------------------------ */
 
@@ -80,8 +86,7 @@ double pelt_feature_evidence(pelt_arena *arena, const pelt_feature_net *net, pel
                              size_t step, size_t row_count, const uint32_t *rows, uint32_t threads,
                              pelt_feature_gradient *gradient);
 
-/* Adam, on a third of the targets and at most MOST_ROWS examples at a time, from step `from` to before `to`; its state
-   lives in `learning`. */
+/* Adam, on a third of the targets and at most MOST_ROWS examples at a time; its state lives in `learning`. */
 typedef struct pelt_feature_learning {
     pelt_feature_net *net;
     pelt_feature_targets targets;
@@ -98,11 +103,27 @@ void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *learning, uint
 
 /* -- Cross-validation (features_choose.c) --------------------------------------------------------------------------- */
 
-/* Ridge regression on features: min |y - phi c|^2 + lambda |c|^2 for some lambda, each a part of the mean diagonal of
-   phi phi^T. phi is [rows][inner], y [rows][columns]; out[i] gets c of ridges[i], [inner][columns]. By whichever of the
-   two forms is smaller. False when a matrix is not positive definite, to rounding. */
-bool pelt_feature_ridge(pelt_arena *work, size_t rows, size_t inner, const double *phi, size_t columns, const double *y,
-                        size_t ridge_count, const double *ridges, double *const *out);
+/* Ridge regression on features, min |y - phi c|^2 + lambda |c|^2, in whichever of two forms is smaller:
+
+       c = (phi^T phi + lambda I)^-1 phi^T y,    or    c = phi^T b with b = (phi phi^T + lambda I)^-1 y
+
+   One matrix serves all y and all lambda, which are parts (ridges) of the mean diagonal of phi phi^T. */
+typedef struct pelt_feature_gram {
+    size_t rows, inner, size; /* phi is [rows][inner]; size: the smaller of the two */
+    const double *phi;
+    double *matrix; /* [size][size] */
+    double mean;    /* of the diagonal of phi phi^T */
+} pelt_feature_gram;
+
+pelt_feature_gram pelt_feature_gram_of(pelt_arena *arena, size_t rows, size_t inner, const double *phi);
+
+/* c or b for y [rows][columns], as [size][columns]. False when the matrix is not positive definite, to rounding. */
+bool pelt_feature_solve(pelt_arena *work, const pelt_feature_gram *gram, double ridge, size_t columns, const double *y,
+                        double *solution);
+
+/* What a solution is multiplied by to predict features [row_count][inner], as [row_count][size]. */
+const double *pelt_feature_against(pelt_arena *arena, const pelt_feature_gram *gram, size_t row_count,
+                                   const double *features);
 
 /* The features of some neighbourhoods side by side, [row][set_count x width], each times its factor (NULL: 1). */
 double *pelt_feature_rows(pelt_arena *arena, const pelt_feature_net *net, uint32_t set_count, const uint32_t *sets,
@@ -126,7 +147,7 @@ typedef struct pelt_feature_settings {
 } pelt_feature_settings;
 
 /* Steps and ridges by cross-validation; features that never saw a fold predict it. When they stay far above the goal, an
-   error that others have, learning ends early. */
+   error that others have, learning ends early. Where it still helps at the last mark, the fit learns twice as long. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t threads);

@@ -6,14 +6,16 @@
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { FOLDS = 2, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
-static const uint32_t MARKS[] = {30, 60, 100, 150, 220};
+enum { FOLDS = 2, LARGE_FOLD = 32, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
+static const uint32_t MARKS[] = {30, 60, 100};
 static const double RIDGES[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1};
 enum { MARK_COUNT = sizeof MARKS / sizeof *MARKS, RIDGE_COUNT = sizeof RIDGES / sizeof *RIDGES };
 static const double LEAST_SHARE = 0.02;
-static const double HOPELESS = 1.3; /* times the goal: learning more will not do */
+static const double HOPELESS = 1.3;     /* times the goal: learning more will not do */
+static const double MOST_ENERGY = 0.98; /* of the targets: those that have less between them are not predicted */
 
 /* -- Regression ---------------------------------------------------------------------------------------------------- */
 
@@ -34,7 +36,7 @@ double *pelt_feature_rows(pelt_arena *arena, const pelt_feature_net *net, uint32
     size_t width = net->width, inner = set_count * width;
     double *phi = PELT_NEW(arena, row_count * inner, double), *h = PELT_NEW(arena, row_count * width, double);
     for (uint32_t i = 0; i < set_count; i++) {
-        pelt_feature_values(net, sets[i], row_count, rows, h);
+        pelt_feature_values(arena, net, sets[i], row_count, rows, h);
         for (size_t r = 0; r < row_count; r++)
             for (size_t k = 0; k < width; k++)
                 phi[r * inner + i * width + k] = h[r * width + k] * (factors ? factors[i] : 1);
@@ -42,30 +44,37 @@ double *pelt_feature_rows(pelt_arena *arena, const pelt_feature_net *net, uint32
     return phi;
 }
 
-bool pelt_feature_ridge(pelt_arena *work, size_t rows, size_t inner, const double *phi, size_t columns, const double *y,
-                        size_t ridge_count, const double *ridges, double *const *out) {
-    bool dual = rows <= inner;
-    size_t n = dual ? rows : inner;
-    double *gram = PELT_NEW(work, n * n, double), *matrix = PELT_NEW(work, n * n, double), trace = 0;
-    double *right = PELT_NEW(work, n * columns, double), *solution = PELT_NEW(work, n * columns, double);
-    pelt_gemm(!dual, dual, n, n, dual ? inner : rows, 1, phi, phi, 0, gram);
-    if (dual)
-        memcpy(right, y, n * columns * sizeof *right);
-    else
-        pelt_gemm(true, false, inner, columns, rows, 1, phi, y, 0, right);
-    for (size_t a = 0; a < n; a++) trace += gram[a * n + a];
-    for (size_t i = 0; i < ridge_count; i++) {
-        memcpy(matrix, gram, n * n * sizeof *gram);
-        memcpy(solution, right, n * columns * sizeof *right);
-        for (size_t a = 0; a < n; a++) matrix[a * n + a] += ridges[i] * trace / (double)rows + 1e-300;
-        if (!pelt_cholesky(n, matrix)) return false;
-        pelt_cholesky_solve(n, matrix, columns, solution);
-        if (dual)
-            pelt_gemm(true, false, inner, columns, rows, 1, phi, solution, 0, out[i]);
-        else
-            memcpy(out[i], solution, n * columns * sizeof *solution);
-    }
-    return true;
+pelt_feature_gram pelt_feature_gram_of(pelt_arena *arena, size_t rows, size_t inner, const double *phi) {
+    size_t size = rows <= inner ? rows : inner;
+    pelt_feature_gram out = {.rows = rows, .inner = inner, .size = size, .phi = phi};
+    out.matrix = PELT_NEW(arena, size * size, double);
+    if (size) pelt_syrk(size != rows, size, size == rows ? inner : rows, 1, phi, 0, out.matrix);
+    for (size_t a = 0; a < size; a++) out.mean += out.matrix[a * size + a] / (double)rows;
+    return out;
+}
+
+bool pelt_feature_solve(pelt_arena *work, const pelt_feature_gram *g, double ridge, size_t columns, const double *y,
+                        double *solution) {
+    size_t n = g->size;
+    pelt_arena *inside = pelt_arena_inside(work);
+    double *matrix = PELT_NEW(inside, n * n, double);
+    memcpy(matrix, g->matrix, n * n * sizeof *matrix);
+    for (size_t a = 0; a < n; a++) matrix[a * n + a] += ridge * g->mean + 1e-300;
+    bool solved = n && pelt_cholesky(n, matrix);
+    if (solved && n == g->rows) memcpy(solution, y, n * columns * sizeof *solution);
+    if (solved && n != g->rows) pelt_gemm(true, false, n, columns, g->rows, 1, g->phi, y, 0, solution);
+    if (solved) pelt_cholesky_solve(n, matrix, columns, solution);
+    pelt_arena_free(inside);
+    return solved;
+}
+
+const double *pelt_feature_against(pelt_arena *arena, const pelt_feature_gram *g, size_t row_count,
+                                   const double *features) {
+    if (g->size != g->rows || !g->rows) return features;
+    if (features == g->phi) return g->matrix;
+    double *out = PELT_NEW(arena, row_count * g->rows, double);
+    pelt_gemm(false, true, row_count, g->rows, g->inner, 1, features, g->phi, 0, out);
+    return out;
 }
 
 /* -- Targets ------------------------------------------------------------------------------------------------------- */
@@ -141,6 +150,7 @@ typedef struct remains {
 typedef struct trial {
     const pelt_feature_net *net;
     pelt_feature_targets targets;
+    double least; /* targets of smaller weight are not predicted */
     size_t row_count, fold_count;
     uint32_t *rows, *fold; /* what is learned from, and what is predicted */
     remains *remains;      /* [target] */
@@ -164,23 +174,40 @@ static void try_target(void *user, size_t c, pelt_arena *scratch) {
     const pelt_feature_target *t = &v->targets.list[c];
     remains *out = &v->remains[c];
     size_t inner = (size_t)t->share_count * v->net->width, columns = t->columns + t->turn_columns, m = v->fold_count;
+    *out = (remains){0};
+    if (t->weight < v->least) return;
     uint32_t *rows = PELT_NEW(scratch, v->row_count, uint32_t);
-    double *factors = PELT_NEW(scratch, t->share_count, double), *solutions[RIDGE_COUNT];
+    double *factors = PELT_NEW(scratch, t->share_count, double);
     size_t n = pelt_feature_moving(v->net, t->share_count, t->sets, v->row_count, v->rows, rows);
     for (uint32_t i = 0; i < t->share_count; i++) factors[i] = sqrt(t->shares[i]);
-    for (int i = 0; i < RIDGE_COUNT; i++) solutions[i] = PELT_NEW(scratch, inner * columns, double);
     double *truth = target_rows(scratch, t, m, v->fold), *guess = PELT_NEW(scratch, m * columns, double);
     double *phi = pelt_feature_rows(scratch, v->net, t->share_count, t->sets, factors, n, rows);
     double *held = pelt_feature_rows(scratch, v->net, t->share_count, t->sets, factors, m, v->fold);
-    bool solved = n && pelt_feature_ridge(scratch, n, inner, phi, columns, target_rows(scratch, t, n, rows),
-                                          RIDGE_COUNT, RIDGES, solutions);
-    *out = (remains){0};
+    pelt_feature_gram gram = pelt_feature_gram_of(scratch, n, inner, phi);
+    const double *against = pelt_feature_against(scratch, &gram, m, held), *y = target_rows(scratch, t, n, rows);
+    double *solution = PELT_NEW(scratch, gram.size * columns, double);
     for (size_t k = 0; k < m * columns; k++) out->none[k % columns >= t->columns] += truth[k] * truth[k];
     for (int i = 0; i < RIDGE_COUNT; i++) {
-        pelt_gemm(false, false, m, columns, inner, 1, held, solutions[i], 0, guess);
+        bool solved = pelt_feature_solve(scratch, &gram, RIDGES[i], columns, y, solution);
+        if (solved) pelt_gemm(false, false, m, columns, gram.size, 1, against, solution, 0, guess);
         for (size_t k = 0; k < m * columns; k++)
             out->left[k % columns >= t->columns][i] += solved ? pow(guess[k] - truth[k], 2) : INFINITY;
     }
+}
+
+static int compare_weights(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* The weight down to which targets have most of the energy: weights are roots of it. */
+static double least_weight(pelt_arena *work, pelt_feature_targets targets) {
+    double *weights = PELT_NEW(work, targets.count, double), all = 0, sum = 0;
+    size_t i = 0;
+    for (size_t c = 0; c < targets.count; c++) weights[c] = targets.list[c].weight, all += weights[c] * weights[c];
+    qsort(weights, targets.count, sizeof *weights, compare_weights);
+    while (i < targets.count && (sum += weights[i] * weights[i]) < MOST_ENERGY * all) i++;
+    return i < targets.count ? weights[i] : 0;
 }
 
 /* A fold, and features that learn without it. */
@@ -196,11 +223,11 @@ static void start_fold(pelt_arena *arena, const pelt_poses *poses, const pelt_ke
     *learning = pelt_feature_learning_of(arena, net, v->targets, v->row_count, v->rows);
 }
 
-/* What is left of all targets and folds after so many steps. */
+/* What is left of all targets and folds after so many steps. A large fold is enough. */
 static remains learn_and_try(pelt_arena *arena, trial folds[FOLDS], pelt_feature_learning learning[FOLDS],
                              uint32_t steps, uint32_t threads) {
     remains sum = {0};
-    for (int f = 0; f < FOLDS; f++) {
+    for (int f = 0; f < (folds[0].fold_count < LARGE_FOLD ? FOLDS : 1); f++) {
         trial *v = &folds[f];
         pelt_feature_learn(arena, &learning[f], steps - learning[f].steps, threads);
         pelt_parallel(arena, threads, v->targets.count, try_target, v);
@@ -220,7 +247,8 @@ static int best_ridge(const remains *r, int kind) {
     return best;
 }
 
-/* As long as learning helps by a hundredth from mark to mark, or until it is hopeless. */
+/* As long as learning helps by a hundredth from mark to mark, or until it is hopeless. Where it helps to the end, what
+   there is to learn is more than this finds out, and the fit goes on. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t threads) {
@@ -228,7 +256,8 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
     pelt_feature_settings out = {
         .width = width, .steps = MARKS[0], .ridge = 1e-2, .turn_ridge = 1e-1, .left = INFINITY};
     pelt_feature_learning learning[FOLDS];
-    trial folds[FOLDS] = {{.targets = targets}, {.targets = targets}};
+    double least = least_weight(work, targets);
+    trial folds[FOLDS] = {{.targets = targets, .least = least}, {.targets = targets, .least = least}};
     int *fold = PELT_NEW(work, poses->count, int);
     pelt_kernel_folds(poses, fold);
     for (int f = 0; f < FOLDS; f++) start_fold(work, poses, inputs, fold, f, width, &folds[f], &learning[f]);
@@ -240,6 +269,7 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
         if (left < out.left)
             out = (pelt_feature_settings){width, MARKS[mark], RIDGES[ridge], RIDGES[best_ridge(&r, TURNS)], left};
         if (!helps || left > HOPELESS * goal) break;
+        if (mark + 1 == MARK_COUNT) out.steps *= 2;
     }
     pelt_arena_free(work);
     return out;

@@ -134,16 +134,21 @@ static void fit_group(void *user, size_t s, pelt_arena *scratch) {
     size_t n = pelt_feature_moving(&k->net, group->set_count, group->sets, k->net.example_count, k->examples, rows);
     if (!n) return;
     double *phi = pelt_feature_rows(scratch, &k->net, group->set_count, group->sets, NULL, n, rows);
+    pelt_feature_gram gram = pelt_feature_gram_of(scratch, n, inner, phi);
+    const double *against = pelt_feature_against(scratch, &gram, n, phi);
     for (int i = 0; i < FIELDS; i++) {
         const field *x = &k->fields[i];
         size_t columns = 3 * (size_t)group->counts[i];
         double *y = PELT_NEW(scratch, n * columns, double), *out = PELT_NEW(scratch, inner * columns, double);
+        double *solution = PELT_NEW(scratch, gram.size * columns, double);
         if (!columns) continue;
         copy_rows(&x->u, group->counts[i], group->points[i], n, rows, y, false);
-        if (!pelt_feature_ridge(scratch, n, inner, phi, columns, y, 1, &x->ridge, &out)) k->unsolved[s] = true;
-        pelt_gemm(false, false, n, columns, inner, 1, phi, out, 0, y);
+        if (!pelt_feature_solve(scratch, &gram, x->ridge, columns, y, solution)) k->unsolved[s] = true;
+        pelt_gemm(false, false, n, columns, gram.size, 1, against, solution, 0, y);
         copy_rows(&x->fitted, group->counts[i], group->points[i], n, rows, y, true);
-        for (size_t j = 0; j < inner * columns; j++) group->outputs[i][j] = (float)out[j];
+        if (gram.size == n) pelt_gemm(true, false, inner, columns, n, 1, phi, solution, 0, out);
+        const double *c = gram.size == n ? out : solution;
+        for (size_t j = 0; j < inner * columns; j++) group->outputs[i][j] = (float)c[j];
     }
 }
 
@@ -228,7 +233,7 @@ static void make_block(void *user, size_t at, pelt_arena *scratch) {
     double *h = PELT_NEW(scratch, moving * width, double), *image = PELT_NEW(scratch, moving * rank, double);
     add_outputs(k, k->of, b, b->matrix);
     if (!moving) return;
-    pelt_feature_values(&k->net, b->set, moving, rows, h);
+    pelt_feature_values(scratch, &k->net, b->set, moving, rows, h);
     pelt_gemm(false, true, moving, rank, width, 1, h, b->matrix, 0, image);
     for (size_t i = 0; i < moving * rank; i++) b->energy += image[i] * image[i] / x->energy;
 }
@@ -294,7 +299,7 @@ static void find_sums(void *user, size_t set, pelt_arena *scratch) {
     double *h = PELT_NEW(scratch, moving * width, double), *squares = PELT_NEW(scratch, width * width, double);
     add_squares(k, own, squares, &out->rows);
     if (!moving || !out->rows) return;
-    pelt_feature_values(&k->net, own, moving, rows, h);
+    pelt_feature_values(scratch, &k->net, own, moving, rows, h);
     out->failed = !pelt_feature_sum_up(scratch, width, moving, h, squares, &out->of);
 }
 

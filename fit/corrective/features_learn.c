@@ -26,6 +26,7 @@ typedef struct part {
 typedef struct set_work {
     part own;
     uint32_t *examples;        /* [own.count] */
+    double *x, *z;             /* [own.count][size], [own.count][width]: x W + b */
     double *h, *gram;          /* [own.count][width], [own.count][own.count] */
     double *weights, *offsets; /* the gradient */
 } set_work;
@@ -84,6 +85,8 @@ static void prepare(step_work *w, pelt_feature_targets targets, size_t first, si
             set->examples = PELT_NEW(arena, n, uint32_t);
             for (size_t r = 0; r < n; r++) set->examples[r] = w->rows[set->own.rows[r]];
             set->h = PELT_NEW(arena, n * width + 1, double), set->gram = PELT_NEW(arena, n * n, double);
+            set->x = PELT_NEW(arena, n * w->net->list[target->sets[i]].size, double);
+            set->z = PELT_NEW(arena, n * width, double);
             set->weights = PELT_NEW(arena, (size_t)w->net->list[target->sets[i]].size * width, double);
             set->offsets = PELT_NEW(arena, width, double);
         }
@@ -91,15 +94,15 @@ static void prepare(step_work *w, pelt_feature_targets targets, size_t first, si
 }
 
 static void make_features(void *user, size_t g, pelt_arena *scratch) {
-    (void)scratch;
     step_work *w = user;
     set_work *set = &w->sets[g];
     size_t n = set->own.count;
     if (!n) return;
-    pelt_feature_values(w->net, (uint32_t)g, n, set->examples, set->h);
-    pelt_gemm(false, true, n, n, w->net->width, 1, set->h, set->h, 0, set->gram);
+    pelt_feature_bent(scratch, w->net, (uint32_t)g, n, set->examples, set->x, set->z, set->h);
+    pelt_syrk(false, n, w->net->width, 1, set->h, 0, set->gram);
 }
 
+/* Below the diagonal, which is all that is looked at. */
 static double *target_kernel(pelt_arena *scratch, const step_work *w, const target_work *t) {
     size_t n = t->own.count;
     double *kernel = PELT_NEW(scratch, n * n, double);
@@ -109,7 +112,7 @@ static double *target_kernel(pelt_arena *scratch, const step_work *w, const targ
         for (size_t a = 0; a < set->own.count; a++) {
             double *row = kernel + (size_t)t->place[set->own.rows[a]] * n;
             const double *gram = set->gram + a * set->own.count;
-            for (size_t b = 0; b < set->own.count; b++) row[t->place[set->own.rows[b]]] += share * gram[b];
+            for (size_t b = 0; b <= a; b++) row[t->place[set->own.rows[b]]] += share * gram[b];
         }
     }
     return kernel;
@@ -136,23 +139,20 @@ static void weigh_target(void *user, size_t c, pelt_arena *scratch) {
     if (!(fit > 0)) return;
     double weight = t->target->weight;
     t->loss = weight * (determinant / (double)n + log(fit));
-    pelt_gemm(false, true, n, n, columns, -weight / fit, product, product, 0, t->by_kernel);
-    for (size_t i = 0; i < n * n; i++) t->by_kernel[i] += weight / (double)n * kernel[i];
+    for (size_t i = 0; i < n * n; i++) t->by_kernel[i] = weight / (double)n * kernel[i];
+    pelt_syrk(false, n, columns, -weight / fit, product, 1, t->by_kernel);
     for (size_t a = 0; a < n; a++) t->trace += t->by_kernel[a * n + a];
 }
 
 /* From dL/dH to weights and offsets: f' = (1 + z / sqrt(z^2 + s^2)) / 2. */
-static void derive(const step_work *w, size_t g, double *by_h, double *inner) {
+static void derive(const step_work *w, size_t g, double *by_h) {
     const pelt_neighbourhood *near = &w->net->list[g];
     set_work *set = &w->sets[g];
     uint32_t width = w->net->width;
     size_t n = set->own.count;
     for (size_t a = 0; a < n; a++) {
-        const double *x = near->x + (size_t)set->examples[a] * near->size;
-        double *z = inner + a * width, *d = by_h + a * width;
-        memcpy(z, near->offsets, width * sizeof *z);
-        for (uint32_t i = 0; i < near->size; i++)
-            for (uint32_t k = 0; k < width; k++) z[k] += x[i] * near->weights[(size_t)i * width + k];
+        const double *z = set->z + a * width;
+        double *d = by_h + a * width;
         for (uint32_t k = 0; k < width; k++) {
             double b = near->offsets[k], s2 = pelt_feature_bend2(width, k);
             double r = sqrt(z[k] * z[k] + s2), rest = sqrt(b * b + s2);
@@ -160,9 +160,8 @@ static void derive(const step_work *w, size_t g, double *by_h, double *inner) {
             set->offsets[k] += d[k] * (slope - slope_rest);
             d[k] *= slope;
         }
-        for (uint32_t i = 0; i < near->size; i++)
-            for (uint32_t k = 0; k < width; k++) set->weights[(size_t)i * width + k] += x[i] * d[k];
     }
+    pelt_gemm(true, false, near->size, width, n, 1, set->x, by_h, 0, set->weights);
 }
 
 static void make_gradient(void *user, size_t g, pelt_arena *scratch) {
@@ -178,12 +177,14 @@ static void make_gradient(void *user, size_t g, pelt_arena *scratch) {
             double share = t->target->shares[i];
             for (size_t a = 0; a < n; a++) {
                 const double *row = t->by_kernel + (size_t)t->place[set->own.rows[a]] * t->own.count;
-                for (size_t b = 0; b < n; b++) by_gram[a * n + b] += share * row[t->place[set->own.rows[b]]];
+                for (size_t b = 0; b <= a; b++) by_gram[a * n + b] += share * row[t->place[set->own.rows[b]]];
             }
         }
     }
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b < a; b++) by_gram[b * n + a] = by_gram[a * n + b];
     pelt_gemm(false, false, n, width, n, 2, by_gram, set->h, 0, by_h);
-    derive(w, g, by_h, PELT_NEW(scratch, n * width, double));
+    derive(w, g, by_h);
 }
 
 double pelt_feature_evidence(pelt_arena *arena, const pelt_feature_net *net, pelt_feature_targets targets, size_t first,
@@ -234,10 +235,20 @@ static void walk(double *value, double gradient, double *mean, double *square, p
     *value -= p.rate * *mean * p.mean / (sqrt(*square * p.square) + 1e-12);
 }
 
-/* Examples of a step: all, or every so-manieth, the next ones each time. */
-static size_t choose_rows(const pelt_feature_learning *l, uint32_t *rows) {
-    size_t parts = (l->row_count + MOST_ROWS - 1) / MOST_ROWS, count = 0;
-    for (size_t r = l->steps / BATCHES % parts; r < l->row_count; r += parts) rows[count++] = l->rows[r];
+/* Examples of a step, in their order: all, or the next part of them. Every time that all have been seen they are dealt
+   out anew, so that each meets all others in time. */
+static size_t choose_rows(pelt_arena *work, const pelt_feature_learning *l, uint32_t *rows) {
+    size_t n = l->row_count, parts = (n + MOST_ROWS - 1) / MOST_ROWS, turn = l->steps / BATCHES, count = 0;
+    uint32_t *dealt = PELT_NEW(work, n, uint32_t);
+    uint64_t state = turn / parts;
+    for (size_t r = 0; r < n; r++) dealt[r] = (uint32_t)(r % parts);
+    for (size_t r = n; r-- > 1 && parts > 1;) {
+        size_t other = (size_t)(pelt_feature_random(&state) % (r + 1));
+        uint32_t kept = dealt[r];
+        dealt[r] = dealt[other], dealt[other] = kept;
+    }
+    for (size_t r = 0; r < n; r++)
+        if (dealt[r] == turn % parts) rows[count++] = l->rows[r];
     return count;
 }
 
@@ -262,7 +273,7 @@ void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *l, uint32_t st
         pelt_arena *work = pelt_arena_inside(arena);
         pelt_feature_gradient gradient;
         uint32_t *rows = PELT_NEW(work, l->row_count, uint32_t);
-        size_t count = choose_rows(l, rows);
+        size_t count = choose_rows(work, l, rows);
         pelt_feature_evidence(work, l->net, l->targets, l->steps % BATCHES, BATCHES, count, rows, threads, &gradient);
         l->steps++;
         update(l, &gradient);
