@@ -92,8 +92,11 @@ void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, 
 void pelt_syrk(bool transpose, size_t n, size_t inner, double alpha, const double *a, double beta, double *c) {
     cblas_dsyrk(CblasRowMajor, CblasLower, transpose ? CblasTrans : CblasNoTrans, (int)n, (int)inner, alpha, a,
                 (int)(transpose ? n : inner), beta, c, (int)n);
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++) c[i * n + j] = c[j * n + i];
+}
+
+void pelt_symm(size_t n, size_t columns, double alpha, const double *a, const double *b, double *c) {
+    cblas_dsymm(CblasRowMajor, CblasLeft, CblasLower, (int)n, (int)columns, alpha, a, (int)n, b, (int)columns, 0, c,
+                (int)columns);
 }
 
 /* Row-major and lower is column-major and upper, which spares LAPACK a copy. */

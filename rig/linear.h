@@ -24,8 +24,12 @@ int pelt_blas_reserve(int wanted);
 void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, size_t inner, double alpha,
                const double *a, const double *b, double beta, double *c);
 
-/* c[n][n] = alpha op(a) op(a)^T + beta c of a symmetric c, for half of the work; op(a) is [n][inner]. */
+/* c[n][n] = alpha op(a) op(a)^T + beta c of a symmetric c, of which only the lower half is read and written; op(a) is
+   [n][inner]. */
 void pelt_syrk(bool transpose, size_t n, size_t inner, double alpha, const double *a, double beta, double *c);
+
+/* c[n][columns] = alpha a b of a symmetric a[n][n], of which only the lower half is read. */
+void pelt_symm(size_t n, size_t columns, double alpha, const double *a, const double *b, double *c);
 
 /* Cholesky factor of a symmetric positive definite matrix, in place (lower, which is all that it looks at). False when it
    is not positive definite. */

@@ -86,7 +86,8 @@ double pelt_feature_evidence(pelt_arena *arena, const pelt_feature_net *net, pel
                              size_t step, size_t row_count, const uint32_t *rows, uint32_t threads,
                              pelt_feature_gradient *gradient);
 
-/* Adam, on a third of the targets and at most MOST_ROWS examples at a time; its state lives in `learning`. */
+/* Adam, on a third of the targets and at most MOST_ROWS examples at a time; its state lives in `learning`. When features
+   are to settle, steps become smaller until the last one is next to nothing. */
 typedef struct pelt_feature_learning {
     pelt_feature_net *net;
     pelt_feature_targets targets;
@@ -99,7 +100,8 @@ typedef struct pelt_feature_learning {
 
 pelt_feature_learning pelt_feature_learning_of(pelt_arena *arena, pelt_feature_net *net, pelt_feature_targets targets,
                                                size_t row_count, const uint32_t *rows);
-void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *learning, uint32_t steps, uint32_t threads);
+void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *learning, uint32_t steps, bool settle,
+                        uint32_t threads);
 
 /* -- Cross-validation (features_choose.c) --------------------------------------------------------------------------- */
 
@@ -111,7 +113,7 @@ void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *learning, uint
 typedef struct pelt_feature_gram {
     size_t rows, inner, size; /* phi is [rows][inner]; size: the smaller of the two */
     const double *phi;
-    double *matrix; /* [size][size] */
+    double *matrix; /* [size][size], its lower half */
     double mean;    /* of the diagonal of phi phi^T */
 } pelt_feature_gram;
 
@@ -147,7 +149,7 @@ typedef struct pelt_feature_settings {
 } pelt_feature_settings;
 
 /* Steps and ridges by cross-validation; features that never saw a fold predict it. When they stay far above the goal, an
-   error that others have, learning ends early. Where it still helps at the last mark, the fit learns twice as long. */
+   error that others have, learning ends early. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t threads);

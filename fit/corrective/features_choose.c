@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLDS = 2, LARGE_FOLD = 32, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
+enum { FOLDS = 2, LARGE_FOLD = 32, MANY_STEPS = 200, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
 static const uint32_t MARKS[] = {30, 60, 100};
 static const double RIDGES[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1};
 enum { MARK_COUNT = sizeof MARKS / sizeof *MARKS, RIDGE_COUNT = sizeof RIDGES / sizeof *RIDGES };
@@ -71,7 +71,6 @@ bool pelt_feature_solve(pelt_arena *work, const pelt_feature_gram *g, double rid
 const double *pelt_feature_against(pelt_arena *arena, const pelt_feature_gram *g, size_t row_count,
                                    const double *features) {
     if (g->size != g->rows || !g->rows) return features;
-    if (features == g->phi) return g->matrix;
     double *out = PELT_NEW(arena, row_count * g->rows, double);
     pelt_gemm(false, true, row_count, g->rows, g->inner, 1, features, g->phi, 0, out);
     return out;
@@ -229,7 +228,7 @@ static remains learn_and_try(pelt_arena *arena, trial folds[FOLDS], pelt_feature
     remains sum = {0};
     for (int f = 0; f < (folds[0].fold_count < LARGE_FOLD ? FOLDS : 1); f++) {
         trial *v = &folds[f];
-        pelt_feature_learn(arena, &learning[f], steps - learning[f].steps, threads);
+        pelt_feature_learn(arena, &learning[f], steps - learning[f].steps, false, threads);
         pelt_parallel(arena, threads, v->targets.count, try_target, v);
         for (size_t c = 0; c < v->targets.count; c++)
             for (int kind = 0; kind < KINDS; kind++) {
@@ -247,8 +246,8 @@ static int best_ridge(const remains *r, int kind) {
     return best;
 }
 
-/* As long as learning helps by a hundredth from mark to mark, or until it is hopeless. Where it helps to the end, what
-   there is to learn is more than this finds out, and the fit goes on. */
+/* As long as learning helps by a hundredth from mark to mark, or until it is hopeless. Where examples are so many that a
+   fold is large, learning on does no harm: one mark says what features are worth, and the fit takes MANY_STEPS. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t threads) {
@@ -261,7 +260,8 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
     int *fold = PELT_NEW(work, poses->count, int);
     pelt_kernel_folds(poses, fold);
     for (int f = 0; f < FOLDS; f++) start_fold(work, poses, inputs, fold, f, width, &folds[f], &learning[f]);
-    for (int mark = 0; mark < MARK_COUNT; mark++) {
+    bool many = folds[0].fold_count >= LARGE_FOLD;
+    for (int mark = many ? 1 : 0; mark < (many ? 2 : MARK_COUNT); mark++) {
         remains r = learn_and_try(work, folds, learning, MARKS[mark], threads);
         int ridge = best_ridge(&r, DISPLACEMENTS);
         double none = r.none[DISPLACEMENTS], left = none > 0 ? sqrt(r.left[DISPLACEMENTS][ridge] / none) : INFINITY;
@@ -269,8 +269,8 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
         if (left < out.left)
             out = (pelt_feature_settings){width, MARKS[mark], RIDGES[ridge], RIDGES[best_ridge(&r, TURNS)], left};
         if (!helps || left > HOPELESS * goal) break;
-        if (mark + 1 == MARK_COUNT) out.steps *= 2;
     }
+    if (many) out.steps = MANY_STEPS;
     pelt_arena_free(work);
     return out;
 }

@@ -20,7 +20,8 @@
 #include <string.h>
 
 enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
-static const double SPARE = 0.1;   /* of the error in cross-validation: what blocks that are left out may add; so may sums */
+static const double SPARE =
+    0.1; /* of the error in cross-validation: what blocks that are left out may add; so may sums */
 
 enum { POSITIONS, NORMALS, FIELDS };
 
@@ -64,8 +65,8 @@ typedef struct feature_fit {
     uint32_t group_count;
     struct sums *sums; /* [set] */
     uint32_t rank;     /* sums of a set; 0: features as they are */
-    int of;         /* the field that is worked on */
-    bool *unsolved; /* [group] */
+    int of;            /* the field that is worked on */
+    bool *unsolved;    /* [group] */
 } feature_fit;
 
 /* -- Support groups ------------------------------------------------------------------------------------------------ */
@@ -135,7 +136,6 @@ static void fit_group(void *user, size_t s, pelt_arena *scratch) {
     if (!n) return;
     double *phi = pelt_feature_rows(scratch, &k->net, group->set_count, group->sets, NULL, n, rows);
     pelt_feature_gram gram = pelt_feature_gram_of(scratch, n, inner, phi);
-    const double *against = pelt_feature_against(scratch, &gram, n, phi);
     for (int i = 0; i < FIELDS; i++) {
         const field *x = &k->fields[i];
         size_t columns = 3 * (size_t)group->counts[i];
@@ -144,9 +144,13 @@ static void fit_group(void *user, size_t s, pelt_arena *scratch) {
         if (!columns) continue;
         copy_rows(&x->u, group->counts[i], group->points[i], n, rows, y, false);
         if (!pelt_feature_solve(scratch, &gram, x->ridge, columns, y, solution)) k->unsolved[s] = true;
-        pelt_gemm(false, false, n, columns, gram.size, 1, against, solution, 0, y);
+        if (gram.size == n) { /* phi phi^T b = y - lambda b */
+            pelt_gemm(true, false, inner, columns, n, 1, phi, solution, 0, out);
+            for (size_t j = 0; j < n * columns; j++) y[j] -= x->ridge * gram.mean * solution[j];
+        } else {
+            pelt_gemm(false, false, n, columns, inner, 1, phi, solution, 0, y);
+        }
         copy_rows(&x->fitted, group->counts[i], group->points[i], n, rows, y, true);
-        if (gram.size == n) pelt_gemm(true, false, inner, columns, n, 1, phi, solution, 0, out);
         const double *c = gram.size == n ? out : solution;
         for (size_t j = 0; j < inner * columns; j++) group->outputs[i][j] = (float)c[j];
     }
@@ -325,8 +329,7 @@ static void mix_block(const feature_fit *k, const field *x, block *b) {
     for (size_t r = 0; r < rows; r++)
         for (size_t w = 0; w < width; w++)
             for (uint32_t i = 0; i < k->rank; i++)
-                mixed[r * k->rank + i] +=
-                    b->matrix[r * width + w] * k->sums[b->set].of.spread[w * width + i];
+                mixed[r * k->rank + i] += b->matrix[r * width + w] * k->sums[b->set].of.spread[w * width + i];
     b->matrix = mixed;
 }
 
@@ -334,9 +337,9 @@ static void make_sums(feature_fit *k) {
     size_t width = k->net.width;
     k->sums = PELT_NEW(k->f->arena, k->net.count, sums);
     for (uint32_t g = 0; g < k->net.count; g++)
-        k->sums[g].of = (pelt_feature_sums){PELT_NEW(k->f->arena, width, double),
-                                            PELT_NEW(k->f->arena, width * width, double),
-                                            PELT_NEW(k->f->arena, width * width, double)};
+        k->sums[g].of =
+            (pelt_feature_sums){PELT_NEW(k->f->arena, width, double), PELT_NEW(k->f->arena, width * width, double),
+                                PELT_NEW(k->f->arena, width * width, double)};
     pelt_parallel(k->f->arena, k->f->options.threads, k->net.count, find_sums, k);
     k->rank = choose_rank(k);
     for (int i = 0; i < FIELDS && k->rank; i++)
@@ -349,8 +352,7 @@ static float *mix_of(const feature_fit *k, uint32_t set) {
     size_t width = k->net.width;
     float *mix = PELT_NEW(k->f->arena, width * k->rank, float);
     for (size_t w = 0; w < width; w++)
-        for (uint32_t i = 0; i < k->rank; i++)
-            mix[w * k->rank + i] = (float)k->sums[set].of.mix[w * width + i];
+        for (uint32_t i = 0; i < k->rank; i++) mix[w * k->rank + i] = (float)k->sums[set].of.mix[w * width + i];
     return mix;
 }
 
@@ -485,12 +487,13 @@ static void note_figures(feature_fit *k, const pelt_corrective *corrective) {
 
 static void learn(feature_fit *k, pelt_feature_targets targets) {
     pelt_arena *arena = k->f->arena;
-    uint32_t n = k->poses->count;
+    uint32_t n = k->poses->count, half = k->settings->steps / 2, threads = k->f->options.threads;
     k->examples = PELT_NEW(arena, n, uint32_t);
     for (uint32_t e = 0; e < n; e++) k->examples[e] = e;
     k->net = pelt_features_of(arena, k->poses, k->inputs, k->settings->width, PELT_FEATURE_SEED);
     pelt_feature_learning learning = pelt_feature_learning_of(arena, &k->net, targets, n, k->examples);
-    pelt_feature_learn(arena, &learning, k->settings->steps, k->f->options.threads);
+    pelt_feature_learn(arena, &learning, half, false, threads);
+    pelt_feature_learn(arena, &learning, k->settings->steps - half, true, threads);
 }
 
 static void cluster(feature_fit *k) {

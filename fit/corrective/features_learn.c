@@ -16,7 +16,10 @@ enum { MOST_ROWS = 256, BATCHES = 3 };
 static const double FLOOR = 1e-4; /* of the mean of the diagonal: without it the evidence explains noise */
 static const double RATE = 0.03;  /* at 64 features */
 
-/* Rows of the step (or of a part of it) that something moves. */
+/* Of symmetric matrices only the lower halves are filled in. Rows are in one order everywhere, so that lower halves of
+   parts come from lower halves.
+
+   Rows of the step (or of a part of it) that something moves. */
 typedef struct part {
     size_t count;
     uint32_t *rows; /* [count] positions in the step's list, growing */
@@ -102,18 +105,45 @@ static void make_features(void *user, size_t g, pelt_arena *scratch) {
     pelt_syrk(false, n, w->net->width, 1, set->h, 0, set->gram);
 }
 
-/* Below the diagonal, which is all that is looked at. */
+/* Rows of a set that are neighbours in a target too: from `first` on, where the target has `place`. */
+typedef struct run {
+    size_t first, place, count;
+} run;
+
+static size_t find_runs(const set_work *set, const target_work *t, run *runs) {
+    size_t count = 0;
+    for (size_t a = 0; a < set->own.count; a++) {
+        size_t place = t->place[set->own.rows[a]];
+        if (count && runs[count - 1].place + runs[count - 1].count == place)
+            runs[count - 1].count++;
+        else
+            runs[count++] = (run){a, place, 1};
+    }
+    return count;
+}
+
+/* Adds the lower half of a set's matrix to that of a target, or (back) the other way round. */
+static void add_share(const set_work *set, const target_work *t, double share, const run *runs, bool back,
+                      double *of_set, double *of_target) {
+    for (size_t a = 0; a < set->own.count; a++) {
+        double *own = of_set + a * set->own.count, *row = of_target + (size_t)t->place[set->own.rows[a]] * t->own.count;
+        for (const run *r = runs; r->first <= a && r->count; r++) {
+            size_t count = a + 1 - r->first < r->count ? a + 1 - r->first : r->count;
+            double *x = own + r->first, *y = row + r->place;
+            for (size_t k = 0; k < count && back; k++) x[k] += share * y[k];
+            for (size_t k = 0; k < count && !back; k++) y[k] += share * x[k];
+        }
+    }
+}
+
 static double *target_kernel(pelt_arena *scratch, const step_work *w, const target_work *t) {
     size_t n = t->own.count;
     double *kernel = PELT_NEW(scratch, n * n, double);
+    run *runs = PELT_NEW(scratch, n + 1, run);
     for (uint32_t i = 0; i < t->target->share_count; i++) {
         const set_work *set = &w->sets[t->target->sets[i]];
-        double share = t->target->shares[i];
-        for (size_t a = 0; a < set->own.count; a++) {
-            double *row = kernel + (size_t)t->place[set->own.rows[a]] * n;
-            const double *gram = set->gram + a * set->own.count;
-            for (size_t b = 0; b <= a; b++) row[t->place[set->own.rows[b]]] += share * gram[b];
-        }
+        runs[find_runs(set, t, runs)].count = 0;
+        add_share(set, t, t->target->shares[i], runs, false, set->gram, kernel);
     }
     return kernel;
 }
@@ -134,12 +164,13 @@ static void weigh_target(void *user, size_t c, pelt_arena *scratch) {
     if (!pelt_cholesky(n, kernel)) return;
     for (size_t a = 0; a < n; a++) determinant += 2 * log(kernel[a * n + a]);
     pelt_cholesky_invert(n, kernel);
-    pelt_gemm(false, false, n, columns, n, 1, kernel, y, 0, product);
+    pelt_symm(n, columns, 1, kernel, y, product);
     for (size_t i = 0; i < n * columns; i++) fit += y[i] * product[i];
     if (!(fit > 0)) return;
     double weight = t->target->weight;
     t->loss = weight * (determinant / (double)n + log(fit));
-    for (size_t i = 0; i < n * n; i++) t->by_kernel[i] = weight / (double)n * kernel[i];
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b <= a; b++) t->by_kernel[a * n + b] = weight / (double)n * kernel[a * n + b];
     pelt_syrk(false, n, columns, -weight / fit, product, 1, t->by_kernel);
     for (size_t a = 0; a < n; a++) t->trace += t->by_kernel[a * n + a];
 }
@@ -170,20 +201,16 @@ static void make_gradient(void *user, size_t g, pelt_arena *scratch) {
     size_t n = set->own.count, width = w->net->width;
     if (!n) return;
     double *by_gram = PELT_NEW(scratch, n * n, double), *by_h = PELT_NEW(scratch, n * width, double);
+    run *runs = PELT_NEW(scratch, n + 1, run);
     for (size_t c = 0; c < w->target_count; c++) {
         const target_work *t = &w->targets[c];
         for (uint32_t i = 0; i < t->target->share_count; i++) {
             if (t->target->sets[i] != g) continue;
-            double share = t->target->shares[i];
-            for (size_t a = 0; a < n; a++) {
-                const double *row = t->by_kernel + (size_t)t->place[set->own.rows[a]] * t->own.count;
-                for (size_t b = 0; b <= a; b++) by_gram[a * n + b] += share * row[t->place[set->own.rows[b]]];
-            }
+            runs[find_runs(set, t, runs)].count = 0;
+            add_share(set, t, t->target->shares[i], runs, true, by_gram, t->by_kernel);
         }
     }
-    for (size_t a = 0; a < n; a++)
-        for (size_t b = 0; b < a; b++) by_gram[b * n + a] = by_gram[a * n + b];
-    pelt_gemm(false, false, n, width, n, 2, by_gram, set->h, 0, by_h);
+    pelt_symm(n, width, 2, by_gram, set->h, by_h);
     derive(w, g, by_h);
 }
 
@@ -252,9 +279,9 @@ static size_t choose_rows(pelt_arena *work, const pelt_feature_learning *l, uint
     return count;
 }
 
-static void update(pelt_feature_learning *l, const pelt_feature_gradient *gradient) {
+static void update(pelt_feature_learning *l, const pelt_feature_gradient *gradient, double speed) {
     pelt_feature_net *net = l->net;
-    pace own = {RATE * sqrt(64.0 / net->width), 1 / (1 - pow(0.9, l->steps)), 1 / (1 - pow(0.99, l->steps))};
+    pace own = {speed * RATE * sqrt(64.0 / net->width), 1 / (1 - pow(0.9, l->steps)), 1 / (1 - pow(0.99, l->steps))};
     for (uint32_t g = 0; g < net->count; g++) {
         if (!gradient->weights[g]) continue;
         pelt_neighbourhood *near = &net->list[g];
@@ -268,7 +295,7 @@ static void update(pelt_feature_learning *l, const pelt_feature_gradient *gradie
     walk(&net->log_lambda, gradient->log_lambda, &l->mean, &l->square, own);
 }
 
-void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *l, uint32_t steps, uint32_t threads) {
+void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *l, uint32_t steps, bool settle, uint32_t threads) {
     for (uint32_t i = 0; i < steps; i++) {
         pelt_arena *work = pelt_arena_inside(arena);
         pelt_feature_gradient gradient;
@@ -276,7 +303,7 @@ void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *l, uint32_t st
         size_t count = choose_rows(work, l, rows);
         pelt_feature_evidence(work, l->net, l->targets, l->steps % BATCHES, BATCHES, count, rows, threads, &gradient);
         l->steps++;
-        update(l, &gradient);
+        update(l, &gradient, settle ? 1 - (double)i / steps : 1);
         pelt_arena_free(work);
     }
 }
