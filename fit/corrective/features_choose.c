@@ -261,7 +261,7 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
     pelt_kernel_folds(poses, fold);
     for (int f = 0; f < FOLDS; f++) start_fold(work, poses, inputs, fold, f, width, &folds[f], &learning[f]);
     bool many = folds[0].fold_count >= LARGE_FOLD;
-    for (int mark = many ? 1 : 0; mark < (many ? 2 : MARK_COUNT); mark++) {
+    for (int mark = 0; mark < (many ? 1 : MARK_COUNT); mark++) {
         remains r = learn_and_try(work, folds, learning, MARKS[mark], threads);
         int ridge = best_ridge(&r, DISPLACEMENTS);
         double none = r.none[DISPLACEMENTS], left = none > 0 ? sqrt(r.left[DISPLACEMENTS][ridge] / none) : INFINITY;
