@@ -42,9 +42,10 @@
          "kernel: mean displacements of a vertex, and as many changes of its normal, default 10; eigen: the most of "  \
          "any "                                                                                                        \
          "vertex, half of them for its normal."},                                                                      \
-        {"family", "kernel|features",                                                                                  \
-         "kernel: what coefficients are made of: kernels of joints and pairs of joints, or learned features of each "  \
-         "joint with those next to it; default whichever predicts unseen examples best."},                             \
+        {"family", "kernel|arc|features",                                                                              \
+         "kernel: what coefficients are made of: kernels of joints and pairs of joints, arc-cosine or other kernels "  \
+         "of each joint with those next to it, or learned features of these; default whichever predicts unseen "       \
+         "examples best."},                                                                                            \
         {"threshold", "X",                                                                                             \
          "eigen: who belongs to a joint: displaced by more than this part of the most; default 0.04, or less where "   \
          "that predicts better."},                                                                                     \

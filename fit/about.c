@@ -167,6 +167,7 @@ static json_t *method_json(const pelt_fit_report *r) {
     else if (k)
         object = join(object, json_pack("{s:o, s:o, s:o}", "width", pelt_json_number(k->width), "range",
                                         pelt_json_number(k->range), "pair", pelt_json_number(k->pair)));
+    if (k && k->form) object = put(object, "form", json_string(k->form));
     if (r->eigen) object = join(object, eigen_json(&r->eigen->positions));
     if (r->eigen) object = put(object, "missed", eigen_missed_json(r->eigen));
     if (r->eigen) object = put(object, "memory", eigen_memory_json(r->eigen));

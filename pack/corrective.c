@@ -175,6 +175,61 @@ static double joint_kernel(const pelt_kernel *kernel, uint32_t g, const pelt_pos
            rotation_kernel(rest, center, scale) + 1;
 }
 
+/* x . y of joint g between two of: the pose (UINT32_MAX) and centres. */
+static double near_product(const pelt_kernel *kernel, uint32_t g, const pelt_pose_state *pose, uint32_t a, uint32_t b) {
+    double numbers[2][9] = {{0}}, sum = 0;
+    bool control = g >= kernel->joint_count - kernel->control_count;
+    for (int side = 0; side < 2; side++) {
+        uint32_t center = side ? b : a;
+        const float *q = kernel->centers + 4 * ((size_t)center * kernel->joint_count + g), *range = kernel->near->ranges[g];
+        if (center == UINT32_MAX && !control) q = pose->rotations + 4 * (size_t)kernel->joints[g];
+        if (control) {
+            numbers[side][0] = center == UINT32_MAX ? control_value(pose, kernel->joints[g]) : q[0];
+            numbers[side][0] = fmin(fmax(numbers[side][0], range[0]), range[1]);
+            continue;
+        }
+        double m[9], x = q[0], y = q[1], z = q[2], w = q[3];
+        m[0] = -2 * (y * y + z * z), m[1] = 2 * (x * y + w * z), m[2] = 2 * (x * z - w * y);
+        m[3] = 2 * (x * y - w * z), m[4] = -2 * (x * x + z * z), m[5] = 2 * (y * z + w * x);
+        m[6] = 2 * (x * z + w * y), m[7] = 2 * (y * z - w * x), m[8] = -2 * (x * x + y * y);
+        for (int i = 0; i < 9; i++) numbers[side][i] = m[i] / sqrt(2);
+    }
+    for (int i = 0; i < 9; i++) sum += numbers[0][i] * numbers[1][i];
+    return kernel->scales[g] * sum;
+}
+
+double pelt_near_value(pelt_near_form form, double xx, double xy, double yy) {
+    if (form == PELT_NEAR_ARC) {
+        double size = sqrt(xx * yy), cosine = size > 0 ? fmin(fmax(xy / size, -1), 1) : 0, angle = acos(cosine);
+        return size * (sin(angle) + (3.14159265358979323846 - angle) * cosine) / 3.14159265358979323846;
+    }
+    double squares[] = {fmax(xx + yy - 2 * xy, 0), xx, yy}, e[3];
+    for (int i = 0; i < 3; i++) {
+        double r = sqrt(3 * squares[i]);
+        e[i] = form == PELT_NEAR_GAUSSIAN ? exp(-0.5 * squares[i]) : (1 + r) * exp(-r);
+    }
+    return e[0] - e[1] - e[2] + 1;
+}
+
+/* K of some joints between the pose and a centre. */
+static double near_sum(const pelt_kernel *kernel, const uint32_t *list, uint32_t count, const pelt_pose_state *pose,
+                       uint32_t q) {
+    double xx = 0, xy = 0, yy = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        xx += near_product(kernel, list[i], pose, UINT32_MAX, UINT32_MAX);
+        xy += near_product(kernel, list[i], pose, UINT32_MAX, q);
+        yy += near_product(kernel, list[i], pose, q, q);
+    }
+    return pelt_near_value(kernel->near->form, xx, xy, yy);
+}
+
+static double unit_kernel(const pelt_kernel *kernel, uint32_t g, const pelt_pose_state *pose, uint32_t q) {
+    const pelt_near *near = kernel->near;
+    if (!near) return joint_kernel(kernel, g, pose, q);
+    return near_sum(kernel, near->list + near->first[g], near->first[g + 1] - near->first[g], pose, q) +
+           near->single * near_sum(kernel, &g, 1, pose, q);
+}
+
 static double *group_coefficients(const pelt_kernel *kernel, const pelt_kernel_group *group,
                                   const pelt_pose_state *pose, double *a) {
     for (uint32_t k = 0; k < group->coefficient_count; k++) a[k] = 0;
@@ -182,8 +237,8 @@ static double *group_coefficients(const pelt_kernel *kernel, const pelt_kernel_g
         double sum = 0;
         for (uint32_t u = 0; u < group->unit_count; u++) {
             const pelt_kernel_unit *unit = &kernel->units[group->units[u]];
-            double k = joint_kernel(kernel, unit->first, pose, group->centers[i]);
-            if (unit->second != unit->first) k *= joint_kernel(kernel, unit->second, pose, group->centers[i]);
+            double k = unit_kernel(kernel, unit->first, pose, group->centers[i]);
+            if (unit->second != unit->first) k *= unit_kernel(kernel, unit->second, pose, group->centers[i]);
             sum += unit->gain * k;
         }
         for (uint32_t k = 0; k < group->coefficient_count; k++)

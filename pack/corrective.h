@@ -54,6 +54,14 @@ typedef struct pelt_kernel_group {
     const float *matrix;     /* [center_count][coefficient_count] */
 } pelt_kernel_group;
 
+/* k_g of joint g with those next to it, as format.h says of the section NEAR. */
+typedef struct pelt_near {
+    pelt_near_form form;
+    float single;
+    const uint32_t *first, *list; /* [joint_count + 1], and the joints of each N(g) */
+    const float (*ranges)[2];     /* [joint_count] least and most of a control, minus its value at rest */
+} pelt_near;
+
 typedef struct pelt_kernel {
     uint32_t joint_count, center_count, unit_count, group_count;
     const uint32_t *joints; /* [joint_count] joints of the skeleton, then controls of the model */
@@ -62,6 +70,7 @@ typedef struct pelt_kernel {
     const pelt_kernel_unit *units;
     const pelt_kernel_group *groups;
     uint32_t control_count; /* the last so many of joints[] are controls */
+    const pelt_near *near;  /* NULL: k_g is of joint g alone */
 } pelt_kernel;
 
 /* Learned features of neighbourhoods of joints, zero at rest:
@@ -141,6 +150,9 @@ typedef struct pelt_corrective {
 /* A normalised sum with norm s is multiplied by this instead of 1 / s: the same from PELT_NORM_FLOOR up, and fading to
    0 with s below. */
 double pelt_norm_guard(double s);
+
+/* K of |x|^2, x . y and |y|^2. */
+double pelt_near_value(pelt_near_form form, double xx, double xy, double yy);
 
 double pelt_phi_value(pelt_phi phi, double width, double r2);
 /* The same for many, faster, to a relative 1e-10. */

@@ -478,7 +478,7 @@ static uint64_t append_indices(builder *b, const uint32_t *list, uint32_t count,
     return at;
 }
 
-/* A group as the file has it: lone centres take their unit's gain with them, and those of joints that the group does
+/* A group as the file has it. With neighbours it is what it was; without them lone centres take their unit's gain with them, and those of joints that the group does
    not know, whose kernels are 0 to it, are left out. */
 static pelt_kernel_group own_group(pelt_arena *arena, const pelt_kernel *kernel, const pelt_kernel_group *group,
                                    const kernel_order *order) {
@@ -488,7 +488,7 @@ static pelt_kernel_group own_group(pelt_arena *arena, const pelt_kernel *kernel,
     own.center_count = 0, own.centers = centers, own.matrix = matrix;
     for (uint32_t i = 0; i < group->center_count; i++) {
         uint32_t center = group->centers[i];
-        bool lone = order->new_centers[center] >= order->shared_count;
+        bool lone = !kernel->near && order->new_centers[center] >= order->shared_count;
         float gain = lone ? 0 : 1;
         for (uint32_t u = 0; u < group->unit_count && lone; u++) {
             const pelt_kernel_unit *unit = &kernel->units[group->units[u]];
@@ -702,6 +702,20 @@ static void pack_features(corrective_packing *p, const pelt_features *f, uint32_
     p->sizes[PELT_SECTION_FEATURES] = b.size;
 }
 
+/* The section NEAR. */
+static void pack_near(corrective_packing *p, const pelt_kernel *kernel) {
+    builder b = {.arena = p->arena};
+    const pelt_near *near = kernel->near;
+    uint32_t joints = kernel->joint_count;
+    pelt_file_near head = {.form = (uint32_t)near->form, .joint_count = joints, .single = near->single};
+    append(&b, 1, sizeof head);
+    head.first = append_copy(&b, near->first, (size_t)joints + 1, sizeof *near->first);
+    head.list = append_copy(&b, near->list, near->first[joints], sizeof *near->list);
+    memcpy(b.bytes, &head, sizeof head);
+    p->skin->PELT_PRIVATE(NEAR) = b.bytes;
+    p->sizes[PELT_SECTION_NEAR] = b.size;
+}
+
 static uint64_t append_weighted(builder *b, const pelt_weighted *w, uint32_t first_axis) {
     pelt_file_weighted out = {.first_axis = first_axis,
                               .axis_count = w->axis_count,
@@ -731,6 +745,7 @@ static void pack_coefficients(corrective_packing *p) {
     if (c->weighted) put_axes(axes, c->weighted->axes, c->weighted->axis_count);
     append_rbfs(&b, c, head.rbfs, &axis, &head.coefficient_count);
     if (c->kernel) head.kernel = append_kernel(&b, c->kernel, p->skin->joint_count, &head.coefficient_count);
+    if (c->kernel && c->kernel->near) pack_near(p, c->kernel);
     if (c->features) pack_features(p, c->features, &head.coefficient_count);
     if (c->weighted) head.weighted = append_weighted(&b, c->weighted, axis);
     memcpy(b.bytes, &head, sizeof head);

@@ -58,15 +58,23 @@ static void add_rbfs(reading *r, const pelt_file_corrective *head) {
     }
 }
 
-static void add_kernel(reading *r, const pelt_file_kernel *kernel) {
+/* The kernel joints that k of one is made of. */
+static void note_kernel_joint(reading *r, const pelt_file_kernel_joint *joints, const pelt_file_near *near, uint32_t g) {
+    note_number(r, joints[g].joint);
+    const uint32_t *first = near ? (const void *)((const char *)near + near->first) : NULL;
+    const uint32_t *list = near ? (const void *)((const char *)near + near->list) : NULL;
+    for (uint32_t i = near ? first[g] : 0; near && i < first[g + 1]; i++) note_number(r, joints[list[i]].joint);
+}
+
+static void add_kernel(reading *r, const pelt_file_kernel *kernel, const pelt_file_near *near) {
     const pelt_file_kernel_joint *joints = at(r, kernel->joints);
     const pelt_file_kernel_unit *units = at(r, kernel->units);
     const pelt_file_kernel_group *groups = at(r, kernel->groups);
     for (uint32_t g = 0; g < kernel->group_count; g++) {
         const uint32_t *list = at(r, groups[g].units);
         for (uint32_t u = 0; u < groups[g].unit_count; u++) {
-            note_number(r, joints[units[list[u]].first].joint);
-            note_number(r, joints[units[list[u]].second].joint);
+            note_kernel_joint(r, joints, near, units[list[u]].first);
+            note_kernel_joint(r, joints, near, units[list[u]].second);
         }
         add(r, PELT_SOURCE_KERNEL, groups[g].first_coefficient, groups[g].coefficient_count);
     }
@@ -118,7 +126,7 @@ pelt_sources pelt_skin_sources(pelt_arena *arena, const pelt_skin *skin) {
     if (pelt_arena_failed(arena)) return (pelt_sources){0};
     add_rbfs(&r, head);
     if (weighted) add_weighted(&r, head, weighted);
-    if (kernel) add_kernel(&r, kernel);
+    if (kernel) add_kernel(&r, kernel, pelt_skin_near(skin));
     if (features) add_features(&r, features);
     return pelt_arena_failed(arena) ? (pelt_sources){0} : out;
 }

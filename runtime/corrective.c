@@ -122,6 +122,23 @@ static pelt_result check_kernel(const pelt_section *s, const pelt_skin *skin, ui
     return result;
 }
 
+/* Lists of neighbours, one for each kernel joint. */
+static pelt_result check_near(const pelt_skin *skin, const pelt_file_kernel *kernel, uint64_t size) {
+    const pelt_file_near *near = pelt_skin_near(skin);
+    pelt_section s = {(const char *)near, size};
+    if (size < sizeof *near || !kernel || near->joint_count != kernel->joint_count)
+        return PELT_ERROR_FORMAT;
+    if (near->form >= PELT_NEAR_FORM_COUNT) return PELT_ERROR_UNSUPPORTED;
+    if (!pelt_all_finite(&near->single, 1) || near->single < 0) return PELT_ERROR_NUMBER;
+    const uint32_t *first = pelt_array_at(&s, near->first, (uint64_t)near->joint_count + 1, sizeof *first, 1);
+    if (!first || first[0]) return PELT_ERROR_FORMAT;
+    for (uint32_t g = 0; g < near->joint_count; g++)
+        if (first[g] > first[g + 1]) return PELT_ERROR_INDEX;
+    const uint32_t *list = pelt_array_at(&s, near->list, first[near->joint_count], sizeof *list, 1);
+    if (!list) return PELT_ERROR_FORMAT;
+    return pelt_all_below_u32(list, first[near->joint_count], near->joint_count) ? PELT_OK : PELT_ERROR_INDEX;
+}
+
 /* Firsts begin with 0 and never fall; *count gets the last. */
 static pelt_result check_firsts(const uint32_t *first, uint32_t block_count, uint64_t *count) {
     int ordered = first[0] == 0;
@@ -243,6 +260,8 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
     pelt_result result = check_axes(&s, skin);
     if (!result) result = check_rbfs(&s, &coefficients);
     if (!result && head->kernel) result = check_kernel(&s, skin, &coefficients);
+    if (!result && pelt_skin_near(skin))
+        result = check_near(skin, head->kernel ? (const void *)(s.bytes + head->kernel) : NULL, sizes[PELT_SECTION_NEAR]);
     if (!result && pelt_skin_features(skin))
         result = pelt_check_features(skin, sizes[PELT_SECTION_FEATURES], &coefficients);
     if (!result && (coefficients != head->coefficient_count || coefficients > 65536)) result = PELT_ERROR_FORMAT;
@@ -296,9 +315,11 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.controls = take(&end, 4 * (uint64_t)skin->control_count);
     at.phi = take(&end, centers);
     at.gathered = take(&end, gathered);
-    at.joint_kernels = take(&end, kernel ? kernel->joint_count * pelt_padded(pelt_shared_count(kernel)) : 0);
+    uint64_t columns = kernel ? pelt_kernel_columns(skin, kernel) : 0;
+    at.joint_kernels = take(&end, kernel ? kernel->joint_count * columns : 0);
     at.rest_kernels = take(&end, kernel ? pelt_padded(kernel->joint_count) : 0);
     at.joint_moves = take(&end, kernel ? kernel->joint_count : 0);
+    at.near = take(&end, kernel && pelt_skin_near(skin) ? kernel->joint_count * (2 * columns + 1) : 0);
     uint64_t sets = features ? features->set_count : 0, width = features ? features->width : 0;
     uint64_t seen = features ? pelt_features_seen(features) : 0, inputs = features ? features->input_count : 0;
     int shorts = features && features->in_16_bits;

@@ -68,6 +68,7 @@ typedef struct pelt_file_section {
     X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), PELT_PRIVATE(AXIS_SOURCES), 0, 0)                                 \
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
     X(FEATURES, PELT_FOURCC('F', 'T', 'R', 'S'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
+    X(NEAR, PELT_FOURCC('N', 'E', 'A', 'R'), PELT_PRIVATE(NEAR), 0, 0)                                                 \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
@@ -194,6 +195,31 @@ typedef struct pelt_file_weighted {
     uint64_t unused[3];
 } pelt_file_weighted;
 
+/* -- Kernels of neighbourhoods: the section NEAR ----------------------------------------------------------------------
+   Where it is there, k_g of the kernel in DRIV is of kernel joint g with those next to it, N(g), for all centres; of lone ones
+   the other joints are at rest:
+
+       k_g = K(N(g)) + single K(g),    x . y = sum over the joints of a set of scale_g x_g . y_g
+
+   x_g is R - I of a joint divided by the root of 2, nine numbers, or the value of a control within what it has shown. Offsets
+   are bytes from the start of the section, multiples of 64. */
+
+typedef enum pelt_near_form {
+    PELT_NEAR_ARC,      /* K = |x| |y| (sin t + (pi - t) cos t) / pi, t the angle between x and y */
+    PELT_NEAR_GAUSSIAN, /* K = E(x, y) - E(x, 0) - E(0, y) + 1, E(x, y) = exp(-|x - y|^2 / 2) */
+    PELT_NEAR_MATERN,   /* the same of E(x, y) = (1 + r) exp(-r), r = sqrt(3) |x - y| */
+    PELT_NEAR_FORM_COUNT
+} pelt_near_form;
+
+typedef struct pelt_file_near {
+    uint32_t form, joint_count; /* joint_count: that of the kernel */
+    float single;
+    uint32_t reserved;
+    uint64_t first; /* u32 [joint_count + 1] */
+    uint64_t list;  /* u32 [first[joint_count]] the kernel joints of each N(g) */
+    uint64_t unused[4];
+} pelt_file_near;
+
 /* -- Learned features: the section FTRS -------------------------------------------------------------------------------
    Offsets are bytes from the start of the section, multiples of 64. Matrices are floats, or all of them are whole numbers of
    16 bits that count steps. */
@@ -264,8 +290,9 @@ static inline size_t pelt_memory_size(uint64_t bytes) { return bytes == (size_t)
 _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 32 && sizeof(pelt_file_rbf) == 64 &&
                    sizeof(pelt_file_kernel) == 64 && sizeof(pelt_file_kernel_joint) == 8 &&
                    sizeof(pelt_file_lone_center) == 32 && sizeof(pelt_file_kernel_unit) == 16 &&
-                   sizeof(pelt_file_kernel_group) == 64 && sizeof(pelt_file_weighted) == 64,
-               "the structures of DRIV have no hidden padding");
+                   sizeof(pelt_file_kernel_group) == 64 && sizeof(pelt_file_weighted) == 64 &&
+                   sizeof(pelt_file_near) == 64,
+               "the structures of DRIV and NEAR have no hidden padding");
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
                "the structures of FTRS have no hidden padding");

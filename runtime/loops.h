@@ -69,6 +69,7 @@ typedef struct pelt_corrective_offsets {
     size_t joint_kernels; /* [kernel joint][shared center] */
     size_t rest_kernels;  /* [kernel joint] E(pose, rest) */
     size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
+    size_t near;          /* of kernels with neighbours, [kernel joint] |x|^2, then [kernel joint][2][center] x . y, |y|^2 */
     size_t numbers; /* [feature input][8] six numbers, and their step in 16 bits, which is 0 where all of them are */
     size_t short_numbers;  /* [feature input][8] */
     size_t unmixed;        /* [feature set][width] the features, where groups see sums of them */

@@ -30,7 +30,7 @@ typedef struct pelt_block_axes {
     const float *weights;    /* [entry][16] */
 } pelt_block_axes;
 
-_Static_assert(PELT_SECTION_FEATURES - PELT_SECTION_CORRECTIVE + 1 == PELT_CORRECTIVE_SECTIONS,
+_Static_assert(PELT_SECTION_NEAR - PELT_SECTION_CORRECTIVE + 1 == PELT_CORRECTIVE_SECTIONS,
                "pelt_skin has a pointer for each section of the corrective");
 
 /* NULL: the skin has no corrective. */
@@ -41,6 +41,16 @@ static inline const pelt_file_corrective *pelt_skin_corrective(const pelt_skin *
 /* NULL: its coefficients are not of learned features. */
 static inline const pelt_file_features *pelt_skin_features(const pelt_skin *skin) {
     return (const pelt_file_features *)skin->PELT_PRIVATE(FEATURES);
+}
+
+/* NULL: its kernels are of single joints and pairs. */
+static inline const pelt_file_near *pelt_skin_near(const pelt_skin *skin) {
+    return (const pelt_file_near *)skin->PELT_PRIVATE(NEAR);
+}
+
+/* How long tables of kernels are: with neighbours they have all centres, without them those that are not lone. */
+static inline uint64_t pelt_kernel_columns(const pelt_skin *skin, const pelt_file_kernel *kernel) {
+    return pelt_padded(pelt_skin_near(skin) ? kernel->center_count : pelt_shared_count(kernel));
 }
 
 static inline pelt_rows pelt_rows_of(const void *const sections[5], uint32_t factor_count) {

@@ -421,7 +421,7 @@ static void features_are_chosen_where_they_predict_better_and_examples_tell(void
     double left;
     assert_int_equal(family_chosen(40, &left), PELT_FAMILY_FEATURES);
     assert_true(left < 0.25);
-    assert_int_equal(family_chosen(9, &left), PELT_FAMILY_KERNEL);
+    assert_int_equal(family_chosen(9, &left), PELT_FAMILY_ARC);
 }
 
 static void a_fit_has_the_same_bytes_with_any_number_of_threads(void **state) {

@@ -404,11 +404,8 @@ static double brute_validation(const corrected_parts *p, const pelt_kernel_input
                 }
                 for (int x = 0; x < 3; x++) {
                     double miss = u[x];
-                    bool driven = false;
-                    for (uint32_t g = 0; g < inputs->count; g++)
-                        driven |= support[g] && inputs->moved[(size_t)e * inputs->count + g];
                     for (uint32_t b = 0; b < n; b++) miss -= row[b] * c[3 * b + x];
-                    if (driven) left += miss * miss, all += (double)u[x] * u[x];
+                    left += miss * miss, all += (double)u[x] * u[x];
                 }
             }
             free(k), free(c);

@@ -3,8 +3,9 @@
    Beyond the papers (EigenSkin names general sets of poses and coupling between joints as future work), with the same
    run-time form: a few displacements per vertex, with coefficients from the pose.
 
-   1. Joints that drive each point, and kernels on rotations that vanish at rest (kernel_inputs.c).
-   2. The settings of the regression, by cross-validation (kernel_ridge.c).
+   1. Joints that drive each point, and kernels on rotations that vanish at rest, of joints and pairs of joints
+      (kernel_inputs.c), or of joints with those next to them (kernel_near.c).
+   2. The settings of the regression, and which of the two, by cross-validation (kernel_ridge.c).
    3. Clusters of points with common displacements U_q, orthonormal, under a budget; the changes of their normals have
       vectors of their own, under a budget as large (kernel_cluster.c).
    4. Per cluster, the ridge regression of the coordinates U_q^T u on the mean kernel of its points: that of point i is
@@ -14,7 +15,8 @@
 
    Bound: K is positive definite, so a coefficient a = sum_q c_q K(., q) obeys |a(p)|^2 <= K(p, p) c^T K c, and
    k_g(p, p) = 2 - 2 E_g(p, rest) <= 2 - 2 exp(-2 / s_g^2) =: m_g, so K(p, p) <= sum of gain m_g over single joints +
-   sum of gain m_g m_h over pairs: whatever the pose, displacements stay within a bound that is known when the fit is
+   sum of gain m_g m_h over pairs. With neighbours, the arc-cosine kernel has K(p, p) = |x|^2, at most 4 for a joint and the
+   square of the range for a control, and of the other two it is at most 2: whatever the pose, displacements stay within a bound that is known when the fit is
    done. */
 
 #include "fit/corrective/features.h"
@@ -41,6 +43,8 @@ typedef struct kernel_fit {
     field positions, normals; /* of plain normals all ranks are 0 */
     pelt_supports supports;
     pelt_kernel_inputs inputs;
+    pelt_kernel_inputs near;           /* the same with neighbours */
+    const pelt_kernel_inputs *regress; /* what kernels are of: one of the two */
     pelt_kernel_settings settings;
     double left; /* of the error, in cross-validation */
     float *tables;
@@ -71,7 +75,7 @@ static pelt_ridge cluster_ridge(pelt_arena *arena, const kernel_fit *k, size_t q
         }
     for (size_t i = 0; i < count; i++) sum += weights[i];
     for (size_t i = 0; i < count && sum > 0; i++) weights[i] /= sum;
-    return pelt_ridge_of(arena, &k->inputs, k->poses.count, count, points, weights);
+    return pelt_ridge_of(arena, k->regress, k->poses.count, count, points, weights);
 }
 
 static double *cluster_matrix(pelt_arena *arena, const kernel_fit *k, const pelt_ridge *ridge) {
@@ -152,6 +156,15 @@ static double input_distance(const kernel_fit *k, uint32_t g, size_t a, size_t b
                                p->rotations + 4 * (b * p->joint_count + joint));
 }
 
+/* The square of what the kernel of an input tells two examples apart by. */
+static double unit_distance2(const kernel_fit *k, uint32_t g, size_t a, size_t b) {
+    const pelt_kernel_inputs *in = k->regress;
+    if (!in->near_first) return pow(input_distance(k, g, a, b), 2);
+    double sum = 0;
+    for (uint32_t i = in->near_first[g]; i < in->near_first[g + 1]; i++) sum += pow(input_distance(k, in->near[i], a, b), 2);
+    return sum;
+}
+
 /* The two closest examples of a cluster, each of what drives it counted by its part in the kernel. */
 static void find_closest(const kernel_fit *k, size_t q, pelt_condition *out) {
     pelt_arena *work = pelt_arena_inside(k->f->arena);
@@ -163,8 +176,7 @@ static void find_closest(const kernel_fit *k, size_t q, pelt_condition *out) {
             for (uint32_t u = 0; u < ridge.unit_count; u++) {
                 const pelt_kernel_unit *unit = &ridge.units[u];
                 if (unit->first != unit->second) continue;
-                double distance = input_distance(k, unit->first, ridge.examples[a], ridge.examples[b]);
-                sum += unit->gain * distance * distance;
+                sum += unit->gain * unit_distance2(k, unit->first, ridge.examples[a], ridge.examples[b]);
             }
             if (!(sqrt(sum) < out->distance)) continue;
             out->distance = sqrt(sum);
@@ -218,7 +230,20 @@ static void note_condition(kernel_fit *k) {
 }
 
 /* The most that k_g(p, p) = 2 - 2 E_g(p, rest) can be: 3 - tr R is 4 at the most, a control goes anywhere. */
+static double largest_near(const kernel_fit *k, uint32_t g) {
+    const pelt_kernel_inputs *in = k->regress;
+    double gain = pelt_near_gain(&k->settings), sum = 0;
+    if (k->settings.form != PELT_NEAR_ARC) return gain * 2 * (1 + k->settings.pair);
+    for (uint32_t i = in->near_first[g]; i < in->near_first[g + 1]; i++) {
+        uint32_t joint = in->near[i];
+        double most = pelt_kernel_control(in, joint) ? in->ranges[joint] : 4;
+        sum += (joint == g ? 1 + k->settings.pair : 1) * most;
+    }
+    return gain * sum;
+}
+
 static double largest_unit(const kernel_fit *k, uint32_t g) {
+    if (k->regress->near_first) return largest_near(k, g);
     if (pelt_kernel_control(&k->inputs, g)) return 2;
     return 2 - 2 * exp(-4 * pelt_kernel_scale(&k->inputs, &k->settings, g));
 }
@@ -262,9 +287,13 @@ void pelt_note_missed(pelt_fitting *f, double missed) {
               100 * missed);
 }
 
+static const char *const FORMS[PELT_NEAR_FORM_COUNT] = {"arc-cosine", "Gaussian", "Matern"};
+
 static void note_figures(kernel_fit *k, const pelt_corrective *corrective) {
     pelt_kernel_figures *figures = PELT_NEW(k->f->arena, 1, pelt_kernel_figures);
-    *figures = (pelt_kernel_figures){.family = PELT_FAMILY_KERNEL,
+    bool near = k->regress->near_first != NULL;
+    *figures = (pelt_kernel_figures){.family = near ? PELT_FAMILY_ARC : PELT_FAMILY_KERNEL,
+                                     .form = near ? FORMS[k->settings.form] : NULL,
                                      .width = k->settings.width,
                                      .range = k->settings.range,
                                      .pair = k->settings.pair,
@@ -326,6 +355,7 @@ static pelt_kernel_group make_group(const kernel_fit *k, size_t q, const uint32_
     for (uint32_t u = 0; u < ridge->unit_count; u++) {
         pelt_kernel_unit unit = ridge->units[u];
         if (unit.first != unit.second) unit.gain *= (float)k->settings.pair;
+        if (k->regress->near_first) unit.gain *= (float)pelt_near_gain(&k->settings);
         list[u] = *unit_count;
         units[(*unit_count)++] = unit;
     }
@@ -338,6 +368,24 @@ static pelt_kernel_group make_group(const kernel_fit *k, size_t q, const uint32_
                                .matrix = make_matrix(k, q)};
 }
 
+static double run_time_scale(const kernel_fit *k, uint32_t g) {
+    if (k->regress->near_first) return pelt_near_scale(&k->poses, k->regress, &k->settings, g);
+    double unit = pelt_kernel_control(&k->inputs, g) ? k->poses.control_list[k->inputs.joints[g]].scale : 1;
+    return pelt_kernel_scale(&k->inputs, &k->settings, g) * unit * unit;
+}
+
+static pelt_near *make_near(const kernel_fit *k) {
+    const pelt_kernel_inputs *in = k->regress;
+    pelt_near *out = PELT_NEW(k->f->arena, 1, pelt_near);
+    float(*ranges)[2] = pelt_alloc(k->f->arena, in->count, sizeof *ranges);
+    for (uint32_t g = in->count - in->control_count; g < in->count; g++) {
+        const pelt_model_control *control = &k->poses.control_list[in->joints[g]];
+        ranges[g][0] = control->least - control->rest, ranges[g][1] = control->most - control->rest;
+    }
+    *out = (pelt_near){k->settings.form, (float)k->settings.pair, in->near_first, in->near, (const float(*)[2])ranges};
+    return out;
+}
+
 static pelt_kernel *make_kernel(const kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
     uint32_t clusters = k->positions.clusters.count;
@@ -348,17 +396,14 @@ static pelt_kernel *make_kernel(const kernel_fit *k) {
     pelt_kernel_unit *table = PELT_NEW(arena, units, pelt_kernel_unit);
     pelt_kernel_group *groups = PELT_NEW(arena, clusters, pelt_kernel_group);
     float *scales = PELT_NEW(arena, k->inputs.count, float);
-    for (uint32_t g = 0; g < k->inputs.count; g++) {
-        bool control = pelt_kernel_control(&k->inputs, g);
-        double unit = control ? k->poses.control_list[k->inputs.joints[g]].scale : 1;
-        scales[g] = (float)(pelt_kernel_scale(&k->inputs, &k->settings, g) * unit * unit);
-    }
+    for (uint32_t g = 0; g < k->inputs.count; g++) scales[g] = (float)run_time_scale(k, g);
     *out = (pelt_kernel){.joint_count = k->inputs.count,
                          .control_count = k->inputs.control_count,
                          .joints = k->inputs.joints,
                          .scales = scales,
                          .units = table,
-                         .groups = groups};
+                         .groups = groups,
+                         .near = k->regress->near_first ? make_near(k) : NULL};
     out->centers = make_centers(k, index_of, &out->center_count);
     for (uint32_t q = 0; q < clusters; q++)
         if (group_size(k, q)) groups[out->group_count++] = make_group(k, q, index_of, table, &out->unit_count);
@@ -402,7 +447,7 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(f->arena, k->poses.count, int));
     bool forced = family == PELT_FAMILY_FEATURES;
     *done = false;
-    if (family == PELT_FAMILY_KERNEL || (!forced && (several < LEAST_SEVERAL || k->left < SMALL))) return PELT_OK;
+    if (family == PELT_FAMILY_KERNEL || family == PELT_FAMILY_ARC || (!forced && (several < LEAST_SEVERAL || k->left < SMALL))) return PELT_OK;
     pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, turns,
                                                            &f->bundle->mesh, f->model.positions, f->options.threads);
     pelt_feature_settings settings =
@@ -412,12 +457,20 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);
 }
 
+/* Kernels of joints and pairs, or of neighbourhoods. */
 static void choose_settings(kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
-    k->settings = START, k->left = INFINITY;
-    if (k->f->options.kernel.family == PELT_FAMILY_FEATURES) return;
+    pelt_family family = k->f->options.kernel.family;
+    uint32_t threads = k->f->options.threads;
+    k->settings = START, k->left = INFINITY, k->regress = &k->inputs;
+    if (family == PELT_FAMILY_FEATURES) return;
     pelt_next_task(arena, "kernel: cross-validation", 0.05, 0.2, 16);
-    k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, k->f->options.threads, &k->settings);
+    if (family != PELT_FAMILY_ARC)
+        k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, threads, &k->settings);
+    if (family == PELT_FAMILY_KERNEL || k->left < SMALL) return;
+    pelt_kernel_settings settings;
+    double left = pelt_near_validate(arena, &k->poses, &k->positions.u, &k->near, threads, &settings);
+    if (left < k->left) k->left = left, k->settings = settings, k->regress = &k->near;
 }
 
 static pelt_result regress(kernel_fit *k, pelt_error *error) {
@@ -431,7 +484,7 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     pelt_next_task(f->arena, "kernel: clusters", 0.2, 0.8, 30);
     cluster(k);
     k->tables = PELT_NEW(f->arena, (size_t)k->poses.count * k->poses.count * k->inputs.count, float);
-    pelt_kernel_tables(f->arena, &k->poses, &k->inputs, &k->settings, threads, k->tables);
+    pelt_kernel_tables(f->arena, &k->poses, k->regress, &k->settings, threads, k->tables);
     prepare_clusters(k);
     if (pelt_next_task(f->arena, "kernel: fit", 0.8, 1, 1))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
@@ -459,5 +512,6 @@ pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
     if (result) return result;
     pelt_supports_of(f->arena, &f->model, &k.poses, &k.positions.u, &k.supports);
     k.inputs = pelt_kernel_inputs_of(f->arena, &f->bundle->skeleton, &k.poses, &k.supports);
+    k.near = pelt_kernel_look_around(f->arena, &k.poses, &k.inputs);
     return regress(&k, error);
 }

@@ -17,6 +17,7 @@ typedef struct pelt_kernel_inputs {
     double median_range; /* the upper one of the two in the middle */
     uint8_t *supports;   /* [point][count] 1 where the joint drives the point */
     uint8_t *moved;      /* [example][count] 1 where the joint is turned */
+    const uint32_t *near_first, *near; /* [count + 1], and the inputs of each N(g); NULL: kernels are of joints and pairs */
 } pelt_kernel_inputs;
 
 static inline bool pelt_kernel_control(const pelt_kernel_inputs *inputs, uint32_t g) {
@@ -30,8 +31,10 @@ pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton 
 typedef struct pelt_kernel_settings {
     double width;  /* s: k falls over rotations that differ by about this, in radians */
     double range;  /* 0: one width for all joints; 1: widths in proportion to the joints' ranges */
-    double pair;   /* gamma: gain of the products of pairs of joints */
+    double pair;   /* gamma: gain of the products of pairs of joints; of kernels of neighbourhoods, that of the joint alone */
     double lambda; /* ridge */
+    pelt_near_form form; /* of neighbourhoods */
+    double goal;         /* settings that leave more of the error than this to begin with are not searched; 0: they are */
     double missed; /* not chosen but found: what is left of the displacements in training, relative to them */
 } pelt_kernel_settings;
 
@@ -44,6 +47,25 @@ double pelt_kernel_scale(const pelt_kernel_inputs *inputs, const pelt_kernel_set
 /* k_g between examples, of all inputs: tables[input][example][example]. */
 void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
                         const pelt_kernel_settings *settings, uint32_t threads, float *tables);
+
+/* -- Neighbourhoods (kernel_near.c) --------------------------------------------------------------------------------- */
+
+/* The same inputs with those next to each: what k_g of them is of. `moved` tells where one of N(g) is turned. */
+pelt_kernel_inputs pelt_kernel_look_around(pelt_arena *arena, const pelt_poses *poses,
+                                           const pelt_kernel_inputs *inputs);
+
+/* Scale of input g in x . y, and what K is multiplied by. */
+double pelt_near_scale(const pelt_poses *poses, const pelt_kernel_inputs *near, const pelt_kernel_settings *settings,
+                       uint32_t g);
+double pelt_near_gain(const pelt_kernel_settings *settings);
+
+/* k_g between examples, [example][example]. */
+void pelt_near_table(pelt_arena *scratch, const pelt_poses *poses, const pelt_kernel_inputs *near,
+                     const pelt_kernel_settings *settings, uint32_t g, float *table);
+
+/* Form and settings by cross-validation, as pelt_kernel_validate. */
+double pelt_near_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                          const pelt_kernel_inputs *near, uint32_t threads, pelt_kernel_settings *settings);
 
 /* -- Ridge regression (kernel_ridge.c) ----------------------------------------------------------------------------- */
 

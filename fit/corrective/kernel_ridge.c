@@ -144,6 +144,7 @@ typedef struct validation_set {
     size_t count;
     pelt_ridge ridge;
     double *targets; /* [ridge.example_count][3 count] */
+    double still;    /* energy of the folds' examples that move none of its joints: nothing predicts it */
 } validation_set;
 
 typedef struct validation {
@@ -240,19 +241,36 @@ static void make_sets(validation *v) {
     }
 }
 
+static double example_energy(const validation *v, const validation_set *set, uint32_t example) {
+    double sum = 0;
+    for (size_t i = 0; i < set->count; i++)
+        for (size_t c = 0; c < 3; c++) sum += pow(displacement(v, example, set->points[i])[c], 2);
+    return sum;
+}
+
+/* What there is in the folds' examples. */
 static double set_energy(const validation *v, const validation_set *set) {
     double sum = 0;
-    for (size_t a = 0; a < set->ridge.example_count; a++)
-        for (size_t i = 0; i < 3 * set->count && v->fold[set->ridge.examples[a]] >= 0; i++)
-            sum += set->targets[a * 3 * set->count + i] * set->targets[a * 3 * set->count + i];
+    for (uint32_t e = 0; e < v->poses.count; e++)
+        if (v->fold[e] >= 0) sum += example_energy(v, set, e);
     return sum;
+}
+
+static double still_energy(const validation *v, const validation_set *set) {
+    double sum = set_energy(v, set);
+    for (size_t a = 0; a < set->ridge.example_count; a++)
+        if (v->fold[set->ridge.examples[a]] >= 0) sum -= example_energy(v, set, set->ridge.examples[a]);
+    return fmax(sum, 0);
 }
 
 /* Keeps the sets that have most of the energy. */
 static void drop_still_sets(validation *v) {
     double all = 0, kept = 0, *energies = PELT_NEW(v->arena, v->set_count, double);
     size_t count = 0;
-    for (size_t s = 0; s < v->set_count; s++) all += energies[s] = set_energy(v, &v->sets[s]);
+    for (size_t s = 0; s < v->set_count; s++) {
+        all += energies[s] = set_energy(v, &v->sets[s]);
+        v->sets[s].still = still_energy(v, &v->sets[s]);
+    }
     for (; count < v->set_count && kept < MOST_ENERGY * all; count++) { /* the largest that is left is next */
         size_t most = count;
         for (size_t s = count + 1; s < v->set_count; s++)
@@ -282,6 +300,7 @@ static void validate_set(void *user, size_t s, pelt_arena *scratch) {
     validation *v = user;
     const validation_set *set = &v->sets[s];
     size_t n = set->ridge.example_count, columns = 3 * set->count;
+    v->errors[s] = set->still;
     if (!n) return;
     double *matrix = pelt_ridge_matrix(scratch, &set->ridge, v->tables, v->poses.count, v->trial->pair);
     double *inverse = PELT_NEW(scratch, n * n, double), *product = PELT_NEW(scratch, n * columns, double);
@@ -291,7 +310,7 @@ static void validate_set(void *user, size_t s, pelt_arena *scratch) {
     if (!pelt_cholesky(n, matrix)) return;
     pelt_cholesky_solve(n, matrix, n, inverse);
     pelt_gemm(false, false, n, columns, n, 1, inverse, set->targets, 0, product);
-    v->errors[s] = v->missed[s] = 0;
+    v->errors[s] = set->still, v->missed[s] = 0;
     for (size_t i = 0; i < n * columns; i++) v->missed[s] += pow(v->trial->lambda * product[i], 2);
     for (int fold = 0; fold < FOLDS; fold++) {
         size_t m = 0;
@@ -325,13 +344,13 @@ static double nothing(const validation *v) {
 static void walk(validation *v, pelt_kernel_settings *best, double *error, double *setting, double factor,
                  bool new_tables) {
     enum { STEPS = 4 };
-    double start = *setting;
+    double start = *setting, enough = v->inputs.near_first ? 5e-3 : 1e-4;
     for (int direction = 1; direction >= -1; direction -= 2) {
         for (int step = 0; step < STEPS; step++) {
             double before = *setting;
             *setting = before * pow(factor, direction);
             double tried = score(v, best, new_tables);
-            if (!(tried < *error * (1 - 1e-4))) {
+            if (!(tried < *error * (1 - enough))) {
                 *setting = before;
                 break;
             }
@@ -342,8 +361,19 @@ static void walk(validation *v, pelt_kernel_settings *best, double *error, doubl
     if (new_tables) fill_tables(v, best);
 }
 
+/* Of kernels of neighbourhoods; that of the joint alone is part of the tables. */
+static double search_near(validation *v, pelt_kernel_settings *best, double error, double none) {
+    if (best->goal > 0 && error > best->goal * best->goal * none) return INFINITY;
+    walk(v, best, &error, &best->lambda, 2, false);
+    walk(v, best, &error, &best->pair, 2, true);
+    if (best->form != PELT_NEAR_ARC) walk(v, best, &error, &best->width, sqrt(2), true);
+    walk(v, best, &error, &best->lambda, 2, false);
+    return none > 0 ? sqrt(error / none) : 0;
+}
+
 static double search(validation *v, pelt_kernel_settings *best) {
     double error = score(v, best, true), none = nothing(v);
+    if (v->inputs.near_first) return search_near(v, best, error, none);
     pelt_kernel_settings ranged = *best;
     ranged.range = 1;
     double tried = score(v, &ranged, true);

@@ -329,6 +329,7 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 #define PELT_FAMILIES(X)                                                                                               \
     X(PELT_FAMILY_CHOSEN, "")           /* whichever predicts examples best that it has not seen */                    \
     X(PELT_FAMILY_KERNEL, "kernel")     /* kernels of joints and of pairs of joints */                                 \
+    X(PELT_FAMILY_ARC, "arc")           /* arc-cosine or other kernels of each joint with those next to it */              \
     X(PELT_FAMILY_FEATURES, "features") /* learned features of each joint with those next to it */
 
 /* Presets of both: the method, its name, its blend, its corrective. */
@@ -709,6 +710,7 @@ typedef struct pelt_eigen_figures {
 /* What kernel says of itself: the settings that cross-validation chose. */
 typedef struct pelt_kernel_figures {
     pelt_family family;
+    const char *form;          /* of kernels of neighbourhoods, which the family "arc" chooses from; NULL */
     double width, range, pair; /* of kernels */
     double lambda;             /* the ridge; of features a part of the mean of their squares */
     uint32_t features, steps;  /* of each neighbourhood, and of learning them */

@@ -170,7 +170,7 @@ const char *pelt_isa_name(pelt_isa isa);
    can; the others ask the processor, so that one program serves all machines. */
 int pelt_isa_works(pelt_isa isa);
 
-enum { PELT_CORRECTIVE_SECTIONS = 15 }; /* private */
+enum { PELT_CORRECTIVE_SECTIONS = 16 }; /* private */
 
 /* The version of the library that runs, such as "0.2.0"; PELT_VERSION is that of this header. */
 const char *pelt_version(void);

@@ -34,7 +34,7 @@ export const OPTIONS: Option[] = [
   { flag: 'ridge', text: 'what a squared weight costs', kind: 'number', blends: ['joints'] },
   { flag: 'normal-scale', text: 'how much normals count', kind: 'number', blends: ['joints'] },
   { flag: 'per-vertex', text: 'displacements of a vertex', kind: 'number', correctives: ['kernel', 'eigen'] },
-  { flag: 'family', text: 'what coefficients are made of', kind: 'choice', choices: ['kernel', 'features'], correctives: ['kernel'] },
+  { flag: 'family', text: 'what coefficients are made of', kind: 'choice', choices: ['kernel', 'arc', 'features'], correctives: ['kernel'] },
   { flag: 'per-joint', text: 'displacements of a joint', kind: 'number', correctives: ['eigen'] },
   { flag: 'sweeps-only', text: 'only examples that move one joint alone', kind: 'switch', correctives: ['eigen'] },
   { flag: 'poses', text: 'keep the most important poses', kind: 'number', correctives: ['psd', 'wpsd'] },
