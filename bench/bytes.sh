@@ -19,3 +19,4 @@ echo "|---|---|---|"
 for n in 1 2 3 5 10; do row "eigen --per-joint $n" --method eigen --per-joint $n; done
 for n in 1 2 3 5 10 20; do row "kernel --per-vertex $n" --method kernel --per-vertex $n; done
 for n in 5 10; do row "kernel --family kernel --per-vertex $n" --method kernel --family kernel --per-vertex $n; done
+for n in 3 5 7 10 16; do row "kernel --family arc --per-vertex $n" --method kernel --family arc --per-vertex $n; done

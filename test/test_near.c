@@ -112,7 +112,8 @@ static void tables_hold_the_formula_of_neighbourhoods(void **state) {
                             if ((first && k == 0) || (last && k == 2)) continue;
                             uint32_t joint = near.joints[g + (uint32_t)k - 1];
                             pelt_transform local = p.bundle->skeleton.rest[joint];
-                            memcpy(local.rotation, p.poses.rotations + 4 * ((side ? b : a) * p.poses.joint_count + joint),
+                            memcpy(local.rotation,
+                                   p.poses.rotations + 4 * ((side ? b : a) * p.poses.joint_count + joint),
                                    sizeof local.rotation);
                             pelt_transform rest = local;
                             memcpy(rest.rotation, (float[4]){0, 0, 0, 1}, sizeof rest.rotation);
@@ -120,7 +121,8 @@ static void tables_hold_the_formula_of_neighbourhoods(void **state) {
                             for (int i = 0; i < 9; i++) x[side][9 * k + i] /= s.width;
                             if (k == 1) memcpy(alone[side], x[side] + 9, sizeof alone[side]);
                         }
-                    double wanted = kernel_of(s.form, 27, x[0], x[1]) + s.pair * kernel_of(s.form, 9, alone[0], alone[1]);
+                    double wanted =
+                        kernel_of(s.form, 27, x[0], x[1]) + s.pair * kernel_of(s.form, 9, alone[0], alone[1]);
                     assert_near(tables[(g * n + a) * n + b], s.width * s.width / (1 + s.pair) * wanted, 2e-5);
                 }
         }
@@ -188,7 +190,8 @@ static const float *coefficients_of(const runner *r) {
 }
 
 /* x of all kernel joints in a pose, or of a centre, each times the root of its scale: [kernel joint][9]. */
-static void place_numbers(const runner *r, const pelt_transform *locals, const float *away, uint32_t center, double *x) {
+static void place_numbers(const runner *r, const pelt_transform *locals, const float *away, uint32_t center,
+                          double *x) {
     const pelt_kernel *k = r->corrective->kernel;
     memset(x, 0, 9 * k->joint_count * sizeof *x);
     for (uint32_t g = 0; g < k->joint_count; g++, x += 9) {
@@ -215,7 +218,8 @@ static double unit_of(const pelt_kernel *k, uint32_t g, const double *x, const d
         memcpy(a + count, x + 9 * k->near->list[i], 9 * sizeof *a);
         memcpy(b + count, y + 9 * k->near->list[i], 9 * sizeof *b);
     }
-    return kernel_of(k->near->form, count, a, b) + (double)k->near->single * kernel_of(k->near->form, 9, x + 9 * g, y + 9 * g);
+    return kernel_of(k->near->form, count, a, b) +
+           (double)k->near->single * kernel_of(k->near->form, 9, x + 9 * g, y + 9 * g);
 }
 
 static void definition(const runner *r, const pelt_transform *locals, const float *away, double *a) {

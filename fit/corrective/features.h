@@ -149,7 +149,7 @@ typedef struct pelt_feature_settings {
 } pelt_feature_settings;
 
 /* Steps and ridges by cross-validation; features that never saw a fold predict it. When they stay far above the goal, an
-   error that others have, learning ends early. */
+   error that others have, learning ends early: with a goal of 0 at the first look. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t threads);

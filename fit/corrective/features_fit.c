@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
+static const double MUCH_LOST = 1.25; /* times the error in cross-validation */
 static const double SPARE =
     0.1; /* of the error in cross-validation: what blocks that are left out may add; so may sums */
 
@@ -496,6 +497,25 @@ static void learn(feature_fit *k, pelt_feature_targets targets) {
     pelt_feature_learn(arena, &learning, k->settings->steps - half, true, threads);
 }
 
+/* What the displacements of clusters leave of those that they are to describe, relative to them. */
+static double lost(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    double all = 0, kept = 0;
+    for (uint32_t q = 0; q < c->count; q++) {
+        size_t size = 3 * (size_t)(c->first[q + 1] - c->first[q]), rank = c->ranks[q], n = u->example_count;
+        double *rows = PELT_NEW(work, n * size, double), *image = PELT_NEW(work, n * rank, double);
+        for (size_t e = 0; e < n; e++)
+            for (size_t i = 0; i < size; i++)
+                rows[e * size + i] = u->positions[3 * (e * u->point_count + c->points[c->first[q] + i / 3]) + i % 3];
+        if (rank) pelt_gemm(false, true, n, rank, size, 1, rows, c->shapes[q], 0, image);
+        for (size_t i = 0; i < n * size; i++) all += rows[i] * rows[i];
+        for (size_t i = 0; i < n * rank; i++) kept += image[i] * image[i];
+    }
+    pelt_arena_free(work);
+    return all > 0 ? sqrt(fmax(all - kept, 0) / all) : 0;
+}
+
+/* Twice the clusters where compression would lose more than the features miss. */
 static void cluster(feature_fit *k) {
     pelt_fitting *f = k->f;
     field *x = &k->fields[POSITIONS], *normals = &k->fields[NORMALS];
@@ -505,6 +525,9 @@ static void cluster(feature_fit *k) {
     count = count > most ? most : count;
     count = count < LEAST_CLUSTERS ? LEAST_CLUSTERS : count;
     x->clusters = pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, count, budget, threads);
+    if (2 * count <= most && lost(f->arena, &x->fitted, &x->clusters) > MUCH_LOST * k->settings->left)
+        x->clusters =
+            pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, 2 * count, budget, threads);
     if (normals->there)
         normals->clusters = pelt_cluster_turns(f->arena, &x->fitted, &x->clusters, &normals->fitted, budget, threads);
     else

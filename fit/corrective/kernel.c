@@ -24,9 +24,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_EXAMPLES = 1000, MOST_CLUSTERS = 96, POINTS_PER_CLUSTER = 8 };
-static const double SPANNED = 0.1; /* of the ridge: what centres may leave of an example; they are the cost of a pose */
-enum { FEATURES = 64, LEAST_SEVERAL = 10 };
+enum {
+    MOST_EXAMPLES = 1000,
+    CLUSTERS = 96,
+    LEAST_CLUSTERS = 32,
+    COEFFICIENTS = 800,
+    POINTS_PER_CLUSTER = 8,
+    MANY_POINTS = 64
+};
+/* Of the ridge: what centres may leave of an example; they are the cost of a pose. Kernels of neighbourhoods have small ridges. */
+static const double SPANNED = 0.1, SPANNED_NEAR = 1;
+enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10, LEAST_COUPLED = 5 };
+static const double WORTH = 0.96; /* what many features may leave of what few do: they cost a pose more */
 static const double SMALL = 0.03; /* what kernels leave, in cross-validation: learning more would not be seen */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
@@ -126,14 +135,14 @@ static void fit_cluster(void *user, size_t q, pelt_arena *scratch) {
     size_t n = ridge->example_count, rank = k->positions.clusters.ranks[q], turn_rank = k->normals.clusters.ranks[q];
     double *c = k->positions.coefficients[q], *turns = k->normals.coefficients[q], size = 0;
     if (!group_size(k, q)) return;
-    double *matrix = cluster_matrix(scratch, k, ridge);
+    double *matrix = cluster_matrix(scratch, k, ridge), spanned = k->regress->near_first ? SPANNED_NEAR : SPANNED;
     uint32_t *place = PELT_NEW(scratch, k->poses.count, uint32_t);
     for (uint32_t a = 0; a < n; a++) place[ridge->examples[a]] = a;
     project(&k->positions, q, ridge, c);
     if (turn_rank) project(&k->normals, q, ridge, turns);
     for (size_t i = 0; i < n * n; i++) size += matrix[i] * matrix[i];
     k->sizes[q] = sqrt(size);
-    k->unsolved[q] = !pelt_ridge_solve(scratch, ridge, matrix, k->settings.lambda, SPANNED * k->settings.lambda, 2,
+    k->unsolved[q] = !pelt_ridge_solve(scratch, ridge, matrix, k->settings.lambda, spanned * k->settings.lambda, 2,
                                        (pelt_ridge_values[]){{rank, c}, {turn_rank, turns}});
     size_t m = ridge->example_count; /* the centres, of the n examples; the ridge may leave none */
     if (!m) k->positions.clusters.ranks[q] = k->normals.clusters.ranks[q] = 0;
@@ -161,7 +170,8 @@ static double unit_distance2(const kernel_fit *k, uint32_t g, size_t a, size_t b
     const pelt_kernel_inputs *in = k->regress;
     if (!in->near_first) return pow(input_distance(k, g, a, b), 2);
     double sum = 0;
-    for (uint32_t i = in->near_first[g]; i < in->near_first[g + 1]; i++) sum += pow(input_distance(k, in->near[i], a, b), 2);
+    for (uint32_t i = in->near_first[g]; i < in->near_first[g + 1]; i++)
+        sum += pow(input_distance(k, in->near[i], a, b), 2);
     return sum;
 }
 
@@ -424,19 +434,40 @@ static void assemble(kernel_fit *k) {
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
+/* More than `least` clusters only where each has so many points that its coefficients are no matter beside them. */
+static uint32_t cluster_count(uint32_t points, double budget, uint32_t least) {
+    uint32_t more = points / MANY_POINTS, most = points / POINTS_PER_CLUSTER, wanted = CLUSTERS;
+    if (budget * CLUSTERS < COEFFICIENTS) wanted = (uint32_t)(COEFFICIENTS / budget);
+    more = more > wanted ? wanted : more < least ? least : more;
+    return most < 1 ? 1 : most < more ? most : more;
+}
+
 /* Clusters of points, and vectors for their displacements and for their normals. */
 static void cluster(kernel_fit *k) {
     pelt_fitting *f = k->f;
     field *x = &k->positions, *normals = &k->normals;
-    uint32_t threads = f->options.threads, count = x->u.point_count / POINTS_PER_CLUSTER;
-    count = count < 1 ? 1 : count > MOST_CLUSTERS ? MOST_CLUSTERS : count;
     double budget = f->options.kernel.per_vertex ? f->options.kernel.per_vertex : 10;
+    uint32_t threads = f->options.threads;
+    uint32_t count = cluster_count(x->u.point_count, budget, k->regress->near_first ? LEAST_CLUSTERS : CLUSTERS);
     x->clusters = pelt_cluster(f->arena, &x->u, &f->bundle->mesh, f->model.positions, count, budget, threads);
     if (f->options.displacement.plain_normals) {
         normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
         return;
     }
     normals->clusters = pelt_cluster_turns(f->arena, &x->u, &x->clusters, &normals->u, budget, threads);
+}
+
+/* Few features or many, by how they begin: with a goal of 0, nobody learns for long. Of many examples learning is slow enough
+   with few. */
+static uint32_t choose_width(const kernel_fit *k, pelt_feature_targets targets) {
+    const uint32_t widths[] = {FEATURES, MANY_FEATURES};
+    double left[2];
+    if (k->poses.count > FEW_EXAMPLES) return FEATURES;
+    for (int i = 0; i < 2; i++)
+        left[i] =
+            pelt_feature_validate(k->f->arena, &k->poses, &k->inputs, targets, widths[i], 0, k->f->options.threads)
+                .left;
+    return widths[left[1] < WORTH * left[0]];
 }
 
 /* Learned features, where they are asked for or predict better; *done tells whether that was the fit. */
@@ -447,17 +478,20 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(f->arena, k->poses.count, int));
     bool forced = family == PELT_FAMILY_FEATURES;
     *done = false;
-    if (family == PELT_FAMILY_KERNEL || family == PELT_FAMILY_ARC || (!forced && (several < LEAST_SEVERAL || k->left < SMALL))) return PELT_OK;
+    if (family == PELT_FAMILY_KERNEL || family == PELT_FAMILY_ARC ||
+        (!forced && (several < LEAST_SEVERAL || k->left < SMALL)))
+        return PELT_OK;
     pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, turns,
                                                            &f->bundle->mesh, f->model.positions, f->options.threads);
-    pelt_feature_settings settings =
-        pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, FEATURES, k->left, f->options.threads);
+    pelt_feature_settings settings = pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets,
+                                                           choose_width(k, targets), k->left, f->options.threads);
     if (!forced && !(settings.left < k->left)) return PELT_OK;
     *done = true;
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);
 }
 
-/* Kernels of joints and pairs, or of neighbourhoods. */
+/* Kernels of joints and pairs, or of neighbourhoods; where hardly an example moves several joints, nothing tells how
+   neighbours act together. */
 static void choose_settings(kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
     pelt_family family = k->f->options.kernel.family;
@@ -467,7 +501,8 @@ static void choose_settings(kernel_fit *k) {
     pelt_next_task(arena, "kernel: cross-validation", 0.05, 0.2, 16);
     if (family != PELT_FAMILY_ARC)
         k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, threads, &k->settings);
-    if (family == PELT_FAMILY_KERNEL || k->left < SMALL) return;
+    uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(arena, k->poses.count, int));
+    if (family == PELT_FAMILY_KERNEL || (!family && (k->left < SMALL || several < LEAST_COUPLED))) return;
     pelt_kernel_settings settings;
     double left = pelt_near_validate(arena, &k->poses, &k->positions.u, &k->near, threads, &settings);
     if (left < k->left) k->left = left, k->settings = settings, k->regress = &k->near;

@@ -30,7 +30,8 @@ pelt_kernel_inputs pelt_kernel_look_around(pelt_arena *arena, const pelt_poses *
                                            const pelt_kernel_inputs *inputs) {
     pelt_kernel_inputs out = *inputs;
     uint32_t count = inputs->count, at = 0;
-    uint32_t *first = PELT_NEW(arena, (size_t)count + 1, uint32_t), *list = PELT_NEW(arena, 3 * (size_t)count, uint32_t);
+    uint32_t *first = PELT_NEW(arena, (size_t)count + 1, uint32_t),
+             *list = PELT_NEW(arena, 3 * (size_t)count, uint32_t);
     out.near_first = first, out.near = list;
     out.parents = PELT_NEW(arena, count, int32_t);
     out.moved = PELT_NEW(arena, (size_t)poses->count * count, uint8_t);
@@ -48,7 +49,9 @@ pelt_kernel_inputs pelt_kernel_look_around(pelt_arena *arena, const pelt_poses *
 
 /* -- Tables -------------------------------------------------------------------------------------------------------- */
 
-double pelt_near_gain(const pelt_kernel_settings *settings) { return settings->width * settings->width / (1 + settings->pair); }
+double pelt_near_gain(const pelt_kernel_settings *settings) {
+    return settings->width * settings->width / (1 + settings->pair);
+}
 
 double pelt_near_scale(const pelt_poses *poses, const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings,
                        uint32_t g) {
@@ -92,7 +95,8 @@ static void add_kernels(pelt_arena *scratch, pelt_near_form form, double gain, s
 void pelt_near_table(pelt_arena *scratch, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
                      const pelt_kernel_settings *settings, uint32_t g, float *table) {
     size_t n = poses->count, size = 9 * (size_t)(inputs->near_first[g + 1] - inputs->near_first[g]), place = 0;
-    double *x = PELT_NEW(scratch, n * size, double), *own = PELT_NEW(scratch, 9 * n, double), gain = pelt_near_gain(settings);
+    double *x = PELT_NEW(scratch, n * size, double), *own = PELT_NEW(scratch, 9 * n, double),
+           gain = pelt_near_gain(settings);
     memset(table, 0, n * n * sizeof *table);
     for (uint32_t i = inputs->near_first[g]; i < inputs->near_first[g + 1]; i++, place += 9) {
         uint32_t joint = inputs->near[i];
