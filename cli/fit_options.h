@@ -11,13 +11,15 @@
         {"smooth", "X", "fit, joints: what differences of the error across the mesh cost; 0: nothing, 1 is much."},    \
         {"prune", "X", "fit: drops weights below X and refits the others."},                                           \
         {"lock-joints", "NAME,...", "fit: joints that keep the file's weights; * stands for any letters."},            \
-        {"lock-vertices", "FILE", "fit, joints: vertices that keep the file's weights: their numbers, one a line.", CLI_INPUT},   \
+        {"lock-vertices", "FILE", "fit, joints: vertices that keep the file's weights: their numbers, one a line.",    \
+         CLI_INPUT},                                                                                                   \
         {"lock-color", "COLOUR",                                                                                       \
          "fit, joints: vertices painted red (green, blue, ..., black, white; COLOR_0) keep the file's weights."},      \
         {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * stands for any letters."},       \
-        {"drive", "FILE.json", "joints: which driven joints to add; default: automatic.", CLI_INPUT},                             \
+        {"drive", "FILE.json", "joints: which driven joints to add; default: automatic.", CLI_INPUT},                  \
         {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},           \
-        {"ridge", "X", "joints: what a squared weight costs; default 1e-7, 0 for none."},                              \
+        {"ridge", "X",                                                                                                 \
+         "joints: what a squared weight costs, 0: nothing; default 1e-7, or 0 where that predicts better."},           \
         {"normal-scale", "X", "joints: how much normals count in the fit; default 0.01, 0 for not at all."},           \
         {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},                 \
         {"principal-joints", "N", "wpsd: most joints in a vertex's pose distance; default: all that drive it."},       \
@@ -31,8 +33,8 @@
         {"width", "X", "psd, wpsd, eigen: width of the function of the pose distance; default: what predicts best."},  \
         {"shared-width", NULL, "wpsd: one width for all vertices, also where examples are then not quite met."},       \
         {"rbf", "mixed|gaussian|exp",                                                                                  \
-         "psd, wpsd: function of the pose distance; default mixed, mostly Gaussian, or for psd gaussian where it "      \
-         "predicts better; gaussian for wpsd with --poses."},                                                           \
+         "psd, wpsd: function of the pose distance; default mixed, mostly Gaussian, or for psd gaussian where it "     \
+         "predicts better; gaussian for wpsd with --poses."},                                                          \
         {"no-norm", NULL, "psd, wpsd: do not divide the functions by their sum."},                                     \
         {"control-scale", "NAME=S,...",                                                                                \
          "How much more a control counts in pose distances; default 1: at its farthest from rest like a radian."},     \

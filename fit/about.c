@@ -59,10 +59,10 @@ static json_t *blend_json(const pelt_blend_figures *b, const pelt_fit_options *o
     for (uint32_t i = 0; i < b->deficient_count; i++) deficient = append(deficient, json_integer(b->deficient[i]));
     for (uint32_t i = 0; i < b->rest_deficient_count; i++) rest = append(rest, json_integer(b->rest_deficient[i]));
     bool rigid = options->joints.influence_choice == PELT_CHOICE_RIGIDITY;
-    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "influence_choice", rigid ? "rigidity" : "greedy",
+    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "influence_choice", rigid ? "rigidity" : "greedy",
                      "candidates", (int)b->candidate_count, "driven", (int)b->driven_count, "rms", rounds,
-                     "largest_weight", pelt_json_number(b->largest_weight), "rank_deficient", deficient,
-                     "rest_rank_deficient", rest);
+                     "largest_weight", pelt_json_number(b->largest_weight), "ridge", pelt_json_number(b->ridge),
+                     "rank_deficient", deficient, "rest_rank_deficient", rest);
 }
 
 /* Weights that a corrective follows: what is missed, over what is with the file's; which of them there are. */

@@ -7,6 +7,9 @@
 #include "fit/examples/points.h"
 #include "pack/model.h"
 
+/* What a squared weight of the blend "joints" costs, where cross-validation does not say that nothing is better. */
+#define PELT_USUAL_RIDGE 1e-7
+
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
 /* What a stage of a fit works with. */

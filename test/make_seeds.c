@@ -75,6 +75,9 @@ static void make_skins(void) {
     make_skin("kernel", arm, (pelt_fit_options){.method = PELT_METHOD_KERNEL});
     make_skin("kernel_controls", biceps, (pelt_fit_options){.method = PELT_METHOD_KERNEL});
     pelt_kernel_options features = {.per_vertex = 2, .family = PELT_FAMILY_FEATURES};
+    make_skin("arc", arm, (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_ARC});
+    make_skin("arc_controls", biceps,
+              (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_ARC});
     make_skin("features", arm, (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel = features});
     make_skin("features_controls", biceps,
               (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel = features, .displacement.displacements = 32});

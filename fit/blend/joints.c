@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* How much a squared weight costs and how much normals count, when nothing is said. */
-static const double usual_ridge = 1e-7, usual_normal_scale = 0.01;
+/* How much normals count, when nothing is said. */
+static const double usual_normal_scale = 0.01;
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
 
@@ -184,6 +184,7 @@ static void report(pelt_joining *w) {
                                                .round_count = w->round_count,
                                                .round_rms = rms,
                                                .largest_weight = largest,
+                                               .ridge = w->ridge,
                                                .deficient_count = count,
                                                .deficient = deficient,
                                                .rest_deficient_count = rest_count,
@@ -213,7 +214,7 @@ pelt_result pelt_fit_joints(pelt_fitting *f, pelt_error *error) {
                       .most = o->influences ? o->influences : 4,
                       .refit = o->fitted.rest == PELT_REST_REFIT,
                       .rigid = rigid,
-                      .ridge = setting(o->joints.ridge, usual_ridge, rigid),
+                      .ridge = setting(o->joints.ridge, PELT_USUAL_RIDGE, rigid),
                       .normal_scale = setting(o->joints.normal_scale, usual_normal_scale, rigid)};
     w.with_normals = w.normal_scale > 0;
     pelt_affine *matrices = NULL;

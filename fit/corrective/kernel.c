@@ -35,7 +35,7 @@ enum {
 /* Of the ridge: what centres may leave of an example; they are the cost of a pose. Kernels of neighbourhoods have small ridges. */
 static const double SPANNED = 0.1, SPANNED_NEAR = 1;
 enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10, LEAST_COUPLED = 5 };
-static const double WORTH = 0.96; /* what many features may leave of what few do: they cost a pose more */
+static const double WORTH = 0.95; /* what many features may leave of what few do: they cost a pose more */
 static const double SMALL = 0.03; /* what kernels leave, in cross-validation: learning more would not be seen */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 

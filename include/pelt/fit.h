@@ -470,7 +470,7 @@ typedef struct pelt_convex_options {
 typedef struct pelt_joints_options {
     pelt_choice influence_choice;
     const pelt_drive_rules *drive; /* the driven joints to add; NULL: automatic */
-    double ridge;                  /* cost of a squared weight, up to 1e6; 0: 1e-7, negative: none */
+    double ridge; /* cost of a squared weight, up to 1e6; negative: none; 0: 1e-7, or none where that predicts better */
     double normal_scale;           /* how much normals count in the fit, up to 1e6; 0: 0.01, negative: not at all */
 } pelt_joints_options;
 
@@ -641,6 +641,7 @@ typedef struct pelt_blend_figures {
     uint32_t round_count;
     const double *round_rms; /* [round_count] error after each round of weights and rest positions, of the diagonal */
     double largest_weight;   /* by size */
+    double ridge;            /* what a squared weight cost */
     uint32_t deficient_count;
     const uint32_t *deficient; /* vertices whose joints move too much alike to tell their weights apart */
     uint32_t rest_deficient_count;
