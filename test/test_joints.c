@@ -803,8 +803,47 @@ static void rest_normals_are_fitted_with_the_rest_positions(void **state) {
     free_limb(l);
 }
 
+/* -- The ridge ----------------------------------------------------------------------------------------------------- */
+
+static double error_on(pelt_bundle *bundle, pelt_examples kept, pelt_examples held, double ridge) {
+    pelt_error error = {0};
+    pelt_fit_options options = {.method = PELT_METHOD_JOINTS, .joints.ridge = ridge, .holdout = -1, .threads = 1};
+    pelt_bytes *bytes = pelt_fit(bundle, kept, &options, NULL, &error);
+    pelt_skin skin;
+    if (!bytes) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+    pelt_measure *m = pelt_measure_examples(&skin, bundle, held, 1, &error);
+    assert_non_null(m);
+    double rms = m->rms;
+    pelt_measure_free(m), pelt_bytes_free(bytes);
+    return rms;
+}
+
+/* Of few examples it is the usual one; of many, whichever of the two predicts the third better that neither has seen. */
+static void the_ridge_is_the_one_that_predicts_better(void **state) {
+    (void)state;
+    for (uint32_t frames = 59; frames <= 60; frames++) {
+        pelt_error error = {0};
+        pelt_sample_options sample = {.name = "biceps", .vertices = 150, .frames = frames};
+        pelt_bundle *bundle = pelt_sample_make(&sample, &error);
+        assert_non_null(bundle);
+        const pelt_clip *train = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
+        pelt_examples all = pelt_bundle_examples(bundle, &train, 1), kept, held;
+        pelt_fit_report report = {0};
+        pelt_fit_options options = {.method = PELT_METHOD_JOINTS, .holdout = -1, .threads = 1};
+        pelt_bytes *bytes = pelt_fit(bundle, all, &options, &report, &error);
+        if (!bytes) fail_msg("%s", error.text);
+        assert_int_equal(pelt_hold_out(bundle, all, 1.0 / 3, &kept, &held, &error), PELT_OK);
+        double usual = error_on(bundle, kept, held, 1e-7), none = error_on(bundle, kept, held, -1);
+        assert_true(usual != none);
+        assert_true(report.blend_fit.ridge == (frames >= 60 && none < usual ? 0 : 1e-7));
+        pelt_bytes_free(bytes), pelt_fit_report_free(&report), pelt_bundle_free(bundle);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_ridge_is_the_one_that_predicts_better),
         cmocka_unit_test(one_half_joint_removes_the_collapse_of_the_twisting_box),
         cmocka_unit_test(the_elbow_does_not_go_through_itself),
         cmocka_unit_test(driven_joints_learn_what_convex_weights_cannot),
