@@ -101,7 +101,7 @@ static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint3
             (pelt_kernel_group){joints,    count,       coefficients,
                                 own_units, own_centers, maker_floats(arena, seed, (size_t)count * coefficients, 0.5)};
     }
-    *k = (pelt_kernel){joints, centers, 2 * joints, groups, list, scales, places, units, all, MAKER_CONTROLS};
+    *k = (pelt_kernel){joints, centers, 2 * joints, groups, list, scales, places, units, all, MAKER_CONTROLS, NULL};
     return k;
 }
 
