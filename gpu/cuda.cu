@@ -1,5 +1,6 @@
 /* cuda.cu: a skin on an NVIDIA device: the host side, and which kernel for what. */
 
+#include "gpu/cuda_one.cuh"
 #include "gpu/cuda_tensor.cuh"
 #include <cmath>
 #include <cstdlib>
@@ -7,14 +8,15 @@
 #include <cuda_runtime.h>
 #include <pelt/cuda.h>
 
-enum { FEW = 4, WHOLE = 16 };
+enum { FEW = 4, WHOLE = 16, ONE_POSE = 40 << 10 /* bytes of shared memory */ };
 
 struct pelt_cuda {
     const pelt_skin *skin;
     pelt_gpu_skin packed;
     uint32_t characters; /* room for, a multiple of WHOLE */
     int device, scaled;
-    int wild; /* a pose has had numbers that two halves do not hold */
+    bool waits; /* kernels can wait for the work before them */
+    int wild;   /* a pose has had numbers that two halves do not hold */
     uint32_t processors;
     uint32_t shared_limit; /* bytes of shared memory that a work group may have */
     uint32_t *words;
@@ -39,18 +41,16 @@ static pelt_result check(cudaError_t code, const char *doing, pelt_error *error)
 
 /* The middle of the mesh, and a power of two that its box fits into. */
 static void measure(const pelt_skin *skin, pelt_cuda_tensor *out) {
-    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, extent = 0;
-    for (uint32_t v = 0; v < skin->vertex_count; v++)
-        for (size_t i = 0; i < 3; i++) {
-            size_t slot = skin->vertex_slots[v];
-            float x = skin->rest_positions[(slot / PELT_BLOCK * 3 + i) * PELT_BLOCK + slot % PELT_BLOCK];
-            low[i] = fminf(low[i], x), high[i] = fmaxf(high[i], x);
-        }
-    for (int i = 0; i < 3; i++) extent = fmaxf(extent, high[i] - low[i]);
+    const pelt_gpu_box box = pelt_gpu_rest_box(skin);
+    float extent = 0, middle[3];
+    for (int i = 0; i < 3; i++) {
+        extent = fmaxf(extent, box.high[i] - box.low[i]);
+        middle[i] = 0.5f * (box.low[i] + box.high[i]);
+    }
     int power = 0;
     frexpf(extent > 1e-30f ? extent : 1, &power);
     out->size = ldexpf(1, power), out->per_size = ldexpf(1, -power);
-    out->middle = make_float3(0.5f * (low[0] + high[0]), 0.5f * (low[1] + high[1]), 0.5f * (low[2] + high[2]));
+    out->middle = make_float3(middle[0], middle[1], middle[2]);
 }
 
 static bool weights_sum_to_one(const pelt_skin *skin) {
@@ -71,6 +71,8 @@ struct group_list {
     uint32_t at_sources, at_rows; /* words of the packed skin */
     uint32_t parts;               /* of a row: 1 or 3 */
     uint32_t places;              /* what is added to a source */
+    uint32_t each;                /* joints and axes: what a source is a multiple of, and after that is taken off */
+    uint32_t *slots;              /* places in a plane of joints or axes, NULL: of neither */
 };
 
 static uint64_t count_groups(const pelt_gpu_skin *packed, const group_list *list) {
@@ -93,29 +95,99 @@ static uint32_t number_of(const pelt_gpu_skin *packed, const group_list *list, u
     return halves_of(x);
 }
 
-static void fill_groups(const pelt_gpu_skin *packed, const group_list *list, size_t sources, size_t rows,
-                        uint32_t *out) {
+/* Entry i of a coloured list: which joint or axis it is. */
+static uint32_t member_of(const pelt_gpu_skin *packed, const group_list *list, uint64_t i) {
+    return (packed->words[list->at_sources + i] - list->places) / list->each;
+}
+
+/* Gives each of `count` joints or axes a place in a plane, such that those that meet in a block differ in the place's last
+   two bits as far as can be: each takes in turn the colour that fewest of its neighbours have. Returns how many places there
+   are, a multiple of 4. */
+static uint32_t find_slots(const pelt_gpu_skin *packed, group_list *list, uint32_t count) {
+    enum { COLORS = 4, SWEEPS = 32 };
     const uint32_t *heads = packed->words + packed->numbers.at_heads + list->which;
-    uint32_t group = 0;
+    uint32_t *neighbours = (uint32_t *)calloc(COLORS * (size_t)count + 1, sizeof *neighbours), *colors = list->slots;
+    if (!neighbours) return 0;
+    for (uint32_t j = 0; j < count; j++) colors[j] = j % COLORS;
+    for (uint32_t sweep = 0; sweep < SWEEPS; sweep++) {
+        memset(neighbours, 0, COLORS * (size_t)count * sizeof *neighbours);
+        for (uint32_t b = 0; b < packed->numbers.block_count; b++)
+            for (uint32_t i = heads[4 * (size_t)b]; i < heads[4 * (size_t)b + 4]; i++)
+                for (uint32_t other = heads[4 * (size_t)b]; other < heads[4 * (size_t)b + 4]; other++)
+                    if (other != i)
+                        neighbours[COLORS * member_of(packed, list, i) + colors[member_of(packed, list, other)]]++;
+        for (uint32_t j = sweep % 3; j < count; j += 3) /* not all at once, or two that meet go the same way */
+            for (uint32_t c = 0; c < COLORS; c++)
+                if (neighbours[COLORS * j + c] < neighbours[COLORS * j + colors[j]]) colors[j] = c;
+    }
+    free(neighbours);
+    uint32_t used[COLORS] = {}, most = 0;
+    for (uint32_t j = 0; j < count; j++) {
+        uint32_t color = colors[j];
+        colors[j] = COLORS * used[color]++ + color;
+        most = most > used[color] ? most : used[color];
+    }
+    return COLORS * most;
+}
+
+/* Which entry of a block's list stands at place `at` when those of one group have different colours as far as can be. */
+static void order_list(const pelt_gpu_skin *packed, const group_list *list, uint64_t first, uint64_t end,
+                       uint64_t *order) {
+    for (uint64_t i = first; i < end; i++) order[i - first] = i;
+    if (!list->slots) return;
+    for (uint64_t at = 0; at < end - first; at++) {
+        uint32_t taken = 0;
+        for (uint64_t i = at / TENSOR_GROUP * TENSOR_GROUP; i < at; i++)
+            taken |= 1u << list->slots[member_of(packed, list, order[i])] % 4;
+        uint64_t found = at;
+        for (uint64_t i = at; i < end - first; i++)
+            if (!(taken >> list->slots[member_of(packed, list, order[i])] % 4 & 1)) {
+                found = i;
+                break;
+            }
+        uint64_t kept = order[at];
+        order[at] = order[found], order[found] = kept;
+    }
+}
+
+static uint32_t source_of(const pelt_gpu_skin *packed, const group_list *list, uint64_t i) {
+    if (list->slots) return list->slots[member_of(packed, list, i)];
+    return list->places + packed->words[list->at_sources + i / list->step] + (list->step == 2 ? i % 2 : 0);
+}
+
+/* False when there is no memory. */
+static bool fill_groups(const pelt_gpu_skin *packed, const group_list *list, const uint32_t *blocks, size_t sources,
+                        size_t rows, uint32_t add, uint32_t *out) {
+    const uint32_t *heads = packed->words + packed->numbers.at_heads + list->which;
+    uint32_t group = 0, longest = 0;
     for (uint32_t b = 0; b < packed->numbers.block_count; b++) {
+        uint32_t length = heads[4 * (size_t)b + 4] - heads[4 * (size_t)b];
+        longest = longest > length ? longest : length;
+    }
+    uint64_t *order = (uint64_t *)malloc((list->step * (size_t)longest + 1) * sizeof *order);
+    if (!order) return false;
+    for (uint32_t place = 0; place < packed->numbers.block_count; place++) {
+        uint32_t b = blocks[place];
         uint64_t first = (uint64_t)list->step * heads[4 * (size_t)b],
-                 end = (uint64_t)list->step * heads[4 * (size_t)b + 4];
-        out[4 * (size_t)b + list->which] = group;
-        for (uint64_t i = first; i < end; i += TENSOR_GROUP, group++)
+                 count = (uint64_t)list->step * heads[4 * (size_t)b + 4] - first;
+        out[4 * (size_t)place + list->which] = group;
+        order_list(packed, list, first, first + count, order);
+        for (uint64_t i = 0; i < count; i += TENSOR_GROUP, group++)
             for (uint32_t t = 0; t < TENSOR_GROUP; t++) {
-                bool there = i + t < end;
-                uint32_t source = there ? packed->words[list->at_sources + (i + t) / list->step] : 0;
-                out[sources + TENSOR_GROUP * (size_t)group + t] =
-                    list->places + source + (there && list->step == 2 ? (i + t) % 2 : 0);
+                bool there = i + t < count;
+                uint64_t entry = order[there ? i + t : i]; /* what is missing has no weight */
+                out[sources + TENSOR_GROUP * (size_t)group + t] = add + source_of(packed, list, entry);
                 for (uint32_t part = 0; part < list->parts; part++)
                     for (uint32_t v = 0; there && v < PELT_BLOCK; v++) {
                         size_t lane = 4 * (v % 8) + t;
                         out[rows + ((size_t)group * list->parts + part) * 64 + 2 * lane + v / 8] =
-                            number_of(packed, list, i + t, part, v);
+                            number_of(packed, list, entry, part, v);
                     }
             }
     }
     out[4 * (size_t)packed->numbers.block_count + list->which] = group;
+    free(order);
+    return true;
 }
 
 /* Whether every block has all centres, in order. */
@@ -141,15 +213,69 @@ static void fill_centers(const uint32_t *from, uint64_t groups, uint32_t parts, 
             }
 }
 
+static uint32_t groups_in(const pelt_gpu_skin *packed, const group_list *list, uint32_t block) {
+    const uint32_t *heads = packed->words + packed->numbers.at_heads + list->which + 4 * (size_t)block;
+    return (list->step * (heads[4] - heads[0]) + 3) / TENSOR_GROUP;
+}
+
+/* Blocks whose lists a warp can keep come first. Returns how many they are. */
+static uint32_t order_blocks(const pelt_gpu_skin *packed, const group_list *lists, const bool *used, uint32_t *blocks) {
+    uint32_t places = 0, few = 0;
+    for (int others = 0; others < 2; others++)
+        for (uint32_t b = 0; b < packed->numbers.block_count; b++) {
+            uint32_t joints = groups_in(packed, &lists[TENSOR_JOINTS], b);
+            bool is_few = joints && joints <= TENSOR_FEW;
+            if (used[TENSOR_ROWS]) is_few &= groups_in(packed, &lists[TENSOR_ROWS], b) <= TENSOR_FEW;
+            if (used[TENSOR_AXES]) is_few &= groups_in(packed, &lists[TENSOR_AXES], b) - 1 < TENSOR_FEW;
+            if (is_few == !others) blocks[places++] = b, few += is_few;
+        }
+    return few;
+}
+
+/* 4 more than a multiple of `banks`. */
+static uint32_t four_more(uint32_t x, uint32_t banks) { return (x + banks - 5) / banks * banks + 4; }
+
+/* Where each vec4 of a pose goes in shared memory. */
+static void fill_places(const pelt_gpu_skin *packed, const pelt_cuda_tensor *t, const group_list *lists, uint32_t fours,
+                        uint32_t *places) {
+    const pelt_gpu_numbers *n = &packed->numbers;
+    for (uint32_t i = 0; i < packed->own_vec4s; i++) {
+        uint32_t after = i - 3 * packed->matrix_count, of_axis = n->distance_stride / 4;
+        if (i < 3 * packed->matrix_count)
+            places[i] = lists[TENSOR_JOINTS].slots[i / 3] + i % 3 * t->joint_plane;
+        else if (packed->form != PELT_GPU_WEIGHTED_SHORTS)
+            places[i] = TENSOR_EXTRA + 4 * after;
+        else if (after % of_axis < fours)
+            places[i] =
+                3 * t->joint_plane + after % of_axis * t->axis_plane + lists[TENSOR_AXES].slots[after / of_axis];
+        else
+            places[i] = TENSOR_NOWHERE;
+    }
+}
+
 /* NULL when there is no memory. */
 static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out, uint64_t *count) {
     const pelt_gpu_numbers *n = &packed->numbers;
     bool basis = packed->form == PELT_GPU_SHORTS, weighted = packed->form == PELT_GPU_WEIGHTED_SHORTS;
-    group_list lists[TENSOR_LISTS] = {{0, 1, n->at_joints, n->at_weights, 1, TENSOR_EXTRA},
-                                      {1, 2, n->at_row_sources, n->at_rows, 3, 4 * TENSOR_EXTRA + n->at_row_factors},
-                                      {2, 2, n->at_turn_sources, n->at_turns, 3, 4 * TENSOR_EXTRA + n->at_turn_factors},
-                                      {3, 1, n->at_axes, n->at_axis_weights, 1, 4 * TENSOR_EXTRA}};
+    uint32_t axes = weighted ? (4 * packed->own_vec4s - n->at_row_factors) / n->distance_stride : 0, fours = 0;
+    uint32_t *slots = (uint32_t *)malloc(((size_t)packed->matrix_count + axes + 1) * sizeof *slots);
+    if (!slots) return NULL;
+    group_list lists[TENSOR_LISTS] = {
+        {0, 1, n->at_joints, n->at_weights, 1, 0, 3, slots},
+        {1, 2, n->at_row_sources, n->at_rows, 3, TENSOR_EXTRA},
+        {2, 2, n->at_turn_sources, n->at_turns, 3, TENSOR_EXTRA + n->at_turn_factors - n->at_row_factors},
+        {3, 1, n->at_axes, n->at_axis_weights, 1, n->at_row_factors, n->distance_stride, slots + packed->matrix_count}};
     const bool used[] = {true, basis, basis && packed->turns == 2, weighted};
+    out->joint_plane = find_slots(packed, &lists[TENSOR_JOINTS], packed->matrix_count);
+    if (weighted) {
+        out->axis_plane = find_slots(packed, &lists[TENSOR_AXES], axes);
+        uint32_t most = 0, groups = packed->words[n->at_heads + 4 * (size_t)n->block_count + 1];
+        for (uint32_t i = 0; i < 4 * groups; i++)
+            most = most > packed->words[n->at_row_sources + i] ? most : packed->words[n->at_row_sources + i];
+        fours = most / 4 + 1;
+    }
+    out->stride = four_more(3 * out->joint_plane + fours * out->axis_plane, 8);
+    out->number_stride = four_more(TENSOR_EXTRA + (basis ? 4 * (packed->own_vec4s - 3 * packed->matrix_count) : 0), 32);
     uint64_t end = 4 * ((uint64_t)n->block_count + 1);
     for (int i = 0; i < TENSOR_LISTS; i++) {
         uint64_t groups = used[i] ? count_groups(packed, &lists[i]) : 0;
@@ -159,16 +285,27 @@ static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out,
     uint64_t groups = weighted ? packed->words[n->at_heads + 4 * (uint64_t)n->block_count + 1] : 0;
     out->at_centers = (uint32_t)end, end += groups * packed->parts * 64;
     out->at_center_turns = (uint32_t)end, end += packed->turns ? groups * 3 * 64 : 0;
+    out->at_places = (uint32_t)end, end += packed->own_vec4s;
+    out->at_blocks = (uint32_t)end, end += n->block_count;
     out->regular = is_regular(packed);
     *count = end;
-    uint32_t *words = end < UINT32_MAX ? (uint32_t *)calloc((size_t)end, sizeof *words) : NULL;
-    for (int i = 0; i < TENSOR_LISTS && words; i++)
-        if (used[i]) fill_groups(packed, &lists[i], out->at_sources[i], out->at_rows[i], words);
-    if (words && weighted) {
+    uint32_t *words = end < UINT32_MAX && out->joint_plane && (!weighted || out->axis_plane)
+                          ? (uint32_t *)calloc((size_t)end, sizeof *words)
+                          : NULL;
+    bool done = words;
+    if (done) out->few_blocks = order_blocks(packed, lists, used, words + out->at_blocks);
+    for (int i = 0; i < TENSOR_LISTS && done; i++)
+        if (used[i])
+            done = fill_groups(packed, &lists[i], words + out->at_blocks, out->at_sources[i], out->at_rows[i],
+                               i == TENSOR_AXES ? 3 * out->joint_plane : 0, words);
+    if (done) fill_places(packed, out, lists, fours, words + out->at_places);
+    if (done && weighted) {
         fill_centers(packed->words + n->at_rows, groups, packed->parts, words + out->at_centers);
         if (packed->turns) fill_centers(packed->words + n->at_turns, groups, 3, words + out->at_center_turns);
     }
-    return words;
+    free(slots);
+    if (!done) free(words);
+    return done ? words : NULL;
 }
 
 int pelt_cuda_devices(void) {
@@ -190,6 +327,11 @@ static pelt_result make(pelt_cuda *cuda, pelt_error *error) {
     strncpy(cuda->name, properties.name, sizeof cuda->name - 1);
     cuda->shared_limit = (uint32_t)properties.sharedMemPerBlockOptin;
     cuda->processors = (uint32_t)properties.multiProcessorCount;
+    cudaFuncAttributes built;
+    result =
+        check(cudaFuncGetAttributes(&built, one_kernel<PELT_GPU_BLEND, PELT_POSITIONS, ONE_SPLIT, ONE_THREADS, true>),
+              "asking", error);
+    cuda->waits = !result && built.ptxVersion >= 90; /* code for older devices has no such instruction */
     if (!result) result = take((void **)&cuda->words, words, "the skin", error);
     if (!result) result = take((void **)&cuda->poses, cuda->characters * (uint64_t)pose, "poses", error);
     if (!result)
@@ -211,7 +353,7 @@ static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
                 (packed->form == PELT_GPU_WEIGHTED_SHORTS && packed->parts == 3) ||
                 (packed->form == PELT_GPU_SHORTS && packed->turns != 1);
     pelt_result result =
-        check(cudaFuncGetAttributes(&built, tensor_kernel<PELT_GPU_BLEND, TENSOR_POSITIONS>), "asking", error);
+        check(cudaFuncGetAttributes(&built, tensor_kernel<PELT_GPU_BLEND, TENSOR_POSITIONS, 3>), "asking", error);
     if (result || !form || built.ptxVersion < 80 || packed->numbers.block_count < TENSOR_BLOCKS ||
         !weights_sum_to_one(cuda->skin))
         return result;
@@ -222,7 +364,6 @@ static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
     if (!result) result = check(cudaMemcpy(there, words, 4 * count, cudaMemcpyHostToDevice), "the skin", error);
     free(words);
     cuda->tensor.words = there;
-    cuda->tensor.stride = (TENSOR_EXTRA + packed->own_vec4s + 6) / 8 * 8 + 1; /* 1 more than a multiple of 8: banks */
     measure(cuda->skin, &cuda->tensor);
     return result;
 }
@@ -315,9 +456,8 @@ struct cut {
     int threads, lanes, characters, kilobytes, passes;
 };
 
-/* One character: a thread for each vertex. Many: a thread takes 4 vertices of several characters, as many as its registers
-   have room for. Found by trying on an H200. */
-constexpr cut one_cut = {128, 1, 1, 40, 1};
+/* Many characters: a thread takes 4 vertices of several characters, as many as its registers have room for. Found by trying
+   on an H200. */
 constexpr cut many_cuts[3][3] = {
     {{128, 4, 4, 40, 8}, {128, 4, 2, 40, 8}, {128, 4, 2, 64, 8}},   /* blend: positions, both, scaled */
     {{128, 4, 4, 40, 16}, {256, 4, 2, 64, 16}, {256, 4, 1, 64, 8}}, /* basis */
@@ -331,47 +471,74 @@ static uint32_t poses_that_fit(const pelt_cuda *cuda, const cut &cut, uint32_t o
     return most >= (uint32_t)cut.characters ? most : 0;
 }
 
-template <int FORM, int KIND, int T, int V, int C, bool SHARED>
-static cudaError_t launch(pelt_cuda_call k, cudaStream_t stream) {
-    uint32_t bytes = (SHARED ? k.shared * k.own_vec4s * 16 : 0) + T / 32 * 96 * V * sizeof(float);
-    auto kernel = skin_kernel<FORM, KIND, V, C, T, SHARED>;
-    cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    if (code != cudaSuccess) return code;
-    uint32_t each = T * V * k.passes, slots = 16 * k.n.block_count;
-    /* Work groups down are at most 65535: more characters go in several launches. */
-    for (uint32_t first = 0, all = k.n.character_count; first < all; first += 65535 * k.shared) {
+/* Work groups down are at most 65535, of `each` characters: more go in several launches. */
+template <class LAUNCH> static cudaError_t launch_parts(const pelt_cuda_call &k, uint32_t each, LAUNCH launch) {
+    cudaError_t code = cudaSuccess;
+    for (uint32_t first = 0, all = k.n.character_count; first < all && code == cudaSuccess; first += 65535 * each) {
         pelt_cuda_call part = k;
-        size_t skip = 3 * (size_t)first * slots;
-        part.n.character_count = min(all - first, 65535 * k.shared);
+        size_t skip = 48 * (size_t)first * k.n.block_count;
+        part.n.character_count = min(all - first, 65535 * each);
         part.poses += (size_t)first * k.n.pose_stride;
         part.positions += skip;
         if (part.normals) part.normals += skip;
-        kernel<<<dim3((slots + each - 1) / each, (part.n.character_count + k.shared - 1) / k.shared), T, bytes,
-                 stream>>>(part);
+        code = launch(part, (part.n.character_count + each - 1) / each);
     }
-    return cudaGetLastError();
+    return code;
+}
+
+template <int FORM, int KIND, int T, int V, int C>
+static cudaError_t launch_many(const pelt_cuda_call &k, cudaStream_t stream) {
+    uint32_t bytes = k.shared * k.own_vec4s * 16 + T / 32 * 96 * V * sizeof(float);
+    uint32_t each = T * V * k.passes, across = (16 * k.n.block_count + each - 1) / each;
+    auto kernel = skin_kernel<FORM, KIND, V, C, T>;
+    cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (code != cudaSuccess) return code;
+    return launch_parts(k, k.shared, [&](const pelt_cuda_call &part, uint32_t down) {
+        kernel<<<dim3(across, down), T, bytes, stream>>>(part);
+        return cudaGetLastError();
+    });
+}
+
+/* Where the device can, the work begins before the one before it in the stream has ended, and waits in the kernel. */
+template <int FORM, int KIND, bool SHARED>
+static cudaError_t launch_one(const pelt_cuda *cuda, const pelt_cuda_call &k, cudaStream_t stream) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.blockDim = dim3(ONE_THREADS), config.dynamicSmemBytes = SHARED ? k.own_vec4s * 16 : 0,
+    config.stream = stream;
+    config.attrs = &attribute, config.numAttrs = cuda->waits ? 1 : 0;
+    uint32_t each = ONE_THREADS / ONE_SPLIT, across = (16 * k.n.block_count + each - 1) / each;
+    return launch_parts(k, 1, [&](const pelt_cuda_call &part, uint32_t down) {
+        config.gridDim = dim3(across, down);
+        return cudaLaunchKernelEx(&config, one_kernel<FORM, KIND, ONE_SPLIT, ONE_THREADS, SHARED>, part);
+    });
 }
 
 /* Bytes of shared memory for as many characters. */
 static uint64_t tensor_bytes(const pelt_cuda *cuda, uint32_t characters, int threads) {
-    return 16ull * characters * cuda->tensor.stride +
+    return 16ull * characters * cuda->tensor.stride + 4ull * characters * cuda->tensor.number_stride +
            threads / 32 * TENSOR_CHARACTERS * TENSOR_STAGE_STRIDE * sizeof(float);
 }
 
 /* False when poses do not fit. */
-template <int FORM, int KIND>
+template <int FORM, int KIND, int PARTS = 3>
 static bool launch_tensor(const pelt_cuda *cuda, pelt_cuda_call k, cudaStream_t stream, cudaError_t *code) {
-    constexpr int T = tensor_threads<KIND>;
+    using cut = tensor_cut<FORM, KIND>;
+    if constexpr (FORM == PELT_GPU_WEIGHTED_SHORTS && PARTS == 3)
+        if (k.parts == 4) return launch_tensor<FORM, KIND, 4>(cuda, k, stream, code);
     pelt_cuda_tensor t = cuda->tensor;
     if (!t.size || cuda->wild || k.n.character_count < TENSOR_CHARACTERS) return false;
-    uint32_t shared = tensor_shared<FORM, KIND>;
-    while (shared > TENSOR_CHARACTERS && tensor_bytes(cuda, shared, T) > cuda->shared_limit) shared -= 8;
-    uint64_t bytes = tensor_bytes(cuda, shared, T);
+    constexpr uint32_t fewest = TENSOR_CHARACTERS * cut::tiles;
+    uint32_t shared = cut::shared;
+    while (shared > fewest && tensor_bytes(cuda, shared, cut::threads) > cuda->shared_limit) shared -= fewest;
+    uint64_t bytes = tensor_bytes(cuda, shared, cut::threads);
     if (bytes > cuda->shared_limit) return false;
-    auto kernel = tensor_kernel<FORM, KIND>;
-    *code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     k.shared = shared, k.own_vec4s = cuda->packed.own_vec4s;
-    if (*code == cudaSuccess) kernel<<<cuda->processors, T, bytes, stream>>>(k, t);
+    auto kernel = tensor_kernel<FORM, KIND, PARTS>;
+    *code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (*code == cudaSuccess) kernel<<<cuda->processors, cut::threads, bytes, stream>>>(k, t);
     if (*code == cudaSuccess) *code = cudaGetLastError();
     return true;
 }
@@ -379,10 +546,10 @@ static bool launch_tensor(const pelt_cuda *cuda, pelt_cuda_call k, cudaStream_t 
 template <int FORM, int KIND>
 static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, cudaStream_t stream) {
     constexpr int group = FORM == PELT_GPU_BLEND ? 0 : FORM <= PELT_GPU_SHORTS ? 1 : 2;
-    constexpr cut one = one_cut, many = many_cuts[group][KIND];
+    constexpr cut many = many_cuts[group][KIND];
     if constexpr (KIND != PELT_SCALED && FORM != PELT_GPU_FLOATS && FORM != PELT_GPU_WEIGHTED_FLOATS) {
         cudaError_t code = cudaSuccess;
-        bool done;
+        bool done = false;
         if constexpr (KIND == PELT_POSITIONS)
             done = launch_tensor<FORM, TENSOR_POSITIONS>(cuda, k, stream, &code);
         else if constexpr (FORM == PELT_GPU_BLEND)
@@ -397,11 +564,9 @@ static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, c
     call.shared = poses_that_fit(cuda, many, call.own_vec4s, many.threads / 32 * 96 * many.lanes * sizeof(float));
     call.passes = many.passes;
     if (k.n.character_count >= FEW && call.shared)
-        return launch<FORM, KIND, many.threads, many.lanes, many.characters, true>(call, stream);
-    call.shared = one.characters, call.passes = one.passes;
-    if (call.own_vec4s * 16 <= 1024u * one.kilobytes)
-        return launch<FORM, KIND, one.threads, one.lanes, one.characters, true>(call, stream);
-    return launch<FORM, KIND, one.threads, one.lanes, one.characters, false>(call, stream);
+        return launch_many<FORM, KIND, many.threads, many.lanes, many.characters>(call, stream);
+    if (call.own_vec4s * 16 <= ONE_POSE) return launch_one<FORM, KIND, true>(cuda, call, stream);
+    return launch_one<FORM, KIND, false>(cuda, call, stream);
 }
 
 template <int FORM>

@@ -1,6 +1,6 @@
 /* cuda_kernels.cuh: skin.glsl's equation as CUDA kernels, over the same words.
 
-   A thread takes V vertices of a block, 1 or 4, and C characters at a time, so that what it reads of the skin serves all
+   A thread takes V vertices of a block, 4, and C characters at a time, so that what it reads of the skin serves all
    of them. A work group keeps the poses of `shared` characters in shared memory; results go through shared memory too, so
    that a warp stores whole lines. */
 
@@ -61,70 +61,48 @@ DEVICE float square_root(float x) {
     return y;
 }
 
-/* A thread with one vertex of one character has nothing to do while it waits for memory: it reads this many entries of a
-   list at once, the last one again where there are no more. */
-template <int V, int C> constexpr int ahead = V == 1 && C == 1 ? 4 : 1;
-
 /* -- The corrective -------------------------------------------------------------------------------------------------- */
 
 template <int V, int C>
 DEVICE void add_floats(float (&sum)[C][3][V], const float4 *poses, uint32_t stride, uint32_t first, uint32_t end,
                        const uint32_t *sources, const uint32_t *rows, uint32_t factors) {
-    constexpr int A = ahead<V, C>;
-    for (uint32_t r = first; r < end; r += A) {
-        float u[A][3][V];
-        uint32_t source[A];
+    for (uint32_t r = first; r < end; r++) {
+        float u[3][V];
+        uint32_t source = factors + __ldg(sources + r);
 #pragma unroll
-        for (int k = 0; k < A; k++) {
-            uint32_t at = min(r + k, end - 1);
-            source[k] = factors + __ldg(sources + at);
+        for (int i = 0; i < 3; i++) floats<V>(rows + 48 * (size_t)r + 16 * i, u[i]);
 #pragma unroll
-            for (int i = 0; i < 3; i++) floats<V>(rows + 48 * (size_t)at + 16 * i, u[k][i]);
+        for (int c = 0; c < C; c++) {
+            float a = ((const float *)pose_of(poses, stride, c))[source];
+#pragma unroll
+            for (int i = 0; i < 3; i++)
+#pragma unroll
+                for (int v = 0; v < V; v++) sum[c][i][v] += a * u[i][v];
         }
-#pragma unroll
-        for (int k = 0; k < A; k++)
-#pragma unroll
-            for (int c = 0; c < C; c++) {
-                float a = r + k < end ? ((const float *)pose_of(poses, stride, c))[source[k]] : 0;
-#pragma unroll
-                for (int i = 0; i < 3; i++)
-#pragma unroll
-                    for (int v = 0; v < V; v++) sum[c][i][v] += a * u[k][i][v];
-            }
     }
 }
 
 template <int V, int C>
 DEVICE void add_shorts(float (&sum)[C][3][V], const float4 *poses, uint32_t stride, uint32_t first, uint32_t end,
                        const uint32_t *sources, const uint32_t *rows, uint32_t factors) {
-    constexpr int A = ahead<V, C>;
-    for (uint32_t r = first; r < end; r += A) {
-        float low[A][3][V], high[A][3][V];
-        uint32_t source[A];
+    for (uint32_t r = first; r < end; r++) {
+        float low[3][V], high[3][V];
+        uint32_t source = factors + __ldg(sources + r);
 #pragma unroll
-        for (int k = 0; k < A; k++) {
-            uint32_t at = min(r + k, end - 1);
-            source[k] = factors + __ldg(sources + at);
+        for (int i = 0; i < 3; i++) {
+            uint32_t u[V];
+            words<V>(rows + 48 * (size_t)r + 16 * i, u);
 #pragma unroll
-            for (int i = 0; i < 3; i++) {
-                uint32_t u[V];
-                words<V>(rows + 48 * (size_t)at + 16 * i, u);
-#pragma unroll
-                for (int v = 0; v < V; v++)
-                    low[k][i][v] = (float)(int16_t)u[v], high[k][i][v] = (float)((int32_t)u[v] >> 16);
-            }
+            for (int v = 0; v < V; v++) low[i][v] = (float)(int16_t)u[v], high[i][v] = (float)((int32_t)u[v] >> 16);
         }
 #pragma unroll
-        for (int k = 0; k < A; k++)
+        for (int c = 0; c < C; c++) {
+            float2 a = *(const float2 *)((const float *)pose_of(poses, stride, c) + source);
 #pragma unroll
-            for (int c = 0; c < C; c++) {
-                float2 a = make_float2(0, 0);
-                if (r + k < end) a = *(const float2 *)((const float *)pose_of(poses, stride, c) + source[k]);
+            for (int i = 0; i < 3; i++)
 #pragma unroll
-                for (int i = 0; i < 3; i++)
-#pragma unroll
-                    for (int v = 0; v < V; v++) sum[c][i][v] += a.x * low[k][i][v] + a.y * high[k][i][v];
-            }
+                for (int v = 0; v < V; v++) sum[c][i][v] += a.x * low[i][v] + a.y * high[i][v];
+        }
     }
 }
 
@@ -151,31 +129,23 @@ DEVICE float4 distances(const float4 *pose, uint32_t axis, uint4 centers, bool t
     return make_float4(d[centers.x], d[centers.y], d[centers.z], d[centers.w]);
 }
 
-/* One part of the rows of four centres, as the skin has it. */
-template <int V, bool SHORTS> struct center_rows { uint32_t words[SHORTS ? 2 : 4][V]; };
-
-template <int V, bool SHORTS> DEVICE center_rows<V, SHORTS> read_centers(const uint32_t *at, uint32_t stride) {
-    center_rows<V, SHORTS> rows;
-#pragma unroll
-    for (int k = 0; k < (SHORTS ? 2 : 4); k++) words<V>(at + k * stride, rows.words[k]);
-    return rows;
-}
-
-/* sum[part] += phi times one part of the rows of four centres. */
+/* sum[part] += phi times one part of the rows of four centres, `stride` words apart. */
 template <int V, int C, bool SHORTS>
-DEVICE void add_centers(const float (&q)[C][4][V], const center_rows<V, SHORTS> &rows, float (&sum)[C][4][V],
+DEVICE void add_centers(const float (&q)[C][4][V], const uint32_t *at, uint32_t stride, float (&sum)[C][4][V],
                         int part) {
     float u[4][V];
 #pragma unroll
-    for (int k = 0; k < (SHORTS ? 2 : 4); k++)
+    for (int k = 0; k < (SHORTS ? 2 : 4); k++) {
+        uint32_t w[V];
+        words<V>(at + k * stride, w);
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            uint32_t w = rows.words[k][v];
             if constexpr (SHORTS)
-                u[2 * k][v] = (float)(int32_t)(w << 16), u[2 * k + 1][v] = (float)(int32_t)w;
+                u[2 * k][v] = (float)(int32_t)(w[v] << 16), u[2 * k + 1][v] = (float)(int32_t)w[v];
             else
-                u[k][v] = __uint_as_float(w);
+                u[k][v] = __uint_as_float(w[v]);
         }
+    }
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
@@ -200,81 +170,41 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
                 if (TURN) turn[c][i][v] = 0;
             }
     const uint32_t rows_of_four = SHORTS ? 32 : 64;
-    constexpr int A = ahead<V, C>, GROUPS = A == 1 ? 1 : 2; /* fours of centres at once */
-    for (uint32_t first = head.y; first < next.y; first += GROUPS) {
-        uint4 centers[GROUPS];
-        bool together[GROUPS];
-        float q[GROUPS][C][4][V];
+    for (uint32_t group = head.y; group < next.y; group++) {
+        uint4 of = four(k.skin + k.n.at_row_sources + 4 * group);
+        bool together = !(of.x & 3) && of.y == of.x + 1 && of.z == of.x + 2 && of.w == of.x + 3;
+        float q[C][4][V];
 #pragma unroll
-        for (int g = 0; g < GROUPS; g++) {
-            uint4 of = four(k.skin + k.n.at_row_sources + 4 * min(first + g, next.y - 1));
-            together[g] = !(of.x & 3) && of.y == of.x + 1 && of.z == of.x + 2 && of.w == of.x + 3;
-            centers[g] = of;
+        for (int i = 0; i < C * 4 * V; i++) q[i / (4 * V)][i / V % 4][i % V] = 0;
+        for (uint32_t e = head.w; e < next.w; e++) {
+            uint32_t axis = __ldg(k.skin + k.n.at_axes + e);
+            float w[V];
+            floats<V>(k.skin + k.n.at_axis_weights + 16 * (size_t)e + lane, w);
 #pragma unroll
-            for (int c = 0; c < C; c++)
+            for (int c = 0; c < C; c++) {
+                float4 d = distances(pose_of(poses, stride, c), axis, of, together);
 #pragma unroll
-                for (int i = 0; i < 4; i++)
-#pragma unroll
-                    for (int v = 0; v < V; v++) q[g][c][i][v] = 0;
-        }
-        center_rows<V, SHORTS> rows[A == 1 ? 1 : GROUPS][4]; /* asked for before they are needed */
-        if constexpr (A > 1) {
-#pragma unroll
-            for (int i = 0; i < 4 * GROUPS; i++)
-                if (i % 4 < 3 || k.parts == 4)
-                    rows[i / 4][i % 4] = read_centers<V, SHORTS>(
-                        k.skin + k.n.at_rows + (size_t)min(first + i / 4, next.y - 1) * rows_of_four * k.parts + lane +
-                            16 * (i % 4),
-                        16 * k.parts);
-        }
-        for (uint32_t e = head.w; e < next.w; e += A) {
-            uint32_t axis[A];
-            float w[A][V];
-#pragma unroll
-            for (int i = 0; i < A; i++) {
-                uint32_t at = min(e + i, next.w - 1);
-                axis[i] = __ldg(k.skin + k.n.at_axes + at);
-                floats<V>(k.skin + k.n.at_axis_weights + 16 * (size_t)at + lane, w[i]);
-#pragma unroll
-                for (int v = 0; v < V; v++) w[i][v] = e + i < next.w ? w[i][v] : 0;
-            }
-#pragma unroll
-            for (int i = 0; i < A; i++)
-#pragma unroll
-                for (int g = 0; g < GROUPS; g++)
-#pragma unroll
-                    for (int c = 0; c < C; c++) {
-                        float4 d = distances(pose_of(poses, stride, c), axis[i], centers[g], together[g]);
-#pragma unroll
-                        for (int v = 0; v < V; v++) {
-                            q[g][c][0][v] += w[i][v] * d.x, q[g][c][1][v] += w[i][v] * d.y;
-                            q[g][c][2][v] += w[i][v] * d.z, q[g][c][3][v] += w[i][v] * d.w;
-                        }
-                    }
-        }
-#pragma unroll
-        for (int g = 0; g < GROUPS; g++) {
-            float flat[C * 4 * V];
-#pragma unroll
-            for (int i = 0; i < C * 4 * V; i++) flat[i] = q[g][i / (4 * V)][i / V % 4][i % V];
-            apply_phi(flat, k.phi);
-#pragma unroll
-            for (int i = 0; i < C * 4 * V; i++) q[g][i / (4 * V)][i / V % 4][i % V] = first + g < next.y ? flat[i] : 0;
-            uint32_t group = min(first + g, next.y - 1);
-            const uint32_t *at = k.skin + k.n.at_rows + (size_t)group * rows_of_four * k.parts + lane;
-#pragma unroll
-            for (int part = 0; part < 4; part++)
-                if (part < 3 || k.parts == 4) {
-                    if constexpr (A == 1) rows[0][part] = read_centers<V, SHORTS>(at + 16 * part, 16 * k.parts);
-                    add_centers<V, C, SHORTS>(q[g], rows[A == 1 ? 0 : g][part], sum, part);
+                for (int v = 0; v < V; v++) {
+                    q[c][0][v] += w[v] * d.x, q[c][1][v] += w[v] * d.y;
+                    q[c][2][v] += w[v] * d.z, q[c][3][v] += w[v] * d.w;
                 }
-            if constexpr (TURN) {
-                const uint32_t *turns = k.skin + k.n.at_turns + (size_t)group * rows_of_four * 3 + lane;
-                if (k.turns)
-#pragma unroll
-                    for (int part = 0; part < 3; part++)
-                        add_centers<V, C, SHORTS>(q[g], read_centers<V, SHORTS>(turns + 16 * part, 48), turn, part);
             }
+        }
+        float flat[C * 4 * V];
+#pragma unroll
+        for (int i = 0; i < C * 4 * V; i++) flat[i] = q[i / (4 * V)][i / V % 4][i % V];
+        apply_phi(flat, k.phi);
+#pragma unroll
+        for (int i = 0; i < C * 4 * V; i++) q[i / (4 * V)][i / V % 4][i % V] = flat[i];
+        const uint32_t *at = k.skin + k.n.at_rows + (size_t)group * rows_of_four * k.parts + lane;
+#pragma unroll
+        for (int part = 0; part < 4; part++)
+            if (part < 3 || k.parts == 4) add_centers<V, C, SHORTS>(q, at + 16 * part, 16 * k.parts, sum, part);
+        if constexpr (TURN) {
+            at = k.skin + k.n.at_turns + (size_t)group * rows_of_four * 3 + lane;
+            if (k.turns)
+#pragma unroll
+                for (int part = 0; part < 3; part++) add_centers<V, C, SHORTS>(q, at + 16 * part, 48, turn, part);
         }
     }
     float4 steps = make_float4(1, 1, 1, 0);
@@ -312,31 +242,18 @@ DEVICE void move(float (&sum)[C][3][V], const float (&p)[C][3][V], const float4 
         }
 }
 
-/* A joints of a block from `entry` on, where the first character has their matrices, and their weights. */
-template <int V, int A>
-DEVICE void read_joints(const pelt_cuda_call &k, const float4 *poses, uint32_t lane, uint32_t entry, uint32_t end,
-                        const float4 *(&matrix)[A], float (&w)[A][V]) {
-#pragma unroll
-    for (int a = 0; a < A; a++) {
-        uint32_t at = min(entry + a, end - 1);
-        matrix[a] = poses + __ldg(k.skin + k.n.at_joints + at);
-        floats<V>(k.skin + k.n.at_weights + 16 * (size_t)at + lane, w[a]);
-#pragma unroll
-        for (int v = 0; v < V; v++) w[a][v] = entry + a < end ? w[a][v] : 0;
-    }
+/* A joint of a block: where the first character has its matrix, and its weights. */
+template <int V>
+DEVICE const float4 *read_joint(const pelt_cuda_call &k, const float4 *poses, uint32_t lane, uint32_t entry,
+                                float (&w)[V]) {
+    floats<V>(k.skin + k.n.at_weights + 16 * (size_t)entry + lane, w);
+    return poses + __ldg(k.skin + k.n.at_joints + entry);
 }
 
-/* What read_joints gives. */
-template <int V, int A> struct some_joints {
-    const float4 *matrix[A];
-    float w[A][V];
-};
-
-/* `joints`: those at `entry`, read already where a thread reads ahead. */
 template <int V, int C>
 DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t stride, uint32_t lane, uint32_t entry,
-                         uint32_t end, some_joints<V, ahead<V, C>> joints, const float (&p)[C][3][V],
-                         const float (&n)[C][3][V], float (&position)[C][3][V], float (&normal)[C][3][V]) {
+                         uint32_t end, const float (&p)[C][3][V], const float (&n)[C][3][V], float (&position)[C][3][V],
+                         float (&normal)[C][3][V]) {
     float m[C][12][V];
 #pragma unroll
     for (int c = 0; c < C; c++)
@@ -344,23 +261,20 @@ DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t 
         for (int i = 0; i < 12; i++)
 #pragma unroll
             for (int v = 0; v < V; v++) m[c][i][v] = 0;
-    constexpr int A = ahead<V, C>;
-    for (; entry < end; entry += A) {
-        if (A == 1) read_joints<V, A>(k, poses, lane, entry, end, joints.matrix, joints.w);
+    for (; entry < end; entry++) {
+        float w[V];
+        const float4 *matrix = read_joint<V>(k, poses, lane, entry, w);
 #pragma unroll
-        for (int a = 0; a < A; a++)
+        for (int c = 0; c < C; c++)
 #pragma unroll
-            for (int c = 0; c < C; c++)
+            for (int i = 0; i < 3; i++) {
+                float4 t = pose_of(matrix, stride, c)[i];
 #pragma unroll
-                for (int i = 0; i < 3; i++) {
-                    float4 t = pose_of(joints.matrix[a], stride, c)[i];
-#pragma unroll
-                    for (int v = 0; v < V; v++) {
-                        m[c][4 * i][v] += joints.w[a][v] * t.x, m[c][4 * i + 1][v] += joints.w[a][v] * t.y;
-                        m[c][4 * i + 2][v] += joints.w[a][v] * t.z, m[c][4 * i + 3][v] += joints.w[a][v] * t.w;
-                    }
+                for (int v = 0; v < V; v++) {
+                    m[c][4 * i][v] += w[v] * t.x, m[c][4 * i + 1][v] += w[v] * t.y;
+                    m[c][4 * i + 2][v] += w[v] * t.z, m[c][4 * i + 3][v] += w[v] * t.w;
                 }
-        if (A > 1 && entry + A < end) read_joints<V, A>(k, poses, lane, entry + A, end, joints.matrix, joints.w);
+            }
     }
 #pragma unroll
     for (int c = 0; c < C; c++)
@@ -388,12 +302,6 @@ template <int FORM, int KIND, int V, int C>
 DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride, uint32_t block, uint32_t lane,
                    const block_heads &heads, float (&position)[C][3][V], float (&normal)[C][3][V]) {
     const uint4 head = heads.own, next = heads.next;
-    /* Joints are asked for before the corrective, which does not need them, and are there when it is done. */
-    constexpr int A = ahead<V, C>;
-    constexpr bool BY_MATRIX = KIND == PELT_BOTH || (KIND == PELT_POSITIONS && A > 1);
-    some_joints<V, A> joints;
-    if constexpr (BY_MATRIX && A > 1)
-        if (head.x < next.x) read_joints<V, A>(k, poses, lane, head.x, next.x, joints.matrix, joints.w);
     float p[C][3][V], n[C][3][V];
     size_t rest = 48 * (size_t)block + lane;
 #pragma unroll
@@ -421,18 +329,14 @@ DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride
         if (k.turns == 2) add_shorts<V, C>(n, poses, stride, head.z, next.z, sources, rows, k.n.at_turn_factors);
     }
 
-    if constexpr (BY_MATRIX) {
-        blend_matrix<V, C>(k, poses, stride, lane, head.x, next.x, joints, p, n, position, normal);
+    if constexpr (KIND == PELT_BOTH) {
+        blend_matrix<V, C>(k, poses, stride, lane, head.x, next.x, p, n, position, normal);
     } else {
-        for (uint32_t e = head.x; e < next.x; e += A) {
-            const float4 *matrix[A];
-            float w[A][V];
-            read_joints<V, A>(k, poses, lane, e, next.x, matrix, w);
-#pragma unroll
-            for (int a = 0; a < A; a++) {
-                move<V, C>(position, p, matrix[a], stride, w[a], 1);
-                if (KIND == PELT_SCALED) move<V, C>(normal, n, matrix[a] + k.n.at_normal_matrices, stride, w[a], 0);
-            }
+        for (uint32_t e = head.x; e < next.x; e++) {
+            float w[V];
+            const float4 *matrix = read_joint<V>(k, poses, lane, e, w);
+            move<V, C>(position, p, matrix, stride, w, 1);
+            if (KIND == PELT_SCALED) move<V, C>(normal, n, matrix + k.n.at_normal_matrices, stride, w, 0);
         }
     }
     if (KIND != PELT_POSITIONS)
@@ -465,31 +369,27 @@ template <int V> DEVICE void store(float *to, const float (&x)[3][V], float *sta
         if (4 * i < count) __stcs((float4 *)to + i, ((const float4 *)stage)[i]);
 }
 
-/* T threads; work group x takes blocks, y characters. SHARED is known when it is compiled, so that poses are read by
-   instructions for shared memory. */
-template <int FORM, int KIND, int V, int C, int T, bool SHARED>
-__global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
+/* T threads; work group x takes blocks, in turns with the others, so that what they write at a time lies together; y takes
+   characters. */
+template <int FORM, int KIND, int V, int C, int T> __global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
     extern __shared__ float4 memory[];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     uint32_t first = blockIdx.y * k.shared, count = min(k.shared, k.n.character_count - first);
     const float4 *from = k.poses + (size_t)first * k.n.pose_stride;
-    float *stage = (float *)(memory + (SHARED ? k.shared * k.own_vec4s : 0)) + warp * 96 * V;
+    float *stage = (float *)(memory + k.shared * k.own_vec4s) + warp * 96 * V;
     const uint32_t slots = 16 * k.n.block_count;
     /* The warp's first slot, and the lane's; those beyond the last repeat it. Lists are looked up ahead of need. */
-    uint32_t begin = (blockIdx.x * k.passes * T + warp * 32) * V, slot = min(begin + lane * V, slots - V);
+    uint32_t begin = (blockIdx.x * T + warp * 32) * V, slot = min(begin + lane * V, slots - V);
     block_heads heads = heads_of(k, slot >> 4);
-    if constexpr (SHARED) {
-        for (uint32_t c = 0; c < count; c++)
-            for (uint32_t i = threadIdx.x; i < k.own_vec4s; i += T)
-                memory[c * k.own_vec4s + i] = __ldg(from + (size_t)c * k.n.pose_stride + i);
-        __syncthreads();
-    }
-    const float4 *poses = SHARED ? memory : from;
-    const uint32_t stride = SHARED ? k.own_vec4s : k.n.pose_stride;
+    const uint32_t stride = k.own_vec4s;
+    for (uint32_t c = 0; c < count; c++)
+        for (uint32_t i = threadIdx.x; i < stride; i += T)
+            memory[c * stride + i] = __ldg(from + (size_t)c * k.n.pose_stride + i);
+    __syncthreads();
     for (uint32_t pass = 0; pass < k.passes && begin < slots; pass++) {
         for (uint32_t c0 = 0; c0 < count; c0 += C) {
             float position[C][3][V], normal[C][3][V];
-            deform<FORM, KIND, V, C>(k, poses + c0 * stride, stride, slot >> 4, slot & 15, heads, position, normal);
+            deform<FORM, KIND, V, C>(k, memory + c0 * stride, stride, slot >> 4, slot & 15, heads, position, normal);
 #pragma unroll
             for (int c = 0; c < C; c++) {
                 if (c0 + c >= count) break;
@@ -498,7 +398,7 @@ __global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
                 if (KIND != PELT_POSITIONS) store<V>(k.normals + at, normal[c], stage, lane, 3 * (slots - begin));
             }
         }
-        begin += T * V, slot = min(begin + lane * V, slots - V);
+        begin += gridDim.x * T * V, slot = min(begin + lane * V, slots - V);
         if (pass + 1 < k.passes) heads = heads_of(k, slot >> 4);
     }
 }

@@ -20,19 +20,21 @@ enum {
     TENSOR_BLOCKS = 8,       /* less is not worth it */
     TENSOR_FEW = 2,          /* groups of rows or axes that a warp keeps */
     TENSOR_GROUP = 4,        /* joints, coefficients or axes of a tile */
-    TENSOR_EXTRA = 2,        /* vec4s of a pose in shared memory besides its own: scales, and where it stands */
+    TENSOR_EXTRA = 8,        /* words before the factors of a character: where it stands, scales, and a 0 */
     TENSOR_STAGE_STRIDE = 52 /* floats from one character's 48 to the next, for the banks' sake */
 };
 
 /* What is computed: positions; normals too; normals too, which the corrective changes. */
 enum { TENSOR_POSITIONS, TENSOR_NORMALS, TENSOR_TURNED };
 
-/* Threads of a work group: as many as there are registers for. Found by trying on an H200, as are the others. */
-template <int KIND> constexpr int tensor_threads = KIND == TENSOR_POSITIONS ? 512 : 384;
-
-/* Characters of a work group, at most. */
-template <int FORM, int KIND>
-constexpr uint32_t tensor_shared = (FORM == PELT_GPU_WEIGHTED_SHORTS) == (KIND == TENSOR_POSITIONS) ? 16 : 32;
+/* How work is cut: threads of a work group, tiles of characters that are done together, and characters of a work group, at
+   most, a multiple of theirs. Found by trying on an H200: more characters have more of each block's numbers, but write to more
+   places at a time. */
+template <int FORM, int KIND> struct tensor_cut {
+    static constexpr bool weighted = FORM == PELT_GPU_WEIGHTED_SHORTS;
+    static constexpr int threads = 384, tiles = weighted && KIND != TENSOR_TURNED ? 2 : 1;
+    static constexpr uint32_t shared = weighted ? 32 : KIND == TENSOR_POSITIONS ? 32 : 16;
+};
 
 /* Distances are held in parts of 1, so that small ones keep their bits; beyond FARTHEST phi is nothing. */
 constexpr float DISTANCE_PARTS = 64, FARTHEST = 900;
@@ -41,18 +43,30 @@ constexpr float DISTANCE_PARTS = 64, FARTHEST = 900;
 enum { TENSOR_JOINTS, TENSOR_ROWS, TENSOR_TURNS, TENSOR_AXES, TENSOR_LISTS };
 
 /* A skin's numbers as tiles want them: of a group of four, lane t holds the numbers of vertices g and g + 8, and the 32
-   lanes (g, t) of a warp lie side by side. Short groups are filled up with zeros. */
+   lanes (g, t) of a warp lie side by side. Short groups are filled up with zeros.
+
+   A character's matrices are three planes in shared memory, one for each row, with a place for each joint; its distances are
+   as many planes as there are fours of centres. Eight lanes read at once, four joints of two characters: characters are 4
+   more than a multiple of 8 vec4s apart, and joints that meet in a group differ in their places' last two bits, so that all
+   eight come from different banks. */
 struct pelt_cuda_tensor {
-    const uint32_t *words;             /* [block + 1][4] the block's first group of each list; then */
-    uint32_t at_sources[TENSOR_LISTS]; /* [group][4] places in a pose: vec4s of joints, else words */
+    const uint32_t *words; /* [place + 1][4] the first group of each list of the block there; then */
+    uint32_t at_blocks;    /* [place] which block that is: those with few groups come first */
+    uint32_t few_blocks;
+    uint32_t at_sources[TENSOR_LISTS]; /* [group][4] places of joints and axes in a plane; words of factors */
     uint32_t at_rows[TENSOR_LISTS];    /* [group][1, or 3 for rows and turns][32][2] numbers as two halves */
+    uint32_t at_places;                /* [vec4] of a pose: where it goes in shared memory, or TENSOR_NOWHERE */
     uint32_t at_centers;               /* rows of the weighted form: [group of skin.glsl's][part][16][4] floats */
     uint32_t at_center_turns;
-    uint32_t regular;     /* every block has all centres, in order */
-    float3 middle;        /* of the mesh */
-    float size, per_size; /* of the mesh; 0: tensor cores are not used */
-    uint32_t stride;      /* vec4s of a pose in shared memory */
+    uint32_t regular;                 /* every block has all centres, in order */
+    float3 middle;                    /* of the mesh */
+    float size, per_size;             /* of the mesh; 0: tensor cores are not used */
+    uint32_t joint_plane, axis_plane; /* vec4s */
+    uint32_t stride;                  /* vec4s of a character: planes */
+    uint32_t number_stride;           /* words of a character: what is extra, and factors */
 };
+
+constexpr uint32_t TENSOR_NOWHERE = ~0u;
 
 /* -- Two halves ------------------------------------------------------------------------------------------------------ */
 
@@ -80,7 +94,8 @@ DEVICE tile_rows rows_of(uint2 words) {
    The first product of a sum does not need zeros. */
 DEVICE void multiply(float (&sum)[4], const tile_rows &rows, uint32_t number) {
 #if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%8}, {%0,%1,%2,%3};"
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%8}, {%0,%1,%2,%3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(rows.high[0]), "r"(rows.high[1]), "r"(rows.low[0]), "r"(rows.low[1]), "r"(number));
 #endif
@@ -88,9 +103,26 @@ DEVICE void multiply(float (&sum)[4], const tile_rows &rows, uint32_t number) {
 
 DEVICE void multiply_first(float (&sum)[4], const tile_rows &rows, uint32_t number) {
 #if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%8}, {%9,%9,%9,%9};"
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%8}, {%9,%9,%9,%9};"
         : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])
         : "r"(rows.high[0]), "r"(rows.high[1]), "r"(rows.low[0]), "r"(rows.low[1]), "r"(number), "f"(0.f));
+#endif
+}
+
+/* sum += rows, still as words, times one number. */
+DEVICE void multiply(float (&sum)[4], uint2 rows, uint32_t high, uint32_t low, bool first) {
+#if __CUDA_ARCH__ >= 800
+    if (first)
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%4,%5}, {%6,%7}, {%8,%8,%8,%8};"
+            : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])
+            : "r"(rows.x), "r"(rows.y), "r"(high), "r"(low), "f"(0.f));
+    else
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%4,%5}, {%6,%7}, {%0,%1,%2,%3};"
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+            : "r"(rows.x), "r"(rows.y), "r"(high), "r"(low));
 #endif
 }
 
@@ -135,26 +167,36 @@ DEVICE uint4 prepare(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const f
     return halves_of(x);
 }
 
-/* The extra vec4s of a character: scales of rows and turns; where it stands. */
+/* What is extra of a character: where it stands, and the scale of its rows; the scale of its turns. */
 template <int FORM, int T>
-DEVICE void stage_poses(const pelt_cuda_call &k, const pelt_cuda_tensor &t, uint32_t first, uint32_t count, uint4 *to) {
+DEVICE void stage_poses(const pelt_cuda_call &k, const pelt_cuda_tensor &t, uint32_t first, uint32_t count,
+                        uint4 *poses, uint32_t *numbers) {
     uint32_t warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     for (uint32_t c = warp; c < k.shared; c += T / 32) {
-        uint4 *own = to + c * t.stride;
+        uint4 *own = poses + c * t.stride;
+        uint32_t *own_numbers = numbers + c * t.number_stride;
         const float4 *pose = k.poses + (size_t)(first + c) * k.n.pose_stride;
         if (c >= count) {
             for (uint32_t i = lane; i < t.stride; i += 32) own[i] = make_uint4(0, 0, 0, 0);
+            for (uint32_t i = lane; i < t.number_stride; i += 32) own_numbers[i] = 0;
             continue;
         }
         const float *scales = (const float *)pose + k.n.at_factor_scales;
         float2 scale = k.n.at_factor_scales ? make_float2(scales[0], scales[1]) : make_float2(0, 0);
         float2 per_scale = make_float2(scale.x > 0 ? 1 / scale.x : 0, scale.y > 0 ? 1 / scale.y : 0);
         float3 place = place_of(t, pose);
-        for (uint32_t i = lane; i < k.own_vec4s; i += 32)
-            own[TENSOR_EXTRA + i] = prepare<FORM>(k, t, pose, i, place, per_scale);
+        for (uint32_t i = lane; i < k.own_vec4s; i += 32) {
+            uint32_t to = __ldg(t.words + t.at_places + i);
+            if (to == TENSOR_NOWHERE) continue;
+            uint4 x = prepare<FORM>(k, t, pose, i, place, per_scale);
+            if (FORM == PELT_GPU_SHORTS && 4 * i >= k.n.at_row_factors)
+                *(uint4 *)(own_numbers + to) = x;
+            else
+                own[to] = x;
+        }
         if (lane == 0) {
-            ((float4 *)own)[0] = make_float4(scale.x * t.per_size, scale.y, 0, 0);
-            ((float4 *)own)[1] = make_float4(place.x, place.y, place.z, 0);
+            ((float4 *)own_numbers)[0] = make_float4(place.x, place.y, place.z, scale.x * t.per_size);
+            ((float4 *)own_numbers)[1] = make_float4(scale.y, 0, 0, 0);
         }
     }
     __syncthreads();
@@ -162,37 +204,35 @@ DEVICE void stage_poses(const pelt_cuda_call &k, const pelt_cuda_tensor &t, uint
 
 /* -- Storing --------------------------------------------------------------------------------------------------------- */
 
-/* Where a lane stores what: three of the 96 quads that a block's 48 floats of eight characters are. */
+/* A warp's results of a block and eight characters go by way of shared memory, 48 floats a character: 96 quads, three for
+   each lane. The first two are of the first eight quads of characters c and c + 4, the last is of the last four of
+   character d, so that lanes that read at once read from different banks. */
 struct lane_quads {
-    uint32_t character[3], from[3],
-        to[3]; /* from: floats into the warp's shared memory; to: quads from the first character's */
+    uint32_t c, d;
+    uint32_t from, last_from; /* floats into the warp's shared memory */
+    uint32_t to, last_to;     /* quads from the first character's */
 };
 
 DEVICE lane_quads quads_of(uint32_t lane, uint32_t blocks) {
     lane_quads q;
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
-        uint32_t at = i * 32 + lane, quad = at % 12;
-        q.character[i] = at / 12;
-        q.from[i] = q.character[i] * TENSOR_STAGE_STRIDE + quad * 4;
-        q.to[i] = q.character[i] * blocks * 12 + quad;
-    }
+    q.c = lane / 8, q.d = lane / 8 + lane % 8 / 4 * 4;
+    q.from = q.c * TENSOR_STAGE_STRIDE + lane % 8 * 4, q.last_from = q.d * TENSOR_STAGE_STRIDE + 32 + lane % 4 * 4;
+    q.to = q.c * blocks * 12 + lane % 8, q.last_to = q.d * blocks * 12 + 8 + lane % 4;
     return q;
 }
 
-/* Eight characters' results of a block, by way of the warp's own shared memory. */
-DEVICE void store_tile(float *stage, const float (&x)[3][4], float4 *to, const lane_quads &quads, uint32_t count,
-                       uint32_t lane) {
-    float *own = stage + 2 * (lane & 3) * TENSOR_STAGE_STRIDE + (lane >> 2) * 3;
+/* Coordinate k of a lane's four results. */
+DEVICE void put(float *stage, const float (&x)[4], int k, uint32_t lane) {
+    float *own = stage + 2 * (lane & 3) * TENSOR_STAGE_STRIDE + (lane >> 2) * 3 + k;
+    own[0] = x[0], own[TENSOR_STAGE_STRIDE] = x[1], own[24] = x[2], own[TENSOR_STAGE_STRIDE + 24] = x[3];
+}
+
+/* When all have put: the results of `count` characters, eight or fewer. */
+DEVICE void store_tile(const float *stage, float4 *to, const lane_quads &q, uint32_t blocks, uint32_t count) {
     __syncwarp();
-#pragma unroll
-    for (int k = 0; k < 3; k++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) own[(i & 1) * TENSOR_STAGE_STRIDE + (i >> 1) * 24 + k] = x[k][i];
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < 3; i++)
-        if (quads.character[i] < count) __stcs(to + quads.to[i], *(const float4 *)(stage + quads.from[i]));
+    if (q.c < count) __stcs(to + q.to, *(const float4 *)(stage + q.from));
+    if (q.c + 4 < count) __stcs(to + 48 * blocks + q.to, *(const float4 *)(stage + 4 * TENSOR_STAGE_STRIDE + q.from));
+    if (q.d < count) __stcs(to + q.last_to, *(const float4 *)(stage + q.last_from));
 }
 
 /* -- A block --------------------------------------------------------------------------------------------------------- */
@@ -204,7 +244,7 @@ template <int FORM, int J, int FEW> struct kept {
                           weighted = FEW > 0 && FORM == PELT_GPU_WEIGHTED_SHORTS;
     tile_rows weights[J ? J : 1];
     uint32_t joints[J ? J : 1];
-    tile_rows rows[basis ? FEW : 1][3];
+    uint2 rows[basis ? FEW : 1][3];
     uint32_t sources[basis ? FEW : 1];
     tile_rows axis_weights[weighted ? FEW : 1];
     uint32_t axes[weighted ? FEW : 1];
@@ -212,26 +252,44 @@ template <int FORM, int J, int FEW> struct kept {
 
 /* One group of a list: the numbers of PARTS rows, and where in a pose the lane finds what they are multiplied by. */
 template <int LIST, int PARTS>
-DEVICE uint32_t read_group(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane, tile_rows *out) {
+DEVICE uint32_t read_group(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane, uint2 *out) {
     const uint2 *rows = (const uint2 *)(t.words + t.at_rows[LIST]);
 #pragma unroll
-    for (int i = 0; i < PARTS; i++) out[i] = rows_of(__ldg(rows + ((size_t)group * PARTS + i) * 32 + lane));
+    for (int i = 0; i < PARTS; i++) out[i] = __ldg(rows + ((size_t)group * PARTS + i) * 32 + lane);
     return __ldg(t.words + t.at_sources[LIST] + TENSOR_GROUP * group + (lane & 3));
 }
 
-/* phi of four centres, the block's nth, for the vertices and characters of a lane. */
-template <int FORM, int J, int FEW>
-DEVICE void centers_of(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const kept<FORM, J, FEW> &kept,
-                       const uint32_t *pose, uint32_t group, uint32_t nth, uint32_t first, uint32_t end, uint32_t lane,
-                       float (&phi)[4][4]) {
-    uint4 centers = make_uint4(4 * nth, 0, 0, 0);
-    if (!t.regular) centers = four(k.skin + k.n.at_row_sources + 4 * group);
-    bool together = t.regular || (!(centers.x & 3) && centers.y == centers.x + 1 && centers.z == centers.x + 2 &&
-                                  centers.w == centers.x + 3);
+template <int LIST>
+DEVICE uint32_t read_group(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane, tile_rows &out) {
+    uint2 words;
+    uint32_t source = read_group<LIST, 1>(t, group, lane, &words);
+    out = rows_of(words);
+    return source;
+}
+
+/* Four centres of a block. */
+struct tile_centers {
+    uint4 of;
+    bool together;
+};
+
+DEVICE tile_centers centers_of(const pelt_cuda_call &k, const pelt_cuda_tensor &t, uint32_t group, uint32_t nth) {
+    if (t.regular) return {make_uint4(4 * nth, 0, 0, 0), true};
+    uint4 of = four(k.skin + k.n.at_row_sources + 4 * group);
+    return {of, !(of.x & 3) && of.y == of.x + 1 && of.z == of.x + 2 && of.w == of.x + 3};
+}
+
+/* phi of four centres, for the vertices and characters of a lane. */
+template <int J, int FEW>
+DEVICE void phi_of(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
+                   const kept<PELT_GPU_WEIGHTED_SHORTS, J, FEW> &kept, const uint4 *planes, const tile_centers &centers,
+                   uint32_t first, uint32_t end, uint32_t lane, float (&phi)[4][4]) {
     auto distances = [&](uint32_t axis) {
-        if (together) return *(const uint4 *)(pose + axis + centers.x);
-        return make_uint4(pose[axis + centers.x], pose[axis + centers.y], pose[axis + centers.z],
-                          pose[axis + centers.w]);
+        uint4 of = centers.of;
+        if (centers.together) return planes[axis + (of.x >> 2) * t.axis_plane];
+        const uint32_t *words = (const uint32_t *)(planes + axis), plane = 4 * t.axis_plane;
+        return make_uint4(words[(of.x >> 2) * plane + (of.x & 3)], words[(of.y >> 2) * plane + (of.y & 3)],
+                          words[(of.z >> 2) * plane + (of.z & 3)], words[(of.w >> 2) * plane + (of.w & 3)]);
     };
     if constexpr (FEW > 0) {
         multiply(phi, kept.axis_weights[0], distances(kept.axes[0]), true);
@@ -243,7 +301,7 @@ DEVICE void centers_of(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const
         for (int i = 0; i < 16; i++) phi[i >> 2][i & 3] = 0;
         for (uint32_t axes = first; axes < end; axes++) {
             tile_rows weights;
-            uint32_t axis = read_group<TENSOR_AXES, 1>(t, axes, lane, &weights);
+            uint32_t axis = read_group<TENSOR_AXES>(t, axes, lane, weights);
             multiply(phi, weights, distances(axis), false);
         }
     }
@@ -264,48 +322,65 @@ DEVICE void add_part(float (&sum)[4], const float (&phi)[4][4], float4 u, float4
     }
 }
 
-template <int FORM, int J, int FEW, int KIND>
-DEVICE void weighted_tile(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const kept<FORM, J, FEW> &kept,
-                          const uint32_t *pose, uint2 groups, float3 steps, uint4 head, uint4 next, uint32_t lane,
-                          float (&p)[3][4], float (&n)[3][4]) {
-    float sum[4][4] = {}, turn[KIND == TENSOR_TURNED ? 3 : 1][4] = {};
-    for (uint32_t group = groups.x; group < groups.y; group++) {
-        const float4 *at = (const float4 *)(t.words + t.at_centers) + (size_t)group * k.parts * 16 + (lane >> 2);
-        float4 rows[3][2]; /* read before they are needed */
-        float phi[4][4];
+/* TILES tiles of characters, so that rows are read once for all of them. */
+template <int KIND, int PARTS, int TILES, int J, int FEW>
+DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
+                           const kept<PELT_GPU_WEIGHTED_SHORTS, J, FEW> &kept, const uint4 *planes, uint32_t block,
+                           uint4 head, uint4 next, uint32_t lane, float (&p)[TILES][3][4], float (&n)[TILES][3][4]) {
+    const uint32_t *heads = k.skin + k.n.at_heads + 4 * (size_t)block + 1;
+    const uint32_t first = __ldg(heads), end = __ldg(heads + 4); /* groups of four centres */
+    const uint4 words = four(k.skin + k.n.at_steps + 4 * block);
+    const float3 steps =
+        make_float3(__uint_as_float(words.x) * t.per_size, __uint_as_float(words.y), __uint_as_float(words.z));
+    constexpr bool TURNED = KIND == TENSOR_TURNED;
+    float sum[TILES][PARTS][4] = {}, turn[TURNED ? TILES : 1][3][4] = {};
+#pragma unroll 1
+    for (uint32_t group = first; group < end; group++) {
+        const float4 *at = (const float4 *)(t.words + t.at_centers) + (size_t)group * PARTS * 16 + (lane >> 2),
+                     *turns = (const float4 *)(t.words + t.at_center_turns) + (size_t)group * 48 + (lane >> 2);
+        float4 rows[PARTS][2]; /* read before they are needed */
 #pragma unroll
-        for (int part = 0; part < 3; part++)
+        for (int part = 0; part < PARTS; part++)
             rows[part][0] = __ldg(at + 16 * part), rows[part][1] = __ldg(at + 16 * part + 8);
-        centers_of<FORM, J, FEW>(k, t, kept, pose, group, group - groups.x, head.w, next.w, lane, phi);
+        tile_centers centers = centers_of(k, t, group, group - first);
 #pragma unroll
-        for (int part = 0; part < 3; part++) add_part(sum[part], phi, rows[part][0], rows[part][1]);
-        if (k.parts == 4) add_part(sum[3], phi, __ldg(at + 48), __ldg(at + 56));
-        if constexpr (KIND == TENSOR_TURNED) {
-            at = (const float4 *)(t.words + t.at_center_turns) + (size_t)group * 48 + (lane >> 2);
+        for (int tile = 0; tile < TILES; tile++) {
+            float phi[4][4];
+            phi_of(k, t, kept, planes + tile * TENSOR_CHARACTERS * t.stride, centers, head.w, next.w, lane, phi);
 #pragma unroll
-            for (int part = 0; part < 3; part++)
-                add_part(turn[part], phi, __ldg(at + 16 * part), __ldg(at + 16 * part + 8));
+            for (int part = 0; part < PARTS; part++) add_part(sum[tile][part], phi, rows[part][0], rows[part][1]);
+            if constexpr (TURNED)
+#pragma unroll
+                for (int part = 0; part < 3; part++)
+                    add_part(turn[tile][part], phi, __ldg(turns + 16 * part), __ldg(turns + 16 * part + 8));
         }
     }
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        float guard = k.parts == 4 ? guard_of(sum[3][i] * steps.y) : 1;
+    for (int i = 0; i < 4 * TILES; i++) {
+        int tile = i / 4, j = i % 4;
+        float guard = PARTS == 4 ? guard_of(sum[tile][PARTS - 1][j] * steps.y) : 1;
 #pragma unroll
         for (int part = 0; part < 3; part++) {
-            p[part][i] += sum[part][i] * (guard * steps.x);
-            if (KIND == TENSOR_TURNED) n[part][i] += turn[part][i] * (guard * steps.z);
+            p[tile][part][j] += sum[tile][part][j] * (guard * steps.x);
+            if (TURNED) n[tile][part][j] += turn[TURNED ? tile : 0][part][j] * (guard * steps.z);
         }
     }
 }
 
-/* x += scale times rows times the coefficients. */
-DEVICE void add_rows(float (&sum)[3][4], const tile_rows (&rows)[3], uint32_t number, bool first) {
+/* sum (+)= rows times the coefficients. */
+DEVICE void add_rows(float (&sum)[3][4], const uint2 (&rows)[3], uint32_t number, bool first) {
+    uint32_t high = __byte_perm(number, 0, 0x1010), low = __byte_perm(number, 0, 0x3232);
 #pragma unroll
-    for (int i = 0; i < 3; i++) {
-        if (first)
-            multiply_first(sum[i], rows[i], number);
-        else
-            multiply(sum[i], rows[i], number);
+    for (int i = 0; i < 3; i++) multiply(sum[i], rows[i], high, low, first);
+}
+
+template <int LIST>
+DEVICE void add_groups(const pelt_cuda_tensor &t, uint32_t first, uint32_t end, const uint32_t *numbers, uint32_t lane,
+                       float (&sum)[3][4]) {
+    for (uint32_t group = first; group < end; group++) {
+        uint2 rows[3];
+        uint32_t source = read_group<LIST, 3>(t, group, lane, rows);
+        add_rows(sum, rows, numbers[source], false);
     }
 }
 
@@ -316,167 +391,216 @@ DEVICE void add_scaled(float (&x)[3][4], const float (&sum)[3][4], float first, 
         for (int i = 0; i < 4; i++) x[k][i] += (i & 1 ? second : first) * sum[k][i];
 }
 
-template <int FORM, int KIND, int J, int FEW>
-DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const uint4 *poses, uint32_t first,
-                         uint32_t count, uint32_t block, uint4 head, uint4 next, float *stage, const lane_quads &quads,
-                         uint32_t lane) {
-    const uint32_t g = lane >> 2, pair = 2 * (lane & 3);
-    const uint32_t *rest_at = k.skin + k.n.at_rest + 48 * (size_t)block + g;
-    const uint32_t *normal_at = k.skin + k.n.at_rest_normals + 48 * (size_t)block + g;
-    constexpr bool NORMALS = KIND != TENSOR_POSITIONS;
-    uint2 centers = make_uint2(0, 0); /* groups of four, first and end */
-    float3 steps = make_float3(0, 0, 0);
-    if (FORM == PELT_GPU_WEIGHTED_SHORTS) {
-        const uint32_t *heads = k.skin + k.n.at_heads + 4 * (size_t)block + 1;
-        uint4 words = four(k.skin + k.n.at_steps + 4 * block);
-        centers = make_uint2(__ldg(heads), __ldg(heads + 4));
-        steps = make_float3(__uint_as_float(words.x) * t.per_size, __uint_as_float(words.y), __uint_as_float(words.z));
-    }
+/* A block at rest: of vertices g and g + 8, measured from the middle in sizes of the mesh. */
+struct tile_rest {
+    float position[3][2], normal[3][2];
+};
+
+DEVICE tile_rest read_rest(const pelt_cuda_call &k, const pelt_cuda_tensor &t, uint32_t block, uint32_t g,
+                           bool normals) {
+    const uint32_t *at = k.skin + k.n.at_rest + 48 * (size_t)block + g,
+                   *normals_at = k.skin + k.n.at_rest_normals + 48 * (size_t)block + g;
     const float middle[3] = {t.middle.x, t.middle.y, t.middle.z};
-    float rest[3][2], rest_normal[3][2];
+    tile_rest out;
 #pragma unroll
     for (int i = 0; i < 6; i++) {
         int part = i >> 1, v = i & 1;
-        rest[part][v] = (__uint_as_float(__ldg(rest_at + 16 * part + 8 * v)) - middle[part]) * t.per_size;
-        rest_normal[part][v] = NORMALS ? __uint_as_float(__ldg(normal_at + 16 * part + 8 * v)) : 0;
+        out.position[part][v] = (__uint_as_float(__ldg(at + 16 * part + 8 * v)) - middle[part]) * t.per_size;
+        out.normal[part][v] = normals ? __uint_as_float(__ldg(normals_at + 16 * part + 8 * v)) : 0;
     }
+    return out;
+}
+
+template <int FORM, int J, int FEW>
+DEVICE void keep(const pelt_cuda_tensor &t, uint4 head, uint4 next, uint32_t lane, kept<FORM, J, FEW> &out) {
+#pragma unroll
+    for (int i = 0; i < J; i++) {
+        if (head.x + i < next.x)
+            out.joints[i] = read_group<TENSOR_JOINTS>(t, head.x + i, lane, out.weights[i]);
+        else
+            out.joints[i] = out.joints[0], out.weights[i] = {};
+    }
+    if constexpr (FEW > 0 && FORM == PELT_GPU_SHORTS)
+#pragma unroll
+        for (int i = 0; i < FEW; i++) {
+            if (head.y + i < next.y)
+                out.sources[i] = read_group<TENSOR_ROWS, 3>(t, head.y + i, lane, out.rows[i]);
+            else
+                out.sources[i] = TENSOR_EXTRA - 1, out.rows[i][0] = out.rows[i][1] = out.rows[i][2] = make_uint2(0, 0);
+        }
+    if constexpr (FEW > 0 && FORM == PELT_GPU_WEIGHTED_SHORTS)
+#pragma unroll
+        for (int i = 0; i < FEW; i++)
+            if (head.w + i < next.w) out.axes[i] = read_group<TENSOR_AXES>(t, head.w + i, lane, out.axis_weights[i]);
+}
+
+/* What a basis adds to the points and normals of a tile. numbers: of the character that the lane hands in, and of the two
+   whose results it gets. */
+template <int KIND, int J, int FEW>
+DEVICE void basis_tile(const pelt_cuda_tensor &t, const kept<PELT_GPU_SHORTS, J, FEW> &kept, const uint32_t *numbers,
+                       const float4 *first, const float4 *second, uint4 head, uint4 next, uint32_t lane,
+                       float (&p)[3][4], float (&n)[3][4]) {
+    float sum[3][4] = {};
+    if constexpr (FEW > 0) {
+        add_rows(sum, kept.rows[0], numbers[kept.sources[0]], true);
+#pragma unroll
+        for (int i = 1; i < FEW; i++)
+            if (head.y + i < next.y) add_rows(sum, kept.rows[i], numbers[kept.sources[i]], false);
+    } else {
+        add_groups<TENSOR_ROWS>(t, head.y, next.y, numbers, lane, sum);
+    }
+    add_scaled(p, sum, first[0].w, second[0].w);
+    if constexpr (KIND == TENSOR_TURNED) {
+        float turn[3][4] = {};
+        add_groups<TENSOR_TURNS>(t, head.z, next.z, numbers, lane, turn);
+        add_scaled(n, turn, first[1].x, second[1].x);
+    }
+}
+
+/* One row of the blended matrices. */
+template <int FORM, int J, int FEW>
+DEVICE void blended_row(const pelt_cuda_tensor &t, const kept<FORM, J, FEW> &kept, const uint4 *plane, uint4 head,
+                        uint4 next, uint32_t lane, float (&m)[4][4]) {
+    if constexpr (J > 0) {
+#pragma unroll
+        for (int i = 0; i < J; i++) multiply(m, kept.weights[i], plane[kept.joints[i]], i == 0);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 16; i++) m[i >> 2][i & 3] = 0;
+        for (uint32_t group = head.x; group < next.x; group++) {
+            tile_rows weights;
+            uint32_t joint = read_group<TENSOR_JOINTS>(t, group, lane, weights);
+            multiply(m, weights, plane[joint], false);
+        }
+    }
+}
+
+DEVICE void normalize(float (&x)[3][4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float scale = rsqrtf(x[0][i] * x[0][i] + (x[1][i] * x[1][i] + (x[2][i] * x[2][i] + 1e-30f)));
+        x[0][i] *= scale, x[1][i] *= scale, x[2][i] *= scale;
+    }
+}
+
+/* Where a warp works. */
+struct tensor_warp {
+    const uint4 *poses; /* planes of the work group's characters */
+    const uint32_t *numbers;
+    uint32_t first, count; /* characters */
+    float *stage;
+    uint32_t lane;
+};
+
+template <int FORM, int KIND, int PARTS, int J, int FEW>
+DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tensor_warp &warp,
+                         const lane_quads &quads, uint32_t block, uint4 head, uint4 next) {
+    constexpr int TILES = tensor_cut<FORM, KIND>::tiles;
+    constexpr bool NORMALS = KIND != TENSOR_POSITIONS;
+    const uint32_t lane = warp.lane, g = lane >> 2, pair = 2 * (lane & 3);
+    const tile_rest rest = read_rest(k, t, block, g, NORMALS);
     kept<FORM, J, FEW> kept;
-#pragma unroll
-    for (int i = 0; i < J; i++) kept.joints[i] = read_group<TENSOR_JOINTS, 1>(t, head.x + i, lane, &kept.weights[i]);
-    if constexpr (FEW > 0 && FORM == PELT_GPU_SHORTS) {
-#pragma unroll
-        for (int i = 0; i < FEW; i++)
-            if (head.y + i < next.y) kept.sources[i] = read_group<TENSOR_ROWS, 3>(t, head.y + i, lane, kept.rows[i]);
-    }
-    if constexpr (FEW > 0 && FORM == PELT_GPU_WEIGHTED_SHORTS) {
-#pragma unroll
-        for (int i = 0; i < FEW; i++)
-            if (head.w + i < next.w)
-                kept.axes[i] = read_group<TENSOR_AXES, 1>(t, head.w + i, lane, &kept.axis_weights[i]);
-    }
+    keep(t, head, next, lane, kept);
 #pragma unroll 1
-    for (uint32_t c = 0; c < k.shared; c += TENSOR_CHARACTERS) {
-        if (c >= count) break;
-        const uint4 *pose = poses + (c + g) * t.stride; /* of the character whose numbers this lane hands in */
-        const float4 *of_first = (const float4 *)(poses + (c + pair) * t.stride), /* those whose results it gets */
-            *of_second = of_first + t.stride;
-        float p[3][4], n[3][4], position[3][4], normal[3][4];
+    for (uint32_t begin = 0; begin < warp.count; begin += TENSOR_CHARACTERS * TILES) {
+        float p[TILES][3][4], n[TILES][3][4];
 #pragma unroll
-        for (int i = 0; i < 3; i++)
-#pragma unroll
-            for (int j = 0; j < 4; j++) p[i][j] = rest[i][j >> 1], n[i][j] = rest_normal[i][j >> 1];
-        if constexpr (FORM == PELT_GPU_SHORTS) {
-            float sum[3][4] = {};
-            float4 scale0 = of_first[0], scale1 = of_second[0];
-            if constexpr (FEW > 0) {
-                add_rows(sum, kept.rows[0], ((const uint32_t *)pose)[kept.sources[0]], true);
-#pragma unroll
-                for (int i = 1; i < FEW; i++)
-                    if (head.y + i < next.y)
-                        add_rows(sum, kept.rows[i], ((const uint32_t *)pose)[kept.sources[i]], false);
-            } else {
-                for (uint32_t group = head.y; group < next.y; group++) {
-                    tile_rows rows[3];
-                    uint32_t source = read_group<TENSOR_ROWS, 3>(t, group, lane, rows);
-                    add_rows(sum, rows, ((const uint32_t *)pose)[source], false);
-                }
-            }
-            add_scaled(p, sum, scale0.x, scale1.x);
-            if constexpr (KIND == TENSOR_TURNED) {
-                float turn[3][4] = {};
-                for (uint32_t group = head.z; group < next.z; group++) {
-                    tile_rows rows[3];
-                    uint32_t source = read_group<TENSOR_TURNS, 3>(t, group, lane, rows);
-                    add_rows(turn, rows, ((const uint32_t *)pose)[source], false);
-                }
-                add_scaled(n, turn, scale0.y, scale1.y);
-            }
+        for (int i = 0; i < 12 * TILES; i++) {
+            int tile = i / 12, part = i / 4 % 3, j = i % 4;
+            p[tile][part][j] = rest.position[part][j >> 1], n[tile][part][j] = rest.normal[part][j >> 1];
         }
         if constexpr (FORM == PELT_GPU_WEIGHTED_SHORTS)
-            weighted_tile<FORM, J, FEW, KIND>(k, t, kept, (const uint32_t *)pose, centers, steps, head, next, lane, p,
-                                              n);
-        float4 place0 = of_first[1], place1 = of_second[1];
-        const float place[2][3] = {{place0.x, place0.y, place0.z}, {place1.x, place1.y, place1.z}};
+            weighted_tiles<KIND, PARTS, TILES>(k, t, kept, warp.poses + (begin + g) * t.stride, block, head, next, lane,
+                                               p, n);
 #pragma unroll
-        for (int row = 0; row < 3; row++) {
-            float m[4][4];
-            if constexpr (J > 0) {
+        for (int tile = 0; tile < TILES; tile++) {
+            const uint32_t c = begin + tile * TENSOR_CHARACTERS, left = warp.count - c;
+            if (tile && c >= warp.count) break;
+            const uint4 *planes =
+                warp.poses + (c + g) * t.stride; /* of the character whose numbers this lane hands in */
+            const float4 *first =
+                             (const float4 *)(warp.numbers + (c + pair) * t.number_stride), /* whose results it gets */
+                *second = first + t.number_stride / 4;
+            if constexpr (FORM == PELT_GPU_SHORTS)
+                basis_tile<KIND>(t, kept, warp.numbers + (c + g) * t.number_stride, first, second, head, next, lane,
+                                 p[tile], n[tile]);
+            const float place[2][3] = {{first->x, first->y, first->z}, {second->x, second->y, second->z}};
+            float normal[3][4];
+            __syncwarp();
 #pragma unroll
-                for (int i = 0; i < J; i++) multiply(m, kept.weights[i], pose[kept.joints[i] + row], i == 0);
-            } else {
+            for (int row = 0; row < 3; row++) {
+                const float(*x)[4] = p[tile], (*y)[4] = n[tile];
+                float m[4][4], position[4];
+                blended_row(t, kept, planes + row * t.joint_plane, head, next, lane, m);
 #pragma unroll
-                for (int i = 0; i < 16; i++) m[i >> 2][i & 3] = 0;
-                for (uint32_t group = head.x; group < next.x; group++) {
-                    tile_rows weights;
-                    uint32_t joint = read_group<TENSOR_JOINTS, 1>(t, group, lane, &weights);
-                    multiply(m, weights, pose[joint + row], false);
+                for (int i = 0; i < 4; i++) {
+                    float moved = m[0][i] * x[0][i] + (m[1][i] * x[1][i] + (m[2][i] * x[2][i] + m[3][i]));
+                    position[i] = t.size * moved + place[i & 1][row];
+                    normal[row][i] = m[0][i] * y[0][i] + (m[1][i] * y[1][i] + m[2][i] * y[2][i]);
                 }
+                put(warp.stage, position, row, lane);
             }
+            size_t at = ((size_t)(warp.first + c) * k.n.block_count + block) * 12;
+            store_tile(warp.stage, (float4 *)k.positions + at, quads, k.n.block_count, left);
+            if (NORMALS) {
+                normalize(normal);
+                __syncwarp();
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                float moved = m[0][i] * p[0][i] + (m[1][i] * p[1][i] + (m[2][i] * p[2][i] + m[3][i]));
-                position[row][i] = t.size * moved + place[i & 1][row];
-                normal[row][i] = m[0][i] * n[0][i] + (m[1][i] * n[1][i] + m[2][i] * n[2][i]);
+                for (int row = 0; row < 3; row++) put(warp.stage, normal[row], row, lane);
+                store_tile(warp.stage, (float4 *)k.normals + at, quads, k.n.block_count, left);
             }
         }
-        if (NORMALS)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                float x = normal[0][i], y = normal[1][i], z = normal[2][i];
-                float scale = rsqrtf(x * x + (y * y + (z * z + 1e-30f)));
-                normal[0][i] = x * scale, normal[1][i] = y * scale, normal[2][i] = z * scale;
-            }
-        size_t at = ((size_t)(first + c) * k.n.block_count + block) * 12;
-        store_tile(stage, position, (float4 *)k.positions + at, quads, count - c, lane);
-        if (NORMALS) store_tile(stage, normal, (float4 *)k.normals + at, quads, count - c, lane);
     }
 }
 
-template <int FORM> DEVICE bool is_few(uint4 head, uint4 next) {
-    if (FORM == PELT_GPU_SHORTS) return next.y > head.y && next.y - head.y <= TENSOR_FEW;
-    return next.w > head.w && next.w - head.w <= TENSOR_FEW;
-}
-
-template <int FORM, int KIND, int FEW>
-DEVICE void tensor_joints(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const uint4 *poses, uint32_t first,
-                          uint32_t count, uint32_t block, uint4 head, uint4 next, float *stage, const lane_quads &quads,
-                          uint32_t lane) {
-    uint32_t groups = next.x - head.x;
-    if (groups == 1)
-        tensor_block<FORM, KIND, 1, FEW>(k, t, poses, first, count, block, head, next, stage, quads, lane);
-    else if (groups == 2)
-        tensor_block<FORM, KIND, 2, FEW>(k, t, poses, first, count, block, head, next, stage, quads, lane);
-    else
-        tensor_block<FORM, KIND, 0, FEW>(k, t, poses, first, count, block, head, next, stage, quads, lane);
+/* A warp's share of the blocks from `place` on. FEW: those whose lists are kept. */
+template <int FORM, int KIND, int PARTS, bool FEW>
+DEVICE void tensor_blocks(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tensor_warp &warp,
+                          const lane_quads &quads, uint32_t place, uint32_t stop, uint32_t step) {
+    if (place >= stop) return;
+    const uint4 *heads = (const uint4 *)t.words;
+    const uint32_t *blocks = t.words + t.at_blocks;
+    uint4 ahead_head = __ldg(heads + place),
+          ahead_next = __ldg(heads + place + 1); /* looked up before they are needed */
+    uint32_t ahead_block = __ldg(blocks + place);
+    for (; place < stop; place += step) {
+        const uint4 head = ahead_head, next = ahead_next;
+        const uint32_t block = ahead_block, joints = next.x - head.x, ahead = min(place + step, stop - 1);
+        ahead_head = __ldg(heads + ahead), ahead_next = __ldg(heads + ahead + 1), ahead_block = __ldg(blocks + ahead);
+        if (FEW && joints == 1)
+            tensor_block<FORM, KIND, PARTS, 1, TENSOR_FEW>(k, t, warp, quads, block, head, next);
+        else if (FEW)
+            tensor_block<FORM, KIND, PARTS, 2, TENSOR_FEW>(k, t, warp, quads, block, head, next);
+        else if (FORM != PELT_GPU_BLEND && joints && joints <= 2)
+            tensor_block<FORM, KIND, PARTS, 2, 0>(k, t, warp, quads, block, head, next);
+        else
+            tensor_block<FORM, KIND, PARTS, 0, 0>(k, t, warp, quads, block, head, next);
+    }
 }
 
 /* A work group for each multiprocessor. All blocks of the first k.shared characters, then of the next, are one row of work;
-   each takes an equal part of it. */
-template <int FORM, int KIND>
-__global__ void __launch_bounds__(tensor_threads<KIND>) tensor_kernel(pelt_cuda_call k, pelt_cuda_tensor t) {
+   each takes an equal part of it. PARTS: of the weighted form's rows, 4 with a norm. */
+template <int FORM, int KIND, int PARTS>
+__global__ void __launch_bounds__(tensor_cut<FORM, KIND>::threads) tensor_kernel(pelt_cuda_call k, pelt_cuda_tensor t) {
 #if __CUDA_ARCH__ >= 800
+    constexpr int T = tensor_cut<FORM, KIND>::threads, WARPS = T / 32;
     extern __shared__ uint4 tensor_memory[];
-    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    float *stage = (float *)(tensor_memory + k.shared * t.stride) + warp * TENSOR_CHARACTERS * TENSOR_STAGE_STRIDE;
-    const lane_quads quads = quads_of(lane, k.n.block_count);
-    uint64_t all = (k.n.character_count + k.shared - 1) / k.shared * (uint64_t)k.n.block_count;
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, blocks = k.n.block_count;
+    uint32_t *numbers = (uint32_t *)(tensor_memory + k.shared * t.stride);
+    float *stage = (float *)(numbers + k.shared * t.number_stride) + warp * TENSOR_CHARACTERS * TENSOR_STAGE_STRIDE;
+    const lane_quads quads = quads_of(lane, blocks);
+    const uint64_t all = (k.n.character_count + k.shared - 1) / k.shared * (uint64_t)blocks;
     uint64_t at = all * blockIdx.x / gridDim.x, end = all * (blockIdx.x + 1) / gridDim.x;
     while (at < end) {
-        uint32_t first = (uint32_t)(at / k.n.block_count) * k.shared,
+        uint32_t first = (uint32_t)(at / blocks) * k.shared, begin = (uint32_t)(at % blocks);
+        uint32_t stop = (uint32_t)min((uint64_t)blocks, begin + end - at),
                  count = min(k.shared, k.n.character_count - first);
-        uint32_t begin = (uint32_t)(at % k.n.block_count),
-                 stop = (uint32_t)min((uint64_t)k.n.block_count, begin + end - at);
-        __syncthreads();
-        stage_poses<FORM, tensor_threads<KIND>>(k, t, first, count, tensor_memory);
-        for (uint32_t block = begin + warp; block < stop; block += tensor_threads<KIND> / 32) {
-            uint4 head = four(t.words + 4 * block), next = four(t.words + 4 * block + 4);
-            if (FORM == PELT_GPU_BLEND || is_few<FORM>(head, next))
-                tensor_joints<FORM, KIND, TENSOR_FEW>(k, t, tensor_memory, first, count, block, head, next, stage,
-                                                      quads, lane);
-            else
-                tensor_joints<FORM, KIND, 0>(k, t, tensor_memory, first, count, block, head, next, stage, quads, lane);
-        }
         at += stop - begin;
+        __syncthreads();
+        stage_poses<FORM, T>(k, t, first, count, tensor_memory, numbers);
+        const tensor_warp own = {tensor_memory, numbers, first, count, stage, lane};
+        tensor_blocks<FORM, KIND, PARTS, true>(k, t, own, quads, begin + warp, min(stop, t.few_blocks), WARPS);
+        tensor_blocks<FORM, KIND, PARTS, false>(k, t, own, quads, max(begin, t.few_blocks) + warp, stop, WARPS);
     }
 #endif
 }

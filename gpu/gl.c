@@ -143,6 +143,11 @@ static void put_texture_state(pelt_gl *gl, const texture_state *s) {
 
 /* -- The shader ---------------------------------------------------------------------------------------------------- */
 
+/* Threads that share a vertex. */
+static uint32_t split_of(const pelt_gl *gl, const pelt_gl_shape *s) {
+    return s->split && gl->packed.form >= PELT_GPU_WEIGHTED_FLOATS ? s->split : 1;
+}
+
 static void write_defines(const pelt_gl *gl, const pelt_gl_shape *shape, int kind, char *text, size_t size) {
     const pelt_gpu_skin *p = &gl->packed;
     uint32_t stride = kind == SCALED_NORMALS ? p->numbers.pose_stride : p->own_vec4s;
@@ -154,12 +159,15 @@ static void write_defines(const pelt_gl *gl, const pelt_gl_shape *shape, int kin
     if (gl->path == PELT_GL_COMPUTE && n > 0)
         snprintf(text + n, size - (size_t)n,
                  "#define PELT_THREADS %u\n#define PELT_LANES %u\n#define PELT_CHARACTERS %u\n#define PELT_SHARED %u\n"
-                 "#define PELT_SHARED_STRIDE %u\n#define PELT_PASSES %u\n",
-                 shape->threads, shape->lanes, shape->characters, shape->shared, stride, shape->passes);
+                 "#define PELT_SHARED_STRIDE %u\n#define PELT_PASSES %u\n#define PELT_SPLIT %u\n",
+                 shape->threads, shape->lanes, shape->characters, shape->shared, stride, shape->passes,
+                 split_of(gl, shape));
 }
 
 static uint64_t shared_bytes(const pelt_gl *gl, const pelt_gl_shape *s, int kind) {
-    return 16 * (uint64_t)s->shared * (kind == SCALED_NORMALS ? gl->packed.numbers.pose_stride : gl->packed.own_vec4s);
+    uint32_t split = split_of(gl, s), exchanged = 2 * (s->threads - s->threads / split);
+    return 16 * (exchanged + (uint64_t)s->shared *
+                                 (kind == SCALED_NORMALS ? gl->packed.numbers.pose_stride : gl->packed.own_vec4s));
 }
 
 /* With matrices for normals, poses are larger and may not fit the shared memory. */
@@ -262,10 +270,10 @@ static int64_t limit(pelt_gl *gl, GLenum name) {
     return value;
 }
 
-/* One character: a thread for each vertex. Many: a thread takes 4 vertices of several characters, so that what it reads of
+/* One character: a thread for each vertex, two where weighted PSD keeps them busy. Many: a thread takes 4 vertices of several characters, so that what it reads of
    the skin serves all of them; with shared memory for poses where it pays. Found by trying on an H200. */
-static const pelt_gl_shape one_shapes[2] = {{128, 1, 1, 1, 1},
-                                            {128, 1, 1, 0, 1}}; /* where its pose fits, and where not */
+static const pelt_gl_shape one_shapes[2] = {{128, 1, 1, 1, 1, 2},
+                                            {128, 1, 1, 0, 1, 2}}; /* where its pose fits, and where not */
 static const struct {
     pelt_gl_shape shared, plain; /* where poses fit the shared memory, and where not */
 } many_shapes[3][2] = {
@@ -295,7 +303,8 @@ static int power_of_two(uint32_t x) { return x && !(x & (x - 1)); }
 static pelt_result check_shape(pelt_gl *gl, const pelt_gl_shape *s, pelt_error *error) {
     if (!power_of_two(s->threads) || s->threads < 16 || (s->lanes != 1 && s->lanes != 4) ||
         !power_of_two(s->characters) || s->characters > 4 || s->shared % s->characters ||
-        (s->shared && (!s->passes || s->passes > 64)))
+        (s->shared && (!s->passes || s->passes > 64)) || (s->split > 1 && (s->lanes > 1 || s->characters > 1)) ||
+        (s->split && (!power_of_two(s->split) || s->split > 4)))
         return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "shape: the numbers do not go together");
     int64_t most = limit(gl, GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
     uint64_t wanted = shared_bytes(gl, s, NORMALS);
@@ -308,7 +317,7 @@ static pelt_result check_shape(pelt_gl *gl, const pelt_gl_shape *s, pelt_error *
 
 static uint32_t groups_across(const pelt_gl *gl, const pelt_gl_shape *s) {
     uint64_t threads = (uint64_t)gl->skin->block_count * PELT_BLOCK / s->lanes,
-             each = (uint64_t)s->threads * (s->shared ? s->passes : 1);
+             each = (uint64_t)s->threads / split_of(gl, s) * (s->shared ? s->passes : 1);
     return (uint32_t)((threads + each - 1) / each);
 }
 

@@ -3,6 +3,7 @@
 
 #include "gpu/pack.h"
 #include "runtime/loops.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,17 @@ pelt_result pelt_gpu_fail(pelt_error *error, pelt_result code, const char *forma
     vsnprintf(error->text, sizeof error->text, format, list);
     va_end(list);
     return code;
+}
+
+pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin) {
+    pelt_gpu_box box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    for (uint32_t v = 0; v < skin->vertex_count; v++)
+        for (size_t i = 0; i < 3; i++) {
+            size_t slot = skin->vertex_slots[v];
+            float x = skin->rest_positions[(slot / PELT_BLOCK * 3 + i) * PELT_BLOCK + slot % PELT_BLOCK];
+            box.low[i] = fminf(box.low[i], x), box.high[i] = fmaxf(box.high[i], x);
+        }
+    return box;
 }
 
 /* -- Where everything goes ----------------------------------------------------------------------------------------- */
@@ -65,7 +77,7 @@ static void place_pose(const pelt_skin *skin, const lists *l, pelt_gpu_skin *out
     pelt_gpu_numbers *n = &out->numbers;
     uint64_t end = 12 * (uint64_t)out->matrix_count;
     if (l->weighted) {
-        n->distance_stride = (uint32_t)pelt_padded(l->weighted->center_count);
+        n->distance_stride = (uint32_t)rounded(l->weighted->center_count);
         n->at_row_factors = place(&end, l->weighted->axis_count * (uint64_t)n->distance_stride);
     } else if (out->form != PELT_GPU_BLEND) {
         n->at_row_factors = place(&end, factor_count(skin, &l->rows));
@@ -220,8 +232,10 @@ int pelt_gpu_pose(const pelt_skin *skin, const pelt_gpu_skin *packed, const void
     const char *own = bytes + at.size;
     const float *scales = (const float *)(own + c.factor_scales), *a = (const float *)(own + c.coefficients);
     if (l.weighted) {
-        memcpy(out + n->at_row_factors, own + c.distances,
-               l.weighted->axis_count * (size_t)n->distance_stride * sizeof *out);
+        const float *distances = (const float *)(own + c.distances);
+        size_t from = pelt_padded(l.weighted->center_count), to = n->distance_stride;
+        for (size_t axis = 0; axis < l.weighted->axis_count; axis++)
+            memcpy(out + n->at_row_factors + to * axis, distances + from * axis, to * sizeof *out);
         return !head->rigid;
     }
     copy_factors(&l.rows, a, (const int16_t *)(own + c.row_factors), scales[0], factor_count(skin, &l.rows),

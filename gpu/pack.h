@@ -62,6 +62,12 @@ void pelt_gpu_unpack(pelt_gpu_skin *packed);
    joint scales, so that normals need matrices of their own. */
 int pelt_gpu_pose(const pelt_skin *skin, const pelt_gpu_skin *packed, const void *scratch, float *out);
 
+/* The box around the vertices at rest. */
+typedef struct pelt_gpu_box {
+    float low[3], high[3];
+} pelt_gpu_box;
+pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin);
+
 /* Puts a sentence into an error and returns the code. */
 pelt_result pelt_gpu_fail(pelt_error *error, pelt_result code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

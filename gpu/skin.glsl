@@ -18,6 +18,7 @@
 //     PELT_LANES      vertices a thread, 1 or 4;  PELT_CHARACTERS  characters a thread
 //     PELT_SHARED     characters whose poses are in shared memory, a multiple of PELT_CHARACTERS, or 0
 //     PELT_SHARED_STRIDE, PELT_PASSES   vec4s of a pose that go there; turns that a work group takes over blocks
+//     PELT_SPLIT      forms 3 and 4 with 1 lane and 1 character: threads that share a vertex, each has centres of its own
 //
 // Work group x takes blocks, y characters. docs/howto-gpu.md says what is in the buffers.
 
@@ -25,6 +26,9 @@
 #define PELT_LANES 1
 #define PELT_CHARACTERS 1
 #define PELT_SHARED 0
+#endif
+#ifndef PELT_SPLIT
+#define PELT_SPLIT 1
 #endif
 #pragma optionNV(unroll all)
 
@@ -95,6 +99,15 @@ shared vec4 pelt_shared[PELT_SHARED * PELT_SHARED_STRIDE];
 vec4 pelt_pose(uint at) { return PELT_POSES[at]; }
 float pelt_pose_float(uint pose, uint at) { return PELT_POSES[pose + (at >> 2u)][at & 3u]; }
 
+// Threads that share a vertex lie PELT_VERTICES apart; the first of them gets what the others have summed.
+#define PELT_VERTICES uint(PELT_THREADS / PELT_SPLIT)
+#if PELT_SPLIT > 1
+shared vec4 pelt_others[2 * (PELT_THREADS - PELT_THREADS / PELT_SPLIT)];
+#define PELT_PART (gl_LocalInvocationID.x / PELT_VERTICES)
+#else
+#define PELT_PART 0u
+#endif
+
 #else // textures of 2048 texels a row
 
 #ifdef VULKAN
@@ -105,6 +118,7 @@ uniform usampler2D pelt_skin;
 uniform sampler2D pelt_poses;
 #endif
 #define PELT_STRIDE pelt_pose_stride
+#define PELT_PART 0u
 uvec4 pelt_four(uint at) { return texelFetch(pelt_skin, ivec2(int(at >> 2u & 2047u), int(at >> 13u)), 0); }
 uint pelt_word(uint at) {
     uvec4 four = pelt_four(at);
@@ -190,9 +204,9 @@ vec4 pelt_distances(uint pose, uint axis, uvec4 centers, bool together) {
 // sum += phi times the rows of four centres. In 16 bits the second of two numbers is read from all 32 bits of both.
 #define PELT_ADD_CENTERS(sum, parts, rows)                                                                             \
     for (int part = 0; part < parts; part++) {                                                                         \
-        pelt_row u[4];                                                                                                      \
+        pelt_row u[4];                                                                                                 \
         for (int k = 0; k < 4; k++) u[k] = pelt_center_row(rows + 16u * uint(part), k, uint(16 * parts));              \
-        PELT_EACH_CHARACTER(c) for (int k = 0; k < 4; k++) sum[parts * c + part] += q[4 * c + k] * u[k];                    \
+        PELT_EACH_CHARACTER(c) for (int k = 0; k < 4; k++) sum[parts * c + part] += q[4 * c + k] * u[k];               \
     }
 
 pelt_row pelt_center_row(uint at, int k, uint stride) {
@@ -212,7 +226,7 @@ void pelt_add_weighted(inout pelt_row point[PELT_SUMS], inout pelt_row normal[PE
     for (int i = 0; i < PELT_PARTS * PELT_CHARACTERS; i++) sum[i] = pelt_row(0.0);
     for (int i = 0; i < PELT_SUMS; i++) turn[i] = pelt_row(0.0);
     const uint rows_of_four = PELT_FORM == 3 ? 64u : 32u;
-    for (uint g = head.y; g < next.y; g++) {
+    for (uint g = head.y + PELT_PART; g < next.y; g += uint(PELT_SPLIT)) {
         uvec4 centers = pelt_four(pelt_at_row_sources + 4u * g);
         bool together = (centers.x & 3u) == 0u && centers.y == centers.x + 1u && centers.z == centers.x + 2u &&
                         centers.w == centers.x + 3u;
@@ -236,6 +250,21 @@ void pelt_add_weighted(inout pelt_row point[PELT_SUMS], inout pelt_row normal[PE
         PELT_ADD_CENTERS(turn, 3, turns)
 #endif
     }
+#if PELT_SPLIT > 1
+    if (PELT_PART > 0u) {
+        uint at = 2u * (gl_LocalInvocationID.x - PELT_VERTICES);
+        pelt_others[at] = vec4(sum[0], sum[1], sum[2], sum[PELT_PARTS - 1]);
+        pelt_others[at + 1u] = vec4(turn[0], turn[1], turn[2], 0.0);
+    }
+    barrier();
+    if (PELT_PART > 0u) return;
+    for (uint other = 0u; other < uint(PELT_SPLIT - 1); other++) {
+        vec4 of_rows = pelt_others[2u * (gl_LocalInvocationID.x + PELT_VERTICES * other)],
+             of_turns = pelt_others[2u * (gl_LocalInvocationID.x + PELT_VERTICES * other) + 1u];
+        for (int i = 0; i < PELT_PARTS; i++) sum[i] += of_rows[i];
+        for (int i = 0; i < 3; i++) turn[i] += of_turns[i];
+    }
+#endif
 #if PELT_FORM == 3
     vec4 steps = vec4(1.0);
 #else
@@ -289,6 +318,9 @@ void pelt_deform(uint pose, uint block, uint lane, out pelt_row position[PELT_SU
     pelt_add_shorts(p, pose, head.y, next.y, pelt_at_row_sources, pelt_at_rows + lane, pelt_at_row_factors);
 #elif PELT_FORM >= 3
     pelt_add_weighted(p, n, pose, block, lane, head, next);
+#if PELT_SPLIT > 1
+    if (PELT_PART > 0u) return;
+#endif
 #endif
 #if PELT_NORMALS && PELT_FORM < 3 && PELT_TURNS == 1
     pelt_add_floats(n, pose, head.z, next.z, pelt_at_turn_sources, pelt_at_turns + lane, pelt_at_turn_factors);
@@ -367,9 +399,14 @@ void pelt_vertex(uint slot, uint character, out vec3 position, out vec3 normal) 
 // thread: among all of the blocks, PELT_LANES vertices each.
 void pelt_run(uint thread, uint pose, uint first, uint count) {
     uint slot = thread * uint(PELT_LANES), block = slot >> 4u;
-    if (block >= pelt_block_count) return;
     pelt_row position[PELT_SUMS], normal[PELT_SUMS];
+#if PELT_SPLIT > 1
+    pelt_deform(pose, min(block, pelt_block_count - 1u), slot & 15u, position, normal); // all of them meet in there
+    if (block >= pelt_block_count || PELT_PART > 0u) return;
+#else
+    if (block >= pelt_block_count) return;
     pelt_deform(pose, block, slot & 15u, position, normal);
+#endif
     PELT_EACH_CHARACTER(c) {
         if (uint(c) >= count) continue;
         uint at = ((first + uint(c)) * pelt_block_count * uint(16 / PELT_LANES) + thread) * 3u;
@@ -394,13 +431,17 @@ void main() {
             pelt_shared[c * uint(PELT_SHARED_STRIDE) + i] = pelt_poses[(first + c) * pelt_pose_stride + i];
     barrier();
     for (uint pass = 0u; pass < uint(PELT_PASSES); pass++) {
-        uint thread = (gl_WorkGroupID.x * uint(PELT_PASSES) + pass) * uint(PELT_THREADS) + local;
-        for (uint c = 0u; c < count; c += uint(PELT_CHARACTERS))
+        uint thread = (gl_WorkGroupID.x * uint(PELT_PASSES) + pass) * PELT_VERTICES + local % PELT_VERTICES;
+        for (uint c = 0u; c < count; c += uint(PELT_CHARACTERS)) {
             pelt_run(thread, c * uint(PELT_SHARED_STRIDE), first + c, count - c);
+#if PELT_SPLIT > 1
+            barrier(); // before the next exchange
+#endif
+        }
     }
 #else
     uint first = gl_WorkGroupID.y * uint(PELT_CHARACTERS);
-    pelt_run(gl_WorkGroupID.x * uint(PELT_THREADS) + local, first * pelt_pose_stride, first,
+    pelt_run(gl_WorkGroupID.x * PELT_VERTICES + local % PELT_VERTICES, first * pelt_pose_stride, first,
              pelt_character_count - first);
 #endif
 }

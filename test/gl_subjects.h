@@ -76,6 +76,7 @@ typedef struct recipe {
     int corrective; /* 0 none, 1 basis, 2 weighted, 3 a basis that displaces nothing, 4 weighted without some centres */
     pelt_phi phi;
     bool unnormalised, in_16_bits, scales, tangents;
+    bool without_turns; /* the corrective does not change normals */
     uint32_t characters;
 } recipe;
 
@@ -84,7 +85,7 @@ static const recipe recipes[] = {
     {"15 vertices", 2, 15, 2, .characters = 9},
     {"17 vertices", 3, 17, 2, .characters = 1},
     {"blend", 5, 3001, 4, .characters = 100},
-    {"300 joints", 300, 2000, 6, .characters = 5},
+    {"300 joints", 300, 2000, 6, .characters = 9},
     {"scaled", 4, 500, 3, .scales = true, .characters = 6},
     {"no correctives", 3, 100, 2, 3, .characters = 9},
     {"basis", 6, 700, 3, 1, .characters = 10},
@@ -99,8 +100,11 @@ static const recipe recipes[] = {
     {"weighted in 16 bits, Gaussian", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, .in_16_bits = true, .characters = 10},
     {"weighted in 16 bits without norm", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, true, true, .characters = 10},
     {"weighted without some centres", 6, 100, 3, 4, PELT_PHI_GAUSSIAN, .characters = 4},
-    {"weighted in 16 bits without some centres", 6, 100, 3, 4, PELT_PHI_EXP, .in_16_bits = true, .characters = 4},
+    {"weighted in 16 bits without some centres", 6, 180, 3, 4, PELT_PHI_EXP, .in_16_bits = true, .characters = 9},
     {"weighted without norm, scaled", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, true, false, true, .characters = 9},
+    {"basis in 16 bits without turns", 6, 700, 3, 1, .in_16_bits = true, .without_turns = true, .characters = 10},
+    {"weighted in 16 bits without turns", 6, 333, 3, 2, PELT_PHI_MIXED, .in_16_bits = true, .without_turns = true,
+     .characters = 27},
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
 
@@ -114,7 +118,8 @@ static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *b
                 memset((float *)w->folded + 4 * i, 0, 4 * sizeof(float));
                 memset((float *)w->folded_turns + 3 * i, 0, 3 * sizeof(float));
             }
-        ((pelt_weighted *)c->weighted)->unnormalised = r->unnormalised;
+        w->unnormalised = r->unnormalised;
+        if (r->without_turns) w->folded_turns = NULL;
         return c;
     }
     pelt_corrective *c = maker_basis(bundle, seed);
@@ -124,6 +129,7 @@ static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *b
         c->displacements = maker_displacements(arena, seed, n, count, 0, 1);
         c->turns = maker_displacements(arena, seed, n, count, 0, 1);
     }
+    if (r->without_turns) c->turns = NULL;
     return c;
 }
 

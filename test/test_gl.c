@@ -76,9 +76,12 @@ static void every_form_equals_the_processor(void **state) {
 
 static void every_shape_equals_the_processor(void **state) {
     NEED_CONTEXT();
-    static const pelt_gl_shape shapes[] = {{.threads = 64, .lanes = 4, .characters = 1},
-                                           {.threads = 32, .lanes = 1, .characters = 2, .shared = 4, .passes = 3},
-                                           {.threads = 16, .lanes = 4, .characters = 2, .shared = 2, .passes = 2}};
+    static const pelt_gl_shape shapes[] = {
+        {.threads = 64, .lanes = 4, .characters = 1},
+        {.threads = 32, .lanes = 1, .characters = 2, .shared = 4, .passes = 3},
+        {.threads = 16, .lanes = 4, .characters = 2, .shared = 2, .passes = 2},
+        {.threads = 64, .lanes = 1, .characters = 1, .split = 4},
+        {.threads = 32, .lanes = 1, .characters = 1, .shared = 3, .passes = 2, .split = 2}};
     static const int chosen[] = {5, 8, 16};
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
         recipe r = recipes[chosen[i]];

@@ -59,6 +59,7 @@ typedef struct pelt_gl_shape {
     uint32_t characters; /* characters a thread: 1, 2 or 4 */
     uint32_t shared;     /* characters whose poses are kept in shared memory: a multiple of those, or 0 */
     uint32_t passes;     /* turns that a work group with shared memory takes over vertices */
+    uint32_t split; /* threads that share a vertex of weighted PSD, 1 (or 0), 2 or 4; only with 1 lane and character */
 } pelt_gl_shape;
 
 typedef struct pelt_gl_options {
