@@ -2,6 +2,7 @@
 
 #include "bench/devices.h"
 #include "gpu/device.h"
+#include "gpu/pack.h"
 #include "rig/clock.h"
 #include <math.h>
 #include <stdio.h>
@@ -52,14 +53,9 @@ void bench_crowd_free(bench_crowd *crowd) {
 /* -- Being right --------------------------------------------------------------------------------------------------- */
 
 static double diagonal_of(const pelt_skin *skin) {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, square = 0;
-    for (uint32_t v = 0; v < skin->vertex_count; v++)
-        for (size_t i = 0; i < 3; i++) {
-            size_t slot = skin->vertex_slots[v];
-            double x = skin->rest_positions[(slot / PELT_BLOCK * 3 + i) * PELT_BLOCK + slot % PELT_BLOCK];
-            low[i] = fmin(low[i], x), high[i] = fmax(high[i], x);
-        }
-    for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
+    const pelt_gpu_box box = pelt_gpu_rest_box(skin);
+    double square = 0;
+    for (int i = 0; i < 3; i++) square += pow((double)box.high[i] - box.low[i], 2);
     return square > 0 ? sqrt(square) : 1;
 }
 
@@ -79,7 +75,7 @@ typedef struct contest {
     pelt_device *device;
     const pelt_skin *skin;
     const bench_crowd *crowd;
-    float *own, *theirs; /* output of one character */
+    float *own[2], *theirs[2]; /* positions and normals of one character */
     double diagonal;
     double *turns; /* seconds */
     uint32_t turn_count;
@@ -90,9 +86,10 @@ static pelt_result compare(const contest *c, bench_device_row *row, pelt_error *
     pelt_result result = pelt_device_run(c->device, row->characters, row->normals, error);
     for (uint32_t k = 0; k < 3 && !result; k++) {
         uint32_t which = (uint32_t)((uint64_t)(row->characters - 1) * k / 2);
-        result = pelt_device_read(c->device, which, c->theirs, NULL, error);
-        pelt_deform(c->skin, c->crowd->scratches[which], pelt_all_blocks(c->skin), c->own, NULL);
-        row->gap = fmax(row->gap, largest_difference(c->skin, c->own, c->theirs) / c->diagonal);
+        result = pelt_device_read(c->device, which, c->theirs[0], row->normals ? c->theirs[1] : NULL, error);
+        pelt_deform(c->skin, c->crowd->scratches[which], pelt_all_blocks(c->skin), c->own[0], c->own[1]);
+        row->gap = fmax(row->gap, largest_difference(c->skin, c->own[0], c->theirs[0]) / c->diagonal);
+        if (row->normals) row->normal_gap = fmax(row->normal_gap, largest_difference(c->skin, c->own[1], c->theirs[1]));
     }
     return result;
 }
@@ -107,17 +104,20 @@ static pelt_result time_work(const contest *c, pelt_device_work work, const benc
     return result;
 }
 
-/* A frame as a game has it: poses go up, the work is done, and everybody waits for it. */
+/* A frame as a game has it: poses go up, the work is done, and everybody waits for it. As many as were asked for, or as a
+   second has room for. */
 static pelt_result time_frames(const contest *c, bench_device_row *row, pelt_error *error) {
     pelt_result result = PELT_OK;
-    for (uint32_t t = 0; t < c->turn_count && !result; t++) {
+    uint32_t done = 0;
+    for (double begin = pelt_wall_seconds(); done < c->turn_count && !result; done++) {
         double start = pelt_wall_seconds();
+        if (done >= 3 && start - begin > 1) break;
         result = pelt_device_upload(c->device, 0, row->characters, (const void *const *)c->crowd->scratches, error);
         if (!result) result = pelt_device_run(c->device, row->characters, row->normals, error);
         if (!result) result = pelt_device_wait(c->device, error);
-        c->turns[t] = pelt_wall_seconds() - start;
+        c->turns[done] = pelt_wall_seconds() - start;
     }
-    if (!result) row->frame = bench_time_of(c->turns, c->turn_count).median;
+    if (!result) row->frame = bench_time_of(c->turns, done).median;
     return result;
 }
 
@@ -130,26 +130,40 @@ static pelt_result run_row(const contest *c, bench_device_row *row, pelt_error *
     return result ? result : compare(c, row, error);
 }
 
+static pelt_result begin(contest *c, const char *device, pelt_arena *arena, pelt_error *error) {
+    size_t size = pelt_output_size(c->skin);
+    for (int i = 0; i < 2; i++) c->own[i] = pelt_alloc(arena, size, 1), c->theirs[i] = pelt_alloc(arena, size, 1);
+    c->turns = PELT_NEW(arena, c->turn_count, double);
+    c->diagonal = diagonal_of(c->skin);
+    if (pelt_arena_failed(arena)) return pelt_no_memory(error);
+    c->device = pelt_device_new(device, c->skin, c->crowd->characters, error);
+    if (!c->device) return error->code;
+    return pelt_device_upload(c->device, 0, c->crowd->characters, (const void *const *)c->crowd->scratches, error);
+}
+
 pelt_result bench_device(const char *device, const pelt_skin *skin, const bench_crowd *crowd, const uint32_t *sizes,
                          size_t count, uint32_t turns, bench_device_row *rows, char title[200], pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
-    contest c = {.skin = skin,
-                 .crowd = crowd,
-                 .own = pelt_alloc(arena, pelt_output_size(skin), 1),
-                 .theirs = pelt_alloc(arena, pelt_output_size(skin), 1),
-                 .diagonal = diagonal_of(skin),
-                 .turns = PELT_NEW(arena, turns, double),
-                 .turn_count = turns};
-    pelt_result result = pelt_arena_failed(arena) ? pelt_no_memory(error) : PELT_OK;
-    if (!result) c.device = pelt_device_new(device, skin, crowd->characters, error);
-    if (!result && !c.device) result = error->code;
-    if (!result)
-        result = pelt_device_upload(c.device, 0, crowd->characters, (const void *const *)crowd->scratches, error);
+    contest c = {.skin = skin, .crowd = crowd, .turn_count = turns};
+    pelt_result result = begin(&c, device, arena, error);
     if (!result) snprintf(title, 200, "%s", pelt_device_title(c.device));
     for (size_t i = 0; i < 2 * count && !result; i++) {
         rows[i] = (bench_device_row){.characters = sizes[i / 2], .normals = i % 2};
         result = run_row(&c, &rows[i], error);
     }
+    pelt_device_free(c.device);
+    pelt_arena_free(arena);
+    return result;
+}
+
+pelt_result bench_device_frame(const char *device, const pelt_skin *skin, const bench_crowd *crowd, uint32_t turns,
+                               bench_device_row *row, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    contest c = {.skin = skin, .crowd = crowd, .turn_count = turns};
+    *row = (bench_device_row){.characters = crowd->characters, .normals = true};
+    pelt_result result = begin(&c, device, arena, error);
+    if (!result) result = compare(&c, row, error); /* which also makes what frames need */
+    if (!result) result = time_frames(&c, row, error);
     pelt_device_free(c.device);
     pelt_arena_free(arena);
     return result;

@@ -13,6 +13,7 @@ typedef struct bench_device_row {
     double bytes;                /* that come out: 12 a slot, 24 with normals */
     double frame;                /* seconds of the processor's clock for upload, work and waiting */
     double gap;                  /* largest difference from pelt_deform, in diagonals of the rest mesh */
+    double normal_gap;           /* of unit normals */
 } bench_device_row;
 
 enum { BENCH_MOST_CROWDS = 8 };
@@ -26,5 +27,15 @@ void bench_crowd_free(bench_crowd *crowd);
    title is the driver's name for the device. Results are compared with the processor's in the same run. */
 pelt_result bench_device(const char *device, const pelt_skin *skin, const bench_crowd *crowd, const uint32_t *sizes,
                          size_t count, uint32_t turns, bench_device_row *rows, char title[200], pelt_error *error);
+
+/* Whether a device and the processor computed the same: 2e-6 of the diagonal, and normals to what differences of large
+   numbers leave of them. */
+static inline bool bench_device_agrees(const bench_device_row *row) {
+    return row->gap <= 2e-6 && row->normal_gap <= 1e-4;
+}
+
+/* The frame alone, of the whole crowd with normals, and the gaps. */
+pelt_result bench_device_frame(const char *device, const pelt_skin *skin, const bench_crowd *crowd, uint32_t turns,
+                               bench_device_row *row, pelt_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include "gpu/pack.h"
 #include "rig/clock.h"
 #include "samples/samples.h"
+#include <string.h>
 
 const char *const bench_table_devices[BENCH_TABLE_DEVICES] = {"gl", "cuda"};
 
@@ -45,21 +46,25 @@ static pelt_result time_processor(const pelt_skin *skin, uint32_t turns, double 
     return PELT_OK;
 }
 
-/* A device that fails is one that is not here; that it computes the right thing is bench_device's to check. */
+/* A device that fails is one that is not here, and so is one that computes something else. */
 static double time_device(const char *device, const pelt_skin *skin, uint32_t seed, uint32_t turns) {
-    const uint32_t one = 1;
-    bench_device_row rows[2];
-    char title[200];
+    bench_device_row row;
     pelt_error ignored;
     bench_crowd *crowd = bench_crowd_new(skin, 1, seed, &ignored);
-    pelt_result result =
-        crowd ? bench_device(device, skin, crowd, &one, 1, turns, rows, title, &ignored) : PELT_ERROR_MEMORY;
+    pelt_result result = crowd ? bench_device_frame(device, skin, crowd, turns, &row, &ignored) : PELT_ERROR_MEMORY;
     bench_crowd_free(crowd);
-    return result || !(rows[1].gap < 1e-5) ? 0 : rows[1].frame;
+    return result || !bench_device_agrees(&row) ? 0 : row.frame;
+}
+
+/* The name of the column's device, or NULL where it is not wanted. */
+static const char *device_of(int column, const char *wanted) {
+    const char *name = bench_table_devices[column];
+    if (!wanted || !strcmp(wanted, "all")) return name;
+    return strncmp(wanted, name, strlen(name)) ? NULL : wanted;
 }
 
 static pelt_result fill_row(const char *method, const pelt_skin *skin, size_t file_bytes, uint32_t seed, uint32_t turns,
-                            bench_table_row *row, pelt_error *error) {
+                            const char *device, bench_table_row *row, pelt_error *error) {
     pelt_gpu_skin packed;
     double pose = 0;
     *row = (bench_table_row){.method = method, .file_bytes = file_bytes, .output_bytes = 2 * pelt_output_size(skin)};
@@ -70,7 +75,8 @@ static pelt_result fill_row(const char *method, const pelt_skin *skin, size_t fi
     row->pose_bytes = 16 * (size_t)packed.numbers.pose_stride;
     pelt_gpu_unpack(&packed);
     for (int d = 0; d < BENCH_TABLE_DEVICES; d++) {
-        double seconds = time_device(bench_table_devices[d], skin, seed, turns);
+        const char *name = device_of(d, device);
+        double seconds = name ? time_device(name, skin, seed, turns) : 0;
         row->device_frame[d] = seconds > 0 ? seconds + pose : 0;
     }
     return PELT_OK;
@@ -83,7 +89,8 @@ typedef struct table_method {
 } table_method;
 
 static pelt_result fill_rows(const bench_skins *work, const pelt_bytes *joints, const bench_corrective *kernel,
-                             uint32_t seed, uint32_t turns, bench_table_row *rows, pelt_error *error) {
+                             uint32_t seed, uint32_t turns, const char *device, bench_table_row *rows,
+                             pelt_error *error) {
     const bench_corrective *made = bench_skins_correctives(work);
     pelt_skin driven;
     pelt_result result = pelt_open(joints->bytes, joints->size, &driven);
@@ -95,17 +102,19 @@ static pelt_result fill_rows(const bench_skins *work, const pelt_bytes *joints, 
                                                        {"eigen-5", &made[0].skin, made[0].bytes},
                                                        {"kernel-5", &kernel->skin, kernel->bytes}};
     for (int m = 0; m < BENCH_TABLE_METHODS && !result; m++)
-        result = fill_row(methods[m].name, methods[m].skin, methods[m].bytes->size, seed, turns, &rows[m], error);
+        result =
+            fill_row(methods[m].name, methods[m].skin, methods[m].bytes->size, seed, turns, device, &rows[m], error);
     return result;
 }
 
-pelt_result bench_table(uint32_t vertices, uint32_t seed, uint32_t turns, bench_table_row *rows, pelt_error *error) {
+pelt_result bench_table(uint32_t vertices, uint32_t seed, uint32_t turns, const char *device, bench_table_row *rows,
+                        pelt_error *error) {
     bench_skins *work = bench_skins_new(vertices, seed, error);
     if (!work) return error->code;
     bench_corrective kernel = {0};
     pelt_bytes *joints = fit_joints(vertices, seed, error);
     pelt_result result = joints ? bench_skins_kernel(work, &kernel, error) : error->code;
-    if (!result) result = fill_rows(work, joints, &kernel, seed, turns, rows, error);
+    if (!result) result = fill_rows(work, joints, &kernel, seed, turns, device, rows, error);
     pelt_bytes_free(kernel.bytes), pelt_arena_free(kernel.arena);
     pelt_bytes_free(joints);
     bench_skins_free(work);

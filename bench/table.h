@@ -18,7 +18,9 @@ typedef struct bench_table_row {
     size_t pose_bytes, output_bytes;          /* of each character on a device */
 } bench_table_row;
 
-/* Fills in BENCH_TABLE_METHODS rows. Devices that are not here are left out. */
-pelt_result bench_table(uint32_t vertices, uint32_t seed, uint32_t turns, bench_table_row *rows, pelt_error *error);
+/* Fills in BENCH_TABLE_METHODS rows, on one device ("gl", "cuda", with a number: "gl:1"), or on all (NULL or "all"). Those
+   that are not here are left out. */
+pelt_result bench_table(uint32_t vertices, uint32_t seed, uint32_t turns, const char *device, bench_table_row *rows,
+                        pelt_error *error);
 
 #endif
