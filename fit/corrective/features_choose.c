@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { FOLDS = 2, LARGE_FOLD = 32, MANY_STEPS = 200, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
-static const uint32_t MARKS[] = {30, 60, 100};
+static const uint32_t MARKS[] = {30, 60, 100, 150, 220};
 static const double RIDGES[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1};
 enum { MARK_COUNT = sizeof MARKS / sizeof *MARKS, RIDGE_COUNT = sizeof RIDGES / sizeof *RIDGES };
 static const double LEAST_SHARE = 0.02;
