@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-const cli_command *const cli_commands[] = {&cli_info,   &cli_fit,  &cli_eval,    &cli_measure, &cli_compare,
-                                           &cli_export, &cli_keys, &cli_relight, &cli_render,  &cli_bench,
+const cli_command *const cli_commands[] = {&cli_info,   &cli_fit,  &cli_eval,    &cli_measure,    &cli_compare,
+                                           &cli_export, &cli_keys, &cli_relight, &cli_render,     &cli_bench,
                                            &cli_sample, &cli_demo, &cli_view,    &cli_completion, NULL};
 
 /* Ctrl-C leaves no half-written file behind. */
@@ -26,12 +26,38 @@ static void stop_at(int signal_number) {
     signal(signal_number, stop);
 }
 
-/* OpenBLAS starts threads of its own when it is loaded, which wait for ever for memory where the address space is
-   limited. pelt does not use them: then it starts itself again without. */
-static void restart_without_idle_threads(char **words) {
+/* -- OpenBLAS ------------------------------------------------------------------------------------------------------
+   It makes up its mind when it is loaded, so what it should know has to be in the environment before: the program starts
+   itself again. */
+
+extern char *openblas_get_corename(void) __attribute__((weak));
+
+/* It starts threads of its own, which pelt does not use, and which wait for ever for memory where the address space is
+   limited. */
+static bool wants_no_threads(void) {
     struct rlimit limit;
-    if (getenv("OPENBLAS_NUM_THREADS") || getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
-    if (!setenv("OPENBLAS_NUM_THREADS", "1", 1)) execv("/proc/self/exe", words);
+    return !getenv("OPENBLAS_NUM_THREADS") && !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
+/* A processor that is newer than itself gets its oldest loops, those of SSE3, with which fits take a third longer. */
+static bool wants_newer_loops(const char *command) {
+    static const char *const fitting[] = {"fit", "compare", "keys", "bench", "demo", "view"};
+    bool fits = false;
+    for (size_t i = 0; command && i < sizeof fitting / sizeof *fitting; i++) fits |= !strcmp(command, fitting[i]);
+#ifdef __x86_64__
+    return fits && !getenv("OPENBLAS_CORETYPE") && openblas_get_corename &&
+           !strcmp(openblas_get_corename(), "Prescott") && __builtin_cpu_supports("avx2") &&
+           __builtin_cpu_supports("fma");
+#else
+    return fits && false;
+#endif
+}
+
+static void tell_openblas(char **words) {
+    bool threads = wants_no_threads(), loops = wants_newer_loops(words[0] ? words[1] : NULL);
+    if (threads && setenv("OPENBLAS_NUM_THREADS", "1", 1)) return;
+    if (loops && setenv("OPENBLAS_CORETYPE", "Haswell", 1)) return;
+    if (threads || loops) execv("/proc/self/exe", words);
 }
 
 /* Also where the words cannot be understood. */
@@ -42,7 +68,7 @@ static bool wants_json(int count, char **words) {
 }
 
 int main(int count, char **words) {
-    restart_without_idle_threads(words);
+    tell_openblas(words);
     stop_at(SIGINT), stop_at(SIGTERM), stop_at(SIGHUP);
     cli_watch_json();
     int code = cli_main(count, (const char *const *)words);
