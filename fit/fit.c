@@ -142,8 +142,8 @@ static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
     const pelt_arrangement *arrangement = pelt_model_arrange(f->arena, &f->model, error);
     f->report.options = f->options;
     f->report.options.progress = f->told;
-    f->report.seconds = pelt_wall_seconds() - wall;
-    f->report.cpu_seconds = pelt_cpu_seconds() - cpu;
+    f->report.seconds += pelt_wall_seconds() - wall;
+    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
     return arrangement;
 }
 
@@ -210,13 +210,13 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
 /* -- Which ridge --------------------------------------------------------------------------------------------------- */
 
 /* The error of driven joints on examples that they have not seen; negative: it cannot be told. */
-static double try_ridge(const pelt_fitting *f, double ridge, pelt_examples kept, pelt_examples held,
-                        pelt_error *error) {
+static double try_ridge(const pelt_fitting *f, double ridge, pelt_examples kept, pelt_examples held, double low,
+                        double high, pelt_error *error) {
     pelt_fitting blind = {.bundle = f->bundle, .examples = kept, .options = f->options, .told = f->told};
     blind.options.joints.ridge = ridge, blind.options.corrective = PELT_CORRECTIVE_NONE;
-    begin_part(&blind, f->low, f->low);
+    begin_part(&blind, low, high);
     const pelt_arrangement *arrangement = fit_once(&blind, error);
-    pelt_measure *measured = arrangement ? measure(&blind, f->low, f->low, arrangement, held, error) : NULL;
+    pelt_measure *measured = arrangement ? measure(&blind, high, high, arrangement, held, error) : NULL;
     double rms = measured ? measured->rms : -1;
     pelt_measure_free(measured);
     pelt_arena_free(blind.arena);
@@ -224,10 +224,12 @@ static double try_ridge(const pelt_fitting *f, double ridge, pelt_examples kept,
 }
 
 /* What a squared weight costs in the blend "joints", where nobody says: the usual, or nothing. The examples that the held-out
-   figure is made of have no say. */
+   figure is made of have no say. Takes some of the time until f->high. */
 static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     enum { LEAST_EXAMPLES = 60 };
     pelt_joints_options *o = &f->options.joints;
+    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), low = f->low;
+    double parts[3] = {low, low + 0.3 * (f->high - low), low + 0.6 * (f->high - low)};
     double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0), left[2] = {0};
     if (f->options.blend != PELT_BLEND_JOINTS || o->ridge != 0 || o->influence_choice == PELT_CHOICE_RIGIDITY)
         return PELT_OK;
@@ -237,12 +239,15 @@ static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     if (!result) result = pelt_split_examples(work, f->bundle, seen, 1.0 / 3, &kept, &held, error);
     bool enough = !result && seen.count >= LEAST_EXAMPLES && held.count;
     for (int none = 0; none < 2 && enough && !result; none++) {
-        left[none] = try_ridge(f, none ? -1 : PELT_USUAL_RIDGE, kept, held, error);
+        left[none] = try_ridge(f, none ? -1 : PELT_USUAL_RIDGE, kept, held, parts[none], parts[none + 1], error);
+        f->low = parts[none + 1];
         result = error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY ? error->code : PELT_OK;
     }
     if (enough && !result) *error = (pelt_error){0};
     if (enough && left[0] >= 0 && left[1] >= 0) o->ridge = left[1] < left[0] ? -1 : PELT_USUAL_RIDGE;
     pelt_arena_free(work);
+    f->report.seconds = pelt_wall_seconds() - wall;
+    f->report.cpu_seconds = pelt_cpu_seconds() - cpu;
     return result;
 }
 
@@ -272,10 +277,10 @@ void pelt_fit_report_free(pelt_fit_report *report) {
 
 static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_error *error) {
     double ends[4] = {1, 1, 1, 1};
+    *error = (pelt_error){0};
     if (measured) share_time(&f->options, ends);
     begin_part(f, 0, ends[0]);
     if (f->examples.count && choose_ridge(f, error)) return NULL;
-    begin_part(f, 0, ends[0]);
     const pelt_arrangement *arrangement = fit_once(f, error);
     if (!arrangement) return NULL;
     if (measured) {
