@@ -272,21 +272,25 @@ static double feature_value(const pelt_features *f, const pelt_feature_set *set,
     return 0.5 * (z - b + sqrt(z * z + bend) - sqrt(b * b + bend));
 }
 
+/* Eight sums of the features of a set, or eight of the features. */
+static void feature_eight(const pelt_features *f, const pelt_feature_set *set, uint32_t eight,
+                          const pelt_pose_state *pose, double out[8]) {
+    for (uint32_t r = 0; r < 8; r++) out[r] = f->rank ? 0 : feature_value(f, set, 8 * eight + r, pose);
+    for (uint32_t k = 0; k < f->width && f->rank; k++) {
+        double h = feature_value(f, set, k, pose);
+        for (uint32_t r = 0; r < 8; r++) out[r] += h * set->mix[(size_t)k * set->rank + 8 * eight + r];
+    }
+}
+
 static double *feature_coefficients(const pelt_features *f, const pelt_feature_group *group,
                                     const pelt_pose_state *pose, double *a) {
     for (uint32_t c = 0; c < group->coefficient_count; c++) a[c] = 0;
-    uint32_t sums = f->rank ? f->rank : f->width;
-    for (uint32_t s = 0; s < group->set_count; s++) {
-        const pelt_feature_set *set = &f->sets[group->sets[s]];
-        for (uint32_t k = 0; k < f->width; k++) {
-            double h = feature_value(f, set, k, pose);
-            for (uint32_t c = 0; c < group->coefficient_count; c++) {
-                const float *row = group->matrix + ((size_t)c * group->set_count + s) * sums;
-                double factor = f->rank ? 0 : row[k];
-                for (uint32_t r = 0; r < f->rank; r++) factor += (double)row[r] * set->mix[(size_t)k * f->rank + r];
-                a[c] += h * factor;
-            }
-        }
+    uint32_t each = (f->rank ? f->rank : f->width) / 8;
+    for (uint32_t i = 0; i < group->eight_count; i++) {
+        double seen[8];
+        feature_eight(f, &f->sets[group->eights[i] / each], group->eights[i] % each, pose, seen);
+        for (uint32_t c = 0; c < group->coefficient_count; c++)
+            for (int r = 0; r < 8; r++) a[c] += group->matrix[((size_t)c * group->eight_count + i) * 8 + r] * seen[r];
     }
     return a + group->coefficient_count;
 }

@@ -77,7 +77,8 @@ typedef struct pelt_kernel {
 
        h_n = f(x W_n + b_n) - f(b_n),    f_k(z) = (z + sqrt(z^2 + bend_k)) / 2,    a_k = sum over its blocks of B_kn M_n h_n
 
-   M, where there is one, adds features up to fewer sums, so that blocks are smaller.
+   M, where there is one, adds features up to fewer sums, so that blocks are smaller. Blocks are of eight columns: a group
+   sees any eights of the sums of any sets.
 
    x are the numbers of the neighbourhood's inputs, one after the other: of a joint the first two columns of R - I, six
    numbers; of a control its value minus that at rest, kept within what the examples have shown. */
@@ -91,19 +92,20 @@ typedef struct pelt_feature_set {
     const uint32_t *inputs;     /* [input_count] indices into pelt_features.inputs */
     const float *matrix;        /* [size][width] */
     const float *offsets;       /* [width] */
-    const float *mix;           /* M: [width][rank]; NULL without a rank */
+    const float *mix;           /* M: [width][own rank]; NULL without a rank */
+    uint32_t rank;              /* its own sums, a multiple of 8 up to those of all; 0 without a rank */
 } pelt_feature_set;
 
 typedef struct pelt_feature_group {
-    uint32_t set_count, coefficient_count;
-    const uint32_t *sets; /* [set_count] */
-    const float *matrix;  /* [coefficient][set_count][rank, or without one width] */
+    uint32_t eight_count, coefficient_count;
+    const uint32_t *eights; /* [eight_count] eight i of set s is s x (rank, or without one width) / 8 + i; sets in order */
+    const float *matrix;    /* [coefficient][eight_count][8] */
 } pelt_feature_group;
 
 typedef struct pelt_features {
     uint32_t width, input_count, set_count, group_count;
     uint32_t control_count; /* the last so many of inputs[] are controls */
-    uint32_t rank;      /* sums of the features of a set that groups see, a multiple of 8; 0: they see all features */
+    uint32_t rank;      /* most sums of the features of a set, a multiple of 8; 0: groups see the features */
     const float *bends; /* [width]; width is a multiple of 32 */
     const pelt_feature_input *inputs;
     const pelt_feature_set *sets;

@@ -620,12 +620,12 @@ static uint64_t append_rows(builder *b, const float *rows, size_t count, size_t 
 static void append_feature_groups(builder *b, const pelt_features *f, bool shorts, uint64_t at, uint32_t *coefficient) {
     for (uint32_t g = 0; g < f->group_count; g++) {
         const pelt_feature_group *group = &f->groups[g];
-        size_t rows = group->coefficient_count, own = (size_t)group->set_count * (f->rank ? f->rank : f->width);
-        size_t columns = (own + PELT_FEATURES_AT_ONCE - 1) / PELT_FEATURES_AT_ONCE * PELT_FEATURES_AT_ONCE;
-        pelt_file_feature_group out = {.set_count = group->set_count,
+        size_t rows = group->coefficient_count, own = 8 * (size_t)group->eight_count;
+        size_t columns = (size_t)pelt_feature_columns(group->eight_count);
+        pelt_file_feature_group out = {.eight_count = group->eight_count,
                                        .coefficient_count = group->coefficient_count,
                                        .first_coefficient = *coefficient};
-        out.sets = append_copy(b, group->sets, group->set_count, sizeof *group->sets);
+        out.eights = append_copy(b, group->eights, group->eight_count, sizeof *group->eights);
         if (shorts)
             append_tiles(b, group->matrix, rows, own, own, 1, &out.matrix, &out.steps);
         else
@@ -662,21 +662,21 @@ static void append_pairs(builder *b, const pelt_features *f, const pelt_feature_
 static void append_sets(builder *b, const pelt_features *f, bool shorts, uint64_t at) {
     for (uint32_t s = 0; s < f->set_count; s++) {
         const pelt_feature_set *set = &f->sets[s];
-        pelt_file_feature_set out = {.input_count = set->input_count, .size = set->size};
+        pelt_file_feature_set out = {.input_count = set->input_count, .size = set->size, .rank = set->rank};
         out.inputs = append_copy(b, set->inputs, set->input_count, sizeof *set->inputs);
         out.offsets = append_copy(b, set->offsets, f->width, sizeof(float));
         if (shorts) {
             append_pairs(b, f, set, &out.matrix, &out.steps);
-            if (f->rank) append_tiles(b, set->mix, f->rank, f->width, 1, f->rank, &out.mix, &out.mix_steps);
+            if (f->rank) append_tiles(b, set->mix, set->rank, f->width, 1, set->rank, &out.mix, &out.mix_steps);
         } else {
             out.matrix = append_copy(b, set->matrix, (size_t)set->size * f->width, sizeof(float));
-            if (f->rank) out.mix = append_rows(b, set->mix, f->width, f->rank, (size_t)pelt_padded(f->rank));
+            if (f->rank) out.mix = append_rows(b, set->mix, f->width, set->rank, (size_t)pelt_padded(set->rank));
         }
         memcpy(b->bytes + at + s * sizeof out, &out, sizeof out);
     }
 }
 
-/* The section FTRS. Controls are numbered on from the joints of the skeleton. */
+/* The section FTEI. Controls are numbered on from the joints of the skeleton. */
 static void pack_features(corrective_packing *p, const pelt_features *f, uint32_t *coefficient) {
     builder b = {.arena = p->arena};
     pelt_file_features head = {.width = f->width,

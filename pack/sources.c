@@ -86,10 +86,11 @@ static void add_features(reading *r, const pelt_file_features *features) {
     const pelt_file_feature_set *sets = at(r, features->sets);
     const pelt_file_feature_group *groups = at(r, features->groups);
     for (uint32_t g = 0; g < features->group_count; g++) {
-        const uint32_t *list = at(r, groups[g].sets);
-        for (uint32_t s = 0; s < groups[g].set_count; s++) {
-            const uint32_t *own = at(r, sets[list[s]].inputs);
-            for (uint32_t i = 0; i < sets[list[s]].input_count; i++) note_number(r, inputs[own[i]].source);
+        const uint32_t *list = at(r, groups[g].eights), each = pelt_features_seen(features) / 8;
+        for (uint32_t s = 0; s < groups[g].eight_count; s++) {
+            const pelt_file_feature_set *set = &sets[list[s] / each];
+            const uint32_t *own = at(r, set->inputs);
+            for (uint32_t i = 0; i < set->input_count; i++) note_number(r, inputs[own[i]].source);
         }
         add(r, PELT_SOURCE_FEATURES, groups[g].first_coefficient, groups[g].coefficient_count);
     }

@@ -302,7 +302,7 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     const pelt_file_features *features = pelt_skin_features(skin);
     for (uint32_t g = 0; features && g < features->group_count; g++) {
         const pelt_file_feature_group *groups = (const void *)((const char *)features + features->groups);
-        if (!features->in_16_bits) gathered = most(gathered, pelt_feature_columns(features, groups[g].set_count));
+        if (!features->in_16_bits) gathered = most(gathered, pelt_feature_columns(groups[g].eight_count));
     }
     for (int i = 0; i < 2; i++) gathered = most(gathered, pelt_padded(skin->factor_counts[i]));
     at.coefficients = take(&end, (uint64_t)head->coefficient_count + 3); /* some are written in fours */
@@ -330,6 +330,7 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.features = take(&end, sets * pelt_padded(seen));
     at.short_features = take(&end, shorts ? sets * seen / 2 : 0);
     at.feature_sizes = take(&end, sets);
+    at.eight_steps = take(&end, shorts ? sets * seen / 8 : 0);
     at.size = end;
     return at;
 }

@@ -13,6 +13,14 @@ static pelt_result check_inputs(const pelt_section *s, const pelt_skin *skin, co
     return PELT_OK;
 }
 
+static pelt_result check_mix(const pelt_section *s, const pelt_file_features *f, const pelt_file_feature_set *set) {
+    if (!f->rank) return PELT_OK;
+    if (set->rank % 8 || set->rank > f->rank) return PELT_ERROR_FORMAT;
+    if (!f->in_16_bits) return pelt_check_floats(s, set->mix, f->width, pelt_padded(set->rank));
+    if (!pelt_array_at(s, set->mix, set->rank, f->width, sizeof(int16_t))) return PELT_ERROR_FORMAT;
+    return pelt_check_floats(s, set->mix_steps, 1, set->rank);
+}
+
 static pelt_result check_set(const pelt_section *s, const pelt_skin *skin, const pelt_file_features *f,
                              const pelt_file_feature_set *set) {
     const pelt_file_feature_input *all = (const pelt_file_feature_input *)(s->bytes + f->inputs);
@@ -25,28 +33,30 @@ static pelt_result check_set(const pelt_section *s, const pelt_skin *skin, const
     if (!f->in_16_bits) {
         pelt_result result = pelt_check_floats(s, set->matrix, set->size, f->width);
         if (!result) result = pelt_check_floats(s, set->offsets, 1, f->width);
-        return result || !f->rank ? result : pelt_check_floats(s, set->mix, f->width, pelt_padded(f->rank));
+        return result ? result : check_mix(s, f, set);
     }
     uint64_t pairs = 0;
     for (uint32_t i = 0; i < set->input_count; i++) pairs += all[inputs[i]].source < skin->joint_count ? 3 : 1;
-    if (!pelt_array_at(s, set->matrix, pairs, f->width, 2 * sizeof(int16_t)) ||
-        (f->rank && !pelt_array_at(s, set->mix, f->rank, f->width, sizeof(int16_t))))
-        return PELT_ERROR_FORMAT;
+    if (!pelt_array_at(s, set->matrix, pairs, f->width, 2 * sizeof(int16_t))) return PELT_ERROR_FORMAT;
     pelt_result result = pelt_check_floats(s, set->offsets, 1, f->width);
     if (!result) result = pelt_check_floats(s, set->steps, 1, f->width);
-    return result || !f->rank ? result : pelt_check_floats(s, set->mix_steps, 1, f->rank);
+    return result ? result : check_mix(s, f, set);
 }
 
 static pelt_result check_group(const pelt_section *s, const pelt_file_features *f,
                                const pelt_file_feature_group *group) {
-    const uint32_t *sets = pelt_array_at(s, group->sets, group->set_count, sizeof *sets, 1);
-    if (!sets) return PELT_ERROR_FORMAT;
-    if (!pelt_all_below_u32(sets, group->set_count, f->set_count)) return PELT_ERROR_INDEX;
+    const pelt_file_feature_set *sets = (const pelt_file_feature_set *)(s->bytes + f->sets);
+    const uint32_t *eights = pelt_array_at(s, group->eights, group->eight_count, sizeof *eights, 1);
+    uint32_t each = pelt_features_seen(f) / 8;
+    if (!eights) return PELT_ERROR_FORMAT;
+    for (uint32_t i = 0; i < group->eight_count; i++) {
+        uint32_t set = eights[i] / each, eight = eights[i] % each;
+        if (set >= f->set_count || (f->rank && 8 * eight >= sets[set].rank)) return PELT_ERROR_INDEX;
+    }
     uint64_t rows = pelt_tiled_rows(group->coefficient_count);
     if (!f->in_16_bits)
-        return pelt_check_floats(s, group->matrix, group->coefficient_count,
-                                 pelt_feature_columns(f, group->set_count));
-    if (!pelt_array_at(s, group->matrix, rows, (uint64_t)group->set_count * pelt_features_seen(f), sizeof(int16_t)))
+        return pelt_check_floats(s, group->matrix, group->coefficient_count, pelt_feature_columns(group->eight_count));
+    if (!pelt_array_at(s, group->matrix, rows, 8 * (uint64_t)group->eight_count, sizeof(int16_t)))
         return PELT_ERROR_FORMAT;
     return pelt_check_floats(s, group->steps, 1, rows);
 }

@@ -67,7 +67,7 @@ typedef struct pelt_file_section {
     X(AXIS_FIRST, PELT_FOURCC('A', 'B', 'L', 'K'), PELT_PRIVATE(AXIS_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
     X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), PELT_PRIVATE(AXIS_SOURCES), 0, 0)                                 \
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
-    X(FEATURES, PELT_FOURCC('F', 'T', 'R', 'S'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
+    X(FEATURES, PELT_FOURCC('F', 'T', 'E', 'I'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
     X(NEAR, PELT_FOURCC('N', 'E', 'A', 'R'), PELT_PRIVATE(NEAR), 0, 0)                                                 \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
@@ -220,7 +220,7 @@ typedef struct pelt_file_near {
     uint64_t unused[4];
 } pelt_file_near;
 
-/* -- Learned features: the section FTRS -------------------------------------------------------------------------------
+/* -- Learned features: the section FTEI -------------------------------------------------------------------------------
    Offsets are bytes from the start of the section, multiples of 64. Matrices are floats, or all of them are whole numbers of
    16 bits that count steps. */
 
@@ -233,7 +233,7 @@ typedef struct pelt_file_features {
     uint64_t inputs; /* pelt_file_feature_input[input_count] */
     uint64_t sets;   /* pelt_file_feature_set[set_count] */
     uint64_t groups; /* pelt_file_feature_group[group_count] */
-    uint32_t rank;   /* sums of its features that groups see of a set, a multiple of 8; 0: they see the features */
+    uint32_t rank;   /* the most sums of its features that a set has, a multiple of 8; 0: groups see the features */
     uint32_t in_16_bits; /* 1, or 0 */
     uint64_t unused;
 } pelt_file_features;
@@ -249,17 +249,17 @@ typedef struct pelt_file_feature_set {
     uint64_t inputs;            /* u32 [input_count] */
     uint64_t matrix;            /* f32 [size][width]; or i16 [three pairs for a joint, one for a control][width][2] */
     uint64_t offsets;           /* f32 [width] */
-    uint64_t mix;               /* f32 [width][rank16], or i16 [rank / 4][width / 8][4][8]; 0 without a rank */
+    uint64_t mix;               /* f32 [width][rank16], or i16 [own rank / 4][width / 8][4][8]; 0 without a rank */
     uint64_t steps;             /* f32 [width] of the matrix in 16 bits, or 0 */
-    uint64_t mix_steps;         /* f32 [rank] of the mix in 16 bits, or 0 */
-    uint64_t unused;
+    uint64_t mix_steps;         /* f32 [own rank] of the mix in 16 bits, or 0 */
+    uint32_t rank, reserved;    /* rank: its own sums, a multiple of 8 */
 } pelt_file_feature_set;
 
 typedef struct pelt_file_feature_group {
-    uint32_t set_count, coefficient_count, first_coefficient, reserved;
-    uint64_t sets;   /* u32 [set_count] */
-    uint64_t matrix; /* f32 [coefficient][set_count x what is seen of each, in all a multiple of 32]; or in 16 bits, padded
-                        with zeros to a multiple of four coefficients, i16 [coefficient / 4][own set][seen / 8][4][8] */
+    uint32_t eight_count, coefficient_count, first_coefficient, reserved;
+    uint64_t eights; /* u32 [eight_count] which eight numbers of what can be seen: set x (seen / 8) + eight */
+    uint64_t matrix; /* f32 [coefficient][8 eight_count, padded to a multiple of 32]; or in 16 bits, padded with zeros to
+                        a multiple of four coefficients, i16 [coefficient / 4][own eight][4][8] */
     uint64_t steps;  /* f32 [coefficient], padded to a multiple of four, in 16 bits, or 0 */
     uint64_t unused[3];
 } pelt_file_feature_group;
@@ -270,11 +270,10 @@ static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK 
 /* Rows of a matrix in tiles of four rows and eight columns. */
 static inline uint64_t pelt_tiled_rows(uint64_t count) { return (count + 3) / 4 * 4; }
 
-/* What groups see of a set, and all that a group sees, as its matrix is padded. */
+/* What groups can see of a set, and all that a group sees, as its matrix of floats is padded. */
 static inline uint32_t pelt_features_seen(const pelt_file_features *f) { return f->rank ? f->rank : f->width; }
-static inline uint64_t pelt_feature_columns(const pelt_file_features *f, uint32_t set_count) {
-    uint64_t sums = (uint64_t)set_count * pelt_features_seen(f);
-    return (sums + PELT_FEATURES_AT_ONCE - 1) / PELT_FEATURES_AT_ONCE * PELT_FEATURES_AT_ONCE;
+static inline uint64_t pelt_feature_columns(uint32_t eight_count) {
+    return (8 * (uint64_t)eight_count + PELT_FEATURES_AT_ONCE - 1) / PELT_FEATURES_AT_ONCE * PELT_FEATURES_AT_ONCE;
 }
 
 static inline uint32_t pelt_shared_count(const pelt_file_kernel *kernel) {
@@ -295,7 +294,7 @@ _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 3
                "the structures of DRIV and NEAR have no hidden padding");
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
-               "the structures of FTRS have no hidden padding");
+               "the structures of FTEI have no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");

@@ -74,9 +74,10 @@ typedef struct pelt_corrective_offsets {
     size_t short_numbers;  /* [feature input][8] */
     size_t unmixed;        /* [feature set][width] the features, where groups see sums of them */
     size_t short_unmixed;  /* the same in 16 bits */
-    size_t features;       /* [feature set][what groups see, padded to 16] */
-    size_t short_features; /* [feature set][what groups see] */
+    size_t features;       /* [feature set][what groups can see, padded to 16] */
+    size_t short_features; /* [feature set][what groups can see] */
     size_t feature_sizes;  /* [feature set] the largest of its own, or their step in 16 bits; 0 where all are 0 */
+    size_t eight_steps;    /* [feature set][what groups can see / 8] that step */
     uint64_t size;
 } pelt_corrective_offsets;
 

@@ -108,7 +108,7 @@ static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint3
 /* Neighbourhoods of three joints and a control each, and groups that use some of them. */
 static inline pelt_features *maker_features(pelt_arena *arena, uint64_t *seed, uint32_t joints, uint32_t width,
                                             uint32_t rank, uint32_t groups, uint32_t coefficients) {
-    uint32_t sums = rank ? rank : width;
+    uint32_t each = (rank ? rank : width) / 8;
     pelt_features *f = PELT_NEW(arena, 1, pelt_features);
     pelt_feature_input *inputs = PELT_NEW(arena, joints + MAKER_CONTROLS, pelt_feature_input);
     pelt_feature_set *sets = PELT_NEW(arena, joints, pelt_feature_set);
@@ -123,12 +123,17 @@ static inline pelt_features *maker_features(pelt_arena *arena, uint64_t *seed, u
         list[3] = joints + s % MAKER_CONTROLS;
         sets[s] = (pelt_feature_set){4, 19, list, maker_floats(arena, seed, 19 * (size_t)width, 0.5),
                                      maker_floats(arena, seed, width, 0.3),
-                                     rank ? maker_floats(arena, seed, (size_t)width * rank, 0.3) : NULL};
+                                     rank ? maker_floats(arena, seed, (size_t)width * rank, 0.3) : NULL,
+                                     s == 1 && rank > 8 ? rank - 8 : rank};
     }
     for (uint32_t g = 0; g < groups; g++) {
-        uint32_t count = g % joints, *list = PELT_NEW(arena, count, uint32_t), own = coefficients + g % 3;
-        for (uint32_t i = 0; i < count; i++) list[i] = (g + 2 * i) % joints;
-        all[g] = (pelt_feature_group){count, own, list, maker_floats(arena, seed, (size_t)own * count * sums, 0.2)};
+        uint32_t count = 0, *list = PELT_NEW(arena, (size_t)joints * each, uint32_t), own = coefficients + g % 3;
+        for (uint32_t i = 0; i < g % joints * each; i++) { /* of every set but the first all, but for some */
+            uint32_t set = (g + 2 * (i / each)) % joints, eight = i % each;
+            if (rank && (8 * eight >= sets[set].rank || (i > each && i % 4 == 1))) continue;
+            list[count++] = set * each + eight;
+        }
+        all[g] = (pelt_feature_group){count, own, list, maker_floats(arena, seed, 8 * (size_t)own * count, 0.2)};
     }
     for (uint32_t k = 0; k < width; k++) bends[k] = k % 3 ? 0.1f * (float)(k % 3) : 0;
     *f = (pelt_features){width, joints + MAKER_CONTROLS, joints, groups, MAKER_CONTROLS, rank, bends, inputs, sets, all};

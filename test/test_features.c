@@ -19,8 +19,10 @@ static void definition(const pelt_features *f, const pelt_skeleton *skeleton, co
     for (uint32_t g = 0; g < f->group_count; g++)
         for (uint32_t c = 0; c < f->groups[g].coefficient_count; c++, a++) {
             *a = 0;
-            for (uint32_t s = 0; s < f->groups[g].set_count; s++) {
-                const pelt_feature_set *set = &f->sets[f->groups[g].sets[s]];
+            for (uint32_t s = 0; s < f->groups[g].eight_count; s++) {
+                uint32_t each = (f->rank ? f->rank : f->width) / 8, eight = f->groups[g].eights[s] % each;
+                const pelt_feature_set *set = &f->sets[f->groups[g].eights[s] / each];
+                const float *block = f->groups[g].matrix + ((size_t)c * f->groups[g].eight_count + s) * 8;
                 for (uint32_t k = 0; k < f->width; k++) {
                     double z = set->offsets[k], b = z;
                     uint32_t row = 0;
@@ -42,10 +44,9 @@ static void definition(const pelt_features *f, const pelt_skeleton *skeleton, co
                                 z += (turn.m[4 * d + column] - (d == column)) * set->matrix[row++ * f->width + k];
                     }
                     double h = (z + sqrt(z * z + f->bends[k])) / 2 - (b + sqrt(b * b + f->bends[k])) / 2;
-                    size_t seen = ((size_t)c * f->groups[g].set_count + s) * (f->rank ? f->rank : f->width);
-                    if (!f->rank) *a += h * f->groups[g].matrix[seen + k];
-                    for (uint32_t i = 0; i < f->rank; i++)
-                        *a += f->groups[g].matrix[seen + i] * set->mix[k * f->rank + i] * h;
+                    if (!f->rank && k / 8 == eight) *a += h * block[k % 8];
+                    for (uint32_t i = 0; i < 8 && f->rank; i++)
+                        *a += block[i] * set->mix[k * set->rank + 8 * eight + i] * h;
                 }
             }
         }
@@ -97,7 +98,8 @@ static double largest_rounding(const pelt_features *f, const double *h_sums) {
     for (uint32_t g = 0; g < f->group_count; g++) {
         const pelt_feature_group *group = &f->groups[g];
         double sum = 0;
-        for (uint32_t s = 0; s < group->set_count; s++) sum += h_sums[group->sets[s]];
+        uint32_t each = (f->rank ? f->rank : f->width) / 8;
+        for (uint32_t s = 0; s < group->eight_count; s++) sum += h_sums[group->eights[s] / each] / each;
         most = fmax(most, 0.2 / 65534 * sum);
     }
     return most;
@@ -173,7 +175,7 @@ static void at_rest_all_coefficients_are_zero(void **state) {
 static void every_field_of_features_has_its_range(void **state) {
     (void)state;
     enum {
-        HEAD, BENDS, INPUT, SET, SET_INPUTS, SET_MATRIX, SET_OFFSETS, SET_MIX, GROUP, GROUP_SETS, GROUP_MATRIX, GROUP_STEPS
+        HEAD, BENDS, INPUT, SET, SET_INPUTS, SET_MATRIX, SET_OFFSETS, SET_MIX, GROUP, GROUP_EIGHTS, GROUP_MATRIX, GROUP_STEPS
     };
     const uint32_t NOT_A_NUMBER = 0x7fc00000u, MINUS_ONE = 0xbf800000u, FINE = PELT_OK, WRONG = PELT_ERROR_FORMAT,
                    INDEX = PELT_ERROR_INDEX, NUMBER = PELT_ERROR_NUMBER;
@@ -199,7 +201,7 @@ static void every_field_of_features_has_its_range(void **state) {
         {0, HEAD, 24, 65, WRONG},
         {0, HEAD, 48, 12, WRONG, 8}, /* rank */
         {0, HEAD, 48, 40, WRONG, 8},
-        {0, HEAD, 48, 16, WRONG, 8}, /* groups are too small for it */
+        {0, HEAD, 48, 16, INDEX, 8}, /* groups name other eights then, which sets do not have */
         {0, SET, 32, 0x40000000u, WRONG, 8},
         {0, SET, 32, 0x40000000u, FINE}, /* without a rank nobody looks */
         {0, SET_MIX, 4 * (31 * 16 + 15), NOT_A_NUMBER, NUMBER, 8},
@@ -221,7 +223,7 @@ static void every_field_of_features_has_its_range(void **state) {
         {0, SET_INPUTS, 0, JOINTS + MAKER_CONTROLS, INDEX},
         {0, SET_MATRIX, 4 * (19 * 32 - 1), NOT_A_NUMBER, NUMBER},
         {0, SET_OFFSETS, 4 * 31, NOT_A_NUMBER, NUMBER},
-        {0, GROUP, 0, 0xffffffffu, WRONG}, /* set_count */
+        {0, GROUP, 0, 0xffffffffu, WRONG}, /* eight_count */
         {0, GROUP, 4, 0xffffffffu, WRONG}, /* coefficient_count */
         {0, GROUP, 4, 3, WRONG},           /* one less: the next begins elsewhere */
         {0, GROUP, 8, 2, WRONG},           /* first_coefficient */
@@ -238,7 +240,15 @@ static void every_field_of_features_has_its_range(void **state) {
         {1, SET, 48, 0x40000000u, FINE},
         {1, SET_OFFSETS, 4 * 31, NOT_A_NUMBER, NUMBER},
         {1, SET_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */
-        {0, GROUP_SETS, 0, JOINTS, INDEX},
+        {0, GROUP_EIGHTS, 0, 4 * JOINTS - 1, FINE}, /* 32 features are four eights */
+        {0, GROUP_EIGHTS, 0, 4 * JOINTS, INDEX},
+        {1, GROUP_EIGHTS, 0, 0xffffffffu, INDEX},
+        {1, GROUP_EIGHTS, 0, 2, FINE, 16}, /* the second set has but one eight of sums */
+        {1, GROUP_EIGHTS, 0, 3, INDEX, 16},
+        {0, SET, 56, 16, WRONG, 8}, /* its own rank */
+        {0, SET, 56, 12, WRONG, 16},
+        {1, SET, 56, 0, INDEX, 8}, /* groups see more */
+        {0, SET, 56, 0xffffffffu, FINE}, /* without a rank nobody looks */
         {0, GROUP_MATRIX, 4 * (4 * 32 - 1), NOT_A_NUMBER, NUMBER},
         {1, GROUP_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */
         {1, GROUP_STEPS, 4 * 3, NOT_A_NUMBER, NUMBER},
@@ -251,7 +261,7 @@ static void every_field_of_features_has_its_range(void **state) {
         const pelt_file_feature_group *group = (const pelt_file_feature_group *)(bytes + head->groups) + 1;
         const uint64_t at[] = {0,           head->bends,   head->inputs, head->sets,
                                set->inputs, set->matrix,   set->offsets, set->mix, head->groups + sizeof *group,
-                               group->sets, group->matrix, group->steps};
+                               group->eights, group->matrix, group->steps};
         memcpy(bytes + at[cases[i].where] + cases[i].offset, &cases[i].value, 4);
         pelt_skin skin;
         pelt_result result = pelt_open(r.bytes->bytes, r.bytes->size, &skin);

@@ -6,9 +6,9 @@
    3. That function is compressed: clusters of points with common displacements U_q of D at the examples
       (kernel_cluster.c). Coefficients are its coordinates, a_q = U_q^T D = sum_g B_qg h_g with B_qg = U_q^T C_g: exact,
       without a second regression.
-   4. Blocks B_qg that do least are left out, up to a tenth of the error in cross-validation.
-   5. Another tenth is for sums: all blocks of a neighbourhood see the same few sums of its features, B_qg = P_qg M_g, those
-      that keep most of what they do in the examples.
+   4. All blocks of a neighbourhood see the same few sums of its features, B_qg = P_qg M_g, those that keep most of what they
+      do in the examples. Sums that do least are left out, eight by eight, up to a tenth of the error in cross-validation.
+   5. Another tenth is for blocks: eights of columns of P_qg that do least are left out.
 
    Bound: f is monotonous with slopes up to 1, so |h_k| <= |x W_k|, and the six numbers of a joint are no longer than
    2 sqrt 2 together: whatever the pose, displacements stay within a bound that is known when the fit is done. */
@@ -21,17 +21,17 @@
 
 enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
 static const double MUCH_LOST = 1.25; /* times the error in cross-validation */
-static const double SPARE =
-    0.1; /* of the error in cross-validation: what blocks that are left out may add; so may sums */
+/* Of the error in cross-validation: what sums that are left out may add; so may parts of blocks. */
+static const double SPARE = 0.1;
 
 enum { POSITIONS, NORMALS, FIELDS };
 
 /* A block B_qg of a field. */
 typedef struct block {
     uint32_t cluster, set;
-    double *matrix; /* [rank][width]; with sums [rank][sums] */
+    double *matrix; /* [rank][width]; with sums [rank][those of the set] */
     double energy;  /* relative to that of the field */
-    bool dropped;
+    bool *dropped;  /* [part] */
 } block;
 
 /* Displacements of points, or changes of the normals of vertices. */
@@ -65,7 +65,7 @@ typedef struct feature_fit {
     support_group *groups;
     uint32_t group_count;
     struct sums *sums; /* [set] */
-    uint32_t rank;     /* sums of a set; 0: features as they are */
+    uint32_t rank;     /* most sums of a set; 0: features as they are */
     int of;            /* the field that is worked on */
     bool *unsolved;    /* [group] */
 } feature_fit;
@@ -243,35 +243,12 @@ static void make_block(void *user, size_t at, pelt_arena *scratch) {
     for (size_t i = 0; i < moving * rank; i++) b->energy += image[i] * image[i] / x->energy;
 }
 
-/* Those that do least for each coefficient first; those that are equal stay in order. */
-typedef struct candidate {
-    double worth;
-    uint32_t block;
-} candidate;
-
-static int compare_candidates(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    if (x->worth != y->worth) return x->worth < y->worth ? -1 : 1;
-    return x->block < y->block ? -1 : x->block > y->block;
-}
-
-static void drop_blocks(const feature_fit *k, field *x) {
-    candidate *order = PELT_NEW(k->f->arena, x->block_count, candidate);
-    double spare = pow(SPARE * k->settings->left, 2);
-    for (uint32_t i = 0; i < x->block_count; i++)
-        order[i] = (candidate){x->blocks[i].energy / x->clusters.ranks[x->blocks[i].cluster], i};
-    qsort(order, x->block_count, sizeof *order, compare_candidates);
-    for (uint32_t i = 0; i < x->block_count && (spare -= x->blocks[order[i].block].energy) > 0; i++)
-        x->blocks[order[i].block].dropped = true;
-}
-
 static void make_blocks(feature_fit *k) {
     for (k->of = 0; k->of < FIELDS; k->of++) {
         field *x = &k->fields[k->of];
         if (!x->there) continue;
         list_blocks(k, x);
         pelt_parallel(k->f->arena, k->f->options.threads, x->block_count, make_block, k);
-        drop_blocks(k, x);
     }
 }
 
@@ -279,6 +256,7 @@ static void make_blocks(feature_fit *k) {
 
 typedef struct sums {
     uint32_t rows; /* of all blocks */
+    uint32_t rank; /* how many it has */
     bool failed;
     pelt_feature_sums of;
 } sums;
@@ -289,7 +267,7 @@ static void add_squares(const feature_fit *k, uint32_t set, double *squares, uin
     for (int i = 0; i < FIELDS; i++)
         for (const block *b = k->fields[i].blocks; b < k->fields[i].blocks + k->fields[i].block_count; b++) {
             uint32_t rank = k->fields[i].clusters.ranks[b->cluster];
-            if (b->set != set || b->dropped) continue;
+            if (b->set != set) continue;
             pelt_gemm(true, false, width, width, rank, 1 / k->fields[i].energy, b->matrix, b->matrix, 1, squares);
             *rows += rank;
         }
@@ -308,29 +286,57 @@ static void find_sums(void *user, size_t set, pelt_arena *scratch) {
     out->failed = !pelt_feature_sum_up(scratch, width, moving, h, squares, &out->of);
 }
 
-/* The fewest sums that leave out no more than is spare; 0 when that spares no work. */
-static uint32_t choose_rank(const feature_fit *k) {
+/* What may be left out, those that do least for what they cost first; those that are equal by their numbers. */
+typedef struct candidate {
+    double worth, energy;
+    uint32_t number;
+} candidate;
+
+static int compare_candidates(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->worth != y->worth) return x->worth < y->worth ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Brings to the front what is left out, and returns how many that are. */
+static uint32_t leave_out(const feature_fit *k, candidate *list, uint32_t count) {
     double spare = pow(SPARE * k->settings->left, 2);
-    for (uint32_t rank = 8; rank < k->net.width; rank += 8) {
-        double left = 0, plain = 0, mixed = 0;
-        for (uint32_t g = 0; g < k->net.count; g++) {
-            if (k->sums[g].failed) return 0;
-            for (uint32_t i = rank; i < k->net.width; i++) left += fmax(k->sums[g].of.values[i], 0);
-            plain += (double)k->sums[g].rows * k->net.width;
-            mixed += (k->sums[g].rows + (double)k->net.width) * rank;
-        }
-        if (left <= spare) return mixed < plain ? rank : 0;
+    uint32_t out = 0;
+    qsort(list, count, sizeof *list, compare_candidates);
+    while (out < count && (spare -= list[out].energy) > 0) out++;
+    return out;
+}
+
+/* How many sums each set has: eights of them are left out, of a set the last ones first. 0 when that spares no work. */
+static uint32_t choose_ranks(feature_fit *k) {
+    uint32_t width = k->net.width, each = width / 8, count = k->net.count * each, most = 0;
+    candidate *list = PELT_NEW(k->f->arena, count, candidate);
+    double plain = 0, mixed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sums *set = &k->sums[i / each];
+        uint32_t eight = each - 1 - i % each;
+        if (set->failed) return 0;
+        for (uint32_t v = 8 * eight; v < 8 * eight + 8; v++) list[i].energy += fmax(set->of.values[v], 0);
+        list[i].worth = list[i].energy / (set->rows + width);
+        list[i].number = i;
+        set->rank = width;
     }
-    return 0;
+    for (uint32_t i = leave_out(k, list, count); i--;) k->sums[list[i].number / each].rank -= 8;
+    for (uint32_t g = 0; g < k->net.count; g++) {
+        plain += (double)k->sums[g].rows * width;
+        mixed += ((double)k->sums[g].rows + width) * k->sums[g].rank;
+        most = k->sums[g].rank > most ? k->sums[g].rank : most;
+    }
+    return mixed < plain ? most : 0;
 }
 
 static void mix_block(const feature_fit *k, const field *x, block *b) {
-    size_t width = k->net.width, rows = x->clusters.ranks[b->cluster];
-    double *mixed = PELT_NEW(k->f->arena, rows * k->rank, double);
+    size_t width = k->net.width, rows = x->clusters.ranks[b->cluster], rank = k->sums[b->set].rank;
+    double *mixed = PELT_NEW(k->f->arena, rows * rank, double);
     for (size_t r = 0; r < rows; r++)
         for (size_t w = 0; w < width; w++)
-            for (uint32_t i = 0; i < k->rank; i++)
-                mixed[r * k->rank + i] += b->matrix[r * width + w] * k->sums[b->set].of.spread[w * width + i];
+            for (size_t i = 0; i < rank; i++)
+                mixed[r * rank + i] += b->matrix[r * width + w] * k->sums[b->set].of.spread[w * width + i];
     b->matrix = mixed;
 }
 
@@ -342,18 +348,51 @@ static void make_sums(feature_fit *k) {
             (pelt_feature_sums){PELT_NEW(k->f->arena, width, double), PELT_NEW(k->f->arena, width * width, double),
                                 PELT_NEW(k->f->arena, width * width, double)};
     pelt_parallel(k->f->arena, k->f->options.threads, k->net.count, find_sums, k);
-    k->rank = choose_rank(k);
+    k->rank = choose_ranks(k);
     for (int i = 0; i < FIELDS && k->rank; i++)
-        for (uint32_t b = 0; b < k->fields[i].block_count; b++)
-            if (!k->fields[i].blocks[b].dropped) mix_block(k, &k->fields[i], &k->fields[i].blocks[b]);
+        for (uint32_t b = 0; b < k->fields[i].block_count; b++) mix_block(k, &k->fields[i], &k->fields[i].blocks[b]);
+}
+
+/* -- Parts of blocks ----------------------------------------------------------------------------------------------- */
+
+/* Columns of a block's matrix. */
+static uint32_t columns_of(const feature_fit *k, const block *b) {
+    return k->rank ? k->sums[b->set].rank : k->net.width;
+}
+
+/* A block is left out by eights of sums, which do not overlap in what they do, or as a whole. */
+static uint32_t parts_of(const feature_fit *k, const block *b) { return k->rank ? columns_of(k, b) / 8 : 1; }
+
+static double energy_of_part(const feature_fit *k, const field *x, const block *b, uint32_t part) {
+    uint32_t columns = columns_of(k, b);
+    double sum = 0;
+    if (!k->rank) return b->energy;
+    for (uint32_t r = 0; r < x->clusters.ranks[b->cluster]; r++)
+        for (uint32_t i = 8 * part; i < 8 * part + 8; i++) sum += pow(b->matrix[(size_t)r * columns + i], 2);
+    return sum / x->energy;
+}
+
+static void drop_parts(const feature_fit *k, field *x) {
+    uint32_t most = (k->rank ? k->rank : 8) / 8, count = 0;
+    candidate *list = PELT_NEW(k->f->arena, (size_t)x->block_count * most, candidate);
+    for (uint32_t i = 0; i < x->block_count; i++) {
+        block *b = &x->blocks[i];
+        b->dropped = PELT_NEW(k->f->arena, most, bool);
+        for (uint32_t part = 0; part < parts_of(k, b); part++) {
+            double energy = energy_of_part(k, x, b, part), cost = (double)pelt_tiled_rows(x->clusters.ranks[b->cluster]);
+            list[count++] = (candidate){energy / cost, energy, i * most + part};
+        }
+    }
+    for (uint32_t i = leave_out(k, list, count); i--;)
+        x->blocks[list[i].number / most].dropped[list[i].number % most] = true;
 }
 
 static float *mix_of(const feature_fit *k, uint32_t set) {
     if (!k->rank) return NULL;
-    size_t width = k->net.width;
-    float *mix = PELT_NEW(k->f->arena, width * k->rank, float);
+    size_t width = k->net.width, rank = k->sums[set].rank;
+    float *mix = PELT_NEW(k->f->arena, width * rank, float);
     for (size_t w = 0; w < width; w++)
-        for (uint32_t i = 0; i < k->rank; i++) mix[w * k->rank + i] = (float)k->sums[set].of.mix[w * width + i];
+        for (size_t i = 0; i < rank; i++) mix[w * rank + i] = (float)k->sums[set].of.mix[w * width + i];
     return mix;
 }
 
@@ -379,23 +418,37 @@ static pelt_feature_set make_set(const feature_fit *k, uint32_t g) {
             matrix[at] = (float)(near->weights[at] * unit);
     }
     for (uint32_t w = 0; w < width; w++) offsets[w] = (float)near->offsets[w];
-    return (pelt_feature_set){near->input_count, near->size, inputs, matrix, offsets, mix_of(k, g)};
+    return (pelt_feature_set){
+        near->input_count, near->size, inputs, matrix, offsets, mix_of(k, g), k->rank ? k->sums[g].rank : 0};
+}
+
+/* Eight columns of a block, behind those of the group that there are. */
+static void add_eight(const feature_fit *k, const block *b, uint32_t eight, uint32_t most, pelt_feature_group *group,
+                      uint32_t *eights, float *matrix) {
+    uint32_t columns = columns_of(k, b), each = (k->rank ? k->rank : k->net.width) / 8;
+    for (size_t r = 0; r < group->coefficient_count; r++)
+        for (size_t i = 0; i < 8; i++)
+            matrix[(r * most + group->eight_count) * 8 + i] = (float)b->matrix[r * columns + 8 * eight + i];
+    eights[group->eight_count++] = b->set * each + eight;
+}
+
+static uint32_t eights_kept(const feature_fit *k, const block *b) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < columns_of(k, b) / 8; i++) kept += !b->dropped[k->rank ? i : 0];
+    return kept;
 }
 
 /* The blocks of a cluster from the `at`-th on, side by side; `at` becomes the first of the next. */
 static pelt_feature_group make_group(const feature_fit *k, const field *x, uint32_t q, uint32_t *at) {
-    uint32_t kept = 0, size = x->clusters.ranks[q], width = k->rank ? k->rank : k->net.width, first = *at, place = 0;
-    for (; *at < x->block_count && x->blocks[*at].cluster == q; (*at)++) kept += !x->blocks[*at].dropped;
-    uint32_t *sets = PELT_NEW(k->f->arena, kept, uint32_t);
-    float *matrix = PELT_NEW(k->f->arena, (size_t)size * kept * width, float);
-    for (const block *b = x->blocks + first; b < x->blocks + *at; b++) {
-        if (b->dropped) continue;
-        for (uint32_t r = 0; r < size; r++)
-            for (uint32_t w = 0; w < width; w++)
-                matrix[((size_t)r * kept + place) * width + w] = (float)b->matrix[(size_t)r * width + w];
-        sets[place++] = b->set;
-    }
-    return (pelt_feature_group){kept, size, sets, matrix};
+    uint32_t kept = 0, size = x->clusters.ranks[q], first = *at;
+    for (; *at < x->block_count && x->blocks[*at].cluster == q; (*at)++) kept += eights_kept(k, &x->blocks[*at]);
+    uint32_t *eights = PELT_NEW(k->f->arena, kept, uint32_t);
+    float *matrix = PELT_NEW(k->f->arena, (size_t)size * kept * 8, float);
+    pelt_feature_group group = {0, size, eights, matrix};
+    for (const block *b = x->blocks + first; b < x->blocks + *at; b++)
+        for (uint32_t i = 0; i < columns_of(k, b) / 8; i++)
+            if (!b->dropped[k->rank ? i : 0]) add_eight(k, b, i, kept, &group, eights, matrix);
+    return group;
 }
 
 static pelt_features *make_features(const feature_fit *k) {
@@ -446,26 +499,39 @@ static double largest_feature(const pelt_features *f, const pelt_feature_set *se
     return most;
 }
 
-/* What feature w of a group's set s is multiplied by for coefficient r. */
-static double factor_of(const pelt_features *f, const pelt_feature_group *group, uint32_t r, uint32_t s, uint32_t w) {
-    const float *row = group->matrix + ((size_t)r * group->set_count + s) * (f->rank ? f->rank : f->width);
-    double sum = f->rank ? 0 : row[w];
-    for (uint32_t i = 0; i < f->rank; i++) sum += (double)row[i] * f->sets[group->sets[s]].mix[w * f->rank + i];
-    return sum;
+/* Adds what coefficient r makes of the features of a group's eights from the first on that are of one set, to the factors of
+   these; returns the first eight of the next set. */
+static uint32_t add_factors(const pelt_features *f, const pelt_feature_group *group, uint32_t r, uint32_t first,
+                            double *factors) {
+    uint32_t each = (f->rank ? f->rank : f->width) / 8, set = group->eights[first] / each, i = first;
+    const pelt_feature_set *own = &f->sets[set];
+    for (; i < group->eight_count && group->eights[i] / each == set; i++) {
+        const float *row = group->matrix + ((size_t)r * group->eight_count + i) * 8;
+        uint32_t column = 8 * (group->eights[i] % each);
+        for (uint32_t n = 0; n < 8 && !f->rank; n++) factors[column + n] += row[n];
+        for (uint32_t w = 0; w < f->width && f->rank; w++)
+            for (uint32_t n = 0; n < 8; n++) factors[w] += (double)row[n] * own->mix[w * own->rank + column + n];
+    }
+    return i;
 }
 
 static void note_bound(feature_fit *k, const pelt_corrective *corrective) {
     const pelt_features *f = corrective->features;
-    double *most = PELT_NEW(k->f->arena, pelt_corrective_coefficient_count(corrective), double);
-    double *features = PELT_NEW(k->f->arena, (size_t)f->set_count * f->width, double), *at = most;
+    double *most = PELT_NEW(k->f->arena, pelt_corrective_coefficient_count(corrective), double), *at = most;
+    double *features = PELT_NEW(k->f->arena, (size_t)f->set_count * f->width, double);
+    double *factors = PELT_NEW(k->f->arena, f->width, double);
+    uint32_t each = (f->rank ? f->rank : f->width) / 8;
     for (uint32_t g = 0; g < f->set_count; g++)
         for (uint32_t w = 0; w < f->width; w++) features[g * f->width + w] = largest_feature(f, &f->sets[g], w);
     for (uint32_t q = 0; q < f->group_count; q++) {
         const pelt_feature_group *group = &f->groups[q];
         for (uint32_t r = 0; r < group->coefficient_count; r++, at++)
-            for (uint32_t s = 0; s < group->set_count; s++)
-                for (uint32_t w = 0; w < f->width; w++)
-                    *at += fabs(factor_of(f, group, r, s, w)) * features[group->sets[s] * f->width + w];
+            for (uint32_t i = 0; i < group->eight_count;) {
+                const double *largest = features + (size_t)(group->eights[i] / each) * f->width;
+                memset(factors, 0, f->width * sizeof *factors);
+                i = add_factors(f, group, r, i, factors);
+                for (uint32_t w = 0; w < f->width; w++) *at += fabs(factors[w]) * largest[w];
+            }
     }
     k->f->report.bound = pelt_largest_displacement(corrective->displacements, k->f->model.vertex_count, most);
 }
@@ -563,6 +629,7 @@ pelt_result pelt_fit_features(pelt_fitting *f, const pelt_poses *poses, const pe
     cluster(&k);
     make_blocks(&k);
     make_sums(&k);
+    for (int i = 0; i < FIELDS; i++) drop_parts(&k, &k.fields[i]);
     assemble(&k);
     return PELT_OK;
 }
