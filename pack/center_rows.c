@@ -255,12 +255,13 @@ static void write_center(const rounding *r, const lane *lanes, uint32_t place, s
     }
 }
 
+/* Centres beside themselves come first: the run time computes phi once for each of these. */
 static void write_block(rounding *r, uint32_t block, const uint32_t *centers, uint32_t count, const uint32_t *partners,
                         const lane *lanes) {
     size_t row = 2 * (size_t)r->used->first[block];
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t partner = partners[i];
-        if (partner < i) continue;
+    for (uint32_t k = 0; k < 2 * count; k++) {
+        uint32_t i = k % count, partner = partners[i];
+        if (partner < i || (k < count) != (partner == i)) continue;
         r->sources[row] = (uint16_t)centers[partner], r->sources[row + 1] = (uint16_t)centers[i];
         write_center(r, lanes, i, row, partner == i, partner != i);
         if (partner != i) write_center(r, lanes, partner, row, false, false);
