@@ -20,7 +20,7 @@
 #define LOOPS pelt_loops_simd128
 
 typedef float wide __attribute__((vector_size(16)));
-typedef int32_t wide_int __attribute__((vector_size(16)));
+typedef int32_t wide_int __attribute__((vector_size(16), may_alias));
 typedef int32_t wide_shorts __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint32_t wide_bits __attribute__((vector_size(16)));
 typedef uint16_t halves __attribute__((vector_size(8)));
@@ -52,6 +52,18 @@ static inline wide choose(wide_int mask, wide a, wide b) {
 }
 static inline wide smaller(wide a, wide b) { return choose(a < b, a, b); }
 static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
+#endif
+
+/* Shuffles of whole numbers need no copy of the row, and no load for each number. */
+#if defined(__SSE2__)
+#define matrix_entry matrix_entry
+static inline __attribute__((always_inline)) wide matrix_entry(const float *matrix, int c) {
+    wide_int row = *(const wide_int *)(matrix + c / 4 * 4);
+    return (wide)(c % 4 == 0   ? __builtin_shufflevector(row, row, 0, 0, 0, 0)
+                  : c % 4 == 1 ? __builtin_shufflevector(row, row, 1, 1, 1, 1)
+                  : c % 4 == 2 ? __builtin_shufflevector(row, row, 2, 2, 2, 2)
+                               : __builtin_shufflevector(row, row, 3, 3, 3, 3));
+}
 #endif
 
 static inline wide reciprocal(wide x) { return 1.0f / x; }
@@ -132,7 +144,14 @@ static inline wide square_root(wide x) {
 }
 
 static inline wide quick_root(wide x) { return square_root(x); }
+#if defined(__SSE2__) /* the instruction gives 12 bits, one step of Newton's method doubles them */
+static inline wide reciprocal_sqrt(wide x) {
+    wide y = (wide)_mm_rsqrt_ps((__m128)x);
+    return y * (1.5f - 0.5f * x * y * y);
+}
+#else
 static inline wide reciprocal_sqrt(wide x) { return 1.0f / square_root(x); }
+#endif
 
 static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     (void)stream;
