@@ -70,6 +70,7 @@ struct group_list {
     uint32_t step;                /* rows of 16 bits lie in twos */
     uint32_t at_sources, at_rows; /* words of the packed skin */
     uint32_t parts;               /* of a row: 1 or 3 */
+    float scale;                  /* of its numbers, unless they are of 16 bits */
     uint32_t places;              /* what is added to a source */
     uint32_t each;                /* joints and axes: what a source is a multiple of, and after that is taken off */
     uint32_t *slots;              /* places in a plane of joints or axes, NULL: of neither */
@@ -83,16 +84,14 @@ static uint64_t count_groups(const pelt_gpu_skin *packed, const group_list *list
     return groups;
 }
 
-/* Number `lane` of part `part` of item i, which counts single rows, as two halves. */
+/* Number `lane` of part `part` of item i, which counts single rows: 16 bits, or two halves. */
 static uint32_t number_of(const pelt_gpu_skin *packed, const group_list *list, uint64_t i, uint32_t part,
                           uint32_t lane) {
     uint32_t word = packed->words[list->at_rows + (i / list->step * list->parts + part) * PELT_BLOCK + lane];
+    if (list->step == 2) return word >> i % 2 * 16 & 0xffff;
     float x;
-    if (list->step == 2)
-        x = (float)(int16_t)(i % 2 ? word >> 16 : word & 0xffff);
-    else
-        memcpy(&x, &word, sizeof x);
-    return halves_of(x);
+    memcpy(&x, &word, sizeof x);
+    return halves_of(list->scale * x);
 }
 
 /* Entry i of a coloured list: which joint or axis it is. */
@@ -101,14 +100,16 @@ static uint32_t member_of(const pelt_gpu_skin *packed, const group_list *list, u
 }
 
 /* Gives each of `count` joints or axes a place in a plane, such that those that meet in a block differ in the place's last
-   two bits as far as can be: each takes in turn the colour that fewest of its neighbours have. Returns how many places there
-   are, a multiple of 4. */
+   two bits as far as can be: each takes in turn the colour that fewest of its neighbours have. Where there are many, room
+   matters more, and colours have equal shares. Returns how many places there are, a multiple of 4. */
 static uint32_t find_slots(const pelt_gpu_skin *packed, group_list *list, uint32_t count) {
-    enum { COLORS = 4, SWEEPS = 32 };
+    enum { COLORS = 4, SWEEPS = 32, MANY = 64 };
     const uint32_t *heads = packed->words + packed->numbers.at_heads + list->which;
     uint32_t *neighbours = (uint32_t *)calloc(COLORS * (size_t)count + 1, sizeof *neighbours), *colors = list->slots;
     if (!neighbours) return 0;
-    for (uint32_t j = 0; j < count; j++) colors[j] = j % COLORS;
+    const uint32_t share = count > MANY ? (count + COLORS - 1) / COLORS + 1 : count;
+    uint32_t used[COLORS] = {}, most = 0;
+    for (uint32_t j = 0; j < count; j++) used[colors[j] = j % COLORS]++;
     for (uint32_t sweep = 0; sweep < SWEEPS; sweep++) {
         memset(neighbours, 0, COLORS * (size_t)count * sizeof *neighbours);
         for (uint32_t b = 0; b < packed->numbers.block_count; b++)
@@ -118,10 +119,11 @@ static uint32_t find_slots(const pelt_gpu_skin *packed, group_list *list, uint32
                         neighbours[COLORS * member_of(packed, list, i) + colors[member_of(packed, list, other)]]++;
         for (uint32_t j = sweep % 3; j < count; j += 3) /* not all at once, or two that meet go the same way */
             for (uint32_t c = 0; c < COLORS; c++)
-                if (neighbours[COLORS * j + c] < neighbours[COLORS * j + colors[j]]) colors[j] = c;
+                if (used[c] < share && neighbours[COLORS * j + c] < neighbours[COLORS * j + colors[j]])
+                    used[colors[j]]--, used[colors[j] = c]++;
     }
     free(neighbours);
-    uint32_t used[COLORS] = {}, most = 0;
+    memset(used, 0, sizeof used);
     for (uint32_t j = 0; j < count; j++) {
         uint32_t color = colors[j];
         colors[j] = COLORS * used[color]++ + color;
@@ -179,9 +181,12 @@ static bool fill_groups(const pelt_gpu_skin *packed, const group_list *list, con
                 out[sources + TENSOR_GROUP * (size_t)group + t] = add + source_of(packed, list, entry);
                 for (uint32_t part = 0; part < list->parts; part++)
                     for (uint32_t v = 0; there && v < PELT_BLOCK; v++) {
-                        size_t lane = 4 * (v % 8) + t;
-                        out[rows + ((size_t)group * list->parts + part) * 64 + 2 * lane + v / 8] =
-                            number_of(packed, list, entry, part, v);
+                        size_t lane = 4 * (v % 8) + t, at = (size_t)group * list->parts + part;
+                        uint32_t number = number_of(packed, list, entry, part, v);
+                        if (list->step == 2)
+                            out[rows + 32 * at + lane] |= number << v / 8 * 16;
+                        else
+                            out[rows + 64 * at + 2 * lane + v / 8] = number;
                     }
             }
     }
@@ -261,10 +266,11 @@ static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out,
     uint32_t *slots = (uint32_t *)malloc(((size_t)packed->matrix_count + axes + 1) * sizeof *slots);
     if (!slots) return NULL;
     group_list lists[TENSOR_LISTS] = {
-        {0, 1, n->at_joints, n->at_weights, 1, 0, 3, slots},
-        {1, 2, n->at_row_sources, n->at_rows, 3, TENSOR_EXTRA},
-        {2, 2, n->at_turn_sources, n->at_turns, 3, TENSOR_EXTRA + n->at_turn_factors - n->at_row_factors},
-        {3, 1, n->at_axes, n->at_axis_weights, 1, n->at_row_factors, n->distance_stride, slots + packed->matrix_count}};
+        {0, 1, n->at_joints, n->at_weights, 1, 1, 0, 3, slots},
+        {1, 2, n->at_row_sources, n->at_rows, 3, 1, TENSOR_EXTRA},
+        {2, 2, n->at_turn_sources, n->at_turns, 3, 1, TENSOR_EXTRA + n->at_turn_factors - n->at_row_factors},
+        {3, 1, n->at_axes, n->at_axis_weights, 1, 1 / DISTANCE_PARTS, n->at_row_factors, n->distance_stride,
+         slots + packed->matrix_count}};
     const bool used[] = {true, basis, basis && packed->turns == 2, weighted};
     out->joint_plane = find_slots(packed, &lists[TENSOR_JOINTS], packed->matrix_count);
     if (weighted) {
@@ -280,7 +286,7 @@ static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out,
     for (int i = 0; i < TENSOR_LISTS; i++) {
         uint64_t groups = used[i] ? count_groups(packed, &lists[i]) : 0;
         out->at_sources[i] = (uint32_t)end, end += TENSOR_GROUP * groups;
-        out->at_rows[i] = (uint32_t)end, end += 64 * lists[i].parts * groups;
+        out->at_rows[i] = (uint32_t)end, end += 64 / lists[i].step * lists[i].parts * groups;
     }
     uint64_t groups = weighted ? packed->words[n->at_heads + 4 * (uint64_t)n->block_count + 1] : 0;
     out->at_centers = (uint32_t)end, end += groups * packed->parts * 64;
@@ -349,8 +355,7 @@ static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
     const pelt_gpu_skin *packed = &cuda->packed;
     cudaFuncAttributes built;
     /* Where there is a norm terms cancel, and need all digits of their distances. */
-    bool form = packed->form == PELT_GPU_BLEND ||
-                (packed->form == PELT_GPU_WEIGHTED_SHORTS && packed->parts == 3) ||
+    bool form = packed->form == PELT_GPU_BLEND || (packed->form == PELT_GPU_WEIGHTED_SHORTS && packed->parts == 3) ||
                 (packed->form == PELT_GPU_SHORTS && packed->turns != 1);
     pelt_result result =
         check(cudaFuncGetAttributes(&built, tensor_kernel<PELT_GPU_BLEND, TENSOR_POSITIONS, 3>), "asking", error);

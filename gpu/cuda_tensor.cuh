@@ -28,16 +28,19 @@ enum {
 enum { TENSOR_POSITIONS, TENSOR_NORMALS, TENSOR_TURNED };
 
 /* How work is cut: threads of a work group, tiles of characters that are done together, and characters of a work group, at
-   most, a multiple of theirs. Found by trying on an H200: more characters have more of each block's numbers, but write to more
-   places at a time. */
+   most, a multiple of theirs; and whether the next block is read ahead. Found by trying on an H200: more characters have more
+   of each block's numbers, but write to more places at a time; more threads, and what is read ahead, need registers. */
 template <int FORM, int KIND> struct tensor_cut {
-    static constexpr bool weighted = FORM == PELT_GPU_WEIGHTED_SHORTS;
-    static constexpr int threads = 384, tiles = weighted && KIND != TENSOR_TURNED ? 2 : 1;
-    static constexpr uint32_t shared = weighted ? 32 : KIND == TENSOR_POSITIONS ? 32 : 16;
+    static constexpr bool weighted = FORM == PELT_GPU_WEIGHTED_SHORTS, basis = FORM == PELT_GPU_SHORTS;
+    static constexpr bool ahead = !weighted && KIND != TENSOR_TURNED;
+    static constexpr int threads = weighted || basis ? 384 : 512;
+    static constexpr int tiles = weighted && KIND != TENSOR_TURNED ? 2 : 1;
+    static constexpr uint32_t shared = !basis ? 32 : KIND == TENSOR_POSITIONS ? 40 : KIND == TENSOR_NORMALS ? 32 : 16;
 };
 
-/* Distances are held in parts of 1, so that small ones keep their bits; beyond FARTHEST phi is nothing. */
-constexpr float DISTANCE_PARTS = 64, FARTHEST = 900;
+/* Distances are held in parts of 1, so that small ones keep their bits, and axes' weights as much smaller; beyond FARTHEST
+   phi is nothing. */
+constexpr float DISTANCE_PARTS = 8, FARTHEST = 900;
 
 /* Lists of a block. */
 enum { TENSOR_JOINTS, TENSOR_ROWS, TENSOR_TURNS, TENSOR_AXES, TENSOR_LISTS };
@@ -54,9 +57,9 @@ struct pelt_cuda_tensor {
     uint32_t at_blocks;    /* [place] which block that is: those with few groups come first */
     uint32_t few_blocks;
     uint32_t at_sources[TENSOR_LISTS]; /* [group][4] places of joints and axes in a plane; words of factors */
-    uint32_t at_rows[TENSOR_LISTS];    /* [group][1, or 3 for rows and turns][32][2] numbers as two halves */
-    uint32_t at_places;                /* [vec4] of a pose: where it goes in shared memory, or TENSOR_NOWHERE */
-    uint32_t at_centers;               /* rows of the weighted form: [group of skin.glsl's][part][16][4] floats */
+    uint32_t at_rows[TENSOR_LISTS]; /* [group][32][2] weights as two halves; rows, turns: [group][3][32] two shorts */
+    uint32_t at_places;             /* [vec4] of a pose: where it goes in shared memory, or TENSOR_NOWHERE */
+    uint32_t at_centers;            /* rows of the weighted form: [group of skin.glsl's][part][16][4] floats */
     uint32_t at_center_turns;
     uint32_t regular;                 /* every block has all centres, in order */
     float3 middle;                    /* of the mesh */
@@ -250,21 +253,32 @@ template <int FORM, int J, int FEW> struct kept {
     uint32_t axes[weighted ? FEW : 1];
 };
 
-/* One group of a list: the numbers of PARTS rows, and where in a pose the lane finds what they are multiplied by. */
-template <int LIST, int PARTS>
-DEVICE uint32_t read_group(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane, uint2 *out) {
-    const uint2 *rows = (const uint2 *)(t.words + t.at_rows[LIST]);
-#pragma unroll
-    for (int i = 0; i < PARTS; i++) out[i] = __ldg(rows + ((size_t)group * PARTS + i) * 32 + lane);
+/* Where in a pose the lane finds what a group of a list is multiplied by. */
+template <int LIST> DEVICE uint32_t read_source(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane) {
     return __ldg(t.words + t.at_sources[LIST] + TENSOR_GROUP * group + (lane & 3));
 }
 
+/* The weights of a group of joints or axes. */
+template <int LIST> DEVICE uint2 read_weights(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane) {
+    return __ldg((const uint2 *)(t.words + t.at_rows[LIST]) + 32 * (size_t)group + lane);
+}
+
+/* The numbers of a group of rows: in each word those of vertices g and g + 8. */
 template <int LIST>
-DEVICE uint32_t read_group(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane, tile_rows &out) {
-    uint2 words;
-    uint32_t source = read_group<LIST, 1>(t, group, lane, &words);
-    out = rows_of(words);
-    return source;
+DEVICE void read_shorts(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane, uint32_t (&out)[3]) {
+    const uint32_t *rows = t.words + t.at_rows[LIST] + 96 * (size_t)group + lane;
+#pragma unroll
+    for (int i = 0; i < 3; i++) out[i] = __ldg(rows + 32 * i);
+}
+
+/* Two shorts as two halves each: a multiple of 64, and what is left. The half 1024 + x has x < 1024 for its last bits. */
+DEVICE uint2 halves_of_shorts(uint32_t x) {
+    constexpr uint32_t thousand = 0x64006400;
+    uint32_t high = thousand | ((x ^ 0x80008000) >> 6 & 0x03ff03ff), low = thousand | (x & 0x003f003f);
+    __half2 tall = __hmul2(__hsub2(*(__half2 *)&high, __float2half2_rn(1536)), __float2half2_rn(64)),
+            small = __hsub2(*(__half2 *)&low, __float2half2_rn(1024));
+    high = *(uint32_t *)&tall, low = *(uint32_t *)&small;
+    return make_uint2(__byte_perm(high, low, 0x5410), __byte_perm(high, low, 0x7632));
 }
 
 /* Four centres of a block. */
@@ -277,6 +291,23 @@ DEVICE tile_centers centers_of(const pelt_cuda_call &k, const pelt_cuda_tensor &
     if (t.regular) return {make_uint4(4 * nth, 0, 0, 0), true};
     uint4 of = four(k.skin + k.n.at_row_sources + 4 * group);
     return {of, !(of.x & 3) && of.y == of.x + 1 && of.z == of.x + 2 && of.w == of.x + 3};
+}
+
+template <class PHI> DEVICE void apply(float (&x)[4][4], PHI phi) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) x[i >> 2][i & 3] = phi(x[i >> 2][i & 3]);
+}
+
+/* x = phi(x), x being 0 or less but for rounding: which phi is asked once. */
+DEVICE void apply_phi(float (&x)[4][4], uint32_t phi) {
+    if (phi == 1)
+        apply(x, [](float d) { return power_of_two(d); });
+    else if (phi == 0)
+        apply(x, [](float d) { return power_of_two(-square_root(fabsf(d))); });
+    else
+        apply(x, [](float d) {
+            return 0.97f * power_of_two(d) + 0.03f * power_of_two(-1.6986436f * square_root(fabsf(d)));
+        });
 }
 
 /* phi of four centres, for the vertices and characters of a lane. */
@@ -300,17 +331,11 @@ DEVICE void phi_of(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
 #pragma unroll
         for (int i = 0; i < 16; i++) phi[i >> 2][i & 3] = 0;
         for (uint32_t axes = first; axes < end; axes++) {
-            tile_rows weights;
-            uint32_t axis = read_group<TENSOR_AXES>(t, axes, lane, weights);
-            multiply(phi, weights, distances(axis), false);
+            multiply(phi, rows_of(read_weights<TENSOR_AXES>(t, axes, lane)),
+                     distances(read_source<TENSOR_AXES>(t, axes, lane)), false);
         }
     }
-    float flat[16];
-#pragma unroll
-    for (int i = 0; i < 16; i++) flat[i] = phi[i >> 2][i & 3] * (1 / DISTANCE_PARTS);
-    apply_phi(flat, k.phi);
-#pragma unroll
-    for (int i = 0; i < 16; i++) phi[i >> 2][i & 3] = flat[i];
+    apply_phi(phi, k.phi);
 }
 
 /* sum += phi times one part of the rows of four centres: those of vertices g and g + 8. */
@@ -378,9 +403,10 @@ template <int LIST>
 DEVICE void add_groups(const pelt_cuda_tensor &t, uint32_t first, uint32_t end, const uint32_t *numbers, uint32_t lane,
                        float (&sum)[3][4]) {
     for (uint32_t group = first; group < end; group++) {
-        uint2 rows[3];
-        uint32_t source = read_group<LIST, 3>(t, group, lane, rows);
-        add_rows(sum, rows, numbers[source], false);
+        uint32_t shorts[3];
+        read_shorts<LIST>(t, group, lane, shorts);
+        const uint2 rows[3] = {halves_of_shorts(shorts[0]), halves_of_shorts(shorts[1]), halves_of_shorts(shorts[2])};
+        add_rows(sum, rows, numbers[read_source<LIST>(t, group, lane)], false);
     }
 }
 
@@ -411,27 +437,68 @@ DEVICE tile_rest read_rest(const pelt_cuda_call &k, const pelt_cuda_tensor &t, u
     return out;
 }
 
+/* A block, and where its lists begin and end. */
+struct tensor_place {
+    uint32_t block;
+    uint4 head, next;
+};
+
+DEVICE tensor_place place_at(const pelt_cuda_tensor &t, uint32_t place) {
+    const uint4 *heads = (const uint4 *)t.words + place;
+    return {__ldg(t.words + t.at_blocks + place), __ldg(heads), __ldg(heads + 1)};
+}
+
+/* What is read of a block whose lists a warp keeps, before its turn comes where registers have room. */
+template <int FORM> struct fetched {
+    tile_rest rest;
+    uint2 weights; /* of the first group of joints */
+    uint32_t joints;
+    uint32_t rows[FORM == PELT_GPU_SHORTS ? TENSOR_FEW : 1][3];
+    uint32_t sources[FORM == PELT_GPU_SHORTS ? TENSOR_FEW : 1];
+};
+
+template <int FORM, int KIND>
+DEVICE void fetch(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tensor_place &of, uint32_t lane,
+                  fetched<FORM> &out) {
+    const uint4 head = of.head, next = of.next;
+    out.rest = read_rest(k, t, of.block, lane >> 2, KIND != TENSOR_POSITIONS);
+    out.weights = read_weights<TENSOR_JOINTS>(t, head.x, lane),
+    out.joints = read_source<TENSOR_JOINTS>(t, head.x, lane);
+    if constexpr (FORM == PELT_GPU_SHORTS)
+#pragma unroll
+        for (int i = 0; i < TENSOR_FEW; i++) {
+            bool there = head.y + i < next.y;
+            out.sources[i] = TENSOR_EXTRA - 1, out.rows[i][0] = out.rows[i][1] = out.rows[i][2] = 0;
+            if (there) read_shorts<TENSOR_ROWS>(t, head.y + i, lane, out.rows[i]);
+            if (there) out.sources[i] = read_source<TENSOR_ROWS>(t, head.y + i, lane);
+        }
+}
+
 template <int FORM, int J, int FEW>
-DEVICE void keep(const pelt_cuda_tensor &t, uint4 head, uint4 next, uint32_t lane, kept<FORM, J, FEW> &out) {
+DEVICE void keep(const pelt_cuda_tensor &t, uint4 head, uint4 next, uint32_t lane, const fetched<FORM> &from,
+                 kept<FORM, J, FEW> &out) {
 #pragma unroll
     for (int i = 0; i < J; i++) {
-        if (head.x + i < next.x)
-            out.joints[i] = read_group<TENSOR_JOINTS>(t, head.x + i, lane, out.weights[i]);
-        else
-            out.joints[i] = out.joints[0], out.weights[i] = {};
+        bool there = head.x + i < next.x;
+        out.joints[i] =
+            FEW && (!i || !there) ? from.joints : read_source<TENSOR_JOINTS>(t, head.x + (there ? i : 0), lane);
+        out.weights[i] = FEW && !i ? rows_of(from.weights) : tile_rows{};
+        if ((!FEW || i) && there) out.weights[i] = rows_of(read_weights<TENSOR_JOINTS>(t, head.x + i, lane));
     }
     if constexpr (FEW > 0 && FORM == PELT_GPU_SHORTS)
 #pragma unroll
         for (int i = 0; i < FEW; i++) {
-            if (head.y + i < next.y)
-                out.sources[i] = read_group<TENSOR_ROWS, 3>(t, head.y + i, lane, out.rows[i]);
-            else
-                out.sources[i] = TENSOR_EXTRA - 1, out.rows[i][0] = out.rows[i][1] = out.rows[i][2] = make_uint2(0, 0);
+            out.sources[i] = from.sources[i];
+#pragma unroll
+            for (int part = 0; part < 3; part++) out.rows[i][part] = halves_of_shorts(from.rows[i][part]);
         }
     if constexpr (FEW > 0 && FORM == PELT_GPU_WEIGHTED_SHORTS)
 #pragma unroll
         for (int i = 0; i < FEW; i++)
-            if (head.w + i < next.w) out.axes[i] = read_group<TENSOR_AXES>(t, head.w + i, lane, out.axis_weights[i]);
+            if (head.w + i < next.w) {
+                out.axes[i] = read_source<TENSOR_AXES>(t, head.w + i, lane);
+                out.axis_weights[i] = rows_of(read_weights<TENSOR_AXES>(t, head.w + i, lane));
+            }
 }
 
 /* What a basis adds to the points and normals of a tile. numbers: of the character that the lane hands in, and of the two
@@ -468,9 +535,8 @@ DEVICE void blended_row(const pelt_cuda_tensor &t, const kept<FORM, J, FEW> &kep
 #pragma unroll
         for (int i = 0; i < 16; i++) m[i >> 2][i & 3] = 0;
         for (uint32_t group = head.x; group < next.x; group++) {
-            tile_rows weights;
-            uint32_t joint = read_group<TENSOR_JOINTS>(t, group, lane, weights);
-            multiply(m, weights, plane[joint], false);
+            multiply(m, rows_of(read_weights<TENSOR_JOINTS>(t, group, lane)),
+                     plane[read_source<TENSOR_JOINTS>(t, group, lane)], false);
         }
     }
 }
@@ -494,13 +560,18 @@ struct tensor_warp {
 
 template <int FORM, int KIND, int PARTS, int J, int FEW>
 DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tensor_warp &warp,
-                         const lane_quads &quads, uint32_t block, uint4 head, uint4 next) {
+                         const lane_quads &quads, const tensor_place &own, const tensor_place &later,
+                         fetched<FORM> &ahead) {
     constexpr int TILES = tensor_cut<FORM, KIND>::tiles;
     constexpr bool NORMALS = KIND != TENSOR_POSITIONS;
     const uint32_t lane = warp.lane, g = lane >> 2, pair = 2 * (lane & 3);
-    const tile_rest rest = read_rest(k, t, block, g, NORMALS);
+    const uint32_t block = own.block;
+    const uint4 head = own.head, next = own.next;
+    if (FEW && !tensor_cut<FORM, KIND>::ahead) fetch<FORM, KIND>(k, t, own, lane, ahead);
+    const tile_rest rest = FEW ? ahead.rest : read_rest(k, t, block, g, NORMALS);
     kept<FORM, J, FEW> kept;
-    keep(t, head, next, lane, kept);
+    keep(t, head, next, lane, ahead, kept);
+    if (FEW && tensor_cut<FORM, KIND>::ahead) fetch<FORM, KIND>(k, t, later, lane, ahead);
 #pragma unroll 1
     for (uint32_t begin = 0; begin < warp.count; begin += TENSOR_CHARACTERS * TILES) {
         float p[TILES][3][4], n[TILES][3][4];
@@ -558,23 +629,23 @@ template <int FORM, int KIND, int PARTS, bool FEW>
 DEVICE void tensor_blocks(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tensor_warp &warp,
                           const lane_quads &quads, uint32_t place, uint32_t stop, uint32_t step) {
     if (place >= stop) return;
-    const uint4 *heads = (const uint4 *)t.words;
-    const uint32_t *blocks = t.words + t.at_blocks;
-    uint4 ahead_head = __ldg(heads + place),
-          ahead_next = __ldg(heads + place + 1); /* looked up before they are needed */
-    uint32_t ahead_block = __ldg(blocks + place);
+    constexpr bool weighted = FORM == PELT_GPU_WEIGHTED_SHORTS, fetches = FEW && tensor_cut<FORM, KIND>::ahead;
+    fetched<FORM> ahead;
+    tensor_place own = place_at(t, place), later = own;
+    if (fetches) fetch<FORM, KIND>(k, t, own, warp.lane, ahead), later = place_at(t, min(place + step, stop - 1));
     for (; place < stop; place += step) {
-        const uint4 head = ahead_head, next = ahead_next;
-        const uint32_t block = ahead_block, joints = next.x - head.x, ahead = min(place + step, stop - 1);
-        ahead_head = __ldg(heads + ahead), ahead_next = __ldg(heads + ahead + 1), ahead_block = __ldg(blocks + ahead);
-        if (FEW && joints == 1)
-            tensor_block<FORM, KIND, PARTS, 1, TENSOR_FEW>(k, t, warp, quads, block, head, next);
+        const tensor_place latest =
+            place_at(t, min(place + (fetches ? 2 : 1) * step, stop - 1)); /* before it is needed */
+        const uint32_t joints = own.next.x - own.head.x, axes = own.next.w - own.head.w;
+        if (FEW && joints == 1 && (!weighted || axes == 1))
+            tensor_block<FORM, KIND, PARTS, 1, weighted ? 1 : TENSOR_FEW>(k, t, warp, quads, own, later, ahead);
         else if (FEW)
-            tensor_block<FORM, KIND, PARTS, 2, TENSOR_FEW>(k, t, warp, quads, block, head, next);
+            tensor_block<FORM, KIND, PARTS, 2, TENSOR_FEW>(k, t, warp, quads, own, later, ahead);
         else if (FORM != PELT_GPU_BLEND && joints && joints <= 2)
-            tensor_block<FORM, KIND, PARTS, 2, 0>(k, t, warp, quads, block, head, next);
+            tensor_block<FORM, KIND, PARTS, 2, 0>(k, t, warp, quads, own, later, ahead);
         else
-            tensor_block<FORM, KIND, PARTS, 0, 0>(k, t, warp, quads, block, head, next);
+            tensor_block<FORM, KIND, PARTS, 0, 0>(k, t, warp, quads, own, later, ahead);
+        own = fetches ? later : latest, later = latest;
     }
 }
 
