@@ -63,10 +63,11 @@ static pelt_result check_group(const pelt_section *s, const pelt_file_features *
 
 static pelt_result check_bends(const pelt_section *s, const pelt_file_features *f) {
     pelt_result result = pelt_check_floats(s, f->bends, 1, f->width);
+    if (result) return result;
     const float *bends = (const float *)(s->bytes + f->bends);
-    for (uint32_t k = 0; k < f->width && !result; k++)
-        if (bends[k] < 0) result = PELT_ERROR_NUMBER;
-    return result;
+    for (uint32_t k = 0; k < f->width; k++)
+        if (bends[k] < 0) return PELT_ERROR_NUMBER;
+    return PELT_OK;
 }
 
 pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *coefficients) {
