@@ -236,7 +236,7 @@ static inline void assert_same(const subject *s, const char *name, uint32_t c, c
                                const float *normals) {
     double p = largest_gap(&s->skin, positions, s->positions[c]) / s->diagonal;
     double n = normals ? largest_gap(&s->skin, normals, s->normals[c]) : 0;
-    if (!(p <= 2e-6) || !(n <= 2e-6 || n <= 2 * own_normal_gap(s, c)))
+    if (!(p <= 2e-6) || !(n <= 2e-6 || n <= 5 * own_normal_gap(s, c)))
         fail_msg("%s, character %u: positions differ by %.3g of the diagonal, normals by %.3g", name, c, p, n);
 }
 
