@@ -165,9 +165,20 @@ static pelt_measure *measure(pelt_fitting *f, double low, double high, const pel
     return measured;
 }
 
+/* The error of a fit on examples that it has not seen; negative: it cannot be told. */
+static double blind_error(pelt_fitting *blind, pelt_examples held, double low, double high, pelt_error *error) {
+    begin_part(blind, low, high);
+    const pelt_arrangement *arrangement = fit_once(blind, error);
+    pelt_measure *measured = arrangement ? measure(blind, high, high, arrangement, held, error) : NULL;
+    double rms = measured ? measured->rms : -1;
+    pelt_measure_free(measured);
+    pelt_arena_free(blind->arena);
+    return rms;
+}
+
 /* -- Which blend --------------------------------------------------------------------------------------------------- */
 
-/* The error of a blend with its corrective on examples that they have not seen; negative: it cannot be told. */
+/* Of a blend with its corrective. */
 static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples kept, pelt_examples held, double low,
                         double high, pelt_error *error) {
     pelt_fitting blind = {.bundle = f->bundle,
@@ -178,13 +189,7 @@ static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples k
     blind.options.blend = blend;
     if (!blind.options.kernel.family && f->options.corrective == PELT_CORRECTIVE_KERNEL)
         blind.options.kernel.family = PELT_FAMILY_KERNEL; /* which takes a tenth of the time */
-    begin_part(&blind, low, high);
-    const pelt_arrangement *arrangement = fit_once(&blind, error);
-    pelt_measure *measured = arrangement ? measure(&blind, high, high, arrangement, held, error) : NULL;
-    double rms = measured ? measured->rms : -1;
-    pelt_measure_free(measured);
-    pelt_arena_free(blind.arena);
-    return rms;
+    return blind_error(&blind, held, low, high, error);
 }
 
 /* Fitted weights must do better than the file's with the very corrective that follows: else the file's stay. */
@@ -209,18 +214,12 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
 
 /* -- Which ridge --------------------------------------------------------------------------------------------------- */
 
-/* The error of driven joints on examples that they have not seen; negative: it cannot be told. */
+/* Of driven joints. */
 static double try_ridge(const pelt_fitting *f, double ridge, pelt_examples kept, pelt_examples held, double low,
                         double high, pelt_error *error) {
     pelt_fitting blind = {.bundle = f->bundle, .examples = kept, .options = f->options, .told = f->told};
     blind.options.joints.ridge = ridge, blind.options.corrective = PELT_CORRECTIVE_NONE;
-    begin_part(&blind, low, high);
-    const pelt_arrangement *arrangement = fit_once(&blind, error);
-    pelt_measure *measured = arrangement ? measure(&blind, high, high, arrangement, held, error) : NULL;
-    double rms = measured ? measured->rms : -1;
-    pelt_measure_free(measured);
-    pelt_arena_free(blind.arena);
-    return rms;
+    return blind_error(&blind, held, low, high, error);
 }
 
 /* What a squared weight costs in the blend "joints", where nobody says: the usual, or nothing. The examples that the held-out
