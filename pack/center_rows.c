@@ -26,7 +26,7 @@ enum { MOST = 32767, COLUMNS = 8 };
 static int kind_of(size_t column) { return column < 3 ? 0 : column == 3 ? 1 : 2; }
 
 /* What rounding may do: to vectors, of the diagonal; to norms; to normals. */
-static const double MOST_SHIFT = 4e-6, MOST_NORM = 1e-4, MOST_TURN = 1e-3;
+static const double MOST_SHIFT = 4e-6, MOST_NORM = 1e-4, MOST_TURN = 2e-3;
 
 typedef struct rounding {
     const pelt_model *model;
@@ -279,7 +279,7 @@ static void round_block(void *user, size_t block, pelt_arena *scratch) {
     order_centers(r, b, centers, count, scratch);
     for (size_t slot = 0; slot < PELT_BLOCK; slot++)
         lanes[slot] = make_lane(r, b, r->order[block * PELT_BLOCK + slot], centers, count, scratch);
-    for (bool well = false; !well; finer = finer ? 2 * finer : 1) {
+    for (bool well = false; !well; finer += 1 + finer / 2) {
         match_centers(lanes, count, finer, masks, partners);
         well = round_lanes(r, b, lanes, partners, finer >= count) || finer >= count;
     }

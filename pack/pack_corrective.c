@@ -716,6 +716,17 @@ static void pack_near(corrective_packing *p, const pelt_kernel *kernel) {
     p->sizes[PELT_SECTION_NEAR] = b.size;
 }
 
+/* Which sixteens of the centres are not all where the first centre is, along every axis. */
+static uint64_t append_moving(builder *b, const pelt_weighted *w) {
+    size_t axes = w->axis_count, words = (size_t)pelt_moving_words(w->center_count);
+    uint64_t at = append(b, axes * words, sizeof(uint64_t)), *out = (uint64_t *)(b->bytes + at);
+    for (size_t c = 0; c < w->center_count; c++)
+        for (size_t a = 0; a < axes; a++)
+            if (memcmp(w->centers + 4 * (c * axes + a), w->centers + 4 * a, 4 * sizeof *w->centers) != 0)
+                out[a * words + c / 1024] |= 1ull << (c / PELT_BLOCK % 64);
+    return at;
+}
+
 static uint64_t append_weighted(builder *b, const pelt_weighted *w, uint32_t first_axis) {
     pelt_file_weighted out = {.first_axis = first_axis,
                               .axis_count = w->axis_count,
@@ -725,6 +736,7 @@ static uint64_t append_weighted(builder *b, const pelt_weighted *w, uint32_t fir
                               .normalised = !w->unnormalised};
     uint64_t at = append(b, 1, sizeof out);
     out.centers = append_centers(b, w->centers, w->center_count, w->axis_count);
+    out.moving = append_moving(b, w);
     memcpy(b->bytes + at, &out, sizeof out);
     return at;
 }

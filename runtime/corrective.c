@@ -229,6 +229,9 @@ static pelt_result check_weighted(pelt_skin *skin, const pelt_section *s, const 
     if (!result)
         result =
             check_centers(s, weighted->first_axis, weighted->axis_count, weighted->center_count, weighted->centers);
+    if (!result && weighted->moving &&
+        !pelt_array_at(s, weighted->moving, weighted->axis_count, pelt_moving_words(weighted->center_count), 8))
+        result = PELT_ERROR_FORMAT;
     uint64_t entries = 0;
     if (!result) result = check_firsts(axes.first, skin->block_count, &entries);
     if (result) return result;

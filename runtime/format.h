@@ -192,7 +192,9 @@ typedef struct pelt_file_weighted {
     uint32_t normalised; /* 0: rows have no norm, [row][3][16] */
     uint32_t reserved[2];
     uint64_t centers; /* f32 [axis][4][center] */
-    uint64_t unused[3];
+    uint64_t moving;  /* u64 [axis][pelt_moving_words]: bit s of an axis is set unless centres 16 s to 16 s + 15 are where
+                         centre 0 is; 0: anything may be anywhere */
+    uint64_t unused[2];
 } pelt_file_weighted;
 
 /* -- Kernels of neighbourhoods: the section NEAR ----------------------------------------------------------------------
@@ -266,6 +268,9 @@ typedef struct pelt_file_feature_group {
 
 /* Centres are worked on sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
+
+/* Words of 64 bits that have one for every sixteen of the centres. */
+static inline uint64_t pelt_moving_words(uint64_t center_count) { return (center_count + 1023) / 1024; }
 
 /* Rows of a matrix in tiles of four rows and eight columns. */
 static inline uint64_t pelt_tiled_rows(uint64_t count) { return (count + 3) / 4 * 4; }

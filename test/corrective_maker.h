@@ -203,7 +203,11 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
                          .folded = folded,
                          .folded_turns = turns};
     for (uint32_t a = 0; a < AXES; a++) ((pelt_axis *)w->axes)[a].weight = 1;
-    w->centers = maker_centers(arena, seed, w->axes, AXES, CENTERS);
+    float *centers = maker_centers(arena, seed, w->axes, AXES, CENTERS);
+    for (uint32_t a = 1; a < AXES; a += 3) /* along some axes the last ones are where the first is */
+        for (uint32_t q = PELT_BLOCK; q < CENTERS; q++)
+            memcpy(centers + 4 * (q * AXES + a), centers + 4 * a, 4 * sizeof *centers);
+    w->centers = centers;
     pelt_corrective *c = PELT_NEW(arena, 1, pelt_corrective);
     c->weighted = w;
     return c;
