@@ -303,9 +303,9 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     pelt_corrective_offsets at;
     uint64_t end = 0;
     const pelt_file_features *features = pelt_skin_features(skin);
-    for (uint32_t g = 0; features && g < features->group_count; g++) {
+    for (uint32_t g = 0; features && !features->in_16_bits && g < features->group_count; g++) {
         const pelt_file_feature_group *groups = (const void *)((const char *)features + features->groups);
-        if (!features->in_16_bits) gathered = most(gathered, pelt_feature_columns(groups[g].eight_count));
+        gathered = most(gathered, pelt_feature_columns(groups[g].eight_count));
     }
     for (int i = 0; i < 2; i++) gathered = most(gathered, pelt_padded(skin->factor_counts[i]));
     at.coefficients = take(&end, (uint64_t)head->coefficient_count + 3); /* some are written in fours */
@@ -326,14 +326,14 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     uint64_t sets = features ? features->set_count : 0, width = features ? features->width : 0;
     uint64_t seen = features ? pelt_features_seen(features) : 0, inputs = features ? features->input_count : 0;
     int shorts = features && features->in_16_bits;
-    at.numbers = take(&end, 8 * inputs);
+    at.numbers = take(&end, shorts ? 0 : 8 * inputs);
     at.short_numbers = take(&end, shorts ? 4 * inputs : 0);
-    at.unmixed = take(&end, sets * width);
+    at.unmixed = take(&end, shorts ? 0 : sets * width);
     at.short_unmixed = take(&end, shorts ? sets * width / 2 : 0);
     at.features = take(&end, sets * pelt_padded(seen));
     at.short_features = take(&end, shorts ? sets * seen / 2 : 0);
-    at.feature_sizes = take(&end, sets);
-    at.eight_steps = take(&end, shorts ? sets * seen / 8 : 0);
+    at.set_moves = take(&end, sets);
+    at.eight_moves = take(&end, shorts ? sets * seen / 8 : 0);
     at.size = end;
     return at;
 }

@@ -21,6 +21,15 @@ static pelt_result check_mix(const pelt_section *s, const pelt_file_features *f,
     return pelt_check_floats(s, set->mix_steps, 1, set->rank);
 }
 
+static pelt_result check_offsets(const pelt_section *s, const pelt_file_features *f, const pelt_file_feature_set *set) {
+    pelt_result result = pelt_check_floats(s, set->offsets, 3, f->width);
+    if (result) return result;
+    const float *bends = (const float *)(s->bytes + set->offsets) + f->width;
+    for (uint32_t k = 0; k < f->width; k++)
+        if (bends[k] < 0) return PELT_ERROR_NUMBER;
+    return PELT_OK;
+}
+
 static pelt_result check_set(const pelt_section *s, const pelt_skin *skin, const pelt_file_features *f,
                              const pelt_file_feature_set *set) {
     const pelt_file_feature_input *all = (const pelt_file_feature_input *)(s->bytes + f->inputs);
@@ -30,16 +39,11 @@ static pelt_result check_set(const pelt_section *s, const pelt_skin *skin, const
     if (!pelt_all_below_u32(inputs, set->input_count, f->input_count)) return PELT_ERROR_INDEX;
     for (uint32_t i = 0; i < set->input_count; i++) numbers += all[inputs[i]].source < skin->joint_count ? 6 : 1;
     if (numbers != set->size) return PELT_ERROR_FORMAT;
-    if (!f->in_16_bits) {
-        pelt_result result = pelt_check_floats(s, set->matrix, set->size, f->width);
-        if (!result) result = pelt_check_floats(s, set->offsets, 1, f->width);
-        return result ? result : check_mix(s, f, set);
-    }
     uint64_t pairs = 0;
     for (uint32_t i = 0; i < set->input_count; i++) pairs += all[inputs[i]].source < skin->joint_count ? 3 : 1;
-    if (!pelt_array_at(s, set->matrix, pairs, f->width, 2 * sizeof(int16_t))) return PELT_ERROR_FORMAT;
-    pelt_result result = pelt_check_floats(s, set->offsets, 1, f->width);
-    if (!result) result = pelt_check_floats(s, set->steps, 1, f->width);
+    pelt_result result = check_offsets(s, f, set);
+    if (!result && !f->in_16_bits) result = pelt_check_floats(s, set->matrix, set->size, f->width);
+    if (f->in_16_bits && !pelt_array_at(s, set->matrix, pairs, f->width, 2 * sizeof(int16_t))) return PELT_ERROR_FORMAT;
     return result ? result : check_mix(s, f, set);
 }
 
@@ -61,15 +65,6 @@ static pelt_result check_group(const pelt_section *s, const pelt_file_features *
     return pelt_check_floats(s, group->steps, 1, rows);
 }
 
-static pelt_result check_bends(const pelt_section *s, const pelt_file_features *f) {
-    pelt_result result = pelt_check_floats(s, f->bends, 1, f->width);
-    if (result) return result;
-    const float *bends = (const float *)(s->bytes + f->bends);
-    for (uint32_t k = 0; k < f->width; k++)
-        if (bends[k] < 0) return PELT_ERROR_NUMBER;
-    return PELT_OK;
-}
-
 pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *coefficients) {
     const pelt_file_features *f = pelt_skin_features(skin);
     pelt_section s = {(const char *)f, size};
@@ -79,8 +74,7 @@ pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *
     const pelt_file_feature_set *sets = pelt_array_at(&s, f->sets, f->set_count, sizeof *sets, 1);
     const pelt_file_feature_group *groups = pelt_array_at(&s, f->groups, f->group_count, sizeof *groups, 1);
     if (!sets || !groups) return PELT_ERROR_FORMAT;
-    pelt_result result = check_bends(&s, f);
-    if (!result) result = check_inputs(&s, skin, f);
+    pelt_result result = check_inputs(&s, skin, f);
     for (uint32_t i = 0; i < f->set_count && !result; i++) result = check_set(&s, skin, f, &sets[i]);
     for (uint32_t i = 0; i < f->group_count && !result; i++) {
         if (groups[i].first_coefficient != *coefficients) return PELT_ERROR_FORMAT;

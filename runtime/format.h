@@ -67,7 +67,7 @@ typedef struct pelt_file_section {
     X(AXIS_FIRST, PELT_FOURCC('A', 'B', 'L', 'K'), PELT_PRIVATE(AXIS_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
     X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), PELT_PRIVATE(AXIS_SOURCES), 0, 0)                                 \
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
-    X(FEATURES, PELT_FOURCC('F', 'T', 'E', 'I'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
+    X(FEATURES, PELT_FOURCC('F', 'T', 'S', 'U'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
     X(NEAR, PELT_FOURCC('N', 'E', 'A', 'R'), PELT_PRIVATE(NEAR), 0, 0)                                                 \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
@@ -222,22 +222,30 @@ typedef struct pelt_file_near {
     uint64_t unused[4];
 } pelt_file_near;
 
-/* -- Learned features: the section FTEI -------------------------------------------------------------------------------
-   Offsets are bytes from the start of the section, multiples of 64. Matrices are floats, or all of them are whole numbers of
-   16 bits that count steps. */
+/* -- Learned features: the section FTSU -------------------------------------------------------------------------------
+   h = z - b + sqrt(z^2 + bend) - sqrt(b^2 + bend) with z = b + s x W; b, bend and the root at rest are in the file. Offsets
+   are bytes from the start of the section, multiples of 64. Matrices are floats, and s is 1/2; or all of them are whole
+   numbers of 16 bits, and so are x, h and sums of h: each number of x in steps that make the most it can be
+   PELT_SHORT_MOST, and s W such that no h is larger than that. Rows of whole numbers that become one result have
+   PELT_ROW_MOST in all at the most, so that sums fit 32 bits. */
 
 enum { PELT_FEATURES_AT_ONCE = 32, PELT_MOST_FEATURES = 1024 };
+
+#define PELT_SHORT_MOST 32767.0f
+#define PELT_ROW_MOST 65535.0f
+#define PELT_MOST_TURN 2.0f        /* numbers of a joint */
+#define PELT_FEATURE_STEP 0x1p-17f /* s in 16 bits: h is up to twice s x W */
 
 typedef struct pelt_file_features {
     uint32_t width; /* features of each set, a multiple of PELT_FEATURES_AT_ONCE up to PELT_MOST_FEATURES */
     uint32_t input_count, set_count, group_count;
-    uint64_t bends;  /* f32 [width], not negative */
+    uint64_t unused;
     uint64_t inputs; /* pelt_file_feature_input[input_count] */
     uint64_t sets;   /* pelt_file_feature_set[set_count] */
     uint64_t groups; /* pelt_file_feature_group[group_count] */
     uint32_t rank;   /* the most sums of its features that a set has, a multiple of 8; 0: groups see the features */
     uint32_t in_16_bits; /* 1, or 0 */
-    uint64_t unused;
+    uint64_t reserved;
 } pelt_file_features;
 
 typedef struct pelt_file_feature_input {
@@ -250,10 +258,10 @@ typedef struct pelt_file_feature_set {
     uint32_t input_count, size; /* size: six numbers for each joint, one for each control */
     uint64_t inputs;            /* u32 [input_count] */
     uint64_t matrix;            /* f32 [size][width]; or i16 [three pairs for a joint, one for a control][width][2] */
-    uint64_t offsets;           /* f32 [width] */
+    uint64_t offsets;           /* f32 [3][width] b; bends, not negative; the roots at rest */
     uint64_t mix;               /* f32 [width][rank16], or i16 [own rank / 4][width / 8][4][8]; 0 without a rank */
-    uint64_t steps;             /* f32 [width] of the matrix in 16 bits, or 0 */
     uint64_t mix_steps;         /* f32 [own rank] of the mix in 16 bits, or 0 */
+    uint64_t unused;
     uint32_t rank, reserved;    /* rank: its own sums, a multiple of 8 */
 } pelt_file_feature_set;
 
@@ -299,7 +307,7 @@ _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 3
                "the structures of DRIV and NEAR have no hidden padding");
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
-               "the structures of FTEI have no hidden padding");
+               "the structures of FTSU have no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");

@@ -70,19 +70,16 @@ typedef struct pelt_corrective_offsets {
     size_t rest_kernels;  /* [kernel joint] E(pose, rest) */
     size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
     size_t near;          /* of kernels with neighbours, [kernel joint] |x|^2, then [kernel joint][2][center] x . y, |y|^2 */
-    size_t numbers; /* [feature input][8] six numbers, and their step in 16 bits, which is 0 where all of them are */
-    size_t short_numbers;  /* [feature input][8] */
+    size_t numbers;        /* [feature input][8] six numbers, and one that is 0 where all of them are */
+    size_t short_numbers;  /* the same in 16 bits, and how many pairs an input has */
     size_t unmixed;        /* [feature set][width] the features, where groups see sums of them */
     size_t short_unmixed;  /* the same in 16 bits */
     size_t features;       /* [feature set][what groups can see, padded to 16] */
     size_t short_features; /* [feature set][what groups can see] */
-    size_t feature_sizes;  /* [feature set] the largest of its own, or their step in 16 bits; 0 where all are 0 */
-    size_t eight_steps;    /* [feature set][what groups can see / 8] that step */
+    size_t set_moves;      /* [feature set] whether it is not at rest, in 32 bits */
+    size_t eight_moves;    /* [feature set][what groups can see / 8] the same */
     uint64_t size;
 } pelt_corrective_offsets;
-
-/* The sum of products of pairs is a whole number for this many pairs, when numbers of one side are no larger than that. */
-enum { PELT_EIGHTS = 3, PELT_SHORT_MOST = 32767 / PELT_EIGHTS };
 
 /* Factors in 16 bits with a common scale. None is below -32767, so that the sum of two products fits 32 bits. */
 typedef struct pelt_factors {

@@ -30,21 +30,30 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
 typedef int32_t wide_whole __attribute__((vector_size(32)));
 static inline wide wide_of(wide_whole x) { return (wide)_mm256_cvtepi32_ps((__m256i)x); }
 
-static inline wide_whole multiply_pairs(const int16_t *p, const int16_t *factors) {
+static inline wide_whole add_products(wide_whole sum, const int16_t *p, __m256i factors) {
+    return (wide_whole)_mm256_add_epi32((__m256i)sum,
+                                        _mm256_madd_epi16(_mm256_load_si256((const __m256i *)p), factors));
+}
+
+static inline wide_whole add_pairs(wide_whole sum, const int16_t *p, const int16_t *factors) {
     int32_t both;
     memcpy(&both, factors, sizeof both);
-    return (wide_whole)_mm256_madd_epi16(_mm256_load_si256((const __m256i *)p), _mm256_set1_epi32(both));
+    return add_products(sum, p, _mm256_set1_epi32(both));
 }
 
-static inline wide_whole multiply_eight(const int16_t *p, const int16_t *factors) {
-    return (wide_whole)_mm256_madd_epi16(_mm256_load_si256((const __m256i *)p),
-                                    _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)factors)));
+static inline wide_whole add_eight(wide_whole sum, const int16_t *p, const int16_t *factors) {
+    return add_products(sum, p, _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)factors)));
 }
 
-static inline void sum_tile(const wide x[2], float out[4]) {
-    __m256 s = _mm256_hadd_ps((__m256)x[0], (__m256)x[1]);
-    s = _mm256_hadd_ps(s, s);
-    _mm_storeu_ps(out, _mm_unpacklo_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
+static inline void store_whole(int16_t *p, wide x) {
+    __m256i whole = _mm256_srai_epi32(_mm256_slli_epi32(_mm256_castps_si256((__m256)(x + ROUND_MAGIC)), 16), 16);
+    _mm_storeu_si128((__m128i *)p, _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1)));
+}
+
+static inline void sum_tile(const wide_whole x[2], float out[4]) {
+    __m256i s = _mm256_hadd_epi32((__m256i)x[0], (__m256i)x[1]);
+    s = _mm256_hadd_epi32(s, s);
+    _mm_storeu_ps(out, _mm_cvtepi32_ps(_mm_unpacklo_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1))));
 }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {

@@ -29,15 +29,23 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
 typedef int32_t wide_whole __attribute__((vector_size(64)));
 static inline wide wide_of(wide_whole x) { return (wide)_mm512_cvtepi32_ps((__m512i)x); }
 
-static inline wide_whole multiply_pairs(const int16_t *p, const int16_t *factors) {
-    int32_t both;
-    memcpy(&both, factors, sizeof both);
-    return (wide_whole)_mm512_madd_epi16(_mm512_load_si512(p), _mm512_set1_epi32(both));
+static inline __m512i add_products(__m512i sum, __m512i a, __m512i b) {
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
 }
 
-static inline wide_whole multiply_eight(const int16_t *p, const int16_t *factors) {
-    return (wide_whole)_mm512_madd_epi16(_mm512_load_si512(p),
+static inline wide_whole add_pairs(wide_whole sum, const int16_t *p, const int16_t *factors) {
+    int32_t both;
+    memcpy(&both, factors, sizeof both);
+    return (wide_whole)add_products((__m512i)sum, _mm512_load_si512(p), _mm512_set1_epi32(both));
+}
+
+static inline wide_whole add_eight(wide_whole sum, const int16_t *p, const int16_t *factors) {
+    return (wide_whole)add_products((__m512i)sum, _mm512_load_si512(p),
                                     _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)factors)));
+}
+
+static inline void store_whole(int16_t *p, wide x) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_castps_si512((__m512)(x + ROUND_MAGIC))));
 }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
@@ -67,11 +75,22 @@ static inline void sum_four(const wide x[4], float *out) {
     _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(twos), _mm256_extractf128_ps(twos, 1)));
 }
 
-static inline void sum_tile(const wide x[1], float out[4]) {
-    __m512 s = _mm512_add_ps((__m512)x[0], _mm512_permute_ps((__m512)x[0], 0xb1));
-    s = _mm512_add_ps(s, _mm512_permute_ps(s, 0x4e));
-    const __m512i firsts = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(firsts, s)));
+/* Four tiles at once: their rows become columns. */
+#define OWN_TILE_SUMS
+static inline __m512i add_neighbours(__m512i a, __m512i b) {
+    return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+
+static inline __attribute__((always_inline)) void store_sums(wide_whole sum[4][1], int fours, const float *steps,
+                                                             float scale, float *out) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i a = add_neighbours((__m512i)sum[0][0], (__m512i)sum[1][0]),
+            b = add_neighbours((__m512i)sum[2][0], (__m512i)sum[3][0]);
+    __m512i rows = _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    __m512 values = _mm512_cvtepi32_ps(_mm512_permutexvar_epi32(order, rows));
+    __mmask16 wanted = (__mmask16)((1u << 4 * fours) - 1);
+    __m512 scales = _mm512_mul_ps(_mm512_maskz_loadu_ps(wanted, steps), _mm512_set1_ps(scale));
+    _mm512_mask_storeu_ps(out, wanted, _mm512_mul_ps(values, scales));
 }
 
 /* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact

@@ -32,15 +32,22 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
 
 typedef int64_t wide_whole; /* of all products of a row of a tile */
 static inline wide wide_of(wide_whole x) { return (float)x; }
-static inline wide_whole multiply_pairs(const int16_t *p, const int16_t *factors) {
-    return p[0] * factors[0] + p[1] * factors[1];
+static inline wide_whole add_pairs(wide_whole sum, const int16_t *p, const int16_t *factors) {
+    return sum + p[0] * factors[0] + p[1] * factors[1];
 }
-static inline wide_whole multiply_eight(const int16_t *p, const int16_t *factors) {
-    wide_whole sum = 0;
-    for (int i = 0; i < 8; i += 2) sum += multiply_pairs(p + i, factors + i);
+static inline wide_whole add_eight(wide_whole sum, const int16_t *p, const int16_t *factors) {
+    for (int i = 0; i < 8; i += 2) sum = add_pairs(sum, p + i, factors + i);
     return sum;
 }
-static inline void sum_tile(const wide x[4], float out[4]) { memcpy(out, x, 4 * sizeof *out); }
+static inline void sum_tile(const wide_whole x[4], float out[4]) {
+    for (int r = 0; r < 4; r++) out[r] = (float)x[r];
+}
+static inline void store_whole(int16_t *p, wide x) {
+    float large = x + ROUND_MAGIC;
+    uint32_t bits;
+    memcpy(&bits, &large, sizeof bits);
+    *p = (int16_t)(uint16_t)bits;
+}
 static inline wide quick_root(wide x) { return sqrtf(x); }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {

@@ -98,24 +98,46 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
 
 typedef wide_int wide_whole;
 static inline wide wide_of(wide_whole x) { return __builtin_convertvector(x, wide); }
-static inline void sum_tile(const wide x[4], float out[4]) { sum_four(x, out); }
 
-static inline wide_whole multiply_eight(const int16_t *p, const int16_t *factors) {
+static inline void sum_tile(const wide_whole x[4], float out[4]) {
+    wide_int a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5) + __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7),
+             b = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5) + __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+    wide_int rows = __builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    *(wide_unaligned *)out = wide_of(rows);
+}
+
+static inline wide_whole add_eight(wide_whole sum, const int16_t *p, const int16_t *factors) {
     wide_int x = *(const wide_shorts *)p, y = *(const wide_shorts *)factors;
 #if defined(__SSE2__)
-    return (wide_whole)_mm_madd_epi16((__m128i)x, (__m128i)y);
+    return (wide_whole)_mm_add_epi32((__m128i)sum, _mm_madd_epi16((__m128i)x, (__m128i)y));
 #elif defined(__wasm_simd128__)
-    return (wide_whole)wasm_i32x4_dot_i16x8((v128_t)x, (v128_t)y);
+    return (wide_whole)wasm_i32x4_add((v128_t)sum, wasm_i32x4_dot_i16x8((v128_t)x, (v128_t)y));
+#elif defined(__aarch64__)
+    int16x8_t a = (int16x8_t)x, b = (int16x8_t)y;
+    return (wide_whole)vaddq_s32((int32x4_t)sum, vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)),
+                                                            vmull_high_s16(a, b)));
 #else
-    return ((x << 16) >> 16) * ((y << 16) >> 16) + (x >> 16) * (y >> 16);
+    wide_bits low = (wide_bits)((x << 16) >> 16) * (wide_bits)((y << 16) >> 16);
+    return (wide_whole)((wide_bits)sum + low + (wide_bits)(x >> 16) * (wide_bits)(y >> 16));
 #endif
 }
 
-static inline wide_whole multiply_pairs(const int16_t *p, const int16_t *factors) {
+static inline wide_whole add_pairs(wide_whole sum, const int16_t *p, const int16_t *factors) {
     int32_t both;
     memcpy(&both, factors, sizeof both);
     wide_int pair = {both, both, both, both};
-    return multiply_eight(p, (const int16_t *)&pair);
+    return add_eight(sum, p, (const int16_t *)&pair);
+}
+
+static inline void store_whole(int16_t *p, wide x) {
+    wide_bits bits = (wide_bits)(x + ROUND_MAGIC);
+#if defined(__SSE2__)
+    __m128i whole = _mm_srai_epi32(_mm_slli_epi32((__m128i)bits, 16), 16);
+    _mm_storel_epi64((__m128i *)p, _mm_packs_epi32(whole, whole));
+#else
+    halves whole = __builtin_convertvector(bits, halves);
+    memcpy(p, &whole, sizeof whole);
+#endif
 }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {

@@ -92,19 +92,6 @@ static const float *coefficients_of(const runner *r) {
                            pelt_corrective_layout(&r->skin).coefficients);
 }
 
-/* A number of 16 bits is off by half a step of its row, 1 / 65534 of the largest; the sum by that times all features. */
-static double largest_rounding(const pelt_features *f, const double *h_sums) {
-    double most = 0;
-    for (uint32_t g = 0; g < f->group_count; g++) {
-        const pelt_feature_group *group = &f->groups[g];
-        double sum = 0;
-        uint32_t each = (f->rank ? f->rank : f->width) / 8;
-        for (uint32_t s = 0; s < group->eight_count; s++) sum += h_sums[group->eights[s] / each] / each;
-        most = fmax(most, 0.2 / 65534 * sum);
-    }
-    return most;
-}
-
 static void every_instruction_set_gives_the_coefficients_of_the_definition(void **state) {
     (void)state;
     for (int kind = 0; kind < 8; kind++) { /* of 32 and 96 features, in 32 and in 16 bits, as they are and as sums */
@@ -123,14 +110,19 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
             pelt_pose_rotations(&r.bundle->skeleton, locals, rotations);
             pelt_corrective_coefficients(r.corrective, &(pelt_pose_state){rotations, NULL, away}, again);
             for (uint32_t k = 0; k < r.count; k++) assert_near(again[k], a[k], 1e-5);
-            double sums[JOINTS];
-            /* |h| is 3 at the most here, and sums are no larger than a tenth of 3 width */
-            for (int s = 0; s < JOINTS; s++) sums[s] = 3.0 * f->width * (f->rank ? 0.1 * f->rank : 1);
-            double tolerance = 3e-5 + (kind / 2 % 2 ? largest_rounding(f, sums) : 0);
+            double size = 0;
+            for (uint32_t k = 0; k < r.count; k++) size = fmax(size, fabs(a[k]));
+            double tolerance = 3e-5 + (kind / 2 % 2 ? (f->rank ? 1e-3 : 3e-3) * size : 0);
             for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
                 if (!pelt_isa_works((pelt_isa)isa)) continue;
                 run(&r, (pelt_isa)isa, locals, away);
-                for (uint32_t k = 0; k < r.count; k++) assert_near(coefficients_of(&r)[k], a[k], tolerance);
+                const float *got = coefficients_of(&r);
+                for (uint32_t k = 0; k < r.count; k++) assert_near(got[k], a[k], tolerance);
+                /* Products in 16 bits are exact: what differs is features that a root rounds up in one and down in another. */
+                for (uint32_t k = 0; k < r.count && kind / 2 % 2; k++) {
+                    if (isa == PELT_ISA_SCALAR) again[k] = got[k];
+                    assert_near(got[k], again[k], 1e-4 * size);
+                }
             }
         }
         free(a), free(again), close_runner(&r);
@@ -155,7 +147,7 @@ static void numbers_of_16_bits_are_close_to_those_of_32(void **state) {
             gap = fmax(gap, fabs((double)coefficients_of(&exact)[k] - coefficients_of(&rounded)[k]));
         }
     }
-    assert_true(gap > 1e-7 * size && gap < 2e-4 * size);
+    assert_true(gap > 1e-7 * size && gap < 5e-4 * size);
     close_runner(&exact), close_runner(&rounded);
 }
 
@@ -175,7 +167,7 @@ static void at_rest_all_coefficients_are_zero(void **state) {
 static void every_field_of_features_has_its_range(void **state) {
     (void)state;
     enum {
-        HEAD, BENDS, INPUT, SET, SET_INPUTS, SET_MATRIX, SET_OFFSETS, SET_MIX, GROUP, GROUP_EIGHTS, GROUP_MATRIX, GROUP_STEPS
+        HEAD, INPUT, SET, SET_INPUTS, SET_MATRIX, SET_OFFSETS, SET_MIX, GROUP, GROUP_EIGHTS, GROUP_MATRIX, GROUP_STEPS
     };
     const uint32_t NOT_A_NUMBER = 0x7fc00000u, MINUS_ONE = 0xbf800000u, FINE = PELT_OK, WRONG = PELT_ERROR_FORMAT,
                    INDEX = PELT_ERROR_INDEX, NUMBER = PELT_ERROR_NUMBER;
@@ -194,8 +186,7 @@ static void every_field_of_features_has_its_range(void **state) {
         {0, HEAD, 8, 0xffffffffu, WRONG},
         {0, HEAD, 12, 6, WRONG}, /* group_count: coefficients are missing */
         {0, HEAD, 12, 0xffffffffu, WRONG},
-        {0, HEAD, 16, 0x40000000u, WRONG}, /* offsets: outside, and no multiple of 64 */
-        {0, HEAD, 24, 0x40000000u, WRONG},
+        {0, HEAD, 24, 0x40000000u, WRONG}, /* offsets: outside, and no multiple of 64 */
         {0, HEAD, 32, 0x40000000u, WRONG},
         {0, HEAD, 40, 0x40000000u, WRONG},
         {0, HEAD, 24, 65, WRONG},
@@ -205,9 +196,12 @@ static void every_field_of_features_has_its_range(void **state) {
         {0, SET, 32, 0x40000000u, WRONG, 8},
         {0, SET, 32, 0x40000000u, FINE}, /* without a rank nobody looks */
         {0, SET_MIX, 4 * (31 * 16 + 15), NOT_A_NUMBER, NUMBER, 8},
-        {0, BENDS, 4, 0, FINE},
-        {0, BENDS, 4 * 31, MINUS_ONE, NUMBER},
-        {0, BENDS, 4 * 31, NOT_A_NUMBER, NUMBER},
+        {0, SET_OFFSETS, 4 * 32, 0, FINE}, /* bends */
+        {0, SET_OFFSETS, 4 * 63, MINUS_ONE, NUMBER},
+        {1, SET_OFFSETS, 4 * 63, MINUS_ONE, NUMBER},
+        {0, SET_OFFSETS, 4 * 63, NOT_A_NUMBER, NUMBER},
+        {0, SET_OFFSETS, 4 * 64, MINUS_ONE, FINE}, /* roots */
+        {0, SET_OFFSETS, 4 * 95, NOT_A_NUMBER, NUMBER},
         {0, INPUT, 0, JOINTS - 1, FINE}, /* source */
         {0, INPUT, 0, JOINTS, WRONG},    /* a control has one number, not six */
         {0, INPUT, 0, JOINTS + MAKER_CONTROLS, INDEX},
@@ -235,9 +229,8 @@ static void every_field_of_features_has_its_range(void **state) {
         {1, SET, 8, 0x40000000u, WRONG},
         {1, SET, 32, 0x40000000u, WRONG, 8},
         {1, SET, 32, 0x40000000u, FINE},
-        {1, SET, 40, 0x40000000u, WRONG},    /* steps */
-        {1, SET, 48, 0x40000000u, WRONG, 8}, /* mix_steps */
-        {1, SET, 48, 0x40000000u, FINE},
+        {1, SET, 40, 0x40000000u, WRONG, 8}, /* mix_steps */
+        {1, SET, 40, 0x40000000u, FINE},
         {1, SET_OFFSETS, 4 * 31, NOT_A_NUMBER, NUMBER},
         {1, SET_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */
         {0, GROUP_EIGHTS, 0, 4 * JOINTS - 1, FINE}, /* 32 features are four eights */
@@ -259,9 +252,8 @@ static void every_field_of_features_has_its_range(void **state) {
         const pelt_file_features *head = (const void *)bytes;
         const pelt_file_feature_set *set = (const void *)(bytes + head->sets);
         const pelt_file_feature_group *group = (const pelt_file_feature_group *)(bytes + head->groups) + 1;
-        const uint64_t at[] = {0,           head->bends,   head->inputs, head->sets,
-                               set->inputs, set->matrix,   set->offsets, set->mix, head->groups + sizeof *group,
-                               group->eights, group->matrix, group->steps};
+        const uint64_t at[] = {0,           head->inputs, head->sets,    set->inputs,  set->matrix, set->offsets,
+                               set->mix,    head->groups + sizeof *group, group->eights, group->matrix, group->steps};
         memcpy(bytes + at[cases[i].where] + cases[i].offset, &cases[i].value, 4);
         pelt_skin skin;
         pelt_result result = pelt_open(r.bytes->bytes, r.bytes->size, &skin);
