@@ -48,7 +48,7 @@ const pelt_loops *pelt_loops_of(pelt_isa isa) {
     switch (isa) {
 #ifdef __x86_64__
     case PELT_ISA_AVX512:
-        return &pelt_loops_avx512;
+        return __builtin_cpu_supports("avx512vnni") ? &pelt_loops_avx512_vnni : &pelt_loops_avx512;
     case PELT_ISA_AVX2:
         return &pelt_loops_avx2;
 #endif

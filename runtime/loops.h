@@ -192,7 +192,8 @@ typedef struct pelt_loops {
     void (*fill)(const pelt_fill_job *job);
 } pelt_loops;
 
-extern const pelt_loops pelt_loops_scalar, pelt_loops_simd128, pelt_loops_avx2, pelt_loops_avx512;
+extern const pelt_loops pelt_loops_scalar, pelt_loops_simd128, pelt_loops_avx2, pelt_loops_avx512,
+    pelt_loops_avx512_vnni;
 
 /* Those of an instruction set that works; of one that this build does not have, the scalar ones. */
 const pelt_loops *pelt_loops_of(pelt_isa isa);

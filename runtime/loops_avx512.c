@@ -13,7 +13,9 @@
 #define POINTWISE 1
 #define ROWS 3
 #define CENTERS 8
+#ifndef LOOPS
 #define LOOPS pelt_loops_avx512
+#endif
 
 typedef float wide __attribute__((vector_size(64)));
 
@@ -29,23 +31,37 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
 typedef int32_t wide_whole __attribute__((vector_size(64)));
 static inline wide wide_of(wide_whole x) { return (wide)_mm512_cvtepi32_ps((__m512i)x); }
 
-static inline __m512i add_products(__m512i sum, __m512i a, __m512i b) {
-    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+/* The second of two factors can come straight from memory. */
+static inline __m512i add_products(__m512i sum, __m512i factors, const int16_t *p) {
+#ifdef __AVX512VNNI__
+    return _mm512_dpwssd_epi32(sum, factors, _mm512_load_si512(p));
+#else
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(factors, _mm512_load_si512(p)));
+#endif
 }
 
 static inline wide_whole add_pairs(wide_whole sum, const int16_t *p, const int16_t *factors) {
     int32_t both;
     memcpy(&both, factors, sizeof both);
-    return (wide_whole)add_products((__m512i)sum, _mm512_load_si512(p), _mm512_set1_epi32(both));
+    return (wide_whole)add_products((__m512i)sum, _mm512_set1_epi32(both), p);
 }
 
 static inline wide_whole add_eight(wide_whole sum, const int16_t *p, const int16_t *factors) {
-    return (wide_whole)add_products((__m512i)sum, _mm512_load_si512(p),
-                                    _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)factors)));
+    __m512i eight = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)factors));
+    return (wide_whole)add_products((__m512i)sum, eight, p);
 }
 
 static inline void store_whole(int16_t *p, wide x) {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_castps_si512((__m512)(x + ROUND_MAGIC))));
+}
+
+#define OWN_PRODUCTS
+static inline wide factor_products(const pelt_factor *factors, const float *coefficients) {
+    const __m512i firsts = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
+                  seconds = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    __m512i a = _mm512_loadu_si512(factors), b = _mm512_loadu_si512(factors + 8);
+    __m512 steps = _mm512_castsi512_ps(_mm512_permutex2var_epi32(a, seconds, b));
+    return (wide)_mm512_mul_ps(steps, _mm512_i32gather_ps(_mm512_permutex2var_epi32(a, firsts, b), coefficients, 4));
 }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {

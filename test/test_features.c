@@ -129,6 +129,35 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
     }
 }
 
+#ifdef __x86_64__
+/* The same sums of whole numbers by other instructions: not a bit may differ. */
+static void both_kinds_of_avx512_give_the_same_bits(void **state) {
+    (void)state;
+    if (!pelt_isa_works(PELT_ISA_AVX512) || !__builtin_cpu_supports("avx512vnni")) return;
+    for (int kind = 0; kind < 4; kind++) {
+        runner r = open_runner(kind % 2 ? 96 : 64, kind / 2 ? 24 : 0, true);
+        uint64_t seed = 7;
+        pelt_transform locals[JOINTS];
+        float *kept = calloc(r.count, sizeof *kept);
+        char *own = (char *)r.scratch + pelt_pose_layout(&r.skin).size;
+        pelt_corrective_job job = {&r.skin, own, pelt_corrective_layout(&r.skin)};
+        for (int pose = 0; pose < 4; pose++) {
+            maker_pose(r.bundle, &seed, 1, locals);
+            if (pose == 2) locals[1] = locals[2] = r.bundle->skeleton.rest[1];
+            run(&r, PELT_ISA_AVX512, locals, (float[MAKER_CONTROLS]){0.2f, -0.3f});
+            pelt_loops_avx512.pose_corrective(&job);
+            memcpy(kept, coefficients_of(&r), r.count * sizeof *kept);
+            pelt_loops_avx512_vnni.pose_corrective(&job);
+            assert_memory_equal(kept, coefficients_of(&r), r.count * sizeof *kept);
+            double size = 0;
+            for (uint32_t k = 0; k < r.count; k++) size = fmax(size, fabsf(kept[k]));
+            assert_true(size > 0.1);
+        }
+        free(kept), close_runner(&r);
+    }
+}
+#endif
+
 /* Rounding is seen, and it is that of 16 bits: a thousand times finer than what it rounds. */
 static void numbers_of_16_bits_are_close_to_those_of_32(void **state) {
     (void)state;
@@ -491,6 +520,9 @@ static void what_no_joint_tells_is_warned_of(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction_set_gives_the_coefficients_of_the_definition),
+#ifdef __x86_64__
+        cmocka_unit_test(both_kinds_of_avx512_give_the_same_bits),
+#endif
         cmocka_unit_test(numbers_of_16_bits_are_close_to_those_of_32),
         cmocka_unit_test(at_rest_all_coefficients_are_zero),
         cmocka_unit_test(every_field_of_features_has_its_range),
