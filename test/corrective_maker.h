@@ -3,6 +3,7 @@
 #ifndef PELT_TEST_CORRECTIVE_MAKER_H
 #define PELT_TEST_CORRECTIVE_MAKER_H
 
+#include "runtime/loops.h"
 #include "test/character.h"
 
 static inline float maker_noise(uint64_t *seed) { return (float)(2 * test_random(seed) - 1); }
@@ -239,6 +240,44 @@ static inline void maker_pose(const pelt_bundle *bundle, uint64_t *seed, double 
         maker_quaternion(seed, spread, locals[j].rotation);
         for (int i = 0; i < 3; i++) locals[j].translation[i] += 0.1f * maker_noise(seed);
     }
+}
+
+/* -- A skin of a made corrective, and what a pose of it leaves behind ----------------------------------------------- */
+
+typedef struct maker_runner {
+    pelt_bundle *bundle;
+    const pelt_corrective *corrective;
+    pelt_bytes *bytes;
+    pelt_skin skin;
+    uint32_t count; /* coefficients */
+    void *scratch;
+} maker_runner;
+
+/* The bundle goes with it. */
+static inline maker_runner maker_open(pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits) {
+    maker_runner r = {.bundle = bundle, .corrective = corrective};
+    r.count = pelt_corrective_coefficient_count(corrective);
+    r.bytes = maker_pack(bundle, corrective, in_16_bits, &r.skin);
+    r.scratch = aligned_alloc(64, pelt_scratch_size(&r.skin));
+    return r;
+}
+
+static inline void maker_close(maker_runner *r) {
+    free(r->scratch);
+    character_free_skin(r->bytes), character_free(r->bundle);
+}
+
+/* away: controls, from rest. */
+static inline void maker_run(maker_runner *r, pelt_isa isa, const pelt_transform *locals, const float *away) {
+    float values[MAKER_CONTROLS];
+    for (int i = 0; i < MAKER_CONTROLS; i++) values[i] = maker_controls[i].rest + away[i];
+    r->skin.isa = isa;
+    pelt_pose_from(&r->skin, &(pelt_pose_input){.locals = locals, .controls = values}, r->scratch);
+}
+
+static inline const float *maker_coefficients(const maker_runner *r) {
+    return (const float *)((const char *)r->scratch + pelt_pose_layout(&r->skin).size +
+                           pelt_corrective_layout(&r->skin).coefficients);
 }
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
-#include "runtime/loops.h"
 #include "test/corrected.h"
 #include "test/corrective_maker.h"
 #include "test/svd.h"
@@ -52,50 +51,22 @@ static void definition(const pelt_features *f, const pelt_skeleton *skeleton, co
         }
 }
 
-typedef struct runner {
-    pelt_bundle *bundle;
-    pelt_corrective *corrective;
-    pelt_bytes *bytes;
-    pelt_skin skin;
-    uint32_t count; /* coefficients */
-    void *scratch;
-} runner;
-
-static runner open_runner(uint32_t width, uint32_t rank, bool in_16_bits) {
+static maker_runner open_runner(uint32_t width, uint32_t rank, bool in_16_bits) {
     uint64_t seed = 5;
-    runner r = {.bundle = character_chain(JOINTS, VERTICES)};
-    pelt_arena *arena = r.bundle->arena;
-    r.corrective = PELT_NEW(arena, 1, pelt_corrective);
-    r.corrective->features = maker_features(arena, &seed, JOINTS, width, rank, GROUPS, 3);
-    r.count = pelt_corrective_coefficient_count(r.corrective);
-    r.corrective->displacements = maker_displacements(arena, &seed, VERTICES, r.count, 5, 0.05);
-    r.corrective->turns = maker_displacements(arena, &seed, VERTICES, r.count, 3, 0.3);
-    r.bytes = maker_pack(r.bundle, r.corrective, in_16_bits, &r.skin);
-    r.scratch = aligned_alloc(64, pelt_scratch_size(&r.skin));
-    return r;
-}
-
-static void close_runner(runner *r) {
-    free(r->scratch);
-    character_free_skin(r->bytes), character_free(r->bundle);
-}
-
-static void run(runner *r, pelt_isa isa, const pelt_transform *locals, const float *away) {
-    float values[MAKER_CONTROLS];
-    for (int i = 0; i < MAKER_CONTROLS; i++) values[i] = maker_controls[i].rest + away[i];
-    r->skin.isa = isa;
-    pelt_pose_from(&r->skin, &(pelt_pose_input){.locals = locals, .controls = values}, r->scratch);
-}
-
-static const float *coefficients_of(const runner *r) {
-    return (const float *)((const char *)r->scratch + pelt_pose_layout(&r->skin).size +
-                           pelt_corrective_layout(&r->skin).coefficients);
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_arena *arena = bundle->arena;
+    pelt_corrective *corrective = PELT_NEW(arena, 1, pelt_corrective);
+    corrective->features = maker_features(arena, &seed, JOINTS, width, rank, GROUPS, 3);
+    uint32_t count = pelt_corrective_coefficient_count(corrective);
+    corrective->displacements = maker_displacements(arena, &seed, VERTICES, count, 5, 0.05);
+    corrective->turns = maker_displacements(arena, &seed, VERTICES, count, 3, 0.3);
+    return maker_open(bundle, corrective, in_16_bits);
 }
 
 static void every_instruction_set_gives_the_coefficients_of_the_definition(void **state) {
     (void)state;
     for (int kind = 0; kind < 8; kind++) { /* of 32 and 96 features, in 32 and in 16 bits, as they are and as sums */
-        runner r = open_runner(kind % 2 ? 96 : 32, kind / 4 ? 8 + 16 * (uint32_t)(kind % 2) : 0, kind / 2 % 2);
+        maker_runner r = open_runner(kind % 2 ? 96 : 32, kind / 4 ? 8 + 16 * (uint32_t)(kind % 2) : 0, kind / 2 % 2);
         const pelt_features *f = r.corrective->features;
         uint64_t seed = 9;
         double *a = calloc(r.count, sizeof *a), *again = calloc(r.count, sizeof *again);
@@ -115,8 +86,8 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
             double tolerance = 3e-5 + (kind / 2 % 2 ? (f->rank ? 1e-3 : 3e-3) * size : 0);
             for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
                 if (!pelt_isa_works((pelt_isa)isa)) continue;
-                run(&r, (pelt_isa)isa, locals, away);
-                const float *got = coefficients_of(&r);
+                maker_run(&r, (pelt_isa)isa, locals, away);
+                const float *got = maker_coefficients(&r);
                 for (uint32_t k = 0; k < r.count; k++) assert_near(got[k], a[k], tolerance);
                 /* Products in 16 bits are exact: what differs is features that a root rounds up in one and down in another. */
                 for (uint32_t k = 0; k < r.count && kind / 2 % 2; k++) {
@@ -125,7 +96,7 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
                 }
             }
         }
-        free(a), free(again), close_runner(&r);
+        free(a), free(again), maker_close(&r);
     }
 }
 
@@ -135,7 +106,7 @@ static void both_kinds_of_avx512_give_the_same_bits(void **state) {
     (void)state;
     if (!pelt_isa_works(PELT_ISA_AVX512) || !__builtin_cpu_supports("avx512vnni")) return;
     for (int kind = 0; kind < 4; kind++) {
-        runner r = open_runner(kind % 2 ? 96 : 64, kind / 2 ? 24 : 0, true);
+        maker_runner r = open_runner(kind % 2 ? 96 : 64, kind / 2 ? 24 : 0, true);
         uint64_t seed = 7;
         pelt_transform locals[JOINTS];
         float *kept = calloc(r.count, sizeof *kept);
@@ -144,16 +115,16 @@ static void both_kinds_of_avx512_give_the_same_bits(void **state) {
         for (int pose = 0; pose < 4; pose++) {
             maker_pose(r.bundle, &seed, 1, locals);
             if (pose == 2) locals[1] = locals[2] = r.bundle->skeleton.rest[1];
-            run(&r, PELT_ISA_AVX512, locals, (float[MAKER_CONTROLS]){0.2f, -0.3f});
+            maker_run(&r, PELT_ISA_AVX512, locals, (float[MAKER_CONTROLS]){0.2f, -0.3f});
             pelt_loops_avx512.pose_corrective(&job);
-            memcpy(kept, coefficients_of(&r), r.count * sizeof *kept);
+            memcpy(kept, maker_coefficients(&r), r.count * sizeof *kept);
             pelt_loops_avx512_vnni.pose_corrective(&job);
-            assert_memory_equal(kept, coefficients_of(&r), r.count * sizeof *kept);
+            assert_memory_equal(kept, maker_coefficients(&r), r.count * sizeof *kept);
             double size = 0;
             for (uint32_t k = 0; k < r.count; k++) size = fmax(size, fabsf(kept[k]));
             assert_true(size > 0.1);
         }
-        free(kept), close_runner(&r);
+        free(kept), maker_close(&r);
     }
 }
 #endif
@@ -161,7 +132,7 @@ static void both_kinds_of_avx512_give_the_same_bits(void **state) {
 /* Rounding is seen, and it is that of 16 bits: a thousand times finer than what it rounds. */
 static void numbers_of_16_bits_are_close_to_those_of_32(void **state) {
     (void)state;
-    runner exact = open_runner(64, 24, false), rounded = open_runner(64, 24, true);
+    maker_runner exact = open_runner(64, 24, false), rounded = open_runner(64, 24, true);
     uint64_t seed = 3;
     float away[MAKER_CONTROLS] = {0.3f, -0.2f};
     double gap = 0, size = 0;
@@ -170,25 +141,25 @@ static void numbers_of_16_bits_are_close_to_those_of_32(void **state) {
     for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
         if (!pelt_isa_works((pelt_isa)isa)) continue;
         maker_pose(exact.bundle, &seed, 0.5, locals);
-        run(&exact, (pelt_isa)isa, locals, away), run(&rounded, (pelt_isa)isa, locals, away);
+        maker_run(&exact, (pelt_isa)isa, locals, away), maker_run(&rounded, (pelt_isa)isa, locals, away);
         for (uint32_t k = 0; k < exact.count; k++) {
-            size = fmax(size, fabsf(coefficients_of(&exact)[k]));
-            gap = fmax(gap, fabs((double)coefficients_of(&exact)[k] - coefficients_of(&rounded)[k]));
+            size = fmax(size, fabsf(maker_coefficients(&exact)[k]));
+            gap = fmax(gap, fabs((double)maker_coefficients(&exact)[k] - maker_coefficients(&rounded)[k]));
         }
     }
     assert_true(gap > 1e-7 * size && gap < 5e-4 * size);
-    close_runner(&exact), close_runner(&rounded);
+    maker_close(&exact), maker_close(&rounded);
 }
 
 static void at_rest_all_coefficients_are_zero(void **state) {
     (void)state;
-    runner r = open_runner(32, 8, false);
+    maker_runner r = open_runner(32, 8, false);
     for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
         if (!pelt_isa_works((pelt_isa)isa)) continue;
-        run(&r, (pelt_isa)isa, r.bundle->skeleton.rest, (float[MAKER_CONTROLS]){0});
-        for (uint32_t k = 0; k < r.count; k++) assert_true(coefficients_of(&r)[k] == 0);
+        maker_run(&r, (pelt_isa)isa, r.bundle->skeleton.rest, (float[MAKER_CONTROLS]){0});
+        for (uint32_t k = 0; k < r.count; k++) assert_true(maker_coefficients(&r)[k] == 0);
     }
-    close_runner(&r);
+    maker_close(&r);
 }
 
 /* -- Damaged files ------------------------------------------------------------------------------------------------- */
@@ -276,7 +247,7 @@ static void every_field_of_features_has_its_range(void **state) {
         {1, GROUP_STEPS, 4 * 3, NOT_A_NUMBER, NUMBER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        runner r = open_runner(32, cases[i].rank, cases[i].shorts);
+        maker_runner r = open_runner(32, cases[i].rank, cases[i].shorts);
         char *bytes = (char *)pelt_skin_features(&r.skin);
         const pelt_file_features *head = (const void *)bytes;
         const pelt_file_feature_set *set = (const void *)(bytes + head->sets);
@@ -287,7 +258,7 @@ static void every_field_of_features_has_its_range(void **state) {
         pelt_skin skin;
         pelt_result result = pelt_open(r.bytes->bytes, r.bytes->size, &skin);
         if (result != (pelt_result)cases[i].result) fail_msg("case %zu: %s", i, pelt_result_text(result));
-        close_runner(&r);
+        maker_close(&r);
     }
 }
 

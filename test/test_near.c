@@ -2,7 +2,6 @@
    instruction set against these, what cross-validation chooses, the bound, and skin files that are damaged. */
 
 #include "fit/corrective/kernel.h"
-#include "runtime/loops.h"
 #include "test/corrected.h"
 #include "test/corrective_maker.h"
 #include <pelt/pelt.h>
@@ -132,20 +131,11 @@ static void tables_hold_the_formula_of_neighbourhoods(void **state) {
 
 /* -- The run time -------------------------------------------------------------------------------------------------- */
 
-typedef struct runner {
-    pelt_bundle *bundle;
-    pelt_corrective *corrective;
-    pelt_bytes *bytes;
-    pelt_skin skin;
-    uint32_t count; /* coefficients */
-    void *scratch;
-} runner;
-
 /* Kernel joint g with the next one and a control. */
-static runner open_runner(pelt_near_form form) {
+static maker_runner open_runner(pelt_near_form form) {
     uint64_t seed = 5;
-    runner r = {.bundle = character_chain(JOINTS, VERTICES)};
-    pelt_arena *arena = r.bundle->arena;
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_arena *arena = bundle->arena;
     pelt_kernel *kernel = maker_kernel(arena, &seed, JOINTS, CENTERS, 4, 3);
     pelt_near *near = PELT_NEW(arena, 1, pelt_near);
     uint32_t *first = PELT_NEW(arena, (size_t)kernel->joint_count + 1, uint32_t);
@@ -163,34 +153,15 @@ static runner open_runner(pelt_near_form form) {
     }
     *near = (pelt_near){form, 0.7f, first, list, (const float(*)[2])ranges};
     kernel->near = near;
-    r.corrective = PELT_NEW(arena, 1, pelt_corrective);
-    r.corrective->kernel = kernel;
-    r.count = pelt_corrective_coefficient_count(r.corrective);
-    r.corrective->displacements = maker_displacements(arena, &seed, VERTICES, r.count, 5, 0.05);
-    r.bytes = maker_pack(r.bundle, r.corrective, false, &r.skin);
-    r.scratch = aligned_alloc(64, pelt_scratch_size(&r.skin));
-    return r;
-}
-
-static void close_runner(runner *r) {
-    free(r->scratch);
-    character_free_skin(r->bytes), character_free(r->bundle);
-}
-
-static void run(runner *r, pelt_isa isa, const pelt_transform *locals, const float *away) {
-    float values[MAKER_CONTROLS];
-    for (int i = 0; i < MAKER_CONTROLS; i++) values[i] = maker_controls[i].rest + away[i];
-    r->skin.isa = isa;
-    pelt_pose_from(&r->skin, &(pelt_pose_input){.locals = locals, .controls = values}, r->scratch);
-}
-
-static const float *coefficients_of(const runner *r) {
-    return (const float *)((const char *)r->scratch + pelt_pose_layout(&r->skin).size +
-                           pelt_corrective_layout(&r->skin).coefficients);
+    pelt_corrective *corrective = PELT_NEW(arena, 1, pelt_corrective);
+    corrective->kernel = kernel;
+    uint32_t count = pelt_corrective_coefficient_count(corrective);
+    corrective->displacements = maker_displacements(arena, &seed, VERTICES, count, 5, 0.05);
+    return maker_open(bundle, corrective, false);
 }
 
 /* x of all kernel joints in a pose, or of a centre, each times the root of its scale: [kernel joint][9]. */
-static void place_numbers(const runner *r, const pelt_transform *locals, const float *away, uint32_t center,
+static void place_numbers(const maker_runner *r, const pelt_transform *locals, const float *away, uint32_t center,
                           double *x) {
     const pelt_kernel *k = r->corrective->kernel;
     memset(x, 0, 9 * k->joint_count * sizeof *x);
@@ -222,7 +193,7 @@ static double unit_of(const pelt_kernel *k, uint32_t g, const double *x, const d
            (double)k->near->single * kernel_of(k->near->form, 9, x + 9 * g, y + 9 * g);
 }
 
-static void definition(const runner *r, const pelt_transform *locals, const float *away, double *a) {
+static void definition(const maker_runner *r, const pelt_transform *locals, const float *away, double *a) {
     const pelt_kernel *k = r->corrective->kernel;
     double x[9 * (JOINTS + MAKER_CONTROLS)], y[9 * (JOINTS + MAKER_CONTROLS)];
     place_numbers(r, locals, away, 0, x);
@@ -247,7 +218,7 @@ static void definition(const runner *r, const pelt_transform *locals, const floa
 static void every_instruction_set_gives_the_coefficients_of_the_definition(void **state) {
     (void)state;
     for (int form = 0; form < PELT_NEAR_FORM_COUNT; form++) {
-        runner r = open_runner((pelt_near_form)form);
+        maker_runner r = open_runner((pelt_near_form)form);
         uint64_t seed = 9;
         double *a = calloc(r.count, sizeof *a), *again = calloc(r.count, sizeof *again), most = 0;
         pelt_transform locals[JOINTS];
@@ -264,15 +235,15 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
             for (uint32_t k = 0; k < r.count; k++) assert_near(again[k], a[k], 1e-5);
             for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
                 if (!pelt_isa_works((pelt_isa)isa)) continue;
-                run(&r, (pelt_isa)isa, locals, away);
+                maker_run(&r, (pelt_isa)isa, locals, away);
                 for (uint32_t k = 0; k < r.count; k++) {
-                    assert_near(coefficients_of(&r)[k], a[k], 4e-5);
-                    if (pose == 6) assert_true(coefficients_of(&r)[k] == 0);
+                    assert_near(maker_coefficients(&r)[k], a[k], 4e-5);
+                    if (pose == 6) assert_true(maker_coefficients(&r)[k] == 0);
                 }
             }
         }
         assert_true(most > 0.5);
-        free(a), free(again), close_runner(&r);
+        free(a), free(again), maker_close(&r);
     }
 }
 
@@ -303,7 +274,7 @@ static void every_field_of_neighbourhoods_has_its_range(void **state) {
         {LIST, 4, ALL, PELT_ERROR_INDEX},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        runner r = open_runner(PELT_NEAR_ARC);
+        maker_runner r = open_runner(PELT_NEAR_ARC);
         char *bytes = (char *)pelt_skin_near(&r.skin);
         const pelt_file_near *head = (const void *)bytes;
         const uint64_t at[] = {0, head->first, head->list};
@@ -311,7 +282,7 @@ static void every_field_of_neighbourhoods_has_its_range(void **state) {
         pelt_skin skin;
         pelt_result result = pelt_open(r.bytes->bytes, r.bytes->size, &skin);
         if (result != (pelt_result)cases[i].result) fail_msg("case %zu: %s", i, pelt_result_text(result));
-        close_runner(&r);
+        maker_close(&r);
     }
 }
 
