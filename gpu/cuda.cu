@@ -208,11 +208,11 @@ static bool is_regular(const pelt_gpu_skin *packed) {
 }
 
 /* Rows of four centres in 16 bits as floats, those of a vertex side by side. */
-static void fill_centers(const uint32_t *from, uint64_t groups, uint32_t parts, uint32_t *to) {
-    for (uint64_t i = 0; i < groups * parts; i++)
+static void fill_centers(const uint32_t *from, uint64_t groups, uint32_t *to) {
+    for (uint64_t i = 0; i < 3 * groups; i++)
         for (uint32_t v = 0; v < PELT_BLOCK; v++)
             for (uint32_t c = 0; c < 4; c++) {
-                uint32_t word = from[(i / parts * 2 + c / 2) * parts * PELT_BLOCK + i % parts * PELT_BLOCK + v];
+                uint32_t word = from[(i / 3 * 2 + c / 2) * 3 * PELT_BLOCK + i % 3 * PELT_BLOCK + v];
                 float x = (float)(int32_t)(c % 2 ? word : word << 16);
                 memcpy(to + i * 64 + v * 4 + c, &x, sizeof x);
             }
@@ -289,7 +289,7 @@ static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out,
         out->at_rows[i] = (uint32_t)end, end += 64 / lists[i].step * lists[i].parts * groups;
     }
     uint64_t groups = weighted ? packed->words[n->at_heads + 4 * (uint64_t)n->block_count + 1] : 0;
-    out->at_centers = (uint32_t)end, end += groups * packed->parts * 64;
+    out->at_centers = (uint32_t)end, end += groups * 3 * 64;
     out->at_center_turns = (uint32_t)end, end += packed->turns ? groups * 3 * 64 : 0;
     out->at_places = (uint32_t)end, end += packed->own_vec4s;
     out->at_blocks = (uint32_t)end, end += n->block_count;
@@ -306,8 +306,8 @@ static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out,
                                i == TENSOR_AXES ? 3 * out->joint_plane : 0, words);
     if (done) fill_places(packed, out, lists, fours, words + out->at_places);
     if (done && weighted) {
-        fill_centers(packed->words + n->at_rows, groups, packed->parts, words + out->at_centers);
-        if (packed->turns) fill_centers(packed->words + n->at_turns, groups, 3, words + out->at_center_turns);
+        fill_centers(packed->words + n->at_rows, groups, words + out->at_centers);
+        if (packed->turns) fill_centers(packed->words + n->at_turns, groups, words + out->at_center_turns);
     }
     free(slots);
     if (!done) free(words);
@@ -358,7 +358,7 @@ static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
     bool form = packed->form == PELT_GPU_BLEND || (packed->form == PELT_GPU_WEIGHTED_SHORTS && packed->parts == 3) ||
                 (packed->form == PELT_GPU_SHORTS && packed->turns != 1);
     pelt_result result =
-        check(cudaFuncGetAttributes(&built, tensor_kernel<PELT_GPU_BLEND, TENSOR_POSITIONS, 3>), "asking", error);
+        check(cudaFuncGetAttributes(&built, tensor_kernel<PELT_GPU_BLEND, TENSOR_POSITIONS>), "asking", error);
     if (result || !form || built.ptxVersion < 80 || packed->numbers.block_count < TENSOR_BLOCKS ||
         !weights_sum_to_one(cuda->skin))
         return result;
@@ -528,11 +528,9 @@ static uint64_t tensor_bytes(const pelt_cuda *cuda, uint32_t characters, int thr
 }
 
 /* False when poses do not fit. */
-template <int FORM, int KIND, int PARTS = 3>
+template <int FORM, int KIND>
 static bool launch_tensor(const pelt_cuda *cuda, pelt_cuda_call k, cudaStream_t stream, cudaError_t *code) {
     using cut = tensor_cut<FORM, KIND>;
-    if constexpr (FORM == PELT_GPU_WEIGHTED_SHORTS && PARTS == 3)
-        if (k.parts == 4) return launch_tensor<FORM, KIND, 4>(cuda, k, stream, code);
     pelt_cuda_tensor t = cuda->tensor;
     if (!t.size || cuda->wild || k.n.character_count < TENSOR_CHARACTERS) return false;
     constexpr uint32_t fewest = TENSOR_CHARACTERS * cut::tiles;
@@ -541,7 +539,7 @@ static bool launch_tensor(const pelt_cuda *cuda, pelt_cuda_call k, cudaStream_t 
     uint64_t bytes = tensor_bytes(cuda, shared, cut::threads);
     if (bytes > cuda->shared_limit) return false;
     k.shared = shared, k.own_vec4s = cuda->packed.own_vec4s;
-    auto kernel = tensor_kernel<FORM, KIND, PARTS>;
+    auto kernel = tensor_kernel<FORM, KIND>;
     *code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (*code == cudaSuccess) kernel<<<cuda->processors, cut::threads, bytes, stream>>>(k, t);
     if (*code == cudaSuccess) *code = cudaGetLastError();

@@ -59,7 +59,7 @@ struct pelt_cuda_tensor {
     uint32_t at_sources[TENSOR_LISTS]; /* [group][4] places of joints and axes in a plane; words of factors */
     uint32_t at_rows[TENSOR_LISTS]; /* [group][32][2] weights as two halves; rows, turns: [group][3][32] two shorts */
     uint32_t at_places;             /* [vec4] of a pose: where it goes in shared memory, or TENSOR_NOWHERE */
-    uint32_t at_centers;            /* rows of the weighted form: [group of skin.glsl's][part][16][4] floats */
+    uint32_t at_centers;            /* rows of the weighted form: [group of skin.glsl's][3][16][4] floats */
     uint32_t at_center_turns;
     uint32_t regular;                 /* every block has all centres, in order */
     float3 middle;                    /* of the mesh */
@@ -348,24 +348,23 @@ DEVICE void add_part(float (&sum)[4], const float (&phi)[4][4], float4 u, float4
 }
 
 /* TILES tiles of characters, so that rows are read once for all of them. */
-template <int KIND, int PARTS, int TILES, int J, int FEW>
+template <int KIND, int TILES, int J, int FEW>
 DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
                            const kept<PELT_GPU_WEIGHTED_SHORTS, J, FEW> &kept, const uint4 *planes, uint32_t block,
                            uint4 head, uint4 next, uint32_t lane, float (&p)[TILES][3][4], float (&n)[TILES][3][4]) {
     const uint32_t *heads = k.skin + k.n.at_heads + 4 * (size_t)block + 1;
     const uint32_t first = __ldg(heads), end = __ldg(heads + 4); /* groups of four centres */
     const uint4 words = four(k.skin + k.n.at_steps + 4 * block);
-    const float3 steps =
-        make_float3(__uint_as_float(words.x) * t.per_size, __uint_as_float(words.y), __uint_as_float(words.z));
+    const float2 steps = make_float2(__uint_as_float(words.x) * t.per_size, __uint_as_float(words.z));
     constexpr bool TURNED = KIND == TENSOR_TURNED;
-    float sum[TILES][PARTS][4] = {}, turn[TURNED ? TILES : 1][3][4] = {};
+    float sum[TILES][3][4] = {}, turn[TURNED ? TILES : 1][3][4] = {};
 #pragma unroll 1
     for (uint32_t group = first; group < end; group++) {
-        const float4 *at = (const float4 *)(t.words + t.at_centers) + (size_t)group * PARTS * 16 + (lane >> 2),
+        const float4 *at = (const float4 *)(t.words + t.at_centers) + (size_t)group * 48 + (lane >> 2),
                      *turns = (const float4 *)(t.words + t.at_center_turns) + (size_t)group * 48 + (lane >> 2);
-        float4 rows[PARTS][2]; /* read before they are needed */
+        float4 rows[3][2]; /* read before they are needed */
 #pragma unroll
-        for (int part = 0; part < PARTS; part++)
+        for (int part = 0; part < 3; part++)
             rows[part][0] = __ldg(at + 16 * part), rows[part][1] = __ldg(at + 16 * part + 8);
         tile_centers centers = centers_of(k, t, group, group - first);
 #pragma unroll
@@ -373,7 +372,7 @@ DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
             float phi[4][4];
             phi_of(k, t, kept, planes + tile * TENSOR_CHARACTERS * t.stride, centers, head.w, next.w, lane, phi);
 #pragma unroll
-            for (int part = 0; part < PARTS; part++) add_part(sum[tile][part], phi, rows[part][0], rows[part][1]);
+            for (int part = 0; part < 3; part++) add_part(sum[tile][part], phi, rows[part][0], rows[part][1]);
             if constexpr (TURNED)
 #pragma unroll
                 for (int part = 0; part < 3; part++)
@@ -383,11 +382,10 @@ DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
 #pragma unroll
     for (int i = 0; i < 4 * TILES; i++) {
         int tile = i / 4, j = i % 4;
-        float guard = PARTS == 4 ? guard_of(sum[tile][PARTS - 1][j] * steps.y) : 1;
 #pragma unroll
         for (int part = 0; part < 3; part++) {
-            p[tile][part][j] += sum[tile][part][j] * (guard * steps.x);
-            if (TURNED) n[tile][part][j] += turn[TURNED ? tile : 0][part][j] * (guard * steps.z);
+            p[tile][part][j] += sum[tile][part][j] * steps.x;
+            if (TURNED) n[tile][part][j] += turn[TURNED ? tile : 0][part][j] * steps.y;
         }
     }
 }
@@ -558,7 +556,7 @@ struct tensor_warp {
     uint32_t lane;
 };
 
-template <int FORM, int KIND, int PARTS, int J, int FEW>
+template <int FORM, int KIND, int J, int FEW>
 DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tensor_warp &warp,
                          const lane_quads &quads, const tensor_place &own, const tensor_place &later,
                          fetched<FORM> &ahead) {
@@ -581,8 +579,7 @@ DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, con
             p[tile][part][j] = rest.position[part][j >> 1], n[tile][part][j] = rest.normal[part][j >> 1];
         }
         if constexpr (FORM == PELT_GPU_WEIGHTED_SHORTS)
-            weighted_tiles<KIND, PARTS, TILES>(k, t, kept, warp.poses + (begin + g) * t.stride, block, head, next, lane,
-                                               p, n);
+            weighted_tiles<KIND, TILES>(k, t, kept, warp.poses + (begin + g) * t.stride, block, head, next, lane, p, n);
 #pragma unroll
         for (int tile = 0; tile < TILES; tile++) {
             const uint32_t c = begin + tile * TENSOR_CHARACTERS, left = warp.count - c;
@@ -625,7 +622,7 @@ DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, con
 }
 
 /* A warp's share of the blocks from `place` on. FEW: those whose lists are kept. */
-template <int FORM, int KIND, int PARTS, bool FEW>
+template <int FORM, int KIND, bool FEW>
 DEVICE void tensor_blocks(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tensor_warp &warp,
                           const lane_quads &quads, uint32_t place, uint32_t stop, uint32_t step) {
     if (place >= stop) return;
@@ -638,20 +635,20 @@ DEVICE void tensor_blocks(const pelt_cuda_call &k, const pelt_cuda_tensor &t, co
             place_at(t, min(place + (fetches ? 2 : 1) * step, stop - 1)); /* before it is needed */
         const uint32_t joints = own.next.x - own.head.x, axes = own.next.w - own.head.w;
         if (FEW && joints == 1 && (!weighted || axes == 1))
-            tensor_block<FORM, KIND, PARTS, 1, weighted ? 1 : TENSOR_FEW>(k, t, warp, quads, own, later, ahead);
+            tensor_block<FORM, KIND, 1, weighted ? 1 : TENSOR_FEW>(k, t, warp, quads, own, later, ahead);
         else if (FEW)
-            tensor_block<FORM, KIND, PARTS, 2, TENSOR_FEW>(k, t, warp, quads, own, later, ahead);
+            tensor_block<FORM, KIND, 2, TENSOR_FEW>(k, t, warp, quads, own, later, ahead);
         else if (FORM != PELT_GPU_BLEND && joints && joints <= 2)
-            tensor_block<FORM, KIND, PARTS, 2, 0>(k, t, warp, quads, own, later, ahead);
+            tensor_block<FORM, KIND, 2, 0>(k, t, warp, quads, own, later, ahead);
         else
-            tensor_block<FORM, KIND, PARTS, 0, 0>(k, t, warp, quads, own, later, ahead);
+            tensor_block<FORM, KIND, 0, 0>(k, t, warp, quads, own, later, ahead);
         own = fetches ? later : latest, later = latest;
     }
 }
 
 /* A work group for each multiprocessor. All blocks of the first k.shared characters, then of the next, are one row of work;
-   each takes an equal part of it. PARTS: of the weighted form's rows, 4 with a norm. */
-template <int FORM, int KIND, int PARTS>
+   each takes an equal part of it. The weighted form has no norm here. */
+template <int FORM, int KIND>
 __global__ void __launch_bounds__(tensor_cut<FORM, KIND>::threads) tensor_kernel(pelt_cuda_call k, pelt_cuda_tensor t) {
 #if __CUDA_ARCH__ >= 800
     constexpr int T = tensor_cut<FORM, KIND>::threads, WARPS = T / 32;
@@ -670,8 +667,8 @@ __global__ void __launch_bounds__(tensor_cut<FORM, KIND>::threads) tensor_kernel
         __syncthreads();
         stage_poses<FORM, T>(k, t, first, count, tensor_memory, numbers);
         const tensor_warp own = {tensor_memory, numbers, first, count, stage, lane};
-        tensor_blocks<FORM, KIND, PARTS, true>(k, t, own, quads, begin + warp, min(stop, t.few_blocks), WARPS);
-        tensor_blocks<FORM, KIND, PARTS, false>(k, t, own, quads, max(begin, t.few_blocks) + warp, stop, WARPS);
+        tensor_blocks<FORM, KIND, true>(k, t, own, quads, begin + warp, min(stop, t.few_blocks), WARPS);
+        tensor_blocks<FORM, KIND, false>(k, t, own, quads, max(begin, t.few_blocks) + warp, stop, WARPS);
     }
 #endif
 }
