@@ -51,6 +51,36 @@ static void a_joint_moves_when_it_turns_by_a_ten_thousandth_of_a_radian(void **s
     }
 }
 
+/* A clip of sweeps and then a motion, and a list of poses. */
+static void frames_of_a_motion_lie_in_stretches(void **state) {
+    (void)state;
+    enum { JOINTS = 4, SWEEPS = 6, MOTION = 58, LIST = 30 };
+    pelt_bundle *bundle = character_chain(JOINTS, 64);
+    static pelt_transform locals[SWEEPS + MOTION][JOINTS];
+    uint64_t seed = 3;
+    const pelt_clip *clips[2];
+    for (int e = 0; e < SWEEPS + MOTION; e++)
+        for (int j = 0; j < JOINTS; j++) {
+            double sweep = j == 1 ? 10 * e : 0, motion = j ? 40 + 30 * sin(0.15 * e + j) : 0;
+            locals[e][j] = bundle->skeleton.rest[j];
+            memcpy(locals[e][j].rotation, character_turn(0, 0, 1, e < SWEEPS ? sweep : motion).rotation,
+                   sizeof locals[e][j].rotation);
+        }
+    clips[0] = character_clip(bundle, "motion", SWEEPS + MOTION, locals[0]);
+    for (int e = 0; e < LIST; e++)
+        for (int j = 1; j < JOINTS; j++)
+            memcpy(locals[e][j].rotation, character_turn(0, 0, 1, 10 + 60 * test_random(&seed)).rotation,
+                   sizeof locals[e][j].rotation);
+    clips[1] = character_clip(bundle, "list", LIST, locals[0]);
+    pelt_poses p;
+    pelt_poses_of(bundle->arena, bundle, pelt_bundle_examples(bundle, clips, 2), &(pelt_fit_options){0}, &p);
+    for (uint32_t e = 1; e < p.count; e++) {
+        bool alone = e <= SWEEPS || e >= SWEEPS + MOTION || (e - SWEEPS) % 5 == 0; /* a twelfth of 58 is 5 */
+        assert_int_equal(p.stretch[e] - p.stretch[e - 1], alone);
+    }
+    character_free(bundle);
+}
+
 /* Three joints that always turn together, a fourth below them that turns alone, in poses of all too. */
 static void a_mover_lies_below_the_nearest_mover_that_is_not_itself(void **state) {
     (void)state;
@@ -547,6 +577,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_joint_slides_when_it_moves_by_a_ten_thousandth_of_the_character),
         cmocka_unit_test(a_joint_moves_when_it_turns_by_a_ten_thousandth_of_a_radian),
+        cmocka_unit_test(frames_of_a_motion_lie_in_stretches),
         cmocka_unit_test(a_mover_lies_below_the_nearest_mover_that_is_not_itself),
         cmocka_unit_test(a_follower_belongs_to_the_mover_above_it),
         cmocka_unit_test(poses_are_the_same_within_a_thousandth_of_a_radian),

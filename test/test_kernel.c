@@ -441,6 +441,24 @@ static void validation_from_one_inverse_equals_refitting(void **state) {
     compare_validation(9);
 }
 
+/* Two sweeps between them belong to no fold, and do not end a stretch. */
+static void stretches_of_a_motion_are_left_out_as_a_whole(void **state) {
+    (void)state;
+    enum { COUNT = 42 };
+    uint32_t stretch[COUNT], sweeps[COUNT];
+    bool rest[COUNT] = {true};
+    int fold[COUNT];
+    for (uint32_t e = 0; e < COUNT; e++) {
+        sweeps[e] = e == 9 || e == 20 ? 0 : PELT_NO_MOVER;
+        stretch[e] = 1 + e / 3;
+    }
+    assert_int_equal(
+        pelt_kernel_folds(&(pelt_poses){.count = COUNT, .rest = rest, .sweep_of = sweeps, .stretch = stretch}, fold),
+        COUNT - 3);
+    for (uint32_t e = 0; e < COUNT; e++)
+        assert_int_equal(fold[e], rest[e] || sweeps[e] != PELT_NO_MOVER ? -1 : (int)(e / 3 % 5));
+}
+
 /* What is known of the training error is that of the examples that take part. */
 static void of_many_examples_those_that_take_part_tell_what_is_left(void **state) {
     (void)state;
@@ -1057,6 +1075,7 @@ int main(void) {
         cmocka_unit_test(without_ridge_the_regression_interpolates),
         cmocka_unit_test(with_all_centres_the_solution_is_that_of_the_whole_system),
         cmocka_unit_test(validation_from_one_inverse_equals_refitting),
+        cmocka_unit_test(stretches_of_a_motion_are_left_out_as_a_whole),
         cmocka_unit_test(of_many_examples_those_that_take_part_tell_what_is_left),
         cmocka_unit_test(leading_eigenvectors_belong_to_the_largest_values),
         cmocka_unit_test(planted_clusters_are_found),

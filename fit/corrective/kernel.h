@@ -106,8 +106,8 @@ double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, 
                              size_t fold_size, const uint32_t *fold);
 
 /* Folds for cross-validation, 0 to 4, or -1: always learned from. They are made of poses that move several joints: what
-   matters is how those are predicted. Where there are fewer than ten, all examples but the rest pose take part. Returns
-   how many move several. */
+   matters is how those are predicted. Where there are fewer than ten, all examples but the rest pose take part. Stretches
+   of a motion stay together. Returns how many move several. */
 uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold);
 
 /* Settings by cross-validation on the training examples, starting from those given. Returns the error that is left,

@@ -164,18 +164,19 @@ typedef struct validation {
 } validation;
 
 uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold) {
-    uint32_t several = 0, next = 0;
+    uint32_t several = 0, next = 0, last = 0;
     for (uint32_t e = 0; e < poses->count; e++) several += !poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER;
     for (uint32_t e = 0; e < poses->count; e++) {
         bool takes_part = !poses->rest[e] && (several < 2 * FOLDS || poses->sweep_of[e] == PELT_NO_MOVER);
-        fold[e] = takes_part ? (int)(next++ % FOLDS) : -1;
+        if (takes_part && poses->stretch[e] != last) next++, last = poses->stretch[e];
+        fold[e] = takes_part ? (int)((next - 1) % FOLDS) : -1;
     }
     return several;
 }
 
 /* Of many examples in folds some take part, spread over all. */
 static void choose_examples(validation *v, const pelt_poses *poses) {
-    uint32_t in_folds = 0, i = 0;
+    uint32_t in_folds = 0, i = 0, next = 0, last = 0;
     v->examples = PELT_NEW(v->arena, poses->count, uint32_t);
     v->fold = PELT_NEW(v->arena, poses->count, int);
     int *fold = PELT_NEW(v->arena, poses->count, int);
@@ -186,7 +187,8 @@ static void choose_examples(validation *v, const pelt_poses *poses) {
         bool many = in_folds > VALIDATED && fold[e] >= 0;
         if (fold[e] >= 0) i++;
         if (many && place / in_folds == (place + VALIDATED) / in_folds) continue;
-        v->fold[v->poses.count] = many ? (int)(place / in_folds % FOLDS) : fold[e];
+        if (many && poses->stretch[e] != last) next++, last = poses->stretch[e];
+        v->fold[v->poses.count] = many ? (int)((next - 1) % FOLDS) : fold[e];
         v->examples[v->poses.count++] = e;
     }
 }

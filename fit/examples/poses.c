@@ -227,6 +227,45 @@ static void find_hinges(pelt_poses *p, double *angles) {
         if (p->moves[j]) p->hinges[j] = hinge_of(p, j, angles);
 }
 
+/* -- Stretches ------------------------------------------------------------------------------------------------------ */
+
+/* One number of some poses: how far it goes from each to the next, squared, and how far from its mean. */
+static void add_number(const float *numbers, size_t stride, double scale, size_t count, const uint32_t *run,
+                       double *near, double *variance) {
+    double sum = 0, squares = 0, before = 0;
+    for (size_t i = 0; i < count; i++) {
+        double x = scale * (double)numbers[run[i] * stride];
+        if (i) *near += (x - before) * (x - before);
+        sum += x, squares += x * x, before = x;
+    }
+    if (count) *variance += squares - sum * sum / (double)count;
+}
+
+/* Poses next to one another are much more alike than any two, as pelt_is_motion asks of shapes. */
+static bool are_motion(const pelt_poses *p, size_t count, const uint32_t *run) {
+    size_t turns = 4 * (size_t)p->joint_count, controls = p->control_count;
+    double near = 0, variance = 0;
+    for (size_t i = 0; i < turns; i++) add_number(p->rotations + i, turns, 1, count, run, &near, &variance);
+    for (size_t i = 0; i < controls; i++)
+        add_number(p->controls + i, controls, p->control_list[i].scale, count, run, &near, &variance);
+    return near < 0.2 * 2 * variance;
+}
+
+static void find_stretches(pelt_arena *work, pelt_examples examples, pelt_poses *p) {
+    uint32_t *run = PELT_NEW(work, p->count, uint32_t), next = 0;
+    for (uint32_t begin = 0, end; begin < p->count; begin = end) {
+        size_t count = 0, stretch, place = 0;
+        for (end = begin; end < p->count && examples.list[end].clip == examples.list[begin].clip; end++)
+            if (!p->rest[end] && p->sweep_of[end] == PELT_NO_MOVER) run[count++] = end;
+        stretch = are_motion(p, count, run) ? (count + 11) / 12 : 1;
+        for (uint32_t e = begin; e < end; e++) {
+            bool of_run = place < count && run[place] == e;
+            if (!of_run || place++ % stretch == 0) next++;
+            p->stretch[e] = next;
+        }
+    }
+}
+
 /* -- All of it ------------------------------------------------------------------------------------------------------ */
 
 void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
@@ -243,7 +282,8 @@ void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples e
                           .hinges = PELT_NEW(arena, n, pelt_hinge),
                           .members = PELT_NEW(arena, n, uint32_t),
                           .mover_of = PELT_NEW(arena, n, uint32_t),
-                          .sweep_of = PELT_NEW(arena, count, uint32_t)};
+                          .sweep_of = PELT_NEW(arena, count, uint32_t),
+                          .stretch = PELT_NEW(arena, count, uint32_t)};
     poses->control_list = pelt_varying_controls(arena, bundle, examples, options, &poses->control_count);
     poses->controls = PELT_NEW(arena, count * poses->control_count, float);
     poses->movers = PELT_NEW(arena, n + poses->control_count, pelt_mover);
@@ -261,6 +301,7 @@ void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples e
     find_parents(&m);
     add_controls(poses);
     find_sweeps(&m);
+    find_stretches(work, examples, poses);
     find_hinges(poses, PELT_NEW(work, count + 1, double));
     pelt_arena_free(work);
 }
