@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLDS = 2, LARGE_FOLD = 32, MANY_STEPS = 200, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
+enum { FOLDS = 2, LARGE_FOLD = 32, MANY_STEPS = 300, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
 static const uint32_t MARKS[] = {30, 60, 100, 150, 220};
 static const double RIDGES[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1};
 enum { MARK_COUNT = sizeof MARKS / sizeof *MARKS, RIDGE_COUNT = sizeof RIDGES / sizeof *RIDGES };

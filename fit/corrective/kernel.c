@@ -34,7 +34,7 @@ enum {
 };
 /* Of the ridge: what centres may leave of an example; they are the cost of a pose. Kernels of neighbourhoods have small ridges. */
 static const double SPANNED = 0.1, SPANNED_NEAR = 1;
-enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10, LEAST_COUPLED = 5 };
+enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
 static const double WORTH = 0.95; /* what many features may leave of what few do: they cost a pose more */
 static const double SMALL = 0.03; /* what kernels leave, in cross-validation: learning more would not be seen */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
@@ -490,8 +490,7 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);
 }
 
-/* Kernels of joints and pairs, or of neighbourhoods; where hardly an example moves several joints, nothing tells how
-   neighbours act together. */
+/* Kernels of joints and pairs, or of neighbourhoods. */
 static void choose_settings(kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
     pelt_family family = k->f->options.kernel.family;
@@ -501,8 +500,7 @@ static void choose_settings(kernel_fit *k) {
     pelt_next_task(arena, "kernel: cross-validation", 0.05, 0.2, 16);
     if (family != PELT_FAMILY_ARC)
         k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, threads, &k->settings);
-    uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(arena, k->poses.count, int));
-    if (family == PELT_FAMILY_KERNEL || (!family && (k->left < SMALL || several < LEAST_COUPLED))) return;
+    if (family == PELT_FAMILY_KERNEL || (!family && k->left < SMALL)) return;
     pelt_kernel_settings settings;
     double left = pelt_near_validate(arena, &k->poses, &k->positions.u, &k->near, threads, &settings);
     if (left < k->left) k->left = left, k->settings = settings, k->regress = &k->near;
