@@ -139,7 +139,8 @@ static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
     begin_part(f, middle, high);
     if (pelt_stage(f->arena, fit_corrective, f, error)) return NULL;
     pelt_arena_watch(f->arena, NULL);
-    const pelt_arrangement *arrangement = pelt_model_arrange(f->arena, &f->model, error);
+    const pelt_arrangement *arrangement =
+        f->arrangement ? f->arrangement : pelt_model_arrange(f->arena, &f->model, error);
     f->report.options = f->options;
     f->report.options.progress = f->told;
     f->report.seconds += pelt_wall_seconds() - wall;

@@ -19,6 +19,7 @@ typedef struct pelt_fitting {
     pelt_fit_options options; /* resolved */
     pelt_arena *arena;        /* of the model and the report */
     pelt_model model;
+    const pelt_arrangement *arrangement; /* of the model, where its corrective was tried out; NULL: to be made */
     pelt_points points;     /* of the examples; from pelt_fit_blend on, of the examples and the blend */
     pelt_fit_report report; /* what the stages found out */
     pelt_progress told;     /* the caller's; that of the options tells it, as the part of the whole that this is */

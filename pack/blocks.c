@@ -84,6 +84,7 @@ typedef struct filling {
     uint32_t *users;        /* [column] vertices left that use it */
     uint32_t *stamp;        /* [column] the block that has it, by index + 1 */
     uint32_t *looked;       /* [leftover] the step that looked at it */
+    float *adds;            /* [column] what a set adds to the block by using it; less than 0 where the block has it */
     uint32_t *of_block;     /* columns of the block that is being filled */
     uint32_t of_block_count, step;
 } filling;
@@ -102,7 +103,7 @@ static void start_filling(pelt_arena *arena, filling *f) {
     uint32_t columns = f->columns.count, entries = 0;
     f->users = PELT_NEW(arena, columns, uint32_t), f->alive = PELT_NEW(arena, columns, uint32_t);
     f->stamp = PELT_NEW(arena, columns, uint32_t), f->of_block = PELT_NEW(arena, columns, uint32_t);
-    f->looked = PELT_NEW(arena, f->count, uint32_t);
+    f->looked = PELT_NEW(arena, f->count, uint32_t), f->adds = PELT_NEW(arena, columns, float);
     f->column_first = PELT_NEW(arena, (size_t)columns + 1, uint32_t);
     for (uint32_t g = 0; g < f->count; g++)
         for (uint32_t i = 0; i < f->list[g].sets->count; i++, entries++) {
@@ -112,6 +113,7 @@ static void start_filling(pelt_arena *arena, filling *f) {
     for (uint32_t g = 0; g < f->count; g++)
         for (uint32_t i = 0; i < f->list[g].sets->count; i++)
             f->list[g].rarity += 1.0f / (float)f->users[f->list[g].sets->columns[i]];
+    for (uint32_t c = 0; c < columns; c++) f->adds[c] = (float)cost_of(f->columns, c);
     qsort(f->list, f->count, sizeof *f->list, rarest_first);
     f->holders = PELT_NEW(arena, entries, uint32_t);
     for (uint32_t c = 0; c < columns; c++) f->column_first[c + 1] = f->column_first[c] + f->alive[c], f->alive[c] = 0;
@@ -123,17 +125,14 @@ static void start_filling(pelt_arena *arena, filling *f) {
 }
 
 /* What a set adds to the block, less the premium for what it shares. */
-static float cost_to_add(const filling *f, const column_set *set, uint32_t block) {
+static float cost_to_add(const filling *f, const column_set *set) {
     float cost = 0;
-    for (uint32_t i = 0; i < set->count; i++) {
-        uint32_t c = set->columns[i];
-        cost += f->stamp[c] == block + 1 ? -premium / (float)f->users[c] : (float)cost_of(f->columns, c);
-    }
+    for (uint32_t i = 0; i < set->count; i++) cost += f->adds[set->columns[i]];
     return cost;
 }
 
 /* Of the leftovers that share a column with the block, the best to take next; f->count when there is none. */
-static uint32_t best_to_add(filling *f, uint32_t block) {
+static uint32_t best_to_add(filling *f) {
     uint32_t best = f->count, looked = 0;
     float least = 0;
     f->step++;
@@ -148,7 +147,7 @@ static uint32_t best_to_add(filling *f, uint32_t block) {
             k++;
             if (f->looked[g] == f->step) continue;
             f->looked[g] = f->step, looked++;
-            float cost = cost_to_add(f, f->list[g].sets, block);
+            float cost = cost_to_add(f, f->list[g].sets);
             if (best == f->count || cost < least || (cost == least && g < best)) least = cost, best = g;
         }
     }
@@ -170,9 +169,10 @@ static void add_columns(filling *f, const column_set *set, uint32_t block) {
 /* Takes vertices until the block is full or nothing is left; returns the number taken. */
 static uint32_t fill_block(filling *f, uint32_t block, const column_set **slots) {
     uint32_t filled = 0;
+    for (uint32_t i = 0; i < f->of_block_count; i++) f->adds[f->of_block[i]] = (float)cost_of(f->columns, f->of_block[i]);
     f->of_block_count = 0;
     while (filled < PELT_BLOCK) {
-        uint32_t chosen = filled ? best_to_add(f, block) : f->count;
+        uint32_t chosen = filled ? best_to_add(f) : f->count;
         if (chosen == f->count) {
             while (f->next < f->count && !f->list[f->next].count) f->next++;
             if (f->next == f->count) break;
@@ -181,7 +181,10 @@ static uint32_t fill_block(filling *f, uint32_t block, const column_set **slots)
         leftover *from = &f->list[chosen];
         add_columns(f, from->sets, block);
         while (filled < PELT_BLOCK && from->count) {
-            for (uint32_t i = 0; i < from->sets->count; i++) f->users[from->sets->columns[i]]--;
+            for (uint32_t i = 0; i < from->sets->count; i++) {
+                uint32_t c = from->sets->columns[i], users = --f->users[c];
+                f->adds[c] = users ? -premium / (float)users : 0;
+            }
             slots[filled++] = from->sets++, from->count--;
         }
     }

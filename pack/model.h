@@ -25,6 +25,7 @@ typedef struct pelt_model {
     pelt_influences influences;        /* joints of the skeleton, then driven ones */
     const pelt_corrective *corrective; /* NULL: none */
     bool in_16_bits;                   /* how its displacements are stored */
+    const uint32_t *order;             /* [vertex_count] in slot order, if that is known; NULL: packing finds it */
     uint32_t driven_count;
     const pelt_driven *driven; /* name is an index into driven_names until it is packed */
     const char **driven_names;

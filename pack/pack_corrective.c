@@ -57,6 +57,10 @@ static pelt_influences combined_columns(pelt_arena *arena, const pelt_model *mod
 void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *order) {
     uint32_t n = model->vertex_count, joints = pelt_model_matrix_count(model);
     const pelt_corrective *c = model->corrective;
+    if (model->order) {
+        memcpy(order, model->order, n * sizeof *order);
+        return;
+    }
     if (c && (c->displacements || c->weighted)) {
         /* A row of the weighted form costs no less than a joint: it is a function of a distance. */
         uint32_t columns = c->weighted ? c->weighted->center_count + c->weighted->axis_count

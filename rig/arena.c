@@ -53,11 +53,15 @@ pelt_arena *pelt_arena_new(size_t limit) {
 pelt_arena *pelt_arena_inside(pelt_arena *parent) {
     pelt_arena *arena = pelt_arena_new(0);
     if (!arena) return pelt_arena_fail(parent), NULL;
+    pelt_arena_adopt(parent, arena);
+    return arena;
+}
+
+void pelt_arena_adopt(pelt_arena *parent, pelt_arena *arena) {
     arena->parent = parent;
     arena->next = parent->children;
     if (arena->next) arena->next->previous = arena;
     parent->children = arena;
-    return arena;
 }
 
 static void free_chunks(chunk *list) {

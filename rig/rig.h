@@ -33,6 +33,8 @@ typedef struct pelt_arena pelt_arena;
 pelt_arena *pelt_arena_new(size_t limit); /* limit 0: none. NULL counts as an arena that has failed */
 /* For passing needs within a stage: freed with its parent, or before. A failure is its parent's too. */
 pelt_arena *pelt_arena_inside(pelt_arena *parent);
+/* The same from now on of an arena that was on its own. */
+void pelt_arena_adopt(pelt_arena *parent, pelt_arena *arena);
 void pelt_arena_free(pelt_arena *arena);
 void *pelt_alloc(pelt_arena *arena, size_t count, size_t size);
 char *pelt_arena_format(pelt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

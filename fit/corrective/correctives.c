@@ -22,23 +22,31 @@ static pelt_result (*const ways[PELT_CORRECTIVE_COUNT])(pelt_fitting *fitting, p
 static const double MOST_ROUNDING = 1e-5; /* of the diagonal */
 enum { TRIED = 12 };
 
-/* A model packed and ready to run. */
+/* The model packed and ready to run. The arena is of its own: a fit that has no memory left must close its trials. */
 typedef struct trial {
+    pelt_arena *arena;
+    const pelt_arrangement *arrangement;
     pelt_bytes *bytes;
     pelt_skin skin;
     void *scratch;
     float *positions;
 } trial;
 
-/* The bytes are the trial's until close_trial: nothing is allocated that could end the stage before. */
-static bool open_trial(const pelt_model *model, bool in_16_bits, trial *t) {
-    pelt_model copy = *model;
-    copy.in_16_bits = in_16_bits;
-    t->bytes = pelt_model_pack(&copy, "{}", NULL);
+/* All of it is the trial's until close_trial: nothing is allocated that could end the stage before. */
+static bool open_trial(pelt_fitting *f, bool in_16_bits, trial *t) {
+    f->model.in_16_bits = in_16_bits;
+    t->arena = pelt_arena_new(0);
+    t->arrangement = pelt_model_arrange(t->arena, &f->model, NULL);
+    t->bytes = t->arrangement ? pelt_lay_out(t->arrangement, "{}", NULL) : NULL;
     if (!t->bytes || pelt_open(t->bytes->bytes, t->bytes->size, &t->skin)) return false;
     t->scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(&t->skin));
     t->positions = aligned_alloc(PELT_ALIGN, pelt_output_size(&t->skin));
     return t->scratch && t->positions;
+}
+
+static void forget_arrangement(trial *t) {
+    pelt_arena_free(t->arena);
+    t->arena = NULL, t->arrangement = NULL;
 }
 
 static void run_trial(trial *t, const pelt_pose_input *pose) {
@@ -49,6 +57,7 @@ static void run_trial(trial *t, const pelt_pose_input *pose) {
 static void close_trial(trial *t) {
     free(t->scratch), free(t->positions);
     pelt_bytes_free(t->bytes);
+    forget_arrangement(t);
 }
 
 static double largest_gap(const trial *a, const trial *b) {
@@ -61,13 +70,26 @@ static double largest_gap(const trial *a, const trial *b) {
     return worst;
 }
 
-/* How far 16 bits move a vertex at most, at some of the examples. */
-static double rounding(pelt_fitting *f) {
+/* Once for all that pack the model from here on. */
+static void find_order(pelt_fitting *f) {
+    uint32_t *order = PELT_NEW(f->arena, f->model.vertex_count, uint32_t);
+    pelt_arena *work = pelt_arena_inside(f->arena);
+    pelt_model_order(work, &f->model, order);
+    pelt_arena_free(work);
+    f->model.order = order;
+}
+
+/* How far 16 bits move a vertex at most, at some of the examples. The model so arranged is the fit's, if it is wanted or
+   `most` is enough. */
+static double try_rounding(pelt_fitting *f, bool wanted, double most) {
     trial exact = {0}, rounded = {0};
     pelt_transform *locals = PELT_NEW(f->arena, f->bundle->skeleton.joint_count, pelt_transform);
     float *row = PELT_NEW(f->arena, f->bundle->controls.count, float);
     float *controls = PELT_NEW(f->arena, f->model.control_count, float);
-    bool ready = open_trial(&f->model, false, &exact) && open_trial(&f->model, true, &rounded);
+    find_order(f);
+    bool ready = open_trial(f, false, &exact);
+    forget_arrangement(&exact);
+    ready = ready && open_trial(f, true, &rounded);
     size_t tried = f->examples.count < TRIED ? f->examples.count : TRIED;
     double worst = 0;
     for (size_t i = 0; i < tried && ready; i++) {
@@ -79,6 +101,12 @@ static double rounding(pelt_fitting *f) {
         run_trial(&exact, &pose), run_trial(&rounded, &pose);
         worst = fmax(worst, largest_gap(&exact, &rounded));
     }
+    f->model.in_16_bits = wanted || worst <= most;
+    if (ready && f->model.in_16_bits) {
+        f->arrangement = rounded.arrangement;
+        pelt_arena_adopt(f->arena, rounded.arena);
+        rounded.arena = NULL;
+    }
     close_trial(&exact), close_trial(&rounded);
     if (!ready) pelt_arena_fail(f->arena);
     return worst;
@@ -88,8 +116,7 @@ static void choose_precision(pelt_fitting *f) {
     uint32_t wanted = f->options.displacement.displacements;
     const pelt_weighted *w = f->model.corrective ? f->model.corrective->weighted : NULL;
     if (!f->model.corrective || wanted == 32 || (w && !w->unnormalised && !w->rounded)) return;
-    double worst = rounding(f);
-    f->model.in_16_bits = wanted || worst <= MOST_ROUNDING * f->bundle->mesh.diagonal;
+    double worst = try_rounding(f, wanted != 0, MOST_ROUNDING * f->bundle->mesh.diagonal);
     if (f->model.in_16_bits) f->report.storage_error = worst;
 }
 
