@@ -11,6 +11,8 @@
       linear.
    3. Vertices of these blocks change places where that makes two blocks together cheaper.
 
+   In 2 and 3 large sets are compared by some of their columns, so that the work does not grow with their size.
+
    Small meshes whose own order is already good can come out a little dearer than they went in; those keep their order. */
 
 #include "pack/model.h"
@@ -20,12 +22,15 @@
 /* Sets looked at for a place in a block; blocks looked at for a vertex to move to, and of them those tried. */
 enum { WINDOW = 512, BLOCKS_SEEN = 64, BLOCKS_TRIED = 8 };
 
+/* So many columns tell how much alike two sets are, about. */
+enum { COMPARED = 160 };
+
 /* What sharing a column is worth that nobody else uses, in units of cost. */
 static const float premium = 3;
 
 /* Sets of columns; only what has weight counts. */
 typedef struct column_set {
-    const uint32_t *columns; /* sorted */
+    uint32_t *columns; /* sorted */
     uint32_t count;
     uint32_t vertex;
 } column_set;
@@ -65,6 +70,33 @@ static column_set *sorted_sets(pelt_arena *arena, const pelt_influences *influen
     return sets;
 }
 
+/* -- Large sets ---------------------------------------------------------------------------------------------------- */
+
+/* What sets are compared by: joints, and of the other columns every so-many-th, which stands for as many. */
+typedef struct compared {
+    uint32_t joints, count, every;
+} compared;
+
+static uint32_t cost_of(compared columns, uint32_t column) {
+    return column < columns.joints ? PELT_JOINT_COST : columns.every;
+}
+
+/* Sets keep only what they are compared by. */
+static compared thin_sets(pelt_block_columns columns, uint32_t count, column_set *sets) {
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++) total += sets[i].count;
+    compared out = {columns.joints, columns.count, 1 + (uint32_t)(count ? total / count / COMPARED : 0)};
+    for (uint32_t i = 0; i < count && out.every > 1; i++) {
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < sets[i].count; k++) {
+            uint32_t c = sets[i].columns[k];
+            if (c < out.joints || (c - out.joints) % out.every == 0) sets[i].columns[kept++] = c;
+        }
+        sets[i].count = kept;
+    }
+    return out;
+}
+
 /* -- Filling blocks ------------------------------------------------------------------------------------------------ */
 
 /* Vertices of one set that did not fill a block. */
@@ -75,7 +107,7 @@ typedef struct leftover {
 } leftover;
 
 typedef struct filling {
-    pelt_block_columns columns;
+    compared columns;
     leftover *list; /* in the order in which they start blocks */
     uint32_t count, next;
     uint32_t *column_first; /* [column + 1] of `holders` */
@@ -88,10 +120,6 @@ typedef struct filling {
     uint32_t *of_block;     /* columns of the block that is being filled */
     uint32_t of_block_count, step;
 } filling;
-
-static uint32_t cost_of(pelt_block_columns columns, uint32_t column) {
-    return column < columns.joints ? PELT_JOINT_COST : 1;
-}
 
 static int rarest_first(const void *a, const void *b) {
     const leftover *x = a, *y = b;
@@ -124,17 +152,22 @@ static void start_filling(pelt_arena *arena, filling *f) {
         }
 }
 
-/* What a set adds to the block, less the premium for what it shares. */
-static float cost_to_add(const filling *f, const column_set *set) {
-    float cost = 0;
-    for (uint32_t i = 0; i < set->count; i++) cost += f->adds[set->columns[i]];
-    return cost;
+/* What four sets add to the block, less the premium for what they share. Side by side, since each sum waits for itself. */
+static void costs_to_add(const filling *f, const column_set *const sets[4], float costs[4]) {
+    const float *adds = f->adds;
+    const uint32_t *a = sets[0]->columns, *b = sets[1]->columns, *c = sets[2]->columns, *d = sets[3]->columns;
+    uint32_t common = sets[0]->count;
+    for (int k = 1; k < 4; k++) common = sets[k]->count < common ? sets[k]->count : common;
+    float w = 0, x = 0, y = 0, z = 0;
+    for (uint32_t i = 0; i < common; i++) w += adds[a[i]], x += adds[b[i]], y += adds[c[i]], z += adds[d[i]];
+    costs[0] = w, costs[1] = x, costs[2] = y, costs[3] = z;
+    for (int k = 0; k < 4; k++)
+        for (uint32_t i = common; i < sets[k]->count; i++) costs[k] += adds[sets[k]->columns[i]];
 }
 
-/* Of the leftovers that share a column with the block, the best to take next; f->count when there is none. */
-static uint32_t best_to_add(filling *f) {
-    uint32_t best = f->count, looked = 0;
-    float least = 0;
+/* Leftovers that share a column with the block, no more than a window of them; returns their number. */
+static uint32_t list_window(filling *f, uint32_t window[WINDOW]) {
+    uint32_t looked = 0;
     f->step++;
     for (uint32_t i = 0; i < f->of_block_count && looked < WINDOW; i++) {
         uint32_t c = f->of_block[i], *holders = f->holders + f->column_first[c];
@@ -146,9 +179,24 @@ static uint32_t best_to_add(filling *f) {
             }
             k++;
             if (f->looked[g] == f->step) continue;
-            f->looked[g] = f->step, looked++;
-            float cost = cost_to_add(f, f->list[g].sets);
-            if (best == f->count || cost < least || (cost == least && g < best)) least = cost, best = g;
+            f->looked[g] = f->step, window[looked++] = g;
+        }
+    }
+    return looked;
+}
+
+/* Of those the best to take next; f->count when there is none. */
+static uint32_t best_to_add(filling *f) {
+    uint32_t window[WINDOW], best = f->count, count = list_window(f, window);
+    float least = 0;
+    for (uint32_t i = 0; i < count; i += 4) {
+        const column_set *sets[4];
+        float costs[4];
+        for (uint32_t k = 0; k < 4; k++) sets[k] = f->list[window[i + k < count ? i + k : i]].sets;
+        costs_to_add(f, sets, costs);
+        for (uint32_t k = 0; k < 4 && i + k < count; k++) {
+            uint32_t g = window[i + k];
+            if (best == f->count || costs[k] < least || (costs[k] == least && g < best)) least = costs[k], best = g;
         }
     }
     return best;
@@ -183,7 +231,8 @@ static uint32_t fill_block(filling *f, uint32_t block, const column_set **slots)
         while (filled < PELT_BLOCK && from->count) {
             for (uint32_t i = 0; i < from->sets->count; i++) {
                 uint32_t c = from->sets->columns[i], users = --f->users[c];
-                f->adds[c] = users ? -premium / (float)users : 0;
+                float stands_for = c < f->columns.joints ? 1 : (float)f->columns.every;
+                f->adds[c] = users ? -premium * stands_for / (float)users : 0;
             }
             slots[filled++] = from->sets++, from->count--;
         }
@@ -200,7 +249,7 @@ typedef struct tally {
 } tally;
 
 typedef struct exchange {
-    pelt_block_columns columns;
+    compared columns;
     const column_set **slots;
     uint32_t slot_count, block_count;
     uint32_t *column_first, *holders; /* blocks with each column, as they were at first */
@@ -353,7 +402,7 @@ static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_co
         for (uint32_t i = influences->first[v]; i < influences->first[v + 1]; i++) {
             uint32_t *seen = &stamp[influences->joints[i]];
             if (influences->weights[i] != 0 && *seen != block)
-                *seen = block, cost += cost_of(columns, influences->joints[i]);
+                *seen = block, cost += cost_of((compared){columns.joints, columns.count, 1}, influences->joints[i]);
         }
     }
     return cost;
@@ -362,7 +411,7 @@ static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_co
 void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint32_t vertex_count,
                       pelt_block_columns columns, uint32_t *order) {
     column_set *sets = sorted_sets(arena, influences, vertex_count);
-    filling f = {.columns = columns, .list = PELT_NEW(arena, vertex_count, leftover)};
+    filling f = {.list = PELT_NEW(arena, vertex_count, leftover)};
     uint32_t placed = 0, filled = 0;
     for (uint32_t begin = 0, end; begin < vertex_count; begin = end) {
         for (end = begin + 1; end < vertex_count && !compare_lists(&sets[begin], &sets[end]);) end++;
@@ -370,8 +419,9 @@ void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint
         for (uint32_t i = begin; i < begin + full; i++) order[placed++] = sets[i].vertex;
         if (begin + full < end) f.list[f.count++] = (leftover){sets + begin + full, end - begin - full, 0};
     }
+    f.columns = thin_sets(columns, vertex_count, sets);
     start_filling(arena, &f);
-    exchange x = {.columns = columns, .slots = PELT_NEW(arena, vertex_count - placed, const column_set *)};
+    exchange x = {.columns = f.columns, .slots = PELT_NEW(arena, vertex_count - placed, const column_set *)};
     x.slot_count = vertex_count - placed, x.block_count = (x.slot_count + PELT_BLOCK - 1) / PELT_BLOCK;
     for (uint32_t block = 0; block < x.block_count; block++) filled += fill_block(&f, block, x.slots + filled);
     change_places(arena, &x);

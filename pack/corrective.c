@@ -136,6 +136,22 @@ double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, c
     return angle * angle;
 }
 
+void pelt_add_distances2(const pelt_axis *axis, const pelt_pose_state *pose, size_t count, const float *planes,
+                         size_t stride, double *restrict out) {
+    if (axis->kind == PELT_AXIS_CHORD) { /* the usual one, and without a call for each */
+        const float *a = rotation_of(axis, pose);
+        for (size_t i = 0; i < count; i++) {
+            float b[4] = {planes[i], planes[stride + i], planes[2 * stride + i], planes[3 * stride + i]};
+            out[i] += axis->weight * chord2(a, b);
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        float center[4] = {planes[i], planes[stride + i], planes[2 * stride + i], planes[3 * stride + i]};
+        out[i] += axis->weight * pelt_axis_distance2(axis, pose, center);
+    }
+}
+
 /* -- The basis form ------------------------------------------------------------------------------------------------ */
 
 static double *rbf_coefficients(const pelt_rbf *rbf, const pelt_pose_state *pose, double *a) {

@@ -171,6 +171,9 @@ typedef struct pelt_pose_state {
 double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, const float center[4]);
 /* A pose as a centre: the four floats of one axis. */
 void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float center[4]);
+/* Adds the axis's weight times that squared distance from each of `count` centres, which lie in planes [4][stride]. */
+void pelt_add_distances2(const pelt_axis *axis, const pelt_pose_state *pose, size_t count, const float *planes,
+                         size_t stride, double *out);
 
 /* Coefficients a_k of the basis form in a pose, and their number. */
 uint32_t pelt_corrective_coefficient_count(const pelt_corrective *corrective);

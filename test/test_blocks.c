@@ -190,6 +190,35 @@ static void dear_columns_are_shared_first(void **state) {
     pelt_arena_free(c.arena);
 }
 
+/* Sets of hundreds of columns are compared by some of them: vertices of a family have most of 500 columns, half of which are
+   the next family's too. */
+static void families_of_large_sets_are_found(void **state) {
+    (void)state;
+    enum { JOINTS = 4, FAMILIES = 8, EACH = 40, COUNT = FAMILIES * EACH, SHIFT = 250, COLUMNS = FAMILIES * SHIFT };
+    uint64_t seed = 7, cost_of[2] = {0};
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_influences in = {PELT_NEW(arena, COUNT + 1, uint32_t), PELT_NEW(arena, COUNT * COLUMNS, uint32_t),
+                          PELT_NEW(arena, COUNT * COLUMNS, float)};
+    uint32_t *order = PELT_NEW(arena, COUNT, uint32_t), *last = PELT_NEW(arena, JOINTS + COLUMNS, uint32_t), at = 0;
+    for (uint32_t v = 0; v < COUNT; in.first[++v] = at) {
+        in.joints[at++] = v % FAMILIES % JOINTS;
+        for (uint32_t k = 0; k < 2 * SHIFT; k++)
+            if (test_random(&seed) < 0.9) in.joints[at++] = JOINTS + (v % FAMILIES * SHIFT + k) % COLUMNS;
+    }
+    for (uint32_t i = 0; i < at; i++) in.weights[i] = 1;
+    pelt_block_order(arena, &in, COUNT, (pelt_block_columns){JOINTS, JOINTS + COLUMNS}, order);
+    for (uint32_t which = 0; which < 2; which++) /* family by family, and as found */
+        for (uint32_t s = 0; s < COUNT; s++) {
+            uint32_t v = which ? order[s] : s % EACH * FAMILIES + s / EACH, mark = which * COUNT + s / 16 + 1;
+            for (uint32_t i = in.first[v]; i < in.first[v + 1]; i++)
+                if (last[in.joints[i]] != mark)
+                    last[in.joints[i]] = mark, cost_of[which] += in.joints[i] < JOINTS ? PELT_JOINT_COST : 1;
+        }
+    print_message("cost over that of whole families: %.3f\n", (double)cost_of[1] / (double)cost_of[0]);
+    assert_true((double)cost_of[1] <= 1.02 * (double)cost_of[0]);
+    pelt_arena_free(arena);
+}
+
 static void many_vertices_that_are_all_different_are_ordered_quickly(void **state) {
     (void)state;
     enum { COUNT = 50000 };
@@ -217,6 +246,7 @@ int main(void) {
         cmocka_unit_test(small_crowds_cost_at_most_three_halves_of_the_optimum),
         cmocka_unit_test(families_of_different_sets_are_found),
         cmocka_unit_test(dear_columns_are_shared_first),
+        cmocka_unit_test(families_of_large_sets_are_found),
         cmocka_unit_test(many_vertices_that_are_all_different_are_ordered_quickly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,7 +292,10 @@ static void sources_have_distances_and_drive_points(void **state) {
     pelt_error error;
     assert_int_equal(pelt_distinct_poses_of(&f, &t, &error), PELT_OK);
     pelt_sources_of(&f, &t, &s);
+    pelt_distances_apart(f.arena, &t, &s);
+    const double weights[4] = {1, 0.5, 2, 3}, *together = pelt_distances_together(f.arena, &t, &s, weights);
     size_t n = t.count;
+    double *sums = PELT_NEW(f.arena, n * n, double);
     assert_true(s.count == 4 && s.axis_count == 4);
     for (uint32_t k = 0; k < 4; k++) {
         assert_true(s.list[k].first_axis == k && s.list[k].axis_count == 1);
@@ -304,8 +307,10 @@ static void sources_have_distances_and_drive_points(void **state) {
                 double chord =
                     k < 3 ? 2 * sin((turned[a][k + 1] - turned[b][k + 1]) * acos(-1) / 360) : (a == SLID) - (b == SLID);
                 assert_near(s.distances[(k * n + a) * n + b], chord * chord, 1e-5);
+                sums[a * n + b] += weights[k] * chord * chord;
             }
     }
+    for (size_t i = 0; i < n * n; i++) assert_near(together[i], sums[i], 2e-5);
     const pelt_influences *in = &bundle->mesh.influences;
     double diagonal = bundle->mesh.diagonal;
     for (uint32_t i = 0; i < t.displacements.point_count; i++) {

@@ -38,10 +38,8 @@ typedef struct psd {
 
 static void weigh_sources(psd *p) {
     pelt_sources *s = &p->sources;
-    size_t n = p->distinct.count;
     double *relevance = PELT_NEW(p->work, s->count, double), most = 0, mean = 0;
     bool equal = p->fitting->options.psd.distance_weights == PELT_DISTANCE_EQUAL;
-    p->distances = PELT_NEW(p->work, n * n, double);
     for (uint32_t k = 0; k < s->count; k++) {
         for (size_t i = 0; i < p->distinct.displacements.point_count; i++)
             relevance[k] += (double)s->driving[i * s->count + k] * s->driving[i * s->count + k];
@@ -51,11 +49,11 @@ static void weigh_sources(psd *p) {
         relevance[k] = fmax(sqrt(most > 0 && !equal ? relevance[k] / most : 1), 0.01);
         mean += relevance[k] / s->count;
     }
-    for (uint32_t k = 0; k < s->count; k++) {
-        double weight = relevance[k] / mean;
-        for (uint32_t a = 0; a < s->list[k].axis_count; a++) s->axes[s->list[k].first_axis + a].weight *= (float)weight;
-        for (size_t i = 0; i < n * n; i++) p->distances[i] += weight * s->distances[k * n * n + i];
-    }
+    for (uint32_t k = 0; k < s->count; k++) relevance[k] /= mean;
+    p->distances = pelt_distances_together(p->work, &p->distinct, s, relevance);
+    for (uint32_t k = 0; k < s->count; k++)
+        for (uint32_t a = s->list[k].first_axis; a < s->list[k].first_axis + s->list[k].axis_count; a++)
+            s->axes[a].weight *= (float)relevance[k];
 }
 
 /* Poses that settings are chosen by: all, or `most` of them, evenly, the rest pose first. */

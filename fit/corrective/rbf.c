@@ -195,24 +195,64 @@ static pelt_pose_state training_pose(const pelt_distinct_poses *t, size_t pose) 
                              t->controls + pose * t->poses.control_count};
 }
 
-static void fill_distances(const pelt_distinct_poses *t, pelt_sources *s) {
-    size_t n = t->count;
-    for (size_t i = 0; i < n; i++) {
+static void fill_centers(const pelt_distinct_poses *t, pelt_sources *s) {
+    for (size_t i = 0; i < t->count; i++) {
         pelt_pose_state pose = training_pose(t, i);
         for (uint32_t a = 0; a < s->axis_count; a++)
             pelt_axis_center(&s->axes[a], &pose, s->centers + 4 * (i * s->axis_count + a));
     }
+}
+
+/* The centres of each axis side by side: [axis][4][pose]. */
+static float *centers_in_planes(pelt_arena *arena, size_t n, const pelt_sources *s) {
+    float *planes = PELT_NEW(arena, 4 * n * s->axis_count, float);
+    for (size_t i = 0; i < n; i++)
+        for (size_t a = 0; a < 4 * (size_t)s->axis_count; a++)
+            planes[a * n + i] = s->centers[i * 4 * s->axis_count + a];
+    return planes;
+}
+
+/* Squared distances by one source, of a pose from those before it. */
+static void source_distances(const pelt_distinct_poses *t, const pelt_sources *s, const float *planes, uint32_t source,
+                             size_t pose, double *out) {
+    pelt_pose_state state = training_pose(t, pose);
+    uint32_t first = s->list[source].first_axis, count = s->list[source].axis_count;
+    memset(out, 0, pose * sizeof *out);
+    for (uint32_t a = first; a < first + count; a++)
+        pelt_add_distances2(&s->axes[a], &state, pose, planes + 4 * (size_t)a * t->count, t->count, out);
+}
+
+void pelt_distances_apart(pelt_arena *arena, const pelt_distinct_poses *t, pelt_sources *s) {
+    size_t n = t->count;
+    pelt_arena *work = pelt_arena_inside(arena);
+    float *planes = centers_in_planes(work, n, s);
+    double *row = PELT_NEW(work, n, double);
+    s->distances = PELT_NEW(arena, n * n * s->count, float);
     for (uint32_t k = 0; k < s->count; k++)
         for (size_t i = 0; i < n; i++) {
-            pelt_pose_state pose = training_pose(t, i);
-            for (size_t o = 0; o < i; o++) {
-                double sum = 0;
-                for (uint32_t a = s->list[k].first_axis; a < s->list[k].first_axis + s->list[k].axis_count; a++)
-                    sum += s->axes[a].weight *
-                           pelt_axis_distance2(&s->axes[a], &pose, s->centers + 4 * (o * s->axis_count + a));
-                s->distances[(k * n + i) * n + o] = s->distances[(k * n + o) * n + i] = (float)sum;
-            }
+            source_distances(t, s, planes, k, i, row);
+            for (size_t o = 0; o < i; o++)
+                s->distances[(k * n + i) * n + o] = s->distances[(k * n + o) * n + i] = (float)row[o];
         }
+    pelt_arena_free(work);
+}
+
+double *pelt_distances_together(pelt_arena *arena, const pelt_distinct_poses *t, const pelt_sources *s,
+                                const double *weights) {
+    size_t n = t->count;
+    double *distances = PELT_NEW(arena, n * n, double);
+    pelt_arena *work = pelt_arena_inside(arena);
+    float *planes = centers_in_planes(work, n, s);
+    double *row = PELT_NEW(work, n, double);
+    for (size_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < s->count; k++) {
+            source_distances(t, s, planes, k, i, row);
+            for (size_t o = 0; o < i; o++) distances[i * n + o] += weights[k] * row[o];
+        }
+        for (size_t o = 0; o < i; o++) distances[o * n + i] = distances[i * n + o];
+    }
+    pelt_arena_free(work);
+    return distances;
 }
 
 /* Blend weight that a vertex has on the joints that a mover carries: its members, what follows them, and joints below
@@ -300,9 +340,8 @@ void pelt_sources_of(pelt_fitting *f, const pelt_distinct_poses *t, pelt_sources
     *s = (pelt_sources){.list = PELT_NEW(f->arena, most, pelt_source), .axes = PELT_NEW(f->arena, most, pelt_axis)};
     list_sources(p, f->options.psd.rotations, s);
     s->centers = PELT_NEW(f->arena, 4 * n * s->axis_count, float);
-    s->distances = PELT_NEW(f->arena, n * n * s->count, float);
     s->driving = PELT_NEW(f->arena, (size_t)t->displacements.point_count * s->count, float);
-    fill_distances(t, s);
+    fill_centers(t, s);
     fill_driving(f, t, s);
     if (p->control_count) fill_other_driving(f->arena, t, s);
 }

@@ -55,11 +55,17 @@ typedef struct pelt_sources {
     pelt_source *list;
     pelt_axis *axes;  /* [axis_count] weight 1 for rotations; for translations and controls 1 / range^2 */
     float *centers;   /* [pose][axis][4] */
-    float *distances; /* [source][pose][pose] squared */
+    float *distances; /* [source][pose][pose] squared, after pelt_distances_apart */
     float *driving;   /* [point][source] how much a source displaces a point: a length */
 } pelt_sources;
 
 void pelt_sources_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct, pelt_sources *sources);
+
+/* Squared distances between poses by every source, or those of all together, [pose][pose], with weights [source]: of many
+   poses the former take much room. */
+void pelt_distances_apart(pelt_arena *arena, const pelt_distinct_poses *distinct, pelt_sources *sources);
+double *pelt_distances_together(pelt_arena *arena, const pelt_distinct_poses *distinct, const pelt_sources *sources,
+                                const double *weights);
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */
 

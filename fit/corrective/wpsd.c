@@ -597,6 +597,7 @@ pelt_result pelt_fit_wpsd(pelt_fitting *f, pelt_error *error) {
     pelt_result result = pelt_distinct_poses_of(f, &w.distinct, error);
     if (!result && w.distinct.count > 1) {
         pelt_sources_of(f, &w.distinct, &w.sources);
+        pelt_distances_apart(f->arena, &w.distinct, &w.sources);
         fit(&w);
     }
     pelt_arena_free(w.work);

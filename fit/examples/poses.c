@@ -416,10 +416,13 @@ typedef struct spreading {
 } spreading;
 
 static void take_pose(spreading *s, const float *pose) {
+    enum { STRIDE = 16 };
     for (uint32_t e = 0; e < s->poses->count; e++) {
         const float *x = s->vectors + e * s->length;
         float sum = 0;
-        for (size_t i = 0; i < s->length; i++) sum += (x[i] - pose[i]) * (x[i] - pose[i]);
+        for (size_t i = 0, end; i < s->length && sum < s->nearest[e]; i = end) /* further away need not be known */
+            for (end = i + STRIDE < s->length ? i + STRIDE : s->length; i < end; i++)
+                sum += (x[i] - pose[i]) * (x[i] - pose[i]);
         if (sum < s->nearest[e]) s->nearest[e] = sum;
     }
 }
