@@ -167,13 +167,11 @@ static pelt_measure *measure(pelt_fitting *f, double low, double high, const pel
 }
 
 /* The error of a fit on examples that it has not seen; negative: it cannot be told. */
-static double blind_error(pelt_fitting *blind, pelt_examples held, double low, double high, pelt_error *error) {
-    begin_part(blind, low, high);
-    const pelt_arrangement *arrangement = fit_once(blind, error);
-    pelt_measure *measured = arrangement ? measure(blind, high, high, arrangement, held, error) : NULL;
+static double blind_error(pelt_fitting *blind, const pelt_arrangement *arrangement, pelt_examples held,
+                          pelt_error *error) {
+    pelt_measure *measured = arrangement ? measure(blind, blind->high, blind->high, arrangement, held, error) : NULL;
     double rms = measured ? measured->rms : -1;
     pelt_measure_free(measured);
-    pelt_arena_free(blind->arena);
     return rms;
 }
 
@@ -190,7 +188,10 @@ static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples k
     blind.options.blend = blend;
     if (!blind.options.kernel.family && f->options.corrective == PELT_CORRECTIVE_KERNEL)
         blind.options.kernel.family = PELT_FAMILY_KERNEL; /* which takes a tenth of the time */
-    return blind_error(&blind, held, low, high, error);
+    begin_part(&blind, low, high);
+    double rms = blind_error(&blind, fit_once(&blind, error), held, error);
+    pelt_arena_free(blind.arena);
+    return rms;
 }
 
 /* Fitted weights must do better than the file's with the very corrective that follows: else the file's stay. */
@@ -215,12 +216,18 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
 
 /* -- Which ridge --------------------------------------------------------------------------------------------------- */
 
-/* Of driven joints. */
-static double try_ridge(const pelt_fitting *f, double ridge, pelt_examples kept, pelt_examples held, double low,
-                        double high, pelt_error *error) {
-    pelt_fitting blind = {.bundle = f->bundle, .examples = kept, .options = f->options, .told = f->told};
-    blind.options.joints.ridge = ridge, blind.options.corrective = PELT_CORRECTIVE_NONE;
-    return blind_error(&blind, held, low, high, error);
+/* Of driven joints: with the usual ridge, and with none. */
+static void try_ridges(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double high, double errors[2],
+                       pelt_error *error) {
+    pelt_model none = {0};
+    pelt_fitting blind = {
+        .bundle = f->bundle, .examples = kept, .options = f->options, .told = f->told, .unridged = &none};
+    blind.options.joints.ridge = PELT_USUAL_RIDGE, blind.options.corrective = PELT_CORRECTIVE_NONE;
+    begin_part(&blind, f->low, high);
+    const pelt_arrangement *usual = fit_once(&blind, error);
+    errors[0] = blind_error(&blind, usual, held, error);
+    errors[1] = errors[0] < 0 ? -1 : blind_error(&blind, pelt_model_arrange(blind.arena, &none, error), held, error);
+    pelt_arena_free(blind.arena);
 }
 
 /* What a squared weight costs in the blend "joints", where nobody says: the usual, or nothing. The examples that the held-out
@@ -228,8 +235,7 @@ static double try_ridge(const pelt_fitting *f, double ridge, pelt_examples kept,
 static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     enum { LEAST_EXAMPLES = 60 };
     pelt_joints_options *o = &f->options.joints;
-    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), low = f->low;
-    double parts[3] = {low, low + 0.3 * (f->high - low), low + 0.6 * (f->high - low)};
+    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.3 * (f->high - f->low);
     double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0), left[2] = {0};
     if (f->options.blend != PELT_BLEND_JOINTS || o->ridge != 0 || o->influence_choice == PELT_CHOICE_RIGIDITY)
         return PELT_OK;
@@ -238,9 +244,9 @@ static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     pelt_result result = pelt_split_examples(work, f->bundle, f->examples, fraction, &seen, &unseen, error);
     if (!result) result = pelt_split_examples(work, f->bundle, seen, 1.0 / 3, &kept, &held, error);
     bool enough = !result && seen.count >= LEAST_EXAMPLES && held.count;
-    for (int none = 0; none < 2 && enough && !result; none++) {
-        left[none] = try_ridge(f, none ? -1 : PELT_USUAL_RIDGE, kept, held, parts[none], parts[none + 1], error);
-        f->low = parts[none + 1];
+    if (enough) {
+        try_ridges(f, kept, held, end, left, error);
+        f->low = end;
         result = error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY ? error->code : PELT_OK;
     }
     if (enough && !result) *error = (pelt_error){0};

@@ -20,12 +20,14 @@ typedef struct pelt_fitting {
     pelt_arena *arena;        /* of the model and the report */
     pelt_model model;
     const pelt_arrangement *arrangement; /* of the model, where its corrective was tried out; NULL: to be made */
-    pelt_points points;     /* of the examples; from pelt_fit_blend on, of the examples and the blend */
-    pelt_fit_report report; /* what the stages found out */
-    pelt_progress told;     /* the caller's; that of the options tells it, as the part of the whole that this is */
-    double low, high;       /* from where to where this brings the whole */
+    pelt_points points;                  /* of the examples; from pelt_fit_blend on, of the examples and the blend */
+    pelt_fit_report report;              /* what the stages found out */
+    pelt_progress told; /* the caller's; that of the options tells it, as the part of the whole that this is */
+    double low, high;   /* from where to where this brings the whole */
     pelt_watch watch;
-    double pull; /* of weights that a corrective follows, where it is known already (blend/ahead.c); 0: it is found */
+    pelt_model
+        *unridged; /* where ridges are compared: gets the blend "joints" without one, and both are fitted roughly */
+    double pull;   /* of weights that a corrective follows, where it is known already (blend/ahead.c); 0: it is found */
 } pelt_fitting;
 
 /* How much an example counts. */

@@ -33,10 +33,16 @@ static void find_facets(pelt_joining *w) {
             t->of_vertex[v - 1] = found;
             if (found < t->count) continue;
             t->vertex[t->count++] = leader;
-            for (size_t c = 0; c < 3; c++) t->normals[found][c] = mesh->normals[3 * (size_t)leader + c];
         }
     }
     t->first[points->count] = t->count;
+}
+
+/* As they are in the file. */
+static void set_normals(pelt_joining *w) {
+    const float *file = w->f->bundle->mesh.normals;
+    for (uint32_t i = 0; i < w->facets.count; i++)
+        for (size_t c = 0; c < 3; c++) w->facets.normals[i][c] = file[3 * (size_t)w->facets.vertex[i] + c];
 }
 
 typedef struct shading {
@@ -159,6 +165,7 @@ static pelt_result prepare(pelt_joining *w, pelt_affine **matrices, pelt_error *
     w->find_strength = strength > 0 && f->options.fitted.smooth == 0;
     w->smoothing = pelt_smoothing_of(f->arena, &f->bundle->mesh, f->examples);
     find_facets(w);
+    set_normals(w);
     if (w->with_normals) sum_normals(w, *matrices);
     w->result = pelt_blend_result_new(f->arena, f->points.count, w->most);
     w->deficient = PELT_NEW(f->arena, w->f->points.count, uint8_t);
@@ -207,6 +214,12 @@ static void report(pelt_joining *w) {
     pelt_report_twins(f, &w->candidates);
 }
 
+static void finish(pelt_joining *w) {
+    pelt_blend_finish(w->f, &w->candidates, &w->gram, &w->result, w->locks.points);
+    if (w->with_normals && w->refit) store_normals(w);
+    pelt_drop_unused_driven(w->f->arena, &w->f->model);
+}
+
 pelt_result pelt_fit_joints(pelt_fitting *f, pelt_error *error) {
     const pelt_fit_options *o = &f->options;
     bool rigid = o->joints.influence_choice == PELT_CHOICE_RIGIDITY;
@@ -222,8 +235,15 @@ pelt_result pelt_fit_joints(pelt_fitting *f, pelt_error *error) {
     if (!result) result = rigid ? pelt_join_rigid(&w, matrices, error) : pelt_join_smooth(&w, error);
     if (result) return result;
     report(&w);
-    pelt_blend_finish(f, &w.candidates, &w.gram, &w.result, w.locks.points);
-    if (w.with_normals && w.refit) store_normals(&w);
-    pelt_drop_unused_driven(f->arena, &f->model);
-    return PELT_OK;
+    pelt_model all = f->model; /* with all driven joints */
+    finish(&w);
+    if (f->unridged) {
+        pelt_model ridged = f->model;
+        f->model = all, w.ridge = 0, w.find_strength = false; /* which is found already */
+        set_normals(&w);
+        result = pelt_join_smooth(&w, error);
+        if (!result) finish(&w);
+        *f->unridged = f->model, f->model = ridged;
+    }
+    return result;
 }

@@ -29,7 +29,9 @@ enum {
     SWAP_SWEEPS = 4,
     SHARE_ROUNDS = 24,
     ROUNDS = 8,
-    ROUND_SWEEPS = 8
+    ROUND_SWEEPS = 8,
+    ROUGH_STEP = 3, /* of the sweeps of a rough competition one in so many is made */
+    ROUGH_SWAPS = 2
 };
 enum { LOOPS_OF_SWEEP = 12 }; /* about: one for each colour of the points */
 
@@ -65,6 +67,7 @@ typedef struct smoothing {
     double *reach;          /* [point][pool] squared distance of where the joint alone would put the point */
     double price;
     bool alone, refit;
+    bool rough;       /* the skin is compared with another, not kept: fewer sweeps, no sharing */
     double *energies; /* [point] */
 } smoothing;
 
@@ -206,8 +209,12 @@ static void get_set(const pelt_blend_result *r, uint32_t point, pelt_weights *se
     memcpy(set->weights, r->weights + at, set->count * sizeof *set->weights);
 }
 
-/* What comes next takes the work from here to there. */
+/* What comes next takes the work from here to there; of two rough fits, half as far, the second from the middle on. */
 static bool is_stopped(smoothing *s, double low, double high, uint32_t loops) {
+    if (s->rough) {
+        double begin = s->w->ridge > 0 ? 0.1 : 0.55;
+        low = begin + (low - 0.1) / 2, high = begin + (high - 0.1) / 2;
+    }
     return pelt_next_task(s->w->f->arena, "driven joints", low, high, loops);
 }
 
@@ -342,7 +349,7 @@ static void compete(smoothing *s) {
     if (w->find_strength) find_strength(s, alone);
     s->refit = false;
     const double each = 0.3 / (FREE_SWEEPS + FADE_SWEEPS);
-    for (int sweep = 0; sweep < FREE_SWEEPS + FADE_SWEEPS; sweep++) {
+    for (int sweep = 0; sweep < FREE_SWEEPS + FADE_SWEEPS; sweep += s->rough ? ROUGH_STEP : 1) {
         is_stopped(s, 0.3 + sweep * each, 0.3 + (sweep + 1) * each, 2 * LOOPS_OF_SWEEP);
         compete_once(s);
         if (sweep < FREE_SWEEPS) continue;
@@ -586,7 +593,8 @@ static void share(smoothing *s) {
 }
 
 void pelt_join_settle(pelt_joining *w) {
-    smoothing s = {.w = w, .energies = PELT_NEW(w->f->arena, w->f->points.count, double)};
+    smoothing s = {
+        .w = w, .rough = w->f->unridged != NULL, .energies = PELT_NEW(w->f->arena, w->f->points.count, double)};
     w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double), w->round_count = 0;
     w->rounds[w->round_count++] = energy(&s);
     for (int round = 0; round < ROUNDS; round++) {
@@ -602,6 +610,7 @@ pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     uint32_t n = w->f->points.count, pool = w->most + SPARE > LEAST_POOL ? w->most + SPARE : LEAST_POOL;
     smoothing s = {.w = w,
                    .pool = pool < PELT_MOST_WEIGHTS ? pool : PELT_MOST_WEIGHTS,
+                   .rough = w->f->unridged != NULL,
                    .energies = PELT_NEW(w->f->arena, n, double)};
     size_t room = (size_t)n * s.pool;
     s.wide = pelt_blend_result_new(w->f->arena, n, s.pool);
@@ -617,8 +626,8 @@ pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     sweep(&s, 1, settle_points, 0.6, 0.63);
     s.alone = false;
     sweep(&s, SETTLE_SWEEPS, settle_points, 0.63, 0.7);
-    sweep(&s, SWAP_SWEEPS, swap_points, 0.7, 0.8);
-    share(&s);
+    sweep(&s, s.rough ? ROUGH_SWAPS : SWAP_SWEEPS, swap_points, 0.7, 0.8);
+    if (!s.rough) share(&s);
     if (is_stopped(&s, 0.85, 0.85, 1)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_join_settle(w);
     return PELT_OK;
