@@ -25,9 +25,8 @@ typedef struct pelt_fitting {
     pelt_progress told; /* the caller's; that of the options tells it, as the part of the whole that this is */
     double low, high;   /* from where to where this brings the whole */
     pelt_watch watch;
-    pelt_model
-        *unridged; /* where ridges are compared: gets the blend "joints" without one, and both are fitted roughly */
-    double pull;   /* of weights that a corrective follows, where it is known already (blend/ahead.c); 0: it is found */
+    pelt_model *unridged; /* gets the blend "joints" without a ridge, and both are rough: to compare; NULL: not asked */
+    double pull; /* of weights that a corrective follows, where it is known already (blend/ahead.c); 0: it is found */
 } pelt_fitting;
 
 /* How much an example counts. */
