@@ -771,8 +771,11 @@ static void few_examples_of_several_joints_change_nothing(void **state) {
 
 /* A pair by brute force. */
 typedef struct brute_pair {
-    uint32_t movers[2], mover_count, points[VERTICES], point_count, centers[128];
-    size_t center_count, first;
+    uint32_t movers[2], mover_count, points[VERTICES], point_count, examples[128];
+    size_t example_count, first;
+    double phi[128 * 128]; /* [example][example] */
+    size_t order[128], center_count,
+        centers; /* examples, each the farthest from those before; how many there are, and used */
 } brute_pair;
 
 static bool in_support(const corrected_parts *p, uint32_t mover, uint32_t i) {
@@ -781,73 +784,109 @@ static bool in_support(const corrected_parts *p, uint32_t mover, uint32_t i) {
     return s->carried[mover * s->point_count + i] > 0 && pelt_carried_around(s, &p->poses, mover, i) > 0.05;
 }
 
-static brute_pair make_brute_pair(const before_pairs *x, uint32_t mover, uint32_t above) {
+static void make_brute_phi(const corrected_parts *p, brute_pair *b) {
+    size_t n = b->example_count;
+    for (size_t i = 0; i < n * n; i++) {
+        double r2 = 0;
+        for (uint32_t d = 0; d < b->mover_count; d++)
+            r2 += pow(angle_between(p, joint_of(p, b->movers[d]), b->examples[i / n], b->examples[i % n]), 2);
+        b->phi[i] = exp(-sqrt(r2) / alone_width);
+    }
+    for (; b->center_count < n && b->center_count < 64; b->center_count++) {
+        double farthest = 2;
+        for (size_t i = 0; i < n; i++) {
+            double closest = 0;
+            for (size_t k = 0; k < b->center_count; k++) closest = fmax(closest, b->phi[i * n + b->order[k]]);
+            if (closest < farthest) farthest = closest, b->order[b->center_count] = i;
+        }
+    }
+}
+
+static brute_pair *make_brute_pair(const before_pairs *x, uint32_t mover, uint32_t above) {
     const corrected_parts *p = &x->p;
-    brute_pair b = {.movers = {mover, above}, .mover_count = above == PELT_NO_MOVER ? 1 : 2};
+    brute_pair *b = calloc(1, sizeof *b);
+    b->movers[0] = mover, b->movers[1] = above, b->mover_count = above == PELT_NO_MOVER ? 1 : 2;
     for (uint32_t i = 0; i < p->u.point_count; i++)
-        if (in_support(p, mover, i) && (b.mover_count == 1 || in_support(p, above, i))) b.points[b.point_count++] = i;
-    b.centers[b.center_count++] = PELT_REST_EXAMPLE;
+        if (in_support(p, mover, i) && (b->mover_count == 1 || in_support(p, above, i)))
+            b->points[b->point_count++] = i;
+    b->examples[b->example_count++] = PELT_REST_EXAMPLE;
     for (uint32_t e = 0; e < p->poses.count; e++)
-        if (p->poses.sweep_of[e] == mover || (b.mover_count == 2 && p->poses.sweep_of[e] == above))
-            b.centers[b.center_count++] = e;
-    b.first = b.center_count;
-    for (size_t m = 0; m < x->several_count; m++) b.centers[b.center_count++] = x->several[m];
+        if (p->poses.sweep_of[e] == mover || (b->mover_count == 2 && p->poses.sweep_of[e] == above))
+            b->examples[b->example_count++] = e;
+    b->first = b->example_count;
+    for (size_t m = 0; m < x->several_count; m++) b->examples[b->example_count++] = x->several[m];
+    make_brute_phi(p, b);
     return b;
 }
 
-/* lambda of (phi + rho I) lambda = a, where a is 0 but in examples of several joints, without centre `out` (0: none);
-   returns what is predicted there, or missed: the prediction of `at`. */
-static double predict(const brute_pair *b, const double *phi, double rho, const double *a, size_t stride, size_t out,
-                      size_t at, double *lambda) {
-    size_t n = b->center_count, m = 0, rows[128];
-    double *matrix = calloc(n * n, sizeof *matrix), right[128], sum = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!out || i != out) rows[m++] = i;
-    for (size_t i = 0; i < m; i++) {
-        for (size_t k = 0; k < m; k++) matrix[i * m + k] = phi[rows[i] * n + rows[k]] + (i == k && rows[i] ? rho : 0);
-        right[i] = rows[i] >= b->first ? a[(rows[i] - b->first) * stride] : 0;
+/* lambda of the least sum of |a - phi lambda|^2 + rho lambda^T phi lambda over all examples but `out` (0: none), where a
+   is 0 but in examples of several joints, and the rest pose counts a thousand times; returns what is predicted at `at`. */
+static double predict(const brute_pair *b, double rho, const double *a, size_t stride, size_t out, size_t at,
+                      double *lambda) {
+    size_t n = b->example_count, m = b->centers;
+    double *matrix = calloc(m * m, sizeof *matrix), right[128] = {0}, sum = 0;
+    for (size_t k = 0; k < m; k++)
+        for (size_t l = 0; l < m; l++) matrix[k * m + l] = rho * b->phi[b->order[k] * n + b->order[l]];
+    for (size_t i = 0; i < n; i++) {
+        double value = i >= b->first ? a[(i - b->first) * stride] : 0, counts = i ? 1 : 1000;
+        for (size_t k = 0; k < m && (!out || i != out); k++) {
+            double phi = counts * b->phi[i * n + b->order[k]];
+            for (size_t l = 0; l < m; l++) matrix[k * m + l] += phi * b->phi[i * n + b->order[l]];
+            right[k] += phi * value;
+        }
     }
     assert_true(pelt_cholesky(m, matrix));
     pelt_cholesky_solve(m, matrix, 1, right);
-    for (size_t i = 0; i < m; i++) sum += phi[at * n + rows[i]] * right[i];
+    for (size_t k = 0; k < m; k++) sum += b->phi[at * n + b->order[k]] * right[k];
     if (lambda) memcpy(lambda, right, m * sizeof *right);
     free(matrix);
     return sum;
 }
 
-static double left_out_part(const brute_pair *b, const double *phi, double rho, const double *a, size_t stride) {
+static double left_out_part(const brute_pair *b, double rho, const double *a, size_t stride) {
     double missed = 0, all = 0;
-    for (size_t i = b->first; i < b->center_count; i++) {
+    for (size_t i = b->first; i < b->example_count; i++) {
         double value = a[(i - b->first) * stride];
-        missed += pow(value - predict(b, phi, rho, a, stride, i, i, NULL), 2), all += value * value;
+        missed += pow(value - predict(b, rho, a, stride, i, i, NULL), 2), all += value * value;
     }
     return missed / all;
 }
 
+/* The strength and how many are kept, with 16, 32, ... or all centres; and then as few of these as miss no more than 5%
+   more than the best, and keep as many. */
+static size_t choose_by_force(brute_pair *b, const double *u, size_t stride, double *rho) {
+    static const double strengths[] = {0.01, 0.03, 0.1, 0.3, 1};
+    double left[4], rhos[4] = {0}, least = 0.8;
+    size_t kept[4] = {0}, sizes[4], count = 0, best = 0;
+    for (size_t m = 16; m < b->center_count + 16; m += 16, count++) {
+        b->centers = sizes[count] = m < b->center_count ? m : b->center_count, left[count] = 0.8;
+        for (size_t k = 0; k < 5; k++) {
+            double part = left_out_part(b, strengths[k], u, stride);
+            if (part < left[count]) left[count] = part, rhos[count] = strengths[k];
+        }
+        while (rhos[count] > 0 && kept[count] < 3 && left_out_part(b, rhos[count], u + kept[count], stride) < 0.8)
+            kept[count]++;
+        if (left[count] < least) least = left[count], best = count;
+    }
+    for (size_t i = 0; i < best; i++)
+        if (kept[i] >= kept[best] && left[i] <= 1.05 * least) best = i;
+    *rho = rhos[best], b->centers = sizes[best];
+    return kept[best];
+}
+
 /* Compares a pair that was found with what brute force finds in the residual [pose][3 points], and takes it from there;
    false when brute force keeps nothing. */
-static bool compare_pair(const before_pairs *x, const brute_pair *b, double *residual, const pelt_eigen_pair *found) {
-    static const double strengths[] = {0.01, 0.03, 0.1, 0.3, 1};
-    size_t n = b->center_count, poses = x->several_count, size = 3 * (size_t)b->point_count, kept = 0;
+static bool compare_pair(const before_pairs *x, brute_pair *b, double *residual, const pelt_eigen_pair *found) {
+    size_t poses = x->several_count, size = 3 * (size_t)b->point_count;
     size_t all = 3 * (size_t)x->p.u.point_count, small = poses < size ? poses : size;
     if (!size) return false;
     double *rows = calloc(poses * size, sizeof *rows), *u = calloc(poses * small, sizeof *u), s[128];
-    double *vt = calloc(small * size, sizeof *vt), *phi = calloc(n * n, sizeof *phi), best = 0.8, rho = 0;
+    double *vt = calloc(small * size, sizeof *vt), rho;
     for (size_t m = 0; m < poses; m++)
         for (size_t i = 0; i < size; i++) rows[m * size + i] = residual[m * all + 3 * b->points[i / 3] + i % 3];
     assert_true(test_svd(poses, size, rows, u, s, vt));
     for (size_t i = 0; i < poses * small; i++) u[i] *= s[i % small];
-    for (size_t i = 0; i < n * n; i++) {
-        double r2 = 0;
-        for (uint32_t d = 0; d < b->mover_count; d++)
-            r2 += pow(angle_between(&x->p, joint_of(&x->p, b->movers[d]), b->centers[i / n], b->centers[i % n]), 2);
-        phi[i] = exp(-sqrt(r2) / alone_width);
-    }
-    for (size_t k = 0; k < 5; k++) {
-        double left = left_out_part(b, phi, strengths[k], u, small);
-        if (left < best) best = left, rho = strengths[k];
-    }
-    while (rho > 0 && kept < 3 && left_out_part(b, phi, rho, u + kept, small) < 0.8) kept++;
+    size_t kept = choose_by_force(b, u, small, &rho), n = b->centers;
     if (kept) {
         assert_int_equal(found->movers[0], b->movers[0]);
         assert_int_equal(found->movers[1], b->movers[b->mover_count - 1]);
@@ -858,7 +897,7 @@ static bool compare_pair(const before_pairs *x, const brute_pair *b, double *res
     }
     for (size_t k = 0; k < kept; k++) {
         double lambda[128], sign = 0, most = 0;
-        predict(b, phi, rho, u + k, small, 0, 0, lambda);
+        predict(b, rho, u + k, small, 0, 0, lambda);
         for (size_t i = 0; i < size; i++)
             sign += vt[k * size + i] * found->entries[k * b->point_count + i / 3].position[i % 3];
         assert_near(fabs(sign), 1, 1e-3);
@@ -870,11 +909,11 @@ static bool compare_pair(const before_pairs *x, const brute_pair *b, double *res
         for (size_t q = 0; q < n; q++)
             assert_near(found->rbf.matrix[q * kept + k] * (sign > 0 ? 1 : -1), lambda[q], 2e-2 * most);
         for (size_t m = 0; m < poses; m++) {
-            double a = predict(b, phi, rho, u + k, small, 0, b->first + m, NULL);
+            double a = predict(b, rho, u + k, small, 0, b->first + m, NULL);
             for (size_t i = 0; i < size; i++) residual[m * all + 3 * b->points[i / 3] + i % 3] -= a * vt[k * size + i];
         }
     }
-    free(rows), free(u), free(vt), free(phi);
+    free(rows), free(u), free(vt);
     return kept > 0;
 }
 
@@ -905,7 +944,7 @@ static void check_faded_pairs(const pelt_eigen_pairs *before, pelt_eigen_pairs p
 static void pairs_are_those_that_brute_force_keeps(void **state) {
     (void)state;
     double angles[64][JOINTS] = {0};
-    uint32_t count = corrected_poses(JOINTS - 1, 30, 0, 3, angles[0]), next = 0, alone_count = 0;
+    uint32_t count = corrected_poses(JOINTS - 1, 30, 0, 3, angles[0]), next = 0, alone_count = 0, fewer = 0;
     uint64_t seed = 17;
     for (uint32_t e = count; e-- > 0;) /* poses of one joint less, spread out */
         for (int j = JOINTS; j-- > 0;) angles[e][j] = j < JOINTS - 1 ? ((double *)angles)[e * (JOINTS - 1) + j] : 0;
@@ -927,14 +966,18 @@ static void pairs_are_those_that_brute_force_keeps(void **state) {
     for (int round = 0; round < 2; round++)
         for (uint32_t d = 0; d < p->poses.mover_count; d++) {
             if (round ? p->poses.movers[d].parent == PELT_NO_MOVER : p->poses.movers[d].swept) continue;
-            brute_pair b = make_brute_pair(&x, d, round ? p->poses.movers[d].parent : PELT_NO_MOVER);
+            brute_pair *b = make_brute_pair(&x, d, round ? p->poses.movers[d].parent : PELT_NO_MOVER);
             const pelt_eigen_pair *found = next < pairs.pair_count ? &pairs.pairs[next] : &(pelt_eigen_pair){0};
-            if (!compare_pair(&x, &b, c.residuals, found)) continue;
-            next++, alone_count += !round;
+            if (compare_pair(&x, b, c.residuals, found)) {
+                next++, alone_count += !round;
+                fewer += b->centers < b->center_count;
+            }
+            free(b);
         }
     assert_int_equal(next, pairs.pair_count);
     assert_int_equal(alone_count, 1);
     assert_true(next > 1);
+    assert_true(fewer > 0);
     p->supports.fade = 0.9;
     check_faded_pairs(&pairs,
                       pelt_eigen_pairs_of(p->f.arena, &p->poses, &p->u, &p->supports, alone_width, &corrective));

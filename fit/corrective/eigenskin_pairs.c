@@ -7,19 +7,20 @@
 
        min |a - phi_nm lambda|^2 + rho lambda^T phi_mm lambda,
 
-   at m of the n examples as centres: all of them, as long as they are few, so that time grows with the examples and not
-   with their cube. With N = phi_mn phi_nm + rho phi_mm and H = phi_nm N^-1 phi_mn, example i is missed by
-   (a - H a)_i / (1 - H_ii) when it is left out. The pair's own examples and the rest pose take part with coordinates 0. A
-   displacement is kept only if leaving out shows that it pays; then it is taken from the residual and the next pair is
-   tried. */
+   at m of the n examples as centres, each the farthest from those before. With N = phi_mn phi_nm + rho phi_mm and
+   H = phi_nm N^-1 phi_mn, example i is missed by (a - H a)_i / (1 - H_ii) when it is left out. The pair's own examples and
+   the rest pose take part with coordinates 0. A displacement is kept only if leaving out shows that it pays; then it is
+   taken from the residual and the next pair is tried. Leaving out also says how many centres are enough: frames pay for
+   every one. */
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
-enum { MOST_KEPT = 3, LEAST_POSES = 10, MOST_CENTERS = 64 };
+enum { MOST_KEPT = 3, LEAST_POSES = 10, MOST_CENTERS = 64, CENTERS_STEP = 16 };
 static const double PAYS = 0.8;     /* of a displacement's squared coordinates may be left */
+static const double WORSE = 1.05;   /* may be missed by fewer centres than by the best number */
 static const double AT_REST = 1e3;  /* examples that the rest pose counts as: there the displacement is 0 */
 static const double CARRIES = 0.05; /* blend weight that makes a support where amplitudes are not known */
 
@@ -41,7 +42,10 @@ typedef struct candidate {
     uint32_t *examples; /* rest, examples of the movers alone, then examples of several joints from first_pose on */
     size_t example_count, first_pose;
     uint32_t *centers; /* some of them, rest first */
+    size_t *places;    /* [center] in `examples` */
     size_t center_count;
+    double *functions; /* [center][example] phi */
+    double *nearest;   /* [example] the largest of the centres so far */
 } candidate;
 
 /* The share of a point in a mover's support. */
@@ -55,8 +59,23 @@ static float share(const search *w, uint32_t mover, uint32_t point) {
     return (float)(x * x * (3 - 2 * x));
 }
 
+/* The rest pose, and then one after the other the example that is farthest from those chosen. */
+static void choose_centers(const search *w, candidate *p) {
+    size_t n = p->example_count, next = 0;
+    memset(p->nearest, 0, n * sizeof *p->nearest);
+    for (p->center_count = 0; p->center_count < MOST_CENTERS; p->center_count++) {
+        if (p->nearest[next] > exp(-1e-4 / w->width)) break; /* all that is left is there already */
+        double *phi = p->functions + p->center_count * n;
+        p->centers[p->center_count] = p->examples[next], p->places[p->center_count] = next;
+        pelt_eigen_functions(w->poses, p->mover_count, p->movers, n, p->examples, 1, &p->examples[next], w->width, phi);
+        for (size_t i = 0; i < n; i++) p->nearest[i] = fmax(p->nearest[i], phi[i]);
+        for (size_t i = 0; i < n; i++)
+            if (p->nearest[i] < p->nearest[next]) next = i;
+    }
+}
+
 static void set_up(const search *w, candidate *p) {
-    p->point_count = 0, p->example_count = 0, p->center_count = 0;
+    p->point_count = 0, p->example_count = 0;
     for (uint32_t i = 0; i < w->u->point_count; i++) {
         float both = 1;
         for (uint32_t d = 0; d < p->mover_count; d++) both *= share(w, p->movers[d], i);
@@ -70,21 +89,21 @@ static void set_up(const search *w, candidate *p) {
             if (w->poses->sweep_of[e] == p->movers[d]) p->examples[p->example_count++] = e;
     p->first_pose = p->example_count;
     for (size_t m = 0; m < w->pose_count; m++) p->examples[p->example_count++] = w->examples[m];
-    size_t most = p->example_count < MOST_CENTERS ? p->example_count : MOST_CENTERS;
-    for (size_t k = 0; k < most; k++) p->centers[p->center_count++] = p->examples[k * p->example_count / most];
+    if (p->point_count) choose_centers(w, p);
 }
 
 /* phi between all examples and the centres, and between these: the same for all strengths. */
 typedef struct regression {
     size_t n, m;
-    double *across, *square; /* [example][center], [center][center] */
-    double *products;        /* [center][center] phi_mn phi_nm, with the weight of rest */
-    double *normal, *solved; /* [center][center] N, factored; [center][example] N^-1 phi_mn */
-    double *transposed;      /* [center][example] */
+    double *across, *square;  /* [example][center], [center][center] */
+    double *products;         /* [center][center] phi_mn phi_nm, with the weight of rest */
+    double *normal, *solved;  /* [center][center] N, factored; [center][example] N^-1 phi_mn */
+    const double *transposed; /* [center][example] */
 } regression;
 
-static regression new_regression(pelt_arena *work, const search *w, const candidate *p) {
-    size_t n = p->example_count, m = p->center_count;
+/* With the first m centres. */
+static regression new_regression(pelt_arena *work, const candidate *p, size_t m) {
+    size_t n = p->example_count;
     regression r = {n,
                     m,
                     PELT_NEW(work, n * m, double),
@@ -92,14 +111,14 @@ static regression new_regression(pelt_arena *work, const search *w, const candid
                     PELT_NEW(work, m * m, double),
                     PELT_NEW(work, m * m, double),
                     PELT_NEW(work, n * m, double),
-                    PELT_NEW(work, n * m, double)};
-    pelt_eigen_functions(w->poses, p->mover_count, p->movers, n, p->examples, m, p->centers, w->width, r.across);
-    pelt_eigen_functions(w->poses, p->mover_count, p->movers, m, p->centers, m, p->centers, w->width, r.square);
+                    p->functions};
+    for (size_t k = 0; k < m; k++) {
+        for (size_t i = 0; i < n; i++) r.across[i * m + k] = p->functions[k * n + i];
+        for (size_t l = 0; l < m; l++) r.square[k * m + l] = p->functions[k * n + p->places[l]];
+    }
     pelt_gemm(true, false, m, m, n, 1, r.across, r.across, 0, r.products);
     for (size_t k = 0; k < m; k++)
         for (size_t l = 0; l < m; l++) r.products[k * m + l] += (AT_REST - 1) * r.across[k] * r.across[l];
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < m; k++) r.transposed[k * n + i] = r.across[i * m + k];
     return r;
 }
 
@@ -212,21 +231,44 @@ static void take(const search *w, const candidate *p, size_t kept, const double 
                         (float)predicted[(p->first_pose + m) * kept + k] * entries[k * p->point_count + i].position[c];
 }
 
-/* The strength rho that predicts the leading displacement best, and how many of the first ones pay with it. */
-static size_t choose(pelt_arena *work, regression *r, const candidate *p, const double *coordinates, double *strength) {
+/* How the displacements of a candidate are predicted best. */
+typedef struct prediction {
+    regression r;
+    double strength; /* rho */
+    double missed;   /* part of the leading displacement's squared coordinates */
+    size_t kept;     /* how many of the first displacements pay; 0: not even the leading one */
+} prediction;
+
+/* The strength that predicts the leading displacement best. */
+static prediction choose_strength(pelt_arena *work, regression r, const candidate *p, const double *coordinates) {
     static const double strengths[] = {0.01, 0.03, 0.1, 0.3, 1};
-    double best = PAYS, *own = PELT_NEW(work, r->n, double);
-    size_t kept = 0, poses = r->n - p->first_pose;
+    prediction best = {.r = r, .missed = PAYS};
+    double *own = PELT_NEW(work, r.n, double);
+    size_t poses = r.n - p->first_pose;
     for (size_t s = 0; s < sizeof strengths / sizeof *strengths; s++) {
-        if (!solve(r, strengths[s])) return 0;
-        own_influence(r, own);
-        double left = missed(work, r, p, own, coordinates, MOST_KEPT);
-        if (!(left < best)) continue;
-        best = left, *strength = strengths[s];
-        for (kept = 1; kept < MOST_KEPT && kept < poses; kept++)
-            if (!(missed(work, r, p, own, coordinates + kept, MOST_KEPT) < PAYS)) break;
+        if (!solve(&r, strengths[s])) break;
+        own_influence(&r, own);
+        double left = missed(work, &r, p, own, coordinates, MOST_KEPT);
+        if (!(left < best.missed)) continue;
+        best.missed = left, best.strength = strengths[s];
+        for (best.kept = 1; best.kept < MOST_KEPT && best.kept < poses; best.kept++)
+            if (!(missed(work, &r, p, own, coordinates + best.kept, MOST_KEPT) < PAYS)) break;
     }
-    return kept;
+    return best;
+}
+
+/* As few centres as predict nearly as well as any number of them, and keep as many displacements. */
+static prediction choose(pelt_arena *work, const candidate *p, const double *coordinates) {
+    prediction tried[MOST_CENTERS / CENTERS_STEP], best = {.missed = PAYS};
+    size_t count = 0;
+    for (size_t m = CENTERS_STEP, last = 0; last < p->center_count; m += CENTERS_STEP, count++) {
+        last = m < p->center_count ? m : p->center_count;
+        tried[count] = choose_strength(work, new_regression(work, p, last), p, coordinates);
+        if (tried[count].missed < best.missed) best = tried[count];
+    }
+    for (size_t i = 0; i < count && best.kept; i++)
+        if (tried[i].kept >= best.kept && tried[i].missed <= WORSE * best.missed) return tried[i];
+    return best;
 }
 
 /* What is kept of a candidate becomes a pair. */
@@ -252,12 +294,11 @@ static void try_pair(pelt_arena *arena, const search *w, candidate *p, pelt_eige
     set_up(w, p);
     if (!p->point_count) return;
     pelt_arena *work = pelt_arena_inside(arena);
-    double *coordinates = PELT_NEW(work, w->pose_count * MOST_KEPT, double), values[MOST_KEPT], strength = 0;
+    double *coordinates = PELT_NEW(work, w->pose_count * MOST_KEPT, double), values[MOST_KEPT];
     if (decompose(work, w, p, coordinates, values)) {
-        regression r = new_regression(work, w, p);
-        size_t kept = choose(work, &r, p, coordinates, &strength);
-        if (kept && solve(&r, strength))
-            keep(arena, work, w, p, &r, kept, coordinates, values, &out->pairs[out->pair_count++]);
+        prediction best = choose(work, p, coordinates);
+        if (best.kept && solve(&best.r, best.strength))
+            keep(arena, work, w, p, &best.r, best.kept, coordinates, values, &out->pairs[out->pair_count++]);
     }
     pelt_arena_free(work);
 }
@@ -309,7 +350,10 @@ pelt_eigen_pairs pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses,
         candidate p = {.points = PELT_NEW(work, u->point_count, uint32_t),
                        .shares = PELT_NEW(work, u->point_count, float),
                        .examples = PELT_NEW(work, (size_t)poses->count + 1, uint32_t),
-                       .centers = PELT_NEW(work, MOST_CENTERS, uint32_t)};
+                       .centers = PELT_NEW(work, MOST_CENTERS, uint32_t),
+                       .places = PELT_NEW(work, MOST_CENTERS, size_t),
+                       .functions = PELT_NEW(work, MOST_CENTERS * ((size_t)poses->count + 1), double),
+                       .nearest = PELT_NEW(work, (size_t)poses->count + 1, double)};
         make_residual(work, &w, corrective);
         try_all(arena, &w, &p, &out);
     }
