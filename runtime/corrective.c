@@ -340,7 +340,7 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
 
 /* -- Poses --------------------------------------------------------------------------------------------------------- */
 
-/* out = rest^-1 local, made unit length; the identity when that cannot be. */
+/* out = rest^-1 local, made unit length with w >= 0; the identity when that cannot be. */
 static inline void relative_rotation(const float *rest, const float *local, float *out) {
     four b, q;
     memcpy(&b, local, sizeof b);
@@ -350,7 +350,7 @@ static inline void relative_rotation(const float *rest, const float *local, floa
                         rest[2] * z * __builtin_shufflevector(b, b, 1, 0, 3, 2)));
     four squares = q * q;
     float square = (squares[0] + squares[1]) + (squares[2] + squares[3]);
-    q = square > 1e-30f && square < 1e30f ? q * (1 / sqrtf(square)) : identity;
+    q = square > 1e-30f && square < 1e30f ? q * (copysignf(1, q[3]) / sqrtf(square)) : identity;
     memcpy(out, &q, sizeof q);
 }
 

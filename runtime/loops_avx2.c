@@ -72,6 +72,15 @@ static inline wide reciprocal(wide x) {
     return y * (2.0f - x * y);
 }
 
+static inline int any_above(wide x, float limit) {
+    return _mm256_movemask_ps(_mm256_cmp_ps((__m256)x, _mm256_set1_ps(limit), _CMP_GT_OQ)) != 0;
+}
+
+static inline wide power_of_whole(wide x) {
+    __m256i bits = _mm256_slli_epi32(_mm256_cvtps_epi32((__m256)x), 23);
+    return (wide)_mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_castps_si256(_mm256_set1_ps(1))));
+}
+
 static inline float largest_lane(wide x) {
     __m128 s = _mm_max_ps(_mm256_castps256_ps128((__m256)x), _mm256_extractf128_ps((__m256)x, 1));
     s = _mm_max_ps(s, _mm_movehl_ps(s, s));
@@ -104,10 +113,12 @@ static inline wide reciprocal_sqrt(wide x) {
     return y * (1.5f - 0.5f * x * y * y);
 }
 
-static inline wide quick_root(wide x) {
-    wide positive = larger(x, (wide){0} + 1e-30f);
-    return positive * reciprocal_sqrt(positive);
+static inline wide root_of_positive(wide x) {
+    wide y = (wide)_mm256_rsqrt_ps((__m256)x), root = x * y;
+    return root + 0.5f * root * (1.0f - root * y);
 }
+
+static inline wide quick_root(wide x) { return root_of_positive(larger(x, (wide){0} + 1e-30f)); }
 
 static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     __m256 xy = _mm256_shuffle_ps((__m256)x, (__m256)y, 0x88), yz = _mm256_shuffle_ps((__m256)y, (__m256)z, 0xdd),

@@ -78,17 +78,22 @@ static inline wide reciprocal(wide x) {
     wide y = (wide)_mm512_rcp14_ps((__m512)x);
     return y * (2.0f - x * y);
 }
+static inline int any_above(wide x, float limit) {
+    return _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(limit), _CMP_GT_OQ) != 0;
+}
+static inline wide power_of_whole(wide x) { return (wide)_mm512_scalef_ps(_mm512_set1_ps(1), (__m512)x); }
 static inline float largest_lane(wide x) { return _mm512_reduce_max_ps((__m512)x); }
 static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
 
-static inline __m256 add_halves(wide x) {
-    return _mm256_add_ps(_mm512_castps512_ps256((__m512)x), _mm512_extractf32x8_ps((__m512)x, 1));
-}
-
+/* Pairs of lanes, pairs of pairs, and then every quarter of a register has one number of each. */
 static inline void sum_four(const wide x[4], float *out) {
-    __m256 twos = _mm256_hadd_ps(_mm256_hadd_ps(add_halves(x[0]), add_halves(x[1])),
-                                 _mm256_hadd_ps(add_halves(x[2]), add_halves(x[3])));
-    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(twos), _mm256_extractf128_ps(twos, 1)));
+    __m512 a = _mm512_add_ps(_mm512_unpacklo_ps((__m512)x[0], (__m512)x[1]),
+                             _mm512_unpackhi_ps((__m512)x[0], (__m512)x[1])),
+           b = _mm512_add_ps(_mm512_unpacklo_ps((__m512)x[2], (__m512)x[3]),
+                             _mm512_unpackhi_ps((__m512)x[2], (__m512)x[3]));
+    __m512 s = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+    __m256 t = _mm256_add_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
+    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(t), _mm256_extractf128_ps(t, 1)));
 }
 
 /* Four tiles at once: their rows become columns. */
@@ -173,10 +178,12 @@ static inline __attribute__((always_inline)) void mixed_values(wide *q, int coun
 }
 #undef EACH
 
-static inline wide quick_root(wide x) {
-    wide positive = larger(x, (wide){0} + 1e-30f);
-    return positive * reciprocal_sqrt(positive);
+static inline wide root_of_positive(wide x) {
+    wide y = (wide)_mm512_rsqrt14_ps((__m512)x), root = x * y;
+    return root + 0.5f * root * (1.0f - root * y);
 }
+
+static inline wide quick_root(wide x) { return root_of_positive(larger(x, (wide){0} + 1e-30f)); }
 
 static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     /* Each output register takes its x and y by one permutation of two registers, then its z by another. */

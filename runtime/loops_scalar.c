@@ -49,6 +49,7 @@ static inline void store_whole(int16_t *p, wide x) {
     *p = (int16_t)(uint16_t)bits;
 }
 static inline wide quick_root(wide x) { return sqrtf(x); }
+static inline wide root_of_positive(wide x) { return quick_root(x); }
 
 static inline void split_shorts(const int16_t *p, wide *low, wide *high) {
     *low = (float)p[0] * 65536;
@@ -63,6 +64,12 @@ static inline wide power_of_two(wide x) {
     bits += (int32_t)whole * (1 << 23);
     memcpy(&p, &bits, sizeof p);
     return p;
+}
+static inline int any_above(wide x, float limit) { return x > limit; }
+static inline wide power_of_whole(wide x) {
+    int32_t bits = ((int32_t)x + 127) * (1 << 23);
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 static inline void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     (void)stream;

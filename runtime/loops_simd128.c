@@ -67,6 +67,22 @@ static inline __attribute__((always_inline)) wide matrix_entry(const float *matr
 #endif
 
 static inline wide reciprocal(wide x) { return 1.0f / x; }
+static inline int any_above(wide x, float limit) {
+#if defined(__SSE2__)
+    return _mm_movemask_ps(_mm_cmpgt_ps((__m128)x, _mm_set1_ps(limit))) != 0;
+#elif defined(__wasm_simd128__)
+    return wasm_v128_any_true(wasm_f32x4_gt((v128_t)x, wasm_f32x4_splat(limit)));
+#else
+    wide_int above = x > limit;
+    return (above[0] | above[1] | above[2] | above[3]) != 0;
+#endif
+}
+
+/* The low bits of the sum are the whole number, and the bits of 1 are those of its exponent. */
+static inline wide power_of_whole(wide x) {
+    return (wide)(((wide_bits)(x + ROUND_MAGIC) << 23) + (wide_bits)((wide){0} + 1.0f));
+}
+
 static inline float largest_lane(wide x) {
     x = larger(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
     return larger(x, __builtin_shufflevector(x, x, 1, 0, 3, 2))[0];
@@ -166,6 +182,7 @@ static inline wide square_root(wide x) {
 }
 
 static inline wide quick_root(wide x) { return square_root(x); }
+static inline wide root_of_positive(wide x) { return quick_root(x); }
 #if defined(__SSE2__) /* the instruction gives 12 bits, one step of Newton's method doubles them */
 static inline wide reciprocal_sqrt(wide x) {
     wide y = (wide)_mm_rsqrt_ps((__m128)x);

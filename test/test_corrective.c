@@ -203,6 +203,73 @@ static void numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set(
     free(a), close_runner(&exact), close_runner(&rounded), character_free(bundle);
 }
 
+/* -- Radial functions ---------------------------------------------------------------------------------------------- */
+
+enum {
+    TURNS = 150
+}; /* of joint 1: enough that vectors of centres are worked on several at once, with some left over */
+
+/* phi - 1 of a turn by an angle, the closed form. */
+static double phi_of_turn(const pelt_rbf *rbf, double angle) {
+    double r = rbf->axes->kind == PELT_AXIS_CHORD ? 2 * sin(angle / 2) : angle, x = r / rbf->width;
+    double gaussian = expm1(-x * x / 2), exponential = expm1(-x);
+    return rbf->phi == PELT_PHI_EXP        ? exponential
+           : rbf->phi == PELT_PHI_GAUSSIAN ? gaussian
+                                           : (1 - PELT_MIXED_SHARE) * gaussian + PELT_MIXED_SHARE * exponential;
+}
+
+/* Every other centre is the same rotation by the other quaternion. Returns the angle of the numbers as they are. */
+static double make_turn(double angle, int i, float q[4]) {
+    double length = 0, side = i % 2 ? -1 : 1, axis[3] = {0.48, -0.6, 0.64};
+    for (int k = 0; k < 3; k++) q[k] = (float)(side * sin(angle / 2) * axis[k]), length += (double)q[k] * q[k];
+    q[3] = (float)(side * cos(angle / 2));
+    length += pow(fabs(q[3]) - 1, 2);
+    return 4 * asin(sqrt(length) / 2);
+}
+
+/* Coefficient k is the difference of phi of turn k and of the rest pose, which the character is in. */
+static void check_phi(pelt_bundle *bundle, pelt_axis_kind kind, pelt_phi phi, float width) {
+    uint64_t seed = 3;
+    pelt_axis axis = {.kind = kind, .joint = 1, .weight = 1};
+    float *centers = PELT_NEW(bundle->arena, 4 * (TURNS + 1), float);
+    float *matrix = PELT_NEW(bundle->arena, (size_t)(TURNS + 1) * TURNS, float);
+    double angles[TURNS];
+    centers[3] = 1;
+    for (int i = 0; i < TURNS; i++) {
+        angles[i] = make_turn(3.1415 * pow(10, -4 * (double)i / TURNS), i, centers + 4 * (i + 1));
+        matrix[i] = -1, matrix[(i + 1) * TURNS + i] = 1;
+    }
+    pelt_rbf rbf = {1, TURNS + 1, TURNS, &axis, centers, phi, width, matrix, NULL};
+    pelt_corrective c = {.rbf_count = 1, .rbfs = &rbf};
+    c.displacements = maker_displacements(bundle->arena, &seed, bundle->mesh.vertex_count, TURNS, 7, 0.05);
+    runner r = open_runner(bundle, &c, false);
+    const char *own = (const char *)r.scratch + pelt_pose_layout(&r.skin).size;
+    const float *a = (const float *)(own + pelt_corrective_layout(&r.skin).coefficients);
+    memcpy(r.locals, bundle->skeleton.rest, bundle->skeleton.joint_count * sizeof *r.locals);
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!pelt_isa_works((pelt_isa)isa)) continue;
+        run(&r, (pelt_isa)isa);
+        for (int i = 0; i < TURNS; i++) {
+            double exact = phi_of_turn(&rbf, angles[i]);
+            assert_near(a[i], exact, 5e-7 * fabs(exact) + 1e-14);
+        }
+    }
+    close_runner(&r);
+}
+
+/* However wide they are: what the sums of wide ones are made of is how little they differ from 1. */
+static void radial_functions_differ_from_1_by_what_they_should_to_half_a_millionth(void **state) {
+    (void)state;
+    static const float widths[] = {0.03f, 0.7f, 3, 25, 4000};
+    for (int phi = 0; phi < PELT_PHI_COUNT; phi++)
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+            for (int chord = 0; chord < 2; chord++) {
+                pelt_bundle *bundle = character_chain(2, 40);
+                check_phi(bundle, chord ? PELT_AXIS_CHORD : PELT_AXIS_ROTATION, (pelt_phi)phi, widths[w]);
+                character_free(bundle);
+            }
+}
+
 /* Coefficients in double fill their own places and no others, whatever comes last. */
 static void coefficients_are_as_many_as_their_count_says(void **state) {
     (void)state;
@@ -733,6 +800,7 @@ int main(void) {
         cmocka_unit_test(every_instruction_set_gives_the_basis_form_of_the_definition),
         cmocka_unit_test(every_instruction_set_gives_the_weighted_form_of_the_definition),
         cmocka_unit_test(numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set),
+        cmocka_unit_test(radial_functions_differ_from_1_by_what_they_should_to_half_a_millionth),
         cmocka_unit_test(coefficients_are_as_many_as_their_count_says),
         cmocka_unit_test(coefficients_are_rounded_to_the_nearest_of_16_bits),
         cmocka_unit_test(centres_of_16_bits_are_read_as_they_were_meant),
