@@ -307,6 +307,7 @@ static void a_scale_makes_distances_along_a_control_longer(void **state) {
         f.options.displacement.control_scale_count = (size_t)i;
         assert_int_equal(pelt_distinct_poses_of(&f, &t, &error), PELT_OK);
         pelt_sources_of(&f, &t, &s);
+        pelt_distances_apart(f.arena, &t, &s);
         assert_int_equal(s.axes[1].kind, PELT_AXIS_CONTROL);
         weights[i] = s.axes[1].weight;
         assert_near(s.distances[t.count * t.count + 1], i ? 9 : 1, 1e-6); /* rest and the farthest */
