@@ -322,7 +322,9 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.joint_kernels = take(&end, kernel ? kernel->joint_count * columns : 0);
     at.rest_kernels = take(&end, kernel ? pelt_padded(kernel->joint_count) : 0);
     at.joint_moves = take(&end, kernel ? kernel->joint_count : 0);
-    at.near = take(&end, kernel && pelt_skin_near(skin) ? kernel->joint_count * (2 * columns + 1) : 0);
+    uint64_t near_joints = kernel && pelt_skin_near(skin) ? kernel->joint_count : 0;
+    at.near_joints = take(&end, near_joints * (sizeof(pelt_near_joint) / sizeof(float)));
+    at.near = take(&end, near_joints * (2 * columns + 1));
     uint64_t sets = features ? features->set_count : 0, width = features ? features->width : 0;
     uint64_t seen = features ? pelt_features_seen(features) : 0, inputs = features ? features->input_count : 0;
     int shorts = features && features->in_16_bits;

@@ -69,6 +69,7 @@ typedef struct pelt_corrective_offsets {
     size_t joint_kernels; /* [kernel joint][shared center] */
     size_t rest_kernels;  /* [kernel joint] E(pose, rest) */
     size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
+    size_t near_joints;   /* [kernel joint] pelt_near_joint */
     size_t near;          /* of kernels with neighbours, [kernel joint] |x|^2, then [kernel joint][2][center] x . y, |y|^2 */
     size_t numbers;        /* [feature input][8] six numbers, and one that is 0 where all of them are */
     size_t short_numbers;  /* the same in 16 bits, and how many pairs an input has */
@@ -86,6 +87,13 @@ typedef struct pelt_factors {
     const int16_t *list;
     float scale;
 } pelt_factors;
+
+/* A kernel joint in the pose, of kernels with neighbours. */
+typedef struct pelt_near_joint {
+    float pose[4], scale, square; /* |v|^2 */
+    uint32_t control;
+    uint32_t first_lone, end_lone; /* where its lone centres are, in multiples of 16; end_lone 0: nowhere */
+} pelt_near_joint;
 
 pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin);
 

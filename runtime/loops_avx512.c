@@ -185,6 +185,16 @@ static inline wide root_of_positive(wide x) {
 
 static inline wide quick_root(wide x) { return root_of_positive(larger(x, (wide){0} + 1e-30f)); }
 
+/* Some numbers of an array, side by side, and zeros up to a multiple of sixteen. */
+#define OWN_GATHER
+static inline void gather(const float *from, const uint32_t *list, size_t count, float *out) {
+    for (size_t i = 0; i < count; i += 16) {
+        __mmask16 own = (__mmask16)(count - i < 16 ? (1u << (count - i)) - 1 : 0xffff);
+        __m512i places = _mm512_maskz_loadu_epi32(own, list + i);
+        _mm512_store_ps(out + i, _mm512_mask_i32gather_ps(_mm512_setzero_ps(), own, places, from, 4));
+    }
+}
+
 static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
     /* Each output register takes its x and y by one permutation of two registers, then its z by another. */
     const __m512i xy0 = _mm512_setr_epi32(0, 16, 0, 1, 17, 0, 2, 18, 0, 3, 19, 0, 4, 20, 0, 5),
