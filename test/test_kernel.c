@@ -216,8 +216,8 @@ static void units_are_joints_that_drive_points_and_pairs_up_to_two_above(void **
     pelt_kernel_inputs inputs = {.count = 4, .parents = above, .supports = supports, .moved = moved};
     uint32_t points[] = {2, 0, 1};
     double weights[] = {0.004, 0.5, 0.496};
-    static const pelt_kernel_unit wanted[] = {{0, 0, 0.5f}, {1, 1, 0.996f}, {2, 2, 1},
-                                              {1, 0, 0.5f}, {2, 1, 0.996f}, {2, 0, 0.5f}};
+    static const pelt_kernel_unit wanted[] = {{0, 0, 0.5f}, {1, 1, 0.996f}, {1, 0, 0.5f},
+                                              {2, 2, 1},    {2, 1, 0.996f}, {2, 0, 0.5f}};
     pelt_arena *arena = pelt_arena_new(0);
     pelt_ridge ridge = pelt_ridge_of(arena, &inputs, 4, 3, points, weights);
     assert_int_equal(ridge.unit_count, 6);
@@ -712,7 +712,7 @@ static void the_truth_is_learned_and_the_rest_pose_kept(void **state) {
 }
 
 /* Without triangles clusters do not overlap and vectors are the shapes U, orthonormal. Then the coefficients c of every
-   cluster solve min |a - K_nm c|^2 + lambda c^T K_mm c with a = U^T u, the centres m span the examples n to within a
+   cluster, with the kernel that its group shares, solve min |a - K_nm c|^2 + lambda c^T K_mm c with a = U^T u, the centres m span the examples n to within a
    tenth of lambda, and gains are parts of the energy: checked from what the model holds. */
 static void coefficients_of_a_cluster_solve_its_normal_equations(void **state) {
     (void)state;
@@ -728,7 +728,7 @@ static void coefficients_of_a_cluster_solve_its_normal_equations(void **state) {
     const pelt_displacements *d = p.f.model.corrective->displacements;
     double lambda = p.f.report.kernel->lambda;
     uint32_t coefficient = 0, checked = 0;
-    assert_int_equal(p.f.report.kernel->clusters, k->group_count);
+    assert_true(p.f.report.kernel->clusters > k->group_count && k->group_count > 1); /* some clusters share */
     assert_int_equal(p.f.report.kernel->joints, JOINTS - 1);
     for (uint32_t q = 0; q < k->group_count; q++) {
         const pelt_kernel_group *group = &k->groups[q];

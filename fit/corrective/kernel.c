@@ -8,10 +8,10 @@
    2. The settings of the regression, and which of the two, by cross-validation (kernel_ridge.c).
    3. Clusters of points with common displacements U_q, orthonormal, under a budget; the changes of their normals have
       vectors of their own, under a budget as large (kernel_cluster.c).
-   4. Per cluster, the ridge regression of the coordinates U_q^T u on the mean kernel of its points: that of point i is
-      K_i = sum_g k_g + gamma sum_(g,h) k_g k_h over the joints that drive it; points count by their energy.
-      Examples that others span to within a tenth of the ridge are not centres. Normals share kernel, centres and
-      factorisation.
+   4. Per group of clusters that are driven alike, the ridge regression of the coordinates U_q^T u on the mean kernel of
+      their points: that of point i is K_i = sum_g k_g + gamma sum_(g,h) k_g k_h over the joints that drive it; points
+      count by their energy. Examples that others span to within a tenth of the ridge are not centres. Normals share
+      kernel, centres and factorisation.
 
    Bound: K is positive definite, so a coefficient a = sum_q c_q K(., q) obeys |a(p)|^2 <= K(p, p) c^T K c, and
    k_g(p, p) = 2 - 2 E_g(p, rest) <= 2 - 2 exp(-2 / s_g^2) =: m_g, so K(p, p) <= sum of gain m_g over single joints +
@@ -34,6 +34,8 @@ enum {
 };
 /* Of the ridge: what centres may leave of an example; they are the cost of a pose. Kernels of neighbourhoods have small ridges. */
 static const double SPANNED = 0.1, SPANNED_NEAR = 1;
+/* Clusters whose units differ by less than this part share a kernel: what a pose takes of the time for its sum and centres. */
+static const double ALIKE = 0.2;
 enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
 static const double WORTH = 0.95; /* what many features may leave of what few do: they cost a pose more */
 static const double SMALL = 0.03; /* what kernels leave, in cross-validation: learning more would not be seen */
@@ -57,37 +59,117 @@ typedef struct kernel_fit {
     pelt_kernel_settings settings;
     double left; /* of the error, in cross-validation */
     float *tables;
-    pelt_ridge *ridges; /* [cluster] */
+    double *energies;   /* [point] its displacements, squared, in all examples */
+    uint32_t group_count;
+    uint32_t *groups;   /* [group_count + 1] the first cluster of each */
+    pelt_ridge *ridges; /* [group] */
     double **fitted;    /* [cluster] -> [centre][rank]: K c, the coordinates of positions at the centres */
-    double *sizes;      /* [cluster] |K|, the root of the sum of squares: the largest eigenvalue or little more */
-    bool *unsolved;     /* [cluster] */
+    double *sizes;      /* [group] |K|, the root of the sum of squares: the largest eigenvalue or little more */
+    bool *unsolved;     /* [group] */
 } kernel_fit;
 
-/* -- Clusters ------------------------------------------------------------------------------------------------------ */
+/* -- Groups ---------------------------------------------------------------------------------------------------------
+   Clusters that the same units drive alike have one kernel, and lie side by side. */
 
 /* Coefficients of a cluster: those of positions, then those of normals. */
-static uint32_t group_size(const kernel_fit *k, size_t q) {
+static uint32_t cluster_size(const kernel_fit *k, size_t q) {
     return k->positions.clusters.ranks[q] + k->normals.clusters.ranks[q];
 }
 
-/* Units and examples of a cluster, whose points count by their energy. */
-static pelt_ridge cluster_ridge(pelt_arena *arena, const kernel_fit *k, size_t q) {
-    const pelt_clusters *clusters = &k->positions.clusters;
+static uint32_t group_size(const kernel_fit *k, size_t g) {
+    uint32_t sum = 0;
+    for (uint32_t q = k->groups[g]; q < k->groups[g + 1]; q++) sum += cluster_size(k, q);
+    return sum;
+}
+
+static double *point_energies(const kernel_fit *k) {
     const pelt_example_displacements *u = &k->positions.u;
-    const uint32_t *points = clusters->points + clusters->first[q];
-    size_t count = clusters->first[q + 1] - clusters->first[q];
-    double *weights = PELT_NEW(arena, count, double), sum = 0;
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t e = 0; e < u->example_count; e++) {
-            const float *d = u->positions + 3 * ((size_t)e * u->point_count + points[i]);
-            weights[i] += (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2];
+    double *out = PELT_NEW(k->f->arena, u->point_count, double);
+    for (size_t e = 0; e < u->example_count; e++)
+        for (size_t i = 0; i < u->point_count; i++) {
+            const float *d = u->positions + 3 * (e * u->point_count + i);
+            out[i] += (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2];
         }
-    for (size_t i = 0; i < count; i++) sum += weights[i];
+    return out;
+}
+
+/* Units and examples of some clusters, whose points count by their energy. */
+static pelt_ridge ridge_of(pelt_arena *arena, const kernel_fit *k, uint32_t first, uint32_t end) {
+    const pelt_clusters *clusters = &k->positions.clusters;
+    const uint32_t *points = clusters->points + clusters->first[first];
+    size_t count = clusters->first[end] - clusters->first[first];
+    double *weights = PELT_NEW(arena, count, double), sum = 0;
+    for (size_t i = 0; i < count; i++) sum += weights[i] = k->energies[points[i]];
     for (size_t i = 0; i < count && sum > 0; i++) weights[i] /= sum;
     return pelt_ridge_of(arena, k->regress, k->poses.count, count, points, weights);
 }
 
-static double *cluster_matrix(pelt_arena *arena, const kernel_fit *k, const pelt_ridge *ridge) {
+static pelt_ridge group_ridge(pelt_arena *arena, const kernel_fit *k, size_t g) {
+    return ridge_of(arena, k, k->groups[g], k->groups[g + 1]);
+}
+
+static double gain_of(const pelt_ridge *ridge, pelt_kernel_unit unit) {
+    for (uint32_t i = 0; i < ridge->unit_count; i++)
+        if (ridge->units[i].first == unit.first && ridge->units[i].second == unit.second) return ridge->units[i].gain;
+    return 0;
+}
+
+/* How much the units of two clusters differ, of those of the first. */
+static double unlike(const pelt_ridge *a, const pelt_ridge *b) {
+    double sum = 0, apart = 0;
+    for (uint32_t i = 0; i < a->unit_count; i++) {
+        sum += a->units[i].gain;
+        apart += fabs(a->units[i].gain - gain_of(b, a->units[i]));
+    }
+    for (uint32_t i = 0; i < b->unit_count; i++)
+        if (gain_of(a, b->units[i]) == 0) apart += b->units[i].gain;
+    return sum > 0 ? apart / sum : INFINITY;
+}
+
+static void sort_clusters(pelt_arena *arena, const uint32_t *order, pelt_clusters *c) {
+    pelt_clusters old = *c;
+    c->ranks = PELT_NEW(arena, c->count, uint32_t);
+    for (uint32_t q = 0; q < c->count; q++) c->ranks[q] = old.ranks[order[q]];
+    if (!old.first) return; /* plain normals have ranks alone */
+    c->first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
+    c->points = PELT_NEW(arena, old.first[c->count], uint32_t);
+    c->weights = PELT_NEW(arena, old.first[c->count], float);
+    c->shapes = PELT_NEW(arena, c->count, double *);
+    for (uint32_t q = 0; q < c->count; q++) {
+        uint32_t from = old.first[order[q]], count = old.first[order[q] + 1] - from;
+        c->first[q + 1] = c->first[q] + count, c->shapes[q] = old.shapes[order[q]];
+        for (uint32_t i = 0; i < count; i++) {
+            c->points[c->first[q] + i] = old.points[from + i];
+            c->weights[c->first[q] + i] = old.weights[from + i];
+        }
+    }
+}
+
+/* A cluster joins the first group whose first cluster is like it, or begins one. */
+static void find_groups(kernel_fit *k) {
+    pelt_arena *arena = k->f->arena, *work = pelt_arena_inside(arena);
+    uint32_t count = k->positions.clusters.count, *order = PELT_NEW(work, count, uint32_t), placed = 0;
+    uint32_t *group_of = PELT_NEW(work, count, uint32_t), *leaders = PELT_NEW(work, count, uint32_t);
+    pelt_ridge *ridges = PELT_NEW(work, count, pelt_ridge);
+    k->energies = point_energies(k);
+    k->groups = PELT_NEW(arena, (size_t)count + 1, uint32_t);
+    for (uint32_t q = 0; q < count; q++) {
+        uint32_t g = 0;
+        ridges[q] = ridge_of(work, k, q, q + 1);
+        while (g < k->group_count && !(unlike(&ridges[leaders[g]], &ridges[q]) < ALIKE)) g++;
+        if (g == k->group_count) leaders[k->group_count++] = q;
+        group_of[q] = g;
+    }
+    for (uint32_t g = 0; g < k->group_count; g++, k->groups[g] = placed)
+        for (uint32_t q = 0; q < count; q++)
+            if (group_of[q] == g) order[placed++] = q;
+    sort_clusters(arena, order, &k->positions.clusters);
+    k->normals.clusters.count = count;
+    sort_clusters(arena, order, &k->normals.clusters);
+    pelt_arena_free(work);
+}
+
+static double *group_matrix(pelt_arena *arena, const kernel_fit *k, const pelt_ridge *ridge) {
     return pelt_ridge_matrix(arena, ridge, k->tables, k->poses.count, k->settings.pair);
 }
 
@@ -107,49 +189,58 @@ static void project(const field *x, size_t q, const pelt_ridge *ridge, double *o
         }
 }
 
-/* Room for what fit_cluster finds, one cluster after the other; clusters that nothing drives hold only rounding. */
-static void prepare_clusters(kernel_fit *k) {
+/* Room for what fit_group finds, one cluster after the other; clusters that nothing drives hold only rounding. */
+static void prepare_groups(kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
     uint32_t count = k->positions.clusters.count;
     field *fields[] = {&k->positions, &k->normals};
-    k->ridges = PELT_NEW(arena, count, pelt_ridge);
+    k->ridges = PELT_NEW(arena, k->group_count, pelt_ridge);
     k->fitted = PELT_NEW(arena, count, double *);
-    k->sizes = PELT_NEW(arena, count, double);
-    k->unsolved = PELT_NEW(arena, count, bool);
+    k->sizes = PELT_NEW(arena, k->group_count, double);
+    k->unsolved = PELT_NEW(arena, k->group_count, bool);
     for (int i = 0; i < 2; i++) fields[i]->coefficients = PELT_NEW(arena, count, double *);
-    for (uint32_t q = 0; q < count; q++) {
-        if (!group_size(k, q)) continue;
-        k->ridges[q] = cluster_ridge(arena, k, q);
-        size_t n = k->ridges[q].example_count;
-        for (int i = 0; i < 2; i++) {
-            if (!n) fields[i]->clusters.ranks[q] = 0;
-            fields[i]->coefficients[q] = PELT_NEW(arena, n * fields[i]->clusters.ranks[q], double);
+    for (uint32_t g = 0; g < k->group_count; g++) {
+        if (!group_size(k, g)) continue;
+        k->ridges[g] = group_ridge(arena, k, g);
+        size_t n = k->ridges[g].example_count;
+        for (uint32_t q = k->groups[g]; q < k->groups[g + 1]; q++) {
+            for (int i = 0; i < 2; i++) {
+                if (!n) fields[i]->clusters.ranks[q] = 0;
+                fields[i]->coefficients[q] = PELT_NEW(arena, n * fields[i]->clusters.ranks[q], double);
+            }
+            k->fitted[q] = PELT_NEW(arena, n * k->positions.clusters.ranks[q], double);
         }
-        k->fitted[q] = PELT_NEW(arena, n * k->positions.clusters.ranks[q], double);
     }
 }
 
-static void fit_cluster(void *user, size_t q, pelt_arena *scratch) {
+static void fit_group(void *user, size_t g, pelt_arena *scratch) {
     kernel_fit *k = user;
-    pelt_ridge *ridge = &k->ridges[q];
-    size_t n = ridge->example_count, rank = k->positions.clusters.ranks[q], turn_rank = k->normals.clusters.ranks[q];
-    double *c = k->positions.coefficients[q], *turns = k->normals.coefficients[q], size = 0;
-    if (!group_size(k, q)) return;
-    double *matrix = cluster_matrix(scratch, k, ridge), spanned = k->regress->near_first ? SPANNED_NEAR : SPANNED;
+    pelt_ridge *ridge = &k->ridges[g];
+    size_t n = ridge->example_count, clusters = k->groups[g + 1] - k->groups[g];
+    if (!group_size(k, g)) return;
+    double lambda = k->settings.lambda, spanned = k->regress->near_first ? SPANNED_NEAR : SPANNED;
+    double *matrix = group_matrix(scratch, k, ridge), size = 0;
     uint32_t *place = PELT_NEW(scratch, k->poses.count, uint32_t);
+    pelt_ridge_values *sets = PELT_NEW(scratch, 2 * clusters, pelt_ridge_values);
     for (uint32_t a = 0; a < n; a++) place[ridge->examples[a]] = a;
-    project(&k->positions, q, ridge, c);
-    if (turn_rank) project(&k->normals, q, ridge, turns);
+    for (size_t i = 0; i < 2 * clusters; i++) {
+        const field *x = i % 2 ? &k->normals : &k->positions;
+        size_t q = k->groups[g] + i / 2;
+        sets[i] = (pelt_ridge_values){x->clusters.ranks[q], x->coefficients[q]};
+        if (sets[i].columns) project(x, q, ridge, sets[i].values);
+    }
     for (size_t i = 0; i < n * n; i++) size += matrix[i] * matrix[i];
-    k->sizes[q] = sqrt(size);
-    k->unsolved[q] = !pelt_ridge_solve(scratch, ridge, matrix, k->settings.lambda, spanned * k->settings.lambda, 2,
-                                       (pelt_ridge_values[]){{rank, c}, {turn_rank, turns}});
+    k->sizes[g] = sqrt(size);
+    k->unsolved[g] = !pelt_ridge_solve(scratch, ridge, matrix, lambda, spanned * lambda, 2 * clusters, sets);
     size_t m = ridge->example_count; /* the centres, of the n examples; the ridge may leave none */
-    if (!m) k->positions.clusters.ranks[q] = k->normals.clusters.ranks[q] = 0;
     double *own = PELT_NEW(scratch, m * m, double);
     for (size_t i = 0; i < m * m; i++)
         own[i] = matrix[place[ridge->examples[i / m]] * n + place[ridge->examples[i % m]]];
-    if (m && rank) pelt_gemm(false, false, m, rank, m, 1, own, c, 0, k->fitted[q]);
+    for (uint32_t q = k->groups[g]; q < k->groups[g + 1]; q++) {
+        size_t rank = k->positions.clusters.ranks[q];
+        if (m && rank) pelt_gemm(false, false, m, rank, m, 1, own, k->positions.coefficients[q], 0, k->fitted[q]);
+        if (!m) k->positions.clusters.ranks[q] = k->normals.clusters.ranks[q] = 0;
+    }
 }
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
@@ -175,10 +266,10 @@ static double unit_distance2(const kernel_fit *k, uint32_t g, size_t a, size_t b
     return sum;
 }
 
-/* The two closest examples of a cluster, each of what drives it counted by its part in the kernel. */
-static void find_closest(const kernel_fit *k, size_t q, pelt_condition *out) {
+/* The two closest examples of a group, each of what drives it counted by its part in the kernel. */
+static void find_closest(const kernel_fit *k, size_t g, pelt_condition *out) {
     pelt_arena *work = pelt_arena_inside(k->f->arena);
-    pelt_ridge ridge = cluster_ridge(work, k, q);
+    pelt_ridge ridge = group_ridge(work, k, g);
     out->distance = INFINITY;
     for (uint32_t a = 0; a < ridge.example_count; a++)
         for (uint32_t b = a + 1; b < ridge.example_count; b++) {
@@ -195,17 +286,17 @@ static void find_closest(const kernel_fit *k, size_t q, pelt_condition *out) {
     pelt_arena_free(work);
 }
 
-/* The vertex by which people can find a cluster. */
-static uint32_t cluster_vertex(const kernel_fit *k, size_t q) {
+/* The vertex by which people can find a group. */
+static uint32_t group_vertex(const kernel_fit *k, size_t g) {
     const field *x = &k->positions;
-    return x->u.vertex_of[x->clusters.points[x->clusters.first[q]]];
+    return x->u.vertex_of[x->clusters.points[x->clusters.first[k->groups[g]]]];
 }
 
-/* The condition of K + lambda I of a cluster with all its examples. */
-static double cluster_condition(const kernel_fit *k, size_t q) {
+/* The condition of K + lambda I of a group with all its examples. */
+static double group_condition(const kernel_fit *k, size_t g) {
     pelt_arena *work = pelt_arena_inside(k->f->arena);
-    pelt_ridge ridge = cluster_ridge(work, k, q);
-    double *matrix = cluster_matrix(work, k, &ridge);
+    pelt_ridge ridge = group_ridge(work, k, g);
+    double *matrix = group_matrix(work, k, &ridge);
     size_t n = ridge.example_count;
     for (size_t a = 0; a < n; a++) matrix[a * n + a] += k->settings.lambda;
     double condition = pelt_condition_of(n, matrix);
@@ -213,28 +304,28 @@ static double cluster_condition(const kernel_fit *k, size_t q) {
     return condition;
 }
 
-static uint32_t largest_cluster(const kernel_fit *k) {
+static uint32_t largest_group(const kernel_fit *k) {
     uint32_t largest = 0;
-    for (uint32_t q = 1; q < k->positions.clusters.count; q++)
-        if (k->sizes[q] > k->sizes[largest]) largest = q;
+    for (uint32_t g = 1; g < k->group_count; g++)
+        if (k->sizes[g] > k->sizes[largest]) largest = g;
     return largest;
 }
 
-/* Of the worst cluster: the smallest eigenvalue of K + lambda I is hardly more than lambda, so it is one of those with
+/* Of the worst group: the smallest eigenvalue of K + lambda I is hardly more than lambda, so it is one of those with
    the largest K. */
 static void note_condition(kernel_fit *k) {
     enum { MEASURED = 4 };
     pelt_condition worst = {0};
     uint32_t where = 0;
     for (int i = 0; i < MEASURED; i++) {
-        uint32_t q = largest_cluster(k);
-        if (!(k->sizes[q] > 0)) break;
-        k->sizes[q] = 0;
-        double condition = cluster_condition(k, q);
-        if (condition > worst.value) worst.value = condition, where = q;
+        uint32_t g = largest_group(k);
+        if (!(k->sizes[g] > 0)) break;
+        k->sizes[g] = 0;
+        double condition = group_condition(k, g);
+        if (condition > worst.value) worst.value = condition, where = g;
     }
     if (!(worst.value > 0)) return;
-    worst.where = pelt_arena_format(k->f->arena, "the cluster of vertex %u", cluster_vertex(k, where));
+    worst.where = pelt_arena_format(k->f->arena, "the cluster of vertex %u", group_vertex(k, where));
     find_closest(k, where, &worst);
     pelt_note_condition(k->f, &worst);
 }
@@ -272,16 +363,19 @@ static double largest_kernel(const kernel_fit *k, const pelt_ridge *ridge) {
 static void note_bound(kernel_fit *k, const pelt_displacements *displacements) {
     const pelt_clusters *clusters = &k->positions.clusters;
     size_t total = 0, at = 0;
-    for (uint32_t q = 0; q < clusters->count; q++) total += group_size(k, q);
+    for (uint32_t g = 0; g < k->group_count; g++) total += group_size(k, g);
     double *most = PELT_NEW(k->f->arena, total, double);
-    for (uint32_t q = 0; q < clusters->count; at += group_size(k, q), q++) {
-        size_t n = k->ridges[q].example_count, rank = clusters->ranks[q];
-        const double *c = k->positions.coefficients[q], *fitted = k->fitted[q];
-        double ceiling = largest_kernel(k, &k->ridges[q]);
-        for (size_t r = 0; r < rank; r++) {
-            double square = 0;
-            for (size_t a = 0; a < n; a++) square += c[a * rank + r] * fitted[a * rank + r];
-            most[at + r] = sqrt(ceiling * fmax(square, 0));
+    for (uint32_t g = 0; g < k->group_count; g++) {
+        size_t n = k->ridges[g].example_count;
+        double ceiling = largest_kernel(k, &k->ridges[g]);
+        for (uint32_t q = k->groups[g]; q < k->groups[g + 1]; at += cluster_size(k, q), q++) {
+            size_t rank = clusters->ranks[q];
+            const double *c = k->positions.coefficients[q], *fitted = k->fitted[q];
+            for (size_t r = 0; r < rank; r++) {
+                double square = 0;
+                for (size_t a = 0; a < n; a++) square += c[a * rank + r] * fitted[a * rank + r];
+                most[at + r] = sqrt(ceiling * fmax(square, 0));
+            }
         }
     }
     k->f->report.bound = pelt_largest_displacement(displacements, k->f->model.vertex_count, most);
@@ -302,6 +396,8 @@ static const char *const FORMS[PELT_NEAR_FORM_COUNT] = {"arc-cosine", "Gaussian"
 static void note_figures(kernel_fit *k, const pelt_corrective *corrective) {
     pelt_kernel_figures *figures = PELT_NEW(k->f->arena, 1, pelt_kernel_figures);
     bool near = k->regress->near_first != NULL;
+    uint32_t clusters = 0;
+    for (uint32_t q = 0; q < k->positions.clusters.count; q++) clusters += cluster_size(k, q) > 0;
     *figures = (pelt_kernel_figures){.family = near ? PELT_FAMILY_ARC : PELT_FAMILY_KERNEL,
                                      .form = near ? FORMS[k->settings.form] : NULL,
                                      .width = k->settings.width,
@@ -310,7 +406,7 @@ static void note_figures(kernel_fit *k, const pelt_corrective *corrective) {
                                      .lambda = k->settings.lambda,
                                      .validation_error = k->left,
                                      .joints = k->inputs.count,
-                                     .clusters = corrective->kernel->group_count};
+                                     .clusters = clusters};
     k->f->report.kernel = figures;
     pelt_note_missed(k->f, k->settings.missed);
     note_condition(k);
@@ -327,10 +423,10 @@ static void fill_center(const kernel_fit *k, uint32_t e, uint32_t g, float cente
         memcpy(center, k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + joint), 4 * sizeof *center);
 }
 
-/* The examples that are centres of some cluster. */
+/* The examples that are centres of some group. */
 static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *count) {
-    for (uint32_t q = 0; q < k->positions.clusters.count; q++)
-        for (uint32_t a = 0; a < k->ridges[q].example_count; a++) index_of[k->ridges[q].examples[a]] = 1;
+    for (uint32_t g = 0; g < k->group_count; g++)
+        for (uint32_t a = 0; a < k->ridges[g].example_count; a++) index_of[k->ridges[g].examples[a]] = 1;
     float *centers = PELT_NEW(k->f->arena, 4 * (size_t)k->poses.count * k->inputs.count, float);
     *count = 0;
     for (uint32_t e = 0; e < k->poses.count; e++) {
@@ -342,23 +438,24 @@ static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *co
     return centers;
 }
 
-/* [centre][coefficient] of a cluster. */
-static const float *make_matrix(const kernel_fit *k, size_t q) {
-    size_t n = k->ridges[q].example_count, size = group_size(k, q), first = 0;
+/* [centre][coefficient] of a group. */
+static const float *make_matrix(const kernel_fit *k, size_t g) {
+    size_t n = k->ridges[g].example_count, size = group_size(k, g), first = 0;
     float *matrix = PELT_NEW(k->f->arena, n * size, float);
     const field *fields[] = {&k->positions, &k->normals};
-    for (int i = 0; i < 2; first += fields[i++]->clusters.ranks[q]) {
-        size_t rank = fields[i]->clusters.ranks[q];
+    for (size_t i = 0; i < 2 * (size_t)(k->groups[g + 1] - k->groups[g]); i++) {
+        const field *x = fields[i % 2];
+        size_t q = k->groups[g] + i / 2, rank = x->clusters.ranks[q];
         for (size_t a = 0; a < n; a++)
-            for (size_t r = 0; r < rank; r++)
-                matrix[a * size + first + r] = (float)fields[i]->coefficients[q][a * rank + r];
+            for (size_t r = 0; r < rank; r++) matrix[a * size + first + r] = (float)x->coefficients[q][a * rank + r];
+        first += rank;
     }
     return matrix;
 }
 
-static pelt_kernel_group make_group(const kernel_fit *k, size_t q, const uint32_t *index_of, pelt_kernel_unit *units,
+static pelt_kernel_group make_group(const kernel_fit *k, size_t g, const uint32_t *index_of, pelt_kernel_unit *units,
                                     uint32_t *unit_count) {
-    const pelt_ridge *ridge = &k->ridges[q];
+    const pelt_ridge *ridge = &k->ridges[g];
     size_t n = ridge->example_count;
     uint32_t *list = PELT_NEW(k->f->arena, ridge->unit_count, uint32_t);
     uint32_t *centers = PELT_NEW(k->f->arena, n, uint32_t);
@@ -372,10 +469,10 @@ static pelt_kernel_group make_group(const kernel_fit *k, size_t q, const uint32_
     for (size_t a = 0; a < n; a++) centers[a] = index_of[ridge->examples[a]];
     return (pelt_kernel_group){.unit_count = ridge->unit_count,
                                .center_count = (uint32_t)n,
-                               .coefficient_count = group_size(k, q),
+                               .coefficient_count = group_size(k, g),
                                .units = list,
                                .centers = centers,
-                               .matrix = make_matrix(k, q)};
+                               .matrix = make_matrix(k, g)};
 }
 
 static double run_time_scale(const kernel_fit *k, uint32_t g) {
@@ -398,13 +495,12 @@ static pelt_near *make_near(const kernel_fit *k) {
 
 static pelt_kernel *make_kernel(const kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
-    uint32_t clusters = k->positions.clusters.count;
     size_t units = 0;
-    for (uint32_t q = 0; q < clusters; q++) units += k->ridges[q].unit_count;
+    for (uint32_t g = 0; g < k->group_count; g++) units += k->ridges[g].unit_count;
     pelt_kernel *out = PELT_NEW(arena, 1, pelt_kernel);
     uint32_t *index_of = PELT_NEW(arena, k->poses.count, uint32_t);
     pelt_kernel_unit *table = PELT_NEW(arena, units, pelt_kernel_unit);
-    pelt_kernel_group *groups = PELT_NEW(arena, clusters, pelt_kernel_group);
+    pelt_kernel_group *groups = PELT_NEW(arena, k->group_count, pelt_kernel_group);
     float *scales = PELT_NEW(arena, k->inputs.count, float);
     for (uint32_t g = 0; g < k->inputs.count; g++) scales[g] = (float)run_time_scale(k, g);
     *out = (pelt_kernel){.joint_count = k->inputs.count,
@@ -415,8 +511,8 @@ static pelt_kernel *make_kernel(const kernel_fit *k) {
                          .groups = groups,
                          .near = k->regress->near_first ? make_near(k) : NULL};
     out->centers = make_centers(k, index_of, &out->center_count);
-    for (uint32_t q = 0; q < clusters; q++)
-        if (group_size(k, q)) groups[out->group_count++] = make_group(k, q, index_of, table, &out->unit_count);
+    for (uint32_t g = 0; g < k->group_count; g++)
+        if (group_size(k, g)) groups[out->group_count++] = make_group(k, g, index_of, table, &out->unit_count);
     return out;
 }
 
@@ -519,16 +615,17 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     cluster(k);
     k->tables = PELT_NEW(f->arena, (size_t)k->poses.count * k->poses.count * k->inputs.count, float);
     pelt_kernel_tables(f->arena, &k->poses, k->regress, &k->settings, threads, k->tables);
-    prepare_clusters(k);
+    find_groups(k);
+    prepare_groups(k);
     if (pelt_next_task(f->arena, "kernel: fit", 0.8, 1, 1))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
-    pelt_parallel(f->arena, threads, k->positions.clusters.count, fit_cluster, k);
-    for (uint32_t q = 0; q < k->positions.clusters.count; q++)
-        if (k->unsolved[q])
+    pelt_parallel(f->arena, threads, k->group_count, fit_group, k);
+    for (uint32_t g = 0; g < k->group_count; g++)
+        if (k->unsolved[g])
             return pelt_fail(error, PELT_ERROR_DATA,
                              "the poses of the examples cannot be told apart by what moves the skin around vertex %u: "
                              "train on fewer frames, or use the corrective \"eigen\"",
-                             cluster_vertex(k, q));
+                             group_vertex(k, g));
     assemble(k);
     return PELT_OK;
 }

@@ -35,20 +35,17 @@ pelt_ridge pelt_ridge_of(pelt_arena *arena, const pelt_kernel_inputs *d, uint32_
                       .examples = PELT_NEW(arena, example_count, uint32_t)};
     for (uint32_t g = 0; g < d->count; g++) {
         double share = share_of(d, point_count, points, weights, g, g);
-        if (share > LEAST_SHARE) out.units[out.unit_count++] = (pelt_kernel_unit){g, g, (float)share};
-    }
-    uint32_t singles = out.unit_count;
-    for (uint32_t s = 0; s < singles; s++) {
-        uint32_t g = out.units[s].first;
+        if (!(share > LEAST_SHARE)) continue;
+        out.units[out.unit_count++] = (pelt_kernel_unit){g, g, (float)share};
         int32_t above = d->parents[g];
         for (int up = 0; up < 2 && above >= 0; up++, above = d->parents[above]) {
-            double share = share_of(d, point_count, points, weights, g, (uint32_t)above);
+            share = share_of(d, point_count, points, weights, g, (uint32_t)above);
             if (share > LEAST_SHARE) out.units[out.unit_count++] = (pelt_kernel_unit){g, (uint32_t)above, (float)share};
         }
     }
     for (uint32_t e = 0; e < example_count; e++) {
         bool matters = false;
-        for (uint32_t s = 0; s < singles; s++) matters |= d->moved[(size_t)e * d->count + out.units[s].first] != 0;
+        for (uint32_t u = 0; u < out.unit_count; u++) matters |= d->moved[(size_t)e * d->count + out.units[u].first] != 0;
         if (matters) out.examples[out.example_count++] = e;
     }
     return out;
