@@ -34,7 +34,7 @@ enum {
 };
 /* Of the ridge: what centres may leave of an example; they are the cost of a pose. Kernels of neighbourhoods have small ridges. */
 static const double SPANNED = 0.1, SPANNED_NEAR = 1;
-/* Clusters whose units differ by less than this part share a kernel: what a pose takes of the time for its sum and centres. */
+/* Clusters whose units differ by less than this part share a kernel, whose sum a pose then takes once. */
 static const double ALIKE = 0.2;
 enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
 static const double WORTH = 0.95; /* what many features may leave of what few do: they cost a pose more */

@@ -45,7 +45,8 @@ pelt_ridge pelt_ridge_of(pelt_arena *arena, const pelt_kernel_inputs *d, uint32_
     }
     for (uint32_t e = 0; e < example_count; e++) {
         bool matters = false;
-        for (uint32_t u = 0; u < out.unit_count; u++) matters |= d->moved[(size_t)e * d->count + out.units[u].first] != 0;
+        for (uint32_t u = 0; u < out.unit_count; u++)
+            matters |= d->moved[(size_t)e * d->count + out.units[u].first] != 0;
         if (matters) out.examples[out.example_count++] = e;
     }
     return out;
