@@ -25,8 +25,16 @@ static inline wide load_half(const uint16_t *p) { return (wide)_mm512_cvtph_ps(_
 static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     int32_t both;
     memcpy(&both, factors, sizeof both);
-    return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_load_si512(p), _mm512_set1_epi32(both)));
+    return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_set1_epi32(both), _mm512_load_si512(p)));
 }
+
+/* A multiply-add that takes a number of a matrix from memory is one instruction to the processor, but two where the
+   address is a sum of two registers. */
+static inline const float *plain_address(const float *matrix) {
+    __asm__("" : "+r"(matrix));
+    return matrix;
+}
+#define plain_address plain_address
 
 typedef int32_t wide_whole __attribute__((vector_size(64)));
 static inline wide wide_of(wide_whole x) { return (wide)_mm512_cvtepi32_ps((__m512i)x); }
