@@ -234,8 +234,28 @@ static pelt_result check_model(const pelt_model *model, pelt_error *error) {
     return PELT_OK;
 }
 
+/* The model, without displacements that are nothing as they are stored. */
+static const pelt_model *visible_model(pelt_arena *arena, const pelt_model *model) {
+    const pelt_corrective *from = model->corrective;
+    if (!from || !from->displacements || !model->in_16_bits) return model;
+    uint32_t coefficients = pelt_corrective_coefficient_count(from), n = model->vertex_count;
+    pelt_displacements *rows = PELT_NEW(arena, 2, pelt_displacements);
+    pelt_corrective *corrective = PELT_NEW(arena, 1, pelt_corrective);
+    pelt_model *out = PELT_NEW(arena, 1, pelt_model);
+    *out = *model, *corrective = *from;
+    out->corrective = corrective;
+    rows[0] = pelt_visible_displacements(arena, from->displacements, n, coefficients);
+    corrective->displacements = &rows[0];
+    if (from->turns) {
+        rows[1] = pelt_visible_displacements(arena, from->turns, n, coefficients);
+        corrective->turns = &rows[1];
+    }
+    return out;
+}
+
 static pelt_result arrange(void *user, pelt_error *error) {
     packing *p = user;
+    p->model = visible_model(p->arena, p->model);
     order_slots(p);
     pack_joints(p);
     pack_weights(p);

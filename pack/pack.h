@@ -34,6 +34,10 @@ typedef struct pelt_row_lists {
     uint32_t count;
 } pelt_row_lists;
 
+/* The displacements but those that are less than half a step of their coefficient in 16 bits. */
+pelt_displacements pelt_visible_displacements(pelt_arena *arena, const pelt_displacements *displacements,
+                                              uint32_t vertex_count, uint32_t coefficient_count);
+
 /* Coefficients in twos: rows of partners lie side by side, so both should be used by the same blocks. */
 typedef struct pelt_partners {
     uint32_t count;       /* of factors; even */

@@ -1,19 +1,51 @@
 /* rows_16_bits.c: rows of displacements in 16 bits: whole numbers that count steps, two rows side by side, because
    processors multiply two such numbers at a time and add the products.
 
+   Vectors that are no steps at all are left out first, so that blocks have fewer rows.
+
    Which two coefficients are partners, whose rows lie side by side, is chosen here. A block that uses one of them
    stores both, so they are matched greedily: the coefficient used most takes the one that most often is in the same
-   blocks, and so on. */
+   blocks, and so on. Then pairs exchange partners as long as that helps. */
 
 #include "pack/pack.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const float MOST_STEPS = 32767;
+
+/* -- What is nothing ----------------------------------------------------------------------------------------------- */
+
+static float largest(const float *row, size_t count) {
+    float most = 0;
+    for (size_t i = 0; i < count; i++) most = fmaxf(most, fabsf(row[i]));
+    return most;
+}
+
+pelt_displacements pelt_visible_displacements(pelt_arena *arena, const pelt_displacements *d, uint32_t vertex_count,
+                                              uint32_t coefficient_count) {
+    size_t count = d->first[vertex_count];
+    float *most = PELT_NEW(arena, coefficient_count, float);
+    pelt_displacements out = {PELT_NEW(arena, (size_t)vertex_count + 1, uint32_t), PELT_NEW(arena, count, uint32_t),
+                              PELT_NEW(arena, 3 * count, float)};
+    for (size_t i = 0; i < count; i++)
+        most[d->coefficients[i]] = fmaxf(most[d->coefficients[i]], largest(d->vectors + 3 * i, 3));
+    uint32_t kept = 0;
+    for (uint32_t v = 0; v < vertex_count; v++) {
+        for (uint32_t i = d->first[v]; i < d->first[v + 1]; i++) {
+            if (2 * MOST_STEPS * largest(d->vectors + 3 * (size_t)i, 3) < most[d->coefficients[i]]) continue;
+            out.coefficients[kept] = d->coefficients[i];
+            memcpy(out.vectors + 3 * (size_t)kept++, d->vectors + 3 * (size_t)i, 3 * sizeof *out.vectors);
+        }
+        out.first[v + 1] = kept;
+    }
+    return out;
+}
+
 /* -- Partners ------------------------------------------------------------------------------------------------------ */
 
 /* Beyond this the table of who is used with whom is too large, and neighbours are partners. */
-enum { MOST_MATCHED = 4096 };
+enum { MOST_MATCHED = 4096, MOST_EXCHANGES = 8 };
 
 /* together[a][b]: blocks that use both; on the diagonal, blocks that use it. */
 static uint32_t *count_together(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count, uint32_t n) {
@@ -52,6 +84,25 @@ static void add_partners(pelt_partners *p, uint32_t a, uint32_t b, uint32_t n) {
     p->count += 2;
 }
 
+/* Factors b and c, of different pairs (a, b) and (c, d), change places if then more blocks use both of a pair. */
+static bool exchange_partners(const uint32_t *together, uint32_t n, pelt_partners *p, uint32_t b, uint32_t c) {
+    uint32_t one = p->factors[b ^ 1].coefficient, two = p->factors[b].coefficient;
+    uint32_t three = p->factors[c].coefficient, four = p->factors[c ^ 1].coefficient;
+    const uint32_t *with_one = together + (size_t)one * n, *with_four = together + (size_t)four * n;
+    if (one == two || three == four || with_one[three] + with_four[two] <= with_one[two] + with_four[three])
+        return false;
+    p->factors[b].coefficient = three, p->factors[c].coefficient = two;
+    p->factor_of[three] = b, p->factor_of[two] = c;
+    return true;
+}
+
+static bool exchange_all_partners(const uint32_t *together, uint32_t n, pelt_partners *p) {
+    bool better = false;
+    for (uint32_t b = 1; b < p->count; b += 2)
+        for (uint32_t c = b + 1; c < p->count; c++) better |= exchange_partners(together, n, p, b, c);
+    return better;
+}
+
 static void match(pelt_arena *arena, const uint32_t *together, uint32_t n, pelt_partners *out) {
     usage *order = PELT_NEW(arena, n, usage);
     uint8_t *taken = PELT_NEW(arena, n, uint8_t);
@@ -65,6 +116,7 @@ static void match(pelt_arena *arena, const uint32_t *together, uint32_t n, pelt_
         if (b < n) taken[b] = 1;
         add_partners(out, a, b, n);
     }
+    for (int turn = 0; turn < MOST_EXCHANGES && exchange_all_partners(together, n, out);) turn++;
 }
 
 pelt_partners pelt_choose_partners(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count,
@@ -88,15 +140,7 @@ pelt_displacements pelt_displacements_of_factors(pelt_arena *arena, const pelt_d
 
 /* -- Numbers ------------------------------------------------------------------------------------------------------- */
 
-static const float MOST_STEPS = 32767;
-
 static int16_t nearest_step(double x) { return (int16_t)fmax(-MOST_STEPS, rint(x)); }
-
-static float largest(const float *row, size_t count) {
-    float most = 0;
-    for (size_t i = 0; i < count; i++) most = fmaxf(most, fabsf(row[i]));
-    return most;
-}
 
 int16_t *pelt_factor_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *l, pelt_partners *partners) {
     const size_t each = (size_t)3 * PELT_BLOCK;

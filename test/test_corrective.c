@@ -397,6 +397,47 @@ static void coefficients_of_the_same_blocks_are_partners(void **state) {
     pelt_arena_free(arena);
 }
 
+/* Of a chain 0 1 2 3 the middle is used together most, but its ends would be left over. */
+static void partners_are_exchanged_where_all_pairs_together_gain(void **state) {
+    (void)state;
+    enum { BLOCKS = 7 };
+    pelt_arena *arena = pelt_arena_new(0);
+    uint32_t first[BLOCKS + 1];
+    uint16_t sources[] = {1, 2, 1, 2, 1, 2, 0, 1, 0, 1, 2, 3, 2, 3};
+    for (uint32_t b = 0; b <= BLOCKS; b++) first[b] = 2 * b;
+    pelt_row_lists used = {first, sources, 2 * BLOCKS};
+    pelt_partners p = pelt_choose_partners(arena, &used, BLOCKS, 4);
+    assert_int_equal(p.count, 4);
+    for (uint32_t k = 0; k < 4; k++) {
+        assert_int_equal(p.factors[p.factor_of[k]].coefficient, k);
+        assert_int_equal(p.factors[p.factor_of[k] ^ 1].coefficient, k ^ 1);
+    }
+    pelt_arena_free(arena);
+}
+
+/* Half of the vertices are displaced by 32767 steps, the others by just less than half a step, or by just more. */
+static void vectors_below_half_a_step_have_no_rows(void **state) {
+    (void)state;
+    enum { VERTICES = 32 };
+    uint64_t seed = 23;
+    for (int more = 0; more < 2; more++) {
+        pelt_bundle *bundle = character_chain(3, VERTICES);
+        pelt_influences *in = &bundle->mesh.influences;
+        for (uint32_t i = 0; i < in->first[VERTICES]; i++) in->joints[i] = 1;
+        pelt_rbf rbf = maker_rbf(bundle->arena, &seed, 3, 3, 3, 2, PELT_PHI_MIXED, true);
+        uint32_t first[VERTICES + 1], coefficients[VERTICES] = {0};
+        float vectors[3 * VERTICES];
+        for (uint32_t v = 0; v <= VERTICES; v++) first[v] = v;
+        for (int i = 0; i < 3 * VERTICES; i++) vectors[i] = i / 3 % 2 ? 1 : (more ? -0.51f : -0.49f) / 32767;
+        pelt_displacements d = {first, coefficients, vectors};
+        pelt_corrective c = {.rbf_count = 1, .rbfs = &rbf, .displacements = &d};
+        pelt_skin skin;
+        pelt_bytes *file = maker_pack(bundle, &c, true, &skin);
+        assert_int_equal(pelt_skin_rows(&skin).first[VERTICES / 16], more ? 4 : 2); /* two rows are side by side */
+        character_free_skin(file), character_free(bundle);
+    }
+}
+
 static void poses_given_as_matrices_drive_it_like_poses_given_as_transforms(void **state) {
     (void)state;
     uint64_t seed = 14;
@@ -806,6 +847,8 @@ int main(void) {
         cmocka_unit_test(centres_of_16_bits_are_read_as_they_were_meant),
         cmocka_unit_test(blocks_share_displacements_where_joints_leave_a_choice),
         cmocka_unit_test(coefficients_of_the_same_blocks_are_partners),
+        cmocka_unit_test(partners_are_exchanged_where_all_pairs_together_gain),
+        cmocka_unit_test(vectors_below_half_a_step_have_no_rows),
         cmocka_unit_test(poses_given_as_matrices_drive_it_like_poses_given_as_transforms),
         cmocka_unit_test(any_range_of_blocks_gives_the_same_bytes),
         cmocka_unit_test(no_pose_takes_the_weighted_form_beyond_its_bound),
