@@ -14,7 +14,11 @@
 #define LANES 4
 #define VECTORS 2
 #define POINTWISE 0
+#if defined(__aarch64__) /* which has 32 registers, the others 16 */
+#define ROWS 3
+#else
 #define ROWS 1
+#endif
 #define CENTERS 4
 #define power_of_two_coarse power_of_two
 #define LOOPS pelt_loops_simd128
@@ -56,6 +60,7 @@ static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
 
 /* Shuffles of whole numbers need no copy of the row, and no load for each number. */
 #if defined(__SSE2__)
+#define SPREAD 32
 #define matrix_entry matrix_entry
 static inline __attribute__((always_inline)) wide matrix_entry(const float *matrix, int c) {
     wide_int row = *(const wide_int *)(matrix + c / 4 * 4);

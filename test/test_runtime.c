@@ -290,6 +290,43 @@ static void every_influence_count_to_40_is_blended(void **state) {
     }
 }
 
+/* Seventeen vertices that are one: sixteen are a block with two joints, and one is in a block with forty and more. */
+static void a_vertex_has_the_same_bits_in_blocks_of_few_and_of_many_joints(void **state) {
+    (void)state;
+    pelt_bundle *bundle = tangle(32, 40, 5);
+    const pelt_influences *in = &bundle->mesh.influences;
+    for (size_t v = 0; v < 17; v++) {
+        memcpy(bundle->mesh.positions + 3 * v, (float[3]){0.3f, -0.7f, 0.45f}, 3 * sizeof(float));
+        for (uint32_t k = 0; k < 40; k++) {
+            in->joints[in->first[v] + k] = 3 + k;
+            in->weights[in->first[v] + k] = k < 2 ? 0.3f + 0.4f * (float)k : 0;
+        }
+    }
+    pelt_transform locals[JOINTS];
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    void *scratch = scratch_new(&skin);
+    output out = output_new(&skin);
+    uint32_t few = skin.block_first[1], many = skin.block_first[2] - few;
+    assert_true((few < many ? few : many) == 2 && (few < many ? many : few) >= 40);
+    for (int turn = 0; turn < 20 * PELT_ISA_COUNT; turn++) { /* sums that differ can be rounded alike in one pose */
+        skin.isa = (pelt_isa)(turn % PELT_ISA_COUNT);
+        if (!isas_work[skin.isa]) continue;
+        make_pose(bundle, RIGID, (uint64_t)turn, locals);
+        pelt_pose(&skin, locals, scratch);
+        for (int normals = 0; normals < 2; normals++) {
+            pelt_deform(&skin, scratch, pelt_all_blocks(&skin), out.positions, normals ? out.normals : NULL);
+            for (size_t v = 1; v < 17; v++)
+                assert_memory_equal(out.positions + 3 * skin.vertex_slots[v], out.positions + 3 * skin.vertex_slots[0],
+                                    3 * sizeof(float));
+        }
+    }
+    output_free(&out);
+    free(scratch);
+    character_free_skin(bytes);
+    character_free(bundle);
+}
+
 static void joints_scaled_to_nothing_give_finite_output(void **state) {
     (void)state;
     pelt_bundle *bundle = tangle(200, 2, 3);
@@ -878,6 +915,7 @@ int main(void) {
         cmocka_unit_test(mirrored_joints_equal_the_blend_in_double),
         cmocka_unit_test(mirrored_and_scaled_joints_keep_the_sign_of_normals),
         cmocka_unit_test(every_influence_count_to_40_is_blended),
+        cmocka_unit_test(a_vertex_has_the_same_bits_in_blocks_of_few_and_of_many_joints),
         cmocka_unit_test(joints_scaled_to_nothing_give_finite_output),
         cmocka_unit_test(where_a_mirrored_joint_is_does_not_matter_to_normals),
         cmocka_unit_test(normals_keep_unit_length_at_any_size_of_a_joint),
