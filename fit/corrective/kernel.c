@@ -586,7 +586,8 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);
 }
 
-/* Kernels of joints and pairs, or of neighbourhoods, where a joint that moves has one next to it that does. */
+/* Kernels of joints and pairs, or of neighbourhoods; where no example moves several joints, nothing tells how neighbours
+   act together. */
 static void choose_settings(kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
     pelt_family family = k->f->options.kernel.family;
@@ -596,8 +597,8 @@ static void choose_settings(kernel_fit *k) {
     pelt_next_task(arena, "kernel: cross-validation", 0.05, 0.2, 16);
     if (family != PELT_FAMILY_ARC)
         k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, threads, &k->settings);
-    bool alone = k->near.near_first[k->near.count] == k->near.count;
-    if (family == PELT_FAMILY_KERNEL || (!family && (k->left < SMALL || alone))) return;
+    uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(arena, k->poses.count, int));
+    if (family == PELT_FAMILY_KERNEL || (!family && (k->left < SMALL || !several))) return;
     pelt_kernel_settings settings;
     double left = pelt_near_validate(arena, &k->poses, &k->positions.u, &k->near, threads, &settings);
     if (left < k->left) k->left = left, k->settings = settings, k->regress = &k->near;
