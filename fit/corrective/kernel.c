@@ -34,7 +34,8 @@ enum {
 };
 /* Of the ridge: what centres may leave of an example; they are the cost of a pose. Kernels of neighbourhoods have small ridges. */
 static const double SPANNED = 0.1, SPANNED_NEAR = 1;
-/* Clusters whose units differ by less than this part share a kernel, whose sum a pose then takes once. */
+/* Clusters whose units differ by less than this part, and by less than cross-validation leaves, share a kernel: most of
+   a pose's time goes into sums and centres of kernels. */
 static const double ALIKE = 0.2;
 enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
 static const double WORTH = 0.95; /* what many features may leave of what few do: they cost a pose more */
@@ -151,12 +152,13 @@ static void find_groups(kernel_fit *k) {
     uint32_t count = k->positions.clusters.count, *order = PELT_NEW(work, count, uint32_t), placed = 0;
     uint32_t *group_of = PELT_NEW(work, count, uint32_t), *leaders = PELT_NEW(work, count, uint32_t);
     pelt_ridge *ridges = PELT_NEW(work, count, pelt_ridge);
+    double alike = fmin(ALIKE, k->left);
     k->energies = point_energies(k);
     k->groups = PELT_NEW(arena, (size_t)count + 1, uint32_t);
     for (uint32_t q = 0; q < count; q++) {
         uint32_t g = 0;
         ridges[q] = ridge_of(work, k, q, q + 1);
-        while (g < k->group_count && !(unlike(&ridges[leaders[g]], &ridges[q]) < ALIKE)) g++;
+        while (g < k->group_count && !(unlike(&ridges[leaders[g]], &ridges[q]) < alike)) g++;
         if (g == k->group_count) leaders[k->group_count++] = q;
         group_of[q] = g;
     }
