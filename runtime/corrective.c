@@ -239,7 +239,8 @@ static pelt_result check_weighted(pelt_skin *skin, const pelt_section *s, const 
         sizes[PELT_SECTION_AXIS_WEIGHTS] != entries * PELT_BLOCK * sizeof(float))
         return PELT_ERROR_FORMAT;
     if (!pelt_all_below_u16(axes.sources, entries, weighted->axis_count)) return PELT_ERROR_INDEX;
-    if (!pelt_all_finite(axes.weights, entries * PELT_BLOCK)) return PELT_ERROR_NUMBER;
+    if (!pelt_all_finite(axes.weights, entries * PELT_BLOCK) || !pelt_none_negative(axes.weights, entries * PELT_BLOCK))
+        return PELT_ERROR_NUMBER;
     return check_centered(skin, sizes, weighted);
 }
 

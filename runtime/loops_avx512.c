@@ -152,7 +152,8 @@ static inline wide reciprocal_sqrt(wide x) {
 
 /* The mixed function of `count` vectors (a constant), step by step for all of them, since each is a long chain of
    instructions: shares of a Gaussian, to 8e-8, and of an exponential, to 3e-6, of the distance. The root is by the
-   reciprocal one: the instruction for roots takes as long as two dozen others. */
+   reciprocal one: the instruction for roots takes as long as two dozen others. What the step of Newton's method and the
+   exponential multiply by is in x. No q is above 0, since weights are not negative. */
 #define OWN_MIXED
 #define MIXED_AT_ONCE 4
 static inline __attribute__((always_inline)) wide fraction(wide x) {
@@ -161,20 +162,18 @@ static inline __attribute__((always_inline)) wide fraction(wide x) {
 
 #define EACH _Pragma("GCC unroll 16") for (int i = 0; i < count; i++)
 static inline __attribute__((always_inline)) void mixed_values(wide *q, int count) {
-    const float g = 1 - MIXED_SHARE, e = MIXED_SHARE, half = 0.5f * GAUSSIAN_TO_EXP, more = -1.5f * GAUSSIAN_TO_EXP;
-    const __m512 tiny = _mm512_set1_ps(1e-30f);
+    const float g = 1 - MIXED_SHARE, e = MIXED_SHARE, scale = -0.25f * GAUSSIAN_TO_EXP * GAUSSIAN_TO_EXP;
     wide x[MIXED_AT_ONCE], y[MIXED_AT_ONCE], f[MIXED_AT_ONCE], p[MIXED_AT_ONCE];
-    EACH x[i] = (wide)_mm512_range_ps((__m512)q[i], tiny, 11); /* the larger one, without its sign */
+    EACH x[i] = q[i] * scale + 1e-30f; /* above 0 */
     EACH f[i] = fraction(q[i]);
     EACH y[i] = (wide)_mm512_rsqrt14_ps((__m512)x[i]);
     EACH p[i] = f[i] * (g * 0.00186713107f) + g * 0.00901702811f;
     EACH x[i] = x[i] * y[i];
     EACH p[i] = p[i] * f[i] + g * 0.0557999148f;
-    EACH y[i] = x[i] * y[i];
+    EACH y[i] = x[i] * y[i] - 3.0f;
     EACH p[i] = p[i] * f[i] + g * 0.24016445f;
-    EACH y[i] = y[i] * half + more;
-    EACH p[i] = p[i] * f[i] + g * 0.693151312f;
     EACH x[i] = x[i] * y[i]; /* minus the root, scaled */
+    EACH p[i] = p[i] * f[i] + g * 0.693151312f;
     EACH p[i] = p[i] * f[i] + g;
     EACH f[i] = fraction(x[i]);
     EACH q[i] = (wide)_mm512_scalef_ps((__m512)p[i], (__m512)q[i]);

@@ -798,6 +798,7 @@ static void every_field_of_a_corrective_has_its_range(void **state) {
         {2, WEIGHED, 20, 0, WRONG},         /* the rows have a norm */
         {2, WEIGHED_CENTERS, 4 * (4 * 9 * 32 - 1), NOT_A_NUMBER, NUMBER},
         {2, AXIS_WEIGHTS, 0, NOT_A_NUMBER, NUMBER},
+        {2, AXIS_WEIGHTS, 0, MINUS_ONE, NUMBER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pelt_bundle *bundle;
