@@ -67,7 +67,7 @@ typedef struct pelt_corrective_offsets {
     size_t controls;      /* [control][4] minus the rest value, and zeros */
     size_t phi, gathered; /* [center]; the second also [factor] */
     size_t joint_kernels; /* [kernel joint][shared center] */
-    size_t rest_kernels;  /* [kernel joint] E(pose, rest) */
+    size_t rest_kernels;  /* [kernel joint] E(pose, rest) - 1 */
     size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
     size_t near_joints;   /* [kernel joint] pelt_near_joint */
     size_t near;          /* of kernels with neighbours, [kernel joint] |x|^2, then [kernel joint][2][center] x . y, |y|^2 */
