@@ -288,6 +288,53 @@ static void coefficients_are_as_many_as_their_count_says(void **state) {
     character_free(bundle);
 }
 
+/* Of many centres three are somewhere else than the first along one axis, and one along another. */
+static void distances_are_computed_of_centres_that_are_not_where_the_first_is(void **state) {
+    (void)state;
+    enum { CENTERS = 2100, AXES = 2, VERTICES = 16, JOINTS = 3 };
+    static const struct { uint32_t center, axis; } away[] = {{530, 0}, {1030, 0}, {2099, 0}, {1600, 1}};
+    uint64_t seed = 29;
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_arena *arena = bundle->arena;
+    pelt_axis axes[AXES] = {{.kind = PELT_AXIS_ROTATION, .joint = 1, .weight = 1},
+                            {.kind = PELT_AXIS_CHORD, .joint = 2, .weight = 1}};
+    uint32_t first[VERTICES + 1], vertex_axes[AXES * VERTICES];
+    float weights[AXES * VERTICES], *centers = PELT_NEW(arena, 4 * AXES * CENTERS, float);
+    for (uint32_t v = 0; v <= VERTICES; v++) first[v] = AXES * v;
+    for (uint32_t i = 0; i < AXES * VERTICES; i++) vertex_axes[i] = i % AXES, weights[i] = 1;
+    for (uint32_t i = 0; i < AXES * CENTERS; i++) centers[4 * i + 3] = 1;
+    for (size_t i = 0; i < sizeof away / sizeof *away; i++)
+        memcpy(centers + 4 * (AXES * away[i].center + away[i].axis), (float[4]){0.6f, 0, 0, 0.8f}, 4 * sizeof *centers);
+    pelt_weighted w = {.axis_count = AXES,
+                       .center_count = CENTERS,
+                       .axes = axes,
+                       .centers = centers,
+                       .phi = PELT_PHI_GAUSSIAN,
+                       .width = 1,
+                       .first = first,
+                       .vertex_axes = vertex_axes,
+                       .axis_weights = weights,
+                       .folded = maker_floats(arena, &seed, 4 * VERTICES * CENTERS, 0.01)};
+    runner r = open_runner(bundle, &(pelt_corrective){.weighted = &w}, false);
+    const float *distances = (const float *)((const char *)r.scratch + pelt_pose_layout(&r.skin).size +
+                                             pelt_corrective_layout(&r.skin).distances);
+    memcpy(r.locals, bundle->skeleton.rest, JOINTS * sizeof *r.locals);
+    for (int j = 1; j < JOINTS; j++) r.locals[j] = character_turn(1, 0, 0, 50);
+    const double angles[2] = {50 * acos(-1) / 180, 2 * asin(0.6) - 50 * acos(-1) / 180};
+    for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
+        if (!pelt_isa_works((pelt_isa)isa)) continue;
+        run(&r, (pelt_isa)isa);
+        for (uint32_t i = 0; i < AXES * CENTERS; i++) {
+            uint32_t axis = i / CENTERS, center = i % CENTERS, there = 0;
+            for (size_t k = 0; k < sizeof away / sizeof *away; k++)
+                there |= away[k].center == center && away[k].axis == axis;
+            double d = axis ? 2 * sin(angles[there] / 2) : angles[there];
+            assert_near(distances[axis * pelt_padded(CENTERS) + center], -d * d / 2 / log(2), 1e-6);
+        }
+    }
+    close_runner(&r), character_free(bundle);
+}
+
 /* Factors of the rows: coefficient times step, as a whole number of a scale by which the largest is 32767. */
 static void coefficients_are_rounded_to_the_nearest_of_16_bits(void **state) {
     (void)state;
@@ -397,20 +444,23 @@ static void coefficients_of_the_same_blocks_are_partners(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Of a chain 0 1 2 3 the middle is used together most, but its ends would be left over. */
+/* Of a chain 0 1 2 3 the middle is used together most, but its ends would be left over. Which of these comes first depends on
+   which is used more. */
 static void partners_are_exchanged_where_all_pairs_together_gain(void **state) {
     (void)state;
-    enum { BLOCKS = 7 };
+    enum { PAIRS = 7, BLOCKS = PAIRS + 2 };
     pelt_arena *arena = pelt_arena_new(0);
-    uint32_t first[BLOCKS + 1];
-    uint16_t sources[] = {1, 2, 1, 2, 1, 2, 0, 1, 0, 1, 2, 3, 2, 3};
-    for (uint32_t b = 0; b <= BLOCKS; b++) first[b] = 2 * b;
-    pelt_row_lists used = {first, sources, 2 * BLOCKS};
-    pelt_partners p = pelt_choose_partners(arena, &used, BLOCKS, 4);
-    assert_int_equal(p.count, 4);
-    for (uint32_t k = 0; k < 4; k++) {
-        assert_int_equal(p.factors[p.factor_of[k]].coefficient, k);
-        assert_int_equal(p.factors[p.factor_of[k] ^ 1].coefficient, k ^ 1);
+    for (uint16_t more = 0; more < 4; more += 3) {
+        uint32_t first[BLOCKS + 1];
+        uint16_t sources[] = {1, 2, 1, 2, 1, 2, 0, 1, 0, 1, 2, 3, 2, 3, more, more};
+        for (uint32_t b = 0; b <= BLOCKS; b++) first[b] = b < PAIRS ? 2 * b : b + PAIRS;
+        pelt_row_lists used = {first, sources, BLOCKS + PAIRS};
+        pelt_partners p = pelt_choose_partners(arena, &used, BLOCKS, 4);
+        assert_int_equal(p.count, 4);
+        for (uint32_t k = 0; k < 4; k++) {
+            assert_int_equal(p.factors[p.factor_of[k]].coefficient, k);
+            assert_int_equal(p.factors[p.factor_of[k] ^ 1].coefficient, k ^ 1);
+        }
     }
     pelt_arena_free(arena);
 }
@@ -844,6 +894,7 @@ int main(void) {
         cmocka_unit_test(numbers_of_16_bits_stay_within_their_bound_on_every_instruction_set),
         cmocka_unit_test(radial_functions_differ_from_1_by_what_they_should_to_half_a_millionth),
         cmocka_unit_test(coefficients_are_as_many_as_their_count_says),
+        cmocka_unit_test(distances_are_computed_of_centres_that_are_not_where_the_first_is),
         cmocka_unit_test(coefficients_are_rounded_to_the_nearest_of_16_bits),
         cmocka_unit_test(centres_of_16_bits_are_read_as_they_were_meant),
         cmocka_unit_test(blocks_share_displacements_where_joints_leave_a_choice),

@@ -81,6 +81,34 @@ static void frames_of_a_motion_lie_in_stretches(void **state) {
     character_free(bundle);
 }
 
+/* Joints that tremble say nothing against a motion of a control that goes far. */
+static void frames_of_a_moving_control_lie_in_stretches(void **state) {
+    (void)state;
+    enum { JOINTS = 4, FRAMES = 60 };
+    static const char *names[] = {"tension"};
+    pelt_bundle *bundle = character_chain(JOINTS, 64);
+    pelt_transform *locals = PELT_NEW(bundle->arena, FRAMES * JOINTS, pelt_transform);
+    float *controls = PELT_NEW(bundle->arena, FRAMES, float);
+    uint64_t seed = 4;
+    for (int i = 0; i < FRAMES * JOINTS; i++) {
+        locals[i] = bundle->skeleton.rest[i % JOINTS];
+        if (i % JOINTS)
+            memcpy(locals[i].rotation, character_turn(0, 0, 1, 1 + test_random(&seed)).rotation,
+                   sizeof locals[i].rotation);
+        controls[i / JOINTS] = (float)(2 + sin(0.1 * (i / JOINTS)));
+    }
+    pelt_clip *clip = character_clip(bundle, "motion", FRAMES, locals);
+    const pelt_clip *clips[] = {clip};
+    for (int still = 0; still < 2; still++) {
+        bundle->controls = (pelt_controls){1, names, PELT_NEW(bundle->arena, 1, float)};
+        clip->controls = still ? NULL : controls;
+        pelt_poses p;
+        pelt_poses_of(bundle->arena, bundle, pelt_bundle_examples(bundle, clips, 1), &(pelt_fit_options){0}, &p);
+        for (uint32_t e = 1; e < p.count; e++) assert_int_equal(p.stretch[e] - p.stretch[e - 1], still || e % 5 == 0);
+    }
+    character_free(bundle);
+}
+
 /* Three joints that always turn together, a fourth below them that turns alone, in poses of all too. */
 static void a_mover_lies_below_the_nearest_mover_that_is_not_itself(void **state) {
     (void)state;
@@ -578,6 +606,7 @@ int main(void) {
         cmocka_unit_test(a_joint_slides_when_it_moves_by_a_ten_thousandth_of_the_character),
         cmocka_unit_test(a_joint_moves_when_it_turns_by_a_ten_thousandth_of_a_radian),
         cmocka_unit_test(frames_of_a_motion_lie_in_stretches),
+        cmocka_unit_test(frames_of_a_moving_control_lie_in_stretches),
         cmocka_unit_test(a_mover_lies_below_the_nearest_mover_that_is_not_itself),
         cmocka_unit_test(a_follower_belongs_to_the_mover_above_it),
         cmocka_unit_test(poses_are_the_same_within_a_thousandth_of_a_radian),
