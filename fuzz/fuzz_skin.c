@@ -7,6 +7,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* At rest, where much is passed over, or with every joint and control away from it. */
+static void place_joints(const pelt_skin *skin, int away, pelt_transform *locals, float *controls) {
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        locals[j] = skin->joints[j].rest;
+        if (away) memcpy(locals[j].rotation, (float[4]){0.5f, -0.3f, 0.2f, 0.8f}, sizeof locals[j].rotation);
+    }
+    for (uint32_t c = 0; c < skin->control_count; c++) controls[c] = skin->controls[c].rest + (away ? 0.7f : 0);
+}
+
 static void run(pelt_skin *skin) {
     /* A small file can ask for tables of many kernel joints; a user would see malloc fail. */
     if (pelt_scratch_size(skin) > (size_t)1 << 28) return;
@@ -21,10 +30,10 @@ static void run(pelt_skin *skin) {
     float(*globals)[12] = calloc(skin->joint_count, sizeof *globals);
     if (globals && locals && controls && scratch && positions && normals && tangents && vertices) {
         for (uint32_t j = 0; j < skin->joint_count; j++) globals[j][0] = globals[j][5] = globals[j][10] = 1;
-        for (uint32_t j = 0; j < skin->joint_count; j++) locals[j] = skin->joints[j].rest;
-        for (int isa = 0; isa < PELT_ISA_COUNT; isa++) {
-            if (!pelt_isa_works((pelt_isa)isa)) continue;
-            skin->isa = (pelt_isa)isa;
+        for (int turn = 0; turn < 2 * PELT_ISA_COUNT; turn++) {
+            skin->isa = (pelt_isa)(turn / 2);
+            if (!pelt_isa_works(skin->isa)) continue;
+            place_joints(skin, turn % 2, locals, controls);
             pelt_pose_from(skin, &(pelt_pose_input){.locals = locals, .controls = controls}, scratch);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
