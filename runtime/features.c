@@ -34,13 +34,12 @@ static pelt_result check_set(const pelt_section *s, const pelt_skin *skin, const
                              const pelt_file_feature_set *set) {
     const pelt_file_feature_input *all = (const pelt_file_feature_input *)(s->bytes + f->inputs);
     const uint32_t *inputs = pelt_array_at(s, set->inputs, set->input_count, sizeof *inputs, 1);
-    uint64_t numbers = 0;
+    uint64_t joints = 0;
     if (!inputs) return PELT_ERROR_FORMAT;
     if (!pelt_all_below_u32(inputs, set->input_count, f->input_count)) return PELT_ERROR_INDEX;
-    for (uint32_t i = 0; i < set->input_count; i++) numbers += all[inputs[i]].source < skin->joint_count ? 6 : 1;
-    if (numbers != set->size) return PELT_ERROR_FORMAT;
-    uint64_t pairs = 0;
-    for (uint32_t i = 0; i < set->input_count; i++) pairs += all[inputs[i]].source < skin->joint_count ? 3 : 1;
+    for (uint32_t i = 0; i < set->input_count; i++) joints += all[inputs[i]].source < skin->joint_count;
+    uint64_t pairs = set->input_count + 2 * joints;
+    if (set->size != set->input_count + 5 * joints) return PELT_ERROR_FORMAT;
     pelt_result result = check_offsets(s, f, set);
     if (!result && !f->in_16_bits) result = pelt_check_floats(s, set->matrix, set->size, f->width);
     if (f->in_16_bits && !pelt_array_at(s, set->matrix, pairs, f->width, 2 * sizeof(int16_t))) return PELT_ERROR_FORMAT;
