@@ -66,8 +66,12 @@ static inline wide power_of_two(wide x) {
     return p;
 }
 static inline int any_above(wide x, float limit) { return x > limit; }
+/* The low bits of the sum are the whole number, whatever x is; 1 has the exponent that they are added to. */
 static inline wide power_of_whole(wide x) {
-    int32_t bits = ((int32_t)x + 127) * (1 << 23);
+    uint32_t bits;
+    x += ROUND_MAGIC;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits << 23) + 0x3f800000u;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
