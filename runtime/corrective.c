@@ -1,5 +1,6 @@
 /* corrective.c: the corrective of a skin: checks its sections once, then turns poses into coefficients or pose
-   distances. The loops are in corrective.inc, the displacements themselves in displace.inc.
+   distances. The loops are in corrective.inc, rbf.inc and kernels.inc, the displacements
+   themselves in displace.inc.
 
    A pose is, for every joint, its local rotation relative to rest, R = rest^-1 local, and its local translation; and
    for every control its value minus that at rest. */
