@@ -214,6 +214,7 @@ const cli_command cli_export = {
      {"targets", "N", "At most so many morph targets; default: 192, which every WebGL2 device plays."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},
-     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb.", CLI_OUTPUT}},
+     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb.",
+      CLI_OUTPUT}},
     .example = "pelt export arm.pelt arm.glb --clip test -o plain.glb",
 };

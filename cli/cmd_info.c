@@ -241,8 +241,8 @@ static json_t *list_objects(const cli_args *args, const pelt_mesh *mesh) {
         const pelt_mesh_object *part = &mesh->objects[i];
         if (mesh->object_count > 1)
             cli_say(args, "  object %u: \"%s\", %u vertices from %u on\n", i, part->name, part->count, part->first);
-        json_array_append_new(list, cli_pack("{s:s, s:s, s:i, s:i}", "name", part->name, "mesh", part->mesh_name, "first",
-                                             (int)part->first, "vertices", (int)part->count));
+        json_array_append_new(list, cli_pack("{s:s, s:s, s:i, s:i}", "name", part->name, "mesh", part->mesh_name,
+                                             "first", (int)part->first, "vertices", (int)part->count));
     }
     return list;
 }

@@ -370,9 +370,12 @@ static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const
                               pelt_error *error) {
     char *html = NULL;
     size_t size = 0;
-    pelt_keys_page page = {
-        .name = cli_base_name(args->inputs[1]), .keys = keys, .mesh = mesh, .measure = m, .bar = bar,
-        .threads = args->threads};
+    pelt_keys_page page = {.name = cli_base_name(args->inputs[1]),
+                           .keys = keys,
+                           .mesh = mesh,
+                           .measure = m,
+                           .bar = bar,
+                           .threads = args->threads};
     if (faces) keys_faces_show(faces, m, cli_base_name(args->inputs[2]), &page);
     json_t *about = json_loads(keys->about, 0, NULL), *curve = json_object_get(about, "error_by_keys"), *pair;
     size_t i;
@@ -405,8 +408,8 @@ static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *inpu
     bool ready = !drawn || !keys_faces_open(&faces, input->arena, keys, input->frames.frame_count, &error);
     if (drawn) options.look = keys_faces_look, options.look_user = &faces;
     pelt_keys_measure *m = ready ? pelt_keys_measure_frames(keys, &input->frames, &options, &error) : NULL;
-    bool done = m && (!report || write_page(args, keys, m, mesh, drawn ? &faces : NULL, options.bar, report, &error) ==
-                                     PELT_OK);
+    bool done = m && (!report ||
+                      write_page(args, keys, m, mesh, drawn ? &faces : NULL, options.bar, report, &error) == PELT_OK);
     int code = done ? print_measure(args, keys, m, options.bar) : cli_error(&error);
     if (done && report) cli_say(args, "%s: the report\n", report);
     pelt_keys_measure_free(m);
@@ -499,7 +502,8 @@ const cli_command cli_keys = {
      {"grid", "N", "train: so many of the keys are spread evenly."},
      {"regions", "N", "train: parts of the mesh that the soft cache judges apart; default one for three keys."},
      {"witnesses", "N",
-      "train: points beside the keys looked at in a frame (more where controls leave their ranges); default by errors."},
+      "train: points beside the keys looked at in a frame (more where controls leave their ranges); default by "
+      "errors."},
      {"residual", "SHARE",
       "train, recipe paper: keys until the largest residual of the training frames is under this."},
      {"batch", "N", "train, recipe paper: vectors of a batch; default 20."},

@@ -96,7 +96,7 @@ static int run(const cli_args *args) {
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
     pelt_bundle *bundle = cli_bundle(args, args->inputs[1], &error);
-    int code = !bundle                            ? cli_error(&error)
+    int code = !bundle                           ? cli_error(&error)
                : cli_cache_options(args, bundle) ? measure(args, &skin, bundle)
                                                  : CLI_MISUSE;
     pelt_bundle_free(bundle);
@@ -116,6 +116,8 @@ const cli_command cli_measure = {
     run,
     2,
     2,
-    {{"clip", "CLIP,...", "The clip to measure on; several are measured together."}, CLI_ERROR_FILES, CLI_CACHE_OPTIONS},
+    {{"clip", "CLIP,...", "The clip to measure on; several are measured together."},
+     CLI_ERROR_FILES,
+     CLI_CACHE_OPTIONS},
     .example = "pelt measure arm.pelt arm.glb --clip test",
 };

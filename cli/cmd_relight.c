@@ -35,7 +35,8 @@ const cli_command cli_relight = {
      {"lights", "12x12[@A:B]",
       "Training lights: columns x rows between corners A and B (x,y,z); default: under the ceiling."},
      {"move", "NAME=A:B:N+...",
-      "The camera, or an object of the scene: from A to B (x,y,z from where it is; x,y,z,degrees turns it too) in N places "
+      "The camera, or an object of the scene: from A to B (x,y,z from where it is; x,y,z,degrees turns it too) in N "
+      "places "
       "(train); where it is, NAME=x,y,z (run)."},
      {"points", "pixels|surfaces",
       "Where light is computed: in the picture, or on what it shows; default: pixels, surfaces where something moves."},

@@ -111,8 +111,10 @@ const cli_command cli_sample = {
      {"variant", "V",
       "Splits vertices as files do: seam (of a texture), mirror (half a texture on both sides), split (every triangle "
       "alone), flat (and shaded flat), edges (hard ones)."},
-     {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the one made by formula.", CLI_INPUT},
-     {"curves", "FILE.csv", "face: captured curves by ARKit's names; a third goes to training, the rest to the test.", CLI_INPUT},
+     {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the one made by formula.",
+      CLI_INPUT},
+     {"curves", "FILE.csv", "face: captured curves by ARKit's names; a third goes to training, the rest to the test.",
+      CLI_INPUT},
      {"test-frames", "N", "face: frames of the test clip; default as many as of the training clip."},
      {"range-frames", "N", "face: range-of-motion poses; default a quarter of the training clip."},
      {"hold-out", "CONTROL,...", "face: also write the training clips with these controls never used."},

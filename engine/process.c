@@ -62,8 +62,7 @@ static void kill_children(void) {
     ssize_t length = list >= 0 ? read(list, text, sizeof text - 1) : 0;
     if (list >= 0) close(list);
     text[length > 0 ? length : 0] = 0;
-    for (char *at = text, *end = text; strtol(at, &end, 10) > 1; at = end)
-        kill((pid_t)strtol(at, NULL, 10), SIGKILL);
+    for (char *at = text, *end = text; strtol(at, &end, 10) > 1; at = end) kill((pid_t)strtol(at, NULL, 10), SIGKILL);
 }
 
 static int end_everything(pid_t engine, int code) {

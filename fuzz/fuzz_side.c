@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static char folder[100], path[120];
     if (!size) return 0;
     if (!*folder) {
-        snprintf(folder, sizeof folder, "%s/pelt-fuzz-%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
+        snprintf(folder, sizeof folder, "%s/pelt-fuzz-%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm",
+                 (int)getpid());
         mkdir(folder, 0700);
         snprintf(path, sizeof path, "%s/a.gltf", folder);
     }

@@ -16,8 +16,10 @@ static inline uint32_t mutate_next(uint64_t *state) {
 
 /* Files of whole numbers and floats, 4 bytes each: one of them becomes another. */
 static inline size_t mutate_numbers(uint8_t *data, size_t size, size_t most, unsigned seed) {
-    static const uint32_t telling[] = {0, 1, 2, 3, 15, 16, 17, 255, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff,
-                                       0x7f800000 /* infinity */, 0x7fc00000, 0x00000001, 0x7f7fffff};
+    static const uint32_t telling[] = {
+        0,          1,          2,         3,          15,         16,         17,
+        255,        0xffff,     0x10000,   0x7fffffff, 0x80000000, 0xffffffff, 0x7f800000 /* infinity */,
+        0x7fc00000, 0x00000001, 0x7f7fffff};
     uint64_t random = seed;
     if (size < 16 || mutate_next(&random) % 4 == 0) return LLVMFuzzerMutate(data, size, most);
     for (uint32_t n = 1 + mutate_next(&random) % 3; n; n--) {
@@ -27,10 +29,17 @@ static inline size_t mutate_numbers(uint8_t *data, size_t size, size_t most, uns
         uint32_t value;
         memcpy(&value, at, 4);
         switch (mutate_next(&random) % 4) {
-        case 0: value += mutate_next(&random) % 5 - 2; break;
-        case 1: value = telling[mutate_next(&random) % (sizeof telling / sizeof *telling)]; break;
-        case 2: memcpy(&value, data + 4 * (mutate_next(&random) % words), 4); break;
-        default: value ^= 1u << mutate_next(&random) % 32;
+        case 0:
+            value += mutate_next(&random) % 5 - 2;
+            break;
+        case 1:
+            value = telling[mutate_next(&random) % (sizeof telling / sizeof *telling)];
+            break;
+        case 2:
+            memcpy(&value, data + 4 * (mutate_next(&random) % words), 4);
+            break;
+        default:
+            value ^= 1u << mutate_next(&random) % 32;
         }
         memcpy(at, &value, 4);
     }
@@ -41,7 +50,8 @@ static inline size_t mutate_numbers(uint8_t *data, size_t size, size_t most, uns
 static inline size_t mutate_glb(uint8_t *data, size_t size, size_t most, unsigned seed) {
     uint64_t random = seed;
     uint32_t head[5], json;
-    if (size < 28 || memcmp(data, "glTF", 4) || mutate_next(&random) % 8 == 0) return LLVMFuzzerMutate(data, size, most);
+    if (size < 28 || memcmp(data, "glTF", 4) || mutate_next(&random) % 8 == 0)
+        return LLVMFuzzerMutate(data, size, most);
     memcpy(head, data, sizeof head);
     json = head[3];
     if (json > size - 20) return LLVMFuzzerMutate(data, size, most);

@@ -112,11 +112,9 @@ static pelt_result load(pelt_canvas *canvas, pelt_error *error) {
     memcpy(&canvas->f.name, &address, sizeof address);                                                                 \
     if (!address) missing = "gl" #name;
     PELT_GL_COMMON(LOAD)
-        DRAWING(LOAD)
+    DRAWING(LOAD)
 #undef LOAD
-            return missing
-        ? pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL ES has no %s here", missing)
-        : PELT_OK;
+    return missing ? pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL ES has no %s here", missing) : PELT_OK;
 }
 
 static pelt_result compile(pelt_canvas *canvas, GLenum kind, const char *const *texts, GLsizei count,

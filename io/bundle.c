@@ -153,8 +153,8 @@ static pelt_result check_frames(const pelt_bundle *bundle, const pelt_clip *clip
     return pelt_advise(error, "fix", 0);
 }
 
-static pelt_result read_placed(pelt_bundle *bundle, const pelt_clip *clip, const pelt_mesh_object *part, const char *path,
-                               const pelt_alignment *hint, placed *p, pelt_error *error) {
+static pelt_result read_placed(pelt_bundle *bundle, const pelt_clip *clip, const pelt_mesh_object *part,
+                               const char *path, const pelt_alignment *hint, placed *p, pelt_error *error) {
     const char *source = pelt_arena_format(bundle->arena, "%s", path);
     if (!source) return pelt_file_no_memory(path, error);
     pelt_result result = pelt_cache_read(bundle->arena, path, &p->cache, error);
@@ -315,7 +315,8 @@ static pelt_result read_parts(pelt_bundle *bundle, const pelt_clip *clip, const 
     uint32_t largest = 0;
     for (uint32_t i = 1; i < mesh->object_count; i++)
         if (mesh->objects[i].count > mesh->objects[largest].count) largest = i;
-    pelt_result result = read_placed(bundle, clip, &mesh->objects[largest], paths[largest], NULL, &list[largest], error);
+    pelt_result result =
+        read_placed(bundle, clip, &mesh->objects[largest], paths[largest], NULL, &list[largest], error);
     for (uint32_t i = 0; !result && i < mesh->object_count; i++)
         if (i != largest)
             result = read_placed(bundle, clip, &mesh->objects[i], paths[i], &list[largest].how, &list[i], error);

@@ -55,9 +55,10 @@ static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char 
 }
 
 pelt_result pelt_file_no_memory(const char *path, pelt_error *error) {
-    if (!pelt_memory_was_limited()) return pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory to read it", path);
-    return pelt_fail(error, PELT_ERROR_MEMORY, "%s: asks for more memory than a file of its size should; it may be damaged",
-                     path);
+    if (!pelt_memory_was_limited())
+        return pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory to read it", path);
+    return pelt_fail(error, PELT_ERROR_MEMORY,
+                     "%s: asks for more memory than a file of its size should; it may be damaged", path);
 }
 
 bool pelt_ends_with(const char *path, const char *ending) {

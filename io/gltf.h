@@ -42,7 +42,7 @@ typedef struct gltf {
     gltf_buffer *buffers;
     uint32_t buffer_count;
     uint32_t *animations; /* [clips of the bundle] which of the file's they are */
-    uint64_t work_left; /* numbers that may still be decoded; hostile files refer to one array again and again */
+    uint64_t work_left;   /* numbers that may still be decoded; hostile files refer to one array again and again */
 } gltf;
 
 /* -- gltf_json.c ------------------------------------------------------------------------------------------------- */
@@ -148,7 +148,8 @@ typedef struct gltf_scene {
     uint32_t skin_count;
     gltf_skin *skins;
     uint32_t *joint_nodes; /* [joints of the skeleton] the node of each */
-    uint32_t *first_targets, *target_counts; /* of each node, filled in with the mesh: its morph targets in the bundle */
+    uint32_t *first_targets,
+        *target_counts;    /* of each node, filled in with the mesh: its morph targets in the bundle */
     int32_t *joints;       /* joint of each node, -1: none */
     int32_t *rigid_joints; /* joint that carries the unskinned mesh of each node, -1: none */
 } gltf_scene;

@@ -311,7 +311,7 @@ static bool read_colors(gltf *g, pelt_arena *scratch, const part *p, gltf_item i
     if (a.count != p->count)
         return gltf_fail(g, PELT_ERROR_DATA, item, "%u colours for %u vertices", a.count, p->count);
     a.normalized = true; /* integers can mean nothing else here */
-    float *values = GLTF_NEW(g, scratch, float, (size_t)a.components * a.count);
+    float *values = GLTF_NEW(g, scratch, float, (size_t)a.components *a.count);
     if (!values || !gltf_accessor_floats(g, &a, values)) return false;
     for (size_t v = 0; v < a.count; v++) memcpy(out + 3 * v, values + a.components * v, 3 * sizeof *out);
     return true;

@@ -9,10 +9,17 @@ static size_t memory_limit(size_t file_size) {
 }
 
 bool gltf_extension_is_known(const char *name) {
-    static const char *const harmless[] = {"KHR_mesh_quantization", "KHR_animation_pointer", "KHR_materials_",
-                                           "KHR_texture_",          "KHR_lights_",           "KHR_xmp",
-                                           "EXT_texture_",          "EXT_lights_",           "MSFT_texture_",
-                                           "KHR_node_visibility",   "PELT_skin"};
+    static const char *const harmless[] = {"KHR_mesh_quantization",
+                                           "KHR_animation_pointer",
+                                           "KHR_materials_",
+                                           "KHR_texture_",
+                                           "KHR_lights_",
+                                           "KHR_xmp",
+                                           "EXT_texture_",
+                                           "EXT_lights_",
+                                           "MSFT_texture_",
+                                           "KHR_node_visibility",
+                                           "PELT_skin"};
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (!strncmp(name, harmless[i], strlen(harmless[i]))) return true;
     return false;
@@ -58,8 +65,8 @@ bool gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *pa
     if (g->path && !g->bundle->path) return gltf_out_of_memory(g);
     if (!gltf_begin(g, file)) return false;
     g->bundle->has_skin = gltf_member(gltf_member(g->root, "extensions"), "PELT_skin").json != NULL;
-    return gltf_read_scene(g, scene) && gltf_read_mesh(g, scene, parts) &&
-           gltf_read_extras(g) && gltf_read_clips(g, scene);
+    return gltf_read_scene(g, scene) && gltf_read_mesh(g, scene, parts) && gltf_read_extras(g) &&
+           gltf_read_clips(g, scene);
 }
 
 void gltf_close(gltf *g) {

@@ -205,7 +205,7 @@ static bool next_record(const log_bytes *log, size_t *at, record *out, size_t *s
 typedef struct seen_records {
     struct seen_record {
         uint64_t stamp, mark; /* sum + 1; 0: free */
-    } *slots;                 /* at their hash or behind it */
+    } * slots;                /* at their hash or behind it */
     size_t mask;
 } seen_records;
 

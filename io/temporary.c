@@ -179,7 +179,8 @@ static bool lock_made(pelt_temporary *temporary, int made) {
     temporary->lock = fcntl(made, F_DUPFD_CLOEXEC, 0);
     if (temporary->lock < 0) return false;
     if (flock(temporary->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) return errno = EEXIST, false;
-    if (!fstat(temporary->lock, &status) && !stat(temporary->path, &there) && status.st_ino == there.st_ino) return true;
+    if (!fstat(temporary->lock, &status) && !stat(temporary->path, &there) && status.st_ino == there.st_ino)
+        return true;
     errno = EEXIST;
     return false;
 }
@@ -293,7 +294,8 @@ static uint32_t count_frames(const char *path) {
     uint32_t count = 0;
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        unsigned long number = pelt_is_frame_name(entry->d_name) ? strtoul(entry->d_name + strlen("frame_"), NULL, 10) : 0;
+        unsigned long number =
+            pelt_is_frame_name(entry->d_name) ? strtoul(entry->d_name + strlen("frame_"), NULL, 10) : 0;
         if (number < MOST && number >= count) count = (uint32_t)number + 1;
     }
     if (folder) closedir(folder);

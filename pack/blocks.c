@@ -217,7 +217,8 @@ static void add_columns(filling *f, const column_set *set, uint32_t block) {
 /* Takes vertices until the block is full or nothing is left; returns the number taken. */
 static uint32_t fill_block(filling *f, uint32_t block, const column_set **slots) {
     uint32_t filled = 0;
-    for (uint32_t i = 0; i < f->of_block_count; i++) f->adds[f->of_block[i]] = (float)cost_of(f->columns, f->of_block[i]);
+    for (uint32_t i = 0; i < f->of_block_count; i++)
+        f->adds[f->of_block[i]] = (float)cost_of(f->columns, f->of_block[i]);
     f->of_block_count = 0;
     while (filled < PELT_BLOCK) {
         uint32_t chosen = filled ? best_to_add(f) : f->count;

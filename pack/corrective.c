@@ -197,7 +197,8 @@ static double near_product(const pelt_kernel *kernel, uint32_t g, const pelt_pos
     bool control = g >= kernel->joint_count - kernel->control_count;
     for (int side = 0; side < 2; side++) {
         uint32_t center = side ? b : a;
-        const float *q = kernel->centers + 4 * ((size_t)center * kernel->joint_count + g), *range = kernel->near->ranges[g];
+        const float *q = kernel->centers + 4 * ((size_t)center * kernel->joint_count + g),
+                    *range = kernel->near->ranges[g];
         if (center == UINT32_MAX && !control) q = pose->rotations + 4 * (size_t)kernel->joints[g];
         if (control) {
             numbers[side][0] = center == UINT32_MAX ? control_value(pose, kernel->joints[g]) : q[0];

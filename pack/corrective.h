@@ -98,15 +98,16 @@ typedef struct pelt_feature_set {
 
 typedef struct pelt_feature_group {
     uint32_t eight_count, coefficient_count;
-    const uint32_t *eights; /* [eight_count] eight i of set s is s x (rank, or without one width) / 8 + i; sets in order */
-    const float *matrix;    /* [coefficient][eight_count][8] */
+    const uint32_t
+        *eights;         /* [eight_count] eight i of set s is s x (rank, or without one width) / 8 + i; sets in order */
+    const float *matrix; /* [coefficient][eight_count][8] */
 } pelt_feature_group;
 
 typedef struct pelt_features {
     uint32_t width, input_count, set_count, group_count;
     uint32_t control_count; /* the last so many of inputs[] are controls */
-    uint32_t rank;      /* most sums of the features of a set, a multiple of 8; 0: groups see the features */
-    const float *bends; /* [width]; width is a multiple of 32 */
+    uint32_t rank;          /* most sums of the features of a set, a multiple of 8; 0: groups see the features */
+    const float *bends;     /* [width]; width is a multiple of 32 */
     const pelt_feature_input *inputs;
     const pelt_feature_set *sets;
     const pelt_feature_group *groups;

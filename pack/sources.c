@@ -59,7 +59,8 @@ static void add_rbfs(reading *r, const pelt_file_corrective *head) {
 }
 
 /* The kernel joints that k of one is made of. */
-static void note_kernel_joint(reading *r, const pelt_file_kernel_joint *joints, const pelt_file_near *near, uint32_t g) {
+static void note_kernel_joint(reading *r, const pelt_file_kernel_joint *joints, const pelt_file_near *near,
+                              uint32_t g) {
     note_number(r, joints[g].joint);
     const uint32_t *first = near ? (const void *)((const char *)near + near->first) : NULL;
     const uint32_t *list = near ? (const void *)((const char *)near + near->list) : NULL;

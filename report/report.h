@@ -87,7 +87,7 @@ typedef struct pelt_report_page {
     const pelt_report_row *rows;
     const pelt_report_picture *pictures; /* frames that are looked at closely */
     const pelt_report_picture *poses;    /* frames to see many poses side by side */
-    const pelt_eigen_study *study; /* when EigenSkin is among the rows; NULL: not shown */
+    const pelt_eigen_study *study;       /* when EigenSkin is among the rows; NULL: not shown */
     pelt_findings findings;
     uint32_t picture_size; /* longer side in pixels; 0: 480 */
     uint32_t threads;      /* 0: as many as the machine has */

@@ -134,10 +134,11 @@ pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt
     jmp_buf here;
     pelt_result result = PELT_ERROR_MEMORY;
     if (!pelt_blas_enter())
-        return pelt_fail(error, PELT_ERROR_MEMORY,
-                         "not enough memory: linear algebra takes %d MB of address space, which the limit does not leave; "
-                         "raise it (ulimit -v)",
-                         PELT_BLAS_MEGABYTES);
+        return pelt_fail(
+            error, PELT_ERROR_MEMORY,
+            "not enough memory: linear algebra takes %d MB of address space, which the limit does not leave; "
+            "raise it (ulimit -v)",
+            PELT_BLAS_MEGABYTES);
     if (!setjmp(here)) {
         arena->stage = &here;
         result = body(user, error);

@@ -64,14 +64,15 @@ static pelt_result check_rbfs(const pelt_section *s, uint64_t *coefficients) {
         if (!result) result = check_centers(s, rbf->first_axis, rbf->axis_count, rbf->center_count, rbf->centers);
         if (!result)
             result = pelt_check_floats(s, rbf->matrix, (uint64_t)rbf->coefficient_count + rbf->normalised,
-                                  pelt_padded(rbf->center_count));
+                                       pelt_padded(rbf->center_count));
         if (!result) result = pelt_check_floats(s, rbf->bias, (uint64_t)rbf->coefficient_count + rbf->normalised, 1);
         if (result) return result;
     }
     return PELT_OK;
 }
 
-static pelt_result check_group(const pelt_section *s, const pelt_file_kernel *kernel, const pelt_file_kernel_group *group) {
+static pelt_result check_group(const pelt_section *s, const pelt_file_kernel *kernel,
+                               const pelt_file_kernel_group *group) {
     const uint32_t *units = pelt_array_at(s, group->units, group->unit_count, sizeof *units, 1);
     const uint32_t *centers = pelt_array_at(s, group->centers, group->center_count, sizeof *centers, 1);
     if (!units || !centers || !group->center_count) return PELT_ERROR_FORMAT;
@@ -127,8 +128,7 @@ static pelt_result check_kernel(const pelt_section *s, const pelt_skin *skin, ui
 static pelt_result check_near(const pelt_skin *skin, const pelt_file_kernel *kernel, uint64_t size) {
     const pelt_file_near *near = pelt_skin_near(skin);
     pelt_section s = {(const char *)near, size};
-    if (size < sizeof *near || !kernel || near->joint_count != kernel->joint_count)
-        return PELT_ERROR_FORMAT;
+    if (size < sizeof *near || !kernel || near->joint_count != kernel->joint_count) return PELT_ERROR_FORMAT;
     if (near->form >= PELT_NEAR_FORM_COUNT) return PELT_ERROR_UNSUPPORTED;
     if (!pelt_all_finite(&near->single, 1) || near->single < 0) return PELT_ERROR_NUMBER;
     const uint32_t *first = pelt_array_at(&s, near->first, (uint64_t)near->joint_count + 1, sizeof *first, 1);
@@ -266,7 +266,8 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
     if (!result) result = check_rbfs(&s, &coefficients);
     if (!result && head->kernel) result = check_kernel(&s, skin, &coefficients);
     if (!result && pelt_skin_near(skin))
-        result = check_near(skin, head->kernel ? (const void *)(s.bytes + head->kernel) : NULL, sizes[PELT_SECTION_NEAR]);
+        result =
+            check_near(skin, head->kernel ? (const void *)(s.bytes + head->kernel) : NULL, sizes[PELT_SECTION_NEAR]);
     if (!result && pelt_skin_features(skin))
         result = pelt_check_features(skin, sizes[PELT_SECTION_FEATURES], &coefficients);
     if (!result && (coefficients != head->coefficient_count || coefficients > 65536)) result = PELT_ERROR_FORMAT;
@@ -310,7 +311,7 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
         gathered = most(gathered, pelt_feature_columns(groups[g].eight_count));
     }
     for (int i = 0; i < 2; i++) gathered = most(gathered, pelt_padded(skin->factor_counts[i]));
-    at.coefficients = take(&end, (uint64_t)head->coefficient_count + 3); /* some are written in fours */
+    at.coefficients = take(&end, (uint64_t)head->coefficient_count + 3);    /* some are written in fours */
     at.row_factors = take(&end, weighted ? 0 : skin->factor_counts[0] / 2); /* two are as large as a float */
     at.turn_factors = take(&end, weighted ? 0 : skin->factor_counts[1] / 2);
     at.factor_scales = take(&end, 2);

@@ -192,7 +192,8 @@ typedef struct pelt_file_weighted {
     uint32_t normalised; /* 0: rows have no norm, [row][3][16] */
     uint32_t reserved[2];
     uint64_t centers; /* f32 [axis][4][center] */
-    uint64_t moving;  /* u64 [axis][pelt_moving_words]: bit s of an axis is set unless centres 16 s to 16 s + 15 are where
+    uint64_t
+        moving; /* u64 [axis][pelt_moving_words]: bit s of an axis is set unless centres 16 s to 16 s + 15 are where
                          centre 0 is; 0: anything may be anywhere */
     uint64_t unused[2];
 } pelt_file_weighted;
@@ -240,10 +241,10 @@ typedef struct pelt_file_features {
     uint32_t width; /* features of each set, a multiple of PELT_FEATURES_AT_ONCE up to PELT_MOST_FEATURES */
     uint32_t input_count, set_count, group_count;
     uint64_t unused;
-    uint64_t inputs; /* pelt_file_feature_input[input_count] */
-    uint64_t sets;   /* pelt_file_feature_set[set_count] */
-    uint64_t groups; /* pelt_file_feature_group[group_count] */
-    uint32_t rank;   /* the most sums of its features that a set has, a multiple of 8; 0: groups see the features */
+    uint64_t inputs;     /* pelt_file_feature_input[input_count] */
+    uint64_t sets;       /* pelt_file_feature_set[set_count] */
+    uint64_t groups;     /* pelt_file_feature_group[group_count] */
+    uint32_t rank;       /* the most sums of its features that a set has, a multiple of 8; 0: groups see the features */
     uint32_t in_16_bits; /* 1, or 0 */
     uint64_t reserved;
 } pelt_file_features;
@@ -262,15 +263,16 @@ typedef struct pelt_file_feature_set {
     uint64_t mix;               /* f32 [width][rank16], or i16 [own rank / 4][width / 8][4][8]; 0 without a rank */
     uint64_t mix_steps;         /* f32 [own rank] of the mix in 16 bits, or 0 */
     uint64_t unused;
-    uint32_t rank, reserved;    /* rank: its own sums, a multiple of 8 */
+    uint32_t rank, reserved; /* rank: its own sums, a multiple of 8 */
 } pelt_file_feature_set;
 
 typedef struct pelt_file_feature_group {
     uint32_t eight_count, coefficient_count, first_coefficient, reserved;
     uint64_t eights; /* u32 [eight_count] which eight numbers of what can be seen: set x (seen / 8) + eight */
-    uint64_t matrix; /* f32 [coefficient][8 eight_count, padded to a multiple of 32]; or in 16 bits, padded with zeros to
+    uint64_t
+        matrix;     /* f32 [coefficient][8 eight_count, padded to a multiple of 32]; or in 16 bits, padded with zeros to
                         a multiple of four coefficients, i16 [coefficient / 4][own eight][4][8] */
-    uint64_t steps;  /* f32 [coefficient], padded to a multiple of four, in 16 bits, or 0 */
+    uint64_t steps; /* f32 [coefficient], padded to a multiple of four, in 16 bits, or 0 */
     uint64_t unused[3];
 } pelt_file_feature_group;
 

@@ -70,8 +70,8 @@ typedef struct pelt_corrective_offsets {
     size_t rest_kernels;  /* [kernel joint] E(pose, rest) - 1 */
     size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
     size_t near_joints;   /* [kernel joint] pelt_near_joint */
-    size_t near;          /* of kernels with neighbours, [kernel joint][2][center] x . y, |y|^2, then [kernel joint] |x|^2 */
-    size_t numbers;        /* [feature input][8] six numbers, and one that is 0 where all of them are */
+    size_t near;    /* of kernels with neighbours, [kernel joint][2][center] x . y, |y|^2, then [kernel joint] |x|^2 */
+    size_t numbers; /* [feature input][8] six numbers, and one that is 0 where all of them are */
     size_t short_numbers;  /* the same in 16 bits, and how many pairs an input has */
     size_t unmixed;        /* [feature set][width] the features, where groups see sums of them */
     size_t short_unmixed;  /* the same in 16 bits */

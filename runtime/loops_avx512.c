@@ -246,9 +246,8 @@ static inline void store_affine(float *p, affine m) { _mm512_store_ps(p, m); }
 
 static inline affine product_of_rows(affine a, __m512 b0, __m512 b1, __m512 b2) {
     const __m512 last = _mm512_broadcast_f32x4(_mm_setr_ps(0, 0, 0, 1));
-    return _mm512_add_ps(
-        _mm512_fmadd_ps(_mm512_permute_ps(a, 0x00), b0, _mm512_mul_ps(_mm512_permute_ps(a, 0x55), b1)),
-        _mm512_fmadd_ps(_mm512_permute_ps(a, 0xaa), b2, _mm512_mul_ps(a, last)));
+    return _mm512_add_ps(_mm512_fmadd_ps(_mm512_permute_ps(a, 0x00), b0, _mm512_mul_ps(_mm512_permute_ps(a, 0x55), b1)),
+                         _mm512_fmadd_ps(_mm512_permute_ps(a, 0xaa), b2, _mm512_mul_ps(a, last)));
 }
 
 static inline affine product_of(affine a, affine b) {

@@ -135,8 +135,8 @@ static inline wide_whole add_eight(wide_whole sum, const int16_t *p, const int16
     return (wide_whole)wasm_i32x4_add((v128_t)sum, wasm_i32x4_dot_i16x8((v128_t)x, (v128_t)y));
 #elif defined(__aarch64__)
     int16x8_t a = (int16x8_t)x, b = (int16x8_t)y;
-    return (wide_whole)vaddq_s32((int32x4_t)sum, vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)),
-                                                            vmull_high_s16(a, b)));
+    return (wide_whole)vaddq_s32((int32x4_t)sum,
+                                 vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b)));
 #else
     wide_bits low = (wide_bits)((x << 16) >> 16) * (wide_bits)((y << 16) >> 16);
     return (wide_whole)((wide_bits)sum + low + (wide_bits)(x >> 16) * (wide_bits)(y >> 16));

@@ -116,13 +116,15 @@ static inline pelt_features *maker_features(pelt_arena *arena, uint64_t *seed, u
     pelt_feature_group *all = PELT_NEW(arena, groups, pelt_feature_group);
     float *bends = PELT_NEW(arena, width, float);
     for (uint32_t j = 0; j < joints; j++) inputs[j].source = joints - 1 - j;
-    for (uint32_t c = 0; c < MAKER_CONTROLS; c++)
-        inputs[joints + c] = (pelt_feature_input){c, -0.5f - (float)c, 0.75f};
+    for (uint32_t c = 0; c < MAKER_CONTROLS; c++) inputs[joints + c] = (pelt_feature_input){c, -0.5f - (float)c, 0.75f};
     for (uint32_t s = 0; s < joints; s++) {
         uint32_t *list = PELT_NEW(arena, 4, uint32_t);
         for (uint32_t i = 0; i < 3; i++) list[i] = (s + i) % joints;
         list[3] = joints + s % MAKER_CONTROLS;
-        sets[s] = (pelt_feature_set){4, 19, list, maker_floats(arena, seed, 19 * (size_t)width, 0.5),
+        sets[s] = (pelt_feature_set){4,
+                                     19,
+                                     list,
+                                     maker_floats(arena, seed, 19 * (size_t)width, 0.5),
                                      maker_floats(arena, seed, width, 0.3),
                                      rank ? maker_floats(arena, seed, (size_t)width * rank, 0.3) : NULL,
                                      s == 1 && rank > 8 ? rank - 8 : rank};
@@ -137,7 +139,8 @@ static inline pelt_features *maker_features(pelt_arena *arena, uint64_t *seed, u
         all[g] = (pelt_feature_group){count, own, list, maker_floats(arena, seed, 8 * (size_t)own * count, 0.2)};
     }
     for (uint32_t k = 0; k < width; k++) bends[k] = k % 3 ? 0.1f * (float)(k % 3) : 0;
-    *f = (pelt_features){width, joints + MAKER_CONTROLS, joints, groups, MAKER_CONTROLS, rank, bends, inputs, sets, all};
+    *f =
+        (pelt_features){width, joints + MAKER_CONTROLS, joints, groups, MAKER_CONTROLS, rank, bends, inputs, sets, all};
     return f;
 }
 

@@ -60,8 +60,10 @@ static void make_skin(const char *name, pelt_bundle *bundle, pelt_fit_options op
 static void make_skins(void) {
     pelt_error error = {0};
     pelt_bundle *arm = pelt_sample_make(&(pelt_sample_options){.name = "arm", .vertices = 100, .frames = 8}, &error);
-    pelt_bundle *biceps = pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 100, .frames = 8}, &error);
-    pelt_bundle *elbow = pelt_sample_make(&(pelt_sample_options){.name = "elbow", .vertices = 100, .frames = 12}, &error);
+    pelt_bundle *biceps =
+        pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 100, .frames = 8}, &error);
+    pelt_bundle *elbow =
+        pelt_sample_make(&(pelt_sample_options){.name = "elbow", .vertices = 100, .frames = 12}, &error);
     need(arm && biceps && elbow, "samples", &error);
     make_skin("eigen", elbow, (pelt_fit_options){.method = PELT_METHOD_EIGEN});
     make_skin("ssd", arm, (pelt_fit_options){.method = PELT_METHOD_SSD});
@@ -82,7 +84,8 @@ static void make_skins(void) {
     make_skin("features_controls", biceps,
               (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel = features, .displacement.displacements = 32});
     make_skin("psd_controls", biceps, (pelt_fit_options){.method = PELT_METHOD_PSD});
-    pelt_gltf_content content = {.mesh = &arm->mesh, .skeleton = &arm->skeleton, .clips = arm->clips, .clip_count = arm->clip_count};
+    pelt_gltf_content content = {
+        .mesh = &arm->mesh, .skeleton = &arm->skeleton, .clips = arm->clips, .clip_count = arm->clip_count};
     need(!pelt_gltf_write(path_of("gltf", "arm.glb"), &content, &error), "arm.glb", &error);
     pelt_bundle *again = pelt_bundle_read(path_of("gltf", "arm.glb"), &error);
     need(again != NULL, "arm.glb", &error);
@@ -148,10 +151,12 @@ static pelt_result read_waves(void *user, uint32_t first, uint32_t count, float 
 }
 
 static void make_keys(void) {
-    static const pelt_keys_options options[] = {{.keys = 6}, {.keys = 6, .exact = true}, {.keys = 6, .shared = true, .uncentred = true}};
+    static const pelt_keys_options options[] = {
+        {.keys = 6}, {.keys = 6, .exact = true}, {.keys = 6, .shared = true, .uncentred = true}};
     static const char *const names[] = {"plain.keys", "exact.keys", "light.keys"};
     for (int i = 0; i < 3; i++) {
-        pelt_frames frames = {.frame_count = 30, .point_count = 20, .component_count = 3, .read = read_waves, .name = "waves"};
+        pelt_frames frames = {
+            .frame_count = 30, .point_count = 20, .component_count = 3, .read = read_waves, .name = "waves"};
         pelt_error error = {0};
         pelt_keys keys;
         pelt_keys_report report;

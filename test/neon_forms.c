@@ -76,7 +76,8 @@ static int differs(const char *name, pelt_skin skin, pelt_isa isa, const truth *
     double most_normal = fmax(normal_limit, times * t->normal_gap);
     int bad = !(p <= most && a <= most && n <= most_normal && u <= most_normal);
     if (bad)
-        printf("%s, %s: positions differ by %.1e of the diagonal, alone by %.1e, normals by %.1e, tangents by %.1e (most: %.1e, %.1e)\n",
+        printf("%s, %s: positions differ by %.1e of the diagonal, alone by %.1e, normals by %.1e, tangents by %.1e "
+               "(most: %.1e, %.1e)\n",
                name, pelt_isa_name(isa), p, a, n, u, most, most_normal);
     free(scratch), free(positions), free(normals), free(alone), free(tangents);
     return bad;

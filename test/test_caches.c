@@ -747,8 +747,9 @@ static void streams_refuse_headers_that_cannot_be(void **state) {
         int32_t points, frames;
         size_t size;
         bool good;
-    } cases[] = {{2, 3, 72, true}, {0, 3, 0, false}, {2, 0, 0, false},      {-2, 3, 72, false}, {2, -3, 72, false},
-                 {2, 3, 71, false}, {2, 3, 73, false}, {INT32_MAX, INT32_MAX, 72, false}, {1, 1, 12, true}};
+    } cases[] = {{2, 3, 72, true},   {0, 3, 0, false},  {2, 0, 0, false},  {-2, 3, 72, false},
+                 {2, -3, 72, false}, {2, 3, 71, false}, {2, 3, 73, false}, {INT32_MAX, INT32_MAX, 72, false},
+                 {1, 1, 12, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t head[32 + 80] = "POINTCACHE2";
         int32_t version = 1;
@@ -757,7 +758,8 @@ static void streams_refuse_headers_that_cannot_be(void **state) {
         pelt_frames frames;
         pelt_error error = {0};
         pelt_frame_file *file = pelt_frame_file_open(path_of("stream.pc2"), &frames, &error);
-        if ((file != NULL) != cases[i].good) fail_msg("%d points, %d frames: %s", cases[i].points, cases[i].frames, error.text);
+        if ((file != NULL) != cases[i].good)
+            fail_msg("%d points, %d frames: %s", cases[i].points, cases[i].frames, error.text);
         pelt_frame_file_close(file);
     }
     char text[129]; /* points of no values */

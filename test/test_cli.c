@@ -33,7 +33,8 @@ static int files_that_contain(const char *part) {
 
 static int make_sample(void **state) {
     (void)state;
-    return pelt("sample arm --vertices 2972 --frames 20 -o .") || pelt("fit arm.glb --train train --method ssd -o arm.pelt --quiet");
+    return pelt("sample arm --vertices 2972 --frames 20 -o .") ||
+           pelt("fit arm.glb --train train --method ssd -o arm.pelt --quiet");
 }
 
 /* -- What it says ------------------------------------------------------------------------------------------------- */

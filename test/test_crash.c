@@ -49,8 +49,8 @@ static void kill_at_random_moments(const char *words, const char *result, const 
         int number = signals[i % 3];
         shell("rm -rf %s* && if [ -e old ]; then cp -r old %s; fi", result, result);
         bool ended = run_and_kill(words, whole * (i < 3 ? 0.95 : test_random(&random)), number);
-        shell("if [ -e %s ]; then diff -r new %s >/dev/null || diff -r old %s >/dev/null; else ! [ -e old ]; fi", result,
-              result, result);
+        shell("if [ -e %s ]; then diff -r new %s >/dev/null || diff -r old %s >/dev/null; else ! [ -e old ]; fi",
+              result, result, result);
         if (number != SIGKILL) shell("! ls %s.tmp-* >/dev/null 2>&1", result);
         if (ended) shell("diff -r new %s", result);
         if (pelt("%s", words)) fail_msg("again, pelt %s: %s", words, program_errors);
@@ -61,7 +61,8 @@ static void kill_at_random_moments(const char *words, const char *result, const 
 static void fits(void **state) {
     (void)state;
     kill_at_random_moments("fit arm.glb --train train --method psd --holdout 0 --quiet -o k.pelt", "k.pelt", "");
-    kill_at_random_moments("fit arm.glb --train train --method ssd --holdout 0 --quiet -o k.pelt", "k.pelt", "cp arm.pelt k.pelt");
+    kill_at_random_moments("fit arm.glb --train train --method ssd --holdout 0 --quiet -o k.pelt", "k.pelt",
+                           "cp arm.pelt k.pelt");
 }
 
 static void exports(void **state) {
@@ -84,8 +85,9 @@ static void trainings_of_keys(void **state) {
 static void trainings_of_light(void **state) {
     (void)state;
 #ifdef PELT_WITH_LIGHT
-    static const char words[] = "relight train cornell --lights 3x3@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 48x48 --samples 64 "
-                                "--keys 8 --basis 4 --quiet -o k.light";
+    static const char words[] =
+        "relight train cornell --lights 3x3@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 48x48 --samples 64 "
+        "--keys 8 --basis 4 --quiet -o k.light";
     kill_at_random_moments(words, "k.light", "");
     shell("rm -rf k.light*");
     if (pelt("%s", words)) fail_msg("%s", program_errors);
@@ -95,7 +97,8 @@ static void trainings_of_light(void **state) {
         shell("rm -rf k.light*");
         for (int i = 0; i < 3; i++) {
             run_and_kill(words, 0.02 + 0.1 * test_random(&random), i % 2 ? SIGKILL : SIGINT);
-            shell("for f in $(ls k.light.frames 2>/dev/null | grep '^light.*pfm$'); do cmp k.light.frames/$f frames_whole/$f "
+            shell("for f in $(ls k.light.frames 2>/dev/null | grep '^light.*pfm$'); do cmp k.light.frames/$f "
+                  "frames_whole/$f "
                   "|| exit 1; done");
         }
         if (pelt("%s", words)) fail_msg("%s", program_errors);
@@ -152,7 +155,8 @@ static void logs_of_three_writers(void **state) {
 
 static int make_sample(void **state) {
     (void)state;
-    return pelt("sample arm --vertices 600 --frames 16 -o .") || pelt("fit arm.glb --train train --method ssd -o arm.pelt --quiet") ||
+    return pelt("sample arm --vertices 600 --frames 16 -o .") ||
+           pelt("fit arm.glb --train train --method ssd -o arm.pelt --quiet") ||
            pelt("eval arm.pelt arm.glb --clip train -o frames");
 }
 

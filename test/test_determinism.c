@@ -13,14 +13,16 @@ static void any_number_of_threads_gives_the_same_bytes(void **state) {
         "fit arm.glb --train train --method kernel",
         "keys train arm.train.pc2 --keys 8",
 #ifdef PELT_WITH_LIGHT
-        "relight train cornell --lights 2x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 16x16 --samples 32 --keys 8 --basis 3",
+        "relight train cornell --lights 2x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 16x16 --samples 32 --keys 8 "
+        "--basis 3",
 #endif
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         static const int threads[] = {1, 2, 5};
         shell("rm -rf t*.out*");
         for (int t = 0; t < 3; t++)
-            if (pelt("%s --quiet --threads %d -o t%d.out", jobs[i], threads[t], t)) fail_msg("%s: %s", jobs[i], program_errors);
+            if (pelt("%s --quiet --threads %d -o t%d.out", jobs[i], threads[t], t))
+                fail_msg("%s: %s", jobs[i], program_errors);
         shell("cmp t0.out t1.out && cmp t0.out t2.out");
     }
 }
@@ -67,7 +69,8 @@ static void kernels_of_openblas_change_little(void **state) {
             if (k) worst = fmax(worst, apart("k0.pc2", name, &size));
             if (k && most[m] == 0) shell("cmp k0.pelt k%d.pelt", k);
         }
-        print_message("%-6s vertices of unseen poses are up to %.2g of the character's size apart\n", methods[m], worst / size);
+        print_message("%-6s vertices of unseen poses are up to %.2g of the character's size apart\n", methods[m],
+                      worst / size);
         assert_true(worst / size <= most[m]);
     }
 }

@@ -235,7 +235,8 @@ static void the_time_limit_is_for_the_hellos_of_all_workers(void **state) {
 static void words_of_engines_are_made_visible_wherever_they_are_cut(void **state) {
     (void)state;
     static const char said[] = "a\033[2J\tb\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc2\x9b\xff\xe2\x82q\0z\r\xe2";
-    static const char meant[] = "a\\x1b[2J\tb\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\\xc2\\x9b\\xff\\xe2\\x82q\\x00z\\x0d\\xe2";
+    static const char meant[] =
+        "a\\x1b[2J\tb\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\\xc2\\x9b\\xff\\xe2\\x82q\\x00z\\x0d\\xe2";
     for (size_t cut = 0; cut < sizeof said; cut++) {
         int in[2], out[2];
         char got[200];
@@ -264,7 +265,7 @@ static size_t standard_error_of(const char *what, bool read_it, char *text, size
     pelt_engine_close(engine);
     dup2(before, 2), close(before);
     size_t length = 0;
-    for (ssize_t got = 1; read_it && got > 0 && length < size - 1; length += got > 0 ? (size_t)got : 0)
+    for (ssize_t got = 1; read_it && got > 0 && length<size - 1; length += got> 0 ? (size_t)got : 0)
         got = read(ends[0], text + length, size - 1 - length);
     text[length] = 0;
     close(ends[0]);
@@ -276,11 +277,13 @@ static void what_an_engine_writes_to_standard_error_is_seen_and_not_obeyed(void 
     (void)state;
     static char text[20000];
     standard_error_of("pipe:printf 'loading\\033[2J \\303\\251\\n' >&2; echo pelt-engine 1 5 3 0; cat >/dev/null; "
-                      "echo 'the end' >&2", true, text, sizeof text);
+                      "echo 'the end' >&2",
+                      true, text, sizeof text);
     assert_string_equal(text, "loading\\x1b[2J \xc3\xa9\nthe end\n");
     /* more than a pipe holds, and nobody reads: no reason to wait */
     double start = pelt_wall_seconds();
-    standard_error_of("pipe:echo pelt-engine 1 5 3 0; head -c 300000 /dev/zero >&2; cat >/dev/null", false, text, sizeof text);
+    standard_error_of("pipe:echo pelt-engine 1 5 3 0; head -c 300000 /dev/zero >&2; cat >/dev/null", false, text,
+                      sizeof text);
     assert_true(pelt_wall_seconds() - start < 5);
 }
 
@@ -332,11 +335,12 @@ static bool all_have_ended(void *user) {
 /* An engine that started a child, and a child in another session, and then hangs, deaf to what can be heard. */
 static char *hanging_engine(const char *numbers) {
     static char command[1500];
-    snprintf(command, sizeof command,
-             "pipe:trap '' INT TERM HUP; echo $$ >> %s; (echo $(sh -c 'echo $PPID') >> %s; while :; do sleep 1; done) & "
-             "setsid sh -c 'echo $$ >> %s; while :; do sleep 1; done' & "
-             "echo pelt-engine 1 %d 3 %d; while :; do sleep 1; done",
-             numbers, numbers, numbers, POINTS, CONTROLS);
+    snprintf(
+        command, sizeof command,
+        "pipe:trap '' INT TERM HUP; echo $$ >> %s; (echo $(sh -c 'echo $PPID') >> %s; while :; do sleep 1; done) & "
+        "setsid sh -c 'echo $$ >> %s; while :; do sleep 1; done' & "
+        "echo pelt-engine 1 %d 3 %d; while :; do sleep 1; done",
+        numbers, numbers, numbers, POINTS, CONTROLS);
     return command;
 }
 
@@ -359,7 +363,8 @@ static void end_with_engines(const char *what, watched *w, uint32_t workers, int
         pelt_engine_evaluate(engine, controls, NULL, POINTS, values, NULL);
         for (;;) pause();
     }
-    if (!within(20, all_have_started, w)) fail_msg("%s: only %d processes", what, read_numbers(w->path, w->numbers, 40));
+    if (!within(20, all_have_started, w))
+        fail_msg("%s: only %d processes", what, read_numbers(w->path, w->numbers, 40));
     for (int i = 0; i < w->expected && signal_number; i++) assert_true(is_alive(w->numbers[i]));
     if (signal_number) kill(program, signal_number);
     int status;

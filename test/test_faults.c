@@ -17,8 +17,8 @@
 enum { NONE, WRITE, FSYNC, CLOSE, RENAME, EXCHANGE };
 static int faulty, fault_errno, countdown; /* the call number `countdown` of this kind fails */
 static bool struck, only_short;
-static char calls[4000];    /* a letter for each */
-static int die_at, die_by;  /* the signal comes at this moment; there are two for each call, before and after */
+static char calls[4000];   /* a letter for each */
+static int die_at, die_by; /* the signal comes at this moment; there are two for each call, before and after */
 
 static void moment(void) {
     if (die_at && --die_at == 0) raise(die_by);
@@ -200,7 +200,8 @@ static double value_of(const char *path) {
 static void a_folder_is_old_or_new_whatever_fails(void **state) {
     (void)state;
     const char *path = path_of("folder");
-    static const int reasons[] = {[WRITE] = ENOSPC, [FSYNC] = EIO, [CLOSE] = EDQUOT, [RENAME] = EACCES, [EXCHANGE] = ENOSYS};
+    static const int reasons[] = {
+        [WRITE] = ENOSPC, [FSYNC] = EIO, [CLOSE] = EDQUOT, [RENAME] = EACCES, [EXCHANGE] = ENOSYS};
     for (int kind = WRITE; kind <= EXCHANGE; kind++)
         for (int n = 1;; n++) {
             set_fault(NONE, 0, 0);
@@ -263,7 +264,8 @@ static void a_folder_is_never_lost_by_dying_while_it_is_replaced(void **state) {
                     pelt_cache_writer_drop(writer);
                     there = value_of(path);
                 }
-                if (there != 3 && there != 1) fail_msg("signal %d at call %d: the folder has %g", signals[s], at, there);
+                if (there != 3 && there != 1)
+                    fail_msg("signal %d at call %d: the folder has %g", signals[s], at, there);
                 if (signals[s] == SIGINT && exchange) assert_int_equal(entries_like("killed.tmp-"), 0);
                 assert_int_equal(write_folder(path, 5, 3, NULL), PELT_OK); /* which also collects */
                 assert_int_equal(entries_like("killed.tmp-") + entries_like("killed.old-"), 0);
@@ -363,9 +365,10 @@ static void what_living_programs_write_is_not_collected(void **state) {
 
 static void only_our_own_leavings_are_collected(void **state) {
     (void)state;
-    static const char *const others[] = {"mine.txt.tmp-", "mine.txt.tmp-abcde", "mine.txt.tmp-abcdefg", "mine.txt.tmp-ABCDEF",
-                                         "mine.txt.tmp", "amine.txt.tmp-abcdef"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) __real_close(open(path_of(others[i]), O_CREAT | O_WRONLY, 0666));
+    static const char *const others[] = {"mine.txt.tmp-",       "mine.txt.tmp-abcde", "mine.txt.tmp-abcdefg",
+                                         "mine.txt.tmp-ABCDEF", "mine.txt.tmp",       "amine.txt.tmp-abcdef"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        __real_close(open(path_of(others[i]), O_CREAT | O_WRONLY, 0666));
     __real_close(open(path_of("mine.txt.tmp-abcdef"), O_CREAT | O_WRONLY, 0666));
     assert_int_equal(mkdir(path_of("mine.txt.tmp-fedcba"), 0777), 0);
     __real_close(open(path_of("mine.txt.tmp-fedcba/frame_000000.obj"), O_CREAT | O_WRONLY, 0666));

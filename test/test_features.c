@@ -192,7 +192,17 @@ static void at_rest_all_coefficients_are_zero(void **state) {
 static void every_field_of_features_has_its_range(void **state) {
     (void)state;
     enum {
-        HEAD, INPUT, SET, SET_INPUTS, SET_MATRIX, SET_OFFSETS, SET_MIX, GROUP, GROUP_EIGHTS, GROUP_MATRIX, GROUP_STEPS
+        HEAD,
+        INPUT,
+        SET,
+        SET_INPUTS,
+        SET_MATRIX,
+        SET_OFFSETS,
+        SET_MIX,
+        GROUP,
+        GROUP_EIGHTS,
+        GROUP_MATRIX,
+        GROUP_STEPS
     };
     const uint32_t NOT_A_NUMBER = 0x7fc00000u, MINUS_ONE = 0xbf800000u, FINE = PELT_OK, WRONG = PELT_ERROR_FORMAT,
                    INDEX = PELT_ERROR_INDEX, NUMBER = PELT_ERROR_NUMBER;
@@ -257,7 +267,7 @@ static void every_field_of_features_has_its_range(void **state) {
         {1, SET, 40, 0x40000000u, WRONG, 8}, /* mix_steps */
         {1, SET, 40, 0x40000000u, FINE},
         {1, SET_OFFSETS, 4 * 31, NOT_A_NUMBER, NUMBER},
-        {1, SET_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */
+        {1, SET_MATRIX, 0, 0x80008000u, FINE},      /* any whole number will do */
         {0, GROUP_EIGHTS, 0, 4 * JOINTS - 1, FINE}, /* 32 features are four eights */
         {0, GROUP_EIGHTS, 0, 4 * JOINTS, INDEX},
         {1, GROUP_EIGHTS, 0, 0xffffffffu, INDEX},
@@ -265,7 +275,7 @@ static void every_field_of_features_has_its_range(void **state) {
         {1, GROUP_EIGHTS, 0, 3, INDEX, 16},
         {0, SET, 56, 16, WRONG, 8}, /* its own rank */
         {0, SET, 56, 12, WRONG, 16},
-        {1, SET, 56, 0, INDEX, 8}, /* groups see more */
+        {1, SET, 56, 0, INDEX, 8},       /* groups see more */
         {0, SET, 56, 0xffffffffu, FINE}, /* without a rank nobody looks */
         {0, GROUP_MATRIX, 4 * (4 * 32 - 1), NOT_A_NUMBER, NUMBER},
         {1, GROUP_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */
@@ -277,8 +287,17 @@ static void every_field_of_features_has_its_range(void **state) {
         const pelt_file_features *head = (const void *)bytes;
         const pelt_file_feature_set *set = (const void *)(bytes + head->sets);
         const pelt_file_feature_group *group = (const pelt_file_feature_group *)(bytes + head->groups) + 1;
-        const uint64_t at[] = {0,           head->inputs, head->sets,    set->inputs,  set->matrix, set->offsets,
-                               set->mix,    head->groups + sizeof *group, group->eights, group->matrix, group->steps};
+        const uint64_t at[] = {0,
+                               head->inputs,
+                               head->sets,
+                               set->inputs,
+                               set->matrix,
+                               set->offsets,
+                               set->mix,
+                               head->groups + sizeof *group,
+                               group->eights,
+                               group->matrix,
+                               group->steps};
         memcpy(bytes + at[cases[i].where] + cases[i].offset, &cases[i].value, 4);
         pelt_skin skin;
         pelt_result result = pelt_open(r.bytes->bytes, r.bytes->size, &skin);

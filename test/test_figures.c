@@ -352,7 +352,7 @@ static void bounds_are_those_of_the_formulas(void **state) {
     double most[1024];
     for (int kernel = 0; kernel < 2; kernel++) {
         fitted x = fit(kernel ? (pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_KERNEL}
-                          : (pelt_fit_options){.method = PELT_METHOD_EIGEN});
+                              : (pelt_fit_options){.method = PELT_METHOD_EIGEN});
         const pelt_corrective *c = x.f.model.corrective;
         uint32_t at = 0;
         for (uint32_t i = 0; i < c->rbf_count; i++)

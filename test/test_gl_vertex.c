@@ -63,7 +63,7 @@ static functions load_functions(void) {
     PELT_GL_COMMON(LOAD)
     DRAWING(LOAD)
 #undef LOAD
-        return f;
+    return f;
 }
 
 /* There is no window, and nothing can be drawn without something to draw on. */

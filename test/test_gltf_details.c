@@ -15,10 +15,10 @@ static void whole_numbers_are_fractions_in_rotations_alone(void **state) {
     MAKE_FLOATS(&m, "SCALAR", 1, .5f);
     make_array(&m, (const int16_t[]){0, 0, 32767, 0}, 8, SHORT, "VEC4", 1, false);
     make_array(&m, (const int16_t[]){3, -2, 1}, 6, SHORT, "VEC3", 1, false);
-    pelt_bundle *bundle =
-        make_bundle(&m, NODES "'meshes':[{'primitives':[{'attributes':{'POSITION':0}}]}],'animations':[{'samplers':[{'input':1,"
-                              "'output':2},{'input':1,'output':3}],'channels':[{'sampler':0,'target':{'node':0,'path':'rotation'}},"
-                              "{'sampler':1,'target':{'node':0,'path':'translation'}}]}]");
+    pelt_bundle *bundle = make_bundle(
+        &m, NODES "'meshes':[{'primitives':[{'attributes':{'POSITION':0}}]}],'animations':[{'samplers':[{'input':1,"
+                  "'output':2},{'input':1,'output':3}],'channels':[{'sampler':0,'target':{'node':0,'path':'rotation'}},"
+                  "{'sampler':1,'target':{'node':0,'path':'translation'}}]}]");
     const pelt_clip *clip = bundle->clips[0];
     assert_int_equal(clip->channel_count, 2);
     for (int i = 0; i < 4; i++) assert_near(clip->channels[0].values[i], i == 2, 0);
@@ -87,17 +87,23 @@ static void read_bounds(const char *path, size_t target, double low[3], double h
 /* Vertices that a target does not move are moved by 0, which the bounds must hold; where it moves all, they must be tight. */
 static void bounds_of_targets_hold_zero_only_where_something_stays(void **state) {
     (void)state;
-    float positions[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0}, normals[9] = {0, 0, 1, 0, 0, 1, 0, 0, 1}, deltas[9] = {1, 2, -3, 4, 5, -6, 7, 8, -9};
+    float positions[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0}, normals[9] = {0, 0, 1, 0, 0, 1, 0, 0, 1},
+          deltas[9] = {1, 2, -3, 4, 5, -6, 7, 8, -9};
     uint32_t triangles[3] = {0, 1, 2}, vertices[3] = {0, 1, 2};
     pelt_target targets[2] = {{.name = "some", .count = 2, .vertices = vertices, .deltas = deltas},
-                                    {.name = "all", .count = 3, .vertices = vertices, .deltas = deltas}};
-    pelt_mesh mesh = {.vertex_count = 3, .triangle_count = 1, .positions = positions, .normals = normals,
-                      .triangles = triangles, .target_count = 2,
+                              {.name = "all", .count = 3, .vertices = vertices, .deltas = deltas}};
+    pelt_mesh mesh = {.vertex_count = 3,
+                      .triangle_count = 1,
+                      .positions = positions,
+                      .normals = normals,
+                      .triangles = triangles,
+                      .target_count = 2,
                       .targets = targets};
     pelt_error error;
     char path[200];
     snprintf(path, sizeof path, "%s/bounds.glb", test_folder());
-    if (pelt_gltf_write(path, &(pelt_gltf_content){.mesh = &mesh, .name = "bounds"}, &error)) fail_msg("%s", error.text);
+    if (pelt_gltf_write(path, &(pelt_gltf_content){.mesh = &mesh, .name = "bounds"}, &error))
+        fail_msg("%s", error.text);
     static const double lows[2][3] = {{0, 0, -6}, {1, 2, -9}}, highs[2][3] = {{4, 5, 0}, {7, 8, -3}};
     for (size_t t = 0; t < 2; t++) {
         double low[3], high[3];

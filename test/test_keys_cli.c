@@ -74,10 +74,11 @@ static void measure_prints_what_the_contract_promises(void **state) {
     /* The page shows the worst frames, with the largest error of all above one of them. */
     double worst = 100 * number(m, "max_fraction");
     char line[600];
-    snprintf(line, sizeof line,
-             "cd %s && grep -q 'worst of the keys alone' r.html && grep -q 'max %.*f&#8239;%%' r.html && grep -q 'worst "
-             "that was trusted' r.html && grep -q 'at two thirds' r.html",
-             test_folder(), 2 - (int)floor(log10(worst)), worst);
+    snprintf(
+        line, sizeof line,
+        "cd %s && grep -q 'worst of the keys alone' r.html && grep -q 'max %.*f&#8239;%%' r.html && grep -q 'worst "
+        "that was trusted' r.html && grep -q 'at two thirds' r.html",
+        test_folder(), 2 - (int)floor(log10(worst)), worst);
     assert_int_equal(system(line), 0);
     json_decref(m);
     /* An engine with more points than the keys says what a point costs. */

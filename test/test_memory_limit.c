@@ -17,12 +17,13 @@ static void megabytes_now(double *asked, double *used) {
 }
 
 typedef struct trial {
-    double peak;     /* megabytes that a fit took */
+    double peak;        /* megabytes that a fit took */
     char refusal[1000]; /* what it said where there were too few */
 } trial;
 
 /* In a process of its own, since limits and peaks are those of processes. A limit of 0 is none. */
-static double fit_apart(pelt_bundle *bundle, const pelt_fit_options *options, double limit, char *refusal, size_t size) {
+static double fit_apart(pelt_bundle *bundle, const pelt_fit_options *options, double limit, char *refusal,
+                        size_t size) {
     int ends[2];
     trial t = {0};
     assert_int_equal(pipe(ends), 0);
@@ -34,7 +35,8 @@ static double fit_apart(pelt_bundle *bundle, const pelt_fit_options *options, do
         pelt_fit_report report;
         pelt_blas_reserve(1);
         megabytes_now(&asked, &used);
-        if (limit > 0) setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)((asked + limit) * 1e6), (rlim_t)((asked + limit) * 1e6)});
+        if (limit > 0)
+            setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)((asked + limit) * 1e6), (rlim_t)((asked + limit) * 1e6)});
         pelt_bytes *bytes = pelt_fit(bundle, all_of(bundle, "train"), options, &report, &error);
         getrusage(RUSAGE_SELF, &usage);
         t.peak = bytes ? (double)usage.ru_maxrss * 1024e-6 - used : 0;
@@ -66,7 +68,8 @@ static void the_estimate_is_near_to_what_a_fit_takes(void **state) {
         {"kernel", {.method = PELT_METHOD_KERNEL, .threads = 1}},
     };
     pelt_error error;
-    pelt_bundle *bundle = pelt_sample_make(&(pelt_sample_options){.name = "arm", .vertices = 2000, .frames = 60}, &error);
+    pelt_bundle *bundle =
+        pelt_sample_make(&(pelt_sample_options){.name = "arm", .vertices = 2000, .frames = 60}, &error);
     assert_non_null(bundle);
     for (size_t i = 0; i < sizeof fits / sizeof *fits; i++) {
         char said[1000];
@@ -89,7 +92,8 @@ static void the_program_refuses_with_a_number_and_a_remedy(void **state) {
     assert_int_equal(pelt("sample arm --vertices 3000 --frames 500 -o . --quiet"), 0);
     const char *program = getenv("PELT_PROGRAM");
     snprintf(line, sizeof line,
-             "cd %s && ulimit -v 400000 && timeout 60 %s fit arm.glb --train train --method psd -o x.pelt --threads 1 >out.txt "
+             "cd %s && ulimit -v 400000 && timeout 60 %s fit arm.glb --train train --method psd -o x.pelt --threads 1 "
+             ">out.txt "
              "2>err.txt",
              test_folder(), program ? program : "build/pelt");
     assert_int_equal(WEXITSTATUS(system(line)), 1);

@@ -510,8 +510,9 @@ static void run_on_a_terminal(const char *words, char *shown, size_t size) {
 static void a_terminal_sees_what_is_done_and_for_how_long(void **state) {
     (void)state;
     static char shown[200000];
-    run_on_a_terminal("compare arm.glb --train train --test test --methods ssd,kernel,joints --report slow.html --picture-size 96",
-                      shown, sizeof shown);
+    run_on_a_terminal(
+        "compare arm.glb --train train --test test --methods ssd,kernel,joints --report slow.html --picture-size 96",
+        shown, sizeof shown);
     static const char *const parts[] = {
         "1 of 3, ssd/file: ", "2 of 3, kernel/file: ", "3 of 3, joints/joints: ", "pictures", "%", "[#"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -28,7 +28,8 @@ static const char shim_source[] =
     "  const char *number = getenv(\"FAIL_AT\"); once = getenv(\"FAIL_ONCE\") != 0;\n"
     "  real(m, f); at = number ? atol(number) : 0; begun = 1; }\n"
     "__attribute__((destructor)) static void tell(void) {\n"
-    "  if (!begun) return;\n  begun = 0; const char *path = getenv(\"COUNT_TO\"); FILE *f = path ? fopen(path, \"w\") : 0;\n"
+    "  if (!begun) return;\n  begun = 0; const char *path = getenv(\"COUNT_TO\"); FILE *f = path ? fopen(path, \"w\") "
+    ": 0;\n"
     "  if (f) fprintf(f, \"%ld\\n\", (long)count), fclose(f); }\n";
 
 static bool make_shim(void) {
@@ -53,10 +54,11 @@ static int run(const job *j, long at, bool once) {
     char line[3000];
     const char *program = getenv("PELT_PROGRAM");
     snprintf(line, sizeof line,
-             "cd %s && rm -rf %s && LD_PRELOAD=./shim.so COUNT_TO=count.txt FAIL_AT=%ld %s timeout -s KILL 30 %s %s --threads 2 "
+             "cd %s && rm -rf %s && LD_PRELOAD=./shim.so COUNT_TO=count.txt FAIL_AT=%ld %s timeout -s KILL 30 %s %s "
+             "--threads 2 "
              ">out.txt 2>err.txt",
-             test_folder(), j->result ? j->result : "none", at, once ? "FAIL_ONCE=1" : "", program ? program : "build/pelt",
-             j->words);
+             test_folder(), j->result ? j->result : "none", at, once ? "FAIL_ONCE=1" : "",
+             program ? program : "build/pelt", j->words);
     int status = system(line);
     program_read("err.txt", program_errors, sizeof program_errors);
     runs++;
@@ -83,9 +85,10 @@ static void check_run(const job *j, long at, bool once) {
     /* What was finished before it failed may be there, and is whole. */
     bool printed = j->result && !strcmp(j->result, "out.txt");
     const char *there = j->result && !printed ? j->result : "none";
-    snprintf(line, sizeof line,
-             "cd %s && ! ls -d *.tmp-* >/dev/null 2>&1 && { ! [ -e %s ] || ! diff -r whole %s | grep -v '^Only in whole'; }",
-             test_folder(), there, there);
+    snprintf(
+        line, sizeof line,
+        "cd %s && ! ls -d *.tmp-* >/dev/null 2>&1 && { ! [ -e %s ] || ! diff -r whole %s | grep -v '^Only in whole'; }",
+        test_folder(), there, there);
     if (system(line))
         fail_msg("pelt %s, without allocation %ld%s: leaves something (%s)", j->words, at, once ? " alone" : "",
                  program_errors);
@@ -98,8 +101,8 @@ static void without_some_allocations(const job *j) {
     program_read("count.txt", text, sizeof text);
     long count = atol(text);
     assert_true(count > 5);
-    snprintf(line, sizeof line, "cd %s && rm -rf whole && { [ %d = 0 ] || cp -r %s whole; }", test_folder(), j->result != NULL,
-             j->result ? j->result : "none");
+    snprintf(line, sizeof line, "cd %s && rm -rf whole && { [ %d = 0 ] || cp -r %s whole; }", test_folder(),
+             j->result != NULL, j->result ? j->result : "none");
     assert_int_equal(system(line), 0);
     double start = pelt_wall_seconds();
     const char *every = getenv("PELT_EVERY_ALLOCATION");
@@ -117,7 +120,8 @@ static void every_verb_ends_well(void **state) {
     if (!make_shim()) skip();
     assert_int_equal(pelt("sample arm --vertices 150 --frames 8 -o ."), 0);
     assert_int_equal(pelt("fit arm.glb --train train --method ssd -o arm.pelt --quiet"), 0);
-    assert_int_equal(pelt("fit arm.glb --train train --holdout 0 --blend joints --corrective kernel -o both.pelt --quiet"), 0);
+    assert_int_equal(
+        pelt("fit arm.glb --train train --holdout 0 --blend joints --corrective kernel -o both.pelt --quiet"), 0);
     assert_int_equal(pelt("keys train arm.train.pc2 --keys 6 -o arm.keys --quiet"), 0);
     assert_int_equal(pelt("sample face -o f --vertices 60 --frames 24 --range-frames 12 --quiet"), 0);
     assert_int_equal(pelt("keys train f/face.train.npy --keys 6 -o f.keys --quiet"), 0);

@@ -31,12 +31,24 @@ static subject *subject_make(void) {
         uint32_t quad[6] = {v, v + 1, v + SIDE, v + SIDE, v + 1, v + SIDE + 1};
         memcpy(s->triangles + t, quad, sizeof quad), t += 6;
     }
-    s->mesh = (pelt_mesh){.vertex_count = VERTICES, .triangle_count = TRIANGLES, .diagonal = 1.41f, .positions = s->positions,
-                          .normals = s->normals, .triangles = s->triangles};
-    s->joints[0] = (pelt_joint_study){.name = "elbow", .example_count = 12, .support_count = 34, .shape_count = 2, .support = s->support,
-                                      .singular = {2.5, 0.125}, .shapes = {s->shapes[0], s->shapes[1]},
+    s->mesh = (pelt_mesh){.vertex_count = VERTICES,
+                          .triangle_count = TRIANGLES,
+                          .diagonal = 1.41f,
+                          .positions = s->positions,
+                          .normals = s->normals,
+                          .triangles = s->triangles};
+    s->joints[0] = (pelt_joint_study){.name = "elbow",
+                                      .example_count = 12,
+                                      .support_count = 34,
+                                      .shape_count = 2,
+                                      .support = s->support,
+                                      .singular = {2.5, 0.125},
+                                      .shapes = {s->shapes[0], s->shapes[1]},
                                       .errors = {1, 0.5, 0.25, 0.125, 0, 0}};
-    s->joints[1] = (pelt_joint_study){.name = "<wrist>", .example_count = 3, .support_count = 4, .support = s->support,
+    s->joints[1] = (pelt_joint_study){.name = "<wrist>",
+                                      .example_count = 3,
+                                      .support_count = 4,
+                                      .support = s->support,
                                       .errors = {1, 1.5, 1, 1, 1, 1}};
     s->study = (pelt_eigen_study){.joint_count = 2, .joints = s->joints};
     s->page = (pelt_report_page){.mesh = &s->mesh, .study = &s->study};

@@ -41,9 +41,8 @@ static void every_example_is_interpolated(void **state) {
         for (int half = 0; half < 2; half++) {
             pelt_bundle *bundle = sampled(names[i], 400);
             pelt_examples train = all_of(bundle, "train");
-            pelt_fit_options options = {.method = PELT_METHOD_PSD,
-                                        .psd.rbf = PELT_RBF_MIXED,
-                                        .displacement.displacements = half ? 0 : 32};
+            pelt_fit_options options = {
+                .method = PELT_METHOD_PSD, .psd.rbf = PELT_RBF_MIXED, .displacement.displacements = half ? 0 : 32};
             assert_true(worst_fraction(bundle, train, train, options) < 1e-5);
             pelt_bundle_free(bundle);
         }

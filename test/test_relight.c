@@ -283,13 +283,15 @@ static void training_goes_on_only_with_the_same_of_everything(void **state) {
     assert_non_null(strstr(program_errors, "camera of moved.glb has moved"));
 }
 
-#define SMALL "train cornell --lights 2x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 12x12 --samples 32 --keys 8 --basis 3 "
+#define SMALL                                                                                                          \
+    "train cornell --lights 2x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 12x12 --samples 32 --keys 8 --basis 3 "
 
 static void frames_that_are_empty_or_cut_are_gathered_again(void **state) {
     (void)state;
     static const char *const damages[][2] = {
         {": > cut.keys.frames/light-0003-a.pfm", "7 of 8"},
-        {"truncate -s -1 cut.keys.frames/light-0002-b.pfm && truncate -s 500 cut.keys.frames/light-0000-a.pfm", "6 of 8"},
+        {"truncate -s -1 cut.keys.frames/light-0002-b.pfm && truncate -s 500 cut.keys.frames/light-0000-a.pfm",
+         "6 of 8"},
         {"printf 'PF\\n1 1\\n-1.0\\n0123456789ab' > cut.keys.frames/light-0001-a.pfm", "7 of 8"},
         {"printf '\\377\\377\\377\\377' | dd of=cut.keys.frames/light-0001-b.pfm bs=1 seek=500 conv=notrunc 2>e",
          "7 of 8"},                                  /* no number */

@@ -588,7 +588,8 @@ static uint8_t *decode(uint8_t *bytes, size_t size, uint32_t *width, uint32_t *h
 }
 
 /* How red a panel is against its blue, over its pixels: warm colours are far apart, cold ones are not. */
-static double warmth(const uint8_t *pixels, uint32_t width, uint32_t left, uint32_t top, uint32_t columns, uint32_t rows) {
+static double warmth(const uint8_t *pixels, uint32_t width, uint32_t left, uint32_t top, uint32_t columns,
+                     uint32_t rows) {
     double sum = 0;
     for (uint32_t y = top; y < top + rows; y++)
         for (uint32_t x = left; x < left + columns; x++) {
@@ -664,7 +665,8 @@ static void poses_stand_side_by_side_with_the_error_of_each(void **state) {
                 seen[r][i] += pixels[3 * at] < 250;
             }
         }
-    assert_int_equal(seen[0][0], seen[0][1]); /* all by one camera: what is 1.1 times as large covers 1.21 times as much */
+    assert_int_equal(seen[0][0],
+                     seen[0][1]); /* all by one camera: what is 1.1 times as large covers 1.21 times as much */
     assert_near(seen[1][0] / (double)seen[0][0], 1.21, 0.06);
     assert_int_equal(seen[1][1], seen[0][0]);
     assert_int_equal(seen[2][1], seen[1][0]);

@@ -30,7 +30,8 @@ static void refused(int code, const char *word, const char *format, ...) {
     vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
     int got = pelt("%s", words);
-    if (!got || (code != ANY && got != code) || !strstr(program_errors, word)) fail_msg("pelt %s: %d, %s", words, got, program_errors);
+    if (!got || (code != ANY && got != code) || !strstr(program_errors, word))
+        fail_msg("pelt %s: %d, %s", words, got, program_errors);
 }
 
 /* Positions that eval writes. */
@@ -47,7 +48,8 @@ static int make_skins(void **state) {
     write_text("drive.json", "[{\"joints\": \"*\", \"turn\": 1, \"bulge\": 2}]");
     return pelt("sample arm --vertices 160 --frames 12 -o . --quiet") ||
            pelt("fit arm.glb --train train --method ssd -o ssd.pelt --holdout 0 --quiet") ||
-           pelt("fit arm.glb --train train --method joints --drive drive.json --influences 6 --ridge 0 --normal-scale 0.02 -o "
+           pelt("fit arm.glb --train train --method joints --drive drive.json --influences 6 --ridge 0 --normal-scale "
+                "0.02 -o "
                 "joints.pelt --holdout 0 --quiet") ||
            pelt("fit arm.glb --train train --method psd -o psd.pelt --holdout 0 --quiet");
 }
@@ -124,7 +126,8 @@ static void painted_vertices_keep_the_weights_of_the_file(void **state) {
         assert_true(most[1] < 1e-5);
         assert_true(most[0] > 1e-3);
     }
-    refused(2, "--lock-color purple: there is no such lock-color; choose from black, red", words, "arm.glb", "fit", "purple");
+    refused(2, "--lock-color purple: there is no such lock-color; choose from black, red", words, "arm.glb", "fit",
+            "purple");
     refused(ANY, "--lock-color", words, "arm.glb", "fit", "red");
     assert_non_null(strstr(program_errors, "COLOR_0"));
     refused(ANY, "the blends fit and joints", words, "painted.gltf", "file", "red");
@@ -150,7 +153,8 @@ static void a_control_counts_as_much_as_it_is_told_to(void **state) {
     static const char words[] = "fit biceps.glb --train train --method psd --holdout 0 --quiet -o %s %s";
     char line[700];
     assert_int_equal(pelt("sample biceps --vertices 160 --frames 12 -o . --quiet"), 0);
-    if (pelt(words, "one.pelt", "") || pelt(words, "four.pelt", "--control-scale tension=4")) fail_msg("%s", program_errors);
+    if (pelt(words, "one.pelt", "") || pelt(words, "four.pelt", "--control-scale tension=4"))
+        fail_msg("%s", program_errors);
     snprintf(line, sizeof line, "cd %s && ! cmp -s one.pelt four.pelt", test_folder());
     assert_int_equal(system(line), 0);
     refused(2, "NAME=S", words, "x.pelt", "--control-scale tension");
@@ -177,7 +181,8 @@ static void info_lists_the_driven_joints_that_a_skin_has(void **state) {
         json_t *one = json_array_get(driven, i);
         const pelt_driven *d = &skin.driven[i];
         assert_string_equal(json_string_value(json_object_get(one, "name")), skin.names + d->name);
-        assert_string_equal(json_string_value(json_object_get(one, "driver")), skin.names + skin.joints[d->driver].name);
+        assert_string_equal(json_string_value(json_object_get(one, "driver")),
+                            skin.names + skin.joints[d->driver].name);
         assert_near(number(one, "amount"), d->amount, 1e-6);
     }
     json_decref(info);
@@ -185,7 +190,8 @@ static void info_lists_the_driven_joints_that_a_skin_has(void **state) {
     snprintf(line, sizeof line, "%u driven joints:", skin.driven_count);
     assert_int_equal(pelt("info joints.pelt"), 0);
     assert_non_null(strstr(program_output, line));
-    for (uint32_t i = 0; i < skin.driven_count; i++) assert_non_null(strstr(program_output, skin.names + skin.driven[i].name));
+    for (uint32_t i = 0; i < skin.driven_count; i++)
+        assert_non_null(strstr(program_output, skin.names + skin.driven[i].name));
     pelt_bytes_free(bytes);
 }
 
@@ -193,7 +199,8 @@ static void info_finds_the_number_that_is_not_finite(void **state) {
     (void)state;
     pelt_error error;
     float positions[30] = {0};
-    pelt_cache_writer *writer = pelt_cache_writer_open(path_of("nan.pc2"), 3, &(pelt_mesh){.vertex_count = 10}, 24, &error);
+    pelt_cache_writer *writer =
+        pelt_cache_writer_open(path_of("nan.pc2"), 3, &(pelt_mesh){.vertex_count = 10}, 24, &error);
     assert_non_null(writer);
     for (int f = 0; f < 3; f++) pelt_cache_writer_frame(writer, positions);
     assert_int_equal(pelt_cache_writer_commit(writer, &error), PELT_OK);
@@ -224,10 +231,12 @@ static void numbers_that_there_are_not_are_null(void **state) {
 static void convex_export_has_no_negative_weight_and_says_what_that_costs(void **state) {
     (void)state;
     pelt_error error;
-    json_t *done = pelt_json("export joints.pelt arm.glb --clip test --convex --train train --refitted convex.pelt -o c.glb");
+    json_t *done =
+        pelt_json("export joints.pelt arm.glb --clip test --convex --train train --refitted convex.pelt -o c.glb");
     json_t *cost = json_object_get(done, "convex");
     assert_true(number(cost, "rel_err_after") > number(cost, "rel_err_before"));
-    json_t *before = pelt_json("measure joints.pelt arm.glb --clip train"), *after = pelt_json("measure convex.pelt arm.glb --clip train");
+    json_t *before = pelt_json("measure joints.pelt arm.glb --clip train"),
+           *after = pelt_json("measure convex.pelt arm.glb --clip train");
     assert_near(number(cost, "rel_err_before"), number(before, "rel_err"), 1e-6);
     assert_near(number(cost, "rel_err_after"), number(after, "rel_err"), 1e-6);
     pelt_bundle *plain = pelt_bundle_read(path_of("c.glb"), &error);
@@ -266,7 +275,8 @@ static void exports_that_cannot_be_are_refused(void **state) {
 
 static void a_picture_shows_the_frame_that_was_chosen(void **state) {
     (void)state;
-    static const char words[] = "compare arm.glb --train train --test test --methods ssd --quiet --picture %s --picture-size 64 --show %s";
+    static const char words[] =
+        "compare arm.glb --train train --test test --methods ssd --quiet --picture %s --picture-size 64 --show %s";
     if (pelt(words, "first.png", "test:1") || pelt(words, "other.png", "test:9")) fail_msg("%s", program_errors);
     char line[600];
     snprintf(line, sizeof line, "cd %s && [ -s first.png ] && ! cmp -s first.png other.png", test_folder());
@@ -281,7 +291,9 @@ static void the_page_of_eigenskin_shows_its_joints(void **state) {
     (void)state;
     static char page[1 << 22];
     assert_int_equal(pelt("sample elbow --vertices 120 --frames 10 -o . --quiet"), 0);
-    if (pelt("compare elbow.glb --train train --test test --methods eigen --report eigen.html --picture-size 64 --quiet")) fail_msg("%s", program_errors);
+    if (pelt("compare elbow.glb --train train --test test --methods eigen --report eigen.html --picture-size 64 "
+             "--quiet"))
+        fail_msg("%s", program_errors);
     program_read("eigen.html", page, sizeof page);
     assert_non_null(strstr(page, "supports and eigendisplacements"));
     assert_non_null(strstr(page, "&sigma; = "));
@@ -292,7 +304,8 @@ static void captured_curves_move_the_face(void **state) {
     char text[6000] = "jawOpen,nobody\n";
     for (int r = 0; r < 90; r++) sprintf(text + strlen(text), "%.3f,7\n", 0.5 + 0.5 * sin(0.2 * r));
     write_text("curves.csv", text);
-    static const char words[] = "sample face --vertices 200 --frames 12 --test-frames 9 --range-frames 4 --controls-only --curves %s -o %s --quiet";
+    static const char words[] = "sample face --vertices 200 --frames 12 --test-frames 9 --range-frames 4 "
+                                "--controls-only --curves %s -o %s --quiet";
     if (pelt(words, "curves.csv", "moved")) fail_msg("%s", program_errors);
     pelt_arena *arena = pelt_arena_new(0);
     pelt_table table;
@@ -337,8 +350,11 @@ static void key_points_need_a_mesh_and_an_engine_of_their_size(void **state) {
     assert_int_equal(pelt("sample elbow --vertices 120 --frames 10 -o . --quiet"), 0);
     refused(1, "160 points", "keys train arm.train.pc2 --keys 8 --mesh elbow.glb -o x.keys");
     write_text("one.csv", "a\n0\n1\n");
-    refused(1, "50 points", "keys run arm.keys one.csv --engine 'pipe:echo pelt-engine 1 50 3 1; cat >/dev/null' -o x.npy");
-    refused(2, "--e-max", "keys run arm.keys one.csv --engine 'pipe:echo pelt-engine 1 160 3 1; cat >/dev/null' --e-min 2 --e-max 1 -o x.npy");
+    refused(1, "50 points",
+            "keys run arm.keys one.csv --engine 'pipe:echo pelt-engine 1 50 3 1; cat >/dev/null' -o x.npy");
+    refused(2, "--e-max",
+            "keys run arm.keys one.csv --engine 'pipe:echo pelt-engine 1 160 3 1; cat >/dev/null' --e-min 2 --e-max 1 "
+            "-o x.npy");
     refused(1, "2", "keys run arm.keys one.csv --engine 'pipe:echo pelt-engine 1 160 3 2; cat >/dev/null' -o x.npy");
     refused(2, "--timeout", "keys run arm.keys one.csv --engine face --timeout 0 -o x.npy");
     assert_int_equal(access(path_of("x.npy"), F_OK), -1);
@@ -381,11 +397,13 @@ static void light_has_a_place_and_a_colour(void **state) {
     refused(2, "--light", run, "0.2,0.4");
     refused(2, "run takes key points", "relight run -o l.png");
     refused(2, "measure takes key points", "relight measure");
-    if (pelt("relight train cornell --lights 2x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 12x12 --samples 32 --keys 8 --basis 3 "
+    if (pelt("relight train cornell --lights 2x2@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 12x12 --samples 32 --keys 8 "
+             "--basis 3 "
              "-o box.keys --quiet"))
         fail_msg("%s", program_errors);
     refused(2, "--novel", "relight measure box.keys --novel 0");
-    if (pelt("relight measure box.keys --novel 2 --reference 32 --key-samples 32 --at 40 --pictures p.png")) fail_msg("%s", program_errors);
+    if (pelt("relight measure box.keys --novel 2 --reference 32 --key-samples 32 --at 40 --pictures p.png"))
+        fail_msg("%s", program_errors);
     assert_non_null(strstr(program_output, "p.png: training lights"));
     char head[9] = "";
     FILE *file = fopen(path_of("p.png"), "rb");

@@ -346,7 +346,8 @@ static void a_killed_export_leaves_nothing_for_long(void **state) {
     strcat(other, "/mine.txt");
     close(open(other, O_CREAT | O_WRONLY, 0666));
     pelt_tree *tree = pelt_tree_open(target, &error);
-    if (!tree || pelt_tree_put(tree, "index.html", "page", 4, &error) || pelt_tree_commit(tree, &error)) fail_msg("%s", error.text);
+    if (!tree || pelt_tree_put(tree, "index.html", "page", 4, &error) || pelt_tree_commit(tree, &error))
+        fail_msg("%s", error.text);
     assert_int_equal(entries(test_folder()), before + 2);
     assert_int_equal(access(other, F_OK), 0);
     assert_int_equal(entries(target), 3); /* the page, and the two that every folder has */

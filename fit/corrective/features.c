@@ -17,9 +17,7 @@ uint64_t pelt_feature_random(uint64_t *state) {
 }
 
 /* Between 0 and 1. */
-static double uniform(uint64_t *state) {
-    return ((double)(pelt_feature_random(state) >> 11) + 0.5) * 0x1p-53;
-}
+static double uniform(uint64_t *state) { return ((double)(pelt_feature_random(state) >> 11) + 0.5) * 0x1p-53; }
 
 /* Box and Muller. */
 static double normal(uint64_t *state) {

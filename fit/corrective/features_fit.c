@@ -379,7 +379,8 @@ static void drop_parts(const feature_fit *k, field *x) {
         block *b = &x->blocks[i];
         b->dropped = PELT_NEW(k->f->arena, most, bool);
         for (uint32_t part = 0; part < parts_of(k, b); part++) {
-            double energy = energy_of_part(k, x, b, part), cost = (double)pelt_tiled_rows(x->clusters.ranks[b->cluster]);
+            double energy = energy_of_part(k, x, b, part),
+                   cost = (double)pelt_tiled_rows(x->clusters.ranks[b->cluster]);
             list[count++] = (candidate){energy / cost, energy, i * most + part};
         }
     }

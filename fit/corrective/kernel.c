@@ -60,7 +60,7 @@ typedef struct kernel_fit {
     pelt_kernel_settings settings;
     double left; /* of the error, in cross-validation */
     float *tables;
-    double *energies;   /* [point] its displacements, squared, in all examples */
+    double *energies; /* [point] its displacements, squared, in all examples */
     uint32_t group_count;
     uint32_t *groups;   /* [group_count + 1] the first cluster of each */
     pelt_ridge *ridges; /* [group] */

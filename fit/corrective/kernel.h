@@ -17,7 +17,8 @@ typedef struct pelt_kernel_inputs {
     double median_range; /* the upper one of the two in the middle */
     uint8_t *supports;   /* [point][count] 1 where the joint drives the point */
     uint8_t *moved;      /* [example][count] 1 where the joint is turned */
-    const uint32_t *near_first, *near; /* [count + 1], and the inputs of each N(g); NULL: kernels are of joints and pairs */
+    const uint32_t *near_first,
+        *near; /* [count + 1], and the inputs of each N(g); NULL: kernels are of joints and pairs */
 } pelt_kernel_inputs;
 
 static inline bool pelt_kernel_control(const pelt_kernel_inputs *inputs, uint32_t g) {
@@ -29,12 +30,13 @@ pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton 
 
 /* What cross-validation chooses. */
 typedef struct pelt_kernel_settings {
-    double width;  /* s: k falls over rotations that differ by about this, in radians */
-    double range;  /* 0: one width for all joints; 1: widths in proportion to the joints' ranges */
-    double pair;   /* gamma: gain of the products of pairs of joints; of kernels of neighbourhoods, that of the joint alone */
-    double lambda; /* ridge */
+    double width; /* s: k falls over rotations that differ by about this, in radians */
+    double range; /* 0: one width for all joints; 1: widths in proportion to the joints' ranges */
+    double
+        pair; /* gamma: gain of the products of pairs of joints; of kernels of neighbourhoods, that of the joint alone */
+    double lambda;       /* ridge */
     pelt_near_form form; /* of neighbourhoods */
-    double goal;         /* settings that leave more of the error than this to begin with are not searched; 0: they are */
+    double goal;   /* settings that leave more of the error than this to begin with are not searched; 0: they are */
     double missed; /* not chosen but found: what is left of the displacements in training, relative to them */
 } pelt_kernel_settings;
 

@@ -43,7 +43,8 @@ typedef struct pelt_poses {
     uint32_t *members;  /* [member_count] joints, mover by mover */
     uint32_t *mover_of; /* [joint] its mover, also of followers; PELT_NO_MOVER for joints that do not turn */
     uint32_t *sweep_of; /* [pose] the only mover that moves, or PELT_NO_MOVER */
-    uint32_t *stretch;  /* [pose] growing; poses of several movers that follow one another in time share one, a twelfth of
+    uint32_t
+        *stretch; /* [pose] growing; poses of several movers that follow one another in time share one, a twelfth of
                            their clip: what is left out between frames of a motion tells nothing. Others have their own */
 } pelt_poses;
 

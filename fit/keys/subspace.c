@@ -47,8 +47,7 @@ static pelt_result check_finite(const pelt_frames *frames, uint32_t first, const
         if (!(fabsf(values[i]) <= largest_value)) {
             size_t point = i / frames->component_count;
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %zu, point %zu has a value that is not finite%s",
-                             pelt_frames_name(frames), first + point / frames->point_count,
-                             point % frames->point_count,
+                             pelt_frames_name(frames), first + point / frames->point_count, point % frames->point_count,
                              isfinite(values[i]) ? ", or beyond 1e15: nothing else would matter beside it" : "");
         }
     return PELT_OK;

@@ -329,7 +329,7 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 #define PELT_FAMILIES(X)                                                                                               \
     X(PELT_FAMILY_CHOSEN, "")           /* whichever predicts examples best that it has not seen */                    \
     X(PELT_FAMILY_KERNEL, "kernel")     /* kernels of joints and of pairs of joints */                                 \
-    X(PELT_FAMILY_ARC, "arc")           /* arc-cosine or other kernels of each joint with those next to it */              \
+    X(PELT_FAMILY_ARC, "arc")           /* arc-cosine or other kernels of each joint with those next to it */          \
     X(PELT_FAMILY_FEATURES, "features") /* learned features of each joint with those next to it */
 
 /* Presets of both: the method, its name, its blend, its corrective. */
@@ -380,9 +380,10 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 
 /* How far apart two rotations of a joint are, in pose distances. */
 #define PELT_ROTATIONS(X)                                                                                              \
-    X(PELT_ROTATIONS_CHORD, "chord")   /* 2 sin(angle / 2): no way of turning is cut anywhere */                       \
-    X(PELT_ROTATIONS_VECTOR, "vector") /* the difference of rotation vectors, axis times angle: jumps at half a turn */ \
-    X(PELT_ROTATIONS_EULER, "euler")   /* that of Euler angles, about x, then y, then z: jumps there too, and where y  \
+    X(PELT_ROTATIONS_CHORD, "chord") /* 2 sin(angle / 2): no way of turning is cut anywhere */                         \
+    X(PELT_ROTATIONS_VECTOR,                                                                                           \
+      "vector")                      /* the difference of rotation vectors, axis times angle: jumps at half a turn */  \
+    X(PELT_ROTATIONS_EULER, "euler") /* that of Euler angles, about x, then y, then z: jumps there too, and where y  \
                                           is turned by a quarter x and z are one */
 
 /* How principal poses are chosen. */
@@ -394,7 +395,8 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
 /* What a skin is to fit into. */
 #define PELT_PRESETS(X)                                                                                                \
     X(PELT_PRESET_NONE, "")                                                                                            \
-    X(PELT_PRESET_VERTEX_PROGRAM, "vertex-program") /* graphics cards of 2002, as the EigenSkin paper counts: at most 10 \
+    X(PELT_PRESET_VERTEX_PROGRAM,                                                                                      \
+      "vertex-program") /* graphics cards of 2002, as the EigenSkin paper counts: at most 10 \
                                                        displacements of a vertex, 5 and 5 with normals, 4 joints, one   \
                                                        joint at a time; limits that are not given are set */
 
@@ -471,7 +473,7 @@ typedef struct pelt_joints_options {
     pelt_choice influence_choice;
     const pelt_drive_rules *drive; /* the driven joints to add; NULL: automatic */
     double ridge; /* cost of a squared weight, up to 1e6; negative: none; 0: 1e-7, or none where that predicts better */
-    double normal_scale;           /* how much normals count in the fit, up to 1e6; 0: 0.01, negative: not at all */
+    double normal_scale; /* how much normals count in the fit, up to 1e6; 0: 0.01, negative: not at all */
 } pelt_joints_options;
 
 /* All correctives. */
@@ -492,7 +494,8 @@ typedef struct pelt_psd_options {
     pelt_distance_kind distance_weights;
     pelt_rotations rotations;
     pelt_pose_choice pose_choice; /* of `poses` */
-    double width; /* of the function, for all vertices, in the unit of distances: radians where joints count alike; 0.001
+    double
+        width; /* of the function, for all vertices, in the unit of distances: radians where joints count alike; 0.001
                      to 1000; 0: what predicts left-out poses best */
 } pelt_psd_options;
 
@@ -660,9 +663,11 @@ typedef struct pelt_pose_figures {
     double growth;         /* psd: by how much rounding grows; 0: not told */
     double not_told_apart; /* wpsd with all poses: the largest difference of displacements that no source of movement
                               tells apart, of the diagonal; negative: not told */
-    double unseen;  /* wpsd: how much of the squared displacements in examples that move one thing alone is at vertices in
+    double
+        unseen; /* wpsd: how much of the squared displacements in examples that move one thing alone is at vertices in
                        whose distance that thing does not count; negative: there are no such examples */
-    double drivers; /* wpsd: how many things drive a vertex, 1 / sum of the squares of their weights, the mean; 0: not told */
+    double
+        drivers; /* wpsd: how many things drive a vertex, 1 / sum of the squares of their weights, the mean; 0: not told */
 } pelt_pose_figures;
 
 /* What EigenSkin says of itself, joint by joint. A name is that of a mover: joints that the examples always turn
@@ -702,7 +707,7 @@ typedef struct pelt_eigen_figures {
     /* Memory as the paper counts it (section 2.5). */
     uint32_t most_displacements, most_turns; /* of a vertex: n_j |J_i|, for its position and its normal */
     double mean_displacements, mean_turns;
-    uint32_t tuples;    /* of a vertex, four floats each: position, normal, colour, bone weights, texture coordinates, and
+    uint32_t tuples; /* of a vertex, four floats each: position, normal, colour, bone weights, texture coordinates, and
                            the most displacements and turns */
     uint32_t constants; /* registers of a frame: 4 for the projection, 3 for each joint that carries skin, and one for
                            every four coordinates */
