@@ -5,7 +5,7 @@
 
 #include "bench/corrective.h"
 #include "fit/examples/displacement.h"
-#include "pack/model.h"
+#include "model/model.h"
 #include "rig/clock.h"
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* cmd_export.c: pelt export: a skin as plain glTF that any engine plays. */
 
 #include "cli/cli.h"
-#include "pack/plain.h"
-#include "pack/playable.h"
+#include "plain/plain.h"
+#include "plain/playable.h"
 #include "io/io.h"
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "fit/corrective/figures.h"
 #include "fit/examples/points.h"
-#include "pack/model.h"
+#include "model/model.h"
 
 /* What a squared weight of the blend "joints" costs, where cross-validation does not say that nothing is better. */
 #define PELT_USUAL_RIDGE 1e-7

@@ -1,8 +1,8 @@
 /* fuzz_offline.c: any bytes as a skin that is taken apart and put together again, as pelt export does. */
 
 #include "fuzz/mutate.h"
-#include "pack/model.h"
-#include "pack/targets.h"
+#include "model/model.h"
+#include "model/targets.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,7 +10,7 @@
        gltf_light.c      geometry, materials, lights, camera -> a scene of light
        surface.c         colours, pictures, texture coordinates -> how a character looks
 
-   Functions that return bool return false after gltf_fail, which keeps the sentence for the caller of the reader. */
+   Functions that return bool return false after pelt_gltf_fail, which keeps the sentence for the caller of the reader. */
 
 #ifndef PELT_GLTF_H
 #define PELT_GLTF_H
@@ -48,49 +48,49 @@ typedef struct gltf {
 /* -- gltf_json.c ------------------------------------------------------------------------------------------------- */
 
 /* Keeps "FILE: PATH: sentence" as the error and returns false. */
-bool gltf_fail(gltf *g, pelt_result code, gltf_item where, const char *format, ...)
+bool pelt_gltf_fail(gltf *g, pelt_result code, gltf_item where, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-bool gltf_out_of_memory(gltf *g);
+bool pelt_gltf_out_of_memory(gltf *g);
 
-/* Memory from one of the arenas; NULL after gltf_fail. */
-void *gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size);
-#define GLTF_NEW(g, arena, type, count) ((type *)gltf_alloc((g), (arena), (count), sizeof(type)))
+/* Memory from one of the arenas; NULL after pelt_gltf_fail. */
+void *pelt_gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size);
+#define GLTF_NEW(g, arena, type, count) ((type *)pelt_gltf_alloc((g), (arena), (count), sizeof(type)))
 
-gltf_item gltf_member(gltf_item object, const char *key);
-gltf_item gltf_element(gltf_item list, size_t index);
-/* One element of a list at the top: gltf_entry(g, "nodes", 3). */
-gltf_item gltf_entry(const gltf *g, const char *list, size_t index);
+gltf_item pelt_gltf_member(gltf_item object, const char *key);
+gltf_item pelt_gltf_element(gltf_item list, size_t index);
+/* One element of a list at the top: pelt_gltf_entry(g, "nodes", 3). */
+gltf_item pelt_gltf_entry(const gltf *g, const char *list, size_t index);
 
 /* Length of a list; 0 when it is absent. */
-bool gltf_length(gltf *g, gltf_item list, uint32_t *length);
+bool pelt_gltf_length(gltf *g, gltf_item list, uint32_t *length);
 /* A whole number that is not negative; `fallback` when it is absent. */
-bool gltf_natural(gltf *g, gltf_item item, uint64_t fallback, uint64_t *number);
+bool pelt_gltf_natural(gltf *g, gltf_item item, uint64_t fallback, uint64_t *number);
 /* A reference to an element of a list at the top, checked against its length. It must be present. */
-bool gltf_reference(gltf *g, gltf_item item, const char *list, uint32_t *index);
+bool pelt_gltf_reference(gltf *g, gltf_item item, const char *list, uint32_t *index);
 /* A list of exactly `count` numbers that fit into a float; an absent list leaves them as they are. */
-bool gltf_numbers(gltf *g, gltf_item list, size_t count, double *numbers);
+bool pelt_gltf_numbers(gltf *g, gltf_item list, size_t count, double *numbers);
 /* A text, or `fallback` when it is absent. */
-const char *gltf_text(gltf_item item, const char *fallback);
+const char *pelt_gltf_text(gltf_item item, const char *fallback);
 
 /* -- gltf_buffer.c ----------------------------------------------------------------------------------------------- */
 
 /* Parses container and JSON text (g->json, g->root), then finds the bytes of all buffers. */
-bool gltf_open(gltf *g, const pelt_file *file);
+bool pelt_gltf_open(gltf *g, const pelt_file *file);
 
 /* The bytes of a picture, an element of "images": in a buffer, a data: URI, or a file in the folder. */
-bool gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer);
+bool pelt_gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer);
 
-/* The name of a side file in the folder of the glTF file or below it, in scratch; NULL after gltf_fail. */
-char *gltf_side_name(gltf *g, gltf_item uri, const char *text);
+/* The name of a side file in the folder of the glTF file or below it, in scratch; NULL after pelt_gltf_fail. */
+char *pelt_gltf_side_name(gltf *g, gltf_item uri, const char *text);
 
 /* -- gltf_read.c ------------------------------------------------------------------------------------------------- */
 
 /* That the file is glTF 2.0 and requires no extension that changes where vertices are. */
-bool gltf_check(gltf *g);
+bool pelt_gltf_check(gltf *g);
 
 /* Extensions that say nothing about where vertices are and refer to no array, or that the reader understands. */
-bool gltf_extension_is_known(const char *name);
+bool pelt_gltf_extension_is_known(const char *name);
 
 /* -- gltf_accessor.c --------------------------------------------------------------------------------------------- */
 
@@ -119,14 +119,14 @@ typedef struct gltf_accessor {
 
 /* Opens the accessor that an item refers to and checks that all its bytes are there. `shape` is what the item needs:
    "SCALAR", "VEC3", "VEC4" or "MAT4". */
-bool gltf_accessor_open(gltf *g, gltf_item reference, const char *shape, gltf_accessor *accessor);
+bool pelt_gltf_accessor_open(gltf *g, gltf_item reference, const char *shape, gltf_accessor *accessor);
 /* All elements as floats, checked to be finite. */
-bool gltf_accessor_floats(gltf *g, const gltf_accessor *accessor, float *out);
+bool pelt_gltf_accessor_floats(gltf *g, const gltf_accessor *accessor, float *out);
 /* All elements of an accessor of unsigned integers. */
-bool gltf_accessor_integers(gltf *g, const gltf_accessor *accessor, uint32_t *out);
+bool pelt_gltf_accessor_integers(gltf *g, const gltf_accessor *accessor, uint32_t *out);
 /* Elements that are not zero, of an accessor of VEC3: their numbers and values, in scratch. */
-bool gltf_accessor_nonzero(gltf *g, pelt_arena *scratch, const gltf_accessor *accessor, uint32_t *count,
-                           uint32_t **elements, float **values);
+bool pelt_gltf_accessor_nonzero(gltf *g, pelt_arena *scratch, const gltf_accessor *accessor, uint32_t *count,
+                                uint32_t **elements, float **values);
 
 /* -- gltf_scene.c ------------------------------------------------------------------------------------------------ */
 
@@ -155,10 +155,10 @@ typedef struct gltf_scene {
 } gltf_scene;
 
 /* Reads nodes and skins and fills in the bundle's skeleton. */
-bool gltf_read_scene(gltf *g, gltf_scene *scene);
+bool pelt_gltf_read_scene(gltf *g, gltf_scene *scene);
 /* Moves the mesh of an unskinned node to its place in the rest pose; `bind` is the inverse. A node that is flattened in
    the rest pose has none: its mesh stays in its own space. Returns false for those. */
-bool gltf_rigid_bind(const gltf_scene *scene, uint32_t node, pelt_affine *place, pelt_affine *bind);
+bool pelt_gltf_rigid_bind(const gltf_scene *scene, uint32_t node, pelt_affine *place, pelt_affine *bind);
 
 /* -- gltf_control.c ---------------------------------------------------------------------------------------------- */
 
@@ -183,14 +183,14 @@ typedef struct gltf_tracks {
 } gltf_tracks;
 
 /* Fills in the bundle's extras. */
-bool gltf_read_extras(gltf *g);
+bool pelt_gltf_read_extras(gltf *g);
 /* The control that a channel with the path "pointer" animates; false in *wanted when it is none. */
-bool gltf_track_target(gltf *g, gltf_tracks *tracks, gltf_item target, uint32_t *control, bool *wanted);
-bool gltf_add_track(gltf *g, gltf_tracks *tracks, uint32_t clip, uint32_t control, const pelt_channel *keys);
+bool pelt_gltf_track_target(gltf *g, gltf_tracks *tracks, gltf_item target, uint32_t *control, bool *wanted);
+bool pelt_gltf_add_track(gltf *g, gltf_tracks *tracks, uint32_t clip, uint32_t control, const pelt_channel *keys);
 /* Times of a clip: the keys of its channels and of the tracks from `first` on. */
-bool gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_clip *clip);
+bool pelt_gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_clip *clip);
 /* Fills in the controls of the bundle and of its clips, when all clips are there. */
-bool gltf_sample_tracks(gltf *g, const gltf_tracks *tracks);
+bool pelt_gltf_sample_tracks(gltf *g, const gltf_tracks *tracks);
 
 /* -- gltf_mesh.c, gltf_clip.c, gltf_read.c -------------------------------------------------------------------------- */
 
@@ -212,17 +212,17 @@ typedef struct gltf_parts {
     uint64_t vertex_count, triangle_count, influence_count;
 } gltf_parts;
 
-bool gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *parts);
-bool gltf_read_clips(gltf *g, const gltf_scene *scene);
+bool pelt_gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *parts);
+bool pelt_gltf_read_clips(gltf *g, const gltf_scene *scene);
 
 /* Moves the vertices of a part from the space of its node to the scene: the identity where the node has a skin. */
-void gltf_part_place(const gltf_scene *scene, const gltf_part *part, pelt_affine *place);
+void pelt_gltf_part_place(const gltf_scene *scene, const gltf_part *part, pelt_affine *place);
 
 /* Everything above: from the bytes of a file to g->bundle. g->path, g->bundle and g->arena are the caller's; g is to be
    closed, also after a failure. */
-bool gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts);
+bool pelt_gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts);
 /* Opens and checks the file, no more. */
-bool gltf_begin(gltf *g, const pelt_file *file);
-void gltf_close(gltf *g);
+bool pelt_gltf_begin(gltf *g, const pelt_file *file);
+void pelt_gltf_close(gltf *g);
 
 #endif

@@ -37,9 +37,9 @@ static uint32_t shape_components(const char *shape) {
 
 static bool read_type(gltf *g, gltf_item item, gltf_type *type) {
     uint64_t number;
-    if (!gltf_natural(g, item, 0, &number)) return false;
+    if (!pelt_gltf_natural(g, item, 0, &number)) return false;
     *type = (gltf_type)(number < 65536 ? number : 0);
-    return type_size(*type) ? true : gltf_fail(g, PELT_ERROR_FORMAT, item, "is no component type of glTF");
+    return type_size(*type) ? true : pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "is no component type of glTF");
 }
 
 /* The bytes of `count` elements of `size` bytes in the view that `owner` names. *stride is 0 or the least that it may
@@ -48,29 +48,31 @@ static bool view_bytes(gltf *g, gltf_item owner, uint32_t count, size_t size, si
                        size_t *stride) {
     uint32_t view_index, buffer_index;
     uint64_t offset, view_offset, length, step;
-    if (!gltf_reference(g, gltf_member(owner, "bufferView"), "bufferViews", &view_index)) return false;
-    gltf_item view = gltf_entry(g, "bufferViews", view_index), step_item = gltf_member(view, "byteStride");
-    if (!gltf_reference(g, gltf_member(view, "buffer"), "buffers", &buffer_index) ||
-        !gltf_natural(g, gltf_member(owner, "byteOffset"), 0, &offset) ||
-        !gltf_natural(g, gltf_member(view, "byteOffset"), 0, &view_offset) ||
-        !gltf_natural(g, gltf_member(view, "byteLength"), 0, &length) || !gltf_natural(g, step_item, size, &step))
+    if (!pelt_gltf_reference(g, pelt_gltf_member(owner, "bufferView"), "bufferViews", &view_index)) return false;
+    gltf_item view = pelt_gltf_entry(g, "bufferViews", view_index), step_item = pelt_gltf_member(view, "byteStride");
+    if (!pelt_gltf_reference(g, pelt_gltf_member(view, "buffer"), "buffers", &buffer_index) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(owner, "byteOffset"), 0, &offset) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteOffset"), 0, &view_offset) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteLength"), 0, &length) ||
+        !pelt_gltf_natural(g, step_item, size, &step))
         return false;
     const gltf_buffer *buffer = &g->buffers[buffer_index];
     if (!buffer->bytes)
-        return gltf_fail(g, PELT_ERROR_FORMAT, gltf_entry(g, "buffers", buffer_index), "has no bytes and no uri");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, pelt_gltf_entry(g, "buffers", buffer_index),
+                              "has no bytes and no uri");
     if (view_offset > buffer->size || length > buffer->size - view_offset)
-        return gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends at byte %llu, but the buffer has only %zu bytes",
-                         (unsigned long long)(view_offset + length), buffer->size);
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends at byte %llu, but the buffer has only %zu bytes",
+                              (unsigned long long)(view_offset + length), buffer->size);
     if (step < size || step > 65536 || step % alignment)
-        return gltf_fail(g, PELT_ERROR_FORMAT, step_item, "%llu does not suit elements of %zu bytes",
-                         (unsigned long long)step, size);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, step_item, "%llu does not suit elements of %zu bytes",
+                              (unsigned long long)step, size);
     if ((view_offset + offset) % alignment)
-        return gltf_fail(g, PELT_ERROR_FORMAT, owner, "begins at byte %llu, which is no multiple of %zu",
-                         (unsigned long long)(view_offset + offset), alignment);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, owner, "begins at byte %llu, which is no multiple of %zu",
+                              (unsigned long long)(view_offset + offset), alignment);
     if (offset > length || (count - 1) * step + size > length - offset)
-        return gltf_fail(g, PELT_ERROR_TRUNCATED, owner,
-                         "has %u elements, more than the %llu bytes of bufferViews[%u] hold", count,
-                         (unsigned long long)length, view_index);
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, owner,
+                              "has %u elements, more than the %llu bytes of bufferViews[%u] hold", count,
+                              (unsigned long long)length, view_index);
     *bytes = buffer->bytes + view_offset + offset;
     *stride = (size_t)step;
     return true;
@@ -92,30 +94,33 @@ static uint32_t read_unsigned(const uint8_t *bytes, gltf_type type) {
 }
 
 static bool open_sparse(gltf *g, gltf_item sparse, gltf_accessor *a) {
-    gltf_item indices = gltf_member(sparse, "indices"), values = gltf_member(sparse, "values");
-    gltf_item count_item = gltf_member(sparse, "count"), type = gltf_member(indices, "componentType");
+    gltf_item indices = pelt_gltf_member(sparse, "indices"), values = pelt_gltf_member(sparse, "values");
+    gltf_item count_item = pelt_gltf_member(sparse, "count"), type = pelt_gltf_member(indices, "componentType");
     uint64_t count;
     size_t stride, value_size = type_size(a->type) * a->components;
-    if (!gltf_natural(g, count_item, 0, &count)) return false;
+    if (!pelt_gltf_natural(g, count_item, 0, &count)) return false;
     if (count > a->count)
-        return gltf_fail(g, PELT_ERROR_FORMAT, count_item, "%llu, more than the %u elements of the accessor",
-                         (unsigned long long)count, a->count);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, count_item, "%llu, more than the %u elements of the accessor",
+                              (unsigned long long)count, a->count);
     if (count == 0) return true;
     a->sparse_count = (uint32_t)count;
     if (!read_type(g, type, &a->sparse_type)) return false;
     if (a->sparse_type != GLTF_UBYTE && a->sparse_type != GLTF_USHORT && a->sparse_type != GLTF_UINT)
-        return gltf_fail(g, PELT_ERROR_FORMAT, type, "must be an unsigned integer type");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, type, "must be an unsigned integer type");
     size_t index_size = type_size(a->sparse_type);
     if (!view_bytes(g, indices, a->sparse_count, index_size, index_size, &a->sparse_indices, &stride)) return false;
-    if (stride != index_size) return gltf_fail(g, PELT_ERROR_FORMAT, indices, "its bufferView must have no byteStride");
+    if (stride != index_size)
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, indices, "its bufferView must have no byteStride");
     if (!view_bytes(g, values, a->sparse_count, value_size, type_size(a->type), &a->sparse_values, &stride))
         return false;
-    if (stride != value_size) return gltf_fail(g, PELT_ERROR_FORMAT, values, "its bufferView must have no byteStride");
+    if (stride != value_size)
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, values, "its bufferView must have no byteStride");
     for (uint32_t i = 0, previous = 0; i < a->sparse_count; i++) {
         uint32_t element = read_unsigned(a->sparse_indices + i * index_size, a->sparse_type);
         if (element >= a->count || (i && element <= previous))
-            return gltf_fail(g, PELT_ERROR_INDEX, indices,
-                             "index %u is %u; they must increase and be less than the count %u", i, element, a->count);
+            return pelt_gltf_fail(g, PELT_ERROR_INDEX, indices,
+                                  "index %u is %u; they must increase and be less than the count %u", i, element,
+                                  a->count);
         previous = element;
     }
     return true;
@@ -126,27 +131,28 @@ static bool charge(gltf *g, const gltf_accessor *a) {
     uint64_t work =
         (uint64_t)(a->bytes ? a->count : 0) * a->components + (uint64_t)a->sparse_count * (a->components + 1);
     if (work > g->work_left)
-        return gltf_fail(g, PELT_ERROR_DATA, a->item,
-                         "the file uses its data so many times over that reading would take too long");
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, a->item,
+                              "the file uses its data so many times over that reading would take too long");
     g->work_left -= work;
     return true;
 }
 
-bool gltf_accessor_open(gltf *g, gltf_item reference, const char *shape, gltf_accessor *a) {
+bool pelt_gltf_accessor_open(gltf *g, gltf_item reference, const char *shape, gltf_accessor *a) {
     *a = (gltf_accessor){.components = shape_components(shape)};
-    if (!gltf_reference(g, reference, "accessors", &a->index)) return false;
-    a->item = gltf_entry(g, "accessors", a->index);
-    gltf_item count_item = gltf_member(a->item, "count"), sparse = gltf_member(a->item, "sparse");
-    const char *actual = gltf_text(gltf_member(a->item, "type"), "of no type");
+    if (!pelt_gltf_reference(g, reference, "accessors", &a->index)) return false;
+    a->item = pelt_gltf_entry(g, "accessors", a->index);
+    gltf_item count_item = pelt_gltf_member(a->item, "count"), sparse = pelt_gltf_member(a->item, "sparse");
+    const char *actual = pelt_gltf_text(pelt_gltf_member(a->item, "type"), "of no type");
     uint64_t count;
     if (strcmp(actual, shape) != 0)
-        return gltf_fail(g, PELT_ERROR_FORMAT, reference, "accessors[%u] is %.20s, but %s is needed", a->index, actual,
-                         shape);
-    if (!read_type(g, gltf_member(a->item, "componentType"), &a->type) || !gltf_natural(g, count_item, 0, &count))
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, reference, "accessors[%u] is %.20s, but %s is needed", a->index,
+                              actual, shape);
+    if (!read_type(g, pelt_gltf_member(a->item, "componentType"), &a->type) ||
+        !pelt_gltf_natural(g, count_item, 0, &count))
         return false;
     if (count < 1 || count > INT32_MAX)
-        return gltf_fail(g, PELT_ERROR_FORMAT, count_item, "%llu is not between 1 and 2147483647",
-                         (unsigned long long)count);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, count_item, "%llu is not between 1 and 2147483647",
+                              (unsigned long long)count);
     a->count = (uint32_t)count;
     a->normalized = json_is_true(json_object_get(a->item.json, "normalized"));
     size_t unit = type_size(a->type);
@@ -191,11 +197,12 @@ static bool check_finite(gltf *g, const gltf_accessor *a, const float *values, s
     if (a->type != GLTF_FLOAT) return true;
     for (size_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
-            return gltf_fail(g, PELT_ERROR_NUMBER, a->item, "element %zu is not a finite number", i / a->components);
+            return pelt_gltf_fail(g, PELT_ERROR_NUMBER, a->item, "element %zu is not a finite number",
+                                  i / a->components);
     return true;
 }
 
-bool gltf_accessor_floats(gltf *g, const gltf_accessor *a, float *out) {
+bool pelt_gltf_accessor_floats(gltf *g, const gltf_accessor *a, float *out) {
     size_t n = a->components, unit = type_size(a->type);
     if (!a->bytes) memset(out, 0, n * a->count * sizeof *out);
     for (size_t i = 0; a->bytes && i < a->count; i++) read_element(a, a->bytes + i * a->stride, out + n * i);
@@ -206,10 +213,10 @@ bool gltf_accessor_floats(gltf *g, const gltf_accessor *a, float *out) {
     return check_finite(g, a, out, n * a->count);
 }
 
-bool gltf_accessor_integers(gltf *g, const gltf_accessor *a, uint32_t *out) {
+bool pelt_gltf_accessor_integers(gltf *g, const gltf_accessor *a, uint32_t *out) {
     size_t n = a->components, unit = type_size(a->type);
     if (a->type != GLTF_UBYTE && a->type != GLTF_USHORT && a->type != GLTF_UINT)
-        return gltf_fail(g, PELT_ERROR_FORMAT, a->item, "must have an unsigned integer type here");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, a->item, "must have an unsigned integer type here");
     if (!a->bytes) memset(out, 0, n * a->count * sizeof *out);
     for (size_t i = 0; a->bytes && i < a->count; i++)
         for (size_t c = 0; c < n; c++) out[n * i + c] = read_unsigned(a->bytes + i * a->stride + c * unit, a->type);
@@ -230,7 +237,7 @@ static bool list_elements(gltf *g, pelt_arena *scratch, const gltf_accessor *a, 
     if (g->error.code) return false;
     if (a->bytes) {
         for (uint32_t i = 0; i < *count; i++) (*elements)[i] = i;
-        return gltf_accessor_floats(g, a, *values);
+        return pelt_gltf_accessor_floats(g, a, *values);
     }
     for (size_t i = 0; i < *count; i++) {
         (*elements)[i] = read_unsigned(a->sparse_indices + i * type_size(a->sparse_type), a->sparse_type);
@@ -239,8 +246,8 @@ static bool list_elements(gltf *g, pelt_arena *scratch, const gltf_accessor *a, 
     return check_finite(g, a, *values, 3 * (size_t)*count);
 }
 
-bool gltf_accessor_nonzero(gltf *g, pelt_arena *scratch, const gltf_accessor *a, uint32_t *count, uint32_t **elements,
-                           float **values) {
+bool pelt_gltf_accessor_nonzero(gltf *g, pelt_arena *scratch, const gltf_accessor *a, uint32_t *count,
+                                uint32_t **elements, float **values) {
     uint32_t listed, kept = 0;
     if (!list_elements(g, scratch, a, &listed, elements, values)) return false;
     for (uint32_t i = 0; i < listed; i++) {

@@ -21,36 +21,37 @@ static bool parse_json(gltf *g, const uint8_t *text, size_t size) {
     while (size && text[size - 1] == 0) size--; /* some writers pad with zeros instead of spaces */
     g->json = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &problem);
     if (!g->json && (!*problem.text || json_error_code(&problem) == json_error_out_of_memory))
-        return gltf_fail(g, PELT_ERROR_MEMORY, g->root, "not enough memory for its JSON text");
+        return pelt_gltf_fail(g, PELT_ERROR_MEMORY, g->root, "not enough memory for its JSON text");
     if (!g->json)
-        return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text is broken at line %d, column %d: %s",
-                         problem.line, problem.column, problem.text);
-    if (!json_is_object(g->json)) return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text must be an object");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text is broken at line %d, column %d: %s",
+                              problem.line, problem.column, problem.text);
+    if (!json_is_object(g->json))
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text must be an object");
     g->root.json = g->json;
     return true;
 }
 
 static bool parse_chunks(gltf *g, const pelt_file *file, gltf_buffer *binary) {
-    if (file->size < HEADER) return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "ends within its header");
+    if (file->size < HEADER) return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "ends within its header");
     uint32_t version = read_u32(file->bytes + 4), length = read_u32(file->bytes + 8);
     if (version != 2)
-        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, g->root, "is glTF version %u; export it as glTF 2.0", version);
+        return pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, g->root, "is glTF version %u; export it as glTF 2.0", version);
     if (length > file->size)
-        return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has %zu bytes, but says that it has %u", file->size,
-                         length);
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has %zu bytes, but says that it has %u", file->size,
+                              length);
     for (size_t at = HEADER, chunk = 0; at + CHUNK_HEADER <= length; chunk++) {
         uint32_t size = read_u32(file->bytes + at), type = read_u32(file->bytes + at + 4);
         at += CHUNK_HEADER;
         if (size > length - at)
-            return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "chunk %zu says it has %u bytes, but only %zu follow",
-                             chunk, size, length - at);
+            return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root,
+                                  "chunk %zu says it has %u bytes, but only %zu follow", chunk, size, length - at);
         if (chunk == 0 && type != CHUNK_JSON)
-            return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its first chunk is not JSON");
+            return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its first chunk is not JSON");
         if (chunk == 0 && !parse_json(g, file->bytes + at, size)) return false;
         if (type == CHUNK_BIN && !binary->bytes) *binary = (gltf_buffer){.bytes = file->bytes + at, .size = size};
         at += size;
     }
-    return g->json ? true : gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has no JSON chunk");
+    return g->json ? true : pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has no JSON chunk");
 }
 
 /* -- Base64 ------------------------------------------------------------------------------------------------------ */
@@ -70,7 +71,7 @@ static bool decode_base64(gltf *g, gltf_item uri, const char *text, gltf_buffer 
     uint32_t bits = 0;
     for (size_t i = 0; i < length; i++) {
         int digit = base64_digit(text[i]);
-        if (digit < 0) return gltf_fail(g, PELT_ERROR_FORMAT, uri, "character %zu of its base64 text is none", i);
+        if (digit < 0) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, uri, "character %zu of its base64 text is none", i);
         bits = bits << 6 | (uint32_t)digit;
         if (i % 4) bytes[filled++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
     }
@@ -96,8 +97,8 @@ static char *decode_percents(gltf *g, gltf_item uri, const char *text) {
             int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
             c = (char)(high * 16 + low);
             if (low < 0 || !c) {
-                gltf_fail(g, PELT_ERROR_FORMAT, uri, "'%s' has a %% that is not followed by two hexadecimal digits",
-                          out);
+                pelt_gltf_fail(g, PELT_ERROR_FORMAT, uri,
+                               "'%s' has a %% that is not followed by two hexadecimal digits", out);
                 return NULL;
             }
             text += 2;
@@ -111,30 +112,30 @@ static char *decode_percents(gltf *g, gltf_item uri, const char *text) {
    Empty and "." steps are taken out, so that one file has one name. */
 static bool keep_inside_folder(gltf *g, gltf_item uri, char *name) {
     if (*name == '/' || *name == '\\' || strchr(name, ':'))
-        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri,
-                         "'%.200s' is remote or absolute; put the file beside the glTF file and name it relatively",
-                         name);
+        return pelt_gltf_fail(
+            g, PELT_ERROR_UNSUPPORTED, uri,
+            "'%.200s' is remote or absolute; put the file beside the glTF file and name it relatively", name);
     char *out = name;
     for (char *step = name, *next; step; step = next) {
         size_t length = strcspn(step, "/");
         next = step[length] ? step + length + 1 : NULL;
         if (length == 2 && step[0] == '.' && step[1] == '.')
-            return gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri,
-                             "leads out of the folder; put the file beside the glTF file");
+            return pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri,
+                                  "leads out of the folder; put the file beside the glTF file");
         if (length == 0 || (length == 1 && *step == '.')) continue;
         if (out != name) *out++ = '/';
         memmove(out, step, length);
         out += length;
     }
     *out = 0;
-    return *name ? true : gltf_fail(g, PELT_ERROR_FORMAT, uri, "names no file");
+    return *name ? true : pelt_gltf_fail(g, PELT_ERROR_FORMAT, uri, "names no file");
 }
 
-char *gltf_side_name(gltf *g, gltf_item uri, const char *text) {
+char *pelt_gltf_side_name(gltf *g, gltf_item uri, const char *text) {
     char *name = decode_percents(g, uri, text);
     if (!name || !keep_inside_folder(g, uri, name)) return NULL;
     if (g->path) return name;
-    gltf_fail(g, PELT_ERROR_FILE, uri, "is a file of its own, which cannot be found from here");
+    pelt_gltf_fail(g, PELT_ERROR_FILE, uri, "is a file of its own, which cannot be found from here");
     return NULL;
 }
 
@@ -142,12 +143,12 @@ static bool read_beside(gltf *g, const char *name, pelt_file *file) {
     const char *slash = strrchr(g->path, '/');
     int folder = slash ? (int)(slash + 1 - g->path) : 0;
     const char *path = pelt_arena_format(g->scratch, "%.*s%s", folder, g->path, name);
-    if (!path) return gltf_out_of_memory(g);
+    if (!path) return pelt_gltf_out_of_memory(g);
     return pelt_file_read(g->files, path, file, &g->error) == PELT_OK;
 }
 
 static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer) {
-    char *name = gltf_side_name(g, uri, text);
+    char *name = pelt_gltf_side_name(g, uri, text);
     if (!name) return false;
     for (uint32_t i = 0; g->buffers + i < buffer; i++)
         if (g->buffers[i].side_file && !strcmp(g->buffers[i].side_file, name)) {
@@ -172,13 +173,13 @@ static bool read_data(gltf *g, gltf_item uri, const char *text, gltf_buffer *buf
     if (!*is_data) return true;
     const char *comma = strchr(text, ',');
     if (!comma || comma - text < 12 || strncmp(comma - 7, ";base64", 7) != 0)
-        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri, "is a data: URI that is not base64");
+        return pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri, "is a data: URI that is not base64");
     return decode_base64(g, uri, comma + 1, buffer);
 }
 
-bool gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer) {
-    gltf_item uri = gltf_member(image, "uri"), view = gltf_member(image, "bufferView");
-    const char *text = gltf_text(uri, NULL);
+bool pelt_gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer) {
+    gltf_item uri = pelt_gltf_member(image, "uri"), view = pelt_gltf_member(image, "bufferView");
+    const char *text = pelt_gltf_text(uri, NULL);
     uint32_t index, of;
     uint64_t offset, length;
     bool is_data;
@@ -186,27 +187,27 @@ bool gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer) {
         pelt_file file;
         if (!read_data(g, uri, text, buffer, &is_data)) return false;
         if (is_data) return true;
-        const char *name = gltf_side_name(g, uri, text);
+        const char *name = pelt_gltf_side_name(g, uri, text);
         if (!name || !read_beside(g, name, &file)) return false;
         *buffer = (gltf_buffer){.bytes = file.bytes, .size = file.size};
         return true;
     }
-    if (!gltf_reference(g, view, "bufferViews", &index)) return false;
-    view = gltf_entry(g, "bufferViews", index);
-    if (!gltf_reference(g, gltf_member(view, "buffer"), "buffers", &of) ||
-        !gltf_natural(g, gltf_member(view, "byteOffset"), 0, &offset) ||
-        !gltf_natural(g, gltf_member(view, "byteLength"), 0, &length))
+    if (!pelt_gltf_reference(g, view, "bufferViews", &index)) return false;
+    view = pelt_gltf_entry(g, "bufferViews", index);
+    if (!pelt_gltf_reference(g, pelt_gltf_member(view, "buffer"), "buffers", &of) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteOffset"), 0, &offset) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteLength"), 0, &length))
         return false;
     const gltf_buffer *all = &g->buffers[of];
     if (!all->bytes || offset > all->size || length > all->size - offset)
-        return gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends behind its buffer");
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends behind its buffer");
     *buffer = (gltf_buffer){.bytes = all->bytes + offset, .size = (size_t)length};
     return true;
 }
 
 static bool find_bytes(gltf *g, gltf_item item, const gltf_buffer *binary, gltf_buffer *buffer) {
-    gltf_item uri = gltf_member(item, "uri");
-    const char *text = gltf_text(uri, NULL);
+    gltf_item uri = pelt_gltf_member(item, "uri");
+    const char *text = pelt_gltf_text(uri, NULL);
     if (!text) {
         if (buffer == g->buffers) *buffer = *binary;
         return true;
@@ -217,22 +218,22 @@ static bool find_bytes(gltf *g, gltf_item item, const gltf_buffer *binary, gltf_
 }
 
 static bool find_buffers(gltf *g, const gltf_buffer *binary) {
-    gltf_item list = gltf_member(g->root, "buffers");
-    if (!gltf_length(g, list, &g->buffer_count)) return false;
+    gltf_item list = pelt_gltf_member(g->root, "buffers");
+    if (!pelt_gltf_length(g, list, &g->buffer_count)) return false;
     if (!(g->buffers = GLTF_NEW(g, g->scratch, gltf_buffer, g->buffer_count))) return false;
     for (uint32_t i = 0; i < g->buffer_count; i++) {
-        gltf_item item = gltf_element(list, i), length = gltf_member(item, "byteLength");
+        gltf_item item = pelt_gltf_element(list, i), length = pelt_gltf_member(item, "byteLength");
         gltf_buffer *buffer = &g->buffers[i];
         uint64_t size;
-        if (!gltf_natural(g, length, 0, &size) || !find_bytes(g, item, binary, buffer)) return false;
+        if (!pelt_gltf_natural(g, length, 0, &size) || !find_bytes(g, item, binary, buffer)) return false;
         if (buffer->bytes && size > buffer->size) /* no bytes at all are an error only for those who need them */
-            return gltf_fail(g, PELT_ERROR_TRUNCATED, length, "%llu, but the buffer has only %zu bytes",
-                             (unsigned long long)size, buffer->size);
+            return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, length, "%llu, but the buffer has only %zu bytes",
+                                  (unsigned long long)size, buffer->size);
     }
     return true;
 }
 
-bool gltf_open(gltf *g, const pelt_file *file) {
+bool pelt_gltf_open(gltf *g, const pelt_file *file) {
     gltf_buffer binary = {0};
     const uint8_t *text = file->bytes;
     size_t size = file->size;
@@ -240,9 +241,9 @@ bool gltf_open(gltf *g, const pelt_file *file) {
         if (!parse_chunks(g, file, &binary)) return false;
     } else {
         size_t mark = size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0;
-        if (size == mark) return gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "is empty");
+        if (size == mark) return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "is empty");
         if (text[mark] != '{' && !strchr(" \t\r\n", text[mark]))
-            return gltf_fail(g, PELT_ERROR_FORMAT, g->root, "is neither a .glb nor a .gltf file");
+            return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "is neither a .glb nor a .gltf file");
         if (!parse_json(g, text + mark, size - mark)) return false;
     }
     return find_buffers(g, &binary);

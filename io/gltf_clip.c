@@ -25,18 +25,18 @@ typedef struct clip_reader {
 
 static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_channel *channel) {
     gltf_accessor a;
-    if (!gltf_accessor_open(g, input, "SCALAR", &a)) return false;
+    if (!pelt_gltf_accessor_open(g, input, "SCALAR", &a)) return false;
     channel->key_count = a.count;
     channel->times = reader->times[a.index];
     if (channel->times) return true;
-    if (a.type != GLTF_FLOAT) return gltf_fail(g, PELT_ERROR_FORMAT, input, "key times must be floats");
+    if (a.type != GLTF_FLOAT) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, input, "key times must be floats");
     float *times = GLTF_NEW(g, g->arena, float, a.count);
-    if (!times || !gltf_accessor_floats(g, &a, times)) return false;
+    if (!times || !pelt_gltf_accessor_floats(g, &a, times)) return false;
     for (uint32_t k = 1; k < a.count; k++)
         if (!(times[k] > times[k - 1]))
-            return gltf_fail(g, PELT_ERROR_DATA, input,
-                             "key times must increase, but key %u (%.9g) is not after key %u (%.9g)", k, times[k],
-                             k - 1, times[k - 1]);
+            return pelt_gltf_fail(g, PELT_ERROR_DATA, input,
+                                  "key times must increase, but key %u (%.9g) is not after key %u (%.9g)", k, times[k],
+                                  k - 1, times[k - 1]);
     channel->times = reader->times[a.index] = times;
     return true;
 }
@@ -45,18 +45,18 @@ static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_chann
 static bool read_values(gltf *g, gltf_item output, uint32_t size, bool scalars, pelt_channel *channel) {
     uint32_t per_key = channel->interpolation == PELT_CUBIC ? 3 : 1;
     gltf_accessor a;
-    if (!gltf_accessor_open(g, output, scalars ? "SCALAR" : size == 4 ? "VEC4" : "VEC3", &a)) return false;
+    if (!pelt_gltf_accessor_open(g, output, scalars ? "SCALAR" : size == 4 ? "VEC4" : "VEC3", &a)) return false;
     if (a.count != (uint64_t)channel->key_count * per_key * (scalars ? size : 1))
-        return gltf_fail(g, PELT_ERROR_DATA, output, "%u values for %u keys of %u each", a.count, channel->key_count,
-                         per_key);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, output, "%u values for %u keys of %u each", a.count,
+                              channel->key_count, per_key);
     if (size == 4 || scalars) a.normalized = true; /* integers can mean nothing else here */
     float *values = GLTF_NEW(g, g->arena, float, (size_t)a.components *a.count);
     channel->values = values;
-    return values && gltf_accessor_floats(g, &a, values);
+    return values && pelt_gltf_accessor_floats(g, &a, values);
 }
 
 static bool read_interpolation(gltf *g, gltf_item item, pelt_interpolation *interpolation) {
-    const char *text = gltf_text(item, "LINEAR");
+    const char *text = pelt_gltf_text(item, "LINEAR");
     if (!strcmp(text, "LINEAR"))
         *interpolation = PELT_LINEAR;
     else if (!strcmp(text, "STEP"))
@@ -64,18 +64,18 @@ static bool read_interpolation(gltf *g, gltf_item item, pelt_interpolation *inte
     else if (!strcmp(text, "CUBICSPLINE"))
         *interpolation = PELT_CUBIC;
     else
-        return gltf_fail(g, PELT_ERROR_FORMAT, item, "'%.40s' is no interpolation of glTF", text);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "'%.40s' is no interpolation of glTF", text);
     return true;
 }
 
 /* What a channel moves; false in *wanted when that is nothing of ours. */
 static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_channel *channel, bool *wanted) {
-    gltf_item node_item = gltf_member(target, "node"), path_item = gltf_member(target, "path");
-    const char *path = gltf_text(path_item, "");
+    gltf_item node_item = pelt_gltf_member(target, "node"), path_item = pelt_gltf_member(target, "path");
+    const char *path = pelt_gltf_text(path_item, "");
     uint32_t node;
     *wanted = false;
     if (!node_item.json) return true;
-    if (!gltf_reference(g, node_item, "nodes", &node)) return false;
+    if (!pelt_gltf_reference(g, node_item, "nodes", &node)) return false;
     if (!strcmp(path, "weights")) return true; /* read elsewhere */
     if (!strcmp(path, "translation"))
         channel->path = PELT_TRANSLATION;
@@ -84,7 +84,7 @@ static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_cha
     else if (!strcmp(path, "scale"))
         channel->path = PELT_SCALE;
     else
-        return gltf_fail(g, PELT_ERROR_FORMAT, path_item, "'%.40s' is nothing that can be animated", path);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, path_item, "'%.40s' is nothing that can be animated", path);
     *wanted = reader->scene->joints[node] >= 0;
     channel->joint = *wanted ? (uint32_t)reader->scene->joints[node] : 0;
     return true;
@@ -93,23 +93,24 @@ static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_cha
 /* The keys of a channel, with `size` numbers each. */
 static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, uint32_t size, bool scalars,
                          pelt_channel *channel) {
-    gltf_item reference = gltf_member(item, "sampler"), samplers = gltf_member(animation, "samplers");
+    gltf_item reference = pelt_gltf_member(item, "sampler"), samplers = pelt_gltf_member(animation, "samplers");
     uint32_t sampler_count;
     uint64_t index;
-    if (!gltf_length(g, samplers, &sampler_count) || !gltf_natural(g, reference, UINT64_MAX, &index)) return false;
+    if (!pelt_gltf_length(g, samplers, &sampler_count) || !pelt_gltf_natural(g, reference, UINT64_MAX, &index))
+        return false;
     if (index >= sampler_count)
-        return gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the %u samplers of the animation",
-                         sampler_count);
-    gltf_item sampler = gltf_element(samplers, (size_t)index);
-    return read_interpolation(g, gltf_member(sampler, "interpolation"), &channel->interpolation) &&
-           read_times(g, reader, gltf_member(sampler, "input"), channel) &&
-           read_values(g, gltf_member(sampler, "output"), size, scalars, channel);
+        return pelt_gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the %u samplers of the animation",
+                              sampler_count);
+    gltf_item sampler = pelt_gltf_element(samplers, (size_t)index);
+    return read_interpolation(g, pelt_gltf_member(sampler, "interpolation"), &channel->interpolation) &&
+           read_times(g, reader, pelt_gltf_member(sampler, "input"), channel) &&
+           read_values(g, pelt_gltf_member(sampler, "output"), size, scalars, channel);
 }
 
 static bool read_channel(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, pelt_channel *channel,
                          bool *wanted) {
     *channel = (pelt_channel){0};
-    if (!read_target(g, reader, gltf_member(item, "target"), channel, wanted)) return false;
+    if (!read_target(g, reader, pelt_gltf_member(item, "target"), channel, wanted)) return false;
     return !*wanted || read_sampler(g, reader, animation, item, channel->path == PELT_ROTATION ? 4 : 3, false, channel);
 }
 
@@ -117,19 +118,19 @@ static bool read_track(gltf *g, clip_reader *reader, gltf_item animation, gltf_i
     pelt_channel keys = {0};
     uint32_t control;
     bool wanted;
-    if (!gltf_track_target(g, &reader->tracks, gltf_member(item, "target"), &control, &wanted)) return false;
+    if (!pelt_gltf_track_target(g, &reader->tracks, pelt_gltf_member(item, "target"), &control, &wanted)) return false;
     if (!wanted) return true;
     return read_sampler(g, reader, animation, item, 1, true, &keys) &&
-           gltf_add_track(g, &reader->tracks, g->bundle->clip_count, control, &keys);
+           pelt_gltf_add_track(g, &reader->tracks, g->bundle->clip_count, control, &keys);
 }
 
 /* Weights of targets: as many numbers for each key as the node's mesh has targets. */
 static bool read_morph(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item) {
-    gltf_item node = gltf_member(gltf_member(item, "target"), "node");
+    gltf_item node = pelt_gltf_member(pelt_gltf_member(item, "target"), "node");
     morph_track *track = &reader->morphs[reader->morph_count];
     *track = (morph_track){0};
     if (!node.json) return true;
-    if (!gltf_reference(g, node, "nodes", &track->node)) return false;
+    if (!pelt_gltf_reference(g, node, "nodes", &track->node)) return false;
     uint32_t targets = reader->scene->target_counts[track->node];
     if (!targets) return true; /* of a node outside the scene, or without targets */
     reader->morph_count++;
@@ -138,9 +139,9 @@ static bool read_morph(gltf *g, clip_reader *reader, gltf_item animation, gltf_i
 
 /* A property that two channels move follows the last of them, as in three.js. */
 static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pelt_clip *clip) {
-    gltf_item list = gltf_member(animation, "channels");
+    gltf_item list = pelt_gltf_member(animation, "channels");
     uint32_t count;
-    if (!gltf_length(g, list, &count)) return false;
+    if (!pelt_gltf_length(g, list, &count)) return false;
     pelt_channel *channels = GLTF_NEW(g, g->arena, pelt_channel, count);
     reader->morphs = GLTF_NEW(g, g->scratch, morph_track, count);
     reader->morph_count = 0;
@@ -148,12 +149,12 @@ static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pel
     for (uint32_t i = 0; i < count; i++) {
         pelt_channel channel;
         bool wanted;
-        gltf_item item = gltf_element(list, i);
-        if (!strcmp(gltf_text(gltf_member(gltf_member(item, "target"), "path"), ""), "pointer")) {
+        gltf_item item = pelt_gltf_element(list, i);
+        if (!strcmp(pelt_gltf_text(pelt_gltf_member(pelt_gltf_member(item, "target"), "path"), ""), "pointer")) {
             if (!read_track(g, reader, animation, item)) return false;
             continue;
         }
-        if (!strcmp(gltf_text(gltf_member(gltf_member(item, "target"), "path"), ""), "weights") &&
+        if (!strcmp(pelt_gltf_text(pelt_gltf_member(pelt_gltf_member(item, "target"), "path"), ""), "weights") &&
             !read_morph(g, reader, animation, item))
             return false;
         if (!read_channel(g, reader, animation, item, &channel, &wanted)) return false;
@@ -172,7 +173,7 @@ static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pel
 static bool sample_morphs(gltf *g, const clip_reader *reader, pelt_clip *clip) {
     size_t all = g->bundle->mesh.target_count, frames = clip->frame_count, total;
     if (!reader->morph_count || !frames) return true;
-    if (__builtin_mul_overflow(all, frames, &total)) return gltf_out_of_memory(g);
+    if (__builtin_mul_overflow(all, frames, &total)) return pelt_gltf_out_of_memory(g);
     float *weights = GLTF_NEW(g, g->arena, float, total);
     if (!weights) return false;
     for (uint32_t m = 0; m < reader->morph_count; m++) {
@@ -194,7 +195,7 @@ static bool sample_morphs(gltf *g, const clip_reader *reader, pelt_clip *clip) {
 
 /* The animation's name, made unique: "walk", "walk_2". */
 static bool name_clip(gltf *g, clip_reader *reader, gltf_item animation, uint32_t index, pelt_clip *clip) {
-    const char *name = gltf_text(gltf_member(animation, "name"), NULL);
+    const char *name = pelt_gltf_text(pelt_gltf_member(animation, "name"), NULL);
     char *unique =
         name && *name ? pelt_arena_format(g->arena, "%s", name) : pelt_arena_format(g->arena, "clip%u", index);
     for (json_int_t number; unique && (number = json_integer_value(json_object_get(reader->names, unique))) > 0;) {
@@ -202,7 +203,7 @@ static bool name_clip(gltf *g, clip_reader *reader, gltf_item animation, uint32_
         json_object_set_new(reader->names, unique, json_integer(number + 1));
         unique = pelt_arena_format(g->arena, "%s_%lld", unique, (long long)number + 1);
     }
-    if (!unique) return gltf_out_of_memory(g);
+    if (!unique) return pelt_gltf_out_of_memory(g);
     json_object_set_new(reader->names, unique, json_integer(1));
     clip->name = unique;
     return true;
@@ -210,9 +211,10 @@ static bool name_clip(gltf *g, clip_reader *reader, gltf_item animation, uint32_
 
 static bool read_animations(gltf *g, clip_reader *reader) {
     pelt_bundle *bundle = g->bundle;
-    gltf_item list = gltf_member(g->root, "animations");
+    gltf_item list = pelt_gltf_member(g->root, "animations");
     uint32_t count, accessor_count;
-    if (!gltf_length(g, list, &count) || !gltf_length(g, gltf_member(g->root, "accessors"), &accessor_count))
+    if (!pelt_gltf_length(g, list, &count) ||
+        !pelt_gltf_length(g, pelt_gltf_member(g->root, "accessors"), &accessor_count))
         return false;
     pelt_clip *clips = GLTF_NEW(g, g->arena, pelt_clip, count);
     bundle->clips = GLTF_NEW(g, g->arena, const pelt_clip *, count);
@@ -221,7 +223,7 @@ static bool read_animations(gltf *g, clip_reader *reader) {
     reader->channel_of = GLTF_NEW(g, g->scratch, uint32_t, 3 * (size_t)bundle->skeleton.joint_count);
     if (g->error.code) return false;
     for (uint32_t i = 0; i < count; i++) {
-        gltf_item animation = gltf_element(list, i);
+        gltf_item animation = pelt_gltf_element(list, i);
         pelt_clip *clip = &clips[bundle->clip_count];
         *clip = (pelt_clip){0};
         uint32_t first = reader->tracks.count;
@@ -230,7 +232,7 @@ static bool read_animations(gltf *g, clip_reader *reader) {
             reader->empty_count++;
             continue;
         }
-        if (!gltf_merge_times(g, &reader->tracks, first, clip) || !sample_morphs(g, reader, clip)) return false;
+        if (!pelt_gltf_merge_times(g, &reader->tracks, first, clip) || !sample_morphs(g, reader, clip)) return false;
         if (!name_clip(g, reader, animation, i, clip)) return false;
         g->animations[bundle->clip_count] = i;
         bundle->clips[bundle->clip_count++] = clip;
@@ -238,10 +240,11 @@ static bool read_animations(gltf *g, clip_reader *reader) {
     return true;
 }
 
-bool gltf_read_clips(gltf *g, const gltf_scene *scene) {
+bool pelt_gltf_read_clips(gltf *g, const gltf_scene *scene) {
     clip_reader reader = {.scene = scene, .names = json_object(), .tracks = {.controls = {.places = json_object()}}};
-    bool done = reader.names && reader.tracks.controls.places ? read_animations(g, &reader) : gltf_out_of_memory(g);
-    done = done && gltf_sample_tracks(g, &reader.tracks);
+    bool done =
+        reader.names && reader.tracks.controls.places ? read_animations(g, &reader) : pelt_gltf_out_of_memory(g);
+    done = done && pelt_gltf_sample_tracks(g, &reader.tracks);
     json_decref(reader.names);
     json_decref(reader.tracks.controls.places);
     if (reader.empty_count)

@@ -29,11 +29,11 @@ static bool place_name(gltf *g, gltf_names *list, const char *name, float rest, 
     *place = known ? (uint32_t)json_integer_value(known) : list->count;
     if (known) return true;
     char *copy = pelt_arena_format(g->arena, "%s", name);
-    if (!copy) return gltf_out_of_memory(g);
+    if (!copy) return pelt_gltf_out_of_memory(g);
     if (list->count == list->capacity && !grow(g, list)) return false;
     list->names[list->count] = copy;
     list->rest[list->count] = rest;
-    if (json_object_set_new(list->places, name, json_integer(list->count))) return gltf_out_of_memory(g);
+    if (json_object_set_new(list->places, name, json_integer(list->count))) return pelt_gltf_out_of_memory(g);
     list->count++;
     return true;
 }
@@ -70,9 +70,10 @@ static bool read_extras(gltf *g, gltf_names *list) {
     return true;
 }
 
-bool gltf_read_extras(gltf *g) {
+bool pelt_gltf_read_extras(gltf *g) {
     gltf_names list = {.places = json_object()};
-    bool done = list.places ? read_extras(g, &list) && keep_names(g, &list, &g->bundle->extras) : gltf_out_of_memory(g);
+    bool done =
+        list.places ? read_extras(g, &list) && keep_names(g, &list, &g->bundle->extras) : pelt_gltf_out_of_memory(g);
     json_decref(list.places);
     return done;
 }
@@ -112,22 +113,22 @@ static const json_t *follow(const json_t *root, const char *pointer, char name[L
     return value;
 }
 
-bool gltf_track_target(gltf *g, gltf_tracks *tracks, gltf_item target, uint32_t *control, bool *wanted) {
-    gltf_item extension = gltf_member(gltf_member(target, "extensions"), "KHR_animation_pointer");
+bool pelt_gltf_track_target(gltf *g, gltf_tracks *tracks, gltf_item target, uint32_t *control, bool *wanted) {
+    gltf_item extension = pelt_gltf_member(pelt_gltf_member(target, "extensions"), "KHR_animation_pointer");
     char name[LONGEST_NAME + 1];
     float rest;
-    const json_t *value = follow(g->json, gltf_text(gltf_member(extension, "pointer"), ""), name, wanted);
+    const json_t *value = follow(g->json, pelt_gltf_text(pelt_gltf_member(extension, "pointer"), ""), name, wanted);
     tracks->other_count += !*wanted;
     if (!*wanted) return true;
     if (!usable_number(value, &rest)) rest = 0;
     if (!place_name(g, &tracks->controls, name, rest, control)) return false;
     if (tracks->controls.count > PELT_MOST_CONTROLS)
-        return gltf_fail(g, PELT_ERROR_DATA, target, "more than the %d controls that a file can have",
-                         PELT_MOST_CONTROLS);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, target, "more than the %d controls that a file can have",
+                              PELT_MOST_CONTROLS);
     return true;
 }
 
-bool gltf_add_track(gltf *g, gltf_tracks *tracks, uint32_t clip, uint32_t control, const pelt_channel *keys) {
+bool pelt_gltf_add_track(gltf *g, gltf_tracks *tracks, uint32_t clip, uint32_t control, const pelt_channel *keys) {
     if (tracks->count == tracks->capacity) {
         uint32_t capacity = 2 * tracks->capacity + 16;
         gltf_track *list = GLTF_NEW(g, g->scratch, gltf_track, capacity);
@@ -141,7 +142,7 @@ bool gltf_add_track(gltf *g, gltf_tracks *tracks, uint32_t clip, uint32_t contro
 
 /* -- Clips --------------------------------------------------------------------------------------------------------- */
 
-bool gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_clip *clip) {
+bool pelt_gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_clip *clip) {
     pelt_clip all = *clip;
     uint32_t more = tracks->count - first;
     if (more) {
@@ -151,7 +152,7 @@ bool gltf_merge_times(gltf *g, const gltf_tracks *tracks, uint32_t first, pelt_c
         for (uint32_t i = 0; i < more; i++) channels[clip->channel_count + i] = tracks->list[first + i].keys;
         all.channels = channels, all.channel_count += more;
     }
-    if (pelt_clip_merge_times(g->arena, &all) != PELT_OK) return gltf_out_of_memory(g);
+    if (pelt_clip_merge_times(g->arena, &all) != PELT_OK) return pelt_gltf_out_of_memory(g);
     clip->times = all.times, clip->frame_count = all.frame_count;
     return true;
 }
@@ -168,16 +169,17 @@ static bool sample_track(gltf *g, const gltf_track *track, const pelt_controls *
     for (size_t f = 0; clip->controls && f < clip->frame_count; f++) {
         float value = pelt_track_value(&track->keys, clip->times[f]);
         if (!(fabsf(value) <= PELT_LARGEST_CONTROL))
-            return gltf_fail(g, PELT_ERROR_NUMBER, g->root,
-                             "clip %s: control \"%.80s\" is %g in frame %zu, which is too large to work with; give it "
-                             "other units",
-                             clip->name, controls->names[track->control], (double)value, f);
+            return pelt_gltf_fail(
+                g, PELT_ERROR_NUMBER, g->root,
+                "clip %s: control \"%.80s\" is %g in frame %zu, which is too large to work with; give it "
+                "other units",
+                clip->name, controls->names[track->control], (double)value, f);
         ((float *)clip->controls)[f * controls->count + track->control] = value;
     }
     return clip->controls != NULL;
 }
 
-bool gltf_sample_tracks(gltf *g, const gltf_tracks *tracks) {
+bool pelt_gltf_sample_tracks(gltf *g, const gltf_tracks *tracks) {
     pelt_controls *controls = &g->bundle->controls;
     if (!keep_names(g, &tracks->controls, controls)) return false;
     for (uint32_t i = 0; i < tracks->count; i++)

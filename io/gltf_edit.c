@@ -89,12 +89,12 @@ static void add_common_root(edit *e, const uint32_t *roots, uint32_t root_count)
     static const pelt_transform none = {{0, 0, 0, 1}, {0, 0, 0}, {1, 1, 1}};
     gltf_editing *b = &e->base;
     gltf_output *out = b->out;
-    uint32_t common = (uint32_t)gltf_add_node(out, "root", &none);
+    uint32_t common = (uint32_t)pelt_gltf_add_node(out, "root", &none);
     e->common_root = (int32_t)common;
     json_t *node = json_array_get(out->nodes, common), *scenes = json_object_get(out->root, "scenes");
     for (uint32_t i = 0; i < b->scene.node_count; i++)
-        if (b->scene.parents[i] < 0 && b->scene.joints[i] >= 0) gltf_append_child(out, node, i);
-    for (uint32_t i = 0; i < root_count; i++) gltf_append_child(out, node, roots[i]);
+        if (b->scene.parents[i] < 0 && b->scene.joints[i] >= 0) pelt_gltf_append_child(out, node, i);
+    for (uint32_t i = 0; i < root_count; i++) pelt_gltf_append_child(out, node, roots[i]);
     for (size_t s = 0; s < json_array_size(scenes); s++) {
         json_t *list = json_object_get(json_array_get(scenes, s), "nodes");
         bool taken = false;
@@ -104,7 +104,7 @@ static void add_common_root(edit *e, const uint32_t *roots, uint32_t root_count)
             if (json_array_remove(list, i)) pelt_arena_fail(out->arena);
             taken = true;
         }
-        if (taken) gltf_append(out, list, json_integer(common));
+        if (taken) pelt_gltf_append(out, list, json_integer(common));
     }
 }
 
@@ -114,12 +114,12 @@ static void add_nodes(edit *e) {
     uint32_t *roots = PELT_NEW(b->out->arena, skeleton->joint_count, uint32_t), root_count = 0;
     for (uint32_t j = 0; j < skeleton->joint_count; j++)
         if (b->joint_of[j] == UINT32_MAX)
-            b->node_of[j] = (uint32_t)gltf_add_node(b->out, skeleton->names[j], &skeleton->rest[j]);
+            b->node_of[j] = (uint32_t)pelt_gltf_add_node(b->out, skeleton->names[j], &skeleton->rest[j]);
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         if (b->joint_of[j] != UINT32_MAX) continue;
         int32_t parent = skeleton->parents[j];
         if (parent >= 0)
-            gltf_append_child(b->out, json_array_get(b->out->nodes, b->node_of[parent]), b->node_of[j]);
+            pelt_gltf_append_child(b->out, json_array_get(b->out->nodes, b->node_of[parent]), b->node_of[j]);
         else
             roots[root_count++] = b->node_of[j];
     }
@@ -177,7 +177,7 @@ static void raise_root(edit *e, const skin_edit *skin, json_t *object) {
     if (root < 0)
         json_object_del(object, "skeleton");
     else if (root != (int32_t)number)
-        gltf_set(e->base.out, object, "skeleton", json_integer(root));
+        pelt_gltf_set(e->base.out, object, "skeleton", json_integer(root));
 }
 
 /* Writes a skin that has got joints. Its matrices go from the mesh's space, which is `place` in the scene. */
@@ -186,7 +186,7 @@ static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const p
     if (skin->count == skin->before) return;
     double(*binds)[12] = pelt_alloc(out->arena, skin->count, sizeof *binds);
     json_t *joints = json_object_get(object, "joints");
-    if (!joints) joints = gltf_set(out, object, "joints", json_array());
+    if (!joints) joints = pelt_gltf_set(out, object, "joints", json_array());
     for (uint32_t i = 0; i < skin->before; i++)
         memcpy(binds[i], e->base.g->bundle->skeleton.inverse_bind[from->joints[i]], sizeof *binds);
     for (uint32_t i = skin->before; i < skin->count; i++) {
@@ -195,22 +195,22 @@ static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const p
         memcpy(bind.m, e->content->skeleton->inverse_bind[joint], sizeof bind.m);
         bind = pelt_affine_multiply(&bind, place);
         memcpy(binds[i], bind.m, sizeof bind.m);
-        gltf_append(out, joints, json_integer(e->base.node_of[joint]));
+        pelt_gltf_append(out, joints, json_integer(e->base.node_of[joint]));
     }
     raise_root(e, skin, object);
-    gltf_release(&e->base, json_object_get(object, "inverseBindMatrices"));
-    int accessor = gltf_add_binds(out, (const double(*)[12])binds, skin->count);
-    gltf_set(out, object, "inverseBindMatrices", json_integer(accessor));
+    pelt_gltf_release(&e->base, json_object_get(object, "inverseBindMatrices"));
+    int accessor = pelt_gltf_add_binds(out, (const double(*)[12])binds, skin->count);
+    pelt_gltf_set(out, object, "inverseBindMatrices", json_integer(accessor));
 }
 
 /* A skin for a mesh that had none. The node's own joint is the first, for primitives that pelt does not move. */
 static void make_skin(edit *e, node_edit *n) {
     gltf_output *out = e->base.out;
     json_t *skins = json_object_get(out->root, "skins");
-    if (!skins) skins = gltf_set(out, out->root, "skins", json_array());
+    if (!skins) skins = pelt_gltf_set(out, out->root, "skins", json_array());
     json_t *node = json_array_get(out->nodes, n->node);
-    gltf_set(out, node, "skin", json_integer((json_int_t)json_array_size(skins)));
-    finish_skin(e, n->skin, NULL, &n->place, gltf_append(out, skins, json_object()));
+    pelt_gltf_set(out, node, "skin", json_integer((json_int_t)json_array_size(skins)));
+    finish_skin(e, n->skin, NULL, &n->place, pelt_gltf_append(out, skins, json_object()));
 }
 
 /* -- What differs ---------------------------------------------------------------------------------------------------- */
@@ -296,9 +296,9 @@ static void copy_members(gltf_output *out, const json_t *from, json_t *to);
 static json_t *hang_copy(gltf_output *out, json_t *value, json_t *owner, const char *key) {
     json_t *copy = json_is_object(value) ? json_object() : json_is_array(value) ? json_array() : json_incref(value);
     if (key)
-        gltf_set(out, owner, key, copy);
+        pelt_gltf_set(out, owner, key, copy);
     else
-        gltf_append(out, owner, copy);
+        pelt_gltf_append(out, owner, copy);
     copy_members(out, value, copy);
     return copy;
 }
@@ -319,20 +319,20 @@ static json_t *own_mesh(edit *e, uint32_t node) {
     json_t *object = json_array_get(meshes, mesh);
     if (e->mesh_users[mesh] < 2) return object;
     e->mesh_users[mesh]--;
-    gltf_set(out, json_array_get(out->nodes, node), "mesh", json_integer((json_int_t)json_array_size(meshes)));
+    pelt_gltf_set(out, json_array_get(out->nodes, node), "mesh", json_integer((json_int_t)json_array_size(meshes)));
     return hang_copy(out, object, meshes, NULL);
 }
 
 /* -- Vertices -------------------------------------------------------------------------------------------------------- */
 
-void gltf_release(gltf_editing *e, const json_t *reference) {
+void pelt_gltf_release(gltf_editing *e, const json_t *reference) {
     double index = json_number_value(reference);
     if (json_is_number(reference) && index >= 0 && index < e->accessor_count) e->freed[(uint32_t)index] = true;
 }
 
 static void replace(edit *e, json_t *attributes, const char *name, int accessor) {
-    gltf_release(&e->base, json_object_get(attributes, name));
-    gltf_set(e->base.out, attributes, name, json_integer(accessor));
+    pelt_gltf_release(&e->base, json_object_get(attributes, name));
+    pelt_gltf_set(e->base.out, attributes, name, json_integer(accessor));
 }
 
 /* The transpose of the place's matrix times a vector. */
@@ -351,7 +351,7 @@ static void replace_positions(edit *e, const node_edit *n, const gltf_part *p, j
         pelt_affine_point(&n->bind, (double[3]){from[0], from[1], from[2]}, own);
         for (int i = 0; i < 3; i++) positions[3 * (size_t)v + (size_t)i] = (float)own[i];
     }
-    replace(e, attributes, "POSITION", gltf_add_positions(e->base.out, positions, p->count));
+    replace(e, attributes, "POSITION", pelt_gltf_add_positions(e->base.out, positions, p->count));
 }
 
 static void replace_normals(edit *e, const node_edit *n, const gltf_part *p, json_t *attributes) {
@@ -364,7 +364,7 @@ static void replace_normals(edit *e, const node_edit *n, const gltf_part *p, jso
         double length = length_of(own);
         for (int i = 0; i < 3; i++) normals[3 * (size_t)v + (size_t)i] = (float)(own[i] / length);
     }
-    replace(e, attributes, "NORMAL", gltf_add_normals(e->base.out, normals, p->count));
+    replace(e, attributes, "NORMAL", pelt_gltf_add_normals(e->base.out, normals, p->count));
 }
 
 /* Takes away the sets of weights from a number on. */
@@ -374,7 +374,7 @@ static void drop_weights(edit *e, json_t *attributes, uint32_t from) {
         char key[32];
         for (uint32_t s = from; snprintf(key, sizeof key, "%s_%u", names[i], s), json_object_get(attributes, key);
              s++) {
-            gltf_release(&e->base, json_object_get(attributes, key));
+            pelt_gltf_release(&e->base, json_object_get(attributes, key));
             json_object_del(attributes, key);
         }
     }
@@ -382,8 +382,8 @@ static void drop_weights(edit *e, json_t *attributes, uint32_t from) {
 
 static void replace_weights(edit *e, const node_edit *n, const gltf_part *p, json_t *attributes) {
     drop_weights(e, attributes, 0);
-    gltf_add_weights(e->base.out, &e->mesh->influences, p->first, p->count, n->skin->slot_of, n->skin->count,
-                     attributes);
+    pelt_gltf_add_weights(e->base.out, &e->mesh->influences, p->first, p->count, n->skin->slot_of, n->skin->count,
+                          attributes);
 }
 
 /* -- Targets --------------------------------------------------------------------------------------------------------- */
@@ -415,11 +415,11 @@ static pelt_target slice(edit *e, const node_edit *n, const gltf_part *p, const 
 /* An accessor of zeros like another one. */
 static int zeros_like(edit *e, const json_t *reference) {
     gltf_output *out = e->base.out;
-    const json_t *like = gltf_referred(out->accessors, reference);
+    const json_t *like = pelt_gltf_referred(out->accessors, reference);
     const char *shape = json_string_value(json_object_get(like, "type"));
     double count = json_number_value(json_object_get(like, "count"));
-    return gltf_add_accessor(out, NONE, GLTF_FLOAT, shape ? shape : "VEC3",
-                             count > 0 && count < INT32_MAX ? (uint32_t)count : 1);
+    return pelt_gltf_add_accessor(out, NONE, GLTF_FLOAT, shape ? shape : "VEC3",
+                                  count > 0 && count < INT32_MAX ? (uint32_t)count : 1);
 }
 
 /* What one target has all get, as zeros: players take the mesh itself for what a target lacks while others have it. */
@@ -440,7 +440,7 @@ static void fill_up_targets(edit *e, json_t *targets) {
             json_t *target = json_array_get(targets, t);
             if (!json_is_object(target) || json_object_get(target, names[k])) continue;
             if (zeros == NONE) zeros = zeros_like(e, like[k]);
-            gltf_set(e->base.out, target, names[k], json_integer(zeros));
+            pelt_gltf_set(e->base.out, target, names[k], json_integer(zeros));
         }
     }
 }
@@ -449,12 +449,12 @@ static void add_targets(edit *e, const node_edit *n, const gltf_morphed *m, cons
     gltf_output *out = e->base.out;
     bool normals = e->content->target_normals && json_object_get(json_object_get(primitive, "attributes"), "NORMAL");
     json_t *targets = json_object_get(primitive, "targets");
-    if (!targets) targets = gltf_set(out, primitive, "targets", json_array());
+    if (!targets) targets = pelt_gltf_set(out, primitive, "targets", json_array());
     for (uint32_t i = 0; i < m->count; i++) {
         pelt_target *own = PELT_NEW(out->arena, 2, pelt_target);
         own[0] = slice(e, n, p, &e->mesh->targets[m->targets[i]], false);
         if (normals) own[1] = slice(e, n, p, &e->content->target_normals[m->targets[i]], true);
-        gltf_add_target(out, &own[0], normals ? &own[1] : NULL, p->count, targets);
+        pelt_gltf_add_target(out, &own[0], normals ? &own[1] : NULL, p->count, targets);
     }
     fill_up_targets(e, targets);
 }
@@ -468,19 +468,19 @@ static void describe_targets(edit *e, const node_edit *n, gltf_morphed *m) {
     for (uint32_t i = 0; i < m->before; i++)
         m->rest[i] = (float)json_number_value(json_array_get(of_node ? of_node : of_mesh, i));
     for (uint32_t i = 0; i < m->count; i++) {
-        if (json_is_array(of_node)) gltf_append(out, of_node, json_real(0));
-        if (json_is_array(of_mesh)) gltf_append(out, of_mesh, json_real(0));
+        if (json_is_array(of_node)) pelt_gltf_append(out, of_node, json_real(0));
+        if (json_is_array(of_mesh)) pelt_gltf_append(out, of_mesh, json_real(0));
     }
-    if (!extras) extras = gltf_set(out, n->mesh, "extras", json_object());
+    if (!extras) extras = pelt_gltf_set(out, n->mesh, "extras", json_object());
     json_t *names = json_object_get(extras, "targetNames");
     if (!names && json_is_object(extras)) {
-        names = gltf_set(out, extras, "targetNames", json_array());
+        names = pelt_gltf_set(out, extras, "targetNames", json_array());
         for (uint32_t i = 0; i < m->before; i++)
-            gltf_append(out, names, pelt_json_text(pelt_arena_format(out->arena, "target%u", i)));
+            pelt_gltf_append(out, names, pelt_json_text(pelt_arena_format(out->arena, "target%u", i)));
     }
     if (json_array_size(names) != m->before || !json_is_array(names)) return; /* not of these targets */
     for (uint32_t i = 0; i < m->count; i++)
-        gltf_append(out, names, pelt_json_text(e->mesh->targets[m->targets[i]].name));
+        pelt_gltf_append(out, names, pelt_json_text(e->mesh->targets[m->targets[i]].name));
 }
 
 /* -- Nodes with meshes ----------------------------------------------------------------------------------------------- */
@@ -497,11 +497,11 @@ static void follow(edit *e, const json_t *owner, double owner_normal, json_t *pr
     json_object_foreach(from, key, value) {
         bool weights = reweighted && (!strncmp(key, "JOINTS_", 7) || !strncmp(key, "WEIGHTS_", 8));
         if (!weights && strcmp(key, "POSITION") != 0 && !(same_normal && !strcmp(key, "NORMAL"))) continue;
-        gltf_set(out, to, key, json_incref(value));
+        pelt_gltf_set(out, to, key, json_incref(value));
     }
     json_t *all = json_object_get(owner, "targets"), *targets = json_object_get(primitive, "targets");
     if (json_array_size(all) <= before) return;
-    if (!targets) targets = gltf_set(out, primitive, "targets", json_array());
+    if (!targets) targets = pelt_gltf_set(out, primitive, "targets", json_array());
     for (size_t t = before; t < json_array_size(all); t++) hang_copy(out, json_array_get(all, t), targets, NULL);
     fill_up_targets(e, targets);
 }
@@ -510,24 +510,24 @@ static void follow(edit *e, const json_t *owner, double owner_normal, json_t *pr
 static void follow_along(edit *e, json_t *primitive, uint32_t target_count, bool weighted) {
     gltf_output *out = e->base.out;
     json_t *attributes = json_object_get(primitive, "attributes"), *position = json_object_get(attributes, "POSITION");
-    double count = json_number_value(json_object_get(gltf_referred(out->accessors, position), "count"));
+    double count = json_number_value(json_object_get(pelt_gltf_referred(out->accessors, position), "count"));
     if (!(count >= 1 && count < 1 << 24)) return;
     if (target_count) {
         json_t *targets = json_object_get(primitive, "targets");
-        if (!targets) targets = gltf_set(out, primitive, "targets", json_array());
+        if (!targets) targets = pelt_gltf_set(out, primitive, "targets", json_array());
         pelt_target still = {.name = ""};
         for (uint32_t t = 0; json_is_array(targets) && t < target_count; t++)
-            gltf_add_target(out, &still, NULL, (uint32_t)count, targets);
+            pelt_gltf_add_target(out, &still, NULL, (uint32_t)count, targets);
     }
     if (weighted) {
         float *weights = PELT_NEW(out->arena, 4 * (size_t)count, float);
         for (size_t v = 0; v < (size_t)count; v++) weights[4 * v] = 1;
         drop_weights(e, attributes, 0);
-        int joints = gltf_add_accessor(out, NONE, GLTF_UBYTE, "VEC4", (uint32_t)count);
-        gltf_set(out, attributes, "JOINTS_0", json_integer(joints));
-        int array =
-            gltf_add_array(out, weights, 16 * (size_t)count, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC4", (uint32_t)count);
-        gltf_set(out, attributes, "WEIGHTS_0", json_integer(array));
+        int joints = pelt_gltf_add_accessor(out, NONE, GLTF_UBYTE, "VEC4", (uint32_t)count);
+        pelt_gltf_set(out, attributes, "JOINTS_0", json_integer(joints));
+        int array = pelt_gltf_add_array(out, weights, 16 * (size_t)count, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC4",
+                                        (uint32_t)count);
+        pelt_gltf_set(out, attributes, "WEIGHTS_0", json_integer(array));
     }
 }
 
@@ -581,8 +581,8 @@ static bool prepare_skin(edit *e, node_edit *n) {
             want_joints(e, n->skin, p->first, p->count);
     }
     if (n->skin->count > 65536)
-        return gltf_fail(b->g, PELT_ERROR_UNSUPPORTED, gltf_entry(b->g, "nodes", n->node),
-                         "its skin would need %u joints; glTF can bind to 65536 at most", n->skin->count);
+        return pelt_gltf_fail(b->g, PELT_ERROR_UNSUPPORTED, pelt_gltf_entry(b->g, "nodes", n->node),
+                              "its skin would need %u joints; glTF can bind to 65536 at most", n->skin->count);
     if (!n->skinned) make_skin(e, n);
     return true;
 }
@@ -613,16 +613,16 @@ static void move_to_leaf(edit *e, node_edit *n) {
     static const char *const moving[] = {"mesh", "skin", "weights"};
     gltf_output *out = e->base.out;
     json_t *node = json_array_get(out->nodes, n->node), *children = json_object_get(node, "children");
-    json_t *leaf = gltf_append(out, out->nodes, json_object());
+    json_t *leaf = pelt_gltf_append(out, out->nodes, json_object());
     uint32_t index = (uint32_t)json_array_size(out->nodes) - 1;
     const char *name = json_string_value(json_object_get(node, "name"));
-    if (name) gltf_set(out, leaf, "name", pelt_json_text(pelt_arena_format(out->arena, "%s mesh", name)));
+    if (name) pelt_gltf_set(out, leaf, "name", pelt_json_text(pelt_arena_format(out->arena, "%s mesh", name)));
     for (int i = 0; i < 3; i++) {
         json_t *value = json_object_get(node, moving[i]);
-        if (value) gltf_set(out, leaf, moving[i], json_incref(value));
+        if (value) pelt_gltf_set(out, leaf, moving[i], json_incref(value));
         json_object_del(node, moving[i]);
     }
-    if (!children) children = gltf_set(out, node, "children", json_array());
+    if (!children) children = pelt_gltf_set(out, node, "children", json_array());
     if (json_array_insert_new(children, 0, json_integer(index))) pelt_arena_fail(out->arena);
     n->morphed->node = e->base.shown_by[n->node] = index;
 }
@@ -632,7 +632,7 @@ static bool differs(const node_edit *n) { return n->changed || n->reweighted || 
 /* Takes what a node shows out of what others show, and finds the skin of its new weights. */
 static bool begin_node(edit *e, node_edit *n) {
     gltf_editing *b = &e->base;
-    gltf_part_place(&b->scene, &b->parts.list[n->begin], &n->place);
+    pelt_gltf_part_place(&b->scene, &b->parts.list[n->begin], &n->place);
     n->moved = memcmp(&n->place, &pelt_identity, sizeof n->place) != 0;
     n->skinned = b->scene.skins_of[n->node] >= 0;
     pelt_affine_invert(&n->place, &n->bind);
@@ -684,16 +684,16 @@ static bool check_lists(gltf *g) {
                                         "bufferViews", "buffers", "images", "extensionsUsed", "scenes"};
     uint32_t length;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!gltf_length(g, gltf_member(g->root, names[i]), &length)) return false;
-    gltf_item extensions = gltf_member(g->root, "extensions");
+        if (!pelt_gltf_length(g, pelt_gltf_member(g->root, names[i]), &length)) return false;
+    gltf_item extensions = pelt_gltf_member(g->root, "extensions");
     if (extensions.json && !json_is_object(extensions.json))
-        return gltf_fail(g, PELT_ERROR_FORMAT, extensions, "must be an object");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, extensions, "must be an object");
     return true;
 }
 
 static json_t *list_of(gltf_output *out, const char *name) {
     json_t *list = json_object_get(out->root, name);
-    return list ? list : gltf_set(out, out->root, name, json_array());
+    return list ? list : pelt_gltf_set(out, out->root, name, json_array());
 }
 
 static void begin_edit(edit *e) {
@@ -726,19 +726,19 @@ static pelt_result edit_tree(void *user, pelt_error *error) {
     begin_edit(e);
     if (e->content->skeleton) match_joints(e), add_nodes(e);
     if (!edit_nodes(e)) return g->error.code;
-    if (!gltf_edit_animations(b)) return g->error.code;
-    if (e->content->embed) gltf_embed(b);
-    return gltf_keep_images(b) && gltf_keep_bytes(b) ? PELT_OK : g->error.code;
+    if (!pelt_gltf_edit_animations(b)) return g->error.code;
+    if (e->content->embed) pelt_gltf_embed(b);
+    return pelt_gltf_keep_images(b) && pelt_gltf_keep_bytes(b) ? PELT_OK : g->error.code;
 }
 
 /* That the content is of this file. */
 static bool check_source(gltf *g, const pelt_mesh *mesh) {
     const pelt_mesh *file = &g->bundle->mesh;
     if (file->vertex_count == mesh->vertex_count && file->triangle_count == mesh->triangle_count) return true;
-    return gltf_fail(g, PELT_ERROR_DATA, g->root,
-                     "has %u vertices and %u triangles, but %u and %u are to be written; "
-                     "it may have changed in the meantime",
-                     file->vertex_count, file->triangle_count, mesh->vertex_count, mesh->triangle_count);
+    return pelt_gltf_fail(g, PELT_ERROR_DATA, g->root,
+                          "has %u vertices and %u triangles, but %u and %u are to be written; "
+                          "it may have changed in the meantime",
+                          file->vertex_count, file->triangle_count, mesh->vertex_count, mesh->triangle_count);
 }
 
 pelt_result pelt_gltf_rewrite(const char *path, const pelt_gltf_content *content, const pelt_file *file,
@@ -749,7 +749,7 @@ pelt_result pelt_gltf_rewrite(const char *path, const pelt_gltf_content *content
     edit e = {.base = {.g = &g, .out = &out, .freed_view = NONE}, .content = content, .common_root = NONE};
     e.mesh = content->mesh, e.file_mesh = &bundle.mesh;
     pelt_result result = PELT_OK;
-    bool done = bundle.arena ? gltf_read(&g, file, &e.base.scene, &e.base.parts) : gltf_out_of_memory(&g);
+    bool done = bundle.arena ? pelt_gltf_read(&g, file, &e.base.scene, &e.base.parts) : pelt_gltf_out_of_memory(&g);
     out.root = g.json;
     done = done && check_lists(&g) && check_source(&g, content->mesh);
     if (done) result = pelt_stage(out.arena, edit_tree, &e, error);
@@ -757,8 +757,8 @@ pelt_result pelt_gltf_rewrite(const char *path, const pelt_gltf_content *content
         result = g.error.code;
         if (error) *error = g.error;
     }
-    if (!result) result = gltf_write_file(&out, error);
-    gltf_close(&g);
+    if (!result) result = pelt_gltf_write_file(&out, error);
+    pelt_gltf_close(&g);
     pelt_arena_free(out.arena);
     pelt_arena_free(bundle.arena);
     return result;

@@ -15,9 +15,9 @@ static const char name[] = "PELT_skin";
 static void announce(gltf_output *out) {
     json_t *used = json_object_get(out->root, "extensionsUsed"), *word;
     size_t i;
-    if (!used) used = gltf_set(out, out->root, "extensionsUsed", json_array());
+    if (!used) used = pelt_gltf_set(out, out->root, "extensionsUsed", json_array());
     json_array_foreach(used, i, word) if (json_is_string(word) && !strcmp(json_string_value(word), name)) return;
-    gltf_append(out, used, json_string(name));
+    pelt_gltf_append(out, used, json_string(name));
 }
 
 /* The skin's bytes. It was made for the mesh before the changes; where these moved the rest pose, which mesh it is for
@@ -32,71 +32,72 @@ static const void *bytes_of(const gltf_editing *e, const pelt_bytes *skin) {
     return copy;
 }
 
-void gltf_embed(gltf_editing *e) {
+void pelt_gltf_embed(gltf_editing *e) {
     gltf_output *out = e->out;
     const pelt_bytes *skin = out->content->embed;
     json_t *extensions = json_object_get(out->root, "extensions");
-    if (!extensions) extensions = gltf_set(out, out->root, "extensions", json_object());
+    if (!extensions) extensions = pelt_gltf_set(out, out->root, "extensions", json_object());
     const json_t *old = json_object_get(json_object_get(extensions, name), "bufferView");
     double view = json_number_value(old);
     if (json_is_number(old) && view >= 0 && view < e->view_count) e->freed_view = (int)view;
     announce(out);
-    json_t *object = gltf_set(out, extensions, name, json_pack("{s:i}", "version", 1));
-    int bytes = gltf_add_view(out, bytes_of(e, skin), skin->size, 0);
-    gltf_set(out, object, "bufferView", json_integer(bytes));
-    json_t *joints = gltf_set(out, object, "joints", json_array());
-    for (uint32_t j = 0; j < out->content->embed_joints; j++) gltf_append(out, joints, json_integer(e->node_of[j]));
-    json_t *parts = gltf_set(out, object, "parts", json_array());
+    json_t *object = pelt_gltf_set(out, extensions, name, json_pack("{s:i}", "version", 1));
+    int bytes = pelt_gltf_add_view(out, bytes_of(e, skin), skin->size, 0);
+    pelt_gltf_set(out, object, "bufferView", json_integer(bytes));
+    json_t *joints = pelt_gltf_set(out, object, "joints", json_array());
+    for (uint32_t j = 0; j < out->content->embed_joints; j++)
+        pelt_gltf_append(out, joints, json_integer(e->node_of[j]));
+    json_t *parts = pelt_gltf_set(out, object, "parts", json_array());
     for (uint32_t i = 0; i < e->parts.count; i++) {
         const gltf_part *p = &e->parts.list[i];
-        gltf_append(out, parts,
-                    json_pack("{s:I, s:I, s:I, s:I}", "node", (json_int_t)e->shown_by[p->node], "primitive",
-                              (json_int_t)p->index, "firstVertex", (json_int_t)p->first, "vertexCount",
-                              (json_int_t)p->count));
+        pelt_gltf_append(out, parts,
+                         json_pack("{s:I, s:I, s:I, s:I}", "node", (json_int_t)e->shown_by[p->node], "primitive",
+                                   (json_int_t)p->index, "firstVertex", (json_int_t)p->first, "vertexCount",
+                                   (json_int_t)p->count));
     }
 }
 
 /* -- Reading --------------------------------------------------------------------------------------------------------- */
 
 static pelt_bytes *read_embedded(gltf *g) {
-    gltf_item extension = gltf_member(gltf_member(g->root, "extensions"), name);
+    gltf_item extension = pelt_gltf_member(pelt_gltf_member(g->root, "extensions"), name);
     uint32_t view_index, buffer_index;
     uint64_t version, offset, length;
     if (!extension.json) {
-        gltf_fail(g, PELT_ERROR_FORMAT, g->root,
-                  "has no skin in it; name a .pelt file, or a glTF file written by pelt export --embed");
+        pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root,
+                       "has no skin in it; name a .pelt file, or a glTF file written by pelt export --embed");
         return NULL;
     }
-    if (!gltf_natural(g, gltf_member(extension, "version"), 0, &version)) return NULL;
+    if (!pelt_gltf_natural(g, pelt_gltf_member(extension, "version"), 0, &version)) return NULL;
     if (version != 1) {
-        gltf_fail(g, PELT_ERROR_UNSUPPORTED, extension, "is of version %llu, which this pelt does not know",
-                  (unsigned long long)version);
+        pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, extension, "is of version %llu, which this pelt does not know",
+                       (unsigned long long)version);
         return NULL;
     }
-    if (!gltf_reference(g, gltf_member(extension, "bufferView"), "bufferViews", &view_index)) return NULL;
-    gltf_item view = gltf_entry(g, "bufferViews", view_index);
-    if (!gltf_reference(g, gltf_member(view, "buffer"), "buffers", &buffer_index) ||
-        !gltf_natural(g, gltf_member(view, "byteOffset"), 0, &offset) ||
-        !gltf_natural(g, gltf_member(view, "byteLength"), 0, &length))
+    if (!pelt_gltf_reference(g, pelt_gltf_member(extension, "bufferView"), "bufferViews", &view_index)) return NULL;
+    gltf_item view = pelt_gltf_entry(g, "bufferViews", view_index);
+    if (!pelt_gltf_reference(g, pelt_gltf_member(view, "buffer"), "buffers", &buffer_index) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteOffset"), 0, &offset) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteLength"), 0, &length))
         return NULL;
     const gltf_buffer *buffer = &g->buffers[buffer_index];
     if (!buffer->bytes || offset > buffer->size || length > buffer->size - offset) {
-        gltf_fail(g, PELT_ERROR_TRUNCATED, view, "its %llu bytes are not all there", (unsigned long long)length);
+        pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "its %llu bytes are not all there", (unsigned long long)length);
         return NULL;
     }
     pelt_bytes *bytes = pelt_bytes_new((size_t)length);
     if (bytes)
         memcpy(bytes->bytes, buffer->bytes + offset, (size_t)length);
     else
-        gltf_out_of_memory(g);
+        pelt_gltf_out_of_memory(g);
     return bytes;
 }
 
 pelt_bytes *pelt_embedded_skin(const pelt_file *file, const char *path, pelt_error *error) {
     pelt_bundle bundle = {.arena = NULL};
     gltf g = {.path = path, .bundle = &bundle};
-    pelt_bytes *bytes = gltf_begin(&g, file) ? read_embedded(&g) : NULL;
+    pelt_bytes *bytes = pelt_gltf_begin(&g, file) ? read_embedded(&g) : NULL;
     if (!bytes && error) *error = g.error;
-    gltf_close(&g);
+    pelt_gltf_close(&g);
     return bytes;
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-bool gltf_fail(gltf *g, pelt_result code, gltf_item where, const char *format, ...) {
+bool pelt_gltf_fail(gltf *g, pelt_result code, gltf_item where, const char *format, ...) {
     char sentence[600];
     va_list arguments;
     va_start(arguments, format);
@@ -17,14 +17,14 @@ bool gltf_fail(gltf *g, pelt_result code, gltf_item where, const char *format, .
     return false;
 }
 
-bool gltf_out_of_memory(gltf *g) {
+bool pelt_gltf_out_of_memory(gltf *g) {
     pelt_file_no_memory(g->path ? g->path : "glTF", &g->error);
     return false;
 }
 
-void *gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size) {
+void *pelt_gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size) {
     void *memory = pelt_alloc(arena, count, size);
-    if (!memory) gltf_out_of_memory(g);
+    if (!memory) pelt_gltf_out_of_memory(g);
     return memory;
 }
 
@@ -48,7 +48,7 @@ static char *append_index(char *at, const char *end, size_t index) {
     return append_text(at, end, first);
 }
 
-gltf_item gltf_member(gltf_item object, const char *key) {
+gltf_item pelt_gltf_member(gltf_item object, const char *key) {
     gltf_item member = {.json = json_object_get(object.json, key)};
     const char *end = member.path + sizeof member.path - 1;
     char *at = append_text(member.path, end, object.path);
@@ -57,14 +57,14 @@ gltf_item gltf_member(gltf_item object, const char *key) {
     return member;
 }
 
-gltf_item gltf_element(gltf_item list, size_t index) {
+gltf_item pelt_gltf_element(gltf_item list, size_t index) {
     gltf_item element = {.json = json_array_get(list.json, index)};
     const char *end = element.path + sizeof element.path - 1;
     append_index(append_text(element.path, end, list.path), end, index);
     return element;
 }
 
-gltf_item gltf_entry(const gltf *g, const char *list, size_t index) {
+gltf_item pelt_gltf_entry(const gltf *g, const char *list, size_t index) {
     gltf_item entry = {.json = json_array_get(json_object_get(g->json, list), index)};
     const char *end = entry.path + sizeof entry.path - 1;
     append_index(append_text(entry.path, end, list), end, index);
@@ -73,53 +73,54 @@ gltf_item gltf_entry(const gltf *g, const char *list, size_t index) {
 
 /* -- Values ------------------------------------------------------------------------------------------------------- */
 
-bool gltf_length(gltf *g, gltf_item list, uint32_t *length) {
+bool pelt_gltf_length(gltf *g, gltf_item list, uint32_t *length) {
     *length = 0;
     if (!list.json) return true;
-    if (!json_is_array(list.json)) return gltf_fail(g, PELT_ERROR_FORMAT, list, "must be a list");
+    if (!json_is_array(list.json)) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, list, "must be a list");
     size_t size = json_array_size(list.json);
-    if (size > INT32_MAX) return gltf_fail(g, PELT_ERROR_FORMAT, list, "%zu entries are too many", size);
+    if (size > INT32_MAX) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, list, "%zu entries are too many", size);
     *length = (uint32_t)size;
     return true;
 }
 
-bool gltf_natural(gltf *g, gltf_item item, uint64_t fallback, uint64_t *number) {
+bool pelt_gltf_natural(gltf *g, gltf_item item, uint64_t fallback, uint64_t *number) {
     *number = fallback;
     if (!item.json) return true;
     double value = json_number_value(item.json);
     if (!json_is_number(item.json) || value < 0 || value > 9007199254740992.0 || value != floor(value))
-        return gltf_fail(g, PELT_ERROR_FORMAT, item, "must be a whole number that is not negative");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "must be a whole number that is not negative");
     *number = (uint64_t)value;
     return true;
 }
 
-bool gltf_reference(gltf *g, gltf_item item, const char *list, uint32_t *index) {
+bool pelt_gltf_reference(gltf *g, gltf_item item, const char *list, uint32_t *index) {
     uint64_t number;
     size_t length = json_array_size(json_object_get(g->json, list));
     *index = 0;
-    if (!item.json) return gltf_fail(g, PELT_ERROR_FORMAT, item, "is missing");
-    if (!gltf_natural(g, item, 0, &number)) return false;
+    if (!item.json) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "is missing");
+    if (!pelt_gltf_natural(g, item, 0, &number)) return false;
     if (number >= length)
-        return gltf_fail(g, PELT_ERROR_INDEX, item, "%llu, but the file has only %zu %s", (unsigned long long)number,
-                         length, list);
+        return pelt_gltf_fail(g, PELT_ERROR_INDEX, item, "%llu, but the file has only %zu %s",
+                              (unsigned long long)number, length, list);
     *index = (uint32_t)number;
     return true;
 }
 
-bool gltf_numbers(gltf *g, gltf_item list, size_t count, double *numbers) {
+bool pelt_gltf_numbers(gltf *g, gltf_item list, size_t count, double *numbers) {
     if (!list.json) return true;
     if (!json_is_array(list.json) || json_array_size(list.json) != count)
-        return gltf_fail(g, PELT_ERROR_FORMAT, list, "must be a list of %zu numbers", count);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, list, "must be a list of %zu numbers", count);
     for (size_t i = 0; i < count; i++) {
         const json_t *element = json_array_get(list.json, i);
         numbers[i] = json_number_value(element);
         if (!json_is_number(element) || fabs(numbers[i]) > FLT_MAX)
-            return gltf_fail(g, PELT_ERROR_NUMBER, gltf_element(list, i), "must be a number that fits into a float");
+            return pelt_gltf_fail(g, PELT_ERROR_NUMBER, pelt_gltf_element(list, i),
+                                  "must be a number that fits into a float");
     }
     return true;
 }
 
-const char *gltf_text(gltf_item item, const char *fallback) {
+const char *pelt_gltf_text(gltf_item item, const char *fallback) {
     const char *text = json_string_value(item.json);
     return text ? text : fallback;
 }

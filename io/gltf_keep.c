@@ -79,7 +79,7 @@ static void renumber(void *user, json_t *owner, const char *key) {
     numbering *n = user;
     size_t index;
     if (refers(n, json_object_get(owner, key), &index) && n->number[index] != index)
-        gltf_set(n->out, owner, key, json_integer((json_int_t)n->number[index]));
+        pelt_gltf_set(n->out, owner, key, json_integer((json_int_t)n->number[index]));
 }
 
 /* -- Dropping -------------------------------------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static bool has_strange_extension(const json_t *value) {
     if (json_is_array(value)) json_array_foreach(value, i, member) if (has_strange_extension(member)) return true;
     if (json_is_object(value)) json_object_foreach((json_t *)value, key, member) {
             if (!strcmp(key, "extensions"))
-                json_object_foreach(member, name, extension) if (!gltf_extension_is_known(name)) return true;
+                json_object_foreach(member, name, extension) if (!pelt_gltf_extension_is_known(name)) return true;
             if (strcmp(key, "extras") != 0 && has_strange_extension(member)) return true;
         }
     return false;
@@ -145,33 +145,35 @@ static int compare_stretches(const void *x, const void *y) {
     return a->begin != b->begin ? (a->begin < b->begin ? -1 : 1) : 0;
 }
 
-/* Where a view of the file lies; false after gltf_fail. New views are in the buffer behind the file's. */
+/* Where a view of the file lies; false after pelt_gltf_fail. New views are in the buffer behind the file's. */
 static bool locate(gltf_editing *e, gltf_item view, stretch *at, size_t *offset, bool *is_new) {
     gltf *g = e->g;
     uint64_t buffer, begin, length;
-    gltf_item reference = gltf_member(view, "buffer");
-    if (!gltf_natural(g, reference, 0, &buffer) || !gltf_natural(g, gltf_member(view, "byteOffset"), 0, &begin) ||
-        !gltf_natural(g, gltf_member(view, "byteLength"), 0, &length))
+    gltf_item reference = pelt_gltf_member(view, "buffer");
+    if (!pelt_gltf_natural(g, reference, 0, &buffer) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteOffset"), 0, &begin) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteLength"), 0, &length))
         return false;
     *offset = (size_t)begin;
     *is_new = buffer == g->buffer_count;
     if (*is_new) return true;
     if (buffer > g->buffer_count)
-        return gltf_fail(g, PELT_ERROR_INDEX, reference, "%llu, but the file has only %u buffers",
-                         (unsigned long long)buffer, g->buffer_count);
+        return pelt_gltf_fail(g, PELT_ERROR_INDEX, reference, "%llu, but the file has only %u buffers",
+                              (unsigned long long)buffer, g->buffer_count);
     const gltf_buffer *from = &g->buffers[buffer];
     if (!from->bytes)
-        return gltf_fail(g, PELT_ERROR_FORMAT, gltf_entry(g, "buffers", (size_t)buffer), "has no bytes and no uri");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, pelt_gltf_entry(g, "buffers", (size_t)buffer),
+                              "has no bytes and no uri");
     if (begin > from->size || length > from->size - begin)
-        return gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends at byte %llu, but the buffer has only %zu bytes",
-                         (unsigned long long)(begin + length), from->size);
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends at byte %llu, but the buffer has only %zu bytes",
+                              (unsigned long long)(begin + length), from->size);
     *at = (stretch){(uint32_t)buffer, (size_t)begin / 4 * 4, (size_t)(begin + length), 0};
     return true;
 }
 
 /* Views say where they are once, and once more in the extension that compresses them. */
 static gltf_item compressed(gltf_item view) {
-    return gltf_member(gltf_member(view, "extensions"), "EXT_meshopt_compression");
+    return pelt_gltf_member(pelt_gltf_member(view, "extensions"), "EXT_meshopt_compression");
 }
 
 /* All stretches that are in use, merged where they touch, with their places; *list is sorted. */
@@ -182,7 +184,7 @@ static bool collect(gltf_editing *e, bool all, stretch **list, size_t *count, si
     for (uint32_t b = 0; all && b < e->g->buffer_count; b++)
         if (e->g->buffers[b].bytes) (*list)[n++] = (stretch){b, 0, e->g->buffers[b].size, 0};
     for (size_t i = 0; i < views; i++) {
-        gltf_item view = gltf_entry(e->g, "bufferViews", i), extension = compressed(view);
+        gltf_item view = pelt_gltf_entry(e->g, "bufferViews", i), extension = compressed(view);
         if (!locate(e, view, &(*list)[n], &offset, &is_new)) return false;
         n += !is_new;
         if (extension.json && !locate(e, extension, &(*list)[n], &offset, &is_new)) return false;
@@ -224,9 +226,9 @@ static bool move_view(gltf_editing *e, gltf_item view, const stretch *list, size
     if (!locate(e, view, &at, &offset, &is_new)) return false;
     size_t place = is_new ? before + offset : place_of(list, count, &at, offset);
     json_t *object = (json_t *)view.json;
-    gltf_set(e->out, object, "buffer", json_integer(0));
+    pelt_gltf_set(e->out, object, "buffer", json_integer(0));
     if (place || json_object_get(object, "byteOffset"))
-        gltf_set(e->out, object, "byteOffset", json_integer((json_int_t)place));
+        pelt_gltf_set(e->out, object, "byteOffset", json_integer((json_int_t)place));
     return true;
 }
 
@@ -234,14 +236,14 @@ static bool move_view(gltf_editing *e, gltf_item view, const stretch *list, size
 static void join_buffers(gltf_editing *e) {
     gltf_output *out = e->out;
     json_t *buffers = json_object_get(out->root, "buffers");
-    if (!buffers) buffers = gltf_set(out, out->root, "buffers", json_array());
+    if (!buffers) buffers = pelt_gltf_set(out, out->root, "buffers", json_array());
     if (!json_is_object(json_array_get(buffers, 0))) json_array_clear(buffers);
-    if (!json_array_size(buffers)) gltf_append(out, buffers, json_object());
+    if (!json_array_size(buffers)) pelt_gltf_append(out, buffers, json_object());
     for (size_t i = json_array_size(buffers); i-- > 1;)
         if (json_array_remove(buffers, i)) pelt_arena_fail(out->arena);
 }
 
-bool gltf_keep_bytes(gltf_editing *e) {
+bool pelt_gltf_keep_bytes(gltf_editing *e) {
     gltf_output *out = e->out;
     gltf_blob *added = out->first;
     stretch *list;
@@ -250,13 +252,13 @@ bool gltf_keep_bytes(gltf_editing *e) {
     drop_unused(e);
     if (!collect(e, strange, &list, &count, &size)) return false;
     for (size_t i = 0; i < json_array_size(out->views); i++) {
-        gltf_item view = gltf_entry(e->g, "bufferViews", i), extension = compressed(view);
+        gltf_item view = pelt_gltf_entry(e->g, "bufferViews", i), extension = compressed(view);
         if (!move_view(e, view, list, count, size)) return false;
         if (extension.json && !move_view(e, extension, list, count, size)) return false;
     }
     out->first = out->last = NULL, out->size = 0;
     for (size_t i = 0; i < count; i++)
-        gltf_add_bytes(out, e->g->buffers[list[i].buffer].bytes + list[i].begin, list[i].end - list[i].begin);
+        pelt_gltf_add_bytes(out, e->g->buffers[list[i].buffer].bytes + list[i].begin, list[i].end - list[i].begin);
     if (out->last)
         out->last->next = added;
     else
@@ -299,19 +301,19 @@ static void keep_image(gltf_editing *e, json_t *image) {
     pelt_file file;
     pelt_error unread = {0};
     if (!text || !strncmp(text, "data:", 5)) return;
-    char *name = gltf_side_name(g, uri, text);
+    char *name = pelt_gltf_side_name(g, uri, text);
     g->error = (pelt_error){0};
     const char *path =
         name ? pelt_arena_format(g->files, "%.*s%s", slash ? (int)(slash + 1 - g->path) : 0, g->path, name) : NULL;
     const char *type = path && !pelt_file_read(g->files, path, &file, &unread) ? picture_type(&file) : NULL;
     if (!type) return;
-    int view = gltf_add_view(e->out, file.bytes, file.size, 0);
+    int view = pelt_gltf_add_view(e->out, file.bytes, file.size, 0);
     json_object_del(image, "uri");
-    gltf_set(e->out, image, "mimeType", json_string(type));
-    gltf_set(e->out, image, "bufferView", json_integer(view));
+    pelt_gltf_set(e->out, image, "mimeType", json_string(type));
+    pelt_gltf_set(e->out, image, "bufferView", json_integer(view));
 }
 
-bool gltf_keep_images(gltf_editing *e) {
+bool pelt_gltf_keep_images(gltf_editing *e) {
     size_t i;
     json_t *image;
     if (!e->g->path || is_beside(e->out->path, e->g->path)) return true;

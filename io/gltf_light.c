@@ -16,17 +16,18 @@ static bool read_number(gltf *g, gltf_item item, double fallback, double low, do
     if (!item.json) return true;
     *value = json_number_value(item.json);
     if (json_is_number(item.json) && *value >= low && *value <= high) return true;
-    return gltf_fail(g, PELT_ERROR_NUMBER, item, "must be a number from %g to %g", low, high);
+    return pelt_gltf_fail(g, PELT_ERROR_NUMBER, item, "must be a number from %g to %g", low, high);
 }
 
 /* -- Materials ---------------------------------------------------------------------------------------------------- */
 
 static bool read_material(gltf *g, gltf_item item, pelt_material *out) {
     double color[4] = {1, 1, 1, 1}, emission[3] = {0, 0, 0}, strength;
-    gltf_item extension = gltf_member(gltf_member(item, "extensions"), "KHR_materials_emissive_strength");
-    if (!gltf_numbers(g, gltf_member(gltf_member(item, "pbrMetallicRoughness"), "baseColorFactor"), 4, color) ||
-        !gltf_numbers(g, gltf_member(item, "emissiveFactor"), 3, emission) ||
-        !read_number(g, gltf_member(extension, "emissiveStrength"), 1, 0, 1e30, &strength))
+    gltf_item extension = pelt_gltf_member(pelt_gltf_member(item, "extensions"), "KHR_materials_emissive_strength");
+    if (!pelt_gltf_numbers(g, pelt_gltf_member(pelt_gltf_member(item, "pbrMetallicRoughness"), "baseColorFactor"), 4,
+                           color) ||
+        !pelt_gltf_numbers(g, pelt_gltf_member(item, "emissiveFactor"), 3, emission) ||
+        !read_number(g, pelt_gltf_member(extension, "emissiveStrength"), 1, 0, 1e30, &strength))
         return false;
     for (int c = 0; c < 3; c++) {
         out->albedo[c] = (float)fmin(fmax(color[c], 0), 1);
@@ -38,26 +39,27 @@ static bool read_material(gltf *g, gltf_item item, pelt_material *out) {
 /* The last one is for primitives that name none. */
 static bool read_materials(gltf *g, pelt_scene *scene) {
     uint32_t count;
-    if (!gltf_length(g, gltf_member(g->root, "materials"), &count)) return false;
+    if (!pelt_gltf_length(g, pelt_gltf_member(g->root, "materials"), &count)) return false;
     scene->materials = GLTF_NEW(g, g->arena, pelt_material, count + 1);
     if (!scene->materials) return false;
     scene->material_count = count + 1;
     scene->materials[count] = (pelt_material){.albedo = {1, 1, 1}};
     for (uint32_t i = 0; i < count; i++)
-        if (!read_material(g, gltf_entry(g, "materials", i), &scene->materials[i])) return false;
+        if (!read_material(g, pelt_gltf_entry(g, "materials", i), &scene->materials[i])) return false;
     return true;
 }
 
 /* Triangles of a primitive, counted as gltf_mesh.c does; 0 for points and lines. */
 static bool count_triangles(gltf *g, gltf_item primitive, uint32_t *count) {
-    gltf_item indices = gltf_member(primitive, "indices");
-    gltf_item position = gltf_member(gltf_member(primitive, "attributes"), "POSITION");
+    gltf_item indices = pelt_gltf_member(primitive, "indices");
+    gltf_item position = pelt_gltf_member(pelt_gltf_member(primitive, "attributes"), "POSITION");
     gltf_accessor a;
     uint64_t mode;
     *count = 0;
-    if (!gltf_natural(g, gltf_member(primitive, "mode"), TRIANGLES, &mode)) return false;
+    if (!pelt_gltf_natural(g, pelt_gltf_member(primitive, "mode"), TRIANGLES, &mode)) return false;
     if (mode < TRIANGLES || mode > TRIANGLE_FAN || !position.json) return true;
-    if (!gltf_accessor_open(g, indices.json ? indices : position, indices.json ? "SCALAR" : "VEC3", &a)) return false;
+    if (!pelt_gltf_accessor_open(g, indices.json ? indices : position, indices.json ? "SCALAR" : "VEC3", &a))
+        return false;
     *count = mode == TRIANGLES ? a.count / 3 : a.count < 3 ? 0 : a.count - 2;
     return true;
 }
@@ -66,13 +68,13 @@ static bool count_triangles(gltf *g, gltf_item primitive, uint32_t *count) {
 static bool assign_materials(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
     uint32_t done = 0, n, count, material;
     for (uint32_t i = 0; i < nodes->mesh_node_count; i++) {
-        gltf_item mesh = gltf_entry(g, "meshes", (size_t)nodes->meshes[nodes->mesh_nodes[i]]);
-        gltf_item list = gltf_member(mesh, "primitives");
-        if (!gltf_length(g, list, &n)) return false;
+        gltf_item mesh = pelt_gltf_entry(g, "meshes", (size_t)nodes->meshes[nodes->mesh_nodes[i]]);
+        gltf_item list = pelt_gltf_member(mesh, "primitives");
+        if (!pelt_gltf_length(g, list, &n)) return false;
         for (uint32_t k = 0; k < n; k++) {
-            gltf_item primitive = gltf_element(list, k), named = gltf_member(primitive, "material");
+            gltf_item primitive = pelt_gltf_element(list, k), named = pelt_gltf_member(primitive, "material");
             material = scene->material_count - 1;
-            if (named.json && !gltf_reference(g, named, "materials", &material)) return false;
+            if (named.json && !pelt_gltf_reference(g, named, "materials", &material)) return false;
             if (!count_triangles(g, primitive, &count)) return false;
             for (uint32_t t = 0; t < count && done < scene->triangle_count; t++)
                 scene->triangle_materials[done++] = material;
@@ -91,10 +93,10 @@ static bool read_objects(gltf *g, const gltf_scene *nodes, const gltf_parts *par
     if (!scene->object_names || !scene->object_parents || !scene->vertex_objects) return false;
     scene->object_count = nodes->node_count;
     for (uint32_t i = 0; i < nodes->node_count; i++) {
-        const char *name = gltf_text(gltf_member(gltf_entry(g, "nodes", i), "name"), "");
+        const char *name = pelt_gltf_text(pelt_gltf_member(pelt_gltf_entry(g, "nodes", i), "name"), "");
         scene->object_names[i] = pelt_arena_format(g->arena, "%s", name);
         scene->object_parents[i] = nodes->parents[i];
-        if (!scene->object_names[i]) return gltf_out_of_memory(g);
+        if (!scene->object_names[i]) return pelt_gltf_out_of_memory(g);
     }
     for (uint32_t i = 0; i < parts->count; i++)
         for (uint32_t v = 0; v < parts->list[i].count; v++)
@@ -113,12 +115,12 @@ static void axis_of(const pelt_affine *place, int column, double axis[3]) {
 
 static bool read_light(gltf *g, gltf_item item, const pelt_affine *place, pelt_light *out) {
     double color[3] = {1, 1, 1}, axis[3], intensity, inner, outer;
-    const char *type = gltf_text(gltf_member(item, "type"), "");
-    gltf_item spot = gltf_member(item, "spot");
-    if (!gltf_numbers(g, gltf_member(item, "color"), 3, color) ||
-        !read_number(g, gltf_member(item, "intensity"), 1, 0, 1e30, &intensity) ||
-        !read_number(g, gltf_member(spot, "innerConeAngle"), 0, 0, M_PI / 2, &inner) ||
-        !read_number(g, gltf_member(spot, "outerConeAngle"), M_PI / 4, 0, M_PI / 2 + 1e-6, &outer))
+    const char *type = pelt_gltf_text(pelt_gltf_member(item, "type"), "");
+    gltf_item spot = pelt_gltf_member(item, "spot");
+    if (!pelt_gltf_numbers(g, pelt_gltf_member(item, "color"), 3, color) ||
+        !read_number(g, pelt_gltf_member(item, "intensity"), 1, 0, 1e30, &intensity) ||
+        !read_number(g, pelt_gltf_member(spot, "innerConeAngle"), 0, 0, M_PI / 2, &inner) ||
+        !read_number(g, pelt_gltf_member(spot, "outerConeAngle"), M_PI / 4, 0, M_PI / 2 + 1e-6, &outer))
         return false;
     if (!strcmp(type, "point"))
         out->kind = PELT_LIGHT_POINT;
@@ -127,7 +129,8 @@ static bool read_light(gltf *g, gltf_item item, const pelt_affine *place, pelt_l
     else if (!strcmp(type, "directional"))
         out->kind = PELT_LIGHT_FAR;
     else
-        return gltf_fail(g, PELT_ERROR_FORMAT, gltf_member(item, "type"), "is not point, spot or directional");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, pelt_gltf_member(item, "type"),
+                              "is not point, spot or directional");
     axis_of(place, 2, axis);
     out->intensity = (float)intensity, out->inner_cone = (float)inner, out->outer_cone = (float)outer;
     for (int c = 0; c < 3; c++) {
@@ -139,20 +142,20 @@ static bool read_light(gltf *g, gltf_item item, const pelt_affine *place, pelt_l
 }
 
 static bool read_lights(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
-    gltf_item all = gltf_member(gltf_member(g->root, "extensions"), "KHR_lights_punctual");
-    gltf_item list = gltf_member(all, "lights");
+    gltf_item all = pelt_gltf_member(pelt_gltf_member(g->root, "extensions"), "KHR_lights_punctual");
+    gltf_item list = pelt_gltf_member(all, "lights");
     uint32_t known;
-    if (!gltf_length(g, list, &known)) return false;
+    if (!pelt_gltf_length(g, list, &known)) return false;
     scene->lights = GLTF_NEW(g, g->arena, pelt_light, nodes->node_count);
     if (!scene->lights) return false;
     for (uint32_t i = 0; i < nodes->node_count; i++) {
-        gltf_item extensions = gltf_member(gltf_entry(g, "nodes", i), "extensions");
-        gltf_item named = gltf_member(gltf_member(extensions, "KHR_lights_punctual"), "light");
+        gltf_item extensions = pelt_gltf_member(pelt_gltf_entry(g, "nodes", i), "extensions");
+        gltf_item named = pelt_gltf_member(pelt_gltf_member(extensions, "KHR_lights_punctual"), "light");
         uint64_t index;
         if (!named.json) continue;
-        if (!gltf_natural(g, named, 0, &index)) return false;
-        if (index >= known) return gltf_fail(g, PELT_ERROR_INDEX, named, "the file has only %u lights", known);
-        if (!read_light(g, gltf_element(list, index), &nodes->globals[i], &scene->lights[scene->light_count++]))
+        if (!pelt_gltf_natural(g, named, 0, &index)) return false;
+        if (index >= known) return pelt_gltf_fail(g, PELT_ERROR_INDEX, named, "the file has only %u lights", known);
+        if (!read_light(g, pelt_gltf_element(list, index), &nodes->globals[i], &scene->lights[scene->light_count++]))
             return false;
     }
     return true;
@@ -160,13 +163,13 @@ static bool read_lights(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
 
 static bool read_camera(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
     for (uint32_t i = 0; i < nodes->node_count && !scene->has_camera; i++) {
-        gltf_item named = gltf_member(gltf_entry(g, "nodes", i), "camera");
+        gltf_item named = pelt_gltf_member(pelt_gltf_entry(g, "nodes", i), "camera");
         uint32_t index;
         if (!named.json) continue;
-        if (!gltf_reference(g, named, "cameras", &index)) return false;
-        gltf_item lens = gltf_member(gltf_entry(g, "cameras", index), "perspective");
+        if (!pelt_gltf_reference(g, named, "cameras", &index)) return false;
+        gltf_item lens = pelt_gltf_member(pelt_gltf_entry(g, "cameras", index), "perspective");
         if (!lens.json) continue;
-        if (!read_number(g, gltf_member(lens, "yfov"), 0.8, 1e-3, 3.1, &scene->camera.field_of_view)) return false;
+        if (!read_number(g, pelt_gltf_member(lens, "yfov"), 0.8, 1e-3, 3.1, &scene->camera.field_of_view)) return false;
         for (int c = 0; c < 3; c++) {
             scene->camera.eye[c] = nodes->globals[i].m[4 * c + 3];
             axis_of(&nodes->globals[i], c, scene->camera.axes[c]);
@@ -191,9 +194,10 @@ static bool take_mesh(gltf *g, pelt_scene *scene) {
 static bool read_all(gltf *g, const pelt_file *file, pelt_scene *scene) {
     gltf_scene nodes;
     gltf_parts parts;
-    return gltf_open(g, file) && gltf_check(g) && gltf_read_scene(g, &nodes) && gltf_read_mesh(g, &nodes, &parts) &&
-           take_mesh(g, scene) && read_materials(g, scene) && assign_materials(g, &nodes, scene) &&
-           read_objects(g, &nodes, &parts, scene) && read_lights(g, &nodes, scene) && read_camera(g, &nodes, scene);
+    return pelt_gltf_open(g, file) && pelt_gltf_check(g) && pelt_gltf_read_scene(g, &nodes) &&
+           pelt_gltf_read_mesh(g, &nodes, &parts) && take_mesh(g, scene) && read_materials(g, scene) &&
+           assign_materials(g, &nodes, scene) && read_objects(g, &nodes, &parts, scene) &&
+           read_lights(g, &nodes, scene) && read_camera(g, &nodes, scene);
 }
 
 pelt_result pelt_light_scene_parse(pelt_scene *scene, const pelt_file *file, const char *path, pelt_error *error) {
@@ -203,7 +207,7 @@ pelt_result pelt_light_scene_parse(pelt_scene *scene, const pelt_file *file, con
     g.files = pelt_arena_new(0);
     g.work_left = PELT_READ_FACTOR * (uint64_t)file->size + PELT_READ_LIMIT;
     scene->name = path ? pelt_arena_format(scene->arena, "%s", path) : "glTF";
-    bool done = g.scratch && g.files && scene->name ? read_all(&g, file, scene) : gltf_out_of_memory(&g);
+    bool done = g.scratch && g.files && scene->name ? read_all(&g, file, scene) : pelt_gltf_out_of_memory(&g);
     if (!done && error) *error = g.error;
     json_decref(g.json);
     pelt_arena_free(g.files);

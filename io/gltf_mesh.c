@@ -25,7 +25,7 @@ typedef struct weight_repairs {
 /* -- Survey -------------------------------------------------------------------------------------------------------- */
 
 static gltf_item attribute(const part *p, const char *name) {
-    return gltf_member(gltf_member(p->primitive, "attributes"), name);
+    return pelt_gltf_member(pelt_gltf_member(p->primitive, "attributes"), name);
 }
 
 static gltf_item attribute_set(const part *p, const char *name, uint32_t set) {
@@ -53,11 +53,11 @@ static bool same_weights(const gltf_scene *scene, const part *a, const part *b) 
 }
 
 static bool count_corners(gltf *g, part *p) {
-    gltf_item indices = gltf_member(p->primitive, "indices");
+    gltf_item indices = pelt_gltf_member(p->primitive, "indices");
     gltf_accessor a;
     p->corner_count = p->count;
     if (!indices.json) return true;
-    if (!gltf_accessor_open(g, indices, "SCALAR", &a)) return false;
+    if (!pelt_gltf_accessor_open(g, indices, "SCALAR", &a)) return false;
     p->corner_count = a.count;
     return true;
 }
@@ -70,7 +70,7 @@ static uint32_t triangle_count(const part *p) {
 /* Adds one primitive. `twins` is, for each accessor, 1 + the part of this node that has its positions from there. */
 static bool survey_part(gltf *g, parts *all, part *p, uint32_t *twins) {
     gltf_accessor position;
-    if (!gltf_accessor_open(g, attribute(p, "POSITION"), "VEC3", &position)) return false;
+    if (!pelt_gltf_accessor_open(g, attribute(p, "POSITION"), "VEC3", &position)) return false;
     const part *twin = twins[position.index] ? &all->list[twins[position.index] - 1] : NULL;
     p->count = position.count;
     p->has_own_vertices = !twin || twin->node != p->node || !same_weights(all->scene, p, twin);
@@ -85,7 +85,7 @@ static bool survey_part(gltf *g, parts *all, part *p, uint32_t *twins) {
     all->triangle_count += triangle_count(p);
     all->list[all->count++] = *p;
     if (all->vertex_count > INT32_MAX || all->triangle_count > INT32_MAX || all->influence_count > UINT32_MAX)
-        return gltf_fail(g, PELT_ERROR_DATA, p->primitive, "with it the mesh has more than 2147483647 vertices");
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, p->primitive, "with it the mesh has more than 2147483647 vertices");
     return true;
 }
 
@@ -93,22 +93,22 @@ static bool survey(gltf *g, parts *all) {
     const gltf_scene *scene = all->scene;
     uint32_t skipped = 0, accessor_count, n;
     uint64_t capacity = 0;
-    if (!gltf_length(g, gltf_member(g->root, "accessors"), &accessor_count)) return false;
+    if (!pelt_gltf_length(g, pelt_gltf_member(g->root, "accessors"), &accessor_count)) return false;
     for (uint32_t i = 0; i < scene->mesh_node_count; i++) {
-        gltf_item mesh = gltf_entry(g, "meshes", (size_t)scene->meshes[scene->mesh_nodes[i]]);
-        if (!gltf_length(g, gltf_member(mesh, "primitives"), &n)) return false;
+        gltf_item mesh = pelt_gltf_entry(g, "meshes", (size_t)scene->meshes[scene->mesh_nodes[i]]);
+        if (!pelt_gltf_length(g, pelt_gltf_member(mesh, "primitives"), &n)) return false;
         capacity += n;
     }
     uint32_t *twins = GLTF_NEW(g, g->scratch, uint32_t, accessor_count);
     if (!twins || !(all->list = GLTF_NEW(g, g->scratch, part, capacity))) return false;
     for (uint32_t i = 0; i < scene->mesh_node_count; i++) {
         uint32_t node = scene->mesh_nodes[i];
-        gltf_item list = gltf_member(gltf_entry(g, "meshes", (size_t)scene->meshes[node]), "primitives");
-        gltf_length(g, list, &n);
+        gltf_item list = pelt_gltf_member(pelt_gltf_entry(g, "meshes", (size_t)scene->meshes[node]), "primitives");
+        pelt_gltf_length(g, list, &n);
         for (uint32_t k = 0; k < n; k++) {
-            part p = {.primitive = gltf_element(list, k), .node = node, .index = k};
+            part p = {.primitive = pelt_gltf_element(list, k), .node = node, .index = k};
             uint64_t mode;
-            if (!gltf_natural(g, gltf_member(p.primitive, "mode"), TRIANGLES, &mode)) return false;
+            if (!pelt_gltf_natural(g, pelt_gltf_member(p.primitive, "mode"), TRIANGLES, &mode)) return false;
             p.mode = mode <= TRIANGLE_FAN ? (uint32_t)mode : 0;
             if (p.mode < TRIANGLES || !attribute(&p, "POSITION").json)
                 skipped++;
@@ -119,15 +119,15 @@ static bool survey(gltf *g, parts *all) {
     if (skipped)
         pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "not-triangles",
                   "%u primitives are points or lines or have no positions; they are left out", skipped);
-    return all->count ? true : gltf_fail(g, PELT_ERROR_DATA, g->root, "has no triangles in its scene");
+    return all->count ? true : pelt_gltf_fail(g, PELT_ERROR_DATA, g->root, "has no triangles in its scene");
 }
 
 /* -- Vertices and triangles ---------------------------------------------------------------------------------------- */
 
-void gltf_part_place(const gltf_scene *scene, const part *p, pelt_affine *place) {
+void pelt_gltf_part_place(const gltf_scene *scene, const part *p, pelt_affine *place) {
     pelt_affine bind;
     *place = pelt_identity;
-    if (scene->skins_of[p->node] < 0) gltf_rigid_bind(scene, p->node, place, &bind);
+    if (scene->skins_of[p->node] < 0) pelt_gltf_rigid_bind(scene, p->node, place, &bind);
 }
 
 static double determinant(const pelt_affine *a) {
@@ -140,32 +140,33 @@ static bool read_positions(gltf *g, const part *p, const pelt_affine *place) {
     float *out = g->bundle->mesh.positions + 3 * (size_t)p->first;
     gltf_item item = attribute(p, "POSITION");
     gltf_accessor a;
-    if (!gltf_accessor_open(g, item, "VEC3", &a) || !gltf_accessor_floats(g, &a, out)) return false;
+    if (!pelt_gltf_accessor_open(g, item, "VEC3", &a) || !pelt_gltf_accessor_floats(g, &a, out)) return false;
     if (!memcmp(place, &pelt_identity, sizeof *place)) return true;
     for (uint32_t v = 0; v < p->count; v++, out += 3) {
         double moved[3];
         pelt_affine_point(place, (double[3]){out[0], out[1], out[2]}, moved);
         for (int i = 0; i < 3; i++) out[i] = (float)moved[i];
         if (!isfinite(out[0]) || !isfinite(out[1]) || !isfinite(out[2]))
-            return gltf_fail(g, PELT_ERROR_NUMBER, item, "vertex %u is moved beyond the range of a float by its node",
-                             v);
+            return pelt_gltf_fail(g, PELT_ERROR_NUMBER, item,
+                                  "vertex %u is moved beyond the range of a float by its node", v);
     }
     return true;
 }
 
 static bool read_corners(gltf *g, pelt_arena *scratch, const part *p, uint32_t **corners) {
-    gltf_item indices = gltf_member(p->primitive, "indices");
+    gltf_item indices = pelt_gltf_member(p->primitive, "indices");
     gltf_accessor a;
     if (!(*corners = GLTF_NEW(g, scratch, uint32_t, p->corner_count))) return false;
     if (!indices.json) {
         for (uint32_t i = 0; i < p->corner_count; i++) (*corners)[i] = i;
         return true;
     }
-    if (!gltf_accessor_open(g, indices, "SCALAR", &a) || !gltf_accessor_integers(g, &a, *corners)) return false;
+    if (!pelt_gltf_accessor_open(g, indices, "SCALAR", &a) || !pelt_gltf_accessor_integers(g, &a, *corners))
+        return false;
     for (uint32_t i = 0; i < p->corner_count; i++)
         if ((*corners)[i] >= p->count)
-            return gltf_fail(g, PELT_ERROR_INDEX, indices, "index %u is %u, but the primitive has only %u vertices", i,
-                             (*corners)[i], p->count);
+            return pelt_gltf_fail(g, PELT_ERROR_INDEX, indices,
+                                  "index %u is %u, but the primitive has only %u vertices", i, (*corners)[i], p->count);
     return true;
 }
 
@@ -173,7 +174,7 @@ static bool read_corners(gltf *g, pelt_arena *scratch, const part *p, uint32_t *
 static bool read_triangles(gltf *g, const part *p, const pelt_affine *place, uint32_t **out) {
     pelt_arena *scratch = pelt_arena_new(0);
     uint32_t *corners, count = triangle_count(p), mirrored = determinant(place) < 0;
-    if (!scratch) return gltf_out_of_memory(g);
+    if (!scratch) return pelt_gltf_out_of_memory(g);
     bool done = read_corners(g, scratch, p, &corners);
     for (uint32_t t = 0; done && t < count; t++, *out += 3) {
         uint32_t at = p->mode == TRIANGLES ? 3 * t : t, turned = mirrored ^ (p->mode == TRIANGLE_STRIP && t % 2);
@@ -191,12 +192,12 @@ static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
     gltf_item item = attribute(p, "NORMAL");
     gltf_accessor a;
     if (!item.json) return true;
-    if (!gltf_accessor_open(g, item, "VEC3", &a)) return false;
+    if (!pelt_gltf_accessor_open(g, item, "VEC3", &a)) return false;
     if (a.count != p->count)
-        return gltf_fail(g, PELT_ERROR_DATA, item, "%u normals for %u vertices", a.count, p->count);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u normals for %u vertices", a.count, p->count);
     pelt_arena *scratch = pelt_arena_new(0);
     float *normals = scratch ? GLTF_NEW(g, scratch, float, 3 * (size_t)a.count) : NULL;
-    bool done = normals ? gltf_accessor_floats(g, &a, normals) : gltf_out_of_memory(g);
+    bool done = normals ? pelt_gltf_accessor_floats(g, &a, normals) : pelt_gltf_out_of_memory(g);
     bool moved = memcmp(place, &pelt_identity, sizeof *place) != 0;
     const double *m = place->m;
     double sign = determinant(place) < 0 ? -1 : 1;
@@ -221,13 +222,13 @@ static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
 
 /* The texture coordinates that the normal map of a part uses, or would use; *mapped becomes true where there is one. */
 static bool find_uvs(gltf *g, const part *p, gltf_item *uvs, bool *mapped) {
-    gltf_item material = gltf_member(p->primitive, "material");
+    gltf_item material = pelt_gltf_member(p->primitive, "material");
     uint64_t set = 0;
     uint32_t index;
     if (material.json) {
-        if (!gltf_reference(g, material, "materials", &index)) return false;
-        gltf_item map = gltf_member(gltf_entry(g, "materials", index), "normalTexture");
-        if (!gltf_natural(g, gltf_member(map, "texCoord"), 0, &set)) return false;
+        if (!pelt_gltf_reference(g, material, "materials", &index)) return false;
+        gltf_item map = pelt_gltf_member(pelt_gltf_entry(g, "materials", index), "normalTexture");
+        if (!pelt_gltf_natural(g, pelt_gltf_member(map, "texCoord"), 0, &set)) return false;
         *mapped |= map.json != NULL;
     }
     *uvs = attribute_set(p, "TEXCOORD", set < UINT32_MAX ? (uint32_t)set : UINT32_MAX);
@@ -237,10 +238,10 @@ static bool find_uvs(gltf *g, const part *p, gltf_item *uvs, bool *mapped) {
 /* Numbers of an attribute for all vertices of a part. */
 static bool read_attribute(gltf *g, const part *p, gltf_item item, const char *type, float *out) {
     gltf_accessor a;
-    if (!gltf_accessor_open(g, item, type, &a)) return false;
+    if (!pelt_gltf_accessor_open(g, item, type, &a)) return false;
     if (a.count != p->count)
-        return gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
-    return gltf_accessor_floats(g, &a, out);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
+    return pelt_gltf_accessor_floats(g, &a, out);
 }
 
 /* Tangents turn with the matrix itself; a mirror changes their handedness. */
@@ -280,7 +281,7 @@ static bool read_all_tangents(gltf *g, const parts *all) {
         if (uvs.json && !read_attribute(g, p, uvs, "VEC2", mesh->uvs + 2 * (size_t)p->first)) return false;
     }
     uint32_t torn = with_tangents < own ? pelt_mesh_tangents(g->scratch, mesh, mesh->tangents) : 0;
-    if (pelt_arena_failed(g->scratch)) return gltf_out_of_memory(g);
+    if (pelt_arena_failed(g->scratch)) return pelt_gltf_out_of_memory(g);
     if (torn && mapped)
         pelt_find(
             &g->bundle->notes, g->arena, PELT_NOTE, "torn-texture",
@@ -291,7 +292,7 @@ static bool read_all_tangents(gltf *g, const parts *all) {
         const part *p = &all->list[i];
         pelt_affine place;
         if (!p->has_own_vertices || !attribute(p, "TANGENT").json) continue;
-        gltf_part_place(all->scene, p, &place);
+        pelt_gltf_part_place(all->scene, p, &place);
         if (!read_tangents(g, p, &place)) return false;
     }
     if (!with_uvs) mesh->uvs = NULL;
@@ -305,14 +306,14 @@ static bool read_colors(gltf *g, pelt_arena *scratch, const part *p, gltf_item i
     float *out = g->bundle->mesh.colors + 3 * (size_t)p->first;
     gltf_accessor a;
     uint32_t index;
-    if (!gltf_reference(g, item, "accessors", &index)) return false;
-    const char *type = gltf_text(gltf_member(gltf_entry(g, "accessors", index), "type"), "");
-    if (!gltf_accessor_open(g, item, strcmp(type, "VEC3") ? "VEC4" : "VEC3", &a)) return false;
+    if (!pelt_gltf_reference(g, item, "accessors", &index)) return false;
+    const char *type = pelt_gltf_text(pelt_gltf_member(pelt_gltf_entry(g, "accessors", index), "type"), "");
+    if (!pelt_gltf_accessor_open(g, item, strcmp(type, "VEC3") ? "VEC4" : "VEC3", &a)) return false;
     if (a.count != p->count)
-        return gltf_fail(g, PELT_ERROR_DATA, item, "%u colours for %u vertices", a.count, p->count);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u colours for %u vertices", a.count, p->count);
     a.normalized = true; /* integers can mean nothing else here */
     float *values = GLTF_NEW(g, scratch, float, (size_t)a.components *a.count);
-    if (!values || !gltf_accessor_floats(g, &a, values)) return false;
+    if (!values || !pelt_gltf_accessor_floats(g, &a, values)) return false;
     for (size_t v = 0; v < a.count; v++) memcpy(out + 3 * v, values + a.components * v, 3 * sizeof *out);
     return true;
 }
@@ -329,7 +330,7 @@ static bool read_all_colors(gltf *g, const parts *all) {
             for (size_t k = 0; k < 3 * (size_t)mesh->vertex_count; k++) mesh->colors[k] = 1;
         }
         pelt_arena *scratch = pelt_arena_new(0);
-        bool done = scratch ? read_colors(g, scratch, p, item) : gltf_out_of_memory(g);
+        bool done = scratch ? read_colors(g, scratch, p, item) : pelt_gltf_out_of_memory(g);
         pelt_arena_free(scratch);
         if (!done) return false;
     }
@@ -350,16 +351,17 @@ typedef struct raw_weights {
 static bool read_weight_set(gltf *g, pelt_arena *scratch, const part *p, raw_weights *raw, uint32_t set) {
     gltf_item joints = attribute_set(p, "JOINTS", set), weights = attribute_set(p, "WEIGHTS", set);
     gltf_accessor j, w;
-    if (!gltf_accessor_open(g, joints, "VEC4", &j) || !gltf_accessor_open(g, weights, "VEC4", &w)) return false;
+    if (!pelt_gltf_accessor_open(g, joints, "VEC4", &j) || !pelt_gltf_accessor_open(g, weights, "VEC4", &w))
+        return false;
     if (j.count != p->count || w.count != p->count)
-        return gltf_fail(g, PELT_ERROR_DATA, weights, "%u weights and %u joints for %u vertices", w.count, j.count,
-                         p->count);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, weights, "%u weights and %u joints for %u vertices", w.count, j.count,
+                              p->count);
     w.normalized = true; /* integers can mean nothing else here */
     raw->tolerance += w.type == GLTF_UBYTE ? 2 / 255.0 : w.type == GLTF_USHORT ? 2 / 65535.0 : 0;
     raw->joints[set] = GLTF_NEW(g, scratch, uint32_t, 4 * (size_t)p->count);
     raw->weights[set] = GLTF_NEW(g, scratch, float, 4 * (size_t)p->count);
-    return !g->error.code && gltf_accessor_integers(g, &j, raw->joints[set]) &&
-           gltf_accessor_floats(g, &w, raw->weights[set]);
+    return !g->error.code && pelt_gltf_accessor_integers(g, &j, raw->joints[set]) &&
+           pelt_gltf_accessor_floats(g, &w, raw->weights[set]);
 }
 
 static bool read_weight_sets(gltf *g, pelt_arena *scratch, const gltf_scene *scene, const part *p, raw_weights *raw) {
@@ -371,8 +373,8 @@ static bool read_weight_sets(gltf *g, pelt_arena *scratch, const gltf_scene *sce
     raw->slot_of = GLTF_NEW(g, scratch, uint32_t, g->bundle->skeleton.joint_count);
     if (g->error.code) return false;
     if (!raw->sets)
-        return gltf_fail(g, PELT_ERROR_DATA, p->primitive,
-                         "has no JOINTS_0, but its node has a skin; bind it to the skin");
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, p->primitive,
+                              "has no JOINTS_0, but its node has a skin; bind it to the skin");
     for (uint32_t s = 0; s < raw->sets; s++)
         if (!read_weight_set(g, scratch, p, raw, s)) return false;
     return true;
@@ -384,8 +386,8 @@ static bool add_influence(gltf *g, const part *p, const raw_weights *raw, uint32
     pelt_influences *in = &g->bundle->mesh.influences;
     uint32_t joint = raw->joints[slot / 4][4 * (size_t)v + slot % 4];
     if (joint >= raw->skin->joint_count)
-        return gltf_fail(g, PELT_ERROR_INDEX, attribute_set(p, "JOINTS", slot / 4),
-                         "vertex %u has joint %u, but the skin has only %u", v, joint, raw->skin->joint_count);
+        return pelt_gltf_fail(g, PELT_ERROR_INDEX, attribute_set(p, "JOINTS", slot / 4),
+                              "vertex %u has joint %u, but the skin has only %u", v, joint, raw->skin->joint_count);
     uint32_t *where = &raw->slot_of[raw->skin->joints[joint]];
     if (!*where) {
         in->joints[*end] = raw->skin->joints[joint];
@@ -403,8 +405,8 @@ static bool gather_vertex(gltf *g, const part *p, const raw_weights *raw, uint32
     for (uint32_t slot = 0; slot < 4 * raw->sets; slot++) {
         float weight = raw->weights[slot / 4][4 * (size_t)v + slot % 4];
         if (weight < -1e-4f)
-            return gltf_fail(g, PELT_ERROR_DATA, attribute_set(p, "WEIGHTS", slot / 4),
-                             "vertex %u has the weight %g, but weights cannot be negative", v, weight);
+            return pelt_gltf_fail(g, PELT_ERROR_DATA, attribute_set(p, "WEIGHTS", slot / 4),
+                                  "vertex %u has the weight %g, but weights cannot be negative", v, weight);
         if (weight > 0 && !add_influence(g, p, raw, v, slot, weight, end)) return false;
         *sum += weight > 0 ? weight : 0;
     }
@@ -428,7 +430,7 @@ static bool read_skinned(gltf *g, const gltf_scene *scene, const part *p, uint32
     pelt_influences *in = &g->bundle->mesh.influences;
     pelt_arena *scratch = pelt_arena_new(0);
     raw_weights raw;
-    if (!scratch) return gltf_out_of_memory(g);
+    if (!scratch) return pelt_gltf_out_of_memory(g);
     bool good = read_weight_sets(g, scratch, scene, p, &raw);
     for (uint32_t v = 0; good && v < p->count; v++) {
         uint32_t begin = *end;
@@ -499,7 +501,7 @@ typedef struct displacements {
 } displacements;
 
 static gltf_item target_attribute(const part *p, uint32_t target, const char *name) {
-    return gltf_member(gltf_element(gltf_member(p->primitive, "targets"), target), name);
+    return pelt_gltf_member(pelt_gltf_element(pelt_gltf_member(p->primitive, "targets"), target), name);
 }
 
 /* A change d of a normal becomes C d / |C n|, so that the sum with the unit normal C n / |C n| points where C (n + d)
@@ -524,11 +526,11 @@ static bool read_part_target(gltf *g, pelt_arena *scratch, const parts *all, con
     pelt_affine place;
     *out = (displacements){0};
     if (!item.json) return true;
-    if (!gltf_accessor_open(g, item, "VEC3", &a)) return false;
+    if (!pelt_gltf_accessor_open(g, item, "VEC3", &a)) return false;
     if (a.count != p->count)
-        return gltf_fail(g, PELT_ERROR_DATA, item, "%u displacements for %u vertices", a.count, p->count);
-    if (!gltf_accessor_nonzero(g, scratch, &a, &out->count, &out->vertices, &out->deltas)) return false;
-    gltf_part_place(all->scene, p, &place);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u displacements for %u vertices", a.count, p->count);
+    if (!pelt_gltf_accessor_nonzero(g, scratch, &a, &out->count, &out->vertices, &out->deltas)) return false;
+    pelt_gltf_part_place(all->scene, p, &place);
     bool moved = memcmp(&place, &pelt_identity, sizeof place) != 0;
     for (uint32_t i = 0; i < out->count; i++) {
         float *d = out->deltas + 3 * (size_t)i, from[3] = {d[0], d[1], d[2]};
@@ -537,7 +539,8 @@ static bool read_part_target(gltf *g, pelt_arena *scratch, const parts *all, con
         for (int k = 0; moved && k < 3; k++) {
             if (*name == 'P')
                 d[k] = (float)(place.m[4 * k] * from[0] + place.m[4 * k + 1] * from[1] + place.m[4 * k + 2] * from[2]);
-            if (!isfinite(d[k])) return gltf_fail(g, PELT_ERROR_NUMBER, item, "is moved beyond the range of a float");
+            if (!isfinite(d[k]))
+                return pelt_gltf_fail(g, PELT_ERROR_NUMBER, item, "is moved beyond the range of a float");
         }
     }
     return true;
@@ -564,13 +567,14 @@ static bool read_target(gltf *g, pelt_arena *scratch, const parts *all, uint32_t
         filled += pieces[i].count;
     }
     int32_t mesh = all->scene->meshes[all->list[begin].node];
-    gltf_item names = gltf_member(gltf_member(gltf_entry(g, "meshes", (size_t)mesh), "extras"), "targetNames");
-    const char *name = gltf_text(gltf_element(names, index), NULL);
+    gltf_item names =
+        pelt_gltf_member(pelt_gltf_member(pelt_gltf_entry(g, "meshes", (size_t)mesh), "extras"), "targetNames");
+    const char *name = pelt_gltf_text(pelt_gltf_element(names, index), NULL);
     target->name = name ? pelt_arena_format(g->arena, "%s", name) : pelt_arena_format(g->arena, "target%u", index);
     target->count = (uint32_t)total;
     target->vertices = vertices;
     target->deltas = deltas;
-    return target->name ? true : gltf_out_of_memory(g);
+    return target->name ? true : pelt_gltf_out_of_memory(g);
 }
 
 /* That all parts with targets have normals, and changes of normals beside every change of positions: what a file says
@@ -580,7 +584,7 @@ static bool has_target_normals(gltf *g, const parts *all) {
     for (uint32_t i = 0; i < all->count; i++) {
         const part *p = &all->list[i];
         uint32_t n = 0;
-        if (!gltf_length(g, gltf_member(p->primitive, "targets"), &n)) return false;
+        if (!pelt_gltf_length(g, pelt_gltf_member(p->primitive, "targets"), &n)) return false;
         any |= n > 0;
         if (n && !attribute(p, "NORMAL").json) return false;
         for (uint32_t t = 0; t < n; t++)
@@ -595,16 +599,16 @@ static bool each_target(gltf *g, const parts *all, pelt_target *targets, pelt_ta
     for (uint32_t begin = 0, end; begin < all->count; begin = end) {
         uint32_t in_node = 0, n;
         for (end = begin; end < all->count && all->list[end].node == all->list[begin].node; end++) {
-            gltf_item list = gltf_member(all->list[end].primitive, "targets");
-            if (!gltf_length(g, list, &n)) return false;
+            gltf_item list = pelt_gltf_member(all->list[end].primitive, "targets");
+            if (!pelt_gltf_length(g, list, &n)) return false;
             if (end > begin && n != in_node)
-                return gltf_fail(g, PELT_ERROR_DATA, list, "%u targets, but another primitive of the mesh has %u", n,
-                                 in_node);
+                return pelt_gltf_fail(g, PELT_ERROR_DATA, list, "%u targets, but another primitive of the mesh has %u",
+                                      n, in_node);
             in_node = n;
         }
         for (uint32_t t = 0; targets && t < in_node; t++) {
             pelt_arena *scratch = pelt_arena_new(0);
-            if (!scratch) return gltf_out_of_memory(g);
+            if (!scratch) return pelt_gltf_out_of_memory(g);
             bool done = read_target(g, scratch, all, begin, end, t, "POSITION", &targets[*count + t]);
             if (done && normals) done = read_target(g, scratch, all, begin, end, t, "NORMAL", &normals[*count + t]);
             pelt_arena_free(scratch);
@@ -634,9 +638,9 @@ static bool allocate_mesh(gltf *g, const parts *all) {
 
 /* A name of the file, or one made of its place. */
 static const char *name_of(gltf *g, gltf_item item, const char *kind, uint32_t index) {
-    const char *name = gltf_text(gltf_member(item, "name"), NULL);
+    const char *name = pelt_gltf_text(pelt_gltf_member(item, "name"), NULL);
     char *text = name ? pelt_arena_format(g->arena, "%s", name) : pelt_arena_format(g->arena, "%s%u", kind, index);
-    if (!text) gltf_out_of_memory(g);
+    if (!text) pelt_gltf_out_of_memory(g);
     return text;
 }
 
@@ -646,14 +650,14 @@ static bool name_parts(gltf *g, const parts *all) {
     for (uint32_t i = 0; i < all->count; i++) {
         const part *p = &all->list[i];
         pelt_part *out = &mesh->parts[mesh->part_count++];
-        gltf_item node = gltf_entry(g, "nodes", p->node), material = gltf_member(p->primitive, "material");
+        gltf_item node = pelt_gltf_entry(g, "nodes", p->node), material = pelt_gltf_member(p->primitive, "material");
         uint32_t shape = (uint32_t)all->scene->meshes[p->node], index;
         out->triangle_count = triangle_count(p);
-        out->name = gltf_text(gltf_member(node, "name"), NULL)
+        out->name = pelt_gltf_text(pelt_gltf_member(node, "name"), NULL)
                         ? name_of(g, node, "node", p->node)
-                        : name_of(g, gltf_entry(g, "meshes", shape), "mesh", shape);
-        if (material.json && !gltf_reference(g, material, "materials", &index)) return false;
-        if (material.json) out->material = name_of(g, gltf_entry(g, "materials", index), "material", index);
+                        : name_of(g, pelt_gltf_entry(g, "meshes", shape), "mesh", shape);
+        if (material.json && !pelt_gltf_reference(g, material, "materials", &index)) return false;
+        if (material.json) out->material = name_of(g, pelt_gltf_entry(g, "materials", index), "material", index);
     }
     return !g->error.code;
 }
@@ -664,20 +668,20 @@ static bool read_geometry(gltf *g, const parts *all) {
     pelt_affine place;
     for (uint32_t i = 0; i < all->count; i++) {
         const part *p = &all->list[i];
-        gltf_part_place(all->scene, p, &place);
+        pelt_gltf_part_place(all->scene, p, &place);
         if (p->has_own_vertices && !read_positions(g, p, &place)) return false;
         if (!read_triangles(g, p, &place, &triangles)) return false;
     }
-    if (!pelt_smooth_normals(mesh)) return gltf_out_of_memory(g);
+    if (!pelt_smooth_normals(mesh)) return pelt_gltf_out_of_memory(g);
     for (uint32_t i = 0; i < all->count; i++) {
-        gltf_part_place(all->scene, &all->list[i], &place);
+        pelt_gltf_part_place(all->scene, &all->list[i], &place);
         if (all->list[i].has_own_vertices && !read_normals(g, &all->list[i], &place)) return false;
     }
     if (!read_all_tangents(g, all)) return false;
     double diagonal = pelt_diagonal(mesh->positions, mesh->vertex_count);
     mesh->diagonal = (float)diagonal;
     return isfinite(mesh->diagonal) ? true
-                                    : gltf_fail(g, PELT_ERROR_NUMBER, g->root, "its mesh is too large for floats");
+                                    : pelt_gltf_fail(g, PELT_ERROR_NUMBER, g->root, "its mesh is too large for floats");
 }
 
 /* Objects, in the order of their vertices: each node that has some. */
@@ -691,19 +695,19 @@ static bool list_objects(gltf *g, const gltf_parts *all) {
             last[-1].count = p->first + p->count - last[-1].first;
             continue;
         }
-        const char *mesh =
-            gltf_text(gltf_member(gltf_entry(g, "meshes", (size_t)all->scene->meshes[p->node]), "name"), "");
-        const char *name = gltf_text(gltf_member(gltf_entry(g, "nodes", p->node), "name"), mesh);
+        const char *mesh = pelt_gltf_text(
+            pelt_gltf_member(pelt_gltf_entry(g, "meshes", (size_t)all->scene->meshes[p->node]), "name"), "");
+        const char *name = pelt_gltf_text(pelt_gltf_member(pelt_gltf_entry(g, "nodes", p->node), "name"), mesh);
         *last = (pelt_mesh_object){.first = p->first, .count = p->count};
         last->name = pelt_arena_format(g->arena, "%s", name), last->mesh_name = pelt_arena_format(g->arena, "%s", mesh);
-        if (!last->name || !last->mesh_name) return gltf_out_of_memory(g);
+        if (!last->name || !last->mesh_name) return pelt_gltf_out_of_memory(g);
         last++;
     }
     g->bundle->mesh.objects = list, g->bundle->mesh.object_count = (uint32_t)(last - list);
     return true;
 }
 
-bool gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *all) {
+bool pelt_gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
     *all = (gltf_parts){.scene = scene};
     if (!survey(g, all) || !allocate_mesh(g, all) || !read_geometry(g, all) || !read_all_colors(g, all) ||

@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const gltf_paths[] = {"translation", "rotation", "scale"};
-const char *const gltf_interpolations[] = {"LINEAR", "STEP", "CUBICSPLINE"};
+const char *const pelt_gltf_paths[] = {"translation", "rotation", "scale"};
+const char *const pelt_gltf_interpolations[] = {"LINEAR", "STEP", "CUBICSPLINE"};
 
-json_t *gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value) {
+json_t *pelt_gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value) {
     if (json_object_set_new(object, key, value)) pelt_arena_fail(out->arena);
     return value;
 }
 
-json_t *gltf_append(gltf_output *out, json_t *list, json_t *value) {
+json_t *pelt_gltf_append(gltf_output *out, json_t *list, json_t *value) {
     if (json_array_append_new(list, value)) pelt_arena_fail(out->arena);
     return value;
 }
 
-json_t *gltf_referred(const json_t *list, const json_t *reference) {
+json_t *pelt_gltf_referred(const json_t *list, const json_t *reference) {
     double index = json_number_value(reference);
     bool there = json_is_number(reference) && index >= 0 && index < (double)json_array_size(list);
     return there ? json_array_get(list, (size_t)index) : NULL;
@@ -31,7 +31,7 @@ json_t *gltf_referred(const json_t *list, const json_t *reference) {
 
 /* -- Views and accessors ------------------------------------------------------------------------------------------- */
 
-void gltf_add_bytes(gltf_output *out, const void *bytes, size_t size) {
+void pelt_gltf_add_bytes(gltf_output *out, const void *bytes, size_t size) {
     gltf_blob *blob = PELT_NEW(out->arena, 1, gltf_blob);
     *blob = (gltf_blob){bytes, size, NULL};
     if (out->last)
@@ -42,34 +42,35 @@ void gltf_add_bytes(gltf_output *out, const void *bytes, size_t size) {
     out->size += (size + 3) / 4 * 4;
 }
 
-int gltf_add_view(gltf_output *out, const void *bytes, size_t size, int target) {
-    json_t *view = gltf_append(out, out->views,
-                               json_pack("{s:i, s:I, s:I}", "buffer", (int)out->buffer, "byteOffset",
-                                         (json_int_t)out->size, "byteLength", (json_int_t)size));
-    if (target) gltf_set(out, view, "target", json_integer(target));
-    gltf_add_bytes(out, bytes, size);
+int pelt_gltf_add_view(gltf_output *out, const void *bytes, size_t size, int target) {
+    json_t *view = pelt_gltf_append(out, out->views,
+                                    json_pack("{s:i, s:I, s:I}", "buffer", (int)out->buffer, "byteOffset",
+                                              (json_int_t)out->size, "byteLength", (json_int_t)size));
+    if (target) pelt_gltf_set(out, view, "target", json_integer(target));
+    pelt_gltf_add_bytes(out, bytes, size);
     return (int)json_array_size(out->views) - 1;
 }
 
-int gltf_add_accessor(gltf_output *out, int view, int type, const char *shape, uint32_t count) {
-    json_t *accessor =
-        gltf_append(out, out->accessors,
-                    json_pack("{s:i, s:s, s:I}", "componentType", type, "type", shape, "count", (json_int_t)count));
-    if (view >= 0) gltf_set(out, accessor, "bufferView", json_integer(view));
+int pelt_gltf_add_accessor(gltf_output *out, int view, int type, const char *shape, uint32_t count) {
+    json_t *accessor = pelt_gltf_append(
+        out, out->accessors,
+        json_pack("{s:i, s:s, s:I}", "componentType", type, "type", shape, "count", (json_int_t)count));
+    if (view >= 0) pelt_gltf_set(out, accessor, "bufferView", json_integer(view));
     return (int)json_array_size(out->accessors) - 1;
 }
 
-int gltf_add_array(gltf_output *out, const void *bytes, size_t size, int target, int type, const char *shape,
-                   uint32_t count) {
-    return gltf_add_accessor(out, gltf_add_view(out, bytes, size, target), type, shape, count);
+int pelt_gltf_add_array(gltf_output *out, const void *bytes, size_t size, int target, int type, const char *shape,
+                        uint32_t count) {
+    return pelt_gltf_add_accessor(out, pelt_gltf_add_view(out, bytes, size, target), type, shape, count);
 }
 
-void gltf_set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size) {
+void pelt_gltf_set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size) {
     json_t *object = json_array_get(out->accessors, (size_t)accessor);
-    json_t *min = gltf_set(out, object, "min", json_array()), *max = gltf_set(out, object, "max", json_array());
+    json_t *min = pelt_gltf_set(out, object, "min", json_array()),
+           *max = pelt_gltf_set(out, object, "max", json_array());
     for (int i = 0; i < size; i++) {
-        gltf_append(out, min, json_real(low[i]));
-        gltf_append(out, max, json_real(high[i]));
+        pelt_gltf_append(out, min, json_real(low[i]));
+        pelt_gltf_append(out, max, json_real(high[i]));
     }
 }
 
@@ -82,12 +83,12 @@ static void widen_bounds(const float *points, size_t count, float low[3], float 
 
 /* -- Vertices ------------------------------------------------------------------------------------------------------ */
 
-int gltf_add_positions(gltf_output *out, const float *positions, uint32_t count) {
+int pelt_gltf_add_positions(gltf_output *out, const float *positions, uint32_t count) {
     float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     widen_bounds(positions, count, low, high);
-    int accessor =
-        gltf_add_array(out, positions, 3 * (size_t)count * sizeof(float), GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC3", count);
-    gltf_set_bounds(out, accessor, low, high, 3);
+    int accessor = pelt_gltf_add_array(out, positions, 3 * (size_t)count * sizeof(float), GLTF_VERTEX_VIEW, GLTF_FLOAT,
+                                       "VEC3", count);
+    pelt_gltf_set_bounds(out, accessor, low, high, 3);
     return accessor;
 }
 
@@ -103,12 +104,12 @@ static void make_unit(float *v, int size) {
     }
 }
 
-int gltf_add_normals(gltf_output *out, const float *normals, uint32_t count) {
+int pelt_gltf_add_normals(gltf_output *out, const float *normals, uint32_t count) {
     size_t size = 3 * (size_t)count;
     float *unit = PELT_NEW(out->arena, size, float);
     memcpy(unit, normals, size * sizeof *unit);
     for (size_t i = 0; i < size; i += 3) make_unit(unit + i, 3);
-    return gltf_add_array(out, unit, size * sizeof *unit, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC3", count);
+    return pelt_gltf_add_array(out, unit, size * sizeof *unit, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC3", count);
 }
 
 /* What to multiply the weights of a vertex with so that they sum to 1. */
@@ -140,17 +141,17 @@ static void add_weight_set(gltf_output *out, const pelt_influences *in, uint32_t
         }
     }
     char name[32];
-    int j = gltf_add_array(out, joints, entries * joint_size, GLTF_VERTEX_VIEW, bytes ? GLTF_UBYTE : GLTF_USHORT,
-                           "VEC4", count);
-    int w = gltf_add_array(out, weights, entries * sizeof *weights, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC4", count);
+    int j = pelt_gltf_add_array(out, joints, entries * joint_size, GLTF_VERTEX_VIEW, bytes ? GLTF_UBYTE : GLTF_USHORT,
+                                "VEC4", count);
+    int w = pelt_gltf_add_array(out, weights, entries * sizeof *weights, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC4", count);
     snprintf(name, sizeof name, "JOINTS_%u", number);
-    gltf_set(out, attributes, name, json_integer(j));
+    pelt_gltf_set(out, attributes, name, json_integer(j));
     snprintf(name, sizeof name, "WEIGHTS_%u", number);
-    gltf_set(out, attributes, name, json_integer(w));
+    pelt_gltf_set(out, attributes, name, json_integer(w));
 }
 
-uint32_t gltf_add_weights(gltf_output *out, const pelt_influences *in, uint32_t first, uint32_t count,
-                          const uint32_t *slot_of, uint32_t slot_count, json_t *attributes) {
+uint32_t pelt_gltf_add_weights(gltf_output *out, const pelt_influences *in, uint32_t first, uint32_t count,
+                               const uint32_t *slot_of, uint32_t slot_count, json_t *attributes) {
     uint32_t most = 1, sets = 0;
     for (uint32_t v = first; v < first + count; v++)
         if (in->first[v + 1] - in->first[v] > most) most = in->first[v + 1] - in->first[v];
@@ -162,37 +163,38 @@ uint32_t gltf_add_weights(gltf_output *out, const pelt_influences *in, uint32_t 
 
 /* Which vertices a sparse accessor changes: in 16 bits when there are few. Returns the view. */
 static int add_indices(gltf_output *out, const pelt_target *target, bool in_16_bits) {
-    if (!in_16_bits) return gltf_add_view(out, target->vertices, target->count * sizeof(uint32_t), 0);
+    if (!in_16_bits) return pelt_gltf_add_view(out, target->vertices, target->count * sizeof(uint32_t), 0);
     uint16_t *indices = PELT_NEW(out->arena, target->count, uint16_t);
     for (uint32_t i = 0; i < target->count; i++) indices[i] = (uint16_t)target->vertices[i];
-    return gltf_add_view(out, indices, target->count * sizeof *indices, 0);
+    return pelt_gltf_add_view(out, indices, target->count * sizeof *indices, 0);
 }
 
 /* Vectors that are zero but for some vertices; zero everywhere when the target is empty. Returns the accessor. */
 static int add_sparse(gltf_output *out, const pelt_target *target, uint32_t vertex_count) {
     bool in_16_bits = vertex_count <= 65536;
-    int accessor = gltf_add_accessor(out, -1, GLTF_FLOAT, "VEC3", vertex_count);
+    int accessor = pelt_gltf_add_accessor(out, -1, GLTF_FLOAT, "VEC3", vertex_count);
     if (!target->count) return accessor;
     int indices = add_indices(out, target, in_16_bits);
-    int values = gltf_add_view(out, target->deltas, 3 * (size_t)target->count * sizeof(float), 0);
-    gltf_set(out, json_array_get(out->accessors, (size_t)accessor), "sparse",
-             json_pack("{s:I, s:{s:i, s:i}, s:{s:i}}", "count", (json_int_t)target->count, "indices", "bufferView",
-                       indices, "componentType", in_16_bits ? GLTF_USHORT : GLTF_UINT, "values", "bufferView", values));
+    int values = pelt_gltf_add_view(out, target->deltas, 3 * (size_t)target->count * sizeof(float), 0);
+    pelt_gltf_set(out, json_array_get(out->accessors, (size_t)accessor), "sparse",
+                  json_pack("{s:I, s:{s:i, s:i}, s:{s:i}}", "count", (json_int_t)target->count, "indices", "bufferView",
+                            indices, "componentType", in_16_bits ? GLTF_USHORT : GLTF_UINT, "values", "bufferView",
+                            values));
     return accessor;
 }
 
 /* Players take the mesh itself for what a target lacks while others have it, so all targets have positions, and all or
    none have normals. */
-json_t *gltf_add_target(gltf_output *out, const pelt_target *target, const pelt_target *normals, uint32_t vertex_count,
-                        json_t *targets) {
+json_t *pelt_gltf_add_target(gltf_output *out, const pelt_target *target, const pelt_target *normals,
+                             uint32_t vertex_count, json_t *targets) {
     float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     if (target->count < vertex_count) widen_bounds((const float[3]){0, 0, 0}, 1, low, high);
     widen_bounds(target->deltas, target->count, low, high);
     int position = add_sparse(out, target, vertex_count);
     int normal = normals ? add_sparse(out, normals, vertex_count) : 0;
-    gltf_set_bounds(out, position, low, high, 3);
-    json_t *object = gltf_append(out, targets, json_pack("{s:i}", "POSITION", position));
-    if (normals) gltf_set(out, object, "NORMAL", json_integer(normal));
+    pelt_gltf_set_bounds(out, position, low, high, 3);
+    json_t *object = pelt_gltf_append(out, targets, json_pack("{s:i}", "POSITION", position));
+    if (normals) pelt_gltf_set(out, object, "NORMAL", json_integer(normal));
     return object;
 }
 
@@ -200,49 +202,49 @@ json_t *gltf_add_target(gltf_output *out, const pelt_target *target, const pelt_
 
 static void set_vector(gltf_output *out, json_t *node, const char *key, const float *v, int size, const float *usual) {
     if (!memcmp(v, usual, (size_t)size * sizeof *v)) return;
-    json_t *list = gltf_set(out, node, key, json_array());
-    for (int i = 0; i < size; i++) gltf_append(out, list, json_real(v[i]));
+    json_t *list = pelt_gltf_set(out, node, key, json_array());
+    for (int i = 0; i < size; i++) pelt_gltf_append(out, list, json_real(v[i]));
 }
 
-int gltf_add_node(gltf_output *out, const char *name, const pelt_transform *rest) {
+int pelt_gltf_add_node(gltf_output *out, const char *name, const pelt_transform *rest) {
     pelt_transform t = *rest;
-    json_t *node = gltf_append(out, out->nodes, json_object());
+    json_t *node = pelt_gltf_append(out, out->nodes, json_object());
     make_unit(t.rotation, 4);
-    gltf_set(out, node, "name", pelt_json_text(name));
+    pelt_gltf_set(out, node, "name", pelt_json_text(name));
     set_vector(out, node, "translation", t.translation, 3, (const float[3]){0, 0, 0});
     set_vector(out, node, "rotation", t.rotation, 4, (const float[4]){0, 0, 0, 1});
     set_vector(out, node, "scale", t.scale, 3, (const float[3]){1, 1, 1});
     return (int)json_array_size(out->nodes) - 1;
 }
 
-void gltf_append_child(gltf_output *out, json_t *node, uint32_t child) {
+void pelt_gltf_append_child(gltf_output *out, json_t *node, uint32_t child) {
     json_t *children = json_object_get(node, "children");
-    if (!children) children = gltf_set(out, node, "children", json_array());
-    gltf_append(out, children, json_integer(child));
+    if (!children) children = pelt_gltf_set(out, node, "children", json_array());
+    pelt_gltf_append(out, children, json_integer(child));
 }
 
-int gltf_add_binds(gltf_output *out, const double (*binds)[12], uint32_t count) {
+int pelt_gltf_add_binds(gltf_output *out, const double (*binds)[12], uint32_t count) {
     float(*matrices)[16] = pelt_alloc(out->arena, count, sizeof *matrices);
     for (uint32_t j = 0; j < count; j++) {
         for (int r = 0; r < 3; r++)
             for (int c = 0; c < 4; c++) matrices[j][4 * c + r] = (float)binds[j][4 * r + c];
         matrices[j][15] = 1;
     }
-    return gltf_add_array(out, matrices, count * sizeof *matrices, 0, GLTF_FLOAT, "MAT4", count);
+    return pelt_gltf_add_array(out, matrices, count * sizeof *matrices, 0, GLTF_FLOAT, "MAT4", count);
 }
 
 /* -- Tracks -------------------------------------------------------------------------------------------------------- */
 
-int gltf_add_times(gltf_output *out, const float *times, uint32_t count) {
+int pelt_gltf_add_times(gltf_output *out, const float *times, uint32_t count) {
     if (times == out->times && count == out->time_count) return out->time_accessor;
-    int accessor = gltf_add_array(out, times, count * sizeof *times, 0, GLTF_FLOAT, "SCALAR", count);
-    gltf_set_bounds(out, accessor, times, times + count - 1, 1);
+    int accessor = pelt_gltf_add_array(out, times, count * sizeof *times, 0, GLTF_FLOAT, "SCALAR", count);
+    pelt_gltf_set_bounds(out, accessor, times, times + count - 1, 1);
     out->times = times, out->time_count = count, out->time_accessor = accessor;
     return accessor;
 }
 
 /* Rotations must have unit length in the file; the tangents of a spline (two of its three vectors per key) are free. */
-int gltf_add_channel_values(gltf_output *out, const pelt_channel *channel) {
+int pelt_gltf_add_channel_values(gltf_output *out, const pelt_channel *channel) {
     bool rotation = channel->path == PELT_ROTATION, cubic = channel->interpolation == PELT_CUBIC;
     size_t size = rotation ? 4 : 3, count = channel->key_count * (cubic ? 3 : (size_t)1);
     const float *values = channel->values;
@@ -252,20 +254,20 @@ int gltf_add_channel_values(gltf_output *out, const pelt_channel *channel) {
         for (size_t i = cubic; i < count; i += cubic ? 3 : 1) make_unit(unit + size * i, 4);
         values = unit;
     }
-    return gltf_add_array(out, values, count * size * sizeof *values, 0, GLTF_FLOAT, rotation ? "VEC4" : "VEC3",
-                          (uint32_t)count);
+    return pelt_gltf_add_array(out, values, count * size * sizeof *values, 0, GLTF_FLOAT, rotation ? "VEC4" : "VEC3",
+                               (uint32_t)count);
 }
 
-void gltf_add_channel(gltf_output *out, json_t *animation, int node, const char *path, int input, int output,
-                      const char *interpolation) {
+void pelt_gltf_add_channel(gltf_output *out, json_t *animation, int node, const char *path, int input, int output,
+                           const char *interpolation) {
     json_t *channels = json_object_get(animation, "channels"), *samplers = json_object_get(animation, "samplers");
-    if (!channels) channels = gltf_set(out, animation, "channels", json_array());
-    if (!samplers) samplers = gltf_set(out, animation, "samplers", json_array());
-    gltf_append(out, channels,
-                json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(samplers), "target", "node", node,
-                          "path", path));
-    gltf_append(out, samplers,
-                json_pack("{s:i, s:i, s:s}", "input", input, "output", output, "interpolation", interpolation));
+    if (!channels) channels = pelt_gltf_set(out, animation, "channels", json_array());
+    if (!samplers) samplers = pelt_gltf_set(out, animation, "samplers", json_array());
+    pelt_gltf_append(out, channels,
+                     json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(samplers), "target", "node", node,
+                               "path", path));
+    pelt_gltf_append(out, samplers,
+                     json_pack("{s:i, s:i, s:s}", "input", input, "output", output, "interpolation", interpolation));
 }
 
 /* -- File ---------------------------------------------------------------------------------------------------------- */
@@ -342,6 +344,6 @@ static pelt_result write_gltf(const gltf_output *out, pelt_error *error) {
     return bytes ? pelt_writer_commit_pair(bytes, words, error) : pelt_writer_commit(words, error);
 }
 
-pelt_result gltf_write_file(const gltf_output *out, pelt_error *error) {
+pelt_result pelt_gltf_write_file(const gltf_output *out, pelt_error *error) {
     return pelt_ends_with(out->path, ".gltf") ? write_gltf(out, error) : write_glb(out, error);
 }

@@ -41,52 +41,52 @@ typedef struct gltf_output {
 
 /* Hang a new value into the tree and return it; jansson has no other failure than memory. Not within one another's
    arguments, where a value might be made and lost before the stage ends. */
-json_t *gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value);
-json_t *gltf_append(gltf_output *out, json_t *list, json_t *value);
+json_t *pelt_gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value);
+json_t *pelt_gltf_append(gltf_output *out, json_t *list, json_t *value);
 
 /* The element of a list that a number refers to; NULL when there is none. */
-json_t *gltf_referred(const json_t *list, const json_t *reference);
+json_t *pelt_gltf_referred(const json_t *list, const json_t *reference);
 
 /* Adds bytes, and a bufferView of them; returns its index. `target` 0: none. */
-void gltf_add_bytes(gltf_output *out, const void *bytes, size_t size);
-int gltf_add_view(gltf_output *out, const void *bytes, size_t size, int target);
+void pelt_gltf_add_bytes(gltf_output *out, const void *bytes, size_t size);
+int pelt_gltf_add_view(gltf_output *out, const void *bytes, size_t size, int target);
 /* Return the index of the new accessor. `view` -1: all zero. */
-int gltf_add_accessor(gltf_output *out, int view, int type, const char *shape, uint32_t count);
-int gltf_add_array(gltf_output *out, const void *bytes, size_t size, int target, int type, const char *shape,
-                   uint32_t count);
-void gltf_set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size);
+int pelt_gltf_add_accessor(gltf_output *out, int view, int type, const char *shape, uint32_t count);
+int pelt_gltf_add_array(gltf_output *out, const void *bytes, size_t size, int target, int type, const char *shape,
+                        uint32_t count);
+void pelt_gltf_set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size);
 
 /* Arrays of vertices, which live as long as the output: positions, unit normals, and the indices of joints in as few
    bytes as `joint_count` needs. */
-int gltf_add_positions(gltf_output *out, const float *positions, uint32_t count);
-int gltf_add_normals(gltf_output *out, const float *normals, uint32_t count);
+int pelt_gltf_add_positions(gltf_output *out, const float *positions, uint32_t count);
+int pelt_gltf_add_normals(gltf_output *out, const float *normals, uint32_t count);
 
 /* Weights of some vertices, four to a set: adds JOINTS_n and WEIGHTS_n to the attributes and returns the number of sets.
    slot_of[joint] is the joint's place in the skin, which has slot_count of them; NULL: the joint itself. */
-uint32_t gltf_add_weights(gltf_output *out, const pelt_influences *in, uint32_t first, uint32_t count,
-                          const uint32_t *slot_of, uint32_t slot_count, json_t *attributes);
+uint32_t pelt_gltf_add_weights(gltf_output *out, const pelt_influences *in, uint32_t first, uint32_t count,
+                               const uint32_t *slot_of, uint32_t slot_count, json_t *attributes);
 
 /* A target of some vertices as sparse accessors: {"POSITION": n, "NORMAL": n}. `normals` may be NULL. */
-json_t *gltf_add_target(gltf_output *out, const pelt_target *target, const pelt_target *normals, uint32_t vertex_count,
-                        json_t *targets);
+json_t *pelt_gltf_add_target(gltf_output *out, const pelt_target *target, const pelt_target *normals,
+                             uint32_t vertex_count, json_t *targets);
 
 /* A node without children; returns its index. */
-int gltf_add_node(gltf_output *out, const char *name, const pelt_transform *rest);
-void gltf_append_child(gltf_output *out, json_t *node, uint32_t child);
+int pelt_gltf_add_node(gltf_output *out, const char *name, const pelt_transform *rest);
+void pelt_gltf_append_child(gltf_output *out, json_t *node, uint32_t child);
 
 /* Inverse bind matrices [count][12], row-major. */
-int gltf_add_binds(gltf_output *out, const double (*binds)[12], uint32_t count);
+int pelt_gltf_add_binds(gltf_output *out, const double (*binds)[12], uint32_t count);
 
 /* Key times (the same array again gives the same accessor), and the values of a channel. */
-int gltf_add_times(gltf_output *out, const float *times, uint32_t count);
-int gltf_add_channel_values(gltf_output *out, const pelt_channel *channel);
+int pelt_gltf_add_times(gltf_output *out, const float *times, uint32_t count);
+int pelt_gltf_add_channel_values(gltf_output *out, const pelt_channel *channel);
 /* A sampler and a channel that plays it. */
-void gltf_add_channel(gltf_output *out, json_t *animation, int node, const char *path, int input, int output,
-                      const char *interpolation);
-extern const char *const gltf_paths[], *const gltf_interpolations[];
+void pelt_gltf_add_channel(gltf_output *out, json_t *animation, int node, const char *path, int input, int output,
+                           const char *interpolation);
+extern const char *const pelt_gltf_paths[], *const pelt_gltf_interpolations[];
 
 /* Writes tree and blobs as .glb, or as .gltf with a .bin beside it. Not in a stage. */
-pelt_result gltf_write_file(const gltf_output *out, pelt_error *error);
+pelt_result pelt_gltf_write_file(const gltf_output *out, pelt_error *error);
 
 /* -- gltf_edit.c --------------------------------------------------------------------------------------------------- */
 
@@ -117,19 +117,19 @@ typedef struct gltf_editing {
 } gltf_editing;
 
 /* Notes that a reference to an accessor is going to be replaced. */
-void gltf_release(gltf_editing *e, const json_t *reference);
+void pelt_gltf_release(gltf_editing *e, const json_t *reference);
 
 /* -- gltf_track.c, gltf_keep.c, gltf_embed.c ------------------------------------------------------------------------ */
 
 /* Adds tracks of new joints and targets to the animations of the clips. */
-bool gltf_edit_animations(gltf_editing *e);
+bool pelt_gltf_edit_animations(gltf_editing *e);
 
 /* Brings along pictures that are files beside the source. */
-bool gltf_keep_images(gltf_editing *e);
+bool pelt_gltf_keep_images(gltf_editing *e);
 /* Drops what was released and nothing else uses, and puts all buffers into one, before the new blobs. */
-bool gltf_keep_bytes(gltf_editing *e);
+bool pelt_gltf_keep_bytes(gltf_editing *e);
 
 /* Hangs the content's skin into the tree. */
-void gltf_embed(gltf_editing *e);
+void pelt_gltf_embed(gltf_editing *e);
 
 #endif

@@ -8,7 +8,7 @@ static size_t memory_limit(size_t file_size) {
     return file_size < SIZE_MAX / 64 ? 32 * file_size + ((size_t)8 << 20) : SIZE_MAX;
 }
 
-bool gltf_extension_is_known(const char *name) {
+bool pelt_gltf_extension_is_known(const char *name) {
     static const char *const harmless[] = {"KHR_mesh_quantization",
                                            "KHR_animation_pointer",
                                            "KHR_materials_",
@@ -26,50 +26,51 @@ bool gltf_extension_is_known(const char *name) {
 }
 
 static bool check_version(gltf *g) {
-    gltf_item asset = gltf_member(g->root, "asset"), version = gltf_member(asset, "version");
-    gltf_item least = gltf_member(asset, "minVersion");
-    const char *text = gltf_text(version, NULL);
-    if (!text) return gltf_fail(g, PELT_ERROR_FORMAT, version, "is missing; this may be no glTF file");
-    if (strncmp(text, "2.", 2) != 0 || strcmp(gltf_text(least, "2.0"), "2.0") != 0)
-        return gltf_fail(g, PELT_ERROR_UNSUPPORTED, version, "is %.20s; export it as glTF 2.0", text);
+    gltf_item asset = pelt_gltf_member(g->root, "asset"), version = pelt_gltf_member(asset, "version");
+    gltf_item least = pelt_gltf_member(asset, "minVersion");
+    const char *text = pelt_gltf_text(version, NULL);
+    if (!text) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, version, "is missing; this may be no glTF file");
+    if (strncmp(text, "2.", 2) != 0 || strcmp(pelt_gltf_text(least, "2.0"), "2.0") != 0)
+        return pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, version, "is %.20s; export it as glTF 2.0", text);
     return true;
 }
 
 static bool check_extensions(gltf *g) {
-    gltf_item list = gltf_member(g->root, "extensionsRequired");
+    gltf_item list = pelt_gltf_member(g->root, "extensionsRequired");
     uint32_t count;
-    if (!gltf_length(g, list, &count)) return false;
+    if (!pelt_gltf_length(g, list, &count)) return false;
     for (uint32_t i = 0; i < count; i++) {
-        const char *name = gltf_text(gltf_element(list, i), "?");
-        if (!gltf_extension_is_known(name))
-            return gltf_fail(g, PELT_ERROR_UNSUPPORTED, gltf_element(list, i),
-                             "the file cannot be read without the extension %.60s, which pelt does not know; export it "
-                             "without",
-                             name);
+        const char *name = pelt_gltf_text(pelt_gltf_element(list, i), "?");
+        if (!pelt_gltf_extension_is_known(name))
+            return pelt_gltf_fail(
+                g, PELT_ERROR_UNSUPPORTED, pelt_gltf_element(list, i),
+                "the file cannot be read without the extension %.60s, which pelt does not know; export it "
+                "without",
+                name);
     }
     return true;
 }
 
-bool gltf_check(gltf *g) { return check_version(g) && check_extensions(g); }
+bool pelt_gltf_check(gltf *g) { return check_version(g) && check_extensions(g); }
 
-bool gltf_begin(gltf *g, const pelt_file *file) {
+bool pelt_gltf_begin(gltf *g, const pelt_file *file) {
     g->scratch = pelt_arena_new(memory_limit(file->size));
     g->files = pelt_arena_new(0); /* only whole files that exist; what is made of them is bounded */
     g->work_left = 64 * (uint64_t)file->size + ((uint64_t)16 << 20);
-    if (!g->scratch || !g->files) return gltf_out_of_memory(g);
-    return gltf_open(g, file) && gltf_check(g);
+    if (!g->scratch || !g->files) return pelt_gltf_out_of_memory(g);
+    return pelt_gltf_open(g, file) && pelt_gltf_check(g);
 }
 
-bool gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts) {
+bool pelt_gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts) {
     g->bundle->path = g->path ? pelt_arena_format(g->arena, "%s", g->path) : NULL;
-    if (g->path && !g->bundle->path) return gltf_out_of_memory(g);
-    if (!gltf_begin(g, file)) return false;
-    g->bundle->has_skin = gltf_member(gltf_member(g->root, "extensions"), "PELT_skin").json != NULL;
-    return gltf_read_scene(g, scene) && gltf_read_mesh(g, scene, parts) && gltf_read_extras(g) &&
-           gltf_read_clips(g, scene);
+    if (g->path && !g->bundle->path) return pelt_gltf_out_of_memory(g);
+    if (!pelt_gltf_begin(g, file)) return false;
+    g->bundle->has_skin = pelt_gltf_member(pelt_gltf_member(g->root, "extensions"), "PELT_skin").json != NULL;
+    return pelt_gltf_read_scene(g, scene) && pelt_gltf_read_mesh(g, scene, parts) && pelt_gltf_read_extras(g) &&
+           pelt_gltf_read_clips(g, scene);
 }
 
-void gltf_close(gltf *g) {
+void pelt_gltf_close(gltf *g) {
     json_decref(g->json);
     pelt_arena_free(g->files);
     pelt_arena_free(g->scratch);
@@ -80,12 +81,12 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
     gltf g = {.path = path, .bundle = &result, .arena = bundle->arena};
     gltf_scene scene;
     gltf_parts parts;
-    bool done = gltf_read(&g, file, &scene, &parts);
+    bool done = pelt_gltf_read(&g, file, &scene, &parts);
     if (done)
         *bundle = result;
     else if (error)
         *error = g.error;
-    gltf_close(&g);
+    pelt_gltf_close(&g);
     return done ? PELT_OK : g.error.code;
 }
 

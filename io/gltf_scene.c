@@ -18,9 +18,9 @@ typedef struct shear {
 
 static bool read_matrix(gltf *g, gltf_item matrix, uint32_t node, pelt_transform *local, shear *found) {
     double m[16], scale = 0;
-    if (!gltf_numbers(g, matrix, 16, m)) return false;
+    if (!pelt_gltf_numbers(g, matrix, 16, m)) return false;
     if (fabs(m[3]) + fabs(m[7]) + fabs(m[11]) + fabs(m[15] - 1) > 1e-4)
-        return gltf_fail(g, PELT_ERROR_DATA, matrix, "its last row must be 0 0 0 1");
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, matrix, "its last row must be 0 0 0 1");
     pelt_affine linear = {{0}};
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) {
@@ -38,10 +38,11 @@ static bool read_matrix(gltf *g, gltf_item matrix, uint32_t node, pelt_transform
 
 static bool read_transform(gltf *g, gltf_item node, uint32_t index, pelt_transform *local, shear *found) {
     double r[4] = {0, 0, 0, 1}, t[3] = {0, 0, 0}, s[3] = {1, 1, 1};
-    gltf_item matrix = gltf_member(node, "matrix");
+    gltf_item matrix = pelt_gltf_member(node, "matrix");
     if (matrix.json) return read_matrix(g, matrix, index, local, found);
-    if (!gltf_numbers(g, gltf_member(node, "rotation"), 4, r) ||
-        !gltf_numbers(g, gltf_member(node, "translation"), 3, t) || !gltf_numbers(g, gltf_member(node, "scale"), 3, s))
+    if (!pelt_gltf_numbers(g, pelt_gltf_member(node, "rotation"), 4, r) ||
+        !pelt_gltf_numbers(g, pelt_gltf_member(node, "translation"), 3, t) ||
+        !pelt_gltf_numbers(g, pelt_gltf_member(node, "scale"), 3, s))
         return false;
     double length = sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
     if (length == 0) r[3] = length = 1;
@@ -55,21 +56,21 @@ static bool read_optional(gltf *g, gltf_item item, const char *list, int32_t *in
     uint32_t value;
     *index = -1;
     if (!item.json) return true;
-    if (!gltf_reference(g, item, list, &value)) return false;
+    if (!pelt_gltf_reference(g, item, list, &value)) return false;
     *index = (int32_t)value;
     return true;
 }
 
 static bool read_children(gltf *g, gltf_scene *scene, uint32_t node) {
-    gltf_item list = gltf_member(gltf_entry(g, "nodes", node), "children");
+    gltf_item list = pelt_gltf_member(pelt_gltf_entry(g, "nodes", node), "children");
     uint32_t count, child;
-    if (!gltf_length(g, list, &count)) return false;
+    if (!pelt_gltf_length(g, list, &count)) return false;
     for (uint32_t i = 0; i < count; i++) {
-        gltf_item item = gltf_element(list, i);
-        if (!gltf_reference(g, item, "nodes", &child)) return false;
+        gltf_item item = pelt_gltf_element(list, i);
+        if (!pelt_gltf_reference(g, item, "nodes", &child)) return false;
         if (scene->parents[child] >= 0)
-            return gltf_fail(g, PELT_ERROR_DATA, item, "node %u has two parents, nodes %d and %u", child,
-                             scene->parents[child], node);
+            return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "node %u has two parents, nodes %d and %u", child,
+                                  scene->parents[child], node);
         scene->parents[child] = (int32_t)node;
     }
     return true;
@@ -77,7 +78,7 @@ static bool read_children(gltf *g, gltf_scene *scene, uint32_t node) {
 
 static bool read_nodes(gltf *g, gltf_scene *scene) {
     shear found = {0};
-    if (!gltf_length(g, gltf_member(g->root, "nodes"), &scene->node_count)) return false;
+    if (!pelt_gltf_length(g, pelt_gltf_member(g->root, "nodes"), &scene->node_count)) return false;
     uint32_t n = scene->node_count;
     scene->parents = GLTF_NEW(g, g->scratch, int32_t, n);
     scene->meshes = GLTF_NEW(g, g->scratch, int32_t, n);
@@ -88,11 +89,11 @@ static bool read_nodes(gltf *g, gltf_scene *scene) {
     if (g->error.code) return false;
     memset(scene->parents, -1, n * sizeof *scene->parents);
     for (uint32_t i = 0; i < n; i++) {
-        gltf_item node = gltf_entry(g, "nodes", i);
-        if (!json_is_object(node.json)) return gltf_fail(g, PELT_ERROR_FORMAT, node, "must be an object");
+        gltf_item node = pelt_gltf_entry(g, "nodes", i);
+        if (!json_is_object(node.json)) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, node, "must be an object");
         if (!read_transform(g, node, i, &scene->locals[i], &found) || !read_children(g, scene, i) ||
-            !read_optional(g, gltf_member(node, "mesh"), "meshes", &scene->meshes[i]) ||
-            !read_optional(g, gltf_member(node, "skin"), "skins", &scene->skins_of[i]))
+            !read_optional(g, pelt_gltf_member(node, "mesh"), "meshes", &scene->meshes[i]) ||
+            !read_optional(g, pelt_gltf_member(node, "skin"), "skins", &scene->skins_of[i]))
             return false;
     }
     if (found.count)
@@ -120,7 +121,7 @@ static bool order_nodes(gltf *g, gltf_scene *scene) {
             climb[height++] = (uint32_t)node;
         }
         if (node >= 0 && state[node] == CLIMBED)
-            return gltf_fail(g, PELT_ERROR_DATA, gltf_entry(g, "nodes", (size_t)node), "is its own ancestor");
+            return pelt_gltf_fail(g, PELT_ERROR_DATA, pelt_gltf_entry(g, "nodes", (size_t)node), "is its own ancestor");
         while (height) {
             uint32_t next = climb[--height];
             int32_t parent = scene->parents[next];
@@ -138,9 +139,9 @@ static bool order_nodes(gltf *g, gltf_scene *scene) {
 /* Pushes the nodes of a list so that the first comes off the stack first. */
 static bool push_nodes(gltf *g, gltf_item list, uint32_t *stack, uint32_t *height) {
     uint32_t count;
-    if (!gltf_length(g, list, &count)) return false;
+    if (!pelt_gltf_length(g, list, &count)) return false;
     for (uint32_t i = count; i-- > 0;)
-        if (!gltf_reference(g, gltf_element(list, i), "nodes", &stack[(*height)++])) return false;
+        if (!pelt_gltf_reference(g, pelt_gltf_element(list, i), "nodes", &stack[(*height)++])) return false;
     return true;
 }
 
@@ -148,13 +149,13 @@ static bool push_nodes(gltf *g, gltf_item list, uint32_t *stack, uint32_t *heigh
 static bool check_roots(gltf *g, const gltf_scene *scene, gltf_item roots) {
     uint32_t count, root;
     uint8_t *seen = GLTF_NEW(g, g->scratch, uint8_t, scene->node_count);
-    if (!seen || !gltf_length(g, roots, &count)) return false;
+    if (!seen || !pelt_gltf_length(g, roots, &count)) return false;
     for (uint32_t i = 0; i < count; i++) {
-        gltf_item item = gltf_element(roots, i);
-        if (!gltf_reference(g, item, "nodes", &root)) return false;
+        gltf_item item = pelt_gltf_element(roots, i);
+        if (!pelt_gltf_reference(g, item, "nodes", &root)) return false;
         if (scene->parents[root] >= 0 || seen[root])
-            return gltf_fail(g, PELT_ERROR_DATA, item, "node %u %s", root,
-                             seen[root] ? "is listed twice" : "has a parent, so it cannot be a root of the scene");
+            return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "node %u %s", root,
+                                  seen[root] ? "is listed twice" : "has a parent, so it cannot be a root of the scene");
         seen[root] = 1;
     }
     return true;
@@ -162,11 +163,12 @@ static bool check_roots(gltf *g, const gltf_scene *scene, gltf_item roots) {
 
 static bool find_mesh_nodes(gltf *g, gltf_scene *scene) {
     uint32_t scene_count, index = 0, height = 0;
-    gltf_item chosen = gltf_member(g->root, "scene");
-    if (!gltf_length(g, gltf_member(g->root, "scenes"), &scene_count)) return false;
-    if (chosen.json && !gltf_reference(g, chosen, "scenes", &index)) return false;
-    if (!scene_count) return gltf_fail(g, PELT_ERROR_DATA, g->root, "has no scene; export the character in a scene");
-    gltf_item roots = gltf_member(gltf_entry(g, "scenes", index), "nodes");
+    gltf_item chosen = pelt_gltf_member(g->root, "scene");
+    if (!pelt_gltf_length(g, pelt_gltf_member(g->root, "scenes"), &scene_count)) return false;
+    if (chosen.json && !pelt_gltf_reference(g, chosen, "scenes", &index)) return false;
+    if (!scene_count)
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, g->root, "has no scene; export the character in a scene");
+    gltf_item roots = pelt_gltf_member(pelt_gltf_entry(g, "scenes", index), "nodes");
     uint32_t *stack = GLTF_NEW(g, g->scratch, uint32_t, scene->node_count);
     scene->mesh_nodes = GLTF_NEW(g, g->scratch, uint32_t, scene->node_count);
     if (!stack || !scene->mesh_nodes || !check_roots(g, scene, roots) || !push_nodes(g, roots, stack, &height))
@@ -174,13 +176,14 @@ static bool find_mesh_nodes(gltf *g, gltf_scene *scene) {
     while (height) {
         uint32_t node = stack[--height];
         if (scene->meshes[node] >= 0) scene->mesh_nodes[scene->mesh_node_count++] = node;
-        if (!push_nodes(g, gltf_member(gltf_entry(g, "nodes", node), "children"), stack, &height)) return false;
+        if (!push_nodes(g, pelt_gltf_member(pelt_gltf_entry(g, "nodes", node), "children"), stack, &height))
+            return false;
     }
-    if (!scene->mesh_node_count) return gltf_fail(g, PELT_ERROR_DATA, g->root, "has no mesh in its scene");
+    if (!scene->mesh_node_count) return pelt_gltf_fail(g, PELT_ERROR_DATA, g->root, "has no mesh in its scene");
     return true;
 }
 
-bool gltf_rigid_bind(const gltf_scene *scene, uint32_t node, pelt_affine *place, pelt_affine *bind) {
+bool pelt_gltf_rigid_bind(const gltf_scene *scene, uint32_t node, pelt_affine *place, pelt_affine *bind) {
     bool invertible = pelt_affine_invert(&scene->globals[node], bind);
     *place = invertible ? scene->globals[node] : pelt_identity;
     return invertible;
@@ -205,16 +208,16 @@ static void mark_with_ancestors(const gltf_scene *scene, uint8_t *needed, uint32
 }
 
 static bool mark_skin(gltf *g, const gltf_scene *scene, uint32_t skin, uint8_t *needed, uint32_t *wishes) {
-    gltf_item list = gltf_member(gltf_entry(g, "skins", skin), "joints");
+    gltf_item list = pelt_gltf_member(pelt_gltf_entry(g, "skins", skin), "joints");
     gltf_skin *s = &scene->skins[skin];
     uint32_t node;
     if (s->used) return true;
     s->used = true;
-    if (!gltf_length(g, list, &s->joint_count)) return false;
-    if (!s->joint_count) return gltf_fail(g, PELT_ERROR_DATA, list, "a skin must have joints");
+    if (!pelt_gltf_length(g, list, &s->joint_count)) return false;
+    if (!s->joint_count) return pelt_gltf_fail(g, PELT_ERROR_DATA, list, "a skin must have joints");
     *wishes += s->joint_count;
     for (uint32_t i = 0; i < s->joint_count; i++) {
-        if (!gltf_reference(g, gltf_element(list, i), "nodes", &node)) return false;
+        if (!pelt_gltf_reference(g, pelt_gltf_element(list, i), "nodes", &node)) return false;
         mark_with_ancestors(scene, needed, node);
     }
     return true;
@@ -224,7 +227,7 @@ static bool mark_skin(gltf *g, const gltf_scene *scene, uint32_t skin, uint8_t *
 static bool number_joints(gltf *g, gltf_scene *scene, joints *all) {
     uint8_t *needed = GLTF_NEW(g, g->scratch, uint8_t, scene->node_count);
     scene->joints = GLTF_NEW(g, g->scratch, int32_t, scene->node_count);
-    if (!gltf_length(g, gltf_member(g->root, "skins"), &scene->skin_count)) return false;
+    if (!pelt_gltf_length(g, pelt_gltf_member(g->root, "skins"), &scene->skin_count)) return false;
     scene->skins = GLTF_NEW(g, g->scratch, gltf_skin, scene->skin_count);
     if (g->error.code) return false;
     for (uint32_t i = 0; i < scene->mesh_node_count; i++) {
@@ -270,27 +273,28 @@ static uint32_t bind_joint(const gltf_scene *scene, joints *all, uint32_t node, 
 static bool read_inverse_binds(gltf *g, gltf_item item, uint32_t count, float *matrices) {
     gltf_accessor a;
     if (!item.json) return true; /* identities */
-    if (!gltf_accessor_open(g, item, "MAT4", &a)) return false;
-    if (a.count < count) return gltf_fail(g, PELT_ERROR_DATA, item, "%u matrices for %u joints", a.count, count);
+    if (!pelt_gltf_accessor_open(g, item, "MAT4", &a)) return false;
+    if (a.count < count) return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u matrices for %u joints", a.count, count);
     float *all = GLTF_NEW(g, g->scratch, float, 16 * (size_t)a.count);
-    if (!all || !gltf_accessor_floats(g, &a, all)) return false;
+    if (!all || !pelt_gltf_accessor_floats(g, &a, all)) return false;
     memcpy(matrices, all, 16 * (size_t)count * sizeof *all);
     for (uint32_t i = 0; i < count; i++) {
         const float *m = matrices + 16 * (size_t)i;
         if (fabsf(m[3]) + fabsf(m[7]) + fabsf(m[11]) + fabsf(m[15] - 1) > 1e-4f)
-            return gltf_fail(g, PELT_ERROR_DATA, item, "the last row of matrix %u must be 0 0 0 1", i);
+            return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "the last row of matrix %u must be 0 0 0 1", i);
     }
     return true;
 }
 
 static bool bind_skin(gltf *g, const gltf_scene *scene, joints *all, uint32_t index) {
-    gltf_item item = gltf_entry(g, "skins", index), list = gltf_member(item, "joints");
+    gltf_item item = pelt_gltf_entry(g, "skins", index), list = pelt_gltf_member(item, "joints");
     gltf_skin *skin = &scene->skins[index];
     float *matrices = GLTF_NEW(g, g->scratch, float, 16 * (size_t)skin->joint_count);
     skin->joints = GLTF_NEW(g, g->scratch, uint32_t, skin->joint_count);
     if (g->error.code) return false;
     for (size_t i = 0; i < 16 * (size_t)skin->joint_count; i++) matrices[i] = i % 16 % 5 == 0; /* identity */
-    if (!read_inverse_binds(g, gltf_member(item, "inverseBindMatrices"), skin->joint_count, matrices)) return false;
+    if (!read_inverse_binds(g, pelt_gltf_member(item, "inverseBindMatrices"), skin->joint_count, matrices))
+        return false;
     for (uint32_t i = 0; i < skin->joint_count; i++) {
         uint32_t node = (uint32_t)json_number_value(json_array_get(list.json, i));
         pelt_affine bind;
@@ -312,7 +316,7 @@ static bool bind_joints(gltf *g, gltf_scene *scene, joints *all) {
         pelt_affine place, bind;
         scene->rigid_joints[node] = -1;
         if (scene->skins_of[node] >= 0) continue;
-        flat += !gltf_rigid_bind(scene, node, &place, &bind);
+        flat += !pelt_gltf_rigid_bind(scene, node, &place, &bind);
         scene->rigid_joints[node] = (int32_t)bind_joint(scene, all, node, &bind);
     }
     if (flat)
@@ -329,11 +333,11 @@ static bool bind_joints(gltf *g, gltf_scene *scene, joints *all) {
 
 static const char *joint_name(gltf *g, const gltf_scene *scene, const joints *all, uint32_t j) {
     uint32_t node = all->list[j].node;
-    const char *name = gltf_text(gltf_member(gltf_entry(g, "nodes", node), "name"), NULL);
+    const char *name = pelt_gltf_text(pelt_gltf_member(pelt_gltf_entry(g, "nodes", node), "name"), NULL);
     bool extra = scene->joints[node] != (int32_t)j;
     char *text = name ? pelt_arena_format(g->arena, "%s%s", name, extra ? " (second bind)" : "")
                       : pelt_arena_format(g->arena, "node%u%s", node, extra ? " (second bind)" : "");
-    if (!text) gltf_out_of_memory(g);
+    if (!text) pelt_gltf_out_of_memory(g);
     return text;
 }
 
@@ -344,7 +348,7 @@ static bool make_skeleton(gltf *g, gltf_scene *scene, const joints *all) {
     skeleton->names = GLTF_NEW(g, g->arena, const char *, n);
     skeleton->parents = GLTF_NEW(g, g->arena, int32_t, n);
     skeleton->rest = GLTF_NEW(g, g->arena, pelt_transform, n);
-    skeleton->inverse_bind = gltf_alloc(g, g->arena, n, sizeof *skeleton->inverse_bind);
+    skeleton->inverse_bind = pelt_gltf_alloc(g, g->arena, n, sizeof *skeleton->inverse_bind);
     if (g->error.code) return false;
     for (uint32_t j = 0; j < n; j++) {
         const joint *source = &all->list[j];
@@ -359,7 +363,7 @@ static bool make_skeleton(gltf *g, gltf_scene *scene, const joints *all) {
     return true;
 }
 
-bool gltf_read_scene(gltf *g, gltf_scene *scene) {
+bool pelt_gltf_read_scene(gltf *g, gltf_scene *scene) {
     joints all = {0};
     *scene = (gltf_scene){0};
     return read_nodes(g, scene) && order_nodes(g, scene) && find_mesh_nodes(g, scene) &&

@@ -31,32 +31,33 @@ typedef struct addition {
 
 static bool read_track(gltf_editing *e, gltf_item animation, gltf_item channel, uint32_t width, track *t) {
     gltf *g = e->g;
-    gltf_item samplers = gltf_member(animation, "samplers"), reference = gltf_member(channel, "sampler");
+    gltf_item samplers = pelt_gltf_member(animation, "samplers"), reference = pelt_gltf_member(channel, "sampler");
     uint32_t sampler_count;
     uint64_t index;
     gltf_accessor times, values;
-    if (!gltf_length(g, samplers, &sampler_count) || !gltf_natural(g, reference, UINT64_MAX, &index)) return false;
+    if (!pelt_gltf_length(g, samplers, &sampler_count) || !pelt_gltf_natural(g, reference, UINT64_MAX, &index))
+        return false;
     if (index >= sampler_count)
-        return gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the %u samplers of the animation",
-                         sampler_count);
-    gltf_item sampler = gltf_element(samplers, (size_t)index), output = gltf_member(sampler, "output");
-    const char *word = gltf_text(gltf_member(sampler, "interpolation"), "LINEAR");
+        return pelt_gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the %u samplers of the animation",
+                              sampler_count);
+    gltf_item sampler = pelt_gltf_element(samplers, (size_t)index), output = pelt_gltf_member(sampler, "output");
+    const char *word = pelt_gltf_text(pelt_gltf_member(sampler, "interpolation"), "LINEAR");
     for (t->interpolation = PELT_LINEAR; t->interpolation <= PELT_CUBIC; t->interpolation++)
-        if (!strcmp(word, gltf_interpolations[t->interpolation])) break;
+        if (!strcmp(word, pelt_gltf_interpolations[t->interpolation])) break;
     if (t->interpolation > PELT_CUBIC)
-        return gltf_fail(g, PELT_ERROR_FORMAT, sampler, "'%.40s' is no interpolation of glTF", word);
-    if (!gltf_accessor_open(g, gltf_member(sampler, "input"), "SCALAR", &times) ||
-        !gltf_accessor_open(g, output, "SCALAR", &values))
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, sampler, "'%.40s' is no interpolation of glTF", word);
+    if (!pelt_gltf_accessor_open(g, pelt_gltf_member(sampler, "input"), "SCALAR", &times) ||
+        !pelt_gltf_accessor_open(g, output, "SCALAR", &values))
         return false;
     uint64_t per_key = (uint64_t)width * (t->interpolation == PELT_CUBIC ? 3 : 1);
     if (!per_key || values.count != times.count * per_key)
-        return gltf_fail(g, PELT_ERROR_DATA, output, "%u weights for %u keys of a mesh with %u targets", values.count,
-                         times.count, width);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, output, "%u weights for %u keys of a mesh with %u targets",
+                              values.count, times.count, width);
     float *when = GLTF_NEW(g, g->scratch, float, times.count), *what = GLTF_NEW(g, g->scratch, float, values.count);
-    if (!when || !what || !gltf_accessor_floats(g, &times, when) || !gltf_accessor_floats(g, &values, what))
+    if (!when || !what || !pelt_gltf_accessor_floats(g, &times, when) || !pelt_gltf_accessor_floats(g, &values, what))
         return false;
     for (uint32_t k = 1; k < times.count; k++)
-        if (!(when[k] > when[k - 1])) return gltf_fail(g, PELT_ERROR_DATA, times.item, "key times must increase");
+        if (!(when[k] > when[k - 1])) return pelt_gltf_fail(g, PELT_ERROR_DATA, times.item, "key times must increase");
     t->key_count = times.count, t->width = width, t->times = when, t->values = what;
     return true;
 }
@@ -124,18 +125,19 @@ static float *merge_times(pelt_arena *arena, const track *a, const track *b, uin
 static void write_track(gltf_editing *e, json_t *animation, json_t *channel, uint32_t node, const track *t) {
     gltf_output *out = e->out;
     size_t count = (size_t)t->key_count * t->width * (t->interpolation == PELT_CUBIC ? 3 : 1);
-    int times = gltf_add_times(out, t->times, t->key_count);
-    int values = gltf_add_array(out, t->values, count * sizeof(float), 0, GLTF_FLOAT, "SCALAR", (uint32_t)count);
+    int times = pelt_gltf_add_times(out, t->times, t->key_count);
+    int values = pelt_gltf_add_array(out, t->values, count * sizeof(float), 0, GLTF_FLOAT, "SCALAR", (uint32_t)count);
     if (!channel) {
-        gltf_add_channel(out, animation, (int)node, "weights", times, values, gltf_interpolations[t->interpolation]);
+        pelt_gltf_add_channel(out, animation, (int)node, "weights", times, values,
+                              pelt_gltf_interpolations[t->interpolation]);
         return;
     }
-    gltf_set(out, json_object_get(channel, "target"), "node", json_integer(node));
+    pelt_gltf_set(out, json_object_get(channel, "target"), "node", json_integer(node));
     json_t *samplers = json_object_get(animation, "samplers"); /* others may use the old one */
-    gltf_set(out, channel, "sampler", json_integer((json_int_t)json_array_size(samplers)));
-    gltf_append(out, samplers,
-                json_pack("{s:i, s:i, s:s}", "input", times, "output", values, "interpolation",
-                          gltf_interpolations[t->interpolation]));
+    pelt_gltf_set(out, channel, "sampler", json_integer((json_int_t)json_array_size(samplers)));
+    pelt_gltf_append(out, samplers,
+                     json_pack("{s:i, s:i, s:s}", "input", times, "output", values, "interpolation",
+                               pelt_gltf_interpolations[t->interpolation]));
 }
 
 /* The file's weights with zeros for the new targets. */
@@ -199,19 +201,20 @@ static json_t *find_channel(const json_t *animation, uint32_t node, size_t *inde
 }
 
 static bool edit_weights(gltf_editing *e, uint32_t index, json_t *animation, const gltf_morphed *m, const addition *a) {
-    gltf_item item = gltf_entry(e->g, "animations", index);
+    gltf_item item = pelt_gltf_entry(e->g, "animations", index);
     size_t at;
     json_t *channel = find_channel(animation, m->file_node, &at);
     track file, ours;
     bool baked = a && a->clip->frame_count && (a->plays || a->weights);
-    if (channel && !read_track(e, item, gltf_element(gltf_member(item, "channels"), at), m->before, &file))
+    if (channel && !read_track(e, item, pelt_gltf_element(pelt_gltf_member(item, "channels"), at), m->before, &file))
         return false;
     if (!channel && !baked) return true;
     if (baked) ours = new_weights(e, m, a);
     if (channel) {
         const json_t *sampler =
-            gltf_referred(json_object_get(animation, "samplers"), json_object_get(channel, "sampler"));
-        gltf_release(e, json_object_get(sampler, "input")), gltf_release(e, json_object_get(sampler, "output"));
+            pelt_gltf_referred(json_object_get(animation, "samplers"), json_object_get(channel, "sampler"));
+        pelt_gltf_release(e, json_object_get(sampler, "input")),
+            pelt_gltf_release(e, json_object_get(sampler, "output"));
     }
     track t = baked ? join(e, m, channel ? &file : NULL, &ours) : lengthen(e->out->arena, &file, m->count);
     write_track(e, animation, channel, m->node, &t);
@@ -224,10 +227,10 @@ static void add_joint_channels(gltf_editing *e, json_t *animation, const pelt_cl
     for (uint32_t c = 0; c < clip->channel_count; c++) {
         const pelt_channel *channel = &clip->channels[c];
         if (!all && e->joint_of[channel->joint] != UINT32_MAX) continue;
-        int input = gltf_add_times(out, channel->times, channel->key_count);
-        int output = gltf_add_channel_values(out, channel);
-        gltf_add_channel(out, animation, (int)e->node_of[channel->joint], gltf_paths[channel->path], input, output,
-                         gltf_interpolations[channel->interpolation]);
+        int input = pelt_gltf_add_times(out, channel->times, channel->key_count);
+        int output = pelt_gltf_add_channel_values(out, channel);
+        pelt_gltf_add_channel(out, animation, (int)e->node_of[channel->joint], pelt_gltf_paths[channel->path], input,
+                              output, pelt_gltf_interpolations[channel->interpolation]);
     }
 }
 
@@ -241,8 +244,9 @@ static void hold_joints_still(gltf_editing *e, json_t *animation) {
         double number = json_number_value(node);
         if (!json_is_number(node) || !json_is_string(path) || !strcmp(json_string_value(path), "weights")) continue;
         if (!(number >= 0 && number < e->scene.node_count) || e->scene.joints[(uint32_t)number] < 0) continue;
-        const json_t *sampler = gltf_referred(samplers, json_object_get(channel, "sampler"));
-        gltf_release(e, json_object_get(sampler, "input")), gltf_release(e, json_object_get(sampler, "output"));
+        const json_t *sampler = pelt_gltf_referred(samplers, json_object_get(channel, "sampler"));
+        pelt_gltf_release(e, json_object_get(sampler, "input")),
+            pelt_gltf_release(e, json_object_get(sampler, "output"));
         if (json_array_remove(channels, i)) pelt_arena_fail(e->out->arena);
     }
 }
@@ -262,7 +266,7 @@ static void drop_samplers(gltf_editing *e, json_t *animation) {
         json_t *channel = json_array_get(channels, c);
         double index = json_number_value(json_object_get(channel, "sampler"));
         if (index >= 0 && index < (double)n)
-            gltf_set(e->out, channel, "sampler", json_integer((json_int_t)place[(size_t)index] - 1));
+            pelt_gltf_set(e->out, channel, "sampler", json_integer((json_int_t)place[(size_t)index] - 1));
     }
     for (size_t s = n; s-- > 0;)
         if (!place[s] && json_array_remove(samplers, s)) pelt_arena_fail(e->out->arena);
@@ -312,13 +316,13 @@ static bool add_animation(gltf_editing *e, const addition *a) {
     gltf_output *out = e->out;
     if (is_in_file(e, a->clip) || !(a->plays || a->weights || a->clip->channel_count)) return true;
     json_t *animations = json_object_get(out->root, "animations");
-    if (!animations) animations = gltf_set(out, out->root, "animations", json_array());
+    if (!animations) animations = pelt_gltf_set(out, out->root, "animations", json_array());
     uint32_t index = (uint32_t)json_array_size(animations);
-    json_t *animation = gltf_append(out, animations, json_pack("{s:o}", "name", pelt_json_text(a->clip->name)));
+    json_t *animation = pelt_gltf_append(out, animations, json_pack("{s:o}", "name", pelt_json_text(a->clip->name)));
     return edit_animation(e, index, animation, a, true);
 }
 
-bool gltf_edit_animations(gltf_editing *e) {
+bool pelt_gltf_edit_animations(gltf_editing *e) {
     const pelt_gltf_content *content = e->out->content;
     json_t *animations = json_object_get(e->out->root, "animations");
     uint32_t count = (uint32_t)json_array_size(animations);

@@ -20,43 +20,44 @@ static void write_targets(gltf_output *out, json_t *mesh_object, json_t *primiti
     const pelt_mesh *mesh = out->content->mesh;
     const pelt_target *normals = out->content->target_normals;
     if (!mesh->target_count) return;
-    json_t *targets = gltf_set(out, primitive, "targets", json_array());
-    json_t *weights = gltf_set(out, mesh_object, "weights", json_array());
-    json_t *extras = gltf_set(out, mesh_object, "extras", json_object());
-    json_t *names = gltf_set(out, extras, "targetNames", json_array());
+    json_t *targets = pelt_gltf_set(out, primitive, "targets", json_array());
+    json_t *weights = pelt_gltf_set(out, mesh_object, "weights", json_array());
+    json_t *extras = pelt_gltf_set(out, mesh_object, "extras", json_object());
+    json_t *names = pelt_gltf_set(out, extras, "targetNames", json_array());
     for (uint32_t t = 0; t < mesh->target_count; t++) {
-        gltf_add_target(out, &mesh->targets[t], normals ? &normals[t] : NULL, mesh->vertex_count, targets);
-        gltf_append(out, names, pelt_json_text(mesh->targets[t].name));
-        gltf_append(out, weights, json_real(0));
+        pelt_gltf_add_target(out, &mesh->targets[t], normals ? &normals[t] : NULL, mesh->vertex_count, targets);
+        pelt_gltf_append(out, names, pelt_json_text(mesh->targets[t].name));
+        pelt_gltf_append(out, weights, json_real(0));
     }
 }
 
 static void write_mesh(gltf_output *out) {
     const pelt_gltf_content *content = out->content;
     const pelt_mesh *mesh = content->mesh;
-    json_t *meshes = gltf_set(out, out->root, "meshes", json_array());
-    json_t *object =
-        gltf_append(out, meshes, json_pack("{s:o}", "name", pelt_json_text(content->name ? content->name : "skin")));
-    json_t *primitives = gltf_set(out, object, "primitives", json_array());
-    json_t *primitive = gltf_append(out, primitives, json_object());
-    json_t *attributes = gltf_set(out, primitive, "attributes", json_object());
-    gltf_set(out, primitive, "material", json_integer(0));
-    int positions = gltf_add_positions(out, mesh->positions, mesh->vertex_count);
-    gltf_set(out, attributes, "POSITION", json_integer(positions));
-    int normals = gltf_add_normals(out, mesh->normals, mesh->vertex_count);
-    gltf_set(out, attributes, "NORMAL", json_integer(normals));
+    json_t *meshes = pelt_gltf_set(out, out->root, "meshes", json_array());
+    json_t *object = pelt_gltf_append(
+        out, meshes, json_pack("{s:o}", "name", pelt_json_text(content->name ? content->name : "skin")));
+    json_t *primitives = pelt_gltf_set(out, object, "primitives", json_array());
+    json_t *primitive = pelt_gltf_append(out, primitives, json_object());
+    json_t *attributes = pelt_gltf_set(out, primitive, "attributes", json_object());
+    pelt_gltf_set(out, primitive, "material", json_integer(0));
+    int positions = pelt_gltf_add_positions(out, mesh->positions, mesh->vertex_count);
+    pelt_gltf_set(out, attributes, "POSITION", json_integer(positions));
+    int normals = pelt_gltf_add_normals(out, mesh->normals, mesh->vertex_count);
+    pelt_gltf_set(out, attributes, "NORMAL", json_integer(normals));
     if (content->skeleton)
-        gltf_add_weights(out, &mesh->influences, 0, mesh->vertex_count, NULL, content->skeleton->joint_count,
-                         attributes);
-    int indices = gltf_add_array(out, mesh->triangles, 3 * (size_t)mesh->triangle_count * sizeof(uint32_t),
-                                 GLTF_INDEX_VIEW, GLTF_UINT, "SCALAR", 3 * mesh->triangle_count);
-    gltf_set(out, primitive, "indices", json_integer(indices));
+        pelt_gltf_add_weights(out, &mesh->influences, 0, mesh->vertex_count, NULL, content->skeleton->joint_count,
+                              attributes);
+    int indices = pelt_gltf_add_array(out, mesh->triangles, 3 * (size_t)mesh->triangle_count * sizeof(uint32_t),
+                                      GLTF_INDEX_VIEW, GLTF_UINT, "SCALAR", 3 * mesh->triangle_count);
+    pelt_gltf_set(out, primitive, "indices", json_integer(indices));
     const float *c = content->color;
     bool plain = c[0] == 0 && c[1] == 0 && c[2] == 0 && c[3] == 0;
-    gltf_set(out, out->root, "materials",
-             json_pack("[{s:s, s:{s:[f,f,f,f], s:f, s:f}}]", "name", "skin", "pbrMetallicRoughness", "baseColorFactor",
-                       plain ? 0.8 : (double)c[0], plain ? 0.55 : (double)c[1], plain ? 0.42 : (double)c[2],
-                       plain ? 1.0 : (double)c[3], "metallicFactor", 0.0, "roughnessFactor", 0.7));
+    pelt_gltf_set(out, out->root, "materials",
+                  json_pack("[{s:s, s:{s:[f,f,f,f], s:f, s:f}}]", "name", "skin", "pbrMetallicRoughness",
+                            "baseColorFactor", plain ? 0.8 : (double)c[0], plain ? 0.55 : (double)c[1],
+                            plain ? 0.42 : (double)c[2], plain ? 1.0 : (double)c[3], "metallicFactor", 0.0,
+                            "roughnessFactor", 0.7));
     write_targets(out, object, primitive);
 }
 
@@ -69,43 +70,43 @@ static void write_joint_nodes(gltf_output *out, json_t *scene_nodes) {
     uint32_t n = skeleton->joint_count, roots = 0;
     json_t *common = NULL;
     for (uint32_t j = 0; j < n; j++) {
-        gltf_add_node(out, skeleton->names[j], &skeleton->rest[j]);
+        pelt_gltf_add_node(out, skeleton->names[j], &skeleton->rest[j]);
         roots += skeleton->parents[j] < 0;
     }
     if (roots > 1) {
-        common = json_array_get(out->nodes, (size_t)gltf_add_node(out, "root", &none));
-        gltf_append(out, scene_nodes, json_integer(n));
+        common = json_array_get(out->nodes, (size_t)pelt_gltf_add_node(out, "root", &none));
+        pelt_gltf_append(out, scene_nodes, json_integer(n));
     }
     for (uint32_t j = 0; j < n; j++) {
         int32_t parent = skeleton->parents[j];
         if (parent >= 0)
-            gltf_append_child(out, json_array_get(out->nodes, (size_t)parent), j);
+            pelt_gltf_append_child(out, json_array_get(out->nodes, (size_t)parent), j);
         else if (common)
-            gltf_append_child(out, common, j);
+            pelt_gltf_append_child(out, common, j);
         else
-            gltf_append(out, scene_nodes, json_integer(j));
+            pelt_gltf_append(out, scene_nodes, json_integer(j));
     }
 }
 
 static void write_nodes(gltf_output *out) {
-    gltf_set(out, out->root, "scene", json_integer(0));
-    json_t *scenes = gltf_set(out, out->root, "scenes", json_array());
-    json_t *scene = gltf_append(out, scenes, json_object());
-    json_t *scene_nodes = gltf_set(out, scene, "nodes", json_array());
+    pelt_gltf_set(out, out->root, "scene", json_integer(0));
+    json_t *scenes = pelt_gltf_set(out, out->root, "scenes", json_array());
+    json_t *scene = pelt_gltf_append(out, scenes, json_object());
+    json_t *scene_nodes = pelt_gltf_set(out, scene, "nodes", json_array());
     if (out->content->skeleton) write_joint_nodes(out, scene_nodes);
-    gltf_append(out, scene_nodes, json_integer((json_int_t)json_array_size(out->nodes)));
-    json_t *mesh = gltf_append(out, out->nodes, json_pack("{s:s, s:i}", "name", "mesh", "mesh", 0));
-    if (out->content->skeleton) gltf_set(out, mesh, "skin", json_integer(0));
+    pelt_gltf_append(out, scene_nodes, json_integer((json_int_t)json_array_size(out->nodes)));
+    json_t *mesh = pelt_gltf_append(out, out->nodes, json_pack("{s:s, s:i}", "name", "mesh", "mesh", 0));
+    if (out->content->skeleton) pelt_gltf_set(out, mesh, "skin", json_integer(0));
 }
 
 static void write_skin(gltf_output *out) {
     const pelt_skeleton *skeleton = out->content->skeleton;
-    json_t *skins = gltf_set(out, out->root, "skins", json_array());
-    json_t *skin = gltf_append(out, skins, json_object());
-    json_t *joints = gltf_set(out, skin, "joints", json_array());
-    for (uint32_t j = 0; j < skeleton->joint_count; j++) gltf_append(out, joints, json_integer(j));
-    int binds = gltf_add_binds(out, (const double(*)[12])skeleton->inverse_bind, skeleton->joint_count);
-    gltf_set(out, skin, "inverseBindMatrices", json_integer(binds));
+    json_t *skins = pelt_gltf_set(out, out->root, "skins", json_array());
+    json_t *skin = pelt_gltf_append(out, skins, json_object());
+    json_t *joints = pelt_gltf_set(out, skin, "joints", json_array());
+    for (uint32_t j = 0; j < skeleton->joint_count; j++) pelt_gltf_append(out, joints, json_integer(j));
+    int binds = pelt_gltf_add_binds(out, (const double(*)[12])skeleton->inverse_bind, skeleton->joint_count);
+    pelt_gltf_set(out, skin, "inverseBindMatrices", json_integer(binds));
 }
 
 /* -- Clips --------------------------------------------------------------------------------------------------------- */
@@ -122,13 +123,13 @@ static int mesh_node(const gltf_output *out) {
 static void write_clip_weights(gltf_output *out, const pelt_clip *clip, const float *weights, json_t *animation) {
     size_t count = (size_t)clip->frame_count * out->content->mesh->target_count;
     bool step = clip->channel_count && clip->channels[0].interpolation == PELT_STEP;
-    int times = gltf_add_times(out, clip->times, clip->frame_count);
-    int values = gltf_add_array(out, weights, count * sizeof *weights, 0, GLTF_FLOAT, "SCALAR", (uint32_t)count);
-    gltf_add_channel(out, animation, mesh_node(out), "weights", times, values, step ? "STEP" : "LINEAR");
+    int times = pelt_gltf_add_times(out, clip->times, clip->frame_count);
+    int values = pelt_gltf_add_array(out, weights, count * sizeof *weights, 0, GLTF_FLOAT, "SCALAR", (uint32_t)count);
+    pelt_gltf_add_channel(out, animation, mesh_node(out), "weights", times, values, step ? "STEP" : "LINEAR");
 }
 
 static void write_clip(gltf_output *out, const pelt_clip *clip, const float *weights, json_t *animations) {
-    json_t *animation = gltf_append(out, animations, json_pack("{s:o}", "name", pelt_json_text(clip->name)));
+    json_t *animation = pelt_gltf_append(out, animations, json_pack("{s:o}", "name", pelt_json_text(clip->name)));
     int *inputs = PELT_NEW(out->arena, clip->channel_count, int);
     for (uint32_t i = 0; i < clip->channel_count; i++) {
         const pelt_channel *channel = &clip->channels[i];
@@ -136,10 +137,10 @@ static void write_clip(gltf_output *out, const pelt_clip *clip, const float *wei
         while (twin < i &&
                (clip->channels[twin].times != channel->times || clip->channels[twin].key_count != channel->key_count))
             twin++;
-        inputs[i] = twin < i ? inputs[twin] : gltf_add_times(out, channel->times, channel->key_count);
-        int values = gltf_add_channel_values(out, channel);
-        gltf_add_channel(out, animation, (int)channel->joint, gltf_paths[channel->path], inputs[i], values,
-                         gltf_interpolations[channel->interpolation]);
+        inputs[i] = twin < i ? inputs[twin] : pelt_gltf_add_times(out, channel->times, channel->key_count);
+        int values = pelt_gltf_add_channel_values(out, channel);
+        pelt_gltf_add_channel(out, animation, (int)channel->joint, pelt_gltf_paths[channel->path], inputs[i], values,
+                              pelt_gltf_interpolations[channel->interpolation]);
     }
     if (weights) write_clip_weights(out, clip, weights, animation);
 }
@@ -150,16 +151,16 @@ static void write_play(gltf_output *out, json_t *animations) {
     size_t n = out->content->mesh->target_count;
     float *weights = PELT_NEW(out->arena, n * n, float);
     for (size_t i = 0; i < n; i++) weights[i * n + i] = 1;
-    json_t *animation = gltf_append(out, animations, json_pack("{s:o}", "name", pelt_json_text(clip->name)));
-    int times = gltf_add_times(out, clip->times, (uint32_t)n);
-    int values = gltf_add_array(out, weights, n * n * sizeof *weights, 0, GLTF_FLOAT, "SCALAR", (uint32_t)(n * n));
-    gltf_add_channel(out, animation, 0, "weights", times, values, "STEP");
+    json_t *animation = pelt_gltf_append(out, animations, json_pack("{s:o}", "name", pelt_json_text(clip->name)));
+    int times = pelt_gltf_add_times(out, clip->times, (uint32_t)n);
+    int values = pelt_gltf_add_array(out, weights, n * n * sizeof *weights, 0, GLTF_FLOAT, "SCALAR", (uint32_t)(n * n));
+    pelt_gltf_add_channel(out, animation, 0, "weights", times, values, "STEP");
 }
 
 /* Clips that move nothing have no form in glTF and are left out. */
 static void write_clips(gltf_output *out) {
     const pelt_gltf_content *content = out->content;
-    json_t *animations = gltf_set(out, out->root, "animations", json_array());
+    json_t *animations = pelt_gltf_set(out, out->root, "animations", json_array());
     if (content->play_targets) write_play(out, animations);
     for (uint32_t i = 0; i < content->clip_count; i++)
         if (content->clips[i]->channel_count || content->clip_weights)
@@ -253,11 +254,12 @@ static pelt_result check_content(const char *path, const pelt_gltf_content *cont
 static pelt_result make_tree(void *user, pelt_error *error) {
     (void)error;
     gltf_output *out = user;
-    gltf_set(out, out->root, "asset", json_pack("{s:s, s:s}", "version", "2.0", "generator", "pelt " PELT_VERSION));
-    out->nodes = gltf_set(out, out->root, "nodes", json_array());
-    out->accessors = gltf_set(out, out->root, "accessors", json_array());
-    out->views = gltf_set(out, out->root, "bufferViews", json_array());
-    gltf_set(out, out->root, "buffers", json_pack("[{}]"));
+    pelt_gltf_set(out, out->root, "asset",
+                  json_pack("{s:s, s:s}", "version", "2.0", "generator", "pelt " PELT_VERSION));
+    out->nodes = pelt_gltf_set(out, out->root, "nodes", json_array());
+    out->accessors = pelt_gltf_set(out, out->root, "accessors", json_array());
+    out->views = pelt_gltf_set(out, out->root, "bufferViews", json_array());
+    pelt_gltf_set(out, out->root, "buffers", json_pack("[{}]"));
     write_mesh(out);
     if (out->content->skeleton) write_skin(out);
     write_clips(out);
@@ -268,7 +270,7 @@ static pelt_result make_tree(void *user, pelt_error *error) {
 static pelt_result write_new(const char *path, const pelt_gltf_content *content, pelt_error *error) {
     gltf_output out = {.path = path, .content = content, .arena = pelt_arena_new(0), .root = json_object()};
     pelt_result result = pelt_stage(out.arena, make_tree, &out, error);
-    if (!result) result = gltf_write_file(&out, error);
+    if (!result) result = pelt_gltf_write_file(&out, error);
     json_decref(out.root);
     pelt_arena_free(out.arena);
     return result;

@@ -37,8 +37,8 @@ static int32_t keep_image(reading *r, uint32_t index) {
     pelt_error before = r->g->error;
     if (r->taken[index] != -1) return r->taken[index] < 0 ? -1 : r->taken[index];
     r->taken[index] = -2;
-    bool there =
-        r->picture_bytes < MOST_PICTURE_BYTES && gltf_image_bytes(r->g, gltf_entry(r->g, "images", index), &found);
+    bool there = r->picture_bytes < MOST_PICTURE_BYTES &&
+                 pelt_gltf_image_bytes(r->g, pelt_gltf_entry(r->g, "images", index), &found);
     r->g->error = before; /* a picture that is not there is left out */
     const char *type = there ? picture_type(found.bytes, found.size) : NULL;
     uint8_t *copy = type ? PELT_NEW(r->out->arena, found.size, uint8_t) : NULL;
@@ -50,7 +50,7 @@ static int32_t keep_image(reading *r, uint32_t index) {
 }
 
 static pelt_wrap wrap_of(const gltf *g, uint32_t sampler, const char *key) {
-    json_int_t mode = json_integer_value(gltf_member(gltf_entry(g, "samplers", sampler), key).json);
+    json_int_t mode = json_integer_value(pelt_gltf_member(pelt_gltf_entry(g, "samplers", sampler), key).json);
     return mode == CLAMP ? PELT_WRAP_CLAMP : mode == MIRROR ? PELT_WRAP_MIRROR : PELT_WRAP_REPEAT;
 }
 
@@ -60,15 +60,16 @@ static bool read_texture(reading *r, gltf_item info, int32_t *image, pelt_wrap w
     uint32_t texture, source, sampler;
     *image = -1;
     if (!info.json) return true;
-    if (!gltf_reference(g, gltf_member(info, "index"), "textures", &texture)) return false;
-    gltf_item item = gltf_entry(g, "textures", texture), from = gltf_member(item, "source");
-    gltf_item webp = gltf_member(gltf_member(gltf_member(item, "extensions"), "EXT_texture_webp"), "source");
+    if (!pelt_gltf_reference(g, pelt_gltf_member(info, "index"), "textures", &texture)) return false;
+    gltf_item item = pelt_gltf_entry(g, "textures", texture), from = pelt_gltf_member(item, "source");
+    gltf_item webp =
+        pelt_gltf_member(pelt_gltf_member(pelt_gltf_member(item, "extensions"), "EXT_texture_webp"), "source");
     if (webp.json) from = webp;
-    if (from.json && !gltf_reference(g, from, "images", &source)) return false;
+    if (from.json && !pelt_gltf_reference(g, from, "images", &source)) return false;
     if (from.json) *image = keep_image(r, source);
-    gltf_item sampled = gltf_member(item, "sampler");
+    gltf_item sampled = pelt_gltf_member(item, "sampler");
     if (!sampled.json) return true;
-    if (!gltf_reference(g, sampled, "samplers", &sampler)) return false;
+    if (!pelt_gltf_reference(g, sampled, "samplers", &sampler)) return false;
     wrap[0] = wrap_of(g, sampler, "wrapS"), wrap[1] = wrap_of(g, sampler, "wrapT");
     return true;
 }
@@ -81,14 +82,14 @@ typedef struct transform {
 } transform;
 
 static bool read_transform(gltf *g, gltf_item info, transform *t) {
-    gltf_item extension = gltf_member(gltf_member(info, "extensions"), "KHR_texture_transform");
+    gltf_item extension = pelt_gltf_member(pelt_gltf_member(info, "extensions"), "KHR_texture_transform");
     *t = (transform){.scale = {1, 1}};
-    t->rotation = json_number_value(gltf_member(extension, "rotation").json);
+    t->rotation = json_number_value(pelt_gltf_member(extension, "rotation").json);
     if (!isfinite(t->rotation)) t->rotation = 0;
-    if (!gltf_natural(g, gltf_member(info, "texCoord"), 0, &t->set)) return false;
-    return gltf_natural(g, gltf_member(extension, "texCoord"), t->set, &t->set) &&
-           gltf_numbers(g, gltf_member(extension, "offset"), 2, t->offset) &&
-           gltf_numbers(g, gltf_member(extension, "scale"), 2, t->scale);
+    if (!pelt_gltf_natural(g, pelt_gltf_member(info, "texCoord"), 0, &t->set)) return false;
+    return pelt_gltf_natural(g, pelt_gltf_member(extension, "texCoord"), t->set, &t->set) &&
+           pelt_gltf_numbers(g, pelt_gltf_member(extension, "offset"), 2, t->offset) &&
+           pelt_gltf_numbers(g, pelt_gltf_member(extension, "scale"), 2, t->scale);
 }
 
 static bool read_uvs(reading *r, const gltf_part *p, gltf_item info) {
@@ -98,15 +99,15 @@ static bool read_uvs(reading *r, const gltf_part *p, gltf_item info) {
     gltf_accessor a;
     if (!read_transform(g, info, &t)) return false;
     snprintf(key, sizeof key, "TEXCOORD_%llu", (unsigned long long)t.set);
-    gltf_item item = gltf_member(gltf_member(p->primitive, "attributes"), key);
+    gltf_item item = pelt_gltf_member(pelt_gltf_member(p->primitive, "attributes"), key);
     if (!item.json || !p->has_own_vertices) return true;
     if (!r->out->uvs) r->out->uvs = PELT_NEW(r->out->arena, 2 * (size_t)g->bundle->mesh.vertex_count, float);
-    if (!r->out->uvs) return gltf_out_of_memory(g);
-    if (!gltf_accessor_open(g, item, "VEC2", &a)) return false;
+    if (!r->out->uvs) return pelt_gltf_out_of_memory(g);
+    if (!pelt_gltf_accessor_open(g, item, "VEC2", &a)) return false;
     if (a.count != p->count)
-        return gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
     float *uvs = r->out->uvs + 2 * (size_t)p->first;
-    if (!gltf_accessor_floats(g, &a, uvs)) return false;
+    if (!pelt_gltf_accessor_floats(g, &a, uvs)) return false;
     double c = cos(t.rotation), s = sin(t.rotation);
     for (uint32_t v = 0; v < p->count; v++, uvs += 2) {
         double x = t.scale[0] * uvs[0], y = t.scale[1] * uvs[1];
@@ -124,18 +125,19 @@ static float number(gltf_item item, double fallback, double low, double high) {
 
 static bool read_material(reading *r, const gltf_part *p, gltf_item material, pelt_surface_part *out) {
     gltf *g = r->g;
-    gltf_item metal = gltf_member(material, "pbrMetallicRoughness"), base = gltf_member(metal, "baseColorTexture");
-    gltf_item bumps = gltf_member(material, "normalTexture");
+    gltf_item metal = pelt_gltf_member(material, "pbrMetallicRoughness"),
+              base = pelt_gltf_member(metal, "baseColorTexture");
+    gltf_item bumps = pelt_gltf_member(material, "normalTexture");
     double color[4] = {1, 1, 1, 1};
     transform of_color, of_normals;
     pelt_wrap ignored[2];
-    if (!gltf_numbers(g, gltf_member(metal, "baseColorFactor"), 4, color)) return false;
+    if (!pelt_gltf_numbers(g, pelt_gltf_member(metal, "baseColorFactor"), 4, color)) return false;
     for (int i = 0; i < 4; i++) out->color[i] = (float)fmin(fmax(color[i], 0), 1);
-    out->metallic = number(gltf_member(metal, "metallicFactor"), 1, 0, 1);
-    out->roughness = number(gltf_member(metal, "roughnessFactor"), 1, 0, 1);
-    out->cutoff = number(gltf_member(material, "alphaCutoff"), 0.5, 0, 1);
-    out->two_sided = json_is_true(gltf_member(material, "doubleSided").json);
-    const char *alpha = gltf_text(gltf_member(material, "alphaMode"), "OPAQUE");
+    out->metallic = number(pelt_gltf_member(metal, "metallicFactor"), 1, 0, 1);
+    out->roughness = number(pelt_gltf_member(metal, "roughnessFactor"), 1, 0, 1);
+    out->cutoff = number(pelt_gltf_member(material, "alphaCutoff"), 0.5, 0, 1);
+    out->two_sided = json_is_true(pelt_gltf_member(material, "doubleSided").json);
+    const char *alpha = pelt_gltf_text(pelt_gltf_member(material, "alphaMode"), "OPAQUE");
     out->alpha = !strcmp(alpha, "MASK") ? "MASK" : !strcmp(alpha, "BLEND") ? "BLEND" : "OPAQUE";
     if (!read_texture(r, base, &out->image, out->wrap) || !read_texture(r, bumps, &out->normal, ignored) ||
         !read_transform(g, base, &of_color) || !read_transform(g, bumps, &of_normals))
@@ -163,12 +165,12 @@ static bool read_parts(reading *r) {
                                    .normal = -1,
                                    .alpha = "OPAQUE"};
         triangles += known->triangle_count;
-        gltf_item material = gltf_member(p->primitive, "material");
+        gltf_item material = pelt_gltf_member(p->primitive, "material");
         uint32_t index;
         if (!material.json) continue;
         if (known->material) out->material = pelt_arena_format(r->out->arena, "%s", known->material);
-        if (!gltf_reference(g, material, "materials", &index) ||
-            !read_material(r, p, gltf_entry(g, "materials", index), out))
+        if (!pelt_gltf_reference(g, material, "materials", &index) ||
+            !read_material(r, p, pelt_gltf_entry(g, "materials", index), out))
             return false;
     }
     return true;
@@ -178,13 +180,14 @@ static bool read_surface(gltf *g, const pelt_file *file, pelt_surface *out) {
     gltf_scene scene;
     gltf_parts parts;
     uint32_t images;
-    if (!gltf_read(g, file, &scene, &parts) || !gltf_length(g, gltf_member(g->root, "images"), &images)) return false;
+    if (!pelt_gltf_read(g, file, &scene, &parts) || !pelt_gltf_length(g, pelt_gltf_member(g->root, "images"), &images))
+        return false;
     reading r = {g, &parts, out, 0, PELT_NEW(g->scratch, images, int32_t)};
     out->parts = PELT_NEW(out->arena, parts.count, pelt_surface_part);
     out->images = PELT_NEW(out->arena, images, pelt_surface_image);
-    if (!r.taken || !out->parts || !out->images) return gltf_out_of_memory(g);
+    if (!r.taken || !out->parts || !out->images) return pelt_gltf_out_of_memory(g);
     for (uint32_t i = 0; i < images; i++) r.taken[i] = -1;
-    return read_parts(&r) && (!pelt_arena_failed(out->arena) || gltf_out_of_memory(g));
+    return read_parts(&r) && (!pelt_arena_failed(out->arena) || pelt_gltf_out_of_memory(g));
 }
 
 pelt_surface *pelt_surface_parse(const pelt_file *file, const char *path, pelt_error *error) {
@@ -199,7 +202,7 @@ pelt_surface *pelt_surface_parse(const pelt_file *file, const char *path, pelt_e
         out->arena = arena;
         done = read_surface(&g, file, out);
         if (!done && error) *error = g.error;
-        gltf_close(&g);
+        pelt_gltf_close(&g);
     }
     pelt_arena_free(read_into);
     if (!done) pelt_arena_free(arena);

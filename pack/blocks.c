@@ -15,7 +15,7 @@
 
    Small meshes whose own order is already good can come out a little dearer than they went in; those keep their order. */
 
-#include "pack/model.h"
+#include "model/model.h"
 #include <stdlib.h>
 #include <string.h>
 

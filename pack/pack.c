@@ -1,7 +1,7 @@
 /* pack.c: a fitted model becomes the bytes of a skin file: blocks of 16 vertices, each with its joints and one row of
    16 weights per joint (docs/format.md). */
 
-#include "pack/model.h"
+#include "model/model.h"
 #include "pack/pack.h"
 #include "runtime/format.h"
 #include <math.h>

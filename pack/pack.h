@@ -3,7 +3,7 @@
 #ifndef PELT_PACK_H
 #define PELT_PACK_H
 
-#include "pack/model.h"
+#include "model/model.h"
 #include "runtime/skin.h"
 
 /* All of it works in a stage. */

@@ -487,15 +487,15 @@ static pelt_result look(void *user, pelt_error *error) {
     for (size_t i = 0; i < notes->count; i++)
         FIND(d, notes->list[i].severity, notes->list[i].what, "%s", notes->list[i].text);
     range_controls(d);
-    diagnose_rest(d);
+    pelt_diagnose_rest(d);
     for (size_t c = 0; c < d->clip_count; c++)
         if (d->clips[c]->positions && d->clips[c]->frame_count && check_numbers(d, d->clips[c]) && weighed &&
-            diagnose_timing(d, d->clips[c]))
+            pelt_diagnose_timing(d, d->clips[c]))
             check_placement(d, d->clips[c]);
     for (size_t c = 0; c < d->clip_count; c++) check_rotations(d, d->clips[c]), check_controls(d, d->clips[c]);
     if (frame_total(d) > 1) { /* a single pose can neither repeat nor move */
         check_duplicates(d);
-        diagnose_still_joints(d);
+        pelt_diagnose_still_joints(d);
     }
     sort_findings(&d->findings);
     return pelt_arena_failed(d->bundle->arena) ? pelt_no_memory(error) : PELT_OK;

@@ -18,12 +18,12 @@ typedef struct diagnosis {
 #define FIND(d, severity, what, ...) pelt_find(&(d)->findings, (d)->bundle->arena, severity, what, __VA_ARGS__)
 
 /* Whether the skeleton at rest gives the mesh. */
-void diagnose_rest(diagnosis *d);
+void pelt_diagnose_rest(diagnosis *d);
 
 /* Joints of the skin that no clip moves. */
-void diagnose_still_joints(diagnosis *d);
+void pelt_diagnose_still_joints(diagnosis *d);
 
 /* Caches that are some frames late or early, or that do not move at all; false where one is found. */
-bool diagnose_timing(diagnosis *d, const pelt_clip *clip);
+bool pelt_diagnose_timing(diagnosis *d, const pelt_clip *clip);
 
 #endif

@@ -49,7 +49,7 @@ static double rest_error(const pelt_mesh *mesh, uint32_t vertex, const double *b
     return sqrt(sum);
 }
 
-void diagnose_rest(diagnosis *d) {
+void pelt_diagnose_rest(diagnosis *d) {
     const pelt_mesh *mesh = &d->bundle->mesh;
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const uint32_t *groups = joint_groups(d), *first = mesh->influences.first;
@@ -119,7 +119,7 @@ static bool *moving_joints(diagnosis *d) {
     return moves;
 }
 
-void diagnose_still_joints(diagnosis *d) {
+void pelt_diagnose_still_joints(diagnosis *d) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const bool *blended = blended_joints(d), *moves = moving_joints(d);
     char names[300] = "";

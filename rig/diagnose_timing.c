@@ -116,7 +116,7 @@ static bool find_shift(diagnosis *d, const timing *t) {
     return true;
 }
 
-bool diagnose_timing(diagnosis *d, const pelt_clip *clip) {
+bool pelt_diagnose_timing(diagnosis *d, const pelt_clip *clip) {
     timing t = {.clip = clip, .vertex_count = d->bundle->mesh.vertex_count};
     t.frames = clip->frame_count < MOST_FRAMES ? clip->frame_count : MOST_FRAMES;
     if (t.frames < 2 || !(d->bundle->mesh.diagonal > 0)) return true;

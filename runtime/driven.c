@@ -13,7 +13,7 @@
 
    where b1 goes from the joint to its parent and b2 to its children: they point apart when the limb is straight (s = 1)
    and together when it is folded (s = 1 + k). Here are rotations, whatever the joints do; driven.inc has the usual ones and
-   bulges. pack/driven.c is the same in double. */
+   bulges. model/driven.c is the same in double. */
 
 #include "runtime/loops.h"
 #include "runtime/rotation.h"

@@ -1,10 +1,10 @@
-/* definition.h: displacements of a corrective in double, straight from the definition in pack/corrective.h: what the run
+/* definition.h: displacements of a corrective in double, straight from the definition in model/corrective.h: what the run
    time and the fits are compared with. */
 
 #ifndef PELT_TEST_DEFINITION_H
 #define PELT_TEST_DEFINITION_H
 
-#include "pack/corrective.h"
+#include "model/corrective.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

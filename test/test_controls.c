@@ -1,7 +1,7 @@
 /* test_controls.c: controls from examples to the run time: fits find out what they drive, skins carry them by name, and
    whatever plays a clip plays its controls too. The characters' true correctives are known in closed form. */
 
-#include "pack/targets.h"
+#include "model/targets.h"
 #include "fit/corrective/rbf.h"
 #include "samples/samples.h"
 #include "test/corrected.h"

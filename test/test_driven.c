@@ -2,8 +2,8 @@
 
 #include "fit/blend/blend.h"
 #include "io/io.h"
-#include "pack/driven.h"
-#include "pack/plain.h"
+#include "model/driven.h"
+#include "plain/plain.h"
 #include "runtime/format.h"
 #include "runtime/loops.h"
 #include "test/character.h"

@@ -1,7 +1,7 @@
 /* test_export.c: skins as plain glTF: what is read back from the file moves as the skin does. */
 
-#include "pack/pairs.h"
-#include "pack/plain.h"
+#include "plain/pairs.h"
+#include "plain/plain.h"
 #include "io/io.h"
 #include "samples/samples.h"
 #include "test/character.h"

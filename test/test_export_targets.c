@@ -1,8 +1,8 @@
 /* test_export_targets.c: the corrective of a skin as morph targets and weights: what a glTF player computes from them
    is what the skin computes. */
 
-#include "pack/playable.h"
-#include "pack/targets.h"
+#include "plain/playable.h"
+#include "model/targets.h"
 #include "io/io.h"
 #include "samples/samples.h"
 #include "test/character.h"

@@ -3,7 +3,7 @@
 #include "fit/blend/bilinear.h"
 #include "fit/blend/sharing.h"
 #include "fit/fitting.h"
-#include "pack/driven.h"
+#include "model/driven.h"
 #include "rig/linear.h"
 #include "samples/samples.h"
 #include "test/character.h"

@@ -1,6 +1,6 @@
 /* test_measure.c: errors that are known beforehand are measured as they are. */
 
-#include "pack/plain.h"
+#include "plain/plain.h"
 #include "test/character.h"
 #include "test/sampled.h"
 

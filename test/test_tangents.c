@@ -2,7 +2,7 @@
    of deformed characters are from the truth. test/js/tangents.sh compares with MikkTSpace itself. */
 
 #include "fit/fitting.h"
-#include "pack/model.h"
+#include "model/model.h"
 #include "test/gltf_maker.h"
 #include "test/textured.h"
 

@@ -1,7 +1,7 @@
 /* test_view.c: what `pelt view` shows is what the library says, and what it exports is what it shows. */
 
 #include "io/tree.h"
-#include "pack/targets.h"
+#include "model/targets.h"
 #include "test/viewed.h"
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,8 +5,8 @@
 
 #include "io/io.h"
 #include "io/surface.h"
-#include "pack/sources.h"
-#include "pack/targets.h"
+#include "model/sources.h"
+#include "model/targets.h"
 #include "rig/json.h"
 #include "view/view.h"
 #include <pelt/keys.h>

@@ -7,7 +7,7 @@
    next one along the chain stands in. */
 
 #include "fit/blend/blend.h"
-#include "pack/driven.h"
+#include "model/driven.h"
 #include "rig/maths.h"
 #include <string.h>
 

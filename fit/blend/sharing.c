@@ -7,7 +7,7 @@
    blends say what the error is; here is who is in a block with whom. */
 
 #include "fit/blend/sharing.h"
-#include "pack/model.h"
+#include "model/model.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #ifndef PELT_FIT_CONTROLS_H
 #define PELT_FIT_CONTROLS_H
 
-#include "pack/model.h"
+#include "model/model.h"
 
 /* Refuses scales of controls that no clip has; pelt_fit_resolve has checked the numbers. */
 pelt_result pelt_check_control_scales(const pelt_bundle *bundle, const pelt_fit_options *options, pelt_error *error);

@@ -14,7 +14,7 @@
    The reach is a power of 4, so that vertices share nodes, and as small as it can be, since it magnifies what players
    make of the time between two frames. */
 
-#include "pack/pairs.h"
+#include "plain/pairs.h"
 #include <math.h>
 
 typedef struct pairing {

@@ -18,9 +18,9 @@
 
    and the pose of rest has no weights still. */
 
-#include "pack/playable.h"
-#include "pack/posing.h"
-#include "pack/targets.h"
+#include "plain/playable.h"
+#include "model/posing.h"
+#include "model/targets.h"
 #include "rig/linear.h"
 #include "rig/maths.h"
 #include "runtime/skin.h"

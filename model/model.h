@@ -3,7 +3,7 @@
 #ifndef PELT_MODEL_H
 #define PELT_MODEL_H
 
-#include "pack/corrective.h"
+#include "model/corrective.h"
 #include "rig/rig.h"
 
 /* A control of a skin in the making. */

@@ -1,7 +1,7 @@
 /* driven.c: the matrices of driven joints, in double: the formulas of runtime/driven.c once more, for fits and as the
    reference that the run time is tested against. */
 
-#include "pack/driven.h"
+#include "model/driven.h"
 #include <math.h>
 #include <string.h>
 

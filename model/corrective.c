@@ -1,7 +1,7 @@
 /* corrective.c: coefficients of a corrective in double, straight from the definition in corrective.h. Fits use them to
    know what the run time will do, tests to know what it should. */
 
-#include "pack/corrective.h"
+#include "model/corrective.h"
 #include <math.h>
 #include <string.h>
 

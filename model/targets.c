@@ -1,7 +1,7 @@
 /* targets.c: displacements of a packed skin as morph targets, and their coefficients as tracks of weights. */
 
-#include "pack/targets.h"
-#include "pack/posing.h"
+#include "model/targets.h"
+#include "model/posing.h"
 #include "runtime/loops.h"
 #include <string.h>
 

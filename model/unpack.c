@@ -1,6 +1,6 @@
 /* unpack.c: a skin file becomes a model again: what pack.c did, backwards. */
 
-#include "pack/model.h"
+#include "model/model.h"
 
 /* [block][size][16] in slot order to [vertex][size]. */
 static float *from_blocks(pelt_arena *arena, const pelt_skin *skin, const float *blocks, size_t size) {

@@ -1,6 +1,6 @@
 /* posing.c: a packed skin in the frames of a bundle's clips. */
 
-#include "pack/posing.h"
+#include "model/posing.h"
 #include "runtime/loops.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* sources.c: the joints and controls behind the coefficients of a packed skin. */
 
-#include "pack/sources.h"
+#include "model/sources.h"
 #include "runtime/skin.h"
 
 /* Everything is checked when a skin is opened: offsets stay within their section. */

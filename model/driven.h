@@ -3,7 +3,7 @@
 #ifndef PELT_DRIVEN_H
 #define PELT_DRIVEN_H
 
-#include "pack/model.h"
+#include "model/model.h"
 
 /* The motion of a joint relative to its parent (NULL: none) and its rotation; false when one of them is flat. */
 bool pelt_relative_rotation(const pelt_affine *parent, const pelt_affine *joint, pelt_affine *motion,

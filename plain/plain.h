@@ -3,7 +3,7 @@
 #ifndef PELT_PLAIN_H
 #define PELT_PLAIN_H
 
-#include "pack/model.h"
+#include "model/model.h"
 
 /* Everything that a plain file holds, in the arena. */
 typedef struct pelt_plain {

@@ -9,8 +9,8 @@
    two: with A = U S V^T the linear part of where it is under its parent, the first turns by U and scales by S, and the
    second turns by V^T. */
 
-#include "pack/plain.h"
-#include "pack/pairs.h"
+#include "plain/plain.h"
+#include "plain/pairs.h"
 #include "rig/maths.h"
 #include <math.h>
 #include <string.h>

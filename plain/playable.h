@@ -3,7 +3,7 @@
 #ifndef PELT_PLAYABLE_H
 #define PELT_PLAYABLE_H
 
-#include "pack/model.h"
+#include "model/model.h"
 
 /* What every player plays. three.js and Babylon.js keep targets in layers of a texture, of which WebGL2 promises 256,
    and their weights in an array of uniforms, of which it promises 256 for everything: 64 are left for matrices, lights
