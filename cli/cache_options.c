@@ -36,16 +36,16 @@ bool cli_cache_options(const cli_args *args, pelt_bundle *bundle) {
     double frames = 0;
     *o = (pelt_cache_options){.fix = cli_value(args, "fix") != NULL, .set_frames = cli_value(args, "frames") != NULL};
     if (axes && !read_axes(axes, o->axes))
-        return cli_misuse(args, "--axes %s: three axes of the cache are meant, each once, such as x,z,-y", axes), false;
+        return cli_misuse(args, "--axes %s: expected three axes of the cache, each once, such as x,z,-y", axes), false;
     if (space && strcmp(space, "rest") && strcmp(space, "posed"))
-        return cli_misuse(args, "--space %s: rest or posed is meant", space), false;
+        return cli_misuse(args, "--space %s: expected rest or posed", space), false;
     o->space = !space ? PELT_SPACE_SEEN : *space == 'r' ? PELT_SPACE_REST : PELT_SPACE_POSED;
     if (offset && !read_vector(offset, o->offset))
-        return cli_misuse(args, "--offset %s: three numbers are meant, such as 0,1.5,0", offset), false;
+        return cli_misuse(args, "--offset %s: expected three numbers, such as 0,1.5,0", offset), false;
     if (!cli_number(args, "scale", 1e-9, 1e9, &o->scale) || !cli_number(args, "frames", -1e6, 1e6, &frames))
         return false;
     if (frames != floor(frames))
-        return cli_misuse(args, "--frames %s: a whole number is meant", cli_value(args, "frames")), false;
+        return cli_misuse(args, "--frames %s: expected a whole number", cli_value(args, "frames")), false;
     o->frames = (int)frames;
     return true;
 }
@@ -59,7 +59,7 @@ static bool weigh(const cli_args *args, pelt_bundle *bundle, const pelt_clip *co
     bool good = colon && colon[1] && !*end;
     double weight = good ? strtod(equals + 1, &end) : 0;
     if (!good || !equals[1] || *end || !(weight >= 0) || !(weight <= 1e6))
-        return cli_misuse(args, "--weigh %s: CLIP:FRAME=W is meant, W from 0 to 1000000", word), false;
+        return cli_misuse(args, "--weigh %s: expected CLIP:FRAME=W, W from 0 to 1000000", word), false;
     for (size_t c = 0; c < count; c++) {
         pelt_clip *clip = (pelt_clip *)clips[c]; /* the bundle's own */
         if (strcmp(clip->name, word) || frame >= clip->frame_count) continue;
@@ -83,7 +83,7 @@ bool cli_example_options(const cli_args *args, pelt_bundle *bundle, const pelt_c
     cli_list_free(list);
     if (!good || !axis) return good;
     if (!*axis || axis[1] || !strchr("xyz", *axis))
-        return cli_misuse(args, "--mirror %s: x, y or z is meant", axis), false;
+        return cli_misuse(args, "--mirror %s: expected x, y or z", axis), false;
     const pelt_clip **both = PELT_NEW(bundle->arena, 2 * before, const pelt_clip *);
     pelt_error error;
     for (size_t i = 0; i < before && both; i++) {

@@ -236,7 +236,7 @@ static bool show_named(comparison *c, const char *name) {
         show_frame(c, i, "chosen");
         return true;
     }
-    return cli_fail("--show %s: CLIP:FRAME of a test clip is meant, such as \"%s:0\"", name, c->test[0]->name), false;
+    return cli_fail("--show %s: expected CLIP:FRAME of a test clip, such as \"%s:0\"", name, c->test[0]->name), false;
 }
 
 /* The frames worth a picture: where the best method fails most, at one vertex and as a whole, and the first one's. */
@@ -418,7 +418,7 @@ static int compare(comparison *c) {
     if (panels && !cli_value(args, "picture"))
         return cli_misuse(args, "--panels says what --picture FILE.png shows; that is missing");
     if (panels && strcmp(panels, "errors") && strcmp(panels, "differences") && strcmp(panels, "poses"))
-        return cli_misuse(args, "--panels %s: errors, differences or poses is meant", panels);
+        return cli_misuse(args, "--panels %s: expected errors, differences or poses", panels);
     if (!list_contestants(c) || !cli_count(args, "picture-size", 64, 4096, &c->picture_size)) return CLI_MISUSE;
     c->bundle = cli_bundle(args, args->inputs[0], &error);
     if (!c->bundle) return cli_error(&error);

@@ -1,6 +1,6 @@
 /* cmd_completion.c: pelt completion: scripts for shells, and the words that they ask for. The scripts know nothing of
    pelt: they send the words of the line, the last one unfinished, and get what could stand in its place. So they say what
-   the tables of the commands say, and the clips are those of the file on the line. Names come from strangers' files:
+   the tables of the commands say, and the clips are those of the file on the line. Names come from untrusted files:
    scripts must show them, and never run them. */
 
 #include "cli/cli.h"

@@ -227,7 +227,7 @@ static bool names_known_clips(const char *path, const char *names) {
 
 static int fit_words(fitting *f, cli_args *args, const char *path, size_t count, const char *const *words) {
     if (!cli_parse(args, (int)count, words)) return CLI_MISUSE;
-    if (args->input_count) return cli_fail("\"%s\": options of pelt fit are meant", args->inputs[0]);
+    if (args->input_count) return cli_fail("\"%s\": expected options of pelt fit", args->inputs[0]);
     args->inputs[args->input_count++] = path;
     args->quiet = true;
     if (!names_no_files(args) || !names_known_clips(path, cli_value(args, "train"))) return CLI_MISUSE;

@@ -21,7 +21,7 @@ static bool read_fraction(const cli_args *args, const char *name, double *value)
     double number = strtod(text, &end);
     if (*end == '%') number /= 100, end++;
     if (*text && !*end && number > 0 && number < 1) return *value = number, true;
-    cli_misuse(args, "--%s %s: a share such as 1%% or 0.01 is meant", name, text);
+    cli_misuse(args, "--%s %s: expected a share such as 1%% or 0.01", name, text);
     return false;
 }
 
@@ -53,7 +53,7 @@ static bool read_points(const cli_args *args, const char *name, uint32_t **point
         (*points)[(*count)++] = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
     }
     bool good = words && *count == words && !*end;
-    if (!good) cli_misuse(args, "--%s %s: numbers of points such as 3,17,250 are meant", name, text);
+    if (!good) cli_misuse(args, "--%s %s: expected numbers of points such as 3,17,250", name, text);
     cli_list_free(list);
     return good;
 }

@@ -102,7 +102,7 @@ static pelt_names read_names(reader *r, const char *flag) {
 
 static bool bad_scale(reader *r, const char *word) {
     r->failed = true;
-    return cli_misuse(r->args, "--control-scale %s: NAME=S is meant, a control and how much more it counts", word),
+    return cli_misuse(r->args, "--control-scale %s: expected NAME=S, a control and how much more it counts", word),
            false;
 }
 
@@ -149,7 +149,7 @@ static bool read_vertices(reader *r, const char *path) {
         at += length + 1;
     }
     if (options->lock_vertex_count) return true;
-    return cli_fail("%s: no vertices are listed; one number a line is meant", path), false;
+    return cli_fail("%s: no vertices are listed; expected one number a line", path), false;
 }
 
 static bool read_rules(reader *r, const char *path) {

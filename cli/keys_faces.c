@@ -21,7 +21,7 @@ pelt_result keys_faces_open(keys_faces *f, pelt_arena *arena, const pelt_keys *k
     return pelt_arena_failed(arena) ? pelt_no_memory(error) : PELT_OK;
 }
 
-/* How much a frame is what a place is for; negative: not at all. */
+/* How well a frame suits a place in the picture; negative: not at all. */
 static double rank_of(const keys_faces *f, int place, uint32_t frame, const pelt_keys_frame *k) {
     if (place == WORST_KEYS) return k->error;
     if (place == WORST_FINAL) return k->final;

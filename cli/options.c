@@ -75,8 +75,8 @@ static int parse_option(cli_args *args, const char *const *words, int left) {
     int index = find_option(args->command, name, length);
     if (index < 0) {
         const char *near = nearest_option(args->command, plain);
-        cli_misuse(args, "there is no option --%s%s%s%s", plain, near ? "; is --" : "", near ? near : "",
-                   near ? " meant?" : "");
+        cli_misuse(args, "there is no option --%s%s%s%s", plain, near ? "; did you mean --" : "", near ? near : "",
+                   near ? "?" : "");
         return 0;
     }
     if (!option_at(args->command, index)->value) {
@@ -144,7 +144,7 @@ bool cli_number(const cli_args *args, const char *name, double low, double high,
         *value = number;
         return true;
     }
-    cli_misuse(args, "--%s %s: a number from %g to %g is meant", name, text, low, high);
+    cli_misuse(args, "--%s %s: expected a number from %g to %g", name, text, low, high);
     return false;
 }
 
@@ -152,7 +152,7 @@ bool cli_count(const cli_args *args, const char *name, uint32_t low, uint32_t hi
     double number = *value;
     if (!cli_number(args, name, low, high, &number)) return false;
     if (number != floor(number)) {
-        cli_misuse(args, "--%s %s: a whole number is meant", name, cli_value(args, name));
+        cli_misuse(args, "--%s %s: expected a whole number", name, cli_value(args, name));
         return false;
     }
     *value = (uint32_t)number;

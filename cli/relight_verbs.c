@@ -17,7 +17,7 @@ static bool read_size(const cli_args *args, uint32_t size[2]) {
     const char *text = cli_value(args, "size");
     int taken = 0;
     if (!text || (sscanf(text, "%ux%u%n", &size[0], &size[1], &taken) == 2 && !text[taken])) return true;
-    return cli_misuse(args, "--size %s: width x height such as 400x400 is meant", text), false;
+    return cli_misuse(args, "--size %s: expected width x height such as 400x400", text), false;
 }
 
 /* "12x12" or "12x12@x,y,z:x,y,z". False after a message. */
@@ -33,7 +33,7 @@ static bool read_grid(const cli_args *args, const pelt_light_view *view, pelt_li
         taken += more;
     }
     if (good && !text[taken]) return true;
-    return cli_misuse(args, "--lights %s: a grid such as 12x12 or 12x12@x,y,z:x,y,z is meant", text), false;
+    return cli_misuse(args, "--lights %s: expected a grid such as 12x12 or 12x12@x,y,z:x,y,z", text), false;
 }
 
 /* x,y,z or x,y,z,turn; moves *text behind it. */
@@ -76,9 +76,9 @@ static bool read_moves(const cli_args *args, bool training, pelt_light_arrangeme
     }
     if (given)
         cli_misuse(args,
-                   training ? "--move %s: the ends of a way and places on it are meant, such as "
+                   training ? "--move %s: expected the ends of a way and places on it, such as "
                               "camera=-0.1,0,0:0.1,0,0:5, with + between several"
-                            : "--move %s: where it is is meant, such as camera=0.05,0,0, with + between several",
+                            : "--move %s: expected where it is, such as camera=0.05,0,0, with + between several",
                    given);
     return !given;
 }
@@ -88,7 +88,7 @@ static bool read_points(const cli_args *args, pelt_light_arrangement *a) {
     const char *points = cli_value(args, "points");
     a->surfaces = points ? !strcmp(points, "surfaces") : a->move_count > 0;
     if (points && !a->surfaces && strcmp(points, "pixels"))
-        return cli_misuse(args, "--points %s: pixels or surfaces is meant", points), false;
+        return cli_misuse(args, "--points %s: expected pixels or surfaces", points), false;
     if (!a->surfaces && cli_value(args, "texels"))
         return cli_misuse(args, "--texels is for points on surfaces: --points surfaces"), false;
     return cli_count(args, "texels", 1, UINT32_MAX, &a->texels);
@@ -104,11 +104,11 @@ static bool read_light(const cli_args *args, const pelt_light_view *view, pelt_l
     *light = view->light;
     float *p = light->position, *c = light->color;
     if (!place || sscanf(place, "%f,%f,%f%n", p, p + 1, p + 2, &taken) != 3 || place[taken])
-        return cli_misuse(args, "--light X,Y,Z says where the light is; three numbers are meant"), false;
+        return cli_misuse(args, "--light X,Y,Z says where the light is; expected three numbers"), false;
     if (color && (sscanf(color, "%f,%f,%f%n", c, c + 1, c + 2, &taken) != 3 || color[taken]))
-        return cli_misuse(args, "--color %s: three numbers such as 1,0.5,0.2 are meant", color), false;
+        return cli_misuse(args, "--color %s: expected three numbers such as 1,0.5,0.2", color), false;
     while (kind && chosen < 3 && strcmp(kind, kinds[chosen])) chosen++;
-    if (chosen == 3) return cli_misuse(args, "--kind %s: point, spot or area is meant", kind), false;
+    if (chosen == 3) return cli_misuse(args, "--kind %s: expected point, spot or area", kind), false;
     if (kind) pelt_light_set_kind(view, (pelt_light_kind)chosen, light);
     if (!cli_number(args, "falloff", 0, 4, &falloff)) return false;
     light->falloff = falloff > 0 ? (float)falloff : -1;
@@ -276,7 +276,7 @@ static int run_scene(const cli_args *args, const char *path) {
     pelt_light_view view;
     pelt_error error;
     if (!cli_value(args, "full"))
-        return cli_misuse(args, "%s: a .keys file is meant; a scene alone can only be gathered with --full",
+        return cli_misuse(args, "%s: expected a .keys file; a scene alone can only be gathered with --full",
                           args->inputs[1]);
     pelt_light_arrangement arrangement = {0};
     if (!cli_count(args, "bounces", 1, UINT32_MAX, &bounces) || !read_size(args, size) ||

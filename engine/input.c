@@ -98,7 +98,7 @@ static pelt_result take_controls(pelt_input *input, input_part *p, const pelt_ta
         float number = table->values[r * columns + shot];
         if (!(number >= 0 && number < 4294967296.0f && number == truncf(number)))
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s: the shot of frame %zu is %g: whole numbers from 0 on are meant", p->path, r,
+                             "%s: the shot of frame %zu is %g: expected whole numbers from 0 on", p->path, r,
                              (double)number);
         p->shots[r] = (uint32_t)number;
     }

@@ -75,7 +75,7 @@ static pelt_result read_rules(pelt_arena *arena, const json_t *array, const char
                               pelt_error *error) {
     size_t room = 0;
     if (!json_is_array(array))
-        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: a list of rules is meant, [{\"joints\": ...}]", path);
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: expected a list of rules, [{\"joints\": ...}]", path);
     for (size_t i = 0; i < json_array_size(array); i++) {
         const char *names = json_string_value(json_object_get(json_array_get(array, i), "joints"));
         room += names ? count_words(names) : 0;

@@ -221,7 +221,7 @@ static pelt_result read_numbers(pelt_pose_stream *s, const char *line, pelt_erro
     }
     if (count == s->number_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: line %zu has %u numbers, %u are meant (4 for each of %u joints%s); the line is skipped",
+                     "%s: line %zu has %u numbers, expected %u (4 for each of %u joints%s); the line is skipped",
                      s->name, s->line, count, s->number_count, s->number_count / 4,
                      s->number_count % 4 ? ", and 1 for each control" : "");
 }

@@ -245,7 +245,7 @@ static bool read_all(reading *r, const json_t *text) {
     const json_t *list = json_object_get(text, "sculpts");
     size_t count = json_array_size(list), values;
     if (!count || count > MOST_SCULPTS)
-        return REFUSE(r, "%s: {\"sculpts\": [...]} is meant, a list of 1 to %d sculpts", r->path, MOST_SCULPTS);
+        return REFUSE(r, "%s: expected {\"sculpts\": [...]}, a list of 1 to %d sculpts", r->path, MOST_SCULPTS);
     if (!read_space(r, json_object_get(text, "space"), &r->space)) return false;
     if (__builtin_mul_overflow(count, 3 * (size_t)r->bundle->mesh.vertex_count, &values))
         return pelt_no_memory(r->error), false;

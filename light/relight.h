@@ -147,7 +147,7 @@ typedef struct pelt_relight_result {
 } pelt_relight_result;
 
 /* A picture [height][width][3] in linear light: from the light at the key points; from all points where those say that
-   the light is like none of the training, blended between. `file` NULL: there are no keys, and `full` is meant. */
+   the light is like none of the training, blended between. `file` NULL: there are no keys, so `full` must be set. */
 pelt_result pelt_relight_picture(pelt_light_view *view, const pelt_relight_file *file, const pelt_relight_shot *shot,
                                  float *picture, pelt_relight_result *result, pelt_error *error);
 

@@ -68,7 +68,7 @@ static pelt_result check_light(const pelt_scene *scene, const pelt_light *light,
     if (light->kind == PELT_LIGHT_AREA && !(v3_length(normal) > 0))
         return pelt_fail(error, PELT_ERROR_DATA, "%s: an area light has no area", scene->name);
     if (light->kind == PELT_LIGHT_SPOT && !(light->outer_cone > 0 && light->outer_cone <= LIGHT_PI))
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: a spot has a cone of %g radians; 0 to pi is meant", scene->name,
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: a spot has a cone of %g radians; expected 0 to pi", scene->name,
                          (double)light->outer_cone);
     return PELT_OK;
 }

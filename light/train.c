@@ -15,7 +15,7 @@ typedef pelt_relight_training training;
 
 static pelt_result check(const char *name, uint32_t value, uint32_t low, uint32_t high, pelt_error *error) {
     if (value >= low && value <= high) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u to %u is meant, not %u", name, low, high, value);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: expected %u to %u, not %u", name, low, high, value);
 }
 
 static pelt_result resolve(pelt_relight_options *o, pelt_error *error) {

@@ -52,10 +52,10 @@ pelt_result pelt_light_view_open(pelt_light_view *s, const char *name, uint32_t 
     if (!error) error = &own;
     *s = (pelt_light_view){.name = name, .width = width, .height = height, .bounces = bounces};
     if (!width || !height || width > 8192 || height > 8192)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "size: 1 to 8192 pixels a side are meant, not %u x %u", width,
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "size: expected 1 to 8192 pixels a side, not %u x %u", width,
                          height);
     if (!bounces || bounces > 100)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "bounces: 1 to 100 are meant, not %u", bounces);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "bounces: expected 1 to 100, not %u", bounces);
     s->arena = pelt_arena_new(0);
     s->scene = strcmp(name, "cornell") ? pelt_light_scene_read(name, error) : pelt_cornell_box(error);
     if (!s->scene) return error->code;
@@ -185,12 +185,12 @@ static pelt_result check_move(const pelt_light_view *s, uint32_t index, pelt_err
     double middle[3];
     for (uint32_t i = 0; i < index; i++)
         if (!strcmp(s->arrangement.moves[i].name, move->name))
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %s is moved twice; once is meant", move->name);
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %s is moved twice; move it once", move->name);
     for (int c = 0; c < 8; c++)
         if (!isfinite(move->ends[c / 4][c % 4]))
             return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: a number of %s is not finite", move->name);
     if (!move->count || move->count > 1000)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: 1 to 1000 places of %s are meant, not %u", move->name,
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: expected 1 to 1000 places of %s, not %u", move->name,
                          move->count);
     if (is_camera(move) || middle_of(s, move->name, middle)) return PELT_OK;
     const pelt_scene *scene = s->scene;
@@ -210,7 +210,7 @@ uint32_t pelt_light_place_count(const pelt_light_view *s) {
 }
 
 /* The first move goes fastest. Light on surfaces does not depend on the camera: it stays in the middle of its way, unless
-   `camera` says that its places are meant too. */
+   `camera` says that its places count too. */
 static pelt_light_place place_number(const pelt_light_view *s, uint32_t index, bool camera) {
     double fractions[PELT_LIGHT_MOVES] = {0};
     for (uint32_t i = 0; i < s->arrangement.move_count; i++) {
@@ -280,7 +280,7 @@ static pelt_result see_all(pelt_light_view *s, pelt_error *error) {
 static pelt_result lay_points(pelt_light_view *s, pelt_error *error) {
     uint32_t texels = s->arrangement.texels ? s->arrangement.texels : s->width * s->height;
     if (texels < 16 || texels > 1u << 26)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "texels: 16 to %u are meant, not %u", 1u << 26, texels);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "texels: expected 16 to %u, not %u", 1u << 26, texels);
     s->surfaces = pelt_light_surfaces_new(s->arena, s->scene, s->rest, error);
     if (!s->surfaces) return PELT_ERROR_MEMORY;
     if (s->arrangement.seen && !pelt_light_surfaces_set_seen(s->surfaces, s->arrangement.seen))
@@ -370,7 +370,7 @@ pelt_result pelt_light_grid_check(const pelt_light_grid *grid, pelt_error *error
     for (int c = 0; c < 3; c++) finite = finite && isfinite(grid->low[c]) && isfinite(grid->high[c]);
     if (finite && grid->columns && grid->rows && grid->columns <= 1000 && grid->rows <= 1000) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                     "lights: a grid of 1 to 1000 columns and rows between finite corners is meant, such as 12x12");
+                     "lights: expected a grid of 1 to 1000 columns and rows between finite corners, such as 12x12");
 }
 
 /* Columns go along the longest side of the plane, rows along the next. */

@@ -66,7 +66,7 @@ static void rotation_vector(const float q[4], double out[3]) {
 
 /* R = Rz(c) Ry(b) Rx(a): its first column is (cos b cos c, cos b sin c, -sin b), its last row (-sin b, cos b sin a,
    cos b cos a). Where cos b is next to nothing a and c are one, and a is 0: then its second column is (-sin c, cos c,
-   0). Of the two solutions, b or pi - b, the one nearer to 0 is meant. */
+   0). Of the two solutions, b or pi - b, we want the one nearer to 0. */
 static void euler_angles(const float q[4], double out[3]) {
     double x = q[0], y = q[1], z = q[2], w = q[3], across = 1 - 2 * (y * y + z * z), up = 2 * (x * y + w * z);
     bool locked = hypot(across, up) < 1e-3;

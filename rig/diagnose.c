@@ -284,7 +284,8 @@ static void check_placement(diagnosis *d, const pelt_clip *clip) {
     }
     if (p.direct <= limit && offset > 0.05 * diagonal)
         FIND(d, PELT_WARNING, "offset",
-             "%s: frame %u stands %.4g away from the skeleton in %s, by (%.4g, %.4g, %.4g); if that is not meant, the "
+             "%s: frame %u stands %.4g away from the skeleton in %s, by (%.4g, %.4g, %.4g); if that is not intended, "
+             "the "
              "cache is in another space: export it in world space, or move it back",
              clip->source, p.frame, offset, d->bundle->path, by[0], by[1], by[2]);
     if (p.direct <= limit) return;

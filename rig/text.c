@@ -1,4 +1,4 @@
-/* text.c: text from strangers. */
+/* text.c: text from untrusted files. */
 
 #include "rig/text.h"
 #include <stdint.h>

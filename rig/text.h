@@ -1,4 +1,4 @@
-/* text.h: text from strangers: names in files, words of engines. */
+/* text.h: untrusted text: names in files, messages of engines. */
 
 #ifndef PELT_TEXT_H
 #define PELT_TEXT_H

@@ -74,7 +74,7 @@ static inline void rotation_vector(const float q[4], float out[3]) {
 }
 
 /* a, b, c of R = Rz(c) Ry(b) Rx(a), of a unit quaternion. Near b = pi/2 a and c are one: a is 0. Elsewhere there are two,
-   of which the one nearer to 0 is meant: so a turn about y alone goes all the way round as one about x or z does. */
+   of which we want the one nearer to 0: so a turn about y alone goes all the way round as one about x or z does. */
 static inline void euler_angles(const float q[4], float out[3]) {
     float x = q[0], y = q[1], z = q[2], w = q[3];
     float right = 1 - 2 * (y * y + z * z), up = 2 * (w * z + x * y); /* cos b times cos c, sin c */

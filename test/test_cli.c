@@ -53,7 +53,7 @@ static void help_is_there_for_every_command(void **state) {
     assert_non_null(strstr(program_output, "\\-\\-influences"));
 }
 
-static void misuse_is_2_and_says_what_is_meant(void **state) {
+static void misuse_is_2_and_says_what_was_expected(void **state) {
     (void)state;
     static const struct {
         const char *words, *said;
@@ -63,7 +63,7 @@ static void misuse_is_2_and_says_what_is_meant(void **state) {
         {"fit", "something is missing"},
         {"fit arm.glb -o x.pelt", "--train"},
         {"fit arm.glb --train train", "-o SKIN.pelt"},
-        {"fit arm.glb --trian train -o x.pelt", "is --train meant?"},
+        {"fit arm.glb --trian train -o x.pelt", "did you mean --train?"},
         {"fit arm.glb --train train -o x.pelt --influences 0", "from 1 to "},
         {"fit arm.glb --train train -o x.pelt --influences 2.5", "whole number"},
         {"fit arm.glb --train train -o x.pelt --holdout nan", "from 0 to 0.9"},
@@ -308,7 +308,7 @@ static void bench_reports_every_instruction_set_that_works(void **state) {
 
 /* -- What it leaves behind ----------------------------------------------------------------------------------------- */
 
-/* -- Names of strangers --------------------------------------------------------------------------------------------- */
+/* -- Untrusted names ----------------------------------------------------------------------------------------------- */
 
 static bool commands_a_terminal(const char *text) {
     for (const uint8_t *c = (const uint8_t *)text; *c; c++)
@@ -499,7 +499,7 @@ int main(void) {
     if (realpath(getenv("PELT_PROGRAM"), absolute)) setenv("PELT_PROGRAM", absolute, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_is_there_for_every_command),
-        cmocka_unit_test(misuse_is_2_and_says_what_is_meant),
+        cmocka_unit_test(misuse_is_2_and_says_what_was_expected),
         cmocka_unit_test(a_failed_job_is_1_and_names_the_file),
         cmocka_unit_test(fit_reports_training_and_held_out_errors_apart),
         cmocka_unit_test(measure_agrees_with_the_files_that_eval_writes),

@@ -366,7 +366,7 @@ static void coefficients_are_rounded_to_the_nearest_of_16_bits(void **state) {
 
 /* What docs/format.md reads out of two numbers side by side is what went in, to half a step; the norm has a step of its
    own. */
-static void centres_of_16_bits_are_read_as_they_were_meant(void **state) {
+static void centres_of_16_bits_are_read_as_intended(void **state) {
     (void)state;
     enum { BLOCKS = 3, ROWS = 8 };
     uint64_t seed = 19;
@@ -896,7 +896,7 @@ int main(void) {
         cmocka_unit_test(coefficients_are_as_many_as_their_count_says),
         cmocka_unit_test(distances_are_computed_of_centres_that_are_not_where_the_first_is),
         cmocka_unit_test(coefficients_are_rounded_to_the_nearest_of_16_bits),
-        cmocka_unit_test(centres_of_16_bits_are_read_as_they_were_meant),
+        cmocka_unit_test(centres_of_16_bits_are_read_as_intended),
         cmocka_unit_test(blocks_share_displacements_where_joints_leave_a_choice),
         cmocka_unit_test(coefficients_of_the_same_blocks_are_partners),
         cmocka_unit_test(partners_are_exchanged_where_all_pairs_together_gain),

@@ -235,7 +235,7 @@ static void the_time_limit_is_for_the_hellos_of_all_workers(void **state) {
 static void words_of_engines_are_made_visible_wherever_they_are_cut(void **state) {
     (void)state;
     static const char said[] = "a\033[2J\tb\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc2\x9b\xff\xe2\x82q\0z\r\xe2";
-    static const char meant[] =
+    static const char expected[] =
         "a\\x1b[2J\tb\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\\xc2\\x9b\\xff\\xe2\\x82q\\x00z\\x0d\\xe2";
     for (size_t cut = 0; cut < sizeof said; cut++) {
         int in[2], out[2];
@@ -249,8 +249,8 @@ static void words_of_engines_are_made_visible_wherever_they_are_cut(void **state
         close(in[1]);
         pelt_relay_finish(&relay);
         assert_int_equal(relay.from, -1);
-        assert_int_equal(read(out[0], got, sizeof got), sizeof meant - 1);
-        assert_memory_equal(got, meant, sizeof meant - 1);
+        assert_int_equal(read(out[0], got, sizeof got), sizeof expected - 1);
+        assert_memory_equal(got, expected, sizeof expected - 1);
         close(out[0]), close(out[1]);
     }
 }

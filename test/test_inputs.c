@@ -83,7 +83,7 @@ static void nonsense_about_caches_is_misuse(void **state) {
     static const char *const cases[] = {"--axes x,y",       "--axes x,x,z", "--axes x,y,z,x", "--offset 1,2",
                                         "--offset 1,2,nan", "--scale 0",    "--frames 1.5"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (pelt("fit elbow.glb --train train -o x.pelt %s", cases[i]) != 2 || !strstr(program_errors, "meant"))
+        if (pelt("fit elbow.glb --train train -o x.pelt %s", cases[i]) != 2 || !strstr(program_errors, "expected"))
             fail_msg("%s: %s", cases[i], program_errors);
 }
 

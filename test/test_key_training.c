@@ -697,7 +697,7 @@ static void frames_that_cannot_be_trained_on_are_refused(void **state) {
     }
     weights[7] = -1;
     assert_null(pelt_keys_train(&t->frames, NULL, NULL, &error));
-    assert_string_equal(error.text, "made-up frames: frame 7 counts -1 times; 0 or more is meant");
+    assert_string_equal(error.text, "made-up frames: frame 7 counts -1 times; expected 0 or more");
     memset(weights, 0, sizeof weights);
     assert_null(pelt_keys_train(&t->frames, NULL, NULL, &error));
     assert_non_null(strstr(error.text, "all frames count 0 times"));
@@ -805,7 +805,7 @@ static void the_callers_words_are_added_to_the_files_text(void **state) {
     pelt_bytes_free(bytes);
     options.describe_user = "[1, 2]";
     assert_null(pelt_keys_train(&t->frames, &options, NULL, &error));
-    assert_non_null(strstr(error.text, "describe: a JSON object is meant"));
+    assert_non_null(strstr(error.text, "describe: expected a JSON object"));
     options.describe_user = NULL;
     assert_null(pelt_keys_train(&t->frames, &options, NULL, &error));
     assert_int_equal(error.code, PELT_ERROR_NUMBER);

@@ -79,7 +79,7 @@ static void the_estimate_is_near_to_what_a_fit_takes(void **state) {
         const char *number = strstr(said, "take about ");
         if (!number) fail_msg("%s: %s", fits[i].name, said);
         double estimate = strtod(number + 11, NULL);
-        print_message("%s: %.0f MB were meant, %.1f MB were taken\n", fits[i].name, estimate, peak);
+        print_message("%s: %.0f MB expected, %.1f MB taken\n", fits[i].name, estimate, peak);
         assert_in_range(100 * estimate / peak, 33, 120);
     }
     pelt_bundle_free(bundle);

@@ -401,7 +401,7 @@ static void failures_come_as_json_too(void **state) {
         {"fit nothing.glb --train train -o x.pelt --json", "failed", "nothing.glb", 1},
         {"fit arm.glb --train nowhere -o x.pelt --json", "failed", "nowhere", 1},
         {"fit arm.glb --json --train test=frozen.pc2 -o x.pelt", "failed", "frozen.pc2", 1},
-        {"fit arm.glb --trian train -o x.pelt --json", "misuse", "is --train meant?", 2},
+        {"fit arm.glb --trian train -o x.pelt --json", "misuse", "did you mean --train?", 2},
         {"measure --json", "misuse", "something is missing", 2},
         {"frobnicate --json", "misuse", "no command", 2},
         {"eval arm.pelt arm.glb --clip test -o arm.glb --json", "misuse", "would be written over", 2},

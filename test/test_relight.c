@@ -310,7 +310,7 @@ static void frames_that_are_empty_or_cut_are_gathered_again(void **state) {
     }
 }
 
-/* A file from a stranger must not say which files are opened. */
+/* An untrusted file must not say which files are opened. */
 static void key_points_open_no_scene_elsewhere(void **state) {
     (void)state;
     write_corner("corner.glb", "nothing", "");
@@ -343,7 +343,7 @@ static void bad_words_and_files_get_a_sentence(void **state) {
     refused("paint cornell", 2, "is not train, run or measure");
     refused("train cornell", 2, "-o BOX.keys");
     refused("train absent.glb -o x.keys", 1, "absent.glb");
-    refused("train cornell --size 4 -o x.keys", 2, "400x400 is meant");
+    refused("train cornell --size 4 -o x.keys", 2, "such as 400x400");
     refused("train cornell --lights many -o x.keys", 2, "12x12");
     refused("run cornell --light 0,0,0 -o x.png", 2, "--full");
     refused("run box.keys -o x.png", 2, "--light X,Y,Z");

@@ -522,7 +522,7 @@ static void the_program_serves_fits_and_ends(void **state) {
             {"[\"--train\",\"train\",\"-o\",\"x.pelt\"]", "names a file"},
             {"[\"--train\",\"train\",\"--method\",\"magic\"]", "there is no such method"},
             {"[\"box.glb\"]", "options of pelt fit"},
-            {"[\"--trian\",\"train\"]", "is --train meant?"}};
+            {"[\"--trian\",\"train\"]", "did you mean --train?"}};
         struct sockaddr_in to = {.sin_family = AF_INET,
                                  .sin_port = htons((uint16_t)json_integer_value(json_object_get(printed, "port")))};
         const char *key = json_string_value(json_object_get(printed, "key"));

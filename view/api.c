@@ -53,7 +53,7 @@ bool api_begin_upload(request *r, uint64_t size) {
     pelt_error error;
     if (!s->folder) return answer_error(r, MHD_HTTP_FORBIDDEN, "files are not taken here"), false;
     if (!r->name || !is_plain_name(r->name))
-        return answer_error(r, MHD_HTTP_BAD_REQUEST, "the name of a file is meant, without a folder"), false;
+        return answer_error(r, MHD_HTTP_BAD_REQUEST, "expected the name of a file, without a folder"), false;
     pthread_mutex_lock(&s->mutex);
     bool room = make_room(r, size);
     drop_path(s, r->name, path, sizeof path);
@@ -168,7 +168,7 @@ static json_t *read_body(request *r) {
     json_t *object = json_loadb(r->body, r->body_size, JSON_REJECT_DUPLICATES, &why);
     if (json_is_object(object)) return object;
     json_decref(object);
-    answer_error(r, MHD_HTTP_BAD_REQUEST, "a JSON object is meant: %s", object ? "this is another value" : why.text);
+    answer_error(r, MHD_HTTP_BAD_REQUEST, "expected a JSON object: %s", object ? "this is another value" : why.text);
     return NULL;
 }
 
@@ -209,7 +209,7 @@ void api_light(request *r) {
     json_decref(body);
     if (!good) {
         answer_error(r, MHD_HTTP_BAD_REQUEST,
-                     "{\"box\": 0, \"at\": [x, y, z], \"full\": false, \"samples\": 64, \"seed\": 1} is meant");
+                     "expected {\"box\": 0, \"at\": [x, y, z], \"full\": false, \"samples\": 64, \"seed\": 1}");
     } else if (pelt_view_light(r->server->view, &lamp, &r->answer, &error)) {
         answer_failure(r, &error);
     } else {
@@ -290,7 +290,7 @@ void api_fit(request *r) {
     if (!read_index(body, "character", &character) || !are_words(json_object_get(body, "words"))) {
         json_decref(body);
         answer_error(r, MHD_HTTP_BAD_REQUEST,
-                     "{\"character\": 0, \"words\": [\"--train\", \"CLIP\", ...], \"name\": \"...\"} is meant");
+                     "expected {\"character\": 0, \"words\": [\"--train\", \"CLIP\", ...], \"name\": \"...\"}");
         return;
     }
     if (!pelt_view_bundle_path(s->view, character) || !pelt_view_settings(s->view)->fit) {

@@ -271,7 +271,7 @@ static bool content_is(request *r, const char *type) {
     size_t length = strlen(type);
     if (given && !strncasecmp(given, type, length) && (!given[length] || given[length] == ';' || given[length] == ' '))
         return true;
-    answer_error(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "a body of type %s is meant", type);
+    answer_error(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected a body of type %s", type);
     return false;
 }
 
@@ -299,7 +299,7 @@ static enum MHD_Result ask_for_page(request *r, const char *method, const char *
         return MHD_YES;
     }
     if (file)
-        answer_error(r, MHD_HTTP_METHOD_NOT_ALLOWED, "GET is meant here");
+        answer_error(r, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is allowed here");
     else
         answer_error(r, MHD_HTTP_NOT_FOUND, "there is nothing of this name");
     return send_answer(r);
@@ -314,8 +314,8 @@ static enum MHD_Result begin_request(request *r, const char *method, const char 
     if (strncmp(url, "/data/", 6) && strncmp(url, "/api/", 5)) return ask_for_page(r, method, url);
     r->route = find_route(method, url, &status);
     if (!r->route) {
-        answer_error(r, status, status == MHD_HTTP_NOT_FOUND ? "there is nothing of this name" : "%s is not meant here",
-                     method);
+        answer_error(r, status,
+                     status == MHD_HTTP_NOT_FOUND ? "there is nothing of this name" : "%s is not allowed here", method);
         return send_answer(r);
     }
     /* "data/show.json" of "/data/show.json"; "7" of "/api/job/7" */

@@ -45,7 +45,7 @@ pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pe
     pelt_result result = pelt_check_examples(all, error);
     if (result) return result;
     if (!(fraction >= 0 && fraction < 1))
-        return pelt_fail_option(error, "holdout", "%g: a fraction from 0 up to, but not including, 1 is meant",
+        return pelt_fail_option(error, "holdout", "%g: expected a fraction from 0 up to, but not including, 1",
                                 fraction);
     *kept = *held = (pelt_examples){0};
     kept->list = PELT_NEW(arena, all.count, pelt_example);

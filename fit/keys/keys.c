@@ -332,7 +332,7 @@ static pelt_result add_words(const pelt_keys_options *o, const pelt_keys *keys, 
     pelt_result result = o->describe ? o->describe(o->describe_user, keys, &text, error) : PELT_OK;
     json_t *more = !result && text ? json_loads(text, 0, NULL) : NULL;
     if (text && !result && json_object_update(about, more))
-        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "describe: a JSON object is meant, not \"%.40s\"", text);
+        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "describe: expected a JSON object, not \"%.40s\"", text);
     json_decref(more);
     free(text);
     return result;

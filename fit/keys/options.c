@@ -34,7 +34,7 @@ static pelt_result check_frames(const pelt_frames *f, bool shared, pelt_error *e
     double sum = 0;
     for (uint32_t i = 0; f->weights && i < f->frame_count; i++) {
         if (!(f->weights[i] >= 0 && isfinite(f->weights[i])))
-            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %u counts %g times; 0 or more is meant", name, i,
+            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %u counts %g times; expected 0 or more", name, i,
                              (double)f->weights[i]);
         sum += f->weights[i];
     }
@@ -63,7 +63,7 @@ static pelt_result check_previous(const pelt_frames *f, const pelt_keys_options 
 /* A share of the diagonal; 0 where it is not given. */
 static pelt_result check_share(const char *name, double value, pelt_error *error) {
     if (value >= 0 && value < 1) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a fraction of the diagonal between 0 and 1 is meant, not %g",
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: expected a fraction of the diagonal between 0 and 1, not %g",
                      name, value);
 }
 
@@ -102,9 +102,9 @@ static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *
     if (!result) result = check_share("residual", o->residual, error);
     if (result) return result;
     if (!(o->ridge >= 0 && o->ridge <= 1))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "ridge: 0 to 1 is meant, not %g", o->ridge);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "ridge: expected 0 to 1, not %g", o->ridge);
     if (!(o->diagonal >= 0 && isfinite(o->diagonal)))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "diagonal: a length is meant, not %g", o->diagonal);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "diagonal: expected a length, not %g", o->diagonal);
     for (size_t i = 0; o->positions && i < 3 * (size_t)f->point_count; i++)
         if (!isfinite(o->positions[i]))
             return pelt_fail(error, PELT_ERROR_ARGUMENT, "positions: point %zu has a place that is not finite", i / 3);

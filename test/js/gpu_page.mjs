@@ -118,7 +118,7 @@ globalThis.refusals = async () => {
     delete device.limits;
   }
   const other = pelt.open(formOf("blend").file), player = createWebGL2(skin, context);
-  out.stranger = await sentence(() => player.deform(other.createPose()));
+  out.foreign = await sentence(() => player.deform(other.createPose()));
   out.small = await sentence(() => player.deform(pose, { into: { positions: new Float32Array(3), normals: null } }));
   const lost = new OffscreenCanvas(4, 4).getContext("webgl2"), lostPlayer = createWebGL2(skin, lost);
   lost.getExtension("WEBGL_lose_context").loseContext();

@@ -1,5 +1,5 @@
 // page_files.mjs: files for the page's tests: the built-in arm, small and large, and a quad of two triangles with a texture
-// of four colours, whose names are as bad as names of strangers can be.
+// of four colours, whose names are as hostile as names can be.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";

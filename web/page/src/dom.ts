@@ -1,4 +1,4 @@
-// dom.ts: elements in few words. Text is always text: names come from files of strangers.
+// dom.ts: elements in few words. Text is always text: names come from untrusted files.
 
 type Child = Node | string | null | undefined | false;
 type Options<K extends keyof HTMLElementTagNameMap> = Partial<Omit<HTMLElementTagNameMap[K], 'style' | 'dataset'>> & {
