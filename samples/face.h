@@ -11,27 +11,18 @@
 #include "rig/rig.h"
 
 /* The shapes, by their ARKit names. */
-#define FACE_SHAPE_NAMES(X)                                                                                            \
-    X(browDownLeft)                                                                                                    \
-    X(browDownRight)                                                                                                   \
-    X(browInnerUp)                                                                                                     \
-    X(browOuterUpLeft)                                                                                                 \
-    X(browOuterUpRight)                                                                                                \
-    X(cheekPuff)                                                                                                       \
-    X(cheekSquintLeft)                                                                                                 \
-    X(cheekSquintRight)                                                                                                \
-    X(eyeBlinkLeft)                                                                                                    \
-    X(eyeBlinkRight)                                                                                                   \
-    X(eyeLookDownLeft)                                                                                                 \
-    X(eyeLookDownRight)                                                                                                \
-    X(eyeLookInLeft)                                                                                                   \
-    X(eyeLookInRight) X(eyeLookOutLeft) X(eyeLookOutRight) X(eyeLookUpLeft) X(eyeLookUpRight) X(eyeSquintLeft)         \
-        X(eyeSquintRight) X(eyeWideLeft) X(eyeWideRight) X(jawForward) X(jawLeft) X(jawOpen) X(jawRight) X(mouthClose) \
-            X(mouthDimpleLeft) X(mouthDimpleRight) X(mouthFrownLeft) X(mouthFrownRight) X(mouthFunnel) X(mouthLeft)    \
-                X(mouthLowerDownLeft) X(mouthLowerDownRight) X(mouthPressLeft) X(mouthPressRight) X(mouthPucker)       \
-                    X(mouthRight) X(mouthRollLower) X(mouthRollUpper) X(mouthShrugLower) X(mouthShrugUpper)            \
-                        X(mouthSmileLeft) X(mouthSmileRight) X(mouthStretchLeft) X(mouthStretchRight)                  \
-                            X(mouthUpperUpLeft) X(mouthUpperUpRight) X(noseSneerLeft) X(noseSneerRight)
+/* clang-format off */
+#define FACE_SHAPE_NAMES(X) \
+    X(browDownLeft) X(browDownRight) X(browInnerUp) X(browOuterUpLeft) X(browOuterUpRight) X(cheekPuff) \
+    X(cheekSquintLeft) X(cheekSquintRight) X(eyeBlinkLeft) X(eyeBlinkRight) X(eyeLookDownLeft) \
+    X(eyeLookDownRight) X(eyeLookInLeft) X(eyeLookInRight) X(eyeLookOutLeft) X(eyeLookOutRight) X(eyeLookUpLeft) \
+    X(eyeLookUpRight) X(eyeSquintLeft) X(eyeSquintRight) X(eyeWideLeft) X(eyeWideRight) X(jawForward) X(jawLeft) \
+    X(jawOpen) X(jawRight) X(mouthClose) X(mouthDimpleLeft) X(mouthDimpleRight) X(mouthFrownLeft) \
+    X(mouthFrownRight) X(mouthFunnel) X(mouthLeft) X(mouthLowerDownLeft) X(mouthLowerDownRight) \
+    X(mouthPressLeft) X(mouthPressRight) X(mouthPucker) X(mouthRight) X(mouthRollLower) X(mouthRollUpper) \
+    X(mouthShrugLower) X(mouthShrugUpper) X(mouthSmileLeft) X(mouthSmileRight) X(mouthStretchLeft) \
+    X(mouthStretchRight) X(mouthUpperUpLeft) X(mouthUpperUpRight) X(noseSneerLeft) X(noseSneerRight)
+/* clang-format on */
 
 enum {
 #define FACE_SHAPE(name) FACE_##name,
