@@ -1,7 +1,7 @@
-/* correctives.c: the stage of a fit that makes the corrective D: which way, and how finely it is stored.
+/* correctives.c: the stage of a fit that makes the corrective D: which method, and at what precision it is stored.
 
-   Whether 16 bits are enough depends on how much the terms of D cancel, so it is tried: the skin is packed both ways
-   and run at some of the examples. */
+   Whether 16 bits are enough depends on how much the terms of D cancel, so it is measured: the skin is packed both ways
+   and run on some of the examples. */
 
 #include "fit/corrective/correctives.h"
 #include "fit/examples/controls.h"
@@ -22,7 +22,8 @@ static pelt_result (*const ways[PELT_CORRECTIVE_COUNT])(pelt_fitting *fitting, p
 static const double MOST_ROUNDING = 1e-5; /* of the diagonal */
 enum { TRIED = 12 };
 
-/* The model packed and ready to run. The arena is of its own: a fit that has no memory left must close its trials. */
+/* The model packed and ready to run, in an arena that outlives a failed stage: out of memory, a fit must still close
+   its trials. */
 typedef struct trial {
     pelt_arena *arena;
     const pelt_arrangement *arrangement;
@@ -32,7 +33,7 @@ typedef struct trial {
     float *positions;
 } trial;
 
-/* All of it is the trial's until close_trial: nothing is allocated that could end the stage before. */
+/* Everything belongs to the trial until close_trial: no allocation here may end the stage early. */
 static bool open_trial(pelt_fitting *f, bool in_16_bits, trial *t) {
     f->model.in_16_bits = in_16_bits;
     t->arena = pelt_arena_new(0);
@@ -70,7 +71,7 @@ static double largest_gap(const trial *a, const trial *b) {
     return worst;
 }
 
-/* Once for all that pack the model from here on. */
+/* Computed once, for every later packing of the model. */
 static void find_order(pelt_fitting *f) {
     uint32_t *order = PELT_NEW(f->arena, f->model.vertex_count, uint32_t);
     pelt_arena *work = pelt_arena_inside(f->arena);
@@ -79,8 +80,8 @@ static void find_order(pelt_fitting *f) {
     f->model.order = order;
 }
 
-/* How far 16 bits move a vertex at most, at some of the examples. The model so arranged is the fit's, if it is wanted or
-   `most` is enough. */
+/* How far 16 bits move a vertex at most, over some of the examples. The fit keeps this arrangement if 16 bits were
+   `wanted` or the error is within `most`. */
 static double try_rounding(pelt_fitting *f, bool wanted, double most) {
     trial exact = {0}, rounded = {0};
     pelt_transform *locals = PELT_NEW(f->arena, f->bundle->skeleton.joint_count, pelt_transform);
@@ -122,8 +123,8 @@ static void choose_precision(pelt_fitting *f) {
 
 /* -- Too much ------------------------------------------------------------------------------------------------------ */
 
-/* Every n-th of all frames of the clips, whatever part of them was given here: then the advice holds for a fit to some
-   of them too, such as the one that holds examples out. */
+/* Counts all frames of the clips, not just those passed in, so the advice also holds for a fit to a subset, such as the
+   hold-out fit. */
 pelt_result pelt_refuse_count(const pelt_fitting *f, size_t count, const char *what, uint32_t most, pelt_error *error) {
     size_t frames = 0;
     const pelt_clip *last = NULL;
@@ -152,13 +153,13 @@ static void name_controls(pelt_fitting *f) {
 
 /* -- Many examples ------------------------------------------------------------------------------------------------- */
 
-/* What a fit can do with in seconds to minutes, by the order in which its time and its skin grow. */
+/* What a fit can handle in seconds to minutes, given how its time and skin size grow. */
 static const uint32_t most_examples[PELT_CORRECTIVE_COUNT] = {[PELT_CORRECTIVE_PSD] = 800,
                                                               [PELT_CORRECTIVE_WPSD] = 300,
                                                               [PELT_CORRECTIVE_EIGEN] = 2000,
                                                               [PELT_CORRECTIVE_KERNEL] = 1000};
 
-/* Of more examples than that those whose poses lie apart. */
+/* If there are more, keeps the examples whose poses are farthest apart. */
 static pelt_examples fewer_examples(pelt_fitting *f) {
     pelt_poses poses;
     uint32_t most = most_examples[f->options.corrective];
@@ -173,7 +174,7 @@ static pelt_examples fewer_examples(pelt_fitting *f) {
     pelt_find(
         &f->report.findings, f->arena, PELT_WARNING, "many-examples",
         "%zu examples are more than the %u that the corrective \"%s\" takes: it was fitted to the %u whose poses lie "
-        "farthest apart; the error is that on all of them",
+        "farthest apart; the error is measured on all of them",
         f->examples.count, most, pelt_corrective_name(f->options.corrective), count);
     return count ? (pelt_examples){count, list} : f->examples;
 }
@@ -182,7 +183,7 @@ static pelt_examples fewer_examples(pelt_fitting *f) {
 
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
     if (!ways[f->options.corrective]) return PELT_OK;
-    double begun = f->options.corrective == PELT_CORRECTIVE_PSD ? 1 : 0.05; /* the others tell of more tasks */
+    double begun = f->options.corrective == PELT_CORRECTIVE_PSD ? 1 : 0.05; /* the others report several tasks */
     if (pelt_next_task(f->arena, pelt_corrective_name(f->options.corrective), 0, begun, 3))
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     pelt_examples all = f->examples;

@@ -2,17 +2,18 @@
 
        v_i = S_i( v_i0 + sum_{j in J_i} sum_{k <= n_j} a_jk(p) u_i^jk )
 
-   displacements of the rest pose (fit/examples/displacement.c); how far supports and basis functions reach
+   displacements in the rest pose (fit/examples/displacement.c); the reach of supports and basis functions
    (eigenskin_choose.c); joint supports, eigendisplacements and their coordinates (eigenskin_basis.c); and, beyond the
-   paper, what examples that move several joints can teach (eigenskin_refine.c, eigenskin_pairs.c). The same is done for the changes of rest normals, and both become one
-   corrective. Joints have the same centres for positions and for normals, so exp(-r / r0) is computed once for both. */
+   paper, what can be learned from examples that move several joints (eigenskin_refine.c, eigenskin_pairs.c). The same
+   is done for rest normals, and both become one corrective. A joint's centres are the same for positions and normals,
+   so exp(-r / r0) is computed once for both. */
 
 #include "fit/corrective/eigenskin.h"
 #include <math.h>
 #include <string.h>
 
 enum { MOST_EXAMPLES = 2000, PER_JOINT = 5 };
-static const double LEAST_TURN = 1e-3; /* changes of normals below this are rounding */
+static const double LEAST_TURN = 1e-3; /* smaller changes of normals are rounding */
 static const double FADE = 0.5;        /* of the threshold of supports */
 
 /* One of the two things that EigenSkin corrects: rest positions, or rest normals. */
@@ -72,7 +73,7 @@ static void make_rbfs(pelt_arena *arena, const pelt_poses *poses, eigen_field *x
     x->part.rbfs = rbfs, x->part.rbf_count = count;
 }
 
-/* Displacements of pairs come behind those of the joints. */
+/* Displacements of pairs follow those of the joints. */
 static void append_pairs(pelt_arena *arena, eigen_field *x) {
     pelt_eigen_part *part = &x->part;
     size_t count = part->entry_count;
@@ -94,7 +95,7 @@ static void append_pairs(pelt_arena *arena, eigen_field *x) {
     }
 }
 
-/* What joints that move together leave, given what the joints do by themselves. */
+/* Fits what remains when joints move together, after each joint's individual contribution. */
 static void add_pairs(const eigen_fit *e, eigen_field *x) {
     pelt_arena *arena = e->f->arena;
     pelt_corrective alone = {.rbf_count = x->part.rbf_count, .rbfs = x->part.rbfs};
@@ -103,7 +104,7 @@ static void add_pairs(const eigen_fit *e, eigen_field *x) {
     append_pairs(arena, x);
 }
 
-/* Supports that end, or fade, at a threshold. */
+/* Supports that end, or fade out, at a threshold. */
 static void edge_supports(pelt_fitting *f, const pelt_poses *poses, const pelt_example_displacements *u,
                           double threshold, pelt_supports *supports) {
     double fade = f->options.eigen.fade;
@@ -121,12 +122,12 @@ pelt_eigen_choice pelt_eigen_supports(pelt_fitting *f, const pelt_poses *poses, 
     return choice;
 }
 
-/* From supports to entries and their basis functions; per_vertex 0: no limit. */
+/* From supports to entries and basis functions; per_vertex 0: no limit. */
 static void fit_field(const eigen_fit *e, uint32_t per_vertex, eigen_field *x) {
     pelt_arena *arena = e->f->arena;
     const pelt_fit_options *o = &e->f->options;
     uint32_t per_joint = o->eigen.per_joint ? o->eigen.per_joint : PER_JOINT;
-    bool room_for_pairs = !per_vertex || per_vertex >= 2 * per_joint; /* when two joints fill it there is none */
+    bool room_for_pairs = !per_vertex || per_vertex >= 2 * per_joint; /* two joints already fill it: no room */
     x->basis = pelt_eigen_basis_of(arena, &e->poses, &x->u, &x->supports, per_joint);
     if (!x->basis.joint_count) return;
     x->coordinates = PELT_NEW(arena, x->basis.joint_count, pelt_coordinates);
@@ -143,9 +144,9 @@ static void fit_field(const eigen_fit *e, uint32_t per_vertex, eigen_field *x) {
 /* -- Budget -------------------------------------------------------------------------------------------------------- */
 
 /* An eigendisplacement u_k contributes a_k(p) u_ik at point i. A point keeps those whose contribution is largest over
-   the examples, |u_ik| sqrt(sum_p a_k(p)^2), be they of joints or of pairs of joints. */
+   the examples, |u_ik| sqrt(sum_p a_k(p)^2), whether from joints or from pairs. */
 
-/* sizes[coefficient]: root of the sum of squares over the examples; there is room for as many numbers behind it. */
+/* sizes[coefficient]: root of the sum of squares over the examples; must have room for twice as many values. */
 static void measure_sizes(const pelt_poses *poses, const pelt_eigen_part *part, uint32_t count, double *sizes) {
     pelt_corrective corrective = {.rbf_count = part->rbf_count, .rbfs = part->rbfs};
     double *a = sizes + count;
@@ -163,7 +164,7 @@ static float strength(const pelt_entry *entry, const double *sizes) {
     return (float)(sizes[entry->coefficient] * sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]));
 }
 
-/* Puts a value into a falling list if it is among its largest. */
+/* Inserts a value into a descending list if it is among the largest. */
 static void insert(float *list, size_t count, float value) {
     for (size_t at = 0; at < count; at++)
         if (value > list[at]) {
@@ -172,7 +173,7 @@ static void insert(float *list, size_t count, float value) {
         }
 }
 
-/* Drops and fades entries; `strongest` [point][most + 1] is all 0 yet. */
+/* Drops and fades entries; `strongest` [point][most + 1] starts out as 0. */
 static void limit(const double *sizes, uint32_t most, float *strongest, pelt_eigen_part *part) {
     size_t length = (size_t)most + 1, kept = 0;
     for (size_t e = 0; e < part->entry_count; e++)
@@ -203,14 +204,14 @@ void pelt_eigen_budget(pelt_arena *arena, const pelt_poses *poses, uint32_t poin
 
 static const uint32_t UNUSED = UINT32_MAX;
 
-/* Basis functions of a part, and the new numbers of their coefficients. */
+/* Basis functions of a part, and the new indices of their coefficients. */
 typedef struct functions {
     const pelt_rbf *rbf;
     uint32_t *numbers; /* [coefficient] */
     bool joined;
 } functions;
 
-/* One for each of the part's rbfs, their numbers one after the other. */
+/* One per rbf of the part, with their indices stored consecutively. */
 static functions *list_functions(pelt_arena *arena, const pelt_eigen_part *part) {
     uint32_t count = coefficient_count(part), *numbers = PELT_NEW(arena, count, uint32_t);
     functions *list = PELT_NEW(arena, (size_t)part->rbf_count + 1, functions);
@@ -236,7 +237,7 @@ static uint32_t count_used(const functions *f) {
     return count;
 }
 
-/* Copies the columns that are used, from `column` on, and numbers them; returns where the next one goes. */
+/* Copies the columns in use, starting at `column`, and numbers them; returns the next free column. */
 static uint32_t take_columns(functions *f, uint32_t first_number, uint32_t column, uint32_t column_count,
                              float *matrix) {
     for (uint32_t k = 0; f && k < f->rbf->coefficient_count; k++) {
@@ -248,7 +249,7 @@ static uint32_t take_columns(functions *f, uint32_t first_number, uint32_t colum
     return column;
 }
 
-/* Appends the functions of a, and of b, which has the same centres or is NULL. */
+/* Appends the functions of a, and those of b, which has the same centres or is NULL. */
 static void append(pelt_arena *arena, functions *a, functions *b, uint32_t *number, pelt_rbf *rbfs,
                    uint32_t *rbf_count) {
     uint32_t count = count_used(a) + count_used(b);
@@ -266,8 +267,8 @@ static void renumber(pelt_eigen_part *part, const functions *list) {
         part->entries[e].coefficient = list->numbers[part->entries[e].coefficient];
 }
 
-/* The functions of both parts, in out->rbfs: those with the same centres are one, and coefficients without entries are
-   left out. Entries are renumbered. */
+/* Merges the functions of both parts into out->rbfs: those with the same centres become one, coefficients without
+   entries are dropped, and entries are renumbered. */
 static void join(pelt_arena *arena, pelt_eigen_part *positions, pelt_eigen_part *normals, pelt_corrective *out) {
     functions *a = list_functions(arena, positions), *b = list_functions(arena, normals);
     pelt_rbf *rbfs = PELT_NEW(arena, (size_t)positions->rbf_count + normals->rbf_count, pelt_rbf);
@@ -300,8 +301,8 @@ static void assemble(eigen_fit *e) {
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
 
 /* With phi between f and 1, |sum_q c_q phi_q| <= |sum_q c_q| (1 + f) / 2 + sum_q |c_q| (1 - f) / 2; f is phi of half a
-   turn of all joints. (Distances are angles, of which exponentials are not always positive definite: the sharper bound
-   of psd.c does not hold here.) */
+   turn of all joints. (Exponentials of angles are not always positive definite, so the sharper bound of psd.c does not
+   hold here.) */
 static void note_bound(eigen_fit *e) {
     const pelt_corrective *c = e->f->model.corrective;
     double *most = PELT_NEW(e->f->arena, pelt_corrective_coefficient_count(c), double), *to = most;
@@ -331,7 +332,7 @@ static const char *name_of(const eigen_fit *e, uint32_t mover) {
     return pelt_mover_name(e->f->arena, &e->f->bundle->skeleton, &e->poses, mover);
 }
 
-/* The condition of the worst joint. Pairs have a ridge, which keeps theirs small. */
+/* The condition number of the worst joint. The ridge of pairs keeps theirs small. */
 static void note_condition(eigen_fit *e) {
     const eigen_field *x = &e->positions;
     pelt_condition worst = {0};
@@ -369,7 +370,7 @@ static pelt_eigen_field_figures field_figures(const eigen_fit *e, const eigen_fi
     return (pelt_eigen_field_figures){x->supports.threshold, x->width, joint_count, joints, pair_count, pairs};
 }
 
-/* Entries of the vertex that has most, and of the mean vertex. */
+/* Largest and mean number of entries per vertex. */
 static void count_entries(const pelt_displacements *d, uint32_t vertex_count, uint32_t *most, double *mean) {
     for (uint32_t v = 0; d && v < vertex_count; v++) {
         uint32_t count = d->first[v + 1] - d->first[v];
@@ -388,7 +389,7 @@ static uint32_t count_bones(const pelt_model *model, pelt_arena *arena) {
     return count;
 }
 
-/* Memory as section 2.5 counts it; what the preset asks for and does not fit is said. */
+/* Memory as counted in section 2.5; warns when the preset's limits are exceeded. */
 static void note_memory(eigen_fit *e, pelt_eigen_figures *figures) {
     enum { OWN_TUPLES = 5, OWN_CONSTANTS = 4 };
     pelt_fitting *f = e->f;
@@ -435,12 +436,12 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
     fit_field(e, per_vertex, &e->positions);
     if (e->positions.basis.joint_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "no example moves one joint alone and changes the skin by it, so EigenSkin has no joint supports "
+                     "no example moves a single joint and changes the skin, so EigenSkin has no joint supports "
                      "to learn: add such examples, or use the corrective \"kernel\"");
 }
 
-/* The linear normal corrections of section 2, with bases of their own; they share the width of positions, and with it
-   the basis functions. What positions gain by larger supports says nothing of normals: theirs are the paper's. */
+/* The linear normal corrections of section 2, with separate bases; they share the width, and so the basis functions,
+   with positions. Larger supports for positions say nothing about normals, so those use the paper's threshold. */
 static void fit_normals(eigen_fit *e, uint32_t per_vertex) {
     e->normals.u = pelt_turns_of(e->f);
     edge_supports(e->f, &e->poses, &e->normals.u, e->f->options.eigen.threshold, &e->normals.supports);
@@ -449,8 +450,7 @@ static void fit_normals(eigen_fit *e, uint32_t per_vertex) {
     fit_field(e, per_vertex, &e->normals);
 }
 
-/* A budget is for positions and normals together, half of it for each: nothing says what an angle is worth in units of
-   length. */
+/* A budget is split evenly between positions and normals: nothing relates an angle to a length. */
 pelt_result pelt_fit_eigenskin(pelt_fitting *f, pelt_error *error) {
     eigen_fit e = {.f = f};
     uint32_t budget = f->options.eigen.per_vertex, for_normals = f->options.displacement.plain_normals ? 0 : budget / 2;

@@ -7,22 +7,20 @@
        a_jk(p) = sum_q lambda_q^jk exp(-r_jq(p) / r0),    a_jk(rest) = 0,    a_jk(p) = s_k v_kp in the examples P_j
 
    The left singular vectors are the eigendisplacements; column p of D_j V_j^T are the coordinates of example p. There
-   are few examples and many points, so the decomposition is that of the small matrix A^T A = V D^2 V^T, and
-   U = A V D^-1.
+   are few examples and many points, so we decompose the small matrix A^T A = V D^2 V^T, and U = A V D^-1.
 
-   r is the angle between two rotations (over several joints that move as one: the root of the sum of squares), of a hinge
-   that turns through more than half a turn the difference of its angles, or the difference of a control, which at its
-   farthest from rest counts like a radian. The rest pose is an example of every
-   joint, with coordinates 0. */
+   r is the angle between two rotations (for joints that move as one, the root of the sum of squares); for a hinge that
+   covers more than half a turn, the difference of its angles; for a control, its difference, scaled so that its largest
+   deviation from rest counts as one radian. The rest pose is an example of every joint, with coordinates 0. */
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
-/* Singular values below this part of the largest are noise: squares of 1e-7 drown in the rounding of A^T A. */
+/* Singular values below this fraction of the largest are noise: squares of 1e-7 are lost in the rounding of A^T A. */
 static const double NO_SINGULAR = 1e-6;
-static const float LEAST_SHARE = 1e-6f; /* of what is in a support at all */
+static const float LEAST_SHARE = 1e-6f; /* below this a point is outside the support */
 
 /* -- Supports ------------------------------------------------------------------------------------------------------ */
 
@@ -51,7 +49,7 @@ static void gather_support(pelt_arena *arena, const pelt_poses *poses, const pel
 
 /* -- Singular values ----------------------------------------------------------------------------------------------- */
 
-/* Rows of A^T that fit the cache: A^T A is summed over stretches of points, always in the same order. */
+/* Rows of A^T that fit the cache: A^T A is summed over chunks of points, always in the same order. */
 enum { STRETCH = 1024 };
 
 static const float *displacement(const pelt_example_displacements *u, uint32_t example, uint32_t point) {
@@ -81,7 +79,7 @@ static void decompose(pelt_arena *arena, const pelt_example_displacements *u, pe
     joint->right = PELT_NEW(arena, n * n, double);
     bool done = pelt_eigen(n, gram, values);
     for (size_t k = 0; done && k < n; k++) {
-        size_t column = n - 1 - k; /* LAPACK's order is rising */
+        size_t column = n - 1 - k; /* LAPACK's order is ascending */
         double s = values[column] > 0 ? sqrt(values[column]) : 0;
         if (!(s > NO_SINGULAR * joint->singular[0])) break;
         joint->singular[k] = s;
@@ -138,7 +136,7 @@ static pelt_axis joint_axis(const pelt_poses *poses, uint32_t joint) {
     return axis;
 }
 
-/* A rotation of its joint as a centre of an axis. */
+/* Stores a rotation of the joint as a centre on an axis. */
 static void place_center(const pelt_axis *axis, const float *rotation, float center[4]) {
     pelt_axis alone = *axis;
     alone.joint = 0;
@@ -174,7 +172,7 @@ void pelt_eigen_functions(const pelt_poses *poses, uint32_t mover_count, const u
         }
 }
 
-/* phi of a joint between its centres. */
+/* phi of a joint between its own centres. */
 static double *square_functions(pelt_arena *arena, const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c,
                                 double width) {
     size_t n = c->center_count;
@@ -237,8 +235,8 @@ static void center_coordinates(const pelt_eigen_joint *joint, const pelt_coordin
         }
 }
 
-/* Where there are more examples than centres, values at the centres that serve all of them in the least squares sense:
-   b = phi_cc lambda, phi_pc lambda = a. The rest pose holds its 0, as an example of much weight. */
+/* When there are more examples than centres, the least-squares values at the centres: b = phi_cc lambda, phi_pc lambda
+   = a. The rest pose enters with a large weight, which holds its 0. */
 static void fit_values(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint, double width,
                        pelt_coordinates *c) {
     size_t n = c->center_count, kept = joint->kept, rows = (size_t)joint->pose_count + 1;
@@ -290,7 +288,7 @@ pelt_condition pelt_eigen_condition(pelt_arena *arena, const pelt_poses *poses, 
 
 /* -- Basis functions ----------------------------------------------------------------------------------------------- */
 
-/* The axes along which distances of a mover are measured; returns their number. `axes` may be NULL. */
+/* The axes along which a mover's distances are measured; returns their number. `axes` may be NULL. */
 static uint32_t mover_axes(const pelt_poses *poses, uint32_t mover, pelt_axis *axes) {
     const pelt_mover *d = &poses->movers[mover];
     if (axes && pelt_is_control(d)) {

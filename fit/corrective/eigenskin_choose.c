@@ -1,19 +1,18 @@
-/* eigenskin_choose.c: the threshold of supports and the width of basis functions, by leaving out examples.
+/* eigenskin_choose.c: the threshold of supports and the width of basis functions, by leave-one-out.
 
-   Coordinates of full rank interpolate displacements themselves: with the centres' displacements U, those of the rest
-   pose being 0, and M = phi^-1, a pose p has m_i phi(p) M U at point i, m_i being its share in the support. Left out
-   are
+   Coordinates of full rank interpolate displacements themselves: with the centres' displacements U (0 for the rest
+   pose) and M = phi^-1, pose p displaces point i by m_i phi(p) M U, where m_i is the point's share in the support. Left
+   out are
 
        between   examples that lie between two others of their joint: interpolation,
        several   examples that move several joints, from which nothing here is learned: the joints' predictions add up,
        beyond    where there are none of those, the ends of the ranges of joints that have more than two: extrapolation.
                  The poses of such a joint lie beside its examples and not between them.
 
-   Without example i the others predict U_i - (M U)_i / M_ii of it: no fit is made twice, and the threshold only scales
-   that by m_i. The width is judged by all that is left out; of those that are nearly as good as the best the one that
-   interpolates best is taken. Extrapolation misses so much that what lies outside supports would not show beside it, so
-   the threshold is judged without: the largest that is nearly as good as the best, because larger supports are more
-   numbers. */
+   Without example i, the others predict U_i - (M U)_i / M_ii for it: nothing is refitted, and the threshold only scales
+   that by m_i. The width is judged on everything left out; among those nearly as good as the best, the one that
+   interpolates best wins. Extrapolation errors would swamp the error outside the supports, so the threshold ignores
+   them: it is the largest that is nearly as good as the best, because larger supports store more. */
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
@@ -22,10 +21,10 @@
 
 enum { MOST_POINTS = 600, MOST_SEVERAL = 60, LEAST_SEVERAL = 10, WIDTHS = 19, THRESHOLDS = 4 };
 static const double thresholds[THRESHOLDS] = {PELT_SUPPORT_THRESHOLD, 0.02, 0.01, 0.005};
-static const double LIKE_BEST_WIDTH = 1.01, LIKE_BEST_THRESHOLD = 1.02; /* of the RMS that is missed */
-static const double USUAL_WIDTH = 1.4; /* radians: where nothing in the data says more */
+static const double LIKE_BEST_WIDTH = 1.01, LIKE_BEST_THRESHOLD = 1.02; /* times the smallest RMS error */
+static const double USUAL_WIDTH = 1.4;                                  /* radians, when the data do not tell */
 
-/* All points that are looked at, every so many of the character's, are numbered from 0. */
+/* The sampled points, every n-th of the character's, numbered from 0. */
 typedef struct leave_out {
     const pelt_poses *poses;
     const pelt_example_displacements *u;
@@ -43,7 +42,7 @@ typedef struct leave_out {
 typedef struct swept {
     uint32_t mover;
     pelt_coordinates centers;
-    bool between[PELT_EIGEN_CENTERS], counts[PELT_EIGEN_CENTERS]; /* is left out at all */
+    bool between[PELT_EIGEN_CENTERS], counts[PELT_EIGEN_CENTERS]; /* whether it is left out at all */
     uint32_t *points, point_count;
     float *shares;  /* [threshold][point] */
     double *actual; /* U: [center][point][3] */
@@ -63,7 +62,7 @@ static void mark_centers(const leave_out *l, swept *s) {
     for (uint32_t i = 1; i < n; i++) s->counts[i] = s->between[i] || (!l->several_count && n - between > 2);
 }
 
-/* The points that have a share with some threshold. */
+/* The points with a nonzero share at some threshold. */
 static void gather_points(const leave_out *l, pelt_arena *work, swept *s) {
     s->points = PELT_NEW(work, l->point_count, uint32_t);
     s->shares = PELT_NEW(work, l->threshold_count * l->point_count, float);
@@ -89,7 +88,7 @@ static void gather_actual(const leave_out *l, pelt_arena *work, swept *s) {
                 s->actual[c * row + 3 * i + k] = displacement(l, s->centers.centers[c], s->points[i])[k];
 }
 
-/* What no threshold of these reaches is missed with all of them. */
+/* Errors at points outside the support at every threshold. */
 static void count_outside(const leave_out *l, const swept *s) {
     for (uint32_t c = 1; c < s->centers.center_count; c++) {
         double all = 0, outside;
@@ -107,7 +106,7 @@ static void count_outside(const leave_out *l, const swept *s) {
     }
 }
 
-/* u - m v, v being what the others predict, u - (M U)_c / M_cc. */
+/* u - m v, where v = u - (M U)_c / M_cc is the prediction by the others. */
 static void leave_out_centers(const leave_out *l, pelt_arena *work, const swept *s, const double *inverse,
                               pelt_eigen_missed *missed) {
     size_t n = s->centers.center_count, row = 3 * (size_t)s->point_count;
@@ -125,7 +124,7 @@ static void leave_out_centers(const leave_out *l, pelt_arena *work, const swept 
         }
 }
 
-/* phi(p) M U for the examples that move several joints, added to what other joints predict there. */
+/* Adds phi(p) M U for the examples that move several joints to the predictions of other joints. */
 static void add_predictions(const leave_out *l, pelt_arena *work, const swept *s, const double *inverse, double width,
                             float *predicted) {
     size_t n = s->centers.center_count, row = 3 * (size_t)s->point_count, several = l->several_count;
@@ -219,7 +218,7 @@ static double of_all(const pelt_eigen_missed *m) { return m->between + m->beyond
 
 static double without_ends(const pelt_eigen_missed *m) { return m->between + m->several; }
 
-/* Of the widths that miss hardly more of all than the best, the one that interpolates best. */
+/* Among the widths whose total error is close to the best, the one that interpolates best. */
 static size_t best_width(size_t count, size_t stride, const pelt_eigen_missed *missed) {
     double least = INFINITY, between = INFINITY;
     size_t best = 0;

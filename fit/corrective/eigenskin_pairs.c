@@ -1,17 +1,17 @@
 /* eigenskin_pairs.c: displacements of neighbouring joints that move together, for EigenSkin with general sets of poses.
 
-   What the joints' own eigendisplacements leave in the examples that move several joints is searched pair by pair (a
-   joint and the one above, a control and the joint that works on most of its points; or a single one that no example
-   moves alone): the leading eigendisplacements of the residual where both joints have their supports, with coordinates
-   by ridge regression on exp(-r / r0) over the rotations of both,
+   The residual of the joints' eigendisplacements in examples that move several joints is searched pair by pair (a joint
+   and its parent, a control and the joint that affects most of its points, or a single mover that no example moves
+   alone): leading eigendisplacements of the residual on the intersection of both supports, with coordinates by ridge
+   regression on exp(-r / r0) over both rotations,
 
        min |a - phi_nm lambda|^2 + rho lambda^T phi_mm lambda,
 
-   at m of the n examples as centres, each the farthest from those before. With N = phi_mn phi_nm + rho phi_mm and
-   H = phi_nm N^-1 phi_mn, example i is missed by (a - H a)_i / (1 - H_ii) when it is left out. The pair's own examples and
-   the rest pose take part with coordinates 0. A displacement is kept only if leaving out shows that it pays; then it is
-   taken from the residual and the next pair is tried. Leaving out also says how many centres are enough: frames pay for
-   every one. */
+   at m of the n examples as centres, each the farthest from the previous ones. With N = phi_mn phi_nm + rho phi_mm and
+   H = phi_nm N^-1 phi_mn, the leave-one-out error of example i is (a - H a)_i / (1 - H_ii). Examples of a single mover
+   of the pair, and the rest pose, take part with coordinates 0. A displacement is kept only if it reduces the
+   leave-one-out error; then it is subtracted from the residual and the next pair is tried. Leave-one-out also says how
+   many centres are enough, since every centre costs time per frame. */
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
@@ -19,10 +19,10 @@
 #include <string.h>
 
 enum { MOST_KEPT = 3, LEAST_POSES = 10, MOST_CENTERS = 64, CENTERS_STEP = 16 };
-static const double PAYS = 0.8;     /* of a displacement's squared coordinates may be left */
-static const double WORSE = 1.05;   /* may be missed by fewer centres than by the best number */
-static const double AT_REST = 1e3;  /* examples that the rest pose counts as: there the displacement is 0 */
-static const double CARRIES = 0.05; /* blend weight that makes a support where amplitudes are not known */
+static const double PAYS = 0.8;     /* largest part of a displacement's squared coordinates that may remain */
+static const double WORSE = 1.05;   /* times the error with the best number of centres */
+static const double AT_REST = 1e3;  /* weight of the rest pose, in examples: it holds the displacement at 0 there */
+static const double CARRIES = 0.05; /* blend weight that puts a point in the support when amplitudes are unknown */
 
 typedef struct search {
     const pelt_poses *poses;
@@ -30,22 +30,22 @@ typedef struct search {
     const pelt_supports *supports;
     double width;
     size_t pose_count;
-    uint32_t *examples; /* [pose] that move several joints */
+    uint32_t *examples; /* [pose] those that move several joints */
     float *residual;    /* [pose][point][3] */
 } search;
 
-/* A pair that is tried. */
+/* A pair to try. */
 typedef struct candidate {
     uint32_t movers[2], mover_count;
     uint32_t *points, point_count;
     float *shares;      /* [point] in the supports of both */
-    uint32_t *examples; /* rest, examples of the movers alone, then examples of several joints from first_pose on */
+    uint32_t *examples; /* rest, examples of single movers, then examples of several joints from first_pose on */
     size_t example_count, first_pose;
-    uint32_t *centers; /* some of them, rest first */
-    size_t *places;    /* [center] in `examples` */
+    uint32_t *centers; /* a subset, rest first */
+    size_t *places;    /* [center] its index in `examples` */
     size_t center_count;
     double *functions; /* [center][example] phi */
-    double *nearest;   /* [example] the largest of the centres so far */
+    double *nearest;   /* [example] largest phi over the centres so far */
 } candidate;
 
 /* The share of a point in a mover's support. */
@@ -59,12 +59,12 @@ static float share(const search *w, uint32_t mover, uint32_t point) {
     return (float)(x * x * (3 - 2 * x));
 }
 
-/* The rest pose, and then one after the other the example that is farthest from those chosen. */
+/* The rest pose, then greedily the example farthest from those chosen. */
 static void choose_centers(const search *w, candidate *p) {
     size_t n = p->example_count, next = 0;
     memset(p->nearest, 0, n * sizeof *p->nearest);
     for (p->center_count = 0; p->center_count < MOST_CENTERS; p->center_count++) {
-        if (p->nearest[next] > exp(-1e-4 / w->width)) break; /* all that is left is there already */
+        if (p->nearest[next] > exp(-1e-4 / w->width)) break; /* the remaining ones coincide with centres */
         double *phi = p->functions + p->center_count * n;
         p->centers[p->center_count] = p->examples[next], p->places[p->center_count] = next;
         pelt_eigen_functions(w->poses, p->mover_count, p->movers, n, p->examples, 1, &p->examples[next], w->width, phi);
@@ -92,16 +92,16 @@ static void set_up(const search *w, candidate *p) {
     if (p->point_count) choose_centers(w, p);
 }
 
-/* phi between all examples and the centres, and between these: the same for all strengths. */
+/* phi between all examples and the centres, and among the centres: independent of the strength. */
 typedef struct regression {
     size_t n, m;
     double *across, *square;  /* [example][center], [center][center] */
-    double *products;         /* [center][center] phi_mn phi_nm, with the weight of rest */
+    double *products;         /* [center][center] phi_mn phi_nm, with the rest pose's weight */
     double *normal, *solved;  /* [center][center] N, factored; [center][example] N^-1 phi_mn */
     const double *transposed; /* [center][example] */
 } regression;
 
-/* With the first m centres. */
+/* Uses the first m centres. */
 static regression new_regression(pelt_arena *work, const candidate *p, size_t m) {
     size_t n = p->example_count;
     regression r = {n,
@@ -122,8 +122,7 @@ static regression new_regression(pelt_arena *work, const candidate *p, size_t m)
     return r;
 }
 
-/* N^-1 phi_mn. Exponentials of angles are nearly always positive definite; where they are not, more of the ridge makes
-   N so. */
+/* N^-1 phi_mn. Exponentials of angles are nearly always positive definite; otherwise a larger ridge makes N so. */
 static bool solve(regression *r, double rho) {
     size_t m = r->m;
     for (double more = 1e-10; more < 1; more *= 100) {
@@ -137,7 +136,7 @@ static bool solve(regression *r, double rho) {
     return false;
 }
 
-/* lambda [center] of the coordinates a[pose]; what has a coordinate of 0 adds nothing. */
+/* lambda [center] for the coordinates a[pose]; zero coordinates add nothing. */
 static void coefficients(const regression *r, const candidate *p, const double *a, size_t stride, double *lambda) {
     for (size_t k = 0; k < r->m; k++) {
         double sum = 0;
@@ -146,7 +145,7 @@ static void coefficients(const regression *r, const candidate *p, const double *
     }
 }
 
-/* Part of the squared coordinates a[pose] that is missed when poses are left out; `own` [example] is H_ii. */
+/* Leave-one-out error as a fraction of the squared coordinates a[pose]; `own` [example] is H_ii. */
 static double missed(pelt_arena *work, const regression *r, const candidate *p, const double *own, const double *a,
                      size_t stride) {
     double sum = 0, all = 0, *lambda = PELT_NEW(work, r->m, double);
@@ -168,7 +167,7 @@ static void own_influence(const regression *r, double *own) {
 
 /* -- The residual's principal components --------------------------------------------------------------------------- */
 
-/* The residual over the support, times the shares in it: [pose][3 point]. */
+/* The residual on the support, times the shares: [pose][3 point]. */
 static double *residual_rows(pelt_arena *work, const search *w, const candidate *p) {
     size_t n = w->pose_count, size = 3 * (size_t)p->point_count;
     double *rows = PELT_NEW(work, n * size, double);
@@ -180,7 +179,7 @@ static double *residual_rows(pelt_arena *work, const search *w, const candidate 
 }
 
 /* The leading MOST_KEPT eigenvectors of the residual's Gram matrix, scaled to coordinates[pose][MOST_KEPT], and their
-   eigenvalues, largest first. Subspace iteration: the Gram matrix itself is never made. */
+   eigenvalues, largest first. Subspace iteration: the Gram matrix is never formed. */
 static bool decompose(pelt_arena *work, const search *w, const candidate *p, double *coordinates, double *values) {
     enum { SUBSPACE = 8, ROUNDS = 12 };
     size_t n = w->pose_count, size = 3 * (size_t)p->point_count, width = n < SUBSPACE ? n : SUBSPACE;
@@ -208,7 +207,8 @@ static bool decompose(pelt_arena *work, const search *w, const candidate *p, dou
 
 /* -- What is kept -------------------------------------------------------------------------------------------------- */
 
-/* Shapes R^T v_k / s_k of the kept columns become entries; what the pair predicts leaves the residual. */
+/* Turns the shapes R^T v_k / s_k of the kept columns into entries, and subtracts the pair's prediction from the
+   residual. */
 static void take(const search *w, const candidate *p, size_t kept, const double *coordinates, const double *values,
                  const double *predicted, pelt_entry *entries) {
     size_t n = w->pose_count;
@@ -231,15 +231,15 @@ static void take(const search *w, const candidate *p, size_t kept, const double 
                         (float)predicted[(p->first_pose + m) * kept + k] * entries[k * p->point_count + i].position[c];
 }
 
-/* How the displacements of a candidate are predicted best. */
+/* The best prediction of a candidate's displacements. */
 typedef struct prediction {
     regression r;
     double strength; /* rho */
-    double missed;   /* part of the leading displacement's squared coordinates */
-    size_t kept;     /* how many of the first displacements pay; 0: not even the leading one */
+    double missed;   /* fraction of the leading displacement's squared coordinates */
+    size_t kept;     /* how many leading displacements pay off; 0: none */
 } prediction;
 
-/* The strength that predicts the leading displacement best. */
+/* The strength that best predicts the leading displacement. */
 static prediction choose_strength(pelt_arena *work, regression r, const candidate *p, const double *coordinates) {
     static const double strengths[] = {0.01, 0.03, 0.1, 0.3, 1};
     prediction best = {.r = r, .missed = PAYS};
@@ -257,7 +257,7 @@ static prediction choose_strength(pelt_arena *work, regression r, const candidat
     return best;
 }
 
-/* As few centres as predict nearly as well as any number of them, and keep as many displacements. */
+/* As few centres as predict nearly as well as the best number, without losing displacements. */
 static prediction choose(pelt_arena *work, const candidate *p, const double *coordinates) {
     prediction tried[MOST_CENTERS / CENTERS_STEP], best = {.missed = PAYS};
     size_t count = 0;
@@ -271,7 +271,7 @@ static prediction choose(pelt_arena *work, const candidate *p, const double *coo
     return best;
 }
 
-/* What is kept of a candidate becomes a pair. */
+/* Turns a candidate and its kept displacements into a pair. */
 static void keep(pelt_arena *arena, pelt_arena *work, const search *w, const candidate *p, const regression *r,
                  size_t kept, const double *coordinates, const double *values, pelt_eigen_pair *out) {
     size_t m = r->m;
@@ -305,7 +305,7 @@ static void try_pair(pelt_arena *arena, const search *w, candidate *p, pelt_eige
 
 /* -- All pairs ----------------------------------------------------------------------------------------------------- */
 
-/* What the corrective so far leaves of the displacements. */
+/* The displacements minus what the corrective explains so far. */
 static void make_residual(pelt_arena *work, search *w, const pelt_corrective *corrective) {
     uint32_t joints = w->poses->joint_count, n = w->u->point_count;
     double *a = PELT_NEW(work, pelt_corrective_coefficient_count(corrective), double);
@@ -329,7 +329,7 @@ static void make_residual(pelt_arena *work, search *w, const pelt_corrective *co
 }
 
 static void try_all(pelt_arena *arena, const search *w, candidate *p, pelt_eigen_pairs *out) {
-    for (int round = 0; round < 2; round++) /* joints that have nothing yet come first */
+    for (int round = 0; round < 2; round++) /* joints without any entries come first */
         for (uint32_t d = 0; d < w->poses->mover_count; d++) {
             uint32_t parent = w->poses->movers[d].parent;
             if (pelt_is_control(&w->poses->movers[d])) parent = pelt_control_partner(w->supports, w->poses, d);

@@ -1,17 +1,18 @@
-/* eigenskin_refine.c: what examples that move several joints teach EigenSkin (the paper's future work: general sets of poses).
+/* eigenskin_refine.c: EigenSkin learning from examples that move several joints (the paper's future work: general sets
+   of poses).
 
-   The coordinates a_jk(p) = sum_q W_j(p, q) b_qjk interpolate values b at the joints' own examples q, with
-   W_j = phi_j(p) phi_j^-1. Examples that move one joint alone fix b; examples that move several show what is left,
+   The coordinates a_jk(p) = sum_q W_j(p, q) b_qjk interpolate values b at the joints' own examples q, with W_j =
+   phi_j(p) phi_j^-1. Examples that move one joint alone fix b; examples that move several leave the residual
 
        r_p = u_p - sum_jk a_jk(p) U_jk,
 
-   because displacements of joints that move together do not simply add up. The values are shifted by d to serve both,
+   because the displacements of joints that move together do not simply add up. The values are shifted by d to fit both,
 
        min  sum_p | r_p - sum_jk (W_j(p) d_jk) U_jk |^2 + mu |d|^2,
 
-   where mu = 1 would count every example alike; cross-validation over the examples that move several joints (some of
-   them, where they are many) chooses it, or chooses to leave the values as they are. The normal equations are never formed: with the overlaps O = U^T U of all
-   eigendisplacements, conjugate gradients need only W d O. */
+   where mu = 1 would weight all examples equally; cross-validation over the examples that move several joints (a
+   subset, if there are many) chooses mu, or leaves the values unchanged. The normal equations are never formed: with
+   the overlaps O = U^T U of all eigendisplacements, conjugate gradients need only W d O. */
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
@@ -29,10 +30,10 @@ typedef struct refinement {
     double **weights;                            /* [joint] -> [pose][center_count]: W_j */
     double *overlaps;                            /* [shape][shape]: O */
     double *left;                                /* [pose][shape]: <U_jk, r_p> */
-    bool *used;                                  /* [pose] takes part in the fit */
+    bool *used;                                  /* [pose] whether the fit uses it */
     double *image, *mixed;                       /* [pose][shape] */
-    double *d;                                   /* [value] the solution, ... */
-    double *r, *p, *applied;                     /* ... and what conjugate gradients need for it */
+    double *d;                                   /* [value] the solution */
+    double *r, *p, *applied;                     /* work space of conjugate gradients */
 } refinement;
 
 /* -- The operator -------------------------------------------------------------------------------------------------- */
@@ -52,7 +53,7 @@ static void coordinates_of(const refinement *c, const double *d, double *image) 
     }
 }
 
-/* out = W^T image, over the poses that take part. */
+/* out = W^T image, over the poses in use. */
 static void values_of(const refinement *c, const double *image, double *out) {
     size_t shape = 0;
     memset(out, 0, c->value_count * sizeof *out);
@@ -81,7 +82,7 @@ static double dot(size_t n, const double *a, const double *b) {
     return sum;
 }
 
-/* d by conjugate gradients from 0. */
+/* Solves for d by conjugate gradients, starting from 0. */
 static void solve(const refinement *c, double mu) {
     size_t n = c->value_count;
     memset(c->d, 0, n * sizeof *c->d);
@@ -97,7 +98,7 @@ static void solve(const refinement *c, double mu) {
     }
 }
 
-/* By how much d changes the squared error of the poses that did not take part. */
+/* How much d changes the squared error of the poses not in use. */
 static double change(const refinement *c) {
     double sum = 0;
     coordinates_of(c, c->d, c->image);
@@ -154,7 +155,7 @@ static void make_products(refinement *c, pelt_arena *work, const pelt_example_di
         }
 }
 
-/* Takes what the present values explain away from <U_jk, u_p>. */
+/* Subtracts what the current values explain from <U_jk, u_p>. */
 static void subtract_explained(refinement *c) {
     double *to = c->d;
     for (uint32_t j = 0; j < c->basis->joint_count; j++) {
@@ -166,7 +167,7 @@ static void subtract_explained(refinement *c) {
     pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, -1, c->image, c->overlaps, 1, c->left);
 }
 
-/* The same with some of the poses, spread over all. */
+/* The same with a subset of the poses, evenly spread. */
 static refinement some_poses(pelt_arena *work, const refinement *all, size_t count) {
     refinement c = *all;
     c.pose_count = count;
@@ -185,7 +186,7 @@ static refinement some_poses(pelt_arena *work, const refinement *all, size_t cou
     return c;
 }
 
-/* The strength that helps unseen examples most; infinity when none does. */
+/* The strength that helps unseen examples most; infinity if none does. */
 static double choose_strength(refinement *c) {
     static const double strengths[] = {0.3, 1, 3, 10, 30, 100};
     double best = INFINITY, best_change = 0;
@@ -201,7 +202,7 @@ static double choose_strength(refinement *c) {
     return best;
 }
 
-/* What the strength is held against, a sum over examples, grows with their number. */
+/* The strength is relative to a sum over examples, which grows with their number. */
 static void refine(pelt_arena *work, refinement *c) {
     subtract_explained(c);
     size_t validated = c->pose_count < VALIDATED ? c->pose_count : VALIDATED;

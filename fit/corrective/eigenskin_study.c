@@ -1,9 +1,9 @@
-/* eigenskin_study.c: supports, eigendisplacements and error curves of the joints that displace the skin most, for people
-   to look at.
+/* eigenskin_study.c: supports, eigendisplacements and error curves of the joints that displace the skin most, for
+   display.
 
-   Eigendisplacements U_k are orthonormal, and those of the displacements times their shares m in the support, so that
-   eigendisplacement k takes 2 s_k^2 sum_i |U_ik|^2 / m_i - s_k^2 from the squared displacements |A|^2 in a joint's
-   examples: s_k^2 where nothing fades. |A|^2 is that of all points, also outside the support. */
+   The U_k are orthonormal, and computed from displacements times the shares m in the support, so eigendisplacement k
+   reduces the squared displacements |A|^2 in a joint's examples by 2 s_k^2 sum_i |U_ik|^2 / m_i - s_k^2, which is s_k^2
+   where nothing fades. |A|^2 covers all points, including those outside the support. */
 
 #include "fit/corrective/eigenskin.h"
 #include <math.h>
@@ -29,7 +29,7 @@ static double energy_of(const pelt_eigen_joint *joint, const pelt_example_displa
     return sum;
 }
 
-/* Values of points as values of vertices; points outside the support have 0. */
+/* Converts per-point values to per-vertex values; 0 outside the support. */
 static const float *spread(pelt_arena *arena, const pelt_eigen_joint *joint, const pelt_example_displacements *u,
                            const float *values, size_t width) {
     pelt_arena *work = pelt_arena_inside(arena);
@@ -71,7 +71,7 @@ static void study_joint(const inquiry *q, const pelt_eigen_joint *joint, pelt_jo
     }
 }
 
-/* The joints of largest singular value first. */
+/* Joints with the largest singular values first. */
 static int by_size(const void *a, const void *b) {
     const pelt_eigen_joint *x = a, *y = b;
     return (x->singular[0] < y->singular[0]) - (x->singular[0] > y->singular[0]);

@@ -1,4 +1,5 @@
-/* features.c: neighbourhoods of joints, the numbers that describe their pose, and features of these (features.h). */
+/* features.c: neighbourhoods of joints, the numbers that describe their pose, and features computed from these
+   (features.h). */
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
@@ -65,7 +66,7 @@ static void fill_numbers(pelt_arena *arena, const pelt_poses *poses, const pelt_
     }
 }
 
-/* A third of the features begins as features of the joint alone. */
+/* A third of the features start out depending on the joint alone. */
 static void draw_weights(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t g, uint32_t width,
                          uint64_t *state, pelt_neighbourhood *out) {
     double scale = 1 / sqrt(width), *w = out->weights = PELT_NEW(arena, (size_t)out->size * width, double);

@@ -1,7 +1,7 @@
-/* features_choose.c: how long features learn, and with which ridge their outputs are found, by cross-validation.
+/* features_choose.c: training length of the features and ridge of their outputs, by cross-validation.
 
-   For each fold of examples features are learned without it; every now and then the outputs of all targets are found from
-   the other examples, and predict the fold. */
+   For each fold, features are trained without it; at intervals, the outputs of all targets are fitted to the other
+   examples and predict the fold. */
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
@@ -14,8 +14,8 @@ static const uint32_t MARKS[] = {30, 60, 100, 150, 220};
 static const double RIDGES[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1};
 enum { MARK_COUNT = sizeof MARKS / sizeof *MARKS, RIDGE_COUNT = sizeof RIDGES / sizeof *RIDGES };
 static const double LEAST_SHARE = 0.02;
-static const double HOPELESS = 1.3;     /* times the goal: learning more will not do */
-static const double MOST_ENERGY = 0.98; /* of the targets: those that have less between them are not predicted */
+static const double HOPELESS = 1.3;     /* times the goal: more training will not help */
+static const double MOST_ENERGY = 0.98; /* of the targets: those beyond this fraction are not predicted */
 
 /* -- Regression ---------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static void list_shares(pelt_arena *arena, const pelt_kernel_inputs *inputs, con
     }
 }
 
-/* Principal coordinates of a cluster, [example][columns]; returns the size of what they are of. */
+/* Principal coordinates of a cluster, [example][columns]; returns the root of its energy. */
 static double fill_columns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c, uint32_t q,
                            size_t *count, double **y) {
     size_t size = c->first[q + 1] - c->first[q], columns = c->ranks[q] < MOST_COLUMNS ? c->ranks[q] : MOST_COLUMNS;
@@ -141,7 +141,7 @@ pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kerne
 
 enum { DISPLACEMENTS, TURNS, KINDS };
 
-/* What is left of a target, or of all, with each ridge; and what there was. */
+/* The remaining error of a target, or of all, for each ridge; and the energy. */
 typedef struct remains {
     double left[KINDS][RIDGE_COUNT], none[KINDS];
 } remains;
@@ -149,13 +149,13 @@ typedef struct remains {
 typedef struct trial {
     const pelt_feature_net *net;
     pelt_feature_targets targets;
-    double least; /* targets of smaller weight are not predicted */
+    double least; /* targets with smaller weights are not predicted */
     size_t row_count, fold_count;
-    uint32_t *rows, *fold; /* what is learned from, and what is predicted */
+    uint32_t *rows, *fold; /* training examples, and predicted ones */
     remains *remains;      /* [target] */
 } trial;
 
-/* The columns of both kinds side by side. */
+/* Position and normal columns side by side. */
 static double *target_rows(pelt_arena *arena, const pelt_feature_target *t, size_t count, const uint32_t *rows) {
     size_t columns = t->columns + t->turn_columns;
     double *y = PELT_NEW(arena, count * columns, double);
@@ -199,7 +199,7 @@ static int compare_weights(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The weight down to which targets have most of the energy: weights are roots of it. */
+/* The weight above which targets hold most of the energy; weights are its square roots. */
 static double least_weight(pelt_arena *work, pelt_feature_targets targets) {
     double *weights = PELT_NEW(work, targets.count, double), all = 0, sum = 0;
     size_t i = 0;
@@ -209,7 +209,7 @@ static double least_weight(pelt_arena *work, pelt_feature_targets targets) {
     return i < targets.count ? weights[i] : 0;
 }
 
-/* A fold, and features that learn without it. */
+/* Sets up a fold, with features that train without it. */
 static void start_fold(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs, const int *fold,
                        int own, uint32_t width, trial *v, pelt_feature_learning *learning) {
     pelt_feature_net *net = PELT_NEW(arena, 1, pelt_feature_net);
@@ -222,7 +222,7 @@ static void start_fold(pelt_arena *arena, const pelt_poses *poses, const pelt_ke
     *learning = pelt_feature_learning_of(arena, net, v->targets, v->row_count, v->rows);
 }
 
-/* What is left of all targets and folds after so many steps. A large fold is enough. */
+/* The remaining error over all targets and folds after some steps. One fold is enough if it is large. */
 static remains learn_and_try(pelt_arena *arena, trial folds[FOLDS], pelt_feature_learning learning[FOLDS],
                              uint32_t steps, uint32_t threads) {
     remains sum = {0};
@@ -246,8 +246,8 @@ static int best_ridge(const remains *r, int kind) {
     return best;
 }
 
-/* As long as learning helps by a hundredth from mark to mark, or until it is hopeless. Where examples are so many that a
-   fold is large, learning on does no harm: one mark says what features are worth, and the fit takes MANY_STEPS. */
+/* Trains while the error improves by 1% between checks, unless it is hopeless. With so many examples that a fold is
+   large, overfitting is no concern: one check shows what features are worth, and the fit uses MANY_STEPS. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t threads) {

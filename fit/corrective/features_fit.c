@@ -1,17 +1,19 @@
 /* features_fit.c: the corrective of learned features.
 
-   1. Features learn from all examples (features_learn.c), for as long as cross-validation found best (features_choose.c).
-   2. Points with the same supports: displacements, and changes of normals, are found by ridge regression on the features of
-      the neighbourhoods that drive them, D_i(p) = sum_g C_ig h_g(p).
-   3. That function is compressed: clusters of points with common displacements U_q of D at the examples
+   1. Features are trained on all examples (features_learn.c), for as long as cross-validation found best
+      (features_choose.c).
+   2. For points with the same supports, displacements and changes of normals are fitted by ridge regression on the
+      features of the neighbourhoods that drive them, D_i(p) = sum_g C_ig h_g(p).
+   3. That function is compressed: clusters of points with common displacements U_q of D in the examples
       (kernel_cluster.c). Coefficients are its coordinates, a_q = U_q^T D = sum_g B_qg h_g with B_qg = U_q^T C_g: exact,
       without a second regression.
-   4. All blocks of a neighbourhood see the same few sums of its features, B_qg = P_qg M_g, those that keep most of what they
-      do in the examples. Sums that do least are left out, eight by eight, up to a tenth of the error in cross-validation.
-   5. Another tenth is for blocks: eights of columns of P_qg that do least are left out.
+   4. All blocks of a neighbourhood share a few sums of its features, B_qg = P_qg M_g, chosen to preserve most of their
+      effect in the examples. The least important sums are dropped, eight at a time, until the loss reaches a tenth of
+      the cross-validation error.
+   5. Another tenth is spent on blocks: the least important groups of eight columns of P_qg are dropped.
 
-   Bound: f is monotonous with slopes up to 1, so |h_k| <= |x W_k|, and the six numbers of a joint are no longer than
-   2 sqrt 2 together: whatever the pose, displacements stay within a bound that is known when the fit is done. */
+   Bound: f is monotonic with slopes up to 1, so |h_k| <= |x W_k|, and the six numbers of a joint have a norm of at most
+   2 sqrt 2. So displacements in any pose stay within a bound that is known once the fit is done. */
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
@@ -21,7 +23,7 @@
 
 enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
 static const double MUCH_LOST = 1.25; /* times the error in cross-validation */
-/* Of the error in cross-validation: what sums that are left out may add; so may parts of blocks. */
+/* Relative to the cross-validation error: what dropped sums may add; likewise for dropped parts of blocks. */
 static const double SPARE = 0.1;
 
 enum { POSITIONS, NORMALS, FIELDS };
@@ -29,24 +31,24 @@ enum { POSITIONS, NORMALS, FIELDS };
 /* A block B_qg of a field. */
 typedef struct block {
     uint32_t cluster, set;
-    double *matrix; /* [rank][width]; with sums [rank][those of the set] */
+    double *matrix; /* [rank][width]; with sums, [rank][sums of the set] */
     double energy;  /* relative to that of the field */
     bool *dropped;  /* [part] */
 } block;
 
-/* Displacements of points, or changes of the normals of vertices. */
+/* Displacements of points, or changes of vertex normals. */
 typedef struct field {
     bool there;
     pelt_example_displacements u, fitted;
-    pelt_clusters clusters; /* the same for both; shapes and ranks differ. Of plain normals all ranks are 0 */
+    pelt_clusters clusters; /* the same for both; shapes and ranks differ. With plain normals all ranks are 0 */
     double energy;          /* of `fitted` */
     double ridge;
     block *blocks; /* cluster by cluster */
     uint32_t block_count;
-    uint32_t *group_of, *index_of; /* [point] which group, and where in its list */
+    uint32_t *group_of, *index_of; /* [point] its group, and its index in the group's list */
 } field;
 
-/* Points that the same neighbourhoods drive. */
+/* Points driven by the same neighbourhoods. */
 typedef struct support_group {
     const uint8_t *support;
     uint32_t set_count, *sets;
@@ -65,8 +67,8 @@ typedef struct feature_fit {
     support_group *groups;
     uint32_t group_count;
     struct sums *sums; /* [set] */
-    uint32_t rank;     /* most sums of a set; 0: features as they are */
-    int of;            /* the field that is worked on */
+    uint32_t rank;     /* largest number of sums of a set; 0: features are used directly */
+    int of;            /* the current field */
     bool *unsolved;    /* [group] */
 } feature_fit;
 
@@ -84,7 +86,7 @@ static uint32_t find_group(feature_fit *k, const uint8_t *support) {
     return k->group_count++;
 }
 
-/* A normal goes with the point that it is at. */
+/* A normal uses the support of the point it belongs to. */
 static const uint8_t *support_of(const feature_fit *k, int i, uint32_t point) {
     const pelt_example_displacements *u = &k->fields[POSITIONS].u;
     if (i == NORMALS) point = u->point_of[k->fields[NORMALS].u.vertex_of[point]];
@@ -114,7 +116,7 @@ static void make_groups(feature_fit *k) {
 
 /* -- Outputs ------------------------------------------------------------------------------------------------------- */
 
-/* What the points of a group do in some examples, [row][3 points]: read or written. */
+/* The displacements of a group's points in some examples, [row][3 points]: read or written. */
 static void copy_rows(const pelt_example_displacements *u, uint32_t count, const uint32_t *points, size_t row_count,
                       const uint32_t *rows, double *values, bool write) {
     for (size_t r = 0; r < row_count; r++)
@@ -164,7 +166,7 @@ static double energy_of(const pelt_example_displacements *u) {
     return fmax(sum, 1e-300);
 }
 
-/* What the outputs leave of the displacements, relative to them. */
+/* Error of the outputs, relative to the displacements. */
 static double missed(const field *x) {
     double left = 0;
     for (size_t i = 0; i < 3 * (size_t)x->u.example_count * x->u.point_count; i++)
@@ -186,7 +188,7 @@ static void fit_outputs(feature_fit *k) {
 
 /* -- Blocks -------------------------------------------------------------------------------------------------------- */
 
-/* The blocks of a cluster: what drives some of its points. */
+/* The blocks of a cluster: the neighbourhoods that drive any of its points. */
 static void list_blocks(feature_fit *k, field *x) {
     const pelt_clusters *c = &k->fields[POSITIONS].clusters;
     const pelt_kernel_inputs *in = k->inputs;
@@ -208,7 +210,7 @@ static size_t place_of(const support_group *group, uint32_t set) {
     return at;
 }
 
-/* Adds U^T C of the points of a cluster to the rows of a block. */
+/* Adds U^T C of a cluster's points to the rows of a block. */
 static void add_outputs(const feature_fit *k, int i, const block *b, double *rows) {
     const field *x = &k->fields[i];
     const pelt_clusters *c = &x->clusters;
@@ -255,13 +257,13 @@ static void make_blocks(feature_fit *k) {
 /* -- Sums ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct sums {
-    uint32_t rows; /* of all blocks */
+    uint32_t rows; /* over all blocks */
     uint32_t rank; /* how many it has */
     bool failed;
     pelt_feature_sums of;
 } sums;
 
-/* Adds B^T B of the blocks of a set, each relative to the energy of its field. */
+/* Adds B^T B over the blocks of a set, each relative to the energy of its field. */
 static void add_squares(const feature_fit *k, uint32_t set, double *squares, uint32_t *rows) {
     size_t width = k->net.width;
     for (int i = 0; i < FIELDS; i++)
@@ -286,7 +288,7 @@ static void find_sums(void *user, size_t set, pelt_arena *scratch) {
     out->failed = !pelt_feature_sum_up(scratch, width, moving, h, squares, &out->of);
 }
 
-/* What may be left out, those that do least for what they cost first; those that are equal by their numbers. */
+/* Candidates for dropping, least important per cost first; ties are broken by index. */
 typedef struct candidate {
     double worth, energy;
     uint32_t number;
@@ -298,7 +300,7 @@ static int compare_candidates(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Brings to the front what is left out, and returns how many that are. */
+/* Moves the dropped candidates to the front and returns how many there are. */
 static uint32_t leave_out(const feature_fit *k, candidate *list, uint32_t count) {
     double spare = pow(SPARE * k->settings->left, 2);
     uint32_t out = 0;
@@ -307,7 +309,7 @@ static uint32_t leave_out(const feature_fit *k, candidate *list, uint32_t count)
     return out;
 }
 
-/* How many sums each set has: eights of them are left out, of a set the last ones first. 0 when that spares no work. */
+/* Chooses the number of sums per set: drops eights, a set's last ones first. 0 when that saves no work. */
 static uint32_t choose_ranks(feature_fit *k) {
     uint32_t width = k->net.width, each = width / 8, count = k->net.count * each, most = 0;
     candidate *list = PELT_NEW(k->f->arena, count, candidate);
@@ -360,7 +362,7 @@ static uint32_t columns_of(const feature_fit *k, const block *b) {
     return k->rank ? k->sums[b->set].rank : k->net.width;
 }
 
-/* A block is left out by eights of sums, which do not overlap in what they do, or as a whole. */
+/* A block is dropped in eights of sums, whose contributions do not overlap, or as a whole. */
 static uint32_t parts_of(const feature_fit *k, const block *b) { return k->rank ? columns_of(k, b) / 8 : 1; }
 
 static double energy_of_part(const feature_fit *k, const field *x, const block *b, uint32_t part) {
@@ -399,7 +401,7 @@ static float *mix_of(const feature_fit *k, uint32_t set) {
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
-/* What a number of an input is multiplied by: the model takes controls as they are. */
+/* The scale of an input's numbers: the model takes controls unscaled. */
 static double unit_of(const feature_fit *k, uint32_t input) {
     if (!pelt_kernel_control(k->inputs, input)) return 1;
     return k->poses->control_list[k->inputs->joints[input]].scale;
@@ -423,7 +425,7 @@ static pelt_feature_set make_set(const feature_fit *k, uint32_t g) {
         near->input_count, near->size, inputs, matrix, offsets, mix_of(k, g), k->rank ? k->sums[g].rank : 0};
 }
 
-/* Eight columns of a block, behind those of the group that there are. */
+/* Appends eight columns of a block to the group. */
 static void add_eight(const feature_fit *k, const block *b, uint32_t eight, uint32_t most, pelt_feature_group *group,
                       uint32_t *eights, float *matrix) {
     uint32_t columns = columns_of(k, b), each = (k->rank ? k->rank : k->net.width) / 8;
@@ -439,7 +441,7 @@ static uint32_t eights_kept(const feature_fit *k, const block *b) {
     return kept;
 }
 
-/* The blocks of a cluster from the `at`-th on, side by side; `at` becomes the first of the next. */
+/* The blocks of a cluster from the `at`-th on, side by side; advances `at` to the first of the next. */
 static pelt_feature_group make_group(const feature_fit *k, const field *x, uint32_t q, uint32_t *at) {
     uint32_t kept = 0, size = x->clusters.ranks[q], first = *at;
     for (; *at < x->block_count && x->blocks[*at].cluster == q; (*at)++) kept += eights_kept(k, &x->blocks[*at]);
@@ -486,7 +488,7 @@ static pelt_features *make_features(const feature_fit *k) {
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
 
-/* The most that |x W_k| can be. */
+/* Upper bound of |x W_k|. */
 static double largest_feature(const pelt_features *f, const pelt_feature_set *set, uint32_t w) {
     const float *row = set->matrix + w;
     double most = 0;
@@ -500,8 +502,8 @@ static double largest_feature(const pelt_features *f, const pelt_feature_set *se
     return most;
 }
 
-/* Adds what coefficient r makes of the features of a group's eights from the first on that are of one set, to the factors of
-   these; returns the first eight of the next set. */
+/* Adds coefficient r's contributions from a run of eights that belong to one set, starting at `first`, to the factors
+   of the set's features; returns the first eight of the next set. */
 static uint32_t add_factors(const pelt_features *f, const pelt_feature_group *group, uint32_t r, uint32_t first,
                             double *factors) {
     uint32_t each = (f->rank ? f->rank : f->width) / 8, set = group->eights[first] / each, i = first;
@@ -564,7 +566,7 @@ static void learn(feature_fit *k, pelt_feature_targets targets) {
     pelt_feature_learn(arena, &learning, k->settings->steps - half, true, threads);
 }
 
-/* What the displacements of clusters leave of those that they are to describe, relative to them. */
+/* The part of the displacements that the clusters do not reproduce, relative to them. */
 static double lost(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c) {
     pelt_arena *work = pelt_arena_inside(arena);
     double all = 0, kept = 0;
@@ -582,7 +584,7 @@ static double lost(pelt_arena *arena, const pelt_example_displacements *u, const
     return all > 0 ? sqrt(fmax(all - kept, 0) / all) : 0;
 }
 
-/* Twice the clusters where compression would lose more than the features miss. */
+/* Doubles the clusters when compression would lose more than the features' error. */
 static void cluster(feature_fit *k) {
     pelt_fitting *f = k->f;
     field *x = &k->fields[POSITIONS], *normals = &k->fields[NORMALS];

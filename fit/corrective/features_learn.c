@@ -1,11 +1,11 @@
-/* features_learn.c: features learned by the evidence of the examples (features.h has the formula).
+/* features_learn.c: features trained by maximising the evidence of the examples (features.h has the formula).
 
    With M = (K_c + lambda_c I)^-1 and P = M Y_c,
 
        dL/dK_c = w_c [M / n_c - P P^T / tr(Y_c^T P)] =: G_c,    dL/dl = e^l sum_c tr G_c,
        dL/dH_g = 2 (sum_c share_cg G_c) H_g
 
-   Examples that move nothing of a neighbourhood have H_g = 0 and are left out everywhere. */
+   Examples that move no input of a neighbourhood have H_g = 0 and are skipped everywhere. */
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
@@ -13,16 +13,16 @@
 #include <string.h>
 
 enum { MOST_ROWS = 256, BATCHES = 3 };
-static const double FLOOR = 1e-4; /* of the mean of the diagonal: without it the evidence explains noise */
+static const double FLOOR = 1e-4; /* of the mean diagonal: without it the evidence would explain noise */
 static const double RATE = 0.03;  /* at 64 features */
 
-/* Of symmetric matrices only the lower halves are filled in. Rows are in one order everywhere, so that lower halves of
-   parts come from lower halves.
+/* Only the lower triangles of symmetric matrices are filled in. Rows have the same order everywhere, so the lower
+   triangle of a part comes from the lower triangle of the whole.
 
-   Rows of the step (or of a part of it) that something moves. */
+   Rows of the step (or of a part of it) in which something moves. */
 typedef struct part {
     size_t count;
-    uint32_t *rows; /* [count] positions in the step's list, growing */
+    uint32_t *rows; /* [count] positions in the step's list, ascending */
 } part;
 
 /* Neighbourhood g in a step. */
@@ -66,7 +66,7 @@ static part rows_that_move(pelt_arena *arena, const step_work *w, uint32_t set_c
     return out;
 }
 
-/* Room for all that the loops of a step fill in. */
+/* Allocates everything the loops of a step fill in. */
 static void prepare(step_work *w, pelt_feature_targets targets, size_t first, size_t step) {
     pelt_arena *arena = w->arena;
     w->sets = PELT_NEW(arena, w->net->count, set_work);
@@ -105,7 +105,7 @@ static void make_features(void *user, size_t g, pelt_arena *scratch) {
     pelt_syrk(false, n, w->net->width, 1, set->h, 0, set->gram);
 }
 
-/* Rows of a set that are neighbours in a target too: from `first` on, where the target has `place`. */
+/* Rows of a set that are also consecutive in a target: from `first` on, starting at `place` in the target. */
 typedef struct run {
     size_t first, place, count;
 } run;
@@ -122,7 +122,7 @@ static size_t find_runs(const set_work *set, const target_work *t, run *runs) {
     return count;
 }
 
-/* Adds the lower half of a set's matrix to that of a target, or (back) the other way round. */
+/* Adds the lower triangle of a set's matrix to that of a target, or (back) the reverse. */
 static void add_share(const set_work *set, const target_work *t, double share, const run *runs, bool back,
                       double *of_set, double *of_target) {
     for (size_t a = 0; a < set->own.count; a++) {
@@ -251,7 +251,7 @@ pelt_feature_learning pelt_feature_learning_of(pelt_arena *arena, pelt_feature_n
     return out;
 }
 
-/* How far a step goes, and what makes up for means that began with 0. */
+/* The step size, and the bias correction of means that started at 0. */
 typedef struct pace {
     double rate, mean, square;
 } pace;
@@ -262,8 +262,8 @@ static void walk(double *value, double gradient, double *mean, double *square, p
     *value -= p.rate * *mean * p.mean / (sqrt(*square * p.square) + 1e-12);
 }
 
-/* Examples of a step, in their order: all, or the next part of them. Every time that all have been seen they are dealt
-   out anew, so that each meets all others in time. */
+/* The examples of a step, in order: all, or the next batch. Batches are reshuffled after every epoch, so that each
+   example eventually meets all others. */
 static size_t choose_rows(pelt_arena *work, const pelt_feature_learning *l, uint32_t *rows) {
     size_t n = l->row_count, parts = (n + MOST_ROWS - 1) / MOST_ROWS, turn = l->steps / BATCHES, count = 0;
     uint32_t *dealt = PELT_NEW(work, n, uint32_t);

@@ -1,11 +1,10 @@
-/* features_sums.c: the few sums of features that keep most of what is made of them (features.h). */
+/* features_sums.c: the few sums of features that preserve most of the outputs (features.h). */
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
 #include <math.h>
 
-/* Of the mean square of the features: how much each counts beside what it does in the examples, so that directions that
-   none of them shows are not free. */
+/* Regularisation, relative to the mean square of the features: directions that no example shows must not be free. */
 static const double UNSEEN = 1e-3;
 
 /* a^1/2 and a^-1/2 of a symmetric matrix, which is destroyed. */

@@ -1,5 +1,5 @@
-/* figures.h: what the fit of a corrective says about itself, whatever the method: how well conditioned it was, how
-   often the blend was too flat to invert, how far it can ever displace a vertex, what storing it costs (pelt_fit_report). */
+/* figures.h: what the fit of any corrective reports: its condition number, how often the blend was too singular to
+   invert, the largest possible displacement of a vertex, the error of storing it (pelt_fit_report). */
 
 #ifndef PELT_FIGURES_H
 #define PELT_FIGURES_H
@@ -8,11 +8,11 @@
 
 struct pelt_fitting;
 
-/* Above 2^22 a condition is bad. The run time computes the rows of the matrix in floats, which keep 24 bits: what they
-   lose is then more than a quarter of the smallest eigenvalue, and so much of what tells the closest examples apart. */
+/* Condition numbers above 2^22 are bad. The run time computes the rows of the matrix in floats with 24 bits: their
+   error then exceeds a quarter of the smallest eigenvalue, which is what distinguishes the closest examples. */
 #define PELT_WORST_CONDITION 4194304.0
 
-/* Notes the condition, and warns where it is bad. */
+/* Records the condition number, and warns if it is bad. */
 void pelt_note_condition(struct pelt_fitting *fitting, const pelt_condition *condition);
 
 /* "train:12", or "the rest pose". */

@@ -3,21 +3,21 @@
    Beyond the papers (EigenSkin names general sets of poses and coupling between joints as future work), with the same
    run-time form: a few displacements per vertex, with coefficients from the pose.
 
-   1. Joints that drive each point, and kernels on rotations that vanish at rest, of joints and pairs of joints
-      (kernel_inputs.c), or of joints with those next to them (kernel_near.c).
-   2. The settings of the regression, and which of the two, by cross-validation (kernel_ridge.c).
-   3. Clusters of points with common displacements U_q, orthonormal, under a budget; the changes of their normals have
-      vectors of their own, under a budget as large (kernel_cluster.c).
-   4. Per group of clusters that are driven alike, the ridge regression of the coordinates U_q^T u on the mean kernel of
-      their points: that of point i is K_i = sum_g k_g + gamma sum_(g,h) k_g k_h over the joints that drive it; points
-      count by their energy. Examples that others span to within a tenth of the ridge are not centres. Normals share
-      kernel, centres and factorisation.
+   1. Joints that drive each point, and kernels on rotations that vanish at rest, for joints and pairs of joints
+      (kernel_inputs.c), or for joints together with their neighbours (kernel_near.c).
+   2. The regression settings, and which of the two kernels, by cross-validation (kernel_ridge.c).
+   3. Clusters of points with common displacements U_q, orthonormal, under a budget; normal changes get separate
+      vectors, under an equal budget (kernel_cluster.c).
+   4. For each group of similarly driven clusters, ridge regression of the coordinates U_q^T u on the mean kernel of
+      their points; the kernel of point i is K_i = sum_g k_g + gamma sum_(g,h) k_g k_h over the joints that drive it;
+      points are weighted by their energy. Examples that others span to within a tenth of the ridge are not centres.
+      Normals share the kernel, centres and factorisation.
 
    Bound: K is positive definite, so a coefficient a = sum_q c_q K(., q) obeys |a(p)|^2 <= K(p, p) c^T K c, and
    k_g(p, p) = 2 - 2 E_g(p, rest) <= 2 - 2 exp(-2 / s_g^2) =: m_g, so K(p, p) <= sum of gain m_g over single joints +
-   sum of gain m_g m_h over pairs. With neighbours, the arc-cosine kernel has K(p, p) = |x|^2, at most 4 for a joint and the
-   square of the range for a control, and of the other two it is at most 2: whatever the pose, displacements stay within a bound that is known when the fit is
-   done. */
+   sum of gain m_g m_h over pairs. With neighbours, the arc-cosine kernel has K(p, p) = |x|^2, at most 4 for a joint and
+   the squared range for a control; for the other two K(p, p) is at most 2. So displacements in any pose stay within a
+   bound that is known once the fit is done. */
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
@@ -32,17 +32,18 @@ enum {
     POINTS_PER_CLUSTER = 8,
     MANY_POINTS = 64
 };
-/* Of the ridge: what centres may leave of an example; they are the cost of a pose. Kernels of neighbourhoods have small ridges. */
+/* Tolerances relative to the ridge: how much of an example the centres may leave unexplained. Centres dominate the cost
+   of a pose. Neighbourhood kernels have small ridges. */
 static const double SPANNED = 0.1, SPANNED_NEAR = 1;
-/* Clusters whose units differ by less than this part, and by less than cross-validation leaves, share a kernel: most of
-   a pose's time goes into sums and centres of kernels. */
+/* Clusters whose units differ by less than this fraction, and by less than the cross-validation error, share a kernel:
+   most of a pose's time goes into kernel sums and centres. */
 static const double ALIKE = 0.2;
 enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
-static const double WORTH = 0.95; /* what many features may leave of what few do: they cost a pose more */
-static const double SMALL = 0.03; /* what kernels leave, in cross-validation: learning more would not be seen */
+static const double WORTH = 0.95; /* error ratio below which many features are worth their cost */
+static const double SMALL = 0.03; /* cross-validation error below which learning more would not be visible */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
-/* Displacements of points, or changes of the normals of vertices. */
+/* Displacements of points, or changes of vertex normals. */
 typedef struct field {
     pelt_example_displacements u;
     pelt_clusters clusters; /* the same for both; shapes and ranks differ */
@@ -52,27 +53,27 @@ typedef struct field {
 typedef struct kernel_fit {
     pelt_fitting *f;
     pelt_poses poses;
-    field positions, normals; /* of plain normals all ranks are 0 */
+    field positions, normals; /* with plain normals all ranks are 0 */
     pelt_supports supports;
     pelt_kernel_inputs inputs;
     pelt_kernel_inputs near;           /* the same with neighbours */
-    const pelt_kernel_inputs *regress; /* what kernels are of: one of the two */
+    const pelt_kernel_inputs *regress; /* the one the kernels use */
     pelt_kernel_settings settings;
-    double left; /* of the error, in cross-validation */
+    double left; /* relative cross-validation error */
     float *tables;
-    double *energies; /* [point] its displacements, squared, in all examples */
+    double *energies; /* [point] squared displacements, summed over all examples */
     uint32_t group_count;
     uint32_t *groups;   /* [group_count + 1] the first cluster of each */
     pelt_ridge *ridges; /* [group] */
     double **fitted;    /* [cluster] -> [centre][rank]: K c, the coordinates of positions at the centres */
-    double *sizes;      /* [group] |K|, the root of the sum of squares: the largest eigenvalue or little more */
+    double *sizes;      /* [group] Frobenius norm of K: the largest eigenvalue or slightly more */
     bool *unsolved;     /* [group] */
 } kernel_fit;
 
 /* -- Groups ---------------------------------------------------------------------------------------------------------
-   Clusters that the same units drive alike have one kernel, and lie side by side. */
+   Clusters that the same units drive similarly share one kernel and are stored consecutively. */
 
-/* Coefficients of a cluster: those of positions, then those of normals. */
+/* Coefficients of a cluster: positions first, then normals. */
 static uint32_t cluster_size(const kernel_fit *k, size_t q) {
     return k->positions.clusters.ranks[q] + k->normals.clusters.ranks[q];
 }
@@ -94,7 +95,7 @@ static double *point_energies(const kernel_fit *k) {
     return out;
 }
 
-/* Units and examples of some clusters, whose points count by their energy. */
+/* Units and examples of some clusters; points are weighted by their energy. */
 static pelt_ridge ridge_of(pelt_arena *arena, const kernel_fit *k, uint32_t first, uint32_t end) {
     const pelt_clusters *clusters = &k->positions.clusters;
     const uint32_t *points = clusters->points + clusters->first[first];
@@ -115,7 +116,7 @@ static double gain_of(const pelt_ridge *ridge, pelt_kernel_unit unit) {
     return 0;
 }
 
-/* How much the units of two clusters differ, of those of the first. */
+/* How much the units of two clusters differ, relative to those of the first. */
 static double unlike(const pelt_ridge *a, const pelt_ridge *b) {
     double sum = 0, apart = 0;
     for (uint32_t i = 0; i < a->unit_count; i++) {
@@ -131,7 +132,7 @@ static void sort_clusters(pelt_arena *arena, const uint32_t *order, pelt_cluster
     pelt_clusters old = *c;
     c->ranks = PELT_NEW(arena, c->count, uint32_t);
     for (uint32_t q = 0; q < c->count; q++) c->ranks[q] = old.ranks[order[q]];
-    if (!old.first) return; /* plain normals have ranks alone */
+    if (!old.first) return; /* plain normals have only ranks */
     c->first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
     c->points = PELT_NEW(arena, old.first[c->count], uint32_t);
     c->weights = PELT_NEW(arena, old.first[c->count], float);
@@ -146,7 +147,7 @@ static void sort_clusters(pelt_arena *arena, const uint32_t *order, pelt_cluster
     }
 }
 
-/* A cluster joins the first group whose first cluster is like it, or begins one. */
+/* A cluster joins the first group whose first cluster resembles it, or starts a new one. */
 static void find_groups(kernel_fit *k) {
     pelt_arena *arena = k->f->arena, *work = pelt_arena_inside(arena);
     uint32_t count = k->positions.clusters.count, *order = PELT_NEW(work, count, uint32_t), placed = 0;
@@ -191,7 +192,8 @@ static void project(const field *x, size_t q, const pelt_ridge *ridge, double *o
         }
 }
 
-/* Room for what fit_group finds, one cluster after the other; clusters that nothing drives hold only rounding. */
+/* Allocates what fit_group fills in, one cluster after another; clusters that nothing drives hold only rounding
+   error. */
 static void prepare_groups(kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
     uint32_t count = k->positions.clusters.count;
@@ -234,7 +236,7 @@ static void fit_group(void *user, size_t g, pelt_arena *scratch) {
     for (size_t i = 0; i < n * n; i++) size += matrix[i] * matrix[i];
     k->sizes[g] = sqrt(size);
     k->unsolved[g] = !pelt_ridge_solve(scratch, ridge, matrix, lambda, spanned * lambda, 2 * clusters, sets);
-    size_t m = ridge->example_count; /* the centres, of the n examples; the ridge may leave none */
+    size_t m = ridge->example_count; /* number of centres among the n examples; a large ridge may leave 0 */
     double *own = PELT_NEW(scratch, m * m, double);
     for (size_t i = 0; i < m * m; i++)
         own[i] = matrix[place[ridge->examples[i / m]] * n + place[ridge->examples[i % m]]];
@@ -258,7 +260,7 @@ static double input_distance(const kernel_fit *k, uint32_t g, size_t a, size_t b
                                p->rotations + 4 * (b * p->joint_count + joint));
 }
 
-/* The square of what the kernel of an input tells two examples apart by. */
+/* The squared distance between two examples as the kernel of an input measures it. */
 static double unit_distance2(const kernel_fit *k, uint32_t g, size_t a, size_t b) {
     const pelt_kernel_inputs *in = k->regress;
     if (!in->near_first) return pow(input_distance(k, g, a, b), 2);
@@ -268,7 +270,7 @@ static double unit_distance2(const kernel_fit *k, uint32_t g, size_t a, size_t b
     return sum;
 }
 
-/* The two closest examples of a group, each of what drives it counted by its part in the kernel. */
+/* The two closest examples of a group; every input is weighted by its share in the kernel. */
 static void find_closest(const kernel_fit *k, size_t g, pelt_condition *out) {
     pelt_arena *work = pelt_arena_inside(k->f->arena);
     pelt_ridge ridge = group_ridge(work, k, g);
@@ -288,13 +290,13 @@ static void find_closest(const kernel_fit *k, size_t g, pelt_condition *out) {
     pelt_arena_free(work);
 }
 
-/* The vertex by which people can find a group. */
+/* A vertex that lets users locate a group. */
 static uint32_t group_vertex(const kernel_fit *k, size_t g) {
     const field *x = &k->positions;
     return x->u.vertex_of[x->clusters.points[x->clusters.first[k->groups[g]]]];
 }
 
-/* The condition of K + lambda I of a group with all its examples. */
+/* The condition number of K + lambda I of a group, over all its examples. */
 static double group_condition(const kernel_fit *k, size_t g) {
     pelt_arena *work = pelt_arena_inside(k->f->arena);
     pelt_ridge ridge = group_ridge(work, k, g);
@@ -313,8 +315,8 @@ static uint32_t largest_group(const kernel_fit *k) {
     return largest;
 }
 
-/* Of the worst group: the smallest eigenvalue of K + lambda I is hardly more than lambda, so it is one of those with
-   the largest K. */
+/* For the worst group: the smallest eigenvalue of K + lambda I is barely more than lambda, so it is one with the
+   largest K. */
 static void note_condition(kernel_fit *k) {
     enum { MEASURED = 4 };
     pelt_condition worst = {0};
@@ -332,7 +334,7 @@ static void note_condition(kernel_fit *k) {
     pelt_note_condition(k->f, &worst);
 }
 
-/* The most that k_g(p, p) = 2 - 2 E_g(p, rest) can be: 3 - tr R is 4 at the most, a control goes anywhere. */
+/* Upper bound of k_g(p, p) = 2 - 2 E_g(p, rest): 3 - tr R is at most 4, a control is unbounded. */
 static double largest_near(const kernel_fit *k, uint32_t g) {
     const pelt_kernel_inputs *in = k->regress;
     double gain = pelt_near_gain(&k->settings), sum = 0;
@@ -361,7 +363,7 @@ static double largest_kernel(const kernel_fit *k, const pelt_ridge *ridge) {
     return sum;
 }
 
-/* |a|^2 <= K(p, p) c^T K c of every coefficient of positions. */
+/* |a|^2 <= K(p, p) c^T K c for every position coefficient. */
 static void note_bound(kernel_fit *k, const pelt_displacements *displacements) {
     const pelt_clusters *clusters = &k->positions.clusters;
     size_t total = 0, at = 0;
@@ -387,7 +389,7 @@ void pelt_note_missed(pelt_fitting *f, double missed) {
     const double MUCH = 0.3;
     if (!(missed > MUCH)) return;
     pelt_find(&f->report.findings, f->arena, PELT_WARNING, "not-driven",
-              "the poses explain the examples badly: %.0f%% of the displacements are left in training; either the "
+              "the poses explain the examples poorly: %.0f%% of the displacements are left in training; either the "
               "examples are noisy, or something that drives the skin is not among the file's joints: give it as a "
               "named control, or leave out the examples that it changes",
               100 * missed);
@@ -425,7 +427,7 @@ static void fill_center(const kernel_fit *k, uint32_t e, uint32_t g, float cente
         memcpy(center, k->poses.rotations + 4 * ((size_t)e * k->poses.joint_count + joint), 4 * sizeof *center);
 }
 
-/* The examples that are centres of some group. */
+/* The examples that are centres of at least one group. */
 static float *make_centers(const kernel_fit *k, uint32_t *index_of, uint32_t *count) {
     for (uint32_t g = 0; g < k->group_count; g++)
         for (uint32_t a = 0; a < k->ridges[g].example_count; a++) index_of[k->ridges[g].examples[a]] = 1;
@@ -532,7 +534,7 @@ static void assemble(kernel_fit *k) {
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
-/* More than `least` clusters only where each has so many points that its coefficients are no matter beside them. */
+/* Uses more than `least` clusters only if each has enough points to make its coefficients negligible. */
 static uint32_t cluster_count(uint32_t points, double budget, uint32_t least) {
     uint32_t more = points / MANY_POINTS, most = points / POINTS_PER_CLUSTER, wanted = CLUSTERS;
     if (budget * CLUSTERS < COEFFICIENTS) wanted = (uint32_t)(COEFFICIENTS / budget);
@@ -540,7 +542,7 @@ static uint32_t cluster_count(uint32_t points, double budget, uint32_t least) {
     return most < 1 ? 1 : most < more ? most : more;
 }
 
-/* Clusters of points, and vectors for their displacements and for their normals. */
+/* Clusters of points, with basis vectors for displacements and for normals. */
 static void cluster(kernel_fit *k) {
     pelt_fitting *f = k->f;
     field *x = &k->positions, *normals = &k->normals;
@@ -555,8 +557,8 @@ static void cluster(kernel_fit *k) {
     normals->clusters = pelt_cluster_turns(f->arena, &x->u, &x->clusters, &normals->u, budget, threads);
 }
 
-/* Few features or many, by how they begin: with a goal of 0, nobody learns for long. Of many examples learning is slow enough
-   with few. */
+/* Few features or many, judged by their initial error: with a goal of 0, training stops early. With many examples even
+   few features are slow to train. */
 static uint32_t choose_width(const kernel_fit *k, pelt_feature_targets targets) {
     const uint32_t widths[] = {FEATURES, MANY_FEATURES};
     double left[2];
@@ -568,7 +570,7 @@ static uint32_t choose_width(const kernel_fit *k, pelt_feature_targets targets) 
     return widths[left[1] < WORTH * left[0]];
 }
 
-/* Learned features, where they are asked for or predict better; *done tells whether that was the fit. */
+/* Learned features, if requested or if they predict better; *done says whether they became the fit. */
 static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     pelt_fitting *f = k->f;
     pelt_family family = f->options.kernel.family;
@@ -588,8 +590,8 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);
 }
 
-/* Kernels of joints and pairs, or of neighbourhoods; where no example moves several joints, nothing tells how neighbours
-   act together. */
+/* Kernels of joints and pairs, or of neighbourhoods. If no example moves several joints, nothing shows how neighbours
+   interact. */
 static void choose_settings(kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
     pelt_family family = k->f->options.kernel.family;
@@ -625,10 +627,11 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     pelt_parallel(f->arena, threads, k->group_count, fit_group, k);
     for (uint32_t g = 0; g < k->group_count; g++)
         if (k->unsolved[g])
-            return pelt_fail(error, PELT_ERROR_DATA,
-                             "the poses of the examples cannot be told apart by what moves the skin around vertex %u: "
-                             "train on fewer frames, or use the corrective \"eigen\"",
-                             group_vertex(k, g));
+            return pelt_fail(
+                error, PELT_ERROR_DATA,
+                "the poses of the examples cannot be distinguished by what moves the skin around vertex %u: "
+                "train on fewer frames, or use the corrective \"eigen\"",
+                group_vertex(k, g));
     assemble(k);
     return PELT_OK;
 }

@@ -1,4 +1,4 @@
-/* kernel.h: the kernel corrective, in the parts that are tested apart. All of it runs within a stage. */
+/* kernel.h: the kernel corrective, split into separately tested parts. Everything here runs within a stage. */
 
 #ifndef PELT_KERNEL_FIT_H
 #define PELT_KERNEL_FIT_H
@@ -8,15 +8,15 @@
 
 /* -- Inputs and their kernels (kernel_inputs.c) --------------------------------------------------------------------- */
 
-/* Joints that can drive a point, after joints that only repeat others are left out; then controls. */
+/* Joints that can drive a point, without those that merely repeat others; then controls. */
 typedef struct pelt_kernel_inputs {
     uint32_t count, control_count;
     uint32_t *joints;    /* [count] joints of the skeleton; the last control_count are controls */
-    int32_t *parents;    /* [count] the nearest of them above, or -1; of a control the joint that it works with */
+    int32_t *parents;    /* [count] the nearest of them above, or -1; for a control, its partner joint */
     double *ranges;      /* [count] largest 3 - tr R, or square of a scaled control, over the examples */
-    double median_range; /* the upper one of the two in the middle */
+    double median_range; /* the upper median */
     uint8_t *supports;   /* [point][count] 1 where the joint drives the point */
-    uint8_t *moved;      /* [example][count] 1 where the joint is turned */
+    uint8_t *moved;      /* [example][count] 1 where the joint is rotated */
     const uint32_t *near_first,
         *near; /* [count + 1], and the inputs of each N(g); NULL: kernels are of joints and pairs */
 } pelt_kernel_inputs;
@@ -30,33 +30,32 @@ pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton 
 
 /* What cross-validation chooses. */
 typedef struct pelt_kernel_settings {
-    double width; /* s: k falls over rotations that differ by about this, in radians */
-    double range; /* 0: one width for all joints; 1: widths in proportion to the joints' ranges */
-    double
-        pair; /* gamma: gain of the products of pairs of joints; of kernels of neighbourhoods, that of the joint alone */
-    double lambda;       /* ridge */
-    pelt_near_form form; /* of neighbourhoods */
-    double goal;   /* settings that leave more of the error than this to begin with are not searched; 0: they are */
-    double missed; /* not chosen but found: what is left of the displacements in training, relative to them */
+    double width;  /* s: k decays over rotations that differ by about this, in radians */
+    double range;  /* 0: one width for all joints; 1: widths in proportion to the joints' ranges */
+    double pair;   /* gamma: gain of products of joint pairs; for neighbourhood kernels, gain of the joint alone */
+    double lambda; /* ridge */
+    pelt_near_form form; /* for neighbourhoods */
+    double goal;         /* settings that start out with a larger relative error are not searched; 0: all are */
+    double missed;       /* result, not a setting: relative training error */
 } pelt_kernel_settings;
 
-/* Warns when much of the displacements is left in training: then what drives the skin is not among the joints. */
+/* Warns when the training error is large: then something other than the joints drives the skin. */
 void pelt_note_missed(pelt_fitting *fitting, double missed);
 
 /* Scale of joint g in E_g = exp(-(3 - tr R_a^T R_b) scale), or of a control in units of its range. */
 double pelt_kernel_scale(const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings, uint32_t joint);
 
-/* k_g between examples, of all inputs: tables[input][example][example]. */
+/* k_g between examples for all inputs: tables[input][example][example]. */
 void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
                         const pelt_kernel_settings *settings, uint32_t threads, float *tables);
 
 /* -- Neighbourhoods (kernel_near.c) --------------------------------------------------------------------------------- */
 
-/* The same inputs with those next to each: what k_g of them is of. `moved` tells where one of N(g) is turned. */
+/* The same inputs with their neighbours, over which k_g is then taken. `moved` says where any of N(g) is rotated. */
 pelt_kernel_inputs pelt_kernel_look_around(pelt_arena *arena, const pelt_poses *poses,
                                            const pelt_kernel_inputs *inputs);
 
-/* Scale of input g in x . y, and what K is multiplied by. */
+/* Scale of input g in x . y, and the factor of K. */
 double pelt_near_scale(const pelt_poses *poses, const pelt_kernel_inputs *near, const pelt_kernel_settings *settings,
                        uint32_t g);
 double pelt_near_gain(const pelt_kernel_settings *settings);
@@ -65,27 +64,27 @@ double pelt_near_gain(const pelt_kernel_settings *settings);
 void pelt_near_table(pelt_arena *scratch, const pelt_poses *poses, const pelt_kernel_inputs *near,
                      const pelt_kernel_settings *settings, uint32_t g, float *table);
 
-/* Form and settings by cross-validation, as pelt_kernel_validate. */
+/* Chooses form and settings by cross-validation, like pelt_kernel_validate. */
 double pelt_near_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                           const pelt_kernel_inputs *near, uint32_t threads, pelt_kernel_settings *settings);
 
 /* -- Ridge regression (kernel_ridge.c) ----------------------------------------------------------------------------- */
 
-/* A set of units, single joints (second == first) and pairs of joints, and the examples that matter to it: those that
-   move one of its joints. The kernel is 0 in all others. */
+/* A set of units, i.e. single joints (second == first) and pairs of joints, and the examples that move at least one of
+   its joints. The kernel is 0 in all others. */
 typedef struct pelt_ridge {
     uint32_t unit_count, example_count;
-    pelt_kernel_unit *units; /* [unit_count] gain: the part of the points that the unit drives */
-    uint32_t *examples;      /* [example_count] rising, until they are centres */
+    pelt_kernel_unit *units; /* [unit_count] gain: the fraction of the points that the unit drives */
+    uint32_t *examples;      /* [example_count] ascending, until reordered as centres */
 } pelt_ridge;
 
-/* The mean kernel of some points: its units are the joints that drive them, and pairs of such a joint with the one
-   above and the one above that. A point counts by its weight; weights sum to 1. */
+/* The mean kernel of some points: its units are the joints that drive them, and each such joint paired with its parent
+   and its grandparent. Points are weighted; the weights sum to 1. */
 pelt_ridge pelt_ridge_of(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t example_count,
                          size_t point_count, const uint32_t *points, const double *weights);
 
-/* The kernel matrix between the ridge's examples, which rise, [example_count][example_count], in the arena; tables are
-   those of all table_size examples. */
+/* The kernel matrix between the ridge's examples (ascending), [example_count][example_count], in the arena; `tables`
+   cover all table_size examples. */
 double *pelt_ridge_matrix(pelt_arena *arena, const pelt_ridge *ridge, const float *tables, size_t table_size,
                           double pair);
 
@@ -95,25 +94,25 @@ typedef struct pelt_ridge_values {
     double *values;
 } pelt_ridge_values;
 
-/* Ridge regression with fewer centres: examples are taken as centres as long as the others do not span one to within
-   `tolerance`, the next one always being the farthest from what is spanned. The ridge's examples become the centres;
-   values become their coefficients: one factorisation for all sets, and each has the bits that it has alone. False
-   when the matrix is not positive definite, to rounding. */
+/* Ridge regression with fewer centres: greedily adds the example farthest from the span of the centres so far, until
+   all are within `tolerance`. The ridge's examples become the centres and the values become their coefficients. One
+   factorisation serves all value sets, and each result is bit-identical to solving it alone. Returns false when the
+   matrix is not positive definite, up to rounding. */
 bool pelt_ridge_solve(pelt_arena *work, pelt_ridge *ridge, const double *matrix, double lambda, double tolerance,
                       size_t set_count, const pelt_ridge_values *sets);
 
-/* The squared error when a fold of examples is predicted by a fit to all others, from M = (K + lambda I)^-1 [n][n] and
-   M u [n][columns]. INFINITY when rounding has left M_ff not positive definite: nothing is known then. */
+/* The squared error of predicting a fold of examples from a fit to all others, given M = (K + lambda I)^-1 [n][n] and M
+   u [n][columns]. INFINITY when M_ff is not positive definite due to rounding. */
 double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, size_t columns, const double *product,
                              size_t fold_size, const uint32_t *fold);
 
-/* Folds for cross-validation, 0 to 4, or -1: always learned from. They are made of poses that move several joints: what
-   matters is how those are predicted. Where there are fewer than ten, all examples but the rest pose take part. Stretches
-   of a motion stay together. Returns how many move several. */
+/* Cross-validation folds, 0 to 4, or -1 for examples that always train. Folds consist of poses that move several
+   joints, because predicting those is what matters; if there are fewer than ten, all examples except the rest pose take
+   part. Consecutive frames of a motion stay together. Returns how many examples move several joints. */
 uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold);
 
-/* Settings by cross-validation on the training examples, starting from those given. Returns the error that is left,
-   relative to none at all. */
+/* Chooses settings by cross-validation on the training examples, starting from those given. Returns the remaining
+   error, relative to no corrective at all. */
 double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                             const pelt_kernel_inputs *inputs, uint32_t threads, pelt_kernel_settings *settings);
 

@@ -1,19 +1,20 @@
 /* kernel_cluster.c: clustered principal component analysis of displacements.
 
    Each point has a matrix Z_i of 3 x examples. A cluster q has a few orthonormal rows B_q over the examples; a point
-   belongs to the cluster that leaves the smallest residual |Z_i|^2 - |Z_i B_q^T|^2. Rounds alternate between the two:
-   the leading right singular vectors of the points of each cluster, and the best cluster for each point among those
-   that are near it, so that clusters stay patches. At the end every cluster gets its exact principal components, as
-   shapes over its points, and the budget goes to those that explain most per entry. What else the points do, like
-   turning their normals, gets principal components of its own in the same clusters.
+   belongs to the cluster that leaves the smallest residual |Z_i|^2 - |Z_i B_q^T|^2. Rounds alternate between the
+   leading right singular vectors of each cluster's points and the best nearby cluster for each point, so that clusters
+   stay contiguous patches. At the end every cluster gets its exact principal components, as shapes over its points, and
+   the budget is spent on those that explain most per entry. Other fields on the points, such as normal changes, get
+   separate principal components on the same clusters.
 
-   Of more than MOST_COLUMNS examples, rounds see sums of a few with random signs: that keeps the squares of all
-   lengths, on average, and the time of a round does not grow with the examples. Components are always those of all.
+   With more than MOST_COLUMNS examples, rounds work on sums of a few with random signs: this preserves squared lengths
+   on average and makes the time of a round independent of the number of examples. The final components always use all
+   examples.
 
-   Clusters overlap by a few rings of mesh edges, so that no border between them shows: a point that is d <= R edges away
-   from a foreign cluster belongs to it too, with weight 1 - d / (R + 1); its own cluster has weight 1; the weights of a
-   point are then made to sum to 1. Seen along a path across the border, the weight of one cluster falls evenly from 1
-   to 0 while that of the other rises. */
+   Clusters overlap by a few rings of mesh edges, so that no border between them shows: a point that is d <= R edges
+   away from a foreign cluster also belongs to it, with weight 1 - d / (R + 1); its own cluster has weight 1; then the
+   weights of a point are normalised to sum to 1. Along a path across the border, the weight of one cluster falls
+   linearly from 1 to 0 while the other rises. */
 
 #include "fit/corrective/kernel.h"
 #include "rig/linear.h"
@@ -21,13 +22,13 @@
 #include <string.h>
 
 enum { ROUNDS = 6, NEAR = 8, CANDIDATES = NEAR + 1, MOST_RANK = 48, MOST_RINGS = 3, MOST_COLUMNS = 256 };
-static const double MOST_GROWTH = 1.5; /* of the entries, by overlap */
+static const double MOST_GROWTH = 1.5; /* of the number of entries, due to overlap */
 
 typedef struct clustering {
     const pelt_example_displacements *u;
     const float *positions; /* [vertex][3] at rest */
     uint32_t points, examples, clusters, rank;
-    uint32_t columns; /* of Z as rounds see it: examples, or sums of some */
+    uint32_t columns; /* of Z during rounds: examples, or signed sums of them */
     float *rows;      /* [point][3][column] */
     double *energies; /* [point] */
     double *nearest;  /* [point] squared distance to the nearest seed */
@@ -38,8 +39,8 @@ typedef struct clustering {
     double *explained; /* [point][CANDIDATES] */
     uint32_t *first, *members;
     double **shapes;   /* [cluster] -> [length][3n] */
-    double **values;   /* [cluster] -> [length] squares of singular values, falling */
-    uint32_t *lengths; /* [cluster] how many: 3n, the examples or MOST_RANK, whichever is least */
+    double **values;   /* [cluster] -> [length] squared singular values, descending */
+    uint32_t *lengths; /* [cluster] min(3n, number of examples, MOST_RANK) */
     bool begun;
 } clustering;
 
@@ -52,7 +53,7 @@ static double square_distance(const float *a, const double *b) {
     return x * x + y * y + z * z;
 }
 
-/* The sign of an example in its sum: a bit of splitmix64; those of the first sums are as they are. */
+/* The sign of an example in its sum: one bit of splitmix64; the first example of each sum keeps its sign. */
 static float sign_of(uint64_t example, uint32_t columns) {
     uint64_t z = (example + 1) * 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -78,7 +79,7 @@ static void fill_rows(void *user, size_t i, pelt_arena *scratch) {
 
 /* -- Start --------------------------------------------------------------------------------------------------------- */
 
-/* Seeds far from each other where there is much to describe; every point goes to the nearest. */
+/* Picks seeds far apart where displacements are large, and assigns every point to the nearest. */
 static void start(clustering *c) {
     double *nearest = c->nearest;
     uint32_t seed = 0;
@@ -97,7 +98,7 @@ static void start(clustering *c) {
     }
 }
 
-/* Lists of members, and the middle of each cluster. */
+/* Lists the members of each cluster and finds its centroid. */
 static void list_members(clustering *c) {
     memset(c->first, 0, ((size_t)c->clusters + 1) * sizeof *c->first);
     for (uint32_t i = 0; i < c->points; i++) c->first[c->label[i] + 1]++;
@@ -125,7 +126,7 @@ static double *cluster_rows(pelt_arena *scratch, const clustering *c, size_t q) 
 
 /* -- Rounds -------------------------------------------------------------------------------------------------------- */
 
-/* Gram and Schmidt, twice over for rounding; columns that vanish become 0. basis[examples][rank]. */
+/* Gram-Schmidt, applied twice against rounding; columns that vanish become 0. basis[examples][rank]. */
 static void orthonormalise(double *basis, size_t examples, size_t rank) {
     for (size_t k = 0; k < rank; k++) {
         double before = 0, length = 0;
@@ -142,7 +143,7 @@ static void orthonormalise(double *basis, size_t examples, size_t rank) {
     }
 }
 
-/* Steps of subspace iteration, from the basis of the round before; the first round starts from sums of rows. */
+/* Subspace iteration from the previous round's basis; the first round starts from sums of rows. */
 static void improve_basis(void *user, size_t q, pelt_arena *scratch) {
     enum { STEPS = 3 };
     clustering *c = user;
@@ -159,7 +160,7 @@ static void improve_basis(void *user, size_t q, pelt_arena *scratch) {
     }
 }
 
-/* The clusters that a point may go to: the nearest, and its own last. */
+/* The clusters a point may move to: the nearest ones, with its own last. */
 static void find_near(void *user, size_t i, pelt_arena *scratch) {
     (void)scratch;
     clustering *c = user;
@@ -175,7 +176,7 @@ static void find_near(void *user, size_t i, pelt_arena *scratch) {
     for (; count < CANDIDATES; count++) near[count] = c->label[i];
 }
 
-/* |Z_i B_q^T|^2 of all points that may go to cluster q, a few hundred at a time. */
+/* |Z_i B_q^T|^2 of all points that may move to cluster q, a few hundred at a time. */
 static void explain(void *user, size_t q, pelt_arena *scratch) {
     enum { BATCH = 128 };
     clustering *c = user;
@@ -200,7 +201,7 @@ static void explain(void *user, size_t q, pelt_arena *scratch) {
     }
 }
 
-/* A point leaves its cluster only for one that is better beyond rounding, so that rounds end. */
+/* A point changes cluster only for a gain beyond rounding error, so that the rounds converge. */
 static void reassign(void *user, size_t i, pelt_arena *scratch) {
     (void)scratch;
     clustering *c = user;
@@ -213,8 +214,8 @@ static void reassign(void *user, size_t i, pelt_arena *scratch) {
 
 /* -- Overlap ------------------------------------------------------------------------------------------------------- */
 
-/* Lists the points of cluster q and those at most `rings` edges away, in the order of distance. `seen` [point] is the
-   last cluster that saw a point, plus 1. Weights are written where there is room for them. */
+/* Lists the points of cluster q and those at most `rings` edges away, ordered by distance. `seen` [point] is 1 + the
+   last cluster that visited the point. `weights` may be NULL. */
 static uint32_t grow(const pelt_clusters *c, const pelt_neighbours *edges, uint32_t q, uint32_t rings, uint32_t *seen,
                      uint32_t *points, float *weights) {
     uint32_t count = 0, from = 0;
@@ -250,7 +251,7 @@ void pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_
     uint32_t *seen = PELT_NEW(work, u->point_count, uint32_t), *points = PELT_NEW(work, u->point_count, uint32_t);
     uint32_t rings = most_rings;
     size_t total = u->point_count;
-    for (; rings > 0; rings--) { /* as many rings as the budget bears */
+    for (; rings > 0; rings--) { /* as many rings as the budget allows */
         memset(seen, 0, u->point_count * sizeof *seen);
         total = 0;
         for (uint32_t q = 0; q < c->count; q++) total += grow(c, &edges, q, rings, seen, points, NULL);
@@ -272,7 +273,7 @@ void pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_
 
 /* -- Principal components ------------------------------------------------------------------------------------------ */
 
-/* What the points of a cluster do in all examples, [examples][3 n]. */
+/* The displacements of a cluster's points in all examples, [examples][3 n]. */
 static double *cluster_examples(pelt_arena *scratch, const clustering *c, size_t q) {
     size_t count = c->first[q + 1] - c->first[q];
     double *out = PELT_NEW(scratch, 3 * count * c->examples, double), *at = out;
@@ -284,7 +285,7 @@ static double *cluster_examples(pelt_arena *scratch, const clustering *c, size_t
     return out;
 }
 
-/* By the smaller of the two Gram matrices: M^T M gives the shapes themselves, M M^T gives them as v M / s. */
+/* Uses the smaller Gram matrix: M^T M yields the shapes directly, M M^T yields them as v M / s. */
 static void decompose(void *user, size_t q, pelt_arena *scratch) {
     clustering *c = user;
     size_t rows = 3 * (size_t)(c->first[q + 1] - c->first[q]), n = c->examples, small = rows < n ? rows : n;
@@ -312,7 +313,7 @@ static void find_components(pelt_arena *arena, clustering *c, uint32_t threads) 
     pelt_parallel(arena, threads, c->clusters, decompose, c);
 }
 
-/* Greedy: the component that explains most per point is next, as long as its cluster's points fit the budget. */
+/* Greedy: takes the component that explains most per point, as long as its cluster's points fit the budget. */
 static uint32_t *spend(pelt_arena *arena, const clustering *c, double budget) {
     uint32_t *ranks = PELT_NEW(arena, c->clusters, uint32_t);
     double left = budget * c->points;
@@ -341,7 +342,7 @@ static void hand_over(pelt_arena *arena, const clustering *c, pelt_clusters *out
     }
 }
 
-/* The components of a cluster that the budget bears. */
+/* The components of a cluster that the budget allows. */
 static void choose_components(pelt_arena *arena, pelt_arena *work, clustering *c, double budget, uint32_t threads,
                               pelt_clusters *out) {
     find_components(work, c, threads);
@@ -397,7 +398,8 @@ pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *
 
 /* -- Other fields on the same clusters ----------------------------------------------------------------------------- */
 
-/* What shades as one is part of one point: the turns of each cluster's points, with the points' weights. */
+/* Vertices that shade as one belong to one point: lists the turns of each cluster's points, with the points'
+   weights. */
 static void list_turns(pelt_arena *arena, pelt_arena *work, const pelt_example_displacements *u,
                        const pelt_example_displacements *turns, const pelt_clusters *c, pelt_clusters *out) {
     uint32_t *first = PELT_NEW(work, (size_t)u->point_count + 2, uint32_t);
@@ -405,7 +407,7 @@ static void list_turns(pelt_arena *arena, pelt_arena *work, const pelt_example_d
     out->first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
     for (uint32_t t = 0; t < turns->point_count; t++) first[u->point_of[turns->vertex_of[t]] + 2]++;
     for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
-    for (uint32_t t = 0; t < turns->point_count; t++) /* first[i]: where i starts */
+    for (uint32_t t = 0; t < turns->point_count; t++) /* first[i] becomes the start of i */
         list[first[u->point_of[turns->vertex_of[t]] + 1]++] = t;
     for (uint32_t q = 0, total = 0; q < c->count; q++, out->first[q] = total)
         for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++) total += first[c->points[m] + 1] - first[c->points[m]];

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double DRIVES = 0.01; /* of the most that a joint displaces any point; of a blend weight likewise */
+static const double DRIVES = 0.01; /* of the largest displacement by a joint at any point; likewise for blend weights */
 
 static double dot4(const float *a, const float *b) {
     return (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
@@ -22,7 +22,7 @@ static double angle_from_rest(const pelt_poses *poses, uint32_t example, uint32_
     return pelt_rotation_angle(poses->rotations + 4 * ((size_t)example * poses->joint_count + joint), rest);
 }
 
-/* In units of how far it goes from rest. */
+/* Relative to its largest deviation from rest. */
 static double scaled_control(const pelt_poses *poses, uint32_t example, uint32_t control) {
     return poses->controls[(size_t)example * poses->control_count + control] *
            (double)poses->control_list[control].scale;
@@ -30,7 +30,7 @@ static double scaled_control(const pelt_poses *poses, uint32_t example, uint32_t
 
 /* -- Repetitions --------------------------------------------------------------------------------------------------- */
 
-/* True when joint b turns by a fixed multiple of joint a in all examples: as a mover it adds nothing. */
+/* True when joint b rotates by a fixed multiple of joint a in all examples, so that it adds nothing as a mover. */
 static bool repeats(const pelt_poses *poses, uint32_t a, uint32_t b) {
     double aa = 0, ab = 0, bb = 0;
     for (uint32_t e = 0; e < poses->count; e++) {
@@ -40,7 +40,7 @@ static bool repeats(const pelt_poses *poses, uint32_t a, uint32_t b) {
     return aa > 0 && bb > 0 && aa * bb - ab * ab < 1e-4 * aa * bb;
 }
 
-/* stands_for[joint] gets the joint that it repeats, the one that turns most, or itself. */
+/* stands_for[joint] becomes the joint it repeats (the one that rotates most), or the joint itself. */
 static void find_repetitions(const pelt_poses *poses, uint32_t *stands_for) {
     for (uint32_t d = 0; d < poses->mover_count; d++)
         for (uint32_t k = 0; k < poses->movers[d].count; k++) {
@@ -61,8 +61,8 @@ static void find_repetitions(const pelt_poses *poses, uint32_t *stands_for) {
 
 /* -- Supports ------------------------------------------------------------------------------------------------------ */
 
-/* By what its own motion displaces; for a mover that no example moves alone, by the weight of its joints and those of
-   the mover above. */
+/* Decided by displacement; for a mover that no example moves alone, by the weight of its joints and those of the mover
+   above. */
 static bool drives(const pelt_poses *poses, const pelt_supports *s, uint32_t mover, uint32_t point) {
     size_t n = s->point_count;
     if (poses->movers[mover].swept || pelt_is_control(&poses->movers[mover])) {
@@ -89,7 +89,7 @@ static void fill_supports(const pelt_poses *poses, const pelt_supports *s, const
     }
 }
 
-/* Controls follow the joints. The joint "above" one is its partner's first. */
+/* Controls follow the joints. The first joint of its partner serves as the parent of a control. */
 static void add_controls(const pelt_poses *poses, const pelt_supports *s, const uint32_t *stands_for,
                          const int32_t *index_of, pelt_kernel_inputs *out) {
     for (uint32_t c = 0; c < poses->control_count; c++) {

@@ -2,22 +2,22 @@
 
        k_g(a, b) = s^2 [K(N(g)) + single K(g)] / (1 + single),    N(g): joint g, the one above and those below
 
-   What a joint does depends on how its neighbours are turned: the kernel of them together knows that, where sums and products
-   of kernels of single joints do not. K is the arc-cosine kernel, that of infinitely many ReLUs of x, or a Gaussian, or a
-   Matern kernel; format.h has the formulas and what x is. The last two have a width s that x is divided by; the factor lets a
-   ridge mean the same whatever the settings. */
+   What a joint does depends on how its neighbours are rotated. A kernel over the neighbourhood captures that; sums and
+   products of single-joint kernels do not. K is the arc-cosine kernel (infinitely many ReLUs of x), a Gaussian or a
+   Matern kernel; format.h has the formulas and defines x. The last two divide x by a width s; the factor s^2 keeps the
+   meaning of a ridge independent of the settings. */
 
 #include "fit/corrective/kernel.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
-/* Where searches begin. */
+/* Starting points of the searches. */
 static const pelt_kernel_settings STARTS[PELT_NEAR_FORM_COUNT] = {
     [PELT_NEAR_ARC] = {.width = 1, .pair = 1, .lambda = 0.001},
     [PELT_NEAR_GAUSSIAN] = {.width = 1.4, .pair = 1.5, .lambda = 0.001},
     [PELT_NEAR_MATERN] = {.width = 4, .pair = 1.5, .lambda = 0.001}};
-static const double HOPELESS = 1.1; /* times the least error so far: a form that begins worse is not searched */
+static const double HOPELESS = 1.1; /* times the best error so far: a form that starts out worse is not searched */
 
 /* -- Neighbourhoods ------------------------------------------------------------------------------------------------ */
 
@@ -25,7 +25,7 @@ static bool next_to(const pelt_kernel_inputs *inputs, uint32_t g, uint32_t k) {
     return k == g || inputs->parents[g] == (int32_t)k || inputs->parents[k] == (int32_t)g;
 }
 
-/* Pairs are for kernels of single joints: there are none without parents. */
+/* Pairs belong to single-joint kernels: clearing the parents disables them. */
 pelt_kernel_inputs pelt_kernel_look_around(pelt_arena *arena, const pelt_poses *poses,
                                            const pelt_kernel_inputs *inputs) {
     pelt_kernel_inputs out = *inputs;
@@ -35,7 +35,8 @@ pelt_kernel_inputs pelt_kernel_look_around(pelt_arena *arena, const pelt_poses *
     out.near_first = first, out.near = list;
     out.parents = PELT_NEW(arena, count, int32_t);
     out.moved = PELT_NEW(arena, (size_t)poses->count * count, uint8_t);
-    for (uint32_t g = 0; g < count; g++, first[g] = at) /* each joint has one above: three times as many in all */
+    for (uint32_t g = 0; g < count; g++, first[g] = at) /* each joint has one parent: at most three times as many in
+                                                           total */
         for (uint32_t k = 0; k < count; k++)
             if (next_to(inputs, g, k)) list[at++] = k;
     for (uint32_t g = 0; g < count; g++) {
@@ -59,7 +60,7 @@ double pelt_near_scale(const pelt_poses *poses, const pelt_kernel_inputs *inputs
     return unit * unit / (settings->width * settings->width);
 }
 
-/* x of a joint in all examples, [example][9]: its products are those of the kernel. */
+/* x of a joint in all examples, [example][9]; the kernel is a function of its dot products. */
 static void place_numbers(const pelt_poses *poses, const pelt_kernel_inputs *inputs, double scale, uint32_t g,
                           double *x) {
     uint32_t joint = inputs->joints[g];
@@ -77,7 +78,7 @@ static void place_numbers(const pelt_poses *poses, const pelt_kernel_inputs *inp
     }
 }
 
-/* Adds `gain` K of x [example][size] to a table. */
+/* Adds `gain` K to a table, for x [example][size]. */
 static void add_kernels(pelt_arena *scratch, pelt_near_form form, double gain, size_t n, size_t size, const double *x,
                         float *table) {
     double *products = PELT_NEW(scratch, n * n, double);

@@ -3,10 +3,10 @@
 
        K = sum_g k_g + gamma sum_(g,h) k_g k_h,    B = (K + lambda I)^-1 u
 
-   Points with the same joints share one factorisation. With M = (K + lambda I)^-1, the prediction of a fold f of
-   examples by a fit to all others misses by (M_ff)^-1 (M u)_f, so one inverse serves all folds. Of examples that move
-   several joints some are enough to choose settings by, and so are the sets of points that move most: the time that
-   takes does not grow with the cube of the examples. */
+   Points with the same joints share one factorisation. With M = (K + lambda I)^-1, predicting a fold f of examples from
+   a fit to all others has the error (M_ff)^-1 (M u)_f, so one inverse serves all folds. A subset of the examples that
+   move several joints is enough to choose settings, and so are the point sets that move most; so the time does not grow
+   with the cube of the number of examples. */
 
 #include "fit/corrective/kernel.h"
 #include "rig/linear.h"
@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum { FOLDS = 5, SAMPLES = 400, VALIDATED = 100 };
-static const double MOST_ENERGY = 0.98;  /* of the sampled points: sets that have less between them do not take part */
-static const double LEAST_SHARE = 0.005; /* units that drive less of a cluster are not worth their time */
+static const double MOST_ENERGY = 0.98;  /* of the sampled points: sets beyond this fraction are skipped */
+static const double LEAST_SHARE = 0.005; /* units that drive a smaller fraction of a cluster are not worth their time */
 
 /* -- Units --------------------------------------------------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ pelt_ridge pelt_ridge_of(pelt_arena *arena, const pelt_kernel_inputs *d, uint32_
     return out;
 }
 
-/* The kernels between an example and those up to it, of all examples. */
+/* The kernels between an example and all examples up to it. */
 static void add_row(const pelt_ridge *r, const float *tables, size_t table_size, double pair, size_t example,
                     double *row) {
     size_t size = table_size * table_size;
@@ -62,7 +62,7 @@ static void add_row(const pelt_ridge *r, const float *tables, size_t table_size,
         double gain = single ? unit->gain : unit->gain * pair;
         const float *first = tables + unit->first * size + example * table_size;
         const float *second = tables + unit->second * size + example * table_size;
-        if (gain == 0 || first[example] == 0 || second[example] == 0) continue; /* it does not move them */
+        if (gain == 0 || first[example] == 0 || second[example] == 0) continue; /* does not move them */
         for (size_t b = 0; b <= example && single; b++) row[b] += gain * first[b];
         for (size_t b = 0; b <= example && !single; b++) row[b] += gain * first[b] * (double)second[b];
     }
@@ -81,7 +81,8 @@ double *pelt_ridge_matrix(pelt_arena *arena, const pelt_ridge *r, const float *t
 
 /* -- The solution -------------------------------------------------------------------------------------------------- */
 
-/* Pivoted Cholesky: left[i] is what the centres chosen so far leave of K_ii. Returns how many are chosen. */
+/* Pivoted Cholesky: left[i] is the part of K_ii that the chosen centres do not explain. Returns the number of
+   centres. */
 static size_t choose_centers(size_t n, const double *matrix, double tolerance, double *factor, double *left,
                              uint32_t *chosen) {
     size_t count = 0;
@@ -136,29 +137,29 @@ bool pelt_ridge_solve(pelt_arena *work, pelt_ridge *r, const double *matrix, dou
 
 /* -- Cross-validation ---------------------------------------------------------------------------------------------- */
 
-/* Sampled points that the same joints drive. */
+/* Sampled points driven by the same joints. */
 typedef struct validation_set {
     uint32_t *points;
     size_t count;
     pelt_ridge ridge;
     double *targets; /* [ridge.example_count][3 count] */
-    double still;    /* energy of the folds' examples that move none of its joints: nothing predicts it */
+    double still;    /* energy of fold examples that move none of its joints, so that nothing predicts it */
 } validation_set;
 
 typedef struct validation {
     pelt_arena *arena;
     const pelt_example_displacements *u;
-    pelt_poses poses; /* of the examples that take part alone */
+    pelt_poses poses; /* restricted to the examples that take part */
     pelt_kernel_inputs inputs;
-    uint32_t *examples; /* [poses.count] which they are */
-    int *fold;          /* [poses.count] 0 to FOLDS - 1; -1: always in */
+    uint32_t *examples; /* [poses.count] their indices */
+    int *fold;          /* [poses.count] 0 to FOLDS - 1; -1: always trains */
     uint32_t threads;
     float *tables;
     validation_set *sets;
     size_t set_count;
     const pelt_kernel_settings *trial;
     double *errors; /* [set] */
-    double *missed; /* [set] squared, in training: the ridge times M u */
+    double *missed; /* [set] squared training error: lambda M u */
 } validation;
 
 uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold) {
@@ -172,7 +173,7 @@ uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold) {
     return several;
 }
 
-/* Of many examples in folds some take part, spread over all. */
+/* If the folds have many examples, takes an evenly spread subset. */
 static void choose_examples(validation *v, const pelt_poses *poses) {
     uint32_t in_folds = 0, i = 0, next = 0, last = 0;
     v->examples = PELT_NEW(v->arena, poses->count, uint32_t);
@@ -191,7 +192,7 @@ static void choose_examples(validation *v, const pelt_poses *poses) {
     }
 }
 
-/* Poses and inputs of the examples that take part, as far as kernels look at them. */
+/* Poses and inputs of the examples that take part, as far as the kernels need them. */
 static void take_part(validation *v, const pelt_poses *poses, const pelt_kernel_inputs *inputs) {
     size_t count = v->poses.count, turns = 4 * (size_t)poses->joint_count;
     v->poses = *poses, v->poses.count = (uint32_t)count;
@@ -212,7 +213,7 @@ static const float *displacement(const validation *v, size_t a, size_t point) {
     return v->u->positions + 3 * ((size_t)v->examples[a] * v->u->point_count + point);
 }
 
-/* Every n-th point, put together with those that have the same joints. */
+/* Samples every n-th point and groups those with the same joints. */
 static void make_sets(validation *v) {
     const pelt_kernel_inputs *d = &v->inputs;
     uint32_t step = v->u->point_count / SAMPLES + 1;
@@ -248,7 +249,7 @@ static double example_energy(const validation *v, const validation_set *set, uin
     return sum;
 }
 
-/* What there is in the folds' examples. */
+/* The energy in the folds' examples. */
 static double set_energy(const validation *v, const validation_set *set) {
     double sum = 0;
     for (uint32_t e = 0; e < v->poses.count; e++)
@@ -263,7 +264,7 @@ static double still_energy(const validation *v, const validation_set *set) {
     return fmax(sum, 0);
 }
 
-/* Keeps the sets that have most of the energy. */
+/* Keeps the sets that hold most of the energy. */
 static void drop_still_sets(validation *v) {
     double all = 0, kept = 0, *energies = PELT_NEW(v->arena, v->set_count, double);
     size_t count = 0;
@@ -271,7 +272,7 @@ static void drop_still_sets(validation *v) {
         all += energies[s] = set_energy(v, &v->sets[s]);
         v->sets[s].still = still_energy(v, &v->sets[s]);
     }
-    for (; count < v->set_count && kept < MOST_ENERGY * all; count++) { /* the largest that is left is next */
+    for (; count < v->set_count && kept < MOST_ENERGY * all; count++) { /* the largest of the remaining ones */
         size_t most = count;
         for (size_t s = count + 1; s < v->set_count; s++)
             if (energies[s] > energies[most]) most = s;
@@ -333,14 +334,14 @@ static double score(validation *v, const pelt_kernel_settings *trial, bool new_t
     return sum;
 }
 
-/* What is left when nothing is predicted. */
+/* The error without any prediction. */
 static double nothing(const validation *v) {
     double sum = 0;
     for (size_t s = 0; s < v->set_count; s++) sum += set_energy(v, &v->sets[s]);
     return sum;
 }
 
-/* Walks one setting up or down its ladder as long as that helps, at most STEPS steps away. */
+/* Moves one setting up or down its ladder while that helps, by at most STEPS steps. */
 static void walk(validation *v, pelt_kernel_settings *best, double *error, double *setting, double factor,
                  bool new_tables) {
     enum { STEPS = 4 };
@@ -361,7 +362,7 @@ static void walk(validation *v, pelt_kernel_settings *best, double *error, doubl
     if (new_tables) fill_tables(v, best);
 }
 
-/* Of kernels of neighbourhoods; that of the joint alone is part of the tables. */
+/* For neighbourhood kernels; the tables already include the joint alone. */
 static double search_near(validation *v, pelt_kernel_settings *best, double error, double none) {
     if (best->goal > 0 && error > best->goal * best->goal * none) return INFINITY;
     walk(v, best, &error, &best->lambda, 2, false);
@@ -388,8 +389,7 @@ static double search(validation *v, pelt_kernel_settings *best) {
     return none > 0 ? sqrt(error / none) : 0;
 }
 
-/* The squared error of a set in training; *all grows by what there is. Examples that move none of its joints are missed as
-   they are. */
+/* The squared training error of a set; adds its energy to *all. Examples that move none of its joints count in full. */
 static double missed_by(const validation *v, size_t k, double *all) {
     const validation_set *set = &v->sets[k];
     double known = 0, sum = 0;

@@ -1,14 +1,14 @@
-/* psd.c: pose space deformation (Lewis, Cordner & Fong 2000): every example's displacement, driven by the pose's
-   distance from all of them.
+/* psd.c: pose space deformation (Lewis, Cordner & Fong 2000): every example contributes its displacement, driven by the
+   pose's distances to all examples.
 
        D(p) = sum_t r_t(p) d^t,    r_t = f_t / sum_s f_s,    f_t(p) = sum_k lambda_tk phi(|p - p_k|),   lambda = phi^-1
 
-   The distance is over all joints, each weighted by how much it displaces the mesh as a whole: a finger moves little
-   skin, and where it points should not decide what the back looks like. The width of phi, and whether
-   it is mixed or a Gaussian alone, is what best predicts poses left out; of many poses, some of them.
+   The distance is over all joints, each weighted by how much it displaces the whole mesh: a finger moves little skin
+   and should not affect the shape of the back. The width of phi, and whether it is mixed or a plain Gaussian, are
+   chosen to best predict left-out poses, or a subset if there are many.
 
-   With N principal poses the functions r_t of those alone are used, and the displacements are those that fit all
-   examples best. */
+   With N principal poses only their functions r_t are used, and the displacements are a least-squares fit to all
+   examples. */
 
 #include "fit/corrective/correctives.h"
 #include "fit/corrective/rbf.h"
@@ -22,15 +22,15 @@ typedef struct psd {
     pelt_distinct_poses distinct;
     pelt_sources sources;
     double *distances;            /* [pose][pose] squared */
-    uint32_t tried_count, *tried; /* poses that settings are chosen by */
-    double *factor;               /* [tried][rank]: a matrix whose rows have the inner products of their shapes */
+    uint32_t tried_count, *tried; /* poses used to choose settings */
+    double *factor;               /* [tried][rank]: a matrix whose rows have the same inner products as the shapes */
     size_t rank;
     pelt_phi phi;
     bool normalised; /* divided by the sum of the functions */
     double width;
     uint32_t center_count;
     uint32_t *centers; /* [center_count] poses; the first is the rest pose */
-    double growth;     /* by which rounding grows: the largest row sum of |phi^-1| */
+    double growth;     /* of rounding errors: the largest row sum of |phi^-1| */
     uint32_t skip;     /* 1: the rest pose has no displacement, so it needs no coefficient */
 } psd;
 
@@ -56,7 +56,7 @@ static void weigh_sources(psd *p) {
             s->axes[a].weight *= (float)relevance[k];
 }
 
-/* Poses that settings are chosen by: all, or `most` of them, evenly, the rest pose first. */
+/* Poses used to choose settings: all, or `most` of them, evenly spread, the rest pose first. */
 static void list_tried(psd *p, uint32_t most) {
     uint32_t n = p->distinct.count;
     p->tried_count = n < most ? n : most;
@@ -64,7 +64,8 @@ static void list_tried(psd *p, uint32_t most) {
     for (uint32_t i = 0; i < p->tried_count; i++) p->tried[i] = (uint32_t)((uint64_t)i * n / p->tried_count);
 }
 
-/* Inner products of shapes are all that errors need; those at some points, spread over the mesh, tell as much as all. */
+/* Errors need only the inner products of shapes, which a sample of points spread over the mesh estimates well
+   enough. */
 static bool factor_shapes(psd *p) {
     enum { MOST_POINTS = 600 };
     size_t n = p->tried_count, points = p->distinct.displacements.point_count;
@@ -109,10 +110,10 @@ static double typical_distance(const psd *p) {
 static const double width_factors[] = {0.35, 0.5, 0.7, 1, 1.4, 2, 2.8};
 enum { WIDTHS = sizeof width_factors / sizeof *width_factors, MOST_TRIED = 300 };
 
-/* Float arithmetic at run time must still interpolate: rounding grows by the row sums of the inverse. */
+/* Interpolation must survive float arithmetic at run time: rounding errors grow by the row sums of the inverse. */
 static const double MOST_GROWTH = 1.6e4;
 
-static const double CLEARLY = 0.95; /* of the squared error */
+static const double CLEARLY = 0.95; /* ratio of squared errors */
 
 static const bool *poses_to_leave_out(const psd *p) {
     bool *out = PELT_NEW(p->work, p->tried_count, bool), any = false;
@@ -121,7 +122,7 @@ static const bool *poses_to_leave_out(const psd *p) {
     return out;
 }
 
-/* The best width for the function that the fit has; returns the squared error of poses left out. */
+/* The best width for the current function; returns the squared leave-one-out error. */
 static double choose_width(psd *p) {
     size_t n = p->tried_count;
     double *phi = PELT_NEW(p->work, n * n, double);
@@ -138,8 +139,8 @@ static double choose_width(psd *p) {
     return best;
 }
 
-/* The mixed function meets the examples; the Gaussian alone, which only comes close, has to predict better than that.
-   Sweeps of one joint do not tell: enough examples must move several. */
+/* The mixed function interpolates the examples; the plain Gaussian only comes close, so it must predict clearly better.
+   Sweeps of single joints do not show that: enough examples must move several. */
 static void choose_function(psd *p) {
     enum { LEAST_SEVERAL = 10 };
     const pelt_poses *poses = &p->distinct.poses;
@@ -154,11 +155,11 @@ static void choose_function(psd *p) {
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
 
-/* The largest eigenvalue of a symmetric positive definite matrix, by its powers. */
+/* The largest eigenvalue of a symmetric positive definite matrix, by power iteration. */
 static double largest_eigenvalue(pelt_arena *arena, size_t n, const double *a) {
     enum { MOST_TURNS = 300 };
     double *x = PELT_NEW(arena, n, double), *y = PELT_NEW(arena, n, double), value = 0, before = -1;
-    for (size_t i = 0; i < n; i++) x[i] = 1 + (double)(i % 7) / 7; /* of no symmetry */
+    for (size_t i = 0; i < n; i++) x[i] = 1 + (double)(i % 7) / 7; /* not symmetric */
     for (int turn = 0; turn < MOST_TURNS && fabs(value - before) > 1e-7 * value; turn++) {
         double length = 0, along = 0;
         for (size_t i = 0; i < n; i++) length += x[i] * x[i];
@@ -186,13 +187,13 @@ static void note_condition(psd *p, const double *lambda) {
     pelt_note_condition(p->fitting, &c);
 }
 
-/* A function f = sum_q c_q phi(., q) with values d at the centres obeys |f(p)|^2 <= phi(0) c^T phi c = d^T phi^-1 d
-   = |L^-1 d|^2, phi = L L^T being positive definite; the guard of the norm multiplies it by no more than
-   1 / PELT_NORM_FLOOR. */
+/* A function f = sum_q c_q phi(., q) with values d at the centres obeys |f(p)|^2 <= phi(0) c^T phi c = d^T phi^-1 d =
+   |L^-1 d|^2, where phi = L L^T is positive definite; clamping the norm multiplies that by at most 1 /
+   PELT_NORM_FLOOR. */
 typedef struct bounding {
-    size_t count, size;            /* displacements of a point, their numbers in all points */
+    size_t count, size;            /* displacements per point; values per displacement */
     const double *factor, *shapes; /* [count][count] L, [count][size] */
-    double *largest;               /* [stretch] of points: the largest squared bound */
+    double *largest;               /* [chunk] of points: the largest squared bound */
 } bounding;
 
 enum { STRETCH = 3 * 64 };
@@ -210,7 +211,7 @@ static void bound_stretch(void *user, size_t stretch, pelt_arena *scratch) {
     }
 }
 
-/* Where the rest pose, which comes first, has no displacement, its row of L has nothing to do. */
+/* If the rest pose, which comes first, has no displacement, its row of L contributes nothing. */
 static void note_bound(psd *p, const double *shapes) {
     size_t m = p->center_count, count = m - p->skip, size = 3 * (size_t)p->distinct.displacements.point_count;
     size_t stretches = (size + STRETCH - 1) / STRETCH;
@@ -231,7 +232,7 @@ static void note_bound(psd *p, const double *shapes) {
 
 /* -- Functions of the pose ----------------------------------------------------------------------------------------- */
 
-/* lambda [center][center] of the chosen centres, inverse of their part of phi; false when it has none. */
+/* lambda [center][center] of the chosen centres, the inverse of their part of phi; false when it is singular. */
 static bool invert_phi(psd *p, double *lambda) {
     size_t m = p->center_count;
     fill_phi(p, p->width, m, p->centers, lambda);
@@ -246,7 +247,7 @@ static bool invert_phi(psd *p, double *lambda) {
     return true;
 }
 
-/* What was chosen by some poses may be too wide for all of them: then it is the next that is not. */
+/* A width chosen on a subset of poses may be too large for all of them: then takes the next smaller one that works. */
 static bool invert_narrower(psd *p, double *lambda) {
     bool done = invert_phi(p, lambda), free = !(p->fitting->options.psd.width > 0) && p->center_count > p->tried_count;
     for (int tries = 0; tries < WIDTHS && free && !(done && p->growth < MOST_GROWTH); tries++) {
@@ -286,7 +287,7 @@ static bool shape_weights(const psd *p, const double *r, double *weights) {
 
 /* -- Principal poses ----------------------------------------------------------------------------------------------- */
 
-/* What is left of the shapes, squared, after the best fit with the chosen centres. */
+/* The squared residual of the shapes after the best fit with the chosen centres. */
 static double principal_error(psd *p) {
     size_t n = p->distinct.count, all = p->center_count, m = all - p->skip;
     double *lambda = PELT_NEW(p->work, all * all, double), *r = PELT_NEW(p->work, n * all, double);
@@ -304,7 +305,8 @@ static double principal_error(psd *p) {
     return sum;
 }
 
-/* For each width the poses that bring the error down fastest, or those of the principal components; the best width. */
+/* For each width, greedy selection of the poses that reduce the error fastest, or those of the principal components;
+   keeps the best width. */
 static bool choose_poses(psd *p, uint32_t count) {
     size_t n = p->distinct.count;
     double best = INFINITY, best_width = 1, typical = typical_distance(p), given = p->fitting->options.psd.width;
@@ -337,8 +339,8 @@ static bool choose_poses(psd *p, uint32_t count) {
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
-/* Where examples are only come close to, a function of another pose is not quite 0 in the rest pose. That much of the rest
-   pose's own function is taken away, so that a skin at rest is the mesh. */
+/* Where examples are only approximated, the functions of other poses are not quite 0 in the rest pose. That residue is
+   subtracted by means of the rest pose's own function, so that a skin at rest is exactly the mesh. */
 static double *at_rest(const psd *p, const double *lambda) {
     size_t m = p->center_count;
     double *out = PELT_NEW(p->work, m, double);
@@ -380,7 +382,7 @@ static const double LEAST_SHIFT = 2e-7, LEAST_TURN = 1e-3; /* of the diagonal; r
 
 static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
-/* Vectors [column][point][3] to lists, without those too small to matter; point_of [vertex]. */
+/* Converts vectors [column][point][3] to lists, dropping those too small to matter; point_of [vertex]. */
 static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t stride, const uint32_t *point_of,
                                         double least) {
     pelt_arena *arena = p->fitting->arena;
@@ -408,7 +410,7 @@ static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t st
     return out;
 }
 
-/* Columns of the corrective from all poses: those poses themselves, or what fits them best with few. */
+/* The corrective's columns from all poses: the poses themselves, or a least-squares fit with few. */
 static const double *columns_of(psd *p, const double *weights, const double *poses, size_t size) {
     size_t n = p->distinct.count, m = p->center_count - p->skip;
     if (!weights) return poses + size * p->skip;
@@ -446,7 +448,7 @@ static bool make_corrective(psd *p) {
     return true;
 }
 
-/* A blend with rest positions of its own can need a correction even at rest. */
+/* A blend with fitted rest positions can need a correction even at rest. */
 static bool rest_is_displaced(const psd *p) {
     double most = 0;
     for (size_t i = 0; i < 3 * (size_t)p->distinct.displacements.point_count; i++)
@@ -479,7 +481,7 @@ pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
         pelt_sources_of(f, &p.distinct, &p.sources);
         if (!fit(&p, f->options.psd.poses))
             result = pelt_fail(error, PELT_ERROR_NUMBER,
-                               "the %u poses cannot be interpolated, some are too much alike: train on fewer "
+                               "the %u poses cannot be interpolated, some are too similar: train on fewer "
                                "frames",
                                p.distinct.count);
     }

@@ -1,7 +1,7 @@
 /* rbf.c: distinct poses, what drives a vertex, and kernels over poses (rbf.h).
 
-   The closed form of leave-one-out: with c = phi^-1 y and p = diag(phi^-1), the error of the interpolation that has not
-   seen pose e is c_e / p_e; for a normalised one the same is done to the row of ones, and the two are divided. */
+   The closed form of leave-one-out: with c = phi^-1 y and p = diag(phi^-1), the interpolation error at a left-out pose
+   e is c_e / p_e; for normalised interpolation, the same is applied to a column of ones and the two are divided. */
 
 #include "fit/corrective/rbf.h"
 #include "fit/corrective/correctives.h"
@@ -12,7 +12,7 @@
 
 /* -- Distinct poses ------------------------------------------------------------------------------------------------ */
 
-/* Where the controls of a clip are looked for: body.CLIP.csv. */
+/* Where a clip's controls are expected: body.CLIP.csv. */
 static const char *table_name(pelt_arena *arena, const char *bundle, const char *clip) {
     const char *slash = bundle ? strrchr(bundle, '/') : NULL, *name = slash ? slash + 1 : bundle ? bundle : "BUNDLE";
     const char *dot = strrchr(name, '.');
@@ -46,14 +46,14 @@ static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_distinct_poses 
     return PELT_OK;
 }
 
-/* Numbers the distinct poses: the rest pose is 0. */
+/* Numbers the distinct poses; the rest pose is 0. */
 static void number_poses(pelt_distinct_poses *t, const uint32_t *first_of) {
     t->count = 1;
     for (uint32_t e = 0; e < t->poses.count; e++)
         t->pose_of[e] = first_of[e] == PELT_REST_EXAMPLE ? 0 : first_of[e] == e ? t->count++ : t->pose_of[first_of[e]];
 }
 
-/* Copies poses and shapes of the distinct ones; tally [pose] counts examples. */
+/* Copies the poses and shapes of the distinct ones; tally [pose] counts examples. */
 static void gather_poses(pelt_distinct_poses *t, const pelt_skeleton *skeleton, uint32_t *tally) {
     size_t joints = t->poses.joint_count, controls = t->poses.control_count;
     size_t size = 3 * (size_t)t->displacements.point_count;
@@ -76,7 +76,7 @@ static void gather_poses(pelt_distinct_poses *t, const pelt_skeleton *skeleton, 
         for (size_t i = 0; i < size && tally[p] > 1; i++) t->shapes[p * size + i] /= tally[p];
 }
 
-/* Where a mover is in an example: a vector that grows along with its movement. */
+/* The position of a mover in an example: a vector that grows with its movement. */
 static void mover_vector(const pelt_poses *p, uint32_t mover, uint32_t example, double out[3]) {
     const pelt_mover *d = &p->movers[mover];
     out[1] = out[2] = 0;
@@ -88,8 +88,8 @@ static void mover_vector(const pelt_poses *p, uint32_t mover, uint32_t example, 
     for (int i = 0; i < 3; i++) out[i] = q[i];
 }
 
-/* A pose of several movers is taken to lie between others; one of a single mover does when another goes further the
-   same way. */
+/* A pose of several movers is assumed to be between others; a pose of one mover is if another pose goes further in the
+   same direction. */
 static void mark_interior(pelt_distinct_poses *t) {
     const pelt_poses *p = &t->poses;
     for (uint32_t e = 0; e < p->count; e++) {
@@ -110,7 +110,7 @@ static void mark_interior(pelt_distinct_poses *t) {
     }
 }
 
-/* Poses first: when there are too many of them, nothing of the size of the mesh has been computed. */
+/* Counts poses first, so that too many are rejected before any work proportional to the mesh. */
 static pelt_result find_poses(pelt_fitting *f, pelt_distinct_poses *t, pelt_error *error) {
     pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &t->poses);
     uint32_t *first_of = PELT_NEW(f->arena, t->poses.count, uint32_t);
@@ -203,7 +203,7 @@ static void fill_centers(const pelt_distinct_poses *t, pelt_sources *s) {
     }
 }
 
-/* The centres of each axis side by side: [axis][4][pose]. */
+/* The centres of each axis in planes: [axis][4][pose]. */
 static float *centers_in_planes(pelt_arena *arena, size_t n, const pelt_sources *s) {
     float *planes = PELT_NEW(arena, 4 * n * s->axis_count, float);
     for (size_t i = 0; i < n; i++)
@@ -212,7 +212,7 @@ static float *centers_in_planes(pelt_arena *arena, size_t n, const pelt_sources 
     return planes;
 }
 
-/* Squared distances by one source, of a pose from those before it. */
+/* Squared distances, as one source measures them, between a pose and all previous ones. */
 static void source_distances(const pelt_distinct_poses *t, const pelt_sources *s, const float *planes, uint32_t source,
                              size_t pose, double *out) {
     pelt_pose_state state = training_pose(t, pose);
@@ -255,7 +255,7 @@ double *pelt_distances_together(pelt_arena *arena, const pelt_distinct_poses *t,
     return distances;
 }
 
-/* Blend weight that a vertex has on the joints that a mover carries: its members, what follows them, and joints below
+/* The vertex's blend weight on the joints that a mover carries: its members, joints driven by them, and descendants
    that do not move by themselves. */
 static void owned_weights(const pelt_fitting *f, const pelt_poses *p, uint32_t v, const uint32_t *owner,
                           double *owned) {
@@ -267,7 +267,7 @@ static void owned_weights(const pelt_fitting *f, const pelt_poses *p, uint32_t v
     }
 }
 
-/* A source that no example moves alone: guess from the blend, a part of what the known ones do there. */
+/* For a source that no example moves alone: estimated from the blend, as a fraction of what known sources do there. */
 static double guess_driving(const pelt_poses *p, uint32_t g, const double *owned, double known, double diagonal) {
     uint32_t parent = p->movers[g].parent;
     double share = fmin(owned[g] + (parent != PELT_NO_MOVER ? owned[parent] : 0), 1);
@@ -283,8 +283,8 @@ static double largest_displacement(const pelt_example_displacements *d, uint32_t
     return sqrt(most);
 }
 
-/* No source is known to displace a point, nor does the blend name one. Where it is displaced all the same, any of those
-   that no example moves alone may be the reason. */
+/* True if no source is known to displace a point and the blend names none. If it is displaced anyway, any source that
+   no example moves alone may be the cause. */
 static bool nothing_drives(const pelt_poses *p, const float *row, double diagonal) {
     double sum = 0;
     for (uint32_t g = 0; g < p->mover_count; g++) sum += row[g];
@@ -323,7 +323,7 @@ static void fill_driving(const pelt_fitting *f, const pelt_distinct_poses *t, pe
     }
 }
 
-/* With controls, examples that move several things say more than sweeps do. */
+/* With controls, examples that move several things say more than sweeps. */
 static void fill_other_driving(pelt_arena *arena, const pelt_distinct_poses *t, pelt_sources *s) {
     size_t points = t->displacements.point_count;
     float *amplitudes = PELT_NEW(arena, points, float);
@@ -379,7 +379,7 @@ double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t colum
     return sum;
 }
 
-/* Takes the direction of column q out of all columns and out of the values. */
+/* Projects the direction of column q out of all columns and values. */
 static void deflate(size_t rows, size_t columns, double *phi, size_t m, double *values, size_t q, double *unit,
                     double *along) {
     double length = 0;
@@ -404,7 +404,7 @@ static bool listed(const uint32_t *list, uint32_t count, uint32_t value) {
 }
 
 /* Principal components of values [rows][m], the strongest first: out [rows][returned], each times its singular value.
-   The decomposition is that of the smaller of V V^T and V^T V. */
+   Decomposes the smaller of V V^T and V^T V. */
 static size_t principal_components(pelt_arena *work, size_t rows, size_t m, const double *values, double **out) {
     size_t n = rows < m ? rows : m, count = 0;
     double *gram = PELT_NEW(work, n * n, double), *strengths = PELT_NEW(work, n, double);

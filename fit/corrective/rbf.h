@@ -1,4 +1,4 @@
-/* rbf.h: what fits by radial basis functions share: distinct poses to interpolate, what moves a vertex, distances, the
+/* rbf.h: shared by fits with radial basis functions: distinct poses to interpolate, what moves a vertex, distances, the
    width of phi, and which poses matter most. */
 
 #ifndef PELT_RBF_H
@@ -9,29 +9,28 @@
 
 /* -- Distinct poses ------------------------------------------------------------------------------------------------ */
 
-/* Examples in the same pose are one; the rest pose is always there, first, and has no displacement unless an example
-   says so. */
+/* Examples in the same pose are merged; the rest pose always comes first, and has no displacement unless an example
+   gives one. */
 typedef struct pelt_distinct_poses {
     pelt_poses poses;                         /* of the examples */
     pelt_example_displacements displacements; /* of the examples */
     uint32_t count;
-    uint32_t *pose_of;   /* [example] its distinct pose */
+    uint32_t *pose_of;   /* [example] the index of its distinct pose */
     float *rotations;    /* [pose][joint][4] relative to rest */
     float *translations; /* [pose][joint][3] local */
-    float *controls;     /* [pose][control] minus the value at rest */
-    double *shapes;      /* [pose][point][3] displacements, of examples in the same pose their mean */
-    bool *interior;      /* [pose] lies between others, so that leaving it out asks for no extrapolation */
+    float *controls;     /* [pose][control] relative to rest */
+    double *shapes;      /* [pose][point][3] displacements, averaged over the examples in a pose */
+    bool *interior;      /* [pose] lies between others, so that predicting it is no extrapolation */
 } pelt_distinct_poses;
 
-/* Fails when two examples in the same pose have different shapes, or when there are more poses than can be
-   interpolated. */
+/* Fails when two examples in the same pose have different shapes, or when there are too many poses to interpolate. */
 pelt_result pelt_distinct_poses_of(pelt_fitting *fitting, pelt_distinct_poses *distinct, pelt_error *error);
 
-/* Changes of the rest normals that the poses want: the mean of their examples, and none in the rest pose. */
+/* Changes of rest normals required by the poses: the mean over their examples, 0 in the rest pose. */
 typedef struct pelt_distinct_turns {
     uint32_t point_count;
-    const uint32_t *point_of; /* [vertex] of the points that shade as one */
-    double *vectors;          /* [pose][point][3]; NULL: normals are left as they are */
+    const uint32_t *point_of; /* [vertex] to the points that shade as one */
+    double *vectors;          /* [pose][point][3]; NULL: normals stay as they are */
 } pelt_distinct_turns;
 
 pelt_distinct_turns pelt_distinct_turns_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct,
@@ -39,13 +38,13 @@ pelt_distinct_turns pelt_distinct_turns_of(pelt_fitting *fitting, const pelt_dis
 
 enum { PELT_MOST_POSES = 2048 };
 
-/* The first example in a pose; PELT_REST_EXAMPLE for a rest pose that no example shows. */
+/* The first example in a pose; PELT_REST_EXAMPLE if no example shows the rest pose. */
 uint32_t pelt_pose_example(const pelt_distinct_poses *distinct, uint32_t pose);
 
 /* -- Sources of movement ------------------------------------------------------------------------------------------- */
 
-/* What a corrective can be driven by: a mover's rotations, a control, or one joint's translation. Sources of movers
-   come first, in their order. */
+/* What can drive a corrective: a mover's rotations, a control, or one joint's translation. Sources of movers come
+   first, in mover order. */
 typedef struct pelt_source {
     uint32_t first_axis, axis_count;
 } pelt_source;
@@ -61,34 +60,34 @@ typedef struct pelt_sources {
 
 void pelt_sources_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct, pelt_sources *sources);
 
-/* Squared distances between poses by every source, or those of all together, [pose][pose], with weights [source]: of many
-   poses the former take much room. */
+/* Squared distances between poses for every source, or in total with weights [source], [pose][pose]: with many poses
+   the former take a lot of memory. */
 void pelt_distances_apart(pelt_arena *arena, const pelt_distinct_poses *distinct, pelt_sources *sources);
 double *pelt_distances_together(pelt_arena *arena, const pelt_distinct_poses *distinct, const pelt_sources *sources,
                                 const double *weights);
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */
 
-/* Sum of squared leave-one-out errors over the poses marked, of interpolation, normalised or not, with kernel matrix
-   phi [n][n] of values [n][columns]; also the largest row sum of |phi^-1|, by which rounding grows. phi is destroyed.
-   INFINITY when phi cannot be inverted. */
+/* Sum of squared leave-one-out errors, over the marked poses, of interpolating values [n][columns], normalised or not,
+   with the kernel matrix phi [n][n]; also the largest row sum of |phi^-1|, the growth of rounding errors. phi is
+   destroyed. INFINITY when phi is singular. */
 double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t columns, const double *values,
                           const bool *marked, bool normalised, double *growth);
 
-/* The function that the user asked for, or `usual`. */
+/* The function the user asked for, or `usual`. */
 pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual);
 
-/* What is added to the diagonal of phi. Gaussians alone are so much alike that floats cannot hold what tells them
-   apart: they meet the examples closely instead of exactly. */
+/* The ridge added to the diagonal of phi. Plain Gaussians are so similar that floats cannot resolve their differences:
+   they approximate the examples instead of interpolating them. */
 double pelt_phi_ridge(pelt_phi phi);
 
-/* Forward selection: the `count` columns of phi [rows][columns] that together bring the residual of values [rows][m]
-   down fastest, `chosen` first holding `given` of them. Both matrices are destroyed. */
+/* Forward selection: the `count` columns of phi [rows][columns] that together reduce the residual of values [rows][m]
+   fastest; `chosen` starts with `given` of them. Destroys both matrices. */
 void pelt_choose_columns(pelt_arena *arena, size_t rows, size_t columns, double *phi, size_t m, double *values,
                          uint32_t given, uint32_t count, uint32_t *chosen);
 
-/* The choice by principal components (Jolliffe's, for variables): for each component of values [rows][m] in turn, the row
-   that has most of it and is not chosen yet; after the last component comes the first again. */
+/* Selection by principal components (Jolliffe's, for variables): for each component of values [rows][m] in turn, the
+   row with the largest part of it that is not chosen yet; wraps around after the last component. */
 void pelt_choose_by_components(pelt_arena *arena, size_t rows, size_t m, const double *values, uint32_t given,
                                uint32_t count, uint32_t *chosen);
 

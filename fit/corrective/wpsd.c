@@ -1,16 +1,16 @@
-/* wpsd.c: weighted pose space deformation (Kurihara & Miyata 2004; Rhee, Lewis & Neumann 2006): every vertex has a pose
-   distance of its own,
+/* wpsd.c: weighted pose space deformation (Kurihara & Miyata 2004; Rhee, Lewis & Neumann 2006): every vertex has its
+   own pose distance,
 
-       r_i(p, q)^2 = sum_s w_is d_s(p, q)^2,    w_is how much source s drives vertex i
+       r_i(p, q)^2 = sum_s w_is d_s(p, q)^2,    w_is: how much source s drives vertex i
 
-   so the kernel matrix differs from vertex to vertex. It is inverted here, once, and folded into what it is multiplied
-   with: c_i = phi_i^-1 [d_i, 1], after which D = sum_q phi_q c_iq[xyz] / sum_q phi_q c_iq[w] is exactly the formula of
-   the paper, at a cost that is linear in the poses.
+   so the kernel matrix differs from vertex to vertex. It is inverted once, here, and folded into its factors: c_i =
+   phi_i^-1 [d_i, 1]; then D = sum_q phi_q c_iq[xyz] / sum_q phi_q c_iq[w] is exactly the formula of the paper, at a
+   cost linear in the number of poses.
 
-   Poses that differ only in what does not drive a vertex are one pose to it: they are merged there, or phi_i would be
-   singular; wpsd_weights.c sees to it that this costs nothing wherever examples can be told apart. Changes of the rest
-   normals are folded in the same way. With few principal poses, sixteen points in the order of the blocks choose theirs
-   together, and their displacements are fitted to all examples, without a norm: D = sum_q phi_q c_iq. */
+   Poses that differ only in sources that do not drive a vertex are merged for it, or phi_i would be singular;
+   wpsd_weights.c ensures that this loses nothing wherever examples can be distinguished. Changes of rest normals are
+   folded in the same way. With principal poses, sixteen points in block order choose theirs together, and their
+   displacements are fitted to all examples, without a norm: D = sum_q phi_q c_iq. */
 
 #include "fit/corrective/wpsd.h"
 #include "fit/corrective/correctives.h"
@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double MOST_ROUNDING = 4e-6; /* of the diagonal, by floats at run time */
+static const double MOST_ROUNDING = 4e-6; /* of the diagonal, due to float arithmetic at run time */
 static const double MOST_NARROWING = 4;
-enum { MOST_ROUNDED = 256 };      /* poses: sums of more would not stand 16 bits */
-static const double RIDGE = 1e-4; /* keeps least squares from large terms that cancel */
+enum { MOST_ROUNDED = 256 };      /* poses: longer sums would be too inaccurate in 16 bits */
+static const double RIDGE = 1e-4; /* keeps least squares from producing large terms that cancel */
 
 typedef struct wpsd {
     pelt_fitting *fitting;
@@ -31,31 +31,31 @@ typedef struct wpsd {
     pelt_distinct_poses distinct;
     pelt_sources sources;
     pelt_point_weights driving;
-    uint32_t *order;                  /* points in the order of the blocks of their first vertices */
+    uint32_t *order;                  /* points in the block order of their first vertices */
     uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
     pelt_distinct_turns normals;      /* changes of the rest normals */
     pelt_phi phi;
-    bool normalised, shared; /* divided by the norm; all points have the same width */
+    bool normalised, shared; /* divided by the norm; all points share one width */
     double width;
     uint32_t wanted;        /* poses per point; 0: all */
     float *folded;          /* [point][pose][4] */
     float *turns;           /* [vertex][pose][3] the same for normals, or NULL */
-    double *conditions;     /* [point] of its matrix: an estimate until it is measured; 0: not driven */
-    double *bounds;         /* [point] squared: what D can never exceed */
-    uint32_t (*closest)[2]; /* [point] the two closest poses of those that are measured */
-    double *distances;      /* [point] between them */
+    double *conditions;     /* [point] condition number: an estimate until measured; 0: not driven */
+    double *bounds;         /* [point] squared upper bound of D */
+    uint32_t (*closest)[2]; /* [point] the two closest poses, where measured */
+    double *distances;      /* [point] their distance */
 } wpsd;
 
 /* -- One point ----------------------------------------------------------------------------------------------------- */
 
-/* What points are solved with, one after the other. */
+/* Scratch memory for solving one point after another. */
 typedef struct workspace {
     float *r2;       /* [pose][pose], lower triangle */
     double *phi;     /* [center][center] */
     double *values;  /* [center][4] */
     double *probe;   /* [center] */
-    uint32_t *tally; /* [center] poses that are one */
-    uint32_t *poses; /* [center] the pose that stands for it */
+    uint32_t *tally; /* [center] number of poses merged into it */
+    uint32_t *poses; /* [center] the pose that represents it */
     uint32_t *of;    /* [pose] its center */
     float *row;      /* [center] */
     uint32_t count;  /* centers */
@@ -83,7 +83,7 @@ static const float *point_weights(const wpsd *w, uint32_t point) {
     return w->driving.weights + (size_t)point * w->sources.count;
 }
 
-/* Distances of a point, and its centres. */
+/* Computes the distances of a point, and its centres. */
 static void find_centers(const wpsd *w, uint32_t point, workspace *b) {
     size_t n = w->distinct.count;
     point_distances(w, point_weights(w, point), b->r2);
@@ -92,7 +92,7 @@ static void find_centers(const wpsd *w, uint32_t point, workspace *b) {
     for (size_t i = 0; i < n; i++) b->tally[b->of[i]]++;
 }
 
-/* A vector in every pose: `stride` doubles from one to the next. */
+/* A vector for every pose, `stride` doubles apart. */
 typedef struct series {
     const double *first;
     size_t stride;
@@ -106,7 +106,7 @@ static series vertex_normals(const wpsd *w, uint32_t vertex) {
     return (series){w->normals.vectors + 3 * (size_t)w->normals.point_of[vertex], 3 * (size_t)w->normals.point_count};
 }
 
-/* values [center][columns]: means over the poses that are one; a fourth column is 1. */
+/* values [center][columns]: means over merged poses; a fourth column is 1. */
 static void merge_vectors(const wpsd *w, series vectors, size_t columns, workspace *b) {
     for (size_t i = 0; i < columns * b->count; i++) b->values[i] = i % columns == 3;
     for (size_t i = 0; i < w->distinct.count; i++)
@@ -132,7 +132,7 @@ static bool is_driven(const wpsd *w, uint32_t point) {
     return any;
 }
 
-/* phi factored, with a tiny multiple of the identity where it is not positive definite to working precision. */
+/* Factors phi, adding a tiny multiple of the identity if it is not positive definite to working precision. */
 static bool factor_phi(const wpsd *w, workspace *b) {
     double ridge = 0;
     for (int tries = 0; tries < 6; tries++) {
@@ -153,7 +153,7 @@ static void fold_vectors(const wpsd *w, series vectors, size_t columns, workspac
         for (size_t c = 0; c < columns; c++) out[columns * b->poses[i] + c] = (float)b->values[columns * i + c];
 }
 
-/* Where a factor has its smallest pivot. */
+/* The index of a factor's smallest pivot. */
 static size_t smallest_pivot(size_t n, const double *factor) {
     size_t least = 0;
     for (size_t i = 1; i < n; i++)
@@ -161,8 +161,9 @@ static size_t smallest_pivot(size_t n, const double *factor) {
     return least;
 }
 
-/* About the condition: the largest eigenvalue by the vector of ones, which is close to its own, the smallest by that of
-   the smallest pivot, 1 / |phi^-1 e|. The upper triangle of b->phi still is phi. */
+/* Estimates the condition number: the largest eigenvalue from the vector of ones, which is close to its eigenvector,
+   the smallest as 1 / |phi^-1 e|, with e the unit vector of the smallest pivot. The upper triangle of b->phi still
+   holds phi. */
 static double estimate_condition(const workspace *b) {
     size_t m = b->count, least = smallest_pivot(m, b->phi);
     double sum = (double)m, square = 0;
@@ -175,7 +176,7 @@ static double estimate_condition(const workspace *b) {
     return sum / (double)m * sqrt(square);
 }
 
-/* D is bounded as in psd.c: |f(p)|^2 <= d^T phi^-1 d, d being the means over poses that are one. */
+/* D is bounded as in psd.c: |f(p)|^2 <= d^T phi^-1 d, where d are means over merged poses. */
 static double squared_bound(const wpsd *w, series shapes, const workspace *b) {
     double sum = 0;
     for (size_t i = 0; i < w->distinct.count; i++)
@@ -184,8 +185,8 @@ static double squared_bound(const wpsd *w, series shapes, const workspace *b) {
     return w->normalised ? sum / (PELT_NORM_FLOOR * PELT_NORM_FLOOR) : sum;
 }
 
-/* Folds the displacements of a point; returns by how much its sum is rounded at run time: every phi by half a unit in
-   the last place of a float, times what it is multiplied with. Negative when phi cannot be inverted. */
+/* Folds the displacements of a point; returns the rounding error of its sum at run time: every phi is off by half a
+   unit in the last place of a float, times its factor. Negative when phi cannot be inverted. */
 static double fold_shapes(wpsd *w, uint32_t point, workspace *b) {
     double sum = 0;
     find_centers(w, point, b);
@@ -199,8 +200,9 @@ static double fold_shapes(wpsd *w, uint32_t point, workspace *b) {
     return 0x1p-24 * sum;
 }
 
-/* All poses: exact. Where examples are so close that floats would not quite give them back, the kernel of the point is
-   made narrower, by longer distances; but not by much, nor where some cannot be told apart: wider ones do better. */
+/* All poses: exact. Where examples are so close that floats would not quite reproduce them, the point's kernel is
+   narrowed by scaling distances; but only slightly, and not where examples cannot be distinguished: there, wider is
+   better. */
 static void fold_point(wpsd *w, uint32_t point, workspace *b) {
     double rounding = fold_shapes(w, point, b);
     double excess = rounding / (MOST_ROUNDING * w->fitting->bundle->mesh.diagonal);
@@ -215,7 +217,7 @@ static void fold_point(wpsd *w, uint32_t point, workspace *b) {
                      w->turns + 3 * (size_t)w->distinct.count * w->members[i]);
 }
 
-/* Points are folded many at a time, so that their tables are made once. */
+/* Points are folded in batches that share scratch memory. */
 enum { FOLDED = 64 };
 
 static void fold_points(void *user, size_t part, pelt_arena *scratch) {
@@ -226,7 +228,7 @@ static void fold_points(void *user, size_t part, pelt_arena *scratch) {
         if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, &b);
 }
 
-/* The two closest of some poses, as a point sees them, without those that are one to it. */
+/* The two closest poses of a set, as a point sees them, ignoring merged ones. */
 static void find_closest(wpsd *w, const workspace *b, uint32_t point, size_t count, const uint32_t *poses) {
     size_t n = w->distinct.count;
     double least = INFINITY;
@@ -255,7 +257,7 @@ static void phi_columns(const wpsd *w, const workspace *b, const uint32_t *poses
         }
 }
 
-/* Poses for a group of points: forward selection with the mean of their weights, or by principal components. */
+/* Poses for a group of points: by forward selection with their mean weights, or by principal components. */
 static uint32_t *choose_for_group(const wpsd *w, const uint32_t *points, size_t count, workspace *b,
                                   pelt_arena *scratch) {
     size_t n = w->distinct.count, all = w->distinct.displacements.point_count, sources = w->sources.count;
@@ -279,12 +281,12 @@ static uint32_t *choose_for_group(const wpsd *w, const uint32_t *points, size_t 
     return chosen;
 }
 
-/* Least squares over all poses with the kernels of the chosen ones: the same for all vectors of a point. */
+/* Least squares over all poses with the kernels of the chosen ones: shared by all vectors of a point. */
 typedef struct problem {
     const uint32_t *chosen;
     double *phi;    /* [pose][chosen] */
     double *normal; /* [chosen][chosen] phi^T phi, factored */
-    double *matrix; /* [chosen][chosen] the same, for its condition */
+    double *matrix; /* [chosen][chosen] phi^T phi, for the condition number */
     double *sums;   /* [chosen][3] */
 } problem;
 
@@ -372,7 +374,7 @@ static void try_widths(void *user, size_t sample, pelt_arena *scratch) {
     }
 }
 
-/* The points that are tried are spread over the mesh, every so many of the order. */
+/* Tries points spread over the mesh, every n-th in order. */
 static void choose_width(wpsd *w) {
     width_trial t = {.w = w};
     uint32_t points = w->distinct.displacements.point_count, samples = points < SAMPLES ? points : SAMPLES;
@@ -389,8 +391,8 @@ static void choose_width(wpsd *w) {
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
 
-/* Eigenvalues cost many times what folding does, so they are computed only where the estimates are worst, and at the
-   point in the middle. */
+/* Eigenvalues cost far more than folding, so they are computed only where the estimates are worst, and at the median
+   point. */
 enum { MEASURED = 4 };
 
 typedef struct measuring {
@@ -449,7 +451,7 @@ static void note_figures(wpsd *w) {
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
-/* Points in the order in which their first vertices come in the blocks. */
+/* Points in the block order of their first vertices. */
 static void order_points(wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     uint32_t *vertices = PELT_NEW(w->work, d->vertex_count, uint32_t);
@@ -460,7 +462,7 @@ static void order_points(wpsd *w) {
         if (d->vertex_of[d->point_of[vertices[i]]] == vertices[i]) w->order[count++] = d->point_of[vertices[i]];
 }
 
-/* Which vertices a point has. */
+/* The vertices of each point. */
 static void list_members(wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     uint32_t *end = w->first_vertex = PELT_NEW(w->work, (size_t)d->point_count + 2, uint32_t);
@@ -522,7 +524,7 @@ static pelt_weighted *make_weighted(wpsd *w) {
     return out;
 }
 
-/* Of all squared displacements in sweeps, what is at points that do not see the mover. */
+/* The fraction of all squared displacements in sweeps that is at points which do not see the mover. */
 static double unseen_share(const wpsd *w) {
     const pelt_poses *poses = &w->distinct.poses;
     const pelt_example_displacements *d = &w->distinct.displacements;

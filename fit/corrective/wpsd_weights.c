@@ -1,11 +1,11 @@
 /* wpsd_weights.c: what drives a point in weighted pose space deformation: the w_is of r_i^2 = sum_s w_is d_s^2.
 
-   A source counts by how far it displaces the point, or by blend weight; those with less than a thousandth of the
-   strongest are left out, since every source makes more poses differ and so more to store. But two examples that differ
-   in nothing else are then one to the point, and only their mean can be had. So where their shapes differ, the source
-   that moves them apart most comes back, and so on until every example can be interpolated. What does nothing by itself
-   may do something together with others: where strengths come from the examples, any source may come back, with the
-   difference that it explains as its strength. */
+   A source is weighted by how far it displaces the point, or by blend weight. Sources below a thousandth of the
+   strongest are dropped, since every source makes more poses distinct and so stores more. But two examples that differ
+   only in dropped sources are then merged, and only their mean can be reproduced. So where their shapes differ, the
+   source that separates them most is restored, and so on until every example can be interpolated. A source that does
+   nothing alone may act together with others: where strengths come from the examples, any source may be restored, with
+   the difference it explains as its strength. */
 
 #include "fit/corrective/wpsd.h"
 #include <float.h>
@@ -15,7 +15,7 @@
 static const double LEAST_SHARE = 0.001;
 static const double SAME_SHAPE = 3e-6;     /* of the diagonal */
 static const double SAME_TURN = 0.01;      /* of a normal, radians */
-static const double LEAST_STRENGTH = 1e-7; /* of the diagonal: what rounding makes of none */
+static const double LEAST_STRENGTH = 1e-7; /* of the diagonal: less is rounding error */
 
 /* -- Distances ----------------------------------------------------------------------------------------------------- */
 
@@ -49,8 +49,8 @@ typedef struct weighing {
     pelt_point_weights out;
 } weighing;
 
-/* Blend weight on the joints of a source. A control carries nothing; it counts by how far it displaces the point, next
-   to what displaces it most. */
+/* Blend weight on the joints of a source. A control carries no weight; it counts by how far it displaces the point,
+   relative to the strongest displacement. */
 static double blend_share(const weighing *w, uint32_t point, uint32_t source) {
     const pelt_influences *in = &w->fitting->model.influences;
     const pelt_poses *poses = &w->distinct->poses;
@@ -73,7 +73,7 @@ static void find_strengths(const weighing *w, uint32_t point, float *strengths) 
         strengths[s] = w->blend ? (float)blend_share(w, point, s) : w->sources->driving[(size_t)point * count + s];
 }
 
-/* The strongest `most` of those that have a fair share of the strongest; 0 for the others. */
+/* Keeps the strongest `most` sources that have a fair share of the strongest; 0 for the others. */
 static uint32_t keep_strong(const float *strengths, uint32_t count, uint32_t most, float *row) {
     uint32_t kept = 0;
     float largest = 0;
@@ -88,28 +88,29 @@ static uint32_t keep_strong(const float *strengths, uint32_t count, uint32_t mos
     return kept;
 }
 
-/* -- Telling examples apart ---------------------------------------------------------------------------------------- */
+/* -- Distinguishing examples
+   ---------------------------------------------------------------------------------------- */
 
-/* What points are weighed with, one after the other. */
+/* Scratch memory for weighing one point after another. */
 typedef struct workspace {
-    float *r2;              /* [pose][pose] with the strengths as they are */
-    double *shapes;         /* [pose][6] displacement and turn of the point, 1 being what still counts as the same */
+    float *r2;              /* [pose][pose] with unnormalised strengths */
+    double *shapes;         /* [pose][6] displacement and turn of the point, in units of the tolerance for equality */
     uint32_t *centers, *of; /* [pose] */
     float *strengths;       /* [source] */
-    float *wanted;          /* [source] strength with which it comes back; 0: not at all */
+    float *wanted;          /* [source] strength with which it is restored; 0: not at all */
 } workspace;
 
 static double length(const double *v) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
-/* How far two shapes are apart, in units of what still counts as the same: by displacement, and by the worse of
-   displacement and turn. */
+/* The distance between two shapes, in units of the tolerance: by displacement, and by the larger of displacement and
+   turn. */
 static double shift_gap(const double *a, const double *b) {
     return length((double[3]){a[0] - b[0], a[1] - b[1], a[2] - b[2]});
 }
 
 static double shape_gap(const double *a, const double *b) { return fmax(shift_gap(a, b), shift_gap(a + 3, b + 3)); }
 
-/* Wants back the source, of those left out, that moves two poses apart most; false when even that is not enough. */
+/* Requests the dropped source that separates two poses most; false when even that is not enough. */
 static bool want_separator(const weighing *w, workspace *d, const float *row, size_t a, size_t b, double gap,
                            float enough) {
     size_t n = w->distinct->count;
@@ -127,8 +128,8 @@ static bool want_separator(const weighing *w, workspace *d, const float *row, si
     return true;
 }
 
-/* Marks the sources that are wanted back; returns the largest difference of displacements that no source tells apart,
-   of the diagonal. */
+/* Marks the sources to restore; returns the largest difference between displacements that no source distinguishes,
+   relative to the diagonal. */
 static double mark_wanted(const weighing *w, workspace *d, const float *row, double sum, bool full) {
     size_t n = w->distinct->count;
     float same2 = (float)(PELT_SAME_POSE * PELT_SAME_POSE * sum);
@@ -145,7 +146,7 @@ static double mark_wanted(const weighing *w, workspace *d, const float *row, dou
     return left > 1 ? left * SAME_SHAPE : 0;
 }
 
-/* Brings weak sources back until all examples that differ are told apart; returns what cannot be. */
+/* Restores weak sources until all differing examples are distinguished; returns the remaining difference. */
 static double tell_apart(const weighing *w, workspace *d, uint32_t kept, float *row) {
     size_t n = w->distinct->count;
     double sum = 0, left = 0;
@@ -171,7 +172,7 @@ static double tell_apart(const weighing *w, workspace *d, uint32_t kept, float *
 
 /* -- All points ---------------------------------------------------------------------------------------------------- */
 
-/* Shapes of the point; false when none needs a corrective. */
+/* The shapes of the point; false when none needs a corrective. */
 static bool find_shapes(const weighing *w, uint32_t point, double *shapes) {
     static const double none[6] = {0};
     const pelt_example_displacements *d = &w->distinct->displacements;
@@ -201,7 +202,7 @@ static void weigh_point(const weighing *w, workspace *d, uint32_t point) {
     for (uint32_t s = 0; s < count && sum > 0; s++) row[s] = (float)(row[s] / sum);
 }
 
-enum { PART = 64 }; /* points that share a workspace */
+enum { PART = 64 }; /* points that share scratch memory */
 
 static void weigh_part(void *user, size_t part, pelt_arena *scratch) {
     weighing *w = user;
@@ -216,7 +217,7 @@ static void weigh_part(void *user, size_t part, pelt_arena *scratch) {
     for (size_t p = part * PART; p < (part + 1) * PART && p < points; p++) weigh_point(w, &d, (uint32_t)p);
 }
 
-/* What differences are measured by; a mesh of one vertex has no diagonal, only how far it is displaced. */
+/* The length scale of differences; a mesh of one vertex has no diagonal, so how far it is displaced. */
 static double size_of(const pelt_fitting *fitting, const pelt_distinct_poses *distinct) {
     double size = fitting->bundle->mesh.diagonal;
     size_t count = size > 0 ? 0 : 3 * (size_t)distinct->count * distinct->displacements.point_count;
