@@ -8,13 +8,13 @@ extern "C" {
 #include <cuda_runtime.h>
 #include <vector>
 
-__global__ void fill(float4 *to, size_t count, float4 value) {
+static __global__ void fill(float4 *to, size_t count, float4 value) {
     size_t at = blockIdx.x * (size_t)blockDim.x * 4 + threadIdx.x;
     for (int i = 0; i < 4; i++, at += blockDim.x)
         if (at < count) __stcs(to + at, value);
 }
 
-__global__ void copy(float4 *to, const float4 *from, size_t count) {
+static __global__ void copy(float4 *to, const float4 *from, size_t count) {
     size_t at = blockIdx.x * (size_t)blockDim.x * 4 + threadIdx.x;
     float4 kept[4];
     for (int i = 0; i < 4; i++)

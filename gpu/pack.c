@@ -228,7 +228,7 @@ int pelt_gpu_pose(const pelt_skin *skin, const pelt_gpu_skin *packed, const void
     if (packed->form == PELT_GPU_BLEND) return !head->rigid;
 
     lists l = lists_of(skin);
-    pelt_corrective_offsets c = pelt_corrective_layout(skin);
+    pelt_corrective_offsets c = pelt_corrective_outputs(skin);
     const char *own = bytes + at.size;
     const float *scales = (const float *)(own + c.factor_scales), *a = (const float *)(own + c.coefficients);
     if (l.weighted) {

@@ -91,7 +91,7 @@ static void weigh_frame(void *user, size_t frame, pelt_arena *scratch) {
     char *pose = pelt_alloc(scratch, pelt_scratch_size(skin), 1);
     pelt_posing_frame(x->posing, x->clip, (uint32_t)frame, scratch, NULL, pose);
     const float *coefficients =
-        (const float *)(pose + pelt_pose_layout(skin).size + pelt_corrective_layout(skin).coefficients);
+        (const float *)(pose + pelt_pose_layout(skin).size + pelt_corrective_outputs(skin).coefficients);
     uint32_t n = x->targets->count;
     for (uint32_t k = 0; k < n; k++) x->weights[frame * n + k] = coefficients[x->targets->coefficients[k]];
 }

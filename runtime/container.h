@@ -52,6 +52,10 @@ const void *pelt_array_at(const pelt_section *section, uint64_t offset, uint64_t
 pelt_result pelt_check_floats(const pelt_section *section, uint64_t offset, uint64_t rows, uint64_t columns);
 
 /* The fastest instruction set of this machine. */
-pelt_isa pelt_best_isa(void);
+static inline pelt_isa pelt_best_isa(void) {
+    return pelt_isa_works(PELT_ISA_AVX512) ? PELT_ISA_AVX512
+           : pelt_isa_works(PELT_ISA_AVX2) ? PELT_ISA_AVX2
+                                           : PELT_ISA_SIMD128;
+}
 
 #endif

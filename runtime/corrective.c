@@ -282,12 +282,6 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
 
 /* -- Scratch memory ------------------------------------------------------------------------------------------------ */
 
-static size_t take(uint64_t *end, uint64_t floats) {
-    uint64_t at = *end;
-    *end += pelt_aligned(floats * sizeof(float));
-    return (size_t)at;
-}
-
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
@@ -295,7 +289,6 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     const char *bytes = (const char *)head;
     const pelt_file_rbf *rbfs = (const void *)(bytes + head->rbfs);
     const pelt_file_kernel *kernel = head->kernel ? (const void *)(bytes + head->kernel) : NULL;
-    const pelt_file_weighted *weighted = head->weighted ? (const void *)(bytes + head->weighted) : NULL;
     uint64_t centers = 0, gathered = PELT_BLOCK;
     for (uint32_t i = 0; i < head->rbf_count; i++) centers += pelt_padded(rbfs[i].center_count);
     if (kernel) centers = most(centers, pelt_padded(kernel->center_count));
@@ -303,42 +296,37 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
         const pelt_file_kernel_group *group = (const pelt_file_kernel_group *)(bytes + kernel->groups) + g;
         gathered = most(gathered, pelt_padded(group->center_count));
     }
-    pelt_corrective_offsets at;
-    uint64_t end = 0;
     const pelt_file_features *features = pelt_skin_features(skin);
     for (uint32_t g = 0; features && !features->in_16_bits && g < features->group_count; g++) {
         const pelt_file_feature_group *groups = (const void *)((const char *)features + features->groups);
         gathered = most(gathered, pelt_feature_columns(groups[g].eight_count));
     }
     for (int i = 0; i < 2; i++) gathered = most(gathered, pelt_padded(skin->factor_counts[i]));
-    at.coefficients = take(&end, (uint64_t)head->coefficient_count + 3);    /* some are written in fours */
-    at.row_factors = take(&end, weighted ? 0 : skin->factor_counts[0] / 2); /* two are as large as a float */
-    at.turn_factors = take(&end, weighted ? 0 : skin->factor_counts[1] / 2);
-    at.factor_scales = take(&end, 2);
-    at.distances = take(&end, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
-    at.rotations = take(&end, 4 * (uint64_t)skin->joint_count);
-    at.translations = take(&end, 4 * (uint64_t)skin->joint_count);
-    at.controls = take(&end, 4 * (uint64_t)skin->control_count);
-    at.phi = take(&end, centers);
-    at.gathered = take(&end, gathered);
+    pelt_corrective_offsets at = pelt_corrective_outputs(skin);
+    uint64_t end = at.size;
+    at.rotations = pelt_take(&end, 4 * (uint64_t)skin->joint_count);
+    at.translations = pelt_take(&end, 4 * (uint64_t)skin->joint_count);
+    at.controls = pelt_take(&end, 4 * (uint64_t)skin->control_count);
+    at.phi = pelt_take(&end, centers);
+    at.gathered = pelt_take(&end, gathered);
     uint64_t columns = kernel ? pelt_kernel_columns(skin, kernel) : 0;
-    at.joint_kernels = take(&end, kernel ? kernel->joint_count * columns : 0);
-    at.rest_kernels = take(&end, kernel ? pelt_padded(kernel->joint_count) : 0);
-    at.joint_moves = take(&end, kernel ? kernel->joint_count : 0);
+    at.joint_kernels = pelt_take(&end, kernel ? kernel->joint_count * columns : 0);
+    at.rest_kernels = pelt_take(&end, kernel ? pelt_padded(kernel->joint_count) : 0);
+    at.joint_moves = pelt_take(&end, kernel ? kernel->joint_count : 0);
     uint64_t near_joints = kernel && pelt_skin_near(skin) ? kernel->joint_count : 0;
-    at.near_joints = take(&end, near_joints * (sizeof(pelt_near_joint) / sizeof(float)));
-    at.near = take(&end, near_joints * (2 * columns + 1));
+    at.near_joints = pelt_take(&end, near_joints * (sizeof(pelt_near_joint) / sizeof(float)));
+    at.near = pelt_take(&end, near_joints * (2 * columns + 1));
     uint64_t sets = features ? features->set_count : 0, width = features ? features->width : 0;
     uint64_t seen = features ? pelt_features_seen(features) : 0, inputs = features ? features->input_count : 0;
     int shorts = features && features->in_16_bits;
-    at.numbers = take(&end, shorts ? 0 : 8 * inputs);
-    at.short_numbers = take(&end, shorts ? 4 * inputs : 0);
-    at.unmixed = take(&end, shorts ? 0 : sets * width);
-    at.short_unmixed = take(&end, shorts ? sets * width / 2 : 0);
-    at.features = take(&end, sets * pelt_padded(seen));
-    at.short_features = take(&end, shorts ? sets * seen / 2 : 0);
-    at.set_moves = take(&end, sets);
-    at.eight_moves = take(&end, shorts ? sets * seen / 8 : 0);
+    at.numbers = pelt_take(&end, shorts ? 0 : 8 * inputs);
+    at.short_numbers = pelt_take(&end, shorts ? 4 * inputs : 0);
+    at.unmixed = pelt_take(&end, shorts ? 0 : sets * width);
+    at.short_unmixed = pelt_take(&end, shorts ? sets * width / 2 : 0);
+    at.features = pelt_take(&end, sets * pelt_padded(seen));
+    at.short_features = pelt_take(&end, shorts ? sets * seen / 2 : 0);
+    at.set_moves = pelt_take(&end, sets);
+    at.eight_moves = pelt_take(&end, shorts ? sets * seen / 8 : 0);
     at.size = end;
     return at;
 }

@@ -56,7 +56,29 @@ enum {
 };
 
 /* Fills in the counts that follow from others. False when they do not fit together. */
-int pelt_keys_counts(const pelt_keys_header *header, pelt_keys *keys);
+static inline int pelt_keys_counts(const pelt_keys_header *h, pelt_keys *keys) {
+    uint64_t each = h->flags & PELT_KEYS_SHARED ? 1 : h->component_count;
+    uint64_t rows = h->point_count * each, key_rows = h->key_count * each;
+    if (!h->point_count || !h->component_count || h->component_count > PELT_KEYS_MOST_COMPONENTS || !h->key_count ||
+        !h->basis_count || !h->region_count || h->region_count > 65536 || h->key_count > h->engine_point_count ||
+        h->engine_point_count > h->point_count || rows > UINT32_MAX - PELT_BLOCK || h->basis_count > key_rows ||
+        key_rows > 1 << 20 || (h->flags & ~(uint32_t)(PELT_KEYS_SHARED | PELT_KEYS_HALF)))
+        return 0;
+    keys->point_count = h->point_count;
+    keys->component_count = h->component_count;
+    keys->key_count = h->key_count;
+    keys->basis_count = h->basis_count;
+    keys->region_count = h->region_count;
+    keys->engine_point_count = h->engine_point_count;
+    keys->shared = (h->flags & PELT_KEYS_SHARED) != 0;
+    keys->half = (h->flags & PELT_KEYS_HALF) != 0;
+    keys->diagonal = h->diagonal;
+    keys->frame_count = h->frame_count;
+    keys->row_count = (uint32_t)rows;
+    keys->key_row_count = (uint32_t)key_rows;
+    keys->block_count = (uint32_t)((rows + PELT_BLOCK - 1) / PELT_BLOCK);
+    return 1;
+}
 
 _Static_assert(sizeof(pelt_keys_header) == 64, "the header is 64 bytes");
 

@@ -1,6 +1,5 @@
 /* loops.c: the instruction sets: which of them work here, and their loops. */
 
-#include "runtime/container.h"
 #include "runtime/loops.h"
 
 int pelt_isa_works(pelt_isa isa) {
@@ -18,12 +17,6 @@ int pelt_isa_works(pelt_isa isa) {
     default:
         return 0;
     }
-}
-
-pelt_isa pelt_best_isa(void) {
-    return pelt_isa_works(PELT_ISA_AVX512) ? PELT_ISA_AVX512
-           : pelt_isa_works(PELT_ISA_AVX2) ? PELT_ISA_AVX2
-                                           : PELT_ISA_SIMD128;
 }
 
 const char *pelt_isa_name(pelt_isa isa) {

@@ -95,6 +95,25 @@ typedef struct pelt_near_joint {
     uint32_t first_lone, end_lone; /* where its lone centres are, in multiples of 16; end_lone 0: nowhere */
 } pelt_near_joint;
 
+static inline size_t pelt_take(uint64_t *end, uint64_t floats) {
+    uint64_t at = *end;
+    *end += pelt_aligned(floats * sizeof(float));
+    return (size_t)at;
+}
+
+/* The first of them, down to the distances: what a pose leaves for others, who may be in another library. */
+static inline pelt_corrective_offsets pelt_corrective_outputs(const pelt_skin *skin) {
+    const pelt_file_corrective *head = pelt_skin_corrective(skin);
+    const pelt_file_weighted *weighted =
+        head->weighted ? (const pelt_file_weighted *)((const char *)head + head->weighted) : NULL;
+    pelt_corrective_offsets at = {0};
+    at.coefficients = pelt_take(&at.size, (uint64_t)head->coefficient_count + 3);    /* some are written in fours */
+    at.row_factors = pelt_take(&at.size, weighted ? 0 : skin->factor_counts[0] / 2); /* two are as large as a float */
+    at.turn_factors = pelt_take(&at.size, weighted ? 0 : skin->factor_counts[1] / 2);
+    at.factor_scales = pelt_take(&at.size, 2);
+    at.distances = pelt_take(&at.size, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
+    return at;
+}
 pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin);
 
 /* Fills in coefficients or distances from the rotations and translations of the joints, and from the controls. */

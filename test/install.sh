@@ -9,41 +9,7 @@ cd "$folder"
 usr/bin/pelt sample box --frames 3 -o . --quiet
 usr/bin/pelt fit box.glb --train train --method ssd -o box.pelt --quiet --holdout 0
 
-cat > outside.c <<'END'
-#include <pelt/pelt.h>
-#include <stdio.h>
-#include <stdlib.h>
-int main(void) {
-    FILE *file = fopen("box.pelt", "rb");
-    char *bytes = aligned_alloc(64, 1 << 20);
-    size_t size = fread(bytes, 1, 1 << 20, file);
-    pelt_skin skin;
-    pelt_result result = pelt_open(bytes, size, &skin);
-    if (result != PELT_OK) return puts(pelt_result_text(result)), 1;
-    void *scratch = aligned_alloc(64, pelt_scratch_size(&skin));
-    float *positions = aligned_alloc(64, pelt_output_size(&skin));
-    pelt_transform *locals = malloc(skin.joint_count * sizeof *locals);
-    for (uint32_t j = 0; j < skin.joint_count; j++) locals[j] = skin.joints[j].rest;
-    pelt_pose(&skin, locals, scratch);
-    pelt_deform(&skin, scratch, pelt_all_blocks(&skin), positions, NULL);
-    float error = positions[0] - skin.rest_positions[0];
-    return printf("%u vertices\n", skin.vertex_count), error < -1e-5f || error > 1e-5f;
-}
-END
-cat > making.c <<'END'
-#include <pelt/fit.h>
-#include <stdio.h>
-int main(void) {
-    pelt_error error;
-    pelt_bundle *bundle = pelt_bundle_read("box.glb", &error);
-    const pelt_clip *clip = bundle ? pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error) : NULL;
-    if (!clip) return puts(error.text), 1;
-    pelt_examples examples = pelt_bundle_examples(bundle, &clip, 1);
-    pelt_bytes *skin = pelt_fit(bundle, examples, &(pelt_fit_options){.method = PELT_METHOD_SSD}, NULL, &error);
-    if (!skin || pelt_bytes_write(skin, "again.pelt", &error)) return puts(error.text), 1;
-    return 0;
-}
-END
+cp "$here"/outside/*.c .
 
 mkdir project
 cat > project/CMakeLists.txt <<'END'

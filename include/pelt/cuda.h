@@ -37,16 +37,16 @@ typedef struct pelt_cuda_options {
 } pelt_cuda_options;
 
 /* Uploads a skin. The skin must outlive the object. NULL after a failure. */
-pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options, pelt_error *error);
-void pelt_cuda_free(pelt_cuda *cuda);
+PELT_API pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options, pelt_error *error);
+PELT_API void pelt_cuda_free(pelt_cuda *cuda);
 
 /* Uploads the poses of characters first .. first + count - 1: scratches[i] is what pelt_pose filled for character
    first + i; they are copied before the call returns. */
-pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, const void *const *scratches,
-                             void *stream, pelt_error *error);
+PELT_API pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, const void *const *scratches,
+                                      void *stream, pelt_error *error);
 
 /* Deforms characters 0 .. count - 1. outputs: 0 or PELT_CUDA_NORMALS. */
-pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, void *stream, pelt_error *error);
+PELT_API pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, void *stream, pelt_error *error);
 
 /* Where the results are, on the device. Character c begins c * stride bytes from there: 3 floats a slot. `normals` is
    NULL until normals have been asked for. */
@@ -54,16 +54,16 @@ typedef struct pelt_cuda_pointers {
     float *positions, *normals;
     size_t stride;
 } pelt_cuda_pointers;
-pelt_cuda_pointers pelt_cuda_output(const pelt_cuda *cuda);
+PELT_API pelt_cuda_pointers pelt_cuda_output(const pelt_cuda *cuda);
 
 /* Copies a character's result to the processor, pelt_output_size bytes each, NULL where not wanted; waits for the
    stream. */
-pelt_result pelt_cuda_read(pelt_cuda *cuda, uint32_t character, float *positions, float *normals, void *stream,
-                           pelt_error *error);
+PELT_API pelt_result pelt_cuda_read(pelt_cuda *cuda, uint32_t character, float *positions, float *normals, void *stream,
+                                    pelt_error *error);
 
 /* The device's name, and how many there are; 0 also where no driver is. */
-const char *pelt_cuda_name(const pelt_cuda *cuda);
-int pelt_cuda_devices(void);
+PELT_API const char *pelt_cuda_name(const pelt_cuda *cuda);
+PELT_API int pelt_cuda_devices(void);
 
 #ifdef __cplusplus
 }

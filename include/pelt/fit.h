@@ -169,10 +169,11 @@ typedef struct pelt_examples {
 } pelt_examples;
 
 /* The pose of a frame: one transform per joint, relative to its parent. */
-void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame, pelt_transform *locals);
+PELT_API void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame,
+                             pelt_transform *locals);
 
 /* The values of the controls in a frame, [controls->count]. */
-void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, uint32_t frame, float *values);
+PELT_API void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, uint32_t frame, float *values);
 
 /* -- Reading ------------------------------------------------------------------------------------------------------ */
 
@@ -215,8 +216,8 @@ typedef struct pelt_bundle {
 } pelt_bundle;
 
 /* Reads a .glb or .gltf file. Clips come without positions until pelt_bundle_clip asks for them. */
-pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error);
-void pelt_bundle_free(pelt_bundle *bundle);
+PELT_API pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error);
+PELT_API void pelt_bundle_free(pelt_bundle *bundle);
 
 typedef enum pelt_need {
     PELT_NEED_POSE,      /* the skeleton's motion is enough */
@@ -231,7 +232,7 @@ typedef enum pelt_need {
 
    A name that ends with .json is a file of sculpts: shapes made by hand, each with its pose (docs/howto-examples.md).
    They become a clip of that name, a frame each. */
-const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
+PELT_API const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
 
 /* A character from the caller's arrays, where no file is at hand: a modelling program, an engine, a script. Everything
    is checked and copied, so the arrays may go as soon as pelt_bundle_new returns. Lengths are in any unit, the same one
@@ -275,7 +276,7 @@ typedef struct pelt_character {
     const float *control_rest;        /* [control_count] their values at rest, at most 1e9; NULL: 0 */
 } pelt_character;
 
-pelt_bundle *pelt_bundle_new(const pelt_character *character, pelt_error *error);
+PELT_API pelt_bundle *pelt_bundle_new(const pelt_character *character, pelt_error *error);
 
 /* Frames of a character: poses, and the shape that the mesh has in each of them. */
 typedef struct pelt_clip_input {
@@ -291,20 +292,20 @@ typedef struct pelt_clip_input {
 
 /* Adds a clip, also to a bundle that was read from a file. pelt_clip_pose gives back the poses, with quaternions of unit
    length. The clip is the bundle's; pointers to other clips stay as they are. Not for several threads at once. */
-const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input *input, pelt_error *error);
+PELT_API const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input *input, pelt_error *error);
 
 /* Adds the mirror image of a clip along an axis (0, 1, 2 for x, y, z), as "CLIP, mirrored": joints of the sides are told
    by their names (Left and Right, .L and .R, _l and _r, L_ and R_), vertices by where they are at rest. Fails, with their
    number, where vertices have no partner. */
-const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, int axis, pelt_error *error);
+PELT_API const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, int axis, pelt_error *error);
 
 /* All frames of some clips, with their weights, but those whose weight is 0. Owned by the bundle; a list of NULL when
    memory is out. */
-pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
+PELT_API pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
 /* Everything that looks wrong with the bundle and the clips given (with positions, where they are loaded), worst first.
    Owned by the bundle. */
-pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
+PELT_API pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
 
@@ -416,10 +417,10 @@ typedef enum pelt_pose_choice { PELT_POSE_CHOICES(PELT_ENUM_VALUE) PELT_POSE_CHO
 #undef PELT_ENUM_VALUE
 
 /* The names above. Never NULL. */
-const char *pelt_blend_name(pelt_blend blend);
-const char *pelt_corrective_name(pelt_corrective_kind corrective);
-const char *pelt_method_name(pelt_method method);
-const char *pelt_family_name(pelt_family family);
+PELT_API const char *pelt_blend_name(pelt_blend blend);
+PELT_API const char *pelt_corrective_name(pelt_corrective_kind corrective);
+PELT_API const char *pelt_method_name(pelt_method method);
+PELT_API const char *pelt_family_name(pelt_family family);
 
 /* Names of joints; * in a name stands for any letters. */
 typedef struct pelt_names {
@@ -550,14 +551,14 @@ typedef struct pelt_fit_options {
 
 /* Fills in blend, corrective, and the method that they amount to (a psd with another corrective is not called psd), and
    checks every number, every choice, and that nothing is set that is not used. pelt_fit does it too. */
-pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error);
+PELT_API pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error);
 
 /* 1 when the blend or the corrective uses the option of this name, such as "per_vertex". */
-int pelt_option_used(const char *option, pelt_blend blend, pelt_corrective_kind corrective);
+PELT_API int pelt_option_used(const char *option, pelt_blend blend, pelt_corrective_kind corrective);
 
 /* The range of a number, for programs that ask people for one; 0 is the default besides. Returns 0 when no option that a
    method may use has this name. Lists and choices have the range 0 to 0, or to the last choice. */
-int pelt_option_range(const char *option, double *low, double *high);
+PELT_API int pelt_option_range(const char *option, double *low, double *high);
 
 /* A file in memory, a skin or key points. `bytes` are aligned for pelt_open and pelt_keys_open. */
 typedef struct pelt_bytes {
@@ -565,19 +566,19 @@ typedef struct pelt_bytes {
     size_t size;
 } pelt_bytes;
 
-void pelt_bytes_free(pelt_bytes *bytes); /* NULL is fine */
+PELT_API void pelt_bytes_free(pelt_bytes *bytes); /* NULL is fine */
 
 /* Writes them to a file, which appears whole or not at all. */
-pelt_result pelt_bytes_write(const pelt_bytes *bytes, const char *path, pelt_error *error);
+PELT_API pelt_result pelt_bytes_write(const pelt_bytes *bytes, const char *path, pelt_error *error);
 
 /* Chooses a fraction of the examples to hold out: whole stretches where frames follow one another in time, single ones
    where they do not; never a clip's first frame. Both lists are owned by the bundle. */
-pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
-                          pelt_examples *held, pelt_error *error);
+PELT_API pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
+                                   pelt_examples *held, pelt_error *error);
 
 /* Reads a skin file, or the skin in a glTF file (`pelt export --embed`), and checks it with pelt_open. Free the bytes
    with pelt_bytes_free when the skin is not used any more. */
-pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error);
+PELT_API pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error);
 
 /* -- Measuring ---------------------------------------------------------------------------------------------------- */
 
@@ -615,12 +616,12 @@ typedef struct pelt_measure {
 } pelt_measure;
 
 /* Runs a skin over examples and compares with their true positions. Free with pelt_measure_free. */
-pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
-                                    uint32_t threads, pelt_error *error);
-void pelt_measure_free(pelt_measure *measure);
+PELT_API pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
+                                             uint32_t threads, pelt_error *error);
+PELT_API void pelt_measure_free(pelt_measure *measure);
 
 /* Whether rel_err, roughness and jump have something to be relative to. */
-int pelt_measure_is_relative(const pelt_measure *measure);
+PELT_API int pelt_measure_is_relative(const pelt_measure *measure);
 
 /* -- The report ----------------------------------------------------------------------------------------------------
 
@@ -748,7 +749,7 @@ typedef struct pelt_fit_report {
 } pelt_fit_report;
 
 /* Frees what is in a report, not the struct itself. */
-void pelt_fit_report_free(pelt_fit_report *report);
+PELT_API void pelt_fit_report_free(pelt_fit_report *report);
 
 /* Fits a skin to examples. Free the bytes with pelt_bytes_free. All examples need true positions, unless the blend is
    taken as it is (file, distance) without a corrective and no report is wanted; such a blend needs no examples at all,
@@ -756,31 +757,32 @@ void pelt_fit_report_free(pelt_fit_report *report);
    measured and nothing held out, which saves most of the second half of the time; otherwise it is filled in when the
    fit succeeds, and to be freed with pelt_fit_report_free. It can take seconds to minutes: options->progress is told,
    and can stop it. */
-pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
-                     pelt_fit_report *report, pelt_error *error);
+PELT_API pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                              pelt_fit_report *report, pelt_error *error);
 
 /* Refits the weights of a skin so that none is negative, on the joints that each vertex has, with its rest positions.
  */
-pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
-                            pelt_error *error);
+PELT_API pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples,
+                                     uint32_t threads, pelt_error *error);
 
 /* -- Playing a skin on the clips of a bundle ---------------------------------------------------------------------- */
 
 /* A skin made ready for the poses of a bundle: its joints are found in the bundle's skeleton by name. One per thread.
  */
 typedef struct pelt_player pelt_player;
-pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error);
-void pelt_player_free(pelt_player *player);
+PELT_API pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error);
+PELT_API void pelt_player_free(pelt_player *player);
 
 /* Poses the skin as a frame has it: scratch memory for pelt_deform or a graphics device, until the next call. */
-const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_t frame);
+PELT_API const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_t frame);
 
 /* The same of a pose that is no clip's: a transform for each joint of the bundle, and a value for each of its controls;
    NULL: at rest. */
-const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *locals, const float *controls);
+PELT_API const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *locals, const float *controls);
 
 /* Runs the skin in the pose of a frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's order. */
-void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals);
+PELT_API void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions,
+                                float *normals);
 
 /* -- Looking into a fit ------------------------------------------------------------------------------------------- */
 
@@ -811,9 +813,9 @@ typedef struct pelt_eigen_study {
 
 /* Looks at the joints of the examples as EigenSkin would with these options; at most `most` of them, 0: all. The study
    outlives bundle and examples. Free with pelt_eigen_study_free. */
-pelt_eigen_study *pelt_study_joints(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
-                                    size_t most, pelt_error *error);
-void pelt_eigen_study_free(pelt_eigen_study *study); /* NULL is fine */
+PELT_API pelt_eigen_study *pelt_study_joints(pelt_bundle *bundle, pelt_examples examples,
+                                             const pelt_fit_options *options, size_t most, pelt_error *error);
+PELT_API void pelt_eigen_study_free(pelt_eigen_study *study); /* NULL is fine */
 
 #ifdef __cplusplus
 }

@@ -72,19 +72,19 @@ typedef struct pelt_gl_options {
 } pelt_gl_options;
 
 /* Uploads a skin. The skin must outlive the object. NULL after a failure. */
-pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt_error *error);
+PELT_API pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt_error *error);
 
 /* Frees all of it, also on the device, where the context must be current; NULL is fine. */
-void pelt_gl_free(pelt_gl *gl);
+PELT_API void pelt_gl_free(pelt_gl *gl);
 
 /* Uploads the poses of characters first .. first + count - 1: scratches[i] is what pelt_pose filled for character
    first + i. */
-pelt_result pelt_gl_upload(pelt_gl *gl, uint32_t first, uint32_t count, const void *const *scratches,
-                           pelt_error *error);
+PELT_API pelt_result pelt_gl_upload(pelt_gl *gl, uint32_t first, uint32_t count, const void *const *scratches,
+                                    pelt_error *error);
 
 /* Compute path: deforms characters 0 .. count - 1. outputs: 0 or PELT_GL_NORMALS. What follows may read the result as
    vertex attributes, by shaders, or by calls. */
-pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt_error *error);
+PELT_API pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt_error *error);
 
 /* Compute path: where the results are. Character c begins c * stride bytes from the start of a buffer: 3 floats a slot,
    tightly packed. `normals` is 0 until normals have been asked for. */
@@ -92,23 +92,24 @@ typedef struct pelt_gl_buffers {
     unsigned positions, normals; /* names of buffers */
     size_t stride;
 } pelt_gl_buffers;
-pelt_gl_buffers pelt_gl_output(const pelt_gl *gl);
+PELT_API pelt_gl_buffers pelt_gl_output(const pelt_gl *gl);
 
 /* Compute path: points attributes of the bound vertex array at a character's positions and normals, and enables them;
    -1 leaves one out. This stays. */
-pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int positions_at, int normals_at, pelt_error *error);
+PELT_API pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int positions_at, int normals_at,
+                                        pelt_error *error);
 
 /* Compute path: copies a character's result; pelt_output_size bytes each, NULL where not wanted. Waits for it. */
-pelt_result pelt_gl_read(pelt_gl *gl, uint32_t character, float *positions, float *normals, pelt_error *error);
+PELT_API pelt_result pelt_gl_read(pelt_gl *gl, uint32_t character, float *positions, float *normals, pelt_error *error);
 
 /* The text of the shader with all that it has to know of this skin in front, but no #version line. Compute path: the
    whole shader as dispatched for many characters. Vertex path: the function pelt_vertex. It lives until the next call
    of this function, or the end of the object. NULL when memory is out. */
-const char *pelt_gl_source(pelt_gl *gl, unsigned outputs);
+PELT_API const char *pelt_gl_source(pelt_gl *gl, unsigned outputs);
 
 /* Vertex path: makes the program current, and the skin's textures those of units `unit` and `unit` + 1, and its numbers
    uniform buffer `block`. This stays. */
-pelt_result pelt_gl_bind(pelt_gl *gl, unsigned program, unsigned unit, unsigned block, pelt_error *error);
+PELT_API pelt_result pelt_gl_bind(pelt_gl *gl, unsigned program, unsigned unit, unsigned block, pelt_error *error);
 
 #ifdef __cplusplus
 }

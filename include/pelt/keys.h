@@ -108,11 +108,11 @@ typedef struct pelt_keys {
 
 /* Checks a .keys file in memory and fills in *keys, as pelt_open does for skins: everything is checked here, `bytes` is
    aligned to 64 and stays where it is. The results are those of pelt_open. */
-pelt_result pelt_keys_open(const void *bytes, size_t size, pelt_keys *keys);
+PELT_API pelt_result pelt_keys_open(const void *bytes, size_t size, pelt_keys *keys);
 
 /* Bytes of scratch for a batch of frames, a multiple of 64. Align it to 64; what is in it before does not matter.
    SIZE_MAX when that is more than the machine has addresses for. */
-size_t pelt_keys_scratch_size(const pelt_keys *keys, uint32_t frame_count);
+PELT_API size_t pelt_keys_scratch_size(const pelt_keys *keys, uint32_t frame_count);
 
 /* How badly the subspace explains the keys of a frame. Infinite where a key value is not finite. */
 typedef struct pelt_misfit {
@@ -124,12 +124,12 @@ typedef struct pelt_misfit {
 /* From values at the keys [frame_count][key_count][component_count], in the order of key_points, to subspace
    coordinates, kept in the scratch. misfits [frame_count] may be NULL, which saves their cost, about that of the
    coordinates times key rows over basis vectors. */
-void pelt_keys_solve(const pelt_keys *keys, const float *key_values, uint32_t frame_count, void *scratch,
-                     pelt_misfit *misfits);
+PELT_API void pelt_keys_solve(const pelt_keys *keys, const float *key_values, uint32_t frame_count, void *scratch,
+                              pelt_misfit *misfits);
 
 /* After pelt_keys_solve of one frame with misfits: e of each region [region_count], 0 where a region has no keys. Of a
    batch it is that of the last frame. */
-void pelt_keys_region_misfits(const pelt_keys *keys, const void *scratch, float *e);
+PELT_API void pelt_keys_region_misfits(const pelt_keys *keys, const void *scratch, float *e);
 
 static inline pelt_range pelt_keys_all_blocks(const pelt_keys *keys) {
     pelt_range all = {0, keys->block_count};
@@ -139,7 +139,8 @@ static inline pelt_range pelt_keys_all_blocks(const pelt_keys *keys) {
 /* After pelt_keys_solve: values of all points [frame_count][point_count][component_count], for a range of blocks of 16
    rows (split it over threads); what lies beyond the last block is left out. frame_count is that of the solve. Frames
    of a batch share the reading of A, which is most of the cost: eight at once cost far less than eight alone. */
-void pelt_keys_fill(const pelt_keys *keys, const void *scratch, uint32_t frame_count, pelt_range blocks, float *values);
+PELT_API void pelt_keys_fill(const pelt_keys *keys, const void *scratch, uint32_t frame_count, pelt_range blocks,
+                             float *values);
 
 /* -- The soft cache ------------------------------------------------------------------------------------------------ */
 
@@ -202,27 +203,28 @@ typedef struct pelt_soft_cache {
 
 /* Bytes of memory for a soft cache, a multiple of 64: about five frames of values. Align it to 64. SIZE_MAX when that
    is more than the machine has addresses for. */
-size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count);
+PELT_API size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count);
 
 /* Makes a soft cache in the memory given. `options` may be NULL: the defaults. PELT_ERROR_ARGUMENT when something
    needed is NULL, e_max is below e_min or step is negative; PELT_ERROR_ALIGNMENT when memory is not aligned to 64. */
-pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, const pelt_soft_cache_options *options,
-                                 pelt_engine_call engine, void *memory);
+PELT_API pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys,
+                                          const pelt_soft_cache_options *options, pelt_engine_call engine,
+                                          void *memory);
 
 /* Says that the next frame does not follow the last one (another shot, another take): it is not blended with what was
    there before. */
-void pelt_soft_cache_cut(pelt_soft_cache *cache);
+PELT_API void pelt_soft_cache_cut(pelt_soft_cache *cache);
 
 /* One frame: evaluates keys and witnesses, decides, evaluates what must be, blends. Where points are computed, how far
    the reconstruction is from them is known: a region whose points are over the witnesses' bound is computed in the next
    frame too, and so are its neighbours where the error reaches their border. values [point_count][component_count];
    `info` may be NULL. PELT_ERROR_NUMBER when the engine gave something that is not finite, PELT_ERROR_DATA when it failed:
    values are then not to be used, and the cache stays as it was. */
-pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
-                                 pelt_soft_cache_frame_info *info);
+PELT_API pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
+                                          pelt_soft_cache_frame_info *info);
 
 /* The weight of the reconstruction for a misfit e: 1 up to e_min, 0 from e_max, linear between. */
-float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e);
+PELT_API float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e);
 
 #ifdef __cplusplus
 }

@@ -81,7 +81,7 @@ typedef enum pelt_keys_recipe {
 } pelt_keys_recipe;
 
 /* "pelt", "paper"; NULL for a number that is none. */
-const char *pelt_keys_recipe_name(pelt_keys_recipe recipe);
+PELT_API const char *pelt_keys_recipe_name(pelt_keys_recipe recipe);
 
 #define PELT_KEYS_NO_WITNESSES UINT32_MAX
 
@@ -150,12 +150,12 @@ typedef struct pelt_keys_report {
 /* Trains key points: bytes of a .keys file, aligned for pelt_keys_open, to be freed with pelt_bytes_free. `options` and
    `report` may be NULL. Time grows
    with points times keys squared, and with frames times values times keys. */
-pelt_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_options *options, pelt_keys_report *report,
-                            pelt_error *error);
+PELT_API pelt_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_options *options,
+                                     pelt_keys_report *report, pelt_error *error);
 
 /* Reads a .keys file and checks it with pelt_keys_open; *keys points into the bytes, which are freed with
    pelt_bytes_free when it is no longer used. pelt_bytes_write writes one. */
-pelt_bytes *pelt_keys_read(const char *path, pelt_keys *keys, pelt_error *error);
+PELT_API pelt_bytes *pelt_keys_read(const char *path, pelt_keys *keys, pelt_error *error);
 
 /* -- Measuring ----------------------------------------------------------------------------------------------------- */
 
@@ -213,9 +213,9 @@ typedef struct pelt_keys_measure {
 
 /* Plays frames through key points and the soft cache, with the frames' own values in place of the calculation, and
    compares. Frames without shots follow one another. `options` may be NULL. Free with pelt_keys_measure_free. */
-pelt_keys_measure *pelt_keys_measure_frames(const pelt_keys *keys, const pelt_frames *frames,
-                                            const pelt_keys_measure_options *options, pelt_error *error);
-void pelt_keys_measure_free(pelt_keys_measure *measure);
+PELT_API pelt_keys_measure *pelt_keys_measure_frames(const pelt_keys *keys, const pelt_frames *frames,
+                                                     const pelt_keys_measure_options *options, pelt_error *error);
+PELT_API void pelt_keys_measure_free(pelt_keys_measure *measure);
 
 #ifdef __cplusplus
 }

@@ -55,6 +55,15 @@ extern "C" {
 
 #define PELT_VERSION "0.2.0"
 
+/* What shared libraries show, while they are built; nothing to programs. */
+#if !defined(PELT_EXPORTS)
+#define PELT_API
+#elif defined(_WIN32)
+#define PELT_API __declspec(dllexport)
+#else
+#define PELT_API __attribute__((visibility("default")))
+#endif
+
 /* Vertices in a block, and the alignment in bytes: skin files and scratch must have it, output should. */
 #define PELT_BLOCK 16
 #define PELT_ALIGN 64
@@ -87,7 +96,7 @@ typedef enum pelt_result {
 
 /* The message of a result, as in the list above: for people, in English, without a full stop. Never NULL, also for
    numbers that are no result; the text is constant and need not be freed. */
-const char *pelt_result_text(pelt_result result);
+PELT_API const char *pelt_result_text(pelt_result result);
 
 /* A transform relative to the parent: scale first, then rotate, then translate, as nodes of glTF do. It applies to
    points of the joint's own space and gives points of its parent's. */
@@ -164,16 +173,16 @@ typedef enum pelt_isa {
 
 /* The name of an instruction set, as in the list above; pelt_isa_name(PELT_ISA_SIMD128) is what it is on this machine:
    "sse", "neon" or "wasm". Never NULL; "unknown" for a number that is none. */
-const char *pelt_isa_name(pelt_isa isa);
+PELT_API const char *pelt_isa_name(pelt_isa isa);
 
 /* 1 when this build and this machine can run the instruction set, else 0. PELT_ISA_SCALAR and PELT_ISA_SIMD128 always
    can; the others ask the processor, so that one program serves all machines. */
-int pelt_isa_works(pelt_isa isa);
+PELT_API int pelt_isa_works(pelt_isa isa);
 
 enum { PELT_CORRECTIVE_SECTIONS = 16 }; /* private */
 
 /* The version of the library that runs, such as "0.2.0"; PELT_VERSION is that of this header. */
-const char *pelt_version(void);
+PELT_API const char *pelt_version(void);
 
 /* An opened skin: counts, and pointers into the bytes given to pelt_open. It is a plain value: copy it as you like,
    there is nothing to free. Treat it as read-only, except `isa`.
@@ -226,19 +235,19 @@ typedef struct pelt_skin {
    every number), and nothing afterwards, so a hostile file is refused by this call or is safe to run. It takes about as
    long as reading the bytes once. `bytes` must be aligned to 64 and must stay where it is as long as the skin is used;
    nothing is copied, so a mapped file will do, and one copy serves all characters. After a failure *skin is zero. */
-pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin);
+PELT_API pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin);
 
 /* The joint of this name, -1 when there is none; of several the first. It looks at one after the other: ask once at load
    time. */
-int32_t pelt_find_joint(const pelt_skin *skin, const char *name);
+PELT_API int32_t pelt_find_joint(const pelt_skin *skin, const char *name);
 
 /* A number that tells meshes apart, so that a skin is never put on another one than it was made for: of the rest
    positions [vertex_count][3] and the corners of the triangles [triangle_count][3], as the file has them. Several meshes
    of a glTF scene count as one, their nodes in the order of the file.
 
        if (skin.mesh_hash && *skin.mesh_hash != pelt_mesh_hash(positions, vertex_count, indices, index_count / 3)) ... */
-uint64_t pelt_mesh_hash(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
-                        uint32_t triangle_count);
+PELT_API uint64_t pelt_mesh_hash(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
+                                 uint32_t triangle_count);
 
 /* 1 when the shape depends on the pose beyond the blend: the skin has a corrective. */
 static inline int pelt_has_corrective(const pelt_skin *skin) { return skin->corrective[0] != NULL; }
@@ -246,19 +255,19 @@ static inline int pelt_has_corrective(const pelt_skin *skin) { return skin->corr
 /* Bytes of scratch memory that pelt_pose fills and pelt_deform reads, a multiple of 64: mostly 176 for each joint.
    Align it to 64; what is in it before does not matter. A pose stays there until the next one, so characters in the
    same pose may share it. */
-size_t pelt_scratch_size(const pelt_skin *skin);
+PELT_API size_t pelt_scratch_size(const pelt_skin *skin);
 
 /* Bytes of one buffer of positions or normals, a multiple of 64: 3 floats for each of block_count * 16 slots. */
-size_t pelt_output_size(const pelt_skin *skin);
+PELT_API size_t pelt_output_size(const pelt_skin *skin);
 
 /* Once a frame: computes all that depends on the pose alone, from the transform of each joint relative to its parent,
    locals[joint_count]. Rotations need not be exactly unit length; one of length 0 counts as no rotation. Controls are
    at rest. */
-void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch);
+PELT_API void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch);
 
 /* The same from matrices, for engines that have them: globals[joint_count], the transform of each joint in model space,
    row-major 3x4. They are where the joints are, not skinning matrices: the inverse bind matrices are applied here. */
-void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch);
+PELT_API void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch);
 
 /* All that a pose can be given by. */
 typedef struct pelt_pose_input {
@@ -272,7 +281,7 @@ typedef struct pelt_pose_input {
        float tension[] = {0.7f};                      // for the one control of this skin
        pelt_pose_input input = {.locals = locals, .controls = tension};
        pelt_pose_from(&skin, &input, scratch); */
-void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
+PELT_API void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
 /* A range of blocks: those from `first` on, `count` of them. */
 typedef struct pelt_range {
@@ -294,7 +303,8 @@ static inline pelt_range pelt_all_blocks(const pelt_skin *skin) {
 
        pelt_range part = {thread * each, each};       // each = (skin.block_count + threads - 1) / threads
        pelt_deform(&skin, scratch, part, positions, NULL); */
-void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals);
+PELT_API void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions,
+                          float *normals);
 
 /* Where one attribute goes. */
 typedef struct pelt_stream {
@@ -337,24 +347,24 @@ typedef struct pelt_output {
    Tangents are x y z w as in glTF: x y z of unit length, across the normal that comes with them, in the direction in
    which the texture's u grows; w (normal x tangent) is the bitangent, with w = 1 or -1 as in the file. A vertex that a
    joint of negative scale mirrors has the other w. */
-void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *output);
+PELT_API void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *output);
 
 /* For output in the order of the file, once at load time: the vertex of each slot, vertices[16 block_count];
    PELT_NO_VERTEX for slots that no vertex has. */
-void pelt_slot_vertices(const pelt_skin *skin, uint32_t *vertices);
+PELT_API void pelt_slot_vertices(const pelt_skin *skin, uint32_t *vertices);
 
 #define PELT_NO_VERTEX UINT32_MAX
 
 /* Once at load time, for output in slot order: replaces each index of an index buffer, which are below vertex_count, by
    the slot of its vertex. `bytes` is the size of an index, 2 or 4; with 2 there are at most 65536 slots. */
-void pelt_renumber_indices(const pelt_skin *skin, void *indices, size_t count, size_t bytes);
+PELT_API void pelt_renumber_indices(const pelt_skin *skin, void *indices, size_t count, size_t bytes);
 
 /* The same for an attribute that pelt does not deform: copies so many bytes of each vertex to its slot. `to` has room for
    16 block_count vertices; those of slots that no vertex has are left as they are. The buffers must not overlap. */
-void pelt_reorder_attribute(const pelt_skin *skin, pelt_stream from, size_t bytes, pelt_stream to);
+PELT_API void pelt_reorder_attribute(const pelt_skin *skin, pelt_stream from, size_t bytes, pelt_stream to);
 
 /* Bytes of a buffer of tangents, a multiple of 64: 4 floats for each of block_count * 16 slots. */
-size_t pelt_tangents_size(const pelt_skin *skin);
+PELT_API size_t pelt_tangents_size(const pelt_skin *skin);
 
 #ifdef __cplusplus
 }

@@ -150,7 +150,7 @@ EXPORT(pose_new) pose *pelt_wasm_pose_new(const opened_skin *s) {
     for (uint32_t c = 0; c < skin->control_count; c++) p->controls[c] = skin->controls[c].rest;
     if (s->coefficient_count)
         p->coefficients =
-            (float *)((char *)p->scratch + pelt_pose_layout(skin).size + pelt_corrective_layout(skin).coefficients);
+            (float *)((char *)p->scratch + pelt_pose_layout(skin).size + pelt_corrective_outputs(skin).coefficients);
     return p;
 }
 
