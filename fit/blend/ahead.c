@@ -1,19 +1,19 @@
 /* ahead.c: convex weights for a blend that a corrective follows: the future work of Kry, James & Pai 2002.
 
-   A corrective repairs what part of the displacements u_e = A_e^-1 (v_e - S_e v0), S = (A | t), is a function of the
-   pose. Weights that make u small are therefore not the best: those are that make it predictable. A ridge regression on
-   the pose, that of the kernel corrective, stands for all correctives; what it misses of examples that it has not seen
-   is linear in u (pelt_left_out). With D its predictions for the weights so far, u is nearly linear in other weights,
+   A corrective removes the part of the displacements u_e = A_e^-1 (v_e - S_e v0), S = (A | t), that is a function of
+   the pose. So the best weights are not those that make u small, but those that make it predictable. The kernel
+   corrective's ridge regression on the pose stands in for all correctives; its error on unseen examples is linear in u
+   (pelt_left_out). With D its predictions for the current weights, u is nearly linear in the weights,
 
        u_e(w) = D_e + A_e^-1 (v_e - sum_j w_j T_j^e (v0 + D_e)),
 
-   so that a few rounds of
+   so a few rounds of
 
        minimise  sum_e |A_e (L u(w))_e|^2 + p sum_e (|S_e v0 - v_e|^2 + |S_e v0 - S_e^file v0|^2),  w >= 0, sum w = 1
 
-   find them. The second sum pulls at weights that make no difference to the first, half to where the blend alone is
-   best, half to where the file has them. How strongly, and whether the file's weights stay after all, is
-   cross-validated: with folds of examples that neither weights nor regression have seen. */
+   find them. The second sum pulls weights that do not affect the first halfway between the best plain blend and the
+   file's weights. Its strength, and whether to keep the file's weights after all, is chosen by cross-validation on
+   folds that neither weights nor regression have seen. */
 
 #include "fit/blend/ahead.h"
 #include "fit/blend/blend.h"
@@ -25,22 +25,23 @@
 
 enum { MOST_EXAMPLES = 256, LEAST_EXAMPLES = 10, SAMPLES = 160, FOLDS = 5, ROUNDS = 3, PIECE = 64, NEAR = 32 };
 
-/* The kernel corrective starts from these; which of them is best hardly matters to the weights. */
+/* The kernel corrective starts from these; the exact choice hardly affects the weights. */
 static const pelt_kernel_settings settings = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
-/* How strongly weights are pulled: what is tried, from strong to weak. */
+/* Strengths of the pull to try, from strong to weak. */
 static const double pulls[] = {0.1, 0.01, 0.001};
 enum { PULLS = sizeof pulls / sizeof *pulls };
 
-/* Pulls are alike where what is missed is within this factor: the strongest of them is taken, since examples of single
-   joints say little of several at once. The file's weights stay unless what is missed falls by a part. */
+/* Pulls whose errors are within this factor are considered equal, and the strongest is used, since examples of single
+   joints say little about several at once. The file's weights are kept unless the error drops by at least this
+   fraction. */
 static const double as_good = 1.05, worthwhile = 0.02;
 
-static const double settled = 0.003; /* weights that changed less are not fitted again */
+static const double settled = 0.003; /* weights that changed less are not refitted */
 static const double jitter = 1e-12;
 
 typedef struct looking {
-    pelt_fitting *f; /* whose examples are those that are used here */
+    pelt_fitting *f; /* restricted to the examples used here */
     const pelt_affine *matrices;
     uint32_t matrix_count;
     pelt_candidates candidates;
@@ -48,12 +49,12 @@ typedef struct looking {
     bool *adjacent; /* [candidate][candidate] joined by a bone */
     pelt_poses poses;
     int *fold;     /* [example] */
-    float *tables; /* of the kernel's inputs, which do not depend on the points */
+    float *tables; /* of the kernel's inputs; independent of the points */
     uint32_t most;
-    double unit; /* one over the diagonal */
+    double unit; /* 1 / diagonal */
 } looking;
 
-/* Some points, whose weights are fitted without a fold of the examples. */
+/* Some points, whose weights are fitted without one fold of the examples. */
 typedef struct trial {
     const looking *l;
     uint32_t count;
@@ -65,10 +66,10 @@ typedef struct trial {
     bool *is_settled; /* [count] */
     pelt_kernel_inputs inputs;
     float *displacements; /* [example][count][3] */
-    uint32_t *order;      /* [count] those with the same inputs stand together, */
-    uint32_t *first;      /* [piece_count + 1] a few of them in each piece */
+    uint32_t *order;      /* [count] points with the same inputs are adjacent, */
+    uint32_t *first;      /* [piece_count + 1] in pieces of a few points */
     uint32_t piece_count;
-    double *errors; /* [count] of the examples left out, squared */
+    double *errors; /* [count] on the left-out examples, squared */
 } trial;
 
 /* -- Regression ---------------------------------------------------------------------------------------------------- */
@@ -98,13 +99,13 @@ void pelt_predicted(size_t n, const double *left_out, const double *u, double *d
     pelt_gemm(false, false, n, 3, n, -1, left_out, u, 1, d);
 }
 
-/* The regression of points with the same inputs, on the examples that are not left out; in the others, which move none
-   of these inputs, it predicts nothing. */
+/* The regression for points with the same inputs, on the examples that are not left out and move any of these inputs;
+   in all others it predicts nothing. */
 typedef struct regression {
     size_t count, hidden_count;
     uint32_t *examples; /* [count] seen */
     uint32_t *hidden;   /* [hidden_count] left out */
-    double *left_out;   /* [count][count], of the folds within those seen */
+    double *left_out;   /* [count][count], over folds within the seen examples */
     double *predict;    /* [hidden_count][count] */
 } regression;
 
@@ -199,7 +200,7 @@ static void displace_point(void *user, size_t i, pelt_arena *scratch) {
     }
 }
 
-/* Points with the same inputs stand together, in the order of the first of them. */
+/* Makes points with the same inputs adjacent, in order of first appearance. */
 static void cut_pieces(trial *t) {
     uint32_t n = t->inputs.count, at = 0;
     pelt_arena *work = pelt_arena_inside(t->l->f->arena);
@@ -219,7 +220,7 @@ static void cut_pieces(trial *t) {
     pelt_arena_free(work);
 }
 
-/* Who drives which point, for the weights that there are now. */
+/* Which inputs drive which points, given the current weights. */
 static void look_around(trial *t) {
     pelt_fitting *f = t->l->f;
     pelt_supports supports;
@@ -235,7 +236,7 @@ static void look_around(trial *t) {
     cut_pieces(t);
 }
 
-/* The joints that a point may follow: those that it does, or does in the file, and their neighbours. */
+/* The joints a point may follow: those it follows now or in the file, and their neighbours. */
 static uint32_t list_near(const trial *t, uint32_t point, uint32_t *list) {
     const looking *l = t->l;
     uint32_t own = 0, count;
@@ -258,8 +259,8 @@ static uint32_t list_near(const trial *t, uint32_t point, uint32_t *list) {
     return count;
 }
 
-/* What is left of a point's problem when there is room for it: rows[joint][2][example][3], what is missed and what is
-   pulled at, if the point followed that joint alone. */
+/* Scratch memory for one point: rows[joint][2][example][3] are the prediction error and the pull if the point followed
+   that joint alone. */
 typedef struct workspace {
     double *u, *now, *columns, *missed, *rows, *gram;
     pelt_affine *blends, *inverses;
@@ -290,7 +291,8 @@ void pelt_linear_displacement(const pelt_affine *inverse, const pelt_affine *joi
     for (int c = 0; c < 3; c++) u[c] += d[c];
 }
 
-/* The rows of examples that move an input: v0 + D carried by each joint, seen from rest, and what is missed of it. */
+/* The rows of examples that move an input: v0 + D carried by each joint, mapped back to rest, and its prediction
+   error. */
 static void fill_missed(const trial *t, uint32_t point, const uint32_t *near, uint32_t m, workspace *b) {
     const regression *r = b->r;
     size_t n = r->count, width = 3 * (size_t)m, all = t->l->poses.count;
@@ -316,7 +318,7 @@ static void fill_missed(const trial *t, uint32_t point, const uint32_t *near, ui
             turn(&b->blends[i], b->missed + i * width + 3 * j, b->rows + 6 * all * j + 3 * r->examples[i]);
 }
 
-/* All other rows. Two pulls are one to the middle between their ends, and twice as strong. */
+/* All other rows. Two pulls equal one towards the midpoint of their targets, twice as strong. */
 static void fill_rows(const trial *t, uint32_t point, const uint32_t *near, uint32_t m, workspace *b) {
     const looking *l = t->l;
     size_t all = l->poses.count;
@@ -339,8 +341,8 @@ static void fill_rows(const trial *t, uint32_t point, const uint32_t *near, uint
     fill_missed(t, point, near, m, b);
 }
 
-/* With locked weights w_i the free ones, which sum to s, have the rows p_j + sum_i w_i p_i / s. The locked joints of the
-   list are brought to its end; returns how many are free. */
+/* With locked weights w_i, the free ones, which sum to s, have the rows p_j + sum_i w_i p_i / s. Moves the locked
+   joints to the end of the list; returns the number of free ones. */
 static uint32_t apply_locks(const trial *t, uint32_t m, uint32_t *near, const pelt_weights *locked, double share,
                             workspace *b) {
     size_t length = 6 * (size_t)t->l->poses.count;
@@ -374,7 +376,7 @@ static void solve(const trial *t, uint32_t free, uint32_t locked_count, workspac
                       set);
 }
 
-/* The largest difference between weights that a point has and new ones. */
+/* The largest difference between a point's current and new weights. */
 static double change_of(const pelt_blend_result *r, uint32_t point, const pelt_weights *set) {
     double largest = 0;
     for (uint32_t k = 0; k < set->count; k++) {
@@ -434,7 +436,7 @@ static void fit_trial(trial *t) {
 
 /* -- Trials -------------------------------------------------------------------------------------------------------- */
 
-/* A point's weights in the model, over candidates. */
+/* A point's weights in the model, as weights of candidates. */
 static void take_weights(const looking *l, uint32_t vertex, pelt_weights *set) {
     const pelt_influences *in = &l->f->model.influences;
     double sum = 0;
@@ -451,7 +453,7 @@ static void take_weights(const looking *l, uint32_t vertex, pelt_weights *set) {
     for (uint32_t k = 0; k < set->count; k++) set->weights[k] /= sum;
 }
 
-/* Every n-th point, with the weights of the model. */
+/* Every n-th point, with the model's weights. */
 static trial trial_of(const looking *l, uint32_t every) {
     pelt_arena *arena = l->f->arena;
     uint32_t count = (l->f->points.count + every - 1) / every;
@@ -492,7 +494,7 @@ static void start_again(trial *t, int without, double pull) {
 
 /* -- Cross-validation ---------------------------------------------------------------------------------------------- */
 
-/* Adds how far the blend and the regression are off in an example, squared. */
+/* Adds the squared error of blend plus regression in an example. */
 static void add_error(trial *t, uint32_t point, size_t e, const double d[3]) {
     double rest[3], moved[3], truth[3];
     pelt_affine blend = blend_of(t->l, &t->now, point, e);
@@ -524,8 +526,8 @@ static void score_piece(void *user, size_t at, pelt_arena *scratch) {
     }
 }
 
-/* What is missed of examples that neither the weights nor the regression have seen, squared; the weights are the file's
-   where nothing pulls. */
+/* The squared error on examples that neither the weights nor the regression have seen; a pull of 0 means the file's
+   weights. */
 static double validate(trial *t, double pull) {
     double sum = 0;
     for (int fold = 0; fold < FOLDS; fold++) {
@@ -600,7 +602,7 @@ static void fit_all(looking *l, double pull) {
     pelt_blend_finish(l->f, &l->candidates, &(pelt_gram){.scale = 1}, &t.now, l->locks.points);
 }
 
-/* Of many examples those whose poses lie apart. */
+/* If there are many examples, keeps those whose poses are farthest apart. */
 static pelt_examples fewer_examples(pelt_fitting *f, pelt_poses *poses) {
     pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, poses);
     if (f->examples.count <= MOST_EXAMPLES) return f->examples;

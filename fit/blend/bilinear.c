@@ -1,12 +1,12 @@
-/* bilinear.c: weights and rest position of one vertex, each with the other held (Mohr & Gleicher 5.2).
+/* bilinear.c: weights and rest position of one vertex, each with the other fixed (Mohr & Gleicher 5.2).
 
    With w_1 = 1 - (w_2 + ... + w_n) the weights are a plain least squares problem whose columns are (T_i - T_1) v. Its
    normal matrix and right-hand side are
 
        G_ij = C_ij - C_1i - C_1j + C_11,   c_i = C_11 - C_1i,
 
-   and the squares of its singular values are the eigenvalues of G. The rest position solves
-   (sum_jk w_j w_k K_jk) (v, 1) = sum_j w_j m_j, three equations, with m the moments. */
+   and its squared singular values are the eigenvalues of G. The rest position solves (sum_jk w_j w_k K_jk) (v, 1) =
+   sum_j w_j m_j, three equations, where m are the moments. */
 
 #include "fit/blend/bilinear.h"
 #include "rig/linear.h"
@@ -15,7 +15,7 @@
 
 enum { MOST = PELT_MOST_WEIGHTS };
 
-/* Solves by Cholesky when no singular value can be below the cut: the condition of G is at most tr G tr G^-1. */
+/* Solves by Cholesky if no singular value can be below the cut: the condition number of G is at most tr G tr G^-1. */
 static bool solve_well_conditioned(uint32_t n, const double *g, double cut, double *x) {
     double l[MOST * MOST], inverse_trace = 0, trace = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -27,7 +27,7 @@ static bool solve_well_conditioned(uint32_t n, const double *g, double cut, doub
             l[i * n + j] = i == j ? sqrt(sum) : sum / l[j * n + j];
         }
     }
-    for (uint32_t c = 0; c < n; c++) { /* the columns of L^-1, squared and summed */
+    for (uint32_t c = 0; c < n; c++) { /* sum of the squared columns of L^-1 */
         double column[MOST] = {0};
         for (uint32_t i = c; i < n; i++) {
             double sum = i == c;
@@ -117,7 +117,7 @@ void pelt_rest_fit(const pelt_gram *g, const pelt_weights *set, const double *mo
     rest_products(g, set, q);
     for (uint32_t i = 0; i < set->count; i++)
         for (int c = 0; c < 3; c++) m[c] += set->weights[i] * moments[4 * i + (uint32_t)c];
-    double hold = 1e-9 * (q[0] + q[4] + q[7]) + 1e-12 * (double)g->examples; /* keeps what nothing else decides */
+    double hold = 1e-9 * (q[0] + q[4] + q[7]) + 1e-12 * (double)g->examples; /* decides what nothing else does */
     double half = affine ? 0.5 : 0;
     const double a[9] = {q[0] + hold, q[1] / 2, q[2] / 2, q[1] / 2,   q[4] + hold,
                          q[5] / 2,    q[2] / 2, q[5] / 2, q[7] + hold};

@@ -19,7 +19,7 @@ static pelt_result file_weights(pelt_fitting *f) {
     return PELT_OK;
 }
 
-/* Weights that a corrective follows start from the file's, where there is nothing against these, and look ahead. */
+/* Weights that a corrective follows start from the file's, unless an option rules these out, and look ahead. */
 static pelt_result fit_weights(pelt_fitting *f, pelt_error *error) {
     const pelt_fitted_options *o = &f->options.fitted;
     bool ahead = f->options.corrective != PELT_CORRECTIVE_NONE,

@@ -1,5 +1,5 @@
-/* blend_result.c: what the fitted blends share: from weights over candidates to the influences of the model, lists of
-   joint names, and what is said of joints that the examples cannot tell apart. */
+/* blend_result.c: shared by the fitted blends: turning weights of candidates into the model's influences, lists of
+   joint names, and the warning about joints that the examples cannot distinguish. */
 
 #include "fit/blend/blend.h"
 #include <math.h>
@@ -29,7 +29,7 @@ void pelt_blend_store(pelt_blend_result *result, uint32_t point, const pelt_weig
 
 /* -- Into the model ------------------------------------------------------------------------------------------------ */
 
-/* The point has weights, all finite, and a finite rest position. */
+/* True if the point has weights, all finite, and a finite rest position. */
 static bool is_sound(const pelt_blend_result *result, uint32_t point) {
     double sum = 0;
     for (uint32_t k = 0; k < result->counts[point]; k++) sum += result->weights[(size_t)point * result->most + k];
@@ -92,7 +92,7 @@ void pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates, const
 
 /* -- Names --------------------------------------------------------------------------------------------------------- */
 
-/* A * takes as few letters as it can; when that leads nowhere, one more. */
+/* A * matches as few letters as possible, and backtracks to one more. */
 static bool fits_pattern(const char *pattern, const char *name) {
     const char *star = NULL, *behind = NULL;
     while (*name) {
@@ -152,8 +152,9 @@ void pelt_report_twins(pelt_fitting *f, const pelt_candidates *candidates) {
             if (!count++) one = skeleton->names[joint], other = skeleton->names[leader];
         }
     if (count)
-        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "twins",
-                  "%u joint%s with weight in the file never part%s from another in the examples (\"%s\" from \"%s\"): "
-                  "the file decides between them; examples that move them apart would",
-                  count, count > 1 ? "s" : "", count > 1 ? "" : "s", one, other);
+        pelt_find(
+            &f->report.findings, f->arena, PELT_WARNING, "twins",
+            "%u joint%s with weight in the file never move%s relative to another in the examples (\"%s\" and \"%s\"): "
+            "the file decides between them; examples that move them apart would",
+            count, count > 1 ? "s" : "", count > 1 ? "" : "s", one, other);
 }

@@ -3,14 +3,14 @@
        minimise w^T C w   subject to   w >= 0,  sum w = 1
 
    This is the point nearest to the origin in the convex hull of the columns, found by Wolfe's method: keep a set of
-   joints, find the nearest point of their affine hull (C_S x = 1, x scaled to sum 1); where a weight would turn
-   negative, walk towards it until the first one is zero and drop that joint; when all are positive, add the joint with
-   the steepest descent; stop when there is none. Every step lowers the error and no set occurs twice, so it ends, and
-   it ends at the minimum. Sets are small, so the work is a few small Cholesky factors.
+   joints, find the nearest point of their affine hull (C_S x = 1, x scaled to sum 1); if a weight would become
+   negative, move towards that point until the first weight is zero and drop that joint; when all are positive, add the
+   joint with the steepest descent; stop when there is none. Every step lowers the error and no set occurs twice, so it
+   terminates, at the minimum. Sets are small, so this takes a few small Cholesky factorisations.
 
-   Backward elimination needs the error without each joint in turn. Dropping the constraint w >= 0 gives a bound that
-   costs nothing more: with P the inverse of C_S projected on sum 0, removing joint a raises the error by at least
-   w_a^2 / P_aa. Joints are tried in the order of their bounds, until no bound is below the best error found. */
+   Backward elimination needs the error without each joint in turn. Dropping the constraint w >= 0 yields a bound at no
+   extra cost: with P the inverse of C_S projected on sum 0, removing joint a raises the error by at least w_a^2 / P_aa.
+   Joints are tried in order of their bounds, until no bound is below the best error found. */
 
 #include "fit/blend/convex.h"
 #include <math.h>
@@ -20,8 +20,8 @@ enum { MOST = PELT_MOST_WEIGHTS };
 
 /* -- Small dense systems ------------------------------------------------------------------------------------------- */
 
-/* Lower Cholesky factor of C over a set, with reciprocal diagonal. A pivot that rounding has eaten becomes tiny but
-   positive: the joint is then a copy of others, and any split among them is as good. */
+/* Lower Cholesky factor of C over a set, with reciprocal diagonal. A pivot lost to rounding becomes tiny but positive:
+   the joint is then a combination of others, and any split among them is equally good. */
 static void factor_set(pelt_problem *p, const pelt_weights *set, double (*l)[MOST]) {
     uint32_t n = set->count;
     for (uint32_t i = 0; i < n; i++) {
@@ -68,7 +68,7 @@ static void remove_at(pelt_weights *set, uint32_t i) {
     memmove(set->weights + i, set->weights + i + 1, (set->count - i) * sizeof *set->weights);
 }
 
-/* To the minimum over the set, dropping joints on the way. */
+/* Moves to the minimum over the set, dropping joints on the way. */
 static void settle(pelt_problem *p, pelt_weights *set) {
     double l[MOST][MOST], x[MOST];
     while (set->count > 1) {
@@ -199,7 +199,7 @@ static void removal_bounds(pelt_problem *p, const pelt_weights *set, double *bou
     }
 }
 
-/* Takes away the joint whose loss is least. */
+/* Removes the joint whose loss is smallest. */
 static void remove_cheapest(pelt_problem *p, pelt_weights *set) {
     double bounds[MOST];
     pelt_weights best = {.error = INFINITY}, trial;

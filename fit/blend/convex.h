@@ -5,7 +5,7 @@
 
 #include "fit/blend/gram.h"
 
-/* A vertex in space has few joints: more than this never get weight at once. */
+/* More joints than this never have weight at a vertex at the same time. */
 enum { PELT_MOST_WEIGHTS = 64 };
 
 typedef struct pelt_weights {
@@ -18,8 +18,8 @@ typedef struct pelt_weights {
 /* The exact convex weights over the `allowed` candidates (NULL: all). False when none is allowed. */
 bool pelt_convex_weights(pelt_problem *problem, const bool *allowed, pelt_weights *out);
 
-/* Takes joints away one by one, each time the one whose loss, after refitting the others, is least, until `most` are
-   left and none has less than `least` weight. Then exchanges joints as long as that pays. */
+/* Removes joints one by one, each time the one with the smallest loss after refitting the others, until at most `most`
+   are left and none has less than `least` weight. Then swaps joints as long as that helps. */
 void pelt_convex_limit(pelt_problem *problem, const bool *allowed, uint32_t most, double least, pelt_weights *weights);
 
 #endif

@@ -1,8 +1,9 @@
 /* distance.c: blend weights from the distance of a vertex to the bones (Kry, James & Pai 2002, section 2.1), for meshes
-   that come without weights, and as a baseline.
+   without weights, and as a baseline.
 
    A joint's bones are the segments to its children; a joint without children is a point. Joints that carry no skin in
-   the file have no bones. With d_j the distance of a vertex to joint j's bones, sorted, and R the edge of influence,
+   the file have no bones. With d_j the sorted distances of a vertex to the joints' bones, and R the radius of
+   influence,
 
        w_j ~ ((R - d_j)+ / (R d_j))^2,     R = min(d_(k+1), REACH d_(1))
 
@@ -87,7 +88,7 @@ static void weigh_vertex(void *user, size_t v, pelt_arena *scratch) {
     job->counts[v] = out;
 }
 
-/* Where the joints stand in the rest pose of the mesh: where their inverse bind matrices say. */
+/* The joints' positions in the mesh's rest pose, from their inverse bind matrices. */
 static void joint_places(const pelt_skeleton *skeleton, double (*at)[3]) {
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         pelt_affine bind, frame;
@@ -97,8 +98,8 @@ static void joint_places(const pelt_skeleton *skeleton, double (*at)[3]) {
     }
 }
 
-/* The joint that moves the bone ending at a child: its parent, or, when the parent carries no skin, the first joint
-   above that does and stands in the same place. -1: none, as for an upper arm whose skin hangs on twist joints. */
+/* The joint that moves the bone ending at a child: its parent, or, if the parent carries no skin, the first joint above
+   that does and has the same position. -1: none, as for an upper arm whose skin is on twist joints. */
 static int32_t bone_owner(const pelt_skeleton *skeleton, const bool *carries, double (*at)[3], double tolerance,
                           uint32_t child) {
     int32_t owner = skeleton->parents[child], below = owner;
@@ -113,7 +114,7 @@ static int32_t bone_owner(const pelt_skeleton *skeleton, const bool *carries, do
     return owner;
 }
 
-/* Bones of the joints that carry skin in the file, or of all when none does; those of one joint together. */
+/* Bones of the joints that carry skin in the file, or of all if none does; grouped by joint. */
 static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_skeleton *skeleton, uint32_t *count) {
     uint32_t n = skeleton->joint_count, made = 0;
     bool *carries = PELT_NEW(arena, n, bool), *has_bone = PELT_NEW(arena, n, bool), any = false;
@@ -138,7 +139,7 @@ static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_ske
         memcpy(bones[made].a, at[j], sizeof bones->a);
         memcpy(bones[made++].b, at[j], sizeof bones->b);
     }
-    /* Bones of one joint together, joints in order: a counting sort. */
+    /* Groups bones by joint, in joint order: a counting sort. */
     for (uint32_t b = 0; b < made; b++) place[bones[b].joint + 1]++;
     for (uint32_t j = 0; j < n; j++) place[j + 1] += place[j];
     for (uint32_t b = 0; b < made; b++) sorted[place[bones[b].joint]++] = bones[b];
@@ -149,10 +150,10 @@ static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_ske
 pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, const pelt_skeleton *skeleton,
                                   uint32_t influences, uint32_t threads, pelt_influences *out, pelt_error *error) {
     if (influences > 64)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u influences per vertex are asked for; at most 64 are possible",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u influences per vertex were requested; at most 64 are possible",
                          influences);
     if (!skeleton->joint_count)
-        return pelt_fail(error, PELT_ERROR_DATA, "there are no joints to take the distance of the vertices to");
+        return pelt_fail(error, PELT_ERROR_DATA, "there are no joints to measure the distance of the vertices to");
     size_t n = mesh->vertex_count;
     distance_job job = {.mesh = mesh, .joint_count = skeleton->joint_count, .most = influences ? influences : 4};
     job.bones = make_bones(arena, mesh, skeleton, &job.bone_count);
@@ -180,7 +181,8 @@ void pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, uint32_
         uint32_t at = out->first[v], count = 0;
         for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) {
             uint32_t k =
-                count < most ? count++ : most; /* insert by size, largest first, then by joint; drop what falls off */
+                count < most ? count++ : most; /* insert by size, largest first, then by joint; the last one drops
+                                                  off */
             float weight = in->weights[i];
             for (; k > 0 && (out->weights[at + k - 1] < weight ||
                              (out->weights[at + k - 1] == weight && out->joints[at + k - 1] > in->joints[i]));

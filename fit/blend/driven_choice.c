@@ -1,10 +1,10 @@
 /* driven_choice.c: which driven joints are added to a skeleton (Mohr & Gleicher 2003, section 4.1).
 
-   Automatically: half a turn for every joint that turns in the examples, and bulges and dents for every one of them
-   that has a bone before and behind it. Or as rules say, each for the joints that it names.
+   Automatically: half the rotation of every joint that rotates in the examples, and bulges and dents for those with a
+   bone on either side. Or by rules, each for the joints it names.
 
-   Bones are measured in the pose in which the mesh is bound. A child or parent at the very same place has no bone; the
-   next one along the chain stands in. */
+   Bones are measured in the bind pose. A child or parent in exactly the same place has no bone; the next one along the
+   chain replaces it. */
 
 #include "fit/blend/blend.h"
 #include "model/driven.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const double usual_k = 8;             /* the paper's */
-static const double least_angle = 0.0174533; /* a degree: joints that turn less are not driven automatically */
+static const double least_angle = 0.0174533; /* one degree: joints that rotate less are not driven automatically */
 
 static const char *const words[] = {"turn", "twist", "bend"}; /* by kind */
 
@@ -29,13 +29,14 @@ static fractions fractions_of(const pelt_drive_rule *r, int kind) {
 
 typedef struct set {
     pelt_fitting *f;
-    pelt_affine *bind; /* [joint] where each joint is when the mesh is bound */
-    bool *singular;    /* [joint] it has no such place */
+    pelt_affine *bind; /* [joint] in the bind pose */
+    bool *singular;    /* [joint] has no bind pose */
     pelt_driven *list;
     const char **names;
     uint32_t count, room;
-    double shortest;    /* a bone */
-    double (*bends)[3]; /* [joint] the rotation vector along which it turns most in the examples, root mean square */
+    double shortest;    /* of all bones */
+    double (*bends)[3]; /* [joint] the principal axis of its rotation vectors over the examples; its length is their
+                           root mean square */
 } set;
 
 static void place_of(const set *s, uint32_t joint, double out[3]) {
@@ -49,7 +50,7 @@ static double bone_between(const set *s, uint32_t from, uint32_t to, double bone
     return pelt_length(bone);
 }
 
-/* The nearest ancestor at another place; -1 when there is none. */
+/* The nearest ancestor in a different place; -1 when there is none. */
 static int32_t upstream_joint(const set *s, uint32_t joint) {
     const int32_t *parents = s->f->model.skeleton->parents;
     double bone[3];
@@ -58,7 +59,7 @@ static int32_t upstream_joint(const set *s, uint32_t joint) {
     return p;
 }
 
-/* True when `child` ends a bone that begins at `joint`: it is at another place, and all between them are not. */
+/* True when `child` ends a bone that starts at `joint`: it is in a different place, and no joint between them is. */
 static bool ends_bone(const set *s, uint32_t joint, uint32_t child) {
     double bone[3];
     if (s->singular[child] || bone_between(s, joint, child, bone) <= s->shortest) return false;
@@ -68,7 +69,7 @@ static bool ends_bone(const set *s, uint32_t joint, uint32_t child) {
     return p == (int32_t)joint;
 }
 
-/* The sum of the bones that begin at a joint; returns its length. */
+/* The sum of the bones that start at a joint; returns its length. */
 static double bones_behind(const set *s, uint32_t joint, double sum[3]) {
     double bone[3];
     sum[0] = sum[1] = sum[2] = 0;
@@ -98,7 +99,8 @@ static void set_vector(float out[3], const double v[3], double scale) {
     for (int i = 0; i < 3; i++) out[i] = (float)(v[i] * scale);
 }
 
-/* Along the bones behind the joint, or for one at the end, before it; false when it has no bone at all. */
+/* Along the bones that start at the joint or, at the end of a chain, the bone that ends there; false when it has no
+   bone at all. */
 static bool bone_axis(const set *s, uint32_t joint, float axis[3]) {
     double sum[3], length = bones_behind(s, joint, sum);
     int32_t before = upstream_joint(s, joint);
@@ -126,7 +128,8 @@ static void add_turns(set *s, uint32_t joint, const pelt_drive_rule *r) {
     }
 }
 
-/* Two directions across a bone: in the plane in which the joint bends, and out of it. Where it does not bend, any. */
+/* Two directions across a bone: in the plane in which the joint bends, and perpendicular to it. Arbitrary if it does
+   not bend. */
 static void across(const double bone[3], const double bend[3], double first[3], double second[3]) {
     double length = pelt_length(bone), b[3], along = 0;
     for (int i = 0; i < 3; i++) b[i] = bone[i] / length, along += b[i] * bend[i];
@@ -143,7 +146,7 @@ static void across(const double bone[3], const double bend[3], double first[3], 
     pelt_cross(b, first, second);
 }
 
-/* Two bulges and two dents in the middle of a bone, which starts at the host. */
+/* Two bulges and two dents in the middle of a bone that starts at the host. */
 static void add_bulges(set *s, pelt_driven d, uint32_t from, uint32_t to) {
     const char *const *names = s->f->model.skeleton->names;
     double bone[3], start[3], directions[2][3];
@@ -177,8 +180,8 @@ static void add_bulges_of(set *s, uint32_t joint, const pelt_drive_rule *r) {
         if (ends_bone(s, joint, c)) add_bulges(s, d, joint, c);
 }
 
-/* Turns come before all bulges: blocks list joints in their order, and the run time adds up those that do not scale once
-   for positions and normals, as long as they come first. */
+/* Turns come before all bulges: blocks list joints in order, and the run time sums up the joints that do not scale once
+   for positions and normals, provided they come first. */
 typedef enum kind_step { TURNS, BULGES, KIND_STEPS } kind_step;
 
 static void apply(set *s, uint32_t joint, const pelt_drive_rule *r, kind_step which) {
@@ -189,7 +192,7 @@ static void apply(set *s, uint32_t joint, const pelt_drive_rule *r, kind_step wh
 
 /* -- Rules --------------------------------------------------------------------------------------------------------- */
 
-/* Says what is wrong with a rule, and `where`; NULL: nothing. */
+/* Describes the problem with a rule, and `where` it is; NULL: none. */
 static const char *problem_of(const pelt_drive_rule *r, const pelt_skeleton *skeleton, const char **where) {
     *where = "joints";
     if (!r->joints) return "is missing: it names the joints of a rule";
@@ -203,7 +206,7 @@ static const char *problem_of(const pelt_drive_rule *r, const pelt_skeleton *ske
     *where = "bulge";
     if (!(r->k >= 0 && r->k <= 1e4)) return "has a k that is not from 0 to 10000";
     *where = r->joints;
-    return pelt_unknown_name((pelt_names){1, &r->joints}, skeleton) ? "is no joint of the skeleton" : NULL;
+    return pelt_unknown_name((pelt_names){1, &r->joints}, skeleton) ? "is not a joint of the skeleton" : NULL;
 }
 
 static pelt_result apply_rules(set *s, const pelt_drive_rules *rules, pelt_error *error) {
@@ -223,7 +226,7 @@ static pelt_result apply_rules(set *s, const pelt_drive_rules *rules, pelt_error
 
 /* -- Automatic ----------------------------------------------------------------------------------------------------- */
 
-/* The largest angle by which a joint turns relative to its parent in the examples. */
+/* The largest rotation angle of a joint relative to its parent over the examples. */
 static void largest_angles(pelt_fitting *f, const pelt_affine *matrices, double *angles) {
     const pelt_skeleton *skeleton = f->model.skeleton;
     for (size_t e = 0; e < f->examples.count; e++)
@@ -237,8 +240,8 @@ static void largest_angles(pelt_fitting *f, const pelt_affine *matrices, double 
         }
 }
 
-/* The first eigenvector of a symmetric matrix, as long as the root of its eigenvalue, by squaring: LAPACK rounds by the
-   processor, and all that follows hangs on this axis. */
+/* The first eigenvector of a symmetric matrix, scaled to the root of its eigenvalue, by repeated squaring: LAPACK's
+   rounding depends on the processor, and everything that follows depends on this axis. */
 static void first_axis(const double moments[9], double out[3]) {
     double a[9], square[9], trace = moments[0] + moments[4] + moments[8], value = 0;
     int column = 0;
@@ -258,7 +261,7 @@ static void first_axis(const double moments[9], double out[3]) {
     for (int i = 0; i < 3; i++) out[i] = axis[i] / length * sqrt(fmax(value, 0));
 }
 
-/* The first principal axis of the rotation vectors of each joint. */
+/* The first principal axis of each joint's rotation vectors. */
 static void find_bends(set *s, const pelt_affine *matrices) {
     const pelt_skeleton *skeleton = s->f->model.skeleton;
     size_t n = skeleton->joint_count;
@@ -279,8 +282,8 @@ static void find_bends(set *s, const pelt_affine *matrices) {
     }
 }
 
-/* Correctives are put into the rest pose through the inverse of the blended matrix, which bulges make nearly singular
-   in places: with a corrective there are none. */
+/* Correctives are mapped to the rest pose by the inverse of the blended matrix, which bulges make nearly singular in
+   places: so no bulges with a corrective. */
 static void apply_automatic(set *s, const pelt_affine *matrices) {
     pelt_fitting *f = s->f;
     uint32_t joints = f->model.skeleton->joint_count;

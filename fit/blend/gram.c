@@ -1,4 +1,4 @@
-/* gram.c: sums over the examples, from which every vertex's least squares problem is put together (gram.h). */
+/* gram.c: sums over the examples, from which every vertex's least squares problem is assembled (gram.h). */
 
 #include "fit/blend/gram.h"
 #include "rig/linear.h"
@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Twins: in units of the diagonal, and of 1 for rotations. Poses in files have about seven digits. */
+/* Tolerance for twins: relative to the diagonal, and absolute for rotations. Poses in files have about seven digits. */
 static const double never_apart = 2e-5;
 
-/* What a weight costs that brings nothing, per example: keeps C positive definite where joints hardly differ, and is
-   the square of a millionth of the diagonal. */
+/* Cost of a useless weight, per example: keeps C positive definite where joints hardly differ; the square of a
+   millionth of the diagonal. */
 static const double jitter = 1e-12;
 
 /* -- Matrices, candidates ------------------------------------------------------------------------------------------ */
@@ -44,7 +44,7 @@ pelt_result pelt_example_matrices(pelt_fitting *f, pelt_affine **matrices, pelt_
     return PELT_OK;
 }
 
-/* Weight that each matrix carries in the file; driven joints carry none. */
+/* The total weight of each matrix in the file; 0 for driven joints. */
 static double *carried_weight(pelt_fitting *f, uint32_t matrix_count) {
     const pelt_influences *in = &f->bundle->mesh.influences;
     double *carried = PELT_NEW(f->arena, matrix_count, double);
@@ -156,7 +156,7 @@ static void fill_rows(const pelt_gram *g, const pelt_affine *matrices, const pel
         }
 }
 
-enum { PRODUCT_ROWS = 16 }; /* candidates whose products with all before them are computed at once */
+enum { PRODUCT_ROWS = 16 }; /* candidates whose products with all previous ones are computed at once */
 
 typedef struct summing {
     const pelt_gram *gram;

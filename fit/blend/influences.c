@@ -1,11 +1,11 @@
 /* influences.c: which joints a vertex follows.
 
    Rigidity (Mohr & Gleicher 5.1): seen from joint j, the vertex is at (T_j^e)^-1 v^e in example e. The smaller the
-   diameter of these points, the more it belongs to the joint.
+   diameter of these points, the more rigidly the vertex follows the joint.
 
    Greedy: forward selection on the residual, which is a pivoted Cholesky factorisation of the normal matrix G of the
-   affine problem (bilinear.c) that is stopped after a few steps. With d the diagonal of what is left of G and c what is
-   left of the right-hand side, adding joint j lowers the squared error by c_j^2 / d_j. */
+   affine problem (bilinear.c) stopped after a few steps. With d the remaining diagonal of G and c the remaining
+   right-hand side, adding joint j lowers the squared error by c_j^2 / d_j. */
 
 #include "fit/blend/influences.h"
 #include <math.h>
@@ -65,7 +65,7 @@ void pelt_choose_greedy(pelt_problem *p, const uint32_t *near, uint32_t n, uint3
     for (uint32_t i = 0; i < out->count; i++) out->weights[i] = 0;
 }
 
-enum { FEW = 24 }; /* examples that show that most joints are not among the best */
+enum { FEW = 24 }; /* examples that suffice to rule out most joints */
 
 /* -- Rigidity ------------------------------------------------------------------------------------------------------ */
 
@@ -74,7 +74,7 @@ static double square_distance(const double *xyz, size_t n, size_t a, size_t b) {
     return x * x + y * y + z * z;
 }
 
-/* The point farthest from a place; its squared distance too. */
+/* The point farthest from a position; also its squared distance. */
 static size_t farthest(const double *xyz, size_t n, const double from[3], double *square) {
     size_t best = 0;
     *square = -1;
@@ -97,8 +97,9 @@ static int compare_radii(const void *a, const void *b) {
     return (x->point > y->point) - (x->point < y->point);
 }
 
-/* Two points are at most the sum of their distances from a center apart. From a walk between extremes the best distance
-   is usually known at once; then only points far out need be compared, in falling order of their radius. */
+/* Two points are at most as far apart as the sum of their distances from a centre. Walking between extremes usually
+   finds the largest distance at once; then only points far from the centre need comparing, in descending order of
+   radius. */
 double pelt_cloud_diameter(const double *xyz, size_t n, double enough, double *room) {
     double best = 0, square, from[3] = {xyz[0], xyz[n], xyz[2 * n]}, low[3], high[3];
     for (int walk = 0; walk < 3; walk++) {
@@ -127,7 +128,7 @@ double pelt_cloud_diameter(const double *xyz, size_t n, double enough, double *r
 
 _Static_assert(sizeof(radius) == 2 * sizeof(double), "two numbers of the room for each point");
 
-/* The vertex as joint j sees it in examples `begin` to `end` - 1. */
+/* The vertex as seen from joint j in examples `begin` to `end` - 1. */
 static void see_from(const double *m, const double *path, size_t n, size_t begin, size_t end, double *cloud) {
     for (size_t r = 0; r < 3; r++)
         for (size_t e = begin; e < end; e++)
@@ -135,7 +136,7 @@ static void see_from(const double *m, const double *path, size_t n, size_t begin
                                m[(4 * r + 2) * n + e] * path[2 * n + e] + m[(4 * r + 3) * n + e];
 }
 
-/* Distance of the two ends of a walk over some of the points: the diameter is at least that. */
+/* Distance between the two ends of a walk over some of the points: a lower bound of the diameter. */
 static double least_diameter(const double *cloud, size_t n, size_t count) {
     size_t from = 0, next = 0;
     double most = 0;

@@ -5,19 +5,19 @@
 
 #include "fit/blend/convex.h"
 
-/* Forward selection: the best single joint, then each time the one that lowers the error of the affine fit most.
-   `near` lists the candidates to choose from; `ridge` as in pelt_affine_weights. `room` holds (most + 2) x near_count
-   numbers. Weights are left 0. */
+/* Forward selection: the best single joint, then each time the one that lowers the error of the affine fit most. `near`
+   lists the candidates to choose from; `ridge` as in pelt_affine_weights. `room` has space for (most + 2) x near_count
+   numbers. Weights are left at 0. */
 void pelt_choose_greedy(pelt_problem *problem, const uint32_t *near, uint32_t near_count, uint32_t most, double ridge,
                         double *room, pelt_weights *out);
 
-/* Largest distance between two of some points: exact. xyz[3][count]; `room` holds 2 count numbers. When it is more than
-   `enough`, any distance above `enough` that occurs may be returned. */
+/* Largest distance between any two of the points: exact. xyz[3][count]; `room` has space for 2 count numbers. Once it
+   exceeds `enough`, any occurring distance above `enough` may be returned. */
 double pelt_cloud_diameter(const double *xyz, size_t count, double enough, double *room);
 
-/* The candidates in whose frame the vertex moves least: those with the smallest clouds.
+/* The candidates in whose frame the vertex moves least, i.e. with the smallest clouds.
    inverses[candidate][12][examples] are the inverses of T; `path` [3][examples] is the vertex over the examples, in any
-   order that mixes them well: most candidates are ruled out by the first few. `room` holds 5 examples numbers. */
+   well-mixed order: the first few rule out most candidates. `room` has space for 5 examples numbers. */
 void pelt_choose_rigid(const double *inverses, const bool *usable, uint32_t count, const double *path, size_t examples,
                        uint32_t most, double *room, pelt_weights *out);
 

@@ -1,19 +1,19 @@
 /* joints.c: Mohr & Gleicher's skins: joints driven by the pose are added to the skeleton (driven_choice.c), every point
-   follows a few, and weights of any sign and rest positions are fitted together. Which joints, and how the points of a
-   mesh are held together, is the paper's recipe (joints_paper.c) or ours, which keeps the skin smooth
-   (joints_smooth.c). */
+   follows a few of them, and weights of any sign are fitted together with rest positions. The choice of joints, and how
+   the points of a mesh depend on each other, follow the paper (joints_paper.c) or our own method, which keeps the skin
+   smooth (joints_smooth.c). */
 
 #include "fit/blend/joints.h"
 #include "fit/blend/bilinear.h"
 #include <math.h>
 #include <string.h>
 
-/* How much normals count, when nothing is said. */
+/* Default weight of normals. */
 static const double usual_normal_scale = 0.01;
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
 
-/* Vertices of a point that shade as one are a facet. */
+/* Vertices of a point that shade as one form a facet. */
 static void find_facets(pelt_joining *w) {
     pelt_facets *t = &w->facets;
     const pelt_mesh *mesh = &w->f->bundle->mesh;
@@ -38,7 +38,7 @@ static void find_facets(pelt_joining *w) {
     t->first[points->count] = t->count;
 }
 
-/* As they are in the file. */
+/* Initialises them from the file. */
 static void set_normals(pelt_joining *w) {
     const float *file = w->f->bundle->mesh.normals;
     for (uint32_t i = 0; i < w->facets.count; i++)
@@ -48,7 +48,7 @@ static void set_normals(pelt_joining *w) {
 typedef struct shading {
     const pelt_smoothing *smoothing;
     const pelt_example *examples;
-    const float **normals; /* [example]: room for them, then where they are */
+    const float **normals; /* [example]: buffers, then pointers to the normals */
 } shading;
 
 static void shade_example(void *user, size_t e, pelt_arena *scratch) {
@@ -57,7 +57,7 @@ static void shade_example(void *user, size_t e, pelt_arena *scratch) {
     s->normals[e] = pelt_true_normals(s->smoothing, &s->examples[e], (float *)s->normals[e]);
 }
 
-/* The facets of some points of one home, so that they need the same rows. */
+/* The facets of some points of one home, which need the same rows. */
 static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
     pelt_joining *w = user;
     const pelt_piece *some = &w->homes.pieces[at];
@@ -83,7 +83,7 @@ static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
     }
 }
 
-/* Sums for the normals of the examples. */
+/* Sums over the normals of the examples. */
 static void sum_normals(pelt_joining *w, const pelt_affine *matrices) {
     pelt_fitting *f = w->f;
     size_t n = 3 * (size_t)f->bundle->mesh.vertex_count, examples = f->examples.count;
@@ -135,14 +135,14 @@ void pelt_joining_problem(const pelt_joining *w, uint32_t point, const double re
                           const pelt_gram *normal_gram, pelt_problem *problem) {
     uint32_t begin = w->facets.first[point], end = w->facets.first[point + 1];
     pelt_problem_set(problem, gram, rest, w->tension.own[point], w->tension.energy[point][0]);
-    for (uint32_t i = begin; i < end && w->with_normals; i++) /* together they count as one */
+    for (uint32_t i = begin; i < end && w->with_normals; i++) /* together they have the weight of one */
         pelt_problem_add_normals(problem, normal_gram, w->facets.normals[i], w->facets.moments[i], w->facets.energy[i],
                                  w->normal_scale / sqrt(end - begin));
 }
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
-/* An option that is more than 0, none where it is less, or what is usual, which the paper's recipe has not. */
+/* An option: its value if above 0, off if below, otherwise the default, which is 0 for the paper's method. */
 static double setting(double option, double usual, bool rigid) {
     return option > 0 ? option : option < 0 || rigid ? 0 : usual;
 }
@@ -173,7 +173,7 @@ static pelt_result prepare(pelt_joining *w, pelt_affine **matrices, pelt_error *
     return PELT_OK;
 }
 
-/* What the fit says of itself: how it converged, and where it was rank-deficient. */
+/* Reports how the fit converged, and where it was rank-deficient. */
 static void report(pelt_joining *w) {
     pelt_fitting *f = w->f;
     double *rms = PELT_NEW(f->arena, w->round_count, double), largest = 0;
@@ -198,14 +198,14 @@ static void report(pelt_joining *w) {
                                                .rest_deficient = rest};
     if (count)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "rank-deficient",
-                  "%u vertices are rank-deficient, the first is vertex %u: their joints move too much alike in the "
-                  "examples to tell their weights apart, and the smallest weights that fit were taken",
+                  "%u vertices are rank-deficient, the first is vertex %u: their joints move too similarly in the "
+                  "examples to determine their weights, so the smallest weights that fit were used",
                   count, deficient[0]);
     if (rest_count)
         pelt_find(
             &f->report.findings, f->arena, PELT_WARNING, "rest-deficient",
-            "the rest positions of %u vertices are rank-deficient, the first is vertex %u: their blend is flat in "
-            "all examples, and where that hides them they keep the file's place",
+            "the rest positions of %u vertices are rank-deficient, the first is vertex %u: their blend is singular in "
+            "all examples, so they keep the file's position in the undetermined directions",
             rest_count, rest[0]);
     if (3 * w->gram.examples < w->most + 2)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "few-examples",
@@ -239,7 +239,7 @@ pelt_result pelt_fit_joints(pelt_fitting *f, pelt_error *error) {
     finish(&w);
     if (f->unridged) {
         pelt_model ridged = f->model;
-        f->model = all, w.ridge = 0, w.find_strength = false; /* which is found already */
+        f->model = all, w.ridge = 0, w.find_strength = false; /* already found */
         set_normals(&w);
         result = pelt_join_smooth(&w, error);
         if (!result) finish(&w);

@@ -1,17 +1,17 @@
-/* joints_paper.c: Mohr & Gleicher's recipe as they give it: each point chooses the joints in whose frame it moves least
-   (5.1), then weights and rest position are fitted in alternation, weights first (5.2). */
+/* joints_paper.c: Mohr & Gleicher's method as published: each point chooses the joints in whose frame it moves least
+   (5.1), then weights and rest position are fitted alternately, weights first (5.2). */
 
 #include "fit/blend/bilinear.h"
 #include "fit/blend/influences.h"
 #include "fit/blend/joints.h"
 #include <math.h>
 
-enum { BATCH = 256, ROUNDS = 20 }; /* at the most */
+enum { BATCH = 256, ROUNDS = 20 }; /* at most */
 
-/* A point is done when weights and rest position together lower its squared error by less than this part. */
+/* A point is done when a round lowers its squared error by less than this fraction. */
 static const double converged = 1e-3;
 
-/* The smallest singular value, as a part of the largest, that is not taken as 0. */
+/* Singular values below this fraction of the largest are treated as 0. */
 static const double singular_cut = 1e-3;
 
 typedef struct rigid_fit {
@@ -19,10 +19,11 @@ typedef struct rigid_fit {
     double *inverses;             /* [candidate][12][examples] */
     bool *usable;                 /* [candidate] */
     double (*errors)[ROUNDS + 1]; /* [point] */
-    uint32_t *rounds;             /* [point] until it was done */
+    uint32_t *rounds;             /* [point] until convergence */
 } rigid_fit;
 
-/* Where example e stands in an order in which any few in a row are spread over all: every 17th, then the next ones. */
+/* The position of example e in an order in which any few consecutive ones are spread over all: every 17th, then the
+   next ones. */
 static size_t mixed(size_t e, size_t count) {
     enum { STEP = 17 };
     size_t full = count / STEP, longer = count % STEP, turn = e % STEP;
@@ -47,7 +48,7 @@ static void invert_matrices(rigid_fit *r, const pelt_affine *matrices) {
     }
 }
 
-/* Where no joint has a frame, the greedy choice. */
+/* Falls back to the greedy choice if no joint's matrix is invertible. */
 static void choose(const rigid_fit *r, pelt_problem *problem, uint32_t point, const uint32_t *all, double *room,
                    pelt_weights *set) {
     const pelt_joining *w = r->w;
@@ -118,6 +119,6 @@ pelt_result pelt_join_rigid(pelt_joining *w, const pelt_affine *matrices, pelt_e
         if (r.rounds[p] > w->round_count) w->round_count = r.rounds[p];
     for (uint32_t p = 0; p < w->f->points.count; p++)
         for (uint32_t round = 0; round < w->round_count; round++) w->rounds[round] += fmax(r.errors[p][round], 0);
-    if (w->tension.strength > 0) pelt_join_settle(w); /* not in the paper: asked for */
+    if (w->tension.strength > 0) pelt_join_settle(w); /* not in the paper: on request */
     return PELT_OK;
 }

@@ -1,17 +1,17 @@
-/* joints_smooth.c: driven joints whose skin is smooth: joints, weights and rest positions are chosen for the error and
-   its differences across the mesh together (tension.h),
+/* joints_smooth.c: driven joints with a smooth skin: joints, weights and rest positions minimise the error together
+   with its differences across the mesh (tension.h),
 
        E = sum_p |r_p|^2 + s sum_edges |r_p - r_u|^2 + n^2 sum_p |error of its normals|^2 + ridge sum_p |w_p|^2.
 
-   Points that choose their joints alone choose others than their neighbours for nothing: among many candidates there
-   are always some that are nearly as good. So
-   1. every point takes a *pool* of joints, the first of a greedy choice by itself;
-   2. *competition*: all weights over the pools are fitted together, sweep by sweep, while weights cost more and more
-      where a joint matters less than the best few of its point do; a joint that its neighbours need matters more. What
-      loses fades before it goes, so joints change where they carry little. The best few of each pool are left;
-   3. *swaps*: a point exchanges one of its joints for another of the pools around it where that lowers E clearly;
+   Points that choose their joints independently differ from their neighbours for no good reason: among many candidates,
+   some are always nearly as good. So
+   1. every point gets a *pool* of joints, from a greedy choice of its own;
+   2. *competition*: all weights over the pools are fitted together, sweep by sweep, while weights become ever more
+      expensive for joints that matter less than a point's best few; a joint that the neighbours need matters more.
+      Losers fade before they vanish, so joints change where they carry little weight. The best few of each pool remain;
+   3. *swaps*: a point swaps one of its joints for another from the pools around it if that clearly lowers E;
    4. *sharing*: it gives up joints that hardly any vertex of its block follows, for a small price (sharing.h);
-   5. sweeps with the joints held, which only lower E. */
+   5. sweeps with fixed joints, which only lower E. */
 
 #include "fit/blend/bilinear.h"
 #include "fit/blend/influences.h"
@@ -30,51 +30,51 @@ enum {
     SHARE_ROUNDS = 24,
     ROUNDS = 8,
     ROUND_SWEEPS = 8,
-    ROUGH_STEP = 3, /* of the sweeps of a rough competition one in so many is made */
+    ROUGH_STEP = 3, /* fraction of sweeps in a rough competition: one in this many */
     ROUGH_SWAPS = 2
 };
-enum { LOOPS_OF_SWEEP = 12 }; /* about: one for each colour of the points */
+enum { LOOPS_OF_SWEEP = 12 }; /* roughly: one per colour of the points */
 
-/* Competition: what a weight costs at first, how that grows per sweep, and how much more a joint of no importance may
-   cost than the first that is left out. */
+/* Competition: the initial price of a weight, its growth per sweep, and the largest ratio between the price of an
+   unimportant joint and that of the first one left out. */
 static const double first_price = 0.1, price_growth = 2, steepest = 1e3;
 
-/* How much of the error of the pools, fitted alone, neighbours may cost when nothing is said of smoothness: the strength
-   is doubled from sweep to sweep until they do. Below the least error there is nothing to part with, in diagonals.
-   Errors need not be alike over more than this part of the diagonal, whatever that costs: a difference over an edge of
-   length h then costs at most (length / h)^2 times what an error does, or as much where edges are longer. */
+/* Default smoothness: how much neighbours may raise the error of the independently fitted pools; the strength is
+   doubled every sweep until they do. Errors below least_error, in diagonals, are too small to trade. Errors may always
+   vary over this fraction of the diagonal: a difference across an edge of length h costs at most (length / h)^2 times
+   an error, or as much as an error if edges are longer. */
 static const double allowed_rise = 0.01, least_error = 1e-6, smooth_length = 0.02;
 
-/* A swap must lower what a point costs by this part. */
+/* A swap must lower a point's cost by this fraction. */
 static const double worthwhile = 0.02;
 
-/* The sweeps end with a round that lowers E by less than this part. */
+/* Sweeps end after a round that lowers E by less than this fraction. */
 static const double converged = 1e-3;
 
-/* Singular values that are this part of the largest are worth a warning. */
+/* Singular values below this fraction of the largest deserve a warning. */
 static const double singular_cut = 1e-3;
 
 static const double jitter = 1e-12;
 
-/* Where the competition stands: for every point of its pool, in the order of `wide`. */
+/* The state of the competition: for every point and its pool, in the order of `wide`. */
 typedef struct smoothing {
     pelt_joining *w;
-    uint32_t pool;          /* joints that a point chooses from, at most */
+    uint32_t pool;          /* maximum number of joints a point chooses from */
     pelt_blend_result wide; /* weights over the pools */
     double *importance;     /* [point][pool] squared */
     double *spread;         /* [point][pool] the same, averaged with the neighbours' */
-    double *prices;         /* [point][pool] what a squared weight costs */
-    double *reach;          /* [point][pool] squared distance of where the joint alone would put the point */
+    double *prices;         /* [point][pool] cost of a squared weight */
+    double *reach;          /* [point][pool] squared distance to where the joint alone would put the point */
     double price;
     bool alone, refit;
-    bool rough;       /* the skin is compared with another, not kept: fewer sweeps, no sharing */
+    bool rough;       /* the skin is only compared with another: fewer sweeps, no sharing */
     double *energies; /* [point] */
 } smoothing;
 
 /* -- One point's problem ------------------------------------------------------------------------------------------- */
 
-/* E of one point over a list of candidates, while its neighbours are held: w^T C w with sum w = 1. Where the energy of the
-   path is not known, C is short of the same number everywhere, which changes no weights. */
+/* E of one point over a list of candidates, with its neighbours fixed: w^T C w with sum w = 1. If the energy of the
+   path is unknown, all of C is off by the same constant, which does not affect the weights. */
 typedef struct local {
     uint32_t count;
     const uint32_t *joints;
@@ -112,7 +112,7 @@ static void add_normals(const pelt_joining *w, uint32_t point, local *l) {
     }
 }
 
-/* The first `count` joints of the pull that the local has. */
+/* Uses the first `count` joints of the local's pull. */
 static void set_local(const pelt_joining *w, uint32_t point, const double rest[3], const uint32_t *joints,
                       uint32_t count, local *l) {
     double m[PELT_MONOMIALS], *linear = l->room;
@@ -135,8 +135,8 @@ static void set_local(const pelt_joining *w, uint32_t point, const double rest[3
     }
 }
 
-/* The weights with the least w^T C w and sum w = 1: those of all but the first, x, solve G x = c with
-   G_ij = C_ij - C_0i - C_0j + C_00, c_i = C_00 - C_0i. False when G is not positive definite. */
+/* The weights minimising w^T C w with sum w = 1: all but the first, x, solve G x = c with G_ij = C_ij - C_0i - C_0j +
+   C_00, c_i = C_00 - C_0i. False when G is not positive definite. */
 static bool solve(local *l, double *weights) {
     uint32_t n = l->count, m = n - 1;
     const double *c = l->c;
@@ -163,7 +163,7 @@ static double value_of(const local *l, const double *weights) {
     return sum;
 }
 
-/* How far weights follow the point's own path: sum_j w_j <T_j h, y>. */
+/* Product of the weighted motion with the point's own path: sum_j w_j <T_j h, y>. */
 static double along_path(const local *l, const double rest[3], const double *weights) {
     double sum = 0;
     for (uint32_t k = 0; k < l->count; k++) {
@@ -209,7 +209,8 @@ static void get_set(const pelt_blend_result *r, uint32_t point, pelt_weights *se
     memcpy(set->weights, r->weights + at, set->count * sizeof *set->weights);
 }
 
-/* What comes next takes the work from here to there; of two rough fits, half as far, the second from the middle on. */
+/* The next step covers this range of the progress; with two rough fits, half of it, the second starting in the
+   middle. */
 static bool is_stopped(smoothing *s, double low, double high, uint32_t loops) {
     if (s->rough) {
         double begin = s->w->ridge > 0 ? 0.1 : 0.55;
@@ -251,7 +252,8 @@ static void compete_points(void *user, const uint32_t *points, size_t count, pel
     }
 }
 
-/* The importance of a joint to a point, half its own, half what its neighbours find; and what its weight costs then. */
+/* The importance of a joint to a point, half its own and half its neighbours' average; and the resulting price of its
+   weight. */
 static void price_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
     (void)scratch;
     smoothing *s = user;
@@ -291,7 +293,7 @@ static int compare_ranked(const void *a, const void *b) {
     return (x->joint > y->joint) - (x->joint < y->joint);
 }
 
-/* The best few of the pool, in w->result; weights come with the next sweep. */
+/* Keeps the best few of the pool in w->result; the next sweep sets the weights. */
 static void keep_best(smoothing *s) {
     pelt_joining *w = s->w;
     for (uint32_t p = 0; p < w->f->points.count; p++) {
@@ -361,7 +363,7 @@ static void compete(smoothing *s) {
 
 /* -- Sweeps with the joints held ----------------------------------------------------------------------------------- */
 
-/* The rest position and the normals, with the weights that the point has. */
+/* Fits rest position and normals to the point's current weights. */
 static void refit(pelt_joining *w, uint32_t point, const pelt_weights *set, const pelt_pull *pull, double rest[3]) {
     pelt_rest_fit(&w->gram, set, pull->moments, true, rest);
     if (w->with_normals) pelt_joining_fit_normals(w, point, set);
@@ -386,7 +388,7 @@ static void settle_points(void *user, const uint32_t *points, size_t count, pelt
 
 /* -- Swaps --------------------------------------------------------------------------------------------------------- */
 
-/* Joints that a point may swap for: of its own pool and its neighbours', the ones that were chosen first. */
+/* Joints a point may swap in: from its pool and its neighbours', in the order they were chosen. */
 typedef struct offer {
     uint32_t count;
     uint32_t joints[2 * PELT_MOST_WEIGHTS];
@@ -417,7 +419,7 @@ static void make_offer(const smoothing *s, uint32_t point, const pelt_weights *s
     }
 }
 
-/* Changes the set, and the local problem to it; false when it has no solution. */
+/* Applies a change to the set and the local problem; false when it has no solution. */
 static bool make_change(const pelt_joining *w, uint32_t point, const double rest[3], pelt_change c, local *l,
                         pelt_weights *set) {
     uint32_t from = c.in < l->count ? c.in : set->count - 1;
@@ -458,14 +460,14 @@ static void swap_points(void *user, const uint32_t *points, size_t count, pelt_a
 }
 
 /* -- Sharing -------------------------------------------------------------------------------------------------------
-   As swaps, but for joints that the point's block has (sharing.h). */
+   Like swaps, but for joints that the point's block has (sharing.h). */
 
 typedef struct shared_smoothing {
     smoothing *s;
     pelt_sharing sharing;
 } shared_smoothing;
 
-/* The joints of a point, then those of its block that it may take. */
+/* The joints of a point, then those of its block that it may use. */
 static uint32_t list_shared(const shared_smoothing *g, uint32_t point, const pelt_weights *set,
                             pelt_shared_joint *joints) {
     const pelt_homes *homes = &g->s->w->homes;
@@ -513,7 +515,7 @@ static void share_points(void *user, const uint32_t *points, size_t count, pelt_
 
 /* -- Energy -------------------------------------------------------------------------------------------------------- */
 
-/* The share of each point in E. Edges: s sum |r_p - r_u|^2 is the sum over all points of s r_p . sum_u (r_p - r_u). */
+/* Each point's share of E. Edges: s sum |r_p - r_u|^2 equals the sum over all points of s r_p . sum_u (r_p - r_u). */
 static void weigh_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
     smoothing *s = user;
     pelt_joining *w = s->w;
@@ -549,7 +551,7 @@ static double energy(smoothing *s) {
 
 /* -- Rank ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether the examples tell the weights of a point apart, by themselves. */
+/* Whether the examples alone determine the weights of a point. */
 static void check_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
     smoothing *s = user;
     pelt_joining *w = s->w;
@@ -571,7 +573,7 @@ static void check_points(void *user, const uint32_t *points, size_t count, pelt_
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
-/* Sweeps that bring the work from `low` to `high`. */
+/* Sweeps that advance the progress from `low` to `high`. */
 static void sweep(smoothing *s, int times, pelt_points_body body, double low, double high) {
     double each = (high - low) / times;
     for (int i = 0; i < times; i++) {
@@ -580,7 +582,7 @@ static void sweep(smoothing *s, int times, pelt_points_body body, double low, do
     }
 }
 
-/* The mean error that a share is priced by is that of all points, with what neighbours and normals add. */
+/* Shares are priced by the mean error over all points, including what neighbours and normals add. */
 static void share(smoothing *s) {
     pelt_joining *w = s->w;
     uint32_t n = w->f->points.count;

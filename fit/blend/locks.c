@@ -1,4 +1,4 @@
-/* locks.c: weights that a fit must leave as the file has them (locks.h). */
+/* locks.c: weights that a fit must keep as they are in the file (locks.h). */
 
 #include "fit/blend/locks.h"
 #include "fit/blend/blend.h"

@@ -12,10 +12,10 @@ static uint32_t owner_of(const pelt_model *model, uint32_t matrix) {
     return matrix < joints ? matrix : model->driven[matrix - joints].driver;
 }
 
-/* Steps between two joints along the skeleton, over a common ancestor. */
+/* Steps between two joints along the skeleton, via a common ancestor. */
 static uint32_t steps_between(const pelt_skeleton *skeleton, uint32_t a, uint32_t b) {
     uint32_t steps = 0;
-    while (a != b) { /* parents come first: the later of the two is not an ancestor of the other */
+    while (a != b) { /* parents come first, so the later one is not an ancestor of the other */
         uint32_t *later = a > b ? &a : &b;
         if (skeleton->parents[*later] < 0) return UINT32_MAX;
         *later = (uint32_t)skeleton->parents[*later], steps++;
@@ -23,7 +23,7 @@ static uint32_t steps_between(const pelt_skeleton *skeleton, uint32_t a, uint32_
     return steps;
 }
 
-/* A candidate is as near as the nearest of its twins. With rigidity everything is near. */
+/* A candidate is as near as its nearest twin. With rigidity, everything is near. */
 static bool is_near(const pelt_joining *w, uint32_t joint, uint32_t candidate) {
     const pelt_model *model = &w->f->model;
     for (uint32_t m = w->candidates.first[candidate]; m < w->candidates.first[candidate + 1]; m++)
@@ -46,7 +46,9 @@ static void list_near(pelt_joining *w, uint32_t home) {
     memset(homes->place[home], 0xff, n * sizeof(uint32_t));
     for (uint32_t c = 0; c < n; c++)
         if (is_near(w, home, c)) know(homes, home, c);
-    for (uint32_t c = 0; c < n && !homes->known_count[home]; c++) know(homes, home, c); /* nothing is: then all are */
+    for (uint32_t c = 0; c < n && !homes->known_count[home]; c++)
+        know(homes, home, c); /* if nothing is near, use
+                                                                                           all */
     homes->near_count[home] = homes->known_count[home];
 }
 

@@ -1,4 +1,4 @@
-/* refit_convex.c: a skin with weights of any sign becomes one without negative ones. */
+/* refit_convex.c: removes the negative weights from a skin by refitting. */
 
 #include "fit/blend/blend.h"
 #include <string.h>
@@ -11,10 +11,10 @@ typedef struct mending {
     pelt_candidates candidates;
     pelt_gram gram;
     uint32_t *candidate_of; /* [matrix] */
-    float *weights;         /* of the model's influences; refitted in place */
+    float *weights;         /* the model's influences, refitted in place */
 } mending;
 
-/* The convex fit on the joints that the vertex has, with its rest position. */
+/* The convex fit over the vertex's joints, with its rest position fixed. */
 static void mend_vertex(mending *m, pelt_problem *problem, uint32_t v, const double *moments, double energy,
                         bool *allowed) {
     pelt_influences *in = &m->f.model.influences;
@@ -31,7 +31,7 @@ static void mend_vertex(mending *m, pelt_problem *problem, uint32_t v, const dou
         for (uint32_t k = 0; k < set.count; k++)
             if (set.joints[k] == m->candidate_of[in->joints[i]]) {
                 m->weights[i] = (float)set.weights[k];
-                set.weights[k] = 0; /* a twin gets nothing more */
+                set.weights[k] = 0; /* the rest of its twins get 0 */
             }
     }
 }

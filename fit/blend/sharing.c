@@ -1,21 +1,21 @@
-/* sharing.c: points that will share a block of 16 share joints.
+/* sharing.c: makes points that will be in the same block of 16 share joints.
 
-   At run time a block costs the joints that any of its 16 vertices follows. Among many candidates there are always some
-   that are nearly as good as the best, so points that choose alone fill blocks with joints that one or two of them
-   follow. In rounds, points are grouped as the skin's vertices will be (pack/blocks.c); then each may leave a joint that
-   few of its block follow, or exchange it for one that more do, if its error grows by less than what that is worth. The
-   blends say what the error is; here is who is in a block with whom. */
+   At run time, the cost of a block is the number of joints that any of its 16 vertices follow. Among many candidates
+   some are always nearly as good as the best, so points that choose independently fill blocks with joints that only one
+   or two of them follow. In rounds, points are grouped as the skin's vertices will be (pack/blocks.c); then each may
+   drop a joint that few points of its block follow, or swap it for one that more do, if its error grows by less than
+   that is worth. The blends define the error; this file tracks the blocks. */
 
 #include "fit/blend/sharing.h"
 #include "model/model.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* The price of a joint of a block, in mean errors of a point: on bodies and hands this halves the joints of a block, and
-   raises the error of examples that were left out by two thousandths (bench/settings.sh). */
+/* The price of a joint in a block, in mean errors of a point: on bodies and hands this halves the joints per block and
+   raises the hold-out error by 0.2% (bench/settings.sh). */
 static const double price = 0.05;
 
-/* Rounds end when several have not lowered the joints of all blocks by this part. */
+/* Rounds end when several in a row have not lowered the total number of joints by this fraction. */
 static const double converged = 0.005;
 enum { MOST_IDLE = 3 };
 
@@ -53,12 +53,13 @@ static pelt_influences influences_of(pelt_arena *arena, const pelt_sharing *s) {
     return in;
 }
 
-/* One task of a parallel loop, for the sake of its scratch memory. */
+/* One task of a parallel loop, just for its scratch memory. */
 static void group(void *user, size_t task, pelt_arena *scratch) {
     (void)task;
     pelt_sharing *s = user;
     uint32_t n = s->point_count, *order = PELT_NEW(scratch, n, uint32_t);
-    uint32_t *places = PELT_NEW(scratch, s->candidate_count, uint32_t); /* in the list of the block, or anything */
+    uint32_t *places = PELT_NEW(scratch, s->candidate_count, uint32_t); /* position in the block's list; only valid for
+                                                                           joints in it */
     pelt_influences in = influences_of(scratch, s);
     pelt_block_order(scratch, &in, n, (pelt_block_columns){s->candidate_count, s->candidate_count}, order);
     s->total = 0;

@@ -1,8 +1,8 @@
-/* tension.c: the pull of a point's neighbours (tension.h), put together from sums over the examples.
+/* tension.c: the pull of a point's neighbours (tension.h), assembled from sums over the examples.
 
-   With g_j = sum_u w_uj h_u over the neighbours u, their residuals together are sum_j T_j g_j - z, z the sum of their
-   paths. So all products that are needed are known: <T_i, T_j g_j> from the couplings K_ij, <T_i, y> and <T_i, z> from
-   moments that are computed once. */
+   With g_j = sum_u w_uj h_u over the neighbours u, their residuals sum to sum_j T_j g_j - z, where z is the sum of
+   their paths. So all required products are known: <T_i, T_j g_j> from the couplings K_ij, <T_i, y> and <T_i, z> from
+   precomputed moments. */
 
 #include "fit/blend/tension.h"
 #include "rig/linear.h"
@@ -62,7 +62,7 @@ static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
         t->energy[point][1] = dot(sum, sum, inner);
         t->energy[point][2] = dot(path, sum, inner);
     }
-    uint32_t first = homes->order[some->begin]; /* the moments of a piece lie in a row */
+    uint32_t first = homes->order[some->begin]; /* the moments of a piece are contiguous */
     pelt_gemm(false, true, some->count, 4 * known, inner, 1, paths, rows, 0, t->own[first]);
     if (t->strength > 0) pelt_gemm(false, true, some->count, 4 * known, inner, 1, sums, rows, 0, t->around[first]);
 }
@@ -88,7 +88,7 @@ static void sum_moments(pelt_fitting *f, pelt_tension *t) {
 
 /* -- Colours ------------------------------------------------------------------------------------------------------- */
 
-/* The first colour that no neighbour has. */
+/* Greedy colouring: the first colour that no neighbour has. */
 static void find_colours(pelt_fitting *f, pelt_tension *t) {
     uint32_t n = f->points.count;
     uint32_t *colour = PELT_NEW(f->arena, n, uint32_t), *seen = PELT_NEW(f->arena, (size_t)n + 1, uint32_t);
@@ -125,7 +125,7 @@ pelt_pull pelt_pull_new(pelt_arena *arena, const pelt_tension *t, uint32_t most)
 }
 
 static void feel(const pelt_tension *t, const pelt_blend_result *r, uint32_t point, pelt_pull *out) {
-    for (uint32_t i = 0; i < out->felt_count; i++) out->slot[out->felt[i]] = 0; /* of the point before */
+    for (uint32_t i = 0; i < out->felt_count; i++) out->slot[out->felt[i]] = 0; /* from the previous point */
     out->felt_count = 0;
     for (uint32_t n = t->neighbours.first[point]; n < t->neighbours.first[point + 1]; n++) {
         uint32_t u = t->neighbours.list[n];
@@ -144,7 +144,7 @@ static void feel(const pelt_tension *t, const pelt_blend_result *r, uint32_t poi
     }
 }
 
-/* out += K_ij h; the block is read as K_ji^T, whose rows add up side by side. */
+/* out += K_ij h; reads the block as K_ji^T, so that its rows are added contiguously. */
 static void add_coupled(const pelt_gram *g, uint32_t i, uint32_t j, const double h[4], double out[4]) {
     const double *k = g->couplings + ((size_t)j * g->count + i) * 16;
     for (int r = 0; r < 4; r++) out[r] += k[r] * h[0] + k[4 + r] * h[1] + k[8 + r] * h[2] + k[12 + r] * h[3];

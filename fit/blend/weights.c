@@ -1,10 +1,10 @@
 /* weights.c: convex weights on the skeleton's own joints, fitted to the examples (Rhee et al. section 4).
 
-   Each point of the mesh is a problem of its own (convex.c); what joins them is an option, smoothness, which makes
-   differences of the error across edges of the mesh cost too: each point then follows another path, with its neighbours
-   held (tension.h), in sweeps that first choose the joints and then hold them. Locks keep the file's weights of some
-   joints or vertices. They only shift C: with locked weights l, s = 1 - sum l and w = s u the residual is
-   s sum_j u_j (p_j + q / s), q = sum l p, which is the same problem with
+   Each point of the mesh is an independent problem (convex.c), unless the smoothness option penalises error differences
+   across mesh edges: then each point follows a modified path with its neighbours fixed (tension.h), in sweeps that
+   first choose the joints and then keep them. Locks keep the file's weights of some joints or vertices. They only shift
+   C: with locked weights l, s = 1 - sum l and w = s u the residual is s sum_j u_j (p_j + q / s), q = sum l p, which is
+   the same problem with
 
        C'_jk = C_jk + d_j + d_k + |q|^2 / s^2,   d_j = <p_j, q> / s. */
 
@@ -16,13 +16,14 @@
 #include <string.h>
 
 enum { BATCH = 256, WIDE_SWEEPS = 6, SHARE_ROUNDS = 8, HELD_SWEEPS = 12, REST_ROUNDS = 3 };
-/* Joints of its block that a point may take, those with most users; and the size of the small problem with its own. */
+/* Joints of its block that a point may adopt, by number of users; and the size of the small problem that includes its
+   own. */
 enum { OFFERED = 16, SMALL = PELT_MOST_WEIGHTS + OFFERED };
 
-/* Moments that are kept from step to step rather than computed again: 256 MB of them. */
+/* Moments are cached between steps up to this many: 256 MB. */
 static const size_t MOST_MOMENTS = (size_t)1 << 25;
 
-/* Points whose error is more than this part of the diagonal are not explained by any joint. */
+/* Points whose error exceeds this fraction of the diagonal are not explained by any joint. */
 static const double unexplained = 0.05;
 
 typedef struct weighing {
@@ -38,17 +39,16 @@ typedef struct weighing {
         CHOOSE,
         SHARE,
         HELD
-    } step; /* all joints; the best few of all; fewer of these; those that the point has */
+    } step; /* all joints; the best few of all; fewer of these; the point's current ones */
     pelt_sharing sharing;
-    double *kept_moments, *kept_energies; /* of all points, where they are not too many */
+    double *kept_moments, *kept_energies; /* for all points, unless there are too many */
     bool smooth, alone;
-    pelt_homes homes; /* when smooth: one, which knows all candidates */
+    pelt_homes homes; /* if smooth: a single one, which knows all candidates */
     pelt_tension tension;
 } weighing;
 
 /* -- Locks --------------------------------------------------------------------------------------------------------- */
 
-/* Those that are not locked. */
 static void find_allowed(weighing *w) {
     if (!w->locks.candidates) return;
     w->allowed = PELT_NEW(w->f->arena, w->candidates.count, bool);
@@ -75,8 +75,8 @@ typedef struct workspace {
     pelt_problem *problem;
     bool *support;         /* [candidate] */
     double *c, *factor;    /* of a small problem */
-    const double *moments; /* [4 candidates] of the path that the point follows, */
-    double energy;         /* and its square */
+    const double *moments; /* [4 candidates] of the path to follow, */
+    double energy;         /* and its energy */
 } workspace;
 
 static void set_problem(const weighing *w, workspace *b, const double rest[3], const pelt_weights *locked,
@@ -85,14 +85,14 @@ static void set_problem(const weighing *w, workspace *b, const double rest[3], c
     apply_locks(b->problem, locked, share);
 }
 
-/* Weights on the joints that the point has. */
+/* Weights over the point's current joints. */
 static void fit_held(const weighing *w, workspace *b, pelt_weights *set) {
     memset(b->support, 0, w->gram.count * sizeof *b->support);
     for (uint32_t k = 0; k < set->count; k++) b->support[set->joints[k]] = true;
     pelt_convex_weights(b->problem, b->support, set);
 }
 
-/* Rest position and weights in alternation, on the joints that were chosen. */
+/* Alternates between rest position and weights, for the chosen joints. */
 static void refit_rest(const weighing *w, workspace *b, const pelt_weights *locked, double share, int rounds,
                        double rest[3], pelt_weights *set) {
     for (int round = 0; round < rounds; round++) {
@@ -119,14 +119,14 @@ static double error_of(pelt_problem *problem, const pelt_weights *set) {
     return fmax(sum, 0);
 }
 
-/* The squared error of weights and rest position alone, without what smoothness costs. */
+/* The squared error of weights and rest position alone, without the smoothness term. */
 static double misfit(const weighing *w, workspace *b, const double *moments, double energy, const double rest[3],
                      const pelt_weights *set) {
     pelt_problem_set(b->problem, &w->gram, rest, moments, energy);
     return error_of(b->problem, set);
 }
 
-/* The joints of a point that are not locked, as shares of what is free. */
+/* The unlocked joints of a point, as shares of the free weight. */
 static void free_set(const weighing *w, uint32_t point, double share, pelt_weights *set) {
     size_t at = (size_t)point * w->result.most;
     set->count = 0;
@@ -139,7 +139,7 @@ static void free_set(const weighing *w, uint32_t point, double share, pelt_weigh
 
 /* -- Sharing ------------------------------------------------------------------------------------------------------- */
 
-/* The joints of a point, then those of its block that it may take; C for them in b->c. */
+/* The joints of a point, then those of its block that it may adopt; sets C for them in b->c. */
 static uint32_t set_shared(const weighing *w, workspace *b, uint32_t point, const pelt_weights *set,
                            pelt_shared_joint *joints) {
     pelt_shared_list list = pelt_sharing_list(&w->sharing, point);
@@ -158,7 +158,7 @@ static uint32_t set_shared(const weighing *w, workspace *b, uint32_t point, cons
     return count;
 }
 
-/* Weights after a change, which are convex; false when the error is over the bar or a weight too small. */
+/* Convex weights after a change; false when the error exceeds the bar or a weight is too small. */
 static bool try_change(const weighing *w, workspace *b, const pelt_shared_joint *joints, uint32_t count, pelt_change c,
                        double bar, const pelt_weights *set, pelt_weights *trial) {
     *trial = *set;
@@ -170,8 +170,8 @@ static bool try_change(const weighing *w, workspace *b, const pelt_shared_joint 
     return error_of(b->problem, trial) < bar;
 }
 
-/* Leaves, or exchanges, one of the joints that the point has. Weights of any sign have no larger an error than convex
-   ones, so they say where it is worth trying. True when something has changed. */
+/* Drops or swaps one of the point's joints. Weights of any sign have at most the error of convex ones, so they tell
+   where trying is worthwhile. True when something changed. */
 static bool share_joints(const weighing *w, workspace *b, uint32_t point, pelt_weights *set) {
     pelt_shared_joint joints[PELT_MOST_WEIGHTS + OFFERED];
     double bars[PELT_MOST_WEIGHTS];
@@ -194,7 +194,7 @@ static bool share_joints(const weighing *w, workspace *b, uint32_t point, pelt_w
 
 /* -- Steps --------------------------------------------------------------------------------------------------------- */
 
-/* Weights (of what is free) and rest position in the current step. */
+/* Weights (shares of the free weight) and rest position in the current step. */
 static void fit_free(const weighing *w, workspace *b, uint32_t point, const pelt_weights *locked, double share,
                      double rest[3], pelt_weights *set) {
     bool refit = w->f->options.fitted.rest == PELT_REST_REFIT;
@@ -234,7 +234,7 @@ static void fit_point(weighing *w, workspace *b, uint32_t point) {
                       : (w->f->bundle->mesh.positions[3 * (size_t)vertex + c] - w->gram.center[c]) / w->gram.scale;
     if (share > 1e-6 && may_follow_any(w))
         fit_free(w, b, point, &locked, share, rest, &set);
-    else if (share > 1e-6) /* every joint is locked: the file's weights are all there is */
+    else if (share > 1e-6) /* every joint is locked: keep the file's weights */
         for (uint32_t k = 0; k < locked.count; k++) locked.weights[k] /= held;
     for (uint32_t k = 0; k < set.count; k++) set.weights[k] *= share;
     for (uint32_t k = 0; k < locked.count && set.count < PELT_MOST_WEIGHTS; k++) {
@@ -283,7 +283,7 @@ static void fit_points(void *user, const uint32_t *points, size_t count, pelt_ar
     }
 }
 
-/* One home, where all candidates are known. */
+/* A single home that knows all candidates. */
 static void find_home(weighing *w) {
     pelt_arena *arena = w->f->arena;
     uint32_t n = w->gram.count, points = w->f->points.count, *all = PELT_NEW(arena, n, uint32_t);
@@ -303,7 +303,7 @@ static void find_home(weighing *w) {
     pelt_cut_homes(arena, &w->homes);
 }
 
-/* Points of a block come to share joints; `sweep` is a step over all points. */
+/* Makes the points of a block share joints; `sweep` runs a step over all points. */
 static void share(weighing *w, void sweep(weighing *w)) {
     uint32_t n = w->f->points.count;
     double sum = 0;
