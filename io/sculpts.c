@@ -154,7 +154,7 @@ static bool mask_vertices(reading *r, const char *name, float *mask) {
     size_t line = 1;
     for (const char *at = (const char *)file.bytes; *at; line++) {
         size_t length = strcspn(at, "\n");
-        if (length && *at != '#' && *at != '\r') {
+        if (strspn(at, " \t\r") < length && *at != '#') {
             char *end;
             unsigned long vertex = strtoul(at, &end, 10);
             end += strspn(end, " \t\r");

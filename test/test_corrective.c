@@ -3,6 +3,7 @@
 
 #include "fit/examples/displacement.h"
 #include "pack/pack.h"
+#include "runtime/container.h"
 #include "runtime/loops.h"
 #include "test/corrective_maker.h"
 #include <pelt/pelt.h>
@@ -597,6 +598,7 @@ static pelt_bytes *small_file(int kind, pelt_bundle **bundle, pelt_skin *skin) {
         *rbf = maker_rbf((*bundle)->arena, &seed, 3, 5, 3, 2, PELT_PHI_MIXED, true);
         if (kind == 0) c->rbf_count = 1, c->rbfs = rbf;
         if (kind == 1) c->kernel = maker_kernel((*bundle)->arena, &seed, 3, 4, 2, 2);
+        if (kind == 3) c->kernel = maker_kernel((*bundle)->arena, &seed, 3, 36, 2, 2);
         uint32_t count = pelt_corrective_coefficient_count(c);
         c->displacements = maker_displacements((*bundle)->arena, &seed, 17, count, 2, 0.1);
         c->turns = maker_displacements((*bundle)->arena, &seed, 17, count, 2, 0.1);
@@ -705,6 +707,7 @@ typedef enum place {
     KERNEL,
     KERNEL_JOINT,
     KERNEL_CENTERS,
+    LONE,
     UNIT,
     GROUP,
     GROUP_UNITS,
@@ -729,7 +732,7 @@ static char *place_of(const pelt_skin *skin, place what) {
     }
     if (what >= WEIGHED) return bytes + (what == WEIGHED ? head->weighted : weighted->centers);
     const pelt_file_kernel_group *group = (const void *)(bytes + kernel->groups);
-    const uint64_t at[] = {head->kernel,   kernel->joints, kernel->centers, kernel->units,
+    const uint64_t at[] = {head->kernel,   kernel->joints, kernel->centers, kernel->lone, kernel->units,
                            kernel->groups, group->units,   group->centers,  group->matrix};
     return bytes + at[what - KERNEL];
 }
@@ -741,7 +744,8 @@ static void every_field_of_a_corrective_has_its_range(void **state) {
                    NUMBER = PELT_ERROR_NUMBER, UNKNOWN = PELT_ERROR_UNSUPPORTED;
     const struct {
         int kind; /* of small_file: 0 has an rbf of 5 axes, 3 centres, 2 coefficients and a norm; 1 a kernel of 5 joints, 4
-                     centres, 10 units, 2 groups of 2 coefficients; 2 the weighted form of 9 axes and 21 centres */
+                     centres, 10 units, 2 groups of 2 coefficients; 2 the weighted form of 9 axes and 21 centres; 3 the
+                     kernel with 36 centres, of which 16 are shared and 20 lone */
         place where;
         size_t offset;
         uint32_t value, result;
@@ -838,9 +842,18 @@ static void every_field_of_a_corrective_has_its_range(void **state) {
         {1, GROUP_CENTERS, 0, 3, FINE},
         {1, GROUP_CENTERS, 0, 4, INDEX},
         {1, GROUP_MATRIX, 4 * (2 * 16 - 1), NOT_A_NUMBER, NUMBER},
-        {2, WEIGHED, 0, 1, INDEX},  /* first_axis */
-        {2, WEIGHED, 4, 10, INDEX}, /* axis_count */
-        {2, WEIGHED, 8, 0, WRONG},  /* center_count */
+        {3, KERNEL, 56, 8, WRONG},  /* shared_count: a multiple of 16 */
+        {3, KERNEL, 56, 48, WRONG}, /* and below center_count */
+        {3, KERNEL, 4, 16, WRONG},
+        {3, LONE, 0, NOT_A_NUMBER, NUMBER}, /* pose */
+        {3, LONE, 32 + 12, NOT_A_NUMBER, NUMBER},
+        {3, LONE, 16, 4, FINE}, /* joint */
+        {3, LONE, 16, 5, INDEX},
+        {3, LONE, 19 * 32 + 16, 5, INDEX},   /* of the last one */
+        {3, LONE, 20, NOT_A_NUMBER, NUMBER}, /* rest */
+        {2, WEIGHED, 0, 1, INDEX},           /* first_axis */
+        {2, WEIGHED, 4, 10, INDEX},          /* axis_count */
+        {2, WEIGHED, 8, 0, WRONG},           /* center_count */
         {2, WEIGHED, 8, 32, FINE},
         {2, WEIGHED, 12, 3, UNKNOWN},       /* phi */
         {2, WEIGHED, 16, TINY - 1, NUMBER}, /* width */
@@ -861,6 +874,23 @@ static void every_field_of_a_corrective_has_its_range(void **state) {
                      cases[i].value, pelt_result_text(result));
         character_free_skin(file), character_free(bundle);
     }
+}
+
+static void arrays_lie_inside_their_section(void **state) {
+    (void)state;
+    static const char bytes[192];
+    const pelt_section s = {bytes, sizeof bytes};
+    assert_ptr_equal(pelt_array_at(&s, 0, 6, 8, 4), bytes);
+    assert_ptr_equal(pelt_array_at(&s, 128, 4, 4, 4), bytes + 128);
+    assert_ptr_equal(pelt_array_at(&s, 192, 0, 4, 4), bytes + 192); /* of nothing */
+    assert_null(pelt_array_at(&s, 128, 65, 1, 1));
+    assert_null(pelt_array_at(&s, 128, 13, 5, 1));
+    assert_null(pelt_array_at(&s, 128, 4, 4, 5));
+    assert_null(pelt_array_at(&s, 192, 1, 1, 1));
+    assert_null(pelt_array_at(&s, 256, 0, 1, 1));
+    assert_null(pelt_array_at(&s, 32, 1, 1, 1));
+    assert_null(pelt_array_at(&s, 0, UINT64_C(1) << 33, UINT64_C(1) << 31, 4)); /* 2^66 bytes */
+    assert_null(pelt_array_at(&s, 0, 2, UINT64_C(1) << 63, 1));
 }
 
 /* Sizes of sections follow from what they hold: one number less or more is refused. */
@@ -908,6 +938,7 @@ int main(void) {
         cmocka_unit_test(a_corrective_that_lacks_a_section_is_refused),
         cmocka_unit_test(wrong_indices_and_numbers_of_a_corrective_are_told_apart),
         cmocka_unit_test(every_field_of_a_corrective_has_its_range),
+        cmocka_unit_test(arrays_lie_inside_their_section),
         cmocka_unit_test(sections_of_a_corrective_have_exactly_their_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,23 +215,28 @@ static void random_pose(const pelt_bundle *bundle, uint64_t *seed, pelt_transfor
     }
 }
 
-/* The automatic set of a fit to random poses, without dropping what is not used. */
-static void choose(pelt_bundle *bundle, const pelt_drive_rules *drive, pelt_fitting *f, uint64_t *seed) {
-    enum { FRAMES = 6 };
-    uint32_t n = bundle->skeleton.joint_count;
-    pelt_transform *poses = PELT_NEW(bundle->arena, FRAMES * n, pelt_transform);
-    pelt_example *examples = PELT_NEW(bundle->arena, FRAMES, pelt_example);
-    for (int i = 0; i < FRAMES; i++) random_pose(bundle, seed, poses + i * n);
-    pelt_clip *clip = character_clip(bundle, "poses", FRAMES, poses);
+/* The driven joints that a fit to poses [count][joint] chooses, without dropping what is not used. */
+static void choose_for(pelt_bundle *bundle, const pelt_drive_rules *drive, pelt_fitting *f, uint32_t count,
+                       const pelt_transform *poses) {
+    pelt_example *examples = PELT_NEW(bundle->arena, count, pelt_example);
+    pelt_clip *clip = character_clip(bundle, "poses", count, poses);
     character_blend(bundle, clip);
-    for (uint32_t i = 0; i < FRAMES; i++) examples[i] = (pelt_example){clip, i};
+    for (uint32_t i = 0; i < count; i++) examples[i] = (pelt_example){clip, i};
     bundle->mesh.diagonal = (float)pelt_diagonal(bundle->mesh.positions, bundle->mesh.vertex_count);
-    *f = (pelt_fitting){.bundle = bundle, .examples = {FRAMES, examples}, .arena = bundle->arena};
+    *f = (pelt_fitting){.bundle = bundle, .examples = {count, examples}, .arena = bundle->arena};
     f->options = (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.drive = drive};
     pelt_error error = {0};
     assert_int_equal(pelt_fit_resolve(&f->options, &error), PELT_OK);
     f->model.skeleton = &bundle->skeleton;
     if (pelt_choose_driven(f, &error)) fail_msg("%s", error.text);
+}
+
+static void choose(pelt_bundle *bundle, const pelt_drive_rules *drive, pelt_fitting *f, uint64_t *seed) {
+    enum { FRAMES = 6 };
+    uint32_t n = bundle->skeleton.joint_count;
+    pelt_transform *poses = PELT_NEW(bundle->arena, FRAMES * n, pelt_transform);
+    for (int i = 0; i < FRAMES; i++) random_pose(bundle, seed, poses + i * n);
+    choose_for(bundle, drive, f, FRAMES, poses);
 }
 
 static const pelt_drive_rules everything = {1, &(pelt_drive_rule){.joints = "*",
@@ -396,6 +401,25 @@ static void follow_bones(float size) {
 static void the_automatic_set_follows_the_bones(void **state) {
     (void)state;
     follow_bones(1), follow_bones(1e-3f), follow_bones(1000);
+}
+
+/* Joints count as turning when they turn relative to their parents: not when the whole character does. */
+static void joints_that_a_turning_root_carries_along_drive_nothing(void **state) {
+    (void)state;
+    enum { FRAMES = 4, JOINTS = 3 };
+    pelt_bundle *bundle = character_chain(JOINTS, 40);
+    pelt_transform poses[FRAMES][JOINTS];
+    for (int f = 0; f < FRAMES; f++)
+        for (int j = 0; j < JOINTS; j++) {
+            poses[f][j] = bundle->skeleton.rest[j];
+            if (j != 1) memcpy(poses[f][j].rotation, character_turn(0, 0, 1, 30 * f).rotation, 4 * sizeof(float));
+        }
+    pelt_fitting f;
+    choose_for(bundle, NULL, &f, FRAMES, poses[0]);
+    bool drives[JOINTS] = {false};
+    for (uint32_t i = 0; i < f.model.driven_count; i++) drives[f.model.driven[i].driver] = true;
+    assert_true(drives[0] && !drives[1] && drives[2]);
+    character_free(bundle);
 }
 
 static void rules_that_make_no_sense_are_refused(void **state) {
@@ -601,6 +625,7 @@ int main(void) {
         cmocka_unit_test(driven_joints_are_still_at_rest),
         cmocka_unit_test(matrices_and_locals_give_the_same_pose),
         cmocka_unit_test(the_automatic_set_follows_the_bones),
+        cmocka_unit_test(joints_that_a_turning_root_carries_along_drive_nothing),
         cmocka_unit_test(rules_that_make_no_sense_are_refused),
         cmocka_unit_test(names_fit_patterns),
         cmocka_unit_test(texts_become_rules),

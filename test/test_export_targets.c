@@ -341,6 +341,11 @@ static void as_many_targets_as_frames_are_exact_over_all_clips(void **state) {
     assert_true(t.compressed && t.count <= 6);
     assert_true(t.worst < 1e-6 * s.bundle->mesh.diagonal && t.normals_rms < 1e-3);
     assert_true(t.weights[1] == t.weights[0] + 3 * (size_t)t.count);
+    assert_true(t.has_truth && t.truth[0] > 0);
+    parts[0].positions = parts[1].positions = NULL;
+    assert_int_equal(pelt_playable_of(s.bundle->arena, &s.skin, &s.model, s.bundle, clips, 2, &options, &again, &error),
+                     0);
+    assert_true(!again.has_truth && again.truth[0] == 0 && again.truth[1] == 0);
     options.threads = 2;
     assert_int_equal(pelt_playable_of(s.bundle->arena, &s.skin, &s.model, s.bundle, clips, 2, &options, &again, &error),
                      0);

@@ -25,7 +25,7 @@ static void write_text(const char *name, const char *text) {
 
 /* Smooth displacements of some vertices, other ones in every frame. */
 static void displacement(const float *rest, uint32_t frame, double out[3]) {
-    double bump = 0.1 * exp(-pow(rest[0] - 0.3 * frame, 2));
+    double bump = 0.1 * exp(-0.1 * pow(rest[0] - 0.3 * frame, 2));
     out[0] = 0.2 * bump, out[1] = bump * sin(2 * rest[1]), out[2] = -bump * rest[2];
 }
 
@@ -229,6 +229,40 @@ static void sculpts_become_a_clip(void **state) {
     assert_non_null(strstr(program_errors, "1 of the 2 sculpts were made in the rest pose"));
     assert_int_equal(pelt("fit elbow.glb --train train,sculpts.json --holdout 0 -o x.pelt"), 1);
     assert_non_null(strstr(program_errors, "frame 1 of clip \"sculpts.json\" has the weight 2"));
+}
+
+static void a_mask_file_lists_the_vertices_that_are_sculpted(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    pelt_bundle *bundle = pelt_bundle_read(path_of("elbow.glb"), &error);
+    if (!bundle) fail_msg("%s", error.text);
+    const pelt_clip *train = pelt_bundle_clip(bundle, "train", PELT_NEED_POSE, &error);
+    uint32_t n = bundle->mesh.vertex_count;
+    float *posed = PELT_NEW(bundle->arena, 3 * (size_t)n, float), *rest = PELT_NEW(bundle->arena, 3 * (size_t)n, float);
+    write_sculpts(bundle, train, posed, rest);
+    char text[200];
+    snprintf(text, sizeof text, "# vertices\n7\n\n3 \r\n%u\t\n \t\r\n", n - 1);
+    write_text("mask.txt", text);
+    write_text("masked.json", "{'sculpts': [{'shape': 'posed/frame_000000.obj', 'clip': 'train', 'frame': 3, 'mask': "
+                              "'mask.txt'}]}");
+    const pelt_clip *clip = pelt_bundle_clip(bundle, path_of("masked.json"), PELT_NEED_POSITIONS, &error);
+    if (!clip) fail_msg("%s", error.text);
+    pelt_transform pose[8];
+    pelt_affine matrices[8];
+    pelt_clip_pose(train, &bundle->skeleton, 3, pose);
+    pelt_joint_matrices(&bundle->skeleton, pose, NULL, matrices);
+    double *blend = PELT_NEW(bundle->arena, 3 * (size_t)n, double);
+    pelt_blend_mesh(&bundle->mesh, matrices, blend);
+    for (uint32_t v = 0; v < n; v++)
+        for (size_t i = 3 * v; i < 3 * v + 3; i++)
+            assert_near(clip->positions[i], v == 3 || v == 7 || v == n - 1 ? posed[i] : blend[i], 1e-5);
+    pelt_bundle_free(bundle);
+    static const char *const bad[] = {"7\n-1", "7\n7 8", "7\nseven", "7\n100000"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_text("mask.txt", bad[i]);
+        assert_int_equal(pelt("fit elbow.glb --train masked.json -o x.pelt"), 1);
+        assert_non_null(strstr(program_errors, "line 2 is not the number of a vertex, 0 to"));
+    }
 }
 
 static void bad_sculpts_are_refused_by_name(void **state) {
@@ -447,6 +481,7 @@ int main(void) {
         cmocka_unit_test(what_is_exported_is_read_back_as_it_plays),
         cmocka_unit_test(sculpts_with_closed_seams_are_matched),
         cmocka_unit_test(sculpts_become_a_clip),
+        cmocka_unit_test(a_mask_file_lists_the_vertices_that_are_sculpted),
         cmocka_unit_test(bad_sculpts_are_refused_by_name),
         cmocka_unit_test(a_weight_counts_as_so_many_examples),
         cmocka_unit_test(frames_are_left_out_by_a_weight_of_nothing),

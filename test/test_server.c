@@ -145,14 +145,15 @@ static void others_are_refused(void **state) {
     assert_sentence();
     char near[64];
     snprintf(near, sizeof near, "%s", key), near[31] = near[31] == '0' ? '1' : '0';
-    assert_int_equal(
-        request("GET /data/show.json HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nX-Pelt-Key: %s\r\nConnection: close\r\n\r\n",
-                port, near),
-        403);
-    assert_int_equal(
-        request("GET /data/show.json HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nX-Pelt-Key: %.31s\r\nConnection: close\r\n\r\n",
-                port, key),
-        403);
+    const char *const forms[] = {near, "", "%.1s", "%.31s", "%s0", "%s\r\nX-Pelt-Key: %s"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char wrong[200];
+        snprintf(wrong, sizeof wrong, forms[i], key, key);
+        int status = request("GET /data/show.json HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nX-Pelt-Key: %s\r\nConnection: "
+                             "close\r\n\r\n",
+                             port, wrong);
+        if (status != 403) fail_msg("key %s: %d", wrong, status);
+    }
     assert_int_equal(
         request("GET /data/show.json?key=%s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n\r\n", key, port),
         403);
@@ -391,6 +392,23 @@ static int start_job(const char *words) {
     return number;
 }
 
+/* The page shows how far a job is: as far as the fit has told. */
+static void wait_for_share(int number) {
+    struct timespec pause = {0, 5000000};
+    char url[40];
+    double share = 0;
+    snprintf(url, sizeof url, "/api/job/%d", number);
+    for (int i = 0; i < 400 && share == 0; i++) {
+        assert_int_equal(ask("GET", url), 200);
+        json_t *object = answered();
+        share = json_number_value(json_object_get(object, "share"));
+        if (share > 0) assert_string_equal(json_string_value(json_object_get(object, "text")), "for ever");
+        json_decref(object);
+        nanosleep(&pause, NULL);
+    }
+    assert_true(share == 0.25);
+}
+
 static void fits_end_fail_and_are_cancelled(void **state) {
     char how[20];
     json_t *last;
@@ -417,6 +435,7 @@ static void fits_end_fail_and_are_cancelled(void **state) {
     int numbers[12], refused = 0;
     for (int i = 0; i < 12; i++) refused += !(numbers[i] = start_job("[\"endless\"]"));
     assert_true(refused > 0 && refused < 12 && numbers[0]);
+    wait_for_share(numbers[0]);
     for (int i = 0; i < 12; i++) {
         char url[40];
         if (!numbers[i]) continue;

@@ -196,6 +196,20 @@ static void no_other_names_are_known(void **state) {
     }
 }
 
+static void more_characters_than_there_is_room_for_are_refused(void **state) {
+    (void)state;
+    pelt_error error;
+    pelt_resource resource;
+    pelt_view *full = open_box(false);
+    for (int i = 1; i < 64; i++) add(full, glb);
+    assert_int_equal(pelt_view_add(full, glb, &error), PELT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "more than 64 characters"));
+    if (pelt_view_resource(full, "data/c63/mesh.bin", &resource, &error)) fail_msg("%s", error.text);
+    free(resource.bytes);
+    assert_int_equal(pelt_view_resource(full, "data/c64/mesh.bin", &resource, &error), PELT_ERROR_ARGUMENT);
+    pelt_view_free(full);
+}
+
 /* -- Surfaces ---------------------------------------------------------------------------------------------------- */
 
 static const char PNG[] =
@@ -536,6 +550,7 @@ int main(void) {
         cmocka_unit_test(errors_are_those_of_a_measure),
         cmocka_unit_test(displacements_make_up_the_skin),
         cmocka_unit_test(no_other_names_are_known),
+        cmocka_unit_test(more_characters_than_there_is_room_for_are_refused),
         cmocka_unit_test(surfaces_are_the_files_own),
         cmocka_unit_test(an_export_is_what_is_served),
         cmocka_unit_test(a_killed_export_leaves_nothing_for_long),

@@ -980,6 +980,22 @@ static void before_a_corrective_the_weights_of_the_truth_are_found(void **state)
     character_free(s.bundle);
 }
 
+/* Of more than 256 examples those whose poses differ: what comes a second time changes nothing. */
+static void before_a_corrective_a_crowd_of_equal_poses_counts_once(void **state) {
+    (void)state;
+    subject s = make_ahead(0.2), crowd = s;
+    pelt_example *list = PELT_NEW(s.bundle->arena, 300, pelt_example);
+    for (uint32_t e = 0; e < 300; e++) list[e] = s.examples.list[e < AHEAD ? e : 1];
+    crowd.examples = (pelt_examples){300, list};
+    pelt_fit_options options = {.corrective = PELT_CORRECTIVE_EIGEN, .threads = 1};
+    pelt_fitting once = fit(&s, options), often = fit(&crowd, options);
+    assert_true(once.report.blend_fit.pull > 0 && often.report.blend_fit.pull == once.report.blend_fit.pull);
+    for (uint32_t v = 0; v < s.bundle->mesh.vertex_count; v++)
+        for (uint32_t j = 0; j < 3; j++)
+            assert_near(weight_of(&often.model.influences, v, j), weight_of(&once.model.influences, v, j), 1e-6);
+    character_free(s.bundle);
+}
+
 /* Where the file has the weights of the truth they stay as they are, bit for bit. */
 static void before_a_corrective_good_weights_stay(void **state) {
     (void)state;
@@ -1021,6 +1037,7 @@ int main(void) {
         cmocka_unit_test(leaving_groups_out_is_fitting_without_them),
         cmocka_unit_test(the_linear_form_of_displacements_is_exact_where_it_is_made),
         cmocka_unit_test(before_a_corrective_the_weights_of_the_truth_are_found),
+        cmocka_unit_test(before_a_corrective_a_crowd_of_equal_poses_counts_once),
         cmocka_unit_test(before_a_corrective_good_weights_stay),
         cmocka_unit_test(the_workload_of_the_peers_is_fitted_better_than_they_do),
     };
