@@ -167,7 +167,8 @@ static seen_state look(void) {
     return s;
 }
 
-/* Something of the caller's at every place that the library uses. */
+/* Something of the caller's at every place that the library uses; a plain binding is never what the last indexed one
+   has left there. */
 static void make_state(GLuint names[4]) {
     pelt_gl_functions f;
 #define LOAD(result, name, arguments)                                                                                  \
@@ -183,8 +184,8 @@ static void make_state(GLuint names[4]) {
         f.BufferData(GL_COPY_READ_BUFFER, 4096, NULL, GL_STATIC_DRAW);
     }
     for (GLuint i = 0; i < 5; i++) {
-        f.BindBufferRange(GL_UNIFORM_BUFFER, i, names[i % 2], 256 * (GLintptr)i, 512);
-        f.BindBufferRange(GL_SHADER_STORAGE_BUFFER, i, names[1 + i % 2], 256, 1024);
+        f.BindBufferRange(GL_UNIFORM_BUFFER, i, names[1 + i % 2], 256 * (GLintptr)i, 512);
+        f.BindBufferRange(GL_SHADER_STORAGE_BUFFER, i, names[2 - i % 2], 256, 1024);
     }
     f.BindBufferBase(GL_SHADER_STORAGE_BUFFER, 2, names[0]);
     static const GLenum targets[] = {GL_UNIFORM_BUFFER, GL_SHADER_STORAGE_BUFFER, GL_COPY_WRITE_BUFFER, GL_ARRAY_BUFFER,
