@@ -89,6 +89,12 @@ test("a pose is what its joints and controls say, and the box is around it", () 
   assert.ok(largestGap(pose.matrices, expected) < 1e-5);
   pose.updateMatrices(Float32Array.from(globals.flat()));
   assert.ok(largestGap(deformed(pose).positions, out.positions) < 2e-5 * form.diagonal);
+  pose.controls[0] += 1; // controls count there too
+  pose.updateMatrices(Float32Array.from(globals.flat()));
+  const byMatrices = deformed(pose).positions;
+  pose.update();
+  assert.ok(largestGap(byMatrices, out.positions) > 1e-3 * form.diagonal);
+  assert.ok(largestGap(byMatrices, deformed(pose).positions) < 2e-5 * form.diagonal);
   pose.reset();
   pose.update();
   const rest = deformed(pose).positions;
@@ -122,6 +128,13 @@ test("joints have names, parents and weights that sum to 1, also driven ones", (
   const sum = floats(form.vertices);
   for (let j = 0; j < skin.jointCount + skin.driven.length; j++) skin.weightsOf(j).forEach((w, v) => (sum[v] += w));
   assert.ok(sum.every((w) => Math.abs(w - 1) < 1e-5));
+  // Of two joints of one name the first is found.
+  const file = Buffer.from(form.file);
+  file.write("elbow", file.indexOf("wrist\0"));
+  const twice = pelt.open(file);
+  assert.deepEqual(twice.joints.map(({ name }) => name).filter((name) => name === "elbow").length, 2);
+  assert.equal(twice.findJoint("elbow"), 2);
+  twice.free();
   assert.throws(() => skin.weightsOf(1000), /joint 1000 is wanted, but there are/);
   assert.equal(JSON.parse(skin.aboutText).method, skin.about.method);
   // At rest nothing moves.
@@ -245,7 +258,12 @@ test("key points reconstruct what is linear", { skip: !process.env.PELT && "no p
   assert.ok(largestGap(out, truth) < 1e-3, `off by ${largestGap(out, truth)}`);
   assert.ok(rms < 1e-3 && e >= 0);
   values[0] += 1; // no frame is like that
-  assert.ok(keys.reconstruct(values, out).rms > 0.05);
+  const { rms: off, largest, e: mistrust } = keys.reconstruct(values, out);
+  const squares = [...keys.keyPoints].map((p, k) =>
+    [0, 1, 2].reduce((sum, i) => sum + (out[3 * p + i] - values[3 * k + i]) ** 2, 0));
+  assert.ok(Math.abs(off - Math.sqrt(squares.reduce((a, b) => a + b) / squares.length)) < 1e-4 * off && off > 0.05);
+  assert.ok(Math.abs(largest - Math.sqrt(Math.max(...squares))) < 1e-4 * largest && largest > 1.1 * off);
+  assert.ok(mistrust > 2 * largest);
   assert.throws(() => keys.reconstruct(floats(1), out), RangeError);
   keys.free();
   assert.throws(() => keys.reconstruct(values, out), /freed/);
