@@ -1,4 +1,4 @@
-/* beside.c: which files are one, by whatever name, and which belong to the clips of a bundle. */
+/* beside.c: whether two paths name the same file, and which files belong to the clips of a bundle. */
 
 #include "io/io.h"
 #include <stdio.h>
@@ -22,7 +22,7 @@ bool pelt_file_begins(const char *path, const char *bytes) {
     return got == length && !memcmp(start, bytes, length);
 }
 
-/* The folder of a file: all before its name. */
+/* The folder part of a path. */
 static void folder_of(const char *path, char *folder, size_t size) {
     const char *slash = strrchr(path, '/');
     snprintf(folder, size, "%.*s", slash ? (int)(slash - path) + 1 : 2, slash ? path : "./");
@@ -33,7 +33,7 @@ static const char *name_of(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* Whether a path is this file, a file in this folder, or would be it. */
+/* Whether a path is this file or a file in this folder, or would be once it exists. */
 static bool is_or_will_be(const char *path, const char *file) {
     char folder[4096], other[4096];
     struct stat status;

@@ -1,9 +1,9 @@
 /* bundle.c: the true positions of a clip, and its controls.
 
-   Looked for in this order: the file that the caller names ("CLIP=FILE"); beside body.glb, body.CLIP.pc2, .mdd, .npy
-   and the folder body.CLIP/ of .obj files; one such file for each object, body.OBJECT.CLIP.pc2; the morph targets of the mesh, when there are as many of them as the clip
-   has keys: position of vertex v in frame i = rest_v + delta_iv, or, when they were made in the rest pose, what the blend
-   makes of that. Tracks of weights in the clip itself come before that. Controls come from body.CLIP.csv beside it. */
+   Searched in this order: the file that the caller names ("CLIP=FILE"); next to body.glb, body.CLIP.pc2, .mdd, .npy or
+   the folder body.CLIP/ of .obj files; one such file per object, body.OBJECT.CLIP.pc2; weight tracks in the clip itself;
+   the mesh's morph targets, if there is one per key: position of vertex v in frame i = rest_v + delta_iv, posed by the
+   blend if the targets were sculpted in the rest pose. Controls come from body.CLIP.csv next to body.glb. */
 
 #include "io/io.h"
 #include "rig/align.h"
@@ -31,7 +31,7 @@ static pelt_clip *clip_named(const pelt_bundle *bundle, const char *name, size_t
     return NULL;
 }
 
-/* Splits "CLIP=FILE". Clips may have a = in their names, and so may files: the first split that names a clip counts. */
+/* Splits "CLIP=FILE". Clip and file names may contain a =: the first split that names a clip wins. */
 static pelt_clip *find_clip(const pelt_bundle *bundle, const char *request, const char **file) {
     pelt_clip *clip = clip_named(bundle, request, strlen(request));
     *file = NULL;
@@ -42,7 +42,7 @@ static pelt_clip *find_clip(const pelt_bundle *bundle, const char *request, cons
     return clip;
 }
 
-/* Insertions, deletions and exchanges that turn one name into the other, without regard to case (Levenshtein). */
+/* Case-insensitive edit distance (Levenshtein). */
 static size_t name_distance(const char *a, size_t length, const char *b) {
     size_t row[64];
     size_t n = strlen(b);
@@ -63,7 +63,7 @@ static size_t name_distance(const char *a, size_t length, const char *b) {
 
 static const char *nearest_name(const pelt_bundle *bundle, const char *name, size_t length) {
     const char *nearest = NULL;
-    size_t least = length / 2 < 3 ? length / 2 + 1 : 4; /* farther is no guess */
+    size_t least = length / 2 < 3 ? length / 2 + 1 : 4; /* anything farther is not a typo */
     for (uint32_t i = 0; i < bundle->clip_count; i++) {
         size_t distance = name_distance(name, length, bundle->clips[i]->name);
         if (distance < least) least = distance, nearest = bundle->clips[i]->name;
@@ -82,12 +82,12 @@ static void unknown_clip(const pelt_bundle *bundle, const char *request, pelt_er
     const char *near = nearest_name(bundle, request, length);
     pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: there is no clip %.*s%s%s%s; %s%s", bundle->path,
               length < 80 ? (int)length : 80, request, near ? " (did you mean " : "", near ? near : "",
-              near ? "?)" : "", bundle->clip_count ? "there are: " : "the file has no animations", list);
+              near ? "?)" : "", bundle->clip_count ? "its clips: " : "the file has no animations", list);
 }
 
 /* -- Positions from a cache -------------------------------------------------------------------------------------- */
 
-/* Joint matrices of a frame; NULL when memory is out. */
+/* Joint matrices of a frame; NULL if out of memory. */
 static const pelt_affine *matrices_of(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip,
                                       uint32_t frame) {
     pelt_transform *locals = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_transform);
@@ -98,7 +98,7 @@ static const pelt_affine *matrices_of(pelt_arena *arena, const pelt_bundle *bund
     return matrices;
 }
 
-/* True when the shapes of a clip were made in the rest pose. `look`: unless it is said, they may be. */
+/* Whether the shapes of a clip were sculpted in the rest pose. `look`: detect it unless the caller said so. */
 static bool are_at_rest(const pelt_bundle *bundle, const pelt_clip *clip, const float *shapes, bool look) {
     double rest = 0, posed = 0, of_rest, of_pose;
     if (!bundle->mesh.influences.first[bundle->mesh.vertex_count]) return false; /* no pose moves it */
@@ -116,7 +116,7 @@ static bool are_at_rest(const pelt_bundle *bundle, const pelt_clip *clip, const 
     return rest < posed;
 }
 
-/* Poses shapes that were made in the rest pose. */
+/* Poses shapes that were sculpted in the rest pose. */
 static pelt_result pose_shapes(pelt_bundle *bundle, const pelt_clip *clip, float *shapes, pelt_error *error) {
     for (uint32_t f = 0; f < clip->frame_count; f++) {
         pelt_arena *brief = pelt_arena_new(0);
@@ -131,24 +131,24 @@ static pelt_result pose_shapes(pelt_bundle *bundle, const pelt_clip *clip, float
 
 static void note_posed(pelt_bundle *bundle, const char *path, const char *what) {
     pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "placed",
-              "%s: the %s were made in the rest pose: they are posed with the file's weights", path, what);
+              "%s: the %s were made in the rest pose; they are posed with the file's weights", path, what);
 }
 
-/* A cache and how it lies on its part of the mesh. */
+/* A cache and how it maps to its part of the mesh. */
 typedef struct placed {
     pelt_cached_part part;
     pelt_cache cache;
     pelt_alignment how;
 } placed;
 
-/* One frame for each key, unless it is said or looked for which frame belongs to which key. */
+/* One frame per key, unless the caller gives the first frame or asks to find it. */
 static pelt_result check_frames(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, uint32_t frames,
                                 pelt_error *error) {
     if (frames == clip->frame_count || bundle->cache.fix || bundle->cache.set_frames) return PELT_OK;
     pelt_fail(
         error, PELT_ERROR_DATA,
-        "%s: %u frames, but clip %s has %u keys: export one frame for each key of the clip, say which frame is its "
-        "first key, or let it be found",
+        "%s: %u frames, but clip %s has %u keys: export one frame per key of the clip, say which frame is its first "
+        "key, or let it be found",
         path, frames, clip->name, clip->frame_count);
     return pelt_advise(error, "fix", 0);
 }
@@ -179,7 +179,7 @@ static bool is_as_it_is(const placed *p) {
            p->cache.frame_count == p->part.clip->frame_count;
 }
 
-/* The vectors of one frame, or normals, which are only turned. */
+/* The vectors of one frame, or its normals, which are only rotated. */
 static void place_frame(const placed *p, const float *from, bool turn_only, float *to) {
     const pelt_alignment *how = &p->how;
     for (size_t v = 0; v < p->part.count; v++) {
@@ -192,7 +192,7 @@ static void place_frame(const placed *p, const float *from, bool turn_only, floa
     }
 }
 
-/* All frames of the keys that have some, in the order of the mesh. */
+/* The frames of all keys that have one, in mesh order. */
 static float *place_frames(pelt_bundle *bundle, const placed *list, uint32_t count, uint32_t first, uint32_t keys,
                            bool normals) {
     size_t row = 3 * (size_t)bundle->mesh.vertex_count, total;
@@ -214,12 +214,12 @@ static void note_placed(pelt_bundle *bundle, const placed *p, const char *path) 
         pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "matched",
                   "%s: its %u points were matched to the %u vertices of %s, %s", path, p->cache.point_count,
                   p->part.count, glb,
-                  p->how.by_place ? "by where both are" : "which the file splits at seams and keeps in order");
+                  p->how.by_place ? "by position" : "which the file splits at seams and keeps in order");
     pelt_alignment_text(&p->how, text, sizeof text);
     if (*text) pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "placed", "%s: %s", path, text);
 }
 
-/* Keys without a frame are no examples: they are taken from the clip. */
+/* Keys without a frame are not examples: they are removed from the clip. */
 static void trim_clip(const pelt_bundle *bundle, pelt_clip *clip, uint32_t first, uint32_t keys) {
     if (clip->controls) clip->controls += (size_t)first * bundle->controls.count;
     if (clip->target_weights) clip->target_weights += (size_t)first * bundle->mesh.target_count;
@@ -265,9 +265,9 @@ static pelt_result load_cache(pelt_bundle *bundle, pelt_clip *clip, const char *
     return result ? result : use_placed(bundle, clip, &whole, 1, &path, error);
 }
 
-/* The file of a clip beside the bundle with this ending (a folder when there is none), or NULL; `object` is a part of
-   the mesh, or NULL. A clip or an object whose name has a slash in it has none: the name came from the file, and must not
-   lead into other folders. */
+/* A clip's file next to the bundle with this extension (no extension: a folder), or NULL; `object` is a part of the
+   mesh, or NULL. Clip and object names containing a slash are rejected: they come from the file and must not reach other
+   folders. */
 static const char *file_beside(const pelt_bundle *bundle, const char *object, const pelt_clip *clip, const char *ending,
                                char *path, size_t size) {
     if (!bundle->path || bundle->in_memory || strchr(clip->name, '/')) return NULL;
@@ -288,7 +288,7 @@ static const char *cache_beside(const pelt_bundle *bundle, const char *object, c
     return found;
 }
 
-/* -- One cache for each object ------------------------------------------------------------------------------------- */
+/* -- One cache per object ------------------------------------------------------------------------------------------ */
 
 static const char *cache_of_part(pelt_bundle *bundle, const pelt_mesh_object *part, const pelt_clip *clip) {
     char path[4096];
@@ -308,7 +308,7 @@ static pelt_result missing_part(const pelt_bundle *bundle, const pelt_clip *clip
         found, bundle->path, stem, name, part->name, clip->name, part->name);
 }
 
-/* The largest object tells best how caches lie; the others are tried so first. */
+/* The largest object is aligned first: it determines the alignment best, and the others try that one first. */
 static pelt_result read_parts(pelt_bundle *bundle, const pelt_clip *clip, const char *const *paths, placed *list,
                               pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
@@ -323,7 +323,7 @@ static pelt_result read_parts(pelt_bundle *bundle, const pelt_clip *clip, const 
     return result;
 }
 
-/* *found is false when no object has a cache of its own. */
+/* *found is false if no object has its own cache. */
 static pelt_result load_parts(pelt_bundle *bundle, pelt_clip *clip, bool *found, pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
     const char **paths = PELT_NEW(bundle->arena, mesh->object_count, const char *), *any = NULL;
@@ -351,11 +351,11 @@ static bool moves_targets(const pelt_bundle *bundle, const pelt_clip *clip) {
     return i < count;
 }
 
-/* What the clip's own tracks of weights make of the mesh, before the blend: S_p(v0 + sum_t w_t d_t). */
+/* Applies the clip's own weight tracks before the blend: S_p(v0 + sum_t w_t d_t). */
 static pelt_result load_weighted(pelt_bundle *bundle, pelt_clip *clip, pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
     size_t row = 3 * (size_t)mesh->vertex_count, total;
-    /* Of an arena of their own: that they are too much must not spoil the bundle's. */
+    /* A separate arena: if this is too much, the bundle's must not fail too. */
     size_t most = PELT_READ_LIMIT + PELT_READ_FACTOR * pelt_arena_used(bundle->arena);
     bool fits = !__builtin_mul_overflow(row, clip->frame_count, &total) && total < most / sizeof(float);
     float *shapes = fits ? PELT_NEW(pelt_arena_inside(bundle->arena), total, float) : NULL;
@@ -381,7 +381,7 @@ static pelt_result load_weighted(pelt_bundle *bundle, pelt_clip *clip, pelt_erro
     return result;
 }
 
-/* rest + deltas of each frame's target; NULL when memory is out. */
+/* rest + deltas of each frame's target; NULL if out of memory. */
 static float *add_targets(pelt_bundle *bundle, uint32_t frame_count, const float *rest, const pelt_target *targets) {
     size_t row = 3 * (size_t)bundle->mesh.vertex_count, total;
     float *out = __builtin_mul_overflow(row, frame_count, &total) ? NULL : PELT_NEW(bundle->arena, total, float);
@@ -407,7 +407,7 @@ static pelt_result load_targets(pelt_bundle *bundle, pelt_clip *clip, pelt_error
             "the positions as %s=FILE",
             bundle->path, clip->frame_count, mesh->vertex_count, 4e-6 * (double)row * clip->frame_count, clip->name);
     for (size_t i = 0; normals && i < row * clip->frame_count; i += 3) {
-        float unit[3] = {0}; /* one without a direction is not known */
+        float unit[3] = {0}; /* zero length: unknown */
         pelt_unit_normal(normals + i, unit);
         memcpy(normals + i, unit, sizeof unit);
     }
@@ -433,7 +433,7 @@ static pelt_result no_positions(const pelt_bundle *bundle, const pelt_clip *clip
     int folder = (int)(name - bundle->path), stem = (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name));
     char targets[100] = "";
     if (bundle->mesh.target_count)
-        snprintf(targets, sizeof targets, ", and the %u morph targets of the mesh are not one for each of its %u keys",
+        snprintf(targets, sizeof targets, ", and the mesh has %u morph targets, not one per key (%u)",
                  bundle->mesh.target_count, clip->frame_count);
     return pelt_fail(
         error, PELT_ERROR_FILE,
@@ -472,7 +472,7 @@ bool pelt_bundle_has_positions(const pelt_bundle *bundle, const pelt_clip *clip)
     return moves_targets(bundle, clip) || (mesh->target_count && mesh->target_count == clip->frame_count);
 }
 
-/* Once per clip; what the file itself says of other controls stays. */
+/* Once per clip; controls from the file that the table does not name stay. */
 static pelt_result load_controls(pelt_bundle *bundle, pelt_clip *clip, pelt_error *error) {
     char path[4096];
     const char *beside = file_beside(bundle, NULL, clip, ".csv", path, sizeof path);

@@ -1,5 +1,5 @@
-/* bytes.h: numbers in files. Assembled byte by byte, so that they read the same on any machine; compilers make single
-   loads of them. */
+/* bytes.h: numbers in files, assembled byte by byte so that any machine reads them alike; compilers turn this into
+   single loads. */
 
 #ifndef PELT_BYTES_H
 #define PELT_BYTES_H

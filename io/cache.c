@@ -65,12 +65,12 @@ float *pelt_cache_positions(pelt_arena *arena, const char *path, uint32_t frame_
     float *positions = __builtin_mul_overflow(row, frame_count, &count) ? NULL : PELT_NEW(arena, count, float);
     if (!positions)
         pelt_fail(error, PELT_ERROR_MEMORY,
-                  "%s: %u frames of %u points need %.0f MB, more than there is or than such a file may ask for", path,
-                  frame_count, point_count, 1.2e-5 * frame_count * point_count);
+                  "%s: %u frames of %u points need %.0f MB, more than is available or allowed for a file of this size",
+                  path, frame_count, point_count, 1.2e-5 * frame_count * point_count);
     return positions;
 }
 
-/* Bytes are turned around in pieces, so that a frame of any size needs no memory. */
+/* Bytes are swapped in chunks, so frames of any size need no memory. */
 static void put_floats(pelt_writer *writer, const float *values, size_t count, void (*put)(uint8_t *, uint32_t)) {
     uint8_t piece[4096];
     for (size_t done = 0; done < count;) {
@@ -114,7 +114,7 @@ pelt_result pelt_cache_read(pelt_arena *arena, const char *path, pelt_cache *cac
                          "%s: Alembic is not read yet; convert it to .pc2, .mdd, .npy or a folder of .obj", path);
     if (!parse)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "%s: is not a point cache by its name; pelt reads .pc2, .mdd, .npy and folders of .obj", path);
+                         "%s: has no point cache extension; pelt reads .pc2, .mdd, .npy and folders of .obj", path);
     pelt_file file;
     pelt_result result = pelt_file_read(arena, path, &file, error);
     return result ? result : parse(arena, &file, path, cache, error);
@@ -140,11 +140,11 @@ static pelt_result check_new_cache(const char *path, uint32_t frame_count, const
     if (!*path || (!format_of(path) && !names_folder(path)))
         return pelt_fail(
             error, PELT_ERROR_ARGUMENT,
-            "%s: is not a point cache by its name; write .pc2, .mdd, .npy, or a folder of .obj files, with "
-            "a / at the end",
+            "%s: has no point cache extension; use .pc2, .mdd, .npy, or end the name with / for a folder of .obj files",
             path);
     if (!frame_count && !pelt_ends_with(path, ".npy"))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: only .npy can be begun before all frames are known", path);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "%s: only .npy can be written before the number of frames is known", path);
     if (!mesh->vertex_count || frame_count > INT32_MAX || mesh->vertex_count > INT32_MAX)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a cache cannot hold %u frames of %u points", path,
                          frame_count, mesh->vertex_count);

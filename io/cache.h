@@ -5,11 +5,11 @@
 
 #include "io/io.h"
 
-/* Checks that a header's counts are sensible and that exactly so many values of value_size bytes follow it. */
+/* Checks that a header's counts are sensible and that exactly that many values of value_size bytes follow. */
 pelt_result pelt_cache_check(const char *path, int64_t frame_count, int64_t point_count, size_t value_size,
                              size_t bytes_left, pelt_error *error);
 
-/* An array for the positions of a cache, or NULL and a sentence. */
+/* An array for the positions of a cache, or NULL with the error set. */
 float *pelt_cache_positions(pelt_arena *arena, const char *path, uint32_t frame_count, uint32_t point_count,
                             pelt_error *error);
 
@@ -21,18 +21,18 @@ void pelt_npy_begin(pelt_writer *writer, uint32_t frame_count, uint32_t point_co
 void pelt_npy_complete(pelt_writer *writer, uint32_t frame_count, uint32_t point_count);
 void pelt_put_floats_big(pelt_writer *writer, const float *values, size_t count);
 
-/* Where the values of a NumPy array of frames lie; head holds at least its header. */
+/* Where a NumPy array of frames stores its values; head holds at least its header. */
 typedef struct pelt_npy_layout {
     int64_t frames, points, components;
     size_t offset;
-    bool plain; /* little-endian single precision in C order: usable as it lies */
+    bool plain; /* little-endian single precision in C order: usable in place */
 } pelt_npy_layout;
 pelt_result pelt_npy_locate(const pelt_file *head, const char *path, pelt_npy_layout *layout, pelt_error *error);
 
-/* One frame as the text of an .obj file, with the texture coordinates, objects and materials' names of the mesh. */
+/* One frame as .obj text, with the mesh's texture coordinates, objects and material names. */
 void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *mesh);
 
-/* A folder of .obj files, one per frame. Writing replaces a folder only when it holds nothing but such frames. */
+/* A folder of .obj files, one per frame. Writing only replaces a folder that holds nothing but such frames. */
 pelt_result pelt_obj_folder_read(pelt_arena *arena, const char *path, pelt_cache *cache, pelt_error *error);
 
 typedef struct pelt_obj_folder pelt_obj_folder;

@@ -1,4 +1,4 @@
-/* controls.c: the controls of a clip from a table beside the bundle: body.CLIP.csv, a column per control, a row per
+/* controls.c: the controls of a clip from a table next to the bundle: body.CLIP.csv, a column per control, a row per
    frame. */
 
 #include "io/io.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Spaces and quotes around a name are the spreadsheet's, not the name's. */
+/* Spreadsheets put spaces and quotes around names. */
 static const char *trimmed(pelt_arena *arena, const char *name) {
     static const char around[] = " \t\"'";
     size_t length = strlen(name);
@@ -32,7 +32,7 @@ static pelt_result check_names(pelt_arena *arena, const pelt_table *table, const
     for (uint32_t c = 1; c < table->column_count; c++)
         if (!strcmp(sorted[c - 1], sorted[c]))
             return pelt_fail(error, PELT_ERROR_FORMAT,
-                             "%s: line 1: two columns are called \"%.80s\"; give each control a name of its own", path,
+                             "%s: line 1: two columns are called \"%.80s\"; give each control a different name", path,
                              sorted[c]);
     return PELT_OK;
 }
@@ -43,8 +43,8 @@ static pelt_result check_values(const pelt_table *table, const char *const *name
     for (size_t i = 0; i < table->row_count * columns; i++)
         if (!(fabsf(table->values[i]) <= PELT_LARGEST_CONTROL))
             return pelt_fail(error, PELT_ERROR_NUMBER,
-                             "%s: frame %zu: \"%.80s\" is %g, which is too large to work with; give it other units",
-                             path, i / columns, names[i % columns], (double)table->values[i]);
+                             "%s: frame %zu: \"%.80s\" is %g, which is too large; use other units", path, i / columns,
+                             names[i % columns], (double)table->values[i]);
     return PELT_OK;
 }
 
@@ -52,16 +52,15 @@ pelt_result pelt_controls_from_table(pelt_bundle *bundle, pelt_clip *clip, const
                                      pelt_error *error) {
     if (table->row_count != clip->frame_count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: %u rows of numbers, but clip %s has %u frames: write one row for each key of the clip",
-                         path, table->row_count, clip->name, clip->frame_count);
+                         "%s: %u rows of numbers, but clip %s has %u frames: write one row per key of the clip", path,
+                         table->row_count, clip->name, clip->frame_count);
     if (table->empty_line)
         return pelt_fail(error, PELT_ERROR_FORMAT,
-                         "%s: line %zu: a cell is empty; write the value of the control in "
-                         "every frame",
-                         path, table->empty_line);
+                         "%s: line %zu: a cell is empty; write the control's value in every frame", path,
+                         table->empty_line);
     if (table->column_count > PELT_MOST_CONTROLS)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: %u columns are more than the %d controls that a clip can have",
-                         path, table->column_count, PELT_MOST_CONTROLS);
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: has %u columns, but a clip can have at most %d controls", path,
+                         table->column_count, PELT_MOST_CONTROLS);
     const char **names = PELT_NEW(bundle->arena, table->column_count, const char *);
     const char *source = pelt_arena_format(bundle->arena, "%s", path);
     for (uint32_t c = 0; c < table->column_count && names; c++) names[c] = trimmed(bundle->arena, table->names[c]);
@@ -71,7 +70,7 @@ pelt_result pelt_controls_from_table(pelt_bundle *bundle, pelt_clip *clip, const
     if (result) return result;
     result = pelt_clip_set_controls(bundle, clip, table->column_count, names, table->values);
     if (result == PELT_ERROR_DATA)
-        return pelt_fail(error, result, "%s: with it the clips have more than %d different controls", path,
+        return pelt_fail(error, result, "%s: brings the clips to more than %d different controls", path,
                          PELT_MOST_CONTROLS);
     if (result) return pelt_file_no_memory(path, error);
     clip->controls_source = source;

@@ -1,9 +1,9 @@
-/* drive_rules.c: which driven joints to add, as a JSON text: a list of rules, each for the joints that it names.
+/* drive_rules.c: which driven joints to add, as JSON: a list of rules, each for the joints it names.
 
        [{"joints": "*elbow", "turn": [0.5], "twist": 3, "bend": [0.25, 0.5], "bulge": {"k": 8, "downstream": false}}]
 
    A number n instead of a list of fractions means n evenly spaced ones, 1/(n+1), 2/(n+1), ...; "bulge": 8 means k = 8 on
-   both sides, "bulge": true the paper's k. Names with commas between them are a rule each. */
+   both sides, "bulge": true the paper's k. Comma-separated names make one rule each. */
 
 #include "io/io.h"
 #include <jansson.h>
@@ -42,7 +42,7 @@ static const char *read_bulge(const json_t *value, pelt_drive_rule *rule) {
     return NULL;
 }
 
-/* Says what is wrong, and `where`; NULL: nothing. */
+/* Returns what is wrong, and `where`; NULL if nothing is. */
 static const char *read_rule(pelt_arena *arena, const json_t *object, pelt_drive_rule *rule, const char **where) {
     const char *key;
     json_t *value;
@@ -52,7 +52,7 @@ static const char *read_rule(pelt_arena *arena, const json_t *object, pelt_drive
         bool found = false;
         for (size_t i = 0; i < sizeof known / sizeof *known; i++) found |= !strcmp(key, known[i]);
         *where = key;
-        if (!found) return "is not a word that a rule knows: joints, turn, twist, bend, bulge";
+        if (!found) return "is not a key of a rule; the keys are joints, turn, twist, bend, bulge";
     }
     uint32_t *counts[] = {&rule->turn_count, &rule->twist_count, &rule->bend_count};
     const float **lists[] = {&rule->turns, &rule->twists, &rule->bends};

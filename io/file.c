@@ -1,11 +1,10 @@
-/* file.c: reading whole files and writing whole files.
+/* file.c: reading and writing whole files.
 
-   Reading: the limit on memory is kept here, for all readers. An arena for reading begins with PELT_READ_LIMIT, and
-   each file read into it adds 64 times its size, the bytes themselves included; what a parser allocates beyond that
-   fails.
+   Reading: the memory limit of all readers is enforced here. A reading arena starts at PELT_READ_LIMIT, and each file
+   read into it adds 64 times its size, including the bytes themselves; allocations beyond that fail.
 
-   Writing: the bytes go to TARGET.tmp-XXXXXX; commit syncs it, renames it to TARGET and syncs the folder, so that after
-   a crash of the machine too there is the old file or the new one, whole. What is no regular file (/dev/stdout, a pipe)
+   Writing: the bytes go to TARGET.tmp-XXXXXX; commit syncs it, renames it to TARGET and syncs the folder, so that even
+   after a power failure the old file or the new one is there, whole. Anything but a regular file (/dev/stdout, a pipe)
    cannot be renamed and is written directly. */
 
 #include "io/io.h"
@@ -26,8 +25,7 @@ static pelt_result read_all(int descriptor, uint8_t *bytes, size_t size, const c
         ssize_t got = read(descriptor, bytes + filled, size - filled);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", path, strerror(errno));
-        if (got == 0)
-            return pelt_fail(error, PELT_ERROR_FILE, "%s: became shorter while it was being read; try again", path);
+        if (got == 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: shrank while being read; try again", path);
         filled += (size_t)got;
     }
     return PELT_OK;
@@ -48,7 +46,7 @@ static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char 
     pelt_arena_raise_limit(arena, allowed);
     uint8_t *bytes = size < SIZE_MAX ? PELT_NEW(arena, (size_t)size + 1, uint8_t) : NULL;
     if (!bytes)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %llu bytes do not fit into memory", path,
+        return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %llu bytes do not fit in memory", path,
                          (unsigned long long)size);
     *file = (pelt_file){bytes, (size_t)size};
     return read_all(descriptor, bytes, (size_t)size, path, error);
@@ -79,7 +77,7 @@ pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file,
 
 struct pelt_writer {
     char *path;                /* as the caller wrote it, for messages */
-    char *target;              /* what it stands for, through symbolic links; NULL when written directly */
+    char *target;              /* with symbolic links resolved; NULL when written directly */
     pelt_temporary *temporary; /* NULL when written directly */
     int descriptor;
     pelt_error failure; /* the first one */
@@ -98,7 +96,7 @@ static void open_directly(pelt_writer *writer) {
 }
 
 static void open_beside(pelt_writer *writer, const struct stat *existing) {
-    /* A file that is there keeps its place behind a symbolic link, its protection and its permissions. */
+    /* An existing file keeps its location behind a symbolic link, its write protection and its permissions. */
     writer->target = existing ? realpath(writer->path, NULL) : strdup(writer->path);
     if (!writer->target || (existing && access(writer->path, W_OK) != 0)) {
         fail_with_errno(writer);
@@ -204,7 +202,7 @@ void pelt_writer_put_first(pelt_writer *writer, const void *bytes, size_t size) 
     if (pwrite(writer->descriptor, bytes, size, 0) != (ssize_t)size) fail_with_errno(writer);
 }
 
-/* All bytes are on the disk, under the unfinished name. */
+/* Gets all bytes onto the disk, still under the temporary name. */
 static void finish(pelt_writer *writer) {
     flush(writer);
     if (!writer->failure.code && writer->temporary && pelt_sync(writer->descriptor)) fail_with_errno(writer);
@@ -232,8 +230,8 @@ pelt_result pelt_writer_commit(pelt_writer *writer, pelt_error *error) {
     return end(writer, error);
 }
 
-/* No two files can be renamed at once. Where both are there already, the old second one goes first: it would name a
-   first one that is not its own. */
+/* Two files cannot be renamed at once. If both exist, the old second one is removed first, or it would refer to the
+   wrong first one. */
 pelt_result pelt_writer_commit_pair(pelt_writer *first, pelt_writer *second, pelt_error *error) {
     finish(first);
     finish(second);

@@ -1,4 +1,4 @@
-/* folder.c: what is there, folders, and what is taken away. */
+/* folder.c: existence checks, making folders, removing files. */
 
 #include "io/io.h"
 #include <errno.h>
@@ -13,7 +13,7 @@ bool pelt_file_exists(const char *path) {
 
 pelt_result pelt_folder_make(const char *path, pelt_error *error) {
     if (!mkdir(path, 0777) || errno == EEXIST) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_FILE, "%s: the folder cannot be made: %s", path, strerror(errno));
+    return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot create the folder: %s", path, strerror(errno));
 }
 
 pelt_result pelt_file_remove(const char *path, pelt_error *error) {

@@ -14,7 +14,7 @@ enum { HEAD = 1 << 16 };
 
 struct pelt_frame_file {
     pelt_arena *arena;
-    int descriptor; /* -1: all of it is held */
+    int descriptor; /* -1: held in memory */
     size_t offset;
     const float *held;
     char *path;
@@ -34,15 +34,13 @@ static pelt_result read_frames(void *user, uint32_t first, uint32_t count, float
                             (off_t)(file->offset + first * frame + filled));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", file->path, strerror(errno));
-        if (got == 0)
-            return pelt_fail(error, PELT_ERROR_FILE, "%s: became shorter while it was being read; try again",
-                             file->path);
+        if (got == 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: shrank while being read; try again", file->path);
         filled += (size_t)got;
     }
     return PELT_OK;
 }
 
-/* Finds out whether the file can be read where it lies; *plain is false when it cannot. */
+/* *plain: whether the file can be read in place. */
 static pelt_result locate(const pelt_file *head, const char *path, pelt_npy_layout *at, pelt_error *error) {
     if (pelt_ends_with(path, ".npy")) return pelt_npy_locate(head, path, at, error);
     at->plain = pelt_ends_with(path, ".pc2") && PELT_HOST_IS_LITTLE_ENDIAN && head->size >= 32 &&

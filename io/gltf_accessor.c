@@ -1,8 +1,8 @@
 /* gltf_accessor.c: typed arrays in the buffers.
 
-   Element i of an accessor begins at buffer + view.byteOffset + accessor.byteOffset + i stride. Integers may stand for
-   fractions (`normalized`): c / 255, max(c / 127, -1) and so on. Sparse accessors replace some elements. All ranges are
-   checked when an accessor is opened, all numbers when it is decoded. */
+   Element i of an accessor starts at buffer + view.byteOffset + accessor.byteOffset + i stride. Integers may represent
+   fractions (`normalized`): c / 255, max(c / 127, -1) and so on. Sparse accessors replace some elements. Ranges are
+   checked when an accessor is opened, numbers when it is decoded. */
 
 #include "io/gltf.h"
 #include <math.h>
@@ -39,11 +39,11 @@ static bool read_type(gltf *g, gltf_item item, gltf_type *type) {
     uint64_t number;
     if (!pelt_gltf_natural(g, item, 0, &number)) return false;
     *type = (gltf_type)(number < 65536 ? number : 0);
-    return type_size(*type) ? true : pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "is no component type of glTF");
+    return type_size(*type) ? true : pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "is not a glTF component type");
 }
 
-/* The bytes of `count` elements of `size` bytes in the view that `owner` names. *stride is 0 or the least that it may
-   be; it becomes what it is. */
+/* The bytes of `count` elements of `size` bytes in the view that `owner` names. *stride comes in as 0 or the minimum, and
+   goes out as the actual stride. */
 static bool view_bytes(gltf *g, gltf_item owner, uint32_t count, size_t size, size_t alignment, const uint8_t **bytes,
                        size_t *stride) {
     uint32_t view_index, buffer_index;
@@ -67,7 +67,7 @@ static bool view_bytes(gltf *g, gltf_item owner, uint32_t count, size_t size, si
         return pelt_gltf_fail(g, PELT_ERROR_FORMAT, step_item, "%llu does not suit elements of %zu bytes",
                               (unsigned long long)step, size);
     if ((view_offset + offset) % alignment)
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, owner, "begins at byte %llu, which is no multiple of %zu",
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, owner, "starts at byte %llu, which is not a multiple of %zu",
                               (unsigned long long)(view_offset + offset), alignment);
     if (offset > length || (count - 1) * step + size > length - offset)
         return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, owner,
@@ -119,20 +119,20 @@ static bool open_sparse(gltf *g, gltf_item sparse, gltf_accessor *a) {
         uint32_t element = read_unsigned(a->sparse_indices + i * index_size, a->sparse_type);
         if (element >= a->count || (i && element <= previous))
             return pelt_gltf_fail(g, PELT_ERROR_INDEX, indices,
-                                  "index %u is %u; they must increase and be less than the count %u", i, element,
+                                  "index %u is %u; indices must increase and be less than the count %u", i, element,
                                   a->count);
         previous = element;
     }
     return true;
 }
 
-/* Decoding costs time even where it takes no memory, and a hostile file can ask for the same bytes again and again. */
+/* Decoding costs time even if it takes no memory, and a hostile file can reference the same bytes over and over. */
 static bool charge(gltf *g, const gltf_accessor *a) {
     uint64_t work =
         (uint64_t)(a->bytes ? a->count : 0) * a->components + (uint64_t)a->sparse_count * (a->components + 1);
     if (work > g->work_left)
         return pelt_gltf_fail(g, PELT_ERROR_DATA, a->item,
-                              "the file uses its data so many times over that reading would take too long");
+                              "the file references its data so often that reading would take too long");
     g->work_left -= work;
     return true;
 }
@@ -228,7 +228,7 @@ bool pelt_gltf_accessor_integers(gltf *g, const gltf_accessor *a, uint32_t *out)
     return true;
 }
 
-/* An accessor that is sparse over zeros is never spread out: its count may be large and its entries few. */
+/* A sparse accessor over zeros is never expanded: its count may be huge and its entries few. */
 static bool list_elements(gltf *g, pelt_arena *scratch, const gltf_accessor *a, uint32_t *count, uint32_t **elements,
                           float **values) {
     *count = a->bytes ? a->count : a->sparse_count;

@@ -1,7 +1,7 @@
 /* gltf_buffer.c: the container of a glTF file.
 
    A .glb is a header (magic, version, length) and chunks (length, type, bytes): first the JSON text, then the bytes of
-   buffer 0. A .gltf is the JSON text alone. Other buffers are base64 in a "data:" URI, or files beside it. */
+   buffer 0. A .gltf is just the JSON text. Other buffers are base64 in a "data:" URI, or side files. */
 
 #include "io/gltf.h"
 #include <string.h>
@@ -71,7 +71,7 @@ static bool decode_base64(gltf *g, gltf_item uri, const char *text, gltf_buffer 
     uint32_t bits = 0;
     for (size_t i = 0; i < length; i++) {
         int digit = base64_digit(text[i]);
-        if (digit < 0) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, uri, "character %zu of its base64 text is none", i);
+        if (digit < 0) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, uri, "character %zu is not base64", i);
         bits = bits << 6 | (uint32_t)digit;
         if (i % 4) bytes[filled++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
     }
@@ -87,7 +87,7 @@ static int hex_digit(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decodes %20 and the like; NULL when the text is broken. */
+/* Decodes %20 and the like; NULL if malformed. */
 static char *decode_percents(gltf *g, gltf_item uri, const char *text) {
     char *out = GLTF_NEW(g, g->scratch, char, strlen(text) + 1), *end = out;
     if (!out) return NULL;
@@ -108,20 +108,20 @@ static char *decode_percents(gltf *g, gltf_item uri, const char *text) {
     return out;
 }
 
-/* Only files in the folder of the glTF file and below it are opened: what a downloaded file names is not trusted.
-   Empty and "." steps are taken out, so that one file has one name. */
+/* Opens only files in or below the folder of the glTF file: names in a downloaded file are not trusted. Empty and "."
+   components are removed, so that each file has one name. */
 static bool keep_inside_folder(gltf *g, gltf_item uri, char *name) {
     if (*name == '/' || *name == '\\' || strchr(name, ':'))
         return pelt_gltf_fail(
             g, PELT_ERROR_UNSUPPORTED, uri,
-            "'%.200s' is remote or absolute; put the file beside the glTF file and name it relatively", name);
+            "'%.200s' is remote or absolute; put the file next to the glTF file and use a relative name", name);
     char *out = name;
     for (char *step = name, *next; step; step = next) {
         size_t length = strcspn(step, "/");
         next = step[length] ? step + length + 1 : NULL;
         if (length == 2 && step[0] == '.' && step[1] == '.')
             return pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, uri,
-                                  "leads out of the folder; put the file beside the glTF file");
+                                  "leads out of the folder; put the file next to the glTF file");
         if (length == 0 || (length == 1 && *step == '.')) continue;
         if (out != name) *out++ = '/';
         memmove(out, step, length);
@@ -135,7 +135,7 @@ char *pelt_gltf_side_name(gltf *g, gltf_item uri, const char *text) {
     char *name = decode_percents(g, uri, text);
     if (!name || !keep_inside_folder(g, uri, name)) return NULL;
     if (g->path) return name;
-    pelt_gltf_fail(g, PELT_ERROR_FILE, uri, "is a file of its own, which cannot be found from here");
+    pelt_gltf_fail(g, PELT_ERROR_FILE, uri, "is a separate file, which cannot be found from here");
     return NULL;
 }
 
@@ -167,7 +167,7 @@ static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer
 
 /* -- Buffers ------------------------------------------------------------------------------------------------------ */
 
-/* The bytes behind a data: URI; false in *is_data when it is none. */
+/* The bytes of a data: URI; *is_data is false if it is not one. */
 static bool read_data(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer, bool *is_data) {
     *is_data = !strncmp(text, "data:", 5);
     if (!*is_data) return true;
@@ -200,7 +200,7 @@ bool pelt_gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer) {
         return false;
     const gltf_buffer *all = &g->buffers[of];
     if (!all->bytes || offset > all->size || length > all->size - offset)
-        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends behind its buffer");
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends past its buffer");
     *buffer = (gltf_buffer){.bytes = all->bytes + offset, .size = (size_t)length};
     return true;
 }
@@ -226,7 +226,7 @@ static bool find_buffers(gltf *g, const gltf_buffer *binary) {
         gltf_buffer *buffer = &g->buffers[i];
         uint64_t size;
         if (!pelt_gltf_natural(g, length, 0, &size) || !find_bytes(g, item, binary, buffer)) return false;
-        if (buffer->bytes && size > buffer->size) /* no bytes at all are an error only for those who need them */
+        if (buffer->bytes && size > buffer->size) /* missing bytes are an error only if something needs them */
             return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, length, "%llu, but the buffer has only %zu bytes",
                                   (unsigned long long)size, buffer->size);
     }

@@ -1,24 +1,24 @@
 /* gltf_clip.c: animations become clips.
 
-   A channel keeps the keys and the interpolation of its sampler; what cannot move the mesh (nodes outside the skeleton)
-   is left out. Tracks of controls, and of weights of morph targets, are sampled at the frames of their clip. */
+   A channel keeps the keys and interpolation of its sampler; channels that cannot move the mesh (nodes outside the
+   skeleton) are dropped. Tracks of controls and morph target weights are sampled at the frames of their clip. */
 
 #include "io/gltf.h"
 #include <string.h>
 
-/* Weights of the morph targets of a node. */
+/* Morph target weights of a node. */
 typedef struct morph_track {
     uint32_t node;
-    pelt_channel keys; /* one number for each target at each key */
+    pelt_channel keys; /* one number per target at each key */
 } morph_track;
 
 typedef struct clip_reader {
     const gltf_scene *scene;
-    const float **times;  /* [accessors] key times that were already read */
+    const float **times;  /* [accessors] key times already read */
     uint32_t *channel_of; /* [3 joints + path] 1 + channel of this clip that moves it */
     json_t *names;        /* of the clips so far */
     uint32_t empty_count;
-    uint32_t morph_count; /* channels of weights of the clip at hand */
+    uint32_t morph_count; /* weight channels of the current clip */
     morph_track *morphs;  /* [channels of the clip] */
     gltf_tracks tracks;
 } clip_reader;
@@ -41,7 +41,7 @@ static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_chann
     return true;
 }
 
-/* `size` numbers for each key: 4 for rotations, 1 for controls; `scalars`: one by one, as weights are. */
+/* `size` numbers per key: 4 for rotations, 1 for controls; `scalars`: stored as SCALAR, like weights. */
 static bool read_values(gltf *g, gltf_item output, uint32_t size, bool scalars, pelt_channel *channel) {
     uint32_t per_key = channel->interpolation == PELT_CUBIC ? 3 : 1;
     gltf_accessor a;
@@ -49,7 +49,7 @@ static bool read_values(gltf *g, gltf_item output, uint32_t size, bool scalars, 
     if (a.count != (uint64_t)channel->key_count * per_key * (scalars ? size : 1))
         return pelt_gltf_fail(g, PELT_ERROR_DATA, output, "%u values for %u keys of %u each", a.count,
                               channel->key_count, per_key);
-    if (size == 4 || scalars) a.normalized = true; /* integers can mean nothing else here */
+    if (size == 4 || scalars) a.normalized = true; /* integers are always normalized here */
     float *values = GLTF_NEW(g, g->arena, float, (size_t)a.components *a.count);
     channel->values = values;
     return values && pelt_gltf_accessor_floats(g, &a, values);
@@ -64,11 +64,11 @@ static bool read_interpolation(gltf *g, gltf_item item, pelt_interpolation *inte
     else if (!strcmp(text, "CUBICSPLINE"))
         *interpolation = PELT_CUBIC;
     else
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "'%.40s' is no interpolation of glTF", text);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "'%.40s' is not a glTF interpolation", text);
     return true;
 }
 
-/* What a channel moves; false in *wanted when that is nothing of ours. */
+/* What a channel moves; *wanted is false if nothing here needs it. */
 static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_channel *channel, bool *wanted) {
     gltf_item node_item = pelt_gltf_member(target, "node"), path_item = pelt_gltf_member(target, "path");
     const char *path = pelt_gltf_text(path_item, "");
@@ -84,13 +84,13 @@ static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_cha
     else if (!strcmp(path, "scale"))
         channel->path = PELT_SCALE;
     else
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, path_item, "'%.40s' is nothing that can be animated", path);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, path_item, "'%.40s' cannot be animated", path);
     *wanted = reader->scene->joints[node] >= 0;
     channel->joint = *wanted ? (uint32_t)reader->scene->joints[node] : 0;
     return true;
 }
 
-/* The keys of a channel, with `size` numbers each. */
+/* The keys of a channel, `size` numbers each. */
 static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, uint32_t size, bool scalars,
                          pelt_channel *channel) {
     gltf_item reference = pelt_gltf_member(item, "sampler"), samplers = pelt_gltf_member(animation, "samplers");
@@ -99,7 +99,7 @@ static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf
     if (!pelt_gltf_length(g, samplers, &sampler_count) || !pelt_gltf_natural(g, reference, UINT64_MAX, &index))
         return false;
     if (index >= sampler_count)
-        return pelt_gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the %u samplers of the animation",
+        return pelt_gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the animation's %u samplers",
                               sampler_count);
     gltf_item sampler = pelt_gltf_element(samplers, (size_t)index);
     return read_interpolation(g, pelt_gltf_member(sampler, "interpolation"), &channel->interpolation) &&
@@ -124,7 +124,7 @@ static bool read_track(gltf *g, clip_reader *reader, gltf_item animation, gltf_i
            pelt_gltf_add_track(g, &reader->tracks, g->bundle->clip_count, control, &keys);
 }
 
-/* Weights of targets: as many numbers for each key as the node's mesh has targets. */
+/* Target weights: one number per key and target of the node's mesh. */
 static bool read_morph(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item) {
     gltf_item node = pelt_gltf_member(pelt_gltf_member(item, "target"), "node");
     morph_track *track = &reader->morphs[reader->morph_count];
@@ -132,12 +132,12 @@ static bool read_morph(gltf *g, clip_reader *reader, gltf_item animation, gltf_i
     if (!node.json) return true;
     if (!pelt_gltf_reference(g, node, "nodes", &track->node)) return false;
     uint32_t targets = reader->scene->target_counts[track->node];
-    if (!targets) return true; /* of a node outside the scene, or without targets */
+    if (!targets) return true; /* the node is outside the scene, or has no targets */
     reader->morph_count++;
     return read_sampler(g, reader, animation, item, targets, true, &track->keys);
 }
 
-/* A property that two channels move follows the last of them, as in three.js. */
+/* If two channels move the same property, the last one wins, as in three.js. */
 static bool read_channels(gltf *g, clip_reader *reader, gltf_item animation, pelt_clip *clip) {
     gltf_item list = pelt_gltf_member(animation, "channels");
     uint32_t count;
@@ -199,7 +199,7 @@ static bool name_clip(gltf *g, clip_reader *reader, gltf_item animation, uint32_
     char *unique =
         name && *name ? pelt_arena_format(g->arena, "%s", name) : pelt_arena_format(g->arena, "clip%u", index);
     for (json_int_t number; unique && (number = json_integer_value(json_object_get(reader->names, unique))) > 0;) {
-        /* The count of a name only grows, so many clips of one name cost no more than many names. */
+        /* A name's count only grows, so many clips of one name cost no more than many names. */
         json_object_set_new(reader->names, unique, json_integer(number + 1));
         unique = pelt_arena_format(g->arena, "%s_%lld", unique, (long long)number + 1);
     }

@@ -1,8 +1,8 @@
-/* gltf_control.c: named numbers of a glTF file: what nodes carry as "extras", and animations of such numbers.
+/* gltf_control.c: named numbers of a glTF file: the "extras" of nodes, and animations of them.
 
-   The extension KHR_animation_pointer lets a channel animate any number of the file, named by a JSON pointer. One that
-   ends in /extras/NAME, such as /nodes/3/extras/tension, is a track of the control NAME; at rest the control has the
-   value that the pointer leads to. Other pointers are left out. */
+   KHR_animation_pointer lets a channel animate any number of the file, named by a JSON pointer. One that ends in
+   /extras/NAME, such as /nodes/3/extras/tension, is a track of the control NAME, whose rest value is the number that the
+   pointer refers to. Other pointers are ignored. */
 
 #include "io/gltf.h"
 #include <math.h>
@@ -23,7 +23,7 @@ static bool grow(gltf *g, gltf_names *list) {
     return true;
 }
 
-/* The place of a name in the list; it is added when it is not there yet. */
+/* The index of a name in the list, which is added if missing. */
 static bool place_name(gltf *g, gltf_names *list, const char *name, float rest, uint32_t *place) {
     const json_t *known = json_object_get(list->places, name);
     *place = known ? (uint32_t)json_integer_value(known) : list->count;
@@ -82,11 +82,11 @@ bool pelt_gltf_read_extras(gltf *g) {
 
 enum { LONGEST_NAME = 200 };
 
-/* One part of a JSON pointer, up to the next slash, with ~1 and ~0 undone; NULL when it is too long. */
+/* One part of a JSON pointer, up to the next slash, with ~1 and ~0 unescaped; NULL if too long. */
 static const char *pointer_part(const char *at, char part[LONGEST_NAME + 1]) {
     size_t length = 0;
     for (; *at && *at != '/'; at++) {
-        part[length] = 0; /* whatever comes, the caller has a string */
+        part[length] = 0; /* the caller gets a string in any case */
         if (length == LONGEST_NAME) return NULL;
         bool escape = *at == '~' && (at[1] == '0' || at[1] == '1');
         if (escape) at++;
@@ -96,7 +96,7 @@ static const char *pointer_part(const char *at, char part[LONGEST_NAME + 1]) {
     return at;
 }
 
-/* Follows a pointer into the file; name gets its last part, and *inside whether that is in "extras". */
+/* Follows a pointer into the file; `name` gets its last part, *inside whether that is in "extras". */
 static const json_t *follow(const json_t *root, const char *pointer, char name[LONGEST_NAME + 1], bool *inside) {
     const json_t *value = root;
     *inside = false;
@@ -123,7 +123,7 @@ bool pelt_gltf_track_target(gltf *g, gltf_tracks *tracks, gltf_item target, uint
     if (!usable_number(value, &rest)) rest = 0;
     if (!place_name(g, &tracks->controls, name, rest, control)) return false;
     if (tracks->controls.count > PELT_MOST_CONTROLS)
-        return pelt_gltf_fail(g, PELT_ERROR_DATA, target, "more than the %d controls that a file can have",
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, target, "more than the %d controls a file can have",
                               PELT_MOST_CONTROLS);
     return true;
 }
@@ -169,11 +169,9 @@ static bool sample_track(gltf *g, const gltf_track *track, const pelt_controls *
     for (size_t f = 0; clip->controls && f < clip->frame_count; f++) {
         float value = pelt_track_value(&track->keys, clip->times[f]);
         if (!(fabsf(value) <= PELT_LARGEST_CONTROL))
-            return pelt_gltf_fail(
-                g, PELT_ERROR_NUMBER, g->root,
-                "clip %s: control \"%.80s\" is %g in frame %zu, which is too large to work with; give it "
-                "other units",
-                clip->name, controls->names[track->control], (double)value, f);
+            return pelt_gltf_fail(g, PELT_ERROR_NUMBER, g->root,
+                                  "clip %s: control \"%.80s\" is %g in frame %zu, which is too large; use other units",
+                                  clip->name, controls->names[track->control], (double)value, f);
         ((float *)clip->controls)[f * controls->count + track->control] = value;
     }
     return clip->controls != NULL;
@@ -185,10 +183,9 @@ bool pelt_gltf_sample_tracks(gltf *g, const gltf_tracks *tracks) {
     for (uint32_t i = 0; i < tracks->count; i++)
         if (!sample_track(g, &tracks->list[i], controls)) return false;
     if (tracks->other_count)
-        pelt_find(
-            &g->bundle->notes, g->arena, PELT_NOTE, "other-pointer",
-            "%u channels animate other properties of the file than controls (/nodes/N/extras/NAME); they are left "
-            "out",
-            tracks->other_count);
+        pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "other-pointer",
+                  "%u channels animate properties other than controls (/nodes/N/extras/NAME); they are left "
+                  "out",
+                  tracks->other_count);
     return true;
 }

@@ -1,17 +1,16 @@
 /* gltf_edit.c: a glTF file with another skin.
 
-   The file is read and checked as any other, and its tree is changed where the content differs from what was read: a
-   primitive gets other positions, normals or weights, a skin more joints, a mesh more targets. Everything else stays as
-   it is, in its order, and so do the indices that files and programs know things by.
+   The file is read and checked like any other, and its tree is changed where the content differs from it: a primitive
+   gets new positions, normals or weights, a skin more joints, a mesh more targets. Everything else stays as it is, in
+   order, and so do the indices that other files and programs may rely on.
 
-   Vertices of a mesh that a node carries without a skin are in the space of that node, and stay there: where v' = G v is
-   the vertex at rest in the scene, p = G^-1 p', d = G^-1 d', and normals turn with the transpose of G's matrix. Such a
-   mesh that is to follow several joints gets a skin of its own, with inverse binds B_j G; what it looks like at rest and
-   where it hangs in the tree does not change.
+   Vertices of an unskinned mesh are in the space of its node, and stay there: with v' = G v the rest vertex in the scene,
+   p = G^-1 p', d = G^-1 d', and normals transform by the transpose of G's matrix. If such a mesh now follows several
+   joints, it gets its own skin, with inverse binds B_j G; its look at rest and its place in the tree do not change.
 
-   three.js plays no weights of targets on a node that is a joint, and its older versions play them on all meshes below
-   a node. So where a node with new targets is a joint, or has others with targets below it, its mesh moves to a new node
-   of its own, the first child of the old one. */
+   three.js plays no target weights on a node that is a joint, and older versions play them on all meshes below a node.
+   So if a node with new targets is a joint, or has other meshes with targets below it, its mesh moves to a new node, the
+   first child of the old one. */
 
 #include "io/gltf_out.h"
 #include "rig/json.h"
@@ -24,7 +23,7 @@ enum { NONE = -1 };
 /* A skin that gets joints. */
 typedef struct skin_edit {
     bool begun;
-    uint32_t *slot_of; /* [joint of the content] place in the skin; UINT32_MAX: it is not there */
+    uint32_t *slot_of; /* [joint of the content] index in the skin; UINT32_MAX: not in it */
     uint32_t before;   /* joints of the file */
     uint32_t count;
     uint32_t *added; /* [count - before] joints of the content */
@@ -35,11 +34,11 @@ typedef struct node_edit {
     uint32_t node, begin, end; /* its parts */
     uint32_t first, last;      /* its vertices */
     pelt_affine place, bind;
-    bool moved;            /* the place is not the identity */
-    bool skinned;          /* it has a skin in the file */
-    bool reweighted;       /* some part has other weights */
-    bool changed;          /* some part has other positions or normals */
-    gltf_morphed *morphed; /* NULL: it gets no targets */
+    bool moved;            /* place is not the identity */
+    bool skinned;          /* has a skin in the file */
+    bool reweighted;       /* the weights of some part change */
+    bool changed;          /* the positions or normals of some part change */
+    gltf_morphed *morphed; /* NULL: gets no targets */
     json_t *mesh;
     skin_edit *skin;
 } node_edit;
@@ -49,10 +48,10 @@ typedef struct edit {
     const pelt_gltf_content *content;
     const pelt_mesh *mesh, *file_mesh;
     uint32_t *twin_of;    /* [joint of the content] joint of the file with the same bind, UINT32_MAX: none */
-    uint32_t *mesh_users; /* [meshes] nodes that show it */
-    bool *branch;         /* [nodes] it is a joint of a skin, or some mesh below has targets */
+    uint32_t *mesh_users; /* [meshes] number of nodes that show it */
+    bool *branch;         /* [nodes] is a joint of a skin, or some mesh below has targets */
     skin_edit *skins;     /* [skins of the file] */
-    int32_t common_root;  /* a node that was put above all joints; NONE: not needed */
+    int32_t common_root;  /* a node added above all joints; NONE: not needed */
 } edit;
 
 /* -- Joints and nodes ------------------------------------------------------------------------------------------------ */
@@ -63,7 +62,7 @@ static bool same_bind(const double *a, const double *b) {
     return true;
 }
 
-/* Joints are the file's by name; of several with one name the one with the same number. */
+/* Joints are matched to the file's by name; among several of one name, by index. */
 static uint32_t find_joint(const pelt_skeleton *file, const pelt_skeleton *skeleton, uint32_t j) {
     if (j < file->joint_count && !strcmp(file->names[j], skeleton->names[j])) return j;
     for (uint32_t k = 0; k < file->joint_count; k++)
@@ -83,8 +82,8 @@ static void match_joints(edit *e) {
     }
 }
 
-/* glTF wants one node above all joints of a skin: new joints without a parent get one together with the roots of the
-   others, in every scene that has those. */
+/* glTF requires a common ancestor of all joints of a skin: new joints without a parent get one together with the roots
+   of the others, in every scene that contains those. */
 static void add_common_root(edit *e, const uint32_t *roots, uint32_t root_count) {
     static const pelt_transform none = {{0, 0, 0, 1}, {0, 0, 0}, {1, 1, 1}};
     gltf_editing *b = &e->base;
@@ -166,7 +165,7 @@ static bool is_under(const edit *e, uint32_t node, int32_t above) {
     return i >= 0;
 }
 
-/* A skin may name a node above all its joints; it must stay so. */
+/* A skin may name a node above all its joints; it must remain above them. */
 static void raise_root(edit *e, const skin_edit *skin, json_t *object) {
     const json_t *reference = json_object_get(object, "skeleton");
     double number = json_number_value(reference);
@@ -180,7 +179,7 @@ static void raise_root(edit *e, const skin_edit *skin, json_t *object) {
         pelt_gltf_set(e->base.out, object, "skeleton", json_integer(root));
 }
 
-/* Writes a skin that has got joints. Its matrices go from the mesh's space, which is `place` in the scene. */
+/* Writes a skin with added joints. Its matrices map from the mesh's space, which is `place` in the scene. */
 static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const pelt_affine *place, json_t *object) {
     gltf_output *out = e->base.out;
     if (skin->count == skin->before) return;
@@ -203,7 +202,7 @@ static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const p
     pelt_gltf_set(out, object, "inverseBindMatrices", json_integer(accessor));
 }
 
-/* A skin for a mesh that had none. The node's own joint is the first, for primitives that pelt does not move. */
+/* A skin for a mesh that had none. The node's own joint comes first, for primitives that pelt does not move. */
 static void make_skin(edit *e, node_edit *n) {
     gltf_output *out = e->base.out;
     json_t *skins = json_object_get(out->root, "skins");
@@ -241,7 +240,8 @@ static bool weights_differ(const edit *e, uint32_t first, uint32_t count) {
     return false;
 }
 
-/* A skin gives one normal to vertices that shade as one; that alone is no reason to replace the file's. */
+/* Tolerant, because a skin gives one normal to vertices that shade as one; that alone is no reason to replace the
+   file's. */
 static bool normals_differ(const edit *e, const gltf_part *p) {
     const float *a = e->mesh->normals + 3 * (size_t)p->first, *b = e->file_mesh->normals + 3 * (size_t)p->first;
     for (size_t i = 0; i < 3 * (size_t)p->count; i += 3) {
@@ -256,7 +256,7 @@ static bool positions_differ(const edit *e, const gltf_part *p) {
     return memcmp(e->mesh->positions + at, e->file_mesh->positions + at, count * sizeof(float)) != 0;
 }
 
-/* The first entry of a target from a vertex on. */
+/* The first entry of a target at or after a vertex. */
 static uint32_t target_from(const pelt_target *target, uint32_t vertex) {
     uint32_t low = 0, high = target->count;
     while (low < high) {
@@ -288,11 +288,11 @@ static gltf_morphed *list_targets(edit *e, const node_edit *n) {
     return m;
 }
 
-/* -- A mesh of its own ----------------------------------------------------------------------------------------------- */
+/* -- Copying shared meshes ------------------------------------------------------------------------------------------- */
 
 static void copy_members(gltf_output *out, const json_t *from, json_t *to);
 
-/* Hangs a copy of a value under a key, or into a list. Numbers and words are shared: nobody changes them in place. */
+/* Adds a copy of a value under a key, or to a list. Numbers and strings are shared: nobody changes them in place. */
 static json_t *hang_copy(gltf_output *out, json_t *value, json_t *owner, const char *key) {
     json_t *copy = json_is_object(value) ? json_object() : json_is_array(value) ? json_array() : json_incref(value);
     if (key)
@@ -311,7 +311,7 @@ static void copy_members(gltf_output *out, const json_t *from, json_t *to) {
     if (json_is_array(from)) json_array_foreach(from, i, value) hang_copy(out, value, to, NULL);
 }
 
-/* The mesh of a node, copied when other nodes show it too. */
+/* The mesh of a node, copied if other nodes show it too. */
 static json_t *own_mesh(edit *e, uint32_t node) {
     gltf_output *out = e->base.out;
     json_t *meshes = json_object_get(out->root, "meshes");
@@ -367,7 +367,7 @@ static void replace_normals(edit *e, const node_edit *n, const gltf_part *p, jso
     replace(e, attributes, "NORMAL", pelt_gltf_add_normals(e->base.out, normals, p->count));
 }
 
-/* Takes away the sets of weights from a number on. */
+/* Removes the weight sets from a number on. */
 static void drop_weights(edit *e, json_t *attributes, uint32_t from) {
     static const char *const names[] = {"JOINTS", "WEIGHTS"};
     for (int i = 0; i < 2; i++) {
@@ -388,7 +388,7 @@ static void replace_weights(edit *e, const node_edit *n, const gltf_part *p, jso
 
 /* -- Targets --------------------------------------------------------------------------------------------------------- */
 
-/* What a target does to the vertices of a part, in their space and by their numbers there. */
+/* A target restricted to the vertices of a part, in their space and numbering. */
 static pelt_target slice(edit *e, const node_edit *n, const gltf_part *p, const pelt_target *target, bool of_normals) {
     uint32_t begin = target_from(target, p->first), end = target_from(target, p->first + p->count);
     uint32_t *vertices = PELT_NEW(e->base.out->arena, end - begin, uint32_t);
@@ -412,7 +412,7 @@ static pelt_target slice(edit *e, const node_edit *n, const gltf_part *p, const 
     return (pelt_target){target->name, end - begin, vertices, deltas};
 }
 
-/* An accessor of zeros like another one. */
+/* An accessor of zeros, shaped like another. */
 static int zeros_like(edit *e, const json_t *reference) {
     gltf_output *out = e->base.out;
     const json_t *like = pelt_gltf_referred(out->accessors, reference);
@@ -422,7 +422,8 @@ static int zeros_like(edit *e, const json_t *reference) {
                                   count > 0 && count < INT32_MAX ? (uint32_t)count : 1);
 }
 
-/* What one target has all get, as zeros: players take the mesh itself for what a target lacks while others have it. */
+/* Every attribute that one target has, all get, as zeros: where only some targets have an attribute, players use the
+   mesh's own for the others. */
 static void fill_up_targets(edit *e, json_t *targets) {
     enum { MOST = 8 };
     const char *names[MOST], *key;
@@ -459,7 +460,7 @@ static void add_targets(edit *e, const node_edit *n, const gltf_morphed *m, cons
     fill_up_targets(e, targets);
 }
 
-/* Names and resting weights of the new targets. */
+/* Names and rest weights of the new targets. */
 static void describe_targets(edit *e, const node_edit *n, gltf_morphed *m) {
     gltf_output *out = e->base.out;
     json_t *node = json_array_get(out->nodes, m->node), *extras = json_object_get(n->mesh, "extras");
@@ -485,7 +486,7 @@ static void describe_targets(edit *e, const node_edit *n, gltf_morphed *m) {
 
 /* -- Nodes with meshes ----------------------------------------------------------------------------------------------- */
 
-/* A part that shares its vertices with an earlier one shares what that one has got. */
+/* A part that shares its vertices with an earlier one shares its new accessors too. */
 static void follow(edit *e, const json_t *owner, double owner_normal, json_t *primitive, uint32_t before,
                    bool reweighted) {
     gltf_output *out = e->base.out;
@@ -506,7 +507,7 @@ static void follow(edit *e, const json_t *owner, double owner_normal, json_t *pr
     fill_up_targets(e, targets);
 }
 
-/* Points and lines of a mesh stay where they are, but must have targets and weights when the others have. */
+/* Points and lines of a mesh stay where they are, but need targets and weights if the other primitives have them. */
 static void follow_along(edit *e, json_t *primitive, uint32_t target_count, bool weighted) {
     gltf_output *out = e->base.out;
     json_t *attributes = json_object_get(primitive, "attributes"), *position = json_object_get(attributes, "POSITION");
@@ -567,7 +568,7 @@ static void want_joints(edit *e, skin_edit *skin, uint32_t first, uint32_t count
         if (in->weights[i] != 0) want_joint(skin, in->joints[i]);
 }
 
-/* Finds the skin that the new weights of a node refer to, and gives it the joints that they need. */
+/* Finds the skin for the new weights of a node, and adds the joints they need. */
 static bool prepare_skin(edit *e, node_edit *n) {
     gltf_editing *b = &e->base;
     int32_t index = b->scene.skins_of[n->node];
@@ -587,7 +588,7 @@ static bool prepare_skin(edit *e, node_edit *n) {
     return true;
 }
 
-/* What differs in the node of some parts. */
+/* What changes in the node of some parts. */
 static void survey_node(edit *e, uint32_t begin, uint32_t end, node_edit *n) {
     const gltf_part *list = e->base.parts.list;
     *n = (node_edit){.node = list[begin].node, .begin = begin, .end = end, .first = UINT32_MAX};
@@ -608,7 +609,7 @@ static void survey_node(edit *e, uint32_t begin, uint32_t end, node_edit *n) {
         e->branch[i] = true;
 }
 
-/* Moves the mesh of a node to a child of its own, which comes first: vertices keep their order. */
+/* Moves the mesh of a node to a new first child: first, so that vertices keep their order. */
 static void move_to_leaf(edit *e, node_edit *n) {
     static const char *const moving[] = {"mesh", "skin", "weights"};
     gltf_output *out = e->base.out;
@@ -629,7 +630,7 @@ static void move_to_leaf(edit *e, node_edit *n) {
 
 static bool differs(const node_edit *n) { return n->changed || n->reweighted || n->morphed; }
 
-/* Takes what a node shows out of what others show, and finds the skin of its new weights. */
+/* Gives a node its own copy of a shared mesh, and finds the skin for its new weights. */
 static bool begin_node(edit *e, node_edit *n) {
     gltf_editing *b = &e->base;
     pelt_gltf_part_place(&b->scene, &b->parts.list[n->begin], &n->place);
@@ -678,7 +679,7 @@ static bool edit_nodes(edit *e) {
 
 /* -- All ------------------------------------------------------------------------------------------------------------- */
 
-/* Lists that are changed must be lists, also where the reader had no need of them. */
+/* Lists that are changed must be lists, even those the reader did not need. */
 static bool check_lists(gltf *g) {
     static const char *const names[] = {"nodes",       "meshes",  "skins",  "animations",     "accessors",
                                         "bufferViews", "buffers", "images", "extensionsUsed", "scenes"};
@@ -731,13 +732,13 @@ static pelt_result edit_tree(void *user, pelt_error *error) {
     return pelt_gltf_keep_images(b) && pelt_gltf_keep_bytes(b) ? PELT_OK : g->error.code;
 }
 
-/* That the content is of this file. */
+/* Checks that the content was made from this file. */
 static bool check_source(gltf *g, const pelt_mesh *mesh) {
     const pelt_mesh *file = &g->bundle->mesh;
     if (file->vertex_count == mesh->vertex_count && file->triangle_count == mesh->triangle_count) return true;
     return pelt_gltf_fail(g, PELT_ERROR_DATA, g->root,
-                          "has %u vertices and %u triangles, but %u and %u are to be written; "
-                          "it may have changed in the meantime",
+                          "has %u vertices and %u triangles, but %u and %u are about to be written; "
+                          "the file may have changed in the meantime",
                           file->vertex_count, file->triangle_count, mesh->vertex_count, mesh->triangle_count);
 }
 

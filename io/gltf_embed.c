@@ -1,9 +1,9 @@
-/* gltf_embed.c: a skin inside of a glTF file, as the extension PELT_skin (docs/format.md).
+/* gltf_embed.c: a skin inside a glTF file, as the extension PELT_skin (docs/format.md).
 
        "extensions": {"PELT_skin": {"version": 1, "bufferView": 9, "joints": [node, ...],
                                     "parts": [{"node": n, "primitive": p, "firstVertex": v, "vertexCount": c}, ...]}}
 
-   Joint j of the skin is the node joints[j]; a part's vertices are those of the skin from firstVertex on. */
+   Joint j of the skin is the node joints[j]; a part's vertices are the skin's from firstVertex on. */
 
 #include "io/gltf_out.h"
 #include <string.h>
@@ -20,8 +20,8 @@ static void announce(gltf_output *out) {
     pelt_gltf_append(out, used, json_string(name));
 }
 
-/* The skin's bytes. It was made for the mesh before the changes; where these moved the rest pose, which mesh it is for
-   is not known, so that the file can be read together with its own skin. */
+/* The skin's bytes. The skin records the mesh it was made for; if the edit moved the rest pose, that record is cleared,
+   so that the file can be read together with its own skin. */
 static const void *bytes_of(const gltf_editing *e, const pelt_bytes *skin) {
     pelt_skin opened;
     uint8_t *copy = e->reshaped ? PELT_NEW(e->out->arena, skin->size, uint8_t) : NULL;
@@ -65,12 +65,12 @@ static pelt_bytes *read_embedded(gltf *g) {
     uint64_t version, offset, length;
     if (!extension.json) {
         pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root,
-                       "has no skin in it; name a .pelt file, or a glTF file written by pelt export --embed");
+                       "contains no skin; name a .pelt file, or a glTF file written by pelt export --embed");
         return NULL;
     }
     if (!pelt_gltf_natural(g, pelt_gltf_member(extension, "version"), 0, &version)) return NULL;
     if (version != 1) {
-        pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, extension, "is of version %llu, which this pelt does not know",
+        pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, extension, "is version %llu, which this pelt does not know",
                        (unsigned long long)version);
         return NULL;
     }

@@ -1,4 +1,4 @@
-/* gltf_json.c: items of the JSON text. Every item carries its place in the text, so that each error can name it:
+/* gltf_json.c: items of the JSON text. Every item carries its path, so that errors can name it:
 
        body.glb: animations[2].samplers[5].input: 99, but the file has only 12 accessors */
 
@@ -28,10 +28,10 @@ void *pelt_gltf_alloc(gltf *g, pelt_arena *arena, size_t count, size_t size) {
     return memory;
 }
 
-/* -- Going down the tree ----------------------------------------------------------------------------------------- */
+/* -- Descending the tree ----------------------------------------------------------------------------------------- */
 
-/* Paths are made for every item and hardly ever shown, so they are put together by hand, not by printf. Those that are
-   too long lose their end, which only hostile keys can cause. */
+/* Every item gets a path, but few are ever shown, so they are assembled by hand rather than with printf. Paths that are
+   too long, which takes hostile keys, are cut off. */
 static char *append_text(char *at, const char *end, const char *text) {
     while (at < end && *text) *at++ = *text++;
     *at = 0;
@@ -88,7 +88,7 @@ bool pelt_gltf_natural(gltf *g, gltf_item item, uint64_t fallback, uint64_t *num
     if (!item.json) return true;
     double value = json_number_value(item.json);
     if (!json_is_number(item.json) || value < 0 || value > 9007199254740992.0 || value != floor(value))
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "must be a whole number that is not negative");
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "must be a non-negative integer");
     *number = (uint64_t)value;
     return true;
 }
@@ -115,7 +115,7 @@ bool pelt_gltf_numbers(gltf *g, gltf_item list, size_t count, double *numbers) {
         numbers[i] = json_number_value(element);
         if (!json_is_number(element) || fabs(numbers[i]) > FLT_MAX)
             return pelt_gltf_fail(g, PELT_ERROR_NUMBER, pelt_gltf_element(list, i),
-                                  "must be a number that fits into a float");
+                                  "must be a number that fits a float");
     }
     return true;
 }

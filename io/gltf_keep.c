@@ -1,20 +1,20 @@
-/* gltf_keep.c: the bytes of a file that was changed.
+/* gltf_keep.c: the bytes of an edited file.
 
-   All buffers of the file become one, the new arrays at its end. What the changes have set free and nothing else refers
-   to is dropped: accessors, views, and the stretches of bytes that no view shows. Then the others move up, and whatever
-   refers to them is told. Extensions that pelt does not know may refer to anything; where a file has one, nothing is
-   dropped or renumbered.
+   All buffers of the file become one, with the new arrays at its end. Whatever the edit released and nothing else
+   references is dropped: accessors, views, and byte ranges that no view covers. The rest moves up, and references to it
+   are updated. Extensions that pelt does not know may reference anything; if a file has one, nothing is dropped or
+   renumbered.
 
-   Pictures that are files beside the source come along as bytes, unless the new file lies where it will find them too.
-   What cannot be read (a picture elsewhere, a file that is gone) stays as it is written. */
+   Images in side files are copied in as bytes, unless the new file is where it will find them too. URIs that cannot be
+   read (a remote image, a missing file) stay as they are. */
 
 #include "io/gltf_out.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Who refers to what ---------------------------------------------------------------------------------------------- */
+/* -- References ------------------------------------------------------------------------------------------------------ */
 
-/* Called for every reference that glTF knows: the number under a key of an object. */
+/* Called for every reference that glTF defines: the number under a key of an object. */
 typedef void visitor(void *user, json_t *owner, const char *key);
 
 static void visit_members(json_t *object, visitor *visit, void *user) {
@@ -59,7 +59,7 @@ static void visit_views(const json_t *root, visitor *visit, void *user) {
 typedef struct numbering {
     gltf_output *out;
     size_t count;
-    size_t *number; /* [count] while marking: 1 when it is used; then the new number */
+    size_t *number; /* [count] while marking: 1 if used; then the new number */
 } numbering;
 
 static bool refers(const numbering *n, const json_t *reference, size_t *index) {
@@ -84,7 +84,7 @@ static void renumber(void *user, json_t *owner, const char *key) {
 
 /* -- Dropping -------------------------------------------------------------------------------------------------------- */
 
-/* Whether something in the tree is said by an extension that pelt does not know. */
+/* Whether the tree uses an extension that pelt does not know. */
 static bool has_strange_extension(const json_t *value) {
     const char *key, *name;
     json_t *member, *extension;
@@ -98,8 +98,8 @@ static bool has_strange_extension(const json_t *value) {
     return false;
 }
 
-/* Removes the elements of a list that are free and not used; the others move up, and `number` says where to. Returns
-   whether there are any. */
+/* Removes the elements of a list that are released and unused; the others move up to `number`. Returns whether any were
+   removed. */
 static bool squeeze(numbering *n, json_t *list, const bool *freed, size_t freed_count) {
     size_t kept = 0;
     for (size_t i = 0; i < n->count; i++) n->number[i] = n->number[i] || i >= freed_count || !freed[i] ? 1 + kept++ : 0;
@@ -120,7 +120,7 @@ static void drop_unused(gltf_editing *e) {
     before.number = PELT_NEW(out->arena, views, size_t);
     if (has_strange_extension(out->root)) return;
     visit_accessors(out->root, mark, &of_accessors);
-    for (size_t i = 0; i < accessors; i++) /* views of accessors that go */
+    for (size_t i = 0; i < accessors; i++) /* views of dropped accessors */
         if (i < e->accessor_count && e->freed[i] && !of_accessors.number[i])
             visit_views_of(json_array_get(out->accessors, i), mark, &before);
     for (size_t i = 0; i < views; i++) freed[i] = before.number[i] || (int)i == e->freed_view;
@@ -132,11 +132,11 @@ static void drop_unused(gltf_editing *e) {
 
 /* -- Buffers --------------------------------------------------------------------------------------------------------- */
 
-/* A stretch of one of the file's buffers that some view shows. */
+/* A range of one of the file's buffers that some view covers. */
 typedef struct stretch {
     uint32_t buffer;
     size_t begin, end; /* begin is a multiple of 4, so that numbers stay aligned */
-    size_t place;      /* in the new buffer */
+    size_t place;      /* offset in the new buffer */
 } stretch;
 
 static int compare_stretches(const void *x, const void *y) {
@@ -145,7 +145,7 @@ static int compare_stretches(const void *x, const void *y) {
     return a->begin != b->begin ? (a->begin < b->begin ? -1 : 1) : 0;
 }
 
-/* Where a view of the file lies; false after pelt_gltf_fail. New views are in the buffer behind the file's. */
+/* The range of a view of the file; false after pelt_gltf_fail. New views are in the buffer after the file's. */
 static bool locate(gltf_editing *e, gltf_item view, stretch *at, size_t *offset, bool *is_new) {
     gltf *g = e->g;
     uint64_t buffer, begin, length;
@@ -171,12 +171,12 @@ static bool locate(gltf_editing *e, gltf_item view, stretch *at, size_t *offset,
     return true;
 }
 
-/* Views say where they are once, and once more in the extension that compresses them. */
+/* A view gives its range once, and a second time in the extension that compresses it. */
 static gltf_item compressed(gltf_item view) {
     return pelt_gltf_member(pelt_gltf_member(view, "extensions"), "EXT_meshopt_compression");
 }
 
-/* All stretches that are in use, merged where they touch, with their places; *list is sorted. */
+/* All ranges in use, merged where they touch, with their new offsets; *list is sorted. */
 static bool collect(gltf_editing *e, bool all, stretch **list, size_t *count, size_t *size) {
     size_t views = json_array_size(e->out->views), n = 0, offset;
     bool is_new;
@@ -208,7 +208,7 @@ static bool collect(gltf_editing *e, bool all, stretch **list, size_t *count, si
 }
 
 static size_t place_of(const stretch *list, size_t count, const stretch *at, size_t offset) {
-    size_t low = 0, high = count; /* the last stretch that begins no later */
+    size_t low = 0, high = count; /* the last range that begins no later */
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (compare_stretches(&list[middle], at) <= 0)
@@ -232,7 +232,7 @@ static bool move_view(gltf_editing *e, gltf_item view, const stretch *list, size
     return true;
 }
 
-/* One buffer with what the file says of its first. */
+/* One buffer, which keeps the properties of the file's first. */
 static void join_buffers(gltf_editing *e) {
     gltf_output *out = e->out;
     json_t *buffers = json_object_get(out->root, "buffers");
@@ -271,7 +271,7 @@ bool pelt_gltf_keep_bytes(gltf_editing *e) {
 
 /* -- Pictures -------------------------------------------------------------------------------------------------------- */
 
-/* The kind of picture that some bytes are; NULL: none that glTF knows. */
+/* The MIME type of an image by its bytes; NULL: not one that glTF allows. */
 static const char *picture_type(const pelt_file *file) {
     static const struct {
         const char *begin, *type;
@@ -287,7 +287,7 @@ static const char *picture_type(const pelt_file *file) {
     return NULL;
 }
 
-/* Whether a .gltf beside the source finds what the source names. */
+/* Whether the new file is a .gltf in the source's folder, so that the source's URIs still resolve. */
 static bool is_beside(const char *path, const char *source) {
     const char *slash = strrchr(path, '/'), *other = strrchr(source, '/');
     size_t length = slash ? (size_t)(slash - path) : 0, folder = other ? (size_t)(other - source) : 0;

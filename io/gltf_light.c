@@ -1,8 +1,8 @@
-/* gltf_light.c: a glTF file as a scene of light.
+/* gltf_light.c: a glTF file as a scene to light.
 
-   Geometry is the rest pose, as the reader of characters flattens it; this file adds what that reader leaves out: the
-   material of each triangle (base colour as albedo, emissive colour and strength), the lights of KHR_lights_punctual
-   (their candela and lux are taken as radiant units) and the first perspective camera. Textures are not read. */
+   Geometry is the rest pose, flattened by the character reader; this file adds what that reader ignores: the material of
+   each triangle (base colour as albedo, emissive colour and strength), the lights of KHR_lights_punctual (candela and
+   lux are taken as radiant units) and the first perspective camera. Textures are not read. */
 
 #include "io/gltf_light.h"
 #include "io/gltf.h"
@@ -36,7 +36,7 @@ static bool read_material(gltf *g, gltf_item item, pelt_material *out) {
     return true;
 }
 
-/* The last one is for primitives that name none. */
+/* The last material is for primitives without one. */
 static bool read_materials(gltf *g, pelt_scene *scene) {
     uint32_t count;
     if (!pelt_gltf_length(g, pelt_gltf_member(g->root, "materials"), &count)) return false;
@@ -49,7 +49,7 @@ static bool read_materials(gltf *g, pelt_scene *scene) {
     return true;
 }
 
-/* Triangles of a primitive, counted as gltf_mesh.c does; 0 for points and lines. */
+/* Triangle count of a primitive, as gltf_mesh.c counts; 0 for points and lines. */
 static bool count_triangles(gltf *g, gltf_item primitive, uint32_t *count) {
     gltf_item indices = pelt_gltf_member(primitive, "indices");
     gltf_item position = pelt_gltf_member(pelt_gltf_member(primitive, "attributes"), "POSITION");
@@ -64,7 +64,7 @@ static bool count_triangles(gltf *g, gltf_item primitive, uint32_t *count) {
     return true;
 }
 
-/* Triangles stand in the order of nodes and primitives. */
+/* Triangles are in the order of nodes and primitives. */
 static bool assign_materials(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
     uint32_t done = 0, n, count, material;
     for (uint32_t i = 0; i < nodes->mesh_node_count; i++) {
@@ -85,7 +85,7 @@ static bool assign_materials(gltf *g, const gltf_scene *nodes, pelt_scene *scene
 
 /* -- Objects ------------------------------------------------------------------------------------------------------ */
 
-/* Every node is one, so that what hangs on it moves along. */
+/* Every node is an object, so that its children move along. */
 static bool read_objects(gltf *g, const gltf_scene *nodes, const gltf_parts *parts, pelt_scene *scene) {
     scene->object_names = GLTF_NEW(g, g->arena, const char *, nodes->node_count);
     scene->object_parents = GLTF_NEW(g, g->arena, int32_t, nodes->node_count);
@@ -106,7 +106,7 @@ static bool read_objects(gltf *g, const gltf_scene *nodes, const gltf_parts *par
 
 /* -- Lights and camera --------------------------------------------------------------------------------------------- */
 
-/* Column c of a node's matrix, with unit length. */
+/* Column c of a node's matrix, normalised. */
 static void axis_of(const pelt_affine *place, int column, double axis[3]) {
     double length = 0;
     for (int r = 0; r < 3; r++) axis[r] = place->m[4 * r + column], length += axis[r] * axis[r];

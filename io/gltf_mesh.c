@@ -1,10 +1,10 @@
 /* gltf_mesh.c: every mesh of the scene becomes part of one mesh.
 
-   A *part* is a primitive in a node. The vertices of a skinned node are taken as they are, because a skin ignores the
+   A *part* is a primitive in a node. The vertices of a skinned node are used as they are, because a skin ignores the
    transform of its node; those of an unskinned node are moved to their place in the rest pose, v' = G v, and bound to
    the node alone, whose inverse bind is G^-1. Parts of a node that use the same positions and weights share vertices.
 
-   The file's weights are made to sum to 1, and what had to be mended is noted. */
+   The file's weights are normalised to sum to 1, and any repair is noted. */
 
 #include "io/gltf.h"
 #include <math.h>
@@ -16,7 +16,7 @@ enum { TRIANGLES = 4, TRIANGLE_STRIP = 5, TRIANGLE_FAN = 6 };
 typedef gltf_part part;
 typedef gltf_parts parts;
 
-/* What had to be mended in the weights of the file. */
+/* Repairs to the weights of the file. */
 typedef struct weight_repairs {
     uint32_t off_count, off_vertex, bare_count, bare_vertex;
     double off_sum; /* the worst */
@@ -34,7 +34,7 @@ static gltf_item attribute_set(const part *p, const char *name, uint32_t set) {
     return attribute(p, key);
 }
 
-/* Sets JOINTS_n, WEIGHTS_n of a primitive; 0 for an unskinned node. */
+/* Number of JOINTS_n, WEIGHTS_n sets of a primitive; 0 for an unskinned node. */
 static uint32_t weight_sets(const gltf_scene *scene, const part *p) {
     uint32_t sets = 0;
     if (scene->skins_of[p->node] < 0) return 0;
@@ -67,7 +67,7 @@ static uint32_t triangle_count(const part *p) {
     return p->corner_count < 3 ? 0 : p->corner_count - 2;
 }
 
-/* Adds one primitive. `twins` is, for each accessor, 1 + the part of this node that has its positions from there. */
+/* Adds one primitive. `twins` holds, per accessor, 1 + the part of this node that takes its positions from it. */
 static bool survey_part(gltf *g, parts *all, part *p, uint32_t *twins) {
     gltf_accessor position;
     if (!pelt_gltf_accessor_open(g, attribute(p, "POSITION"), "VEC3", &position)) return false;
@@ -85,7 +85,7 @@ static bool survey_part(gltf *g, parts *all, part *p, uint32_t *twins) {
     all->triangle_count += triangle_count(p);
     all->list[all->count++] = *p;
     if (all->vertex_count > INT32_MAX || all->triangle_count > INT32_MAX || all->influence_count > UINT32_MAX)
-        return pelt_gltf_fail(g, PELT_ERROR_DATA, p->primitive, "with it the mesh has more than 2147483647 vertices");
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, p->primitive, "brings the mesh to more than 2147483647 vertices");
     return true;
 }
 
@@ -147,8 +147,8 @@ static bool read_positions(gltf *g, const part *p, const pelt_affine *place) {
         pelt_affine_point(place, (double[3]){out[0], out[1], out[2]}, moved);
         for (int i = 0; i < 3; i++) out[i] = (float)moved[i];
         if (!isfinite(out[0]) || !isfinite(out[1]) || !isfinite(out[2]))
-            return pelt_gltf_fail(g, PELT_ERROR_NUMBER, item,
-                                  "vertex %u is moved beyond the range of a float by its node", v);
+            return pelt_gltf_fail(g, PELT_ERROR_NUMBER, item, "its node moves vertex %u beyond the range of a float",
+                                  v);
     }
     return true;
 }
@@ -170,7 +170,7 @@ static bool read_corners(gltf *g, pelt_arena *scratch, const part *p, uint32_t *
     return true;
 }
 
-/* Strips turn every second triangle; a mirroring node turns all of them. */
+/* Strips flip every second triangle; a mirroring node flips all of them. */
 static bool read_triangles(gltf *g, const part *p, const pelt_affine *place, uint32_t **out) {
     pelt_arena *scratch = pelt_arena_new(0);
     uint32_t *corners, count = triangle_count(p), mirrored = determinant(place) < 0;
@@ -186,7 +186,7 @@ static bool read_triangles(gltf *g, const part *p, const pelt_affine *place, uin
     return done;
 }
 
-/* Normals turn with the cofactors of the matrix. Those of the file that have no direction stay as computed. */
+/* Normals transform by the cofactor matrix. Zero normals of the file are replaced by the computed ones. */
 static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
     float *out = g->bundle->mesh.normals + 3 * (size_t)p->first;
     gltf_item item = attribute(p, "NORMAL");
@@ -211,7 +211,7 @@ static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
         }
         double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
         if (!(length > 0) || !isfinite(length)) continue;
-        if (!moved && fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
+        if (!moved && fabs(length - 1) < 1e-6) length = 1; /* already unit length to float precision: keep the bits */
         for (int i = 0; i < 3; i++) out[i] = (float)(n[i] / length);
     }
     pelt_arena_free(scratch);
@@ -220,7 +220,7 @@ static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
 
 /* -- Texture coordinates and tangents ------------------------------------------------------------------------------ */
 
-/* The texture coordinates that the normal map of a part uses, or would use; *mapped becomes true where there is one. */
+/* The texture coordinates that the normal map of a part uses, or would use; sets *mapped if there is one. */
 static bool find_uvs(gltf *g, const part *p, gltf_item *uvs, bool *mapped) {
     gltf_item material = pelt_gltf_member(p->primitive, "material");
     uint64_t set = 0;
@@ -235,16 +235,16 @@ static bool find_uvs(gltf *g, const part *p, gltf_item *uvs, bool *mapped) {
     return true;
 }
 
-/* Numbers of an attribute for all vertices of a part. */
+/* An attribute of all vertices of a part. */
 static bool read_attribute(gltf *g, const part *p, gltf_item item, const char *type, float *out) {
     gltf_accessor a;
     if (!pelt_gltf_accessor_open(g, item, type, &a)) return false;
     if (a.count != p->count)
-        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u entries for %u vertices", a.count, p->count);
     return pelt_gltf_accessor_floats(g, &a, out);
 }
 
-/* Tangents turn with the matrix itself; a mirror changes their handedness. */
+/* Tangents transform by the matrix itself; a mirror flips their handedness. */
 static bool read_tangents(gltf *g, const part *p, const pelt_affine *place) {
     pelt_mesh *mesh = &g->bundle->mesh;
     float *out = mesh->tangents + 4 * (size_t)p->first;
@@ -259,7 +259,7 @@ static bool read_tangents(gltf *g, const part *p, const pelt_affine *place) {
     return true;
 }
 
-/* The file's tangents; parts that have none get them from their texture coordinates. */
+/* The file's tangents; parts without any get them from their texture coordinates. */
 static bool read_all_tangents(gltf *g, const parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
     uint32_t with_uvs = 0, with_tangents = 0, own = 0;
@@ -283,11 +283,10 @@ static bool read_all_tangents(gltf *g, const parts *all) {
     uint32_t torn = with_tangents < own ? pelt_mesh_tangents(g->scratch, mesh, mesh->tangents) : 0;
     if (pelt_arena_failed(g->scratch)) return pelt_gltf_out_of_memory(g);
     if (torn && mapped)
-        pelt_find(
-            &g->bundle->notes, g->arena, PELT_NOTE, "torn-texture",
-            "the texture is mirrored or torn at %u vertices that are not split there, so that one of two tangents "
-            "is left out; to light a normal map right, split them, or export tangents",
-            torn);
+        pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "torn-texture",
+                  "the texture is mirrored or torn at %u vertices that are not split there, so one of two tangents is "
+                  "dropped; to light a normal map correctly, split them, or export tangents",
+                  torn);
     for (uint32_t i = 0; i < all->count; i++) {
         const part *p = &all->list[i];
         pelt_affine place;
@@ -301,7 +300,7 @@ static bool read_all_tangents(gltf *g, const parts *all) {
 
 /* -- Colours ------------------------------------------------------------------------------------------------------- */
 
-/* COLOR_0 with or without its fourth number, which is how opaque a vertex is. */
+/* COLOR_0 with or without alpha. */
 static bool read_colors(gltf *g, pelt_arena *scratch, const part *p, gltf_item item) {
     float *out = g->bundle->mesh.colors + 3 * (size_t)p->first;
     gltf_accessor a;
@@ -311,14 +310,14 @@ static bool read_colors(gltf *g, pelt_arena *scratch, const part *p, gltf_item i
     if (!pelt_gltf_accessor_open(g, item, strcmp(type, "VEC3") ? "VEC4" : "VEC3", &a)) return false;
     if (a.count != p->count)
         return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u colours for %u vertices", a.count, p->count);
-    a.normalized = true; /* integers can mean nothing else here */
+    a.normalized = true; /* integers are always normalized here */
     float *values = GLTF_NEW(g, scratch, float, (size_t)a.components *a.count);
     if (!values || !pelt_gltf_accessor_floats(g, &a, values)) return false;
     for (size_t v = 0; v < a.count; v++) memcpy(out + 3 * v, values + a.components * v, 3 * sizeof *out);
     return true;
 }
 
-/* Parts without colours are white, as players show them. */
+/* Parts without colours are white, as in players. */
 static bool read_all_colors(gltf *g, const parts *all) {
     pelt_mesh *mesh = &g->bundle->mesh;
     for (uint32_t i = 0; i < all->count; i++) {
@@ -344,8 +343,8 @@ typedef struct raw_weights {
     uint32_t sets;
     uint32_t **joints; /* [sets][count][4] */
     float **weights;
-    double tolerance;  /* of the sum, for what integers can express */
-    uint32_t *slot_of; /* [joints of the skeleton] 1 + where the joint is in the vertex at hand */
+    double tolerance;  /* of the sum, given the precision of integers */
+    uint32_t *slot_of; /* [joints of the skeleton] 1 + index of the joint in the current vertex */
 } raw_weights;
 
 static bool read_weight_set(gltf *g, pelt_arena *scratch, const part *p, raw_weights *raw, uint32_t set) {
@@ -356,7 +355,7 @@ static bool read_weight_set(gltf *g, pelt_arena *scratch, const part *p, raw_wei
     if (j.count != p->count || w.count != p->count)
         return pelt_gltf_fail(g, PELT_ERROR_DATA, weights, "%u weights and %u joints for %u vertices", w.count, j.count,
                               p->count);
-    w.normalized = true; /* integers can mean nothing else here */
+    w.normalized = true; /* integers are always normalized here */
     raw->tolerance += w.type == GLTF_UBYTE ? 2 / 255.0 : w.type == GLTF_USHORT ? 2 / 65535.0 : 0;
     raw->joints[set] = GLTF_NEW(g, scratch, uint32_t, 4 * (size_t)p->count);
     raw->weights[set] = GLTF_NEW(g, scratch, float, 4 * (size_t)p->count);
@@ -380,7 +379,7 @@ static bool read_weight_sets(gltf *g, pelt_arena *scratch, const gltf_scene *sce
     return true;
 }
 
-/* Adds the weight of one slot to the vertex at hand, whose influences end at *end; a joint is listed only once. */
+/* Adds the weight of one slot to the current vertex, whose influences end at *end; a joint is listed only once. */
 static bool add_influence(gltf *g, const part *p, const raw_weights *raw, uint32_t v, uint32_t slot, float weight,
                           uint32_t *end) {
     pelt_influences *in = &g->bundle->mesh.influences;
@@ -397,8 +396,8 @@ static bool add_influence(gltf *g, const part *p, const raw_weights *raw, uint32
     return true;
 }
 
-/* Collects the influences of one vertex after those of the vertices before it. Slots without weight may name any joint;
-   a vertex without weight follows the joint of its first slot, as in three.js. */
+/* Appends the influences of one vertex to those before it. Slots with zero weight may name any joint; a vertex without
+   weight follows the joint of its first slot, as in three.js. */
 static bool gather_vertex(gltf *g, const part *p, const raw_weights *raw, uint32_t v, uint32_t *end, double *sum) {
     uint32_t begin = *end;
     *sum = 0;
@@ -406,7 +405,7 @@ static bool gather_vertex(gltf *g, const part *p, const raw_weights *raw, uint32
         float weight = raw->weights[slot / 4][4 * (size_t)v + slot % 4];
         if (weight < -1e-4f)
             return pelt_gltf_fail(g, PELT_ERROR_DATA, attribute_set(p, "WEIGHTS", slot / 4),
-                                  "vertex %u has the weight %g, but weights cannot be negative", v, weight);
+                                  "vertex %u has weight %g, but weights cannot be negative", v, weight);
         if (weight > 0 && !add_influence(g, p, raw, v, slot, weight, end)) return false;
         *sum += weight > 0 ? weight : 0;
     }
@@ -455,7 +454,7 @@ static void bind_rigidly(gltf *g, const gltf_scene *scene, const part *p, uint32
     }
 }
 
-/* True when the mesh has a skeleton, but no weights in any part. */
+/* Whether the mesh has a skeleton but no weights in any part. */
 static bool has_no_weights(const parts *all) {
     for (uint32_t i = 0; i < all->count; i++)
         if (all->scene->skins_of[all->list[i].node] < 0 || weight_sets(all->scene, &all->list[i])) return false;
@@ -466,7 +465,7 @@ static void note_no_weights(gltf *g) {
     pelt_mesh *mesh = &g->bundle->mesh;
     memset(mesh->influences.first, 0, ((size_t)mesh->vertex_count + 1) * sizeof *mesh->influences.first);
     pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "no-weights",
-              "the mesh has a skeleton but no weights; blends that find their own can be fitted: distance, fit");
+              "the mesh has a skeleton but no weights; only blends that find their own can be fitted: distance, fit");
 }
 
 static bool read_influences(gltf *g, const parts *all) {
@@ -484,7 +483,7 @@ static bool read_influences(gltf *g, const parts *all) {
     if (repairs.bare_count && repairs.bare_count == all->vertex_count) return note_no_weights(g), true;
     if (repairs.off_count)
         pelt_find(&g->bundle->notes, g->arena, PELT_WARNING, "weight-sum",
-                  "the weights of %u vertices do not sum to 1 (worst: %.4g at vertex %u); they were scaled to do so",
+                  "the weights of %u vertices do not sum to 1 (worst: %.4g at vertex %u); they were normalised",
                   repairs.off_count, repairs.off_sum, repairs.off_vertex);
     if (repairs.bare_count)
         pelt_find(&g->bundle->notes, g->arena, PELT_WARNING, "unweighted",
@@ -504,8 +503,8 @@ static gltf_item target_attribute(const part *p, uint32_t target, const char *na
     return pelt_gltf_member(pelt_gltf_element(pelt_gltf_member(p->primitive, "targets"), target), name);
 }
 
-/* A change d of a normal becomes C d / |C n|, so that the sum with the unit normal C n / |C n| points where C (n + d)
-   does. C is the matrix of cofactors, and |n / |C n|| = |C^-1 (C n / |C n|)| = |M^T (C n / |C n|)| / |det M|. */
+/* A change d of a normal becomes C d / |C n|, so that its sum with the unit normal C n / |C n| points along C (n + d). C
+   is the cofactor matrix, and |n / |C n|| = |C^-1 (C n / |C n|)| = |M^T (C n / |C n|)| / |det M|. */
 static void move_normal(const pelt_affine *place, const float normal[3], const float from[3], float out[3]) {
     const double *m = place->m;
     double whole = determinant(place), square = 0;
@@ -546,7 +545,7 @@ static bool read_part_target(gltf *g, pelt_arena *scratch, const parts *all, con
     return true;
 }
 
-/* One target of the parts of one node, in the order of their vertices. */
+/* One target of the parts of a node, in vertex order. */
 static bool read_target(gltf *g, pelt_arena *scratch, const parts *all, uint32_t begin, uint32_t end, uint32_t index,
                         const char *attribute_name, pelt_target *target) {
     displacements *pieces = GLTF_NEW(g, scratch, displacements, end - begin);
@@ -577,8 +576,8 @@ static bool read_target(gltf *g, pelt_arena *scratch, const parts *all, uint32_t
     return target->name ? true : pelt_gltf_out_of_memory(g);
 }
 
-/* That all parts with targets have normals, and changes of normals beside every change of positions: what a file says
-   of some vertices alone is of no use. */
+/* Whether all parts with targets have normals, and normal deltas with every position delta: normals of only some vertices
+   are useless. */
 static bool has_target_normals(gltf *g, const parts *all) {
     bool any = false;
     for (uint32_t i = 0; i < all->count; i++) {
@@ -593,7 +592,7 @@ static bool has_target_normals(gltf *g, const parts *all) {
     return any;
 }
 
-/* Walks over the targets of every node; with `targets` NULL it only counts them. `normals` may be NULL. */
+/* Visits the targets of every node; with `targets` NULL it only counts them. `normals` may be NULL. */
 static bool each_target(gltf *g, const parts *all, pelt_target *targets, pelt_target *normals, uint32_t *count) {
     *count = 0;
     for (uint32_t begin = 0, end; begin < all->count; begin = end) {
@@ -636,7 +635,7 @@ static bool allocate_mesh(gltf *g, const parts *all) {
     return !g->error.code;
 }
 
-/* A name of the file, or one made of its place. */
+/* A name from the file, or one made from its index. */
 static const char *name_of(gltf *g, gltf_item item, const char *kind, uint32_t index) {
     const char *name = pelt_gltf_text(pelt_gltf_member(item, "name"), NULL);
     char *text = name ? pelt_arena_format(g->arena, "%s", name) : pelt_arena_format(g->arena, "%s%u", kind, index);
@@ -684,7 +683,7 @@ static bool read_geometry(gltf *g, const parts *all) {
                                     : pelt_gltf_fail(g, PELT_ERROR_NUMBER, g->root, "its mesh is too large for floats");
 }
 
-/* Objects, in the order of their vertices: each node that has some. */
+/* Objects in vertex order: each node that has vertices. */
 static bool list_objects(gltf *g, const gltf_parts *all) {
     pelt_mesh_object *list = GLTF_NEW(g, g->arena, pelt_mesh_object, all->count), *last = list;
     if (!list) return false;

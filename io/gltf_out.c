@@ -1,7 +1,7 @@
-/* gltf_out.c: arrays, accessors, nodes and tracks of a glTF file in the making, and the file itself.
+/* gltf_out.c: arrays, accessors, nodes and tracks of a glTF file under construction, and the file itself.
 
-   Arrays go into the file's bytes one after the other; those that need no change are written from where they are. A
-   .glb holds everything; a .gltf is the JSON text, with the bytes in a .bin of the same name. */
+   Arrays are written to the buffer in order; those that need no conversion are written in place. A .glb holds
+   everything; a .gltf is the JSON text, with the bytes in a .bin of the same name. */
 
 #include "io/gltf_out.h"
 #include "rig/json.h"
@@ -92,7 +92,7 @@ int pelt_gltf_add_positions(gltf_output *out, const float *positions, uint32_t c
     return accessor;
 }
 
-/* Scales a vector to unit length; one that is as good as a float can be keeps its bits. */
+/* Normalises a vector; one of unit length to float precision keeps its bits. */
 static void make_unit(float *v, int size) {
     double square = 0;
     for (int i = 0; i < size; i++) square += (double)v[i] * v[i];
@@ -112,14 +112,14 @@ int pelt_gltf_add_normals(gltf_output *out, const float *normals, uint32_t count
     return pelt_gltf_add_array(out, unit, size * sizeof *unit, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC3", count);
 }
 
-/* What to multiply the weights of a vertex with so that they sum to 1. */
+/* The factor that makes the weights of a vertex sum to 1. */
 static double weight_scale(const pelt_influences *in, uint32_t vertex) {
     double sum = 0;
     for (uint32_t i = in->first[vertex]; i < in->first[vertex + 1]; i++) sum += in->weights[i];
     return fabs(sum - 1) > 1e-7 * (in->first[vertex + 1] - in->first[vertex]) ? 1 / sum : 1;
 }
 
-/* One set holds four influences: those from 4 number on. Joints fit into bytes when there are few of them. */
+/* Set `number` holds four influences, from 4 number on. Joints are bytes if there are few of them. */
 static void add_weight_set(gltf_output *out, const pelt_influences *in, uint32_t first, uint32_t count, uint32_t number,
                            const uint32_t *slot_of, uint32_t slot_count, json_t *attributes) {
     bool bytes = slot_count <= 256;
@@ -161,7 +161,7 @@ uint32_t pelt_gltf_add_weights(gltf_output *out, const pelt_influences *in, uint
 
 /* -- Targets ------------------------------------------------------------------------------------------------------- */
 
-/* Which vertices a sparse accessor changes: in 16 bits when there are few. Returns the view. */
+/* The vertices that a sparse accessor changes, in 16 bits if they fit. Returns the view. */
 static int add_indices(gltf_output *out, const pelt_target *target, bool in_16_bits) {
     if (!in_16_bits) return pelt_gltf_add_view(out, target->vertices, target->count * sizeof(uint32_t), 0);
     uint16_t *indices = PELT_NEW(out->arena, target->count, uint16_t);
@@ -169,7 +169,7 @@ static int add_indices(gltf_output *out, const pelt_target *target, bool in_16_b
     return pelt_gltf_add_view(out, indices, target->count * sizeof *indices, 0);
 }
 
-/* Vectors that are zero but for some vertices; zero everywhere when the target is empty. Returns the accessor. */
+/* Vectors that are zero except at some vertices; all zero if the target is empty. Returns the accessor. */
 static int add_sparse(gltf_output *out, const pelt_target *target, uint32_t vertex_count) {
     bool in_16_bits = vertex_count <= 65536;
     int accessor = pelt_gltf_add_accessor(out, -1, GLTF_FLOAT, "VEC3", vertex_count);
@@ -183,8 +183,8 @@ static int add_sparse(gltf_output *out, const pelt_target *target, uint32_t vert
     return accessor;
 }
 
-/* Players take the mesh itself for what a target lacks while others have it, so all targets have positions, and all or
-   none have normals. */
+/* Where only some targets have an attribute, players use the mesh's own for the others, so all targets have positions,
+   and all or none have normals. */
 json_t *pelt_gltf_add_target(gltf_output *out, const pelt_target *target, const pelt_target *normals,
                              uint32_t vertex_count, json_t *targets) {
     float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -243,7 +243,7 @@ int pelt_gltf_add_times(gltf_output *out, const float *times, uint32_t count) {
     return accessor;
 }
 
-/* Rotations must have unit length in the file; the tangents of a spline (two of its three vectors per key) are free. */
+/* Rotations must be unit quaternions; the tangents of a spline (two of its three vectors per key) need not be. */
 int pelt_gltf_add_channel_values(gltf_output *out, const pelt_channel *channel) {
     bool rotation = channel->path == PELT_ROTATION, cubic = channel->interpolation == PELT_CUBIC;
     size_t size = rotation ? 4 : 3, count = channel->key_count * (cubic ? 3 : (size_t)1);
@@ -280,7 +280,7 @@ static void put_blobs(const gltf_output *out, pelt_writer *writer) {
     }
 }
 
-/* Describes the one buffer, whose object keeps what else the file says of it. NULL: no memory. */
+/* Describes the one buffer, whose object keeps its other properties. NULL: out of memory. */
 static char *make_text(const gltf_output *out, const char *uri) {
     json_t *buffers = json_object_get(out->root, "buffers"), *buffer = json_array_get(buffers, 0);
     bool failed = json_object_set_new(buffer, "byteLength", json_integer((json_int_t)out->size)) != 0;
@@ -297,7 +297,7 @@ static pelt_result write_glb(const gltf_output *out, pelt_error *error) {
     if (!text) return pelt_no_memory(error);
     if (total > UINT32_MAX) {
         free(text);
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: would be larger than the 4 GiB that a .glb can be", out->path);
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: would exceed the 4 GiB limit of a .glb", out->path);
     }
     pelt_writer *writer = pelt_writer_open(out->path, error);
     if (writer) {

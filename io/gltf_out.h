@@ -1,14 +1,14 @@
-/* gltf_out.h: what the parts of the glTF writer share.
+/* gltf_out.h: shared by the parts of the glTF writer.
 
-       gltf_out.c     arrays, accessors and nodes of the tree that is being made; the file itself
+       gltf_out.c     arrays, accessors and nodes of the tree under construction; the file itself
        gltf_write.c   a new file                     from mesh, skeleton, clips
        gltf_edit.c    an existing file               with another skin: meshes, weights, targets
        gltf_track.c   its animations                 with tracks for what was added
-       gltf_keep.c    its bytes and pictures         without what nothing uses any more
-       gltf_embed.c   a skin inside of a glTF file   and out of it again
+       gltf_keep.c    its bytes and images           without what is no longer used
+       gltf_embed.c   a skin inside a glTF file      and out of it again
 
-   All but the last steps work in a stage: JSON values are hung into the tree before they grow, so that nothing is lost
-   when memory is out. */
+   All but the last steps work in a stage: JSON values join the tree before they grow, so that nothing leaks when memory
+   runs out. */
 
 #ifndef PELT_GLTF_OUT_H
 #define PELT_GLTF_OUT_H
@@ -17,7 +17,7 @@
 
 enum { GLTF_VERTEX_VIEW = 34962, GLTF_INDEX_VIEW = 34963 };
 
-/* One array of the file's bytes; they form a list in the order of the file. */
+/* One array of the file's bytes; the list is in file order. */
 typedef struct gltf_blob {
     const void *bytes;
     size_t size;
@@ -31,23 +31,23 @@ typedef struct gltf_output {
     json_t *root, *views, *accessors, *nodes;
     gltf_blob *first, *last;
     size_t size;        /* of the blobs so far */
-    uint32_t buffer;    /* that new views are in */
-    const float *times; /* that were written last: channels share them */
+    uint32_t buffer;    /* of new views */
+    const float *times; /* written last: channels share them */
     uint32_t time_count;
     int time_accessor;
 } gltf_output;
 
 /* -- gltf_out.c ---------------------------------------------------------------------------------------------------- */
 
-/* Hang a new value into the tree and return it; jansson has no other failure than memory. Not within one another's
-   arguments, where a value might be made and lost before the stage ends. */
+/* Add a new value to the tree and return it; jansson fails only when out of memory. Do not nest these calls: a value made
+   for an argument would leak if the stage ended. */
 json_t *pelt_gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value);
 json_t *pelt_gltf_append(gltf_output *out, json_t *list, json_t *value);
 
-/* The element of a list that a number refers to; NULL when there is none. */
+/* The list element that a number refers to, or NULL. */
 json_t *pelt_gltf_referred(const json_t *list, const json_t *reference);
 
-/* Adds bytes, and a bufferView of them; returns its index. `target` 0: none. */
+/* Adds bytes and their bufferView; returns its index. `target` 0: none. */
 void pelt_gltf_add_bytes(gltf_output *out, const void *bytes, size_t size);
 int pelt_gltf_add_view(gltf_output *out, const void *bytes, size_t size, int target);
 /* Return the index of the new accessor. `view` -1: all zero. */
@@ -56,13 +56,13 @@ int pelt_gltf_add_array(gltf_output *out, const void *bytes, size_t size, int ta
                         uint32_t count);
 void pelt_gltf_set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size);
 
-/* Arrays of vertices, which live as long as the output: positions, unit normals, and the indices of joints in as few
-   bytes as `joint_count` needs. */
+/* Vertex arrays, which live as long as the output: positions, unit normals, and joint indices in as few bytes as
+   `joint_count` needs. */
 int pelt_gltf_add_positions(gltf_output *out, const float *positions, uint32_t count);
 int pelt_gltf_add_normals(gltf_output *out, const float *normals, uint32_t count);
 
-/* Weights of some vertices, four to a set: adds JOINTS_n and WEIGHTS_n to the attributes and returns the number of sets.
-   slot_of[joint] is the joint's place in the skin, which has slot_count of them; NULL: the joint itself. */
+/* Weights of some vertices, four per set: adds JOINTS_n and WEIGHTS_n to the attributes and returns the number of sets.
+   slot_of[joint] is the joint's index in the skin, which has slot_count joints; NULL: the joint itself. */
 uint32_t pelt_gltf_add_weights(gltf_output *out, const pelt_influences *in, uint32_t first, uint32_t count,
                                const uint32_t *slot_of, uint32_t slot_count, json_t *attributes);
 
@@ -77,7 +77,7 @@ void pelt_gltf_append_child(gltf_output *out, json_t *node, uint32_t child);
 /* Inverse bind matrices [count][12], row-major. */
 int pelt_gltf_add_binds(gltf_output *out, const double (*binds)[12], uint32_t count);
 
-/* Key times (the same array again gives the same accessor), and the values of a channel. */
+/* Key times (the same array returns the same accessor), and the values of a channel. */
 int pelt_gltf_add_times(gltf_output *out, const float *times, uint32_t count);
 int pelt_gltf_add_channel_values(gltf_output *out, const pelt_channel *channel);
 /* A sampler and a channel that plays it. */
@@ -85,38 +85,38 @@ void pelt_gltf_add_channel(gltf_output *out, json_t *animation, int node, const 
                            const char *interpolation);
 extern const char *const pelt_gltf_paths[], *const pelt_gltf_interpolations[];
 
-/* Writes tree and blobs as .glb, or as .gltf with a .bin beside it. Not in a stage. */
+/* Writes tree and blobs as .glb, or as .gltf with a .bin. Not in a stage. */
 pelt_result pelt_gltf_write_file(const gltf_output *out, pelt_error *error);
 
 /* -- gltf_edit.c --------------------------------------------------------------------------------------------------- */
 
-/* A mesh that gets targets: the node that shows it, what it had and what it gets. */
+/* A mesh that gains targets. */
 typedef struct gltf_morphed {
-    uint32_t node;      /* that shows it now */
-    uint32_t file_node; /* that showed it before */
+    uint32_t node;      /* shows it now */
+    uint32_t file_node; /* showed it before */
     uint32_t before;    /* targets of the file */
     uint32_t count;     /* new ones */
     uint32_t *targets;  /* [count] of the content's */
-    float *rest;        /* [before] weights of the file's targets at rest */
+    float *rest;        /* [before] rest weights of the file's targets */
 } gltf_morphed;
 
 typedef struct gltf_editing {
-    gltf *g; /* the file as it was read; its tree is the output's */
+    gltf *g; /* the file as read; its tree becomes the output's */
     gltf_scene scene;
     gltf_parts parts;
     gltf_output *out;
-    uint32_t *joint_of; /* [joint of the content] joint of the file, UINT32_MAX: it has none */
+    uint32_t *joint_of; /* [joint of the content] joint of the file, UINT32_MAX: none */
     uint32_t *node_of;  /* [joint of the content] */
-    bool *freed;        /* [accessors of the file] something does not use it any more */
+    bool *freed;        /* [accessors of the file] some reference to it was replaced */
     uint32_t accessor_count, view_count;
-    int freed_view;        /* of a skin that was embedded before; -1: none */
+    int freed_view;        /* of a previously embedded skin; -1: none */
     gltf_morphed *morphed; /* [mesh nodes] */
     uint32_t morphed_count;
-    bool reshaped;      /* the mesh has other rest positions, or the same ones in another space */
+    bool reshaped;      /* rest positions changed, or moved to another space */
     uint32_t *shown_by; /* [nodes of the file] the node that shows its mesh now */
 } gltf_editing;
 
-/* Notes that a reference to an accessor is going to be replaced. */
+/* Records that a reference to an accessor is about to be replaced. */
 void pelt_gltf_release(gltf_editing *e, const json_t *reference);
 
 /* -- gltf_track.c, gltf_keep.c, gltf_embed.c ------------------------------------------------------------------------ */
@@ -124,12 +124,12 @@ void pelt_gltf_release(gltf_editing *e, const json_t *reference);
 /* Adds tracks of new joints and targets to the animations of the clips. */
 bool pelt_gltf_edit_animations(gltf_editing *e);
 
-/* Brings along pictures that are files beside the source. */
+/* Embeds images that are side files of the source. */
 bool pelt_gltf_keep_images(gltf_editing *e);
-/* Drops what was released and nothing else uses, and puts all buffers into one, before the new blobs. */
+/* Drops what was released and is no longer used, and merges all buffers into one, before the new blobs. */
 bool pelt_gltf_keep_bytes(gltf_editing *e);
 
-/* Hangs the content's skin into the tree. */
+/* Adds the content's skin to the tree. */
 void pelt_gltf_embed(gltf_editing *e);
 
 #endif

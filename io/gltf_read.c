@@ -3,7 +3,7 @@
 #include "io/gltf.h"
 #include <string.h>
 
-/* Memory is bounded by 64 times the size of the file plus 16 MiB: half for the bundle, half for what reading needs. */
+/* Memory is bounded by 64 times the size of the file plus 16 MiB: half for the bundle, half for reading it. */
 static size_t memory_limit(size_t file_size) {
     return file_size < SIZE_MAX / 64 ? 32 * file_size + ((size_t)8 << 20) : SIZE_MAX;
 }
@@ -29,7 +29,7 @@ static bool check_version(gltf *g) {
     gltf_item asset = pelt_gltf_member(g->root, "asset"), version = pelt_gltf_member(asset, "version");
     gltf_item least = pelt_gltf_member(asset, "minVersion");
     const char *text = pelt_gltf_text(version, NULL);
-    if (!text) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, version, "is missing; this may be no glTF file");
+    if (!text) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, version, "is missing; this may not be a glTF file");
     if (strncmp(text, "2.", 2) != 0 || strcmp(pelt_gltf_text(least, "2.0"), "2.0") != 0)
         return pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, version, "is %.20s; export it as glTF 2.0", text);
     return true;
@@ -55,7 +55,7 @@ bool pelt_gltf_check(gltf *g) { return check_version(g) && check_extensions(g); 
 
 bool pelt_gltf_begin(gltf *g, const pelt_file *file) {
     g->scratch = pelt_arena_new(memory_limit(file->size));
-    g->files = pelt_arena_new(0); /* only whole files that exist; what is made of them is bounded */
+    g->files = pelt_arena_new(0); /* unbounded: it holds only existing files; what is made from them is bounded */
     g->work_left = 64 * (uint64_t)file->size + ((uint64_t)16 << 20);
     if (!g->scratch || !g->files) return pelt_gltf_out_of_memory(g);
     return pelt_gltf_open(g, file) && pelt_gltf_check(g);
@@ -104,7 +104,7 @@ static pelt_bundle *bundle_new(const pelt_file *file, const char *path, pelt_err
 }
 
 pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error) {
-    /* The file's own bytes are not needed once the bundle is made. */
+    /* The bundle does not need the file's bytes. */
     pelt_arena *file_arena = pelt_arena_new(0);
     pelt_bundle *bundle = NULL;
     pelt_file file;

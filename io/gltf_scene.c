@@ -1,9 +1,8 @@
 /* gltf_scene.c: nodes and skins become one skeleton.
 
-   Its joints are the joints of all skins that the scene uses, the nodes that carry unskinned meshes, and everything
-   above them, in the order of the file's nodes where that has parents first. A joint has one inverse bind matrix: a
-   node that two skins bind differently gets a child that never moves for the second one. A joint that nothing binds
-   gets the inverse of its place at rest. */
+   Its joints are the joints of all skins in the scene, the nodes with unskinned meshes, and all their ancestors, in the
+   file's node order as long as parents come first. A joint has one inverse bind matrix: a node that two skins bind
+   differently gets a fixed child for the second one. A joint that no skin binds gets the inverse of its rest transform. */
 
 #include "io/gltf.h"
 #include <math.h>
@@ -46,7 +45,7 @@ static bool read_transform(gltf *g, gltf_item node, uint32_t index, pelt_transfo
         return false;
     double length = sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
     if (length == 0) r[3] = length = 1;
-    if (fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
+    if (fabs(length - 1) < 1e-6) length = 1; /* already unit length to float precision: keep the bits */
     for (int i = 0; i < 4; i++) local->rotation[i] = (float)(r[i] / length);
     for (int i = 0; i < 3; i++) local->translation[i] = (float)t[i], local->scale[i] = (float)s[i];
     return true;
@@ -104,7 +103,7 @@ static bool read_nodes(gltf *g, gltf_scene *scene) {
     return true;
 }
 
-/* Puts all nodes into an order with parents first, by climbing from each node to what is already in it. */
+/* Sorts all nodes parents first, by climbing from each node to the first ancestor already sorted. */
 static bool order_nodes(gltf *g, gltf_scene *scene) {
     enum { UNSEEN, CLIMBED, PLACED };
     uint32_t n = scene->node_count, placed = 0;
@@ -136,7 +135,7 @@ static bool order_nodes(gltf *g, gltf_scene *scene) {
 
 /* -- The scene ---------------------------------------------------------------------------------------------------- */
 
-/* Pushes the nodes of a list so that the first comes off the stack first. */
+/* Pushes the nodes of a list so that the first is popped first. */
 static bool push_nodes(gltf *g, gltf_item list, uint32_t *stack, uint32_t *height) {
     uint32_t count;
     if (!pelt_gltf_length(g, list, &count)) return false;
@@ -145,7 +144,7 @@ static bool push_nodes(gltf *g, gltf_item list, uint32_t *stack, uint32_t *heigh
     return true;
 }
 
-/* Roots must be different and without parents; then every node is met once. */
+/* Roots must be distinct and have no parents; then every node is visited once. */
 static bool check_roots(gltf *g, const gltf_scene *scene, gltf_item roots) {
     uint32_t count, root;
     uint8_t *seen = GLTF_NEW(g, g->scratch, uint8_t, scene->node_count);
@@ -223,7 +222,7 @@ static bool mark_skin(gltf *g, const gltf_scene *scene, uint32_t skin, uint8_t *
     return true;
 }
 
-/* Numbers the nodes that are joints, and leaves room for joints that are bound more than once. */
+/* Numbers the nodes that are joints, and reserves room for joints bound more than once. */
 static bool number_joints(gltf *g, gltf_scene *scene, joints *all) {
     uint8_t *needed = GLTF_NEW(g, g->scratch, uint8_t, scene->node_count);
     scene->joints = GLTF_NEW(g, g->scratch, int32_t, scene->node_count);
@@ -321,8 +320,8 @@ static bool bind_joints(gltf *g, gltf_scene *scene, joints *all) {
     }
     if (flat)
         pelt_find(&g->bundle->notes, g->arena, PELT_WARNING, "flat-node",
-                  "%u unskinned meshes are scaled to nothing in the rest pose; their rest positions are those of their "
-                  "own space",
+                  "%u unskinned meshes are scaled to zero in the rest pose; their rest positions are kept in local "
+                  "space",
                   flat);
     for (uint32_t j = 0; j < all->count; j++)
         if (!all->list[j].bound) pelt_affine_invert(&scene->globals[all->list[j].node], &all->list[j].inverse_bind);

@@ -1,9 +1,9 @@
 /* gltf_track.c: animations of a file whose skin has changed.
 
-   A clip's animation keeps its channels and gets those of new joints, and weights for the targets of every mesh that
-   has got some. A channel of weights has a value for each target of its mesh, the file's and then the new ones; so the
-   file's own channels of such meshes get longer, in all animations. In clips that are written, a file's channel and the
-   new weights become one, at the keys of both. */
+   A clip's animation keeps its channels and gains those of new joints, and weights for every mesh with new targets. A
+   weight channel has one value per target of its mesh, the file's first and then the new ones; so the file's own channels
+   of such meshes get wider, in all animations. In clips that are written, a file's channel and the new weights are
+   merged, at the keys of both. */
 
 #include "io/gltf_out.h"
 #include "rig/json.h"
@@ -20,10 +20,10 @@ typedef struct track {
     const float *values; /* [key_count][width]; PELT_CUBIC: [key_count][in-tangent, value, out-tangent][width] */
 } track;
 
-/* What is to be added to an animation: a clip of the content. */
+/* What to add to an animation: a clip of the content. */
 typedef struct addition {
     const pelt_clip *clip;
-    const float *weights; /* [frame_count][target_count]; NULL: none, unless targets are played */
+    const float *weights; /* [frame_count][target_count]; NULL: none, unless `plays` */
     bool plays;           /* frame i shows target i alone */
 } addition;
 
@@ -38,14 +38,14 @@ static bool read_track(gltf_editing *e, gltf_item animation, gltf_item channel, 
     if (!pelt_gltf_length(g, samplers, &sampler_count) || !pelt_gltf_natural(g, reference, UINT64_MAX, &index))
         return false;
     if (index >= sampler_count)
-        return pelt_gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the %u samplers of the animation",
+        return pelt_gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the animation's %u samplers",
                               sampler_count);
     gltf_item sampler = pelt_gltf_element(samplers, (size_t)index), output = pelt_gltf_member(sampler, "output");
     const char *word = pelt_gltf_text(pelt_gltf_member(sampler, "interpolation"), "LINEAR");
     for (t->interpolation = PELT_LINEAR; t->interpolation <= PELT_CUBIC; t->interpolation++)
         if (!strcmp(word, pelt_gltf_interpolations[t->interpolation])) break;
     if (t->interpolation > PELT_CUBIC)
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, sampler, "'%.40s' is no interpolation of glTF", word);
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, sampler, "'%.40s' is not a glTF interpolation", word);
     if (!pelt_gltf_accessor_open(g, pelt_gltf_member(sampler, "input"), "SCALAR", &times) ||
         !pelt_gltf_accessor_open(g, output, "SCALAR", &values))
         return false;
@@ -68,7 +68,7 @@ static const float *key_values(const track *t, size_t key) {
     return t->interpolation == PELT_CUBIC ? t->values + (3 * key + 1) * t->width : t->values + key * t->width;
 }
 
-/* Values of a track at a time, as glTF defines them; before the first and after the last key they stay. */
+/* Values of a track at a time, as glTF defines them; constant before the first and after the last key. */
 static void sample(const track *t, float time, float *out) {
     uint32_t last = t->key_count - 1, low = 0, high = last;
     while (high - low > 1) {
@@ -95,8 +95,8 @@ static void sample(const track *t, float time, float *out) {
     }
 }
 
-/* Keys of two tracks, increasing; where one of them jumps, also the moment before, so that straight lines between the
-   keys jump too. A spline gets more keys between its own. */
+/* Keys of two tracks, increasing; where one of them steps, also the instant before, so that linear interpolation steps
+   too. A spline gets extra keys between its own. */
 static float *merge_times(pelt_arena *arena, const track *a, const track *b, uint32_t *count) {
     enum { BETWEEN = 16 };
     const track *both[] = {a, b};
@@ -133,14 +133,14 @@ static void write_track(gltf_editing *e, json_t *animation, json_t *channel, uin
         return;
     }
     pelt_gltf_set(out, json_object_get(channel, "target"), "node", json_integer(node));
-    json_t *samplers = json_object_get(animation, "samplers"); /* others may use the old one */
+    json_t *samplers = json_object_get(animation, "samplers"); /* other channels may use the old one */
     pelt_gltf_set(out, channel, "sampler", json_integer((json_int_t)json_array_size(samplers)));
     pelt_gltf_append(out, samplers,
                      json_pack("{s:i, s:i, s:s}", "input", times, "output", values, "interpolation",
                                pelt_gltf_interpolations[t->interpolation]));
 }
 
-/* The file's weights with zeros for the new targets. */
+/* The file's weights, padded with zeros for the new targets. */
 static track lengthen(pelt_arena *arena, const track *from, uint32_t more) {
     track t = *from;
     size_t rows = (size_t)t.key_count * (t.interpolation == PELT_CUBIC ? 3 : 1);
@@ -192,7 +192,7 @@ static bool targets_node(const json_t *channel, uint32_t node, const char *path)
     return word && !strcmp(word, path) && json_is_number(number) && json_number_value(number) == node;
 }
 
-/* The last channel that moves a property counts. */
+/* The last channel that moves a property wins. */
 static json_t *find_channel(const json_t *animation, uint32_t node, size_t *index) {
     const json_t *channels = json_object_get(animation, "channels");
     for (*index = json_array_size(channels); (*index)-- > 0;)
@@ -234,7 +234,7 @@ static void add_joint_channels(gltf_editing *e, json_t *animation, const pelt_cl
     }
 }
 
-/* Takes the motion of the skeleton out of an animation: its targets are the shapes that it makes. */
+/* Removes the skeleton's motion from an animation: the targets already contain it. */
 static void hold_joints_still(gltf_editing *e, json_t *animation) {
     json_t *channels = json_object_get(animation, "channels");
     const json_t *samplers = json_object_get(animation, "samplers");
@@ -251,7 +251,7 @@ static void hold_joints_still(gltf_editing *e, json_t *animation) {
     }
 }
 
-/* Samplers that no channel plays any more, of an animation that had none of those before. */
+/* Drops samplers that no channel plays any more. */
 static void drop_samplers(gltf_editing *e, json_t *animation) {
     json_t *channels = json_object_get(animation, "channels"), *samplers = json_object_get(animation, "samplers");
     size_t n = json_array_size(samplers), kept = 0, channel_count = json_array_size(channels);
@@ -274,7 +274,7 @@ static void drop_samplers(gltf_editing *e, json_t *animation) {
 
 /* -- All ------------------------------------------------------------------------------------------------------------- */
 
-/* What the content adds to an animation of the file; false when nothing. */
+/* What the content adds to an animation of the file; false if nothing. */
 static bool find_addition(gltf_editing *e, uint32_t animation, addition *a) {
     const pelt_gltf_content *content = e->out->content;
     const pelt_bundle *bundle = e->g->bundle;

@@ -1,12 +1,11 @@
 /* gltf_write.c: mesh, skeleton and clips as a glTF file that any engine plays.
 
-   Node j is joint j, all nodes are joints of one skin, and the skinned mesh is a node of its own at the root of the
-   scene; so reading the file gives back what was written. Joints without a common ancestor get one, which glTF asks
-   for. Without a skeleton the file is a plain mesh; its targets can be played one after the other, which is how any
-   motion is shown in any viewer.
+   Node j is joint j, all nodes are joints of one skin, and the skinned mesh is a separate node at the root of the scene;
+   so reading the file gives back what was written. Joints without a common ancestor get one, as glTF requires. Without a
+   skeleton the file is a plain mesh; its targets can be played in turn, which shows any motion in any viewer.
 
-   A content that has a source is written into that file instead (gltf_edit.c). What glTF cannot hold is refused first,
-   for both. */
+   Content that has a source is written into that file instead (gltf_edit.c). What glTF cannot hold is refused first, in
+   either case. */
 
 #include "io/gltf_out.h"
 #include "rig/json.h"
@@ -63,7 +62,7 @@ static void write_mesh(gltf_output *out) {
 
 /* -- Skeleton ------------------------------------------------------------------------------------------------------ */
 
-/* Nodes of the joints, and a common root where they have none. */
+/* Nodes of the joints, and a common root if they have none. */
 static void write_joint_nodes(gltf_output *out, json_t *scene_nodes) {
     const pelt_skeleton *skeleton = out->content->skeleton;
     static const pelt_transform none = {{0, 0, 0, 1}, {0, 0, 0}, {1, 1, 1}};
@@ -111,7 +110,7 @@ static void write_skin(gltf_output *out) {
 
 /* -- Clips --------------------------------------------------------------------------------------------------------- */
 
-/* The mesh comes after the joints, and after the node above several roots. */
+/* The mesh comes after the joints and their common root, if any. */
 static int mesh_node(const gltf_output *out) {
     const pelt_skeleton *skeleton = out->content->skeleton;
     uint32_t roots = 0;
@@ -119,7 +118,7 @@ static int mesh_node(const gltf_output *out) {
     return skeleton ? (int)(skeleton->joint_count + (roots > 1)) : 0;
 }
 
-/* Weights of the targets at each frame of a clip, beside the motion of the joints. */
+/* Target weights at each frame of a clip, alongside the joints' motion. */
 static void write_clip_weights(gltf_output *out, const pelt_clip *clip, const float *weights, json_t *animation) {
     size_t count = (size_t)clip->frame_count * out->content->mesh->target_count;
     bool step = clip->channel_count && clip->channels[0].interpolation == PELT_STEP;
@@ -145,7 +144,7 @@ static void write_clip(gltf_output *out, const pelt_clip *clip, const float *wei
     if (weights) write_clip_weights(out, clip, weights, animation);
 }
 
-/* An animation that shows target i at time i of a clip: weights jump from one target to the next. */
+/* An animation that shows target i at time i of a clip: weights step from one target to the next. */
 static void write_play(gltf_output *out, json_t *animations) {
     const pelt_clip *clip = out->content->play_targets;
     size_t n = out->content->mesh->target_count;
@@ -157,7 +156,7 @@ static void write_play(gltf_output *out, json_t *animations) {
     pelt_gltf_add_channel(out, animation, 0, "weights", times, values, "STEP");
 }
 
-/* Clips that move nothing have no form in glTF and are left out. */
+/* glTF has no empty animations: clips that move nothing are left out. */
 static void write_clips(gltf_output *out) {
     const pelt_gltf_content *content = out->content;
     json_t *animations = pelt_gltf_set(out, out->root, "animations", json_array());
@@ -196,7 +195,7 @@ static pelt_result check_weights(const char *path, const pelt_mesh *mesh, pelt_e
 
 static pelt_result check_times(const char *path, const pelt_clip *clip, float first, pelt_error *error) {
     if (!(first < 0)) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: clip %s begins at %g s, but glTF has no time before 0", path,
+    return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: clip %s starts at %g s, but glTF has no negative times", path,
                      clip->name, (double)first);
 }
 
@@ -207,13 +206,13 @@ static pelt_result check_clip(const char *path, const pelt_clip *clip, pelt_erro
     return result;
 }
 
-/* By the ending of the name; what is no file at all (/dev/stdout) gets a .glb. */
+/* By extension; anything but a regular file (/dev/stdout) gets a .glb. */
 static pelt_result check_name(const char *path, pelt_error *error) {
     struct stat status;
     if (pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf")) return PELT_OK;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                     "%s: is not a glTF file by its name; write .glb, or .gltf with a .bin beside it", path);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: has no glTF extension; use .glb, or .gltf for JSON with a .bin",
+                     path);
 }
 
 static pelt_result check_content(const char *path, const pelt_gltf_content *content, pelt_error *error) {
@@ -226,9 +225,9 @@ static pelt_result check_content(const char *path, const pelt_gltf_content *cont
     else if (mesh->triangle_count > UINT32_MAX / 3)
         problem = "the mesh has too many triangles";
     else if (content->play_targets && (content->skeleton || content->play_targets->frame_count != mesh->target_count))
-        problem = "targets are played on a mesh without skeleton, one for each frame";
+        problem = "playing targets takes a mesh without a skeleton and one target per frame";
     else if (content->embed && !content->source)
-        problem = "a skin can be embedded into a file that exists";
+        problem = "a skin can only be embedded in an existing file";
     else if (content->skeleton && !content->skeleton->joint_count)
         problem = "the skeleton has no joints";
     else if (content->skeleton && content->skeleton->joint_count > 65536)

@@ -1,17 +1,16 @@
 /* misslog.c: the log of frames that the soft cache missed.
 
-   A file of records, each complete in itself:
+   A file of self-contained records:
 
        "PELTMISS"  u32 controls  u32 points  u32 components  f32 e  u64 stamp  u64 0  u32 checksum of these 40 bytes
        f32 controls...  f32 values...  u32 checksum of the numbers  u32 0x21444e45 ("END!")
 
-   little-endian. A record is appended by one write. If that is cut short, the next record follows the stump; the reader
-   finds it again by looking for the next eight letters whose checksum holds. Hence logs can also be joined by `cat`.
+   little-endian. A record is appended by a single write. If that is cut short, the next record follows the fragment; the
+   reader resynchronises at the next magic whose checksum holds. Hence logs can also be joined by `cat`.
 
-   A hostile log may have a head at every 44 bytes, each of which claims all that follows. So that reading it takes time
-   in proportion to its size, checksums of any stretch come from those of the beginnings of the file: with C(n) the
-   register after n bytes, that of the bytes from a to b is C(b) + (C(a) + 1...1) x^(8 (b - a)) modulo the polynomial,
-   where + is exclusive or. */
+   A hostile log may have a header every 44 bytes, each claiming everything that follows. To read it in linear time, the
+   checksum of any range is derived from those of the file's prefixes: with C(n) the register after n bytes, that of the
+   bytes from a to b is C(b) + (C(a) + 1...1) x^(8 (b - a)) modulo the polynomial, where + is exclusive or. */
 
 #include "io/bytes.h"
 #include "io/io.h"
@@ -55,7 +54,7 @@ static uint32_t crc_multiply(uint32_t a, uint32_t b) {
     return product;
 }
 
-/* Registers after every byte of a file, from the register 0: sums[n] is the one after n bytes. */
+/* Registers of all prefixes of a file, starting from 0: sums[n] is the one after n bytes. */
 static uint32_t *crc_of_beginnings(pelt_arena *arena, const pelt_file *file) {
     uint32_t *sums = PELT_NEW(arena, file->size + 1, uint32_t);
     for (size_t i = 0; sums && i < file->size; i++) sums[i + 1] = crc_byte(sums[i], file->bytes[i]);
@@ -161,10 +160,10 @@ typedef struct record {
 typedef struct log_bytes {
     const uint8_t *bytes;
     size_t size;
-    const uint32_t *sums; /* of the beginnings */
+    const uint32_t *sums; /* of the prefixes */
 } log_bytes;
 
-/* True when a whole record lies at `from`. */
+/* Whether there is a whole record at `from`. */
 static bool find_record(const log_bytes *log, size_t from, record *out) {
     const uint8_t *at = log->bytes + from;
     size_t left = log->size - from;
@@ -188,7 +187,7 @@ static bool find_record(const log_bytes *log, size_t from, record *out) {
     return true;
 }
 
-/* Moves *at to the next record; false when there is none. Bytes that are passed over are counted. */
+/* Moves *at to the next record; false if there is none. Counts the bytes it skips. */
 static bool next_record(const log_bytes *log, size_t *at, record *out, size_t *skipped) {
     while (*at < log->size) {
         if (find_record(log, *at, out)) return true;
@@ -200,12 +199,12 @@ static bool next_record(const log_bytes *log, size_t *at, record *out, size_t *s
     return false;
 }
 
-/* -- Records that were seen before, as by joining logs that had been joined ------------------------------------------ */
+/* -- Duplicates, as from joining logs that were already joined ------------------------------------------------------- */
 
 typedef struct seen_records {
     struct seen_record {
         uint64_t stamp, mark; /* sum + 1; 0: free */
-    } * slots;                /* at their hash or behind it */
+    } * slots;                /* open addressing */
     size_t mask;
 } seen_records;
 

@@ -4,8 +4,7 @@
        {'descr': '<f4', 'fortran_order': False, 'shape': (121, 1159, 3), }
 
    then the values. Shapes [frames, points, 3] and [points, 3] (one frame) are read, in half, single or double
-   precision, either byte order, either order of the indices. Little-endian single precision in C order is used where it
-   lies. */
+   precision, either byte order, either index order. Little-endian single precision in C order is used in place. */
 
 #include "io/bytes.h"
 #include "io/cache.h"
@@ -67,9 +66,9 @@ static bool read_integer(text *t, int64_t *value) {
         if (*value < INT64_MAX / 10 - 1)
             *value = 10 * *value + (*t->at - '0');
         else
-            *value = INT64_MAX / 10; /* too large for any file, and refused as such */
+            *value = INT64_MAX / 10; /* too large for any file, and refused later */
     bool found = t->at > begin;
-    if (found) accept(t, 'L'); /* Python 2 wrote long integers so */
+    if (found) accept(t, 'L'); /* Python 2's long integers */
     return found;
 }
 
@@ -83,7 +82,7 @@ static bool read_shape(text *t, header *h) {
     return true;
 }
 
-/* True when the word is there for the first time. */
+/* A key may appear only once. */
 static bool once(bool *seen) {
     bool first = !*seen;
     *seen = true;
@@ -159,7 +158,7 @@ static void convert(const uint8_t *values, number type, size_t count, float *out
     for (size_t i = 0; i < count; i++) out[i] = value_at(values + i * type.size, type);
 }
 
-/* In Fortran order the first index runs fastest. Done in tiles, so that reads and writes both stay in the cache. */
+/* In Fortran order the first index varies fastest. Tiled, so that both reads and writes stay in cache. */
 static void convert_transposed(const uint8_t *values, number type, size_t frames, size_t row, size_t points,
                                float *out) {
     enum { TILE = 16 };
@@ -216,7 +215,7 @@ static pelt_result read_array_header(const pelt_file *file, const char *path, he
         return pelt_fail(error, PELT_ERROR_TRUNCATED, "%s: ends within its header; save it again", path);
     if (!read_header(t, h))
         return pelt_fail(error, PELT_ERROR_FORMAT,
-                         "%s: its header cannot be understood; save one plain array with numpy.save", path);
+                         "%s: its header cannot be parsed; save one plain array with numpy.save", path);
     if (!number_of(h->descr, type))
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "%s: holds numbers of type '%s'; pelt reads f2, f4 and f8: save array.astype('float32')", path,
@@ -256,7 +255,7 @@ pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char 
     return read_values(arena, &h, file->bytes + offset, type, path, cache, error);
 }
 
-/* Blanks fill the header up to 128 bytes, so that the values are aligned to 64; it ends with a new line. */
+/* The header is padded with spaces to 128 bytes, so that the values are 64-byte aligned; it ends with a newline. */
 static void make_header(const char *shape, char bytes[129]) {
     char entries[118];
     memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
@@ -292,7 +291,7 @@ pelt_result pelt_npy_write(const char *path, const uint32_t sizes[3], const floa
             used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%u", i ? ", " : "", sizes[i]);
             count *= sizes[i];
         }
-    if (!sizes[1]) snprintf(shape + used, sizeof shape - used, ","); /* as Python writes a list of one */
+    if (!sizes[1]) snprintf(shape + used, sizeof shape - used, ","); /* a Python tuple of one */
     pelt_writer *writer = pelt_writer_open(path, error);
     if (!writer) return error->code;
     put_header(writer, shape);

@@ -1,10 +1,10 @@
-/* obj.c: Wavefront OBJ text, as far as geometry goes: `v` lines are points, `f` lines are polygons, which are cut into
-   fans of triangles. `vn` lines are normals, which corners of faces name ("7//9"): a point has the mean of its corners'.
-   Everything else is skipped.
+/* obj.c: Wavefront OBJ geometry: `v` lines are points, `f` lines are polygons, which are split into triangle fans. `vn`
+   lines are normals, referenced by face corners ("7//9"): a point gets the mean of its corners'. Everything else is
+   skipped.
 
-   Numbers are read by hand: strtod follows the locale of the host program, and is slow. Up to 19 digits are kept as an
-   integer m, and m * 10^e is formed in double, within 4e-16 of the text: the nearest float, also for the 9 digits with
-   which pelt writes. */
+   Numbers are parsed by hand: strtod follows the locale of the host program, and is slow. Up to 19 digits are kept as an
+   integer m, and m * 10^e is formed in double, within 4e-16 of the text: the nearest float, also for the 9 digits that
+   pelt writes. */
 
 #include "io/cache.h"
 #include <locale.h>
@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The text ends with a zero byte that is not part of it (pelt_file); no function here steps over a zero byte, so none
-   leaves the text. */
+/* The text is followed by a zero byte (pelt_file); no function here steps over one, so none leaves the text. */
 typedef struct parser {
     const char *at, *end, *path;
     pelt_error *error;
@@ -21,8 +20,8 @@ typedef struct parser {
     size_t point_count, triangle_count, normal_count; /* seen so far */
     size_t point_total, normal_total;                 /* after the counting pass */
     float *positions;                                 /* NULL while counting */
-    uint32_t *triangles;                              /* NULL while counting, or when not wanted */
-    float *listed;                                    /* [normal_total][3] NULL while counting, or when not wanted */
+    uint32_t *triangles;                              /* NULL while counting, or if not requested */
+    float *listed;                                    /* [normal_total][3] NULL while counting, or if not requested */
     float *normals;                                   /* [point_total][3] sums over corners; NULL: not in this pass */
     bool with_faces;
 } parser;
@@ -138,7 +137,7 @@ static int64_t read_index(const char **at) {
     return negative ? -index : index;
 }
 
-/* The vertex of a face corner "v", "v/vt", "v//vn" or "v/vt/vn", 0 when it is none; and its normal, 0 when it has none. */
+/* The vertex of a face corner "v", "v/vt", "v//vn" or "v/vt/vn", 0 if malformed; and its normal, 0 if it has none. */
 static int64_t read_corner(parser *p, int64_t *normal) {
     const char *at = p->at;
     int64_t index = read_index(&at), slashes = 0;
@@ -152,7 +151,7 @@ static int64_t read_corner(parser *p, int64_t *normal) {
             if (at == before) return 0;
         }
     }
-    if (slashes != 2) *normal = 0; /* that was the texture's */
+    if (slashes != 2) *normal = 0; /* that was the texture coordinate */
     if (!ends_token(*at)) return 0;
     p->at = at;
     return index;
@@ -170,7 +169,7 @@ static pelt_result read_three(parser *p, const char *what, float *list, size_t *
     return PELT_OK;
 }
 
-/* The normal of a corner is added to its vertex. */
+/* Adds the normal of a corner to its vertex. */
 static pelt_result add_normal(const parser *p, int64_t index, uint32_t vertex) {
     int64_t n = index > 0 ? index - 1 : (int64_t)p->normal_count + index;
     if (index == 0) return PELT_OK;
@@ -205,7 +204,7 @@ static pelt_result read_face(parser *p) {
     size_t corners = 0;
     for (; !at_line_end(p); corners++) {
         int64_t normal, index = read_corner(p, &normal);
-        if (index == 0 && !p->triangles && !p->normals) return PELT_OK; /* the second pass will say so */
+        if (index == 0 && !p->triangles && !p->normals) return PELT_OK; /* the second pass reports it */
         pelt_result result = p->triangles || p->normals ? resolve(p, index, &current) : PELT_OK;
         if (!result && p->normals) result = add_normal(p, normal, current);
         if (result) return result;
@@ -248,8 +247,8 @@ static pelt_result read_lines(parser *p) {
 
 /* -- Files ------------------------------------------------------------------------------------------------------- */
 
-/* Another pass over the faces, when all normals are known: they may stand after the faces that name them. Points that
-   no corner gives a normal have none, and a file in which no point has one has none at all. */
+/* A second pass over the faces, once all normals are known: they may come after the faces that name them. Points without
+   a corner normal get none; if no point has one, the file has no normals. */
 static pelt_result read_normals(parser *p, pelt_arena *arena, const char *text, float **normals) {
     bool any = false;
     p->at = text;
@@ -271,7 +270,7 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
                            pelt_error *error) {
     const char *text = (const char *)file->bytes;
     parser p = {.at = text, .end = text + file->size, .path = path, .error = error, .with_faces = triangles != NULL};
-    read_lines(&p); /* counts; finds no faults */
+    read_lines(&p); /* counts; reports no errors */
     if (p.point_count == 0) return pelt_fail(error, PELT_ERROR_FORMAT, "%s: has no vertices (lines \"v x y z\")", path);
     if (p.point_count > INT32_MAX || p.triangle_count > INT32_MAX)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: has more than %d vertices or triangles", path, INT32_MAX);
@@ -292,7 +291,7 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
     return p.normal_total ? read_normals(&p, arena, text, normals) : PELT_OK;
 }
 
-/* A name at the end of a line: what would end the line, or hide the name, becomes _. */
+/* A name at the end of a line: characters that would end the line or hide the name become _. */
 static void put_name(pelt_writer *writer, const char *keyword, const char *name) {
     pelt_writer_put(writer, keyword, strlen(keyword));
     for (; *name; name++) {
@@ -302,7 +301,7 @@ static void put_name(pelt_writer *writer, const char *keyword, const char *name)
     pelt_writer_put(writer, "\n", 1);
 }
 
-/* Every object says its materials; faces without one say that too, or they would have the last one's. */
+/* Every object names its materials; faces without one say so too, or they would inherit the previous one. */
 static void put_part(pelt_writer *writer, const pelt_part *part, const pelt_part *before) {
     bool begins = !before || strcmp(part->name, before->name) != 0;
     const char *material = part->material ? part->material : "none";
@@ -314,7 +313,7 @@ static void put_part(pelt_writer *writer, const pelt_part *part, const pelt_part
 static void put_faces(pelt_writer *writer, const pelt_mesh *mesh) {
     char line[128];
     uint32_t part = 0;
-    size_t next = 0; /* triangle that begins a part */
+    size_t next = 0; /* first triangle of the next part */
     for (size_t t = 0; t < mesh->triangle_count; t++) {
         for (; t == next && part < mesh->part_count; part++) {
             next += mesh->parts[part].triangle_count;
@@ -329,7 +328,7 @@ static void put_faces(pelt_writer *writer, const pelt_mesh *mesh) {
 }
 
 void pelt_obj_put(pelt_writer *writer, const float *positions, const pelt_mesh *mesh) {
-    /* printf writes a decimal comma where the host program has asked for one. */
+    /* printf writes a decimal comma if the host program's locale asks for it. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     locale_t before = plain ? uselocale(plain) : (locale_t)0;
     char line[128];

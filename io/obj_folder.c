@@ -1,7 +1,7 @@
 /* obj_folder.c: a point cache as a folder of .obj files.
 
-   Read in the natural order of their names: pose2.obj comes before pose10.obj. Written as frame_000000.obj, ... into a
-   folder beside the target, which then takes the target's name. */
+   Read in natural order of their names: pose2.obj before pose10.obj. Written as frame_000000.obj, ... to a temporary
+   folder, which then takes the target's name. */
 
 #include "io/cache.h"
 #include "io/temporary.h"
@@ -75,7 +75,7 @@ static const char *join(pelt_arena *arena, const char *folder, const char *name)
     return pelt_arena_format(arena, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/", name);
 }
 
-/* The text of one frame is large and needed briefly: it has an arena of its own. */
+/* The text of one frame is large and short-lived: it gets its own arena. */
 static pelt_result read_frame(pelt_arena *arena, const char *folder, const listing *list, uint32_t frame,
                               pelt_cache *cache, float **positions, float **normals, pelt_error *error) {
     pelt_arena *brief = pelt_arena_new(PELT_READ_LIMIT);
@@ -108,7 +108,7 @@ static pelt_result read_frame(pelt_arena *arena, const char *folder, const listi
     return result;
 }
 
-/* Counts the files' sizes towards the limit of the arena, which holds only what is made of them. */
+/* Counts the files' sizes towards the limit of the arena, which holds only what is made from them. */
 static void allow_for_files(pelt_arena *arena, const char *folder, const listing *list) {
     for (int i = 0; i < list->count; i++) {
         char path[PATH_MAX];
@@ -143,7 +143,7 @@ struct pelt_obj_folder {
 
 static bool is_dots(const char *name) { return !strcmp(name, ".") || !strcmp(name, ".."); }
 
-/* A folder may be replaced when it holds only what a cache writer made: a user's own sculpts are not overwritten. */
+/* Only folders written by a cache writer may be replaced: a user's own sculpts are not overwritten. */
 static pelt_result check_replaceable(const char *target, pelt_error *error) {
     DIR *folder = opendir(target);
     if (!folder && errno == ENOENT) return PELT_OK;
@@ -153,14 +153,14 @@ static pelt_result check_replaceable(const char *target, pelt_error *error) {
     for (struct dirent *entry; !result && (entry = readdir(folder));)
         if (!is_dots(entry->d_name) && !pelt_is_frame_name(entry->d_name))
             result = pelt_fail(error, PELT_ERROR_FILE,
-                               "%s: is a folder with other things in it (%s); name a new or an empty one", target,
+                               "%s: is a folder with other files in it (%s); name a new or empty one", target,
                                entry->d_name);
     closedir(folder);
     return result;
 }
 
 static char *clean_target(const char *path) {
-    char *target = realpath(path, NULL); /* what a symbolic link stands for, when there is something */
+    char *target = realpath(path, NULL); /* follows a symbolic link, unless it dangles */
     if (!target) target = strdup(path);
     for (size_t n = target ? strlen(target) : 0; n > 1 && target[n - 1] == '/'; n--) target[n - 1] = 0;
     return target;

@@ -3,9 +3,8 @@
        char[12] "POINTCACHE2\0", int32 version = 1, int32 points, float start, float rate, int32 frames,
        float[frames][points][3]
 
-   The header has 32 bytes, so the floats are aligned and are used where they lie. `start` is the time of the first
-   frame and `rate` the step from frame to frame, both counted in frames; keyframe i is frame i to pelt, so the reader
-   ignores them. */
+   The header has 32 bytes, so the floats are aligned and are used in place. `start` is the time of the first frame and
+   `rate` the step from frame to frame, both in frames; keyframe i is frame i to pelt, so the reader ignores them. */
 
 #include "io/bytes.h"
 #include "io/cache.h"

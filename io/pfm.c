@@ -1,5 +1,5 @@
-/* pfm.c: pictures of floats, as .pfm: "PF", width and height, a scale whose sign is the order of bytes, then rows from
-   the bottom up, RGB. */
+/* pfm.c: float images as .pfm: "PF", width and height, a scale whose sign gives the byte order, then RGB rows from the
+   bottom up. */
 
 #include "io/pfm.h"
 #include "io/bytes.h"
@@ -11,7 +11,7 @@
 
 enum { MOST_PIXELS_ON_A_SIDE = 65536 };
 
-/* The words of the header, and where the numbers begin. */
+/* Parses the header and finds where the numbers begin. */
 static bool parse_header(const pelt_file *file, pelt_picture *picture, double *scale, size_t *start) {
     char text[128] = {0}, magic[3];
     int taken = 0;
@@ -33,7 +33,7 @@ pelt_result pelt_pfm_parse(pelt_arena *arena, const pelt_file *file, const char 
     double scale;
     size_t start;
     if (!parse_header(file, picture, &scale, &start))
-        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: this is no PFM picture in colour", path);
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not a colour PFM picture", path);
     size_t row = 3 * (size_t)picture->width, count = row * picture->height;
     if (file->size < start || file->size - start != 4 * count)
         return pelt_fail(error, PELT_ERROR_TRUNCATED, "%s: a picture of %u x %u pixels has %zu bytes, but %zu are here",

@@ -1,4 +1,4 @@
-/* pfm.h: pictures of floats in files. */
+/* pfm.h: float image files. */
 
 #ifndef PELT_PFM_H
 #define PELT_PFM_H
@@ -12,7 +12,7 @@ typedef struct pelt_picture {
     float *rgb; /* [height][width][3], linear, rows from the top */
 } pelt_picture;
 
-/* A colour .pfm in memory, or in a file. */
+/* Read a colour .pfm from memory or a file. */
 pelt_result pelt_pfm_parse(pelt_arena *arena, const struct pelt_file *file, const char *path, pelt_picture *picture,
                            pelt_error *error);
 pelt_result pelt_pfm_read(pelt_arena *arena, const char *path, pelt_picture *picture, pelt_error *error);

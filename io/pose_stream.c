@@ -1,12 +1,12 @@
-/* pose_stream.c: poses that come line by line, from a pipe, from standard input, or from a file that was recorded.
+/* pose_stream.c: poses that arrive line by line, from a pipe, standard input, or a recorded file.
 
-       # a comment; empty lines are nothing
+       # a comment; empty lines are ignored
        wrist thumb1 index1                            <- optional: whose numbers follow
        0 0 0 1  0.1 0 0 0.995  0 0.2 0 0.98           <- one pose: x y z w for each of them
 
-   Without a line of names there are four numbers for every joint of the skeleton, in its order. A name may also be that
-   of a control, which has one number. Rotations are relative to the parent, as in glTF; what is not named stays at rest.
-   Numbers and names are separated by blanks, tabs or commas; names by tabs or commas alone, where the line has any. */
+   Without a line of names there are four numbers per joint of the skeleton, in order. A name may also be a control,
+   which has one number. Rotations are relative to the parent, as in glTF; joints that are not named stay at rest. Numbers
+   and names are separated by spaces, tabs or commas; a line of names with tabs or commas is split at those alone. */
 
 #include "io/io.h"
 #include <errno.h>
@@ -20,9 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_LINE = 1 << 20, PATIENCE = 100 }; /* bytes; milliseconds until somebody may want to stop */
+enum { MOST_LINE = 1 << 20, PATIENCE = 100 }; /* bytes; milliseconds between checks of *stop */
 
-/* What the next numbers of a line are for. */
+/* What the next numbers of a line set. */
 typedef struct column {
     bool is_control;
     uint32_t index;
@@ -34,14 +34,14 @@ struct pelt_pose_stream {
     const char *name; /* for messages */
     int descriptor;
     bool recorded, named, begun, ended;
-    bool cut; /* within a line that is too long */
+    bool cut; /* skipping a line that is too long */
     uint32_t column_count, number_count;
     column *columns; /* [column_count] */
     float *numbers;  /* [number_count] */
-    size_t line;     /* the number of the last one taken */
+    size_t line;     /* number of the last line taken */
     size_t taken, filled;
-    double arrived; /* when the last bytes came */
-    char *bytes;    /* [MOST_LINE + 1]: from `taken` to `filled` they are still to be looked at */
+    double arrived; /* when the last bytes arrived */
+    char *bytes;    /* [MOST_LINE + 1]: `taken` to `filled` are still unread */
     pelt_arena *arena;
 };
 
@@ -113,10 +113,10 @@ static void make_room(pelt_pose_stream *s) {
     memmove(s->bytes, s->bytes + s->taken, s->filled - s->taken);
     s->filled -= s->taken, s->taken = 0;
     if (s->filled < MOST_LINE) return;
-    s->filled = 0, s->cut = true; /* the rest of the line goes too */
+    s->filled = 0, s->cut = true; /* drop the rest of the line too */
 }
 
-/* Waits for more bytes; false at the end, when it is to stop, or after a failure. */
+/* Waits for more bytes; false at the end, when asked to stop, or after a failure. */
 static bool read_more(pelt_pose_stream *s, pelt_error *error) {
     make_room(s);
     while (!*s->stop && !s->ended) {
@@ -133,7 +133,7 @@ static bool read_more(pelt_pose_stream *s, pelt_error *error) {
     return false;
 }
 
-/* The next line, which ends with a zero; NULL when there is none. *whole: it has come to its end, in time. */
+/* The next line, zero-terminated; NULL if there is none. *whole: it ended with a newline, within the size limit. */
 static char *next_line(pelt_pose_stream *s, bool *whole, pelt_error *error) {
     for (size_t looked = s->taken;;) {
         char *end = memchr(s->bytes + looked, '\n', s->filled - looked);
@@ -221,9 +221,9 @@ static pelt_result read_numbers(pelt_pose_stream *s, const char *line, pelt_erro
     }
     if (count == s->number_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: line %zu has %u numbers, expected %u (4 for each of %u joints%s); the line is skipped",
+                     "%s: line %zu has %u numbers, expected %u (4 per joint for %u joints%s); the line is skipped",
                      s->name, s->line, count, s->number_count, s->number_count / 4,
-                     s->number_count % 4 ? ", and 1 for each control" : "");
+                     s->number_count % 4 ? ", and 1 per control" : "");
 }
 
 static pelt_result set_pose(const pelt_pose_stream *s, pelt_transform *locals, float *controls, pelt_error *error) {

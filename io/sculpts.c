@@ -1,13 +1,13 @@
-/* sculpts.c: shapes by hand and the poses that they are for, as a JSON text:
+/* sculpts.c: sculpted shapes and their poses, as JSON:
 
        {"sculpts": [
          {"shape": "elbow bent", "clip": "poses", "frame": 4},
          {"shape": "fist.obj", "pose": {"hand.L": [0, 0, 0.38, 0.92]}, "weight": 2, "mask": {"joints": ["hand.L"]}}]}
 
-   A shape is a morph target of the file by its name, or an .obj file in the folder of the text. Its pose is a key of a
-   clip, or rotations of joints (quaternions x y z w, relative to their parents) with all others at rest. "space", of one
-   or before all, is "rest" or "posed" where it is not to be found by looking. A mask is "vertices.txt", numbers one a
-   line, or joints: a vertex keeps as much of the shape as it follows these. "mute": true leaves a sculpt out. */
+   A shape is the name of a morph target, or an .obj file in the folder of the text. Its pose is a key of a clip, or
+   joint rotations (quaternions x y z w, relative to their parents) with all other joints at rest. "space", per sculpt or
+   for all, is "rest" or "posed"; without it, it is detected. A mask is "vertices.txt", one number per line, or joints: a
+   vertex takes the shape in proportion to its weight on these. "mute": true skips a sculpt. */
 
 #include "io/io.h"
 #include "rig/align.h"
@@ -22,14 +22,14 @@ enum { MOST_SCULPTS = 4096 };
 typedef struct reading {
     pelt_bundle *bundle;
     const char *path;
-    pelt_arena *arena; /* of what is needed while reading */
+    pelt_arena *arena; /* only needed while reading */
     uint32_t count, at_rest;
     pelt_transform *poses; /* [count][joints] */
     float *positions;      /* [count][vertices][3] */
     float *weights;        /* [count] */
     pelt_space space;
     pelt_error *error;
-    size_t number; /* of the sculpt at hand, for messages */
+    size_t number; /* of the current sculpt, for messages */
 } reading;
 
 #define REFUSE(r, ...) (pelt_fail((r)->error, PELT_ERROR_DATA, __VA_ARGS__), false)
@@ -48,11 +48,11 @@ static bool check_words(reading *r, const json_t *object) {
         size_t i = 0;
         while (i < sizeof known / sizeof *known && strcmp(key, known[i])) i++;
         if (i == sizeof known / sizeof *known)
-            return REFUSE(
-                r,
-                "%s: sculpt %zu: \"%.80s\" is not a word that it knows: shape, clip, frame, pose, space, weight, "
-                "mute, mask",
-                r->path, r->number, key);
+            return REFUSE(r,
+                          "%s: sculpt %zu: \"%.80s\" is not a key of a sculpt; the keys are shape, clip, frame, pose, "
+                          "space, weight, "
+                          "mute, mask",
+                          r->path, r->number, key);
     }
     return true;
 }
@@ -65,7 +65,7 @@ static const pelt_target *target_named(const pelt_mesh *mesh, const char *name) 
     return NULL;
 }
 
-/* One .obj has as many points as the mesh has vertices, or as its places, as most programs write it. */
+/* One .obj has a point per vertex of the mesh, or per distinct position, as most programs write it. */
 static bool read_obj(reading *r, const char *name, float *shape) {
     const pelt_mesh *mesh = &r->bundle->mesh;
     const char *path = beside(r, name);
@@ -77,7 +77,7 @@ static bool read_obj(reading *r, const char *name, float *shape) {
     bool split = cache.point_count != mesh->vertex_count;
     if (pelt_arena_failed(r->arena)) return pelt_no_memory(r->error), false;
     if (split && cache.point_count != count)
-        return REFUSE(r, "%s: %u points, but the mesh in %s has %u vertices at %u places", path, cache.point_count,
+        return REFUSE(r, "%s: %u points, but the mesh in %s has %u vertices at %u positions", path, cache.point_count,
                       r->bundle->path, mesh->vertex_count, count);
     for (size_t v = 0; v < mesh->vertex_count; v++)
         memcpy(shape + 3 * v, cache.positions + 3 * (split ? (size_t)places[v] : v), 3 * sizeof *shape);
@@ -88,13 +88,14 @@ static bool read_shape(reading *r, const json_t *object, float *shape) {
     const pelt_mesh *mesh = &r->bundle->mesh;
     const char *name = json_string_value(json_object_get(object, "shape"));
     if (!name)
-        return REFUSE(r, "%s: sculpt %zu: \"shape\" names a morph target or an .obj file; it is missing", r->path,
+        return REFUSE(r, "%s: sculpt %zu: \"shape\" is missing: name a morph target or an .obj file", r->path,
                       r->number);
     const pelt_target *target = target_named(mesh, name);
     if (!target && pelt_ends_with(name, ".obj")) return read_obj(r, name, shape);
     if (!target)
-        return REFUSE(r, "%s: sculpt %zu: the mesh in %s has no morph target \"%.80s\"; an .obj file ends with .obj",
-                      r->path, r->number, r->bundle->path, name);
+        return REFUSE(
+            r, "%s: sculpt %zu: the mesh in %s has no morph target \"%.80s\"; the name of an .obj file ends with .obj",
+            r->path, r->number, r->bundle->path, name);
     memcpy(shape, mesh->positions, 3 * (size_t)mesh->vertex_count * sizeof *shape);
     for (size_t i = 0; i < 3 * (size_t)target->count; i++)
         shape[3 * (size_t)target->vertices[i / 3] + i % 3] += target->deltas[i];
@@ -275,7 +276,7 @@ static const pelt_clip *add_clip(reading *r) {
     ((pelt_clip *)clip)->example_weights = weights; /* the bundle's own */
     if (r->at_rest)
         pelt_find(&r->bundle->notes, r->bundle->arena, PELT_NOTE, "placed",
-                  "%s: %u of the %u sculpts were made in the rest pose: they are posed with the file's weights",
+                  "%s: %u of the %u sculpts were made in the rest pose; they are posed with the file's weights",
                   r->path, r->at_rest, r->count);
     return clip;
 }

@@ -1,4 +1,4 @@
-/* skin.c: skin and .keys files; skins may also be inside of glTF files. */
+/* skin.c: skin and .keys files; skins may also be embedded in glTF files. */
 
 #include "io/io.h"
 #include <string.h>
@@ -7,7 +7,7 @@ static bool is_gltf(const pelt_file *file, const char *path) {
     return (file->size >= 4 && !memcmp(file->bytes, "glTF", 4)) || pelt_ends_with(path, ".gltf");
 }
 
-/* A whole file, or the skin in a glTF file, in memory that is aligned for the run time. */
+/* A whole file, or the skin embedded in a glTF file, in memory aligned for the run time. */
 static pelt_bytes *read_bytes(const char *path, bool embedded, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
     pelt_file file;

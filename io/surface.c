@@ -1,8 +1,8 @@
-/* surface.c: how a character of a glTF file looks.
+/* surface.c: the materials and textures of a character in a glTF file.
 
-   The file is read once more, as any bundle: that tells its parts, in the order of their triangles. This adds what fits do
-   not need: factors of materials, the pictures of colour and normals, and the texture coordinates of the colour with
-   KHR_texture_transform applied: uv' = offset + R(rotation) scale uv. */
+   The file is read again like any bundle, which gives its parts in triangle order. This adds what fits do not need:
+   material factors, colour and normal textures, and the colour's texture coordinates with KHR_texture_transform applied:
+   uv' = offset + R(rotation) scale uv. */
 
 #include "io/surface.h"
 #include "io/gltf.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { CLAMP = 33071, MIRROR = 33648 };
-/* Hostile files name one picture again and again. */
+/* Hostile files reference one image over and over. */
 #define MOST_PICTURE_BYTES ((size_t)256 << 20)
 
 typedef struct reading {
@@ -19,12 +19,12 @@ typedef struct reading {
     const gltf_parts *parts;
     pelt_surface *out;
     size_t picture_bytes;
-    int32_t *taken; /* [images of the file] which of ours it is; -1: not looked at, -2: of no use */
+    int32_t *taken; /* [images of the file] its index here; -1: not examined yet, -2: unusable */
 } reading;
 
 /* -- Pictures ---------------------------------------------------------------------------------------------------- */
 
-/* What browsers show, told by the first bytes: what files say of themselves is not asked. */
+/* Image types that browsers show, by their first bytes: the file's own claim is ignored. */
 static const char *picture_type(const uint8_t *bytes, size_t size) {
     if (size > 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8)) return "image/png";
     if (size > 3 && !memcmp(bytes, "\xff\xd8\xff", 3)) return "image/jpeg";
@@ -39,7 +39,7 @@ static int32_t keep_image(reading *r, uint32_t index) {
     r->taken[index] = -2;
     bool there = r->picture_bytes < MOST_PICTURE_BYTES &&
                  pelt_gltf_image_bytes(r->g, pelt_gltf_entry(r->g, "images", index), &found);
-    r->g->error = before; /* a picture that is not there is left out */
+    r->g->error = before; /* missing images are skipped */
     const char *type = there ? picture_type(found.bytes, found.size) : NULL;
     uint8_t *copy = type ? PELT_NEW(r->out->arena, found.size, uint8_t) : NULL;
     if (!copy) return -1;
@@ -54,7 +54,7 @@ static pelt_wrap wrap_of(const gltf *g, uint32_t sampler, const char *key) {
     return mode == CLAMP ? PELT_WRAP_CLAMP : mode == MIRROR ? PELT_WRAP_MIRROR : PELT_WRAP_REPEAT;
 }
 
-/* The picture of a texture; -1 where there is none that can be shown. */
+/* The image of a texture; -1 if there is none that can be shown. */
 static bool read_texture(reading *r, gltf_item info, int32_t *image, pelt_wrap wrap[2]) {
     gltf *g = r->g;
     uint32_t texture, source, sampler;
@@ -105,7 +105,7 @@ static bool read_uvs(reading *r, const gltf_part *p, gltf_item info) {
     if (!r->out->uvs) return pelt_gltf_out_of_memory(g);
     if (!pelt_gltf_accessor_open(g, item, "VEC2", &a)) return false;
     if (a.count != p->count)
-        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u of them for %u vertices", a.count, p->count);
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u entries for %u vertices", a.count, p->count);
     float *uvs = r->out->uvs + 2 * (size_t)p->first;
     if (!pelt_gltf_accessor_floats(g, &a, uvs)) return false;
     double c = cos(t.rotation), s = sin(t.rotation);
@@ -142,7 +142,7 @@ static bool read_material(reading *r, const gltf_part *p, gltf_item material, pe
     if (!read_texture(r, base, &out->image, out->wrap) || !read_texture(r, bumps, &out->normal, ignored) ||
         !read_transform(g, base, &of_color) || !read_transform(g, bumps, &of_normals))
         return false;
-    /* There is one set of coordinates: normals that have others are left out. */
+    /* Only one set of coordinates is kept: a normal map that uses another is dropped. */
     if (out->image >= 0 && memcmp(&of_color, &of_normals, sizeof of_color)) out->normal = -1;
     return read_uvs(r, p, out->image >= 0 ? base : bumps);
 }

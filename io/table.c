@@ -1,4 +1,4 @@
-/* table.c: controls of frames as CSV: a line of names, then numbers. Commas, semicolons or tabs; an empty cell is 0. */
+/* table.c: controls per frame as CSV: a line of names, then numbers. Commas, semicolons or tabs; an empty cell is 0. */
 
 #include "io/io.h"
 #include <math.h>
@@ -23,7 +23,7 @@ static void end_line(reader *r) {
     r->line++;
 }
 
-/* A number without regard to the locale of the host. */
+/* Parses a number regardless of the host's locale. */
 static bool read_number(reader *r, float *value) {
     while (!ends_cell(r) && *r->at == ' ') r->at++;
     const char *begin = r->at;
@@ -71,7 +71,7 @@ static pelt_result read_names(pelt_arena *arena, reader *r, const char *path, pe
     table->names = PELT_NEW(arena, columns, const char *);
     if (!table->names) return pelt_file_no_memory(path, error);
     if (columns > MOST_COLUMNS)
-        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: %u columns are more than a table of controls has", path,
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: has %u columns, too many for a table of controls", path,
                          columns);
     while (count < columns) {
         const char *begin = r->at;

@@ -1,12 +1,12 @@
 /* temporary.c: the table of unfinished files and folders.
 
-   A name enters the table before the file is made and leaves it after the file is renamed or removed, so that at no
-   moment a signal finds a file that the table does not know. Everything that the signal handler calls (unlink,
-   unlinkat, rmdir, open, close, lock-free atomics) is async-signal-safe.
+   A name enters the table before the file is created and leaves it after the file is renamed or removed, so a signal
+   never finds a file that the table does not know. Everything that the signal handler calls (unlink, unlinkat, rmdir,
+   open, close, lock-free atomics) is async-signal-safe.
 
-   Who is killed outright cleans up nothing. Hence every unfinished file is locked (flock) for as long as it grows, and
-   a lock ends with its process: what lies beside a target, is named like an unfinished one and can be locked belongs to
-   nobody any more. The next writer of the same target removes it. */
+   A killed process cleans up nothing. Hence every unfinished file is locked (flock) while it grows, and a lock ends with
+   its process: a file next to the target that is named like an unfinished one and can be locked is abandoned. The next
+   writer of the same target removes it. */
 
 #define _GNU_SOURCE /* renameat2 */
 #include "io/temporary.h"
@@ -55,7 +55,7 @@ static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
 static const char mark[] = ".tmp-", old_mark[] = ".old-";
 enum { UNIQUE = 6, MARKED = 5 + UNIQUE };
 
-/* How much of a target's path begins the name of its temporary: all of it, unless the name would become too long. */
+/* How much of the target's path starts the temporary's name: all of it, unless the name would become too long. */
 static int kept_of(const char *target) {
     const char *slash = strrchr(target, '/');
     size_t folder = slash ? (size_t)(slash + 1 - target) : 0, name = strlen(target) - folder;
@@ -77,7 +77,7 @@ static bool name_beside(const char *target, const char *with, char path[PATH_MAX
     return length > 0 && length < PATH_MAX;
 }
 
-/* True when a name is `begin`, a mark, and six of the letters. */
+/* Whether a name is `begin`, a mark, and six of the letters. */
 static bool is_marked(const char *name, const char *begin, size_t begin_length, const char *with) {
     size_t length = strlen(name);
     return length == begin_length + MARKED && !memcmp(name, begin, begin_length) &&
@@ -92,7 +92,7 @@ bool pelt_is_frame_name(const char *name) {
     return count >= 6 && strcmp(digits + count, ".obj") == 0;
 }
 
-/* -- What killed programs left ------------------------------------------------------------------------------------- */
+/* -- Leftovers of killed programs ---------------------------------------------------------------------------------- */
 
 /* frame_000007.obj, or frame_000007.obj.tmp-abcdef. */
 static bool is_frame_or_unfinished(const char *name) {
@@ -112,7 +112,7 @@ void pelt_frames_remove(const char *path) {
     rmdir(path);
 }
 
-/* A folder that stepped aside for one that never came takes its place again. */
+/* A folder that was moved aside for one that never arrived is moved back. */
 static void collect(const char *path, const char *target, bool stepped_aside) {
     struct stat status, there;
     int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -145,7 +145,7 @@ static void collect_beside(const char *target) {
     if (folder) closedir(folder);
 }
 
-/* A file in an unfinished folder has nothing beside it, and is made durable with the folder. */
+/* A file in an unfinished folder has no leftovers next to it, and becomes durable with the folder. */
 static bool is_inside(const char *target) {
     for (int i = 0; i < TABLE_SIZE; i++) {
         size_t length = strnlen(table[i].path, PATH_MAX);
@@ -172,7 +172,7 @@ static int make_folder(const char *path) {
     return mkdir(path, 0777) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Another program may have collected the file between its making and its lock. Where there are no locks, nobody
+/* Another program may have collected the file between its creation and its lock. Where locks are not supported, nobody
    collects. */
 static bool lock_made(pelt_temporary *temporary, int made) {
     struct stat status, there;
@@ -246,18 +246,18 @@ static void remove_folder(pelt_temporary *temporary) {
 }
 
 int pelt_sync(int descriptor) {
-    /* What cannot be synced at all (a pipe, some file systems' folders) is no failure. */
+    /* Not being able to sync at all (a pipe, folders on some file systems) is not a failure. */
     return fsync(descriptor) && errno != EINVAL && errno != EROFS && errno != ENOTSUP ? -1 : 0;
 }
 
-/* A new name is safe when its folder is. */
+/* A new name is durable once its folder is synced. */
 static int sync_folder_of(const char *target) {
     char path[PATH_MAX];
     const char *slash = strrchr(target, '/');
     int length = slash ? (int)(slash + 1 - target) : 0;
     if (is_inside(target) || snprintf(path, sizeof path, "%.*s", length, target) >= PATH_MAX) return 0;
     int folder = open(length ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return 0; /* one may write into a folder that one may not read */
+    if (folder < 0) return 0; /* a folder may be writable but not readable */
     int synced = pelt_sync(folder), reason = errno;
     close(folder);
     errno = reason;
@@ -288,7 +288,7 @@ static int exchange(const char *a, const char *b) {
 #endif
 }
 
-/* One more than the number of the last frame, as far as a signal handler should look. */
+/* One more than the last frame number, within what a signal handler should search. */
 static uint32_t count_frames(const char *path) {
     enum { MOST = 1 << 20 };
     uint32_t count = 0;
@@ -302,8 +302,8 @@ static uint32_t count_frames(const char *path) {
     return count;
 }
 
-/* Where a file system cannot exchange: the old folder steps aside under a name that nothing removes while the target is
-   missing, and comes back when the new one cannot take its place. */
+/* For file systems that cannot exchange: the old folder is moved aside under a name that nothing removes while the target
+   is missing, and moved back if the new one cannot take its place. */
 static int replace_in_steps(pelt_temporary *fresh, const char *target) {
     char aside[PATH_MAX];
     int reason = ENAMETOOLONG, lock = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC), renamed = -1;
@@ -355,8 +355,8 @@ void pelt_temporary_forget(pelt_temporary *temporary) {
 }
 
 void pelt_writer_abandon_all(void) {
-    int reason = errno;                  /* the interrupted code may be about to look at it */
-    for (int i = 0; i < TABLE_SIZE; i++) /* files first: some lie in the folders */
+    int reason = errno;                  /* the interrupted code may be about to read it */
+    for (int i = 0; i < TABLE_SIZE; i++) /* files first: some are inside the folders */
         if (atomic_load(&table[i].state) == UNFINISHED_FILE) unlink(table[i].path);
     for (int i = 0; i < TABLE_SIZE; i++)
         if (atomic_load(&table[i].state) == UNFINISHED_FOLDER) remove_folder(&table[i]);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct pelt_tree {
-    char *target; /* without a slash at its end */
+    char *target; /* without a trailing slash */
     pelt_temporary *temporary;
 };
 
@@ -32,9 +32,8 @@ char *pelt_private_folder(pelt_error *error) {
     char *path = malloc(size);
     if (!path) return pelt_no_memory(error), NULL;
     snprintf(path, size, "%s/pelt-view-XXXXXX", root && *root ? root : "/tmp");
-    if (mkdtemp(path)) return path; /* its permissions are its owner's alone */
-    pelt_fail(error, PELT_ERROR_FILE, "%s: a folder for files that are on their way cannot be made: %s", path,
-              strerror(errno));
+    if (mkdtemp(path)) return path; /* accessible to its owner only */
+    pelt_fail(error, PELT_ERROR_FILE, "%s: cannot create a temporary folder: %s", path, strerror(errno));
     free(path);
     return NULL;
 }
@@ -50,7 +49,7 @@ pelt_tree *pelt_tree_open(const char *target, pelt_error *error) {
     if (!tree || !tree->target) return free(tree), pelt_no_memory(error), NULL;
     for (size_t n = strlen(target); n > 1 && target[n - 1] == '/'; n--) tree->target[n - 1] = 0;
     if (!lstat(tree->target, &status) && (!S_ISDIR(status.st_mode) || rmdir(tree->target))) {
-        pelt_fail(error, PELT_ERROR_FILE, "%s: is there already; name a new folder, or remove it first", target);
+        pelt_fail(error, PELT_ERROR_FILE, "%s: already exists; name a new folder, or remove it first", target);
     } else {
         tree->temporary = pelt_temporary_folder(tree->target);
         if (!tree->temporary)
@@ -64,7 +63,7 @@ pelt_tree *pelt_tree_open(const char *target, pelt_error *error) {
     return NULL;
 }
 
-/* The folders of a name, one after the other. */
+/* Creates the folders of a name in turn. */
 static int make_folders(char *path, size_t from) {
     for (char *slash = strchr(path + from, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
@@ -89,7 +88,7 @@ pelt_result pelt_tree_put(pelt_tree *tree, const char *name, const void *bytes, 
     const char *root = pelt_temporary_path(tree->temporary);
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", root, name) >= PATH_MAX)
-        return pelt_fail(error, PELT_ERROR_FILE, "%s/%s: is too long a name", tree->target, name);
+        return pelt_fail(error, PELT_ERROR_FILE, "%s/%s: the name is too long", tree->target, name);
     if (make_folders(path, strlen(root) + 1)) return fail(path, error);
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0) return fail(path, error);

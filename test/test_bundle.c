@@ -143,7 +143,7 @@ static void morph_targets_are_added_to_the_rest_positions(void **state) {
                 float delta = v == 1 ? target_deltas[f][k] : v == 4 ? target_deltas[f][3 + k] : 0;
                 assert_true(clip->positions[3 * (f * VERTICES + v) + k] == rest[3 * v + k] + delta);
             }
-    expect_failure(&bundle, "walk", "the 3 morph targets of the mesh are not one for each of its 121 keys");
+    expect_failure(&bundle, "walk", "the mesh has 3 morph targets, not one per key (121)");
     write_cache(path_of("morph.a=b.pc2"), FRAMES, VERTICES); /* a cache goes before the targets */
     expect_clip(&bundle, "a=b", path_of("morph.a=b.pc2"));
     pelt_arena_free(bundle.arena);
@@ -173,18 +173,18 @@ static void an_unknown_clip_is_answered_with_the_clips_there_are(void **state) {
     (void)state;
     pelt_bundle bundle = make_bundle("body.glb");
     expect_failure(&bundle, "trian",
-                   "body.glb: there is no clip trian (did you mean train?); there are: train, walk, a=b");
+                   "body.glb: there is no clip trian (did you mean train?); its clips: train, walk, a=b");
     expect_failure(&bundle, "WALK", "did you mean walk?");
     expect_failure(&bundle, "wlk=x.pc2", "there is no clip wlk (did you mean walk?)");
-    expect_failure(&bundle, "jump", "there is no clip jump; there are: train");
+    expect_failure(&bundle, "jump", "there is no clip jump; its clips: train");
     expect_failure(&bundle, "", "there is no clip ; there are");
     /* Letters too many and too few count alike, and a name that is farther than half of it is no guess. */
     expect_failure(&bundle, "ttrain", "there is no clip ttrain (did you mean train?)");
-    expect_failure(&bundle, "trainabcdefgh", "there is no clip trainabcdefgh; there are: train");
-    expect_failure(&bundle, "wa", "there is no clip wa; there are: train");
+    expect_failure(&bundle, "trainabcdefgh", "there is no clip trainabcdefgh; its clips: train");
+    expect_failure(&bundle, "wa", "there is no clip wa; its clips: train");
     const pelt_clip alike[2] = {{.name = "run1"}, {.name = "run2"}}, *list[] = {&alike[0], &alike[1]};
     bundle.clips = list, bundle.clip_count = 2;
-    expect_failure(&bundle, "run3", "there is no clip run3 (did you mean run1?); there are: run1, run2");
+    expect_failure(&bundle, "run3", "there is no clip run3 (did you mean run1?); its clips: run1, run2");
     bundle.clip_count = 0;
     expect_failure(&bundle, "train", "the file has no animations");
     pelt_arena_free(bundle.arena);

@@ -72,7 +72,7 @@ static void misuse_is_2_and_says_what_was_expected(void **state) {
         {"fit arm.glb extra --train train -o x.pelt", "one input too many"},
         {"fit arm.glb --train", "needs a value"},
         {"measure arm.pelt arm.glb", "--clip"},
-        {"export arm.pelt arm.glb -o x.fbx", "x.fbx: is not a glTF file by its name"},
+        {"export arm.pelt arm.glb -o x.fbx", "x.fbx: has no glTF extension"},
         {"compare arm.glb --train train --test train", "in --train and in --test"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -184,7 +184,7 @@ static void a_skin_inside_of_a_file_is_a_skin(void **state) {
     assert_true(number(json_object_get(file, "skin"), "vertices") == number(file, "vertices"));
     json_decref(info);
     assert_int_equal(pelt("measure arm.glb arm.glb --clip test"), 1);
-    assert_non_null(strstr(program_errors, "arm.glb: has no skin in it"));
+    assert_non_null(strstr(program_errors, "arm.glb: contains no skin"));
 }
 
 /* The .glb of eval is one morph target per frame: read it back as targets. */

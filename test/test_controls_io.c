@@ -252,7 +252,7 @@ static void broken_tracks_are_refused_and_foreign_ones_left_out(void **state) {
     } cases[] = {
         {",{'input':4,'output':5}", POINTER("1", "/nodes/1/extras/tension"), "SCALAR"},
         {",{'input':4,'output':10}", POINTER("1", "/nodes/1/extras/tension"), "3 values for 2 keys"},
-        {"", POINTER("7", "/nodes/1/extras/tension"), "names none of the 1 samplers"},
+        {"", POINTER("7", "/nodes/1/extras/tension"), "names none of the animation's 1 samplers"},
         {",{'input':4,'output':12}", POINTER("1", "/nodes/1/extras/tension"), "too large"},
         {",{'input':4,'output':8}", POINTER("1", "/nodes/1/extras"), NULL},
         {",{'input':4,'output':8}", POINTER("1", "/nodes/1/extras/"), NULL},

@@ -546,7 +546,7 @@ static void texts_that_are_no_rules_are_refused(void **state) {
         {"[{\"joints\": \"*\", \"turn\": [\"a\"]}]", "\"turn\" has a fraction"},
         {"[{\"joints\": \"*\", \"bulge\": \"much\"}]", "\"bulge\" takes true"},
         {"[{\"joints\": \"*\", \"bulge\": {\"k\": \"much\"}}]", "\"bulge\" has a k"},
-        {"[{\"joints\": \"*\", \"turns\": 1}]", "\"turns\" is not a word"},
+        {"[{\"joints\": \"*\", \"turns\": 1}]", "\"turns\" is not a key"},
     };
     pelt_arena *arena = pelt_arena_new(0);
     pelt_drive_rules rules;

@@ -22,8 +22,8 @@ static void refuse(const char *from, const char *to, const char *words) {
 static void errors_name_the_place(void **state) {
     (void)state;
     refuse("'children':[1]", "'children':[9]", "nodes[0].children[0]: 9, but the file has only 3 nodes");
-    refuse("'children':[1]", "'children':[-1]", "nodes[0].children[0]: must be a whole number");
-    refuse("'children':[1]", "'children':[1.5]", "nodes[0].children[0]: must be a whole number");
+    refuse("'children':[1]", "'children':[-1]", "nodes[0].children[0]: must be a non-negative integer");
+    refuse("'children':[1]", "'children':[1.5]", "nodes[0].children[0]: must be a non-negative integer");
     refuse("'children':[1]", "'children':7", "nodes[0].children: must be a list");
     refuse("'translation':[0,1,0]", "'translation':[0,1]", "nodes[1].translation: must be a list of 3 numbers");
     refuse("'translation':[0,1,0]", "'translation':[0,1e300,0]", "nodes[1].translation[1]: ");
@@ -45,9 +45,9 @@ static void errors_name_the_place(void **state) {
     refuse("'output':5", "'output':6", "animations[0].samplers[0].output: accessors[6] is VEC3, but VEC4 is needed");
     refuse("'input':4", "'input':99", "animations[0].samplers[0].input: 99, but the file has only 8 accessors");
     refuse("CUBICSPLINE", "LINEAR", "animations[0].samplers[1].output: 6 values for 2 keys");
-    refuse("CUBICSPLINE", "WOBBLY", "'WOBBLY' is no interpolation of glTF");
+    refuse("CUBICSPLINE", "WOBBLY", "'WOBBLY' is not a glTF interpolation");
     refuse("'path':'rotation'", "'path':'colour'", "animations[0].channels[0].target.path: 'colour'");
-    refuse("'sampler':1", "'sampler':2", "animations[0].channels[1].sampler: names none of the 2 samplers");
+    refuse("'sampler':1", "'sampler':2", "animations[0].channels[1].sampler: names none of the animation's 2 samplers");
     refuse("'scene':0", "'scene':1", "scene: 1, but the file has only 1 scenes");
     refuse("'scenes':[{'nodes':[0,2]}]", "'scenes':[]", "scene: 0, but the file has only 0 scenes");
     refuse("'nodes':[0,2]", "'nodes':[0]", "has no mesh in its scene");
@@ -85,7 +85,7 @@ static void numbers_that_cannot_be_are_refused(void **state) {
     const uint32_t nan = 0x7fc00000, infinite = 0x7f800000;
     refuse_bytes(POSITIONS + 16, nan, "accessors[0]: element 1 is not a finite number");
     refuse_bytes(WEIGHTS + 32, infinite, "accessors[2]: element 2 is not a finite number");
-    refuse_bytes(WEIGHTS + 32, 0xbf800000, "WEIGHTS_0: vertex 2 has the weight -1");
+    refuse_bytes(WEIGHTS + 32, 0xbf800000, "WEIGHTS_0: vertex 2 has weight -1");
     refuse_bytes(BINDS + 12, 0x3f800000, "skins[0].inverseBindMatrices: the last row of matrix 0");
     refuse_bytes(TIMES, nan, "accessors[4]: element 0 is not");
     refuse_bytes(TIMES, 0x3fc00000,
@@ -105,11 +105,11 @@ static void ranges_of_accessors_are_checked(void **state) {
         {"'bufferView':0,'componentType':5126,'type':'VEC3','count':0", "accessors[0].count: 0 is not between"},
         {"'bufferView':0,'componentType':5126,'type':'VEC3','count':4294967297", "accessors[0].count: 4294967297"},
         {"'bufferView':0,'componentType':5126,'type':'VEC3','count':1e99",
-         "accessors[0].count: must be a whole number"},
-        {"'bufferView':0,'byteOffset':2,'componentType':5126,'type':'VEC3','count':1", "begins at byte 2"},
+         "accessors[0].count: must be a non-negative integer"},
+        {"'bufferView':0,'byteOffset':2,'componentType':5126,'type':'VEC3','count':1", "starts at byte 2"},
         {"'bufferView':0,'byteOffset':9007199254740992,'componentType':5126,'type':'VEC3','count':1", "accessors[0]"},
         {"'bufferView':1,'componentType':5126,'type':'VEC3','count':1", "accessors[0].bufferView: 1, but"},
-        {"'bufferView':0,'componentType':5124,'type':'VEC3','count':1", "componentType: is no component type"},
+        {"'bufferView':0,'componentType':5124,'type':'VEC3','count':1", "componentType: is not a glTF component type"},
         {"'componentType':5126,'type':'VEC3','count':2000000000",
          "asks for more memory than a file of its size should"},
     };
@@ -230,7 +230,7 @@ static void targets_that_are_read_again_and_again_are_refused_in_time(void **sta
     memset(text + length, 'A', digits);
     strcat(text, "'}],'meshes':[{'primitives':[{'attributes':{'POSITION':0},'targets':[");
     snprintf(end, sizeof end, "]}]}],%s'asset':{'version':'2.0'}}", SCENE);
-    finishes_soon(repeat(text, "{'POSITION':0}", MANY, end), "so many times over");
+    finishes_soon(repeat(text, "{'POSITION':0}", MANY, end), "references its data so often");
     free(text);
 }
 

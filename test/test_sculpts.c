@@ -283,7 +283,7 @@ static void bad_sculpts_are_refused_by_name(void **state) {
         {"{'sculpts': [{'shape': 'rest/frame_000000.obj', 'pose': {'lower': [0, 0, 0]}}]}", "four numbers"},
         {"{'sculpts': [{'shape': 'rest/frame_000000.obj', 'pose': {}, 'weight': -1}]}", "\"weight\""},
         {"{'sculpts': [{'shape': 'rest/frame_000000.obj', 'pose': {}, 'mask': 'bad.json'}]}", "line 1 is not"},
-        {"{'sculpts': [{'shape': 'rest/frame_000000.obj', 'pose': {}, 'wieght': 1}]}", "\"wieght\" is not a word"},
+        {"{'sculpts': [{'shape': 'rest/frame_000000.obj', 'pose': {}, 'wieght': 1}]}", "\"wieght\" is not a key"},
         {"{'sculpts': [{'shape': 'rest/frame_000000.obj', 'pose': {}, 'space': 'outer'}]}", "\"space\""},
         {"{'sculpts': [{'shape': 'x', 'mute': true}]}", "all sculpts are muted"},
     };
