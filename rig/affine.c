@@ -8,7 +8,7 @@ const pelt_affine pelt_identity = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
 pelt_affine pelt_affine_of(const pelt_transform *t) {
     double x = t->rotation[0], y = t->rotation[1], z = t->rotation[2], w = t->rotation[3];
     double n = x * x + y * y + z * z + w * w;
-    double s = n > 0 ? 2 / n : 0; /* the rotation of q and of any multiple of q */
+    double s = n > 0 ? 2 / n : 0; /* any multiple of q is the same rotation */
     const float *k = t->scale;
     return (pelt_affine){{
         (1 - s * (y * y + z * z)) * k[0],
@@ -60,7 +60,7 @@ void pelt_affine_point(const pelt_affine *a, const double p[3], double out[3]) {
     for (int r = 0; r < 3; r++) out[r] = a->m[4 * r] * x + a->m[4 * r + 1] * y + a->m[4 * r + 2] * z + a->m[4 * r + 3];
 }
 
-/* Quaternion of a rotation matrix, by the largest of its four components. */
+/* Quaternion of a rotation matrix, from its largest component. */
 static void rotation_quaternion(const double r[3][3], double q[4]) {
     double trace = r[0][0] + r[1][1] + r[2][2];
     int largest = 3;
@@ -78,13 +78,13 @@ static void rotation_quaternion(const double r[3][3], double q[4]) {
     for (int i = 0; i < 4; i++) q[i] /= n;
 }
 
-/* Fills in columns that are scaled to nothing: any that complete the others to a rotation will do. */
+/* Fills in columns that are scaled to zero: any that complete the others to a rotation will do. */
 static void complete_rotation(double r[3][3], const bool known[3]) {
     int count = known[0] + known[1] + known[2];
     for (int c = 0; c < 3; c++) {
         int j = (c + 1) % 3, k = (c + 2) % 3;
         if (count == 0) r[0][c] = c == 0, r[1][c] = c == 1, r[2][c] = c == 2;
-        if (count == 1 && known[c]) { /* the axis that column c is farthest from, made perpendicular to it */
+        if (count == 1 && known[c]) { /* the axis farthest from column c, made perpendicular to it */
             int axis = 0;
             for (int i = 1; i < 3; i++)
                 if (fabs(r[i][c]) < fabs(r[axis][c])) axis = i;

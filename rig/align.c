@@ -1,9 +1,9 @@
-/* align.c: by which axes, scale, offset and frames a point cache lies on its mesh.
+/* align.c: finds the axes, scale, offset and frames that map a point cache to its mesh.
 
-   Nothing is known of the order of the points at first. So what does not depend on it is compared over time: where the
-   middle of the points is, and how they spread around it (their second moments), in every frame of the cache and every
-   key of the clip. That tells the scale, the axes and the frames apart; the best few choices are then compared point by
-   point: with their partners where an order of the points makes sense, with the nearest ones otherwise. */
+   At first the order of the points is unknown. So statistics that do not depend on it are compared over time: the
+   centroid of the points and their spread around it (second moments), in every frame of the cache and every key of the
+   clip. That determines scale, axes and frames; the best few candidates are then compared point by point: with their
+   partners if the point order makes sense, with the nearest points otherwise. */
 
 #include "rig/align.h"
 #include "rig/maths.h"
@@ -16,15 +16,15 @@ const pelt_alignment pelt_aligned = {.axes = {1, 2, 3}, .scale = 1};
 
 enum { CHOICES = 48, MOST_KEYS = 64, MOMENTS = 5, SHORTLIST = 8, MOST_SAMPLES = 400 };
 
-/* Sizes that differ by less are the truth's: bellies are larger than bones. */
+/* Smaller differences in size come from the deformation itself: bellies are larger than bones. */
 static const double same_size = 1.25;
 
-/* Middle and second moments of some points. */
+/* Centroid and second moments of some points. */
 typedef struct cloud {
     double middle[3], spread[3][3];
 } cloud;
 
-/* One of the ways that a cache may lie. */
+/* One candidate alignment of a cache. */
 typedef struct choice {
     int axes[3];
     int64_t shift;
@@ -40,16 +40,16 @@ typedef struct aligning {
     pelt_arena *arena, *keep;
     uint32_t key_count, keys[MOST_KEYS];
     cloud of_keys[MOST_KEYS], *of_frames;
-    double size;                         /* root mean square distance of the blend from its middle */
-    uint32_t place_count;                /* vertices at one rest position that move as one are one place */
+    double size;                         /* RMS distance of the blend from its centroid */
+    uint32_t place_count;                /* vertices that share a rest position and move together are one place */
     uint32_t *rest_of_vertex, *place_of; /* [vertex] */
     uint32_t *first_of;                  /* [place] a vertex there */
-    uint32_t *rest_of;                   /* [place] number of its rest position */
+    uint32_t *rest_of;                   /* [place] index of its rest position */
     pelt_edges edges;                    /* of places */
-    pelt_moments blend;                  /* of places, in the keys that are compared point by point */
+    pelt_moments blend;                  /* of places, in the keys compared point by point */
     uint32_t moments[MOMENTS];
     const pelt_neighbours *trees[MOMENTS];
-    pelt_moments truth; /* of points in the same frames, as they are in the cache */
+    pelt_moments truth; /* of points in the same frames, as stored in the cache */
 } aligning;
 
 /* -- Keys and frames ----------------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ uint32_t pelt_calmest_key(pelt_arena *arena, const pelt_bundle *bundle, const pe
     return calmest;
 }
 
-/* So many of a stretch of numbers, evenly spread, the first and the last among them. */
+/* Evenly spaced picks from a range, including both ends. */
 static uint32_t pick_evenly(uint32_t first, uint32_t count, uint32_t most, uint32_t *picked) {
     uint32_t n = count < most ? count : most;
     for (uint32_t i = 0; i < n; i++) picked[i] = first + (n > 1 ? (uint32_t)((uint64_t)i * (count - 1) / (n - 1)) : 0);
@@ -91,7 +91,7 @@ static uint32_t pick_evenly(uint32_t first, uint32_t count, uint32_t most, uint3
 
 /* -- The blend ----------------------------------------------------------------------------------------------------- */
 
-/* Where the blend puts the vertices of the part; those without weights stay in place. */
+/* Blended positions of the part's vertices; those without weights stay in place. */
 static const double *blend_key(aligning *a, uint32_t key) {
     const pelt_bundle *bundle = a->part->bundle;
     const pelt_mesh *mesh = &bundle->mesh;
@@ -153,7 +153,7 @@ static void find_edges(aligning *a) {
         if (a->edges.first[u + 1] < a->edges.first[u]) a->edges.first[u + 1] = a->edges.first[u];
 }
 
-/* Vertices at one rest position that the blend moves as one in some keys. */
+/* Groups vertices that share a rest position and that the blend moves together in a sample of keys. */
 static void find_places(aligning *a) {
     const pelt_mesh *mesh = &a->part->bundle->mesh;
     uint32_t n = a->part->count, keys[MOMENTS], count = pick_evenly(0, a->part->clip->frame_count, MOMENTS, keys);
@@ -215,7 +215,7 @@ static void find_clouds(aligning *a) {
     pelt_parallel(a->arena, work < 1000000 ? 1 : 0, a->cache->frame_count, cloud_of_frame, a);
 }
 
-/* -- Choices ------------------------------------------------------------------------------------------------------- */
+/* -- Candidates ---------------------------------------------------------------------------------------------------- */
 
 static void turn(const int axes[3], const double from[3], double to[3]) {
     for (int i = 0; i < 3; i++) to[i] = axes[i] > 0 ? from[axes[i] - 1] : -from[-axes[i] - 1];
@@ -236,13 +236,13 @@ static bool is_mirrored(const int axes[3]) {
 
 static bool is_identity(const int axes[3]) { return axes[0] == 1 && axes[1] == 2 && axes[2] == 3; }
 
-/* All 48 ways to name the axes, the usual one first. */
+/* All 48 signed permutations of the axes, the identity first. */
 static void axes_of(int number, int axes[3]) {
     static const int orders[6][3] = {{1, 2, 3}, {2, 3, 1}, {3, 1, 2}, {1, 3, 2}, {3, 2, 1}, {2, 1, 3}};
     for (int i = 0; i < 3; i++) axes[i] = (number >> i & 1 ? -1 : 1) * orders[number / 8][i];
 }
 
-/* How large the blend is against the cache; 1 where both are about as large. */
+/* Size of the blend over that of the cache; 1 if they are about equal. */
 static double scale_of(const aligning *a, int64_t shift) {
     double blend = 0, truth = 0;
     if (a->wanted->scale != 0) return a->wanted->scale;
@@ -255,7 +255,7 @@ static double scale_of(const aligning *a, int64_t shift) {
     return fabs(log(ratio)) <= log(same_size) || !isfinite(ratio) || !(ratio > 0) ? 1 : ratio;
 }
 
-/* How different the clouds are over time, relative to the size of the character. */
+/* How much the clouds differ over time, relative to the size of the character. */
 static double cloud_badness(const aligning *a, const int axes[3], int64_t shift, double scale) {
     double sum = 0, mean[3] = {0}, apart[MOST_KEYS][3];
     uint32_t n = 0;
@@ -282,7 +282,7 @@ static double cloud_badness(const aligning *a, const int axes[3], int64_t shift,
     return sqrt(sum / n);
 }
 
-/* The frames that go best with some axes. Those that one expects are kept unless others are clearly better. */
+/* The best frame shift for some axes. The expected shift is kept unless another is clearly better. */
 static choice best_shift(const aligning *a, const int axes[3]) {
     int64_t keys = a->part->clip->frame_count, frames = a->cache->frame_count;
     bool fixed = a->wanted->set_frames || a->hint || !a->wanted->fix || keys < 2 || frames < 2;
@@ -305,7 +305,7 @@ static int compare_choices(const void *a, const void *b) {
     return (x->badness > y->badness) - (x->badness < y->badness);
 }
 
-/* The ways that come into question, best first: by their clouds alone. */
+/* The plausible candidates, best first, judged by their clouds alone. */
 static uint32_t list_choices(const aligning *a, choice list[CHOICES]) {
     if (a->wanted->axes[0]) return list[0] = best_shift(a, a->wanted->axes), 1;
     for (int c = 0; c < CHOICES; c++) {
@@ -319,7 +319,7 @@ static uint32_t list_choices(const aligning *a, choice list[CHOICES]) {
 
 /* -- Point by point ------------------------------------------------------------------------------------------------ */
 
-/* The keys that are compared point by point, the calmest first, and the frames that go with them. */
+/* The keys compared point by point, the calmest first, and their frames. */
 static void take_moments(aligning *a, int64_t shift) {
     uint32_t first, points = a->cache->point_count;
     uint32_t count = pelt_aligned_keys(a->part->clip->frame_count, a->cache->frame_count, shift, &first);
@@ -339,7 +339,7 @@ static void take_moments(aligning *a, int64_t shift) {
 
 static const double *of_moment(const pelt_moments *m, uint32_t k) { return m->positions + 3 * (size_t)k * m->count; }
 
-/* Root mean square distance of places from their points, or from the nearest ones, when the middles are put together. */
+/* RMS distance of places from their points, or from the nearest points, with the centroids aligned. */
 static double point_badness(aligning *a, const choice *c, const uint32_t *points) {
     double sum = 0;
     size_t step = a->place_count / MOST_SAMPLES + 1, looked = 0;
@@ -365,8 +365,8 @@ static double point_badness(aligning *a, const choice *c, const uint32_t *points
     return looked ? c->scale * sqrt(sum / (double)looked) : INFINITY;
 }
 
-/* The best of the choices, point by point. One that is mirrored must be clearly better than the others, one with other
-   axes better than the usual ones, and all better than what another part of the character has. */
+/* The best candidate, point by point. A mirrored one must be clearly better than the others, one that changes axes better
+   than one that does not, and any better than the alignment of another part of the character. */
 static choice best_choice(aligning *a, const choice *list, uint32_t count, const uint32_t *points) {
     choice best = {.badness = INFINITY};
     double least = INFINITY;
@@ -374,7 +374,7 @@ static choice best_choice(aligning *a, const choice *list, uint32_t count, const
         choice trial = list[c];
         bool known = a->hint && !memcmp(trial.axes, a->hint->axes, sizeof trial.axes);
         if (!points && c >= SHORTLIST && !is_identity(trial.axes) && !known) continue;
-        if (trial.shift != list[0].shift) continue; /* clouds tell that well */
+        if (trial.shift != list[0].shift) continue; /* the clouds determine the shift well */
         trial.badness = point_badness(a, &trial, points);
         double handicap = trial.badness * (known                     ? 0.25
                                            : is_identity(trial.axes) ? 0.5
@@ -387,7 +387,7 @@ static choice best_choice(aligning *a, const choice *list, uint32_t count, const
 
 /* -- Order --------------------------------------------------------------------------------------------------------- */
 
-/* The points as the choice puts them on the blend. */
+/* The points as the candidate maps them onto the blend. */
 static pelt_moments place_points(const aligning *a, const choice *c) {
     pelt_moments m = {a->truth.moment_count, a->truth.count, NULL};
     m.positions = PELT_NEW(a->arena, 3 * (size_t)m.moment_count * m.count, double);
@@ -414,7 +414,7 @@ static double edge_length(const aligning *a) {
     return count ? sqrt(sum / count) : 0;
 }
 
-/* Frames that do not belong to their keys are a reason too: to look for those may help. */
+/* Frames at the wrong keys are another possible cause, so suggest searching for them. */
 static pelt_result advise_fix(const aligning *a, pelt_error *error) {
     return a->wanted->fix || !error ? PELT_ERROR_DATA : pelt_advise(error, "fix", 0);
 }
@@ -422,14 +422,14 @@ static pelt_result advise_fix(const aligning *a, pelt_error *error) {
 static pelt_result cannot_match(const aligning *a, uint32_t unclear, pelt_error *error) {
     pelt_fail(
         error, PELT_ERROR_DATA,
-        "%s: %u of its %u points cannot be told apart by where they are, or belong to no vertex, so it is not known "
-        "which vertices of %s they are; delete loose vertices, begin clip and cache with the rest pose, or export the "
-        "mesh without splitting its vertices",
+        "%s: %u of its %u points coincide with others or belong to no vertex, so they cannot be matched to vertices of "
+        "%s; delete loose vertices, start clip and cache with the rest pose, or export the mesh without splitting its "
+        "vertices",
         a->cache->path, unclear, a->cache->point_count, a->part->bundle->path);
     return advise_fix(a, error);
 }
 
-/* Which point every place is: in the order of the file, if that fits, otherwise by where they are. */
+/* The point of every place: in file order if that fits, otherwise by position. */
 static pelt_result find_points(aligning *a, const choice *list, uint32_t count, choice *chosen, uint32_t *points,
                                bool *by_place, pelt_error *error) {
     uint32_t *ordered = PELT_NEW(a->arena, a->place_count, uint32_t), n = a->place_count;
@@ -437,7 +437,7 @@ static pelt_result find_points(aligning *a, const choice *list, uint32_t count, 
     for (uint32_t u = 0; u < n; u++) ordered[u] = u;
     choice in_order = one_each ? best_choice(a, list, count, ordered) : (choice){.badness = INFINITY};
     *chosen = best_choice(a, list, count, NULL);
-    if (in_order.badness < 0.1 * a->size) *chosen = in_order; /* partners tell the axes better than neighbours */
+    if (in_order.badness < 0.1 * a->size) *chosen = in_order; /* partners determine the axes better than neighbours */
     pelt_moments truth = place_points(a, chosen);
     uint32_t unclear = pelt_match_points(a->arena, &a->blend, &truth, &a->edges, a->rest_of, points);
     double matched = pelt_match_roughness(&a->blend, &truth, &a->edges, points);
@@ -451,7 +451,7 @@ static pelt_result find_points(aligning *a, const choice *list, uint32_t count, 
     if (unclear) return cannot_match(a, unclear, error);
     if (matched <= 0.5 * edge_length(a)) return PELT_OK;
     pelt_fail(error, PELT_ERROR_DATA,
-              "%s: its %u points do not lie on the mesh in %s, in any axes and order; check that both are of the "
+              "%s: its %u points do not match the mesh in %s in any axes or order; check that both come from the "
               "same object, and that clip \"%s\" is the motion of the cache",
               a->cache->path, a->cache->point_count, a->part->bundle->path, a->part->clip->name);
     return advise_fix(a, error);
@@ -469,8 +469,8 @@ static double median_of(double *list, size_t count) {
     return count ? list[count / 2] : 0;
 }
 
-/* The median of a list, which it may reorder, and of the distances from it: parts of the character that move as the
-   blend does make it exact, however far others are from it. */
+/* The median of a list, which gets reordered, and the median distance from it: parts of the character that follow the
+   blend make it exact, however far off the others are. */
 static double centre_of(double *list, size_t count, double *deviation) {
     double middle = median_of(list, count);
     for (size_t i = 0; i < count; i++) list[i] = fabs(list[i] - middle);
@@ -500,7 +500,7 @@ static double exact_scale(aligning *a, const choice *c, const uint32_t *points) 
     return c->scale == 1 && !clear ? 1 : scale;
 }
 
-/* The offset that is left, when it is more than what the truth itself does: large, or the same for most vertices. */
+/* The remaining offset, if it exceeds what the deformation itself causes: large, or the same for most vertices. */
 static void exact_offset(aligning *a, const choice *c, const uint32_t *points, double offset[3]) {
     const double *given = a->wanted->offset;
     double *list = PELT_NEW(a->arena, a->place_count, double), deviation = 0, part, square = 0;
@@ -529,13 +529,12 @@ static pelt_result check_numbers(const aligning *a, pelt_error *error) {
         if (!isfinite(a->cache->positions[i]))
             return pelt_fail(
                 error, PELT_ERROR_NUMBER,
-                "%s: frame %zu, point %zu is not a finite number: the simulation or export failed there; make "
-                "it again",
+                "%s: frame %zu, point %zu is not a finite number: the simulation or export failed there; redo it",
                 a->cache->path, i / row, i % row / 3);
     return PELT_OK;
 }
 
-/* At least one point for every rest position, at most one for every vertex. */
+/* At least one point per rest position, at most one per vertex. */
 static pelt_result check_counts(aligning *a, pelt_error *error) {
     uint32_t points = a->cache->point_count, vertices = a->part->count, rests;
     pelt_mesh part = {.vertex_count = vertices,
@@ -545,12 +544,12 @@ static pelt_result check_counts(aligning *a, pelt_error *error) {
     if (points <= vertices && points >= rests) return PELT_OK;
     return pelt_fail(
         error, PELT_ERROR_DATA,
-        "%s: %u points, but the mesh in %s has %u vertices at %u places: export cache and mesh from the same "
-        "object, and of several objects one cache each, as NAME.OBJECT.CLIP.pc2",
+        "%s: %u points, but the mesh in %s has %u vertices at %u positions: export cache and mesh from the same "
+        "object; with several objects, export one cache for each, as NAME.OBJECT.CLIP.pc2",
         a->cache->path, points, a->part->bundle->path, vertices, rests);
 }
 
-/* The order that the cache has, and what else is to be known of it. A stage. */
+/* Finds the point order, and the rest of the alignment if requested. A stage. */
 static pelt_result align(void *user, pelt_error *error) {
     aligning *a = user;
     pelt_alignment *out = a->found;
@@ -568,7 +567,7 @@ static pelt_result align(void *user, pelt_error *error) {
     take_moments(a, list[0].shift);
     uint32_t *points = PELT_NEW(a->arena, a->place_count, uint32_t), *vertex_points = NULL;
     bool same = a->cache->point_count == a->part->count, by_place = false;
-    if (same) { /* nothing speaks against the order of the file */
+    if (same) { /* the file order is plausible */
         uint32_t *vertices = a->first_of;
         chosen = best_choice(a, list, count, vertices);
         if (chosen.badness < 0.1 * a->size || !a->wanted->fix)
@@ -591,7 +590,7 @@ static pelt_result align(void *user, pelt_error *error) {
     return PELT_OK;
 }
 
-/* What was asked for, where nothing is to be found. */
+/* The alignment as requested, if there is nothing to find. */
 static void take_as_given(const pelt_cache_options *wanted, pelt_alignment *out) {
     if (wanted->axes[0]) memcpy(out->axes, wanted->axes, sizeof out->axes);
     if (!wanted->axes[0]) memcpy(out->axes, pelt_aligned.axes, sizeof out->axes);

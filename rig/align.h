@@ -1,55 +1,54 @@
-/* align.h: how a point cache comes to lie on the mesh that it is of.
+/* align.h: aligning a point cache with its mesh.
 
-   Caches are written by other tools than meshes, and by other rules: in other axes and units, in the space of an object
-   that stands elsewhere, beginning at another frame, and with one point for all vertices that a file splits at a seam.
-   What a cache should look like is known well enough: in every frame the linear blend puts the vertices about where the
-   truth is. */
+   Caches are written by other tools than meshes, with other conventions: other axes and units, the space of an object
+   that is elsewhere, another first frame, and one point for all vertices that a file splits at a seam. But roughly what a
+   cache should look like is known: in every frame the linear blend puts the vertices about where the truth is. */
 
 #ifndef PELT_ALIGN_H
 #define PELT_ALIGN_H
 
 #include "rig/rig.h"
 
-/* Frames of points as a cache has them. */
+/* Frames of points as stored in a cache. */
 typedef struct pelt_point_frames {
     const char *path; /* for messages */
     uint32_t frame_count, point_count;
     const float *positions; /* [frame_count][point_count][3] */
 } pelt_point_frames;
 
-/* The vertices that a cache is of: a clip, and all of the mesh or the part of one node. */
+/* What a cache covers: a clip, and the whole mesh or the part of one node. */
 typedef struct pelt_cached_part {
     const pelt_bundle *bundle;
     const pelt_clip *clip;
     uint32_t first, count;
-    bool at_rest; /* the cache holds shapes in the rest pose, whatever the clip's poses are */
+    bool at_rest; /* the cache holds shapes in the rest pose, regardless of the clip's poses */
 } pelt_cached_part;
 
 /* A point p of the cache is at scale * axes(p) + offset, and its frame k + shift is key k of the clip. */
 typedef struct pelt_alignment {
-    int axes[3]; /* 1, 2, 3 for x, y, z, negative where turned round: {1, 3, -2} for a cache with z up */
+    int axes[3]; /* 1, 2, 3 for x, y, z, negative if flipped: {1, 3, -2} for a cache with z up */
     double scale, offset[3];
     int64_t shift;
-    const uint32_t *points; /* [count] the point of each vertex; NULL: they are in one order */
-    bool by_place;          /* points were found by where they are, not by their order */
+    const uint32_t *points; /* [count] the point of each vertex; NULL: in the same order */
+    bool by_place;          /* points were matched by position, not by order */
 } pelt_alignment;
 
-extern const pelt_alignment pelt_aligned; /* as it is */
+extern const pelt_alignment pelt_aligned; /* the identity */
 
-/* Finds what is not given: with wanted->fix all of it, otherwise only which point is which vertex, where there are fewer
-   of them. `hint` is tried first: the alignment of another part. The arena owns the list of points. */
+/* Finds what is not given: with wanted->fix everything, otherwise only which point is which vertex, if there are fewer
+   points than vertices. `hint`, the alignment of another part, is tried first. The arena owns the list of points. */
 pelt_result pelt_align(pelt_arena *arena, const pelt_cached_part *part, const pelt_point_frames *cache,
                        const pelt_cache_options *wanted, const pelt_alignment *hint, pelt_alignment *found,
                        pelt_error *error);
 
-/* "its (x, z, -y) are (x, y, z), times 0.01, moved by (0, 1, 0)"; empty when nothing is changed. */
+/* "its (x, z, -y) are (x, y, z), times 0.01, moved by (0, 1, 0)"; empty for the identity. */
 void pelt_alignment_text(const pelt_alignment *alignment, char *text, size_t size);
 
-/* Keys of a clip of which the cache has frames: from *first on so many. */
+/* The number of keys of a clip that the cache has frames for, starting at *first. */
 uint32_t pelt_aligned_keys(uint32_t key_count, uint32_t frame_count, int64_t shift, uint32_t *first);
 
-/* The key, from `first` on of so many, in which neighbouring joints move most alike: there the linear blend can be
-   trusted most. */
+/* Of `count` keys from `first` on, the one in which neighbouring joints move most alike: there the linear blend is most
+   reliable. */
 uint32_t pelt_calmest_key(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t first,
                           uint32_t count);
 
@@ -73,13 +72,12 @@ typedef struct pelt_edges {
     uint32_t *first, *list;
 } pelt_edges;
 
-/* Finds the point of each place so that the differences between the two vary smoothly over the mesh. `rest` are numbers
-   of rest positions: places that share one may share a point. Returns how many points or places are without a clear
-   partner; 0: done. */
+/* Matches points to places so that their differences vary smoothly over the mesh. `rest` are indices of rest positions:
+   places that share one may share a point. Returns the number of points or places without a clear partner; 0: done. */
 uint32_t pelt_match_points(pelt_arena *arena, const pelt_moments *places, const pelt_moments *points,
                            const pelt_edges *edges, const uint32_t *rest, uint32_t *matches);
 
-/* How much the differences vary: root mean square over the edges. Small where the match is right. */
+/* How much the differences vary: RMS over the edges. Small if the match is right. */
 double pelt_match_roughness(const pelt_moments *places, const pelt_moments *points, const pelt_edges *edges,
                             const uint32_t *matches);
 

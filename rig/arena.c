@@ -1,7 +1,7 @@
 /* arena.c: memory that is freed all at once, and stages of work that end when it runs out.
 
-   Small allocations share chunks; large ones have a chunk of their own. Arenas form a tree: a failure goes up to the
-   root, where the stage waits for it. */
+   Small allocations share chunks; large ones get their own. Arenas form a tree: a failure propagates to the root, where
+   the stage catches it. */
 
 #include "rig/memory.h"
 #include "rig/linear.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Under the address sanitizer every allocation is one of malloc, with the sanitizer's guards around it, unless a test
-   that counts allocations wants them to share chunks; then a guard stands behind each. What an arena no longer holds is
-   off limits. */
+/* Under the address sanitizer every allocation is a malloc, with the sanitizer's guards around it, unless a test that
+   counts allocations wants them to share chunks; then a guard follows each. Memory that an arena no longer holds is
+   poisoned. */
 #ifdef PELT_GUARDS
 #include <sanitizer/asan_interface.h>
 enum { GUARD = PELT_ALIGN };
@@ -30,16 +30,16 @@ enum { CHUNK = 64 * 1024 };
 typedef struct chunk {
     struct chunk *next;
     size_t used, size; /* of the data */
-    char *data;        /* aligned, behind the chunk */
-    bool fresh;        /* the data have never been used: they are zero */
+    char *data;        /* aligned, after the chunk */
+    bool fresh;        /* never used, so still zero */
 } chunk;
 
 struct pelt_arena {
-    chunk *chunks; /* the first one is the one with room */
+    chunk *chunks; /* the first one has room */
     chunk *spare;  /* of pelt_arena_empty */
     size_t used, limit;
     bool failed;
-    jmp_buf *stage; /* of a root: where to go when memory is out; NULL: nowhere */
+    jmp_buf *stage; /* of a root: where to jump when memory runs out; NULL: nowhere */
     pelt_watch *watch;
     pelt_arena *parent, *children, *next, *previous;
 };
@@ -128,7 +128,8 @@ void pelt_arena_fail(pelt_arena *arena) {
 
 pelt_result pelt_no_memory(pelt_error *error) { return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"); }
 
-/* Here and in pelt_arena_call are the only setjmps. What changes between it and the jump is behind pointers, so no local variable can be lost. */
+/* The only setjmps are here and in pelt_arena_call. Everything that changes between setjmp and longjmp is behind
+   pointers, so no local variable can be lost. */
 pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt_error *error) {
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     jmp_buf here;
@@ -136,7 +137,7 @@ pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt
     if (!pelt_blas_enter())
         return pelt_fail(
             error, PELT_ERROR_MEMORY,
-            "not enough memory: linear algebra takes %d MB of address space, which the limit does not leave; "
+            "not enough memory: linear algebra needs %d MB of address space, which the limit does not allow; "
             "raise it (ulimit -v)",
             PELT_BLAS_MEGABYTES);
     if (!setjmp(here)) {
@@ -151,7 +152,7 @@ pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt
 
 /* -- Allocation ---------------------------------------------------------------------------------------------------- */
 
-/* Whether the last allocation that failed in this thread asked for more than its arena may have. */
+/* Whether the last failed allocation in this thread exceeded its arena's limit. */
 static _Thread_local bool beyond_limit;
 
 bool pelt_memory_was_limited(void) { return beyond_limit; }
@@ -161,8 +162,8 @@ bool pelt_memory_is_there(size_t bytes) {
     return room != MAP_FAILED && !munmap(room, bytes);
 }
 
-/* calloc knows when memory is fresh from the system and zero already: the bytes of a large file are then touched first
-   by the read, not by a memset before it. */
+/* calloc knows when memory comes zeroed from the system: the bytes of a large file are then first touched by the read,
+   not by a memset. */
 static chunk *chunk_new(size_t size) {
     chunk *c = calloc(1, sizeof(chunk) + PELT_ALIGN + size);
     if (!c) return NULL;
@@ -173,7 +174,7 @@ static chunk *chunk_new(size_t size) {
     return c;
 }
 
-/* A chunk with room, from those that were emptied or from the system. */
+/* A chunk with room, from the emptied ones or from the system. */
 static chunk *chunk_for(pelt_arena *arena, size_t bytes) {
     for (chunk **link = &arena->spare; *link; link = &(*link)->next) {
         chunk *c = *link;
@@ -239,7 +240,7 @@ void pelt_arena_raise_limit(pelt_arena *arena, size_t more) {
     arena->limit = more > SIZE_MAX - arena->limit ? SIZE_MAX : arena->limit + more;
 }
 
-/* -- Bytes for others ---------------------------------------------------------------------------------------------- */
+/* -- Bytes for callers --------------------------------------------------------------------------------------------- */
 
 pelt_bytes *pelt_bytes_new(size_t size) {
     size_t room = size > SIZE_MAX - 2 * PELT_ALIGN ? 0 : (size / PELT_ALIGN + 1) * PELT_ALIGN;

@@ -1,5 +1,5 @@
-/* bundle.c: a character and its clips from the caller's arrays, as a file would give them. Everything is checked and
-   copied. Poses become channels with a key in each frame, for those properties of a joint that leave their rest. */
+/* bundle.c: a character and its clips from the caller's arrays, as if read from a file. Everything is checked and
+   copied. Poses become channels with a key per frame, for the joint properties that leave their rest value. */
 
 #include "rig/rig.h"
 #include <math.h>
@@ -12,9 +12,9 @@ void pelt_bundle_free(pelt_bundle *bundle) {
 
 /* -- Checks -------------------------------------------------------------------------------------------------------- */
 
-enum { MOST_JOINTS = 65536, MOST_FRAMES = 1 << 24 }; /* as many as indices of glTF and times in floats can tell apart */
+enum { MOST_JOINTS = 65536, MOST_FRAMES = 1 << 24 }; /* limits of glTF indices and of times in floats */
 
-/* The first number that is not finite; `count` when there is none. */
+/* Index of the first number that is not finite; `count` if all are. */
 static size_t find_bad_number(const float *values, size_t count) {
     size_t i = 0;
     while (i < count && isfinite(values[i])) i++;
@@ -25,12 +25,12 @@ static double quaternion_square(const float q[4]) {
     return (double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2] + (double)q[3] * q[3];
 }
 
-/* What is wrong with a transform; NULL when nothing is. */
+/* What is wrong with a transform, or NULL. */
 static const char *transform_problem(const pelt_transform *t) {
     if (find_bad_number(t->rotation, 4) < 4 || find_bad_number(t->translation, 3) < 3 ||
         find_bad_number(t->scale, 3) < 3)
         return "has a number that is not finite";
-    return quaternion_square(t->rotation) > 0 ? NULL : "has the rotation 0 0 0 0; not to turn is 0 0 0 1";
+    return quaternion_square(t->rotation) > 0 ? NULL : "has the rotation 0 0 0 0; the identity is 0 0 0 1";
 }
 
 static pelt_result check_counts(const pelt_character *c, const char *name, pelt_error *error) {
@@ -38,7 +38,7 @@ static pelt_result check_counts(const pelt_character *c, const char *name, pelt_
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
                          "%s: positions, triangles, parents, rest and the names of controls must be given", name);
     if (!c->vertex_count || !c->triangle_count || c->vertex_count > INT32_MAX || c->triangle_count > INT32_MAX)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a mesh of %u vertices and %u triangles cannot be worked with",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a mesh of %u vertices and %u triangles is not supported",
                          name, c->vertex_count, c->triangle_count);
     if (!c->joint_count || c->joint_count > MOST_JOINTS)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u joints; a character has 1 to %d", name, c->joint_count,
@@ -47,11 +47,11 @@ static pelt_result check_counts(const pelt_character *c, const char *name, pelt_
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
                          "%s: joints, weights and influences_per_vertex go together: give all of them, or none", name);
     if ((uint64_t)c->vertex_count * c->influences_per_vertex > UINT32_MAX)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u influences for each of %u vertices are too many", name,
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u influences for each of %u vertices is too many", name,
                          c->influences_per_vertex, c->vertex_count);
     if (c->control_count > PELT_MOST_CONTROLS)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u controls are more than the %d that a character can have",
-                         name, c->control_count, PELT_MOST_CONTROLS);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: has %u controls, but a character can have at most %d", name,
+                         c->control_count, PELT_MOST_CONTROLS);
     return PELT_OK;
 }
 
@@ -70,8 +70,8 @@ static pelt_result check_mesh(const pelt_character *c, const char *name, pelt_er
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the tangent of vertex %zu is not finite", name, bad / 4);
     for (size_t i = 0; i < 3 * (size_t)c->triangle_count; i++)
         if (c->triangles[i] >= c->vertex_count)
-            return pelt_fail(error, PELT_ERROR_INDEX, "%s: triangle %zu has the corner %u, but there are %u vertices",
-                             name, i / 3, c->triangles[i], c->vertex_count);
+            return pelt_fail(error, PELT_ERROR_INDEX, "%s: triangle %zu has corner %u, but there are %u vertices", name,
+                             i / 3, c->triangles[i], c->vertex_count);
     if (!isfinite((float)pelt_diagonal(c->positions, c->vertex_count)))
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: its mesh is too large for floats", name);
     return PELT_OK;
@@ -80,7 +80,7 @@ static pelt_result check_mesh(const pelt_character *c, const char *name, pelt_er
 static pelt_result check_weights(const pelt_character *c, const char *name, pelt_error *error) {
     for (size_t i = 0, each = c->influences_per_vertex; c->joints && i < each * c->vertex_count; i++) {
         if (!isfinite(c->weights[i]) || c->weights[i] < 0)
-            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: vertex %zu has the weight %g; weights are 0 or more", name,
+            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: vertex %zu has weight %g; weights must be 0 or more", name,
                              i / each, (double)c->weights[i]);
         if (c->weights[i] > 0 && c->joints[i] >= c->joint_count)
             return pelt_fail(error, PELT_ERROR_INDEX, "%s: vertex %zu follows joint %u, but there are %u joints", name,
@@ -95,8 +95,8 @@ static pelt_result check_skeleton(const pelt_character *c, const char *name, pel
         if (problem) return pelt_fail(error, PELT_ERROR_NUMBER, "%s: joint %u at rest %s", name, j, problem);
         if (c->parents[j] < -1 || c->parents[j] >= (int64_t)j)
             return pelt_fail(error, PELT_ERROR_INDEX,
-                             "%s: joint %u has the parent %d; parents come before their children, and roots have -1",
-                             name, j, c->parents[j]);
+                             "%s: joint %u has parent %d; parents come before their children, and roots have -1", name,
+                             j, c->parents[j]);
         if (c->inverse_bind && find_bad_number(c->inverse_bind + 12 * (size_t)j, 12) < 12)
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the inverse bind matrix of joint %u is not finite", name,
                              j);
@@ -109,7 +109,7 @@ static pelt_result check_control_values(const float *values, size_t count, const
     for (size_t i = 0; values && i < count; i++)
         if (!(fabsf(values[i]) <= PELT_LARGEST_CONTROL))
             return pelt_fail(error, PELT_ERROR_NUMBER,
-                             "%s: the control \"%s\" is %g in frame %zu, which cannot be worked with", where,
+                             "%s: control \"%s\" is %g in frame %zu, which is not finite or too large", where,
                              controls->names[i % controls->count], (double)values[i], i / controls->count);
     return PELT_OK;
 }
@@ -160,7 +160,7 @@ static void copy_tangents(pelt_arena *arena, const pelt_character *c, pelt_mesh 
     pelt_arena_free(work);
 }
 
-/* The influences of a vertex, each joint once, after those of the vertices before it. */
+/* Appends the influences of a vertex, each joint once. */
 static uint32_t copy_influences(const pelt_character *c, uint32_t v, pelt_influences *in) {
     uint32_t begin = in->first[v], end = begin;
     for (size_t i = (size_t)v * c->influences_per_vertex, k = 0; k < c->influences_per_vertex; i++, k++) {
@@ -185,7 +185,7 @@ static pelt_result copy_weights(pelt_arena *arena, const pelt_character *c, cons
         double sum = pelt_normalise_weights(in->weights + in->first[v], in->first[v + 1] - in->first[v]);
         if (!(sum > 0) || !isfinite(sum))
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s: the weights of vertex %u sum to %g; give it a joint that it follows", name, v, sum);
+                             "%s: the weights of vertex %u sum to %g; give it a joint to follow", name, v, sum);
     }
     return PELT_OK;
 }
@@ -200,13 +200,13 @@ static void copy_skeleton(pelt_arena *arena, const pelt_character *c, pelt_skele
         const char *given = c->joint_names ? c->joint_names[j] : NULL;
         s->names[j] = given ? pelt_arena_format(arena, "%s", given) : pelt_arena_format(arena, "joint%u", j);
         double length = sqrt(quaternion_square(s->rest[j].rotation));
-        for (int i = 0; i < 4 && fabs(length - 1) >= 1e-6; i++) /* nearer than that no float can be: keep the bits */
+        for (int i = 0; i < 4 && fabs(length - 1) >= 1e-6; i++) /* else unit length to float precision: keep the bits */
             s->rest[j].rotation[i] = (float)(s->rest[j].rotation[i] / length);
         for (size_t i = 0; c->inverse_bind && i < 12; i++) s->inverse_bind[j][i] = c->inverse_bind[12 * (size_t)j + i];
     }
 }
 
-/* Without inverse bind matrices the mesh is bound as it is at rest. */
+/* Without inverse bind matrices the mesh is bound in the rest pose. */
 static pelt_result bind_at_rest(pelt_arena *arena, const char *name, pelt_skeleton *s, pelt_error *error) {
     pelt_affine *globals = PELT_NEW(arena, s->joint_count, pelt_affine), *unused;
     unused = PELT_NEW(arena, s->joint_count, pelt_affine);
@@ -216,7 +216,7 @@ static pelt_result bind_at_rest(pelt_arena *arena, const char *name, pelt_skelet
         pelt_affine inverse;
         if (!pelt_affine_invert(&globals[j], &inverse))
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s: joint %u is scaled to nothing at rest; give the inverse bind matrices", name, j);
+                             "%s: joint %u is scaled to zero at rest; give the inverse bind matrices", name, j);
         memcpy(s->inverse_bind[j], inverse.m, sizeof inverse.m);
     }
     return PELT_OK;
@@ -272,12 +272,11 @@ static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip_input *
     snprintf(where, sizeof where, "clip %.150s", input->name);
     for (uint32_t i = 0; i < bundle->clip_count; i++)
         if (!strcmp(bundle->clips[i]->name, input->name))
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: there is a clip of this name already", where);
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a clip of this name already exists", where);
     if (!frames || frames > MOST_FRAMES || !input->poses)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "%s: %zu frames and %s poses; a clip has 1 to %d frames, all with "
-                         "a pose",
-                         where, frames, input->poses ? "their" : "no", MOST_FRAMES);
+                         "%s: %zu frames and %s poses; a clip has 1 to %d frames, each with a pose", where, frames,
+                         input->poses ? "their" : "no", MOST_FRAMES);
     for (size_t i = 0; i < frames * joints; i++) {
         const char *problem = transform_problem(&input->poses[i]);
         if (problem)
@@ -289,7 +288,7 @@ static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip_input *
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the position of vertex %zu in frame %zu is not finite", where,
                          bad % row / 3, bad / row);
     if (input->normals && !input->positions)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: it has true normals, but no true positions", where);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: has true normals but no true positions", where);
     bad = input->normals ? find_bad_number(input->normals, frames * row) : frames * row;
     if (bad < frames * row)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the normal of vertex %zu in frame %zu is not finite", where,
@@ -307,7 +306,7 @@ static const float *part_of(const pelt_transform *t, pelt_path path) {
     return path == PELT_ROTATION ? t->rotation : path == PELT_TRANSLATION ? t->translation : t->scale;
 }
 
-/* One property of one joint through all frames; no channel when it stays at rest. */
+/* One property of one joint over all frames; no channel if it stays at rest. */
 static void add_channel(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_clip_input *input, uint32_t joint,
                         pelt_path path, pelt_clip *clip) {
     size_t size = path == PELT_ROTATION ? 4 : 3, frame = 0;
@@ -328,7 +327,7 @@ const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input
     if (check_clip(bundle, input, error)) return NULL;
     const pelt_skeleton *skeleton = &bundle->skeleton;
     size_t frames = input->frame_count;
-    /* Of its own, because what a caller gives is not bound by the size of the file that a bundle may come from. */
+    /* A separate arena: a caller's data is not bounded by the size of the file that the bundle may come from. */
     pelt_arena *arena = pelt_arena_inside(bundle->arena);
     pelt_clip *clip = PELT_NEW(arena, 1, pelt_clip);
     const pelt_clip **clips = PELT_NEW(arena, (size_t)bundle->clip_count + 1, const pelt_clip *);
@@ -366,7 +365,8 @@ pelt_result pelt_check_examples(pelt_examples examples, pelt_error *error) {
         const pelt_clip *clip = examples.list[i].clip;
         if (!clip->positions)
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "clip \"%s\" has no true positions: it can be played, but is no example", clip->name);
+                             "clip \"%s\" has no true positions: it can be played, but not used as an example",
+                             clip->name);
         if (examples.list[i].frame >= clip->frame_count)
             return pelt_fail(error, PELT_ERROR_INDEX, "example %zu is frame %u of clip \"%s\", which has %u", i,
                              examples.list[i].frame, clip->name, clip->frame_count);

@@ -1,10 +1,10 @@
-/* clock.h: how long things take, in seconds since some moment. */
+/* clock.h: timing, in seconds since an arbitrary moment. */
 
 #ifndef PELT_CLOCK_H
 #define PELT_CLOCK_H
 
 double pelt_wall_seconds(void);
 double pelt_cpu_seconds(void);    /* of all threads of this program */
-double pelt_thread_seconds(void); /* of the calling thread alone: what others do meanwhile does not count */
+double pelt_thread_seconds(void); /* of the calling thread alone */
 
 #endif

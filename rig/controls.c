@@ -1,5 +1,5 @@
-/* controls.c: named numbers that ride along with clips. The bundle lists their names; a clip has a row of values for
-   each frame, as wide as that list, or none when all are at rest. */
+/* controls.c: named numbers that accompany clips. The bundle lists their names; a clip has a row of values per frame, as
+   wide as that list, or none if all are at rest. */
 
 #include "rig/rig.h"
 #include <string.h>
@@ -15,7 +15,7 @@ void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, ui
     if (controls->count) memcpy(values, row, controls->count * sizeof *values);
 }
 
-/* Rows of a clip with room for more controls, which are at rest; NULL when memory is out. */
+/* Rows of a clip with room for more controls, which are at rest; NULL if out of memory. */
 static float *widen(pelt_arena *arena, const pelt_clip *clip, const pelt_controls *before, const pelt_controls *after) {
     float *rows = PELT_NEW(arena, (size_t)clip->frame_count * after->count, float);
     for (uint32_t f = 0; rows && f < clip->frame_count; f++) {
@@ -26,7 +26,7 @@ static float *widen(pelt_arena *arena, const pelt_clip *clip, const pelt_control
     return rows;
 }
 
-/* Adds the names that are new. Clips that have controls already get room for them, all of them or none. */
+/* Adds the new names. Clips that already have controls get room for them, all clips or none. */
 static pelt_result add_names(pelt_bundle *bundle, uint32_t count, const char *const *names) {
     pelt_controls *now = &bundle->controls, more = *now;
     if (count > PELT_MOST_CONTROLS) return PELT_ERROR_DATA;

@@ -1,8 +1,8 @@
-/* diagnose.c: what is wrong with a set of examples, said before anything is fitted to it.
+/* diagnose.c: finds what is wrong with a set of examples before anything is fitted to it.
 
-   Nearly all bad results come from input that does not fit together: a cache in centimetres on a rig in metres, z-up on
-   y-up, vertices in another order. The true positions are compared with the linear blend of the same frame; where the
-   two are far apart, the simplest change of the cache that brings them together is named. */
+   Nearly all bad results come from mismatched input: a cache in centimetres on a rig in metres, z-up on y-up, vertices in
+   another order. The true positions are compared with the linear blend of the same frame; if the two are far apart, the
+   simplest change to the cache that brings them together is reported. */
 
 #include "rig/diagnose.h"
 #include "rig/align.h"
@@ -38,14 +38,14 @@ static double *blend_frame(diagnosis *d, const pelt_clip *clip, uint32_t frame) 
 
 /* -- Numbers ------------------------------------------------------------------------------------------------------ */
 
-/* A coordinate that no export of this character can have. */
+/* A coordinate that no sane export of this character has. */
 static double huge_coordinate(const pelt_mesh *mesh) {
     double size = mesh->diagonal;
     for (size_t i = 0; i < 3 * (size_t)mesh->vertex_count; i++) size = fmax(size, fabsf(mesh->positions[i]));
     return size > 0 ? 1e4 * size : INFINITY;
 }
 
-/* Says what is wrong with the first bad coordinate of a frame; true when there is one. */
+/* Reports the first bad coordinate of a frame; true if there is one. */
 static bool find_bad_number(diagnosis *d, const pelt_clip *clip, uint32_t frame, double huge) {
     const float *p = frame_positions(d, clip, frame);
     size_t count = 3 * (size_t)d->bundle->mesh.vertex_count, i = 0;
@@ -59,7 +59,7 @@ static bool find_bad_number(diagnosis *d, const pelt_clip *clip, uint32_t frame,
     else
         FIND(d, PELT_FATAL, "not-finite",
              "%s: frame %u, vertex %zu is not a finite number: the simulation or export failed there; leave out that "
-             "frame or make it again",
+             "frame or redo it",
              clip->source, frame, i / 3);
     return true;
 }
@@ -70,7 +70,7 @@ static bool find_collapse(diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     while (i < count && p[i] == p[i % 3]) i++;
     if (i < count || count <= 3 || !(d->bundle->mesh.diagonal > 0)) return false;
     FIND(d, PELT_FATAL, "collapsed",
-         "%s: frame %u: all points are in one place, (%g, %g, %g); export the cache again, or leave out that frame",
+         "%s: frame %u: all points are at one position, (%g, %g, %g); export the cache again, or leave out that frame",
          clip->source, frame, p[0], p[1], p[2]);
     return true;
 }
@@ -83,7 +83,7 @@ static bool check_numbers(diagnosis *d, const pelt_clip *clip) {
     return true;
 }
 
-/* Rotations of poses: one without length says nothing, one of another length than 1 is a sign of a broken exporter. */
+/* Rotations of poses: a zero quaternion is meaningless, and one that is not unit length hints at a broken exporter. */
 static void check_rotations(diagnosis *d, const pelt_clip *clip) {
     for (uint32_t c = 0; c < clip->channel_count; c++) {
         const pelt_channel *channel = &clip->channels[c];
@@ -101,9 +101,9 @@ static void check_rotations(diagnosis *d, const pelt_clip *clip) {
         if (!odd) continue;
         FIND(d, worst > 0 ? PELT_WARNING : PELT_FATAL, "rotations",
              worst > 0
-                 ? "%s: clip \"%s\" turns %s by quaternions that are not of length 1 (key %u; one has length %.3g): "
-                   "they are taken as if they were; export the animation again"
-                 : "%s: clip \"%s\" turns %s by a quaternion of zeros (key %u; length %.3g): that is no rotation; "
+                 ? "%s: clip \"%s\" rotates %s by quaternions that are not of length 1 (key %u; one has length %.3g): "
+                   "they are normalised; export the animation again"
+                 : "%s: clip \"%s\" rotates %s by a zero quaternion (key %u; length %.3g), which is not a rotation; "
                    "export the animation again",
              d->bundle->path, clip->name, d->bundle->skeleton.names[channel->joint], first, worst);
         return;
@@ -113,7 +113,7 @@ static void check_rotations(diagnosis *d, const pelt_clip *clip) {
 /* -- Scale, axes, order ------------------------------------------------------------------------------------------- */
 
 typedef struct cloud {
-    double center[3], spread; /* root mean square distance from the centre */
+    double center[3], spread; /* RMS distance from the centre */
 } cloud;
 
 static cloud cloud_of(const double *p, size_t count) {
@@ -129,7 +129,7 @@ static cloud cloud_of(const double *p, size_t count) {
     return c;
 }
 
-/* Root mean square distance of two centred sets of points, the second one with axes swapped and scaled. */
+/* RMS distance of two centred sets of points, the second one with axes swapped and scaled. */
 static double misfit(const double *a, const cloud *ca, const double *b, const cloud *cb, size_t count,
                      const int axis[3], const int sign[3], double scale) {
     double sum = 0;
@@ -142,7 +142,7 @@ static double misfit(const double *a, const cloud *ca, const double *b, const cl
     return sqrt(sum / (double)count);
 }
 
-/* The best of the 24 turns that carry axes to axes, or of the 24 mirrored ones. */
+/* The best of the 24 rotations that map axes to axes, or of the 24 mirrored ones. */
 static double best_axes(const double *a, const cloud *ca, const double *b, const cloud *cb, size_t count, double scale,
                         bool mirrored, int axis[3], int sign[3]) {
     static const int orders[6][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
@@ -160,7 +160,7 @@ static double best_axes(const double *a, const cloud *ca, const double *b, const
     return best;
 }
 
-/* Names the units that differ by this ratio, when there are such. */
+/* Names the units that differ by this ratio, if there are any. */
 static void unit_hint(double ratio, char *text, size_t size) {
     static const struct {
         double metres;
@@ -180,7 +180,7 @@ static void describe_axes(char *text, size_t size, const int axis[3], const int 
         at += (size_t)snprintf(text + at, size - at, "%s%s%c", i ? ", " : "", sign[i] < 0 ? "-" : "", letters[axis[i]]);
 }
 
-/* One frame of a cache beside the linear blend of the same frame. */
+/* One frame of a cache and the linear blend of the same frame. */
 typedef struct placement {
     const pelt_clip *clip;
     uint32_t frame;
@@ -188,29 +188,29 @@ typedef struct placement {
     double *blend, *truth;
     cloud a, b;    /* of blend and truth */
     double ratio;  /* size of the truth over that of the blend */
-    double direct; /* misfit when sizes and centres are made equal */
+    double direct; /* misfit with sizes and centres equalised */
 } placement;
 
 static bool place(diagnosis *d, const pelt_clip *clip, placement *p) {
     static const int same_axis[3] = {0, 1, 2}, same_sign[3] = {1, 1, 1};
     *p = (placement){.clip = clip, .count = d->bundle->mesh.vertex_count};
-    /* A clip that begins in an extreme pose raises no false alarm. */
+    /* Not simply the first: a clip that starts in an extreme pose must not raise a false alarm. */
     p->frame = pelt_calmest_key(d->scratch, d->bundle, clip, 0, clip->frame_count);
     p->blend = blend_frame(d, clip, p->frame);
     p->truth = PELT_NEW(d->scratch, 3 * p->count, double);
     for (size_t i = 0; i < 3 * p->count; i++) p->truth[i] = frame_positions(d, clip, p->frame)[i];
     p->a = cloud_of(p->blend, p->count), p->b = cloud_of(p->truth, p->count);
-    if (!(p->a.spread > 0) || !(p->b.spread > 0)) return false; /* a single point has a place, but no size */
+    if (!(p->a.spread > 0) || !(p->b.spread > 0)) return false; /* a single point has no size */
     p->ratio = p->b.spread / p->a.spread;
     if (fabs(log(p->ratio)) <= log(1.25)) p->ratio = 1;
     p->direct = misfit(p->blend, &p->a, p->truth, &p->b, p->count, same_axis, same_sign, 1 / p->ratio);
     return true;
 }
 
-/* Finds the turn of the cache that brings it onto the blend; true when there is a clear one. */
+/* Finds the change of axes that brings the cache onto the blend; true if there is a clear one. */
 static bool find_axes(diagnosis *d, const placement *p) {
     int axis[3], sign[3], mirror_axis[3], mirror_sign[3];
-    if (p->count < 4) return false; /* so few points can be brought together in many ways */
+    if (p->count < 4) return false; /* so few points match in many ways */
     double turned = best_axes(p->blend, &p->a, p->truth, &p->b, p->count, 1 / p->ratio, false, axis, sign);
     double mirrored =
         best_axes(p->blend, &p->a, p->truth, &p->b, p->count, 1 / p->ratio, true, mirror_axis, mirror_sign);
@@ -234,7 +234,7 @@ static bool find_axes(diagnosis *d, const placement *p) {
     return true;
 }
 
-/* Typical distance from a point of the blend to the nearest of the truth, both centred: small when both are the same
+/* Typical distance from a point of the blend to the nearest one of the truth, both centred: small if both are the same
    points in any order. */
 static double nearest_distance(const placement *p) {
     size_t step = p->count / 200 + 1, looked = 0;
@@ -248,7 +248,7 @@ static double nearest_distance(const placement *p) {
     return sqrt(sum / (double)looked);
 }
 
-/* Length of all edges. Vertices in another order tear the mesh into long edges; no movement of a skin does. */
+/* Total edge length. Vertices in another order tear the mesh into long edges; no movement of a skin does. */
 static double edge_length(const pelt_mesh *mesh, const double *positions) {
     double sum = 0;
     for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++) {
@@ -263,7 +263,7 @@ static bool other_order(const pelt_mesh *mesh, const placement *p) {
     return !mesh->triangle_count || edge_length(mesh, p->truth) > 1.5 * edge_length(mesh, p->blend);
 }
 
-/* Compares one frame of a cache with the linear blend of the same frame, and names what sets them apart. */
+/* Compares one frame of a cache with the linear blend of the same frame, and reports how they differ. */
 static void check_placement(diagnosis *d, const pelt_clip *clip) {
     placement p;
     if (!place(d, clip, &p)) return;
@@ -284,30 +284,30 @@ static void check_placement(diagnosis *d, const pelt_clip *clip) {
     }
     if (p.direct <= limit && offset > 0.05 * diagonal)
         FIND(d, PELT_WARNING, "offset",
-             "%s: frame %u stands %.4g away from the skeleton in %s, by (%.4g, %.4g, %.4g); if that is not intended, "
+             "%s: frame %u is %.4g away from the skeleton in %s, by (%.4g, %.4g, %.4g); if that is not intended, "
              "the "
              "cache is in another space: export it in world space, or move it back",
              clip->source, p.frame, offset, d->bundle->path, by[0], by[1], by[2]);
     if (p.direct <= limit) return;
     if (other_order(&d->bundle->mesh, &p))
         FIND(d, PELT_FATAL, "vertex-order",
-             "%s: the points lie on the character in %s, but in another order; export cache and mesh from the same "
-             "object, with its vertex order kept",
+             "%s: the points match the character in %s, but in another order; export cache and mesh from the same "
+             "object, keeping its vertex order",
              clip->source, d->bundle->path);
     else
         FIND(d, PELT_WARNING, "far-from-blend",
              "%s: frame %u is %.2g%% of the character's size away from where its skeleton puts it; check that frame i "
-             "of the cache is key i of the clip \"%s\", and that both are of the same character",
+             "of the cache is key i of clip \"%s\", and that both show the same character",
              clip->source, p.frame, 100 * p.direct / diagonal, clip->name);
 }
 
 /* -- Poses -------------------------------------------------------------------------------------------------------- */
 
 typedef struct pose_key {
-    double key; /* a fixed mix of all numbers of the pose: equal poses have equal keys */
+    double key; /* a fixed mix of the pose's numbers: equal poses have equal keys */
     const pelt_clip *clip;
     uint32_t frame;
-    size_t place; /* in the list of all frames */
+    size_t place; /* index in the list of all frames */
 } pose_key;
 
 static int compare_keys(const void *a, const void *b) {
@@ -321,7 +321,7 @@ static size_t frame_total(const diagnosis *d) {
     return total;
 }
 
-/* Local matrices of a pose; matrices do not know that q and -q are one rotation, so they compare well. */
+/* Local matrices of a pose, which compare well because q and -q give the same one. */
 static void local_matrices(const diagnosis *d, const pelt_clip *clip, uint32_t frame, pelt_transform *locals,
                            pelt_affine *out) {
     pelt_clip_pose(clip, &d->bundle->skeleton, frame, locals);
@@ -335,7 +335,7 @@ static double pose_distance(const diagnosis *d, const pelt_affine *a, const pelt
     return worst;
 }
 
-/* Controls in units of the farthest that any of the clips takes them from rest. */
+/* Controls in units of their largest distance from rest in any clip. */
 static double control_of(const diagnosis *d, const pelt_clip *clip, uint32_t frame, uint32_t control) {
     const pelt_controls *all = &d->bundle->controls;
     double value = clip->controls ? clip->controls[(size_t)frame * all->count + control] : all->rest[control];
@@ -348,7 +348,7 @@ static bool same_controls(const diagnosis *d, const pose_key *a, const pose_key 
     return true;
 }
 
-/* Largest distance of a vertex between two frames; 0 where there are no shapes to compare. */
+/* Largest distance of a vertex between two frames; 0 if there are no shapes to compare. */
 static double shape_distance(const diagnosis *d, const pose_key *a, const pose_key *b) {
     if (!a->clip->positions || !b->clip->positions) return 0;
     const float *p = frame_positions(d, a->clip, a->frame), *q = frame_positions(d, b->clip, b->frame);
@@ -365,7 +365,7 @@ typedef struct duplicates {
     size_t total, alike;
     pose_key first[2];  /* the first pair */
     pose_key differ[2]; /* the pair whose shapes differ most */
-    double worst;       /* by so much */
+    double worst;       /* by how much */
 } duplicates;
 
 static pose_key *sorted_poses(diagnosis *d, size_t *total) {
@@ -393,7 +393,7 @@ static pose_key *sorted_poses(diagnosis *d, size_t *total) {
     return keys;
 }
 
-/* Sorted by key, equal poses are next to each other, but for the few whose keys are equal by chance. */
+/* Sorted by key, equal poses are adjacent, except for the few whose keys collide. */
 static duplicates find_duplicates(diagnosis *d) {
     enum { LOOK_AHEAD = 8 };
     uint32_t joints = d->bundle->skeleton.joint_count;
@@ -423,9 +423,9 @@ static void check_duplicates(diagnosis *d) {
     if (found.worst > 1e-3 * size)
         FIND(d, PELT_WARNING, "duplicate-pose-different-shape",
              "%s: frame %u of \"%s\" and frame %u of \"%s\" have the same pose but shapes that differ by %.3g (%.2g%% "
-             "of the size): the shape depends on something that the skeleton does not show, such as the time or the "
-             "tension of a muscle; a skin can only give their mean, unless a named control tells them apart: a column "
-             "of a table BUNDLE.CLIP.csv, one row per frame",
+             "of the size): the shape depends on something that the skeleton does not show, such as time or muscle "
+             "tension; a skin can only give their mean, unless a named control tells them apart: a column of a table "
+             "BUNDLE.CLIP.csv, one row per frame",
              d->bundle->path, found.differ[0].frame, found.differ[0].clip->name, found.differ[1].frame,
              found.differ[1].clip->name, found.worst, 100 * found.worst / size);
     else if (found.alike)
@@ -448,7 +448,7 @@ static void range_controls(diagnosis *d) {
     }
 }
 
-/* A clip that lacks a control that others have is taken to leave it at rest. */
+/* A clip without values for a control that others have is assumed to leave it at rest. */
 static void check_controls(diagnosis *d, const pelt_clip *clip) {
     char names[300] = "";
     size_t at = 0, still = 0;
@@ -469,7 +469,7 @@ static void check_controls(diagnosis *d, const pelt_clip *clip) {
 
 /* -- All of it ---------------------------------------------------------------------------------------------------- */
 
-/* Worst first; insertion keeps findings of one severity in the order in which they were made. */
+/* Worst first; insertion sort is stable, so findings of one severity keep their order. */
 static void sort_findings(pelt_findings *findings) {
     pelt_finding *list = (pelt_finding *)findings->list;
     for (size_t i = 1; i < findings->count; i++)
@@ -479,7 +479,7 @@ static void sort_findings(pelt_findings *findings) {
         }
 }
 
-/* A stage, in the scratch. A character without weights has no blend that its clips could be compared with. */
+/* A stage, in the scratch. A character without weights has no blend to compare its clips with. */
 static pelt_result look(void *user, pelt_error *error) {
     diagnosis *d = user;
     const pelt_mesh *mesh = &d->bundle->mesh;
@@ -503,7 +503,7 @@ static pelt_result look(void *user, pelt_error *error) {
 }
 
 pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count) {
-    static const pelt_finding no_memory = {PELT_FATAL, "memory", "not enough memory to look at the examples"};
+    static const pelt_finding no_memory = {PELT_FATAL, "memory", "not enough memory to check the examples"};
     diagnosis d = {.bundle = bundle, .clips = clips, .clip_count = clip_count, .scratch = pelt_arena_new(0)};
     pelt_result result = pelt_stage(d.scratch, look, &d, NULL);
     pelt_arena_free(d.scratch);

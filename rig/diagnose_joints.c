@@ -1,8 +1,8 @@
 /* diagnose_joints.c: joints at rest, and joints that no clip moves.
 
-   Joints that move parts of one surface belong together. Such a group may stand anywhere: a mesh in z-up under a node that
-   turns it, or in centimetres under one that scales it, is moved as a whole by its skeleton at rest. Only where the joints
-   of a group disagree was the mesh bound in another pose. A group of a single joint is a rigid part, a mesh on a node. */
+   Joints that move parts of one surface form a group. A group may be anywhere: a z-up mesh under a node that rotates it,
+   or one in centimetres under a node that scales it, is moved as a whole by its skeleton at rest. Only if the joints of a
+   group disagree was the mesh bound in another pose. A group of a single joint is a rigid part, a mesh on a node. */
 
 #include "rig/diagnose.h"
 #include <math.h>
@@ -15,7 +15,7 @@ static uint32_t leader(uint32_t *groups, uint32_t joint) {
     return joint;
 }
 
-/* The first of a group leads it: parents come before children. */
+/* The first joint of a group is its leader: parents come before children. */
 static void unite(uint32_t *groups, uint32_t a, uint32_t b) {
     a = leader(groups, a), b = leader(groups, b);
     groups[a > b ? a : b] = a < b ? a : b;
@@ -66,15 +66,16 @@ void pelt_diagnose_rest(diagnosis *d) {
         if (error > worst) worst = error, where = v;
     }
     if (mesh->diagonal > 0 && worst > 1e-3 * mesh->diagonal)
-        FIND(d, PELT_WARNING, "rest-pose",
-             "%s: the skeleton at rest does not give the mesh: vertex %u is off by %.3g (%.2g%% of the size); that is "
-             "harmless if the mesh was bound in another pose than the file's, otherwise bind it again",
-             d->bundle->path, where, worst, 100 * worst / mesh->diagonal);
+        FIND(
+            d, PELT_WARNING, "rest-pose",
+            "%s: the skeleton at rest does not reproduce the mesh: vertex %u is off by %.3g (%.2g%% of the size); that "
+            "is harmless if the mesh was bound in a pose other than the file's, otherwise bind it again",
+            d->bundle->path, where, worst, 100 * worst / mesh->diagonal);
 }
 
 /* -- Joints that never move ---------------------------------------------------------------------------------------- */
 
-/* Joints that carry parts of a surface which others carry too: those that a skin can learn about. */
+/* Joints that share a surface with others: those that a skin can learn about. */
 static bool *blended_joints(diagnosis *d) {
     const pelt_influences *in = &d->bundle->mesh.influences;
     uint32_t joints = d->bundle->skeleton.joint_count, *sizes = PELT_NEW(d->scratch, joints, uint32_t);
@@ -87,7 +88,7 @@ static bool *blended_joints(diagnosis *d) {
     return blended;
 }
 
-/* A joint that stays exactly where its parent is stands for it: a second skin binds the same node. */
+/* A joint that always coincides with its parent stands in for it: a second skin binds the same node. */
 static bool stands_for_parent(const pelt_skeleton *skeleton, uint32_t joint) {
     if (skeleton->parents[joint] < 0) return false;
     pelt_affine local = pelt_affine_of(&skeleton->rest[joint]);
@@ -96,7 +97,7 @@ static bool stands_for_parent(const pelt_skeleton *skeleton, uint32_t joint) {
     return true;
 }
 
-/* [joint] whether any clip moves it against its parent. */
+/* [joint] whether any clip moves it relative to its parent. */
 static bool *moving_joints(diagnosis *d) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     uint32_t joints = skeleton->joint_count;

@@ -1,12 +1,12 @@
-/* diagnose_timing.c: caches whose frames do not belong to the keys of their clip.
+/* diagnose_timing.c: caches whose frames do not match the keys of their clip.
 
    A cache that is s frames late has the shape of key f in its frame f + s. The mean squared distance of the truth from
-   the linear blend, over some vertices, is taken for every small shift:
+   the linear blend, over some vertices, is computed for every small shift:
 
        E(s) = mean over f of |truth(f + s) - blend(f)|^2
 
-   and where another shift than 0 explains most of E(0) and brings the two together, it is named. Truth that lags behind its skeleton a little, as
-   flesh does, does not: the whole of it would have to. */
+   and if a shift other than 0 explains most of E(0) and brings the two together, it is reported. Flesh that lags slightly
+   behind the skeleton does not trigger this: all of the character would have to lag. */
 
 #include "rig/diagnose.h"
 #include <math.h>
@@ -16,11 +16,11 @@ enum { MOST_SHIFT = 8, MOST_POINTS = 200, MOST_FRAMES = 2000, FEWEST_FRAMES = 4 
 typedef struct timing {
     const pelt_clip *clip;
     size_t vertex_count;
-    uint32_t frames, points, *vertices; /* that are looked at */
+    uint32_t frames, points, *vertices; /* the sample */
     double *blend;                      /* [frames][points][3] */
 } timing;
 
-/* Some vertices that joints move, spread over the mesh. */
+/* Samples weighted vertices, spread over the mesh. */
 static void choose_points(diagnosis *d, timing *t) {
     const pelt_mesh *mesh = &d->bundle->mesh;
     const uint32_t *first = mesh->influences.first;
@@ -69,7 +69,7 @@ static double shifted_error(const timing *t, int shift) {
     return count ? sum / (double)count : INFINITY;
 }
 
-/* The farthest that a vertex is from its place in the first frame, in the blend. */
+/* The largest distance of a blended vertex from its position in the first frame. */
 static double blend_motion(const timing *t) {
     double most = 0;
     for (size_t f = 0; f < t->frames; f++)
@@ -108,8 +108,8 @@ static bool find_shift(diagnosis *d, const timing *t) {
     if (!best || !(sqrt(still) > 1e-4 * size && sqrt(least) < 0.05 * size)) return false;
     int by = best > 0 ? best : -best;
     FIND(d, PELT_WARNING, "shifted",
-         "%s: is %d frame%s %s: its frame %d has the shape of key %d of clip \"%s\" (shifted so, the distance from the "
-         "blend falls from %.2g%% to %.2g%% of the size); export it from %d frame%s %s on",
+         "%s: is %d frame%s %s: its frame %d has the shape of key %d of clip \"%s\" (shifting it reduces the distance "
+         "from the blend from %.2g%% to %.2g%% of the size); export it starting %d frame%s %s",
          t->clip->source, by, by > 1 ? "s" : "", best > 0 ? "late" : "early", best > 0 ? by : 0, best > 0 ? 0 : by,
          t->clip->name, 100 * sqrt(still) / size, 100 * sqrt(least) / size, by, by > 1 ? "s" : "",
          best > 0 ? "later" : "earlier");

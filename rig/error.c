@@ -1,4 +1,4 @@
-/* error.c: one sentence for every failure, and the list of findings. */
+/* error.c: one sentence per failure, and the list of findings. */
 
 #include "rig/rig.h"
 #include <stdio.h>

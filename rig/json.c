@@ -1,4 +1,4 @@
-/* json.c: JSON of any name and any number, and its text. */
+/* json.c: safe JSON values from any name or number, and their text. */
 
 #include "rig/json.h"
 #include "rig/text.h"
@@ -20,7 +20,7 @@ json_t *pelt_json_text(const char *text) {
 
 /* -- Text ---------------------------------------------------------------------------------------------------------- */
 
-/* Failure is sticky, because jansson does not listen to every one. */
+/* Failure is sticky, because jansson ignores some return values. */
 typedef struct growing {
     char *text;
     size_t used, room;

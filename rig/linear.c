@@ -12,17 +12,17 @@
 
 /* -- Threads and memory of OpenBLAS --------------------------------------------------------------------------------- */
 
-/* OpenBLAS starts threads of its own where it sees fit. The number of them is one for the whole process: the first stage
-   that begins sets it to 1, the last one that ends gives it back as it was. */
+/* OpenBLAS starts its own threads when it sees fit. Their number is per process: the first stage to begin sets it to 1,
+   the last one to end restores it. */
 extern void openblas_set_num_threads(int count) __attribute__((weak));
 extern int openblas_get_num_threads(void) __attribute__((weak));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int stages, threads_before;
 
-/* OpenBLAS takes a buffer of 128 MiB for every call that runs at the same time, keeps it, and waits for ever when the
-   system has none for it. Where the address space is limited they are therefore taken before they are needed, each
-   after a look whether there is room for it, and for the stack of a thread. */
+/* OpenBLAS takes a buffer of 128 MiB per concurrent call, keeps it, and hangs if the system refuses one. So where the
+   address space is limited, the buffers are allocated in advance, each after checking that there is room for it and for
+   the stack of a thread. */
 extern void *blas_memory_alloc(int position) __attribute__((weak));
 extern void blas_memory_free(void *buffer) __attribute__((weak));
 
@@ -66,7 +66,7 @@ void pelt_blas_leave(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* LAPACKE takes memory of its own. That it had none must not look like a matrix that has no inverse. */
+/* LAPACKE allocates its own memory. A failure to do so must not look like a singular matrix. */
 static _Thread_local bool no_memory;
 
 bool pelt_blas_failed(void) {
@@ -99,7 +99,7 @@ void pelt_symm(size_t n, size_t columns, double alpha, const double *a, const do
                 (int)columns);
 }
 
-/* Row-major and lower is column-major and upper, which spares LAPACK a copy. */
+/* Row-major lower is column-major upper, which saves LAPACK a copy. */
 bool pelt_cholesky(size_t n, double *a) {
     return succeeded(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)(n ? n : 1)));
 }
@@ -145,8 +145,8 @@ bool pelt_eigen(size_t n, double *a, double *values) {
     return succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)n, a, (lapack_int)n, values));
 }
 
-/* Column-major, so that LAPACK's columns are rows here. All eigenvectors take less time than a few, unless these are very
-   few of many. */
+/* Column-major, so that LAPACK's columns are rows here. Computing all eigenvectors is faster than computing some, unless
+   only very few of many are needed. */
 bool pelt_eigen_leading(size_t n, double *a, size_t count, double *values, double *vectors) {
     bool few = 6 * count < n;
     lapack_int size = (lapack_int)n, first = (lapack_int)(n - count + 1), found;

@@ -1,9 +1,9 @@
-/* match.c: which point of a cache is which place of a mesh, by where both are.
+/* match.c: matches the points of a cache to places of a mesh by position.
 
-   In any frame the truth is near the linear blend, but often not nearer than the next vertex. What sets it apart from the
-   blend, however, is about the same for neighbours on the mesh. So points are matched with the nearest places, the
-   differences of those that chose each other are spread over the mesh, the places are moved by them, and so again until
-   nothing changes. Several frames at once tell apart what coincides in one of them. */
+   In any frame the truth is near the linear blend, but often not nearer than the next vertex. Its difference from the
+   blend, however, is about the same for neighbours on the mesh. So points are matched to the nearest places, the
+   differences of those that chose each other are spread over the mesh, the places are moved by them, and this repeats
+   until nothing changes. Using several frames at once separates points that coincide in one of them. */
 
 #include "rig/align.h"
 #include "rig/maths.h"
@@ -15,13 +15,13 @@
 
 enum { LEAF = 8, MOST_NEAREST = 32 };
 
-/* Points in the order of a balanced tree: of any stretch of more than LEAF, the middle one divides the others along the
-   axis in which they extend most. */
+/* Points in the order of a balanced tree: in any range of more than LEAF points, the middle one splits the others along
+   their longest axis. */
 struct pelt_neighbours {
     const double *points;
     uint32_t count;
     uint32_t *order;
-    uint8_t *axes; /* of the middle of each stretch */
+    uint8_t *axes; /* split axis at the middle of each range */
 };
 
 static int widest_axis(const double *points, const uint32_t *order, size_t begin, size_t end) {
@@ -42,7 +42,7 @@ static bool before(const double *points, int axis, uint32_t a, uint32_t b) {
     return x < y || (x == y && a < b);
 }
 
-/* Hoare's selection: the middle of the stretch gets what belongs there, smaller ones come before it. */
+/* Hoare's selection: partitions the range around its median. */
 static void select_middle(const double *points, int axis, uint32_t *order, size_t begin, size_t end) {
     size_t middle = (begin + end) / 2;
     while (end - begin > 1) {
@@ -131,10 +131,10 @@ typedef struct matching {
     const pelt_moments *places, *points;
     const pelt_edges *edges;
     const pelt_neighbours *tree;
-    pelt_moments moved;  /* the places, by the differences of their neighbourhood */
-    double *trust;       /* [moment] what a squared distance counts: less where points are far from their places */
+    pelt_moments moved;  /* the places, moved by the differences of their neighbourhood */
+    double *trust;       /* [moment] weight of a squared distance: less if points are far from their places */
     uint32_t *matches;   /* of places */
-    double *squares;     /* how far from their points */
+    double *squares;     /* squared distances from their points */
     uint32_t *owners;    /* of points: 1 + the nearest place that chose them */
     double *differences; /* [place][moment][3], and room for their means */
     double *means, *weights, *sums;
@@ -165,7 +165,7 @@ static void choose(void *user, size_t i, pelt_arena *scratch) {
     }
 }
 
-/* Every point goes to the nearest of the places that chose it; returns how many places go without. */
+/* Assigns every point to the nearest of the places that chose it; returns how many places are left without. */
 static uint32_t find_owners(matching *m) {
     uint32_t without = 0;
     memset(m->owners, 0, m->points->count * sizeof *m->owners);
@@ -177,7 +177,7 @@ static uint32_t find_owners(matching *m) {
     return without;
 }
 
-/* Moments in which the points are nearer to the places tell more about who is who. */
+/* Moments in which the points are closer to the places are more informative. */
 static void find_trust(matching *m) {
     double least = 0, size = 0;
     for (uint32_t p = 0; p < m->points->count; p++)
@@ -214,7 +214,7 @@ static void spread_once(matching *m) {
     swap = m->weights, m->weights = m->sums, m->sums = swap;
 }
 
-/* Moves the places by the mean difference of so many rings of neighbours. */
+/* Moves the places by the mean difference over some rings of neighbours. */
 static void move_places(matching *m, int rings) {
     uint32_t moments = m->places->moment_count;
     for (uint32_t u = 0; u < m->places->count; u++) {
@@ -238,14 +238,14 @@ static bool coincide(const pelt_moments *points, uint32_t a, uint32_t b, double 
     return true;
 }
 
-/* Places that share a point of which they are not both, and points that no place has and that move by themselves. */
+/* Counts places that wrongly share a point, and unclaimed points that coincide with no claimed one. */
 static uint32_t count_unclear(const matching *m, const uint32_t *rest) {
     uint32_t unclear = 0, list[MOST_NEAREST];
     double squares[MOST_NEAREST], size = 0;
     for (uint32_t p = 0; p < m->points->count; p++)
         size = fmax(size, square_between(at(m->points, 0, p), at(m->points, 0, 0)));
     for (uint32_t u = 0; u < m->places->count; u++) {
-        uint32_t owner = m->owners[m->matches[u]] - 1; /* rounding can part two places that are one */
+        uint32_t owner = m->owners[m->matches[u]] - 1; /* rounding can separate two places that are one */
         unclear += rest[owner] != rest[u] && !coincide(m->places, owner, u, 1e-10 * size);
     }
     for (uint32_t p = 0; p < m->points->count; p++) {
@@ -268,7 +268,7 @@ uint32_t pelt_match_points(pelt_arena *arena, const pelt_moments *places, const 
     m.weights = PELT_NEW(arena, n, double), m.sums = PELT_NEW(arena, n, double);
     uint32_t *last = PELT_NEW(arena, n, uint32_t);
     m.trust = PELT_NEW(arena, places->moment_count, double);
-    for (uint32_t k = 0; k < places->moment_count; k++) m.trust[k] = k ? 1e-6 : 1; /* the calmest one comes first */
+    for (uint32_t k = 0; k < places->moment_count; k++) m.trust[k] = k ? 1e-6 : 1; /* the calmest comes first */
     memcpy(m.moved.positions, places->positions, n * row * sizeof(double));
     for (int round = 0; round < ROUNDS; round++) {
         memcpy(last, matches, n * sizeof *last);

@@ -1,5 +1,5 @@
-/* maths.h: the small mathematics that rooms share, in double: vectors of 3, matrices of 3x3 (row-major), quaternions
-   (x, y, z, w), sizes in a file. Results may be written over arguments only where a function says so. */
+/* maths.h: small shared maths in double: 3-vectors, 3x3 matrices (row-major), quaternions (x, y, z, w), sizes in a file.
+   Results may alias arguments only where a function says so. */
 
 #ifndef PELT_MATHS_H
 #define PELT_MATHS_H
@@ -20,7 +20,7 @@ static inline void pelt_cross(const double a[3], const double b[3], double out[3
 
 /* -- Matrices ------------------------------------------------------------------------------------------------------ */
 
-/* Cofactors; returns the determinant. The inverse is the transpose of the one divided by the other. */
+/* Cofactors; returns the determinant. The inverse is the transposed cofactors over the determinant. */
 static inline double pelt_cofactors(const double m[9], double out[9]) {
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) {
@@ -30,13 +30,13 @@ static inline double pelt_cofactors(const double m[9], double out[9]) {
     return m[0] * out[0] + m[1] * out[1] + m[2] * out[2];
 }
 
-/* x = m^-1 b, from what pelt_cofactors found. */
+/* x = m^-1 b, from the results of pelt_cofactors. */
 static inline void pelt_cramer(const double cofactors[9], double determinant, const double b[3], double x[3]) {
     for (int i = 0; i < 3; i++)
         x[i] = (cofactors[i] * b[0] + cofactors[3 + i] * b[1] + cofactors[6 + i] * b[2]) / determinant;
 }
 
-/* Of the linear part of an affine map, row-major 3x4. */
+/* The same for the linear part of an affine map, row-major 3x4. */
 static inline double pelt_affine_determinant(const double m[12]) {
     return m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) +
            m[2] * (m[4] * m[9] - m[5] * m[8]);

@@ -10,8 +10,8 @@ pelt_result pelt_check_mesh(uint64_t hash, const pelt_bundle *bundle, pelt_error
     if (!hash || hash == pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count))
         return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "the mesh in %s has other rest positions or triangles than the one that the skin was made for: "
-                     "take that one, or fit the skin again",
+                     "the mesh in %s has other rest positions or triangles than the one the skin was made for: use "
+                     "that one, or fit the skin again",
                      bundle->path);
 }
 

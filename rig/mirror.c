@@ -1,18 +1,18 @@
-/* mirror.c: examples of one side serve the other.
+/* mirror.c: examples of one side used for the other.
 
-   With M the reflection in the plane of symmetry, u the vertex at the mirrored place of v, and m(j) the joint of the other
-   side, what skinning makes of v is the mirror image of what it makes of u when
+   With M the reflection in the plane of symmetry, u the vertex at the mirrored position of v, and m(j) the joint of the
+   other side, skinning moves v to the mirror image of where it moves u if
 
        T'_j = M T_m(j) M,   T_j = G_j (G_j at rest)^-1
 
-   whatever axes the joints have. From these the poses follow, parents first. */
+   whatever axes the joints have. The poses follow from these, parents first. */
 
 #include "rig/align.h"
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-/* Vertices and joints nearer than this part of the diagonal are partners. */
+/* Vertices and joints closer than this fraction of the bounding-box diagonal are partners. */
 static const double near_vertex = 1e-3, near_joint = 0.02;
 
 typedef struct mirroring {
@@ -23,7 +23,7 @@ typedef struct mirroring {
     pelt_arena *arena;
     uint32_t *vertices, *joints, *controls; /* partners */
     pelt_affine *rest;                      /* globals of joints at rest */
-    double *positions;                      /* of vertices at rest, as the skeleton puts them */
+    double *positions;                      /* rest positions of vertices, posed by the skeleton */
     pelt_clip_input made;
 } mirroring;
 
@@ -31,14 +31,14 @@ typedef struct mirroring {
 
 static bool is_letter(char c) { return isalpha((unsigned char)c) != 0; }
 
-/* "left" at this place of a name, in any case, as a part of a longer word or alone; returns its length. */
+/* Matches "left" at this position of a name, ignoring case, alone or inside a longer word; returns its length. */
 static size_t word_at(const char *at, const char *word) {
     size_t i = 0;
     while (word[i] && tolower((unsigned char)at[i]) == word[i]) i++;
     return word[i] ? 0 : i;
 }
 
-/* Writes one side's word in place of the other's, with its case: LEFT, Left, left. */
+/* Writes one side's word over the other's, keeping its case: LEFT, Left, left. */
 static size_t put_word(const char *like, const char *word, char *out) {
     size_t n = strlen(word);
     bool all = isupper((unsigned char)like[1]) != 0;
@@ -47,7 +47,7 @@ static size_t put_word(const char *like, const char *word, char *out) {
     return n;
 }
 
-/* The name of the other side: Left and Right anywhere, L and R where they stand alone: .L _l L_ . False: there is none. */
+/* The name on the other side: Left and Right anywhere, L and R only if separate: .L _l L_ . False: there is none. */
 static bool other_side(const char *name, char *out, size_t size) {
     bool changed = false;
     size_t n = 0;
@@ -68,7 +68,7 @@ static bool other_side(const char *name, char *out, size_t size) {
     return changed;
 }
 
-/* Numbers of the partners of names; a name without a side is its own, and so is one whose partner is not there. */
+/* Indices of the names' partners; a name without a side, or whose partner is missing, is its own. */
 static void pair_names(const char *const *names, uint32_t count, uint32_t *partners) {
     for (uint32_t i = 0; i < count; i++) {
         char other[300];
@@ -97,7 +97,8 @@ static double apart(const double a[3], const double b[3]) {
     return sqrt(pow(a[0] - b[0], 2) + pow(a[1] - b[1], 2) + pow(a[2] - b[2], 2));
 }
 
-/* Of several vertices at the mirrored place, the one with the mirrored normal. Returns how many have none. */
+/* If several vertices are at the mirrored position, picks the one with the mirrored normal. Returns how many have no
+   partner. */
 static uint32_t pair_vertices(mirroring *m, const pelt_neighbours *tree, uint32_t *partners, uint32_t *lonely) {
     enum { MOST = 8 };
     const pelt_mesh *mesh = &m->bundle->mesh;
@@ -119,7 +120,7 @@ static uint32_t pair_vertices(mirroring *m, const pelt_neighbours *tree, uint32_
     return missing;
 }
 
-/* The plane through the origin or through the middle of the character, whichever it is symmetric about. */
+/* The plane through the origin or through the character's centre, whichever it is symmetric about. */
 static pelt_result find_vertices(mirroring *m, pelt_error *error) {
     uint32_t n = m->bundle->mesh.vertex_count, lonely = 0, other = 0;
     double low = INFINITY, high = -INFINITY;
@@ -141,7 +142,7 @@ static pelt_result find_vertices(mirroring *m, pelt_error *error) {
     return pelt_fail(
         error, PELT_ERROR_DATA,
         "%s: %u of the %u vertices have no partner on the other side of %c (the first is vertex %u), so examples "
-        "cannot be mirrored; make the mesh symmetric in its rest pose, or do without",
+        "cannot be mirrored; make the mesh symmetric in its rest pose, or do not mirror",
         m->bundle->path, missing, n, "xyz"[m->axis], lonely);
 }
 
@@ -156,8 +157,8 @@ static pelt_result find_joints(mirroring *m, pelt_error *error) {
         if (apart(at, (double[3]){a[3], a[7], a[11]}) <= near_joint * m->bundle->mesh.diagonal) continue;
         return pelt_fail(
             error, PELT_ERROR_DATA,
-            "%s: joint \"%s\" is not where the mirror image of \"%s\" is, so examples cannot be mirrored; joints of "
-            "the sides are told by their names (Left and Right, .L and .R, _l and _r, L_ and R_)",
+            "%s: joint \"%s\" is not at the mirror image of \"%s\", so examples cannot be mirrored; the sides of "
+            "joints are told by their names (Left and Right, .L and .R, _l and _r, L_ and R_)",
             m->bundle->path, s->names[j], s->names[m->joints[j]]);
     }
     m->controls = PELT_NEW(m->arena, m->bundle->controls.count, uint32_t);

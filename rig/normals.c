@@ -1,15 +1,15 @@
 /* normals.c: the normals of a surface, shaded as its file shades it.
 
-   A *shading group* is what shades as one: vertices that share a rest position, move together, and have one normal in
-   the file. A seam of the texture, whose twins have equal normals, is smooth; a hard edge, whose normals differ, is not.
-   The normal of a group is the sum of the normals of its triangles, each weighted by its angle at the corner, which does
-   not depend on how a flat face is cut into triangles:
+   A *shading group* shades as one: vertices that share a rest position, move together, and have the same normal in the
+   file. A texture seam, whose twins have equal normals, is smooth; a hard edge, whose normals differ, is not. The normal
+   of a group is the sum of its triangles' normals, each weighted by the angle at the corner, which does not depend on how
+   a flat face is triangulated:
 
        n = sum_t angle_t n_t / |...|,    angle = atan2(|u x v|, u . v) for the edges u, v of the corner
 
-   or by its area, where the normals of the file are nearer to that. Files may also bend their normals away from both:
-   sculpted, taken from a finer mesh. What a normal of the file is in the frame of the rest surface (its normal, and an edge across it) it stays in the frame of any other shape,
-   so that at rest the true normals are the file's own. */
+   or by its area, if the file's normals are closer to that. Files may also bend their normals away from both: sculpted,
+   or baked from a finer mesh. A file normal keeps its coordinates in the local frame of the surface (its normal, and an
+   edge across it) from the rest pose to any other shape, so that at rest the true normals are the file's own. */
 
 #include "rig/rig.h"
 #include <math.h>
@@ -19,7 +19,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* atan2 of y >= 0, to 7e-8: atan(t) = t p(t^2) by interpolation at Chebyshev's points, t the smaller over the larger. */
+/* atan2 for y >= 0, to 7e-8: atan(t) = t p(t^2) by interpolation at Chebyshev points, t the smaller over the larger. */
 static double angle_of(double y, double x) {
     static const double p[] = {0.999999882,  -0.333318127,  0.199669618,  -0.140032902,
                                0.0986886546, -0.0588297531, 0.0237805186, -0.00455979199};
@@ -35,7 +35,7 @@ static void cross(const double a[3], const double b[3], double out[3]) {
     for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
 }
 
-/* Makes a vector one of unit length; false, and zero, when it has no direction. */
+/* Normalises a vector; false, and zero, if it has no direction. */
 static bool normalise(double v[3]) {
     double length = sqrt(dot(v, v));
     bool sound = length > 0 && isfinite(length);
@@ -45,7 +45,7 @@ static bool normalise(double v[3]) {
 
 typedef enum weighting { BY_ANGLE, BY_AREA } weighting;
 
-/* Adds the normals of all triangles to those of the leaders of their corners (NULL: to every vertex its own). */
+/* Adds the normals of all triangles to the leaders of their corners (leaders NULL: each vertex leads itself). */
 static void sum_corners(const float *positions, const uint32_t *leaders, const uint32_t *triangles,
                         uint32_t triangle_count, weighting by, float *normals) {
     for (size_t t = 0; t < triangle_count; t++) {
@@ -86,13 +86,13 @@ void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint
 void pelt_unit_normal(const float normal[3], float out[3]) {
     double length = sqrt((double)normal[0] * normal[0] + (double)normal[1] * normal[1] + (double)normal[2] * normal[2]);
     if (!(length > 0) || !isfinite(length)) return;
-    if (fabs(length - 1) < 1e-6) length = 1; /* as good as a float can be: keep the bits */
+    if (fabs(length - 1) < 1e-6) length = 1; /* already unit length to float precision: keep the bits */
     for (int i = 0; i < 3; i++) out[i] = (float)(normal[i] / length);
 }
 
 /* -- Groups -------------------------------------------------------------------------------------------------------- */
 
-/* The first vertex of each vertex's group: those of a point whose normals are within an angle of the first one's. */
+/* The first vertex of each vertex's group: the vertices of a point whose normals are within an angle of the first's. */
 static uint32_t *find_leaders(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples, double cosine) {
     uint32_t n = mesh->vertex_count, *leaders = PELT_NEW(arena, n, uint32_t), *points = PELT_NEW(arena, n, uint32_t);
     uint32_t *newest = PELT_NEW(arena, n, uint32_t); /* chains of the leaders of a point, by index + 1 */
@@ -112,7 +112,7 @@ static uint32_t *find_leaders(pelt_arena *arena, const pelt_mesh *mesh, pelt_exa
 }
 
 bool pelt_smooth_normals(pelt_mesh *mesh) {
-    static const double crease = 0.7; /* 45 degrees: sharper is an edge, and the other side of a sheet most of all */
+    static const double crease = 0.7; /* 45 degrees: anything sharper is an edge, especially the back of a sheet */
     size_t n = mesh->vertex_count;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_mesh_normals(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, mesh->normals);
@@ -131,19 +131,18 @@ bool pelt_smooth_normals(pelt_mesh *mesh) {
 
 /* -- True normals -------------------------------------------------------------------------------------------------- */
 
-/* File normals that differ by less than a tenth of a degree are equal: exporters compute those of twins one by one, and
-   round. */
+/* File normals within a tenth of a degree are equal: exporters compute those of twins separately, and round. */
 static const double AGREE = 1 - 1.5e-6;
 
 struct pelt_smoothing {
     const pelt_mesh *mesh;
     weighting by;
     const uint32_t *leaders; /* [vertex] the first of its group */
-    uint32_t *across;        /* [leader] the other end of an edge: where it points, the frame's first axis is */
-    float *bends;            /* [leader][3] the file's normal in the frame of the rest surface: across, beside, along */
+    uint32_t *across;        /* [leader] the other end of an edge, which gives the frame's first axis */
+    float *bends;            /* [leader][3] the file's normal in the frame of the rest surface */
 };
 
-/* Axes of a leader's surface: its normal is given. False when the edge points along it. */
+/* The frame of the surface at a leader, whose normal is given. False if the edge is parallel to it. */
 static bool frame_of(const pelt_smoothing *s, uint32_t leader, const float *positions, const double normal[3],
                      double across[3], double beside[3]) {
     const float *from = positions + 3 * (size_t)leader, *to = positions + 3 * (size_t)s->across[leader];
@@ -155,7 +154,7 @@ static bool frame_of(const pelt_smoothing *s, uint32_t leader, const float *posi
     return sound;
 }
 
-/* Of each leader, the edge that reaches farthest across its normal at rest. */
+/* For each leader, the edge that extends farthest across its normal at rest. */
 static void choose_edges(pelt_arena *arena, pelt_smoothing *s, const float *surface) {
     const pelt_mesh *mesh = s->mesh;
     double *farthest = PELT_NEW(arena, mesh->vertex_count, double);
@@ -187,7 +186,7 @@ static void bend_normals(pelt_smoothing *s, const float *surface) {
     }
 }
 
-/* Sums at rest; returns how far the file's normals are from them, a sum of squares. */
+/* Sums at rest; returns the file normals' sum of squared differences from them. */
 static double sum_rest(const pelt_smoothing *s, float *surface) {
     const pelt_mesh *mesh = s->mesh;
     double apart = 0;
@@ -238,7 +237,7 @@ static void bend_normal(const pelt_smoothing *s, uint32_t leader, const float *p
     }
 }
 
-/* A leader is the first of its group, so that the others find its normal ready. */
+/* A leader is the first of its group, so its normal is ready for the others. */
 void pelt_surface_normals(const pelt_smoothing *s, const float *positions, float *normals) {
     const pelt_mesh *mesh = s->mesh;
     memset(normals, 0, 3 * (size_t)mesh->vertex_count * sizeof *normals);

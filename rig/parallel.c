@@ -1,11 +1,11 @@
-/* parallel.c: the one parallel loop. Every thread has an arena of its own. */
+/* parallel.c: the one parallel loop. Every thread has its own arena. */
 
 #include "rig/linear.h"
 #include "rig/memory.h"
 #ifdef _OPENMP
 #include <omp.h>
 
-/* More than this help nobody, and a machine that cannot start them would end the program. */
+/* More threads do not help, and OpenMP ends the program if the machine cannot start them. */
 enum { MOST_THREADS_PER_PROCESSOR = 8 };
 
 static int team_size(uint32_t threads, size_t count) {
@@ -18,7 +18,7 @@ static int team_size(uint32_t threads, size_t count) {
 }
 #endif
 
-/* Tells that so many of a loop's calls are done. Never backwards, where there are more loops than were expected. */
+/* Reports how many of a loop's calls are done. Never goes backwards, even with more loops than expected. */
 static void tell(pelt_watch *watch, size_t finished, size_t count) {
     uint32_t before = watch->finished < watch->loops ? watch->finished : watch->loops - 1;
     double part = (before + (double)finished / (double)count) / watch->loops;
@@ -34,7 +34,7 @@ bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_
     size_t finished = 0;
 #ifdef _OPENMP
     int team = team_size(threads, count);
-    if (omp_in_parallel()) watch = NULL; /* the thread that began the outermost loop tells */
+    if (omp_in_parallel()) watch = NULL; /* the thread of the outermost loop reports */
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : done)
     {
         pelt_arena *scratch = pelt_arena_new(0);

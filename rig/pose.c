@@ -15,7 +15,7 @@ static double key_length(const float *q) {
     return sum > 0 ? sqrt(sum) : 1;
 }
 
-/* Spherical interpolation along the shorter way. Keys need not be exactly of unit length. */
+/* Slerp along the shorter arc. Keys need not be exactly unit length. */
 static void slerp(const float *a, const float *b, double t, double out[4]) {
     double length_a = key_length(a), length_b = key_length(b), dot = 0;
     for (int i = 0; i < 4; i++) dot += (double)a[i] * b[i] / (length_a * length_b);
@@ -92,7 +92,7 @@ static int compare_floats(const void *a, const void *b) {
 
 pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
     size_t total = 0;
-    bool shared = true; /* the usual case: all channels have the very same keys */
+    bool shared = true; /* the usual case: all channels share one array of keys */
     for (uint32_t c = 0; c < clip->channel_count; c++) {
         const pelt_channel *channel = &clip->channels[c], *first = &clip->channels[0];
         total += channel->key_count;
@@ -113,8 +113,8 @@ pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
         filled += clip->channels[c].key_count;
     }
     qsort(times, total, sizeof *times, compare_floats);
-    /* Times that differ by rounding are one frame, at the last of them: there every channel has reached its key, which
-       matters to those that step. */
+    /* Times that differ by rounding are one frame, at the last of them: by then every channel has reached its key, which
+       matters for stepped ones. */
     size_t kept = 0;
     float first = 0;
     for (size_t i = 0; i < total; i++) {
@@ -144,7 +144,7 @@ void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *lo
     }
 }
 
-/* The rotation from a to b, which is the same for q and -q up to its sign. */
+/* The rotation from a to b; q and -q give the same up to sign. */
 static void quaternion_between(const float a[4], const float b[4], double out[4]) {
     out[0] = (double)a[3] * b[0] - (double)a[0] * b[3] - (double)a[1] * b[2] + (double)a[2] * b[1];
     out[1] = (double)a[3] * b[1] + (double)a[0] * b[2] - (double)a[1] * b[3] - (double)a[2] * b[0];
@@ -152,7 +152,7 @@ static void quaternion_between(const float a[4], const float b[4], double out[4]
     out[3] = (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
 }
 
-/* By the sine of the half angle, which stays exact where the cosine does not. */
+/* From the sine of the half angle, which is accurate where the cosine is not. */
 double pelt_rotation_angle(const float a[4], const float b[4]) {
     double q[4];
     quaternion_between(a, b, q);
@@ -169,8 +169,8 @@ double pelt_rotation_chord(const float a[4], const float b[4]) {
 
 void pelt_joint_matrices(const pelt_skeleton *skeleton, const pelt_transform *locals, pelt_affine *globals,
                          pelt_affine *matrices) {
-    /* Without a buffer of their own the globals go through `matrices`: a joint's global is needed only by its children,
-       so the product with the inverse bind must wait until all of them are known. */
+    /* Without a separate buffer the globals are stored in `matrices`: children need their parent's global, so the product
+       with the inverse bind must wait until all are known. */
     pelt_affine *g = globals ? globals : matrices;
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         pelt_affine local = pelt_affine_of(&locals[j]);

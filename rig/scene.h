@@ -1,6 +1,5 @@
-/* scene.h: the nouns of light: triangles with diffuse materials, lights, a camera. Lengths are in scene units, colours
-   are linear RGB. Who reads a scene from a file fills this in (io/gltf_light.c); who traces rays in it reads it
-   (light/). */
+/* scene.h: a scene to light: triangles with diffuse materials, lights, a camera. Lengths are in scene units, colours are
+   linear RGB. io/gltf_light.c reads one from a file; light/ traces rays in it. */
 
 #ifndef PELT_SCENE_H
 #define PELT_SCENE_H
@@ -8,31 +7,31 @@
 #include "rig/rig.h"
 
 typedef struct pelt_material {
-    float albedo[3];   /* share of the light that is reflected, equally in all directions */
-    float emission[3]; /* radiance given off, on both sides */
+    float albedo[3];   /* diffuse reflectance */
+    float emission[3]; /* emitted radiance, on both sides */
 } pelt_material;
 
 typedef enum pelt_light_kind {
     PELT_LIGHT_POINT, /* equally in all directions */
     PELT_LIGHT_SPOT,  /* a cone around `direction` */
-    PELT_LIGHT_AREA,  /* a parallelogram that shines to the side of its normal, edges[0] x edges[1] */
-    PELT_LIGHT_FAR,   /* so far away that its rays are parallel: a sun */
+    PELT_LIGHT_AREA,  /* a parallelogram that emits on the side of its normal, edges[0] x edges[1] */
+    PELT_LIGHT_FAR,   /* a directional light: a sun */
 } pelt_light_kind;
 
 typedef struct pelt_light {
     pelt_light_kind kind;
     float position[3];  /* of an area: its corner */
-    float direction[3]; /* in which a spot or a far light shines, of unit length */
+    float direction[3]; /* of a spot or far light, unit length */
     float edges[2][3];  /* of an area */
     /* Radiant intensity (power per solid angle) of a point or spot; radiance of an area; irradiance of a far light. */
     float intensity, color[3];
     float inner_cone, outer_cone; /* half angles of a spot in radians: full light inside, none outside */
-    /* A point or spot fades with distance^-falloff instead of the true ^-2, and is as bright as a true one at
-       falloff_distance. falloff 0 means 2; a light that does not fade at all has a negative number. */
+    /* A point or spot fades with distance^-falloff instead of the physical ^-2, and matches a physical one at
+       falloff_distance. falloff 0 means 2; a negative falloff means none. */
     float falloff, falloff_distance;
 } pelt_light;
 
-/* Looks along -z of its own axes, as in glTF; `axes` are columns x, y, z in the scene. */
+/* Looks along its local -z, as in glTF; `axes` are columns x, y, z in the scene. */
 typedef struct pelt_camera {
     double eye[3], axes[3][3];
     double field_of_view; /* vertical, in radians */
@@ -46,7 +45,7 @@ typedef struct pelt_scene {
     uint32_t *triangle_materials; /* [triangle_count] */
     pelt_material *materials;
     pelt_light *lights;
-    /* What can be moved by name, each with all that hangs on it. NULL: the scene is one thing without a name. */
+    /* Objects that can be moved by name, each along with its children. NULL: the scene is one unnamed object. */
     uint32_t object_count;
     const char **object_names;
     int32_t *object_parents;  /* -1: none */

@@ -1,4 +1,4 @@
-/* sculpt.c: shapes in the rest pose and in others.
+/* sculpt.c: shapes sculpted in the rest pose and in other poses.
 
        v_example = S_p(v0 + d) */
 

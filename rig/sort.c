@@ -1,4 +1,4 @@
-/* sort.c: orders and quantiles. */
+/* sort.c: comparison functions and quantiles. */
 
 #include "rig/sort.h"
 #include <stdlib.h>

@@ -1,18 +1,18 @@
 /* tangents.c: tangents for normal maps, as MikkTSpace defines them (M. S. Mikkelsen, "Simulation of Wrinkled Surfaces
-   Revisited", 2008), which is what glTF asks of whoever finds none in a file.
+   Revisited", 2008), which glTF requires if a file has none.
 
    A triangle with edges d1, d2, whose texture coordinates differ by (u1, v1) and (u2, v2), has
 
        T = s (v2 d1 - v1 d2) / |...|,   s = sign(u1 v2 - u2 v1)
 
-   the direction in which u grows. Corners with the same position, normal and texture coordinates are one place. Around a
-   place, triangles that share edges and have the same s are a *group*: a mirrored texture begins another one, and so
-   does a seam. The tangent of a group is
+   the direction of increasing u. Corners with the same position, normal and texture coordinates are one place. Around a
+   place, triangles that share edges and have the same s form a *group*: a mirrored texture or a seam starts another one.
+   The tangent of a group is
 
-       sum over its triangles: angle * unit(T - n (n . T)),   made unit; the angle is that at the corner, seen along n
+       sum over its triangles: angle * unit(T - n (n . T)),   normalised; the angle is the corner's, seen along n
 
-   Triangles without area in the texture have no T; they belong to the first group that reaches them. The handedness
-   w = -s makes w (n x t) point up in the image: glTF counts v downwards. */
+   Triangles without area in the texture have no T; they join the first group that reaches them. The handedness w = -s
+   makes w (n x t) point up in the image: glTF's v points down. */
 
 #include "rig/rig.h"
 #include <float.h>
@@ -23,10 +23,10 @@
 enum { NONE = UINT32_MAX };
 
 typedef struct triangle_frame {
-    double along[3]; /* T; 0 when flat */
-    int8_t sign;     /* s; of a flat triangle that of its first group, 0 before */
+    double along[3]; /* T; 0 if flat */
+    int8_t sign;     /* s; for a flat triangle that of its first group, 0 before */
     bool flat;       /* no area in the texture */
-    bool degenerate; /* two corners are at one position: it is no neighbour of anyone */
+    bool degenerate; /* two corners coincide: it has no neighbours */
 } triangle_frame;
 
 typedef struct group {
@@ -36,14 +36,14 @@ typedef struct group {
 
 typedef struct edge {
     uint32_t low, high; /* places */
-    uint32_t corner;    /* where it begins: 3 triangle + corner */
+    uint32_t corner;    /* where it starts: 3 triangle + corner */
 } edge;
 
 typedef struct making {
     const pelt_mesh *mesh;
     uint32_t *place_of; /* [vertex] */
     triangle_frame *frames;
-    uint32_t *across;   /* [3 triangle + corner] the triangle beyond the edge that begins there; NONE */
+    uint32_t *across;   /* [3 triangle + corner] the triangle across the edge that starts there, or NONE */
     uint32_t *group_of; /* [3 triangle + corner] NONE: not yet */
     group *groups;
     uint32_t group_count;
@@ -51,13 +51,13 @@ typedef struct making {
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/* Makes a vector unit; one without length stays 0. */
+/* Normalises a vector; zero stays zero. */
 static void make_unit(double v[3]) {
     double length = sqrt(dot(v, v));
     for (int i = 0; i < 3; i++) v[i] = length > DBL_MIN ? v[i] / length : 0;
 }
 
-/* The part of v in the plane of a normal, unit. */
+/* v projected onto the plane of a normal, normalised. */
 static void flatten(const float normal[3], double v[3]) {
     double n[3] = {normal[0], normal[1], normal[2]}, depth = dot(n, v);
     for (int i = 0; i < 3; i++) v[i] -= depth * n[i];
@@ -136,7 +136,7 @@ static int compare_edges(const void *a, const void *b) {
 static uint32_t place_at(const making *m, uint32_t corner) { return m->place_of[m->mesh->triangles[corner]]; }
 static uint32_t next_corner(uint32_t corner) { return corner % 3 == 2 ? corner - 2 : corner + 1; }
 
-/* Triangles are neighbours when they run through an edge in opposite directions; of more than two each has one. */
+/* Triangles are neighbours if they traverse an edge in opposite directions; if more than two share it, they pair up. */
 static void find_neighbours(pelt_arena *arena, making *m) {
     uint32_t count = 0, corners = 3 * m->mesh->triangle_count;
     edge *edges = PELT_NEW(arena, corners, edge);
@@ -176,7 +176,7 @@ static void add_corner(const making *m, uint32_t corner, group *g) {
     g->angle += angle;
 }
 
-/* Takes a corner into the group in the making, whose triangles have this sign. */
+/* Adds a corner to the current group, whose triangles have this sign. */
 static bool claim(making *m, uint32_t corner, int8_t sign) {
     triangle_frame *f = &m->frames[corner / 3];
     const uint32_t *first = m->group_of + corner / 3 * 3;
@@ -187,7 +187,7 @@ static bool claim(making *m, uint32_t corner, int8_t sign) {
     return true;
 }
 
-/* Goes around the place, over the edges that begin at it or over those that end there, as far as the group reaches. */
+/* Walks around the place, across the edges that start or those that end there, as far as the group reaches. */
 static void spread(making *m, uint32_t corner, int8_t sign, bool backwards) {
     for (uint32_t place = place_at(m, corner);;) {
         uint32_t triangle = m->across[backwards ? next_corner(next_corner(corner)) : corner];
@@ -220,7 +220,7 @@ static void sum_groups(pelt_arena *arena, making *m) {
 
 /* -- Vertices ------------------------------------------------------------------------------------------------------ */
 
-/* Which of two groups a vertex takes, where it has corners in both. */
+/* Which of two groups a vertex takes if it has corners in both. */
 static uint32_t better(const making *m, uint32_t a, uint32_t b) {
     if (a == NONE || b == NONE) return a == NONE ? b : a;
     return m->groups[b].angle > m->groups[a].angle ? b : a;
@@ -230,7 +230,7 @@ static bool differ(const group *a, const group *b) {
     return a->sign != b->sign || dot(a->sum, b->sum) < cos(acos(-1) / 180);
 }
 
-/* Any unit vector across the normal. */
+/* Any unit vector perpendicular to the normal. */
 static void across_normal(const float n[3], double out[3]) {
     int least = fabsf(n[1]) < fabsf(n[0]) ? 1 : 0;
     if (fabsf(n[2]) < fabsf(n[least])) least = 2;
@@ -238,7 +238,7 @@ static void across_normal(const float n[3], double out[3]) {
     flatten(n, out);
 }
 
-/* Takes the largest group of each vertex, or where it has none that of its place; returns how many need two. */
+/* Takes the largest group of each vertex or, if it has none, that of its place; returns how many vertices need two. */
 static uint32_t give_tangents(pelt_arena *arena, const making *m, float *tangents) {
     uint32_t n = m->mesh->vertex_count, torn_count = 0;
     uint32_t *of_vertex = PELT_NEW(arena, n, uint32_t), *of_place = PELT_NEW(arena, n, uint32_t);

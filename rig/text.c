@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The character at `text` and its bytes; 0 bytes when it is none. Longer forms than needed, halves of pairs of UTF-16
-   and what lies beyond Unicode are no characters. */
+/* The character at `text` and its size in bytes; 0 if it is not one. Overlong forms, UTF-16 surrogates and values beyond
+   Unicode are invalid. */
 static size_t decode(const char *text, uint32_t *character) {
     const uint8_t *b = (const uint8_t *)text;
     size_t size = b[0] < 0x80 ? 1 : b[0] >> 5 == 6 ? 2 : b[0] >> 4 == 14 ? 3 : b[0] >> 3 == 30 ? 4 : 0;
@@ -14,7 +14,7 @@ static size_t decode(const char *text, uint32_t *character) {
     if (!size || !b[0]) return 0;
     uint32_t c = size == 1 ? b[0] : b[0] & (0x7fu >> size);
     for (size_t i = 1; i < size; i++) {
-        if (b[i] >> 6 != 2) return 0; /* which a zero at the end is */
+        if (b[i] >> 6 != 2) return 0; /* also true of a terminating zero */
         c = c << 6 | (b[i] & 0x3f);
     }
     *character = c;
@@ -34,7 +34,7 @@ bool pelt_is_utf8(const char *text) {
     return true;
 }
 
-/* Controls of ASCII and of ISO 8859, and the marks of Unicode that turn the direction or break lines. */
+/* Control characters of ASCII and ISO 8859, and Unicode marks that change the writing direction or break lines. */
 static bool is_command(uint32_t c) {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
            (c >= 0x2066 && c <= 0x2069);

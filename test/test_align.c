@@ -236,7 +236,7 @@ static void points_that_cannot_be_told_apart_are_refused(void **state) {
         positions[3 * ((size_t)f * more + s.point_count) + 1] += 0.05f * (float)f;
     }
     s.cache.positions = positions, s.cache.point_count = more;
-    expect_refusal(&s, "cannot be told apart");
+    expect_refusal(&s, "cannot be matched");
     pelt_bundle_free(s.bundle);
 }
 
@@ -249,7 +249,7 @@ static void caches_of_other_objects_are_refused(void **state) {
         s.positions[i] = (float)test_random(&seed);
     expect_refusal(&s, "cache.pc2"); /* in one way or the other */
     s.cache.point_count = s.point_count / 2;
-    expect_refusal(&s, "places");
+    expect_refusal(&s, "positions");
     s.positions[40] = NAN;
     expect_refusal(&s, "frame 0, point 13 is not a finite number");
     pelt_bundle_free(s.bundle);

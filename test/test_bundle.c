@@ -177,7 +177,7 @@ static void an_unknown_clip_is_answered_with_the_clips_there_are(void **state) {
     expect_failure(&bundle, "WALK", "did you mean walk?");
     expect_failure(&bundle, "wlk=x.pc2", "there is no clip wlk (did you mean walk?)");
     expect_failure(&bundle, "jump", "there is no clip jump; its clips: train");
-    expect_failure(&bundle, "", "there is no clip ; there are");
+    expect_failure(&bundle, "", "there is no clip ; its clips");
     /* Letters too many and too few count alike, and a name that is farther than half of it is no guess. */
     expect_failure(&bundle, "ttrain", "there is no clip ttrain (did you mean train?)");
     expect_failure(&bundle, "trainabcdefgh", "there is no clip trainabcdefgh; its clips: train");
@@ -222,7 +222,7 @@ static void a_cache_of_another_mesh_is_refused_with_both_counts(void **state) {
     write_cache(path_of("wrong.train.pc2"), FRAMES, 3);
     expect_failure(&bundle, "train", "wrong.train.pc2: 3 points, but the mesh in");
     expect_failure(&bundle, "train",
-                   "wrong.glb has 6 vertices at 4 places: export cache and mesh from the same object");
+                   "wrong.glb has 6 vertices at 4 positions: export cache and mesh from the same object");
     write_cache(path_of("wrong.train.pc2"), FRAMES, 7);
     expect_failure(&bundle, "train", "wrong.train.pc2: 7 points, but the mesh");
     pelt_arena_free(bundle.arena);

@@ -704,7 +704,7 @@ static void a_folder_with_other_things_in_it_is_never_replaced(void **state) {
     pelt_error error = {0};
     assert_int_equal(write_cache(path_of("sculpts"), 2, &mesh, &error), PELT_OK); /* an empty folder is a place */
     write_file(path_of("sculpts/smile.obj"), "v 1 2 3\n", 8);
-    refuse_to_write(path_of("sculpts/"), PELT_ERROR_FILE, "other things in it (smile.obj)");
+    refuse_to_write(path_of("sculpts/"), PELT_ERROR_FILE, "other files in it (smile.obj)");
     assert_int_equal(entries_in(path_of("sculpts"), ".obj"), 3);
     assert_int_equal(entries_in(test_folder(), ".tmp-"), 0);
 }

@@ -248,7 +248,7 @@ static void a_cache_that_stands_elsewhere_is_found_with_the_way_back(void **stat
     (void)state;
     subject s = subject_new(VERTICES, 40);
     spoil(&s, xyz, plus, 1, (double[]){0, 3, -4});
-    EXPECT(&s, PELT_WARNING, "offset", "frame 6 stands 5 away", "(0, 3, -4)");
+    EXPECT(&s, PELT_WARNING, "offset", "frame 6 is 5 away", "(0, 3, -4)");
     subject flat = {.bundle = character_chain(JOINTS, VERTICES)};
     for (uint32_t v = 0; v < VERTICES; v++) flat.bundle->mesh.positions[3 * v] = 0;
     pose_subject(&flat, 40), finish_subject(&flat);
@@ -274,7 +274,7 @@ static void frames_of_another_motion_are_far_from_the_blend(void **state) {
     (void)state;
     subject s = subject_new(VERTICES, 40);
     memcpy(point(&s, FRAMES / 2, 0), point(&s, 0, 0), 3 * VERTICES * sizeof(float));
-    EXPECT(&s, PELT_WARNING, "far-from-blend", "frame 6 ", "key i of the clip \"train\"");
+    EXPECT(&s, PELT_WARNING, "far-from-blend", "frame 6 ", "key i of clip \"train\"");
 }
 
 static void a_surface_that_slides_along_itself_is_not_called_another_order(void **state) {
@@ -392,7 +392,7 @@ static void a_cache_that_is_late_or_early_is_named_with_its_shift(void **state) 
         subject s = swinging();
         shift_frames(&s, cases[i].late);
         EXPECT(&s, PELT_WARNING, "shifted", "hand.train.pc2", cases[i].what, cases[i].frames,
-               cases[i].late > 0 ? "later on" : "earlier on");
+               cases[i].late > 0 ? "later" : "earlier");
     }
     subject s = swinging();
     expect_nothing(&s);

@@ -428,12 +428,12 @@ static void arrays_that_cannot_be_are_refused_with_a_sentence(void **state) {
         pelt_result code;
         const char *text;
     } cases[] = {
-        {no_vertices, PELT_ERROR_ARGUMENT, "character: a mesh of 0 vertices and 2 triangles cannot be worked with"},
-        {no_triangles, PELT_ERROR_ARGUMENT, "character: a mesh of 4 vertices and 0 triangles cannot be worked with"},
+        {no_vertices, PELT_ERROR_ARGUMENT, "character: a mesh of 0 vertices and 2 triangles is not supported"},
+        {no_triangles, PELT_ERROR_ARGUMENT, "character: a mesh of 4 vertices and 0 triangles is not supported"},
         {no_joints, PELT_ERROR_ARGUMENT, "character: 0 joints; a character has 1 to 65536"},
         {many_joints, PELT_ERROR_ARGUMENT, "character: 65537 joints; a character has 1 to 65536"},
-        {many_controls, PELT_ERROR_ARGUMENT, "character: 4097 controls are more than the 4096"},
-        {many_influences, PELT_ERROR_ARGUMENT, "character: 1073741824 influences for each of 4 vertices are too many"},
+        {many_controls, PELT_ERROR_ARGUMENT, "character: has 4097 controls, but a character can have at most 4096"},
+        {many_influences, PELT_ERROR_ARGUMENT, "character: 1073741824 influences for each of 4 vertices is too many"},
         {null_positions, PELT_ERROR_ARGUMENT, "character: positions, triangles, parents, rest and the names of"},
         {null_rest, PELT_ERROR_ARGUMENT, "character: positions, triangles, parents, rest and the names of"},
         {null_names, PELT_ERROR_ARGUMENT, "character: positions, triangles, parents, rest and the names of"},
@@ -442,29 +442,29 @@ static void arrays_that_cannot_be_are_refused_with_a_sentence(void **state) {
         {nan_position, PELT_ERROR_NUMBER, "character: the position of vertex 2 is not finite"},
         {infinite_normal, PELT_ERROR_NUMBER, "character: the normal of vertex 3 is not finite"},
         {huge_mesh, PELT_ERROR_NUMBER, "character: its mesh is too large for floats"},
-        {corner, PELT_ERROR_INDEX, "character: triangle 1 has the corner 4, but there are 4 vertices"},
-        {nan_weight, PELT_ERROR_NUMBER, "character: vertex 1 has the weight nan; weights are 0 or more"},
-        {negative_weight, PELT_ERROR_NUMBER, "character: vertex 1 has the weight -0.25; weights are 0 or more"},
-        {no_weight, PELT_ERROR_DATA, "character: the weights of vertex 2 sum to 0; give it a joint that it follows"},
+        {corner, PELT_ERROR_INDEX, "character: triangle 1 has corner 4, but there are 4 vertices"},
+        {nan_weight, PELT_ERROR_NUMBER, "character: vertex 1 has weight nan; weights must be 0 or more"},
+        {negative_weight, PELT_ERROR_NUMBER, "character: vertex 1 has weight -0.25; weights must be 0 or more"},
+        {no_weight, PELT_ERROR_DATA, "character: the weights of vertex 2 sum to 0; give it a joint to follow"},
         {huge_weight, PELT_ERROR_DATA, "character: the weights of vertex 3 sum to inf"},
         {joint_beyond, PELT_ERROR_INDEX, "character: vertex 2 follows joint 2, but there are 2 joints"},
-        {own_parent, PELT_ERROR_INDEX, "character: joint 1 has the parent 1; parents come before their children"},
-        {strange_parent, PELT_ERROR_INDEX, "character: joint 0 has the parent -2; parents come before their children"},
+        {own_parent, PELT_ERROR_INDEX, "character: joint 1 has parent 1; parents come before their children"},
+        {strange_parent, PELT_ERROR_INDEX, "character: joint 0 has parent -2; parents come before their children"},
         {nan_rest, PELT_ERROR_NUMBER, "character: joint 1 at rest has a number that is not finite"},
         {zero_rest, PELT_ERROR_NUMBER, "character: joint 0 at rest has the rotation 0 0 0 0"},
         {nan_bind, PELT_ERROR_NUMBER, "character: the inverse bind matrix of joint 1 is not finite"},
-        {flat_rest, PELT_ERROR_DATA, "character: joint 0 is scaled to nothing at rest"},
+        {flat_rest, PELT_ERROR_DATA, "character: joint 0 is scaled to zero at rest"},
         {nameless_control, PELT_ERROR_ARGUMENT, "character: control 1 has no name"},
         {twin_controls, PELT_ERROR_ARGUMENT, "character: two controls are called \"age\""},
-        {nan_control_rest, PELT_ERROR_NUMBER, "character: the control \"smile\" is nan"},
+        {nan_control_rest, PELT_ERROR_NUMBER, "character: control \"smile\" is nan"},
         {nameless_clip, PELT_ERROR_ARGUMENT, "a clip must have a name"},
-        {twin_clip, PELT_ERROR_ARGUMENT, "clip there: there is a clip of this name already"},
+        {twin_clip, PELT_ERROR_ARGUMENT, "clip there: a clip of this name already exists"},
         {no_frames, PELT_ERROR_ARGUMENT, "clip wave: 0 frames"},
         {no_poses, PELT_ERROR_ARGUMENT, "clip wave: 3 frames and no poses"},
         {nan_pose, PELT_ERROR_NUMBER, "clip wave: joint \"tip\" in frame 2 has a number that is not finite"},
         {zero_pose, PELT_ERROR_NUMBER, "clip wave: joint \"root\" in frame 1 has the rotation 0 0 0 0"},
         {nan_shape, PELT_ERROR_NUMBER, "clip wave: the position of vertex 3 in frame 1 is not finite"},
-        {huge_control, PELT_ERROR_NUMBER, "clip wave: the control \"smile\" is 2e+09 in frame 2"},
+        {huge_control, PELT_ERROR_NUMBER, "clip wave: control \"smile\" is 2e+09 in frame 2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         small *s = small_new();
@@ -500,7 +500,8 @@ static void a_clip_without_positions_can_be_looked_at_but_not_measured_on(void *
     pelt_skin skin = {.vertex_count = VERTICES};
     assert_null(pelt_measure_examples(&skin, b, all, 1, &error));
     assert_int_equal(error.code, PELT_ERROR_DATA);
-    assert_string_equal(error.text, "clip \"wave\" has no true positions: it can be played, but is no example");
+    assert_string_equal(error.text,
+                        "clip \"wave\" has no true positions: it can be played, but not used as an example");
     pelt_clip whole = *clip;
     whole.positions = s->shapes[0][0];
     assert_null(pelt_measure_examples(&skin, b, (pelt_examples){1, &(pelt_example){&whole, FRAMES}}, 1, &error));

@@ -363,7 +363,7 @@ static void normals_of_examples_are_fitted_and_measured(void **state) {
     memcpy(pose, bundle->skeleton.rest, sizeof pose);
     assert_null(pelt_bundle_add_clip(
         bundle, &(pelt_clip_input){.name = "b", .frame_count = 1, .poses = pose, .normals = normals}, &error));
-    assert_non_null(strstr(error.text, "true normals, but no true positions"));
+    assert_non_null(strstr(error.text, "true normals but no true positions"));
     free(normals), pelt_bundle_free(bundle);
 }
 

@@ -446,7 +446,7 @@ static void what_is_not_symmetric_is_refused(void **state) {
     pelt_bundle_free(bundle);
     bundle = winged("arm.L", "wing", -1, &clip);
     assert_null(pelt_bundle_mirror(bundle, clip, 0, &error));
-    assert_non_null(strstr(error.text, "joint \"arm.L\" is not where the mirror image"));
+    assert_non_null(strstr(error.text, "joint \"arm.L\" is not at the mirror image"));
     assert_null(pelt_bundle_mirror(bundle, clip, 1, &error));
     assert_null(pelt_bundle_mirror(bundle, clip, 3, &error));
     pelt_bundle_free(bundle);
