@@ -292,13 +292,6 @@ static const char **clip_names(comparison *c, const pelt_clip **clips, size_t co
     return names;
 }
 
-static pelt_result write_text(const char *path, const void *text, size_t size, pelt_error *error) {
-    pelt_writer *writer = pelt_writer_open(path, error);
-    if (!writer) return error->code;
-    pelt_writer_put(writer, text, size);
-    return pelt_writer_commit(writer, error);
-}
-
 static const char *command_line(comparison *c) {
     char *text = pelt_arena_format(c->bundle->arena, "pelt compare %s", cli_base_name(c->args->inputs[0]));
     for (int i = 0; text && c->args->command->options[i].name; i++) {
@@ -320,12 +313,11 @@ static pelt_result study_joints(comparison *c, pelt_eigen_study **study, pelt_er
 }
 
 /* What --picture shows, as --panels says. */
-static pelt_result draw_picture(const comparison *c, const pelt_report_page *page, uint8_t **png, size_t *size,
-                                pelt_error *error) {
+static pelt_result draw_picture(const comparison *c, const pelt_report_page *page, pelt_bytes *png, pelt_error *error) {
     const char *panels = cli_value(c->args, "panels");
-    if (panels && !strcmp(panels, "differences")) return pelt_report_differences(page, 0, png, size, error);
-    if (panels && !strcmp(panels, "poses")) return pelt_report_poses(page, png, size, error);
-    return pelt_report_strip(page, 0, png, size, error);
+    if (panels && !strcmp(panels, "differences")) return pelt_report_differences(page, 0, png, error);
+    if (panels && !strcmp(panels, "poses")) return pelt_report_poses(page, png, error);
+    return pelt_report_strip(page, 0, png, error);
 }
 
 static pelt_report_picture picture_of(const comparison *c, const pelt_example *frame, const char *why) {
@@ -382,15 +374,13 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .picture_size = c->picture_size,
                              .threads = c->args->threads,
                              .progress = cli_progress(c->args)};
-    char *html = NULL;
-    uint8_t *png = NULL;
-    size_t size = 0;
+    pelt_bytes html = {0}, png = {0};
     pelt_result result = PELT_OK;
-    if (path) result = pelt_report_html(&page, &html, &size, error);
-    if (path && !result) result = write_text(path, html, size, error);
-    if (picture_path && !result) result = draw_picture(c, &page, &png, &size, error);
-    if (picture_path && !result) result = write_text(picture_path, png, size, error);
-    free(html), free(png);
+    if (path) result = pelt_report_html(&page, &html, error);
+    if (path && !result) result = pelt_bytes_write(&html, path, error);
+    if (picture_path && !result) result = draw_picture(c, &page, &png, error);
+    if (picture_path && !result) result = pelt_bytes_write(&png, picture_path, error);
+    free(html.bytes), free(png.bytes);
     pelt_eigen_study_free(study);
     return result;
 }

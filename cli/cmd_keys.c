@@ -368,8 +368,7 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
 static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const pelt_keys_measure *m,
                               const pelt_mesh *mesh, keys_faces *faces, double bar, const char *path,
                               pelt_error *error) {
-    char *html = NULL;
-    size_t size = 0;
+    pelt_bytes html = {0};
     pelt_keys_page page = {.name = cli_base_name(args->inputs[1]),
                            .keys = keys,
                            .mesh = mesh,
@@ -384,11 +383,9 @@ static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const
         page.curve_error[page.curve_count++] = json_number_value(json_array_get(pair, 1));
     }
     json_decref(about);
-    pelt_result result = pelt_keys_page_html(&page, &html, &size, error);
-    pelt_writer *writer = result ? NULL : pelt_writer_open(path, error);
-    if (writer) pelt_writer_put(writer, html, size);
-    if (!result) result = writer ? pelt_writer_commit(writer, error) : error->code;
-    free(html);
+    pelt_result result = pelt_keys_page_html(&page, &html, error);
+    if (!result) result = pelt_bytes_write(&html, path, error);
+    free(html.bytes);
     return result;
 }
 

@@ -85,10 +85,7 @@ static bool write_way_in(const char *folder, const char *url, char *path, size_t
                           "<!doctype html><meta charset=\"utf-8\"><title>pelt view</title>"
                           "<meta http-equiv=\"refresh\" content=\"0;url=%s\"><a href=\"%s\">pelt view</a>\n",
                           url, url);
-    pelt_writer *writer = pelt_writer_open(path, &error);
-    if (!writer) return false;
-    pelt_writer_put(writer, html, (size_t)length);
-    return !pelt_writer_commit(writer, &error);
+    return !pelt_bytes_write(&(pelt_bytes){html, (size_t)length}, path, &error);
 }
 
 /* Where there is a display; what the browser says goes nowhere. */

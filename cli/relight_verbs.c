@@ -116,14 +116,11 @@ static bool read_light(const cli_args *args, const pelt_light_view *view, pelt_l
 }
 
 static pelt_result write_png(const char *path, const pelt_image *image, pelt_error *error) {
-    uint8_t *bytes;
-    size_t size;
-    pelt_result result = pelt_image_png(image, &bytes, &size, error);
-    if (result) return result;
-    pelt_writer *writer = pelt_writer_open(path, error);
-    if (writer) pelt_writer_put(writer, bytes, size);
-    free(bytes);
-    return writer ? pelt_writer_commit(writer, error) : error->code;
+    pelt_bytes png;
+    pelt_result result = pelt_image_png(image, &png, error);
+    if (!result) result = pelt_bytes_write(&png, path, error);
+    free(png.bytes);
+    return result;
 }
 
 /* -- Train --------------------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@ if(NOT TARGET pelt-fit)
 endif()
 
 # A context without a window, and devices by name.
-add_library(pelt-device STATIC gpu/canvas.c gpu/device.c gpu/gl_time.c gpu/headless.c)
+add_library(pelt-device STATIC gpu/device.c gpu/gl_time.c gpu/headless.c)
 target_include_directories(pelt-device PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(pelt-device PUBLIC $<TARGET_NAME_IF_EXISTS:pelt-cuda> pelt-gl PRIVATE ${CMAKE_DL_LIBS})
 list(APPEND room_libraries pelt-device)

@@ -85,13 +85,6 @@ static char *describe(const pelt_light_view *s, const pelt_light_grid *grid, uin
 
 /* -- The folder ---------------------------------------------------------------------------------------------------- */
 
-static pelt_result write_text(const char *path, const char *text, pelt_error *error) {
-    pelt_writer *writer = pelt_writer_open(path, error);
-    if (!writer) return error->code;
-    pelt_writer_put(writer, text, strlen(text));
-    return pelt_writer_commit(writer, error);
-}
-
 /* Frames whose text is gone or damaged are of nobody knows what. */
 static pelt_result remove_frames(const pelt_light_frames *store, uint32_t frames, pelt_error *error) {
     char path[4200];
@@ -124,7 +117,7 @@ static pelt_result check_or_write(const pelt_light_frames *store, uint32_t frame
     }
     if (result == PELT_ERROR_FORMAT) {
         result = remove_frames(store, frames, error);
-        if (!result) result = write_text(path, text, error);
+        if (!result) result = pelt_bytes_write(&(pelt_bytes){(void *)text, strlen(text)}, path, error);
     }
     pelt_arena_free(arena);
     return result;

@@ -8,6 +8,7 @@
    angle asin(radius / distance). */
 
 #include "report/raster.h"
+#include "rig/maths.h"
 #include <math.h>
 
 static const double DEGREE = 3.14159265358979323846 / 180;
@@ -15,8 +16,6 @@ static const double LENS = 20;     /* degrees, when the view names no distance *
 static const double MARGIN = 1.03; /* around what is framed */
 
 static bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]); }
-
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 pelt_view pelt_view_fit(const float *positions, uint32_t vertex_count, double azimuth, double elevation) {
     pelt_view view = {.azimuth = azimuth, .elevation = elevation};
@@ -30,7 +29,7 @@ pelt_view pelt_view_fit(const float *positions, uint32_t vertex_count, double az
     for (size_t v = 0; v < vertex_count; v++) {
         double away[3];
         for (int i = 0; i < 3; i++) away[i] = positions[3 * v + (size_t)i] - view.center[i];
-        if (finite3(positions + 3 * v)) square = fmax(square, dot(away, away));
+        if (finite3(positions + 3 * v)) square = fmax(square, pelt_dot(away, away));
     }
     view.radius = square > 0 ? MARGIN * sqrt(square) : 1;
     return view;
@@ -53,15 +52,15 @@ bool camera_make(const pelt_view *view, uint32_t width, uint32_t height, camera 
                     .radius = view->radius};
     out->focal = fmin(out->half_width, out->half_height) / tan(asin(view->radius / distance));
     for (int i = 0; i < 3; i++) out->eye[i] = view->center[i] + distance * out->back[i];
-    return isfinite(dot(out->eye, out->eye)) && isfinite(out->focal);
+    return isfinite(pelt_dot(out->eye, out->eye)) && isfinite(out->focal);
 }
 
 bool camera_project(const camera *c, const float *p, double out[3]) {
     double d[3] = {p[0] - c->eye[0], p[1] - c->eye[1], p[2] - c->eye[2]};
-    double z = -dot(d, c->back);
+    double z = -pelt_dot(d, c->back);
     if (!(z > 1e-3 * c->radius)) return false;
-    out[0] = c->half_width + c->focal * dot(d, c->right) / z;
-    out[1] = c->half_height - c->focal * dot(d, c->up) / z;
+    out[0] = c->half_width + c->focal * pelt_dot(d, c->right) / z;
+    out[1] = c->half_height - c->focal * pelt_dot(d, c->up) / z;
     out[2] = z;
     return isfinite(out[0]) && isfinite(out[1]) && isfinite(z);
 }

@@ -33,7 +33,7 @@ static void put_pairs(text *out, const pelt_report_page *page, const strip *s) {
     text_format(out, "<div class=\"strip row brief\" style=\"--n:%zu;--cell:373px\">\n", pairs > 1 ? pairs : 2);
     for (size_t a = 0; a < page->row_count; a++)
         for (size_t b = a + 1; b < page->row_count; b++, k++) {
-            if (!s->heats[k].png) continue;
+            if (!s->heats[k].png.bytes) continue;
             text_put(out, "<figure><figcaption><b>");
             put_row_name(out, page, a);
             text_put(out, " and ");
@@ -81,7 +81,7 @@ static void put_pose_row(text *out, const pelt_report_page *page, const gallery 
     text_format(out, "</h4>\n<div class=\"strip row brief\" style=\"--n:%zu;--cell:240px\">\n", page->pose_count);
     for (size_t i = 0; i < page->pose_count; i++) {
         const picture *pic = truth ? &g->poses[i].truth : &g->poses[i].models[row];
-        if (!pic->png) continue;
+        if (!pic->png.bytes) continue;
         text_put(out, "<figure><figcaption>");
         if (truth) {
             text_escape(out, page->poses[i].clip);
@@ -133,7 +133,7 @@ static void put_face(text *out, const pelt_report_page *page, const strip *s, bo
                 closeup ? ";margin-top:12px" : "");
     put_cell(out, "truth", &s->truth, 0, -1, closeup);
     for (size_t r = 0; r < page->row_count; r++) {
-        if (!s->models[r].png || !s->heats[r].png) continue;
+        if (!s->models[r].png.bytes || !s->heats[r].png.bytes) continue;
         double sum = 0, most = 0;
         for (size_t v = 0; v < n; v++) {
             double heat = s->heats[r].heat[v];

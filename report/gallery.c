@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIRECTIONS = 8, DEFAULT_SIZE = 480, SMALLEST_SIZE = 64, LARGEST_SIZE = 4096, MOST_PAIRED = 4 };
+enum { DEFAULT_SIZE = 480, SMALLEST_SIZE = 64, LARGEST_SIZE = 4096, MOST_PAIRED = 4 };
 
 static const double ELEVATION = 12;
-const float gallery_clay[3] = {0.44f, 0.345f, 0.29f};
 
 typedef struct plan {
     const pelt_report_page *page;
@@ -100,19 +99,9 @@ static float *interest(plan *p, float *const *heats) {
 
 /* -- Cameras ------------------------------------------------------------------------------------------------------- */
 
-/* The azimuth from which the view shows most; between equals, the one nearer to the front. */
-static double best_azimuth(const plan *p, pelt_view view, const float *positions, const float *values) {
-    const pelt_mesh *mesh = p->page->mesh;
-    double best = -1, azimuth = 0;
-    for (int k = 0; k < DIRECTIONS; k++) {
-        view.azimuth = 22.5 + 360.0 / DIRECTIONS * k; /* never straight on: a little turned shows more of the form */
-        double front = 0.5 + 0.5 * cos(view.azimuth * 3.14159265358979323846 / 180);
-        double shown = (0.8 + 0.2 * front) * pelt_view_visible(&view, positions, mesh->vertex_count, mesh->triangles,
-                                                               mesh->triangle_count, values);
-        if (isnan(shown)) pelt_arena_fail(p->gallery->arena); /* ends the stage */
-        if (shown > best * (1 + 1e-9)) best = shown, azimuth = view.azimuth;
-    }
-    return azimuth;
+static void turn_view(const plan *p, pelt_view *view, const float *positions, const float *values) {
+    if (!pelt_view_turn(view, p->page->mesh, positions, values))
+        pelt_arena_fail(p->gallery->arena); /* ends the stage */
 }
 
 /* A square around the worst vertex, wide enough for the errors near it; not used when the error is everywhere. */
@@ -139,7 +128,7 @@ static bool closeup_view(const plan *p, const float *truth, const float *heat, u
 
 static void plan_picture(plan *p, picture *out, const strip *like, const float *positions, const float *normals,
                          float *heat) {
-    *out = (picture){like->truth.width, like->truth.height, like->truth.view, positions, normals, heat, NULL, 0};
+    *out = (picture){like->truth.width, like->truth.height, like->truth.view, positions, normals, heat, {0}};
     if (positions) p->pictures[p->picture_count++] = out;
 }
 
@@ -164,7 +153,7 @@ static void plan_closeup(plan *p, strip *out, const strip *wide, const pelt_view
         out->used = false;
         return;
     }
-    out->truth.view.azimuth = best_azimuth(p, out->truth.view, truth, heats[worst_row]);
+    turn_view(p, &out->truth.view, truth, heats[worst_row]);
     out->truth.width = out->truth.height = p->size * 2 / 3;
     strip_alloc(p, out);
     plan_picture(p, &out->truth, out, truth, wide->truth.normals, NULL);
@@ -194,7 +183,7 @@ static void plan_frame(plan *p, size_t index) {
     const float *values = interest(p, heats), *normals = smooth_normals(p, truth);
     pelt_view around = pelt_view_fit(truth, n, 0, ELEVATION), view = around;
     double aspect;
-    view.azimuth = best_azimuth(p, view, truth, values);
+    turn_view(p, &view, truth, values);
     pelt_view_tighten(&view, truth, n, &aspect);
     s->truth.view = view;
     strip_size(p, s, aspect);
@@ -346,10 +335,9 @@ static void draw_picture(void *user, size_t i, pelt_arena *scratch) {
     picture *pic = b->plan->pictures[b->first + i];
     pelt_image *image = pelt_image_new(pic->width, pic->height);
     if (!image) return;
-    pelt_result result = pelt_draw_mesh(image, &pic->view, pic->positions, pic->normals, mesh->vertex_count,
-                                        mesh->triangles, mesh->triangle_count, pic->heat, gallery_clay);
+    pelt_result result = pelt_draw_mesh(image, &pic->view, mesh, &(pelt_look){pic->positions, pic->normals, pic->heat});
     if (result == PELT_OK || result == PELT_ERROR_ARGUMENT) /* a view of nothing is an empty picture */
-        pelt_image_png(image, &pic->png, &pic->png_size, NULL);
+        pelt_image_png(image, &pic->png, NULL);
     pelt_image_free(image);
 }
 
@@ -362,7 +350,7 @@ static pelt_result draw_all(const plan *p, pelt_error *error) {
         size_t count = p->picture_count - first < BATCH ? p->picture_count - first : BATCH;
         pelt_parallel(NULL, p->page->threads, count, draw_picture, &b);
         for (size_t i = 0; i < count; i++)
-            if (!p->pictures[first + i]->png) return pelt_no_memory(error);
+            if (!p->pictures[first + i]->png.bytes) return pelt_no_memory(error);
     }
     return PELT_OK;
 }
@@ -391,10 +379,10 @@ pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error 
 }
 
 static void strip_free(const pelt_report_page *page, strip *s) {
-    free(s->truth.png);
+    free(s->truth.png.bytes);
     for (size_t r = 0; r < page->row_count; r++) {
-        if (s->models) free(s->models[r].png);
-        if (s->heats) free(s->heats[r].png);
+        if (s->models) free(s->models[r].png.bytes);
+        if (s->heats) free(s->heats[r].png.bytes);
     }
 }
 
@@ -403,7 +391,7 @@ void gallery_free(const pelt_report_page *page, gallery *g) {
         if (g->frames) strip_free(page, &g->frames[i]);
         if (g->closeups && g->closeups[i].used) strip_free(page, &g->closeups[i]);
         for (size_t k = 0; g->differences && g->differences[i].heats && k < gallery_pair_count(page); k++)
-            free(g->differences[i].heats[k].png);
+            free(g->differences[i].heats[k].png.bytes);
     }
     for (size_t i = 0; g->poses && i < page->pose_count; i++) strip_free(page, &g->poses[i]);
     for (int kind = 0; kind < REST_KINDS; kind++)

@@ -251,7 +251,7 @@ static void put_clip_table(text *out, const pelt_report_page *page) {
 void put_image(text *out, const picture *pic, const char *what) {
     text_format(out, "<img width=\"%u\" height=\"%u\" alt=\"%s\" src=\"data:image/png;base64,", pic->width, pic->height,
                 what);
-    text_base64(out, pic->png, pic->png_size);
+    text_base64(out, pic->png.bytes, pic->png.size);
     text_put(out, "\">");
 }
 
@@ -308,7 +308,7 @@ static void put_strip(text *out, const pelt_report_page *page, const strip *s, c
     put_scale(out, page, s);
     text_put(out, "</figure>\n");
     for (size_t r = 0; r < page->row_count; r++) {
-        if (!s->models[r].png || !s->heats[r].png) continue;
+        if (!s->models[r].png.bytes || !s->heats[r].png.bytes) continue;
         text_put(out, "<figure><figcaption><b>");
         put_row_name(out, page, r);
         text_put(out, "</b>");
@@ -344,7 +344,7 @@ static void put_rest(text *out, const pelt_report_page *page, const strip sides[
                      const char *what) {
     const picture *front = sides[REST_FRONT].heats, *back = sides[REST_BACK].heats;
     size_t drawn = 0;
-    for (size_t r = 0; r < page->row_count; r++) drawn += front[r].png && back[r].png;
+    for (size_t r = 0; r < page->row_count; r++) drawn += front[r].png.bytes && back[r].png.bytes;
     if (!drawn) return;
     text_format(out,
                 "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s, over all %s frames, on the rest pose, from the front "
@@ -357,7 +357,7 @@ static void put_rest(text *out, const pelt_report_page *page, const strip sides[
                 "style=\"--n:%zu;--cell:373px\">\n",
                 drawn);
     for (size_t r = 0; r < page->row_count; r++) {
-        if (!front[r].png || !back[r].png) continue;
+        if (!front[r].png.bytes || !back[r].png.bytes) continue;
         text_put(out, "<figure><figcaption><b>");
         put_row_name(out, page, r);
         text_put(out, "</b>");
@@ -426,10 +426,9 @@ static void put_closing(text *out, const pelt_report_page *page) {
     text_put(out, "</dd>\n</dl>\n</section>\n</main>\n</body>\n</html>\n");
 }
 
-pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *size, pelt_error *error) {
+pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pelt_error *error) {
     gallery pictures;
-    *html = NULL;
-    *size = 0;
+    *html = (pelt_bytes){0};
     pelt_result result = gallery_make(page, &pictures, error);
     if (result != PELT_OK) return result;
     text out = {0};
@@ -453,7 +452,6 @@ pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *
         free(out.bytes);
         return pelt_no_memory(error);
     }
-    *html = out.bytes;
-    *size = out.size;
+    *html = (pelt_bytes){out.bytes, out.size};
     return PELT_OK;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE = 260, DIRECTIONS = 8 };
+enum { SIZE = 260 };
 
 /* -- Views --------------------------------------------------------------------------------------------------------- */
 
@@ -18,31 +18,25 @@ static pelt_view view_support(const pelt_mesh *mesh, const float *support) {
             low[i] = fmin(low[i], mesh->positions[3 * v + i]);
             high[i] = fmax(high[i], mesh->positions[3 * v + i]);
         }
-    pelt_view view = pelt_view_fit(mesh->positions, mesh->vertex_count, 0, 12), best = view;
+    pelt_view view = pelt_view_fit(mesh->positions, mesh->vertex_count, 0, 12);
     view.distance = pelt_view_distance(&view);
-    double size = 0, most = -1;
+    double size = 0;
     for (int i = 0; i < 3; i++) view.center[i] = (low[i] + high[i]) / 2, size += pow(high[i] - low[i], 2);
     view.radius = fmin(fmax(0.62 * sqrt(size), 0.1 * view.radius), view.radius);
-    for (int k = 0; k < DIRECTIONS; k++) {
-        view.azimuth = 22.5 + 360.0 / DIRECTIONS * k;
-        double shown = pelt_view_visible(&view, mesh->positions, mesh->vertex_count, mesh->triangles,
-                                         mesh->triangle_count, support);
-        if (shown > most) most = shown, best = view;
-    }
-    return best;
+    pelt_view_turn(&view, mesh, mesh->positions, support);
+    return view;
 }
 
 /* -- Pictures ------------------------------------------------------------------------------------------------------ */
 
 static pelt_result put_picture(text *out, const pelt_image *image) {
-    uint8_t *png = NULL;
-    size_t size;
-    pelt_result result = pelt_image_png(image, &png, &size, NULL);
+    pelt_bytes png;
+    pelt_result result = pelt_image_png(image, &png, NULL);
     if (result) return result;
     text_format(out, "<div><img width=\"%u\" height=\"%u\" alt=\"\" src=\"data:image/png;base64,", SIZE, SIZE);
-    text_base64(out, png, size);
+    text_base64(out, png.bytes, png.size);
     text_put(out, "\"></div>");
-    free(png);
+    free(png.bytes);
     return PELT_OK;
 }
 
@@ -57,8 +51,7 @@ static void shape_colors(const float *shape, uint32_t count, float *colors) {
 static pelt_result put_support(text *out, const pelt_report_page *page, const pelt_joint_study *joint,
                                const pelt_view *view, pelt_image *image) {
     const pelt_mesh *mesh = page->mesh;
-    pelt_result result = pelt_draw_mesh(image, view, mesh->positions, mesh->normals, mesh->vertex_count,
-                                        mesh->triangles, mesh->triangle_count, joint->support, NULL);
+    pelt_result result = pelt_draw_mesh(image, view, mesh, &(pelt_look){.heat = joint->support});
     text_format(out, "<figure><figcaption><b>support</b>%u points<br>%u examples</figcaption>", joint->support_count,
                 joint->example_count);
     if (!result) result = put_picture(out, image);
@@ -69,7 +62,7 @@ static pelt_result put_support(text *out, const pelt_report_page *page, const pe
 static pelt_result put_shape(text *out, const pelt_report_page *page, const pelt_joint_study *joint, uint32_t k,
                              const pelt_view *view, pelt_image *image, float *colors) {
     shape_colors(joint->shapes[k], page->mesh->vertex_count, colors);
-    pelt_result result = pelt_draw_mesh_colors(image, view, page->mesh, colors);
+    pelt_result result = pelt_draw_mesh(image, view, page->mesh, &(pelt_look){.colors = colors});
     text_format(out, "<figure><figcaption><b>%u</b>&sigma; = ", k + 1);
     text_number(out, joint->singular[k]);
     text_put(out, "<br>rel. error with ");

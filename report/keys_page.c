@@ -23,16 +23,13 @@ static void dot(pelt_image *image, const double at[2], double radius, const uint
         }
 }
 
-static pelt_result draw_keys(const pelt_keys_page *page, double azimuth, uint8_t **png, size_t *size,
-                             pelt_error *error) {
-    static const float clay[3] = {0.52f, 0.42f, 0.36f};
+static pelt_result draw_keys(const pelt_keys_page *page, double azimuth, pelt_bytes *png, pelt_error *error) {
     static const uint8_t white[3] = {255, 255, 255}, ink[3] = {24, 84, 160};
     const pelt_mesh *mesh = page->mesh;
     pelt_view view = pelt_view_fit(mesh->positions, mesh->vertex_count, azimuth, 5);
     pelt_image *image = pelt_image_new(PICTURE, PICTURE);
     if (!image) return pelt_no_memory(error);
-    pelt_result result = pelt_draw_mesh(image, &view, mesh->positions, mesh->normals, mesh->vertex_count,
-                                        mesh->triangles, mesh->triangle_count, NULL, clay);
+    pelt_result result = pelt_draw_mesh(image, &view, mesh, &(pelt_look){0});
     double turn = azimuth * M_PI / 180, towards[3] = {sin(turn), 0, cos(turn)};
     for (uint32_t k = 0; !result && k < page->keys->key_count; k++) {
         if (page->keys->key_points[k] >= mesh->vertex_count) continue;
@@ -47,7 +44,7 @@ static pelt_result draw_keys(const pelt_keys_page *page, double azimuth, uint8_t
     if (result)
         pelt_fail(error, result, "the mesh cannot be drawn: %s", pelt_result_text(result));
     else
-        result = pelt_image_png(image, png, size, error);
+        result = pelt_image_png(image, png, error);
     pelt_image_free(image);
     return result;
 }
@@ -57,17 +54,16 @@ static pelt_result put_pictures(text *out, const pelt_keys_page *page, pelt_erro
     if (!page->mesh || !page->mesh->triangle_count) return PELT_OK;
     text_put(out, "<section>\n<h2>The keys</h2>\n<div class=\"strip brief\" style=\"--cell:360px\">\n");
     for (size_t i = 0; i < sizeof angles / sizeof *angles; i++) {
-        uint8_t *png = NULL;
-        size_t size = 0;
-        pelt_result result = draw_keys(page, angles[i], &png, &size, error);
+        pelt_bytes png;
+        pelt_result result = draw_keys(page, angles[i], &png, error);
         if (result) return result;
         text_format(out,
                     "<figure><div><img width=\"%d\" height=\"%d\" alt=\"keys on the mesh\" src=\"data:image/png;"
                     "base64,",
                     PICTURE, PICTURE);
-        text_base64(out, png, size);
+        text_base64(out, png.bytes, png.size);
         text_put(out, "\"></div></figure>\n");
-        free(png);
+        free(png.bytes);
     }
     text_put(out, "</div>\n</section>\n");
     return PELT_OK;
@@ -223,7 +219,7 @@ static void put_opening(text *out, const pelt_keys_page *page) {
     text_put(out, "</p>\n</header>\n");
 }
 
-pelt_result pelt_keys_page_html(const pelt_keys_page *page, char **html, size_t *size, pelt_error *error) {
+pelt_result pelt_keys_page_html(const pelt_keys_page *page, pelt_bytes *html, pelt_error *error) {
     text out = {0};
     put_opening(&out, page);
     pelt_result result = put_pictures(&out, page, error);
@@ -236,7 +232,6 @@ pelt_result pelt_keys_page_html(const pelt_keys_page *page, char **html, size_t 
         free(out.bytes);
         return result;
     }
-    *html = out.bytes;
-    *size = out.size;
+    *html = (pelt_bytes){out.bytes, out.size};
     return PELT_OK;
 }

@@ -35,8 +35,7 @@ typedef struct picture {
     pelt_view view;
     const float *positions, *normals;
     float *heat;
-    uint8_t *png;
-    size_t png_size;
+    pelt_bytes png;
 } picture;
 
 /* Pictures of one camera. */
@@ -60,9 +59,6 @@ typedef struct gallery {
     strip *poses;                       /* [pose_count] no heats */
     strip rest[REST_KINDS][REST_SIDES]; /* on the rest pose: heats only */
 } gallery;
-
-/* What meshes look made of. */
-extern const float gallery_clay[3];
 
 /* Pairs of few methods, (0, 1), (0, 2), ... (1, 2), ...; of many there are too many to show: 0. */
 size_t gallery_pair_count(const pelt_report_page *page);

@@ -53,16 +53,14 @@ static bool encode(const pelt_image *image, buffer *out) {
     return true;
 }
 
-pelt_result pelt_image_png(const pelt_image *image, uint8_t **bytes, size_t *size, pelt_error *error) {
+pelt_result pelt_image_png(const pelt_image *image, pelt_bytes *png, pelt_error *error) {
     buffer out = {0};
     if (!encode(image, &out)) {
         free(out.bytes);
-        *bytes = NULL;
-        *size = 0;
+        *png = (pelt_bytes){0};
         return pelt_fail(error, PELT_ERROR_MEMORY, "a picture of %u x %u pixels does not fit in memory as PNG",
                          image->width, image->height);
     }
-    *bytes = out.bytes;
-    *size = out.size;
+    *png = (pelt_bytes){out.bytes, out.size};
     return PELT_OK;
 }

@@ -9,24 +9,25 @@
    of rows, so that memory stays small. */
 
 #include "report/raster.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 16, BAND = 16, PROBE = 128, LARGEST_SIDE = 16384 };
+enum { SAMPLES = 16, BAND = 16, PROBE = 128, DIRECTIONS = 8, LARGEST_SIDE = 16384 };
+
+static const float clay[3] = {0.44f, 0.345f, 0.29f};
 
 /* -- Vertices in the picture --------------------------------------------------------------------------------------- */
 
 static bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]); }
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 static void scene_project(pelt_arena *arena, scene *s) {
-    s->screen = PELT_NEW(arena, 3 * (size_t)s->vertex_count, float);
-    for (size_t v = 0; v < s->vertex_count; v++) {
+    s->screen = PELT_NEW(arena, 3 * (size_t)s->mesh->vertex_count, float);
+    for (size_t v = 0; v < s->mesh->vertex_count; v++) {
         double at[3];
         float *out = s->screen + 3 * v;
-        if (!camera_project(&s->camera, s->positions + 3 * v, at)) continue;
+        if (!camera_project(&s->camera, s->look.positions + 3 * v, at)) continue;
         out[0] = (float)at[0], out[1] = (float)at[1], out[2] = (float)(1 / at[2]);
         if (!finite3(out)) out[0] = out[1] = out[2] = 0;
     }
@@ -44,7 +45,7 @@ typedef struct outline {
 
 /* False when there is nothing to draw. */
 static bool outline_make(const scene *s, uint32_t triangle, outline *out) {
-    const uint32_t *corner = s->triangles + 3 * (size_t)triangle;
+    const uint32_t *corner = s->mesh->triangles + 3 * (size_t)triangle;
     const float *p[3];
     for (int k = 0; k < 3; k++) {
         p[k] = s->screen + 3 * (size_t)corner[k];
@@ -70,7 +71,7 @@ static bool outline_make(const scene *s, uint32_t triangle, outline *out) {
 
 surface scene_surface(const scene *s, uint32_t triangle, double x, double y) {
     const camera *c = &s->camera;
-    const uint32_t *corner = s->triangles + 3 * (size_t)triangle;
+    const uint32_t *corner = s->mesh->triangles + 3 * (size_t)triangle;
     outline o;
     surface out = {.normal = {0, 0, 1}};
     if (!outline_make(s, triangle, &o)) return out;
@@ -81,15 +82,16 @@ surface scene_surface(const scene *s, uint32_t triangle, double x, double y) {
         flat += weight, sum += share[k];
     }
     for (int k = 0; k < 3; k++) {
-        const float *n = s->normals + 3 * (size_t)corner[k];
+        const float *n = s->look.normals + 3 * (size_t)corner[k];
         for (int i = 0; i < 3 && finite3(n); i++) normal[i] += share[k] * n[i];
-        if (s->heat) heat += share[k] / sum * s->heat[corner[k]];
+        if (s->look.heat) heat += share[k] / sum * s->look.heat[corner[k]];
         for (int i = 0; i < 3; i++)
-            out.color[i] += (float)(share[k] / sum) * (s->colors ? s->colors[3 * (size_t)corner[k] + i] : s->color[i]);
+            out.color[i] +=
+                (float)(share[k] / sum) * (s->look.colors ? s->look.colors[3 * (size_t)corner[k] + i] : clay[i]);
     }
     double z = flat / sum;
-    double turned[3] = {dot(normal, c->right), dot(normal, c->up), dot(normal, c->back)};
-    double length = sqrt(dot(turned, turned)), side = o.front ? 1 : -1;
+    double turned[3] = {pelt_dot(normal, c->right), pelt_dot(normal, c->up), pelt_dot(normal, c->back)};
+    double length = sqrt(pelt_dot(turned, turned)), side = o.front ? 1 : -1;
     for (int i = 0; i < 3 && length > 0; i++) out.normal[i] = (float)(side * turned[i] / length);
     out.position[0] = (float)((x - c->half_width) * z / c->focal);
     out.position[1] = (float)((c->half_height - y) * z / c->focal);
@@ -154,8 +156,8 @@ static void band_draw(band *b, const scene *s, uint32_t first_row) {
     b->first_row = first_row;
     memset(b->inverse_z, 0, count * sizeof *b->inverse_z);
     memset(b->seen, 0, count * sizeof *b->seen);
-    for (uint32_t t = 0; t < s->triangle_count; t++) {
-        const uint32_t *corner = s->triangles + 3 * (size_t)t;
+    for (uint32_t t = 0; t < s->mesh->triangle_count; t++) {
+        const uint32_t *corner = s->mesh->triangles + 3 * (size_t)t;
         float low = INFINITY, high = -INFINITY;
         for (int k = 0; k < 3; k++) {
             float y = s->screen[3 * (size_t)corner[k] + 1];
@@ -183,7 +185,7 @@ static void resolve_pixel(const band *b, const scene *s, uint32_t x, uint32_t y,
             if (seen[j] == seen[i]) done[j] = true, same++, at[0] += b->x[j], at[1] += b->y[j];
         surface point = scene_surface(s, seen[i] - 1, x + at[0] / same, y + at[1] / same);
         float rgb[3];
-        shade_surface(&point, point.color, s->heat != NULL, openness, rgb);
+        shade_surface(&point, s->look.heat != NULL, openness, rgb);
         for (int c = 0; c < 3; c++) sum[c] += (float)same * rgb[c];
         covered += same;
     }
@@ -206,9 +208,9 @@ static void draw_pixels(pelt_arena *arena, const scene *s, pelt_image *image) {
 
 /* -- Meshes -------------------------------------------------------------------------------------------------------- */
 
-static bool indices_inside(const uint32_t *triangles, uint32_t triangle_count, uint32_t vertex_count) {
-    for (size_t i = 0; i < 3 * (size_t)triangle_count; i++)
-        if (triangles[i] >= vertex_count) return false;
+static bool indices_inside(const pelt_mesh *mesh) {
+    for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++)
+        if (mesh->triangles[i] >= mesh->vertex_count) return false;
     return true;
 }
 
@@ -225,40 +227,31 @@ static pelt_result draw_image(void *user, pelt_error *error) {
     (void)error;
     const drawing *d = user;
     scene *s = d->scene;
-    if (!s->normals) {
-        float *own = PELT_NEW(d->arena, 3 * (size_t)s->vertex_count, float);
-        pelt_mesh_normals(s->positions, s->vertex_count, s->triangles, s->triangle_count, own);
-        s->normals = own;
+    if (!s->look.normals) {
+        float *own = PELT_NEW(d->arena, 3 * (size_t)s->mesh->vertex_count, float);
+        if (s->mesh->normals)
+            pelt_surface_normals(pelt_smoothing_of(d->arena, s->mesh, (pelt_examples){0}), s->look.positions, own);
+        else
+            pelt_mesh_normals(s->look.positions, s->mesh->vertex_count, s->mesh->triangles, s->mesh->triangle_count,
+                              own);
+        s->look.normals = own;
     }
     scene_project(d->arena, s);
     draw_pixels(d->arena, s, d->image);
     return PELT_OK;
 }
 
-static pelt_result draw_scene(pelt_image *image, const pelt_view *view, scene *s) {
+pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const pelt_mesh *mesh, const pelt_look *look) {
+    scene s = {.mesh = mesh, .look = *look};
+    if (!look->positions) s.look.positions = mesh->positions;
+    if (!look->normals && s.look.positions == mesh->positions) s.look.normals = mesh->normals;
     memset(image->rgba, 0, 4 * (size_t)image->width * image->height);
-    if (!camera_make(view, image->width, image->height, &s->camera)) return PELT_ERROR_ARGUMENT;
-    if (!indices_inside(s->triangles, s->triangle_count, s->vertex_count)) return PELT_ERROR_INDEX;
-    drawing d = {.arena = pelt_arena_new(0), .scene = s, .image = image};
+    if (!camera_make(view, image->width, image->height, &s.camera)) return PELT_ERROR_ARGUMENT;
+    if (!indices_inside(mesh)) return PELT_ERROR_INDEX;
+    drawing d = {.arena = pelt_arena_new(0), .scene = &s, .image = image};
     pelt_result result = pelt_stage(d.arena, draw_image, &d, NULL);
     pelt_arena_free(d.arena);
     return result;
-}
-
-pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const float *positions, const float *normals,
-                           uint32_t vertex_count, const uint32_t *triangles, uint32_t triangle_count, const float *heat,
-                           const float color[3]) {
-    scene s = {.vertex_count = vertex_count, .triangle_count = triangle_count, .positions = positions};
-    s.normals = normals, s.triangles = triangles, s.heat = heat;
-    for (int i = 0; i < 3; i++) s.color[i] = color ? color[i] : 0.5f;
-    return draw_scene(image, view, &s);
-}
-
-pelt_result pelt_draw_mesh_colors(pelt_image *image, const pelt_view *view, const pelt_mesh *mesh,
-                                  const float *colors) {
-    scene s = {.vertex_count = mesh->vertex_count, .triangle_count = mesh->triangle_count};
-    s.positions = mesh->positions, s.normals = mesh->normals, s.triangles = mesh->triangles, s.colors = colors;
-    return draw_scene(image, view, &s);
 }
 
 static pelt_result sum_visible(void *user, pelt_error *error) {
@@ -268,24 +261,36 @@ static pelt_result sum_visible(void *user, pelt_error *error) {
     scene_project(d->arena, d->scene);
     band_draw(&b, d->scene, 0);
     for (size_t i = 0; i < PROBE * PROBE; i++) {
-        const uint32_t *corner = b.seen[i] ? d->scene->triangles + 3 * (size_t)(b.seen[i] - 1) : NULL;
+        const uint32_t *corner = b.seen[i] ? d->scene->mesh->triangles + 3 * (size_t)(b.seen[i] - 1) : NULL;
         for (int k = 0; corner && k < 3; k++)
             if (isfinite(d->values[corner[k]])) d->seen += d->values[corner[k]] / 3;
     }
     return PELT_OK;
 }
 
-double pelt_view_visible(const pelt_view *view, const float *positions, uint32_t vertex_count,
-                         const uint32_t *triangles, uint32_t triangle_count, const float *values) {
-    scene s = {.vertex_count = vertex_count, .triangle_count = triangle_count, .positions = positions};
-    s.triangles = triangles;
-    if (!camera_make(view, PROBE, PROBE, &s.camera) || !indices_inside(triangles, triangle_count, vertex_count))
-        return 0;
+double pelt_view_visible(const pelt_view *view, const pelt_mesh *mesh, const float *positions, const float *values) {
+    scene s = {.mesh = mesh, .look = {.positions = positions}};
+    if (!camera_make(view, PROBE, PROBE, &s.camera) || !indices_inside(mesh)) return 0;
     drawing d = {.arena = pelt_arena_new(0), .scene = &s, .values = values};
     pelt_result result = pelt_stage(d.arena, sum_visible, &d, NULL);
     pelt_arena_free(d.arena);
     return result ? NAN : d.seen;
 }
+
+bool pelt_view_turn(pelt_view *view, const pelt_mesh *mesh, const float *positions, const float *values) {
+    pelt_view turned = *view;
+    double best = -1;
+    for (int k = 0; k < DIRECTIONS; k++) {
+        turned.azimuth = 22.5 + 360.0 / DIRECTIONS * k; /* never straight on: a little turned shows more of the form */
+        double front = 0.5 + 0.5 * cos(turned.azimuth * M_PI / 180);
+        double shown = (0.8 + 0.2 * front) * pelt_view_visible(&turned, mesh, positions, values);
+        if (isnan(shown)) return false;
+        if (shown > best * (1 + 1e-9)) best = shown, view->azimuth = turned.azimuth;
+    }
+    return true;
+}
+
+/* -- Images -------------------------------------------------------------------------------------------------------- */
 
 pelt_image *pelt_image_new(uint32_t width, uint32_t height) {
     if (width == 0 || height == 0 || width > LARGEST_SIDE || height > LARGEST_SIDE) return NULL;
@@ -295,3 +300,14 @@ pelt_image *pelt_image_new(uint32_t width, uint32_t height) {
 }
 
 void pelt_image_free(pelt_image *image) { free(image); }
+
+void pelt_image_paste(pelt_image *to, const pelt_image *from, uint32_t left, uint32_t top) {
+    for (uint32_t y = 0; y < from->height; y++)
+        for (uint32_t x = 0; x < from->width; x++) {
+            const uint8_t *source = from->rgba + 4 * ((size_t)y * from->width + x);
+            uint8_t *target = to->rgba + 4 * ((size_t)(top + y) * to->width + left + x);
+            double alpha = source[3] / 255.0;
+            for (int i = 0; i < 3; i++) target[i] = (uint8_t)(alpha * source[i] + (1 - alpha) * 255 + 0.5);
+            target[3] = 255;
+        }
+}

@@ -22,12 +22,9 @@ bool camera_project(const camera *camera, const float *point, double out[3]);
 
 typedef struct scene {
     camera camera;
-    uint32_t vertex_count, triangle_count;
-    const float *positions, *normals, *heat;
-    const float *colors; /* [vertex_count][3] linear, or NULL: all have `color` */
-    const uint32_t *triangles;
-    float color[3];
-    float *screen; /* [vertex_count][3]: x and y in pixels, and 1/z; 1/z is 0 for a vertex that cannot be drawn */
+    const pelt_mesh *mesh;
+    pelt_look look; /* with positions and normals */
+    float *screen;  /* [vertex_count][3]: x and y in pixels, and 1/z; 1/z is 0 for a vertex that cannot be drawn */
 } scene;
 
 /* A point of the surface in camera space: x right, y up, z towards the eye, which is at 0. */
@@ -42,7 +39,7 @@ typedef struct surface {
 surface scene_surface(const scene *scene, uint32_t triangle, double x, double y);
 
 /* Linear-light colour of a surface; openness 0 to 1 is how much of the surroundings it sees. */
-void shade_surface(const surface *at, const float color[3], bool heat, float openness, float rgb[3]);
+void shade_surface(const surface *at, bool heat, float openness, float rgb[3]);
 
 /* Openness of each pixel, in the arena. seen[height][width] is the triangle at the middle of a pixel plus 1, or 0. */
 const float *shade_openness(pelt_arena *arena, const scene *scene, const uint32_t *seen, uint32_t width,

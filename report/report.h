@@ -30,25 +30,33 @@ void pelt_view_tighten(pelt_view *view, const float *positions, uint32_t vertex_
 /* Where a point is in the picture, in pixels from the upper left corner; false when it is behind the eye. */
 bool pelt_view_project(const pelt_view *view, uint32_t width, uint32_t height, const float point[3], double pixel[2]);
 
-/* How much of the values (one per vertex) a view shows: their sum over the pixels of a small picture. For choosing
-   among views. NAN when memory is out. */
-double pelt_view_visible(const pelt_view *view, const float *positions, uint32_t vertex_count,
-                         const uint32_t *triangles, uint32_t triangle_count, const float *values);
+/* How much of the values (one per vertex) a view shows of a mesh with these positions: their sum over the pixels of a
+   small picture. NAN when memory is out. */
+double pelt_view_visible(const pelt_view *view, const pelt_mesh *mesh, const float *positions, const float *values);
 
-/* Draws a mesh, shaded, anti-aliased, on a transparent background. `heat`, when given, is one number per vertex, 0 to
-   1, shown by a colour map; otherwise the mesh has `color` (linear RGB; NULL: grey). normals may be NULL (computed).
-   Inside faces are darker. Triangles with a corner that is not finite or not before the eye are left out. */
-pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const float *positions, const float *normals,
-                           uint32_t vertex_count, const uint32_t *triangles, uint32_t triangle_count, const float *heat,
-                           const float color[3]);
+/* Turns a view to where it shows most of the values, of eight directions; between equals, nearer to the front. False
+   when memory is out. */
+bool pelt_view_turn(pelt_view *view, const pelt_mesh *mesh, const float *positions, const float *values);
 
-/* The same of a mesh at rest, with a colour for each vertex, linear RGB: [vertex_count][3]. */
-pelt_result pelt_draw_mesh_colors(pelt_image *image, const pelt_view *view, const pelt_mesh *mesh, const float *colors);
+/* A mesh as it is to be drawn. Zero: at rest, in clay. */
+typedef struct pelt_look {
+    const float *positions; /* [vertex_count][3]; NULL: the mesh's own */
+    const float *normals;   /* NULL: those of the surface, smooth where the mesh is */
+    const float *heat;      /* [vertex_count], 0 to 1: drawn in the colours of the heat map; or */
+    const float *colors;    /* [vertex_count][3] linear RGB; or NULL: clay */
+} pelt_look;
+
+/* Draws a mesh, shaded, anti-aliased, on a transparent background. Inside faces are darker. Triangles with a corner that
+   is not finite or not before the eye are left out. */
+pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const pelt_mesh *mesh, const pelt_look *look);
+
+/* Lays an image over white at a place of another one. */
+void pelt_image_paste(pelt_image *to, const pelt_image *from, uint32_t left, uint32_t top);
 
 pelt_image *pelt_image_new(uint32_t width, uint32_t height);
 void pelt_image_free(pelt_image *image);
-/* PNG bytes, to be freed with free(). */
-pelt_result pelt_image_png(const pelt_image *image, uint8_t **bytes, size_t *size, pelt_error *error);
+/* The bytes of pictures and pages are to be freed with free(). */
+pelt_result pelt_image_png(const pelt_image *image, pelt_bytes *png, pelt_error *error);
 
 /* The colour of the heat map at 0 to 1, sRGB. */
 void pelt_heat_color(double value, uint8_t rgb[3]);
@@ -96,18 +104,16 @@ typedef struct pelt_report_page {
 
 /* Writes the page: one HTML file that needs no other, to be freed with free(). Every name may come from a file and is
    escaped. */
-pelt_result pelt_report_html(const pelt_report_page *page, char **html, size_t *size, pelt_error *error);
+pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pelt_error *error);
 
 /* One PNG picture of a shown frame on white: truth, then model and error of every row, side by side; of more than two
    rows the errors stand below the models, in rows of four. Full colour is the largest error in it. Free with free(). */
-pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_t **png, size_t *size,
-                              pelt_error *error);
+pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, pelt_bytes *png, pelt_error *error);
 /* The models of two to four rows in a shown frame, and below how far each pair of them is apart: first and second, first
    and third, ... (Rhee et al., figure 1). */
-pelt_result pelt_report_differences(const pelt_report_page *page, size_t index, uint8_t **png, size_t *size,
-                                    pelt_error *error);
+pelt_result pelt_report_differences(const pelt_report_page *page, size_t index, pelt_bytes *png, pelt_error *error);
 /* All poses: the truth, and below it every row (Rhee et al., figures 5 and 6). */
-pelt_result pelt_report_poses(const pelt_report_page *page, uint8_t **png, size_t *size, pelt_error *error);
+pelt_result pelt_report_poses(const pelt_report_page *page, pelt_bytes *png, pelt_error *error);
 
 /* -- The page of key points (keys_page.c) -------------------------------------------------------------------------- */
 
@@ -129,6 +135,6 @@ typedef struct pelt_keys_page {
 
 /* One HTML file: keys drawn on the mesh, frames with their errors, error against number of keys, and errors, hits and
    misses along the clip. */
-pelt_result pelt_keys_page_html(const pelt_keys_page *page, char **html, size_t *size, pelt_error *error);
+pelt_result pelt_keys_page_html(const pelt_keys_page *page, pelt_bytes *html, pelt_error *error);
 
 #endif

@@ -79,7 +79,7 @@ static float highlight(const float normal[3], const float light[3], const float 
     return powf(fmaxf(0, dot(normal, half)), 30);
 }
 
-void shade_surface(const surface *at, const float color[3], bool heat, float openness, float rgb[3]) {
+void shade_surface(const surface *at, bool heat, float openness, float rgb[3]) {
     float toward_eye[3] = {-at->position[0], -at->position[1], -at->position[2]}, light[3];
     normalize(toward_eye);
     light_diffuse(at->normal, openness, light);
@@ -94,7 +94,7 @@ void shade_surface(const surface *at, const float color[3], bool heat, float ope
         for (int i = 0; i < 3; i++) rgb[i] = (float)base[i] * level + 0.03f * gloss + 0.06f * rim;
     } else {
         for (int i = 0; i < 3; i++)
-            rgb[i] = color[i] * light[i] + 0.15f * gloss * KEY_COLOR[i] + 0.20f * cool * FILL_COLOR[i] +
+            rgb[i] = at->color[i] * light[i] + 0.15f * gloss * KEY_COLOR[i] + 0.20f * cool * FILL_COLOR[i] +
                      0.25f * rim * SKY_COLOR[i];
     }
     for (int i = 0; i < 3 && !at->front; i++) rgb[i] *= 0.35f;

@@ -28,17 +28,6 @@ static void panel_place(const layout *l, uint32_t panel, uint32_t *left, uint32_
     *left = column * (l->width + GAP), *top = row * (l->height + GAP);
 }
 
-/* Lays an image over white at a place of another one. */
-static void paste(pelt_image *to, const pelt_image *from, uint32_t left, uint32_t top) {
-    for (uint32_t y = 0; y < from->height; y++)
-        for (uint32_t x = 0; x < from->width; x++) {
-            const uint8_t *source = from->rgba + 4 * ((size_t)y * from->width + x);
-            uint8_t *target = to->rgba + 4 * ((size_t)(top + y) * to->width + left + x);
-            double alpha = source[3] / 255.0;
-            for (int i = 0; i < 3; i++) target[i] = (uint8_t)(alpha * source[i] + (1 - alpha) * 255 + 0.5);
-        }
-}
-
 /* The picture stands alone, without a scale beside it: full colour is the largest error in it. */
 static void use_whole_scale(const strip *s, size_t methods, uint32_t vertices) {
     double most = 0;
@@ -52,9 +41,9 @@ static void use_whole_scale(const strip *s, size_t methods, uint32_t vertices) {
 static pelt_result draw_at(pelt_image *to, uint32_t left, uint32_t top, const picture *what, const pelt_mesh *mesh) {
     pelt_image *image = pelt_image_new(what->width, what->height);
     if (!image) return PELT_ERROR_MEMORY;
-    pelt_result result = pelt_draw_mesh(image, &what->view, what->positions, what->normals, mesh->vertex_count,
-                                        mesh->triangles, mesh->triangle_count, what->heat, gallery_clay);
-    if (!result) paste(to, image, left, top);
+    pelt_result result =
+        pelt_draw_mesh(image, &what->view, mesh, &(pelt_look){what->positions, what->normals, what->heat});
+    if (!result) pelt_image_paste(to, image, left, top);
     pelt_image_free(image);
     return result;
 }
@@ -73,17 +62,16 @@ static pelt_image *sheet(uint32_t columns, uint32_t rows, uint32_t width, uint32
     return image;
 }
 
-static pelt_result finish(pelt_image *image, pelt_result result, uint8_t **png, size_t *size, pelt_error *error) {
+static pelt_result finish(pelt_image *image, pelt_result result, pelt_bytes *png, pelt_error *error) {
     if (result)
         pelt_fail(error, result, "the picture cannot be drawn: %s", pelt_result_text(result));
     else
-        result = pelt_image_png(image, png, size, error);
+        result = pelt_image_png(image, png, error);
     pelt_image_free(image);
     return result;
 }
 
-pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_t **png, size_t *size,
-                              pelt_error *error) {
+pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, pelt_bytes *png, pelt_error *error) {
     gallery pictures = {0};
     if (index >= page->picture_count || !page->row_count)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is no frame to draw");
@@ -99,13 +87,12 @@ pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, uint8_
         result = draw_panel(image, &l, 1 + 2 * r, &s->models[r], page->mesh);
         if (!result) result = draw_panel(image, &l, 2 + 2 * r, &s->heats[r], page->mesh);
     }
-    result = finish(image, result, png, size, error);
+    result = finish(image, result, png, error);
     gallery_free(page, &pictures);
     return result;
 }
 
-pelt_result pelt_report_differences(const pelt_report_page *page, size_t index, uint8_t **png, size_t *size,
-                                    pelt_error *error) {
+pelt_result pelt_report_differences(const pelt_report_page *page, size_t index, pelt_bytes *png, pelt_error *error) {
     gallery pictures = {0};
     size_t pairs = gallery_pair_count(page);
     if (index >= page->picture_count || !pairs)
@@ -122,12 +109,12 @@ pelt_result pelt_report_differences(const pelt_report_page *page, size_t index, 
         result = draw_at(image, r * (width + GAP), 0, &models->models[r], page->mesh);
     for (uint32_t k = 0; k < pairs && !result; k++)
         result = draw_at(image, k * (width + GAP), height + GAP, &apart->heats[k], page->mesh);
-    result = finish(image, result, png, size, error);
+    result = finish(image, result, png, error);
     gallery_free(page, &pictures);
     return result;
 }
 
-pelt_result pelt_report_poses(const pelt_report_page *page, uint8_t **png, size_t *size, pelt_error *error) {
+pelt_result pelt_report_poses(const pelt_report_page *page, pelt_bytes *png, pelt_error *error) {
     gallery pictures = {0};
     if (!page->pose_count) return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is no pose to draw");
     pelt_result result = gallery_make(page, &pictures, error);
@@ -141,7 +128,7 @@ pelt_result pelt_report_poses(const pelt_report_page *page, uint8_t **png, size_
         for (uint32_t r = 0; r < page->row_count && !result; r++)
             if (s->models[r].positions) result = draw_at(image, i * across, (r + 1) * down, &s->models[r], page->mesh);
     }
-    result = finish(image, result, png, size, error);
+    result = finish(image, result, png, error);
     gallery_free(page, &pictures);
     return result;
 }

@@ -1,9 +1,8 @@
-/* test_devices.c: the program on graphics devices: eval, render and bench, and what they say when something is missing. */
+/* test_devices.c: the program on graphics devices: eval and bench, and what they say when something is missing. */
 
 #include "gpu/headless.h"
-#include "report/report.h"
 #include "test/program.h"
-#include <png.h>
+#include <stdbool.h>
 
 static bool device_here;
 
@@ -50,43 +49,6 @@ static void eval_on_a_device_gives_the_same_positions(void **state) {
     assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o arm_played.glb --device gl"), 0);
 }
 
-/* Pixels of a picture that are not the background, in its left and right half. */
-static void count_drawn(const char *name, uint32_t height, size_t drawn[2], size_t *red) {
-    char path[300];
-    png_image png = {.version = PNG_IMAGE_VERSION};
-    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
-    assert_true(png_image_begin_read_from_file(&png, path));
-    png.format = PNG_FORMAT_RGBA;
-    uint8_t *pixels = malloc(PNG_IMAGE_SIZE(png));
-    assert_true(png_image_finish_read(&png, NULL, pixels, 0, NULL));
-    assert_int_equal(png.height, height);
-    drawn[0] = drawn[1] = *red = 0;
-    for (uint32_t i = 0; i < png.width * png.height; i++) {
-        const uint8_t *p = pixels + 4 * (size_t)i;
-        if (p[0] < 240 || p[1] < 240 || p[2] < 240) drawn[i % png.width >= png.width / 2]++;
-        *red += p[0] > 2 * p[2] + 40; /* yellow or red */
-    }
-    free(pixels);
-}
-
-static void render_draws_skin_and_truth_side_by_side(void **state) {
-    (void)state;
-    if (!device_here) skip();
-    size_t drawn[2], red, cold_red;
-    assert_int_equal(pelt("render arm.pelt arm.glb --clip test --beside --size 128 -o frames --turn 90"), 0);
-    count_drawn("frames/frame_0005.png", 128, drawn, &cold_red);
-    assert_true(drawn[0] > 300 && drawn[1] > 300); /* both are there, and of about the same size */
-    assert_true(drawn[0] < 2 * drawn[1] && drawn[1] < 2 * drawn[0]);
-    assert_int_equal(pelt("render arm.pelt arm.glb --clip test --beside --size 128 -o hot --heat 0.001"), 0);
-    count_drawn("hot/frame_0005.png", 128, drawn, &red);
-    assert_true(red > 100 && cold_red == 0);
-    assert_int_equal(pelt("render arm.pelt arm.glb --clip test --size 128 -o frames2 --gpu 77"), 1);
-    assert_non_null(strstr(program_errors, "77"));
-    assert_int_equal(pelt("render arm.pelt arm.glb --clip test -o frames2 --movie film.avi"), 2);
-    assert_int_equal(pelt("render arm.pelt arm.glb --clip nowhere -o frames2"), 1);
-    assert_int_equal(pelt("render arm.pelt arm.glb -o frames2"), 2);
-}
-
 static void bench_on_a_device_stands_beside_fill_and_copy(void **state) {
     (void)state;
     if (!device_here) skip();
@@ -121,7 +83,6 @@ static void devices_that_are_not_here_are_refused_with_a_sentence(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eval_on_a_device_gives_the_same_positions),
-        cmocka_unit_test(render_draws_skin_and_truth_side_by_side),
         cmocka_unit_test(bench_on_a_device_stands_beside_fill_and_copy),
         cmocka_unit_test(devices_that_are_not_here_are_refused_with_a_sentence),
     };

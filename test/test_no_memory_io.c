@@ -184,10 +184,10 @@ static uint64_t measure(pelt_bundle *bundle, pelt_error *error) {
 static uint64_t draw(pelt_bundle *bundle, pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
     pelt_view view = pelt_view_fit(mesh->positions, mesh->vertex_count, 30, 10);
+    const float *shape = mesh->normals; /* any positions but those at rest: their normals are computed */
     pelt_image *image = pelt_image_new(40, 30);
-    pelt_result result = image ? pelt_draw_mesh(image, &view, mesh->positions, NULL, mesh->vertex_count,
-                                                mesh->triangles, mesh->triangle_count, NULL, NULL)
-                               : PELT_ERROR_MEMORY;
+    pelt_result result =
+        image ? pelt_draw_mesh(image, &view, mesh, &(pelt_look){.positions = shape}) : PELT_ERROR_MEMORY;
     uint64_t h = result ? 0 : hash(1, image->rgba, 4 * 40 * 30);
     if (result == PELT_ERROR_MEMORY) pelt_no_memory(error);
     pelt_image_free(image);

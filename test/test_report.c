@@ -12,14 +12,21 @@ static double plane_scale(const pelt_view *view) {
 }
 
 static const pelt_view straight = {.radius = 1, .distance = 5};
-static const float white[3] = {1, 1, 1};
+
+static pelt_mesh mesh_of(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
+                         uint32_t triangle_count) {
+    return (pelt_mesh){.vertex_count = vertex_count,
+                       .triangle_count = triangle_count,
+                       .positions = (float *)positions,
+                       .triangles = (uint32_t *)triangles};
+}
 
 static pelt_image *draw(const pelt_view *view, const float *positions, uint32_t vertex_count, const uint32_t *triangles,
                         uint32_t triangle_count, const float *heat) {
     pelt_image *image = pelt_image_new(SIZE, SIZE);
     assert_non_null(image);
-    assert_int_equal(pelt_draw_mesh(image, view, positions, NULL, vertex_count, triangles, triangle_count, heat, white),
-                     PELT_OK);
+    pelt_mesh mesh = mesh_of(positions, vertex_count, triangles, triangle_count);
+    assert_int_equal(pelt_draw_mesh(image, view, &mesh, &(pelt_look){.heat = heat}), PELT_OK);
     return image;
 }
 
@@ -228,9 +235,7 @@ static void a_tilt_by_ten_degrees_shows(void **state) {
     for (int away = 0; away < 2; away++) {
         double x = (away ? 1 : -1) * tan(tilt) * sqrt(0.5), y = -x; /* towards the upper left, and away from it */
         const float p[] = {-1, -1, (float)(x + y), 1, -1, (float)(-x + y), 0, 1, (float)-y};
-        pelt_image *image = pelt_image_new(SIZE, SIZE);
-        assert_int_equal(
-            pelt_draw_mesh(image, &straight, p, NULL, 3, (const uint32_t[]){0, 1, 2}, 1, NULL, gallery_clay), PELT_OK);
+        pelt_image *image = draw(&straight, p, 3, (const uint32_t[]){0, 1, 2}, 1, NULL);
         const uint8_t *middle = pixel(image, SIZE / 2, SIZE / 2);
         assert_int_equal(middle[3], 255);
         seen[away] = brightness(middle);
@@ -257,9 +262,10 @@ static void only_the_side_that_is_seen_counts_as_visible(void **state) {
     ball_make(&b, 1);
     for (size_t i = 0; i < BALL_VERTICES; i++) value[i] = b.positions[3 * i + 2] > 0.5f;
     double shown[2];
+    pelt_mesh mesh = mesh_of(b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES);
     for (int side = 0; side < 2; side++) {
         pelt_view view = pelt_view_fit(b.positions, BALL_VERTICES, 180 * side, 0);
-        shown[side] = pelt_view_visible(&view, b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES, value);
+        shown[side] = pelt_view_visible(&view, &mesh, b.positions, value);
     }
     assert_true(shown[0] > 1000);
     assert_true(shown[1] == 0);
@@ -296,9 +302,11 @@ static void bad_input_draws_what_it_can(void **state) {
     const float heat[] = {NAN, INFINITY, -INFINITY, 2, 0, 0, 0};
     pelt_image *image = draw(&straight, p, 7, t, 7, heat);
     assert_true(coverage(image) > 1000);
-    assert_int_equal(pelt_draw_mesh(image, &straight, p, NULL, 7, t, 0, NULL, NULL), PELT_OK);
+    pelt_mesh empty = mesh_of(p, 7, t, 0), small = mesh_of(p, 2, t, 1), mesh = mesh_of(p, 7, t, 7);
+    const pelt_look plain = {0}, hot = {.heat = heat};
+    assert_int_equal(pelt_draw_mesh(image, &straight, &empty, &plain), PELT_OK);
     assert_true(coverage(image) == 0);
-    assert_int_equal(pelt_draw_mesh(image, &straight, p, NULL, 2, t, 1, NULL, NULL), PELT_ERROR_INDEX);
+    assert_int_equal(pelt_draw_mesh(image, &straight, &small, &plain), PELT_ERROR_INDEX);
     const pelt_view bad[] = {{.radius = 0},
                              {.radius = -1},
                              {.radius = NAN},
@@ -306,10 +314,9 @@ static void bad_input_draws_what_it_can(void **state) {
                              {.radius = 1, .center = {NAN, 0, 0}},
                              {.radius = INFINITY}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(pelt_draw_mesh(image, &bad[i], p, NULL, 7, t, 7, NULL, NULL), PELT_ERROR_ARGUMENT);
+        assert_int_equal(pelt_draw_mesh(image, &bad[i], &mesh, &plain), PELT_ERROR_ARGUMENT);
     const pelt_view odd[] = {{.radius = 1e-30}, {.radius = 1e30}, {.radius = 1, .distance = 0.1}, {.radius = 1e-300}};
-    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
-        pelt_draw_mesh(image, &odd[i], p, NULL, 7, t, 7, heat, NULL);
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) pelt_draw_mesh(image, &odd[i], &mesh, &hot);
     pelt_view view = pelt_view_fit(p + 9, 2, 0, 0);
     assert_true(view.radius == 1 && view.center[0] == 0);
     view = pelt_view_fit(p, 5, 0, 0);
@@ -324,17 +331,17 @@ static void png_decodes_to_the_same_pixels(void **state) {
     uint64_t seed = 7;
     pelt_image *image = pelt_image_new(37, 23);
     for (size_t i = 0; i < 4 * 37 * 23; i++) image->rgba[i] = (uint8_t)(256 * test_random(&seed));
-    uint8_t *bytes, back[4 * 37 * 23];
-    size_t size;
-    assert_int_equal(pelt_image_png(image, &bytes, &size, NULL), PELT_OK);
+    uint8_t back[4 * 37 * 23];
+    pelt_bytes png;
+    assert_int_equal(pelt_image_png(image, &png, NULL), PELT_OK);
     png_image reader = {.version = PNG_IMAGE_VERSION};
-    assert_true(png_image_begin_read_from_memory(&reader, bytes, size));
+    assert_true(png_image_begin_read_from_memory(&reader, png.bytes, png.size));
     assert_int_equal(reader.width, 37);
     assert_int_equal(reader.height, 23);
     reader.format = PNG_FORMAT_RGBA;
     assert_true(png_image_finish_read(&reader, NULL, back, 0, NULL));
     assert_memory_equal(back, image->rgba, sizeof back);
-    free(bytes);
+    free(png.bytes);
     pelt_image_free(image);
 }
 
@@ -396,12 +403,11 @@ static character *character_make(void) {
 }
 
 static char *page_html(const pelt_report_page *page) {
-    char *html;
-    size_t size;
+    pelt_bytes html;
     pelt_error error = {0};
-    if (pelt_report_html(page, &html, &size, &error) != PELT_OK) fail_msg("%s", error.text);
-    assert_int_equal(strlen(html), size);
-    return html;
+    if (pelt_report_html(page, &html, &error) != PELT_OK) fail_msg("%s", error.text);
+    assert_int_equal(strlen(html.bytes), html.size);
+    return html.bytes;
 }
 
 static bool is_void(const char *name) {
@@ -497,11 +503,10 @@ static void a_picture_of_many_methods_has_their_errors_below_them(void **state) 
     c->page.rows = rows, c->page.picture_size = 64;
     for (size_t n = 2; n <= 5; n += n == 3 ? 2 : 1) {
         c->page.row_count = n;
-        uint8_t *bytes;
-        size_t size;
-        assert_int_equal(pelt_report_strip(&c->page, 0, &bytes, &size, NULL), PELT_OK);
+        pelt_bytes png;
+        assert_int_equal(pelt_report_strip(&c->page, 0, &png, NULL), PELT_OK);
         png_image reader = {.version = PNG_IMAGE_VERSION};
-        assert_true(png_image_begin_read_from_memory(&reader, bytes, size));
+        assert_true(png_image_begin_read_from_memory(&reader, png.bytes, png.size));
         reader.format = PNG_FORMAT_RGB;
         uint32_t columns = grids[n - 1][0], width = (reader.width + GAP) / columns;
         uint32_t height = (reader.height + GAP) / grids[n - 1][1];
@@ -521,7 +526,7 @@ static void a_picture_of_many_methods_has_their_errors_below_them(void **state) 
             else if (n > 2)
                 assert_int_equal(b[0] + b[1] + b[2], 3 * 255);
         }
-        free(pixels), free(bytes);
+        free(pixels), free(png.bytes);
     }
     free(c);
 }
@@ -576,13 +581,13 @@ static void one_bad_method_does_not_take_the_colour_of_the_others(void **state) 
 }
 
 /* A PNG as RGB pixels; free with free(). */
-static uint8_t *decode(uint8_t *bytes, size_t size, uint32_t *width, uint32_t *height) {
+static uint8_t *decode(pelt_bytes file, uint32_t *width, uint32_t *height) {
     png_image reader = {.version = PNG_IMAGE_VERSION};
-    assert_true(png_image_begin_read_from_memory(&reader, bytes, size));
+    assert_true(png_image_begin_read_from_memory(&reader, file.bytes, file.size));
     reader.format = PNG_FORMAT_RGB;
     uint8_t *pixels = malloc(PNG_IMAGE_SIZE(reader));
     assert_true(png_image_finish_read(&reader, NULL, pixels, 0, NULL));
-    free(bytes);
+    free(file.bytes);
     *width = reader.width, *height = reader.height;
     return pixels;
 }
@@ -620,18 +625,17 @@ static void differences_of_methods_are_drawn_pair_by_pair(void **state) {
     assert_int_equal(count_of(html, "</b>full colour <span>0</span>"), 1);
     assert_non_null(strstr(html, "<b>kernel and twin</b>"));
     free(html);
-    uint8_t *bytes;
-    size_t size;
+    pelt_bytes png;
     uint32_t width, height;
-    assert_int_equal(pelt_report_differences(&c->page, 0, &bytes, &size, NULL), PELT_OK);
-    uint8_t *pixels = decode(bytes, size, &width, &height);
+    assert_int_equal(pelt_report_differences(&c->page, 0, &png, NULL), PELT_OK);
+    uint8_t *pixels = decode(png, &width, &height);
     uint32_t panel = (width - 2 * GAP) / 3, below = (height - GAP) / 2 + GAP;
     double heat[3];
     for (uint32_t k = 0; k < 3; k++) heat[k] = warmth(pixels, width, k * (panel + GAP), below, panel, height - below);
     assert_true(heat[0] > 1000 && heat[2] > 1000 && heat[1] < 0.01 * heat[0]);
     free(pixels);
     c->page.rows = c->rows, c->page.row_count = 1;
-    assert_int_equal(pelt_report_differences(&c->page, 0, &bytes, &size, NULL), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_report_differences(&c->page, 0, &png, NULL), PELT_ERROR_ARGUMENT);
     free(c);
 }
 
@@ -651,11 +655,10 @@ static void poses_stand_side_by_side_with_the_error_of_each(void **state) {
     assert_int_equal(count_of(html, "RMS 2.89&#8239;%"), 2); /* 0.1 of a radius of 1, of a diagonal of 3.46 */
     assert_int_equal(count_of(html, "<figcaption>RMS 0&#8239;%"), 2);
     free(html);
-    uint8_t *bytes;
-    size_t size;
+    pelt_bytes png;
     uint32_t width, height, seen[3][2];
-    assert_int_equal(pelt_report_poses(&c->page, &bytes, &size, NULL), PELT_OK);
-    uint8_t *pixels = decode(bytes, size, &width, &height);
+    assert_int_equal(pelt_report_poses(&c->page, &png, NULL), PELT_OK);
+    uint8_t *pixels = decode(png, &width, &height);
     uint32_t panel = (width - GAP) / 2, high = (height - 2 * GAP) / 3;
     for (uint32_t r = 0; r < 3; r++)
         for (uint32_t i = 0; i < 2; i++) {
@@ -785,20 +788,20 @@ static void page_is_the_same_for_any_threads_and_stops_on_request(void **state) 
     (void)state;
     character *c = character_make();
     c->page.threads = 1;
-    char *one = page_html(&c->page), *none;
+    char *one = page_html(&c->page);
     c->page.threads = 3;
     char *three = page_html(&c->page);
     assert_string_equal(one, three);
     free(one);
     free(three);
     pelt_error error;
-    size_t size;
+    pelt_bytes none;
     c->page.progress.step = stop;
-    assert_int_equal(pelt_report_html(&c->page, &none, &size, &error), PELT_ERROR_CANCELLED);
-    assert_null(none);
+    assert_int_equal(pelt_report_html(&c->page, &none, &error), PELT_ERROR_CANCELLED);
+    assert_null(none.bytes);
     c->page.progress.step = NULL;
     c->ball.triangles[4] = BALL_VERTICES;
-    assert_int_equal(pelt_report_html(&c->page, &none, &size, &error), PELT_ERROR_INDEX);
+    assert_int_equal(pelt_report_html(&c->page, &none, &error), PELT_ERROR_INDEX);
     assert_non_null(strstr(error.text, "ball.glb: triangle 1 "));
     free(c);
 }

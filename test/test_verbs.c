@@ -3,6 +3,7 @@
 
 #include "io/io.h"
 #include "test/program.h"
+#include <png.h>
 
 static char *path_of(const char *name) {
     static char paths[4][300];
@@ -271,6 +272,61 @@ static void exports_that_cannot_be_are_refused(void **state) {
     assert_int_equal(access(path_of("x.glb"), F_OK), -1);
 }
 
+/* -- Pictures ------------------------------------------------------------------------------------------------------ */
+
+/* Of a picture's left and right half: pixels that are not white, those of hot colours, and those at its edge. */
+typedef struct drawn {
+    uint32_t width, height;
+    size_t pixels[2], hot[2], edge;
+} drawn;
+
+static drawn look_at(const char *name) {
+    png_image png = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_file(&png, path_of(name)));
+    png.format = PNG_FORMAT_RGB;
+    uint8_t *rgb = malloc(PNG_IMAGE_SIZE(png));
+    assert_true(png_image_finish_read(&png, NULL, rgb, 0, NULL));
+    drawn out = {.width = png.width, .height = png.height};
+    for (uint32_t y = 0; y < png.height; y++)
+        for (uint32_t x = 0; x < png.width; x++) {
+            const uint8_t *p = rgb + 3 * ((size_t)y * png.width + x);
+            int right = x >= png.width / 2;
+            if (p[0] > 250 && p[1] > 250 && p[2] > 250) continue;
+            out.pixels[right]++;
+            out.hot[right] += 2 * p[0] > 3 * p[2];
+            out.edge += y == 0 || y == png.height - 1 || x == 0 || x == png.width - 1;
+        }
+    free(rgb);
+    return out;
+}
+
+static void render_draws_truth_and_skin_side_by_side(void **state) {
+    (void)state;
+    if (pelt("render ssd.pelt arm.glb --clip test --beside --size 128 -o frames --turn 180"))
+        fail_msg("%s", program_errors);
+    for (int frame = 0; frame < 10; frame += 3) { /* the camera holds all of it, wherever it has gone */
+        char name[40];
+        snprintf(name, sizeof name, "frames/frame_%04d.png", frame);
+        drawn d = look_at(name);
+        assert_int_equal(d.height, 128);
+        assert_int_equal(d.width % 4, 0);
+        assert_true(d.pixels[0] > 300 && d.pixels[0] < 1.3 * d.pixels[1] && d.pixels[1] < 1.3 * d.pixels[0]);
+        assert_int_equal(d.hot[0] + d.hot[1] + d.edge, 0);
+    }
+    assert_int_equal(pelt("render ssd.pelt arm.glb --clip test --beside --size 128 -o hot --heat 0.0001 --threads 1"),
+                     0);
+    drawn hot = look_at("hot/frame_0004.png");
+    assert_true(hot.hot[0] == 0 && hot.hot[1] > 0.7 * hot.pixels[1]); /* the truth has no error */
+    assert_int_equal(pelt("render ssd.pelt arm.glb --clip test --beside --size 128 -o cold --heat 100"), 0);
+    drawn cold = look_at("cold/frame_0004.png");
+    assert_int_equal(cold.hot[1], 0);
+    assert_int_equal(cold.pixels[1], hot.pixels[1]);
+    refused(2, ".webp", "render ssd.pelt arm.glb --clip test -o never --movie film.avi");
+    refused(1, "nowhere", "render ssd.pelt arm.glb --clip nowhere -o never");
+    refused(2, "--clip", "render ssd.pelt arm.glb -o never");
+    assert_int_equal(access(path_of("never"), F_OK), -1);
+}
+
 /* -- Compare, samples, speeds -------------------------------------------------------------------------------------- */
 
 static void a_picture_shows_the_frame_that_was_chosen(void **state) {
@@ -425,6 +481,7 @@ int main(void) {
         cmocka_unit_test(numbers_that_there_are_not_are_null),
         cmocka_unit_test(convex_export_has_no_negative_weight_and_says_what_that_costs),
         cmocka_unit_test(exports_that_cannot_be_are_refused),
+        cmocka_unit_test(render_draws_truth_and_skin_side_by_side),
         cmocka_unit_test(a_picture_shows_the_frame_that_was_chosen),
         cmocka_unit_test(the_page_of_eigenskin_shows_its_joints),
         cmocka_unit_test(captured_curves_move_the_face),
