@@ -152,7 +152,7 @@ static void misuse_is_told_apart_from_failure(void **state) {
     assert_int_equal(run("PELT keys train f/face.train.csv -o x.keys 2> e.txt"), 2);
     assert_non_null(strstr(slurp("e.txt"), "engine: says what turns the controls in f/face.train.csv into points"));
     assert_int_equal(run("PELT keys train f/face.train.npy --keys 701 -o x.keys 2> e.txt"), 2);
-    assert_non_null(strstr(slurp("e.txt"), "701 keys are asked for, but there are 700 points"));
+    assert_non_null(strstr(slurp("e.txt"), "701 keys are requested, but there are only 700 points"));
     assert_int_equal(run("PELT keys train f/face.train.npy --fiducials 3,nose -o x.keys 2> e.txt"), 2);
     assert_non_null(strstr(slurp("e.txt"), "--fiducials 3,nose: expected numbers of points"));
     assert_int_equal(run("PELT keys train f/face.train.npy --fiducials 3,700 -o x.keys 2> e.txt"), 2);

@@ -436,7 +436,7 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
     fit_field(e, per_vertex, &e->positions);
     if (e->positions.basis.joint_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "no example moves a single joint and changes the skin, so EigenSkin has no joint supports "
+                     "no example moves one joint alone and changes the skin, so EigenSkin has no joint supports "
                      "to learn: add such examples, or use the corrective \"kernel\"");
 }
 

@@ -1,6 +1,6 @@
 /* controls.c: controls as fits see them (controls.h). A control is one more axis of the pose: its distance is the
-   difference of values in units of how far it goes from rest, so that a control at its end counts like a joint that is
-   turned by a radian. */
+   difference of values relative to its largest deviation from rest, so a control at its extreme counts like a joint
+   rotated by one radian. */
 
 #include "fit/examples/controls.h"
 #include <math.h>
@@ -28,7 +28,7 @@ pelt_result pelt_check_control_scales(const pelt_bundle *bundle, const pelt_fit_
     return PELT_OK;
 }
 
-/* The last one counts, as in a list of settings. */
+/* The last one wins, as in a list of settings. */
 static double scale_of(const pelt_fit_options *options, const char *name) {
     double scale = 1;
     for (size_t i = 0; i < options->displacement.control_scale_count; i++)

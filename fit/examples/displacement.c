@@ -1,14 +1,14 @@
-/* displacement.c: from examples to displacements of the rest pose.
+/* displacement.c: from examples to displacements in the rest pose.
 
        u = A^-1 e,    e = v - S v0,    S = (A | t) = sum_j w_j T_j
 
-   A blend of opposite rotations flattens the vertex: A is then (nearly) singular and u would be anything. Its inverse
+   A blend of opposite rotations flattens the vertex: A is then (nearly) singular and u would be arbitrary. Its inverse
    is damped there,
 
        u = (A^T A + m I)^-1 A^T e,    m = DAMPING |A|^2 / 3 (1 - f / FLAT)^2   where f < FLAT,
 
-   with the flatness f = |det A| / (|A| / sqrt 3)^3, which is 1 for a rotation and 0 for a flat matrix: u stays within
-   about 16 times e, and the way from undamped to damped is smooth. */
+   with the flatness f = |det A| / (|A| / sqrt 3)^3, which is 1 for a rotation and 0 for a singular matrix: |u| stays
+   within about 16 |e|, and the transition from undamped to damped is smooth. */
 
 #include "fit/examples/displacement.h"
 #include <math.h>
@@ -69,7 +69,7 @@ typedef struct displacing {
         uint64_t damped;
         double flattest;
         uint32_t flattest_vertex;
-        uint32_t broken; /* 1 + a vertex whose displacement is not a finite number; 0: there is none */
+        uint32_t broken; /* 1 + a vertex whose displacement is not finite; 0: none */
     } * states;          /* [example] */
     _Atomic bool *flat;  /* [point] set by any example */
 } displacing;
@@ -129,8 +129,8 @@ static void tell_damped(const displacing *d) {
     if (!figures->damped) return;
     pelt_find(
         &f->report.findings, f->arena, PELT_WARNING, "flat-blend",
-        "the blend flattens %u points in some examples (%llu times; most at vertex %u in %s): what the corrective can "
-        "do there is limited; joints that turn against each other by half a turn should share no vertex",
+        "the blend flattens %u points in some examples (%llu times; most at vertex %u in %s), which limits what the "
+        "corrective can do there; joints that rotate against each other by half a turn should not share vertices",
         figures->damped_points, (unsigned long long)figures->damped, d->states[worst].flattest_vertex,
         pelt_example_name(f, worst));
 }
@@ -163,7 +163,7 @@ typedef struct turning {
     pelt_example_displacements *out;
 } turning;
 
-/* sum_j w_j T_j^-T, which is what moves normals at run time; returned in the 3x3 part. */
+/* sum_j w_j T_j^-T, which moves normals at run time; returned in the 3x3 part. */
 static pelt_affine normal_blend_of(const pelt_influences *in, uint32_t v, const pelt_affine *inverses) {
     pelt_affine blend = {{0}};
     for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
@@ -202,7 +202,7 @@ static void turn_example(void *user, size_t e, pelt_arena *scratch) {
     }
 }
 
-/* Vertices of a point that shade as one and have one normal to be turned are one here too. */
+/* Vertices of a point that shade as one and have the same normal to turn are merged here too. */
 static pelt_points shading_points(pelt_fitting *f, const pelt_smoothing *smoothing) {
     uint32_t n = f->bundle->mesh.vertex_count, count = 0;
     uint32_t *of_vertex = PELT_NEW(f->arena, n, uint32_t), *vertex = PELT_NEW(f->arena, n, uint32_t);

@@ -1,7 +1,7 @@
-/* displacement.h: the shapes of the examples as correctives see them: displacements of the rest pose.
+/* displacement.h: the shapes of the examples as correctives see them: displacements in the rest pose.
 
-   u_i^e = S_e^-1 v_i^e - v_i^0 is what must be added to rest position i so that the blend carries it to where example e
-   has it. Vertices of a seam (one rest position, one motion, one blend) are one *point*, so a seam cannot crack. */
+   u_i^e = S_e^-1 v_i^e - v_i^0 must be added to rest position i for the blend to carry it to its position in example e.
+   Vertices of a seam (same rest position, motion and blend) form one *point*, so a seam cannot crack. */
 
 #ifndef PELT_DISPLACEMENT_H
 #define PELT_DISPLACEMENT_H
@@ -10,21 +10,21 @@
 
 typedef struct pelt_example_displacements {
     uint32_t example_count, vertex_count, point_count;
-    const uint32_t *point_of;  /* [vertex]; of the fitting's points, or what shades as one */
+    const uint32_t *point_of;  /* [vertex]; the fitting's points, or those that shade as one */
     const uint32_t *vertex_of; /* [point] its first vertex */
     float *positions;          /* [example][point][3] */
 } pelt_example_displacements;
 
-/* Solves A u = e for the linear part A of a blend, damped where that is flat; returns how flat it is: 1 for a rotation,
-   0 where it has no inverse. */
+/* Solves A u = e for the linear part A of a blend, damped where it is nearly singular; returns its flatness: 1 for a
+   rotation, 0 where it has no inverse. */
 double pelt_damped_solve(const pelt_affine *blend, const double e[3], double u[3]);
 
-/* Displacements of all examples for the blend of fitting->model; fitting->figures gets how often the inverse had to be
+/* Displacements of all examples for the blend of fitting->model; fitting->figures counts how often the inverse was
    damped. The fitting's arena owns the result. */
 pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displacements *out, pelt_error *error);
 
-/* Change of the rest normals that makes the blend carry them to the true normals of the examples, as displacements of
-   points of their own: vertices of a point that shade as one are one, the two sides of a hard edge have a normal each.
+/* The changes of rest normals that make the blend carry them to the true normals of the examples, as displacements of
+   separate points: vertices of a point that shade as one are merged, the two sides of a hard edge have one normal each.
  */
 pelt_example_displacements pelt_turns_of(pelt_fitting *fitting);
 

@@ -1,8 +1,8 @@
-/* holdout.c: which examples a fit does not see, so that its error can be told honestly.
+/* holdout.c: which examples a fit does not see, for an honest error estimate.
 
-   Neighbouring frames of a motion are nearly alike: leaving out every fifth one would measure memory, not skill. So
-   where frames follow one another in time, whole stretches are held out; where they are poses of their own, single
-   ones, spread evenly. */
+   Neighbouring frames of a motion are nearly identical: leaving out every fifth would measure memorisation, not
+   generalisation. So whole stretches are held out of frames that follow each other in time, and evenly spread single
+   frames out of independent poses. */
 
 #include "fit/fitting.h"
 #include <math.h>
@@ -21,9 +21,9 @@ pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *
     return all;
 }
 
-/* Neighbouring frames are much more alike than any two frames. Frames drawn at random are, squared and on average, twice
-   the variance apart; unlike the distance at some fixed lag, that also holds for cycles. Coordinate by coordinate, so
-   that no mean frame has to be stored. */
+/* A motion if neighbouring frames are much more similar than random ones. The mean squared distance of random frames is
+   twice the variance; unlike the distance at some fixed lag, that also works for cycles. Computed coordinate by
+   coordinate, so that no mean frame has to be stored. */
 bool pelt_is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t count) {
     size_t n = 3 * (size_t)bundle->mesh.vertex_count;
     double near = 0, variance = 0;
@@ -54,8 +54,8 @@ pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pe
     for (size_t begin = 0, end; begin < all.count; begin = end) {
         for (end = begin + 1; end < all.count && all.list[end].clip == all.list[begin].clip;) end++;
         size_t count = end - begin;
-        /* A stretch is a twelfth of the motion, or less when less is asked for: a few of them show more kinds of
-           movement than one would. */
+        /* A stretch is a twelfth of the motion, or less if less is requested: several short ones cover more kinds of
+           movement than one long one. */
         size_t stretch = (size_t)fmin((double)((count + 11) / 12), fmax(round(fraction * (double)count), 1));
         if (!pelt_is_motion(bundle, all.list + begin, count)) stretch = 1;
         double owed = 0;

@@ -1,4 +1,4 @@
-/* points.c: vertices of a seam are one point; edges of the mesh join points. */
+/* points.c: merges the vertices of a seam into points; mesh edges connect points. */
 
 #include "fit/examples/points.h"
 #include <stdlib.h>
@@ -12,7 +12,7 @@ pelt_points pelt_find_points(pelt_arena *arena, const pelt_mesh *mesh, pelt_exam
     return (pelt_points){count, of_vertex, vertex};
 }
 
-/* In any order: a file may list the joints of twins differently. */
+/* Order-independent: a file may list the joints of twins differently. */
 static bool same_blend(const pelt_influences *in, const float *positions, uint32_t a, uint32_t b) {
     if (memcmp(positions + 3 * (size_t)a, positions + 3 * (size_t)b, 3 * sizeof *positions)) return false;
     if (in->first[a + 1] - in->first[a] != in->first[b + 1] - in->first[b]) return false;
@@ -67,7 +67,7 @@ pelt_neighbours pelt_find_neighbours(pelt_arena *arena, const pelt_mesh *mesh, c
         for (uint32_t p = 0; p < n && !pass; p++) first[p + 2] += first[p + 1];
     }
     uint32_t kept = 0, begin = 0;
-    for (uint32_t p = 0; p < n; p++) { /* an edge lies in two triangles */
+    for (uint32_t p = 0; p < n; p++) { /* an edge belongs to two triangles */
         uint32_t end = first[p + 1];
         qsort(list + begin, end - begin, sizeof *list, compare_u32);
         first[p] = kept;

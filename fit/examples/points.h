@@ -1,7 +1,7 @@
-/* points.h: what a fit takes for one point of the skin, and which points are joined by an edge of the mesh.
+/* points.h: the points of a fit, and which of them are connected by mesh edges.
 
-   Vertices that share a rest position and move together in the examples of the fit are one point, so that a seam cannot
-   crack. Only these examples have a say: frames that are held out cannot part what they never showed. */
+   Vertices that share a rest position and move together in the fit's examples are one point, so that a seam cannot
+   crack. Held-out frames must not influence this. */
 
 #ifndef PELT_POINTS_H
 #define PELT_POINTS_H
@@ -16,12 +16,12 @@ typedef struct pelt_points {
 
 pelt_points pelt_find_points(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples);
 
-/* Parts vertices of a point that a blend moves differently (other weights, or another rest position), since these must
-   be corrected differently. */
+/* Splits points whose vertices a blend moves differently (other weights, or another rest position), since they need
+   different corrections. */
 void pelt_part_points(pelt_arena *arena, const pelt_influences *blend, const float *positions, uint32_t vertex_count,
                       pelt_points *points);
 
-/* Those of point p are list[first[p]] to list[first[p + 1] - 1], increasing. */
+/* The neighbours of point p are list[first[p]] to list[first[p + 1] - 1], ascending. */
 typedef struct pelt_neighbours {
     const uint32_t *first, *list;
 } pelt_neighbours;

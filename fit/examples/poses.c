@@ -1,19 +1,19 @@
 /* poses.c: what the joints do in the examples: rotations relative to rest, which joints move, which of them always move
    together, and which examples move one of those groups alone (the sweeps that EigenSkin trains on).
 
-   Nothing is known about the rig but its poses. Let M_e be the joints that example e moves. The *mates* of a joint are
-   the joints that move in every sweep-like example that moves it: if two joints are each other's mates they are one
-   mover; a joint whose mates do not name it back only follows them (a twist helper follows its limb). A control is a
-   mover of its own. */
+   Nothing is known about the rig except its poses. Let M_e be the joints that example e moves. The *mates* of a joint
+   are the joints that move in every sweep-like example that moves it: two joints that are each other's mates form one
+   mover; a joint that is not a mate of its mates merely follows them (a twist helper follows its limb). Every control
+   is a mover. */
 
 #include "fit/examples/poses.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* What moves less than this is still: poses come through float quaternions and file formats. Radians; translations
-   count as parts of the size of the character, however far the joint is from its parent (a root has no such distance,
-   a prop may have a long one): turned by as much, what is that far from a joint moves by as much. Controls count as
-   parts of the farthest that they go from rest. */
+/* Smaller movements count as still: poses pass through float quaternions and file formats. Radians; translations are
+   relative to the size of the character, whatever the joint's distance from its parent (a root has no such distance, a
+   prop may have a long one): a rotation by this angle moves a point at that distance as far. Controls are relative to
+   their largest deviation from rest. */
 static const double STILL = 1e-4;
 
 /* -- Which joints move -------------------------------------------------------------------------------------------- */
@@ -56,8 +56,8 @@ static void note_movement(movement *m) {
     for (uint32_t j = 0; j < p->joint_count; j++) m->moving += p->moves[j];
 }
 
-/* Examples that move at most a quarter of what moves at all may be sweeps; poses of the whole body say nothing about
-   which joints belong together. */
+/* Examples that move at most a quarter of all moving joints may be sweeps; full-body poses say nothing about which
+   joints belong together. */
 static bool sweep_like(const movement *m, uint32_t pose) {
     uint32_t most = m->moving / 4 > 1 ? m->moving / 4 : 1;
     return m->counts[pose] >= 1 && m->counts[pose] <= most;
@@ -79,7 +79,7 @@ static void find_mates(movement *m) {
 
 /* -- Movers ------------------------------------------------------------------------------------------------------ */
 
-/* Joints that are each other's mates become a mover, in the order of the skeleton. */
+/* Joints that are each other's mates become a mover, in skeleton order. */
 static void make_movers(movement *m) {
     pelt_poses *p = m->poses;
     uint32_t n = p->joint_count, members = 0;
@@ -106,7 +106,7 @@ static void add_controls(pelt_poses *p) {
         p->movers[p->mover_count++] = (pelt_mover){.first = c, .parent = PELT_NO_MOVER};
 }
 
-/* A follower belongs to the mover among its mates that is nearest above it, or else to the first. */
+/* A follower belongs to the nearest mover above it among its mates, or else to the first. */
 static void attach_followers(movement *m) {
     pelt_poses *p = m->poses;
     uint32_t n = p->joint_count, movers = p->mover_count;
@@ -175,7 +175,7 @@ static void read_poses(const pelt_bundle *bundle, pelt_examples examples, pelt_a
 
 static const double OFF_AXIS = 1e-3; /* of the sine of half the angle */
 
-/* The axis of the largest turn; false when there is none, or when some pose turns about another. */
+/* The axis of the largest rotation; false when there is none, or when some pose rotates about another axis. */
 static bool common_axis(const pelt_poses *p, uint32_t joint, double axis[3]) {
     double most = 0;
     for (size_t e = 0; e < p->count; e++) {
@@ -199,7 +199,7 @@ static int rising(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The range is all but the widest gap between angles, which go around; `angles` has room for all poses and rest. */
+/* The range excludes the widest gap between angles, which wrap around; `angles` has room for all poses and rest. */
 static pelt_hinge hinge_of(const pelt_poses *p, uint32_t joint, double *angles) {
     const double turn = 2 * acos(-1);
     double axis[3], gap = 0, end = 0;
@@ -229,7 +229,7 @@ static void find_hinges(pelt_poses *p, double *angles) {
 
 /* -- Stretches ------------------------------------------------------------------------------------------------------ */
 
-/* One number of some poses: how far it goes from each to the next, squared, and how far from its mean. */
+/* One number over some poses: adds its squared changes from pose to pose, and its squared deviations from the mean. */
 static void add_number(const float *numbers, size_t stride, double scale, size_t count, const uint32_t *run,
                        double *near, double *variance) {
     double sum = 0, squares = 0, before = 0;
@@ -241,7 +241,7 @@ static void add_number(const float *numbers, size_t stride, double scale, size_t
     if (count) *variance += squares - sum * sum / (double)count;
 }
 
-/* Poses next to one another are much more alike than any two, as pelt_is_motion asks of shapes. */
+/* True if consecutive poses are much more similar than random ones, as pelt_is_motion does for shapes. */
 static bool are_motion(const pelt_poses *p, size_t count, const uint32_t *run) {
     size_t turns = 4 * (size_t)p->joint_count, controls = p->control_count;
     double near = 0, variance = 0;
@@ -329,7 +329,7 @@ static double pose_gap2(const pelt_poses *p, uint32_t a, uint32_t b, double limi
     return sum;
 }
 
-/* Poses are sorted by one number, the sum of all angles and the like, so that only near ones are compared. */
+/* Poses are sorted by one number, a sum over all angles and other values, so that only nearby ones are compared. */
 typedef struct keyed {
     double key;
     uint32_t pose;
@@ -354,8 +354,8 @@ static int compare_keys(const void *a, const void *b) {
     return (x->pose > y->pose) - (x->pose < y->pose);
 }
 
-/* All of a group are close to one of it, its leader, so that slow motion is not one long group. Sums of angles of two
-   poses differ by at most sqrt(joints) times their distance. */
+/* All members of a group are close to one leader, so that slow motion does not become one long group. The angle sums of
+   two poses differ by at most sqrt(joints) times their distance. */
 static void find_leaders(const pelt_poses *p, const keyed *sorted, uint32_t *leader) {
     double reach = SAME_ANGLE * sqrt(7.0 * p->joint_count + p->control_count), limit = SAME_ANGLE * SAME_ANGLE;
     for (size_t i = 0; i < p->count; i++) {
@@ -386,9 +386,11 @@ void pelt_same_poses(pelt_arena *arena, const pelt_poses *p, uint32_t *first_of)
     pelt_arena_free(work);
 }
 
-/* -- Poses that lie apart ------------------------------------------------------------------------------------------ */
+/* -- Poses that are far apart
+   ------------------------------------------------------------------------------------------ */
 
-/* A pose as a vector: quaternions of the joints that turn (w >= 0), translations in sizes, scaled controls. */
+/* A pose as a vector: quaternions of the joints that rotate (w >= 0), translations relative to the size, scaled
+   controls. */
 static size_t pose_vectors(pelt_arena *arena, const pelt_poses *p, float **out) {
     size_t turning = 0, sliding = 0, n = p->joint_count;
     for (size_t j = 0; j < n; j++) turning += p->moves[j], sliding += p->slides[j];
@@ -411,7 +413,7 @@ typedef struct spreading {
     const pelt_poses *poses;
     float *vectors; /* [pose][length] */
     size_t length;
-    float *nearest; /* [pose] squared distance from what is taken */
+    float *nearest; /* [pose] squared distance to the nearest one taken */
     bool *taken;    /* [pose] */
 } spreading;
 
@@ -420,14 +422,15 @@ static void take_pose(spreading *s, const float *pose) {
     for (uint32_t e = 0; e < s->poses->count; e++) {
         const float *x = s->vectors + e * s->length;
         float sum = 0;
-        for (size_t i = 0, end; i < s->length && sum < s->nearest[e]; i = end) /* further away need not be known */
+        for (size_t i = 0, end; i < s->length && sum < s->nearest[e]; i = end) /* beyond that the distance does not
+                                                                                  matter */
             for (end = i + STRIDE < s->length ? i + STRIDE : s->length; i < end; i++)
                 sum += (x[i] - pose[i]) * (x[i] - pose[i]);
         if (sum < s->nearest[e]) s->nearest[e] = sum;
     }
 }
 
-/* The farthest poses, of those that move one mover alone or of all, until `most` are taken. */
+/* Takes the farthest pose, of the sweeps or of all, until `most` are taken. */
 static uint32_t take_farthest(spreading *s, bool sweeps, uint32_t taken, uint32_t most) {
     for (; taken < most; taken++) {
         uint32_t far = UINT32_MAX;
@@ -435,7 +438,7 @@ static uint32_t take_farthest(spreading *s, bool sweeps, uint32_t taken, uint32_
             if ((!sweeps || s->poses->sweep_of[e] != PELT_NO_MOVER) &&
                 (far == UINT32_MAX || s->nearest[e] > s->nearest[far]))
                 far = e;
-        if (far == UINT32_MAX || !(s->nearest[far] > 1e-10f)) break; /* the others are the same as one of these */
+        if (far == UINT32_MAX || !(s->nearest[far] > 1e-10f)) break; /* the others duplicate these */
         s->taken[far] = true;
         take_pose(s, s->vectors + far * s->length);
     }

@@ -1,22 +1,23 @@
-/* support.c: which mover moves which part of the skin: by how far its own motion displaces a point (EigenSkin, 2.2),
-   and, for movers that no example moves alone, by whose joints carry the point.
+/* support.c: which mover moves which part of the skin: by how far its motion displaces a point (EigenSkin, 2.2), and,
+   for movers that no example moves alone, by blend weight.
 
-   Controls call for more: what a joint does may show only where a muscle is tense, and the other way round. So where
-   there are controls, two kinds of evidence count beside the sweeps. Examples that differ in nothing but the mover say
-   exactly what it does: by how far their displacements are apart. For controls that no example moves alone, the
-   displacements of a point are regressed on the value c,
+   Controls need more: the effect of a joint may show only while a muscle is tense, and vice versa. So with controls,
+   two kinds of evidence complement the sweeps. Examples that differ only in the mover show exactly what it does, by the
+   difference of their displacements. For controls that no example moves alone, the displacements of a point are
+   regressed on the value c,
 
-       u_e = a + b1 c_e + b2 c_e^2 + what other movers do,
+       u_e = a + b1 c_e + b2 c_e^2 + effects of other movers,
 
-   and where that explains more than chance would, the control's part is the largest |b1 c + b2 c^2| of the examples. */
+   and if that explains more than chance would, the control's amplitude is the largest |b1 c + b2 c^2| over the
+   examples. */
 
 #include "fit/examples/support.h"
 #include <math.h>
 #include <string.h>
 
-static const double SAME_ANGLE = 1e-3; /* radians; translations and controls likewise, as parts of their range */
+static const double SAME_ANGLE = 1e-3; /* radians; likewise for translations and controls, relative to their range */
 enum { LEAST_EXAMPLES = 12 };
-static const double BY_CHANCE = 10; /* over the number of examples: the share of variance that chance explains */
+static const double BY_CHANCE = 10; /* over the number of examples: the share of variance explained by chance */
 
 static const float *displacement(const pelt_example_displacements *u, uint32_t example, uint32_t point) {
     return u->positions + 3 * ((size_t)example * u->point_count + point);
@@ -42,7 +43,7 @@ static bool all_else_is_same(const pelt_poses *p, uint32_t mover, uint32_t a, ui
     return true;
 }
 
-/* An example is compared with the first that is like it: enough to see what moves, without looking at all pairs. */
+/* Compares each example with the first similar one: enough to see what moves, without examining all pairs. */
 static void compare_pairs(const pelt_poses *p, const pelt_example_displacements *u, uint32_t mover, float *amplitudes) {
     for (uint32_t e = 1; e < p->count; e++) {
         uint32_t o = 0;
@@ -61,7 +62,7 @@ typedef struct parabola {
     const pelt_poses *poses;
     uint32_t control;
     double means[2];   /* of c and c^2, in units of the range */
-    double inverse[3]; /* of the Gram matrix of both, without their means: 11, 12, 22 */
+    double inverse[3]; /* of their centred Gram matrix: 11, 12, 22 */
 } parabola;
 
 static double power_of(const parabola *p, uint32_t example, int which) {
@@ -79,7 +80,7 @@ static parabola parabola_of(const pelt_poses *poses, uint32_t control) {
         double x = power_of(&p, e, 0) - p.means[0], y = power_of(&p, e, 1) - p.means[1];
         gram[0] += x * x, gram[1] += x * y, gram[2] += y * y;
     }
-    double ridge = 1e-6 * (gram[0] + gram[2]) + 1e-30; /* with two values c and c^2 are one */
+    double ridge = 1e-6 * (gram[0] + gram[2]) + 1e-30; /* with only two values, c and c^2 are collinear */
     gram[0] += ridge, gram[2] += ridge;
     double determinant = gram[0] * gram[2] - gram[1] * gram[1];
     p.inverse[0] = gram[2] / determinant, p.inverse[1] = -gram[1] / determinant, p.inverse[2] = gram[0] / determinant;
@@ -116,7 +117,7 @@ void pelt_mover_amplitudes(const pelt_poses *poses, const pelt_example_displacem
     const pelt_mover *d = &poses->movers[mover];
     memset(amplitudes, 0, u->point_count * sizeof *amplitudes);
     compare_pairs(poses, u, mover, amplitudes);
-    /* Where what it does alone is known, joints must not be taken for it; and few examples tell nothing. */
+    /* If its effect alone is known, joints must not be mistaken for it; and few examples tell nothing. */
     if (!pelt_is_control(d) || d->swept || poses->count < LEAST_EXAMPLES) return;
     parabola p = parabola_of(poses, d->first);
     for (uint32_t i = 0; i < u->point_count; i++) amplitudes[i] = fmaxf(amplitudes[i], (float)regress(&p, u, i));
@@ -136,7 +137,7 @@ static void measure_sweeps(const pelt_poses *poses, const pelt_example_displacem
     }
 }
 
-/* With controls, examples that move several things say more than sweeps do. */
+/* With controls, examples that move several things say more than sweeps. */
 static void measure_amplitudes(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                pelt_supports *out) {
     measure_sweeps(poses, u, out);
@@ -153,7 +154,7 @@ static void measure_amplitudes(pelt_arena *arena, const pelt_poses *poses, const
 
 /* -- What movers carry --------------------------------------------------------------------------------------------- */
 
-/* The mover that moves a joint: its own, or that of the nearest joint above which has one. */
+/* The mover that moves a joint: its own, or that of the nearest ancestor that has one. */
 static uint32_t carrier_of(const pelt_skeleton *skeleton, const pelt_poses *poses, uint32_t joint) {
     for (int32_t j = (int32_t)joint; j >= 0; j = skeleton->parents[j])
         if (poses->mover_of[j] != PELT_NO_MOVER) return poses->mover_of[j];
@@ -166,7 +167,7 @@ static void sum_carried(const pelt_model *model, const pelt_poses *poses, const 
     for (uint32_t i = 0; i < u->point_count; i++) {
         uint32_t v = u->vertex_of[i];
         for (uint32_t k = in->first[v]; k < in->first[v + 1]; k++) {
-            uint32_t joint = in->joints[k]; /* joints that a blend adds beyond the skeleton are driven by others */
+            uint32_t joint = in->joints[k]; /* joints that the blend adds to the skeleton are driven by others */
             if (joint >= poses->joint_count) continue;
             uint32_t row = carriers[joint] == PELT_NO_MOVER ? poses->mover_count : carriers[joint];
             out->carried[(size_t)row * u->point_count + i] += in->weights[k];
@@ -228,7 +229,7 @@ pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_exam
     for (size_t e = 0; e < count; e++) first[entries[e].point + 1]++;
     for (uint32_t i = 0; i < u->point_count; i++) first[i + 1] += first[i];
     for (size_t e = count; e-- > 0;)
-        list[--first[entries[e].point + 1]] = (uint32_t)e; /* first[i + 1]: now where i starts */
+        list[--first[entries[e].point + 1]] = (uint32_t)e; /* first[i + 1] is now the start of i */
     for (uint32_t v = 0; v < u->vertex_count; v++) {
         uint32_t i = u->point_of[v], end = i + 1 < u->point_count ? first[i + 2] : (uint32_t)count;
         out->first[v + 1] = out->first[v] + end - first[i + 1];

@@ -8,34 +8,34 @@
 
 typedef struct pelt_supports {
     uint32_t mover_count, point_count;
-    float *amplitudes; /* [mover][point] largest displacement over the examples that move this mover alone; where
-                          there are controls, at least what pelt_mover_amplitudes finds */
+    float *amplitudes; /* [mover][point] largest displacement over the examples that move this mover alone; with
+                          controls, at least what pelt_mover_amplitudes finds */
     float *peaks;      /* [mover] the largest of them */
-    float noise;       /* displacements below this are rounding: a hundred thousandth of the mesh's diagonal */
+    float noise;       /* smaller displacements are rounding: 1e-5 of the diagonal */
     float *carried;    /* [mover + 1][point] blend weight of the joints that the mover carries: its own, those that
                           follow it, and those below it that nothing else drives; the last row: of joints that no
                           mover moves */
-    double threshold;  /* of EigenSkin's supports, a part of the peaks, */
-    double fade;       /* and the part of it, below it, over which they fade: pelt_support_share */
+    double threshold;  /* of EigenSkin's supports, relative to the peaks, */
+    double fade;       /* and the fraction below it over which they fade: pelt_support_share */
 } pelt_supports;
 
 /* The arena owns the result. */
 void pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
                       const pelt_example_displacements *displacements, pelt_supports *out);
 
-/* How far a mover displaces each point, from examples that move other things too. amplitudes[point]. */
+/* How far a mover displaces each point, using examples that move other things too. amplitudes[point]. */
 void pelt_mover_amplitudes(const pelt_poses *poses, const pelt_example_displacements *displacements, uint32_t mover,
                            float *amplitudes);
 
-/* The mover of joints that moves most of what a control moves: what they do together is looked for in this pair.
-   PELT_NO_MOVER: none. */
+/* The joint mover that moves most of what a control moves: their interaction is fitted as a pair. PELT_NO_MOVER:
+   none. */
 uint32_t pelt_control_partner(const pelt_supports *supports, const pelt_poses *poses, uint32_t mover);
 
-/* Blend weight of what a mover and the one above it carry at a point: where to look for its effect when no example
-   shows it alone. */
+/* Blend weight at a point of a mover and the one above it: where to look for its effect if no example shows it
+   alone. */
 float pelt_carried_around(const pelt_supports *supports, const pelt_poses *poses, uint32_t mover, uint32_t point);
 
-/* A mover for messages: its joints, "c_spine0+c_spine1", or its control. */
+/* A mover's name for messages: its joints, "c_spine0+c_spine1", or its control. */
 const char *pelt_mover_name(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses, uint32_t mover);
 
 /* A displacement of a point, and the coefficient that scales it. */
@@ -44,11 +44,11 @@ typedef struct pelt_entry {
     float position[3];
 } pelt_entry;
 
-/* Entries of points become the displacements of all vertices; those of a point keep their order. */
+/* Converts entries of points to displacements of all vertices; those of a point keep their order. */
 pelt_displacements *pelt_gather_displacements(pelt_arena *arena, const pelt_example_displacements *displacements,
                                               const pelt_entry *entries, size_t count);
 
-/* The largest displacement of any vertex when coefficient k is `most`[k] at the most. */
+/* The largest displacement of any vertex if coefficient k is at most `most`[k]. */
 double pelt_largest_displacement(const pelt_displacements *displacements, uint32_t vertex_count, const double *most);
 
 #endif

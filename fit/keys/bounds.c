@@ -1,8 +1,8 @@
-/* bounds.c: regions of the soft cache, how much misfit to trust in each, and who testifies beside the keys.
+/* bounds.c: regions of the soft cache, the misfit tolerated in each, and witness points in addition to the keys.
 
-   Bounds are set on frames that were left out of training, shots of all kinds and frames whose controls were never
-   seen, because training frames fit too well to tell. In each region the misfit of the shots gives the scale; one
-   factor for all regions is then the largest that lets hardly any bad frame pass. */
+   Bounds are set on frames left out of training, both whole shots and frames with unseen controls, because training
+   frames fit too well to tell. In each region the misfit of the shots sets the scale; then one factor for all regions
+   is chosen as large as possible while letting hardly any bad frame pass. */
 
 #include "fit/keys/model.h"
 #include "rig/sort.h"
@@ -12,7 +12,7 @@
 
 /* -- Regions ------------------------------------------------------------------------------------------------------- */
 
-enum { FEATURES = 3 + 8 }; /* place, and how much the point moves in the leading directions */
+enum { FEATURES = 3 + 8 }; /* position, and how much the point moves in the leading directions */
 
 static float *point_features(const pelt_keys_training *t, pelt_arena *arena) {
     float *out = PELT_NEW(arena, (size_t)t->point_count * FEATURES, float);
@@ -36,7 +36,8 @@ static double feature_distance(const float *a, const float *b) {
     return sqrt(sum);
 }
 
-/* The regions' middles are keys, so that every region has one. Returns the least distance of two middles. */
+/* The centres of the regions are keys, so that every region has one. Returns the smallest distance between two
+   centres. */
 static double choose_middles(const pelt_keys_model *m, const float *features, uint32_t count, uint32_t *middles) {
     double spacing = INFINITY;
     middles[0] = m->keys[0];
@@ -54,7 +55,7 @@ static double choose_middles(const pelt_keys_model *m, const float *features, ui
     return spacing;
 }
 
-/* Weights of the nearest regions: 1 in the middle of one, falling to 0 where another is nearer by half the spacing. */
+/* Weights of the nearest regions: 1 at a region's centre, falling to 0 where another is closer by half the spacing. */
 static void weigh_point(const double *distances, uint32_t count, double border, uint16_t *regions, float *weights) {
     double nearest = INFINITY, sum = 0;
     bool used[PELT_POINT_REGIONS] = {false};
@@ -93,7 +94,7 @@ void pelt_keys_regions(pelt_keys_model *m, uint32_t count) {
 
 /* -- Bounds -------------------------------------------------------------------------------------------------------- */
 
-/* RMS and largest misfit of a region in a trial, as runtime/keys.c measures them. */
+/* RMS and largest misfit of a region in a trial, computed as in runtime/keys.c. */
 static pelt_misfit_bound region_misfit(const pelt_keys_model *m, const float *lengths, uint32_t region) {
     double sum = 0, weight = 0, largest = 0;
     for (uint32_t k = 0; k < m->key_count; k++) {
@@ -108,10 +109,10 @@ static pelt_misfit_bound region_misfit(const pelt_keys_model *m, const float *le
     return (pelt_misfit_bound){(float)(weight > 0 ? sqrt(sum / weight) : 0), (float)sqrt(largest)};
 }
 
-/* What rounding makes, and nobody sees. */
+/* An invisible misfit, of the order of rounding. */
 static float least_misfit(const pelt_keys_model *m) { return (float)(1e-5 * m->t->diagonal); }
 
-/* The misfit that 98 of 100 frames held out by shots stay under, region by region. */
+/* For each region, the misfit that 98% of the held-out shot frames stay under. */
 static void set_scales(pelt_keys_model *m, const pelt_trials *trials, float *rms, float *largest) {
     for (uint32_t g = 0; g < m->region_count; g++) {
         size_t count = 0;
@@ -144,8 +145,8 @@ static int by_e(const void *a, const void *b) {
     return x->e < y->e ? -1 : x->e > y->e;
 }
 
-/* The factor: as large as lets at most one bad frame in a thousand pass, but not so small that more than 50 in a
-   thousand ordinary frames miss, nor so large that fewer than 5 do: what is rarer than that has hardly been tried. */
+/* The largest factor that passes at most one bad frame in a thousand, but not so small that more than 50 in a thousand
+   ordinary frames miss, nor so large that fewer than 5 do: rarer misses are hardly tested. */
 static float find_factor(judged *list, size_t count, double bar, float *ordinary) {
     size_t bad = 0, plain = 0, passed = 0;
     float factor = 0;
@@ -190,7 +191,7 @@ void pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar,
 
 /* -- Witnesses ----------------------------------------------------------------------------------------------------- */
 
-/* Points where errors peak, and points in the gaps, in proportion all along the list. */
+/* Points where errors peak and points in the gaps, interleaved in proportion. */
 static uint32_t mix(const uint32_t *peaks, uint32_t peak_count, const uint32_t *gaps, uint32_t gap_count,
                     uint32_t *list) {
     uint32_t count = 0;
@@ -226,7 +227,7 @@ pelt_result pelt_keys_witnesses(pelt_keys_model *m, double expected, pelt_error 
 
 /* -- Controls ------------------------------------------------------------------------------------------------------ */
 
-/* Makes a range hold another. */
+/* Extends a range to include another. */
 static void widen(pelt_control_range *range, float low, float high) {
     range->low = fminf(range->low, low), range->high = fmaxf(range->high, high);
 }
@@ -248,7 +249,7 @@ void pelt_keys_controls(pelt_keys_model *m, const pelt_frames *frames) {
         float width = ranges[c].high - ranges[c].low, beyond = 0.05f * (width > 0 ? width : usual);
         ranges[c].low -= beyond, ranges[c].high += beyond;
         if (previous) widen(&ranges[c], previous->control_ranges[c].low, previous->control_ranges[c].high);
-        if (!isfinite(ranges[c].low) || !isfinite(ranges[c].high)) return; /* numbers beyond all others */
+        if (!isfinite(ranges[c].low) || !isfinite(ranges[c].high)) return; /* overflow: ranges stay unknown */
     }
     m->control_ranges = ranges, m->control_count = count;
 }

@@ -1,12 +1,12 @@
 /* keypoints.c: the choice of key points.
 
-   The paper's way (section 4), in batches: a few leading directions of the residual, rotated by varimax; from each the
-   point that moves most, and the point that moves most against it; keys reconstruct the frames, what is left is the
-   next residual.
+   The paper's method (section 4), in batches: a few leading directions of the residual, rotated by varimax; from each,
+   the point that moves most and the point that moves most against it; then the keys reconstruct the frames, which
+   yields the next residual.
 
-   The better way: first *A-optimal* keys. Frames are taken as drawn from the training's covariance, each key's value
-   as seen with the noise of what the subspace leaves out; greedily, the next key is the one that reduces the expected
-   square error of all points most. Then keys where errors peak: leave shots out, reconstruct them, and put keys where
+   The better method: first *A-optimal* keys. Frames are modelled as samples of the training covariance, and key values
+   as observed with the noise that the subspace leaves out; greedily, the next key is the one that reduces the expected
+   squared error of all points most. Then keys where errors peak: leave shots out, reconstruct them, and put keys where
    the worst frames are worst. */
 
 #include "fit/keys/keypoints.h"
@@ -16,7 +16,7 @@
 
 /* -- Varimax ------------------------------------------------------------------------------------------------------- */
 
-/* Turns two columns by the angle that raises the criterion most; returns the angle. */
+/* Rotates two columns by the angle that raises the criterion most; returns the angle. */
 static double turn_pair(size_t rows, size_t columns, double *a, size_t p, size_t q) {
     double su = 0, sv = 0, cc = 0, dd = 0, n = (double)rows;
     for (size_t r = 0; r < rows; r++) {
@@ -79,7 +79,8 @@ static bool is_diagonal(size_t n, const double *a) {
     return true;
 }
 
-/* The leading directions of a covariance: [rank][basis]. Of all frames together they are the axes themselves. */
+/* The leading directions of a covariance: [rank][basis]. For the covariance of all frames these are the axes
+   themselves. */
 static bool leading_directions(size_t rank, size_t basis, const double *covariance, pelt_arena *arena, double *lead) {
     if (is_diagonal(rank, covariance)) {
         for (size_t m = 0; m < basis; m++) lead[m * basis + m] = 1;
@@ -93,8 +94,8 @@ static bool leading_directions(size_t rank, size_t basis, const double *covarian
     return true;
 }
 
-/* The pseudo-inverse [basis][n] of system [n][basis]: by normal equations where they are well conditioned, otherwise by
-   the SVD. */
+/* The pseudo-inverse [basis][n] of system [n][basis]: by normal equations if they are well conditioned, otherwise by
+   SVD. */
 static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_arena *arena, double *inverse) {
     double *gram = PELT_NEW(arena, basis * basis, double), least = INFINITY, most = 0;
     pelt_gemm(true, false, basis, basis, n, 1, system, system, 0, gram);
@@ -175,7 +176,7 @@ static void take(choice *c, uint32_t point) {
     c->keys[c->count++] = point;
 }
 
-/* The free candidate with the largest score; the first one where all are equal. */
+/* The free candidate with the largest score; the first one in case of a tie. */
 static uint32_t best_candidate(const choice *c, const double *score) {
     uint32_t best = UINT32_MAX;
     for (uint32_t p = 0; p < c->t->candidates; p++)
@@ -191,10 +192,10 @@ typedef struct optimal {
     choice *c;
     size_t rank, each;
     double *u;          /* [rows][rank] whitened by the noise of each point */
-    double *t;          /* [rows][rank] u times the covariance that is left */
-    double *a;          /* [rank][rank] the covariance that is left */
+    double *t;          /* [rows][rank] u times the remaining covariance */
+    double *a;          /* [rank][rank] the remaining covariance */
     double *z;          /* [each][rank] of the last key */
-    double *gain;       /* [points] what a point would bring */
+    double *gain;       /* [points] error reduction by each point */
     const double *last; /* [each][rank] rows of u of the last key, divided by its own covariance; NULL: none yet */
 } optimal;
 
@@ -211,7 +212,7 @@ static void solve_small(size_t n, double *m, size_t columns, double *right) {
         for (size_t i = 0; i < columns; i++) right[k * columns + i] /= m[k * n + k];
 }
 
-/* In eight sums, so that additions need not wait for each other. */
+/* In eight partial sums, to break the dependency between additions. */
 static double dot(const double *a, const double *b, size_t n) {
     double part[8] = {0}, sum = 0;
     size_t i = 0;
@@ -222,7 +223,7 @@ static double dot(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* t of one point after the last key, and its gain tr[(I + t u^T)^-1 t t^T]. */
+/* Updates t of one point after the last key, and its gain tr[(I + t u^T)^-1 t t^T]. */
 static void update_point(void *user, size_t point, pelt_arena *scratch) {
     (void)scratch;
     optimal *o = user;
@@ -274,7 +275,7 @@ static void prepare_optimal(optimal *o, uint32_t wanted) {
     for (size_t m = 0; m < rank; m++) o->a[m * rank + m] = s->values[m] * s->values[m] / s->weight;
 }
 
-/* The covariance that is left after a key: a - z^T (I + u z^T)^-1 z, z = u a. */
+/* The remaining covariance after a key: a - z^T (I + u z^T)^-1 z, z = u a. */
 static const double *absorb_key(optimal *o, uint32_t key, double *divided) {
     size_t each = o->each, rank = o->rank;
     const double *u = o->u + (size_t)key * each * rank;
@@ -293,7 +294,7 @@ static const double *absorb_key(optimal *o, uint32_t key, double *divided) {
     return divided;
 }
 
-/* The first `until` keys, A-optimal; those taken before count as seen. */
+/* A-optimal keys up to `until`; those already taken count as observed. */
 static void choose_optimal(choice *c, uint32_t until) {
     optimal o = {.c = c, .each = c->t->s.each};
     prepare_optimal(&o, c->wanted);
@@ -310,7 +311,7 @@ static void choose_optimal(choice *c, uint32_t until) {
 /* -- Where errors peak --------------------------------------------------------------------------------------------- */
 
 /* Coordinates of what the keys do not explain in the frames of a fold, b - P U b, [count][rank], worst first; returns
-   how many of them are kept: a share of all. */
+   how many are kept: a fraction of all. */
 static size_t worst_of_fold(choice *c, uint32_t fold, const double *p, pelt_arena *arena, double *left) {
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, n = c->count * s->each, count = 0;
@@ -323,7 +324,7 @@ static size_t worst_of_fold(choice *c, uint32_t fold, const double *p, pelt_aren
     for (size_t m = 0; m < rank; m++) keep[m * rank + m] += 1;
     pelt_gemm(false, true, count, rank, rank, 1, held, keep, 0, left);
     size_t worst = count / 20 > 5 ? count / 20 : count < 5 ? count : 5;
-    for (size_t w = 0; w < worst; w++) { /* the largest of the rest comes next */
+    for (size_t w = 0; w < worst; w++) { /* the largest remaining one comes next */
         size_t best = w;
         double most = -1;
         for (size_t k = w; k < count; k++) {
@@ -337,7 +338,7 @@ static size_t worst_of_fold(choice *c, uint32_t fold, const double *p, pelt_aren
     return worst;
 }
 
-/* Errors of the worst frames that a fold leaves out, summed to the fourth power at each point. */
+/* Errors of the worst frames of a left-out fold, raised to the fourth power and summed at each point. */
 static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covariance, double weight, double *score,
                                    pelt_error *error) {
     const pelt_subspace *s = &c->t->s;
@@ -364,7 +365,7 @@ static double square_distance(const float *a, const float *b) {
     return x * x + y * y + z * z;
 }
 
-/* Batches of points where errors peak, until there are enough; after each, the errors are those that are left. */
+/* Adds batches of points where errors peak until there are enough, updating the errors after each batch. */
 static pelt_result choose_at_peaks(choice *c, uint32_t until, uint32_t batch, pelt_error *error) {
     size_t rank = c->t->s.rank, points = c->t->point_count;
     double *covariances = PELT_NEW(c->arena, PELT_FOLDS * rank * rank, double), weights[PELT_FOLDS];
@@ -380,7 +381,7 @@ static pelt_result choose_at_peaks(choice *c, uint32_t until, uint32_t batch, pe
         for (uint32_t k = 0; k < batch && c->count < until; k++) {
             uint32_t best = best_candidate(c, score);
             take(c, best);
-            for (size_t q = 0; q < points; q++) /* the next one is somewhere else */
+            for (size_t q = 0; q < points; q++) /* the next one must be elsewhere */
                 if (c->t->positions)
                     score[q] *= 1 - exp(-square_distance(c->t->positions + 3 * q, c->t->positions + 3 * (size_t)best) /
                                         (reach * reach));
@@ -405,15 +406,16 @@ pelt_result pelt_peak_points(const pelt_keys_training *t, const uint32_t *given,
     return result;
 }
 
-/* -- The paper's way ----------------------------------------------------------------------------------------------- */
+/* -- The paper's method
+   ----------------------------------------------------------------------------------------------- */
 
-/* What the keys do not explain: I - P U, [rank][rank]; there are keys. */
+/* What the keys do not explain: I - P U, [rank][rank]; needs at least one key. */
 static pelt_result unexplained(choice *c, const double *all, double *keep, pelt_error *error) {
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, n = c->count * s->each;
     pelt_arena *work = pelt_arena_inside(c->arena);
     double *p = PELT_NEW(work, rank * n, double), *rows = PELT_NEW(work, n * rank, double);
-    uint32_t keys = c->t->options->residual > 0 ? c->count : c->wanted; /* that there will be, as far as is known */
+    uint32_t keys = c->t->options->residual > 0 ? c->count : c->wanted; /* final count, as far as known */
     pelt_map map = {c->keys, c->count, keys / 2 > 0 ? keys / 2 : 1, 0};
     if (map.basis > n) map.basis = (uint32_t)n;
     pelt_result result = pelt_map_fit(c->t, &map, all, s->weight, p, error);
@@ -459,7 +461,7 @@ static double largest_residual(choice *c, const double *keep) {
     return sqrt(most);
 }
 
-/* The point that moves most in a rotated vector, then the one that moves most against it over the frames. */
+/* Takes the point that moves most in a rotated vector, then the one that moves most against it over the frames. */
 static void take_pair(choice *c, const double *vectors, size_t width, size_t column, const double *covariance,
                       double *score, double *with) {
     const pelt_subspace *s = &c->t->s;
@@ -532,13 +534,13 @@ uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given
         for (uint32_t p = 0; p < t->candidates; p++)
             distance[p] =
                 fmin(distance[p], square_distance(t->positions + 3 * (size_t)p, t->positions + 3 * (size_t)next));
-        distance[next] = -1; /* never again, also where points lie in one place */
+        distance[next] = -1; /* never again, even if points coincide */
     }
     pelt_arena_free(work);
     return chosen;
 }
 
-/* So many keys in the largest gaps. */
+/* Puts keys in the largest gaps, up to `until`. */
 static void choose_grid(choice *c, uint32_t until) {
     uint32_t first = c->count;
     if (first >= until) return;

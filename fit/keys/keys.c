@@ -1,5 +1,5 @@
-/* keys.c: training of key points, in order: the subspace of the frames, the keys, the map from keys to coordinates, and
-   from trials on frames left out, its regularisation, the error to expect, and the bounds of the soft cache. */
+/* keys.c: training of key points, in order: the subspace of the frames, the keys, the map from keys to coordinates,
+   and, from trials on left-out frames, its regularisation, the expected error and the bounds of the soft cache. */
 
 #include "fit/keys/model.h"
 #include "rig/linear.h"
@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Frames that a former training stands for ---------------------------------------------------------------------- */
+/* -- Frames that represent a previous training
+   ---------------------------------------------------------------------- */
 
-/* Retraining: for each vector of the former basis two frames, mean + and - sqrt(basis) standard deviations along it.
-   Weighted by the former number of frames they have the mean and covariance that the former training found. */
+/* Retraining: two frames for each vector of the previous basis, mean +- sqrt(basis) standard deviations along it.
+   Weighted by the previous number of frames, they have the mean and covariance of the previous training. */
 typedef struct remembered {
     const pelt_keys *keys;
     const pelt_frames *fresh;
@@ -55,7 +56,7 @@ static void remember(pelt_arena *arena, remembered *r, const pelt_frames *frames
 
 /* -- Setting up ---------------------------------------------------------------------------------------------------- */
 
-/* Whole shots are left out together, in turns; where there are too few, stretches of frames. Remembered frames are
+/* Whole shots are left out together, round-robin; if there are too few, stretches of frames. Remembered frames are
    never left out. */
 static void set_folds(pelt_keys_training *t, const pelt_frames *frames) {
     t->fold = PELT_NEW(t->arena, t->s.column_count, uint32_t);
@@ -72,7 +73,7 @@ static void set_folds(pelt_keys_training *t, const pelt_frames *frames) {
         for (uint32_t c = f * t->columns_per_frame; c < (f + 1) * t->columns_per_frame; c++)
             t->fold[c] = remembered_one ? PELT_FOLDS : shot % PELT_FOLDS, t->lone[c] = lone;
     }
-    if (lone_count == n) memset(t->lone, 0, t->s.column_count); /* nothing but poses: they are what will be posed */
+    if (lone_count == n) memset(t->lone, 0, t->s.column_count); /* only poses: then they are the typical frames */
 }
 
 static pelt_result set_places(pelt_keys_training *t, const pelt_frames *frames, pelt_error *error) {
@@ -84,7 +85,7 @@ static pelt_result set_places(pelt_keys_training *t, const pelt_frames *frames, 
         t->positions = mean;
     }
     t->diagonal = o->diagonal > 0 ? o->diagonal : t->positions ? pelt_diagonal(t->positions, t->point_count) : 0;
-    if (!(t->diagonal > 0)) { /* no places: the size of the values themselves */
+    if (!(t->diagonal > 0)) { /* no positions: use the size of the values themselves */
         double square = 0;
         for (size_t m = 0; m < t->s.rank; m++) square += t->s.values[m] * t->s.values[m] / t->s.weight;
         t->diagonal = sqrt(square / t->point_count);
@@ -114,7 +115,7 @@ static pelt_result error_by_shots(const pelt_keys_training *t, const pelt_map *m
     return result;
 }
 
-/* The strongest regularisation whose error on frames left out is within a tenth of the least. */
+/* The strongest regularisation whose error on left-out frames is within a tenth of the smallest. */
 static pelt_result choose_ridge(const pelt_keys_training *t, pelt_map *map, double *p995, pelt_error *error) {
     static const double tried[] = {1e-4, 1e-5, 1e-6};
     double found[3], best = INFINITY;
@@ -131,7 +132,8 @@ static pelt_result choose_ridge(const pelt_keys_training *t, pelt_map *map, doub
     return PELT_OK;
 }
 
-/* Groups of three controls that are at work in some frames but not in most: frames where one of them is. */
+/* For groups of three controls that are active in some frames but not in most, leaves out the frames where any of them
+   is. */
 static pelt_result try_controls(const pelt_keys_training *t, const pelt_map *map, const pelt_frames *frames,
                                 pelt_arena *arena, pelt_trials *trials, pelt_keys_report *report, pelt_error *error) {
     enum { GROUPS = 6, IN_GROUP = 3 };
@@ -188,7 +190,7 @@ static pelt_result choose(pelt_keys_training *t, pelt_keys_model *m, pelt_map *m
     return paper || given ? error_by_shots(t, map, p995, error) : choose_ridge(t, map, p995, error);
 }
 
-/* As few keys as meet the bound, tried from few to many. */
+/* The fewest keys that meet the bound, trying from few to many. */
 static pelt_result choose_by_error(pelt_keys_training *t, pelt_keys_model *m, pelt_map *map, pelt_keys_report *report,
                                    pelt_error *error) {
     static const uint32_t counts[PELT_KEYS_CURVE] = {25, 40, 60, 85, 120, 170, 250, 350};
@@ -206,11 +208,11 @@ static pelt_result choose_by_error(pelt_keys_training *t, pelt_keys_model *m, pe
     }
     return pelt_fail(error, PELT_ERROR_DATA,
                      "no number of keys up to %u brings the error under %.3g%% of the diagonal in 99.5%% of the frames "
-                     "left out (%.3g%% was reached); train on more frames, or ask for less",
+                     "left out (%.3g%% was reached); train on more frames, or allow a larger error",
                      m->key_count, 100 * o->error, 100 * report->error_p995);
 }
 
-/* The error that the first keys alone would give: fewer keys, same order. */
+/* The error with only the first keys: fewer keys, same order. */
 static pelt_result measure_curve(const pelt_keys_training *t, const pelt_map *map, pelt_keys_report *report,
                                  pelt_error *error) {
     static const double parts[] = {0.2, 0.4, 0.6, 0.8, 1};
@@ -259,12 +261,12 @@ static pelt_result set_bounds(const pelt_keys_training *t, const pelt_map *map, 
 
 /* -- Training ------------------------------------------------------------------------------------------------------ */
 
-/* What the stage is given, and what it leaves. */
+/* Input and output of the stage. */
 typedef struct training {
     pelt_keys_training t;
     const pelt_frames *frames;
     pelt_keys_report *report;
-    pelt_keys keys; /* as they run; in the arena */
+    pelt_keys keys; /* in run-time form; in the arena */
 } training;
 
 static pelt_result find_model(training *g, const pelt_frames *frames, pelt_columns *columns, pelt_keys_model *model,
@@ -311,7 +313,7 @@ static pelt_result train(void *user, pelt_error *error) {
     return pelt_keys_form(&model, &g->keys, error);
 }
 
-/* The file's text about itself; NULL when there is no memory. */
+/* The file's JSON description; NULL when out of memory. */
 static json_t *describe(const pelt_keys_options *o, const pelt_keys_report *r) {
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)
@@ -326,7 +328,7 @@ static json_t *describe(const pelt_keys_options *o, const pelt_keys_report *r) {
                      "by_controls", (int)r->by_controls, "error_by_keys", curve);
 }
 
-/* Adds what the caller has to say. */
+/* Adds the caller's description. */
 static pelt_result add_words(const pelt_keys_options *o, const pelt_keys *keys, json_t *about, pelt_error *error) {
     char *text = NULL;
     pelt_result result = o->describe ? o->describe(o->describe_user, keys, &text, error) : PELT_OK;

@@ -1,5 +1,5 @@
-/* measure.c: plays frames whose truth is known through key points and the soft cache. The truth stands in for the
-   engine, which is asked for this frame or for the one before. */
+/* measure.c: plays frames with known truth through key points and the soft cache. The truth replaces the engine, which
+   is asked for this frame or the previous one. */
 
 #include "fit/keys/subspace.h"
 #include "rig/clock.h"
@@ -10,9 +10,10 @@
 typedef struct playback {
     const pelt_keys *keys;
     size_t frame_size;
-    const float *controls; /* of this frame, as given to the soft cache, which asks for the one before with its own */
-    float none;            /* what is given where no controls are known */
-    float *now, *before;   /* truth of this frame and of the one before */
+    const float *controls; /* of this frame, as passed to the soft cache, which asks for the previous frame with its
+                              own */
+    float none;            /* passed if no controls are known */
+    float *now, *before;   /* truth of this frame and of the previous one */
     float *fill, *fill_before, *final, *final_before;
     float *key_values;
     uint8_t *computed; /* [points] 1: the soft cache asked for this frame's truth */
@@ -72,8 +73,8 @@ static double largest_change(const playback *p, const float *a, const float *b, 
     return most / p->keys->diagonal;
 }
 
-/* How far switching moved a point against the truth since the frame before: of points that are neither left to the keys
-   nor back at what these say. */
+/* How far switching moved a point relative to the truth since the previous frame, over points that are not where
+   the keys alone would put them. */
 static double switching_jump(const playback *p) {
     size_t each = p->keys->component_count;
     double most = 0;
@@ -84,7 +85,7 @@ static double switching_jump(const playback *p) {
     return most / p->keys->diagonal;
 }
 
-/* How much further than in truth a point moved since the frame before: a pop, where the truth has none. */
+/* How much farther than the truth a point moved since the previous frame: a pop where the truth has none. */
 static double moved_by_itself(const playback *p) {
     size_t each = p->keys->component_count;
     double most = 0;
@@ -94,7 +95,7 @@ static double moved_by_itself(const playback *p) {
     return most / p->keys->diagonal;
 }
 
-/* Keys alone are over the bar somewhere, and the soft cache did not even look there. */
+/* True if the keys alone exceed the bar somewhere the soft cache did not even check. */
 static bool trusts_a_bad_point(const playback *p) {
     size_t each = p->keys->component_count;
     for (uint32_t i = 0; i < p->keys->point_count; i++)
@@ -118,7 +119,7 @@ static void fill_from_keys(playback *p, double *seconds) {
 
 /* -- Summary ------------------------------------------------------------------------------------------------------- */
 
-/* The misfit that 95 of 100 good frames stay under flags how many of the bad ones? */
+/* How many bad frames are flagged by the misfit that 95% of the good frames stay under? */
 static void rate_detector(pelt_keys_measure *m, double bar, double *list) {
     size_t good = 0;
     uint32_t flagged = 0, caught = 0, bad = 0;

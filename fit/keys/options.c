@@ -1,11 +1,11 @@
-/* options.c: what key points can be trained from and with. Everything that a caller can get wrong is refused here, with
-   the name of the option first; training itself trusts what it is given. */
+/* options.c: validates the frames and options of key-point training. Everything a caller can get wrong is refused here,
+   with a message that starts with the name of the option; training itself trusts its input. */
 
 #include "fit/keys/model.h"
 #include "runtime/keys_format.h"
 #include <math.h>
 
-/* The file holds no more; where nothing is said, a face. */
+/* The limits of the file format; the default is for a face. */
 enum { MOST_ROWS = 1 << 20, MOST_REGIONS = 65536, USUAL_KEYS = 170 };
 
 static const char *const recipe_names[PELT_KEYS_RECIPE_COUNT] = {
@@ -60,30 +60,30 @@ static pelt_result check_previous(const pelt_frames *f, const pelt_keys_options 
 
 /* -- Options ------------------------------------------------------------------------------------------------------- */
 
-/* A share of the diagonal; 0 where it is not given. */
+/* A fraction of the diagonal; 0 if not given. */
 static pelt_result check_share(const char *name, double value, pelt_error *error) {
     if (value >= 0 && value < 1) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: expected a fraction of the diagonal between 0 and 1, not %g",
                      name, value);
 }
 
-/* Counts that the frames bound. */
+/* Counts that are limited by the frames. */
 static pelt_result check_counts(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
     uint32_t each = o->shared ? 1 : f->component_count;
     uint32_t columns = f->frame_count * (o->shared ? f->component_count : 1), most = MOST_ROWS / each;
     if (o->engine_points > f->point_count)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "engine_points: keys are to come from the first %u points, but there are %u", o->engine_points,
-                         f->point_count);
+                         "engine_points: keys must be among the first %u points, but there are only %u",
+                         o->engine_points, f->point_count);
     if (o->keys > o->engine_points)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "keys: %u keys are asked for, but there are %u points", o->keys,
-                         o->engine_points);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "keys: %u keys are requested, but there are only %u points",
+                         o->keys, o->engine_points);
     if (o->keys > most)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "keys: at most %u keys of %u values are possible, not %u", most,
                          each, o->keys);
     if (o->basis > columns)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "basis: %u basis vectors are asked for, but there are only %u frames; give more frames or "
+                         "basis: %u basis vectors are requested, but there are only %u frames; give more frames or "
                          "fewer vectors",
                          o->basis, columns);
     if (o->regions > MOST_REGIONS)
@@ -107,7 +107,8 @@ static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "diagonal: expected a length, not %g", o->diagonal);
     for (size_t i = 0; o->positions && i < 3 * (size_t)f->point_count; i++)
         if (!isfinite(o->positions[i]))
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "positions: point %zu has a place that is not finite", i / 3);
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "positions: point %zu has a position that is not finite",
+                             i / 3);
     return PELT_OK;
 }
 
@@ -115,22 +116,23 @@ static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *
 static pelt_result check_together(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
     if (o->error > 0 && o->keys)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "keys: their number follows from the error that is asked for; give one of the two");
+                         "keys: their number follows from the requested error; give one of the two");
     if (o->recipe == PELT_KEYS_PAPER && o->ridge > 0)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "ridge: the recipe paper is without regularisation; leave it out, or choose the recipe pelt");
+                         "ridge: the recipe paper has no regularisation; leave it out, or choose the recipe pelt");
     if (o->recipe != PELT_KEYS_PAPER && (o->residual > 0 || o->batch))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: this is of the recipe paper; choose that, or leave it out",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "%s: this belongs to the recipe paper; choose that, or leave it out",
                          o->batch ? "batch" : "residual");
     if (o->error > 0 && o->residual > 0)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
                          "residual: the number of keys follows from it or from the error; give one of the two");
     if (o->grid && !o->positions && (f->component_count != 3 || o->shared || o->uncentred))
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "grid: where the points are is not known; give their positions, or leave it out");
+                         "grid: the positions of the points are unknown; give them, or leave it out");
     if (o->grid && o->keys && o->grid >= o->keys)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "grid: %u of %u keys are to be spread evenly; at least one is chosen by what moves", o->grid,
+                         "grid: %u of %u keys would be spread evenly; at least one must be chosen by motion", o->grid,
                          o->keys);
     return PELT_OK;
 }
@@ -139,7 +141,7 @@ pelt_result pelt_keys_resolve(const pelt_frames *f, pelt_keys_options *o, pelt_e
     pelt_result result = check_frames(f, o->shared, error);
     if (result) return result;
     if (!pelt_keys_recipe_name(o->recipe))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "recipe: there is none with number %d", (int)o->recipe);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "recipe: there is no recipe number %d", (int)o->recipe);
     if (!o->engine_points) o->engine_points = f->point_count;
     result = check_counts(f, o, error);
     if (!result) result = check_numbers(f, o, error);

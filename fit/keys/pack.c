@@ -1,7 +1,7 @@
-/* pack.c: trained key points become the bytes of a .keys file.
+/* pack.c: packs trained key points into a .keys file.
 
-   Coordinates are scaled so that each varies by 1 over the training frames, in units of the diagonal: then half floats
-   are fine enough in A, large vectors and small ones alike. */
+   Coordinates are scaled to a standard deviation of 1 over the training frames, in units of the diagonal: then half
+   floats are precise enough in A, for large and small vectors alike. */
 
 #include "fit/keys/model.h"
 #include "runtime/container.h"
@@ -19,7 +19,7 @@ typedef struct packing {
 
 static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
 
-/* What one unit of coordinate m is, in units of the values. */
+/* One unit of coordinate m, in units of the values. */
 static double unit_of(const packing *p, size_t m) {
     const pelt_subspace *s = &p->m->t->s;
     double deviation = s->values[m] / sqrt(s->weight);
@@ -42,8 +42,7 @@ static double basis_entry(const packing *p, size_t row, size_t m) {
     return row < s->row_count ? s->vectors[row * s->rank + m] * unit_of(p, m) : 0;
 }
 
-/* What halves would cost: the root of the mean square error that they make at the worst row, as a fraction of the
-   diagonal. */
+/* The error of half floats: RMS at the worst row, as a fraction of the diagonal. */
 static double half_error(const packing *p) {
     double worst = 0;
     for (size_t r = 0; r < p->keys.row_count; r++) {

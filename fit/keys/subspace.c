@@ -1,7 +1,7 @@
-/* subspace.c: truncated singular value decomposition of frames that are read in batches.
+/* subspace.c: truncated singular value decomposition of frames, read in batches.
 
-   Randomised subspace iteration (Halko, Martinsson & Tropp 2011): a random start Y = Q G spans nearly the leading
-   directions; each pass Y = Q (Q^T V), V an orthonormal basis of Y, turns it further towards them; in the end Q^T V is
+   Randomised subspace iteration (Halko, Martinsson & Tropp 2011): a random start Y = Q G approximately spans the
+   leading directions; each pass Y = Q (Q^T V), with V an orthonormal basis of Y, improves it; finally Q^T V is
    decomposed exactly. Every pass reads the frames once; memory holds V and Y, never Q. */
 
 #include "fit/keys/subspace.h"
@@ -48,12 +48,12 @@ static pelt_result check_finite(const pelt_frames *frames, uint32_t first, const
             size_t point = i / frames->component_count;
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %zu, point %zu has a value that is not finite%s",
                              pelt_frames_name(frames), first + point / frames->point_count, point % frames->point_count,
-                             isfinite(values[i]) ? ", or beyond 1e15: nothing else would matter beside it" : "");
+                             isfinite(values[i]) ? ", or beyond 1e15: it would dwarf everything else" : "");
         }
     return PELT_OK;
 }
 
-/* Columns of some frames, less the mean (may be NULL), as c->block [columns][row_count]. */
+/* Columns of some frames, minus the mean (may be NULL), as c->block [columns][row_count]. */
 static pelt_result read_block(pelt_columns *c, uint32_t first, uint32_t count, const double *mean, pelt_error *error) {
     const pelt_frames *frames = c->frames;
     size_t frame = (size_t)frames->point_count * frames->component_count, per = c->per_frame, rows = c->row_count;
@@ -88,9 +88,9 @@ static pelt_result each_block(pelt_columns *c, const double *mean, block_step *s
 
 typedef struct passes {
     pelt_subspace *s;
-    size_t width;   /* of V: rank and a little more */
+    size_t width;   /* of V: the rank plus some oversampling */
     double *v, *y;  /* [row_count][width] */
-    double *c;      /* [column_count][width]: Q^T V, weighted by the root of the columns' weights */
+    double *c;      /* [column_count][width]: Q^T V, scaled by the roots of the columns' weights */
     double *energy; /* [row_count] */
     uint64_t random;
 } passes;
@@ -155,7 +155,7 @@ static pelt_result next_basis(passes *p, pelt_error *error) {
 
 /* -- The decomposition --------------------------------------------------------------------------------------------- */
 
-/* V's directions turned to the singular vectors: eigenvectors of C^T C, C = Q^T V weighted. */
+/* Rotates V to the singular vectors: eigenvectors of C^T C, C = Q^T V weighted. */
 static pelt_result rotate(passes *p, pelt_arena *arena, pelt_error *error) {
     pelt_subspace *s = p->s;
     size_t width = p->width, rank = s->rank;
@@ -179,7 +179,7 @@ static pelt_result rotate(passes *p, pelt_arena *arena, pelt_error *error) {
     return PELT_OK;
 }
 
-/* Directions in which nothing moves are dropped: they are rounding, and would be trusted as if they were not. */
+/* Drops directions in which nothing moves: they are rounding errors that would be trusted. */
 static void drop_noise(pelt_subspace *s) {
     uint32_t rank = s->rank, kept = 0;
     while (kept < rank && s->values[kept] > 1e-7 * s->values[0]) kept++;
@@ -221,7 +221,7 @@ static pelt_result find(passes *p, pelt_columns *columns, bool centred, const pe
     pelt_result result = centred ? each_block(columns, NULL, add_mean, p, error) : PELT_OK;
     if (!result) result = each_block(columns, s->mean, add_random, p, error);
     if (!result) result = next_basis(p, error);
-    /* With as many directions as frames or values the span is all there is: nothing to turn. */
+    /* With as many directions as frames or values, the span is already complete. */
     bool whole = p->width >= s->column_count || p->width >= s->row_count;
     for (int i = 0; i < ITERATIONS && !result && !whole; i++) {
         if (pelt_should_stop(progress, "subspace", (i + 1.0) / (ITERATIONS + 2)))

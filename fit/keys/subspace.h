@@ -1,4 +1,5 @@
-/* subspace.h: the subspace that frames lie in: the leading singular vectors of many frames, without holding all. */
+/* subspace.h: the subspace of the frames: the leading singular vectors of many frames, without holding all in
+   memory. */
 
 #ifndef PELT_SUBSPACE_H
 #define PELT_SUBSPACE_H
@@ -6,26 +7,26 @@
 #include "rig/rig.h"
 #include <pelt/keys_fit.h>
 
-/* Frames as columns of Q: a row for each value of a point (or for each point, where components share the basis), a
-   column for each frame (or for each component of a frame). Q = mean + U B^T. */
+/* Frames as columns of Q: a row for each value of a point (or for each point, if components share the basis), a column
+   for each frame (or for each component of a frame). Q = mean + U B^T. */
 typedef struct pelt_subspace {
     uint32_t row_count, column_count, rank;
-    uint32_t each;       /* rows of a point */
+    uint32_t each;       /* rows per point */
     double *mean;        /* [row_count] */
     double *vectors;     /* U: [row_count][rank], orthonormal columns */
     double *values;      /* [rank] singular values of the weighted, centred frames, descending */
-    double *coordinates; /* B: [column_count][rank], not weighted */
+    double *coordinates; /* B: [column_count][rank], unweighted */
     double *weights;     /* [column_count] */
     double weight;       /* their sum */
     double *tail;        /* [row_count] mean square of what the subspace leaves out */
 } pelt_subspace;
 
-/* How messages call them. */
+/* Their name in messages. */
 static inline const char *pelt_frames_name(const pelt_frames *frames) {
     return frames->name ? frames->name : "training frames";
 }
 
-/* Frames as a source of columns, held in memory when they fit; NULL when they cannot be read. */
+/* Frames as a source of columns, kept in memory if they fit; NULL when they cannot be read. */
 typedef struct pelt_columns pelt_columns;
 pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
                                 pelt_error *error);

@@ -1,5 +1,5 @@
-/* trial.c: leaves frames out, fits the map on the rest, and sees how wrong the reconstruction is and what the
-   misfit says of it. All in the coordinates of the subspace:
+/* trial.c: leaves frames out, fits the map to the rest, and measures the reconstruction error and the misfit. All in
+   subspace coordinates:
 
        reconstruction error  (I - P U) b,   key values  U b,   misfit  (I - U P') U b */
 
@@ -20,8 +20,8 @@ typedef struct trial {
     const pelt_map *map;
     pelt_arena *arena;
     size_t rank, rows;           /* rows of all keys */
-    size_t per_frame;            /* columns of a frame */
-    size_t *frames, frame_count; /* first columns of the frames left out */
+    size_t per_frame;            /* columns per frame */
+    size_t *frames, frame_count; /* first columns of the left-out frames */
     bool with_misfits;
     double *keep; /* [rank][rank] I - P U */
     double *miss; /* [rows][rank] (I - U P') U */

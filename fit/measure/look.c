@@ -1,31 +1,32 @@
 /* look.c: how an error looks.
 
-   *Roughness*. The eye forgives an error that its surroundings share and sees one that they do not: a crumple. So the
-   measure is the uniform Laplacian of the error e over the edges of the mesh,
+   *Roughness*. The eye forgives an error that its surroundings share and notices one that they do not: a crumple. So we
+   measure the uniform Laplacian of the error e over the mesh edges,
 
        (L e)_p = e_p - mean of e_q over the neighbours q of p,
 
-   squared and summed over points and frames, relative to the same of the blend with the file's weights:
+   squared and summed over points and frames, relative to that of the blend with the file's weights:
 
        roughness = ||L e_model|| / ||L e_blend||
 
-   *Jump*. A skin pops where it moves from one frame to the next and the truth does not: the largest change of the error,
+   *Jump*. A skin pops where it moves between two frames and the truth does not: the largest change of the error,
 
        max over points p and frames f of |e_p(f + 1) - e_p(f)|,
 
-   relative to the same of the blend. It means something only where frames follow one another in time: clips that are
-   lists of poses have no jump.
+   relative to that of the blend. It is only meaningful for consecutive frames: clips that are lists of poses have no
+   jump.
 
-   Both look at points, not vertices: those with the same rest position are one, so that a seam is no border. Where the
-   skin or the truth tears them apart, the point has the mean of their errors. A finer mesh has shorter edges, and an
-   error that is smooth then differs less across them: figures of meshes with other edges do not compare. */
+   Both work on points, not vertices: vertices with the same rest position are merged, so that a seam is not a border.
+   Where the skin or the truth tears them apart, the point gets their mean error. A finer mesh has shorter edges, across
+   which a smooth error differs less: figures are not comparable between meshes. */
 
 #include "fit/measure/look.h"
 #include "fit/fitting.h"
 #include <math.h>
 #include <string.h>
 
-/* -- What stays the same ------------------------------------------------------------------------------------------- */
+/* -- Constant over all frames
+   ------------------------------------------------------------------------------------------- */
 
 static double mean_edge(const pelt_mesh *mesh, const pelt_points *points, const pelt_neighbours *neighbours) {
     double sum = 0;
@@ -40,7 +41,7 @@ static double mean_edge(const pelt_mesh *mesh, const pelt_points *points, const 
     return count ? sum / count : 0;
 }
 
-/* Of the clip as a whole, also where only some of its frames are looked at. */
+/* Judged by the whole clip, even if only some of its frames are measured. */
 static bool clip_is_motion(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip) {
     pelt_arena *work = pelt_arena_inside(arena);
     pelt_example *all = PELT_NEW(work, clip->frame_count, pelt_example);
@@ -104,7 +105,7 @@ static void find_errors(const pelt_look *look, const float *positions, const dou
     }
 }
 
-/* |(L e)_p|^2. A point without neighbours has no surroundings to differ from. */
+/* |(L e)_p|^2. A point without neighbours has nothing to differ from. */
 static double rough_at(const pelt_look *look, const float *errors, uint32_t p) {
     uint32_t begin = look->neighbours.first[p], end = look->neighbours.first[p + 1];
     double mean[3] = {0}, square = 0;

@@ -1,5 +1,5 @@
-/* measure.c: how wrong a skin is. The very run time that a user has is run over the examples and compared with their
-   true positions; the baseline of rel_err is the linear blend with the file's own weights, in double. */
+/* measure.c: how wrong a skin is. Runs the actual run time over the examples and compares with their true positions;
+   the baseline of rel_err is the linear blend with the file's weights, in double. */
 
 #include "fit/measure/look.h"
 #include "fit/measure/measure.h"
@@ -9,12 +9,12 @@
 /* -- Playing a skin on a bundle's poses --------------------------------------------------------------------------- */
 
 struct pelt_player {
-    pelt_arena *arena; /* owns all of it */
+    pelt_arena *arena; /* owns everything */
     const pelt_skin *skin;
     const pelt_skeleton *skeleton;
-    const pelt_controls *controls; /* of the bundle, which may get more */
-    uint32_t matched;              /* so many of them have been looked at */
-    uint32_t *control_source;      /* [skin control] the bundle's, by name */
+    const pelt_controls *controls; /* of the bundle, which may gain more */
+    uint32_t matched;              /* how many of them have been matched */
+    uint32_t *control_source;      /* [skin control] the bundle's control of the same name */
     float *row, *values;           /* controls of the bundle and of the skin */
     uint32_t *source;              /* [skin joint] the joint of the bundle with the same name */
     pelt_transform *locals;        /* of the bundle's skeleton */
@@ -27,7 +27,7 @@ static const char *skin_joint_name(const pelt_skin *skin, uint32_t joint) {
     return skin->names + skin->joints[joint].name;
 }
 
-/* The bundle's joint for each joint of the skin: usually the same index, else looked up by name. */
+/* Maps the skin's joints to the bundle's: usually the same index, otherwise by name. */
 static pelt_result match_joints(pelt_player *player, const pelt_bundle *bundle, pelt_error *error) {
     const pelt_skin *skin = player->skin;
     const pelt_skeleton *skeleton = player->skeleton;
@@ -159,10 +159,10 @@ typedef struct measuring {
     size_t first; /* example of the batch */
     struct lane lanes[BATCH];
     pelt_look look;
-    pelt_look_frame looks[BATCH + 1]; /* the first is the last of the batch before */
+    pelt_look_frame looks[BATCH + 1]; /* the first is the last of the previous batch */
 } measuring;
 
-/* The angle between unit vectors is 2 asin(|a - b| / 2), which is exact where it matters: at small angles. */
+/* The angle between unit vectors as 2 asin(|a - b| / 2), which is accurate for small angles, where it matters. */
 static void add_normals(struct lane *lane, const measuring *m, const pelt_example *example) {
     const float *truth = pelt_true_normals(m->smoothing, example, lane->true_normals);
     lane->normal_sum = 0, lane->normal_max = 0;
@@ -187,7 +187,8 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
     const pelt_influences *in = &m->bundle->mesh.influences;
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, lane->normals);
     add_normals(lane, m, example);
-    /* Once more without normals: the run time then takes another way, whose rounding a user of positions has. */
+    /* Again without normals: the run time then takes a different path, with the rounding that positions-only users
+       get. */
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, NULL);
     pelt_clip_pose(clip, &m->bundle->skeleton, example->frame, lane->locals);
     pelt_joint_matrices(&m->bundle->skeleton, lane->locals, NULL, lane->matrices);
@@ -211,7 +212,7 @@ static void measure_jump(void *user, size_t i, pelt_arena *scratch) {
     pelt_look_jump(&m->look, m->first + i, &m->looks[i], &m->looks[i + 1]);
 }
 
-/* Adds one frame's row of squared errors; returns their sum. */
+/* Adds a frame's row of squared errors; returns their sum. */
 static double add_frame(pelt_measure *measure, const struct lane *lane, size_t frame, double *vertex_sums) {
     double sum = 0;
     float worst = 0;
@@ -243,7 +244,7 @@ static pelt_result open_lane(pelt_arena *arena, const measuring *m, struct lane 
     return lane->player ? PELT_OK : PELT_ERROR_DATA;
 }
 
-/* A blend that is as near to the truth as numbers in files are has nothing that one could be relative to. */
+/* A blend this close to the truth, near the precision of files, is no basis for relative errors. */
 static const double exact_blend = 1e-6;
 
 static void finish(pelt_measure *measure, const double *vertex_sums, double sum, double baseline, double normal_sum,
@@ -259,7 +260,7 @@ static void finish(pelt_measure *measure, const double *vertex_sums, double sum,
     measure->rel_err = measure->blend_fraction > exact_blend ? sqrt(sum / baseline) : 0;
 }
 
-/* A stage: the results in the arena of the measure, all else in one inside. */
+/* A stage: results go into the measure's arena, everything else into one inside it. */
 static pelt_result measure_all(void *user, pelt_error *error) {
     measuring *m = user;
     pelt_measure *measure = m->measure;

@@ -1,4 +1,4 @@
-/* measure.h: measuring that tells how far it is (<pelt/fit.h> has the call without). */
+/* measure.h: measuring with progress reports (<pelt/fit.h> has the call without). */
 
 #ifndef PELT_MEASURE_H
 #define PELT_MEASURE_H
