@@ -1,4 +1,4 @@
-/* about.c: what is said of a fit and of a measure, as JSON (about.h). The only place where a fit writes JSON. */
+/* about.c: fits and measures described as JSON (about.h). The only place where a fit writes JSON. */
 
 #include "fit/about.h"
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is put together stays whole: when a part is missing, so is the rest from then on, up to the text. */
+/* Failure is sticky: once a part is missing, everything built from it is NULL, including the text. */
 
 static json_t *whole(json_t *value, int failed) {
     if (!failed) return value;
@@ -24,12 +24,12 @@ static json_t *join(json_t *object, json_t *more) { return whole(object, json_ob
 
 /* -- Measures ------------------------------------------------------------------------------------------------------ */
 
-/* What is relative to a blend that is exact, or that there is none of, is not known. */
+/* Relative figures are unknown if the blend is exact or there is none. */
 static json_t *relative_json(const pelt_measure *m, double value) {
     return pelt_measure_is_relative(m) ? pelt_json_number(value) : json_null();
 }
 
-/* Where nothing jumps there is no place of it. */
+/* Without jumps there is no place where they occur. */
 static json_t *look_json(const pelt_measure *m, pelt_examples examples) {
     bool jumps = m->jump_max > 0;
     return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "roughness", relative_json(m, m->roughness), "points",
@@ -65,7 +65,7 @@ static json_t *blend_json(const pelt_blend_figures *b, const pelt_fit_options *o
                      "rank_deficient", deficient, "rest_rank_deficient", rest);
 }
 
-/* Weights that a corrective follows: what is missed, over what is with the file's; which of them there are. */
+/* Weights that a corrective follows: the error, relative to that of the file's weights, and which weights were kept. */
 static json_t *ahead_json(const pelt_blend_figures *b) {
     return json_pack("{s:o, s:o, s:o, s:b}", "missed", pelt_json_number(b->missed), "pull", pelt_json_number(b->pull),
                      "held_out", b->held_out > 0 ? pelt_json_number(b->held_out) : json_null(), "file_weights",
@@ -127,7 +127,7 @@ static json_t *eigen_json(const pelt_eigen_field_figures *e) {
                      pelt_json_number(e->width), "joints", joints, "pairs", pairs);
 }
 
-/* What left-out examples show; kinds of which there are none are not told. */
+/* Errors on left-out examples; kinds that do not occur are omitted. */
 static json_t *eigen_missed_json(const pelt_eigen_figures *e) {
     json_t *object = json_object();
     if (e->missed_between >= 0) object = put(object, "between", pelt_json_number(e->missed_between));
@@ -144,7 +144,7 @@ static json_t *eigen_memory_json(const pelt_eigen_figures *e) {
                      (int)(16 * e->tuples), "constants", (int)e->constants);
 }
 
-/* What only one method has to say. */
+/* Specific to one method. */
 static json_t *method_json(const pelt_fit_report *r) {
     const pelt_pose_figures *p = &r->poses;
     const pelt_kernel_figures *k = r->kernel;

@@ -1,4 +1,4 @@
-/* about.h: what is said of a fit and of a measure, as JSON: for the text that a skin carries, and for programs. */
+/* about.h: fits and measures described as JSON: for the text in a skin file, and for programs. */
 
 #ifndef PELT_ABOUT_H
 #define PELT_ABOUT_H
@@ -6,13 +6,13 @@
 #include "rig/json.h"
 #include "rig/rig.h"
 
-/* A measure; `skin` and `clip` are names for people. */
+/* A measure; `skin` and `clip` are display names. */
 json_t *pelt_measure_json(const pelt_measure *measure, const char *skin, const char *clip, pelt_examples examples);
 
 /* What the fit of a corrective found: condition, damped, bound, storage_error; an empty object without one. */
 json_t *pelt_corrective_json(const pelt_fit_report *report, const pelt_bundle *bundle, pelt_examples examples);
 
-/* The text that a skin carries about itself, to be freed with free; NULL after an error. */
+/* The description stored in a skin file, to be freed with free; NULL after an error. */
 char *pelt_about_text(const pelt_fit_report *report, const pelt_bundle *bundle, pelt_examples examples,
                       pelt_error *error);
 

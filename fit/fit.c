@@ -1,9 +1,9 @@
-/* fit.c: examples in, skin out, and what was found out on the way.
+/* fit.c: examples in, skin and report out.
 
        v(p) = S_p( v0 + D(p) ),   S_p = sum_j w_j T_j(p)
 
-   First the blend S, then the corrective D; then the skin is packed, run over its own examples, and, as a second fit that
-   has not seen some of them, over the others. */
+   First the blend S, then the corrective D; then the skin is packed and measured on its own examples, and a second fit
+   to some of them is measured on the held-out ones. */
 
 #include "fit/about.h"
 #include "fit/corrective/correctives.h"
@@ -15,17 +15,17 @@
 #include <stdlib.h>
 
 static const double usual_holdout = 0.2;
-static const double worthwhile = 0.99; /* weights that leave more than this of the error are not worth fitting */
+static const double worthwhile = 0.99; /* fitted weights must reduce the error below this ratio */
 
-/* -- What must be there -------------------------------------------------------------------------------------------- */
+/* -- Preconditions -------------------------------------------------------------------------------------------- */
 
-/* Blends that are taken as they are need no truth; everything else does. */
+/* Blends used as they are need no true positions; everything else does. */
 static bool needs_positions(const pelt_fit_options *o, const pelt_fit_report *report) {
     return report || o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS ||
            o->corrective != PELT_CORRECTIVE_NONE;
 }
 
-/* Least squares weigh their rows; correctives meet every example, so far as they can. */
+/* Least squares can weight its rows; correctives meet every example, as far as they can. */
 static pelt_result check_weights(const pelt_fitting *f, pelt_error *error) {
     for (size_t e = 0; e < f->examples.count; e++) {
         const pelt_example *example = &f->examples.list[e];
@@ -58,8 +58,8 @@ static pelt_result check_input(const pelt_fitting *f, const pelt_fit_report *rep
     return needs_positions(&f->options, report) ? pelt_check_examples(f->examples, error) : PELT_OK;
 }
 
-/* What a fit takes, in bytes: some for every vertex, and some for every vertex in every example. Measured, and rather too
-   little than too much; test_memory_limit compares. */
+/* The memory a fit needs, in bytes: some per vertex, and some per vertex and example. Measured, and rather too low than
+   too high; test_memory_limit compares. */
 static double bytes_of_fit(const pelt_fit_options *o, double vertices, double examples) {
     static const double of_joints[2] = {9000, 60}, of_other_blends[2] = {2000, 10};
     static const double of_correctives[][2] = {[PELT_CORRECTIVE_NONE] = {0, 0},
@@ -72,13 +72,13 @@ static double bytes_of_fit(const pelt_fit_options *o, double vertices, double ex
     return vertices * (blend[0] + corrective[0] + (blend[1] + corrective[1]) * examples);
 }
 
-/* A fit that cannot end well should say so before it begins. */
+/* A fit that cannot succeed should fail before it starts. */
 static pelt_result check_memory(const pelt_fitting *f, pelt_error *error) {
     double points = f->bundle->mesh.vertex_count, bytes = bytes_of_fit(&f->options, points, (double)f->examples.count);
     if (bytes < 1e6 || (bytes < 1e18 && pelt_memory_is_there((size_t)bytes))) return PELT_OK;
     pelt_fail(
         error, PELT_ERROR_MEMORY,
-        "not enough memory: %zu examples of %.0f vertices take about %.0f MB, and so much is not left; train on every "
+        "not enough memory: %zu examples of %.0f vertices take about %.0f MB, which is not available; train on every "
         "second frame or on fewer clips, or raise the limit (ulimit -v)",
         f->examples.count, points, bytes * 1e-6);
     return pelt_advise(error, "every", 2);
@@ -91,20 +91,20 @@ static int tell_part(void *user, const char *task, double fraction) {
     return pelt_should_stop(&f->told, task, f->low + (f->high - f->low) * fraction);
 }
 
-/* What the fit does from now on brings the whole from `low` to `high`. */
+/* From here on, the fit's progress covers `low` to `high` of the total. */
 static void begin_part(pelt_fitting *f, double low, double high) {
     f->low = low, f->high = high;
     if (f->told.step) f->options.progress = (pelt_progress){tell_part, f};
 }
 
-/* How much of the time of a fit goes into its blend, about. */
+/* The approximate fraction of a fit's time that goes into its blend. */
 static double blend_share(const pelt_fit_options *o) {
     bool fitted = o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS;
     return o->corrective == PELT_CORRECTIVE_NONE ? 1 : fitted ? 0.6 : 0.05;
 }
 
-/* Where the parts of a fit with its figures end: fit, measure, the fit that does not see all, measure. A blend that is
-   taken as it is takes no time. */
+/* The progress at the end of each part: fit, measure, hold-out fit, measure. A blend that is used as it is takes no
+   time. */
 static void share_time(const pelt_fit_options *o, double ends[4]) {
     bool quick =
         o->corrective == PELT_CORRECTIVE_NONE && (o->blend == PELT_BLEND_FILE || o->blend == PELT_BLEND_DISTANCE);
@@ -127,7 +127,7 @@ static pelt_result fit_corrective(void *user, pelt_error *error) { return pelt_f
 
 static pelt_result choose_blend(pelt_fitting *f, pelt_error *error);
 
-/* The model of some examples, arranged for packing; NULL after an error. The fitting's arena owns both. */
+/* Fits a model to some examples and arranges it for packing; NULL after an error. The fitting's arena owns both. */
 static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
     double low = f->low, high = f->high, middle = low + (high - low) * blend_share(&f->options);
@@ -166,7 +166,7 @@ static pelt_measure *measure(pelt_fitting *f, double low, double high, const pel
     return measured;
 }
 
-/* The error of a fit on examples that it has not seen; negative: it cannot be told. */
+/* The error of a fit on examples it has not seen; negative: unknown. */
 static double blind_error(pelt_fitting *blind, const pelt_arrangement *arrangement, pelt_examples held,
                           pelt_error *error) {
     pelt_measure *measured = arrangement ? measure(blind, blind->high, blind->high, arrangement, held, error) : NULL;
@@ -177,7 +177,7 @@ static double blind_error(pelt_fitting *blind, const pelt_arrangement *arrangeme
 
 /* -- Which blend --------------------------------------------------------------------------------------------------- */
 
-/* Of a blend with its corrective. */
+/* The hold-out error of a blend with its corrective. */
 static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples kept, pelt_examples held, double low,
                         double high, pelt_error *error) {
     pelt_fitting blind = {.bundle = f->bundle,
@@ -187,14 +187,14 @@ static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples k
                           .pull = f->report.blend_fit.pull};
     blind.options.blend = blend;
     if (!blind.options.kernel.family && f->options.corrective == PELT_CORRECTIVE_KERNEL)
-        blind.options.kernel.family = PELT_FAMILY_KERNEL; /* which takes a tenth of the time */
+        blind.options.kernel.family = PELT_FAMILY_KERNEL; /* takes a tenth of the time */
     begin_part(&blind, low, high);
     double rms = blind_error(&blind, fit_once(&blind, error), held, error);
     pelt_arena_free(blind.arena);
     return rms;
 }
 
-/* Fitted weights must do better than the file's with the very corrective that follows: else the file's stay. */
+/* Fitted weights must beat the file's with the very corrective that follows; otherwise the file's are kept. */
 static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
     pelt_examples kept, held;
     double low = f->low, middle = (f->low + f->high) / 2, high = f->high;
@@ -216,7 +216,7 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
 
 /* -- Which ridge --------------------------------------------------------------------------------------------------- */
 
-/* Of driven joints: with the usual ridge, and with none. */
+/* For driven joints: with the default ridge, and without. */
 static void try_ridges(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double high, double errors[2],
                        pelt_error *error) {
     pelt_model none = {0};
@@ -230,8 +230,8 @@ static void try_ridges(const pelt_fitting *f, pelt_examples kept, pelt_examples 
     pelt_arena_free(blind.arena);
 }
 
-/* What a squared weight costs in the blend "joints", where nobody says: the usual, or nothing. The examples that the held-out
-   figure is made of have no say. Takes some of the time until f->high. */
+/* The ridge of the blend "joints" if the user does not set it: the default, or none. The examples of the hold-out
+   figure must not influence it. Takes some of the time until f->high. */
 static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     enum { LEAST_EXAMPLES = 60 };
     pelt_joints_options *o = &f->options.joints;
@@ -257,7 +257,7 @@ static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     return result;
 }
 
-/* The held-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */
+/* The hold-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */
 static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_error *error) {
     double fraction = f->options.holdout == 0 ? usual_holdout : f->options.holdout;
     if (fraction < 0) return PELT_OK;

@@ -1,4 +1,5 @@
-/* options.c: the options of a fit: what a method is made of, who uses what, and which values make sense. */
+/* options.c: the options of a fit: what a method consists of, which method uses which option, and which values are
+   valid. */
 
 #include "fit/blend/convex.h"
 #include <math.h>
@@ -31,7 +32,7 @@ const char *pelt_method_name(pelt_method method) { return method < PELT_METHOD_C
 
 const char *pelt_family_name(pelt_family family) { return family < PELT_FAMILY_COUNT ? family_names[family] : ""; }
 
-/* A method is called by its corrective; without one, by whether it has driven joints. */
+/* A method is named after its corrective; without one, by whether it has driven joints. */
 static pelt_method method_of(pelt_blend blend, pelt_corrective_kind corrective) {
     if (corrective == PELT_CORRECTIVE_NONE) return blend == PELT_BLEND_JOINTS ? PELT_METHOD_JOINTS : PELT_METHOD_SSD;
     int method = 0;
@@ -58,7 +59,7 @@ typedef struct option {
     const char *name;
     kind kind;
     size_t offset;
-    double low, high; /* of a value other than 0, which is the default */
+    double low, high; /* of a nonzero value; 0 is the default */
     unsigned blends, correctives;
 } option;
 
@@ -140,7 +141,7 @@ static pelt_result refuse_unused(const option *o, const pelt_fit_options *option
         return pelt_fail_option(error, o->name, "is for %s; the blend %s does not use it", users,
                                 blend_names[options->blend]);
     }
-    unsigned all = 0; /* of options with this name */
+    unsigned all = 0; /* over all options with this name */
     for (size_t i = 0; i < OPTIONS; i++)
         if (!strcmp(options_list[i].name, o->name)) all |= options_list[i].correctives;
     list_users("corrective", all, corrective_names, PELT_CORRECTIVE_COUNT, users, sizeof users);
@@ -152,7 +153,7 @@ static pelt_result refuse_unused(const option *o, const pelt_fit_options *option
 
 /* -- Checking ------------------------------------------------------------------------------------------------------ */
 
-/* The value of an option as a number; of a list, whether there is one. */
+/* The value of an option as a number; for a list, whether it is given. */
 static double value_of(const option *o, const pelt_fit_options *options) {
     const char *at = (const char *)options + o->offset;
     size_t list;
@@ -201,24 +202,25 @@ static pelt_result check_lists(const pelt_fit_options *o, pelt_error *error) {
     return result;
 }
 
-/* Options of pose distances that only make sense together, or apart. */
+/* Options of pose distances that require or exclude each other. */
 static pelt_result check_distances(const pelt_fit_options *o, pelt_error *error) {
     const pelt_psd_options *p = &o->psd;
     if (o->corrective == PELT_CORRECTIVE_PSD && p->distance_weights == PELT_DISTANCE_BLEND)
-        return pelt_fail_option(error, "distance_weights",
-                                "blend weights are those of a vertex, and psd has one distance for all: use wpsd");
+        return pelt_fail_option(
+            error, "distance_weights",
+            "blend weights belong to a vertex, but psd has one distance for all vertices: use wpsd");
     if (o->corrective == PELT_CORRECTIVE_WPSD && p->distance_weights == PELT_DISTANCE_EQUAL)
         return pelt_fail_option(error, "distance_weights",
                                 "where all joints count alike, all vertices have one distance: use psd");
     if (p->pose_choice && !p->poses)
-        return pelt_fail_option(error, "pose_choice", "all poses are kept: say how many are to be chosen with poses");
+        return pelt_fail_option(error, "pose_choice", "all poses are kept: set poses to choose some of them");
     if (o->wpsd.shared_width && (p->poses || p->width > 0))
         return pelt_fail_option(error, "shared_width", "with %s all vertices have one width anyway",
                                 p->poses ? "few poses" : "a width that is given");
     return PELT_OK;
 }
 
-/* Limits of a preset: those that are not given are set. */
+/* Applies the limits of a preset to options that are not given. */
 static pelt_result apply_preset(pelt_fit_options *o, pelt_error *error) {
     enum { PER_VERTEX = 10, INFLUENCES = 4 };
     if (o->eigen.preset != PELT_PRESET_VERTEX_PROGRAM || o->corrective != PELT_CORRECTIVE_EIGEN) return PELT_OK;

@@ -1,5 +1,5 @@
 /* corrective.c: coefficients of a corrective in double, straight from the definition in corrective.h. Fits use them to
-   know what the run time will do, tests to know what it should. */
+   predict the run time, tests to check it. */
 
 #include "model/corrective.h"
 #include <math.h>
@@ -15,7 +15,7 @@ double pelt_phi_value(pelt_phi phi, double width, double r2) {
     return (1 - share) * gaussian + (share > 0 ? share * exp(-sqrt(fmax(r2, 0)) / width) : 0);
 }
 
-/* exp(x) for x <= 0, without branches, so that the compiler can do several at once. */
+/* exp(x) for x <= 0, without branches, so that the compiler can vectorise it. */
 static inline double quick_exp(double x) {
     const double magic = 0x1.8p52;
     double t = fmax(x * 1.4426950408889634, -1000), whole = t + magic, f = t - (whole - magic);
@@ -57,16 +57,16 @@ static float control_value(const pelt_pose_state *pose, uint32_t control) {
     return pose->controls ? pose->controls[control] : 0;
 }
 
-/* Axis times angle, the shorter way. */
+/* Axis times angle, the shorter way round. */
 static void rotation_vector(const float q[4], double out[3]) {
     double side = q[3] < 0 ? -1 : 1, sine = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
     double scale = side * (sine > 1e-12 ? 2 * atan2(sine, side * q[3]) / sine : 2);
     for (int i = 0; i < 3; i++) out[i] = scale * q[i];
 }
 
-/* R = Rz(c) Ry(b) Rx(a): its first column is (cos b cos c, cos b sin c, -sin b), its last row (-sin b, cos b sin a,
-   cos b cos a). Where cos b is next to nothing a and c are one, and a is 0: then its second column is (-sin c, cos c,
-   0). Of the two solutions, b or pi - b, we want the one nearer to 0. */
+/* R = Rz(c) Ry(b) Rx(a): its first column is (cos b cos c, cos b sin c, -sin b), its last row (-sin b, cos b sin a, cos
+   b cos a). Where cos b is nearly 0 (gimbal lock), a is set to 0; then its second column is (-sin c, cos c, 0). Of the
+   two solutions, b and pi - b, we want the one closer to 0. */
 static void euler_angles(const float q[4], double out[3]) {
     double x = q[0], y = q[1], z = q[2], w = q[3], across = 1 - 2 * (y * y + z * z), up = 2 * (x * y + w * z);
     bool locked = hypot(across, up) < 1e-3;
@@ -87,7 +87,7 @@ static double hinge_angle(const pelt_axis *axis, const float q[4]) {
     return size <= axis->reach ? angle : copysign(axis->reach * (pi - size) / (pi - axis->reach), angle);
 }
 
-/* Where a pose is along an axis whose distances are differences; returns how many numbers that are, 0: of others. */
+/* The coordinates of a pose along an axis whose distances are differences; returns their number, 0 for other axes. */
 static int axis_place(const pelt_axis *axis, const pelt_pose_state *pose, double out[3]) {
     switch (axis->kind) {
     case PELT_AXIS_VECTOR:
@@ -138,7 +138,7 @@ double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, c
 
 void pelt_add_distances2(const pelt_axis *axis, const pelt_pose_state *pose, size_t count, const float *planes,
                          size_t stride, double *restrict out) {
-    if (axis->kind == PELT_AXIS_CHORD) { /* the usual one, and without a call for each */
+    if (axis->kind == PELT_AXIS_CHORD) { /* the common case, without a call per centre */
         const float *a = rotation_of(axis, pose);
         for (size_t i = 0; i < count; i++) {
             float b[4] = {planes[i], planes[stride + i], planes[2 * stride + i], planes[3 * stride + i]};
@@ -191,7 +191,7 @@ static double joint_kernel(const pelt_kernel *kernel, uint32_t g, const pelt_pos
            rotation_kernel(rest, center, scale) + 1;
 }
 
-/* x . y of joint g between two of: the pose (UINT32_MAX) and centres. */
+/* x . y of joint g between any two of the pose (UINT32_MAX) and the centres. */
 static double near_product(const pelt_kernel *kernel, uint32_t g, const pelt_pose_state *pose, uint32_t a, uint32_t b) {
     double numbers[2][9] = {{0}}, sum = 0;
     bool control = g >= kernel->joint_count - kernel->control_count;
@@ -228,7 +228,7 @@ double pelt_near_value(pelt_near_form form, double xx, double xy, double yy) {
     return e[0] - e[1] - e[2] + 1;
 }
 
-/* K of some joints between the pose and a centre. */
+/* K over some joints between the pose and a centre. */
 static double near_sum(const pelt_kernel *kernel, const uint32_t *list, uint32_t count, const pelt_pose_state *pose,
                        uint32_t q) {
     double xx = 0, xy = 0, yy = 0;
@@ -264,7 +264,7 @@ static double *group_coefficients(const pelt_kernel *kernel, const pelt_kernel_g
     return a + group->coefficient_count;
 }
 
-/* x of a neighbourhood; returns how many numbers of it an input has. */
+/* Appends an input's part of x; returns how many numbers it has. */
 static uint32_t feature_numbers(const pelt_features *f, uint32_t input, const pelt_pose_state *pose, double *x) {
     const pelt_feature_input *from = &f->inputs[input];
     if (input >= f->input_count - f->control_count) {
@@ -289,7 +289,7 @@ static double feature_value(const pelt_features *f, const pelt_feature_set *set,
     return 0.5 * (z - b + sqrt(z * z + bend) - sqrt(b * b + bend));
 }
 
-/* Eight sums of the features of a set, or eight of the features. */
+/* Eight of the sums of a set's features, or of the features themselves. */
 static void feature_eight(const pelt_features *f, const pelt_feature_set *set, uint32_t eight,
                           const pelt_pose_state *pose, double out[8]) {
     for (uint32_t r = 0; r < 8; r++) out[r] = f->rank ? 0 : feature_value(f, set, 8 * eight + r, pose);

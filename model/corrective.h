@@ -1,12 +1,12 @@
-/* corrective.h: the corrective D(p) of a fitted skin, before it is packed: displacements of the rest pose, and their
+/* corrective.h: the corrective D(p) of a fitted skin, before packing: displacements in the rest pose, and their
    coefficients.
 
        basis (psd, eigen, kernel):    D_i(p) = sum_k a_k(p) u_ik
        weighted (wpsd):               D_i(p) = sum_q phi(r_iq(p)) c_iq[xyz] / sum_q phi(r_iq(p)) c_iq[w]
 
-   The coefficients a_k depend on the pose alone and are computed once a frame; the displacements u_ik are per vertex. A
-   pose is, for every joint, its local rotation relative to rest, R_j = rest_j^-1 local_j (the identity at rest), as a
-   unit quaternion; q and -q are one rotation; and, for every control, its value minus that at rest. */
+   The coefficients a_k depend only on the pose and are computed once per frame; the displacements u_ik are per vertex.
+   A pose is, for every joint, its local rotation relative to rest, R_j = rest_j^-1 local_j (the identity at rest), as a
+   unit quaternion; q and -q are the same rotation; and, for every control, its value relative to rest. */
 
 #ifndef PELT_CORRECTIVE_H
 #define PELT_CORRECTIVE_H
@@ -16,15 +16,15 @@
 
 typedef struct pelt_axis {
     pelt_axis_kind kind;
-    uint32_t joint; /* of PELT_AXIS_CONTROL the control of the model */
+    uint32_t joint; /* for PELT_AXIS_CONTROL, the model's control */
     float weight;
-    float direction[3], middle, reach; /* of PELT_AXIS_HINGE, as in pelt_file_axis */
+    float direction[3], middle, reach; /* for PELT_AXIS_HINGE, as in pelt_file_axis */
 } pelt_axis;
 
 /* Radial basis functions: phi_q = phi(r(p, center q)), a_k = sum_q matrix[q][k] phi_q. When normalised, a_k is divided
-   by sum_q norm[q] phi_q, guarded: the quotient fades to 0 where all phi are tiny, and never grows. Centres hold four
-   floats per axis: the quaternion of a rotation, the value of a control or the angle of a hinge first, a translation, a
-   rotation vector or Euler angles first three. */
+   by sum_q norm[q] phi_q, with a guard: the quotient fades to 0 where all phi are tiny, and never blows up. Centres
+   store four floats per axis: a quaternion; or a translation, rotation vector or Euler angles in the first three; or a
+   control value or hinge angle in the first. */
 typedef struct pelt_rbf {
     uint32_t axis_count, center_count, coefficient_count;
     const pelt_axis *axes;
@@ -54,37 +54,37 @@ typedef struct pelt_kernel_group {
     const float *matrix;     /* [center_count][coefficient_count] */
 } pelt_kernel_group;
 
-/* k_g of joint g with those next to it, as format.h says of the section NEAR. */
+/* k_g of joint g with its neighbours, as defined by format.h for the section NEAR. */
 typedef struct pelt_near {
     pelt_near_form form;
     float single;
     const uint32_t *first, *list; /* [joint_count + 1], and the joints of each N(g) */
-    const float (*ranges)[2];     /* [joint_count] least and most of a control, minus its value at rest */
+    const float (*ranges)[2];     /* [joint_count] smallest and largest value of a control, relative to rest */
 } pelt_near;
 
 typedef struct pelt_kernel {
     uint32_t joint_count, center_count, unit_count, group_count;
     const uint32_t *joints; /* [joint_count] joints of the skeleton, then controls of the model */
     const float *scales;    /* [joint_count] */
-    const float *centers;   /* [center_count][joint_count][4] quaternions; of controls the value first */
+    const float *centers;   /* [center_count][joint_count][4] quaternions; for controls, the value first */
     const pelt_kernel_unit *units;
     const pelt_kernel_group *groups;
-    uint32_t control_count; /* the last so many of joints[] are controls */
-    const pelt_near *near;  /* NULL: k_g is of joint g alone */
+    uint32_t control_count; /* this many at the end of joints[] are controls */
+    const pelt_near *near;  /* NULL: k_g depends on joint g alone */
 } pelt_kernel;
 
 /* Learned features of neighbourhoods of joints, zero at rest:
 
        h_n = f(x W_n + b_n) - f(b_n),    f_k(z) = (z + sqrt(z^2 + bend_k)) / 2,    a_k = sum over its blocks of B_kn M_n h_n
 
-   M, where there is one, adds features up to fewer sums, so that blocks are smaller. Blocks are of eight columns: a group
-   sees any eights of the sums of any sets.
+   M, if present, combines features into fewer sums, so that blocks are smaller. Blocks have eight columns: a group uses
+   arbitrary eights of the sums of any sets.
 
-   x are the numbers of the neighbourhood's inputs, one after the other: of a joint the first two columns of R - I, six
-   numbers; of a control its value minus that at rest, kept within what the examples have shown. */
+   x concatenates the numbers of the neighbourhood's inputs: for a joint, the first two columns of R - I, six numbers;
+   for a control, its value relative to rest, clamped to the range of the examples. */
 typedef struct pelt_feature_input {
     uint32_t source;   /* a joint of the skeleton, or a control of the model */
-    float least, most; /* of a control */
+    float least, most; /* for a control */
 } pelt_feature_input;
 
 typedef struct pelt_feature_set {
@@ -93,20 +93,20 @@ typedef struct pelt_feature_set {
     const float *matrix;        /* [size][width] */
     const float *offsets;       /* [width] */
     const float *mix;           /* M: [width][own rank]; NULL without a rank */
-    uint32_t rank;              /* its own sums, a multiple of 8 up to those of all; 0 without a rank */
+    uint32_t rank;              /* its number of sums, a multiple of 8 up to pelt_features.rank; 0 without sums */
 } pelt_feature_set;
 
 typedef struct pelt_feature_group {
     uint32_t eight_count, coefficient_count;
-    const uint32_t
-        *eights;         /* [eight_count] eight i of set s is s x (rank, or without one width) / 8 + i; sets in order */
-    const float *matrix; /* [coefficient][eight_count][8] */
+    const uint32_t *eights; /* [eight_count] eight i of set s is s x (rank, or width without sums) / 8 + i; sets in
+                            order */
+    const float *matrix;    /* [coefficient][eight_count][8] */
 } pelt_feature_group;
 
 typedef struct pelt_features {
     uint32_t width, input_count, set_count, group_count;
-    uint32_t control_count; /* the last so many of inputs[] are controls */
-    uint32_t rank;          /* most sums of the features of a set, a multiple of 8; 0: groups see the features */
+    uint32_t control_count; /* this many at the end of inputs[] are controls */
+    uint32_t rank;          /* largest number of sums of a set, a multiple of 8; 0: groups use the features directly */
     const float *bends;     /* [width]; width is a multiple of 32 */
     const pelt_feature_input *inputs;
     const pelt_feature_set *sets;
@@ -122,20 +122,20 @@ typedef struct pelt_displacements {
 
 typedef struct pelt_center_rows pelt_center_rows;
 
-/* The weighted form. The distance of vertex v has axes of its own. */
+/* The weighted form. Every vertex has its own distance axes. */
 typedef struct pelt_weighted {
     uint32_t axis_count, center_count; /* axes: rotations of joints, with weight 1 here */
     const pelt_axis *axes;             /* [axis_count] */
     const float *centers;              /* [center_count][axis_count][4] */
     pelt_phi phi;
     float width;
-    const uint32_t *first;           /* [vertex_count + 1] which axes drive a vertex ... */
+    const uint32_t *first;           /* [vertex_count + 1] the axes that drive a vertex ... */
     const uint32_t *vertex_axes;     /* ... */
-    const float *axis_weights;       /* ... and how much: r_v^2 = sum weight d_axis^2 */
+    const float *axis_weights;       /* ... and their weights: r_v^2 = sum weight d_axis^2 */
     const float *folded;             /* [vertex][center][4]: c_iq, xyz and w */
     const float *folded_turns;       /* [vertex][center][3] the same for normals, or NULL */
-    bool unnormalised;               /* D_i = sum_q phi c_iq[xyz]: w is not used */
-    const pelt_center_rows *rounded; /* what packing it in 16 bits has made once, or NULL */
+    bool unnormalised;               /* D_i = sum_q phi c_iq[xyz]: w is unused */
+    const pelt_center_rows *rounded; /* cached result of packing it in 16 bits, or NULL */
 } pelt_weighted;
 
 typedef struct pelt_corrective {
@@ -150,29 +150,28 @@ typedef struct pelt_corrective {
 
 /* -- Evaluation in double (corrective.c) -------------------------------------------------------------------------- */
 
-/* A normalised sum with norm s is multiplied by this instead of 1 / s: the same from PELT_NORM_FLOOR up, and fading to
-   0 with s below. */
+/* The guarded reciprocal of a norm s: 1 / s from PELT_NORM_FLOOR up, fading to 0 with s below. */
 double pelt_norm_guard(double s);
 
 /* K of |x|^2, x . y and |y|^2. */
 double pelt_near_value(pelt_near_form form, double xx, double xy, double yy);
 
 double pelt_phi_value(pelt_phi phi, double width, double r2);
-/* The same for many, faster, to a relative 1e-10. */
+/* The same for many, faster, with a relative error of 1e-10. */
 void pelt_phi_row(pelt_phi phi, double width, size_t count, const float *r2, double *out);
 
-/* One pose. What no axis asks for may be NULL. */
+/* One pose. Anything no axis needs may be NULL. */
 typedef struct pelt_pose_state {
     const float *rotations;    /* [joint][4] relative to rest */
-    const float *translations; /* [joint][3] the local ones */
-    const float *controls;     /* [control of the model] minus the value at rest; NULL: all at rest */
+    const float *translations; /* [joint][3] local */
+    const float *controls;     /* [control of the model] relative to rest; NULL: all at rest */
 } pelt_pose_state;
 
-/* Squared distance of a pose from a centre along an axis, without the axis's weight. */
+/* Squared distance between a pose and a centre along an axis, without the axis's weight. */
 double pelt_axis_distance2(const pelt_axis *axis, const pelt_pose_state *pose, const float center[4]);
 /* A pose as a centre: the four floats of one axis. */
 void pelt_axis_center(const pelt_axis *axis, const pelt_pose_state *pose, float center[4]);
-/* Adds the axis's weight times that squared distance from each of `count` centres, which lie in planes [4][stride]. */
+/* Adds the axis's weight times that squared distance to each of `count` centres, stored in planes [4][stride]. */
 void pelt_add_distances2(const pelt_axis *axis, const pelt_pose_state *pose, size_t count, const float *planes,
                          size_t stride, double *out);
 

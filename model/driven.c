@@ -1,5 +1,5 @@
-/* driven.c: the matrices of driven joints, in double: the formulas of runtime/driven.c once more, for fits and as the
-   reference that the run time is tested against. */
+/* driven.c: the matrices of driven joints, in double: the formulas of runtime/driven.c again, for fits and as the
+   reference for testing the run time. */
 
 #include "model/driven.h"
 #include <math.h>
@@ -40,7 +40,7 @@ static pelt_affine bulge(const pelt_driven *d, const pelt_affine *matrices) {
 
 /* -- Rotations ----------------------------------------------------------------------------------------------------- */
 
-/* The rotation nearest to the linear part, by Newton's iteration; false when it is flat. */
+/* The rotation nearest to the linear part, by Newton's iteration; false when it is singular. */
 static bool nearest_rotation(const pelt_affine *a, pelt_affine *out) {
     pelt_affine inverse;
     *out = *a;
@@ -70,7 +70,7 @@ static pelt_affine transposed(const pelt_affine *a) {
     return out;
 }
 
-/* Unit quaternion with w >= 0; at half a turn the first component that is not zero is positive. */
+/* Unit quaternion with w >= 0; for half a turn the first nonzero component is positive. */
 static void to_quaternion(const pelt_affine *rotation, double q[4]) {
     const double *m = rotation->m;
     double trace = m[0] + m[5] + m[10];

@@ -1,10 +1,10 @@
-/* posing.c: a packed skin in the frames of a bundle's clips. */
+/* posing.c: poses a packed skin in the frames of a bundle's clips. */
 
 #include "model/posing.h"
 #include "runtime/loops.h"
 #include <string.h>
 
-/* The bundle's joint with the name of the skin's joint j. */
+/* The bundle's joint of the same name as the skin's joint j. */
 static uint32_t find_joint(const pelt_skin *skin, const pelt_skeleton *skeleton, uint32_t j) {
     const char *name = skin->names + skin->joints[j].name;
     if (j < skeleton->joint_count && !strcmp(skeleton->names[j], name)) return j;

@@ -3,12 +3,12 @@
 #include "model/sources.h"
 #include "runtime/skin.h"
 
-/* Everything is checked when a skin is opened: offsets stay within their section. */
+/* Opening a skin has checked everything: offsets stay within their section. */
 typedef struct reading {
     pelt_arena *arena;
     const pelt_skin *skin;
-    const char *base;        /* that offsets count from */
-    bool *joints, *controls; /* which the present source listens to */
+    const char *base;        /* base of the offsets */
+    bool *joints, *controls; /* of the current source */
     pelt_sources *out;
 } reading;
 
@@ -29,7 +29,7 @@ static void note_number(reading *r, uint32_t source) {
         r->controls[source - r->skin->joint_count] = true;
 }
 
-/* What was noted, in order; nothing is noted any more. */
+/* Returns what was noted, in order, and clears the notes. */
 static uint32_t *take(pelt_arena *arena, bool *noted, uint32_t size, uint32_t *count) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < size; i++) n += noted[i];
@@ -58,7 +58,7 @@ static void add_rbfs(reading *r, const pelt_file_corrective *head) {
     }
 }
 
-/* The kernel joints that k of one is made of. */
+/* The kernel joints that one k depends on. */
 static void note_kernel_joint(reading *r, const pelt_file_kernel_joint *joints, const pelt_file_near *near,
                               uint32_t g) {
     note_number(r, joints[g].joint);

@@ -15,7 +15,7 @@ static uint32_t row_coefficient(const pelt_rows *rows, uint32_t row) {
     return rows->floats ? rows->sources[row] : rows->factors[rows->sources[row]].coefficient;
 }
 
-/* Goes through all vectors that are not zero; targets [coefficient] count them, and take them where there is room. */
+/* Visits all nonzero vectors; targets [coefficient] count them, and store them if there is room. */
 static void count_or_fill(const pelt_skin *skin, const pelt_rows *rows, pelt_target *targets, bool fill) {
     for (uint32_t v = 0; v < skin->vertex_count; v++) {
         uint32_t block = skin->vertex_slots[v] / PELT_BLOCK, lane = skin->vertex_slots[v] % PELT_BLOCK;
@@ -33,7 +33,7 @@ static void count_or_fill(const pelt_skin *skin, const pelt_rows *rows, pelt_tar
     }
 }
 
-/* One target for each coefficient, empty ones too; not to be used when the arena has failed. */
+/* One target per coefficient, including empty ones; invalid if the arena has failed. */
 static pelt_target *targets_of(pelt_arena *arena, const pelt_skin *skin, const pelt_rows *rows) {
     uint32_t n = pelt_skin_corrective(skin)->coefficient_count;
     pelt_target *list = PELT_NEW(arena, n, pelt_target);
@@ -50,7 +50,7 @@ static pelt_target *targets_of(pelt_arena *arena, const pelt_skin *skin, const p
     return list;
 }
 
-/* Leaves out coefficients that move nothing. */
+/* Drops coefficients that move nothing. */
 static void drop_empty(uint32_t coefficient_count, uint32_t *coefficients, pelt_skin_targets *out) {
     for (uint32_t k = 0; k < coefficient_count; k++) {
         if (!out->positions[k].count && !(out->normals && out->normals[k].count)) continue;
@@ -68,7 +68,7 @@ pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool 
     if (!pelt_has_corrective(skin)) return PELT_OK;
     if (pelt_skin_corrective(skin)->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "weighted PSD gives every vertex a pose distance of its own: it is no sum of morph targets");
+                         "weighted PSD gives every vertex its own pose distance: it is not a sum of morph targets");
     uint32_t n = pelt_skin_corrective(skin)->coefficient_count, *coefficients = PELT_NEW(arena, n, uint32_t);
     pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
     out->positions = targets_of(arena, skin, &rows);

@@ -1,11 +1,11 @@
-/* targets.h: the corrective of a skin as plain glTF: glTF morphs before it skins, which is v = S(v0 + D). */
+/* targets.h: the corrective of a skin as plain glTF, which morphs before it skins: v = S(v0 + D). */
 
 #ifndef PELT_TARGETS_H
 #define PELT_TARGETS_H
 
 #include "rig/rig.h"
 
-/* Morph targets, one for each coefficient of a corrective that moves something, in the mesh's order of vertices. */
+/* Morph targets, one for each coefficient that moves something, in the mesh's vertex order. */
 typedef struct pelt_skin_targets {
     uint32_t count;
     const uint32_t *coefficients; /* [count] of the skin */
@@ -13,7 +13,7 @@ typedef struct pelt_skin_targets {
     pelt_target *normals;         /* [count] changes of normals; NULL: none */
 } pelt_skin_targets;
 
-/* None when there is no corrective. Fails for the weighted form, which has no coefficients. The arena owns the result.
+/* Empty without a corrective. Fails for the weighted form, which has no coefficients. The arena owns the result.
    */
 pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool with_normals, pelt_skin_targets *out,
                                  pelt_error *error);

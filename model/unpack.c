@@ -1,4 +1,4 @@
-/* unpack.c: a skin file becomes a model again: what pack.c did, backwards. */
+/* unpack.c: turns a skin file back into a model, the inverse of pack.c. */
 
 #include "model/model.h"
 
@@ -12,7 +12,7 @@ static float *from_blocks(pelt_arena *arena, const pelt_skin *skin, const float 
     return out;
 }
 
-/* Goes through the weights that are not zero, vertex by vertex: counts them, and lists them where there is room. */
+/* Visits the nonzero weights, vertex by vertex: counts them, and lists them if there is room. */
 static uint32_t list_influences(const pelt_skin *skin, pelt_influences *out) {
     uint32_t count = 0;
     for (uint32_t v = 0; v < skin->vertex_count; v++) {

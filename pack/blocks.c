@@ -1,34 +1,33 @@
 /* blocks.c: which vertices share a block of 16.
 
-   A block costs the sum over all *columns* (joints, and coefficients of a corrective) that any of its vertices uses, so
-   vertices with the same set of columns belong together:
+   A block pays for every *column* (joint, or coefficient of a corrective) that any of its vertices uses, so vertices
+   with the same set of columns belong together:
 
    1. Vertices are grouped by set; every 16 of a group make a block.
-   2. What is left over, fewer than 16 of each set, fills blocks greedily. A block starts with the set whose columns
-      are rarest, and takes, again and again, the set that adds the least cost; among those that add about as much, one
-      that shares rare columns with the block, since these would be paid for once more elsewhere. Only sets that share a
-      column are looked at, those with the rarest first, and not more than a window of them, so that the work stays
-      linear.
-   3. Vertices of these blocks change places where that makes two blocks together cheaper.
+   2. The leftovers, fewer than 16 of each set, fill blocks greedily. A block starts with the set whose columns are
+      rarest, and repeatedly adds the set with the least extra cost; ties go to sets that share rare columns with the
+      block, since these would be paid for again elsewhere. Only sets that share a column are considered, rarest columns
+      first, and at most a window of them, so that the work stays linear.
+   3. Vertices of these blocks are swapped where that makes the two blocks cheaper in total.
 
-   In 2 and 3 large sets are compared by some of their columns, so that the work does not grow with their size.
+   Steps 2 and 3 compare large sets by a sample of their columns, so that the work does not grow with their size.
 
-   Small meshes whose own order is already good can come out a little dearer than they went in; those keep their order. */
+   Small meshes whose original order is already good can come out slightly more expensive; those keep their order. */
 
 #include "model/model.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets looked at for a place in a block; blocks looked at for a vertex to move to, and of them those tried. */
+/* Sets considered for a place in a block; blocks considered for moving a vertex, and how many of them are tried. */
 enum { WINDOW = 512, BLOCKS_SEEN = 64, BLOCKS_TRIED = 8 };
 
-/* So many columns tell how much alike two sets are, about. */
+/* This many columns are enough to estimate the similarity of two sets. */
 enum { COMPARED = 160 };
 
-/* What sharing a column is worth that nobody else uses, in units of cost. */
+/* The value of sharing a column that nobody else uses, in units of cost. */
 static const float premium = 3;
 
-/* Sets of columns; only what has weight counts. */
+/* Sets of columns; zero weights are ignored. */
 typedef struct column_set {
     uint32_t *columns; /* sorted */
     uint32_t count;
@@ -46,7 +45,7 @@ static int compare_lists(const column_set *a, const column_set *b) {
     return (a->count > b->count) - (a->count < b->count);
 }
 
-/* By set, then by vertex, which keeps neighbours of the mesh together and the order unique. */
+/* By set, then by vertex, which keeps mesh neighbours together and makes the order unique. */
 static int compare_sets(const void *a, const void *b) {
     const column_set *x = a, *y = b;
     int order = compare_lists(x, y);
@@ -72,7 +71,7 @@ static column_set *sorted_sets(pelt_arena *arena, const pelt_influences *influen
 
 /* -- Large sets ---------------------------------------------------------------------------------------------------- */
 
-/* What sets are compared by: joints, and of the other columns every so-many-th, which stands for as many. */
+/* The columns used for comparison: joints, and every n-th of the others, which represents n columns. */
 typedef struct compared {
     uint32_t joints, count, every;
 } compared;
@@ -81,7 +80,7 @@ static uint32_t cost_of(compared columns, uint32_t column) {
     return column < columns.joints ? PELT_JOINT_COST : columns.every;
 }
 
-/* Sets keep only what they are compared by. */
+/* Reduces sets to the columns used for comparison. */
 static compared thin_sets(pelt_block_columns columns, uint32_t count, column_set *sets) {
     uint64_t total = 0;
     for (uint32_t i = 0; i < count; i++) total += sets[i].count;
@@ -101,7 +100,7 @@ static compared thin_sets(pelt_block_columns columns, uint32_t count, column_set
 
 /* Vertices of one set that did not fill a block. */
 typedef struct leftover {
-    const column_set *sets; /* `count` of them, all alike */
+    const column_set *sets; /* `count` equal ones */
     uint32_t count;
     float rarity;
 } leftover;
@@ -112,12 +111,12 @@ typedef struct filling {
     uint32_t count, next;
     uint32_t *column_first; /* [column + 1] of `holders` */
     uint32_t *holders;      /* leftovers with the column, */
-    uint32_t *alive;        /* [column] of which so many may still have vertices */
-    uint32_t *users;        /* [column] vertices left that use it */
-    uint32_t *stamp;        /* [column] the block that has it, by index + 1 */
-    uint32_t *looked;       /* [leftover] the step that looked at it */
-    float *adds;            /* [column] what a set adds to the block by using it; less than 0 where the block has it */
-    uint32_t *of_block;     /* columns of the block that is being filled */
+    uint32_t *alive;        /* [column] how many of those may still have vertices */
+    uint32_t *users;        /* [column] remaining vertices that use it */
+    uint32_t *stamp;        /* [column] 1 + the block that has it */
+    uint32_t *looked;       /* [leftover] the step that visited it */
+    float *adds;            /* [column] cost added to the block by using it; negative if the block has it */
+    uint32_t *of_block;     /* columns of the current block */
     uint32_t of_block_count, step;
 } filling;
 
@@ -152,7 +151,8 @@ static void start_filling(pelt_arena *arena, filling *f) {
         }
 }
 
-/* What four sets add to the block, less the premium for what they share. Side by side, since each sum waits for itself. */
+/* The cost of adding each of four sets to the block, minus the premium for shared columns. Four at a time, to hide the
+   latency of the sums. */
 static void costs_to_add(const filling *f, const column_set *const sets[4], float costs[4]) {
     const float *adds = f->adds;
     const uint32_t *a = sets[0]->columns, *b = sets[1]->columns, *c = sets[2]->columns, *d = sets[3]->columns;
@@ -165,7 +165,7 @@ static void costs_to_add(const filling *f, const column_set *const sets[4], floa
         for (uint32_t i = common; i < sets[k]->count; i++) costs[k] += adds[sets[k]->columns[i]];
 }
 
-/* Leftovers that share a column with the block, no more than a window of them; returns their number. */
+/* Lists leftovers that share a column with the block, at most a window of them; returns their number. */
 static uint32_t list_window(filling *f, uint32_t window[WINDOW]) {
     uint32_t looked = 0;
     f->step++;
@@ -185,7 +185,7 @@ static uint32_t list_window(filling *f, uint32_t window[WINDOW]) {
     return looked;
 }
 
-/* Of those the best to take next; f->count when there is none. */
+/* The best of those to add next; f->count when there is none. */
 static uint32_t best_to_add(filling *f) {
     uint32_t window[WINDOW], best = f->count, count = list_window(f, window);
     float least = 0;
@@ -202,7 +202,7 @@ static uint32_t best_to_add(filling *f) {
     return best;
 }
 
-/* The columns of a set become the block's, whose list has the rarest first. */
+/* Adds the columns of a set to the block, whose list is sorted by rarity. */
 static void add_columns(filling *f, const column_set *set, uint32_t block) {
     for (uint32_t i = 0; i < set->count; i++) {
         uint32_t c = set->columns[i], at;
@@ -214,7 +214,7 @@ static void add_columns(filling *f, const column_set *set, uint32_t block) {
     }
 }
 
-/* Takes vertices until the block is full or nothing is left; returns the number taken. */
+/* Adds vertices until the block is full or nothing is left; returns the number added. */
 static uint32_t fill_block(filling *f, uint32_t block, const column_set **slots) {
     uint32_t filled = 0;
     for (uint32_t i = 0; i < f->of_block_count; i++)
@@ -241,7 +241,8 @@ static uint32_t fill_block(filling *f, uint32_t block, const column_set **slots)
     return filled;
 }
 
-/* -- Changing places ----------------------------------------------------------------------------------------------- */
+/* -- Swapping vertices
+   ----------------------------------------------------------------------------------------------- */
 
 /* A table of how many vertices of one block use each column. */
 typedef struct tally {
@@ -253,8 +254,8 @@ typedef struct exchange {
     compared columns;
     const column_set **slots;
     uint32_t slot_count, block_count;
-    uint32_t *column_first, *holders; /* blocks with each column, as they were at first */
-    uint32_t *looked;                 /* [block] the slot that looked at it */
+    uint32_t *column_first, *holders; /* blocks with each column, as they were initially */
+    uint32_t *looked;                 /* [block] the slot that visited it */
     tally here, there;
 } exchange;
 
@@ -271,7 +272,7 @@ static void count_block(const exchange *x, tally *t, uint32_t block, int by) {
             t->counts[slots[k]->columns[i]] = (uint8_t)(t->counts[slots[k]->columns[i]] + by);
 }
 
-/* Cost of the columns of a set that so many of the block's vertices use. */
+/* Cost of the columns of a set that exactly `users` of the block's vertices use. */
 static uint32_t cost_used_by(const exchange *x, const tally *t, const column_set *set, uint8_t users) {
     uint32_t cost = 0;
     for (uint32_t i = 0; i < set->count; i++)
@@ -308,7 +309,7 @@ typedef struct target {
     uint32_t block, cost;
 } target;
 
-/* Cost of a set, as far as its first 64 columns, to a block that is not counted. */
+/* Cost of adding a set, by its first 64 columns, to a block without a tally. */
 static uint32_t cost_in(const exchange *x, const column_set *set, uint32_t block) {
     const column_set **slots = x->slots + (size_t)block * PELT_BLOCK;
     uint64_t missing = set->count < 64 ? (1ull << set->count) - 1 : ~0ull;
@@ -324,11 +325,11 @@ static uint32_t cost_in(const exchange *x, const column_set *set, uint32_t block
     return cost;
 }
 
-/* Blocks to which a set adds little, the cheapest first, among those that share its rarest columns. */
+/* Blocks to which a set adds little, cheapest first, among those that share its rarest columns. */
 static uint32_t find_targets(exchange *x, uint32_t slot, target *out) {
     const column_set *set = x->slots[slot];
     uint32_t count = 0, seen = 0, order[BLOCKS_SEEN], columns = 0;
-    for (uint32_t i = 0; i < set->count; i++) { /* the columns, those in fewest blocks first */
+    for (uint32_t i = 0; i < set->count; i++) { /* the columns in the fewest blocks first */
         uint32_t c = set->columns[i], width = x->column_first[c + 1] - x->column_first[c];
         uint32_t at = columns < BLOCKS_SEEN ? columns++ : BLOCKS_SEEN - 1;
         for (; at > 0 && x->column_first[order[at - 1] + 1] - x->column_first[order[at - 1]] > width; at--)
@@ -349,7 +350,7 @@ static uint32_t find_targets(exchange *x, uint32_t slot, target *out) {
     return count;
 }
 
-/* What two blocks cost more when their vertices a and b have changed places. `here` counts without a already. */
+/* Change of the cost of two blocks if their vertices a and b are swapped. `here` already excludes a. */
 static int64_t change_of(exchange *x, const column_set *a, const column_set *b, int64_t saved) {
     int64_t change = -saved - (int64_t)cost_used_by(x, &x->there, b, 1);
     recount(&x->there, b, -1);
@@ -358,7 +359,7 @@ static int64_t change_of(exchange *x, const column_set *a, const column_set *b, 
     return change;
 }
 
-/* The vertex of a slot goes where it makes two blocks cheapest, if anywhere. x->here is its block. */
+/* Moves the vertex of a slot to where it makes two blocks cheapest, if anywhere. x->here is its block. */
 static void move_vertex(exchange *x, uint32_t slot) {
     target targets[BLOCKS_TRIED];
     const column_set *own = x->slots[slot];
@@ -393,7 +394,7 @@ static void change_places(pelt_arena *arena, exchange *x) {
 
 /* -- The order ----------------------------------------------------------------------------------------------------- */
 
-/* Cost of an order; NULL is that of the mesh. `stamp` has a place for each column. */
+/* Cost of an order; NULL is that of the mesh. `stamp` has an entry for each column. */
 static uint64_t order_cost(const pelt_influences *influences, uint32_t vertex_count, pelt_block_columns columns,
                            const uint32_t *order, uint32_t *stamp) {
     uint64_t cost = 0;

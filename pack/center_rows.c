@@ -1,31 +1,34 @@
 /* center_rows.c: rows of the weighted form in 16 bits, where D is a sum of large terms that cancel.
 
-   Rounded one by one, the c_q of a vertex move its sum  e(p) = sum_q delta_q phi_q(p)  by many steps, since all phi are
-   about 1. But what one number is rounded by, the next ones can make up for: with phi = L L^T over the centres,
+   Rounding the c_q of a vertex one by one would change its sum by e(p) = sum_q delta_q phi_q(p), many steps, since all
+   phi are about 1. But later numbers can compensate for the rounding of earlier ones: with phi = L L^T over the
+   centres,
 
        delta^T phi delta = sum_q z_q^2,     z_q = L_qq delta_q + sum_{k > q} L_kq delta_k
 
-   and from the last centre to the first each number is rounded to where its z_q is least (Babai's nearest plane). e is
-   a sum of phi too, so that it is small everywhere once it is small at the centres, where it is L z.
+   and from the last centre to the first, each number is rounded to minimise its z_q (Babai's nearest plane). Since e is
+   a sum of phi too, it is small everywhere once it is small at the centres, where it is L z.
 
-   What is left is about half a step of the first centres, whose L_qq is near 1. These are *finer*: such a centre lies
-   beside itself, and since the run time reads the second of two numbers from all 32 bits, the two together count
+   What remains is about half a step of the first centres, whose L_qq is near 1. These are stored *finer*: such a centre
+   is paired with itself, and since the run time reads the second number of a pair from all 32 bits, both together
+   represent
 
        k + t + (k mod 65536) / 65536      steps
 
-   which is almost any number. Centres are taken farthest first, so that few of them have to be; how many, is tried. */
+   which is almost continuous. Centres are ordered farthest first, so that few of them need this; how many is found by
+   trial. */
 
 #include "pack/pack.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
-/* Of a vertex and a centre: x, y, z, norm, the turn of the normal, and one for good measure: the compiler likes eights. */
+/* Per vertex and centre: x, y, z, norm, the turn of the normal, and padding to a multiple of eight. */
 enum { MOST = 32767, COLUMNS = 8 };
 
 static int kind_of(size_t column) { return column < 3 ? 0 : column == 3 ? 1 : 2; }
 
-/* What rounding may do: to vectors, of the diagonal; to norms; to normals. */
+/* Largest rounding errors: of vectors, relative to the diagonal; of norms; of normals. */
 static const double MOST_SHIFT = 4e-6, MOST_NORM = 1e-4, MOST_TURN = 2e-3;
 
 typedef struct rounding {
@@ -34,11 +37,11 @@ typedef struct rounding {
     const uint32_t *order, *links;
     const float *distances; /* [axis][center][center] squared */
     const pelt_row_lists *used;
-    bool *linked;      /* [block] with any other */
-    float *steps[3];   /* [block] of vectors, norms, turns: the same ones for linked blocks */
-    double most[3];    /* what each may be off by */
-    uint32_t *pairs;   /* [block] how many it has */
-    uint16_t *sources; /* [block][2 x its centres], and so on: room for twice what is used */
+    bool *linked;      /* [block] whether it is linked with another */
+    float *steps[3];   /* [block] of vectors, norms, turns: the same for linked blocks */
+    double most[3];    /* tolerance of each */
+    uint32_t *pairs;   /* [block] its number of pairs */
+    uint16_t *sources; /* [block][2 x its centres], and so on: allocated at twice the size used */
     int16_t *shorts, *turns;
 } rounding;
 
@@ -67,13 +70,13 @@ static float *all_distances(pelt_arena *arena, const pelt_weighted *w) {
 
 /* -- One vertex ---------------------------------------------------------------------------------------------------- */
 
-/* The centres that a vertex uses, in the order of its block, and what it has there. */
+/* The centres that a vertex uses, in the order of its block, and its numbers there. */
 typedef struct lane {
-    uint32_t count, *places; /* among the centres of the block */
-    uint32_t *of;            /* [center of the block] which of its own that is */
-    float *factor;           /* [count][count] L; NULL: phi has none, and numbers are rounded one by one */
+    uint32_t count, *places; /* indices among the centres of the block */
+    uint32_t *of;            /* [center of the block] its index in the lane */
+    float *factor;           /* [count][count] L; NULL: not positive definite, so numbers are rounded independently */
     double *numbers;         /* [count][COLUMNS] in steps */
-    int16_t *rounded;        /* [count][COLUMNS][2]; the second is for those that are finer */
+    int16_t *rounded;        /* [count][COLUMNS][2]; the second is for finer ones */
     float *sums;             /* [count][COLUMNS] z */
 } lane;
 
@@ -90,14 +93,14 @@ static bool uses(const pelt_weighted *w, uint32_t v, size_t q) {
     return c[0] != 0 || c[1] != 0 || c[2] != 0 || c[3] != 0 || (t && (t[0] != 0 || t[1] != 0 || t[2] != 0));
 }
 
-/* r2 [count] gets weight times the squared distances of a centre from others along an axis. */
+/* Adds weight times the squared distances of a centre from others along an axis to r2 [count]. */
 static void add_distances(const rounding *r, size_t axis, float weight, size_t q, const uint32_t *centers, size_t count,
                           float *r2) {
     const float *row = r->distances + (axis * r->w->center_count + q) * r->w->center_count;
     for (size_t k = 0; k < count; k++) r2[k] += weight * row[centers[k]];
 }
 
-/* L in floats, which are enough to round with; NULL where phi is not positive definite to them. */
+/* L in floats, which are precise enough for rounding; NULL where phi is not positive definite in floats. */
 static float *factor_phi(const rounding *r, uint32_t v, const uint32_t *centers, size_t m, pelt_arena *scratch) {
     float *factor = PELT_NEW(scratch, m * m, float), *r2 = PELT_NEW(scratch, m, float);
     double *row = PELT_NEW(scratch, m, double);
@@ -137,7 +140,7 @@ static lane make_lane(const rounding *r, uint32_t block, uint32_t v, const uint3
 
 static double between(double x, double low, double high) { return fmin(fmax(x, low), high); }
 
-/* The nearest of what two numbers of one centre count; those that would not fit give way. */
+/* The nearest value that two numbers of one centre can represent; clamps those that would not fit. */
 static double round_finely(double x, int16_t two[2]) {
     double best = INFINITY, value = 0;
     for (int way = 0; way < 3; way++) {
@@ -153,8 +156,8 @@ static double round_finely(double x, int16_t two[2]) {
     return value;
 }
 
-/* What number i of a column becomes. The one of a pair that comes later in the order lies first, and the other is read with
-   it as its fraction. */
+/* Rounds number i of a column. The later one of a pair is stored first, and the other is read with it as its
+   fraction. */
 static double round_number(const lane *l, size_t i, size_t column, double x, const uint32_t *partners) {
     int16_t *two = l->rounded + 2 * (COLUMNS * i + column);
     uint32_t place = l->places[i], partner = partners[place];
@@ -165,7 +168,8 @@ static double round_number(const lane *l, size_t i, size_t column, double x, con
     return two[0] + fraction;
 }
 
-/* Rounds from the last centre to the first; most [COLUMNS] gets the most that sums move at the centres, in steps. */
+/* Rounds from the last centre to the first; most [COLUMNS] gets the largest change of the sums at the centres, in
+   steps. */
 static void round_lane(const lane *l, const uint32_t *partners, double *most) {
     size_t m = l->count;
     memset(l->sums, 0, COLUMNS * m * sizeof *l->sums);
@@ -192,7 +196,8 @@ static void round_lane(const lane *l, const uint32_t *partners, double *most) {
 
 /* -- One block ----------------------------------------------------------------------------------------------------- */
 
-/* Centres of the block, each the farthest from those before it; of linked blocks in order, as twins have them too. */
+/* Centres of the block, each the farthest from the previous ones; for linked blocks in index order, so that twins
+   agree. */
 static void order_centers(const rounding *r, uint32_t block, uint32_t *centers, size_t count, pelt_arena *scratch) {
     float *least = PELT_NEW(scratch, count, float), *r2 = PELT_NEW(scratch, count, float);
     float *weights = PELT_NEW(scratch, r->w->axis_count, float);
@@ -214,8 +219,8 @@ static void order_centers(const rounding *r, uint32_t block, uint32_t *centers, 
     }
 }
 
-/* Who lies beside whom: [place] the place of its partner, or its own where a centre is finer. Partners are used by the same
-   vertices, since a number that is not there would be read with a fraction. */
+/* Pairs centres: [place] the place of its partner, or its own if a centre is finer. Partners are used by the same
+   vertices, since an absent number would be read with a fraction. */
 static void match_centers(const lane *lanes, uint32_t count, uint32_t finer, uint32_t *masks, uint32_t *partners) {
     memset(masks, 0, count * sizeof *masks);
     for (uint32_t slot = 0; slot < PELT_BLOCK; slot++)
@@ -228,7 +233,7 @@ static void match_centers(const lane *lanes, uint32_t count, uint32_t finer, uin
     }
 }
 
-/* Rounds the numbers of the block, all of them where `anyhow`; false when some sum is too far off. */
+/* Rounds the numbers of the block, all of them if `anyhow`; false when some sum is too far off. */
 static bool round_lanes(const rounding *r, uint32_t block, const lane *lanes, const uint32_t *partners, bool anyhow) {
     bool well = true;
     for (size_t slot = 0; slot < PELT_BLOCK && (well || anyhow); slot++) {
@@ -239,7 +244,7 @@ static bool round_lanes(const rounding *r, uint32_t block, const lane *lanes, co
     return well;
 }
 
-/* Writes the numbers of a centre into its pair of rows. */
+/* Writes the numbers of a centre to its pair of rows. */
 static void write_center(const rounding *r, const lane *lanes, uint32_t place, size_t row, bool finer, bool second) {
     for (size_t slot = 0; slot < PELT_BLOCK; slot++) {
         const lane *l = &lanes[slot];
@@ -255,7 +260,7 @@ static void write_center(const rounding *r, const lane *lanes, uint32_t place, s
     }
 }
 
-/* Centres beside themselves come first: the run time computes phi once for each of these. */
+/* Centres paired with themselves come first: the run time computes phi once for each of these. */
 static void write_block(rounding *r, uint32_t block, const uint32_t *centers, uint32_t count, const uint32_t *partners,
                         const lane *lanes) {
     size_t row = 2 * (size_t)r->used->first[block];
@@ -269,7 +274,7 @@ static void write_block(rounding *r, uint32_t block, const uint32_t *centers, ui
     }
 }
 
-/* As few finer centres as will do. Those of linked blocks all are, so that what lies beside them is the same for twins. */
+/* Uses as few finer centres as possible. In linked blocks all are finer, so that pairs are the same for twins. */
 static void round_block(void *user, size_t block, pelt_arena *scratch) {
     rounding *r = user;
     uint32_t b = (uint32_t)block, count = r->used->first[b + 1] - r->used->first[b], finer = r->linked[b] ? count : 0;
@@ -295,7 +300,7 @@ static void find_steps(rounding *r, uint32_t block_count) {
             for (size_t c = 0; c < (r->w->folded_turns ? COLUMNS - 1 : 4); c++) {
                 float x = fabsf(c < 4 ? folded_at(r->w, v, q)[c] : turn_at(r->w, v, q)[c - 4]);
                 float *step = &r->steps[kind_of(c)][b];
-                *step = fmaxf(*step, x / (MOST - 8)); /* what others are rounded by comes on top */
+                *step = fmaxf(*step, x / (MOST - 8)); /* leaves room for compensating the rounding of others */
             }
     }
     for (uint32_t b = 0; b < block_count; b++)
@@ -311,7 +316,7 @@ static pelt_factor *make_factors(pelt_arena *arena, uint32_t block_count, const 
     return out;
 }
 
-/* Moves what the blocks have together. */
+/* Compacts the rows of all blocks. */
 static void close_gaps(const rounding *r, uint32_t block_count, pelt_row_lists *lists) {
     for (uint32_t b = 0; b < block_count; b++) {
         size_t from = 2 * (size_t)r->used->first[b], to = lists->first[b], count = 2 * (size_t)r->pairs[b];

@@ -1,5 +1,5 @@
-/* pack.c: a fitted model becomes the bytes of a skin file: blocks of 16 vertices, each with its joints and one row of
-   16 weights per joint (docs/format.md). */
+/* pack.c: packs a fitted model into a skin file: blocks of 16 vertices, each with its joints and one row of 16 weights
+   per joint (docs/format.md). */
 
 #include "model/model.h"
 #include "pack/pack.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pointers in `skin` are to memory of the arena. */
+/* Pointers in `skin` refer to memory of the arena. */
 typedef struct pelt_arrangement {
     pelt_arena *arena;
     const pelt_model *model;
@@ -29,7 +29,7 @@ static void order_slots(packing *p) {
     p->skin.vertex_slots = slots;
 }
 
-/* Driven joints, with their names after those of the joints, from *place on, which moves on. */
+/* Driven joints, with their names after those of the joints, starting at *place, which advances. */
 static void pack_driven(packing *p, char *names, uint32_t *place) {
     uint32_t n = p->skin.driven_count = p->model->driven_count, at = *place;
     if (!n) return;
@@ -46,7 +46,7 @@ static void pack_driven(packing *p, char *names, uint32_t *place) {
     *place = at;
 }
 
-/* Controls, with their names after all others, from `at` on. */
+/* Controls, with their names after all others, starting at `at`. */
 static void pack_controls(packing *p, char *names, uint32_t at) {
     uint32_t n = p->skin.control_count = p->model->control_count;
     if (!n) return;
@@ -89,7 +89,7 @@ static void pack_joints(packing *p) {
     pack_controls(p, names, at);
 }
 
-/* The joints of one block, sorted; returns their number, at least 1. `joints` holds what 16 vertices can have. */
+/* The joints of one block, sorted; returns their number, at least 1. `joints` has room for those of 16 vertices. */
 static uint32_t block_joints(const pelt_influences *in, const uint32_t *vertices, uint8_t *used, uint32_t joint_count,
                              uint16_t *joints) {
     uint32_t count = 0;
@@ -136,7 +136,7 @@ static float *to_blocks(packing *p, const float *vectors, size_t size) {
     return out;
 }
 
-/* Fits may turn rest normals; tangents stay across them. */
+/* Fits may turn rest normals; keeps tangents perpendicular to them. */
 static const float *tangents_across_normals(pelt_arena *arena, const pelt_model *model) {
     float *out = PELT_NEW(arena, 4 * (size_t)model->vertex_count, float);
     for (size_t v = 0; v < model->vertex_count; v++)
@@ -169,7 +169,7 @@ pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const char *about, pelt_erro
     pelt_file_section table[PELT_SECTION_COUNT] = {0};
     const void *written[PELT_SECTION_COUNT];
     uint32_t count = 0;
-    for (int k = 0; k < PELT_SECTION_COUNT; k++) { /* sections without data are not there */
+    for (int k = 0; k < PELT_SECTION_COUNT; k++) { /* sections without data are omitted */
         if (!data[k]) continue;
         bool needed = k != PELT_SECTION_ABOUT && k != PELT_SECTION_TANGENTS && k != PELT_SECTION_MESH_HASH;
         uint32_t flags = needed ? PELT_SECTION_REQUIRED : 0;
@@ -202,7 +202,7 @@ pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const char *about, pelt_erro
     return out;
 }
 
-/* A skin that pelt_open would refuse must not be written: say why now. */
+/* A skin that pelt_open would refuse must not be written: reports the reason now. */
 static pelt_result check_model(const pelt_model *model, pelt_error *error) {
     if (!model->vertex_count || !model->skeleton->joint_count)
         return pelt_fail(error, PELT_ERROR_DATA,
@@ -234,7 +234,7 @@ static pelt_result check_model(const pelt_model *model, pelt_error *error) {
     return PELT_OK;
 }
 
-/* The model, without displacements that are nothing as they are stored. */
+/* The model without displacements that round to 0 when stored. */
 static const pelt_model *visible_model(pelt_arena *arena, const pelt_model *model) {
     const pelt_corrective *from = model->corrective;
     if (!from || !from->displacements || !model->in_16_bits) return model;

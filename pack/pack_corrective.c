@@ -1,6 +1,6 @@
-/* pack_corrective.c: a corrective becomes sections of a skin file: for each block of 16 vertices the coefficients (or
-   centres) that any of them uses, each with 16-wide rows of displacements; and what makes coefficients
-   of a pose, laid out so that centres are worked on sixteen at a time (docs/format.md). */
+/* pack_corrective.c: packs a corrective into sections of a skin file: for each block of 16 vertices the coefficients
+   (or centres) that any of them uses, each with 16-wide rows of displacements; and the functions that compute
+   coefficients from a pose, laid out to process sixteen centres at a time (docs/format.md). */
 
 #include "pack/builder.h"
 #include <math.h>
@@ -15,8 +15,8 @@ static bool uses_center(const pelt_weighted *w, uint32_t v, size_t q) {
            t[2] != 0;
 }
 
-/* What a vertex uses of a corrective: coefficients, those of turns after the others, or centres and axes of the weighted
-   form. Lists it at `out` (NULL: only counts). */
+/* The parts of a corrective that a vertex uses: coefficients, with those of turns last, or centres and axes of the
+   weighted form. Lists them at `out` (NULL: only counts). */
 static uint32_t list_columns(const pelt_corrective *c, uint32_t v, uint32_t *out) {
     const pelt_displacements *rows[2] = {c->displacements, c->turns};
     const pelt_weighted *w = c->weighted;
@@ -34,7 +34,7 @@ static uint32_t list_columns(const pelt_corrective *c, uint32_t v, uint32_t *out
     return count;
 }
 
-/* Joints and what else each vertex uses as one list: column k of the corrective is column joint_count + k. */
+/* Joints and other columns of each vertex as one list: column k of the corrective is column joint_count + k. */
 static pelt_influences combined_columns(pelt_arena *arena, const pelt_model *model, uint32_t joint_count) {
     const pelt_influences *in = &model->influences;
     uint32_t n = model->vertex_count, at = 0;
@@ -62,7 +62,7 @@ void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *orde
         return;
     }
     if (c && (c->displacements || c->weighted)) {
-        /* A row of the weighted form costs no less than a joint: it is a function of a distance. */
+        /* A row of the weighted form costs at least as much as a joint: it is a function of a distance. */
         uint32_t columns = c->weighted ? c->weighted->center_count + c->weighted->axis_count
                                        : 2 * pelt_corrective_coefficient_count(c);
         pelt_influences all = combined_columns(arena, model, joints);
@@ -77,8 +77,8 @@ void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *orde
 
 typedef void mark_vertex(const void *user, uint32_t vertex, uint8_t *used);
 
-/* How rows are grouped: not at all; sources 2 i and 2 i + 1 together; or any two that follow one another. The last of
-   an odd number has a filler of the same source beside it. */
+/* How rows are grouped: not at all; sources 2 i and 2 i + 1 together; or any two consecutive ones. An odd last one is
+   paired with a filler of the same source. */
 typedef enum grouping { SINGLE, NEIGHBOURS, TWOS } grouping;
 
 /* Lists the sources marked in `used` at `out` (NULL: only counts) and clears the marks. */
@@ -98,8 +98,8 @@ static uint64_t take_marked(uint8_t *used, uint32_t source_count, grouping group
     return count;
 }
 
-/* A bitmap of sources is turned into sorted lists. Two passes: count, then list. Where any two may be together, linked
-   blocks (NULL: none are) still have neighbours, so that the same ones are everywhere. */
+/* Turns a bitmap of sources into sorted lists, in two passes: count, then list. Where arbitrary pairs are allowed,
+   linked blocks (NULL: none) still use NEIGHBOURS, so that their pairs agree. */
 static pelt_row_lists list_sources(pelt_arena *arena, uint32_t block_count, const uint32_t *order,
                                    uint32_t source_count, mark_vertex *mark, const void *user, grouping group,
                                    const uint32_t *links) {
@@ -124,7 +124,7 @@ static pelt_row_lists list_sources(pelt_arena *arena, uint32_t block_count, cons
     return out;
 }
 
-/* The row of a source in a block: lists are sorted. */
+/* The row of a source in a block; lists are sorted. */
 static uint32_t row_of(const pelt_row_lists *l, uint32_t block, uint32_t source) {
     uint32_t low = l->first[block], high = l->first[block + 1] - 1;
     while (low < high) {
@@ -154,7 +154,7 @@ static float *displacement_rows(pelt_arena *arena, const pelt_displacements *d, 
         for (size_t i = d->first[v]; i < d->first[v + 1]; i++) {
             if (l->first[block] == l->first[block + 1]) continue;
             uint32_t row = row_of(l, block, d->coefficients[i]);
-            if (l->sources[row] != d->coefficients[i]) continue; /* nothing but zeros in this block */
+            if (l->sources[row] != d->coefficients[i]) continue; /* all zeros in this block */
             for (size_t c = 0; c < 3; c++)
                 rows[((size_t)row * 3 + c) * PELT_BLOCK + slot % PELT_BLOCK] += d->vectors[3 * i + c];
         }
@@ -172,7 +172,7 @@ typedef struct corrective_packing {
 
 /* -- The basis form ------------------------------------------------------------------------------------------------ */
 
-/* Points the sections of rows, from `section` on, at their arrays. */
+/* Sets the row sections, from `section` on. */
 static void put_rows(corrective_packing *p, int section, const pelt_rows *rows) {
     const void **to = &p->skin->corrective[section - PELT_SECTION_CORRECTIVE];
     to[PELT_ROW_FIRST] = rows->first, to[PELT_ROW_SOURCES] = rows->sources;
@@ -232,7 +232,7 @@ static void mark_axes(const void *user, uint32_t v, uint8_t *used) {
     for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++) used[w->vertex_axes[i]] |= w->axis_weights[i] != 0;
 }
 
-/* Rows of `parts` numbers out of folded ones, of which a centre has `stride`. */
+/* Rows of `parts` numbers from folded ones with `stride` numbers per centre. */
 static pelt_rows pack_centers(corrective_packing *p, const pelt_row_lists *l, const uint32_t *links,
                               const float *folded, size_t stride, size_t parts, uint64_t *sizes) {
     size_t centers = p->model->corrective->weighted->center_count, numbers = (size_t)l->count * parts * PELT_BLOCK;
@@ -275,7 +275,7 @@ static void pack_axes(corrective_packing *p, const pelt_weighted *w) {
     p->sizes[PELT_SECTION_AXIS_WEIGHTS] = (uint64_t)axes.count * PELT_BLOCK * sizeof *weights;
 }
 
-/* What the blocks use, rounded together; made once where a fit has it made. */
+/* What the blocks use, rounded together; reuses the result if the fit has it. */
 static void pack_rounded(corrective_packing *p, const uint32_t *links) {
     const pelt_weighted *w = p->model->corrective->weighted;
     uint32_t blocks = p->skin->block_count;
@@ -334,7 +334,7 @@ static void pack_weighted(corrective_packing *p) {
 
 /* -- Coefficients -------------------------------------------------------------------------------------------------- */
 
-/* Sums over the centres, of each column and of `extra`. */
+/* Sums over the centres, for each column and for `extra`. */
 static uint64_t append_sums(builder *b, const float *matrix, size_t center_count, size_t columns, const float *extra) {
     uint64_t at = append(b, columns + (extra != NULL), sizeof(float));
     float *out = (float *)(b->bytes + at);
@@ -375,7 +375,7 @@ static void append_rbfs(builder *b, const pelt_corrective *c, uint64_t at, uint3
     }
 }
 
-/* Which sixteens of the centres are not all where the first centre is, along every axis. */
+/* Which groups of sixteen centres differ from the first centre, along every axis. */
 static uint64_t append_moving(builder *b, const pelt_weighted *w) {
     size_t axes = w->axis_count, words = (size_t)pelt_moving_words(w->center_count);
     uint64_t at = append(b, axes * words, sizeof(uint64_t)), *out = (uint64_t *)(b->bytes + at);
@@ -431,7 +431,7 @@ pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, con
     if (!c || (!c->displacements && !c->weighted)) return PELT_OK;
     if (c->displacements && c->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "a skin holds displacements of a basis or weighted ones, not both");
+                         "a skin holds either basis displacements or weighted ones, not both");
     uint32_t sources = c->weighted ? c->weighted->center_count : pelt_corrective_coefficient_count(c);
     uint32_t axes = c->weighted ? c->weighted->axis_count : 0;
     if (sources > 65536 || axes > 65536)

@@ -1,10 +1,10 @@
-/* pack_features.c: learned features of a corrective as bytes of a skin file, in 32 or in 16 bits. */
+/* pack_features.c: packs the learned features of a corrective, in 32 or 16 bits. */
 
 #include "pack/builder.h"
 #include <math.h>
 
-/* The step in which numbers, the largest of which is `most` and which are `sum` in all, fit 16 bits, and their sum
-   PELT_ROW_MOST when they are rounded. */
+/* The step with which numbers, of largest size `most` and total `sum`, fit 16 bits, and their rounded sum fits
+   PELT_ROW_MOST. */
 static double step_of(double most, double sum, size_t count) {
     return fmax(most / PELT_SHORT_MOST, sum / fmax(PELT_ROW_MOST - 0.5 * (double)count, 1));
 }
@@ -13,8 +13,8 @@ static int16_t steps_in(double x, double step) {
     return step > 0 ? (int16_t)fmin(fmax(rint(x / step), -PELT_SHORT_MOST), PELT_SHORT_MOST) : 0;
 }
 
-/* A matrix of whole numbers in tiles of four rows and eight columns, and the steps of its rows; both are padded with zeros.
-   Number r, c is at rows[r * next_row + c * next_column]. */
+/* An integer matrix in tiles of four rows and eight columns, and the steps of its rows; both are zero-padded. Number r,
+   c is at rows[r * next_row + c * next_column]. */
 static void append_tiles(builder *b, const double *rows, size_t row_count, size_t column_count, size_t next_row,
                          size_t next_column, uint64_t *tiles, uint64_t *steps) {
     size_t padded_rows = (size_t)pelt_tiled_rows(row_count), eights = (column_count + 7) / 8;
@@ -35,7 +35,7 @@ static void append_tiles(builder *b, const double *rows, size_t row_count, size_
     }
 }
 
-/* Rows of floats, with zeros behind each. */
+/* Rows of floats, each zero-padded. */
 static uint64_t append_rows(builder *b, const float *rows, size_t count, size_t own, size_t columns) {
     uint64_t at = append(b, count * columns, sizeof(float));
     for (size_t r = 0; r < count && own; r++)
@@ -43,7 +43,7 @@ static uint64_t append_rows(builder *b, const float *rows, size_t count, size_t 
     return at;
 }
 
-/* The most that a number of an input can be. */
+/* Upper bound of an input's numbers. */
 static double most_of_input(const pelt_features *f, uint32_t input) {
     const pelt_feature_input *in = &f->inputs[input];
     return input < f->input_count - f->control_count ? PELT_MOST_TURN : fmax(in->most, -in->least);
@@ -53,8 +53,8 @@ static uint32_t numbers_of_input(const pelt_features *f, uint32_t input) {
     return input < f->input_count - f->control_count ? 6 : 1;
 }
 
-/* The step of whole numbers of W for a feature: |x W| is what most[] times them is at the most. Offsets that are much larger
-   than that leave W fewer bits, since what floats round off them must not show in steps. */
+/* The integer step of W for a feature: |x W| is bounded by most[]. Offsets much larger than that leave W fewer bits,
+   since the float rounding of offsets must not exceed a step. */
 static double matrix_step(const pelt_features *f, const pelt_feature_set *set, uint32_t k) {
     const float *row = set->matrix + k;
     double most = 0, sum = 0, offset = hypot(set->offsets[k], sqrt(f->bends[k]));
@@ -66,7 +66,7 @@ static double matrix_step(const pelt_features *f, const pelt_feature_set *set, u
     return step_of(most, fmax(sum, offset / 64), set->size);
 }
 
-/* What z and its like are divided by in the file, [width]: 2, or in 16 bits what makes them steps. */
+/* The divisors of z and similar values in the file, [width]: 2, or in 16 bits their steps. */
 static double *units_of(builder *b, const pelt_features *f, const pelt_feature_set *set, bool shorts) {
     double *units = PELT_NEW(b->arena, f->width, double);
     for (uint32_t k = 0; k < f->width; k++)
@@ -86,7 +86,7 @@ static uint64_t append_offsets(builder *b, const pelt_features *f, const pelt_fe
     return at;
 }
 
-/* The rows of a set's inputs, two and two side by side, six for a joint, one for a control with zeros beside it. */
+/* The rows of a set's inputs, interleaved in pairs: six for a joint, one for a control padded with zeros. */
 static uint64_t append_pairs(builder *b, const pelt_features *f, const pelt_feature_set *set) {
     uint64_t at = append(b, (size_t)(set->size + set->input_count) * f->width, sizeof(int16_t));
     uint32_t row = 0, pair = 0;
@@ -105,8 +105,9 @@ static uint64_t append_pairs(builder *b, const pelt_features *f, const pelt_feat
     return at;
 }
 
-/* What is one to groups, [set][what they can see]: a step of a feature; or of sums, which have a common step in 16 bits, what
-   makes those larger that do more. Half of that is done by the sum and half by the groups, since both are rounded. */
+/* The unit of what groups see, [set][feature or sum]: a step of a feature; or for sums, which share a step in 16 bits,
+   a scale that enlarges the more important ones. Half of the scale goes into the sum and half into the groups, since
+   both are rounded. */
 static double *worths_of(builder *b, const pelt_features *f) {
     size_t seen = f->rank ? f->rank : f->width;
     double *worths = PELT_NEW(b->arena, f->set_count * seen, double);
@@ -122,7 +123,7 @@ static double *worths_of(builder *b, const pelt_features *f) {
     return worths;
 }
 
-/* M in 16 bits; what a step of a feature is worth goes with it. */
+/* M in 16 bits, including the value of a feature's step. */
 static void append_mix(builder *b, const pelt_features *f, const pelt_feature_set *set, const double *units,
                        const double *worths, pelt_file_feature_set *out) {
     double *mix = PELT_NEW(b->arena, (size_t)f->width * set->rank, double);

@@ -1,27 +1,27 @@
-/* pack_kernel.c: kernels of a corrective as bytes of a skin file: joints, centres, units and groups. */
+/* pack_kernel.c: packs the kernels of a corrective: joints, centres, units and groups. */
 
 #include "pack/builder.h"
 #include <math.h>
 
-/* Of a kernel's centres and units, as the file has them. */
+/* The order of a kernel's centres and units in the file. */
 typedef struct kernel_order {
-    uint32_t *centers;     /* [new] which centre it was */
+    uint32_t *centers;     /* [new] the old index */
     uint32_t *new_centers; /* [old] */
-    uint32_t *lone_joints; /* [old] the only kernel joint that it moves, or UINT32_MAX */
-    uint32_t shared_count; /* centres that may move several; those after them are lone */
+    uint32_t *lone_joints; /* [old] the only kernel joint it moves, or UINT32_MAX */
+    uint32_t shared_count; /* centres that may move several; lone ones follow */
     pelt_kernel_unit *units;
     uint32_t unit_count;
     uint32_t *new_units; /* [old] */
 } kernel_order;
 
-/* Whether a centre moves a kernel joint: by more than floats make of nothing. */
+/* Whether a centre moves a kernel joint, beyond float rounding. */
 static bool moves(const pelt_kernel *kernel, uint32_t center, uint32_t joint) {
     const float *q = kernel->centers + 4 * ((size_t)center * kernel->joint_count + joint);
     return fabsf(q[0]) + fabsf(q[1]) + fabsf(q[2]) > (joint < kernel->joint_count - kernel->control_count ? 1e-6f : 0);
 }
 
-/* Most examples move one joint alone: their kernels are those of that joint, in all groups, and not worth a sum over
-   units. They come last; the first of them fill up what is worked on sixteen at a time. */
+/* Most examples move one joint alone: their kernels involve only that joint, in all groups, so no sum over units is
+   needed. They come last; the first of them pad the others to a multiple of sixteen. */
 static void order_centers(pelt_arena *arena, const pelt_kernel *kernel, kernel_order *order) {
     uint32_t n = kernel->center_count, placed = 0;
     order->centers = PELT_NEW(arena, n, uint32_t), order->new_centers = PELT_NEW(arena, n, uint32_t);
@@ -40,7 +40,7 @@ static void order_centers(pelt_arena *arena, const pelt_kernel *kernel, kernel_o
     for (uint32_t c = 0; c < n; c++) order->new_centers[order->centers[c]] = c;
 }
 
-/* Groups share units: each is in the file once. */
+/* Groups share units: each is stored once. */
 static void share_units(pelt_arena *arena, const pelt_kernel *kernel, kernel_order *order) {
     order->units = PELT_NEW(arena, kernel->unit_count, pelt_kernel_unit);
     order->new_units = PELT_NEW(arena, kernel->unit_count, uint32_t);
@@ -62,8 +62,8 @@ static uint64_t append_indices(builder *b, const uint32_t *list, uint32_t count,
     return at;
 }
 
-/* A group as the file has it. With neighbours it is what it was; without them lone centres take their unit's gain with them, and those of joints that the group does
-   not know, whose kernels are 0 to it, are left out. */
+/* A group as stored in the file. Unchanged with neighbours; without them, lone centres absorb their unit's gain, and
+   those of joints the group does not use, where its kernel is 0, are dropped. */
 static pelt_kernel_group own_group(pelt_arena *arena, const pelt_kernel *kernel, const pelt_kernel_group *group,
                                    const kernel_order *order) {
     uint32_t *centers = PELT_NEW(arena, (size_t)group->center_count + 1, uint32_t), columns = group->coefficient_count;
@@ -83,7 +83,7 @@ static pelt_kernel_group own_group(pelt_arena *arena, const pelt_kernel *kernel,
             matrix[(size_t)own.center_count * columns + k] = gain * group->matrix[(size_t)i * columns + k];
         centers[own.center_count++] = center;
     }
-    if (!own.center_count) centers[own.center_count++] = group->centers[0]; /* of no weight: a group has one */
+    if (!own.center_count) centers[own.center_count++] = group->centers[0]; /* without weight: a group needs one */
     return own;
 }
 
@@ -103,8 +103,7 @@ static void append_groups(builder *b, const pelt_kernel *kernel, const kernel_or
     }
 }
 
-/* 1 - E(rest, center) of a kernel joint; 0 where that is too small to be told from 0: processors are slow with numbers that
-   are all but 0. */
+/* 1 - E(rest, center) of a kernel joint; tiny values become 0, because denormals are slow. */
 static float rest_kernel(const pelt_kernel *kernel, uint32_t joint, const float *pose) {
     bool control = joint >= kernel->joint_count - kernel->control_count;
     double gap = 0;
@@ -140,7 +139,7 @@ static uint64_t append_lone(builder *b, const pelt_kernel *kernel, const kernel_
     return at;
 }
 
-/* Controls are numbered on from the joints of the skeleton. */
+/* Controls are numbered after the joints of the skeleton. */
 uint64_t pelt_append_kernel(builder *b, const pelt_kernel *kernel, uint32_t joint_count, uint32_t *coefficient) {
     kernel_order order = {0};
     order_centers(b->arena, kernel, &order);

@@ -1,11 +1,11 @@
-/* rows_16_bits.c: rows of displacements in 16 bits: whole numbers that count steps, two rows side by side, because
-   processors multiply two such numbers at a time and add the products.
+/* rows_16_bits.c: rows of displacements in 16 bits: integer multiples of a step, two rows interleaved, because
+   processors multiply pairs of such numbers and add the products.
 
-   Vectors that are no steps at all are left out first, so that blocks have fewer rows.
+   Vectors that round to 0 are dropped first, so that blocks have fewer rows.
 
-   Which two coefficients are partners, whose rows lie side by side, is chosen here. A block that uses one of them
-   stores both, so they are matched greedily: the coefficient used most takes the one that most often is in the same
-   blocks, and so on. Then pairs exchange partners as long as that helps. */
+   Partners, whose rows are interleaved, are chosen here. A block that uses one of them stores both, so they are matched
+   greedily: the most used coefficient gets the one that is most often in the same blocks, and so on. Then pairs swap
+   partners as long as that helps. */
 
 #include "pack/pack.h"
 #include <math.h>
@@ -14,7 +14,8 @@
 
 static const float MOST_STEPS = 32767;
 
-/* -- What is nothing ----------------------------------------------------------------------------------------------- */
+/* -- Invisible displacements
+   ----------------------------------------------------------------------------------------------- */
 
 static float largest(const float *row, size_t count) {
     float most = 0;
@@ -44,10 +45,10 @@ pelt_displacements pelt_visible_displacements(pelt_arena *arena, const pelt_disp
 
 /* -- Partners ------------------------------------------------------------------------------------------------------ */
 
-/* Beyond this the table of who is used with whom is too large, and neighbours are partners. */
+/* Beyond this the co-occurrence table is too large, and neighbours are partners. */
 enum { MOST_MATCHED = 4096, MOST_EXCHANGES = 8 };
 
-/* together[a][b]: blocks that use both; on the diagonal, blocks that use it. */
+/* together[a][b]: number of blocks that use both; on the diagonal, that use it. */
 static uint32_t *count_together(pelt_arena *arena, const pelt_row_lists *used, uint32_t block_count, uint32_t n) {
     uint32_t *together = PELT_NEW(arena, (size_t)n * n, uint32_t);
     for (uint32_t b = 0; b < block_count; b++)
@@ -67,7 +68,7 @@ static int most_used_first(const void *a, const void *b) {
     return (x->coefficient > y->coefficient) - (x->coefficient < y->coefficient);
 }
 
-/* The free coefficient that is most often used where `a` is; n when none is left. */
+/* The free coefficient that is most often used together with `a`; n when none is left. */
 static uint32_t best_partner(const uint32_t *together, uint32_t n, uint32_t a, const uint8_t *taken) {
     uint32_t best = n;
     for (uint32_t b = 0; b < n; b++)
@@ -84,7 +85,7 @@ static void add_partners(pelt_partners *p, uint32_t a, uint32_t b, uint32_t n) {
     p->count += 2;
 }
 
-/* Factors b and c, of different pairs (a, b) and (c, d), change places if then more blocks use both of a pair. */
+/* Swaps factors b and c of different pairs (a, b) and (c, d) if then more blocks use both of a pair. */
 static bool exchange_partners(const uint32_t *together, uint32_t n, pelt_partners *p, uint32_t b, uint32_t c) {
     uint32_t one = p->factors[b ^ 1].coefficient, two = p->factors[b].coefficient;
     uint32_t three = p->factors[c].coefficient, four = p->factors[c ^ 1].coefficient;
@@ -157,8 +158,7 @@ int16_t *pelt_factor_shorts(pelt_arena *arena, const float *rows, const pelt_row
     return shorts;
 }
 
-/* Steps of a block, or of those linked: the largest number is 32767 of them, in 65536ths, which is what the run time
-   reads. */
+/* Steps of a block, or of linked ones: the largest number is 32767 steps, in 65536ths, as the run time reads them. */
 static void find_steps(const float *rows, size_t row_count, size_t parts, pelt_factor steps[2]) {
     for (size_t i = 0; i < row_count * parts; i++) {
         float *step = &steps[i % parts == 3].step;
@@ -166,8 +166,8 @@ static void find_steps(const float *rows, size_t row_count, size_t parts, pelt_f
     }
 }
 
-/* The second of two numbers side by side is read from all 32 bits, so the first one, as an unsigned fraction, is taken
-   off it. */
+/* The second of two interleaved numbers is read from all 32 bits, so the first one, as an unsigned fraction, is
+   subtracted from it. */
 int16_t *pelt_center_shorts(pelt_arena *arena, const float *rows, const pelt_row_lists *l, uint32_t block_count,
                             const uint32_t *links, size_t parts, pelt_factor *factors) {
     size_t each = parts * PELT_BLOCK;

@@ -1,15 +1,15 @@
-/* twins.c: vertices that shade as one are one at run time too, bit for bit.
+/* twins.c: vertices that shade as one come out identical at run time, bit for bit.
 
-   Twins have one rest position, one normal, one blend and one corrective. Where they lie in different blocks they are
-   summed over different lists of joints and rows; but lists are in one order everywhere, and what a vertex does not use
-   is zero and adds exactly nothing. The weighted form in 16 bits is the exception: its numbers are rounded by the step
-   of their block, and by what lies beside them. So twins are brought into one block where that costs nothing, and blocks
-   that still share twins are *linked*: they get one step, and partners that do not depend on the block. */
+   Twins have one rest position, one normal, one blend and one corrective. In different blocks they are summed over
+   different lists of joints and rows; but lists have the same order everywhere, and what a vertex does not use is zero
+   and adds exactly nothing. The weighted form in 16 bits is the exception: its rounding depends on the step of the
+   block and on the row it is paired with. So twins are moved into one block where that costs nothing, and blocks that
+   still share twins are *linked*: they share one step, and partners that do not depend on the block. */
 
 #include "pack/pack.h"
 #include <string.h>
 
-/* The first vertex with the rest position and the normal of each vertex. */
+/* The first vertex with the same rest position and normal as each vertex. */
 static uint32_t *find_twins(pelt_arena *arena, const pelt_model *model) {
     uint32_t n = model->vertex_count, *first = PELT_NEW(arena, n, uint32_t), *point_of = PELT_NEW(arena, n, uint32_t);
     uint32_t *newest = PELT_NEW(arena, n, uint32_t), *older = PELT_NEW(arena, n, uint32_t); /* chains, by index + 1 */
@@ -53,8 +53,7 @@ void pelt_gather_twins(pelt_arena *arena, const pelt_model *model, uint32_t *ord
         uint32_t begin = slots[first[v]] / PELT_BLOCK * PELT_BLOCK,
                  end = begin + PELT_BLOCK < n ? begin + PELT_BLOCK : n;
         if (slots[v] / PELT_BLOCK == begin / PELT_BLOCK) continue;
-        for (uint32_t s = begin; s < end;
-             s++) { /* changes places with one that has no twin and follows the same joints */
+        for (uint32_t s = begin; s < end; s++) { /* swap with one that has no twin and follows the same joints */
             uint32_t other = order[s];
             if (sizes[first[other]] > 1 || !same_joints(&model->influences, v, other)) continue;
             order[slots[v]] = other, order[s] = v;
@@ -76,7 +75,7 @@ uint32_t *pelt_link_blocks(pelt_arena *arena, const pelt_model *model, const uin
     for (uint32_t s = 0; s < n; s++) slots[order[s]] = s;
     for (uint32_t v = 0; v < n; v++) {
         uint32_t a = root_of(links, slots[v] / PELT_BLOCK), b = root_of(links, slots[first[v]] / PELT_BLOCK);
-        if (a < b) links[b] = a; /* the first block of those linked stands for all */
+        if (a < b) links[b] = a; /* the first of the linked blocks represents all */
         if (b < a) links[a] = b;
     }
     for (uint32_t b = 0; b < block_count; b++) links[b] = root_of(links, b);

@@ -1,18 +1,18 @@
 /* pairs.c: weights of any sign as weights from 0 to 1.
 
-   A vertex follows the joints p with weights a_p > 0 and the joints q with weights -b_q < 0; together they are 1. Nodes
-   that lie beyond p as seen from q, by a reach s,
+   A vertex follows the joints p with weights a_p > 0 and the joints q with weights -b_q < 0, which sum to 1. Nodes that
+   extrapolate from q beyond p, by a reach s,
 
        M_pq = (1 + s) T_p - s T_q,        sum_p y_p T_p + sum_pq x_pq M_pq = sum_p a_p T_p - sum_q b_q T_q
 
-   do the same when s sum_p x_pq = b_q and y_p + (1 + s) sum_q x_pq = a_p. All matrices on the left are affine with
-   coefficients that sum to 1, so the weights y and x sum to 1 by themselves. There are as many equations as joints;
-   each step below settles one of them for good, so a vertex needs no more nodes than it had joints. It can be done with
-   weights that are not negative when s >= sum_q b_q. (Copies of joints that are scaled by +-W, with a copy scaled to
-   nothing for what is missing to 1, would need one node more, and many players read only four.)
+   are equivalent if s sum_p x_pq = b_q and y_p + (1 + s) sum_q x_pq = a_p. All matrices on the left are affine
+   combinations, so the weights y and x automatically sum to 1. There are as many equations as joints; each step below
+   settles one of them for good, so a vertex needs no more nodes than it had joints. Nonnegative weights exist if s >=
+   sum_q b_q. (Copies of joints scaled by +-W, plus a copy scaled to 0 to make up the sum of 1, would need one more
+   node, and many players read only four.)
 
-   The reach is a power of 4, so that vertices share nodes, and as small as it can be, since it magnifies what players
-   make of the time between two frames. */
+   The reach is a power of 4, so that vertices share nodes, and as small as possible, since it magnifies the
+   interpolation errors of players between frames. */
 
 #include "plain/pairs.h"
 #include <math.h>
@@ -20,12 +20,12 @@
 typedef struct pairing {
     pelt_pair *list;
     uint32_t count, joint_count;
-    uint32_t *first, *next; /* pairs by their joint ahead: [joint], [pair] one more than a pair's number, 0: none */
+    uint32_t *first, *next; /* chains of pairs by their joint ahead: [joint], [pair] 1 + a pair's index, 0: end */
     pelt_influences *out;
     uint32_t entry_count;
 } pairing;
 
-/* UINT32_MAX when there is none yet. */
+/* UINT32_MAX if it does not exist yet. */
 static uint32_t known_pair(const pairing *x, uint32_t ahead, uint32_t behind, double reach) {
     for (uint32_t i = x->first[ahead]; i; i = x->next[i - 1])
         if (x->list[i - 1].behind == behind && x->list[i - 1].reach == reach) return i - 1;
@@ -46,15 +46,15 @@ static void add_entry(pairing *x, uint32_t node, double weight) {
     x->out->weights[x->entry_count++] = (float)weight;
 }
 
-/* What is below 0 in the weights of a vertex. */
+/* The sum of a vertex's negative weights, negated. */
 static double debt_of(const pelt_influences *in, uint32_t v) {
     double debt = 0;
     for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) debt -= fminf(in->weights[i], 0);
     return debt;
 }
 
-/* The entry of a vertex that gives for entry q: of those that have all that is needed left the first whose pair with q
-   there is already, so that there are few; or that which has most left. */
+/* The entry of a vertex that compensates entry q: among those with enough weight left, the first whose pair with q
+   already exists, to keep pairs few; otherwise the one with most left. */
 static uint32_t giver(const pairing *x, const pelt_influences *in, uint32_t v, uint32_t q, double reach, double needed,
                       const double *left) {
     uint32_t best = in->first[v];
@@ -65,14 +65,14 @@ static uint32_t giver(const pairing *x, const pelt_influences *in, uint32_t v, u
     return best;
 }
 
-/* `left` [entry] has room for the weights that are not given away yet. */
+/* `left` [entry] has room for the weights not given away yet. */
 static void convert_vertex(pairing *x, const pelt_influences *in, uint32_t v, double *left) {
     double debt = debt_of(in, v), reach = 1;
     while (reach < debt) reach *= 4;
     uint32_t first = in->first[v], end = in->first[v + 1];
     for (uint32_t i = first; i < end; i++) left[i] = fmax(in->weights[i], 0);
     for (uint32_t q = first; q < end; q++) {
-        double owed = -in->weights[q] / reach; /* what x_pq must sum to */
+        double owed = -in->weights[q] / reach; /* required sum of x_pq */
         while (owed > 0) {
             uint32_t p = giver(x, in, v, q, reach, (1 + reach) * owed, left);
             double part = fmin(owed, left[p] / (1 + reach));

@@ -1,13 +1,13 @@
 /* plain.c: a skin as plain nodes, weights and tracks.
 
-   A driven joint becomes a node whose motion is written down frame by frame. Nodes can turn, move, and scale along
-   their own axes, so a node gets a frame F in which its motion is just that: the axes of the model at the joint's place
-   for rotations; for bulges an axis along the direction of the bulge, where scaling across the bone is exact. With F^-1
-   as its inverse bind matrix, the node is at T F; it hangs under the joint that it moves least against.
+   A driven joint becomes a node whose motion is baked frame by frame. Nodes can rotate, translate, and scale along
+   their own axes, so a node gets a frame F in which its motion is just that: for rotations, the model's axes at the
+   joint's position; for bulges, an axis along the bulge's direction, where scaling across the bone is exact. With F^-1
+   as its inverse bind matrix, the node is at T F; its parent is the joint relative to which it moves least.
 
-   Weights of any sign become weights from 0 to 1 on nodes that lie beyond joints (pairs.c). Such a node shears, so it is
-   two: with A = U S V^T the linear part of where it is under its parent, the first turns by U and scales by S, and the
-   second turns by V^T. */
+   Weights of any sign become weights from 0 to 1 on nodes that extrapolate joints (pairs.c). Such a node shears, so it
+   takes two: with A = U S V^T the linear part of its transform under its parent, the first rotates by U and scales by
+   S, and the second rotates by V^T. */
 
 #include "plain/plain.h"
 #include "plain/pairs.h"
@@ -21,9 +21,9 @@ typedef struct making {
     const pelt_bundle *bundle;
     pelt_plain *plain;
     pelt_pairs pairs;
-    uint32_t node_count;         /* nodes that are baked: driven joints, then two for each pair */
+    uint32_t node_count;         /* baked nodes: driven joints, then two per pair */
     pelt_affine *frames;         /* [driven, pair] F */
-    double (*axes)[2][9];        /* [pair] U and V of the frame before, row-major */
+    double (*axes)[2][9];        /* [pair] U and V of the previous frame, row-major */
     pelt_transform *baked;       /* [node] a pose */
     pelt_transform *locals;      /* [bundle joint] a pose */
     pelt_transform *skin_locals; /* [joint] the same for the skin's joints */
@@ -51,8 +51,8 @@ static pelt_affine frame_of(const pelt_driven *d) {
 
 /* -- Any affine map as two nodes ----------------------------------------------------------------------------------- */
 
-/* Turns the axes V by Jacobi's rotations until A^T A is diagonal in them. They start from those of the frame before and
-   turn no further than they must, so that tracks are smooth; what is diagonal but for rounding is left. */
+/* Rotates the axes V (Jacobi) until A^T A is diagonal in them. They start from the previous frame's and rotate no
+   further than necessary, so that tracks are smooth; off-diagonal rounding errors are ignored. */
 static void turn_axes(const double a[9], double v[9]) {
     for (int sweep = 0; sweep < 30; sweep++) {
         bool turned = false;
@@ -82,7 +82,7 @@ static void make_unit(double v[3]) {
     for (int r = 0; r < 3; r++) v[r] /= length;
 }
 
-/* Some direction across a unit vector. */
+/* Any direction perpendicular to a unit vector. */
 static void across(const double unit[3], double out[3]) {
     int least = fabs(unit[1]) < fabs(unit[0]) ? 1 : 0;
     if (fabs(unit[2]) < fabs(unit[least])) least = 2;
@@ -90,8 +90,8 @@ static void across(const double unit[3], double out[3]) {
     make_unit(out);
 }
 
-/* A V = U S: the columns of U are those of A V made orthonormal, the longest first, and right-handed. They point where
-   they did in the frame before, which `u` holds (zero: none was); so a scale may pass through 0 and be negative. */
+/* A V = U S: the columns of U are those of A V, orthonormalised longest first, and right-handed. They keep the signs of
+   the previous frame in `u` (zero: none), so a scale may pass through 0 and become negative. */
 static void stretch_of(const double a[9], const double v[9], double u[9], double scale[3]) {
     double column[3][3], unit[3][3], length[3];
     for (int k = 0; k < 3; k++) {
@@ -131,8 +131,8 @@ static pelt_transform turned(const double rotation[9]) {
     return out;
 }
 
-/* out[0] turns and scales, out[1] hangs under it and turns; `u` and `v` have those of the frame before and get those of
-   this one. Returns the largest element by which they are wrong together. */
+/* out[0] rotates and scales, its child out[1] rotates; `u` and `v` hold those of the previous frame and are updated.
+   Returns the largest error of any matrix element. */
 static double split_in_two(const pelt_affine *map, double u[9], double v[9], pelt_transform out[2]) {
     double a[9], back[9], scale[3], worst = 0;
     for (int i = 0; i < 9; i++) a[i] = map->m[4 * (i / 3) + i % 3];
@@ -149,7 +149,7 @@ static double split_in_two(const pelt_affine *map, double u[9], double v[9], pel
 
 /* -- Baked nodes --------------------------------------------------------------------------------------------------- */
 
-/* Where a node is under its parent, in the pose that `globals` and `matrices` hold. */
+/* The transform of a node under its parent, in the pose given by `globals` and `matrices`. */
 static pelt_affine under_parent(const making *m, uint32_t node, const pelt_affine *matrix, const pelt_affine *frame) {
     int32_t parent = m->plain->skeleton.parents[m->model->skeleton->joint_count + node];
     pelt_affine out = pelt_affine_multiply(matrix, frame), inverse;
@@ -164,7 +164,7 @@ static pelt_affine pair_matrix(const making *m, const pelt_pair *pair) {
     return out;
 }
 
-/* Fills in `baked` from a pose of the skin's joints. */
+/* Sets `baked` for a pose of the skin's joints. */
 static void pose(making *m, const pelt_transform *locals) {
     uint32_t joints = m->model->skeleton->joint_count, driven = m->model->driven_count;
     pelt_joint_matrices(m->model->skeleton, locals, m->globals, m->matrices);
@@ -203,7 +203,7 @@ static void add_driven_node(making *m, uint32_t i) {
     to->parents[node] = parent_of_driven(d);
 }
 
-/* The two nodes of a pair hang under its joint ahead, where that one rests. */
+/* The two nodes of a pair are children of its joint ahead, at its rest position. */
 static void add_pair_nodes(making *m, uint32_t i) {
     const pelt_pair *pair = &m->pairs.list[i];
     const pelt_skeleton *from = m->model->skeleton;
@@ -270,11 +270,10 @@ static void match_joints(making *m) {
     }
 }
 
-/* The nodes in a clip. They are sampled in its frames, and at two places between each two of them where tracks of pairs
-   are to be curves. */
+/* The nodes in a clip, sampled at its frames, and twice in between if tracks of pairs are cubic. */
 typedef struct baking {
     const pelt_clip *clip;
-    uint32_t steps; /* samples from one frame to the next, 1 or THIRDS */
+    uint32_t steps; /* samples per frame, 1 or THIRDS */
     uint32_t sample_count;
     pelt_interpolation plain; /* of driven joints */
     float *samples[3];        /* [path] [node][sample][size] */
@@ -294,7 +293,7 @@ static float sample_time(const baking *b, uint32_t sample) {
     return part ? times[0] + (times[1] - times[0]) * (float)part / (float)b->steps : times[0];
 }
 
-/* A quaternion is the one of two that is nearer to the one before. */
+/* Of q and -q, keeps the quaternion closer to the previous one. */
 static void keep_sample(const baking *b, uint32_t node, uint32_t sample, const pelt_transform *t) {
     float *q = samples_of(b, PELT_ROTATION, node) + 4 * (size_t)sample, turn = 0;
     for (int c = 0; c < 4; c++) turn += sample ? t->rotation[c] * q[c - 4] : 0;
@@ -318,7 +317,7 @@ static void bake(making *m, const baking *b) {
     }
 }
 
-/* True when all samples are what the node is at rest. */
+/* True when all samples equal the node's rest value. */
 static bool is_still(const float *samples, const float *rest, uint32_t count, size_t size, float tolerance) {
     for (size_t i = 0; i < count * size; i++)
         if (!(fabsf(samples[i] - rest[i % size]) <= tolerance)) return false;
@@ -331,8 +330,8 @@ static void plain_keys(const baking *b, const float *samples, size_t size, float
         memcpy(keys + f * size, samples + f * b->steps * size, size * sizeof *keys);
 }
 
-/* glTF's cubic splines: tangent before, value, tangent after. In between two frames the curve goes through both samples
-   there: that of a cubic x(u), u from 0 to 1, has the slopes
+/* glTF's cubic splines: tangent before, value, tangent after. Between two frames the curve passes through both samples
+   there: a cubic x(u), u from 0 to 1, has the slopes
 
        x'(0) = (-11 x(0) + 18 x(1/3) - 9 x(2/3) + 2 x(1)) / 2,    x'(1) = (-2 x(0) + 9 x(1/3) - 18 x(2/3) + 11 x(1)) / 2 */
 static void cubic_keys(const baking *b, const float *samples, size_t size, float *keys) {
@@ -349,7 +348,7 @@ static void cubic_keys(const baking *b, const float *samples, size_t size, float
         }
 }
 
-/* The track of one property of a node; without keys when it is still, or when the arena has failed. */
+/* The track of one property of a node; without keys if it is constant, or if the arena has failed. */
 static pelt_channel track_of(making *m, const baking *b, uint32_t node, int path) {
     uint32_t joint = m->model->skeleton->joint_count + node;
     const pelt_transform *rest = &m->plain->skeleton.rest[joint];
@@ -416,7 +415,7 @@ pelt_result pelt_plain_make(pelt_arena *arena, const pelt_model *model, const pe
         result = pelt_pairs_of(arena, &model->influences, model->vertex_count,
                                model->skeleton->joint_count + model->driven_count, &m.pairs, error);
     if (result) return result;
-    /* Pairs count by one and their nodes by two: weights are those of the second. */
+    /* Pairs are numbered by one but have two nodes: weights belong to the second. */
     uint32_t joints = model->skeleton->joint_count + model->driven_count;
     for (uint32_t i = 0; m.pairs.count && i < m.pairs.influences.first[model->vertex_count]; i++)
         if (m.pairs.influences.joints[i] >= joints)

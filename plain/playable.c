@@ -1,22 +1,22 @@
-/* playable.c: the corrective of a skin as few morph targets with weights from 0 to 1.
+/* playable.c: the corrective of a skin as a few morph targets with weights from 0 to 1.
 
-   Few. Row f of the matrix D is what the corrective does to the rest pose in frame f of the clips: displacements, and
-   changes of normals. Of all choices of n targets and weights, those of the singular value decomposition of D come
-   nearest to it (Eckart & Young 1936): with Q the first n eigenvectors of D D^T,
+   Few: row f of the matrix D is the effect of the corrective on the rest pose in frame f of the clips: displacements,
+   and changes of normals. The best approximation by n targets and weights is the truncated singular value decomposition
+   of D (Eckart & Young 1936): with Q the first n eigenvectors of D D^T,
 
        targets = Q^T D,    weights of frame f = row f of Q
 
-   Frames that are no more than n are exact. Columns of D are scaled by what their errors cost: a displacement by how much
-   the blend stretches there, a change of a normal by TURN of the diagonal. Where the tail beyond fewer targets is
-   rounding, there are fewer.
+   With at most n frames this is exact. Columns of D are scaled by the cost of their errors: a displacement by how much
+   the blend stretches there, a change of a normal by TURN of the diagonal. Fewer targets are used if the remaining
+   error is rounding.
 
-   From 0 to 1. Blender allows nothing else, and other players clamp too. Every target is scaled by its largest weight;
-   then all weights b_k are between -1 and 1. One more target, the sum of all that have negative weights, reversed, makes
-   room for those: with m = max(0, max_k -b_k),
+   From 0 to 1: Blender allows nothing else, and other players clamp too. Every target is scaled by its largest weight;
+   then all weights b_k are between -1 and 1. One more target, the negated sum of all targets with negative weights,
+   makes room for those: with m = max(0, max_k -b_k),
 
        sum_k b_k u_k = sum_k (b_k + m)/2 2 u_k + m/2 (-2 sum_k u_k)
 
-   and the pose of rest has no weights still. */
+   and the rest pose still has weights of 0. */
 
 #include "plain/playable.h"
 #include "model/posing.h"
@@ -28,14 +28,14 @@
 #include <math.h>
 #include <string.h>
 
-/* A turn of a normal by 1 counts as a displacement by this part of the diagonal. */
+/* A unit change of a normal counts as a displacement by this fraction of the diagonal. */
 #define TURN 0.01
-/* An RMS error that is this part of the diagonal is rounding. */
+/* An RMS error below this fraction of the diagonal is rounding. */
 #define ROUNDING 1e-6
-/* What sums that cancel may lose, as a part of the diagonal. */
+/* Tolerated loss of sums that cancel, as a fraction of the diagonal. */
 #define LOST 1e-5
 
-/* Columns that are worked on at a time. */
+/* Columns processed at a time. */
 enum { CHUNK = 1536 };
 
 typedef struct frame_cost {
@@ -52,12 +52,12 @@ typedef struct playing {
     const uint32_t *slot_vertices;
     size_t clip_count;
     const pelt_clip *const *clips;
-    uint32_t frame_count;       /* of all clips together */
+    uint32_t frame_count;       /* of all clips */
     const pelt_clip **clip_of;  /* [frame] */
     const uint32_t *number_of;  /* [frame] in its clip */
-    size_t vertex_count, width; /* width: of a row of D, 3 or 6 for each vertex */
+    size_t vertex_count, width; /* width of a row of D: 3 or 6 per vertex */
     float *rows;                /* D [frame][width] displacements, then changes of normals */
-    float *stretch;             /* [frame][vertex] square of how much the blend stretches */
+    float *stretch;             /* [frame][vertex] squared stretch of the blend */
     double *scales;             /* [width] of the columns */
     frame_cost *costs;          /* [frame] */
     double *basis;              /* Q [frame][target] */
@@ -66,9 +66,9 @@ typedef struct playing {
     pelt_playable *out;
 } playing;
 
-/* -- What the corrective does in a frame --------------------------------------------------------------------------- */
+/* -- The corrective in a frame --------------------------------------------------------------------------- */
 
-/* Displacements and changes of normals of frame f; `locals` get its joints, `pose` has room for it. */
+/* Displacements and changes of normals of frame f; `locals` gets its joints, `pose` has room for it. */
 static void unblended_row(const playing *x, size_t f, pelt_arena *scratch, pelt_transform *locals, void *pose,
                           float *row) {
     const pelt_model *model = x->model;
@@ -122,7 +122,7 @@ static void scale_columns(playing *x) {
     for (size_t i = n; i < x->width; i++) x->scales[i] = turn;
 }
 
-/* Some columns of D in double; scaled where asked. */
+/* Some columns of D in double, optionally scaled. */
 static void take_columns(const playing *x, size_t first, size_t count, bool scaled, double *out) {
     for (size_t f = 0; f < x->frame_count; f++)
         for (size_t i = 0; i < count; i++)
@@ -143,7 +143,7 @@ static double *gram_matrix(playing *x) {
     return gram;
 }
 
-/* Fewest eigenvectors that leave no more than rounding; values are ascending. */
+/* The smallest number of eigenvectors that leaves only rounding; values are ascending. */
 static uint32_t rank_of(const playing *x, const double *values, uint32_t most) {
     double limit = ROUNDING * x->posing.bundle->mesh.diagonal, tail = 0;
     uint32_t rank = x->frame_count;
@@ -167,7 +167,7 @@ static void make_targets(void *user, size_t chunk, pelt_arena *scratch) {
         for (size_t i = 0; i < count; i++) x->dense[k * x->width + first + i] = (float)targets[k * count + i];
 }
 
-/* One half of a row as a target: the vertices that it moves. */
+/* One half of a row as a target: the vertices it moves. */
 static pelt_target sparse_target(pelt_arena *arena, const float *row, size_t vertex_count, const char *name) {
     uint32_t count = 0;
     for (size_t v = 0; v < vertex_count; v++) count += row[3 * v] != 0 || row[3 * v + 1] != 0 || row[3 * v + 2] != 0;
@@ -188,7 +188,7 @@ static void list_target(playing *x, uint32_t k, const float *row, const char *na
     if (x->out->normals) x->out->normals[k] = sparse_target(x->arena, row + 3 * x->vertex_count, x->vertex_count, name);
 }
 
-/* Fills in targets and weights; there is room for one target more. */
+/* Sets targets and weights; leaves room for one more target. */
 static void compress(playing *x) {
     uint32_t frames = x->frame_count;
     x->rows = PELT_NEW(x->arena, frames * x->width, float);
@@ -226,7 +226,7 @@ static pelt_target scaled_target(pelt_arena *arena, pelt_target target, double s
     return target;
 }
 
-/* The largest size of the weights of a target, and whether some are negative. */
+/* The largest absolute weight of a target, and whether some are negative. */
 static double range_of(const playing *x, uint32_t k, bool *negative) {
     double largest = 0;
     *negative = false;
@@ -238,7 +238,7 @@ static double range_of(const playing *x, uint32_t k, bool *negative) {
     return largest;
 }
 
-/* Scales the targets and leaves out those that are never used. */
+/* Scales the targets and drops those that are never used. */
 static void make_positive(playing *x) {
     pelt_playable *out = x->out;
     uint32_t n = out->count, kept = 0, signed_count = 0;
@@ -271,7 +271,7 @@ static void make_positive(playing *x) {
     out->count = kept, x->weights = weights;
 }
 
-/* -- What it costs ------------------------------------------------------------------------------------------------- */
+/* -- The error ------------------------------------------------------------------------------------------------- */
 
 static void add_targets(const pelt_target *targets, uint32_t count, const float *weights, double *sum) {
     for (uint32_t k = 0; k < count; k++)
@@ -279,7 +279,7 @@ static void add_targets(const pelt_target *targets, uint32_t count, const float 
             sum[3 * (size_t)targets[k].vertices[i / 3] + i % 3] += (double)weights[k] * targets[k].deltas[i];
 }
 
-/* Adds the angles between two normals that are changed from one at rest. */
+/* The angle between two normals given as changes of the same rest normal. */
 static double turn_between(const float rest[3], const float change[3], const double other[3]) {
     double a[3], b[3], cross[3];
     for (int c = 0; c < 3; c++) a[c] = (double)rest[c] + change[c], b[c] = rest[c] + other[c];
@@ -353,7 +353,7 @@ static void list_frames(playing *x) {
     x->clip_of = clip_of, x->number_of = number_of;
 }
 
-/* Whether targets with such weights cancel: then floats, which is what players have, lose what is left. */
+/* Whether targets with these weights cancel: then players, which use floats, lose the remainder. */
 static bool cancels(const playing *x, const pelt_skin_targets *targets) {
     double all = 0;
     for (uint32_t k = 0; k < targets->count; k++) {
@@ -366,7 +366,7 @@ static bool cancels(const playing *x, const pelt_skin_targets *targets) {
     return all * FLT_EPSILON > LOST * x->posing.bundle->mesh.diagonal;
 }
 
-/* The targets that the corrective is a sum of, and their weights; false when they are too many, or cancel. */
+/* The targets that the corrective is a sum of, and their weights; false when there are too many, or they cancel. */
 static bool take_whole(playing *x, pelt_skin_targets *targets, pelt_error *error, pelt_result *result) {
     bool any_negative = false;
     uint32_t at = 0;
@@ -406,10 +406,9 @@ static pelt_result make_playable(void *user, pelt_error *error) {
     x->slot_vertices = slot_vertices;
     list_frames(x);
     if (!x->frame_count && pelt_skin_corrective(skin)->weighted)
-        return pelt_fail(
-            error, PELT_ERROR_UNSUPPORTED,
-            "weighted PSD has no morph targets of its own; they are made for the frames of clips, so name some "
-            "with --clip");
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                         "weighted PSD has no morph targets; they are made for the frames of clips, so name some "
+                         "with --clip");
     if (!x->frame_count) {
         result = pelt_skin_targets_of(x->arena, skin, x->options->normals, &whole, error);
         out->count = out->whole = whole.count, out->positions = whole.positions, out->normals = whole.normals;
