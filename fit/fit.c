@@ -15,14 +15,14 @@
 #include <stdlib.h>
 
 static const double usual_holdout = 0.2;
-static const double worthwhile = 0.99; /* fitted weights must reduce the error below this ratio */
+static const double largest_weight = 1e6; /* of an example */
+static const double worthwhile = 0.99;    /* fitted weights must reduce the error below this ratio */
 
 /* -- Preconditions -------------------------------------------------------------------------------------------- */
 
 /* Blends used as they are need no true positions; everything else does. */
-static bool needs_positions(const pelt_fit_options *o, const pelt_fit_report *report) {
-    return report || o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS ||
-           o->corrective != PELT_CORRECTIVE_NONE;
+static bool is_fitted(const pelt_fit_options *o) {
+    return o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS || o->corrective != PELT_CORRECTIVE_NONE;
 }
 
 /* Least squares can weight its rows; correctives meet every example, as far as they can. */
@@ -30,11 +30,11 @@ static pelt_result check_weights(const pelt_fitting *f, pelt_error *error) {
     for (size_t e = 0; e < f->examples.count; e++) {
         const pelt_example *example = &f->examples.list[e];
         double weight = pelt_example_weight(example);
-        if (!(weight > 0) || !isfinite(weight))
+        if (!(weight > 0 && weight <= largest_weight))
             return pelt_fail(error, PELT_ERROR_ARGUMENT,
                              "example %zu, frame %u of clip \"%s\", has the weight %g; weights are "
-                             "above 0: leave out what should not count",
-                             e, example->frame, example->clip->name, weight);
+                             "above 0 and at most %g: leave out what should not count",
+                             e, example->frame, example->clip->name, weight, largest_weight);
         if (weight != pelt_example_weight(&f->examples.list[0]) && f->options.corrective != PELT_CORRECTIVE_NONE)
             return pelt_fail(
                 error, PELT_ERROR_DATA,
@@ -53,9 +53,12 @@ static pelt_result check_input(const pelt_fitting *f, const pelt_fit_report *rep
         return pelt_fail(error, PELT_ERROR_DATA,
                          "%s has no weights for the blend \"%s\": use \"distance\" or \"fit\", which need none",
                          f->bundle->path, pelt_blend_name(f->options.blend));
-    pelt_result result = check_weights(f, error);
-    if (result) return result;
-    return needs_positions(&f->options, report) ? pelt_check_examples(f->examples, error) : PELT_OK;
+    if (is_fitted(&f->options) && !f->examples.count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: there are no examples to fit to: name clips that have frames and true positions",
+                         f->bundle->path);
+    pelt_result result = pelt_check_examples(f->bundle, f->examples, report || is_fitted(&f->options), error);
+    return result ? result : check_weights(f, error);
 }
 
 /* The memory a fit needs, in bytes: some per vertex, and some per vertex and example. Measured, and rather too low than
@@ -275,6 +278,7 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
 /* -- The call ------------------------------------------------------------------------------------------------------ */
 
 void pelt_fit_report_free(pelt_fit_report *report) {
+    if (!report) return;
     pelt_measure_free(report->train);
     pelt_measure_free(report->holdout);
     pelt_arena_free(report->arena);
@@ -303,10 +307,12 @@ pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit
                      pelt_fit_report *report, pelt_error *error) {
     pelt_error unwanted;
     if (!error) error = &unwanted;
-    pelt_fitting f = {.bundle = bundle, .examples = examples, .options = *options, .told = options->progress};
+    pelt_fitting f = {.bundle = bundle, .examples = examples};
+    if (options) f.options = *options, f.told = options->progress;
     if (report) *report = (pelt_fit_report){0};
-    if (pelt_fit_resolve(&f.options, error) || pelt_check_control_scales(bundle, &f.options, error) ||
-        check_input(&f, report, error) || check_memory(&f, error))
+    if (PELT_MISSING(bundle, error) || pelt_fit_resolve(&f.options, error) ||
+        pelt_check_control_scales(bundle, &f.options, error) || check_input(&f, report, error) ||
+        check_memory(&f, error))
         return NULL;
     pelt_bytes *bytes = fit(&f, report != NULL && examples.count, error);
     f.report.arena = f.arena;

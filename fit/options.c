@@ -22,15 +22,19 @@ static const struct preset {
 #undef PRESET
 };
 
-const char *pelt_blend_name(pelt_blend blend) { return blend < PELT_BLEND_COUNT ? blend_names[blend] : ""; }
+const char *pelt_blend_name(pelt_blend blend) { return (unsigned)blend < PELT_BLEND_COUNT ? blend_names[blend] : ""; }
 
 const char *pelt_corrective_name(pelt_corrective_kind corrective) {
-    return corrective < PELT_CORRECTIVE_COUNT ? corrective_names[corrective] : "";
+    return (unsigned)corrective < PELT_CORRECTIVE_COUNT ? corrective_names[corrective] : "";
 }
 
-const char *pelt_method_name(pelt_method method) { return method < PELT_METHOD_COUNT ? method_names[method] : ""; }
+const char *pelt_method_name(pelt_method method) {
+    return (unsigned)method < PELT_METHOD_COUNT ? method_names[method] : "";
+}
 
-const char *pelt_family_name(pelt_family family) { return family < PELT_FAMILY_COUNT ? family_names[family] : ""; }
+const char *pelt_family_name(pelt_family family) {
+    return (unsigned)family < PELT_FAMILY_COUNT ? family_names[family] : "";
+}
 
 /* A method is named after its corrective; without one, by whether it has driven joints. */
 static pelt_method method_of(pelt_blend blend, pelt_corrective_kind corrective) {
@@ -108,13 +112,14 @@ static bool used(const option *o, pelt_blend blend, pelt_corrective_kind correct
 }
 
 int pelt_option_used(const char *name, pelt_blend blend, pelt_corrective_kind corrective) {
-    for (size_t i = 0; i < OPTIONS; i++)
+    bool known = name && (unsigned)blend < PELT_BLEND_COUNT && (unsigned)corrective < PELT_CORRECTIVE_COUNT;
+    for (size_t i = 0; i < OPTIONS && known; i++)
         if (!strcmp(options_list[i].name, name) && used(&options_list[i], blend, corrective)) return 1;
     return 0;
 }
 
 int pelt_option_range(const char *name, double *low, double *high) {
-    for (size_t i = 0; i < OPTIONS; i++)
+    for (size_t i = 0; i < OPTIONS && name && low && high; i++)
         if (!strcmp(options_list[i].name, name)) return *low = options_list[i].low, *high = options_list[i].high, 1;
     return 0;
 }
@@ -186,8 +191,21 @@ static pelt_result check_names(pelt_names names, const char *option_name, pelt_e
     return PELT_OK;
 }
 
+static pelt_result check_drive(const pelt_drive_rules *rules, pelt_error *error) {
+    if (!rules || !rules->count) return PELT_OK;
+    if (!rules->list)
+        return pelt_fail_option(error, "drive", "%zu rules are counted, but their list is NULL", rules->count);
+    for (size_t i = 0; i < rules->count; i++) {
+        const pelt_drive_rule *r = &rules->list[i];
+        if ((r->turn_count && !r->turns) || (r->twist_count && !r->twists) || (r->bend_count && !r->bends))
+            return pelt_fail_option(error, "drive", "rule %zu: fractions are counted, but their list is NULL", i + 1);
+    }
+    return PELT_OK;
+}
+
 static pelt_result check_lists(const pelt_fit_options *o, pelt_error *error) {
-    pelt_result result = check_names(o->fitted.drop_joints, "drop_joints", error);
+    pelt_result result = check_drive(o->joints.drive, error);
+    if (!result) result = check_names(o->fitted.drop_joints, "drop_joints", error);
     if (!result) result = check_names(o->convex.lock_joints, "lock_joints", error);
     if (!result && o->convex.lock_vertex_count && !o->convex.lock_vertices)
         result = pelt_fail_option(error, "lock_vertices", "the list is missing");
@@ -237,6 +255,7 @@ static pelt_result apply_preset(pelt_fit_options *o, pelt_error *error) {
 }
 
 pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
+    if (pelt_check_given("options", o, error)) return PELT_ERROR_ARGUMENT;
     if ((unsigned)o->method >= PELT_METHOD_COUNT)
         return pelt_fail_option(error, "method", "there is no method %d", o->method);
     if ((unsigned)o->blend >= PELT_BLEND_COUNT)

@@ -8,6 +8,7 @@
 #include "io/io.h"
 #include "rig/align.h"
 #include "rig/sculpt.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -480,8 +481,34 @@ static pelt_result load_controls(pelt_bundle *bundle, pelt_clip *clip, pelt_erro
     return pelt_controls_read(bundle, clip, beside, error);
 }
 
+/* Axes are each of the cache's once, or not given. */
+static bool are_axes(const int axes[3]) {
+    unsigned seen = 0;
+    for (int i = 0; i < 3; i++)
+        if (axes[i] >= -3 && axes[i] <= 3) seen |= 1u << abs(axes[i]);
+    return seen == 14 || (!axes[0] && !axes[1] && !axes[2]);
+}
+
+static pelt_result check_cache_options(const pelt_cache_options *o, pelt_error *error) {
+    const int most_frames = 1000000;
+    if (!are_axes(o->axes))
+        return pelt_fail_option(error, "axes", "%d, %d, %d are not 1, 2 and 3 in some order, negative or not",
+                                o->axes[0], o->axes[1], o->axes[2]);
+    if (o->scale != 0 && !(o->scale >= 1e-9 && o->scale <= 1e9))
+        return pelt_fail_option(error, "scale", "%g is not from 1e-9 to 1e9", o->scale);
+    for (int i = 0; i < 3; i++)
+        if (!isfinite(o->offset[i])) return pelt_fail_option(error, "offset", "%g is no length", o->offset[i]);
+    if (o->frames < -most_frames || o->frames > most_frames)
+        return pelt_fail_option(error, "frames", "%d is not from %d to %d", o->frames, -most_frames, most_frames);
+    if ((unsigned)o->space > PELT_SPACE_REST)
+        return pelt_fail_option(error, "space", "there is no choice %d", o->space);
+    return PELT_OK;
+}
+
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error) {
     const char *file;
+    if (PELT_MISSING(bundle, error) || PELT_MISSING(name, error) || check_cache_options(&bundle->cache, error))
+        return NULL;
     pelt_clip *clip = find_clip(bundle, name, &file);
     if (!clip && pelt_ends_with(name, ".json")) return pelt_sculpts_read(bundle, name, error);
     if (!clip) {

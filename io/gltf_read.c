@@ -104,6 +104,7 @@ static pelt_bundle *bundle_new(const pelt_file *file, const char *path, pelt_err
 }
 
 pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error) {
+    if (PELT_MISSING(path, error)) return NULL;
     /* The bundle does not need the file's bytes. */
     pelt_arena *file_arena = pelt_arena_new(0);
     pelt_bundle *bundle = NULL;

@@ -32,18 +32,21 @@ static pelt_bytes *refuse(pelt_bytes *bytes, const char *path, pelt_result resul
 }
 
 pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error) {
+    if (PELT_MISSING(path, error) || PELT_MISSING(skin, error)) return NULL;
     pelt_bytes *bytes = read_bytes(path, true, error);
     pelt_result result = bytes ? pelt_open(bytes->bytes, bytes->size, skin) : PELT_OK;
     return result ? refuse(bytes, path, result, "is not a skin that pelt can run", error) : bytes;
 }
 
 pelt_bytes *pelt_keys_read(const char *path, pelt_keys *keys, pelt_error *error) {
+    if (PELT_MISSING(path, error) || PELT_MISSING(keys, error)) return NULL;
     pelt_bytes *bytes = read_bytes(path, false, error);
     pelt_result result = bytes ? pelt_keys_open(bytes->bytes, bytes->size, keys) : PELT_OK;
     return result ? refuse(bytes, path, result, "has no key points that pelt can run", error) : bytes;
 }
 
 pelt_result pelt_bytes_write(const pelt_bytes *bytes, const char *path, pelt_error *error) {
+    if (PELT_MISSING(bytes, error) || PELT_MISSING(path, error)) return PELT_ERROR_ARGUMENT;
     pelt_writer *writer = pelt_writer_open(path, error);
     if (!writer) return PELT_ERROR_FILE;
     pelt_writer_put(writer, bytes->bytes, bytes->size);

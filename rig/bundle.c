@@ -245,6 +245,7 @@ static pelt_result fill_bundle(pelt_bundle *bundle, const pelt_character *c, con
 }
 
 pelt_bundle *pelt_bundle_new(const pelt_character *c, pelt_error *error) {
+    if (pelt_check_given("character", c, error)) return NULL;
     const char *name = c->name ? c->name : "character";
     if (check_counts(c, name, error) || check_mesh(c, name, error) || check_skeleton(c, name, error) ||
         check_weights(c, name, error) || check_controls(c, name, error))
@@ -324,7 +325,7 @@ static void add_channel(pelt_arena *arena, const pelt_skeleton *skeleton, const 
 }
 
 const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input *input, pelt_error *error) {
-    if (check_clip(bundle, input, error)) return NULL;
+    if (PELT_MISSING(bundle, error) || PELT_MISSING(input, error) || check_clip(bundle, input, error)) return NULL;
     const pelt_skeleton *skeleton = &bundle->skeleton;
     size_t frames = input->frame_count;
     /* A separate arena: a caller's data is not bounded by the size of the file that the bundle may come from. */
@@ -360,10 +361,26 @@ const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input
 
 /* -- Examples ------------------------------------------------------------------------------------------------------ */
 
-pelt_result pelt_check_examples(pelt_examples examples, pelt_error *error) {
+bool pelt_is_own_clip(const pelt_bundle *bundle, const pelt_clip *clip) {
+    for (uint32_t i = 0; i < bundle->clip_count; i++)
+        if (bundle->clips[i] == clip) return true;
+    return false;
+}
+
+pelt_result pelt_check_examples(const pelt_bundle *bundle, pelt_examples examples, bool truth, pelt_error *error) {
+    const pelt_clip *known = NULL;
+    if (examples.count && !examples.list)
+        return pelt_fail_option(error, "examples", "%zu are counted, but their list is NULL", examples.count);
     for (size_t i = 0; i < examples.count; i++) {
         const pelt_clip *clip = examples.list[i].clip;
-        if (!clip->positions)
+        if (!clip) return pelt_fail_option(error, "examples", "the clip of number %zu is NULL", i);
+        if (clip != known && !pelt_is_own_clip(bundle, clip))
+            return pelt_fail(
+                error, PELT_ERROR_DATA,
+                "example %zu is of a clip that %s does not have: take examples from the bundle's own clips", i,
+                bundle->path ? bundle->path : "this bundle");
+        known = clip;
+        if (truth && !clip->positions)
             return pelt_fail(error, PELT_ERROR_DATA,
                              "clip \"%s\" has no true positions: it can be played, but not used as an example",
                              clip->name);

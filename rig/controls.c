@@ -11,7 +11,9 @@ uint32_t pelt_control_named(const pelt_controls *controls, const char *name) {
 }
 
 void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *controls, uint32_t frame, float *values) {
-    const float *row = clip->controls ? clip->controls + (size_t)frame * controls->count : controls->rest;
+    const float *row = controls->rest;
+    if (clip && clip->controls && clip->frame_count)
+        row = clip->controls + (size_t)(frame < clip->frame_count ? frame : clip->frame_count - 1) * controls->count;
     if (controls->count) memcpy(values, row, controls->count * sizeof *values);
 }
 
@@ -79,7 +81,7 @@ void pelt_matched_controls(const pelt_skin *skin, const pelt_controls *controls,
                            const pelt_clip *clip, uint32_t frame, float *row, float *values) {
     pelt_clip_controls(clip, controls, frame, row);
     for (uint32_t i = 0; i < skin->control_count; i++) {
-        bool known = sources[i] < controls->count && clip->controls;
+        bool known = sources[i] < controls->count && clip && clip->controls;
         values[i] = known ? row[sources[i]] : skin->controls[i].rest;
     }
 }

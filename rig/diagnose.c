@@ -504,6 +504,10 @@ static pelt_result look(void *user, pelt_error *error) {
 
 pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count) {
     static const pelt_finding no_memory = {PELT_FATAL, "memory", "not enough memory to check the examples"};
+    static const pelt_finding no_clip = {PELT_FATAL, "clip", "a clip to check is NULL or belongs to another bundle"};
+    for (size_t c = 0; c < clip_count; c++)
+        if (!bundle || !clips || !pelt_is_own_clip(bundle, clips[c])) return (pelt_findings){1, &no_clip};
+    if (!bundle) return (pelt_findings){0};
     diagnosis d = {.bundle = bundle, .clips = clips, .clip_count = clip_count, .scratch = pelt_arena_new(0)};
     pelt_result result = pelt_stage(d.scratch, look, &d, NULL);
     pelt_arena_free(d.scratch);

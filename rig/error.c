@@ -26,6 +26,10 @@ pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *
     return PELT_ERROR_ARGUMENT;
 }
 
+pelt_result pelt_check_given(const char *name, const void *argument, pelt_error *error) {
+    return argument ? PELT_OK : pelt_fail_option(error, name, "is NULL, and cannot be done without");
+}
+
 pelt_result pelt_advise(pelt_error *error, const char *option, double value) {
     if (!error) return PELT_ERROR_DATA;
     snprintf(error->option, sizeof error->option, "%s", option);

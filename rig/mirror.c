@@ -239,11 +239,14 @@ static pelt_result mirror(void *user, pelt_error *error) {
 }
 
 const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, int axis, pelt_error *error) {
-    mirroring m = {.bundle = bundle, .clip = clip, .axis = axis, .arena = pelt_arena_new(0)};
     pelt_error unwanted;
     if (!error) error = &unwanted;
+    if (PELT_MISSING(bundle, error)) return NULL;
+    mirroring m = {.bundle = bundle, .clip = clip, .axis = axis, .arena = pelt_arena_new(0)};
     const pelt_clip *made = NULL;
-    if (axis < 0 || axis > 2)
+    if (!pelt_is_own_clip(bundle, clip))
+        pelt_fail_option(error, "clip", "%s has no such clip to mirror", bundle->path);
+    else if (axis < 0 || axis > 2)
         pelt_fail(error, PELT_ERROR_ARGUMENT, "examples are mirrored along axis 0, 1 or 2, not %d", axis);
     else if (!pelt_stage(m.arena, mirror, &m, error))
         made = pelt_bundle_add_clip(bundle, &m.made, error);

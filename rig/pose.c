@@ -65,8 +65,11 @@ static void channel_value(const pelt_channel *channel, int size, double time, do
 
 void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame, pelt_transform *locals) {
     memcpy(locals, skeleton->rest, skeleton->joint_count * sizeof *locals);
+    if (!clip || !clip->frame_count) return;
+    if (frame >= clip->frame_count) frame = clip->frame_count - 1;
     for (uint32_t c = 0; c < clip->channel_count; c++) {
         const pelt_channel *channel = &clip->channels[c];
+        if (channel->joint >= skeleton->joint_count) continue; /* of another skeleton */
         pelt_transform *local = &locals[channel->joint];
         double value[4];
         int size = channel->path == PELT_ROTATION ? 4 : 3;

@@ -18,6 +18,10 @@ pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, .
 pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Fails unless an argument is there; the sentence names it. */
+pelt_result pelt_check_given(const char *name, const void *argument, pelt_error *error);
+#define PELT_MISSING(argument, error) pelt_check_given(#argument, (argument), (error))
+
 /* After pelt_fail: names an option that would help, and its value. Returns the error's code. */
 pelt_result pelt_advise(pelt_error *error, const char *option, double value);
 
@@ -165,8 +169,11 @@ float pelt_track_value(const pelt_channel *track, double time);
 
 /* -- Examples (bundle.c) ------------------------------------------------------------------------------------------ */
 
-/* Checks that every example is a frame of its clip and has true positions. */
-pelt_result pelt_check_examples(pelt_examples examples, pelt_error *error);
+/* Whether a clip belongs to the bundle. Only the pointer is compared, so it may be anything. */
+bool pelt_is_own_clip(const pelt_bundle *bundle, const pelt_clip *clip);
+
+/* Checks that every example is a frame of one of the bundle's clips and, with `truth`, that it has true positions. */
+pelt_result pelt_check_examples(const pelt_bundle *bundle, pelt_examples examples, bool truth, pelt_error *error);
 
 /* -- Meshes ------------------------------------------------------------------------------------------------------ */
 

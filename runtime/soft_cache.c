@@ -79,15 +79,33 @@ size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count) {
     return pelt_memory_size(lay_out(keys, control_count, NULL, &unused));
 }
 
+/* Also false where it is not a number. */
+static bool is_from(float low, float value, float high) { return value >= low && value <= high; }
+
+static pelt_soft_cache_options with_defaults(const pelt_soft_cache_options *options) {
+    pelt_soft_cache_options o = {0};
+    if (options) o = *options;
+    if (o.e_min == 0) o.e_min = o.absolute ? 0.1f : 1;
+    if (o.e_max == 0) o.e_max = 1.5f * o.e_min;
+    return o;
+}
+
+const char *pelt_soft_cache_problem(const pelt_soft_cache_options *options) {
+    const float low = 1e-6f, high = 1e6f;
+    pelt_soft_cache_options o = with_defaults(options);
+    if (!is_from(low, o.e_min, high)) return "e_min";
+    if (!is_from(o.e_min, o.e_max, 1.5f * high)) return "e_max";
+    return is_from(0, o.step, 1) ? NULL : "step";
+}
+
 pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, const pelt_soft_cache_options *options,
                                  pelt_engine_call engine, void *memory) {
-    if (!cache || !keys || !engine.evaluate || !memory) return PELT_ERROR_ARGUMENT;
-    if ((uintptr_t)memory % PELT_ALIGN) return PELT_ERROR_ALIGNMENT;
+    if (!cache) return PELT_ERROR_ARGUMENT;
     memset(cache, 0, sizeof *cache);
-    if (options) cache->options = *options;
-    if (!(cache->options.e_min > 0)) cache->options.e_min = cache->options.absolute ? 0.1f : 1;
-    if (!(cache->options.e_max > 0)) cache->options.e_max = 1.5f * cache->options.e_min;
-    if (cache->options.e_max < cache->options.e_min || cache->options.step < 0) return PELT_ERROR_ARGUMENT;
+    if (!keys || !engine.evaluate || !memory) return PELT_ERROR_ARGUMENT;
+    if ((uintptr_t)memory % PELT_ALIGN) return PELT_ERROR_ALIGNMENT;
+    if (pelt_soft_cache_problem(options)) return PELT_ERROR_ARGUMENT;
+    cache->options = with_defaults(options);
     cache->keys = keys;
     cache->engine = engine;
     cache->private_memory = memory;
@@ -98,7 +116,9 @@ pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, 
     return PELT_OK;
 }
 
-void pelt_soft_cache_cut(pelt_soft_cache *cache) { cache->private_started = 0; }
+void pelt_soft_cache_cut(pelt_soft_cache *cache) {
+    if (cache) cache->private_started = 0;
+}
 
 float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e) {
     if (e <= options->e_min) return 1;
@@ -327,12 +347,13 @@ static void remember(pelt_soft_cache *cache, const parts *p, const float *contro
     memset(p->region_before, 0, keys->region_count * sizeof *p->region_before);
     if (testifies(cache)) hear_computed(cache, p, count, p->region_before);
     memcpy(p->before, values, (size_t)keys->point_count * keys->component_count * sizeof *values);
-    memcpy(p->controls, controls, cache->engine.control_count * sizeof *controls);
+    if (controls) memcpy(p->controls, controls, cache->engine.control_count * sizeof *controls);
     cache->private_started = 1;
 }
 
 pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
                                  pelt_soft_cache_frame_info *info) {
+    if (!cache || !cache->keys || !values || (cache->engine.control_count && !controls)) return PELT_ERROR_ARGUMENT;
     const pelt_keys *keys = cache->keys;
     size_t size = (size_t)keys->point_count * keys->component_count;
     parts p;

@@ -156,6 +156,14 @@ static inline void character_free(pelt_bundle *bundle) {
     if (bundle) pelt_arena_free(bundle->arena);
 }
 
+/* Makes a clip one of the bundle's. */
+static inline void character_own(pelt_bundle *bundle, const pelt_clip *clip) {
+    const pelt_clip **clips = PELT_NEW(bundle->arena, (size_t)bundle->clip_count + 1, const pelt_clip *);
+    for (uint32_t i = 0; i < bundle->clip_count; i++) clips[i] = bundle->clips[i];
+    clips[bundle->clip_count++] = clip;
+    bundle->clips = clips;
+}
+
 /* A clip from local transforms [frame][joint], with keys at 24 frames a second and without positions. */
 static inline pelt_clip *character_clip(pelt_bundle *bundle, const char *name, uint32_t frame_count,
                                         const pelt_transform *locals) {
@@ -180,6 +188,7 @@ static inline pelt_clip *character_clip(pelt_bundle *bundle, const char *name, u
                         .times = times,
                         .channels = channels,
                         .source = pelt_arena_format(bundle->arena, "hand.%s.pc2", name)};
+    character_own(bundle, clip);
     return clip;
 }
 

@@ -157,6 +157,7 @@ static void empty_clips_are_harmless(void **state) {
     subject s = subject_new(VERTICES, 40);
     pelt_clip empty = {.name = "empty", .source = "empty.pc2", .positions = s.positions};
     const pelt_clip *clips[] = {&empty, s.clip};
+    character_own(s.bundle, &empty);
     assert_int_equal(pelt_diagnose(s.bundle, clips, 2).count, 0);
     assert_int_equal(pelt_diagnose(s.bundle, clips, 1).count, 0);
     assert_int_equal(pelt_diagnose(s.bundle, NULL, 0).count, 0);

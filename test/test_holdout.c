@@ -16,6 +16,7 @@ static const pelt_clip *make_clip(pelt_bundle *bundle, kind what, uint32_t frame
                                                 : sin(2 * acos(-1) * 6 * t + phase));
     }
     *clip = (pelt_clip){.name = "clip", .frame_count = frames, .positions = positions};
+    character_own(bundle, clip);
     return clip;
 }
 
@@ -146,10 +147,9 @@ static void fractions_that_mean_nothing_are_refused(void **state) {
 static void clips_without_positions_are_refused(void **state) {
     (void)state;
     pelt_bundle *bundle = character_chain(1, 8);
-    pelt_clip posed = *make_clip(bundle, POSES, 10, 1);
-    const pelt_clip *clips[] = {&posed};
-    pelt_examples all = pelt_bundle_examples(bundle, clips, 1), kept, held;
-    posed.positions = NULL;
+    const pelt_clip *posed = make_clip(bundle, POSES, 10, 1);
+    pelt_examples all = pelt_bundle_examples(bundle, &posed, 1), kept, held;
+    ((pelt_clip *)posed)->positions = NULL;
     pelt_error error = {0};
     assert_int_equal(pelt_hold_out(bundle, all, 0.2, &kept, &held, &error), PELT_ERROR_DATA);
     assert_non_null(strstr(error.text, "no true positions"));

@@ -220,6 +220,7 @@ static void what_does_not_fit_together_is_said(void **state) {
     assert_int_equal(all.count, FRAMES);
     assert_null(pelt_measure_examples(&skin, bundle, none, 1, &error));
     assert_non_null(strstr(error.text, "no examples"));
+    character_own(other, clip);
     assert_null(pelt_measure_examples(&skin, other, all, 1, &error));
     assert_non_null(strstr(error.text, "40 vertices"));
     assert_non_null(strstr(error.text, "41"));
@@ -355,6 +356,7 @@ static pelt_bundle *split_at_every_edge(pelt_bundle *bundle, pelt_clip **clip) {
     }
     pelt_clip *split = PELT_NEW(bundle->arena, 1, pelt_clip);
     *split = **clip;
+    character_own(out, split);
     split->positions = truth;
     *clip = split;
     return out;

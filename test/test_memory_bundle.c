@@ -502,9 +502,8 @@ static void a_clip_without_positions_can_be_looked_at_but_not_measured_on(void *
     assert_int_equal(error.code, PELT_ERROR_DATA);
     assert_string_equal(error.text,
                         "clip \"wave\" has no true positions: it can be played, but not used as an example");
-    pelt_clip whole = *clip;
-    whole.positions = s->shapes[0][0];
-    assert_null(pelt_measure_examples(&skin, b, (pelt_examples){1, &(pelt_example){&whole, FRAMES}}, 1, &error));
+    ((pelt_clip *)clip)->positions = s->shapes[0][0];
+    assert_null(pelt_measure_examples(&skin, b, (pelt_examples){1, &(pelt_example){clip, FRAMES}}, 1, &error));
     assert_string_equal(error.text, "example 0 is frame 3 of clip \"wave\", which has 3");
     pelt_bundle_free(b), free(s);
 }

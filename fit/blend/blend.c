@@ -35,9 +35,6 @@ static pelt_result find_weights(pelt_fitting *f, pelt_error *error) {
                                      f->options.threads, &f->model.influences, error);
     bool fit = f->options.blend == PELT_BLEND_FIT, joints = f->options.blend == PELT_BLEND_JOINTS;
     if (!fit && !joints) return file_weights(f);
-    if (!f->examples.count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "there are no examples to fit the blend to: name clips that have frames");
     return fit ? fit_weights(f, error) : pelt_fit_joints(f, error);
 }
 

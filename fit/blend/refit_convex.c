@@ -61,6 +61,7 @@ static pelt_result mend(void *user, pelt_error *error) {
         return pelt_fail(error, PELT_ERROR_DATA, "the skin was made for another character than %s", m->f.bundle->path);
     if ((result = pelt_check_mesh(m->f.model.mesh_hash, m->f.bundle, error))) return result;
     if (!m->f.examples.count) return pelt_fail(error, PELT_ERROR_DATA, "there are no examples to refit the weights to");
+    if ((result = pelt_check_examples(m->f.bundle, m->f.examples, true, error))) return result;
     result = pelt_example_matrices(&m->f, &matrices, error);
     if (!result) result = pelt_find_candidates(&m->f, matrices, NULL, &m->candidates, error);
     if (result) return result;
@@ -77,6 +78,7 @@ static pelt_result mend(void *user, pelt_error *error) {
 
 pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
                             pelt_error *error) {
+    if (PELT_MISSING(skin, error) || PELT_MISSING(bundle, error)) return NULL;
     mending m = {.f = {.bundle = bundle, .examples = examples, .options = {.threads = threads}}, .skin = skin};
     m.f.arena = pelt_arena_new(0);
     pelt_bytes *out = NULL;

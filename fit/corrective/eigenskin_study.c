@@ -98,8 +98,11 @@ static pelt_result study_joints(void *user, pelt_error *error) {
 
 pelt_eigen_study *pelt_study_joints(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
                                     size_t most, pelt_error *error) {
-    inquiry q = {.f = {.bundle = bundle, .examples = examples, .options = *options}, .most = most};
-    if (pelt_fit_resolve(&q.f.options, error) || pelt_check_control_scales(bundle, options, error)) return NULL;
+    inquiry q = {.f = {.bundle = bundle, .examples = examples}, .most = most};
+    if (options) q.f.options = *options;
+    if (PELT_MISSING(bundle, error) || pelt_fit_resolve(&q.f.options, error) ||
+        pelt_check_control_scales(bundle, &q.f.options, error) || pelt_check_examples(bundle, examples, true, error))
+        return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     q.study = PELT_NEW(arena, 1, pelt_eigen_study);
     if (q.study) q.study->arena = arena;

@@ -10,14 +10,18 @@
 pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count) {
     pelt_examples all = {0};
     size_t total = 0;
-    for (size_t c = 0; c < clip_count; c++) total += clips[c]->frame_count;
+    if (!bundle) return all;
+    for (size_t c = 0; c < clip_count; c++) total += clips && clips[c] ? clips[c]->frame_count : 1;
     all.list = PELT_NEW(bundle->arena, total, pelt_example);
     if (pelt_arena_failed(bundle->arena)) return all;
-    for (size_t c = 0; c < clip_count; c++)
-        for (uint32_t f = 0; f < clips[c]->frame_count; f++) {
-            float weight = clips[c]->example_weights ? clips[c]->example_weights[f] : 1;
-            if (weight > 0) all.list[all.count++] = (pelt_example){clips[c], f, weight};
+    for (size_t c = 0; c < clip_count; c++) {
+        const pelt_clip *clip = clips ? clips[c] : NULL;
+        if (!clip) all.list[all.count++] = (pelt_example){0}; /* whoever takes the list refuses it */
+        for (uint32_t f = 0; clip && f < clip->frame_count; f++) {
+            float weight = clip->example_weights ? clip->example_weights[f] : 1;
+            if (weight != 0) all.list[all.count++] = (pelt_example){clip, f, weight};
         }
+    }
     return all;
 }
 
@@ -42,7 +46,7 @@ bool pelt_is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t c
 
 pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples all, double fraction,
                                 pelt_examples *kept, pelt_examples *held, pelt_error *error) {
-    pelt_result result = pelt_check_examples(all, error);
+    pelt_result result = pelt_check_examples(bundle, all, true, error);
     if (result) return result;
     if (!(fraction >= 0 && fraction < 1))
         return pelt_fail_option(error, "holdout", "%g: expected a fraction from 0 up to, but not including, 1",
@@ -75,5 +79,7 @@ pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pe
 
 pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
                           pelt_examples *held, pelt_error *error) {
+    if (PELT_MISSING(bundle, error) || PELT_MISSING(kept, error) || PELT_MISSING(held, error))
+        return PELT_ERROR_ARGUMENT;
     return pelt_split_examples(bundle->arena, bundle, all, fraction, kept, held, error);
 }

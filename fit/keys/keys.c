@@ -300,10 +300,10 @@ static pelt_result train(void *user, pelt_error *error) {
     const pelt_frames *frames = g->frames;
     remembered memory;
     if (o->previous) remember(g->t.arena, &memory, frames, o->previous), frames = &memory.all;
-    pelt_columns *columns = pelt_columns_open(g->t.arena, frames, o->shared, o->memory, error);
-    if (!columns) return error ? error->code : PELT_ERROR_DATA;
+    pelt_columns *columns;
     pelt_keys_model model = {.t = &g->t, .component_count = frames->component_count};
-    pelt_result result = find_model(g, frames, columns, &model, error);
+    pelt_result result = pelt_columns_open(g->t.arena, frames, o->shared, o->memory, &columns, error);
+    if (!result) result = find_model(g, frames, columns, &model, error);
     if (result) return result;
     double weight = g->t.s.weight / g->t.columns_per_frame;
     model.frame_count = weight < UINT32_MAX ? (uint32_t)(weight + 0.5) : UINT32_MAX;
@@ -331,10 +331,12 @@ static json_t *describe(const pelt_keys_options *o, const pelt_keys_report *r) {
 /* Adds the caller's description. */
 static pelt_result add_words(const pelt_keys_options *o, const pelt_keys *keys, json_t *about, pelt_error *error) {
     char *text = NULL;
-    pelt_result result = o->describe ? o->describe(o->describe_user, keys, &text, error) : PELT_OK;
+    pelt_error told = {0};
+    pelt_result result = o->describe ? o->describe(o->describe_user, keys, &text, &told) : PELT_OK;
+    if (result) pelt_fail(error, result, "%s", *told.text ? told.text : "describe: the function failed");
     json_t *more = !result && text ? json_loads(text, 0, NULL) : NULL;
     if (text && !result && json_object_update(about, more))
-        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "describe: expected a JSON object, not \"%.40s\"", text);
+        result = pelt_fail_option(error, "describe", "expected a JSON object, not \"%.40s\"", text);
     json_decref(more);
     free(text);
     return result;
@@ -360,7 +362,7 @@ pelt_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_options *
     pelt_keys_report own;
     if (!report) report = &own;
     *report = (pelt_keys_report){0};
-    if (pelt_keys_resolve(frames, &options, error)) return NULL;
+    if (PELT_MISSING(frames, error) || pelt_keys_resolve(frames, &options, error)) return NULL;
     training g = {.t = {.options = &options,
                         .arena = pelt_arena_new(0),
                         .columns_per_frame = options.shared ? frames->component_count : 1,

@@ -184,7 +184,7 @@ static pelt_result play_frame(playback *p, pelt_soft_cache *cache, const pelt_so
                               pelt_error *error) {
     pelt_soft_cache_frame_info info;
     swap(&p->now, &p->before), swap(&p->fill, &p->fill_before), swap(&p->final, &p->final_before);
-    pelt_result result = frames->read(frames->user, f, 1, p->now, error);
+    pelt_result result = pelt_frames_read(frames, f, 1, p->now, error);
     if (result) return result;
     p->controls = frames->controls ? frames->controls + (size_t)f * frames->control_count : &p->none;
     pelt_engine_call call = {play, p, control_count(frames)};
@@ -256,18 +256,22 @@ static pelt_result measure(void *user, pelt_error *error) {
 static pelt_result check(const pelt_keys *keys, const pelt_frames *frames, pelt_keys_measure_options *o,
                          pelt_error *error) {
     const char *name = pelt_frames_name(frames);
-    if (!frames->frame_count || !frames->read)
+    if (!frames->frame_count || !frames->point_count || !frames->read)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: there are no frames to measure", name);
     if (frames->point_count != keys->point_count || frames->component_count != keys->component_count)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: %u points of %u values, but the key points are for %u of %u",
                          name, frames->point_count, frames->component_count, keys->point_count, keys->component_count);
     if (!(o->bar >= 0 && o->bar < 1))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "bar: expected a fraction of the diagonal between 0 and 1, not %g",
-                         o->bar);
+        return pelt_fail_option(error, "bar", "expected a fraction of the diagonal between 0 and 1, not %g", o->bar);
     if (!(o->point_cost >= 0 && isfinite(o->point_cost)))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "point_cost: expected seconds, not %g", o->point_cost);
+        return pelt_fail_option(error, "point_cost", "expected seconds, not %g", o->point_cost);
     if (!(o->call_cost >= 0 && isfinite(o->call_cost)))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "call_cost: expected seconds, not %g", o->call_cost);
+        return pelt_fail_option(error, "call_cost", "expected seconds, not %g", o->call_cost);
+    const char *field = pelt_soft_cache_problem(&o->soft_cache);
+    if (field)
+        return pelt_fail_option(
+            error, field,
+            "out of range; e_min and e_max are from 1e-6 to 1e6, e_min not above e_max, and step is from 0 to 1");
     if (!(o->bar > 0)) o->bar = 0.01;
     return PELT_OK;
 }
@@ -276,7 +280,7 @@ pelt_keys_measure *pelt_keys_measure_frames(const pelt_keys *keys, const pelt_fr
                                             const pelt_keys_measure_options *options, pelt_error *error) {
     measuring g = {.keys = keys, .frames = frames};
     if (options) g.options = *options;
-    if (check(keys, frames, &g.options, error)) return NULL;
+    if (PELT_MISSING(keys, error) || PELT_MISSING(frames, error) || check(keys, frames, &g.options, error)) return NULL;
     g.arena = pelt_arena_new(0);
     if (pelt_stage(g.arena, measure, &g, error) == PELT_OK) return g.out;
     pelt_arena_free(g.arena);

@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* The limits of the file format; the default is for a face. */
-enum { MOST_ROWS = 1 << 20, MOST_REGIONS = 65536, USUAL_KEYS = 170 };
+enum { MOST_ROWS = 1 << 20, MOST_COLUMNS = INT32_MAX, MOST_REGIONS = 65536, USUAL_KEYS = 170 };
 
 static const char *const recipe_names[PELT_KEYS_RECIPE_COUNT] = {
 #define NAME(code, name) [code] = name,
@@ -28,9 +28,17 @@ static pelt_result check_frames(const pelt_frames *f, bool shared, pelt_error *e
         return pelt_fail(error, PELT_ERROR_DATA, "%s: %u values per point; at most %d are possible", name,
                          f->component_count, PELT_KEYS_MOST_COMPONENTS);
     uint64_t each = shared ? 1 : f->component_count, per_frame = shared ? f->component_count : 1;
-    if (f->point_count * each > UINT32_MAX - PELT_BLOCK || f->frame_count * per_frame > UINT32_MAX)
+    if (f->point_count * each > UINT32_MAX - PELT_BLOCK || f->frame_count * per_frame > MOST_COLUMNS)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: %u points of %u values in %u frames are too many to count", name,
                          f->point_count, f->component_count, f->frame_count);
+    for (size_t i = 0; f->controls && i < (size_t)f->frame_count * f->control_count; i++)
+        if (!isfinite(f->controls[i]))
+            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: control %zu of frame %zu is not finite", name,
+                             i % f->control_count, i / f->control_count);
+    for (uint32_t i = 0; f->shots && i < f->frame_count; i++)
+        if (f->shots[i] == UINT32_MAX)
+            return pelt_fail(error, PELT_ERROR_DATA, "%s: frame %u is of shot %u, which is no number of a shot", name,
+                             i, UINT32_MAX);
     double sum = 0;
     for (uint32_t i = 0; f->weights && i < f->frame_count; i++) {
         if (!(f->weights[i] >= 0 && isfinite(f->weights[i])))
@@ -45,16 +53,20 @@ static pelt_result check_frames(const pelt_frames *f, bool shared, pelt_error *e
 
 static pelt_result check_previous(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
     const pelt_keys *keys = o->previous;
+    if (2 * (uint64_t)keys->basis_count + f->frame_count > MOST_COLUMNS)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: %u frames and those that %u vectors stand for are too many to count", pelt_frames_name(f),
+                         f->frame_count, keys->basis_count);
     if (keys->point_count != f->point_count || keys->component_count != f->component_count)
         return pelt_fail(
             error, PELT_ERROR_DATA, "%s: %u points of %u values, but the key points to retrain have %u points of %u",
             pelt_frames_name(f), f->point_count, f->component_count, keys->point_count, keys->component_count);
     for (uint32_t k = 0; k < keys->key_count; k++)
         if (keys->key_points[k] >= o->engine_points)
-            return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                             "engine_points: keys come from the first %u points, but point %u is a key of those to "
-                             "retrain",
-                             o->engine_points, keys->key_points[k]);
+            return pelt_fail_option(error, "engine_points",
+                                    "keys come from the first %u points, but point %u is a key of those to "
+                                    "retrain",
+                                    o->engine_points, keys->key_points[k]);
     return PELT_OK;
 }
 
@@ -63,8 +75,7 @@ static pelt_result check_previous(const pelt_frames *f, const pelt_keys_options 
 /* A fraction of the diagonal; 0 if not given. */
 static pelt_result check_share(const char *name, double value, pelt_error *error) {
     if (value >= 0 && value < 1) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: expected a fraction of the diagonal between 0 and 1, not %g",
-                     name, value);
+    return pelt_fail_option(error, name, "expected a fraction of the diagonal between 0 and 1, not %g", value);
 }
 
 /* Counts that are limited by the frames. */
@@ -72,27 +83,27 @@ static pelt_result check_counts(const pelt_frames *f, const pelt_keys_options *o
     uint32_t each = o->shared ? 1 : f->component_count;
     uint32_t columns = f->frame_count * (o->shared ? f->component_count : 1), most = MOST_ROWS / each;
     if (o->engine_points > f->point_count)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "engine_points: keys must be among the first %u points, but there are only %u",
-                         o->engine_points, f->point_count);
+        return pelt_fail_option(error, "engine_points", "keys must be among the first %u points, but there are only %u",
+                                o->engine_points, f->point_count);
     if (o->keys > o->engine_points)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "keys: %u keys are requested, but there are only %u points",
-                         o->keys, o->engine_points);
+        return pelt_fail_option(error, "keys", "%u keys are requested, but there are only %u points", o->keys,
+                                o->engine_points);
     if (o->keys > most)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "keys: at most %u keys of %u values are possible, not %u", most,
-                         each, o->keys);
+        return pelt_fail_option(error, "keys", "at most %u keys of %u values are possible, not %u", most, each,
+                                o->keys);
     if (o->basis > columns)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "basis: %u basis vectors are requested, but there are only %u frames; give more frames or "
-                         "fewer vectors",
-                         o->basis, columns);
+        return pelt_fail_option(error, "basis",
+                                "%u basis vectors are requested, but there are only %u frames; give more frames or "
+                                "fewer vectors",
+                                o->basis, columns);
     if (o->regions > MOST_REGIONS)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "regions: at most %d are possible, not %u", MOST_REGIONS,
-                         o->regions);
+        return pelt_fail_option(error, "regions", "at most %d are possible, not %u", MOST_REGIONS, o->regions);
+    if (o->fiducial_count && !o->fiducials)
+        return pelt_fail_option(error, "fiducials", "%u are counted, but their list is NULL", o->fiducial_count);
     for (uint32_t i = 0; i < o->fiducial_count; i++)
         if (o->fiducials[i] >= o->engine_points)
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "fiducials: point %u does not exist; there are %u",
-                             o->fiducials[i], o->engine_points);
+            return pelt_fail_option(error, "fiducials", "point %u does not exist; there are %u", o->fiducials[i],
+                                    o->engine_points);
     return PELT_OK;
 }
 
@@ -101,39 +112,34 @@ static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *
     if (!result) result = check_share("bar", o->bar, error);
     if (!result) result = check_share("residual", o->residual, error);
     if (result) return result;
-    if (!(o->ridge >= 0 && o->ridge <= 1))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "ridge: expected 0 to 1, not %g", o->ridge);
+    if (!(o->ridge >= 0 && o->ridge <= 1)) return pelt_fail_option(error, "ridge", "expected 0 to 1, not %g", o->ridge);
     if (!(o->diagonal >= 0 && isfinite(o->diagonal)))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "diagonal: expected a length, not %g", o->diagonal);
+        return pelt_fail_option(error, "diagonal", "expected a length, not %g", o->diagonal);
     for (size_t i = 0; o->positions && i < 3 * (size_t)f->point_count; i++)
         if (!isfinite(o->positions[i]))
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "positions: point %zu has a position that is not finite",
-                             i / 3);
+            return pelt_fail_option(error, "positions", "point %zu has a position that is not finite", i / 3);
     return PELT_OK;
 }
 
 /* Options that exclude each other. */
 static pelt_result check_together(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
     if (o->error > 0 && o->keys)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "keys: their number follows from the requested error; give one of the two");
+        return pelt_fail_option(error, "keys", "their number follows from the requested error; give one of the two");
     if (o->recipe == PELT_KEYS_PAPER && o->ridge > 0)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "ridge: the recipe paper has no regularisation; leave it out, or choose the recipe pelt");
+        return pelt_fail_option(error, "ridge",
+                                "the recipe paper has no regularisation; leave it out, or choose the recipe pelt");
     if (o->recipe != PELT_KEYS_PAPER && (o->residual > 0 || o->batch))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "%s: this belongs to the recipe paper; choose that, or leave it out",
-                         o->batch ? "batch" : "residual");
+        return pelt_fail_option(error, o->batch ? "batch" : "residual",
+                                "this belongs to the recipe paper; choose that, or leave it out");
     if (o->error > 0 && o->residual > 0)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "residual: the number of keys follows from it or from the error; give one of the two");
+        return pelt_fail_option(error, "residual",
+                                "the number of keys follows from it or from the error; give one of the two");
     if (o->grid && !o->positions && (f->component_count != 3 || o->shared || o->uncentred))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "grid: the positions of the points are unknown; give them, or leave it out");
+        return pelt_fail_option(error, "grid", "the positions of the points are unknown; give them, or leave it out");
     if (o->grid && o->keys && o->grid >= o->keys)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "grid: %u of %u keys would be spread evenly; at least one must be chosen by motion", o->grid,
-                         o->keys);
+        return pelt_fail_option(error, "grid",
+                                "%u of %u keys would be spread evenly; at least one must be chosen by motion", o->grid,
+                                o->keys);
     return PELT_OK;
 }
 
@@ -141,7 +147,7 @@ pelt_result pelt_keys_resolve(const pelt_frames *f, pelt_keys_options *o, pelt_e
     pelt_result result = check_frames(f, o->shared, error);
     if (result) return result;
     if (!pelt_keys_recipe_name(o->recipe))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "recipe: there is no recipe number %d", (int)o->recipe);
+        return pelt_fail_option(error, "recipe", "there is no recipe number %d", (int)o->recipe);
     if (!o->engine_points) o->engine_points = f->point_count;
     result = check_counts(f, o, error);
     if (!result) result = check_numbers(f, o, error);

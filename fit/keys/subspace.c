@@ -21,27 +21,9 @@ struct pelt_columns {
     double *block;                 /* [BATCH * per_frame][row_count] */
 };
 
-pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
-                                pelt_error *error) {
-    pelt_columns *c = PELT_NEW(arena, 1, pelt_columns);
-    size_t frame = (size_t)frames->point_count * frames->component_count;
-    c->frames = frames;
-    c->per_frame = shared ? frames->component_count : 1;
-    c->row_count = (uint32_t)(frame / c->per_frame);
-    c->batch = PELT_NEW(arena, BATCH * frame, float);
-    c->block = PELT_NEW(arena, BATCH * frame, double);
-    if (frame * sizeof(float) <= memory / frames->frame_count)
-        c->held = PELT_NEW(arena, frame * frames->frame_count, float);
-    for (uint32_t first = 0; c->held && first < frames->frame_count; first += BATCH) {
-        uint32_t count = frames->frame_count - first < BATCH ? frames->frame_count - first : BATCH;
-        if (frames->read(frames->user, first, count, c->held + first * frame, error)) return NULL;
-    }
-    return c;
-}
-
 static const float largest_value = 1e15f;
 
-static pelt_result check_finite(const pelt_frames *frames, uint32_t first, const float *values, size_t count,
+static pelt_result check_values(const pelt_frames *frames, uint32_t first, const float *values, size_t count,
                                 pelt_error *error) {
     for (size_t i = 0; i < count; i++)
         if (!(fabsf(values[i]) <= largest_value)) {
@@ -53,16 +35,47 @@ static pelt_result check_finite(const pelt_frames *frames, uint32_t first, const
     return PELT_OK;
 }
 
+pelt_result pelt_frames_read(const pelt_frames *frames, uint32_t first, uint32_t count, float *values,
+                             pelt_error *error) {
+    pelt_error told = {0};
+    pelt_result result = frames->read(frames->user, first, count, values, &told);
+    if (!result)
+        return check_values(frames, first, values, (size_t)count * frames->point_count * frames->component_count,
+                            error);
+    if (!*told.text) pelt_fail(&told, result, "%s: frame %u cannot be read", pelt_frames_name(frames), first);
+    told.code = result;
+    if (error) *error = told;
+    return result;
+}
+
+pelt_result pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
+                              pelt_columns **columns, pelt_error *error) {
+    pelt_columns *c = *columns = PELT_NEW(arena, 1, pelt_columns);
+    size_t frame = (size_t)frames->point_count * frames->component_count;
+    c->frames = frames;
+    c->per_frame = shared ? frames->component_count : 1;
+    c->row_count = (uint32_t)(frame / c->per_frame);
+    c->batch = PELT_NEW(arena, BATCH * frame, float);
+    c->block = PELT_NEW(arena, BATCH * frame, double);
+    if (frame * sizeof(float) <= memory / frames->frame_count)
+        c->held = PELT_NEW(arena, frame * frames->frame_count, float);
+    for (uint32_t first = 0; c->held && first < frames->frame_count; first += BATCH) {
+        uint32_t count = frames->frame_count - first < BATCH ? frames->frame_count - first : BATCH;
+        pelt_result result = pelt_frames_read(frames, first, count, c->held + first * frame, error);
+        if (result) return result;
+    }
+    return PELT_OK;
+}
+
 /* Columns of some frames, minus the mean (may be NULL), as c->block [columns][row_count]. */
 static pelt_result read_block(pelt_columns *c, uint32_t first, uint32_t count, const double *mean, pelt_error *error) {
     const pelt_frames *frames = c->frames;
     size_t frame = (size_t)frames->point_count * frames->component_count, per = c->per_frame, rows = c->row_count;
     const float *values = c->held ? c->held + first * frame : c->batch;
     if (!c->held) {
-        pelt_result result = frames->read(frames->user, first, count, c->batch, error);
+        pelt_result result = pelt_frames_read(frames, first, count, c->batch, error);
         if (result) return result;
     }
-    if (check_finite(frames, first, values, count * frame, error)) return PELT_ERROR_NUMBER;
     for (size_t f = 0; f < count; f++)
         for (size_t k = 0; k < per; k++) {
             double *out = c->block + (f * per + k) * rows;

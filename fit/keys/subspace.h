@@ -26,10 +26,15 @@ static inline const char *pelt_frames_name(const pelt_frames *frames) {
     return frames->name ? frames->name : "training frames";
 }
 
-/* Frames as a source of columns, kept in memory if they fit; NULL when they cannot be read. */
+/* Reads frames with the caller's function and refuses values that are not finite or too large. A failure always has a
+   sentence, even if that function leaves none. */
+pelt_result pelt_frames_read(const pelt_frames *frames, uint32_t first, uint32_t count, float *values,
+                             pelt_error *error);
+
+/* Frames as a source of columns, kept in memory if they fit. */
 typedef struct pelt_columns pelt_columns;
-pelt_columns *pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
-                                pelt_error *error);
+pelt_result pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
+                              pelt_columns **columns, pelt_error *error);
 
 /* The subspace of at most `rank` vectors. */
 pelt_result pelt_subspace_find(pelt_arena *arena, pelt_columns *columns, uint32_t rank, bool centred, uint32_t seed,

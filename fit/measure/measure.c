@@ -11,6 +11,7 @@
 struct pelt_player {
     pelt_arena *arena; /* owns everything */
     const pelt_skin *skin;
+    const pelt_bundle *bundle;
     const pelt_skeleton *skeleton;
     const pelt_controls *controls; /* of the bundle, which may gain more */
     uint32_t matched;              /* how many of them have been matched */
@@ -63,6 +64,7 @@ static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const 
     pelt_player *player = PELT_NEW(arena, 1, pelt_player);
     pelt_player made = {.arena = arena,
                         .skin = skin,
+                        .bundle = bundle,
                         .skeleton = &bundle->skeleton,
                         .controls = &bundle->controls,
                         .control_source = PELT_NEW(arena, controls, uint32_t),
@@ -85,6 +87,7 @@ static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const 
 }
 
 pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error) {
+    if (PELT_MISSING(skin, error) || PELT_MISSING(bundle, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_player *player = make_player(arena, skin, bundle, error);
     if (!player) pelt_arena_free(arena);
@@ -101,7 +104,9 @@ static void gather(const pelt_skin *skin, const float *slots, float *vertices) {
 }
 
 const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_t frame) {
+    if (!player) return NULL;
     const pelt_skin *skin = player->skin;
+    if (!pelt_is_own_clip(player->bundle, clip)) clip = NULL; /* its channels are of other joints */
     pelt_clip_pose(clip, player->skeleton, frame, player->locals);
     for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = player->locals[player->source[j]];
     if (player->matched != player->controls->count) match_controls(player);
@@ -111,7 +116,9 @@ const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_
 }
 
 const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *locals, const float *controls) {
+    if (!player) return NULL;
     const pelt_skin *skin = player->skin;
+    if (!locals) locals = player->skeleton->rest;
     for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = locals[player->source[j]];
     if (player->matched != player->controls->count) match_controls(player);
     for (uint32_t i = 0; i < skin->control_count; i++) {
@@ -123,10 +130,11 @@ const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *local
 }
 
 void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions, float *normals) {
+    if (!player) return;
     const pelt_skin *skin = player->skin;
     const void *pose = pelt_player_pose(player, clip, frame);
     pelt_deform(skin, pose, pelt_all_blocks(skin), player->positions, normals ? player->normals : NULL);
-    gather(skin, player->positions, positions);
+    if (positions) gather(skin, player->positions, positions);
     if (normals) gather(skin, player->normals, normals);
 }
 
@@ -146,6 +154,7 @@ struct lane {
     double baseline;
     float *normals, *true_normals;
     double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
+    uint32_t normal_count;         /* whose true normal is known */
 };
 
 typedef struct measuring {
@@ -165,13 +174,14 @@ typedef struct measuring {
 /* The angle between unit vectors as 2 asin(|a - b| / 2), which is accurate for small angles, where it matters. */
 static void add_normals(struct lane *lane, const measuring *m, const pelt_example *example) {
     const float *truth = pelt_true_normals(m->smoothing, example, lane->true_normals);
-    lane->normal_sum = 0, lane->normal_max = 0;
+    lane->normal_sum = 0, lane->normal_max = 0, lane->normal_count = 0;
     for (size_t v = 0; v < m->skin->vertex_count; v++) {
         const float *a = lane->normals + 3 * v, *b = truth + 3 * v;
         if (b[0] == 0 && b[1] == 0 && b[2] == 0) continue; /* not known */
         double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
         double angle = 2 * asin(fmin(sqrt(x * x + y * y + z * z) / 2, 1));
         lane->normal_sum += angle * angle;
+        lane->normal_count++;
         lane->normal_max = fmax(lane->normal_max, angle);
     }
 }
@@ -247,17 +257,24 @@ static pelt_result open_lane(pelt_arena *arena, const measuring *m, struct lane 
 /* A blend this close to the truth, near the precision of files, is no basis for relative errors. */
 static const double exact_blend = 1e-6;
 
-static void finish(pelt_measure *measure, const double *vertex_sums, double sum, double baseline, double normal_sum,
-                   double normal_max, double diagonal) {
+/* Over all frames. */
+typedef struct sums {
+    double *of_vertex; /* [vertex_count] squared errors */
+    double all, baseline, normals;
+    size_t normal_count;
+    double normal_max;
+} sums;
+
+static void finish(pelt_measure *measure, const sums *s, double diagonal) {
     const double degrees = 180 / acos(-1), frames = measure->frame_count, all = frames * measure->vertex_count;
-    for (uint32_t v = 0; v < measure->vertex_count; v++) measure->vertex_rms[v] = (float)sqrt(vertex_sums[v] / frames);
-    measure->rms = sqrt(sum / all);
-    measure->normal_rms_degrees = degrees * sqrt(normal_sum / all);
-    measure->normal_max_degrees = degrees * normal_max;
+    for (uint32_t v = 0; v < measure->vertex_count; v++) measure->vertex_rms[v] = (float)sqrt(s->of_vertex[v] / frames);
+    measure->rms = sqrt(s->all / all);
+    measure->normal_rms_degrees = s->normal_count ? degrees * sqrt(s->normals / (double)s->normal_count) : 0;
+    measure->normal_max_degrees = degrees * s->normal_max;
     measure->rms_fraction = measure->rms / diagonal;
     measure->max_fraction = measure->max / diagonal;
-    measure->blend_fraction = sqrt(baseline / all) / diagonal;
-    measure->rel_err = measure->blend_fraction > exact_blend ? sqrt(sum / baseline) : 0;
+    measure->blend_fraction = sqrt(s->baseline / all) / diagonal;
+    measure->rel_err = measure->blend_fraction > exact_blend ? sqrt(s->all / s->baseline) : 0;
 }
 
 /* A stage: results go into the measure's arena, everything else into one inside it. */
@@ -279,17 +296,18 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     pelt_look_open(work, m->bundle, m->examples, &m->look);
     for (size_t i = 0; i < lanes + 1; i++) pelt_look_frame_open(work, &m->look, &m->looks[i]);
     pelt_look_sums look_sums = {.rough = PELT_NEW(work, m->look.points.count, double)};
-    double *vertex_sums = PELT_NEW(work, n, double), sum = 0, baseline = 0, normal_sum = 0, normal_max = 0;
+    sums s = {.of_vertex = PELT_NEW(work, n, double)};
     pelt_should_stop(m->progress, "measuring", 0);
     for (m->first = 0; m->first < frames; m->first += BATCH) {
         size_t count = frames - m->first < BATCH ? frames - m->first : BATCH;
         pelt_parallel(work, m->threads, count, measure_frame, m);
         pelt_parallel(work, m->threads, count, measure_jump, m);
         for (size_t i = 0; i < count; i++) {
-            sum += add_frame(measure, &m->lanes[i], m->first + i, vertex_sums);
-            baseline += m->lanes[i].baseline;
-            normal_sum += m->lanes[i].normal_sum;
-            normal_max = fmax(normal_max, m->lanes[i].normal_max);
+            const struct lane *lane = &m->lanes[i];
+            s.all += add_frame(measure, lane, m->first + i, s.of_vertex);
+            s.baseline += lane->baseline;
+            s.normals += lane->normal_sum, s.normal_count += lane->normal_count;
+            s.normal_max = fmax(s.normal_max, lane->normal_max);
             pelt_look_add(&m->look, m->first + i, &m->looks[i + 1], &look_sums);
         }
         pelt_look_frame last = m->looks[count];
@@ -298,7 +316,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     }
     double diagonal = m->bundle->mesh.diagonal > 0 ? m->bundle->mesh.diagonal : 1;
-    finish(measure, vertex_sums, sum, baseline, normal_sum, normal_max, diagonal);
+    finish(measure, &s, diagonal);
     pelt_look_finish(&m->look, &look_sums, measure);
     if (!pelt_measure_is_relative(measure)) {
         measure->roughness = 0;
@@ -309,7 +327,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
 }
 
 int pelt_measure_is_relative(const pelt_measure *measure) {
-    return measure->rel_err > 0 || measure->blend_fraction > exact_blend;
+    return measure && (measure->rel_err > 0 || measure->blend_fraction > exact_blend);
 }
 
 pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
@@ -319,11 +337,12 @@ pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bu
 
 pelt_measure *pelt_measure_watched(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                    uint32_t threads, const pelt_progress *progress, pelt_error *error) {
+    if (PELT_MISSING(skin, error) || PELT_MISSING(bundle, error)) return NULL;
     if (!examples.count) {
         pelt_fail(error, PELT_ERROR_DATA, "there are no examples to measure on");
         return NULL;
     }
-    if (pelt_check_examples(examples, error)) return NULL;
+    if (pelt_check_examples(bundle, examples, true, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_measure *measure = PELT_NEW(arena, 1, pelt_measure);
     measuring m = {.skin = skin,

@@ -14,7 +14,9 @@
        pelt_bytes_write(skin, "body.pelt", &error);
 
    **Errors.** Functions that can fail take a pelt_error (NULL: not wanted): they return NULL, or a pelt_result other than
-   PELT_OK, and say in error->text which file, what is wrong and what to do. Nothing prints, nothing exits.
+   PELT_OK, and say in error->text which file, what is wrong and what to do. Nothing prints, nothing exits. What is missing
+   (NULL, a list with a count but no pointer), out of range or not a number is PELT_ERROR_ARGUMENT, and clips of another
+   bundle are PELT_ERROR_DATA: what a caller can get wrong is refused, not read. Functions that free take NULL.
 
    **Options** are structs that are zero-initialised; zero means the default. Names of fields are the names that errors
    use; flags are ints, 0 or 1.
@@ -163,12 +165,15 @@ typedef struct pelt_example {
                      methods meet every example alike and refuse it */
 } pelt_example;
 
+/* Frames of clips of one bundle, the one that they are given with. */
 typedef struct pelt_examples {
     size_t count;
     pelt_example *list;
 } pelt_examples;
 
-/* The pose of a frame: one transform per joint, relative to its parent. */
+/* The pose of a frame: one transform per joint, relative to its parent. Clip and skeleton are of one bundle. These two
+   cannot fail: a frame beyond the last is the last, a clip without frames or NULL is at rest, and so are joints that a
+   clip of another skeleton does not have. */
 PELT_API void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame,
                              pelt_transform *locals);
 
@@ -300,11 +305,11 @@ PELT_API const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_c
 PELT_API const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, int axis, pelt_error *error);
 
 /* All frames of some clips, with their weights, but those whose weight is 0. Owned by the bundle; a list of NULL when
-   memory is out. */
+   memory is out. A clip that is NULL becomes an example without one, which whoever takes the list refuses. */
 PELT_API pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
 /* Everything that looks wrong with the bundle and the clips given (with positions, where they are loaded), worst first.
-   Owned by the bundle. */
+   Owned by the bundle. Clips that are not the bundle's are one finding, "clip", and fatal. */
 PELT_API pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
@@ -600,7 +605,8 @@ typedef struct pelt_measure {
     uint32_t point_count;
     double mean_edge;          /* mean length, at rest, of the edges between points; 0: there are none */
     double normal_rms_degrees; /* angles between normals of the skin and the true ones: the clip's own, or those
-                                  of the true positions, smooth and hard where the character's are */
+                                  of the true positions, smooth and hard where the character's are. Over those
+                                  that are known; 0: none is */
     double normal_max_degrees;
     double jump;     /* jump_max relative to the same of the blend with the file's weights: above 1 the skin pops more;
                         0 as for rel_err */
@@ -748,12 +754,12 @@ typedef struct pelt_fit_report {
     struct pelt_arena *arena; /* owns all of it */
 } pelt_fit_report;
 
-/* Frees what is in a report, not the struct itself. */
+/* Frees what is in a report, not the struct itself. NULL is fine. */
 PELT_API void pelt_fit_report_free(pelt_fit_report *report);
 
 /* Fits a skin to examples. Free the bytes with pelt_bytes_free. All examples need true positions, unless the blend is
    taken as it is (file, distance) without a corrective and no report is wanted; such a blend needs no examples at all,
-   and a report on none has no measures. `report` may be NULL: then nothing is
+   and a report on none has no measures. `options` may be NULL: the defaults. `report` may be NULL: then nothing is
    measured and nothing held out, which saves most of the second half of the time; otherwise it is filled in when the
    fit succeeds, and to be freed with pelt_fit_report_free. It can take seconds to minutes: options->progress is told,
    and can stop it. */
@@ -773,11 +779,12 @@ typedef struct pelt_player pelt_player;
 PELT_API pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error);
 PELT_API void pelt_player_free(pelt_player *player);
 
-/* Poses the skin as a frame has it: scratch memory for pelt_deform or a graphics device, until the next call. */
+/* Poses the skin as a frame has it: scratch memory for pelt_deform or a graphics device, until the next call. A frame
+   beyond the last is the last; NULL, and a clip of another bundle, are the rest pose. */
 PELT_API const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_t frame);
 
-/* The same of a pose that is no clip's: a transform for each joint of the bundle, and a value for each of its controls;
-   NULL: at rest. */
+/* The same of a pose that is no clip's: a transform for each joint of the bundle, and a value for each of its controls.
+   NULL, of either: at rest. */
 PELT_API const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *locals, const float *controls);
 
 /* Runs the skin in the pose of a frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's order. */

@@ -205,8 +205,13 @@ typedef struct pelt_soft_cache {
    is more than the machine has addresses for. */
 PELT_API size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count);
 
+/* The first of the options that is out of its range, by name: "e_min" (1e-6 to 1e6), "e_max" (at least e_min), "step" (0
+   to 1); NULL: none. */
+PELT_API const char *pelt_soft_cache_problem(const pelt_soft_cache_options *options);
+
 /* Makes a soft cache in the memory given. `options` may be NULL: the defaults. PELT_ERROR_ARGUMENT when something
-   needed is NULL, e_max is below e_min or step is negative; PELT_ERROR_ALIGNMENT when memory is not aligned to 64. */
+   needed is NULL or pelt_soft_cache_problem finds one, PELT_ERROR_ALIGNMENT when memory is not aligned to 64; the cache
+   must then not be used, and pelt_soft_cache_next says PELT_ERROR_ARGUMENT. */
 PELT_API pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys,
                                           const pelt_soft_cache_options *options, pelt_engine_call engine,
                                           void *memory);
