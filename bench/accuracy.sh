@@ -1,7 +1,7 @@
 #!/bin/sh
-# accuracy.sh [PELT]: the tables of all methods on all characters in docs/accuracy.md: error, look and size, as Markdown.
-# PELT_DATA is the folder of the real characters; where it is not set, or lacks one, that column is left out.
-# limbs_M has one clip: its column is what `pelt fit` holds out of it.
+# accuracy.sh [PELT]: the tables of all methods on all characters in docs/accuracy.md: error, look and size, as
+# Markdown. PELT_DATA is the folder of the real characters; if it is not set, or lacks one, that column is omitted.
+# limbs_M has one clip: its column is the hold-out error of `pelt fit`.
 PELT=${1:-build/pelt}
 FOLDER=$(mktemp -d)
 trap 'rm -rf "$FOLDER"' EXIT
@@ -53,7 +53,7 @@ table() { # TITLE COLUMN DIGITS NAME...
   done
   printf '\n%s\n%s\n' "$head" "$line"
   [ "$column" = 3 ] && echo "$points"
-  # The best of a column is bold, but for bytes.
+  # The best of a column is bold, except for bytes.
   awk -v methods="$METHODS" -v column="$column" -v digits="$digits" '
     FNR == 1 { files++ }
     { value[files, $1] = $column

@@ -1,4 +1,4 @@
-/* bench.c: the median and the best of many turns. */
+/* bench.c: the median and the best of many runs. */
 
 #include "bench/bench.h"
 #include "rig/sort.h"

@@ -1,5 +1,5 @@
-/* bench.h: what all benchmarks share. Machines are noisy: everything takes many turns, and the median and the best of
-   them are given. */
+/* bench.h: shared by all benchmarks. Machines are noisy: everything runs many times, and the median and the best are
+   reported. */
 
 #ifndef BENCH_H
 #define BENCH_H
@@ -10,7 +10,7 @@ typedef struct bench_time {
     double median, best;
 } bench_time;
 
-/* Of the turns, which are sorted. */
+/* Sorts the turns. */
 bench_time bench_time_of(double *turns, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
-/* corrective.c: made-up correctives.
+/* corrective.c: synthetic correctives.
 
-   eigen-5: five displacements per vertex, driven by the joint that carries it most. psd-8: eight principal poses.
-   wpsd-8: eight poses, each vertex with a distance over its own four joints. */
+   eigen-5: five displacements per vertex, driven by the joint with the largest weight. psd-8: eight principal poses.
+   wpsd-8: eight poses, with each vertex's distance over its own four joints. */
 
 #include "bench/corrective.h"
 #include "fit/examples/displacement.h"
@@ -64,7 +64,7 @@ static uint32_t main_joint(const pelt_influences *in, uint32_t v) {
     return in->joints[best];
 }
 
-/* `terms` displacements for every vertex; coefficients of the joint that carries it, or the same for all. */
+/* `terms` displacements per vertex; with coefficients of the joint that carries it, or the same for all. */
 static pelt_displacements *make_displacements(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state,
                                               uint32_t terms, bool by_joint) {
     uint32_t n = bundle->mesh.vertex_count;
@@ -128,9 +128,10 @@ static pelt_bytes *pack(const pelt_bundle *bundle, const pelt_corrective *correc
     return pelt_model_pack(&model, "{}", error);
 }
 
-/* -- Ready to run -------------------------------------------------------------------------------------------------- */
+/* -- Preparing runs
+   -------------------------------------------------------------------------------------------------- */
 
-/* What the pose gives, for the plain loops: they are timed on vertices alone, like pelt_deform. */
+/* The pose as input for the plain loops: like pelt_deform, they are timed on vertices alone. */
 static void pose_plain(const pelt_bundle *bundle, const pelt_transform *locals, const pelt_corrective *c,
                        bench_corrective *out) {
     uint32_t joints = bundle->skeleton.joint_count, count = pelt_corrective_coefficient_count(c);
@@ -168,7 +169,7 @@ typedef struct making {
     const pelt_bundle *bundle;
     const pelt_transform *locals;
     make_corrective *make;
-    bool with_plain; /* also what the plain loops need */
+    bool with_plain; /* including what the plain loops need */
     bench_corrective *out;
     pelt_corrective corrective;
 } making;
@@ -225,7 +226,7 @@ static void make_psd_all(const pelt_bundle *bundle, pelt_arena *arena, uint32_t 
     ((pelt_rbf *)out->rbfs)->norm = random_floats(arena, state, terms, 1);
 }
 
-/* 64 groups of 10 coefficients, each of 12 joints and 8 pairs. */
+/* 64 groups of 10 coefficients, each with 12 joints and 8 pairs. */
 static void make_kernel(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
                         pelt_corrective *out) {
     enum { GROUPS = 64, UNITS = 20, COEFFICIENTS = 10 };
@@ -251,7 +252,7 @@ static void make_kernel(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *
     *out = (pelt_corrective){.kernel = k, .displacements = make_displacements(bundle, arena, state, 1, false)};
 }
 
-/* The same with displacements as a fit makes them: five for every vertex, those of its joint's group. */
+/* The same with displacements like those of a fit: five per vertex, from its joint's group. */
 static void make_kernel_displacements(const pelt_bundle *bundle, pelt_arena *arena, uint32_t *state, uint32_t terms,
                                       pelt_corrective *out) {
     enum { EACH = 5, GROUP = 10 };

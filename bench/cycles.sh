@@ -1,5 +1,5 @@
 #!/bin/sh
-# cycles.sh: pelt's light in the Cornell box against Blender's Cycles. Skips with a word where there is no Blender.
+# cycles.sh: pelt's light in the Cornell box against Blender's Cycles. Skips with a message if there is no Blender.
 #   bench/cycles.sh [PELT] [SIZE] [SAMPLES]
 set -eu
 here=$(dirname "$0")

@@ -1,4 +1,4 @@
-/* devices.c: how fast skins run on graphics devices, beside writing and copying the same bytes there. */
+/* devices.c: how fast skins run on graphics devices, compared with writing and copying the same bytes there. */
 
 #include "bench/devices.h"
 #include "gpu/device.h"
@@ -20,7 +20,7 @@ static float noise(uint32_t *state) {
     return (float)(*state >> 8) / 8388608.0f - 1;
 }
 
-/* q times a rotation of up to half a radian or so. */
+/* q times a rotation of up to about half a radian. */
 static void disturb(uint32_t *state, float q[4]) {
     float x = 0.25f * noise(state), y = 0.25f * noise(state), z = 0.25f * noise(state), w = 1;
     float p[4] = {q[3] * x + q[0] * w + q[1] * z - q[2] * y, q[3] * y - q[0] * z + q[1] * w + q[2] * x,
@@ -50,7 +50,7 @@ void bench_crowd_free(bench_crowd *crowd) {
     if (crowd) pelt_arena_free(crowd->arena);
 }
 
-/* -- Being right --------------------------------------------------------------------------------------------------- */
+/* -- Correctness --------------------------------------------------------------------------------------------------- */
 
 static double diagonal_of(const pelt_skin *skin) {
     const pelt_gpu_box box = pelt_gpu_rest_box(skin);
@@ -59,7 +59,7 @@ static double diagonal_of(const pelt_skin *skin) {
     return square > 0 ? sqrt(square) : 1;
 }
 
-/* Infinite where a number is none. */
+/* Infinite if any value is NaN. */
 static double largest_difference(const pelt_skin *skin, const float *a, const float *b) {
     double worst = 0;
     for (uint32_t v = 0; v < skin->vertex_count; v++)
@@ -104,8 +104,7 @@ static pelt_result time_work(const contest *c, pelt_device_work work, const benc
     return result;
 }
 
-/* A frame as a game has it: poses go up, the work is done, and everybody waits for it. As many as were asked for, or as a
-   second has room for. */
+/* A frame as in a game: upload poses, compute, wait. As many as requested, or as fit in a second. */
 static pelt_result time_frames(const contest *c, bench_device_row *row, pelt_error *error) {
     pelt_result result = PELT_OK;
     uint32_t done = 0;
@@ -162,7 +161,7 @@ pelt_result bench_device_frame(const char *device, const pelt_skin *skin, const 
     contest c = {.skin = skin, .crowd = crowd, .turn_count = turns};
     *row = (bench_device_row){.characters = crowd->characters, .normals = true};
     pelt_result result = begin(&c, device, arena, error);
-    if (!result) result = compare(&c, row, error); /* which also makes what frames need */
+    if (!result) result = compare(&c, row, error); /* also allocates what frames need */
     if (!result) result = time_frames(&c, row, error);
     pelt_device_free(c.device);
     pelt_arena_free(arena);

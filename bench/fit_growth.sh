@@ -1,9 +1,9 @@
 #!/bin/sh
-# fit_growth.sh [PELT [METHOD...]]: how the time of a fit grows with vertices and with examples, on one thread, at four sizes each.
+# fit_growth.sh [PELT [METHOD...]]: how fit time grows with vertices and examples, on one thread, at four sizes each.
 # CPU seconds of the fit alone (reading excluded), the best of three. Blends on the built-in humanoid with 53 joints,
-# correctives on the built-in arm and, where PELT_DATA is the folder of the real characters, on a real body with 240, 480 and
-# 960 examples: there also the peak memory (by GNU time, or what TIME names) and the error on motion that it has not seen.
-# With methods only these, and only on the real body, the best of TURNS.
+# correctives on the built-in arm and, if PELT_DATA is the folder of the real characters, on a real body with 240, 480
+# and 960 examples: there also with peak memory (by GNU time, or $TIME) and the error on unseen motion. If methods are
+# given, only these, only on the real body, the best of TURNS.
 PELT=${1:-build/pelt}
 [ $# -gt 0 ] && shift
 TIME=${TIME:-/usr/bin/time}

@@ -1,5 +1,5 @@
-/* frame.c: whole frames. Poses change from turn to turn, as they do in a game; instruction sets take
-   turns, so that what disturbs one disturbs all. */
+/* frame.c: whole frames. Poses change every time, as in a game; instruction sets alternate, so that any disturbance
+   affects all. */
 
 #include "bench/frame.h"
 #include "rig/clock.h"
@@ -15,7 +15,7 @@ typedef struct frame_work {
     double *poses[PELT_ISA_COUNT], *deforms[PELT_ISA_COUNT]; /* [turn] */
 } frame_work;
 
-/* Every joint turns by up to half a radian from rest. */
+/* Every joint rotates by up to half a radian from rest. */
 static void make_poses(frame_work *w, uint32_t seed) {
     uint32_t state = seed + 1;
     for (uint32_t p = 0; p < POSES; p++)

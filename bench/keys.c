@@ -1,5 +1,5 @@
-/* keys.c: how fast points are filled from key points, for any sizes, on every instruction set. The model is random: only
-   its sizes matter. */
+/* keys.c: how fast points are filled from key points, for any size, on every instruction set. The model is random: only
+   its size matters. */
 
 #include "bench/keys.h"
 #include "rig/clock.h"
@@ -42,7 +42,7 @@ static void make(trial *t, pelt_arena *arena, uint32_t points, uint32_t basis) {
     t->scratch = pelt_alloc(arena, pelt_keys_scratch_size(k, BATCH), 1);
 }
 
-/* Median and best seconds a frame of one kind of work. */
+/* Median and best seconds per frame of one kind of work. */
 static bench_time time_work(trial *t, int work) {
     enum { TURNS = 41 };
     double times[TURNS];
@@ -60,7 +60,7 @@ static bench_time time_work(trial *t, int work) {
     return bench_time_of(times, TURNS);
 }
 
-/* What the stage is given, and what it leaves. */
+/* Input and output of the stage. */
 typedef struct benching {
     pelt_arena *arena;
     uint32_t points, basis;

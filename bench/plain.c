@@ -1,4 +1,4 @@
-/* plain.c: built with -O3 for the machine at hand, like a user's own code would be. */
+/* plain.c: built with -O3 for the local machine, like a user's own code. */
 
 #include "bench/plain.h"
 #include <math.h>

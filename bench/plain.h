@@ -1,4 +1,4 @@
-/* plain.h: what pelt is compared with: the loops that anybody would write first, and what memory can do. */
+/* plain.h: the baselines: the loops anybody would write first, and the speed of memory. */
 
 #ifndef PELT_PLAIN_H
 #define PELT_PLAIN_H
@@ -10,7 +10,7 @@
 void plain_blend(size_t vertex_count, const float *positions, const float *normals, const uint16_t *joints,
                  const float *weights, const float *matrices, float *positions_out, float *normals_out);
 
-/* The same after displacements have been added to the rest positions: `terms` per vertex, each with its coefficient. */
+/* The same after adding displacements to the rest positions: `terms` per vertex, each with its coefficient. */
 void plain_basis(size_t vertex_count, const float *positions, const uint16_t *joints, const float *weights,
                  const float *matrices, size_t terms, const uint16_t *sources, const float *vectors,
                  const float *coefficients, float *positions_out);
@@ -24,7 +24,7 @@ void plain_weighted(size_t vertex_count, const float *positions, const uint16_t 
 /* to[i] = from[i]. */
 void plain_copy(float *to, const float *from, size_t count);
 
-/* to[i] = a[i] + 3 b[i]: the loop by which memory is commonly measured. */
+/* to[i] = a[i] + 3 b[i]: the loop commonly used to measure memory bandwidth. */
 void plain_triad(float *to, const float *a, const float *b, size_t count);
 
 #endif

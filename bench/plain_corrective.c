@@ -1,4 +1,4 @@
-/* plain_corrective.c: correctives as one would write them first; built like plain.c. */
+/* plain_corrective.c: correctives as one would first write them; built like plain.c. */
 
 #include "bench/plain.h"
 #include <math.h>

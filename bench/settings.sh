@@ -1,11 +1,11 @@
 #!/bin/sh
-# settings.sh make|run|table|check FOLDER: constants of the fits by cross-validation on training examples alone; docs/accuracy.md,
+# settings.sh make|run|table|check FOLDER: chooses the fits' constants by cross-validation on training examples; docs/accuracy.md,
 # "Constants", has the tables. No test clip is read.
-#   make    compiles each file that has a constant once for every value that is tried, into FOLDER: a shared library that is loaded
-#           before the others, so that the sources keep their constants and nothing else is built again
+#   make    compiles each file with a constant once per value to try, into FOLDER: a shared library that is loaded before the
+#           others, so that the sources stay unchanged and nothing else is rebuilt
 #   run     fits to four folds of the examples and measures on the fifth, five times (bench/settings/blind.c); JOBS (2) at once
-#   check   says whether all constants are where make looks for them, and blind.c compiles: a test
-#   table   what was left, by setting: rel_err over all folds, and how far from the best, as mean +- standard error over the folds
+#   check   a test: whether make finds all constants, and blind.c compiles
+#   table   the errors by setting: rel_err over all folds, and the distance from the best, as mean +- standard error over folds
 # PELT_DATA is the folder of the real characters, BUILD that of pelt's libraries (build, made with the release preset).
 FOLDER=${2:?usage: settings.sh make|run|table|check FOLDER}
 BUILD=${BUILD:-build}
@@ -45,7 +45,7 @@ settings() {
     "$BODY train 01234 family=features" "mhr_hand/mhr_hand.glb train 01234 family=features"
 }
 
-# A line for every fit: where its result goes, and what is called.
+# One line per fit: where its result goes, and its arguments.
 job() { # SETTING VALUE LIBRARY BUNDLE CLIPS FOLDS OPTIONS
   [ "$step" = check ] && return
   setting=$1 value=$2 library=$3 bundle=$4 clips=$5 folds=$6; shift 6
@@ -98,12 +98,12 @@ run_all() {
   sed 's/ *$//' "$FOLDER/jobs" | tr '\n' '\0' | xargs -0 -P "${JOBS:-2}" -I JOB sh -c "\"$0\" one \"$FOLDER\" JOB"
 }
 
-# Results of a setting and a run lie in FOLDER/results/SETTING/VALUE/RUN/FOLD.
+# Results of a setting and a run are in FOLDER/results/SETTING/VALUE/RUN/FOLD.
 table() {
   (cd "$FOLDER/results" && find . -type f ! -name '*.*' | sed 's,^\./,,' | sort -V | while IFS= read -r f; do
     echo "$f $(cat "$f")" | tr '/' ' '
   done) | awk '
-    # Values of one run side by side; of all runs of a setting, ratios of errors to those of the best value.
+    # Values of one run side by side; over all runs of a setting, error ratios to the best value.
     function compare(title, list, whole,    n, values, v, best, f, m, sum, squares, d, key) {
       n = split(list, values, " "); best = ""
       printf "\n%s\n  %-14s %8s %20s %8s %8s %8s %8s\n", title, "value", "rel_err", "over the best", "jump", "joints", "bytes", "CPU s"

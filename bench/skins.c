@@ -1,4 +1,4 @@
-/* skins.c: how fast skins run here, beside the plain loop and what memory can do. */
+/* skins.c: how fast skins run here, compared with the plain loop and memory bandwidth. */
 
 #include "runtime/skin.h"
 #include "bench/skins.h"
@@ -12,7 +12,7 @@ struct bench_skins {
     pelt_bundle *bundle;
     pelt_bytes *bytes;
     pelt_skin skin;
-    pelt_arena *arena; /* of the arrays */
+    pelt_arena *arena; /* owns the arrays */
     pelt_transform *locals;
     void *scratch;
     float *positions, *normals, *tangents, *plain_positions, *plain_normals;
@@ -71,7 +71,7 @@ static void gather(const pelt_skin *skin, const float *slots, float *vertices) {
         memcpy(vertices + 3 * v, slots + 3 * (size_t)skin->vertex_slots[v], 3 * sizeof *vertices);
 }
 
-/* What callers do who want the order of the file and have slots. */
+/* For callers who have slots but need the file's order. */
 static void run_gather(workload *work, const run *r) {
     run_pelt(work, r);
     gather(&work->skin, work->positions, work->plain_positions);
@@ -139,7 +139,7 @@ static bool allocate(workload *work) {
     return !pelt_arena_failed(arena);
 }
 
-/* The character in a pose, and the same as the plain loops take it. */
+/* The character in a pose, and the same data in the plain loops' layout. */
 static void fill_arrays(workload *work) {
     const pelt_bundle *bundle = work->bundle;
     const pelt_influences *in = &bundle->mesh.influences;
@@ -153,12 +153,11 @@ static void fill_arrays(workload *work) {
     for (size_t v = 0; v < n; v++)
         for (uint32_t i = in->first[v], k = 0; i < in->first[v + 1] && k < 4; i++, k++)
             work->joints[4 * v + k] = (uint16_t)in->joints[i], work->weights[4 * v + k] = in->weights[i];
-    float *memory[] = {work->memory_to, work->memory_a,
-                       work->memory_b}; /* pages that were never written are no memory */
+    float *memory[] = {work->memory_to, work->memory_a, work->memory_b}; /* pages are not allocated until written */
     for (int i = 0; i < 3; i++) memset(memory[i], 0, work->memory_count * sizeof(float));
 }
 
-/* Some tangents: for speed any will do. */
+/* Arbitrary tangents: their values do not affect speed. */
 static void add_tangents(pelt_bundle *bundle) {
     pelt_mesh *mesh = &bundle->mesh;
     mesh->tangents = PELT_NEW(bundle->arena, 4 * (size_t)mesh->vertex_count, float);
@@ -208,7 +207,7 @@ pelt_result bench_skins_kernel(const bench_skins *work, bench_corrective *out, p
 }
 const bench_corrective *bench_skins_correctives(const bench_skins *work) { return work->correctives; }
 
-/* Both loops must have computed the same thing, or their times mean nothing. */
+/* Both loops must compute the same thing, or their times mean nothing. */
 static double disagreement(const workload *work, const pelt_skin *skin) {
     double worst = 0;
     for (size_t v = 0; v < skin->vertex_count; v++)
@@ -239,10 +238,10 @@ static double time_turn(workload *work, const run *r, uint32_t vertices, uint32_
     return 1e9 * (clock() - start) / repeats / vertices;
 }
 
-/* Contestants take turns. Those with several threads wait until the others are done, since idle threads disturb. */
+/* Contestants alternate. Multithreaded ones run after the others, since idle threads disturb. */
 void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t turns) {
     uint32_t repeats[BENCH_MOST_RUNS], vertices = work->skin.vertex_count;
-    for (size_t r = 0; r < count; r++) { /* a turn lasts about a millisecond */
+    for (size_t r = 0; r < count; r++) { /* a turn takes about a millisecond */
         if (runs[r].threads == 1) time_turn(work, &runs[r], vertices, 1);
         double once = time_turn(work, &runs[r], vertices, 1) * vertices * 1e-9;
         repeats[r] = once < 1e-3 ? (uint32_t)(1e-3 / fmax(once, 1e-7)) + 1 : 1;
@@ -255,7 +254,7 @@ void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t
     for (size_t r = 0; r < count; r++) runs[r].time = bench_time_of(runs[r].turns, turns);
 }
 
-/* One contestant for each instruction set; or for the best alone. */
+/* One contestant per instruction set, or only for the best. */
 static size_t list_isas(const bench_skins *work, run r, bool best_alone, bench_run *runs) {
     size_t count = 0;
     for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)

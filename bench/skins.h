@@ -1,5 +1,5 @@
-/* skins.h: how fast skins run here, beside the plain loop and what memory can do. All contestants of a size take turns,
-   so that what disturbs one disturbs all. */
+/* skins.h: how fast skins run here, compared with the plain loop and memory bandwidth. All contestants of a size
+   alternate, so that any disturbance affects all. */
 
 #ifndef BENCH_SKINS_H
 #define BENCH_SKINS_H
@@ -8,7 +8,7 @@
 
 enum { BENCH_MOST_RUNS = 64, BENCH_MOST_TURNS = 201 };
 
-/* The humanoid in one pose, with all that its contestants need. */
+/* The humanoid in one pose, with everything its contestants need. */
 typedef struct bench_skins bench_skins;
 
 /* One contestant. */
@@ -22,18 +22,18 @@ typedef struct bench_run {
     uint32_t threads;
     void (*once)(bench_skins *work, const struct bench_run *run);
     const bench_corrective *corrective; /* NULL: none */
-    double bytes;                       /* per vertex: what must be read and written */
-    const struct bench_run *plain;      /* the plain blend, with normals or without, as this */
+    double bytes;                       /* per vertex, read and written */
+    const struct bench_run *plain;      /* the matching plain blend, with or without normals */
     const struct bench_run *own_plain;  /* the plain loop that computes the same */
     double turns[BENCH_MOST_TURNS];
-    bench_time time; /* nanoseconds a vertex */
+    bench_time time; /* nanoseconds per vertex */
 } bench_run;
 
 bench_skins *bench_skins_new(uint32_t vertices, uint32_t seed, pelt_error *error);
 void bench_skins_free(bench_skins *work);
 const pelt_skin *bench_skins_skin(const bench_skins *work);
 const pelt_bytes *bench_skins_bytes(const bench_skins *work);
-/* With a kernel corrective of 240 examples and five displacements a vertex; bytes and arena are the caller's to free. */
+/* With a kernel corrective of 240 examples and five displacements per vertex; the caller frees bytes and arena. */
 pelt_result bench_skins_kernel(const bench_skins *work, bench_corrective *out, pelt_error *error);
 /* The same character with a corrective: [BENCH_CORRECTIVES]. */
 const bench_corrective *bench_skins_correctives(const bench_skins *work);
@@ -41,13 +41,13 @@ const bench_corrective *bench_skins_correctives(const bench_skins *work);
 /* The contestants, at most BENCH_MOST_RUNS; returns their number. They point into the list and into the work. */
 size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *runs);
 
-/* Lets them take turns, at most BENCH_MOST_TURNS. */
+/* Runs them alternately, at most BENCH_MOST_TURNS times. */
 void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t turns);
 
 /* Both loops must compute the same thing, or their times mean nothing. */
 bool bench_skins_agree(bench_skins *work);
 
-/* What a pose costs before any vertex is touched: seconds, with correctives of so many examples. */
+/* The cost of a pose before any vertex is touched, in seconds, with correctives of this many examples. */
 pelt_result bench_skins_pose_seconds(const bench_skins *work, uint32_t examples, double *psd, double *kernel,
                                      pelt_error *error);
 

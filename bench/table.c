@@ -1,5 +1,6 @@
 /* table.c: the tables of Rhee, Lewis & Neumann 2006. Their character is a surface of 2,972, 11,574 or 46,036 vertices;
-   ours is the humanoid with as many. SSD and driven joints are fitted, correctives are made up (corrective.h). */
+   ours is the humanoid at the same sizes. SSD and driven joints are fitted, correctives are synthetic
+   (corrective.h). */
 
 #include "bench/table.h"
 #include "bench/devices.h"
@@ -46,7 +47,7 @@ static pelt_result time_processor(const pelt_skin *skin, uint32_t turns, double 
     return PELT_OK;
 }
 
-/* A device that fails is one that is not here, and so is one that computes something else. */
+/* A device that fails, or computes something else, counts as absent. */
 static double time_device(const char *device, const pelt_skin *skin, uint32_t seed, uint32_t turns) {
     bench_device_row row;
     pelt_error ignored;
@@ -56,7 +57,7 @@ static double time_device(const char *device, const pelt_skin *skin, uint32_t se
     return result || !bench_device_agrees(&row) ? 0 : row.frame;
 }
 
-/* The name of the column's device, or NULL where it is not wanted. */
+/* The name of the column's device, or NULL if not requested. */
 static const char *device_of(int column, const char *wanted) {
     const char *name = bench_table_devices[column];
     if (!wanted || !strcmp(wanted, "all")) return name;

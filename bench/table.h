@@ -1,5 +1,5 @@
-/* table.h: the tables of Rhee, Lewis & Neumann 2006, with today's methods added: frames a second on the processor and on
-   graphics devices, and memory. */
+/* table.h: the tables of Rhee, Lewis & Neumann 2006, with today's methods added: frames per second on the processor and
+   on graphics devices, and memory. */
 
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H
@@ -9,7 +9,7 @@
 enum { BENCH_TABLE_METHODS = 6, BENCH_TABLE_DEVICES = 2 };
 extern const char *const bench_table_devices[BENCH_TABLE_DEVICES];
 
-/* One method at one size. A frame is a pose, and the positions and normals of it. */
+/* One method at one size. A frame is a pose, with positions and normals. */
 typedef struct bench_table_row {
     const char *method;
     double cpu_frame;                         /* seconds on one core */
@@ -18,8 +18,8 @@ typedef struct bench_table_row {
     size_t pose_bytes, output_bytes;          /* of each character on a device */
 } bench_table_row;
 
-/* Fills in BENCH_TABLE_METHODS rows, on one device ("gl", "cuda", with a number: "gl:1"), or on all (NULL or "all"). Those
-   that are not here are left out. */
+/* Fills in BENCH_TABLE_METHODS rows, on one device ("gl", "cuda", or by number: "gl:1"), or on all (NULL or "all").
+   Missing devices are skipped. */
 pelt_result bench_table(uint32_t vertices, uint32_t seed, uint32_t turns, const char *device, bench_table_row *rows,
                         pelt_error *error);
 

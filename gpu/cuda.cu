@@ -1,4 +1,4 @@
-/* cuda.cu: a skin on an NVIDIA device: the host side, and which kernel for what. */
+/* cuda.cu: a skin on an NVIDIA device: the host side, and the choice of kernels. */
 
 #include "gpu/cuda_one.cuh"
 #include "gpu/cuda_tensor.cuh"
@@ -13,18 +13,18 @@ enum { FEW = 4, WHOLE = 16, ONE_POSE = 40 << 10 /* bytes of shared memory */ };
 struct pelt_cuda {
     const pelt_skin *skin;
     pelt_gpu_skin packed;
-    uint32_t characters; /* room for, a multiple of WHOLE */
+    uint32_t characters; /* capacity, a multiple of WHOLE */
     int device, scaled;
-    bool waits; /* kernels can wait for the work before them */
-    int wild;   /* a pose has had numbers that two halves do not hold */
+    bool waits; /* kernels can wait for preceding work (programmatic dependent launch) */
+    int wild;   /* a pose contained values that two halves cannot represent */
     uint32_t processors;
-    uint32_t shared_limit; /* bytes of shared memory that a work group may have */
+    uint32_t shared_limit; /* bytes of shared memory available to a work group */
     uint32_t *words;
     pelt_cuda_tensor tensor; /* size 0: tensor cores are not used */
     float4 *poses;
     float *positions, *normals;
     size_t output_size;
-    float *staged; /* poses on their way, where the device can fetch them */
+    float *staged; /* poses being uploaded, in memory the device can read */
     cudaEvent_t fetched;
     char name[256];
 };
@@ -33,13 +33,13 @@ static pelt_result check(cudaError_t code, const char *doing, pelt_error *error)
     if (code == cudaSuccess) return PELT_OK;
     cudaGetLastError();
     if (code == cudaErrorMemoryAllocation)
-        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the device has not enough memory for %s", doing);
+        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the device does not have enough memory for %s", doing);
     return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "CUDA fails at %s: %s", doing, cudaGetErrorString(code));
 }
 
 /* -- Numbers for tensor cores ------------------------------------------------------------------------------------------ */
 
-/* The middle of the mesh, and a power of two that its box fits into. */
+/* The centre of the mesh, and a power of two that bounds its box. */
 static void measure(const pelt_skin *skin, pelt_cuda_tensor *out) {
     const pelt_gpu_box box = pelt_gpu_rest_box(skin);
     float extent = 0, middle[3];
@@ -64,16 +64,16 @@ static bool weights_sum_to_one(const pelt_skin *skin) {
     return true;
 }
 
-/* Lists of a block, filled up to fours. */
+/* Lists of a block, padded to fours. */
 struct group_list {
     uint32_t which;               /* component of a head */
-    uint32_t step;                /* rows of 16 bits lie in twos */
+    uint32_t step;                /* rows of 16 bits come in pairs */
     uint32_t at_sources, at_rows; /* words of the packed skin */
-    uint32_t parts;               /* of a row: 1 or 3 */
-    float scale;                  /* of its numbers, unless they are of 16 bits */
-    uint32_t places;              /* what is added to a source */
-    uint32_t each;                /* joints and axes: what a source is a multiple of, and after that is taken off */
-    uint32_t *slots;              /* places in a plane of joints or axes, NULL: of neither */
+    uint32_t parts;               /* per row: 1 or 3 */
+    float scale;                  /* of its numbers, unless they have 16 bits */
+    uint32_t places;              /* added to a source */
+    uint32_t each;                /* joints and axes: a source is a multiple of this; subtracted afterwards */
+    uint32_t *slots;              /* slots in a plane of joints or axes; NULL: neither */
 };
 
 static uint64_t count_groups(const pelt_gpu_skin *packed, const group_list *list) {
@@ -84,7 +84,7 @@ static uint64_t count_groups(const pelt_gpu_skin *packed, const group_list *list
     return groups;
 }
 
-/* Number `lane` of part `part` of item i, which counts single rows: 16 bits, or two halves. */
+/* Number `lane` of part `part` of item i, counting single rows: 16 bits, or two halves. */
 static uint32_t number_of(const pelt_gpu_skin *packed, const group_list *list, uint64_t i, uint32_t part,
                           uint32_t lane) {
     uint32_t word = packed->words[list->at_rows + (i / list->step * list->parts + part) * PELT_BLOCK + lane];
@@ -94,14 +94,14 @@ static uint32_t number_of(const pelt_gpu_skin *packed, const group_list *list, u
     return halves_of(list->scale * x);
 }
 
-/* Entry i of a coloured list: which joint or axis it is. */
+/* Entry i of a coloured list: its joint or axis. */
 static uint32_t member_of(const pelt_gpu_skin *packed, const group_list *list, uint64_t i) {
     return (packed->words[list->at_sources + i] - list->places) / list->each;
 }
 
-/* Gives each of `count` joints or axes a place in a plane, such that those that meet in a block differ in the place's last
-   two bits as far as can be: each takes in turn the colour that fewest of its neighbours have. Where there are many, room
-   matters more, and colours have equal shares. Returns how many places there are, a multiple of 4. */
+/* Gives each of `count` joints or axes a slot in a plane, such that those in the same block differ in the slot's last
+   two bits as far as possible: each in turn takes the colour that the fewest of its neighbours have. If there are many,
+   space matters more, and colours get equal shares. Returns the number of slots, a multiple of 4. */
 static uint32_t find_slots(const pelt_gpu_skin *packed, group_list *list, uint32_t count) {
     enum { COLORS = 4, SWEEPS = 32, MANY = 64 };
     const uint32_t *heads = packed->words + packed->numbers.at_heads + list->which;
@@ -117,7 +117,7 @@ static uint32_t find_slots(const pelt_gpu_skin *packed, group_list *list, uint32
                 for (uint32_t other = heads[4 * (size_t)b]; other < heads[4 * (size_t)b + 4]; other++)
                     if (other != i)
                         neighbours[COLORS * member_of(packed, list, i) + colors[member_of(packed, list, other)]]++;
-        for (uint32_t j = sweep % 3; j < count; j += 3) /* not all at once, or two that meet go the same way */
+        for (uint32_t j = sweep % 3; j < count; j += 3) /* not all at once, or two neighbours would change alike */
             for (uint32_t c = 0; c < COLORS; c++)
                 if (used[c] < share && neighbours[COLORS * j + c] < neighbours[COLORS * j + colors[j]])
                     used[colors[j]]--, used[colors[j] = c]++;
@@ -132,7 +132,7 @@ static uint32_t find_slots(const pelt_gpu_skin *packed, group_list *list, uint32
     return COLORS * most;
 }
 
-/* Which entry of a block's list stands at place `at` when those of one group have different colours as far as can be. */
+/* Orders a block's list so that entries of one group have different colours as far as possible. */
 static void order_list(const pelt_gpu_skin *packed, const group_list *list, uint64_t first, uint64_t end,
                        uint64_t *order) {
     for (uint64_t i = first; i < end; i++) order[i - first] = i;
@@ -157,7 +157,7 @@ static uint32_t source_of(const pelt_gpu_skin *packed, const group_list *list, u
     return list->places + packed->words[list->at_sources + i / list->step] + (list->step == 2 ? i % 2 : 0);
 }
 
-/* False when there is no memory. */
+/* False when out of memory. */
 static bool fill_groups(const pelt_gpu_skin *packed, const group_list *list, const uint32_t *blocks, size_t sources,
                         size_t rows, uint32_t add, uint32_t *out) {
     const uint32_t *heads = packed->words + packed->numbers.at_heads + list->which;
@@ -177,7 +177,7 @@ static bool fill_groups(const pelt_gpu_skin *packed, const group_list *list, con
         for (uint64_t i = 0; i < count; i += TENSOR_GROUP, group++)
             for (uint32_t t = 0; t < TENSOR_GROUP; t++) {
                 bool there = i + t < count;
-                uint64_t entry = order[there ? i + t : i]; /* what is missing has no weight */
+                uint64_t entry = order[there ? i + t : i]; /* missing entries have no weight */
                 out[sources + TENSOR_GROUP * (size_t)group + t] = add + source_of(packed, list, entry);
                 for (uint32_t part = 0; part < list->parts; part++)
                     for (uint32_t v = 0; there && v < PELT_BLOCK; v++) {
@@ -207,7 +207,7 @@ static bool is_regular(const pelt_gpu_skin *packed) {
     return true;
 }
 
-/* Rows of four centres in 16 bits as floats, those of a vertex side by side. */
+/* Converts rows of four centres from 16 bits to floats, those of a vertex side by side. */
 static void fill_centers(const uint32_t *from, uint64_t groups, uint32_t *to) {
     for (uint64_t i = 0; i < 3 * groups; i++)
         for (uint32_t v = 0; v < PELT_BLOCK; v++)
@@ -223,7 +223,7 @@ static uint32_t groups_in(const pelt_gpu_skin *packed, const group_list *list, u
     return (list->step * (heads[4] - heads[0]) + 3) / TENSOR_GROUP;
 }
 
-/* Blocks whose lists a warp can keep come first. Returns how many they are. */
+/* Puts blocks whose lists a warp can keep first. Returns their number. */
 static uint32_t order_blocks(const pelt_gpu_skin *packed, const group_list *lists, const bool *used, uint32_t *blocks) {
     uint32_t places = 0, few = 0;
     for (int others = 0; others < 2; others++)
@@ -240,7 +240,7 @@ static uint32_t order_blocks(const pelt_gpu_skin *packed, const group_list *list
 /* 4 more than a multiple of `banks`. */
 static uint32_t four_more(uint32_t x, uint32_t banks) { return (x + banks - 5) / banks * banks + 4; }
 
-/* Where each vec4 of a pose goes in shared memory. */
+/* The shared-memory offset of each vec4 of a pose. */
 static void fill_places(const pelt_gpu_skin *packed, const pelt_cuda_tensor *t, const group_list *lists, uint32_t fours,
                         uint32_t *places) {
     const pelt_gpu_numbers *n = &packed->numbers;
@@ -258,7 +258,7 @@ static void fill_places(const pelt_gpu_skin *packed, const pelt_cuda_tensor *t, 
     }
 }
 
-/* NULL when there is no memory. */
+/* NULL when out of memory. */
 static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out, uint64_t *count) {
     const pelt_gpu_numbers *n = &packed->numbers;
     bool basis = packed->form == PELT_GPU_SHORTS, weighted = packed->form == PELT_GPU_WEIGHTED_SHORTS;
@@ -337,7 +337,7 @@ static pelt_result make(pelt_cuda *cuda, pelt_error *error) {
     result =
         check(cudaFuncGetAttributes(&built, one_kernel<PELT_GPU_BLEND, PELT_POSITIONS, ONE_SPLIT, ONE_THREADS, true>),
               "asking", error);
-    cuda->waits = !result && built.ptxVersion >= 90; /* code for older devices has no such instruction */
+    cuda->waits = !result && built.ptxVersion >= 90; /* code for older devices lacks that instruction */
     if (!result) result = take((void **)&cuda->words, words, "the skin", error);
     if (!result) result = take((void **)&cuda->poses, cuda->characters * (uint64_t)pose, "poses", error);
     if (!result)
@@ -350,11 +350,11 @@ static pelt_result make(pelt_cuda *cuda, pelt_error *error) {
     return result;
 }
 
-/* Makes them where they can be used. */
+/* Builds the tensor data if it can be used. */
 static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
     const pelt_gpu_skin *packed = &cuda->packed;
     cudaFuncAttributes built;
-    /* Where there is a norm terms cancel, and need all digits of their distances. */
+    /* With a norm, terms cancel and need all digits of their distances. */
     bool form = packed->form == PELT_GPU_BLEND || (packed->form == PELT_GPU_WEIGHTED_SHORTS && packed->parts == 3) ||
                 (packed->form == PELT_GPU_SHORTS && packed->turns != 1);
     pelt_result result =
@@ -375,12 +375,12 @@ static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
 
 pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options, pelt_error *error) {
     if (!skin || !options) {
-        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and options are needed");
+        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and options are required");
         return NULL;
     }
     int devices = pelt_cuda_devices();
     if (options->device < 0 || options->device >= devices) {
-        pelt_gpu_fail(error, PELT_ERROR_DEVICE, "CUDA's device %d is wanted, but there are %d here", options->device,
+        pelt_gpu_fail(error, PELT_ERROR_DEVICE, "CUDA device %d is requested, but there are %d", options->device,
                       devices);
         return NULL;
     }
@@ -418,11 +418,11 @@ const char *pelt_cuda_name(const pelt_cuda *cuda) { return cuda->name; }
 
 static pelt_result check_range(const pelt_cuda *cuda, uint32_t first, uint32_t count, pelt_error *error) {
     if ((uint64_t)first + count <= cuda->characters) return PELT_OK;
-    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are wanted, but there is room for %u",
+    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are requested, but there is room for %u",
                          first, (unsigned long long)first + count - 1, cuda->characters);
 }
 
-/* Whether two halves hold the joints' matrices, measured from the middle in sizes of the mesh. */
+/* Whether two halves can represent the joints' matrices, relative to the mesh's centre and size. */
 static bool is_tame(const pelt_cuda *cuda, const float *pose) {
     const pelt_cuda_tensor *t = &cuda->tensor;
     float place[3], most = 0;
@@ -432,7 +432,7 @@ static bool is_tame(const pelt_cuda *cuda, const float *pose) {
         if (i < 3) place[i] = there;
         float off = fabsf(there - place[i % 3]) * t->per_size;
         for (int k = 0; k < 3; k++) off += fabsf(m[k]);
-        most = most >= off ? most : off; /* what is no number stays */
+        most = most >= off ? most : off; /* NaN stays NaN */
     }
     return most <= 16;
 }
@@ -455,28 +455,28 @@ pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, co
     return result ? result : check(cudaEventRecord(cuda->fetched, on), "uploading poses", error);
 }
 
-/* How work is cut: threads of a work group, vertices and characters of a thread, kilobytes of shared memory for poses,
-   turns over vertices. */
+/* Work partition: threads per work group, vertices and characters per thread, kilobytes of shared memory for poses,
+   passes over vertices. */
 struct cut {
     int threads, lanes, characters, kilobytes, passes;
 };
 
-/* Many characters: a thread takes 4 vertices of several characters, as many as its registers have room for. Found by trying
-   on an H200. */
+/* Many characters: a thread handles 4 vertices of several characters, as many as its registers can hold. Tuned on an
+   H200. */
 constexpr cut many_cuts[3][3] = {
     {{128, 4, 4, 40, 8}, {128, 4, 2, 40, 8}, {128, 4, 2, 64, 8}},   /* blend: positions, both, scaled */
     {{128, 4, 4, 40, 16}, {256, 4, 2, 64, 16}, {256, 4, 1, 64, 8}}, /* basis */
     {{128, 4, 2, 48, 8}, {128, 4, 2, 40, 16}, {256, 4, 1, 64, 8}},  /* weighted */
 };
 
-/* How many poses fit: a power of two from C to 16, or 0. */
+/* The number of poses that fit: a power of two from C to 16, or 0. */
 static uint32_t poses_that_fit(const pelt_cuda *cuda, const cut &cut, uint32_t own, uint32_t stage) {
     uint32_t limit = min(1024u * cut.kilobytes, cuda->shared_limit), most = 16;
     while (most && (most < (uint32_t)cut.characters || (uint64_t)most * own * 16 + stage > limit)) most /= 2;
     return most >= (uint32_t)cut.characters ? most : 0;
 }
 
-/* Work groups down are at most 65535, of `each` characters: more go in several launches. */
+/* The grid's y dimension is at most 65535 work groups of `each` characters: more take several launches. */
 template <class LAUNCH> static cudaError_t launch_parts(const pelt_cuda_call &k, uint32_t each, LAUNCH launch) {
     cudaError_t code = cudaSuccess;
     for (uint32_t first = 0, all = k.n.character_count; first < all && code == cudaSuccess; first += 65535 * each) {
@@ -504,7 +504,7 @@ static cudaError_t launch_many(const pelt_cuda_call &k, cudaStream_t stream) {
     });
 }
 
-/* Where the device can, the work begins before the one before it in the stream has ended, and waits in the kernel. */
+/* If the device supports it, the kernel starts before its predecessor in the stream has ended, and waits inside. */
 template <int FORM, int KIND, bool SHARED>
 static cudaError_t launch_one(const pelt_cuda *cuda, const pelt_cuda_call &k, cudaStream_t stream) {
     cudaLaunchAttribute attribute = {};
@@ -521,7 +521,7 @@ static cudaError_t launch_one(const pelt_cuda *cuda, const pelt_cuda_call &k, cu
     });
 }
 
-/* Bytes of shared memory for as many characters. */
+/* Bytes of shared memory for this many characters. */
 static uint64_t tensor_bytes(const pelt_cuda *cuda, uint32_t characters, int threads) {
     return 16ull * characters * cuda->tensor.stride + 4ull * characters * cuda->tensor.number_stride +
            threads / 32 * TENSOR_CHARACTERS * TENSOR_STAGE_STRIDE * sizeof(float);

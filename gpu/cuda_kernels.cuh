@@ -1,8 +1,8 @@
 /* cuda_kernels.cuh: skin.glsl's equation as CUDA kernels, over the same words.
 
-   A thread takes V vertices of a block, 4, and C characters at a time, so that what it reads of the skin serves all
-   of them. A work group keeps the poses of `shared` characters in shared memory; results go through shared memory too, so
-   that a warp stores whole lines. */
+   A thread handles V vertices of a block, 4, and C characters at a time, so that what it reads of the skin serves all
+   of them. A work group keeps the poses of `shared` characters in shared memory; results also go through shared memory,
+   so that a warp stores whole cache lines. */
 
 #pragma once
 
@@ -17,16 +17,17 @@ struct pelt_cuda_call {
     const uint32_t *skin;
     const float4 *poses;
     float *positions, *normals;
-    uint32_t shared;    /* characters of a work group */
+    uint32_t shared;    /* characters per work group */
     uint32_t own_vec4s; /* of a pose in shared memory */
-    uint32_t passes;    /* turns over blocks */
+    uint32_t passes;    /* over blocks */
     uint32_t phi, parts, turns;
 };
 
 /* What is computed. */
 enum { PELT_POSITIONS, PELT_BOTH, PELT_SCALED };
 
-/* -- Where numbers come from ---------------------------------------------------------------------------------------- */
+/* -- Reading skins and poses
+   ---------------------------------------------------------------------------------------- */
 
 template <int V> DEVICE void words(const uint32_t *at, uint32_t (&x)[V]) {
     if constexpr (V == 4) {
@@ -46,7 +47,7 @@ template <int V> DEVICE void floats(const uint32_t *at, float (&x)[V]) {
 
 DEVICE uint4 four(const uint32_t *at) { return __ldg((const uint4 *)at); }
 
-/* One character's pose, in whichever memory. */
+/* One character's pose, in either memory. */
 DEVICE const float4 *pose_of(const float4 *poses, uint32_t stride, int c) { return poses + c * stride; }
 
 DEVICE float power_of_two(float x) {
@@ -106,7 +107,7 @@ DEVICE void add_shorts(float (&sum)[C][3][V], const float4 *poses, uint32_t stri
     }
 }
 
-/* x = phi(x), for as many as there are: which phi is asked once. */
+/* x = phi(x) for all elements; branches on phi only once. */
 template <int N> DEVICE void apply_phi(float (&x)[N], uint32_t phi) {
     if (phi == 1) {
 #pragma unroll
@@ -242,7 +243,7 @@ DEVICE void move(float (&sum)[C][3][V], const float (&p)[C][3][V], const float4 
         }
 }
 
-/* A joint of a block: where the first character has its matrix, and its weights. */
+/* A joint of a block: the first character's matrix, and its weights. */
 template <int V>
 DEVICE const float4 *read_joint(const pelt_cuda_call &k, const float4 *poses, uint32_t lane, uint32_t entry,
                                 float (&w)[V]) {
@@ -288,7 +289,7 @@ DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t 
             }
 }
 
-/* Where the lists of a block begin, and where those of the next. */
+/* The starts of a block's lists, and those of the next. */
 struct block_heads {
     uint4 own, next;
 };
@@ -352,7 +353,7 @@ DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride
 
 /* -- Storing --------------------------------------------------------------------------------------------------------- */
 
-/* A warp's 32 V vertices of one character, which lie side by side. `count`: floats of them that exist. */
+/* A warp's 32 V consecutive vertices of one character. `count`: floats of them that exist. */
 template <int V> DEVICE void store(float *to, const float (&x)[3][V], float *stage, int lane, uint32_t count) {
     float *own = stage + lane * 3 * V;
     __syncwarp();
@@ -369,8 +370,8 @@ template <int V> DEVICE void store(float *to, const float (&x)[3][V], float *sta
         if (4 * i < count) __stcs((float4 *)to + i, ((const float4 *)stage)[i]);
 }
 
-/* T threads; work group x takes blocks, in turns with the others, so that what they write at a time lies together; y takes
-   characters. */
+/* T threads; work group x handles blocks, interleaved with the others, so that concurrent writes are adjacent; y
+   handles characters. */
 template <int FORM, int KIND, int V, int C, int T> __global__ void __launch_bounds__(T) skin_kernel(pelt_cuda_call k) {
     extern __shared__ float4 memory[];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -378,7 +379,7 @@ template <int FORM, int KIND, int V, int C, int T> __global__ void __launch_boun
     const float4 *from = k.poses + (size_t)first * k.n.pose_stride;
     float *stage = (float *)(memory + k.shared * k.own_vec4s) + warp * 96 * V;
     const uint32_t slots = 16 * k.n.block_count;
-    /* The warp's first slot, and the lane's; those beyond the last repeat it. Lists are looked up ahead of need. */
+    /* The warp's first slot, and the lane's; those beyond the last repeat it. Lists are looked up ahead of use. */
     uint32_t begin = (blockIdx.x * T + warp * 32) * V, slot = min(begin + lane * V, slots - V);
     block_heads heads = heads_of(k, slot >> 4);
     const uint32_t stride = k.own_vec4s;

@@ -1,9 +1,8 @@
 /* cuda_one.cuh: the same equation for one character, or a few.
 
-   There are too few vertices to fill the device, so that what counts is how long one of them waits for memory. SPLIT lanes
-   share a vertex: each goes over its part of the lists and reads as many entries at once as it can; sums are put together
-   by exchange within the warp. What depends on the skin alone is read before the poses are waited for, while the work
-   before this one ends. */
+   There are too few vertices to fill the device, so memory latency dominates. SPLIT lanes share a vertex: each
+   processes its part of the lists and reads as many entries at once as it can; sums are combined by warp shuffles. What
+   depends only on the skin is read before waiting for the poses, while the preceding kernel ends. */
 
 #pragma once
 
@@ -11,7 +10,7 @@
 
 enum { ONE_THREADS = 256, ONE_SPLIT = 2, ONE_AHEAD = 2 };
 
-/* Of SPLIT lanes that share a vertex, all get the sum. */
+/* The sum over the SPLIT lanes that share a vertex, in all of them. */
 template <int SPLIT> DEVICE float together(float x) {
 #pragma unroll
     for (int i = 32 / SPLIT; i < 32; i *= 2) x += __shfl_xor_sync(~0u, x, i);
@@ -23,7 +22,7 @@ template <int SPLIT, int N> DEVICE void add_together(float (&sum)[N]) {
     for (int i = 0; i < N; i++) sum[i] = together<SPLIT>(sum[i]);
 }
 
-/* Lets the next work begin, and waits for the end of the last. */
+/* Lets the next kernel start, and waits for the previous one. */
 DEVICE void wait_for_poses() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
@@ -88,7 +87,7 @@ template <bool SHORTS> DEVICE void add_rows(float (&sum)[3], const one_rows &row
     }
 }
 
-/* The rest of a list, its first entries having been read before. */
+/* The rest of a list, after the prefetched entries. */
 template <int SPLIT, bool SHORTS>
 DEVICE void add_all_rows(float (&sum)[3], one_rows rows, const uint32_t *sources, const uint32_t *at, uint32_t first,
                          uint32_t end, const float *factors) {
@@ -98,7 +97,7 @@ DEVICE void add_all_rows(float (&sum)[3], one_rows rows, const uint32_t *sources
     }
 }
 
-/* -- The weighted form: each of the lanes takes fours of centres of its own --------------------------------------------- */
+/* -- The weighted form: each lane handles separate fours of centres --------------------------------------------- */
 
 enum { ONE_AXES = 4 };
 
@@ -119,7 +118,7 @@ DEVICE one_axes read_axes(const pelt_cuda_call &k, uint32_t first, uint32_t end,
     return out;
 }
 
-/* One row after the other of four centres, `parts` of them: 3, or 4 with a norm. */
+/* One row after another of four centres, `parts` of them: 3, or 4 with a norm. */
 template <bool SHORTS> struct one_rows_of_four { uint32_t words[4][SHORTS ? 2 : 4]; };
 
 template <bool SHORTS>
@@ -143,7 +142,7 @@ template <bool SHORTS> DEVICE void add_four(float *sum, const float (&phi)[4], c
         }
 }
 
-/* What a lane reads of the weighted form before it has the pose. */
+/* What a lane prefetches of the weighted form before it has the pose. */
 template <bool SHORTS> struct one_weighted {
     one_axes axes;
     uint4 centers;
@@ -183,7 +182,7 @@ DEVICE void weigh(const pelt_cuda_call &k, float (&sum)[4], float (&turn)[4], co
 
 /* -- The kernel --------------------------------------------------------------------------------------------------------- */
 
-/* Position and normal by a lane's part of the joints. */
+/* Position and normal from a lane's share of the joints. */
 template <int SPLIT, int KIND>
 DEVICE void blend(const pelt_cuda_call &k, const float4 *pose, one_joints joints, uint32_t first, uint32_t end,
                   uint32_t lane, const float (&p)[3], const float (&n)[3], float (&out)[6]) {
@@ -211,7 +210,7 @@ DEVICE void blend(const pelt_cuda_call &k, const float4 *pose, one_joints joints
     }
 }
 
-/* Work group x takes blocks, y characters. SHARED: the pose is brought into shared memory first. */
+/* Work group x handles blocks, y characters. SHARED: the pose is copied to shared memory first. */
 template <int FORM, int KIND, int SPLIT, int T, bool SHARED>
 __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
     extern __shared__ float4 memory[];

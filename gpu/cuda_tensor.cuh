@@ -1,14 +1,14 @@
 /* cuda_tensor.cuh: the same equation on tensor cores, for crowds.
 
-   A warp takes a block of 16 vertices for 8 characters at a time, which is one tile of m16n8k16: vertices down,
-   characters across, and along k what is summed over: four joints, coefficients or axes, each as four products. Numbers
-   are split into two halves, so that products have the bits of floats:
+   A warp handles a block of 16 vertices for 8 characters at a time, one tile of m16n8k16: rows are vertices, columns
+   are characters, and k is the summation: four joints, coefficients or axes, each as four products. Numbers are split
+   into two halves, so that products have float precision:
 
        (a + a') (b + b') = a b + a b' + a' b + a' b'
 
-   Sums that the blend needs are matrices (12 tiles); points are moved by them in floats. Halves reach neither far nor near,
-   so positions are measured from the middle of the mesh, in units of its size, and the place where the character stands is
-   added in the end: weights sum to 1. */
+   The blend sums matrices (12 tiles); points are transformed by them in floats. Halves have little range, so positions
+   are relative to the centre of the mesh, in units of its size, and the character's position is added at the end, since
+   weights sum to 1. */
 
 #pragma once
 
@@ -18,18 +18,18 @@
 enum {
     TENSOR_CHARACTERS = 8,   /* of a tile */
     TENSOR_BLOCKS = 8,       /* less is not worth it */
-    TENSOR_FEW = 2,          /* groups of rows or axes that a warp keeps */
-    TENSOR_GROUP = 4,        /* joints, coefficients or axes of a tile */
-    TENSOR_EXTRA = 8,        /* words before the factors of a character: where it stands, scales, and a 0 */
-    TENSOR_STAGE_STRIDE = 52 /* floats from one character's 48 to the next, for the banks' sake */
+    TENSOR_FEW = 2,          /* groups of rows or axes that a warp can keep */
+    TENSOR_GROUP = 4,        /* joints, coefficients or axes per tile */
+    TENSOR_EXTRA = 8,        /* words before the factors of a character: its position, scales, and a 0 */
+    TENSOR_STAGE_STRIDE = 52 /* floats from one character's 48 to the next, to avoid bank conflicts */
 };
 
-/* What is computed: positions; normals too; normals too, which the corrective changes. */
+/* What is computed: positions; with normals; with normals that the corrective changes. */
 enum { TENSOR_POSITIONS, TENSOR_NORMALS, TENSOR_TURNED };
 
-/* How work is cut: threads of a work group, tiles of characters that are done together, and characters of a work group, at
-   most, a multiple of theirs; and whether the next block is read ahead. Found by trying on an H200: more characters have more
-   of each block's numbers, but write to more places at a time; more threads, and what is read ahead, need registers. */
+/* Work partition: threads per work group, tiles of characters processed together, characters per work group (at most, a
+   multiple of those), and whether to prefetch the next block. Tuned on an H200: more characters reuse more of each
+   block's numbers, but write to more places at a time; more threads and prefetching need registers. */
 template <int FORM, int KIND> struct tensor_cut {
     static constexpr bool weighted = FORM == PELT_GPU_WEIGHTED_SHORTS, basis = FORM == PELT_GPU_SHORTS;
     static constexpr bool ahead = !weighted && KIND != TENSOR_TURNED;
@@ -38,35 +38,35 @@ template <int FORM, int KIND> struct tensor_cut {
     static constexpr uint32_t shared = !basis ? 32 : KIND == TENSOR_POSITIONS ? 40 : KIND == TENSOR_NORMALS ? 32 : 16;
 };
 
-/* Distances are held in parts of 1, so that small ones keep their bits, and axes' weights as much smaller; beyond FARTHEST
-   phi is nothing. */
+/* Distances are stored scaled up, so that small ones keep their bits, and axis weights scaled down; beyond FARTHEST phi
+   is 0. */
 constexpr float DISTANCE_PARTS = 8, FARTHEST = 900;
 
 /* Lists of a block. */
 enum { TENSOR_JOINTS, TENSOR_ROWS, TENSOR_TURNS, TENSOR_AXES, TENSOR_LISTS };
 
-/* A skin's numbers as tiles want them: of a group of four, lane t holds the numbers of vertices g and g + 8, and the 32
-   lanes (g, t) of a warp lie side by side. Short groups are filled up with zeros.
+/* A skin's numbers in tile layout: of a group of four, lane t holds the numbers of vertices g and g + 8, and the 32
+   lanes (g, t) of a warp are contiguous. Short groups are padded with zeros.
 
-   A character's matrices are three planes in shared memory, one for each row, with a place for each joint; its distances are
-   as many planes as there are fours of centres. Eight lanes read at once, four joints of two characters: characters are 4
-   more than a multiple of 8 vec4s apart, and joints that meet in a group differ in their places' last two bits, so that all
-   eight come from different banks. */
+   A character's matrices are three planes in shared memory, one per row, with a slot for each joint; its distances have
+   one plane per four centres. Eight lanes read at once, four joints of two characters: the stride between characters is
+   4 more than a multiple of 8 vec4s, and joints of the same group differ in their slots' last two bits, so that all
+   eight use different banks. */
 struct pelt_cuda_tensor {
     const uint32_t *words; /* [place + 1][4] the first group of each list of the block there; then */
-    uint32_t at_blocks;    /* [place] which block that is: those with few groups come first */
+    uint32_t at_blocks;    /* [place] its block: those with few groups come first */
     uint32_t few_blocks;
-    uint32_t at_sources[TENSOR_LISTS]; /* [group][4] places of joints and axes in a plane; words of factors */
+    uint32_t at_sources[TENSOR_LISTS]; /* [group][4] slots of joints and axes in a plane; word offsets of factors */
     uint32_t at_rows[TENSOR_LISTS]; /* [group][32][2] weights as two halves; rows, turns: [group][3][32] two shorts */
-    uint32_t at_places;             /* [vec4] of a pose: where it goes in shared memory, or TENSOR_NOWHERE */
+    uint32_t at_places;             /* [vec4] of a pose: its offset in shared memory, or TENSOR_NOWHERE */
     uint32_t at_centers;            /* rows of the weighted form: [group of skin.glsl's][3][16][4] floats */
     uint32_t at_center_turns;
     uint32_t regular;                 /* every block has all centres, in order */
     float3 middle;                    /* of the mesh */
     float size, per_size;             /* of the mesh; 0: tensor cores are not used */
     uint32_t joint_plane, axis_plane; /* vec4s */
-    uint32_t stride;                  /* vec4s of a character: planes */
-    uint32_t number_stride;           /* words of a character: what is extra, and factors */
+    uint32_t stride;                  /* vec4s per character: planes */
+    uint32_t number_stride;           /* words per character: extras and factors */
 };
 
 constexpr uint32_t TENSOR_NOWHERE = ~0u;
@@ -93,8 +93,8 @@ DEVICE tile_rows rows_of(uint2 words) {
     return rows;
 }
 
-/* sum (+)= rows times one number of each character. sum[0], sum[1]: vertex g, characters 2t and 2t + 1; then vertex g + 8.
-   The first product of a sum does not need zeros. */
+/* sum (+)= rows times one number of each character. sum[0], sum[1]: vertex g, characters 2t and 2t + 1; then vertex g +
+   8. The first product of a sum needs no zeros. */
 DEVICE void multiply(float (&sum)[4], const tile_rows &rows, uint32_t number) {
 #if __CUDA_ARCH__ >= 800
     asm volatile(
@@ -129,7 +129,7 @@ DEVICE void multiply(float (&sum)[4], uint2 rows, uint32_t high, uint32_t low, b
 #endif
 }
 
-/* Four sums at once: what a vec4 of each character gives. */
+/* Four sums at once: the products with a vec4 of each character. */
 DEVICE void multiply(float (&sums)[4][4], const tile_rows &rows, uint4 numbers, bool first) {
     if (first) {
         multiply_first(sums[0], rows, numbers.x), multiply_first(sums[1], rows, numbers.y);
@@ -170,7 +170,7 @@ DEVICE uint4 prepare(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const f
     return halves_of(x);
 }
 
-/* What is extra of a character: where it stands, and the scale of its rows; the scale of its turns. */
+/* A character's extras: its position and the scale of its rows; the scale of its turns. */
 template <int FORM, int T>
 DEVICE void stage_poses(const pelt_cuda_call &k, const pelt_cuda_tensor &t, uint32_t first, uint32_t count,
                         uint4 *poses, uint32_t *numbers) {
@@ -207,9 +207,9 @@ DEVICE void stage_poses(const pelt_cuda_call &k, const pelt_cuda_tensor &t, uint
 
 /* -- Storing --------------------------------------------------------------------------------------------------------- */
 
-/* A warp's results of a block and eight characters go by way of shared memory, 48 floats a character: 96 quads, three for
-   each lane. The first two are of the first eight quads of characters c and c + 4, the last is of the last four of
-   character d, so that lanes that read at once read from different banks. */
+/* A warp's results for a block and eight characters go through shared memory, 48 floats per character: 96 quads, three
+   per lane. The first two are from the first eight quads of characters c and c + 4, the last one from the last four of
+   character d, so that lanes that read together use different banks. */
 struct lane_quads {
     uint32_t c, d;
     uint32_t from, last_from; /* floats into the warp's shared memory */
@@ -230,7 +230,7 @@ DEVICE void put(float *stage, const float (&x)[4], int k, uint32_t lane) {
     own[0] = x[0], own[TENSOR_STAGE_STRIDE] = x[1], own[24] = x[2], own[TENSOR_STAGE_STRIDE + 24] = x[3];
 }
 
-/* When all have put: the results of `count` characters, eight or fewer. */
+/* After all have put: stores the results of `count` characters, at most eight. */
 DEVICE void store_tile(const float *stage, float4 *to, const lane_quads &q, uint32_t blocks, uint32_t count) {
     __syncwarp();
     if (q.c < count) __stcs(to + q.to, *(const float4 *)(stage + q.from));
@@ -240,8 +240,8 @@ DEVICE void store_tile(const float *stage, float4 *to, const lane_quads &q, uint
 
 /* -- A block --------------------------------------------------------------------------------------------------------- */
 
-/* What a warp keeps of a block while it goes over characters. J: groups of joints, 0: more than are kept. FEW: at most
-   so many groups of rows or axes, 0: more; what is not kept is read again every time. */
+/* What a warp keeps of a block while iterating over characters. J: groups of joints, 0: more than can be kept. FEW: the
+   largest number of groups of rows or axes, 0: more; what is not kept is read again every time. */
 template <int FORM, int J, int FEW> struct kept {
     static constexpr bool basis = FEW > 0 && FORM == PELT_GPU_SHORTS,
                           weighted = FEW > 0 && FORM == PELT_GPU_WEIGHTED_SHORTS;
@@ -253,7 +253,7 @@ template <int FORM, int J, int FEW> struct kept {
     uint32_t axes[weighted ? FEW : 1];
 };
 
-/* Where in a pose the lane finds what a group of a list is multiplied by. */
+/* The offset in a pose of what a list's group is multiplied by. */
 template <int LIST> DEVICE uint32_t read_source(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane) {
     return __ldg(t.words + t.at_sources[LIST] + TENSOR_GROUP * group + (lane & 3));
 }
@@ -263,7 +263,7 @@ template <int LIST> DEVICE uint2 read_weights(const pelt_cuda_tensor &t, uint32_
     return __ldg((const uint2 *)(t.words + t.at_rows[LIST]) + 32 * (size_t)group + lane);
 }
 
-/* The numbers of a group of rows: in each word those of vertices g and g + 8. */
+/* The numbers of a group of rows: each word has those of vertices g and g + 8. */
 template <int LIST>
 DEVICE void read_shorts(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane, uint32_t (&out)[3]) {
     const uint32_t *rows = t.words + t.at_rows[LIST] + 96 * (size_t)group + lane;
@@ -271,7 +271,8 @@ DEVICE void read_shorts(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane
     for (int i = 0; i < 3; i++) out[i] = __ldg(rows + 32 * i);
 }
 
-/* Two shorts as two halves each: a multiple of 64, and what is left. The half 1024 + x has x < 1024 for its last bits. */
+/* Two shorts as two halves each: a multiple of 64, and the remainder. The half 1024 + x has x < 1024 in its last
+   bits. */
 DEVICE uint2 halves_of_shorts(uint32_t x) {
     constexpr uint32_t thousand = 0x64006400;
     uint32_t high = thousand | ((x ^ 0x80008000) >> 6 & 0x03ff03ff), low = thousand | (x & 0x003f003f);
@@ -298,7 +299,7 @@ template <class PHI> DEVICE void apply(float (&x)[4][4], PHI phi) {
     for (int i = 0; i < 16; i++) x[i >> 2][i & 3] = phi(x[i >> 2][i & 3]);
 }
 
-/* x = phi(x), x being 0 or less but for rounding: which phi is asked once. */
+/* x = phi(x), where x <= 0 up to rounding; branches on phi only once. */
 DEVICE void apply_phi(float (&x)[4][4], uint32_t phi) {
     if (phi == 1)
         apply(x, [](float d) { return power_of_two(d); });
@@ -347,7 +348,7 @@ DEVICE void add_part(float (&sum)[4], const float (&phi)[4][4], float4 u, float4
     }
 }
 
-/* TILES tiles of characters, so that rows are read once for all of them. */
+/* TILES tiles of characters, so that rows are read once for all. */
 template <int KIND, int TILES, int J, int FEW>
 DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
                            const kept<PELT_GPU_WEIGHTED_SHORTS, J, FEW> &kept, const uint4 *planes, uint32_t block,
@@ -362,7 +363,7 @@ DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
     for (uint32_t group = first; group < end; group++) {
         const float4 *at = (const float4 *)(t.words + t.at_centers) + (size_t)group * 48 + (lane >> 2),
                      *turns = (const float4 *)(t.words + t.at_center_turns) + (size_t)group * 48 + (lane >> 2);
-        float4 rows[3][2]; /* read before they are needed */
+        float4 rows[3][2]; /* prefetched */
 #pragma unroll
         for (int part = 0; part < 3; part++)
             rows[part][0] = __ldg(at + 16 * part), rows[part][1] = __ldg(at + 16 * part + 8);
@@ -415,7 +416,7 @@ DEVICE void add_scaled(float (&x)[3][4], const float (&sum)[3][4], float first, 
         for (int i = 0; i < 4; i++) x[k][i] += (i & 1 ? second : first) * sum[k][i];
 }
 
-/* A block at rest: of vertices g and g + 8, measured from the middle in sizes of the mesh. */
+/* A block at rest: vertices g and g + 8, relative to the mesh's centre and size. */
 struct tile_rest {
     float position[3][2], normal[3][2];
 };
@@ -435,7 +436,7 @@ DEVICE tile_rest read_rest(const pelt_cuda_call &k, const pelt_cuda_tensor &t, u
     return out;
 }
 
-/* A block, and where its lists begin and end. */
+/* A block, and the ranges of its lists. */
 struct tensor_place {
     uint32_t block;
     uint4 head, next;
@@ -446,7 +447,7 @@ DEVICE tensor_place place_at(const pelt_cuda_tensor &t, uint32_t place) {
     return {__ldg(t.words + t.at_blocks + place), __ldg(heads), __ldg(heads + 1)};
 }
 
-/* What is read of a block whose lists a warp keeps, before its turn comes where registers have room. */
+/* What is prefetched of a block whose lists a warp keeps, if registers allow. */
 template <int FORM> struct fetched {
     tile_rest rest;
     uint2 weights; /* of the first group of joints */
@@ -499,8 +500,8 @@ DEVICE void keep(const pelt_cuda_tensor &t, uint4 head, uint4 next, uint32_t lan
             }
 }
 
-/* What a basis adds to the points and normals of a tile. numbers: of the character that the lane hands in, and of the two
-   whose results it gets. */
+/* Adds a basis to the points and normals of a tile. numbers: of the character the lane provides, and of the two whose
+   results it gets. */
 template <int KIND, int J, int FEW>
 DEVICE void basis_tile(const pelt_cuda_tensor &t, const kept<PELT_GPU_SHORTS, J, FEW> &kept, const uint32_t *numbers,
                        const float4 *first, const float4 *second, uint4 head, uint4 next, uint32_t lane,
@@ -547,7 +548,7 @@ DEVICE void normalize(float (&x)[3][4]) {
     }
 }
 
-/* Where a warp works. */
+/* A warp's work. */
 struct tensor_warp {
     const uint4 *poses; /* planes of the work group's characters */
     const uint32_t *numbers;
@@ -584,10 +585,10 @@ DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, con
         for (int tile = 0; tile < TILES; tile++) {
             const uint32_t c = begin + tile * TENSOR_CHARACTERS, left = warp.count - c;
             if (tile && c >= warp.count) break;
-            const uint4 *planes =
-                warp.poses + (c + g) * t.stride; /* of the character whose numbers this lane hands in */
+            const uint4 *planes = warp.poses + (c + g) * t.stride; /* of the character this lane provides */
             const float4 *first =
-                             (const float4 *)(warp.numbers + (c + pair) * t.number_stride), /* whose results it gets */
+                             (const float4 *)(warp.numbers + (c + pair) * t.number_stride), /* of those whose results it
+                                                                                               gets */
                 *second = first + t.number_stride / 4;
             if constexpr (FORM == PELT_GPU_SHORTS)
                 basis_tile<KIND>(t, kept, warp.numbers + (c + g) * t.number_stride, first, second, head, next, lane,
@@ -631,8 +632,7 @@ DEVICE void tensor_blocks(const pelt_cuda_call &k, const pelt_cuda_tensor &t, co
     tensor_place own = place_at(t, place), later = own;
     if (fetches) fetch<FORM, KIND>(k, t, own, warp.lane, ahead), later = place_at(t, min(place + step, stop - 1));
     for (; place < stop; place += step) {
-        const tensor_place latest =
-            place_at(t, min(place + (fetches ? 2 : 1) * step, stop - 1)); /* before it is needed */
+        const tensor_place latest = place_at(t, min(place + (fetches ? 2 : 1) * step, stop - 1)); /* prefetched */
         const uint32_t joints = own.next.x - own.head.x, axes = own.next.w - own.head.w;
         if (FEW && joints == 1 && (!weighted || axes == 1))
             tensor_block<FORM, KIND, 1, weighted ? 1 : TENSOR_FEW>(k, t, warp, quads, own, later, ahead);
@@ -646,8 +646,8 @@ DEVICE void tensor_blocks(const pelt_cuda_call &k, const pelt_cuda_tensor &t, co
     }
 }
 
-/* A work group for each multiprocessor. All blocks of the first k.shared characters, then of the next, are one row of work;
-   each takes an equal part of it. The weighted form has no norm here. */
+/* One work group per multiprocessor. All blocks of the first k.shared characters, then of the next, form one queue;
+   each work group takes an equal part. The weighted form has no norm here. */
 template <int FORM, int KIND>
 __global__ void __launch_bounds__(tensor_cut<FORM, KIND>::threads) tensor_kernel(pelt_cuda_call k, pelt_cuda_tensor t) {
 #if __CUDA_ARCH__ >= 800

@@ -1,4 +1,4 @@
-/* cuda_time.cu: the device's own clock around skinning, writing and copying as many bytes. */
+/* cuda_time.cu: times skinning, and writing and copying the same number of bytes, by the device's clock. */
 
 extern "C" {
 #include "gpu/pack.h"
@@ -60,7 +60,7 @@ static pelt_result once(const timing *t, pelt_error *error) {
     return code == cudaSuccess ? PELT_OK : refuse(code, error);
 }
 
-/* The work of a few characters in a row, as one graph, so that launching does not count. */
+/* Repeats the work of a few characters as one graph, so that launch overhead does not count. */
 static pelt_result make_row(const timing *t, cudaGraphExec_t *out, pelt_error *error) {
     cudaGraph_t graph = nullptr;
     cudaError_t code = cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeThreadLocal);
@@ -87,7 +87,7 @@ static pelt_result run_turns(const timing *t, uint32_t turns, double *seconds, p
             result = once(t, error);
     };
     auto begin = std::chrono::steady_clock::now();
-    do { /* until the device's clock has woken up */
+    do { /* until the device's clock has ramped up */
         work();
         if (code == cudaSuccess) code = cudaStreamSynchronize(t->stream);
     } while (code == cudaSuccess && !result &&

@@ -1,4 +1,4 @@
-/* cuda_time.h: the device's own clock around skinning, writing and copying. */
+/* cuda_time.h: times skinning, writing and copying by the device's clock. */
 
 #ifndef PELT_CUDA_TIME_H
 #define PELT_CUDA_TIME_H

@@ -1,4 +1,4 @@
-/* device.c: a skin on a device by name. */
+/* device.c: a skin on a named device. */
 
 #include "gpu/device.h"
 #include "gpu/gl_time.h"
@@ -19,7 +19,7 @@ struct pelt_device {
 #endif
 };
 
-/* -1: no number was given, -2: it is none. */
+/* -1: no number was given, -2: it is invalid. */
 static int number_of(const char *name, const char *kind) {
     const char *rest = name + strlen(kind);
     if (!*rest) return -1;
@@ -53,8 +53,7 @@ pelt_device *pelt_device_new(const char *name, const pelt_skin *skin, uint32_t c
     int gl = !strncmp(name, "gl", 2), number = gl ? number_of(name, "gl") : -2;
     if (!strncmp(name, "cuda", 4)) number = number_of(name, "cuda");
     if (number == -2) {
-        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "\"%s\" is no device: they are gl, cuda, or one by number, gl:1",
-                      name);
+        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "\"%s\" is not a device: use gl, cuda, or one by number, gl:1", name);
         return NULL;
     }
     pelt_device *device = calloc(1, sizeof *device);

@@ -1,4 +1,4 @@
-/* gl.c: a skin in an OpenGL context: uploads, dispatches, and leaves no trace in the context's state. */
+/* gl.c: a skin in an OpenGL context: uploads and dispatches, and restores the context's state. */
 
 #include "gpu/gl_functions.h"
 #include "gpu/pack.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs: positions; normals too; normals where joints scale. Shapes: one character; positions of many; normals of
+/* Programs: positions; with normals; with normals if joints scale. Shapes: one character; positions of many; normals of
    many. */
 enum { POSITIONS, NORMALS, SCALED_NORMALS, PROGRAM_KINDS };
 enum { ONE, MANY, MANY_NORMALS, SHAPES };
@@ -19,26 +19,26 @@ enum { AT_NUMBERS, AT_SKIN, AT_POSES, AT_POSITIONS, AT_NORMALS };
 struct pelt_gl {
     pelt_gl_functions f;
     const pelt_skin *skin;
-    pelt_gpu_skin packed; /* its words are freed once they are uploaded */
+    pelt_gpu_skin packed; /* its words are freed after upload */
     pelt_gl_path path;
-    uint32_t characters;   /* room for, a multiple of WHOLE */
-    uint32_t slice;        /* characters that a dispatch can take, a multiple of WHOLE */
+    uint32_t characters;   /* capacity, a multiple of WHOLE */
+    uint32_t slice;        /* characters per dispatch, a multiple of WHOLE */
     int es;                /* the context is OpenGL ES */
-    int scaled;            /* some pose that was uploaded scales */
-    uint32_t counted;      /* characters that the numbers on the device are for */
-    uint64_t shared_limit; /* bytes of shared memory that a work group may have */
+    int scaled;            /* some uploaded pose scales */
+    uint32_t counted;      /* number of characters that the uniform block on the device is set for */
+    uint64_t shared_limit; /* bytes of shared memory available to a work group */
     pelt_gl_shape shapes[SHAPES];
     GLuint programs[SHAPES][PROGRAM_KINDS];
     GLuint numbers, skin_buffer, poses, positions, normals,
-        results;        /* buffers; in the vertex path skin and poses are textures */
-    size_t output_size; /* of a character */
-    float *staged;      /* poses on their way */
+        results;        /* buffers; in the vertex path, skin and poses are textures */
+    size_t output_size; /* per character */
+    float *staged;      /* poses being uploaded */
     char *source;
 };
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
 
-/* Flags of whoever was here before. A lost context would give them for ever. */
+/* Clears error flags left by earlier code. A lost context would return them forever. */
 static void forget_errors(pelt_gl *gl) {
     for (int i = 0; i < 32 && gl->f.GetError() != GL_NO_ERROR; i++) continue;
 }
@@ -48,7 +48,7 @@ static pelt_result check(pelt_gl *gl, const char *doing, pelt_error *error) {
     if (code == GL_NO_ERROR) return PELT_OK;
     forget_errors(gl);
     if (code == GL_OUT_OF_MEMORY)
-        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the graphics device has not enough memory for %s", doing);
+        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the graphics device does not have enough memory for %s", doing);
     if (code == GL_CONTEXT_LOST)
         return pelt_gpu_fail(error, PELT_ERROR_DEVICE,
                              "the OpenGL context was lost before %s: make a new one and start again", doing);
@@ -60,7 +60,7 @@ static pelt_result refuse_limit(pelt_error *error, const char *what, uint64_t wa
                          (unsigned long long)wanted, limit, (long long)has);
 }
 
-/* -- State that is put back ---------------------------------------------------------------------------------------- */
+/* -- State that is restored ---------------------------------------------------------------------------------------- */
 
 typedef struct range {
     GLint buffer;
@@ -101,7 +101,7 @@ static state keep_state(pelt_gl *gl) {
     return s;
 }
 
-/* Indexed bindings change the plain one too, so that comes last. */
+/* Indexed bindings change the generic one too, so that comes last. */
 static void put_state(pelt_gl *gl, const state *s) {
     gl->f.BindBuffer(GL_COPY_READ_BUFFER, (GLuint)s->copy_read);
     gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, (GLuint)s->copy_write);
@@ -113,7 +113,7 @@ static void put_state(pelt_gl *gl, const state *s) {
     gl->f.UseProgram((GLuint)s->program);
 }
 
-/* What uploading to textures depends on; the names are those of glPixelStorei and glGetIntegerv. */
+/* State that affects texture uploads; the names are those of glPixelStorei and glGetIntegerv. */
 enum { UNPACK_NAMES = 4 };
 static const GLenum unpack_names[UNPACK_NAMES] = {GL_UNPACK_ALIGNMENT, GL_UNPACK_ROW_LENGTH, GL_UNPACK_SKIP_ROWS,
                                                   GL_UNPACK_SKIP_PIXELS};
@@ -143,7 +143,7 @@ static void put_texture_state(pelt_gl *gl, const texture_state *s) {
 
 /* -- The shader ---------------------------------------------------------------------------------------------------- */
 
-/* Threads that share a vertex. */
+/* Threads per vertex. */
 static uint32_t split_of(const pelt_gl *gl, const pelt_gl_shape *s) {
     return s->split && gl->packed.form >= PELT_GPU_WEIGHTED_FLOATS ? s->split : 1;
 }
@@ -170,7 +170,7 @@ static uint64_t shared_bytes(const pelt_gl *gl, const pelt_gl_shape *s, int kind
                                  (kind == SCALED_NORMALS ? gl->packed.numbers.pose_stride : gl->packed.own_vec4s));
 }
 
-/* With matrices for normals, poses are larger and may not fit the shared memory. */
+/* With matrices for normals, poses are larger and may not fit shared memory. */
 static pelt_gl_shape shape_for(pelt_gl *gl, int which, int kind) {
     pelt_gl_shape shape = gl->shapes[which];
     if (kind == SCALED_NORMALS && shared_bytes(gl, &shape, kind) > gl->shared_limit) shape.shared = 0;
@@ -185,7 +185,7 @@ const char *pelt_gl_source(pelt_gl *gl, unsigned outputs) {
     enum { DEFINES = 1000 };
     char defines[DEFINES];
     int kind = kind_of(gl, outputs);
-    if (gl->path == PELT_GL_VERTEX && kind == NORMALS) kind = SCALED_NORMALS; /* poses may yet come that scale */
+    if (gl->path == PELT_GL_VERTEX && kind == NORMALS) kind = SCALED_NORMALS; /* later poses may scale */
     pelt_gl_shape shape = shape_for(gl, kind ? MANY_NORMALS : MANY, kind);
     write_defines(gl, &shape, kind, defines, sizeof defines);
     char *source = malloc(DEFINES + sizeof pelt_skin_glsl);
@@ -195,7 +195,7 @@ const char *pelt_gl_source(pelt_gl *gl, unsigned outputs) {
     return gl->source = source;
 }
 
-/* The log is the driver's own and may be long; its beginning says most. */
+/* The driver's log may be long; the beginning says most. */
 static pelt_result refuse_program(pelt_gl *gl, GLuint shader, GLuint program, pelt_error *error) {
     char log[800] = "";
     if (program)
@@ -224,7 +224,7 @@ static pelt_result build(pelt_gl *gl, const pelt_gl_shape *shape, int kind, GLui
         }
         if (!linked) result = refuse_program(gl, shader, compiled ? program : 0, error);
     } else if (!result) {
-        result = pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL makes no shader: is the context current?");
+        result = pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL cannot create a shader: is the context current?");
     }
     gl->f.DeleteShader(shader);
     if (result)
@@ -270,12 +270,13 @@ static int64_t limit(pelt_gl *gl, GLenum name) {
     return value;
 }
 
-/* One character: a thread for each vertex, two where weighted PSD keeps them busy. Many: a thread takes 4 vertices of several characters, so that what it reads of
-   the skin serves all of them; with shared memory for poses where it pays. Found by trying on an H200. */
+/* One character: one thread per vertex, two if weighted PSD keeps them busy. Many: a thread handles 4 vertices of
+   several characters, so that what it reads of the skin serves all of them; with shared memory for poses where it pays.
+   Tuned on an H200. */
 static const pelt_gl_shape one_shapes[2] = {{128, 1, 1, 1, 1, 2},
-                                            {128, 1, 1, 0, 1, 2}}; /* where its pose fits, and where not */
+                                            {128, 1, 1, 0, 1, 2}}; /* if its pose fits, and if not */
 static const struct {
-    pelt_gl_shape shared, plain; /* where poses fit the shared memory, and where not */
+    pelt_gl_shape shared, plain; /* if poses fit shared memory, and if not */
 } many_shapes[3][2] = {
     /* blend */
     {{{128, 4, 2, 4, 8}, {64, 4, 4, 0, 1}}, {{128, 4, 2, 0, 1}, {128, 4, 2, 0, 1}}},
@@ -305,7 +306,7 @@ static pelt_result check_shape(pelt_gl *gl, const pelt_gl_shape *s, pelt_error *
         !power_of_two(s->characters) || s->characters > 4 || s->shared % s->characters ||
         (s->shared && (!s->passes || s->passes > 64)) || (s->split > 1 && (s->lanes > 1 || s->characters > 1)) ||
         (s->split && (!power_of_two(s->split) || s->split > 4)))
-        return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "shape: the numbers do not go together");
+        return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "shape: the numbers are inconsistent");
     int64_t most = limit(gl, GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
     uint64_t wanted = shared_bytes(gl, s, NORMALS);
     if (s->threads > most)
@@ -323,7 +324,7 @@ static uint32_t groups_across(const pelt_gl *gl, const pelt_gl_shape *s) {
 
 static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
 
-/* Refuses what the context's limits have no room for. */
+/* Refuses what exceeds the context's limits. */
 static pelt_result check_compute_limits(pelt_gl *gl, pelt_error *error) {
     int64_t block = limit(gl, GL_MAX_SHADER_STORAGE_BLOCK_SIZE),
             blocks = limit(gl, GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
@@ -343,23 +344,24 @@ static pelt_result check_compute_limits(pelt_gl *gl, pelt_error *error) {
             return refuse_limit(error, "the skin", groups_across(gl, &gl->shapes[s]), "GL_MAX_COMPUTE_WORK_GROUP_COUNT",
                                 across);
     }
-    /* A little below 2^31 bytes, so that places in a buffer can be counted by signed numbers anywhere. */
+    /* Slightly below 2^31 bytes, so that buffer offsets always fit signed integers. */
     uint64_t room = (uint64_t)block < 0x7fffffff ? (uint64_t)block : 0x7fffffff;
     gl->slice = least(room / largest * WHOLE, (uint32_t)down / WHOLE * WHOLE);
     return PELT_OK;
 }
 
-/* A buffer of its own size; the sum of all is the caller's to check. */
+/* One buffer; the caller checks the total size. */
 static pelt_result make_buffer(pelt_gl *gl, uint64_t bytes, const void *data, GLenum usage, const char *what,
                                GLuint *out, pelt_error *error) {
-    if (bytes > PTRDIFF_MAX) return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "there are no addresses for %s", what);
+    if (bytes > PTRDIFF_MAX)
+        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the address space has no room for %s", what);
     gl->f.GenBuffers(1, out);
     gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, *out);
     gl->f.BufferData(GL_COPY_WRITE_BUFFER, (GLsizeiptr)bytes, data, usage);
     return check(gl, what, error);
 }
 
-/* The numbers of each slice at a multiple of 256, which every context can bind. */
+/* Uniform data of each slice at a multiple of 256, an offset that every context can bind. */
 enum { NUMBERS_STRIDE = 256 };
 
 static uint32_t slices(const pelt_gl *gl) { return (gl->characters + gl->slice - 1) / gl->slice; }
@@ -394,7 +396,7 @@ static pelt_result make_texture(pelt_gl *gl, uint64_t texels, GLenum format, con
     return check(gl, what, error);
 }
 
-/* Texels from `first` on, of the bound texture: a part of a row, whole rows, and a part again. */
+/* Uploads texels from `first` on to the bound texture: a partial row, whole rows, and a partial row again. */
 static void put_texels(pelt_gl *gl, uint64_t first, uint64_t count, GLenum format, GLenum type, const char *data) {
     while (count) {
         uint64_t x = first % TEXTURE_WIDTH, y = first / TEXTURE_WIDTH;
@@ -427,7 +429,7 @@ static pelt_result make_vertex(pelt_gl *gl, pelt_error *error) {
 
 pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt_error *error) {
     if (!skin || !options || !options->load) {
-        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and a function that loads OpenGL's are needed");
+        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and a function that loads OpenGL functions are required");
         return NULL;
     }
     uint64_t wanted = options->characters ? options->characters : 1;
@@ -457,7 +459,7 @@ pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt
     return NULL;
 }
 
-/* Names of what was never made are 0, which OpenGL passes over. */
+/* Names that were never created are 0, which OpenGL ignores. */
 void pelt_gl_free(pelt_gl *gl) {
     if (!gl) return;
     if (gl->f.GetError) {
@@ -480,7 +482,7 @@ void pelt_gl_free(pelt_gl *gl) {
 
 static pelt_result check_range(const pelt_gl *gl, uint32_t first, uint32_t count, pelt_error *error) {
     if ((uint64_t)first + count <= gl->characters) return PELT_OK;
-    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are wanted, but there is room for %u",
+    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are requested, but there is room for %u",
                          first, (unsigned long long)first + count - 1, gl->characters);
 }
 
@@ -519,7 +521,7 @@ static pelt_result want_path(const pelt_gl *gl, pelt_gl_path path, pelt_error *e
                          path == PELT_GL_COMPUTE ? "compute" : "vertex");
 }
 
-/* One slice: its part of poses and output, and how many characters it has. */
+/* One slice: its part of poses and output, and its number of characters. */
 static void dispatch_slice(pelt_gl *gl, const pelt_gl_shape *shape, uint32_t slice, uint32_t count, int normals) {
     uint64_t first = (uint64_t)slice * gl->slice, pose = 16 * (uint64_t)gl->packed.numbers.pose_stride;
     uint32_t here = least(gl->slice, count - first), whole = (here + WHOLE - 1) / WHOLE * WHOLE;
@@ -593,8 +595,8 @@ pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int positions_at
     return check(gl, "vertex attributes", error);
 }
 
-/* By way of a small buffer: drivers move a buffer that is mapped for reading to where reading is quick, and skinning into
-   it is slow from then on. */
+/* Reads through a small buffer: drivers move a buffer that is mapped for reading to memory that is fast to read, which
+   makes skinning into it slow from then on. */
 static pelt_result read_buffer(pelt_gl *gl, GLuint buffer, uint32_t character, float *out, pelt_error *error) {
     GLsizeiptr size = (GLsizeiptr)gl->output_size;
     gl->f.BindBuffer(GL_COPY_READ_BUFFER, buffer);
@@ -639,7 +641,7 @@ pelt_result pelt_gl_bind(pelt_gl *gl, unsigned program, unsigned unit, unsigned 
     GLuint index = gl->f.GetUniformBlockIndex(program, "PeltNumbers");
     if (index == GL_INVALID_INDEX)
         return forget_errors(gl), pelt_gpu_fail(error, PELT_ERROR_ARGUMENT,
-                                                "program %u is none that uses pelt_vertex of pelt_gl_source", program);
+                                                "program %u does not use pelt_vertex of pelt_gl_source", program);
     gl->f.GetIntegerv(GL_ACTIVE_TEXTURE, &active);
     gl->f.GetIntegerv(GL_UNIFORM_BUFFER_BINDING, &uniform);
     gl->f.UseProgram(program);

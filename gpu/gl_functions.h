@@ -1,5 +1,5 @@
-/* gl_functions.h: the part of OpenGL that pelt uses, by its own names and numbers, so that building needs no headers of
-   it. All of it is in OpenGL 4.3 and OpenGL ES 3.1; the vertex path keeps to what ES 3.0 has. */
+/* gl_functions.h: the part of OpenGL that pelt uses, with its names and numbers, so that building needs no OpenGL
+   headers. Everything is in OpenGL 4.3 and OpenGL ES 3.1; the vertex path only uses ES 3.0. */
 
 #ifndef PELT_GL_FUNCTIONS_H
 #define PELT_GL_FUNCTIONS_H
@@ -75,7 +75,7 @@ enum {
 };
 #define GL_INVALID_INDEX 0xFFFFFFFFu
 
-/* Result, name without "gl", arguments; the second list is what only the compute path needs. */
+/* Result, name without "gl", arguments; the second list is only needed by the compute path. */
 #define PELT_GL_COMMON(X)                                                                                              \
     X(GLenum, GetError, (void))                                                                                        \
     X(const unsigned char *, GetString, (GLenum name))                                                                 \

@@ -1,4 +1,4 @@
-/* gl_time.c: the device's own clock around skinning, writing and copying as many bytes. */
+/* gl_time.c: times skinning, and writing and copying the same number of bytes, by the device's clock. */
 
 #include "gpu/gl_time.h"
 #include "gpu/gl_functions.h"
@@ -103,7 +103,7 @@ static pelt_result once(timing *t, pelt_error *error) {
     return PELT_OK;
 }
 
-/* Characters that make up a part, below 2^30 bytes and the context's limit, and below 65535 work groups. */
+/* Characters per part: below 2^30 bytes, the context's limit, and 65535 work groups. */
 static size_t part_of(const timing *t) {
     int64_t limit = 0;
     t->f.GetInteger64v(GL_MAX_SHADER_STORAGE_BLOCK_SIZE, &limit);
@@ -126,7 +126,7 @@ static pelt_result run_turns(timing *t, uint32_t turns, double *seconds, pelt_er
     t->f.GenQueries((GLsizei)(2 * turns), queries);
     for (double begin = seconds_now(); !result && seconds_now() - begin < 1e-3 * PELT_WORK_WARM;) {
         for (uint32_t k = 0; k < row && !result; k++)
-            result = once(t, error); /* until the device's clock has woken up */
+            result = once(t, error); /* until the device's clock has ramped up */
         t->f.Finish();
     }
     for (uint32_t i = 0; i < turns && !result; i++) {

@@ -1,4 +1,4 @@
-/* gl_time.h: the device's own clock around skinning, writing and copying. */
+/* gl_time.h: times skinning, writing and copying by the device's clock. */
 
 #ifndef PELT_GL_TIME_H
 #define PELT_GL_TIME_H

@@ -1,5 +1,5 @@
-/* headless.c: an OpenGL context without a window. EGL's devices are tried in turn, then a display without a surface, then
-   the default one. */
+/* headless.c: an OpenGL context without a window. Tries EGL's devices in turn, then a surfaceless display, then the
+   default one. */
 
 #include "gpu/headless.h"
 #include "gpu/gl_functions.h"
@@ -74,7 +74,7 @@ static int load(pelt_headless *h) {
     return whole;
 }
 
-/* A context on a display; contexts need no surface where the driver says so, and all that matter do. */
+/* A context on a display; needs no surface if the driver supports that, and all relevant ones do. */
 static int start(pelt_headless *h, EGLDisplay display, pelt_headless_api api) {
     EGLint major, minor, count = 0;
     EGLConfig config = NULL;
@@ -126,9 +126,9 @@ pelt_headless *pelt_headless_new(pelt_headless_api api, int device, pelt_error *
                       wanted);
     } else if (!start_any(h, api, device)) {
         if (device >= 0)
-            pelt_gpu_fail(error, PELT_ERROR_DEVICE, "EGL's device %d gives no %s context", device, wanted);
+            pelt_gpu_fail(error, PELT_ERROR_DEVICE, "EGL device %d offers no %s context", device, wanted);
         else
-            pelt_gpu_fail(error, PELT_ERROR_DEVICE, "EGL has no device that gives a %s context", wanted);
+            pelt_gpu_fail(error, PELT_ERROR_DEVICE, "EGL has no device that offers a %s context", wanted);
     } else {
         const unsigned char *(*string)(GLenum);
         void *address = pelt_headless_load(h, "glGetString");
@@ -141,7 +141,7 @@ pelt_headless *pelt_headless_new(pelt_headless_api api, int device, pelt_error *
     return NULL;
 }
 
-/* The library stays: drivers do not like to be unloaded. */
+/* The library stays loaded: drivers do not like being unloaded. */
 void pelt_headless_free(pelt_headless *h) {
     if (!h) return;
     h->MakeCurrent(h->display, NULL, NULL, NULL);

@@ -1,5 +1,5 @@
-/* headless.h: an OpenGL context without a window, through EGL, which is looked for when it is asked for: programs that
-   never ask need none. */
+/* headless.h: an OpenGL context without a window, through EGL, which is loaded on demand: programs that never ask do
+   not need it. */
 
 #ifndef PELT_HEADLESS_H
 #define PELT_HEADLESS_H
@@ -13,8 +13,8 @@ typedef enum pelt_headless_api {
     PELT_HEADLESS_ES30 /* OpenGL ES 3.0 */
 } pelt_headless_api;
 
-/* Makes a context and makes it current in this thread. device: a number among EGL's devices, or -1: the first that works.
-   NULL after a failure, with a sentence. */
+/* Creates a context and makes it current in this thread. device: an index among EGL's devices, or -1: the first that
+   works. NULL on failure, with a message. */
 pelt_headless *pelt_headless_new(pelt_headless_api api, int device, pelt_error *error);
 void pelt_headless_free(pelt_headless *headless);
 

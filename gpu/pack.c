@@ -1,5 +1,5 @@
-/* pack.c: a skin as words, a pose as floats. Lists are the skin's own, with places instead of indices, so that shaders
-   add and never multiply; the weighted form's rows come in fours, so that four pose distances are one load. */
+/* pack.c: a skin as words, a pose as floats. Lists are the skin's own, with offsets instead of indices, so that shaders
+   add and never multiply; rows of the weighted form come in fours, so that four pose distances are one load. */
 
 #include "gpu/pack.h"
 #include "runtime/loops.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = 4 }; /* centres of the weighted form that go together */
+enum { GROUP = 4 }; /* centres of the weighted form that are processed together */
 
 pelt_result pelt_gpu_fail(pelt_error *error, pelt_result code, const char *format, ...) {
     if (!error) return code;
@@ -33,7 +33,7 @@ pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin) {
     return box;
 }
 
-/* -- Where everything goes ----------------------------------------------------------------------------------------- */
+/* -- Layout ----------------------------------------------------------------------------------------- */
 
 static uint64_t rounded(uint64_t words) { return (words + 3) / 4 * 4; }
 
@@ -47,7 +47,8 @@ typedef struct lists {
     pelt_rows rows, turns;
     pelt_block_axes axes;
     const pelt_file_weighted *weighted;
-    uint64_t row_count, turn_count, axis_count; /* as the shaders count: pairs in 16 bits, fours of the weighted form */
+    uint64_t row_count, turn_count, axis_count; /* as shaders count them: pairs in 16 bits, fours of the weighted
+                                                   form */
 } lists;
 
 static uint64_t groups_of(uint64_t rows) { return (rows + GROUP - 1) / GROUP; }
@@ -127,7 +128,7 @@ static void fill_blend(const pelt_skin *skin, const pelt_gpu_numbers *n, uint32_
     copy_words(words + n->at_rest_normals, skin->rest_normals, slots);
 }
 
-/* `which` is the component of a head: 1 rows, 2 turns. Two rows of 16 bits are a row of words as they are. */
+/* `which` is the component of a head: 1 rows, 2 turns. Two interleaved rows of 16 bits already are a row of words. */
 static void fill_rows(const pelt_skin *skin, const pelt_rows *rows, uint32_t which, uint32_t at_heads,
                       uint32_t at_sources, uint32_t at_rows, uint32_t *words) {
     uint32_t step = rows->shorts ? 2 : 1;
@@ -138,7 +139,7 @@ static void fill_rows(const pelt_skin *skin, const pelt_rows *rows, uint32_t whi
     copy_words(words + at_rows, rows->shorts ? (const void *)rows->shorts : rows->floats, count * 3 * PELT_BLOCK);
 }
 
-/* The rows of a block in fours, the last filled up with zeros for the last centre. */
+/* The rows of a block in fours, the last padded with zeros for the last centre. */
 static void fill_group_rows(const pelt_skin *skin, const pelt_rows *from, const uint32_t *first, uint32_t parts,
                             uint32_t at_rows, uint32_t *words) {
     uint32_t step = from->shorts ? 2 : 1;
@@ -210,7 +211,7 @@ static void copy_matrices(const float *palette, uint32_t count, float *out) {
     for (uint32_t j = 0; j < count; j++) memcpy(out + 12 * (size_t)j, palette + PALETTE_STRIDE * (size_t)j, 48);
 }
 
-/* Factors are rounded as the loops of the processor round them, so that both give the same. */
+/* Rounds factors like the processor's loops, so that results agree. */
 static void copy_factors(const pelt_rows *rows, const float *coefficients, const int16_t *factors, float scale,
                          uint64_t count, float *out) {
     for (uint64_t i = 0; i < count; i++) out[i] = rows->shorts ? factors[i] * scale : coefficients[i];

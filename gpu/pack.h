@@ -1,23 +1,23 @@
-/* pack.h: a skin and its poses as graphics hardware wants them: one array of 32-bit words for the skin, one stretch of
-   floats for each character. The OpenGL and the CUDA side use the same bytes; docs/howto-gpu.md describes them for
-   people who bring their own. */
+/* pack.h: a skin and its poses in the form graphics hardware needs: one array of 32-bit words for the skin, one range
+   of floats per character. OpenGL and CUDA use the same bytes; docs/howto-gpu.md documents them for other
+   integrations. */
 
 #ifndef PELT_GPU_PACK_H
 #define PELT_GPU_PACK_H
 
 #include <pelt/error.h>
 
-/* What the corrective of a skin is made of; PELT_FORM in skin.glsl. */
+/* The form of a skin's corrective; PELT_FORM in skin.glsl. */
 typedef enum pelt_gpu_form {
     PELT_GPU_BLEND,           /* none */
     PELT_GPU_FLOATS,          /* coefficients times rows of floats */
-    PELT_GPU_SHORTS,          /* the same in 16 bits, two rows side by side */
-    PELT_GPU_WEIGHTED_FLOATS, /* a pose distance at every vertex */
+    PELT_GPU_SHORTS,          /* the same in 16 bits, two rows interleaved */
+    PELT_GPU_WEIGHTED_FLOATS, /* a pose distance per vertex */
     PELT_GPU_WEIGHTED_SHORTS
 } pelt_gpu_form;
 
-/* Where everything is: the uniform block PeltNumbers, std140. Places in the skin are counted in words, places in a pose
-   as said. All are multiples of 4 words, so that four lanes are one load. */
+/* The layout: the uniform block PeltNumbers, std140. Offsets into the skin are in words, offsets into a pose as noted.
+   All are multiples of 4 words, so that four lanes are one load. */
 typedef struct pelt_gpu_numbers {
     uint32_t block_count;
     uint32_t character_count; /* of this dispatch */
@@ -28,8 +28,8 @@ typedef struct pelt_gpu_numbers {
     uint32_t at_weights;      /* [entry][16] */
     uint32_t at_rest;         /* [block][3][16] */
     uint32_t at_rest_normals; /* [block][3][16] */
-    uint32_t at_row_sources;  /* [row] place among the factors; weighted: [row][4] centres */
-    uint32_t at_rows;         /* [row][3][16], in 16 bits two numbers a word; weighted: [row][4 or 2][parts][16] */
+    uint32_t at_row_sources;  /* [row] offset among the factors; weighted: [row][4] centres */
+    uint32_t at_rows;         /* [row][3][16], in 16 bits two numbers per word; weighted: [row][4 or 2][parts][16] */
     uint32_t at_turn_sources;
     uint32_t at_turns;
     uint32_t at_axes;            /* [axis entry] first float of the axis in a pose */
@@ -38,8 +38,7 @@ typedef struct pelt_gpu_numbers {
     uint32_t at_row_factors;     /* floats into a pose */
     uint32_t at_turn_factors;    /* floats into a pose */
     uint32_t at_normal_matrices; /* vec4s into a pose */
-    uint32_t
-        at_factor_scales; /* floats into a pose: what factors of 16 bits, of rows and of turns, are multiples of; 0: none */
+    uint32_t at_factor_scales;   /* floats into a pose: the units of 16-bit factors, of rows and of turns; 0: none */
 } pelt_gpu_numbers;
 
 typedef struct pelt_gpu_skin {
@@ -49,20 +48,20 @@ typedef struct pelt_gpu_skin {
     uint32_t parts; /* of its rows: 4 with a norm, else 3 */
     uint32_t turns; /* changes of normals: 0 none, 1 in floats, 2 in 16 bits */
     uint32_t matrix_count;
-    uint32_t own_vec4s; /* of a pose, without the matrices of normals, which come last */
+    uint32_t own_vec4s; /* of a pose, without the normal matrices, which come last */
     uint32_t *words;
     size_t word_count;
 } pelt_gpu_skin;
 
-/* False when memory is out, or when the skin has more words than 32 bits count. */
+/* False when out of memory, or when the skin needs more words than 32 bits can address. */
 int pelt_gpu_pack(const pelt_skin *skin, pelt_gpu_skin *out);
 void pelt_gpu_unpack(pelt_gpu_skin *packed);
 
 /* One character's pose from the scratch memory that pelt_pose filled: 4 * numbers.pose_stride floats. Returns 1 when a
-   joint scales, so that normals need matrices of their own. */
+   joint scales, so that normals need separate matrices. */
 int pelt_gpu_pose(const pelt_skin *skin, const pelt_gpu_skin *packed, const void *scratch, float *out);
 
-/* The box around the vertices at rest. */
+/* The bounding box of the vertices at rest. */
 typedef struct pelt_gpu_box {
     float low[3], high[3];
 } pelt_gpu_box;

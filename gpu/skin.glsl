@@ -1,26 +1,26 @@
-// skin.glsl: the equation of pelt for graphics hardware,
+// skin.glsl: pelt's equation for graphics hardware,
 //
 //     v = (sum_j w_j T_j) (v0 + D),   n = normalize((sum_j w_j T_j^-T) (n0 + N))
 //
 // written once and used in two ways: as a compute shader that fills vertex buffers (OpenGL 4.3, OpenGL ES 3.1, Vulkan),
-// and as a function for a vertex shader that reads textures (OpenGL ES 3.0, WebGL 2). Put a #version line and these in
-// front of it:
+// and as a function for a vertex shader that reads textures (OpenGL ES 3.0, WebGL 2). Prepend a #version line and
+// these:
 //
 //     PELT_COMPUTE or PELT_VERTEX   which of the two
 //     PELT_FORM       D: 0 none, 1 rows of floats, 2 rows in 16 bits, 3 weighted in floats, 4 weighted in 16 bits
 //     PELT_TURNS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
-//     PELT_NORMALS    1: normals too
-//     PELT_SCALED     1: joints may scale, normals have matrices of their own
+//     PELT_NORMALS    1: with normals
+//     PELT_SCALED     1: joints may scale, normals have separate matrices
 //     PELT_PHI        forms 3 and 4: 0 exponential, 1 Gaussian, 2 mixed;  PELT_PARTS  3, or 4 with a norm
-//     PELT_CONSTANTS  the numbers of the uniform block are defined in front as well, by their names, and there is no block
+//     PELT_CONSTANTS  the numbers of the uniform block are prepended as defines, by name, instead of the block
 // and for compute
-//     PELT_THREADS    of a work group
-//     PELT_LANES      vertices a thread, 1 or 4;  PELT_CHARACTERS  characters a thread
+//     PELT_THREADS    per work group
+//     PELT_LANES      vertices per thread, 1 or 4;  PELT_CHARACTERS  characters per thread
 //     PELT_SHARED     characters whose poses are in shared memory, a multiple of PELT_CHARACTERS, or 0
-//     PELT_SHARED_STRIDE, PELT_PASSES   vec4s of a pose that go there; turns that a work group takes over blocks
-//     PELT_SPLIT      forms 3 and 4 with 1 lane and 1 character: threads that share a vertex, each has centres of its own
+//     PELT_SHARED_STRIDE, PELT_PASSES   vec4s of a pose that go there; passes of a work group over blocks
+//     PELT_SPLIT      forms 3 and 4 with 1 lane and 1 character: threads that share a vertex, each with separate centres
 //
-// Work group x takes blocks, y characters. docs/howto-gpu.md says what is in the buffers.
+// Work group x handles blocks, y characters. docs/howto-gpu.md documents the buffers.
 
 #ifndef PELT_LANES
 #define PELT_LANES 1
@@ -55,7 +55,7 @@ layout(std140) uniform PeltNumbers {
 };
 #endif
 
-// -- Where numbers come from ------------------------------------------------------------------------------------------
+// -- Reading skins and poses ------------------------------------------------------------------------------------------
 
 // A row is a number for each vertex of the thread: one of the block's 16 lanes, or four of them.
 #if PELT_LANES == 4
@@ -99,7 +99,7 @@ shared vec4 pelt_shared[PELT_SHARED * PELT_SHARED_STRIDE];
 vec4 pelt_pose(uint at) { return PELT_POSES[at]; }
 float pelt_pose_float(uint pose, uint at) { return PELT_POSES[pose + (at >> 2u)][at & 3u]; }
 
-// Threads that share a vertex lie PELT_VERTICES apart; the first of them gets what the others have summed.
+// Threads that share a vertex are PELT_VERTICES apart; the first of them gets the sum of all.
 #define PELT_VERTICES uint(PELT_THREADS / PELT_SPLIT)
 #if PELT_SPLIT > 1
 shared vec4 pelt_others[2 * (PELT_THREADS - PELT_THREADS / PELT_SPLIT)];
@@ -108,7 +108,7 @@ shared vec4 pelt_others[2 * (PELT_THREADS - PELT_THREADS / PELT_SPLIT)];
 #define PELT_PART 0u
 #endif
 
-#else // textures of 2048 texels a row
+#else // textures with 2048 texels per row
 
 #ifdef VULKAN
 layout(set = 0, binding = 1) uniform usampler2D pelt_skin;
@@ -135,7 +135,7 @@ float pelt_pose_float(uint pose, uint at) {
 
 pelt_row pelt_floats(uint at) { return uintBitsToFloat(pelt_words(at)); }
 
-// Two factors that follow each other, the first at an even place.
+// Two consecutive factors, the first at an even offset.
 vec2 pelt_pose_pair(uint pose, uint at) {
     vec4 four = pelt_pose(pose + (at >> 2u));
     return (at & 2u) == 0u ? four.xy : four.zw;
@@ -329,7 +329,7 @@ void pelt_deform(uint pose, uint block, uint lane, out pelt_row position[PELT_SU
 #endif
 
 #if PELT_NORMALS && !PELT_SCALED
-    // Both need the blended matrix, so it pays to form it.
+    // Both need the blended matrix, so forming it pays off.
     pelt_row m[4 * PELT_SUMS];
     for (int i = 0; i < 4 * PELT_SUMS; i++) m[i] = pelt_row(0.0);
     for (uint e = head.x; e < next.x; e++) {
@@ -401,7 +401,7 @@ void pelt_run(uint thread, uint pose, uint first, uint count) {
     uint slot = thread * uint(PELT_LANES), block = slot >> 4u;
     pelt_row position[PELT_SUMS], normal[PELT_SUMS];
 #if PELT_SPLIT > 1
-    pelt_deform(pose, min(block, pelt_block_count - 1u), slot & 15u, position, normal); // all of them meet in there
+    pelt_deform(pose, min(block, pelt_block_count - 1u), slot & 15u, position, normal); // all threads meet in there
     if (block >= pelt_block_count || PELT_PART > 0u) return;
 #else
     if (block >= pelt_block_count) return;

@@ -1,8 +1,8 @@
-/* embed.c: writes the files of a folder as a C source, compressed, so that they are part of the program.
+/* embed.c: writes the files of a folder as compressed C source, to be built into the program.
 
        embed page.c web/page/dist
 
-   A folder without index.html gives a source without files. */
+   A folder without index.html yields a source without files. */
 
 #define _GNU_SOURCE /* nftw */
 #include <ftw.h>

@@ -1,17 +1,17 @@
-/* mutate: small wrong changes to a C file, so that one can see whether the tests notice.
+/* mutate: plants small bugs in a C file, to see whether the tests notice.
 
      mutate list FILE...        all mutants of the files, one per line (fields below, separated by tabs)
      mutate apply FILE LINE K   prints the file with the K-th mutant of a line; lines keep their numbers
      mutate shuffle SEED        reads a list and prints it in random order, with one mutant of each site
 
-   A site is a place that can go wrong: a sign, a comparison, a bound, a constant, a statement. It may have several
-   mutants (n becomes n + 1 or n - 1); as shuffle takes one of each, a file weighs as much as it has sites.
+   A site is anything that can go wrong: a sign, a comparison, a bound, a constant, a statement. It may have several
+   mutants (n becomes n + 1 or n - 1); since shuffle takes one of each, a file is weighted by its number of sites.
 
    Fields of a list: file, line, K, site, first line of the statement, first line of the function (both 0 outside
    functions), kind, "before -> after", the line itself.
 
-   The file is read as tokens, not parsed. What the code's formatting tells is used: a `*` with spaces around it
-   multiplies, a name beside a name declares. What is misread does not compile, and the driver takes another. */
+   The file is tokenised, not parsed, relying on the code's formatting: a `*` with spaces around it multiplies, two
+   adjacent names are a declaration. Misreadings do not compile, and the driver takes another mutant. */
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -22,17 +22,17 @@
 #include <string.h>
 
 typedef enum { NAME, NUMBER, TEXT, SIGN } token_type;
-typedef enum { FILE_LEVEL, BLOCK, RECORD, VALUES } scope; /* of a token: what the brace around it holds */
+typedef enum { FILE_LEVEL, BLOCK, RECORD, VALUES } scope; /* of a token: what kind of brace encloses it */
 
 typedef struct token {
     token_type type;
     size_t start, end;
     int line;
     scope scope;
-    int match;              /* of brackets: the other one */
+    int match;              /* of a bracket: its counterpart */
     int statement;          /* its first token */
     int function;           /* first token of the function's braces, -1 outside */
-    bool declares, skipped; /* the statement declares something; nothing is to be changed here */
+    bool declares, skipped; /* the statement is a declaration; nothing here may be changed */
 } token;
 
 static char *text;
@@ -85,7 +85,7 @@ static size_t token_end(size_t i) {
 
 static void tokenize(void) {
     int line = 1;
-    bool fresh = true; /* nothing but spaces on this line so far */
+    bool fresh = true; /* only spaces on this line so far */
     count = 0;
     for (size_t i = 0; i < size;) {
         char c = text[i];
@@ -162,7 +162,7 @@ static scope scope_of_brace(int brace, scope around) {
     return name_at(opener - 1) && !is_one_of(opener - 1, "return sizeof") ? BLOCK : VALUES;
 }
 
-/* True if a statement of a block begins with token i. */
+/* True if token i starts a statement of a block. */
 static bool begins_statement(int i) {
     int before = i - 1;
     if (is(before, ";") || is(before, "else") || is(before, "do")) return true;
@@ -176,7 +176,7 @@ static bool begins_statement(int i) {
             !strncmp(text + tokens[opener - 1].end - 7, "foreach", 7));
 }
 
-/* A statement declares when it begins with two names, or with a name and a star that touches the next. */
+/* A statement is a declaration if it starts with two names, or with a name and a star that touches the next. */
 static bool declares(int i) {
     if (!name_at(i) || is_one_of(i, "return goto if for while switch else do break continue case default"))
         return false;
@@ -242,7 +242,7 @@ static size_t line_end(size_t i) {
     return i;
 }
 
-/* Some of the line before and after, from token to token. */
+/* Some context before and after on the line, at token boundaries. */
 static size_t back_from(size_t i) {
     size_t a = line_start(i), far = i > a + 24 ? i - 24 : a;
     while (far > a && far < i && text[far - 1] != ' ') far++;
@@ -255,7 +255,7 @@ static size_t on_from(size_t i) {
     return far;
 }
 
-/* One mutant: what stands from `start` to `end` becomes what the format says. The first of a site has `first`. */
+/* One mutant: replaces the text from `start` to `end` by the format. `first` marks the first of a site. */
 static void mutant(int at, bool first, const char *kind, size_t start, size_t end, const char *format, ...) {
     char *replacement = NULL;
     size_t length = 0;
@@ -304,7 +304,7 @@ static void mutant(int at, bool first, const char *kind, size_t start, size_t en
 
 /* -- Kinds --------------------------------------------------------------------------------------------------------- */
 
-/* Signs, comparisons and logic that become others; the second mutant where there is one. */
+/* Signs, comparisons and logic that are replaced; and the second mutant, if any. */
 static void swap_sign(int i) {
     static const struct {
         const char *from, *to, * or, *kind;
@@ -334,7 +334,7 @@ static void swap_smallest_and_largest(int i) {
                 mutant(i, true, "minmax", tokens[i].start, tokens[i].end, "%s", names[k][1 - side]);
 }
 
-/* The bracket that token i stands in, -1 for none within its statement. */
+/* The bracket that encloses token i, -1 for none within its statement. */
 static int bracket_around(int i) {
     for (int k = i - 1; k >= 0 && k >= tokens[i].statement; k--) {
         if (is_one_of(k, ") ] }") && tokens[k].match >= 0)
@@ -354,7 +354,7 @@ static bool declares_array(int bracket) {
            (is(bracket - 2, "*") && !space_after(bracket - 2));
 }
 
-/* True inside the arguments of an allocation: more than enough memory is no mistake that can be seen. */
+/* True inside the arguments of an allocation: allocating too much is not an observable bug. */
 static bool is_amount(int i) {
     for (int around = bracket_around(i); around > 0; around = bracket_around(around))
         if (is_one_of(around - 1, "PELT_NEW pelt_alloc malloc calloc realloc aligned_alloc")) return true;
@@ -385,7 +385,7 @@ static void change_number(int i) {
     mutant(i, false, "constant", a, b, "(1000 * %.*s)", length, number);
 }
 
-/* for (..; i < n; ..): one turn more or less, for each comparison of the condition. */
+/* for (..; i < n; ..): one iteration more or fewer, for each comparison of the condition. */
 static void change_loop(int i) {
     if (!is(i, "for") || !is(i + 1, "(")) return;
     int end = tokens[i + 1].match, semicolons = 0;
@@ -409,7 +409,7 @@ static void negate_condition(int i) {
     mutant(i, true, "negated", a, b, "!(%.*s)", (int)(b - a), text + a);
 }
 
-/* A statement that computes, stores or calls. Memory that is not given back is for the sanitizers to see. */
+/* A statement that computes, stores or calls. Leaks are left to the sanitizers. */
 static void drop_statement(int i) {
     if (tokens[i].statement != i || tokens[i].declares || tokens[i].scope != BLOCK ||
         !(name_at(i) || is(i, "*") || is(i, "(")))

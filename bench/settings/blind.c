@@ -1,15 +1,15 @@
-/* blind.c: fits to some of the examples of training clips, and says how wrong the skin is on the others. bench/settings.sh builds
-   it, once for every value of a constant.
+/* blind.c: fits to some examples of the training clips and measures the skin on the others. bench/settings.sh builds
+   it, once per value of a constant.
 
        blind BUNDLE CLIP,... FOLD [method=M] [blend=B] [family=F] [per-vertex=N] [influences=N] [ridge=X]
              [sweeps=N coupled=N]
 
-   FOLD is 0 to 4. Clips are cut into stretches as pelt_hold_out cuts them (a twelfth where frames follow one another in time,
-   single examples where they do not), which are dealt out to the folds; the first example is in none. With sweeps=N the first N
-   examples are always seen, and of the others only so many as coupled=N says: other ones in every fold.
+   FOLD is 0 to 4. Clips are cut into stretches like pelt_hold_out does (a twelfth of a motion, single examples
+   otherwise), which are dealt out to the folds; the first example is in none. With sweeps=N the first N examples are
+   always seen, and only coupled=N of the others, different ones in every fold.
 
-   One line: examples held out, sum of squared errors, the same of the file's blend, jump, joints a block, bytes a vertex, CPU
-   seconds of the fit, family and what cross-validation inside of the fit left. */
+   Prints one line: held-out examples, sum of squared errors, the same for the file's blend, jump, joints per block,
+   bytes per vertex, CPU seconds of the fit, family, and the fit's own cross-validation error. */
 
 #include "fit/fitting.h"
 #include <math.h>
@@ -31,13 +31,13 @@ static int stop(const char *what) {
 
 static void put(pelt_examples *list, pelt_example example) { list->list[list->count++] = example; }
 
-/* Stretches of a clip, dealt out. */
+/* Stretches of a clip, dealt out to the folds. */
 static void deal(const pelt_bundle *bundle, const pelt_example *run, size_t count, split *s) {
     size_t stretch = pelt_is_motion(bundle, run, count) ? (count + 11) / 12 : 1;
     for (size_t i = 0; i < count; i++) put(i && i / stretch % FOLDS == s->fold ? &s->held : &s->kept, run[i]);
 }
 
-/* All of the sweeps, and `coupled` of the n examples behind them, spread evenly and moved on from fold to fold. */
+/* All of the sweeps, and `coupled` of the n examples after them, spread evenly and shifted from fold to fold. */
 static void deal_coupled(const pelt_example *run, size_t count, split *s) {
     size_t n = count - s->sweeps;
     for (size_t i = 0; i < count; i++) {
