@@ -1,5 +1,5 @@
-/* engine.c: engines of all kinds behind one call. Points are shared among workers; each worker answers for its own
-   part, so the values are the same for any number of them. */
+/* engine.c: all kinds of engines behind one call. Points are split among workers, each of which computes its own share,
+   so the values are the same for any number of them. */
 
 #include "engine/engine.h"
 #include "engine/process.h"
@@ -48,12 +48,12 @@ static pelt_result open_processes(pelt_engine *e, const char *what, const pelt_e
         result = pelt_process_start(p, pipe ? pelt_child_command : pelt_child_object,
                                     pipe ? (void *)name : (void *)&object, error);
     }
-    double deadline = pelt_process_deadline(&e->processes[0]); /* for all of them, however many */
+    double deadline = pelt_process_deadline(&e->processes[0]); /* one deadline for all of them */
     for (uint32_t w = 0; w < e->worker_count && !result; w++) {
         pelt_process *p = &e->processes[w];
         result = pelt_process_hello(p, deadline, error);
         if (!result && w && (p->points != e->points || p->components != e->components || p->controls != e->controls))
-            result = pelt_fail(error, PELT_ERROR_DATA, "engine %s: says other numbers each time it is started", name);
+            result = pelt_fail(error, PELT_ERROR_DATA, "engine %s: its processes report different sizes", name);
         if (!w) e->points = p->points, e->components = p->components, e->controls = p->controls;
     }
     return result;
@@ -64,7 +64,7 @@ static pelt_result open_any(pelt_engine *e, const char *what, const pelt_engine_
     if (!strncmp(what, "face:", 5)) return open_face(e, what + 5, o, error);
     if (!strncmp(what, "pipe:", 5) || pelt_ends_with(what, ".so")) return open_processes(e, what, o, error);
     return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                     "engine: %s is none; it is face, face:FILE.glb, FILE.so or pipe:COMMAND", what);
+                     "engine: %s is not an engine; expected face, face:FILE.glb, FILE.so or pipe:COMMAND", what);
 }
 
 pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *given, pelt_error *error) {
@@ -127,13 +127,14 @@ static void evaluate_part(void *user, size_t w, pelt_arena *scratch) {
 pelt_result pelt_engine_evaluate(pelt_engine *e, const float *controls, const uint32_t *points, uint32_t count,
                                  float *values, pelt_error *error) {
     call c = {e, controls, points ? points : e->all, count, values, {{0}}};
-    if (count > e->points) return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points asked of %u", count, e->points);
+    if (count > e->points)
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points requested, but the engine has %u", count, e->points);
     if (!pelt_parallel(NULL, e->worker_count, e->worker_count, evaluate_part, &c)) return pelt_no_memory(error);
     for (uint32_t w = 0; w < e->worker_count; w++)
         if (c.errors[w].code) return pelt_fail(error, c.errors[w].code, "%s", c.errors[w].text);
     for (size_t i = 0; i < (size_t)count * e->components; i++)
         if (!isfinite(values[i]))
-            return pelt_fail(error, PELT_ERROR_NUMBER, "the engine gave a value at point %u that is not finite",
+            return pelt_fail(error, PELT_ERROR_NUMBER, "the engine returned a value at point %u that is not finite",
                              c.points[i / e->components]);
     return PELT_OK;
 }
@@ -143,7 +144,7 @@ int pelt_engine_callback(void *engine, const float *controls, const uint32_t *po
     return pelt_engine_evaluate(e, controls, points, count, values, &e->failure) != PELT_OK;
 }
 
-/* The least of some turns: seconds of one call. */
+/* Seconds of one call: the minimum over a few runs. */
 static double call_seconds(pelt_engine *e, const float *controls, uint32_t frames, const uint32_t *points,
                            uint32_t count, uint64_t turns, float *values) {
     double best = INFINITY;

@@ -1,4 +1,4 @@
-/* input.c: clips of frames from files and engines, joined. */
+/* input.c: joins clips of frames from files and engines. */
 
 #include "engine/input.h"
 #include "io/io.h"
@@ -12,7 +12,7 @@ typedef struct input_part {
     pelt_misses misses;    /* or */
     pelt_engine *engine;   /* with controls */
     pelt_frames frames;
-    pelt_frame_file *second; /* points that follow those of the file */
+    pelt_frame_file *second; /* its points follow those of the file */
     pelt_frames second_frames;
     uint32_t first; /* frame of the joined clip */
     const char **names;
@@ -78,7 +78,7 @@ static pelt_result read_joined(void *user, uint32_t first, uint32_t count, float
 
 /* -- Opening parts ------------------------------------------------------------------------------------------------- */
 
-/* Takes the column "shot" out of a table; the others are controls. */
+/* Removes the column "shot" from a table; the others are controls. */
 static pelt_result take_controls(pelt_input *input, input_part *p, const pelt_table *table, pelt_error *error) {
     uint32_t shot = UINT32_MAX, rows = table->row_count, columns = table->column_count;
     for (uint32_t c = 0; c < columns; c++)
@@ -97,9 +97,8 @@ static pelt_result take_controls(pelt_input *input, input_part *p, const pelt_ta
     for (size_t r = 0; p->shots && r < rows; r++) {
         float number = table->values[r * columns + shot];
         if (!(number >= 0 && number < 4294967296.0f && number == truncf(number)))
-            return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s: the shot of frame %zu is %g: expected whole numbers from 0 on", p->path, r,
-                             (double)number);
+            return pelt_fail(error, PELT_ERROR_DATA, "%s: the shot of frame %zu is %g: expected integers from 0 on",
+                             p->path, r, (double)number);
         p->shots[r] = (uint32_t)number;
     }
     return PELT_OK;
@@ -112,9 +111,7 @@ static pelt_result open_controls(pelt_input *input, input_part *p, pelt_engine *
     if (result) return result;
     if (!engine)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "engine: says what turns the controls in %s into points; it is "
-                         "missing",
-                         p->path);
+                         "engine: is missing; an engine must turn the controls in %s into points", p->path);
     if (p->control_count != pelt_engine_controls(engine))
         return pelt_fail(error, PELT_ERROR_DATA, "%s: %u controls, but the engine has %u", p->path, p->control_count,
                          pelt_engine_controls(engine));
@@ -136,7 +133,7 @@ static pelt_result open_misses(pelt_input *input, input_part *p, pelt_error *err
     for (size_t i = 1; i < p->misses.count; i++)
         if (p->misses.list[i].point_count != first->point_count ||
             p->misses.list[i].component_count != first->component_count)
-            return pelt_fail(error, PELT_ERROR_DATA, "%s: has frames of %u and of %u points; they cannot be joined",
+            return pelt_fail(error, PELT_ERROR_DATA, "%s: has frames of %u and %u points, which cannot be joined",
                              p->path, first->point_count, p->misses.list[i].point_count);
     p->frames = (pelt_frames){.frame_count = (uint32_t)p->misses.count,
                               .point_count = first->point_count,
@@ -183,8 +180,8 @@ static bool same_names(const input_part *a, const input_part *b) {
     return true;
 }
 
-/* Controls are known when all parts know them, by the same names. Shots are numbered through; where they are not known,
-   a shot ends after 60 frames. */
+/* Controls are known if all parts have them, under the same names. Shots are numbered across parts; if unknown, a shot
+   ends after 60 frames. */
 static pelt_result join_controls(pelt_input *input, pelt_error *error) {
     pelt_frames *f = &input->frames;
     bool known = true;
@@ -222,7 +219,7 @@ static pelt_result open_part(pelt_input *input, input_part *p, pelt_engine *engi
                          p->frames.point_count, p->frames.component_count, first->path, first->frames.point_count,
                          first->frames.component_count);
     if (p->frames.frame_count > UINT32_MAX - input->frames.frame_count)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: there are too many frames to count", p->path);
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: brings the clips to more than 2^32 frames", p->path);
     p->first = input->frames.frame_count;
     input->frames.frame_count += p->frames.frame_count;
     return PELT_OK;
@@ -237,7 +234,8 @@ pelt_result pelt_input_open(pelt_input *input, const char *const *paths, uint32_
     if (pelt_arena_failed(input->arena)) return pelt_no_memory(error);
     if (!count) return pelt_fail(error, PELT_ERROR_ARGUMENT, "there are no clips to read");
     if (with && count != 1)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "with: joins a second mesh to one clip; %u are given", count);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "with: joins a second mesh to a single clip, but %u are given",
+                         count);
     pelt_result result = PELT_OK;
     for (uint32_t i = 0; i < count && !result; i++) {
         input_part *p = &input->parts[input->part_count++];
@@ -249,7 +247,7 @@ pelt_result pelt_input_open(pelt_input *input, const char *const *paths, uint32_
     const pelt_frames *first = &input->parts[0].frames;
     input->second_points = input->parts[0].second_frames.point_count;
     if (first->point_count > UINT32_MAX - input->second_points)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: there are too many points to count", with);
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: brings the clip to more than 2^32 points", with);
     input->frames.point_count = first->point_count + input->second_points;
     input->frames.component_count = first->component_count;
     input->frames.read = read_joined;

@@ -3,8 +3,8 @@
        int pelt_evaluate_points(const float *controls, unsigned control_count,
                                 const unsigned *points, unsigned count, float *values);
 
-   which returns 0, and may have the constants pelt_points, pelt_components and pelt_controls (unsigned). It is loaded
-   in a process of its own, which speaks the protocol of process.h: what it breaks, it breaks there. */
+   which returns 0, and may export the constants pelt_points, pelt_components and pelt_controls (unsigned). It is loaded
+   in a separate process, which speaks the protocol of process.h: if it crashes, it crashes there. */
 
 #include "engine/process.h"
 #include <dlfcn.h>
@@ -80,7 +80,7 @@ int pelt_child_object(void *user, int channel) {
     void *found = object ? dlsym(object, "pelt_evaluate_points") : NULL;
     if (!found) return complain(channel, dlerror());
     server s = {.channel = channel};
-    memcpy(&s.evaluate, &found, sizeof found); /* ISO C has no cast from data to function */
+    memcpy(&s.evaluate, &found, sizeof found); /* ISO C has no cast from data to function pointers */
     s.points = constant(object, "pelt_points", what->points);
     s.components = constant(object, "pelt_components", what->components);
     s.controls = constant(object, "pelt_controls", what->controls);

@@ -1,15 +1,15 @@
-/* process.c: talks to a process that evaluates points. Every wait has an end: after the timeout, or when the process is
-   gone, it is killed and the caller gets a sentence.
+/* process.c: talks to a process that evaluates points. Every wait ends: after the timeout, or when the process is gone,
+   it is killed and the caller gets an error.
 
-   Between the caller and the engine stands a keeper, a process that does nothing but wait:
+   Between the caller and the engine is a keeper, a process that does nothing but wait:
 
        caller ---- channel ------------- engine, and whatever it starts
           \\---- lifeline ---- keeper ----/
 
-   When the engine ends, the keeper ends with its code; when the lifeline ends, because the caller closed it or is gone in
-   any way, kill -9 included, the keeper kills the engine and all that the engine has started, also what has moved to
-   another process group: orphans come to the keeper. Should the keeper itself be killed, the engine goes with it. What the
-   engine writes to standard error passes through the keeper, too. */
+   When the engine ends, the keeper ends with its code; when the lifeline ends, because the caller closed it or died in
+   any way, kill -9 included, the keeper kills the engine and everything it started, even in other process groups: the
+   keeper adopts orphans. If the keeper itself is killed, the engine dies with it. The engine's standard error passes
+   through the keeper too. */
 
 #define _GNU_SOURCE /* ppoll */
 #include "engine/process.h"
@@ -54,7 +54,7 @@ static void keep_descriptors(int channel, int lifeline) {
 
 static void wake_up(int number) { (void)number; }
 
-/* Kills the children of this process: the engine, and orphans of those that it started. Each round may bring new ones. */
+/* Kills the children of this process: the engine, and orphans it started. Each round may find new ones. */
 static void kill_children(void) {
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
@@ -67,7 +67,7 @@ static void kill_children(void) {
 
 static int end_everything(pid_t engine, int code) {
     int status;
-    for (int i = 0; i < 500; i++) { /* a process that cannot die yet is not waited for longer than a second */
+    for (int i = 0; i < 500; i++) { /* waits at most a second for a process that cannot die yet */
         kill(-engine, SIGKILL);
         kill_children();
         pid_t ended;
@@ -142,7 +142,7 @@ static void close_end(int *descriptor) {
     *descriptor = -1;
 }
 
-/* True when the keeper has ended: its end of the lifeline is closed. */
+/* Whether the keeper has ended: its end of the lifeline is closed. */
 static bool ends_before(const pelt_process *p, double deadline) {
     double left = deadline - seconds();
     struct pollfd line = {p->lifeline, POLLIN, 0};
@@ -151,7 +151,7 @@ static bool ends_before(const pelt_process *p, double deadline) {
 
 void pelt_process_leave(pelt_process *p) { close_end(&p->channel); }
 
-/* It ends by itself when its input ends; whoever does not is killed. Returns the keeper's status. */
+/* An engine should end when its input ends; one that does not is killed. Returns the keeper's status. */
 static int end_before(pelt_process *p, double deadline) {
     int status = 0;
     pelt_process_leave(p);
@@ -167,7 +167,7 @@ double pelt_process_grace(void) { return seconds() + 0.1; }
 
 void pelt_process_end(pelt_process *p, double deadline) { end_before(p, deadline); }
 
-/* The process is gone or useless: ends it and says how it was. */
+/* The process is gone or useless: ends it and reports how. */
 static pelt_result give_up(pelt_process *p, const char *what, pelt_error *error) {
     char how[80] = "";
     bool by_itself = p->pid > 0 && ends_before(p, seconds() + 0.05);
@@ -175,9 +175,9 @@ static pelt_result give_up(pelt_process *p, const char *what, pelt_error *error)
     if (by_itself) {
         int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
         if (number > 0)
-            snprintf(how, sizeof how, " (it was ended by signal %d, %s)", number, strsignal(number));
+            snprintf(how, sizeof how, " (killed by signal %d, %s)", number, strsignal(number));
         else
-            snprintf(how, sizeof how, " (it ended with code %d)", WEXITSTATUS(status));
+            snprintf(how, sizeof how, " (it exited with code %d)", WEXITSTATUS(status));
     }
     return pelt_fail(error, PELT_ERROR_DATA, "engine %s: %s%s", p->name, what, how);
 }
@@ -242,7 +242,7 @@ static pelt_result read_complaint(pelt_process *p, uint32_t length, double deadl
 void __gcov_dump(void);
 #endif
 
-/* _exit does not write down which lines have run, where these are counted. */
+/* _exit does not flush coverage counts. */
 static void end_child(int code) {
 #ifdef PELT_COVERAGE
     __gcov_dump();
@@ -250,7 +250,7 @@ static void end_child(int code) {
     _exit(code);
 }
 
-/* A number in digits alone, followed by a space or the end; false when it is none or beyond what pelt takes. */
+/* A number of digits only, followed by a space or the end; false if malformed or out of range. */
 static bool read_count(const char **text, uint32_t low, uint32_t high, uint32_t *count) {
     uint64_t value = 0;
     const char *at = *text;
@@ -346,7 +346,7 @@ pelt_result pelt_process_ask(pelt_process *p, const float *controls, const uint3
         char what[160];
         if (answer[0] != ANSWER)
             snprintf(what, sizeof what,
-                     "gave an answer that does not begin with \"PANS\"; does it print to standard "
+                     "sent an answer that does not begin with \"PANS\"; does it print to standard "
                      "output?");
         else
             snprintf(what, sizeof what, "answered with %u points, but was asked for %u", answer[1], count);

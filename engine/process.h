@@ -8,8 +8,8 @@
        answer    u32 0x534e4150 ("PANS"), u32 count, f32 values [count][components]
               or u32 0x52524550 ("PERR"), u32 length, a sentence of that many bytes
 
-   in the byte order of the machine. What it writes to standard error goes to the user, visibly (relay.h). What it says in
-   its hello is believed up to the limits below; it costs so much memory. */
+   in the machine's byte order. Its standard error goes to the user, escaped (relay.h). The sizes in its hello are
+   trusted up to the limits below, since they determine memory use. */
 
 #ifndef PELT_PROCESS_H
 #define PELT_PROCESS_H
@@ -21,7 +21,7 @@
 #define PELT_ENGINE_MOST_VALUES (1u << 28) /* points times components: 1 GiB */
 #define PELT_ENGINE_MOST_CONTROLS (1u << 20)
 
-/* Reads the line of a hello, without its end; false when it is none, or beyond the limits. */
+/* Parses the line of a hello, without its newline; false if malformed or beyond the limits. */
 bool pelt_engine_hello(const char *line, uint32_t *points, uint32_t *components, uint32_t *controls);
 
 typedef struct pelt_process {
@@ -29,33 +29,34 @@ typedef struct pelt_process {
     double timeout;   /* seconds for the hello, and for each answer */
     int pid;          /* of the keeper */
     int channel, lifeline;
-    uint32_t points, components, controls; /* as it said */
+    uint32_t points, components, controls; /* from its hello */
 } pelt_process;
 
-/* What the child does with its end of the channel; its return value is its exit code. */
+/* Runs in the child on its end of the channel; the return value is its exit code. */
 typedef int pelt_child(void *user, int channel);
 
-/* Starts a process. No way in which the caller ends leaves it behind, nor anything that it has started. */
+/* Starts a process. However the caller ends, neither it nor anything it started is left behind. */
 pelt_result pelt_process_start(pelt_process *process, pelt_child *child, void *user, pelt_error *error);
-/* Reads its hello, until a deadline on the clock of pelt_process_deadline: now, and its timeout. */
+/* Reads its hello, until a deadline: pelt_process_deadline is now plus its timeout. */
 pelt_result pelt_process_hello(pelt_process *process, double deadline, pelt_error *error);
 double pelt_process_deadline(const pelt_process *process);
-/* Asks for points. After a failure the process has been ended. */
+/* Requests points. A failure ends the process. */
 pelt_result pelt_process_ask(pelt_process *process, const float *controls, const uint32_t *points, uint32_t count,
                              float *values, pelt_error *error);
-/* Ends its input, so that it may end by itself; several may do so side by side. */
+/* Closes its input, so that it can end by itself; several can do so in parallel. */
 void pelt_process_leave(pelt_process *process);
-/* Waits until the deadline for its end, then kills it. pelt_process_grace is a deadline a tenth of a second from now. */
+/* Waits for its end until the deadline, then kills it. pelt_process_grace is a deadline a tenth of a second from now.
+   */
 void pelt_process_end(pelt_process *process, double deadline);
 double pelt_process_grace(void);
 
-/* A child that runs a command of the shell. */
+/* A child that runs a shell command. */
 int pelt_child_command(void *command, int channel);
 
 /* A child that serves a function of a shared object; user is a pelt_shared_object. */
 typedef struct pelt_shared_object {
     const char *path;
-    uint32_t points, components, controls; /* where the object does not say */
+    uint32_t points, components, controls; /* if the object does not export them */
 } pelt_shared_object;
 int pelt_child_object(void *object, int channel);
 

@@ -1,4 +1,4 @@
-/* relay.c: text of an engine, made visible. */
+/* relay.c: escapes the text of an engine. */
 
 #define _GNU_SOURCE
 #include "engine/relay.h"
@@ -12,7 +12,7 @@ struct pollfd pelt_relay_wants(const pelt_relay *r) {
     return r->ready ? (struct pollfd){r->to, POLLOUT, 0} : (struct pollfd){r->from, POLLIN, 0};
 }
 
-/* How many bytes at the end begin a character and lack its rest. */
+/* Number of trailing bytes that are the start of an incomplete character. */
 static size_t unfinished(const char *text, size_t length) {
     for (size_t back = 1; back <= 3 && back <= length; back++) {
         unsigned char c = (unsigned char)text[length - back];
@@ -46,11 +46,11 @@ static void take(pelt_relay *r) {
     if (!got) close(r->from), r->from = -1;
 }
 
-/* Less than a pipe takes at once when it takes anything. */
+/* At most what a pipe that has room accepts at once. */
 static void give(pelt_relay *r) {
     ssize_t put = write(r->to, r->shown, r->ready);
     if (put < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (put <= 0) put = (ssize_t)r->ready; /* nobody listens */
+    if (put <= 0) put = (ssize_t)r->ready; /* the reader is gone */
     r->ready -= (size_t)put;
     memmove(r->shown, r->shown + put, r->ready);
 }

@@ -1,9 +1,9 @@
 /* bundle.c: the true positions of a clip, and its controls.
 
    Searched in this order: the file that the caller names ("CLIP=FILE"); next to body.glb, body.CLIP.pc2, .mdd, .npy or
-   the folder body.CLIP/ of .obj files; one such file per object, body.OBJECT.CLIP.pc2; weight tracks in the clip itself;
-   the mesh's morph targets, if there is one per key: position of vertex v in frame i = rest_v + delta_iv, posed by the
-   blend if the targets were sculpted in the rest pose. Controls come from body.CLIP.csv next to body.glb. */
+   the folder body.CLIP/ of .obj files; one such file per object, body.OBJECT.CLIP.pc2; weight tracks in the clip
+   itself; the mesh's morph targets, if there is one per key: position of vertex v in frame i = rest_v + delta_iv, posed
+   by the blend if the targets were sculpted in the rest pose. Controls come from body.CLIP.csv next to body.glb. */
 
 #include "io/io.h"
 #include "rig/align.h"
@@ -267,8 +267,8 @@ static pelt_result load_cache(pelt_bundle *bundle, pelt_clip *clip, const char *
 }
 
 /* A clip's file next to the bundle with this extension (no extension: a folder), or NULL; `object` is a part of the
-   mesh, or NULL. Clip and object names containing a slash are rejected: they come from the file and must not reach other
-   folders. */
+   mesh, or NULL. Clip and object names containing a slash are rejected: they come from the file and must not reach
+   other folders. */
 static const char *file_beside(const pelt_bundle *bundle, const char *object, const pelt_clip *clip, const char *ending,
                                char *path, size_t size) {
     if (!bundle->path || bundle->in_memory || strchr(clip->name, '/')) return NULL;

@@ -2,8 +2,8 @@
 
        [{"joints": "*elbow", "turn": [0.5], "twist": 3, "bend": [0.25, 0.5], "bulge": {"k": 8, "downstream": false}}]
 
-   A number n instead of a list of fractions means n evenly spaced ones, 1/(n+1), 2/(n+1), ...; "bulge": 8 means k = 8 on
-   both sides, "bulge": true the paper's k. Comma-separated names make one rule each. */
+   A number n instead of a list of fractions means n evenly spaced ones, 1/(n+1), 2/(n+1), ...; "bulge": 8 means k = 8
+   on both sides, "bulge": true the paper's k. Comma-separated names make one rule each. */
 
 #include "io/io.h"
 #include <jansson.h>

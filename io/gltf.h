@@ -155,8 +155,8 @@ typedef struct gltf_scene {
 
 /* Reads nodes and skins and fills in the bundle's skeleton. */
 bool pelt_gltf_read_scene(gltf *g, gltf_scene *scene);
-/* The transform of an unskinned node's mesh to its place in the rest pose; `bind` is the inverse. A node flattened in the
-   rest pose has no inverse: its mesh stays in its local space, and the result is false. */
+/* The transform of an unskinned node's mesh to its place in the rest pose; `bind` is the inverse. A node flattened in
+   the rest pose has no inverse: its mesh stays in its local space, and the result is false. */
 bool pelt_gltf_rigid_bind(const gltf_scene *scene, uint32_t node, pelt_affine *place, pelt_affine *bind);
 
 /* -- gltf_control.c ---------------------------------------------------------------------------------------------- */

@@ -42,8 +42,8 @@ static bool read_type(gltf *g, gltf_item item, gltf_type *type) {
     return type_size(*type) ? true : pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "is not a glTF component type");
 }
 
-/* The bytes of `count` elements of `size` bytes in the view that `owner` names. *stride comes in as 0 or the minimum, and
-   goes out as the actual stride. */
+/* The bytes of `count` elements of `size` bytes in the view that `owner` names. *stride comes in as 0 or the minimum,
+   and goes out as the actual stride. */
 static bool view_bytes(gltf *g, gltf_item owner, uint32_t count, size_t size, size_t alignment, const uint8_t **bytes,
                        size_t *stride) {
     uint32_t view_index, buffer_index;

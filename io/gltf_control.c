@@ -1,8 +1,8 @@
 /* gltf_control.c: named numbers of a glTF file: the "extras" of nodes, and animations of them.
 
    KHR_animation_pointer lets a channel animate any number of the file, named by a JSON pointer. One that ends in
-   /extras/NAME, such as /nodes/3/extras/tension, is a track of the control NAME, whose rest value is the number that the
-   pointer refers to. Other pointers are ignored. */
+   /extras/NAME, such as /nodes/3/extras/tension, is a track of the control NAME, whose rest value is the number that
+   the pointer refers to. Other pointers are ignored. */
 
 #include "io/gltf.h"
 #include <math.h>

@@ -4,13 +4,14 @@
    gets new positions, normals or weights, a skin more joints, a mesh more targets. Everything else stays as it is, in
    order, and so do the indices that other files and programs may rely on.
 
-   Vertices of an unskinned mesh are in the space of its node, and stay there: with v' = G v the rest vertex in the scene,
-   p = G^-1 p', d = G^-1 d', and normals transform by the transpose of G's matrix. If such a mesh now follows several
-   joints, it gets its own skin, with inverse binds B_j G; its look at rest and its place in the tree do not change.
+   Vertices of an unskinned mesh are in the space of its node, and stay there: with v' = G v the rest vertex in the
+   scene, p = G^-1 p', d = G^-1 d', and normals transform by the transpose of G's matrix. If such a mesh now follows
+   several joints, it gets its own skin, with inverse binds B_j G; its look at rest and its place in the tree do not
+   change.
 
    three.js plays no target weights on a node that is a joint, and older versions play them on all meshes below a node.
-   So if a node with new targets is a joint, or has other meshes with targets below it, its mesh moves to a new node, the
-   first child of the old one. */
+   So if a node with new targets is a joint, or has other meshes with targets below it, its mesh moves to a new node,
+   the first child of the old one. */
 
 #include "io/gltf_out.h"
 #include "rig/json.h"

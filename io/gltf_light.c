@@ -1,8 +1,8 @@
 /* gltf_light.c: a glTF file as a scene to light.
 
-   Geometry is the rest pose, flattened by the character reader; this file adds what that reader ignores: the material of
-   each triangle (base colour as albedo, emissive colour and strength), the lights of KHR_lights_punctual (candela and
-   lux are taken as radiant units) and the first perspective camera. Textures are not read. */
+   Geometry is the rest pose, flattened by the character reader; this file adds what that reader ignores: the material
+   of each triangle (base colour as albedo, emissive colour and strength), the lights of KHR_lights_punctual (candela
+   and lux are taken as radiant units) and the first perspective camera. Textures are not read. */
 
 #include "io/gltf_light.h"
 #include "io/gltf.h"

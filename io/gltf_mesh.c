@@ -503,8 +503,8 @@ static gltf_item target_attribute(const part *p, uint32_t target, const char *na
     return pelt_gltf_member(pelt_gltf_element(pelt_gltf_member(p->primitive, "targets"), target), name);
 }
 
-/* A change d of a normal becomes C d / |C n|, so that its sum with the unit normal C n / |C n| points along C (n + d). C
-   is the cofactor matrix, and |n / |C n|| = |C^-1 (C n / |C n|)| = |M^T (C n / |C n|)| / |det M|. */
+/* A change d of a normal becomes C d / |C n|, so that its sum with the unit normal C n / |C n| points along C (n + d).
+   C is the cofactor matrix, and |n / |C n|| = |C^-1 (C n / |C n|)| = |M^T (C n / |C n|)| / |det M|. */
 static void move_normal(const pelt_affine *place, const float normal[3], const float from[3], float out[3]) {
     const double *m = place->m;
     double whole = determinant(place), square = 0;
@@ -576,8 +576,8 @@ static bool read_target(gltf *g, pelt_arena *scratch, const parts *all, uint32_t
     return target->name ? true : pelt_gltf_out_of_memory(g);
 }
 
-/* Whether all parts with targets have normals, and normal deltas with every position delta: normals of only some vertices
-   are useless. */
+/* Whether all parts with targets have normals, and normal deltas with every position delta: normals of only some
+   vertices are useless. */
 static bool has_target_normals(gltf *g, const parts *all) {
     bool any = false;
     for (uint32_t i = 0; i < all->count; i++) {

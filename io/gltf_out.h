@@ -39,8 +39,8 @@ typedef struct gltf_output {
 
 /* -- gltf_out.c ---------------------------------------------------------------------------------------------------- */
 
-/* Add a new value to the tree and return it; jansson fails only when out of memory. Do not nest these calls: a value made
-   for an argument would leak if the stage ended. */
+/* Add a new value to the tree and return it; jansson fails only when out of memory. Do not nest these calls: a value
+   made for an argument would leak if the stage ended. */
 json_t *pelt_gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value);
 json_t *pelt_gltf_append(gltf_output *out, json_t *list, json_t *value);
 

@@ -2,7 +2,8 @@
 
    Its joints are the joints of all skins in the scene, the nodes with unskinned meshes, and all their ancestors, in the
    file's node order as long as parents come first. A joint has one inverse bind matrix: a node that two skins bind
-   differently gets a fixed child for the second one. A joint that no skin binds gets the inverse of its rest transform. */
+   differently gets a fixed child for the second one. A joint that no skin binds gets the inverse of its rest transform.
+   */
 
 #include "io/gltf.h"
 #include <math.h>

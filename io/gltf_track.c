@@ -1,9 +1,9 @@
 /* gltf_track.c: animations of a file whose skin has changed.
 
    A clip's animation keeps its channels and gains those of new joints, and weights for every mesh with new targets. A
-   weight channel has one value per target of its mesh, the file's first and then the new ones; so the file's own channels
-   of such meshes get wider, in all animations. In clips that are written, a file's channel and the new weights are
-   merged, at the keys of both. */
+   weight channel has one value per target of its mesh, the file's first and then the new ones; so the file's own
+   channels of such meshes get wider, in all animations. In clips that are written, a file's channel and the new weights
+   are merged, at the keys of both. */
 
 #include "io/gltf_out.h"
 #include "rig/json.h"

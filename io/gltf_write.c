@@ -1,8 +1,8 @@
 /* gltf_write.c: mesh, skeleton and clips as a glTF file that any engine plays.
 
-   Node j is joint j, all nodes are joints of one skin, and the skinned mesh is a separate node at the root of the scene;
-   so reading the file gives back what was written. Joints without a common ancestor get one, as glTF requires. Without a
-   skeleton the file is a plain mesh; its targets can be played in turn, which shows any motion in any viewer.
+   Node j is joint j, all nodes are joints of one skin, and the skinned mesh is a separate node at the root of the
+   scene; so reading the file gives back what was written. Joints without a common ancestor get one, as glTF requires.
+   Without a skeleton the file is a plain mesh; its targets can be played in turn, which shows any motion in any viewer.
 
    Content that has a source is written into that file instead (gltf_edit.c). What glTF cannot hold is refused first, in
    either case. */

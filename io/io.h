@@ -83,11 +83,11 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
 /* The content of a glTF file. Without a source, a new file is made from it: mesh, skeleton, influences (at most 4 per
    set, as many sets as needed) and clips.
 
-   With a source, the glTF file that the mesh was read from, that file is rewritten and keeps everything that the content
-   does not change: meshes and their primitives, names, materials, images, nodes, cameras, lights, extras, extensions.
-   Positions, normals and weights are replaced where they differ from the file's. Joints of the skeleton are matched to
-   nodes of the file by name; the others become new nodes, and only their channels are taken from the clips. Targets are
-   added to the file's. Clips add to the animations of the same name. */
+   With a source, the glTF file that the mesh was read from, that file is rewritten and keeps everything that the
+   content does not change: meshes and their primitives, names, materials, images, nodes, cameras, lights, extras,
+   extensions. Positions, normals and weights are replaced where they differ from the file's. Joints of the skeleton are
+   matched to nodes of the file by name; the others become new nodes, and only their channels are taken from the clips.
+   Targets are added to the file's. Clips add to the animations of the same name. */
 typedef struct pelt_gltf_content {
     const pelt_mesh *mesh;
     const pelt_skeleton *skeleton; /* NULL: a plain mesh without skin; with a source: skins and weights stay */
@@ -136,8 +136,8 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
                            float **positions, float **normals, uint32_t *triangle_count, uint32_t **triangles,
                            pelt_error *error);
 
-/* Writes a cache frame by frame; the extension of the path chooses the format (.pc2 .mdd .npy, or a folder of .obj).
-   A name means a folder if it ends with /, has no dot in it, or the folder exists; a folder is only replaced if it holds
+/* Writes a cache frame by frame; the extension of the path chooses the format (.pc2 .mdd .npy, or a folder of .obj). A
+   name means a folder if it ends with /, has no dot in it, or the folder exists; a folder is only replaced if it holds
    nothing but frame_000000.obj, ... `mesh` provides the faces for .obj. Commit fails unless frame_count frames were
    written; 0: any number, which only .npy allows. */
 typedef struct pelt_cache_writer pelt_cache_writer;
@@ -153,8 +153,8 @@ pelt_result pelt_npy_write(const char *path, const uint32_t sizes[3], const floa
 /* -- Frames of a calculation (frames.c) ---------------------------------------------------------------------------- */
 
 /* Frames read in batches: .npy in little-endian single precision [frames, points, values] and .pc2 are read from the
-   file as needed, so that files of any size need no memory; other caches are loaded whole. Fills in *frames, whose `name`
-   is the path. */
+   file as needed, so that files of any size need no memory; other caches are loaded whole. Fills in *frames, whose
+   `name` is the path. */
 typedef struct pelt_frame_file pelt_frame_file;
 pelt_frame_file *pelt_frame_file_open(const char *path, pelt_frames *frames, pelt_error *error);
 void pelt_frame_file_close(pelt_frame_file *file);
@@ -176,8 +176,8 @@ pelt_pose_stream *pelt_pose_stream_open(const char *path, const pelt_bundle *bun
 void pelt_pose_stream_close(pelt_pose_stream *stream); /* NULL is fine */
 /* Whether the stream is a regular file, complete from the start. */
 bool pelt_pose_stream_is_recorded(const pelt_pose_stream *stream);
-/* The next pose: locals [joint_count], controls [control count], and when the end of its line arrived, in seconds of the
-   monotonic clock. */
+/* The next pose: locals [joint_count], controls [control count], and when the end of its line arrived, in seconds of
+   the monotonic clock. */
 pelt_stream_event pelt_pose_stream_next(pelt_pose_stream *stream, pelt_transform *locals, float *controls,
                                         double *arrived, pelt_error *error);
 
@@ -231,8 +231,8 @@ typedef struct pelt_misses {
     size_t damaged; /* bytes outside whole records: an interrupted write, or a damaged disk */
 } pelt_misses;
 
-/* Appends to a log. Records are whole or ignored; several programs may append to one file, and logs from several machines
-   are merged by reading them in turn, or by `cat`. */
+/* Appends to a log. Records are whole or ignored; several programs may append to one file, and logs from several
+   machines are merged by reading them in turn, or by `cat`. */
 typedef struct pelt_misslog pelt_misslog;
 pelt_misslog *pelt_misslog_open(const char *path, pelt_error *error);
 pelt_result pelt_misslog_put(pelt_misslog *log, const pelt_miss *miss, pelt_error *error);

@@ -5,8 +5,8 @@
        "PELTMISS"  u32 controls  u32 points  u32 components  f32 e  u64 stamp  u64 0  u32 checksum of these 40 bytes
        f32 controls...  f32 values...  u32 checksum of the numbers  u32 0x21444e45 ("END!")
 
-   little-endian. A record is appended by a single write. If that is cut short, the next record follows the fragment; the
-   reader resynchronises at the next magic whose checksum holds. Hence logs can also be joined by `cat`.
+   little-endian. A record is appended by a single write. If that is cut short, the next record follows the fragment;
+   the reader resynchronises at the next magic whose checksum holds. Hence logs can also be joined by `cat`.
 
    A hostile log may have a header every 44 bytes, each claiming everything that follows. To read it in linear time, the
    checksum of any range is derived from those of the file's prefixes: with C(n) the register after n bytes, that of the

@@ -2,9 +2,9 @@
    lines are normals, referenced by face corners ("7//9"): a point gets the mean of its corners'. Everything else is
    skipped.
 
-   Numbers are parsed by hand: strtod follows the locale of the host program, and is slow. Up to 19 digits are kept as an
-   integer m, and m * 10^e is formed in double, within 4e-16 of the text: the nearest float, also for the 9 digits that
-   pelt writes. */
+   Numbers are parsed by hand: strtod follows the locale of the host program, and is slow. Up to 19 digits are kept as
+   an integer m, and m * 10^e is formed in double, within 4e-16 of the text: the nearest float, also for the 9 digits
+   that pelt writes. */
 
 #include "io/cache.h"
 #include <locale.h>
@@ -247,8 +247,8 @@ static pelt_result read_lines(parser *p) {
 
 /* -- Files ------------------------------------------------------------------------------------------------------- */
 
-/* A second pass over the faces, once all normals are known: they may come after the faces that name them. Points without
-   a corner normal get none; if no point has one, the file has no normals. */
+/* A second pass over the faces, once all normals are known: they may come after the faces that name them. Points
+   without a corner normal get none; if no point has one, the file has no normals. */
 static pelt_result read_normals(parser *p, pelt_arena *arena, const char *text, float **normals) {
     bool any = false;
     p->at = text;

@@ -5,8 +5,9 @@
        0 0 0 1  0.1 0 0 0.995  0 0.2 0 0.98           <- one pose: x y z w for each of them
 
    Without a line of names there are four numbers per joint of the skeleton, in order. A name may also be a control,
-   which has one number. Rotations are relative to the parent, as in glTF; joints that are not named stay at rest. Numbers
-   and names are separated by spaces, tabs or commas; a line of names with tabs or commas is split at those alone. */
+   which has one number. Rotations are relative to the parent, as in glTF; joints that are not named stay at rest.
+   Numbers and names are separated by spaces, tabs or commas; a line of names with tabs or commas is split at those
+   alone. */
 
 #include "io/io.h"
 #include <errno.h>

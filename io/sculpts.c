@@ -5,9 +5,9 @@
          {"shape": "fist.obj", "pose": {"hand.L": [0, 0, 0.38, 0.92]}, "weight": 2, "mask": {"joints": ["hand.L"]}}]}
 
    A shape is the name of a morph target, or an .obj file in the folder of the text. Its pose is a key of a clip, or
-   joint rotations (quaternions x y z w, relative to their parents) with all other joints at rest. "space", per sculpt or
-   for all, is "rest" or "posed"; without it, it is detected. A mask is "vertices.txt", one number per line, or joints: a
-   vertex takes the shape in proportion to its weight on these. "mute": true skips a sculpt. */
+   joint rotations (quaternions x y z w, relative to their parents) with all other joints at rest. "space", per sculpt
+   or for all, is "rest" or "posed"; without it, it is detected. A mask is "vertices.txt", one number per line, or
+   joints: a vertex takes the shape in proportion to its weight on these. "mute": true skips a sculpt. */
 
 #include "io/io.h"
 #include "rig/align.h"

@@ -1,8 +1,8 @@
 /* surface.c: the materials and textures of a character in a glTF file.
 
    The file is read again like any bundle, which gives its parts in triangle order. This adds what fits do not need:
-   material factors, colour and normal textures, and the colour's texture coordinates with KHR_texture_transform applied:
-   uv' = offset + R(rotation) scale uv. */
+   material factors, colour and normal textures, and the colour's texture coordinates with KHR_texture_transform
+   applied: uv' = offset + R(rotation) scale uv. */
 
 #include "io/surface.h"
 #include "io/gltf.h"

@@ -4,9 +4,9 @@
    never finds a file that the table does not know. Everything that the signal handler calls (unlink, unlinkat, rmdir,
    open, close, lock-free atomics) is async-signal-safe.
 
-   A killed process cleans up nothing. Hence every unfinished file is locked (flock) while it grows, and a lock ends with
-   its process: a file next to the target that is named like an unfinished one and can be locked is abandoned. The next
-   writer of the same target removes it. */
+   A killed process cleans up nothing. Hence every unfinished file is locked (flock) while it grows, and a lock ends
+   with its process: a file next to the target that is named like an unfinished one and can be locked is abandoned. The
+   next writer of the same target removes it. */
 
 #define _GNU_SOURCE /* renameat2 */
 #include "io/temporary.h"
@@ -302,8 +302,8 @@ static uint32_t count_frames(const char *path) {
     return count;
 }
 
-/* For file systems that cannot exchange: the old folder is moved aside under a name that nothing removes while the target
-   is missing, and moved back if the new one cannot take its place. */
+/* For file systems that cannot exchange: the old folder is moved aside under a name that nothing removes while the
+   target is missing, and moved back if the new one cannot take its place. */
 static int replace_in_steps(pelt_temporary *fresh, const char *target) {
     char aside[PATH_MAX];
     int reason = ENAMETOOLONG, lock = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC), renamed = -1;

@@ -1,6 +1,6 @@
-/* temporary.h: unfinished files and folders. Output grows next to its target as TARGET.tmp-XXXXXX, and takes the target's
-   name once it is complete. All unfinished files are listed in a small table, so that a signal handler can remove them
-   (pelt_writer_abandon_all); those of killed programs are removed when the same target is written again. */
+/* temporary.h: unfinished files and folders. Output grows next to its target as TARGET.tmp-XXXXXX, and takes the
+   target's name once it is complete. All unfinished files are listed in a small table, so that a signal handler can
+   remove them (pelt_writer_abandon_all); those of killed programs are removed when the same target is written again. */
 
 #ifndef PELT_TEMPORARY_H
 #define PELT_TEMPORARY_H
@@ -10,8 +10,8 @@
 
 typedef struct pelt_temporary pelt_temporary;
 
-/* A new empty file, open for writing, or a new empty folder next to the target. NULL with errno set on failure. The umask
-   decides the permissions, as for any new file. */
+/* A new empty file, open for writing, or a new empty folder next to the target. NULL with errno set on failure. The
+   umask decides the permissions, as for any new file. */
 pelt_temporary *pelt_temporary_file(const char *target, int *descriptor);
 pelt_temporary *pelt_temporary_folder(const char *target);
 

@@ -365,8 +365,8 @@ static double point_badness(aligning *a, const choice *c, const uint32_t *points
     return looked ? c->scale * sqrt(sum / (double)looked) : INFINITY;
 }
 
-/* The best candidate, point by point. A mirrored one must be clearly better than the others, one that changes axes better
-   than one that does not, and any better than the alignment of another part of the character. */
+/* The best candidate, point by point. A mirrored one must be clearly better than the others, one that changes axes
+   better than one that does not, and any better than the alignment of another part of the character. */
 static choice best_choice(aligning *a, const choice *list, uint32_t count, const uint32_t *points) {
     choice best = {.badness = INFINITY};
     double least = INFINITY;

@@ -1,5 +1,5 @@
-/* controls.c: named numbers that accompany clips. The bundle lists their names; a clip has a row of values per frame, as
-   wide as that list, or none if all are at rest. */
+/* controls.c: named numbers that accompany clips. The bundle lists their names; a clip has a row of values per frame,
+   as wide as that list, or none if all are at rest. */
 
 #include "rig/rig.h"
 #include <string.h>

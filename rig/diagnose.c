@@ -1,8 +1,8 @@
 /* diagnose.c: finds what is wrong with a set of examples before anything is fitted to it.
 
-   Nearly all bad results come from mismatched input: a cache in centimetres on a rig in metres, z-up on y-up, vertices in
-   another order. The true positions are compared with the linear blend of the same frame; if the two are far apart, the
-   simplest change to the cache that brings them together is reported. */
+   Nearly all bad results come from mismatched input: a cache in centimetres on a rig in metres, z-up on y-up, vertices
+   in another order. The true positions are compared with the linear blend of the same frame; if the two are far apart,
+   the simplest change to the cache that brings them together is reported. */
 
 #include "rig/diagnose.h"
 #include "rig/align.h"

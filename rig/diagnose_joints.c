@@ -1,8 +1,9 @@
 /* diagnose_joints.c: joints at rest, and joints that no clip moves.
 
-   Joints that move parts of one surface form a group. A group may be anywhere: a z-up mesh under a node that rotates it,
-   or one in centimetres under a node that scales it, is moved as a whole by its skeleton at rest. Only if the joints of a
-   group disagree was the mesh bound in another pose. A group of a single joint is a rigid part, a mesh on a node. */
+   Joints that move parts of one surface form a group. A group may be anywhere: a z-up mesh under a node that rotates
+   it, or one in centimetres under a node that scales it, is moved as a whole by its skeleton at rest. Only if the
+   joints of a group disagree was the mesh bound in another pose. A group of a single joint is a rigid part, a mesh on a
+   node. */
 
 #include "rig/diagnose.h"
 #include <math.h>

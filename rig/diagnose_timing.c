@@ -5,8 +5,8 @@
 
        E(s) = mean over f of |truth(f + s) - blend(f)|^2
 
-   and if a shift other than 0 explains most of E(0) and brings the two together, it is reported. Flesh that lags slightly
-   behind the skeleton does not trigger this: all of the character would have to lag. */
+   and if a shift other than 0 explains most of E(0) and brings the two together, it is reported. Flesh that lags
+   slightly behind the skeleton does not trigger this: all of the character would have to lag. */
 
 #include "rig/diagnose.h"
 #include <math.h>

@@ -145,8 +145,8 @@ bool pelt_eigen(size_t n, double *a, double *values) {
     return succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)n, a, (lapack_int)n, values));
 }
 
-/* Column-major, so that LAPACK's columns are rows here. Computing all eigenvectors is faster than computing some, unless
-   only very few of many are needed. */
+/* Column-major, so that LAPACK's columns are rows here. Computing all eigenvectors is faster than computing some,
+   unless only very few of many are needed. */
 bool pelt_eigen_leading(size_t n, double *a, size_t count, double *values, double *vectors) {
     bool few = 6 * count < n;
     lapack_int size = (lapack_int)n, first = (lapack_int)(n - count + 1), found;

@@ -1,6 +1,6 @@
 /* linear.h: linear algebra for offline work, by LAPACK, in double. Matrices are row-major. Within pelt_stage everything
-   here runs on the calling thread alone, so that results do not depend on the number of threads; the loops around it are
-   parallel. */
+   here runs on the calling thread alone, so that results do not depend on the number of threads; the loops around it
+   are parallel. */
 
 #ifndef PELT_LINEAR_H
 #define PELT_LINEAR_H
@@ -16,8 +16,8 @@ bool pelt_blas_failed(void);
 
 /* Address space that OpenBLAS takes per calling thread. */
 #define PELT_BLAS_MEGABYTES 128
-/* How many threads may call OpenBLAS at the same time, up to the number requested: fewer if the address space is limited
-   (ulimit -v). */
+/* How many threads may call OpenBLAS at the same time, up to the number requested: fewer if the address space is
+   limited (ulimit -v). */
 int pelt_blas_reserve(int wanted);
 
 /* c[rows][columns] = alpha op(a) op(b) + beta c, where op optionally transposes; `inner` is the summed dimension. */
@@ -31,8 +31,8 @@ void pelt_syrk(bool transpose, size_t n, size_t inner, double alpha, const doubl
 /* c[n][columns] = alpha a b for a symmetric a[n][n]; only its lower half is read. */
 void pelt_symm(size_t n, size_t columns, double alpha, const double *a, const double *b, double *c);
 
-/* Cholesky factor of a symmetric positive definite matrix, in place (only the lower half is accessed). False if it is not
-   positive definite. */
+/* Cholesky factor of a symmetric positive definite matrix, in place (only the lower half is accessed). False if it is
+   not positive definite. */
 bool pelt_cholesky(size_t n, double *a);
 bool pelt_cholesky_float(size_t n, float *a);
 /* Solves with the factor; b[n][columns] becomes the solution. */

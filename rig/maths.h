@@ -1,5 +1,5 @@
-/* maths.h: small shared maths in double: 3-vectors, 3x3 matrices (row-major), quaternions (x, y, z, w), sizes in a file.
-   Results may alias arguments only where a function says so. */
+/* maths.h: small shared maths in double: 3-vectors, 3x3 matrices (row-major), quaternions (x, y, z, w), sizes in a
+   file. Results may alias arguments only where a function says so. */
 
 #ifndef PELT_MATHS_H
 #define PELT_MATHS_H

@@ -1,9 +1,9 @@
 /* normals.c: the normals of a surface, shaded as its file shades it.
 
    A *shading group* shades as one: vertices that share a rest position, move together, and have the same normal in the
-   file. A texture seam, whose twins have equal normals, is smooth; a hard edge, whose normals differ, is not. The normal
-   of a group is the sum of its triangles' normals, each weighted by the angle at the corner, which does not depend on how
-   a flat face is triangulated:
+   file. A texture seam, whose twins have equal normals, is smooth; a hard edge, whose normals differ, is not. The
+   normal of a group is the sum of its triangles' normals, each weighted by the angle at the corner, which does not
+   depend on how a flat face is triangulated:
 
        n = sum_t angle_t n_t / |...|,    angle = atan2(|u x v|, u . v) for the edges u, v of the corner
 

@@ -116,8 +116,8 @@ pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
         filled += clip->channels[c].key_count;
     }
     qsort(times, total, sizeof *times, compare_floats);
-    /* Times that differ by rounding are one frame, at the last of them: by then every channel has reached its key, which
-       matters for stepped ones. */
+    /* Times that differ by rounding are one frame, at the last of them: by then every channel has reached its key,
+       which matters for stepped ones. */
     size_t kept = 0;
     float first = 0;
     for (size_t i = 0; i < total; i++) {
@@ -172,8 +172,8 @@ double pelt_rotation_chord(const float a[4], const float b[4]) {
 
 void pelt_joint_matrices(const pelt_skeleton *skeleton, const pelt_transform *locals, pelt_affine *globals,
                          pelt_affine *matrices) {
-    /* Without a separate buffer the globals are stored in `matrices`: children need their parent's global, so the product
-       with the inverse bind must wait until all are known. */
+    /* Without a separate buffer the globals are stored in `matrices`: children need their parent's global, so the
+       product with the inverse bind must wait until all are known. */
     pelt_affine *g = globals ? globals : matrices;
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         pelt_affine local = pelt_affine_of(&locals[j]);

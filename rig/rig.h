@@ -27,9 +27,9 @@ pelt_result pelt_advise(pelt_error *error, const char *option, double value);
 
 /* -- Memory ------------------------------------------------------------------------------------------------------ */
 
-/* Memory that is freed all at once. Allocations are zeroed and aligned to 64 bytes. They fail if the arena's limit would
-   be exceeded or the machine is out of memory; failure is *sticky*: from then on every allocation of the arena fails, so
-   that a group of them is checked once, with pelt_arena_failed.
+/* Memory that is freed all at once. Allocations are zeroed and aligned to 64 bytes. They fail if the arena's limit
+   would be exceeded or the machine is out of memory; failure is *sticky*: from then on every allocation of the arena
+   fails, so that a group of them is checked once, with pelt_arena_failed.
 
    Inside pelt_stage there is nothing to check: a failed allocation ends the stage. */
 typedef struct pelt_arena pelt_arena;
@@ -77,10 +77,10 @@ void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severit
 
 /* -- Parallel loops ---------------------------------------------------------------------------------------------- */
 
-/* Calls body(user, i, scratch) for i = 0 .. count - 1 on several threads (0: all of the machine). Each i must write only
-   its own results; then the outcome is the same bytes for any number of threads. `scratch` is memory for one call: it is
-   emptied before the next. When it runs out, the body is abandoned on the spot, and the loop fails as an allocation from
-   `arena` would (NULL: none): it ends the stage, or returns false. */
+/* Calls body(user, i, scratch) for i = 0 .. count - 1 on several threads (0: all of the machine). Each i must write
+   only its own results; then the outcome is the same bytes for any number of threads. `scratch` is memory for one call:
+   it is emptied before the next. When it runs out, the body is abandoned on the spot, and the loop fails as an
+   allocation from `arena` would (NULL: none): it ends the stage, or returns false. */
 typedef void (*pelt_loop_body)(void *user, size_t i, pelt_arena *scratch);
 bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_body body, void *user);
 
@@ -101,8 +101,8 @@ typedef struct pelt_watch {
 /* The watch must outlive the arena's loops. */
 void pelt_arena_watch(pelt_arena *arena, pelt_watch *watch);
 
-/* Names what an arena's loops do from now on, if it is watched: a task that takes the work from `low` to `high` in about
-   this many loops. True if it should stop. */
+/* Names what an arena's loops do from now on, if it is watched: a task that takes the work from `low` to `high` in
+   about this many loops. True if it should stop. */
 bool pelt_next_task(pelt_arena *arena, const char *task, double low, double high, uint32_t loops);
 
 /* -- Affine maps, row-major 3x4, in double ------------------------------------------------------------------------ */
@@ -150,8 +150,8 @@ enum { PELT_MOST_CONTROLS = 4096 };
 /* The index of the control with this name; the number of controls if there is none. */
 uint32_t pelt_control_named(const pelt_controls *controls, const char *name);
 
-/* Gives a clip controls: values[frame_count][count], for controls by name; its other controls stay unchanged. Names that
-   are new to the bundle are added to it; their rest value comes from its extras, or is 0. The clip is one of the
+/* Gives a clip controls: values[frame_count][count], for controls by name; its other controls stay unchanged. Names
+   that are new to the bundle are added to it; their rest value comes from its extras, or is 0. The clip is one of the
    bundle's, or has no controls yet. PELT_ERROR_DATA: too many controls. */
 pelt_result pelt_clip_set_controls(pelt_bundle *bundle, pelt_clip *clip, uint32_t count, const char *const *names,
                                    const float *values);
@@ -189,21 +189,22 @@ uint32_t pelt_mesh_tangents(pelt_arena *arena, const pelt_mesh *mesh, float *tan
 /* Makes the tangent given by a file or caller unit length and perpendicular to the normal, with handedness 1 or -1. */
 void pelt_unit_tangent(const float normal[3], const float tangent[4], float out[4]);
 
-/* Normalises weights to sum to 1; sums that are off by rounding alone are left as they are. Returns the previous sum; if
-   it is 0, nothing changes. */
+/* Normalises weights to sum to 1; sums that are off by rounding alone are left as they are. Returns the previous sum;
+   if it is 0, nothing changes. */
 double pelt_normalise_weights(float *weights, uint32_t count);
 
 /* Bounding-box diagonal. */
 double pelt_diagonal(const float *positions, uint32_t vertex_count);
 
 /* Welds seams: vertices that share a rest position and move together in the examples (which may be empty, or lack
-   positions) are one point. point_of[vertex_count] gets the point of each vertex, numbered in order of first appearance;
-   returns their number. Rest positions are compared exactly, examples within a tolerance (a length). Nothing is written
-   if the arena fails. */
+   positions) are one point. point_of[vertex_count] gets the point of each vertex, numbered in order of first
+   appearance; returns their number. Rest positions are compared exactly, examples within a tolerance (a length).
+   Nothing is written if the arena fails. */
 uint32_t pelt_weld(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples, double tolerance,
                    uint32_t *point_of);
 
-/* Vertices closer than this fraction of the bounding-box diagonal have not moved apart: positions in files are rounded. */
+/* Vertices closer than this fraction of the bounding-box diagonal have not moved apart: positions in files are rounded.
+   */
 #define PELT_STILL_TOGETHER 1e-6
 
 /* -- Normals (normals.c) ------------------------------------------------------------------------------------------ */
@@ -231,8 +232,8 @@ uint32_t pelt_shading_leader(const pelt_smoothing *smoothing, uint32_t vertex);
 /* The file's normals, bit-identical for vertices that shade as one. The arena owns them. */
 const float *pelt_shading_normals(pelt_arena *arena, const pelt_smoothing *smoothing);
 
-/* Normals of another shape of the mesh, smooth where the file's are and deviating as they do: at rest they are the file's
-   own. Zero where there is no area. */
+/* Normals of another shape of the mesh, smooth where the file's are and deviating as they do: at rest they are the
+   file's own. Zero where there is no area. */
 void pelt_surface_normals(const pelt_smoothing *smoothing, const float *positions, float *normals);
 
 /* The true normals of an example: its own, or those of its surface, written to `space` [vertex_count][3]. */

@@ -1,5 +1,5 @@
-/* scene.h: a scene to light: triangles with diffuse materials, lights, a camera. Lengths are in scene units, colours are
-   linear RGB. io/gltf_light.c reads one from a file; light/ traces rays in it. */
+/* scene.h: a scene to light: triangles with diffuse materials, lights, a camera. Lengths are in scene units, colours
+   are linear RGB. io/gltf_light.c reads one from a file; light/ traces rays in it. */
 
 #ifndef PELT_SCENE_H
 #define PELT_SCENE_H

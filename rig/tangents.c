@@ -6,8 +6,8 @@
        T = s (v2 d1 - v1 d2) / |...|,   s = sign(u1 v2 - u2 v1)
 
    the direction of increasing u. Corners with the same position, normal and texture coordinates are one place. Around a
-   place, triangles that share edges and have the same s form a *group*: a mirrored texture or a seam starts another one.
-   The tangent of a group is
+   place, triangles that share edges and have the same s form a *group*: a mirrored texture or a seam starts another
+   one. The tangent of a group is
 
        sum over its triangles: angle * unit(T - n (n . T)),   normalised; the angle is the corner's, seen along n
 

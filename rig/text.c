@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The character at `text` and its size in bytes; 0 if it is not one. Overlong forms, UTF-16 surrogates and values beyond
-   Unicode are invalid. */
+/* The character at `text` and its size in bytes; 0 if it is not one. Overlong forms, UTF-16 surrogates and values
+   beyond Unicode are invalid. */
 static size_t decode(const char *text, uint32_t *character) {
     const uint8_t *b = (const uint8_t *)text;
     size_t size = b[0] < 0x80 ? 1 : b[0] >> 5 == 6 ? 2 : b[0] >> 4 == 14 ? 3 : b[0] >> 3 == 30 ? 4 : 0;

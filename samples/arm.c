@@ -1,9 +1,9 @@
-/* arm.c: how the arm moves; arm_shape.c is how it looks.
+/* arm.c: the motion of the arm; arm_shape.c has its shape.
 
-   A right arm, stretched out sideways, thumb up, palm to the front. In its own space (that of the joint "collar") x
-   runs from the chest to the finger tips, y is up and the side of the biceps, -z is the front. The truth is a function
-   of the joints' rotations alone. Every vertex belongs to the section at its rest x, and the joints act on the sections
-   from the finger tips inwards (spine.c):
+   A right arm, stretched out sideways, thumb up, palm to the front. In its local space (that of the joint "collar") x
+   runs from the chest to the fingertips, y is up and on the biceps side, -z is the front. The truth depends only on the
+   joints' rotations. Every vertex belongs to the section at its rest x, and the joints act on the sections from the
+   fingertips inwards (spine.c):
 
        p = section point, with the muscles of the pose (flex_muscles)
        for hand, wrist, elbow, shoulder:  twist, crease, carry
@@ -11,8 +11,8 @@
 
    so bends are round, and the twist of the wrist is spread over the whole forearm, as in an arm with two bones.
 
-   "biceps" is the same arm, of which only the elbow bends, with a muscle that can also be tensed in any pose: the
-   control "tension", which no joint shows. */
+   "biceps" is the same arm with only the elbow moving, and a muscle that can also be tensed in any pose: the control
+   "tension", which no joint reflects. */
 
 #include "samples/build.h"
 #include "samples/arm.h"
@@ -21,8 +21,8 @@
 
 enum { COLLAR, SHOULDER, ELBOW, WRIST, HAND, ARM_JOINTS };
 
-/* Where the joints are along x; how far their bend reaches; how far from the joint the skin touches itself; and the
-   stretch over which the twist builds up. */
+/* Per joint: its x; how far its bend reaches; how far from it the skin touches itself; and the range over which the
+   twist builds up. */
 typedef struct arm_joint {
     const char *name;
     double place, reach, contact, twist_from, twist_to;
@@ -66,7 +66,7 @@ static void pose_joints(const double freedoms[FREEDOMS], double (*rotations)[4])
     sample_swing_twist(a[GRIP], 0, 0, rotations[HAND]);
 }
 
-/* Examples: the rest pose, then each freedom alone from end to end, then all of them at random. */
+/* Examples: the rest pose, then each degree of freedom alone over its range, then all of them at random. */
 static void pose_example(uint32_t frame, uint32_t frame_count, sample_random *random, double (*rotations)[4]) {
     double freedoms[FREEDOMS] = {0};
     uint32_t steps = frame_count / 2 / FREEDOMS, sweeps = steps * FREEDOMS;
@@ -75,14 +75,14 @@ static void pose_example(uint32_t frame, uint32_t frame_count, sample_random *ra
     } else if (frame > 0) {
         uint32_t which = (frame - 1) / steps, step = (frame - 1) % steps;
         double low = range[which][0], high = range[which][1];
-        /* A range that begins at rest is entered after its beginning, which is frame 0. */
+        /* A range that starts at rest skips its start, which frame 0 already shows. */
         double part = low < 0 && steps > 1 ? (double)step / (steps - 1) : (step + 1.0) / steps;
         freedoms[which] = low + part * (high - low);
     }
     pose_joints(freedoms, rotations);
 }
 
-/* A motion: up from the side, reach out, bend, turn the palm, show the biceps, sink. */
+/* A motion: raise from the side, reach out, bend, turn the palm, flex the biceps, lower. */
 static const double keys[][FREEDOMS] = {
     {-50, 14, 0, 20, 10, 4, 0, 18},     {10, 36, 12, 34, -64, -30, 8, 6}, {24, 18, -6, 112, 14, 22, 2, 48},
     {10, 10, -12, 78, 78, -8, -10, 24}, {34, -4, 4, 131, 48, 38, 4, 70},  {4, 16, 2, 62, -14, 8, 6, 28},
@@ -112,14 +112,15 @@ static void pose(const sample_moment *moment, sample_random *random, double (*ro
 
 /* -- Truth --------------------------------------------------------------------------------------------------------- */
 
-/* How much of the section's upper (side 1) or lower (side -1) half a point is, 0 to 1. */
+/* How much a point belongs to the upper (side 1) or lower (side -1) half of its section, 0 to 1. */
 static double facing(const double point[3], double side) {
     double up = side * point[1], square = point[1] * point[1] + point[2] * point[2];
     return up > 0 ? up * up / (square + 1e-9) : 0;
 }
 
 /* Bending the elbow swells the biceps and the forearm below the crease, flattens the triceps, and brings out the point
-   of the elbow; lifting the shoulder bunches the deltoid. Tension raises the biceps, less where it is short already. */
+   of the elbow; lifting the shoulder bunches the deltoid. Tension raises the biceps, less if it is already contracted.
+   */
 static void flex_muscles(const spine_bend bends[ARM_JOINTS], double tension, double x, double point[3]) {
     double flex = pow(sin(bends[ELBOW].angle / 2), 2);
     double lift =
@@ -136,7 +137,7 @@ static void flex_muscles(const spine_bend bends[ARM_JOINTS], double tension, dou
     point[2] *= across;
 }
 
-/* The shoulder drags the skin of the chest side with it; the cut itself stays. */
+/* The shoulder drags the skin on the chest side along; the cut itself stays fixed. */
 static void pull_chest(const spine_bend *shoulder, double x, double point[3]) {
     double pull = 0.030 * sin(shoulder->angle) * sample_bump(0.015, 0.21, x);
     for (int i = 1; i < 3; i++) point[i] += pull * shoulder->inward[i];
@@ -164,7 +165,7 @@ static void truth(const pelt_mesh *rest, const pelt_transform *locals, double te
 
 /* -- The biceps ---------------------------------------------------------------------------------------------------- */
 
-/* Examples: the elbow alone, the tension alone, then both at once, on a grid that is shifted from row to row. */
+/* Examples: the elbow alone, the tension alone, then both at once, on a grid staggered from row to row. */
 static void biceps_example(uint32_t frame, uint32_t frame_count, double *bend, double *tension) {
     uint32_t sweep = (frame_count - 1) / 4, both = frame_count - 1 - 2 * sweep;
     uint32_t columns = (uint32_t)ceil(sqrt(both)), rows = columns ? (both + columns - 1) / columns : 0;
@@ -181,7 +182,7 @@ static void biceps_example(uint32_t frame, uint32_t frame_count, double *bend, d
     }
 }
 
-/* Bend and tension, 0 to 1; in the motion the muscle tenses now early, now late. */
+/* Bend and tension, 0 to 1; in the motion the muscle tenses sometimes early, sometimes late. */
 static void biceps_moment(const sample_moment *moment, double *bend, double *tension) {
     if (moment->training) {
         biceps_example(moment->frame, moment->frame_count, bend, tension);

@@ -1,4 +1,4 @@
-/* arm.h: the measures of the arm, in metres along x from the chest, that its shape and its motion share. */
+/* arm.h: dimensions shared by the arm's shape and motion, in metres along x from the chest. */
 
 #ifndef PELT_SAMPLES_ARM_H
 #define PELT_SAMPLES_ARM_H

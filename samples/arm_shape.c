@@ -1,9 +1,9 @@
-/* arm_shape.c: how the arm looks at rest: muscles and bones as round cones, melted together.
+/* arm_shape.c: the arm at rest: muscles and bones as round cones, blended together.
 
-   A round cone is at the distance |p - (a + t (b - a))| - (ra + t (rb - ra)), t being the nearest place of its axis; a
-   muscle is thicker in the middle.
-   Distances are joined by a smooth minimum that rounds the seam over a width k of its own for each part. The surface is
-   where the joint distance is 0, found along rays from the axis of the arm, which the tube mesher asks for. */
+   The distance to a round cone is |p - (a + t (b - a))| - (ra + t (rb - ra)), with t the nearest point on its axis; a
+   muscle is thicker in the middle. Distances are combined by a smooth minimum, which rounds the seam over a width k per
+   part. The surface is where the combined distance is 0, found along rays from the axis of the arm for the tube mesher.
+   */
 
 #include "samples/build.h"
 #include "samples/arm.h"
@@ -12,7 +12,7 @@
 typedef struct part {
     double a[3], b[3], ra, rb; /* ends of its axis, radii there */
     double belly;              /* how much thicker it is in the middle */
-    double k;                  /* how softly it melts into the parts before it */
+    double k;                  /* how softly it blends into the parts before it */
 } part;
 
 /* In the space of the arm: x towards the fingers, y up (biceps and thumb), -z the front (palm). Metres. */
@@ -68,20 +68,20 @@ static double arm_distance(const double p[3]) {
     return -smooth_min(-d, p[0], 0.04);
 }
 
-/* How far from `origin` the surface is, coming from outside. */
+/* Distance from `origin` to the surface, coming from outside. */
 static double surface_distance(const double origin[3], const double direction[3]) {
     double along = 0.2, step = along;
     for (int i = 0; i < 200 && along > 0 && fabs(step) > 1e-7; i++) {
         double p[3];
         for (int c = 0; c < 3; c++) p[c] = origin[c] + along * direction[c];
-        step = 0.7 * arm_distance(p); /* less than all: radii that change along the axis make it a little too long */
+        step = 0.7 * arm_distance(p); /* not the full step: tapering radii overestimate it a little */
         along -= step;
     }
     return fmax(along, 0);
 }
 
-/* Rays leave the axis sideways; in the caps they fan out from its ends. The hand is flat: there they leave from a line
-   across it, so that they meet the fingers head-on. */
+/* Rays leave the axis sideways; in the caps they fan out from its ends. The hand is flat: there they start from a line
+   across it, so that they hit the fingers head-on. */
 static const double cap_width[2] = {0.16, 0.90};
 static const double axis_ends[2] = {0.02, 0.845};
 

@@ -1,8 +1,8 @@
 /* box.c: Mohr & Gleicher's twisting box (their figure 3). Two joints along x; the second one twists.
 
-   The truth spreads the twist smoothly over the middle stretch and keeps every cross-section as it is. Linear blending
-   averages matrices, and half way between a section and the same section turned by 180 degrees there is nothing left.
-   The twist goes one way only: -180 and 180 degrees are one pose, and would be two shapes. */
+   The truth spreads the twist smoothly over the middle and preserves every cross-section. Linear blending averages
+   matrices, and halfway between a section and the same section turned by 180 degrees it collapses. The twist goes one
+   way only: -180 and 180 degrees are the same pose, but would be two shapes. */
 
 #include "samples/build.h"
 #include <math.h>
@@ -16,7 +16,7 @@ static uint32_t skeleton(sample_joint joints[SAMPLE_JOINTS]) {
     return 2;
 }
 
-/* A square with rounded corners, at evenly spaced places of its outline. */
+/* A square with rounded corners, sampled evenly along its outline. */
 static void square_point(double turn, double *y, double *z) {
     double flat = 2 * (half_side - corner), arc = corner * 90 * DEGREE;
     double quarter = floor(turn * 4 + 0.5), along = (turn * 4 - quarter) * (flat + arc); /* from the middle of a side */

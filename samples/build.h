@@ -1,7 +1,7 @@
-/* build.h: what the makers of samples share: the recipe of a sample, the tube mesher, and the bending spine.
+/* build.h: shared by all samples: the recipe of a sample, the tube mesher, and the bending spine.
 
-   All samples are built alike. A recipe gives the skeleton, a closed mesh, weights as a function of the place, poses,
-   and the true deformation; samples.c makes a bundle of it. */
+   All samples are built alike. A recipe gives the skeleton, a closed mesh, weights as a function of position, poses,
+   and the true deformation; samples.c makes a bundle from it. */
 
 #ifndef PELT_SAMPLES_BUILD_H
 #define PELT_SAMPLES_BUILD_H
@@ -28,7 +28,7 @@ typedef struct sample_random {
 
 double sample_uniform(sample_random *random, double low, double high);
 
-/* A frame that a recipe is asked to pose. */
+/* A frame for a recipe to pose. */
 typedef struct sample_moment {
     bool training; /* an example of "train"; otherwise a frame of "test", a smooth motion */
     uint32_t frame, frame_count;
@@ -41,10 +41,10 @@ typedef struct sample_recipe {
 
     uint32_t (*skeleton)(sample_joint joints[SAMPLE_JOINTS]);
 
-    /* Fills in positions [vertex_count][3] and triangles; the counts are set, the memory is there. */
+    /* Fills in positions [vertex_count][3] and triangles; counts and memory are already set up. */
     void (*mesh)(pelt_arena *arena, pelt_mesh *mesh);
 
-    /* Weights of all joints at a place of the rest mesh; they need not sum to 1, the four largest are kept. */
+    /* Weights of all joints at a rest position; they need not sum to 1, and the four largest are kept. */
     void (*weights)(const sample_joint *joints, uint32_t joint_count, const double place[3], double *weights);
 
     /* Rotation of each joint relative to its rest; identity on entry. Called for frame 0, 1, ... in turn. */
@@ -53,7 +53,7 @@ typedef struct sample_recipe {
     /* The true shape in a pose, for any rest positions; NULL: the linear blend of the weights. */
     void (*truth)(const pelt_mesh *mesh, const pelt_transform *locals, double control, float *positions);
 
-    /* A control that the shape depends on beside the joints, 0 at rest; NULL: none. Its value is asked for after each
+    /* A control that the shape depends on besides the joints, 0 at rest; NULL: none. Its value is queried after each
        pose. */
     const char *control;
     double (*control_value)(const sample_moment *moment, sample_random *random);
@@ -61,37 +61,36 @@ typedef struct sample_recipe {
 
 extern const sample_recipe sample_box, sample_elbow, sample_arm, sample_biceps, sample_humanoid;
 
-/* Weights that fall smoothly with the distance to each bone: 1 at the nearest bone, 0 where another bone is farther
-   than the nearest one by `falloff`. */
+/* Weights that fall off smoothly with the distance to each bone: 1 for the nearest bone, 0 for one that is farther by
+   `falloff`. */
 void sample_bone_weights(const sample_joint *joints, uint32_t joint_count, const double place[3], double falloff,
                          double *weights);
 
 /* -- Tubes (tube.c) ------------------------------------------------------------------------------------------------ */
 
-/* A closed surface that rings run around: t goes from one pole (0) to the other (1), turn once around (0 to 1),
-   counter-clockwise when the tube comes towards the eye. Caps are the stretches t < cap[0] and t > cap[1]. */
+/* A closed surface made of rings: t goes from one pole (0) to the other (1), turn once around (0 to 1),
+   counter-clockwise when the tube points at the viewer. Caps are the ranges t < cap[0] and t > cap[1]. */
 typedef struct tube_shape {
     void (*point)(const void *user, double t, double turn, double out[3]);
     const void *user;
     double cap[2];
 } tube_shape;
 
-/* Least vertices of a tube: two poles and a ring of four. A tube of n vertices has 2n - 4 triangles. */
+/* Minimum vertices of a tube: two poles and a ring of four. A tube of n vertices has 2n - 4 triangles. */
 enum { TUBE_LEAST = 6 };
 
-/* Meshes a tube with exactly vertex_count vertices. Triangles get indices from `base` on. */
+/* Meshes a tube with exactly vertex_count vertices. Triangle indices start at `base`. */
 void tube_mesh(pelt_arena *arena, const tube_shape *shape, uint32_t vertex_count, uint32_t base, float *positions,
                uint32_t *triangles);
 
 /* -- Split vertices (split.c) ---------------------------------------------------------------------------------------- */
 
-/* Splits the vertices of a closed mesh as a file of this variant has them (samples.h); false: there is none of this
-   name. */
+/* Splits the vertices of a closed mesh as in a file of this variant (samples.h); false: no such variant. */
 bool sample_split(pelt_arena *arena, const char *variant, pelt_mesh *mesh);
 
 /* -- The bending spine (spine.c) ----------------------------------------------------------------------------------- */
 
-/* Distance of a point to the line from a to b; *t is where the nearest place is, from 0 at a to 1 at b. */
+/* Distance of a point to the segment from a to b; *t is the nearest point on it, from 0 at a to 1 at b. */
 double sample_segment_distance(const double a[3], const double b[3], const double point[3], double *t);
 
 void sample_axis_rotation(const double axis[3], double angle, double out[4]);
@@ -104,7 +103,7 @@ void sample_swing_twist(double swing_y, double swing_z, double twist, double out
 double sample_ramp(double from, double to, double x);
 double sample_bump(double from, double to, double x);
 
-/* A joint of a spine that lies along x at rest, taken apart: rotation = swing x twist. */
+/* A joint of a spine that runs along x at rest, decomposed: rotation = swing x twist. */
 typedef struct spine_bend {
     double place, reach; /* the swing is spread over place - reach to place + reach */
     double angle, twist; /* radians */
@@ -113,14 +112,14 @@ typedef struct spine_bend {
 
 spine_bend spine_bend_of(const float rotation[4], double place, double reach);
 
-/* Turns the point about x by the part of the twist that the section at x gets: all of it from `to` on. */
+/* Rotates the point about x by the share of the twist that the section at x gets: all of it from `to` on. */
 void spine_twist(const spine_bend *bend, double from, double to, double x, double point[3]);
 
-/* Presses the inner side of the section at x into a crease, so that no two sections meet. `contact`: how far from the
-   joint the two limbs can touch. */
+/* Presses the inner side of the section at x into a crease, so that no two sections intersect. `contact`: how far from
+   the joint the two limbs can touch. */
 void spine_crease(const spine_bend *bend, double contact, double x, double point[3]);
 
-/* Carries a point of the section at x along: rigid outside of the reach, along a circle inside. */
+/* Moves a point along with the section at x: rigidly outside the reach, along a circle inside. */
 void spine_carry(const spine_bend *bend, double x, double point[3]);
 
 #endif

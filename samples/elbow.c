@@ -1,9 +1,9 @@
 /* elbow.c: a thick rubber tube on two bones that bends by up to 150 degrees.
 
-   The truth carries the cross-sections along a circular arc (spine.c), presses the inner side into a crease, and gives
-   the volume that the crease and the shorter arc lose back as a bulge around the joint. The bulge scales sections by
+   The truth moves the cross-sections along a circular arc (spine.c), presses the inner side into a crease, and restores
+   the volume lost to the crease and the shorter arc as a bulge around the joint. The bulge scales sections by
        1 + b (1 - (x / contact)^2)^2,
-   where b makes the volume that of the rest pose. Linear blending pinches the joint instead. */
+   with b chosen to preserve the rest volume. Linear blending pinches the joint instead. */
 
 #include "samples/build.h"
 #include <math.h>

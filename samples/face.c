@@ -1,6 +1,6 @@
-/* face.c: makes a face rig from a mesh and its 51 shapes. Everything the rig needs to know of the anatomy is found from
-   the shapes themselves: the hinge of the jaw from what jawOpen does to the chin, the eyeballs from the path of the
-   lids, the lips from the points that roll. */
+/* face.c: makes a face rig from a mesh and its 51 shapes. The rig finds the anatomy it needs from the shapes
+   themselves: the jaw hinge from what jawOpen does to the chin, the eyeballs from the path of the lids, the lips from
+   the points that roll. */
 
 #include "samples/face_build.h"
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is only needed while the face is made. */
+/* Only needed while the face is built. */
 typedef struct making {
     pelt_face *face;
     pelt_arena *scratch;
@@ -46,7 +46,7 @@ static float distance3(const float *a, const float *b) {
     return length3((float[3]){a[0] - b[0], a[1] - b[1], a[2] - b[2]});
 }
 static const float *rest_of(const making *m, uint32_t v) { return m->mesh->positions + 3 * (size_t)v; }
-/* Standard normal, near enough: a sum of twelve. */
+/* Approximately standard normal: a sum of twelve. */
 static double random_normal(sample_random *random) {
     double sum = -6;
     for (int i = 0; i < 12; i++) sum += sample_uniform(random, 0, 1);
@@ -81,7 +81,7 @@ static pelt_result read_shapes(making *m, pelt_error *error) {
 
 /* -- Anatomy ------------------------------------------------------------------------------------------------------- */
 
-/* The rotation about x, in the plane of y and z, that carries the chin from closed to open, and where its centre is. */
+/* The rotation about x, in the yz plane, that moves the chin from closed to open, and its centre. */
 static void find_jaw(making *m) {
     pelt_face *face = m->face;
     const float *shape = m->shapes[FACE_jawOpen];
@@ -108,7 +108,7 @@ static void find_jaw(making *m) {
     face->jaw_pivot[2] = (float)((s * t[0] + (1 - c) * t[1]) / det);
 }
 
-/* How much of the hinge's path a vertex takes part in; the rest of the shape is kept as a corrective. */
+/* How much a vertex follows the hinge's path; the rest of the shape is kept as a corrective. */
 static void weigh_jaw(making *m) {
     pelt_face *face = m->face;
     float turn[3] = {face->jaw_angle, 0, 0};
@@ -125,7 +125,7 @@ static void weigh_jaw(making *m) {
     }
 }
 
-/* Solves a small symmetric system by elimination with pivots; false when it is singular. */
+/* Solves a small symmetric system by elimination with pivoting; false if singular. */
 static bool solve4(double a[4][5]) {
     for (int c = 0; c < 4; c++) {
         int best = c;
@@ -145,7 +145,7 @@ static bool solve4(double a[4][5]) {
     return true;
 }
 
-/* The sphere nearest to the lid's points, open and closed: |p|^2 = 2 p.c + (r^2 - |c|^2), least squares. */
+/* The least-squares sphere through the lid's points, open and closed: |p|^2 = 2 p.c + (r^2 - |c|^2). */
 static void find_eye(making *m, int e) {
     face_eye *eye = &m->face->eyes[e];
     int shape = FACE_eyeBlinkLeft + e;
@@ -169,7 +169,7 @@ static void find_eye(making *m, int e) {
     for (int i = 0; i < 3; i++)
         eye->center[i] = (float)(found ? a[i][4] : middle[i] / weight - (i == 2 ? 1.4 * unit : 0));
     eye->radius = (float)(found ? radius : 1.4 * unit);
-    /* Most lid points should lie outside. */
+    /* Most lid points should be outside. */
     eye->radius *= 0.97f;
 }
 
@@ -198,8 +198,8 @@ static void find_mouth(making *m) {
     for (int i = 0; i < 3; i++) m->face->mouth[i] = (float)(sum[i] / total);
 }
 
-/* The lips: points near the mouth that the jaw leaves (upper) or takes along (lower), each with the nearest one of the
-   other lip. */
+/* The lips: points near the mouth that the jaw leaves in place (upper) or moves (lower), each with the nearest one on
+   the other lip. */
 static void pair_lips(making *m) {
     pelt_face *face = m->face;
     float unit = face->unit;
@@ -259,7 +259,7 @@ static void find_neighbours(making *m) {
         }
 }
 
-/* Walks from a vertex along edges to the one nearest to a place. */
+/* Walks along edges from a vertex to the one nearest to a position. */
 static uint32_t walk_to(const making *m, uint32_t v, const float place[3]) {
     for (;;) {
         uint32_t best = v;
@@ -271,7 +271,7 @@ static uint32_t walk_to(const making *m, uint32_t v, const float place[3]) {
     }
 }
 
-/* Two lines through each vertex, up and across, whose length tells how much the skin is pressed together. */
+/* Two lines through each vertex, up and across, whose length tells how much the skin is compressed. */
 static void set_stretch(making *m) {
     float unit = m->face->unit;
     for (uint32_t v = 0; v < m->n; v++) {
@@ -291,7 +291,7 @@ static void set_stretch(making *m) {
     }
 }
 
-/* How much a vertex is outer skin: not the bag of the mouth, not the socket of an eye, not lips, not neck. */
+/* How much a vertex is outer skin: not the mouth bag, an eye socket, the lips or the neck. */
 static float outer_skin(const making *m, uint32_t v) {
     const pelt_face *face = m->face;
     const float *p = rest_of(m, v);
@@ -303,7 +303,7 @@ static float outer_skin(const making *m, uint32_t v) {
     return skin * (1 - inside) * face_ramp(2 * face->vertices[v].normal[2]) * (1 - face->vertices[v].neck);
 }
 
-/* Skin folds in lines along and across. */
+/* Folds in the skin, along and across. */
 static void set_wrinkles(making *m) {
     const pelt_face *face = m->face;
     float unit = face->unit;
@@ -332,7 +332,7 @@ static int by_amount(const void *left, const void *right) {
     return a->a != b->a ? (a->a < b->a ? -1 : 1) : a->b < b->b ? -1 : 1;
 }
 
-/* Pairs of shapes that move the same places want a corrective most. */
+/* Pairs of shapes that move the same regions need a corrective most. */
 static void choose_pairs(making *m) {
     overlap list[FACE_SHAPES * FACE_SHAPES / 2];
     size_t count = 0;
@@ -356,7 +356,7 @@ static void choose_pairs(making *m) {
     }
 }
 
-/* A sculptor's answer to a clash: where all the shapes move, something across, outwards and back. */
+/* What a sculptor would do about a clash: where all the shapes move, push across, outwards and back. */
 static float *make_corrective(making *m, const uint32_t *shapes, int count, float gain) {
     float *out = PELT_NEW(m->scratch, 3 * (size_t)m->n, float), largest = 0;
     float mix[3];
@@ -406,7 +406,7 @@ static void make_tweakers(making *m, float *weights) {
 
 /* -- Tables -------------------------------------------------------------------------------------------------------- */
 
-/* Shapes that the rig moves in its own way have no entries of their own. */
+/* Shapes that the rig handles specially have no entries. */
 static bool has_own_way(uint32_t shape) {
     return shape == FACE_jawOpen || shape == FACE_eyeBlinkLeft || shape == FACE_eyeBlinkRight ||
            shape == FACE_mouthRollLower || shape == FACE_mouthRollUpper || is_look(shape);
@@ -459,8 +459,8 @@ static void make_pulls(making *m) {
     }
 }
 
-/* The points asked for, and triangles between them: each vertex of the face counts as the chosen point that is fewest
-   edges away, and triangles whose corners fall together are left out. */
+/* The requested points and triangles between them: each vertex of the face maps to the chosen point fewest edges away,
+   and triangles whose corners coincide are dropped. */
 static void choose_points(making *m, uint32_t count) {
     pelt_face *face = m->face;
     pelt_mesh *mesh = &face->mesh;
@@ -509,7 +509,7 @@ static void find_anatomy(making *m) {
     set_wrinkles(m);
 }
 
-/* A stage: it takes all its memory from the face's arena, and from the scratch inside it. */
+/* A stage: all memory comes from the face's arena and the scratch inside it. */
 static pelt_result make_face(void *user, pelt_error *error) {
     making *m = user;
     pelt_face *face = m->face;
@@ -523,7 +523,7 @@ static pelt_result make_face(void *user, pelt_error *error) {
     pelt_result result = read_shapes(m, error);
     if (result) return result;
     if (m->points > m->n)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points are asked for, but the face has %u vertices", m->points,
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points requested, but the face has %u vertices", m->points,
                          m->n);
     find_neighbours(m);
     find_anatomy(m);

@@ -1,9 +1,9 @@
-/* face.h: a face rig of the kind that studios have: slow, nonlinear, and computed point by point.
+/* face.h: a face rig like those in studios: slow, nonlinear, and computed point by point.
 
-   It is there to prove key points on: 51 shapes with corrective shapes for pairs and triples, a hinge jaw with soft
-   weights, eyelids that slide on the eyeball, lips that roll and stick, skin that wrinkles where it is pressed
-   together, a neck that turns below the head, and soft tweakers of which some move the pivot of others. Any subset of
-   the points can be asked for, at a cost in proportion. */
+   It is a test bed for key points: 51 shapes with corrective shapes for pairs and triples, a hinge jaw with soft
+   weights, eyelids that slide on the eyeball, lips that roll and stick, skin that wrinkles where it is compressed, a
+   neck that turns below the head, and soft tweakers, some of which move the pivot of others. Any subset of the points
+   can be evaluated, at proportional cost. */
 
 #ifndef PELT_FACE_H
 #define PELT_FACE_H
@@ -42,14 +42,14 @@ typedef struct pelt_face pelt_face;
 
 typedef struct pelt_face_options {
     const pelt_mesh *mesh; /* a face with the shapes as targets (copied); NULL: a face made by formula */
-    uint32_t points;       /* so many of its vertices, spread evenly over their order; 0: all */
-    double cost;           /* microseconds of extra work a point, to stand for a slower rig */
+    uint32_t points;       /* number of vertices to use, evenly spaced by index; 0: all */
+    double cost;           /* microseconds of extra work per point, to imitate a slower rig */
 } pelt_face_options;
 
 pelt_face *pelt_face_new(const pelt_face_options *options, pelt_error *error);
 void pelt_face_free(pelt_face *face);
 
-/* The points at rest, and triangles between them. Owned by the face. */
+/* The points at rest and triangles between them. Owned by the face. */
 const pelt_mesh *pelt_face_mesh(const pelt_face *face);
 
 /* True positions [count][3] of some points (NULL: points 0 to count - 1) for controls [FACE_CONTROLS], in the space of
@@ -71,11 +71,11 @@ typedef struct pelt_face_motion_options {
     pelt_face_kind kind;
     uint32_t frames;
     uint32_t seed;
-    const pelt_face_curves *curves; /* a third of them goes to training shots, the rest to test shots; NULL: none */
+    const pelt_face_curves *curves; /* a third go to training shots, the rest to test shots; NULL: none */
 } pelt_face_motion_options;
 
 /* Controls [frames][FACE_CONTROLS] and the shot of each frame: shots of speech, moods, blinks and glances with head and
-   tweaker motion on top (train, test), or poses that try each control, each pair and triple of correctives, each
+   tweaker motion on top (train, test), or poses that exercise each control, each pair and triple of correctives, each
    tweaker with the one that moves its pivot, and random mixtures (range). The same options give the same motion; train
    and test never share a shot. */
 pelt_result pelt_face_motion(const pelt_face *face, const pelt_face_motion_options *options, float *controls,

@@ -1,4 +1,4 @@
-/* face_build.h: the inside of the face rig: made by face.c, evaluated by face_rig.c. */
+/* face_build.h: internals of the face rig: built by face.c, evaluated by face_rig.c. */
 
 #ifndef PELT_FACE_BUILD_H
 #define PELT_FACE_BUILD_H
@@ -31,16 +31,16 @@ typedef struct face_vertex {
     int lip_side;           /* 1 upper, -1 lower, 0 none */
     uint32_t partner;       /* the vertex of the other lip */
     float neck;             /* how much it stays behind when the head turns */
-    float wrinkle[2];       /* depth of folds where it is pressed together along and across the face */
-    float volume;           /* how much it swells where it is pressed together */
-    uint32_t stretch[2][2]; /* the ends of two lines across it whose length is watched */
+    float wrinkle[2];       /* depth of folds when compressed along and across the face */
+    float volume;           /* how much it swells when compressed */
+    uint32_t stretch[2][2]; /* the ends of two lines across it whose length is tracked */
     float stretch_rest[2];
 } face_vertex;
 
 typedef struct face_tweaker {
     float center[3], normal[3], slide[3];
     float pivot_shift[3]; /* of the pivot, by the slide of another tweaker */
-    uint32_t other;       /* which also makes the turn more or less sensitive */
+    uint32_t other;       /* that tweaker, which also changes how sensitive the turn is */
 } face_tweaker;
 
 typedef struct face_pull {
@@ -54,7 +54,7 @@ typedef struct face_eye {
 
 struct pelt_face {
     pelt_arena *arena;
-    pelt_mesh mesh;   /* the points that are asked for */
+    pelt_mesh mesh;   /* the requested points */
     uint32_t *source; /* [points] the vertex of each */
     double cost;
 
@@ -73,10 +73,10 @@ struct pelt_face {
     uint32_t pairs[FACE_PAIRS][2], triples[FACE_TRIPLES][3];
 };
 
-/* The face made by formula (face_shape.c): mesh and targets. */
+/* The procedural face (face_shape.c): mesh and targets. */
 void face_shape_make(pelt_arena *arena, pelt_mesh *mesh);
 
-/* Turns a point about an axis through a pivot; the length of `turn` is the angle. */
+/* Rotates a point about an axis through a pivot; the length of `turn` is the angle. */
 void face_turn(const float pivot[3], const float turn[3], float point[3]);
 
 static inline float face_ramp(float x) {

@@ -1,8 +1,8 @@
-/* face_motion.c: how the face is moved: shots that look like an animator's work, and range-of-motion poses.
+/* face_motion.c: motion of the face: shots that look like an animator's work, and range-of-motion poses.
 
-   A shot has a mood, perhaps speech, blinks, glances, a few controls of their own, head motion, and some tweakers. What
-   moods and mouth shapes there are is the character's and always the same; when, how much and in what mixture is the
-   seed's. Some shots take the face from captured curves instead. */
+   A shot has a mood, perhaps speech, blinks, glances, a few independent controls, head motion, and some tweakers. The
+   character determines the moods and mouth shapes, which never change; the seed determines when, how much and in what
+   mixture. Some shots use captured curves for the face instead. */
 
 #include "samples/face_build.h"
 #include <math.h>
@@ -20,7 +20,7 @@ typedef struct habits {
 } habits;
 
 static void mirror_pose(pose p, sample_random *random) {
-    /* Left and right are neighbours in the list, nearly equal in a face; jaw and mouth sides exclude each other. */
+    /* Left and right are adjacent in the list and nearly equal in a face; jaw and mouth sides exclude each other. */
     for (uint32_t s = 0; s + 1 < FACE_SHAPES; s++) {
         const char *name = pelt_face_control_name(s);
         size_t n = strlen(name);
@@ -103,7 +103,7 @@ static void act_mood(shot *s, const habits *h) {
     }
 }
 
-/* Mouth shapes follow one another every few frames, each rising and falling over two intervals. */
+/* Mouth shapes alternate every few frames, each rising and falling over two intervals. */
 static void act_speech(shot *s, const habits *h) {
     double level = sample_uniform(&s->random, 0.5, 1);
     for (double at = 0; at < s->frames;) {
@@ -145,7 +145,7 @@ static void act_gaze(shot *s) {
     }
 }
 
-/* A few controls that belong to no habit: what an animator adds by hand. */
+/* A few controls that belong to no habit, as an animator adds by hand. */
 static void act_details(shot *s) {
     for (int k = 0; k < 5; k++) {
         uint32_t c = (uint32_t)sample_uniform(&s->random, 0, FACE_SHAPES);
@@ -168,7 +168,7 @@ static void act_head_and_tweakers(shot *s) {
         bool active = sample_uniform(&s->random, 0, 1) < 0.2;
         noise wobble = make_noise(&s->random, 20);
         for (int k = 0; k < 2; k++) {
-            double tail = sqrt(2.0 / (0.5 + sample_uniform(&s->random, 0, 1.5))); /* now and then a strong one */
+            double tail = sqrt(2.0 / (0.5 + sample_uniform(&s->random, 0, 1.5))); /* sometimes a strong one */
             double amount = 0.45 * tail * random_normal(&s->random);
             for (uint32_t f = 0; f < s->frames && active; f++) {
                 double x = amount * swell(f, s->frames) * (1 + 0.3 * noise_at(&wobble, f));
@@ -178,7 +178,7 @@ static void act_head_and_tweakers(shot *s) {
     }
 }
 
-/* Controls saturate softly at their stops. */
+/* Controls saturate softly at their limits. */
 static void limit_shapes(shot *s) {
     for (uint32_t f = 0; f < s->frames; f++) {
         float *x = s->controls[f];
@@ -192,7 +192,7 @@ static void limit_shapes(shot *s) {
 
 /* -- Captured curves ----------------------------------------------------------------------------------------------- */
 
-/* Captured faces are shy: each curve is scaled so that its largest value is near 0.9, at most fourfold. */
+/* Captured motion is subtle: each curve is scaled so that its largest value is near 0.9, at most fourfold. */
 static void find_gains(const pelt_face_curves *curves, float gains[FACE_SHAPES]) {
     for (int c = 0; c < FACE_SHAPES; c++) {
         float most = 1e-3f;
@@ -248,10 +248,10 @@ static void make_shots(const pelt_face_motion_options *o, const habits *h, float
     }
 }
 
-/* Pose i of the range of motion: each control alone, both ways where it has two; each corrective's pair and triple; each
+/* Pose i of the range of motion: each control alone, both ways if it has two; each corrective's pair and triple; each
    tweaker with the one that moves its pivot, both ways; then mixtures. */
 static void range_pose(const pelt_face *face, uint32_t i, sample_random *random, float *x) {
-    static const float stops[] = {1.1f, 0.5f}, turns[] = {0.3f, 0.5f, 0.25f}; /* where the clips' motion ends */
+    static const float stops[] = {1.1f, 0.5f}, turns[] = {0.3f, 0.5f, 0.25f}; /* the limits of the clips' motion */
     uint32_t alone = 2 * FACE_CONTROLS;
     if (i < alone) {
         uint32_t c = i / 2;

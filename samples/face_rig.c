@@ -2,15 +2,15 @@
 
        shapes and correctives -> lip rolls -> jaw hinge -> eyelids -> tweakers -> sticky lips -> wrinkles -> neck
 
-   Each step is a function of the point and of few others (the ends of two watched lines, a partner on the other lip),
-   so the cost is in proportion to the number of points. */
+   Each step is a function of the point and of a few others (the ends of two tracked lines, a partner on the other lip),
+   so the cost is proportional to the number of points. */
 
 #include "samples/face_build.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
-/* What is the same for all points of a frame. */
+/* Shared by all points of a frame. */
 typedef struct moment {
     const pelt_face *face;
     float features[FACE_FEATURES];
@@ -43,9 +43,9 @@ static void turn_by(const float pivot[3], const float turn[3], float weight, flo
     face_turn(pivot, part, point);
 }
 
-/* -- Once a frame -------------------------------------------------------------------------------------------------- */
+/* -- Once per frame ------------------------------------------------------------------------------------------------ */
 
-/* Controls that change how much others do. */
+/* Controls that scale the effect of others. */
 static void set_sensitivities(float *x) {
     float open = x[FACE_jawOpen], squint = 0.5f * (x[FACE_eyeSquintLeft] + x[FACE_eyeSquintRight]);
     static const struct {
@@ -133,7 +133,7 @@ static void add_shapes(const moment *m, uint32_t vertex, float p[3]) {
     }
 }
 
-/* The lid's path is bent onto the eyeball, and the cornea pushes it out where the eye looks. */
+/* Bends the lid's path onto the eyeball; the cornea pushes it out where the eye looks. */
 static void slide_lid(const moment *m, const face_vertex *v, int e, float p[3]) {
     const face_eye *eye = &m->face->eyes[e];
     float x = m->shapes[FACE_eyeBlinkLeft + e], lid = v->lid[e], unit = m->face->unit;
@@ -174,7 +174,7 @@ static void move_point(const moment *m, uint32_t vertex, float p[3]) {
     }
 }
 
-/* Lips that come apart are held together a little, most at the corners. */
+/* Parting lips stick together a little, most at the corners. */
 static void stick_lips(const moment *m, const face_vertex *v, float p[3]) {
     const face_vertex *other = &m->face->vertices[v->partner];
     float q[3], gap[3], rest[3];

@@ -1,5 +1,5 @@
-/* face_shape.c: a face made by formula, for when no real one is at hand: a head over a neck as a grid of rings, with
-   nose, eyes, and a mouth whose lips are apart; and the 51 shapes, each a few soft pushes. Centimetres. */
+/* face_shape.c: a procedural face, for when no real one is available: a head and neck as a grid of rings, with nose,
+   eyes, and a mouth with parted lips; and the 51 shapes, each a few soft pushes. Centimetres. */
 
 #include "samples/face_build.h"
 #include <math.h>
@@ -49,7 +49,7 @@ static const push middle[] = {
 
 static double gauss(double x, double y) { return exp(-x * x - y * y); }
 
-/* A row's height; two rows are the edges of the lips, hardly apart. */
+/* A row's height; two rows, almost touching, are the edges of the lips. */
 static double row_height(int row) {
     if (row < MOUTH_ROW) return low + (mouth_y - 0.01 - low) * row / (MOUTH_ROW - 1);
     return mouth_y + 0.01 + (high - mouth_y - 0.01) * (row - MOUTH_ROW) / (ROWS - 1 - MOUTH_ROW);
@@ -94,7 +94,7 @@ static void add_push(const push *p, double mirror, const pelt_mesh *mesh, float 
     }
 }
 
-/* The jaw hangs from a hinge below the ears; the lower lip follows it wholly, the cheeks in part. */
+/* The jaw hangs from a hinge below the ears; the lower lip follows it fully, the cheeks partly. */
 static void open_jaw(const pelt_mesh *mesh, float *deltas) {
     static const float hinge[3] = {0, -1, 2};
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {

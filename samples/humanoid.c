@@ -1,12 +1,12 @@
-/* humanoid.c: the speed workload. 53 joints (spine, head, arms, five fingers on each hand, legs), skinned tubes around
-   the bones, and weights of the four nearest bones: w = 1 / (d^4 + e),   d the distance to the bone. Its truth is its
-   own linear blend: it is made to be timed, not to be fitted. */
+/* humanoid.c: the speed workload. 53 joints (spine, head, arms, five fingers per hand, legs), skinned tubes around the
+   bones, and weights of the four nearest bones: w = 1 / (d^4 + e), d the distance to the bone. Its truth is its own
+   linear blend: it is for timing, not fitting. */
 
 #include "samples/build.h"
 #include <math.h>
 #include <stdio.h>
 
-/* A run of bones with one tube around them. `across` is perpendicular to the run. */
+/* A chain of bones with one tube around it. `across` is perpendicular to the chain. */
 typedef struct limb {
     int32_t parent;
     uint32_t first_joint, joint_count;
@@ -30,8 +30,7 @@ static limb *begin_limb(body *b, int32_t parent, const double across[3]) {
     return l;
 }
 
-/* The point where the bone `name` of the limb begins, with the tube's radius there; name NULL: the end of the last
- * bone. */
+/* The start of the bone `name` of the limb, with the tube's radius there; name NULL: the end of the last bone. */
 static void add_point(body *b, limb *l, const char *name, double x, double y, double z, double radius) {
     uint32_t k = l->joint_count;
     l->points[k][0] = x, l->points[k][1] = y, l->points[k][2] = z;
@@ -120,7 +119,7 @@ static void limb_point(const void *user, double t, double turn, double out[3]) {
     double along = fmin(1, fmax(0, (t - cap) / (1 - 2 * cap))) * l->joint_count;
     uint32_t k = (uint32_t)fmin(along, l->joint_count - 1);
     double part = along - k, radius = l->radii[k] + part * (l->radii[k + 1] - l->radii[k]);
-    /* The direction turns over from bone to bone, so that sections do not cross at the ankle. */
+    /* The direction changes gradually from bone to bone, so that sections do not cross at the ankle. */
     double axis[3], length = 0, lean = 0, across[3], over[3];
     for (int i = 0; i < 3; i++) {
         double here = l->points[k + 1][i] - l->points[k][i];
@@ -151,7 +150,7 @@ static double limb_area(const limb *l) {
     return area;
 }
 
-/* Shares the vertices out among the limbs by area, to the last one. */
+/* Distributes all vertices among the limbs by area. */
 static void mesh(pelt_arena *arena, pelt_mesh *out) {
     sample_joint joints[SAMPLE_JOINTS] = {0};
     body b;

@@ -1,15 +1,15 @@
 /* known.c: a known deformation on any character that has weights.
 
-   A joint j turns by a rotation R_j relative to rest, which is taken apart into a swing and a twist about its bone: from
-   its head towards the heads below it. The rest positions are displaced, then blended with the file's own weights:
+   A joint j rotates by R_j relative to rest, decomposed into a swing and a twist about its bone, which points from its
+   head towards the heads of its children. The rest positions are displaced, then blended with the file's weights:
 
        v' = S_p( twist_j( v + bulge ) )  over the joints j that move v, with weight w_j
        bulge = BULGE w_j b(s) sin^2(swing_j / 2) r        r: from the bone to v; s: where along the bone, 0 to 1
        twist_j: turns about the bone by -w_j (1 - s) twist_j
 
-   so a twist builds up along the limb instead of at its joint, and a bent joint swells the limb below it, as far as
-   b(s) = 16 s^2 (1 - s)^2 says, by up to BULGE of its thickness. Both are functions of the rest position and the weights
-   alone: vertices of a seam stay together. */
+   so a twist builds up along the limb instead of at its joint, and a bent joint swells the limb below it, following
+   b(s) = 16 s^2 (1 - s)^2, by up to BULGE of its thickness. Both depend only on the rest position and the weights, so
+   vertices of a seam stay together. */
 
 #include "samples/build.h"
 #include "samples/samples.h"
@@ -21,9 +21,9 @@ static const double SWING = 35 * DEGREE, TWIST = 45 * DEGREE; /* farthest from r
 enum { TRAIN_ALONE = 4, TRAIN_TOGETHER = 60, TEST_FRAMES = 60 };
 
 typedef struct bone {
-    double head[3], axis[3], length; /* in the rest pose; length 0: it has no direction, and deforms nothing */
-    double inner[4];                 /* the axis, seen from the joint at rest: x y z 0 */
-    bool moves;                      /* it moves a part of the skin, but not all of it */
+    double head[3], axis[3], length; /* in the rest pose; length 0: no direction, so it deforms nothing */
+    double inner[4];                 /* the axis in the space of the joint at rest: x y z 0 */
+    bool moves;                      /* moves part of the skin, but not all of it */
 } bone;
 
 typedef struct known {
@@ -33,14 +33,14 @@ typedef struct known {
     bone *bones;      /* [joint] */
     uint32_t *movers; /* [mover_count] joints that move */
     uint32_t mover_count;
-    const pelt_transform *poses; /* of the clip at hand: [frame][joint] */
+    const pelt_transform *poses; /* of the current clip: [frame][joint] */
     float *positions;            /* [frame][vertex][3] */
 } known;
 
 /* -- The rest pose ------------------------------------------------------------------------------------------------- */
 
-/* The influence of a vertex with the lowest joint from `next` on, which goes past it; false when there is none. One
-   order for all twins, so that their sums have the same bits. */
+/* The influence of a vertex with the lowest joint from `next` on, which advances past it; false if there is none. All
+   twins use this order, so that their sums have the same bits. */
 static bool next_influence(const pelt_influences *in, uint32_t v, uint32_t *next, uint32_t *entry) {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
@@ -61,8 +61,7 @@ static void blend_point(const pelt_influences *in, uint32_t v, const pelt_affine
     memcpy(out, sum, sizeof sum);
 }
 
-/* Files may be bound in another pose, and another size, than the one they rest in: as it stands at rest, the character
-   is bound again. */
+/* A file may be bound in a pose and size other than its rest pose: rebinds the character in its rest pose. */
 static pelt_result bind_at_rest(known *k, pelt_error *error) {
     pelt_skeleton *s = &k->bundle->skeleton;
     pelt_mesh *mesh = &k->bundle->mesh;
@@ -74,7 +73,7 @@ static pelt_result bind_at_rest(known *k, pelt_error *error) {
         double at[3] = {p[0], p[1], p[2]}, tips[3][3], ends[3] = {0};
         if (mesh->influences.first[v] == mesh->influences.first[v + 1]) continue;
         blend_point(&mesh->influences, v, matrices, at, at);
-        /* The normal by the cofactors of the blended matrix, whose columns are where unit steps go. */
+        /* The normal transforms by the cofactors of the blended matrix, whose columns are the images of unit steps. */
         for (int i = 0; i < 3; i++) {
             double step[3] = {p[0] + (i == 0), p[1] + (i == 1), p[2] + (i == 2)};
             blend_point(&mesh->influences, v, matrices, step, tips[i]);
@@ -91,7 +90,7 @@ static pelt_result bind_at_rest(known *k, pelt_error *error) {
     }
     for (uint32_t j = 0; j < s->joint_count; j++) {
         if (!pelt_affine_invert(&globals[j], &inverse))
-            return pelt_fail(error, PELT_ERROR_DATA, "%s: joint \"%s\" is scaled to nothing at rest", k->bundle->path,
+            return pelt_fail(error, PELT_ERROR_DATA, "%s: joint \"%s\" is scaled to zero at rest", k->bundle->path,
                              s->names[j]);
         memcpy(s->inverse_bind[j], inverse.m, sizeof inverse.m);
     }
@@ -101,7 +100,7 @@ static pelt_result bind_at_rest(known *k, pelt_error *error) {
 
 /* -- Bones --------------------------------------------------------------------------------------------------------- */
 
-/* From the head of a joint to the middle of those below it; of the last ones, on from the joint above. */
+/* From the head of a joint to the mean of its children's; for leaves, continuing from the parent. */
 static void find_bone(const pelt_skeleton *s, const pelt_affine *globals, uint32_t j, bone *b) {
     double tail[3] = {0}, square = 0;
     uint32_t below = 0;
@@ -118,7 +117,7 @@ static void find_bone(const pelt_skeleton *s, const pelt_affine *globals, uint32
     }
     b->length = sqrt(square);
     for (int i = 0; i < 3 && b->length > 0; i++) b->axis[i] /= b->length;
-    for (int k = 0; k < 3; k++) /* by the columns of the joint's rotation, which may be scaled */
+    for (int k = 0; k < 3; k++) /* onto the columns of the joint's rotation, which may be scaled */
         for (int i = 0; i < 3; i++) b->inner[k] += globals[j].m[4 * i + k] * b->axis[i];
     double inner = sqrt(b->inner[0] * b->inner[0] + b->inner[1] * b->inner[1] + b->inner[2] * b->inner[2]);
     for (int i = 0; i < 3 && inner > 0; i++) b->inner[i] /= inner;
@@ -147,7 +146,7 @@ static void find_bones(known *k) {
 
 /* -- Poses --------------------------------------------------------------------------------------------------------- */
 
-/* Any two vectors across the bone, as the joint sees it. */
+/* Any two vectors perpendicular to the bone, in joint space. */
 static void across_bone(const double axis[4], double out[2][3]) {
     int least = fabs(axis[0]) < fabs(axis[1]) ? 0 : 1;
     if (fabs(axis[2]) < fabs(axis[least])) least = 2;
@@ -158,7 +157,7 @@ static void across_bone(const double axis[4], double out[2][3]) {
         out[1][i] = axis[(i + 1) % 3] * out[0][(i + 2) % 3] - axis[(i + 2) % 3] * out[0][(i + 1) % 3];
 }
 
-/* Turns a joint from rest: first about its bone, then across it. Angles are parts of the range, -1 to 1. */
+/* Rotates a joint from rest: first about its bone, then across it. Angles are fractions of the range, -1 to 1. */
 static void turn_joint(const known *k, pelt_transform *pose, uint32_t joint, const double parts[3]) {
     const bone *b = &k->bones[joint];
     double across[2][3], axis[3], swing[4], twist[4], both[4], rest[4], out[4], size = hypot(parts[0], parts[1]);
@@ -173,7 +172,7 @@ static void turn_joint(const known *k, pelt_transform *pose, uint32_t joint, con
     for (int i = 0; i < 4; i++) pose[joint].rotation[i] = (float)out[i];
 }
 
-/* Rest; every joint alone, bent two ways and twisted both; several at once. */
+/* Rest; every joint alone, bent and twisted both ways; several at once. */
 static void pose_example(const known *k, uint32_t frame, sample_random *random, pelt_transform *pose) {
     static const double alone[TRAIN_ALONE][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {-0.5, -0.5, -1}};
     uint32_t sweeps = TRAIN_ALONE * k->mover_count;
@@ -186,7 +185,7 @@ static void pose_example(const known *k, uint32_t frame, sample_random *random, 
     }
 }
 
-/* All joints swing to and fro, each at its own pace. */
+/* All joints swing back and forth, each at its own pace. */
 static void pose_motion(const known *k, uint32_t frame, uint32_t frame_count, pelt_transform *pose) {
     for (uint32_t m = 0; m < k->mover_count; m++) {
         double parts[3];
@@ -198,7 +197,7 @@ static void pose_motion(const known *k, uint32_t frame, uint32_t frame_count, pe
 
 /* -- Truth --------------------------------------------------------------------------------------------------------- */
 
-/* The rotation of a joint relative to rest, taken apart: what it turns about its bone, and how far it swings. */
+/* The rotation of a joint relative to rest, decomposed into twist and swing angle. */
 static void take_apart(const known *k, uint32_t joint, const pelt_transform *pose, double *twist, double *swing) {
     const bone *b = &k->bones[joint];
     double undone[4], turned[4], both[4];
@@ -281,7 +280,7 @@ static pelt_result make_clips(void *user, pelt_error *error) {
     find_bones(k);
     if (!k->mover_count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: no joint moves a part of its skin: a known deformation needs a character with weights",
+                         "%s: no joint moves part of its skin: a known deformation needs a character with weights",
                          k->bundle->path);
     uint32_t alone = 1 + TRAIN_ALONE * k->mover_count, asked = k->options->frames;
     k->bundle->clip_count = 0;

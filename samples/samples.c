@@ -34,7 +34,7 @@ void sample_bone_weights(const sample_joint *joints, uint32_t joint_count, const
     for (uint32_t j = 0; j < joint_count; j++) weights[j] = pow(fmax(0, 1 - (weights[j] - nearest) / falloff), 2);
 }
 
-/* Moves the largest weights to the front of order[]; returns how many of them count. */
+/* Moves the largest weights to the front of order[]; returns how many of them to keep. */
 static uint32_t largest_weights(const double *weights, uint32_t joint_count, uint32_t order[SAMPLE_JOINTS]) {
     uint32_t kept = 0;
     for (uint32_t j = 0; j < joint_count; j++) order[j] = j;
@@ -78,7 +78,7 @@ static void make_mesh(pelt_arena *arena, const sample_recipe *recipe, uint32_t v
     mesh->vertex_count = vertex_count;
     mesh->positions = PELT_NEW(arena, 3 * (size_t)vertex_count, float);
     mesh->normals = PELT_NEW(arena, 3 * (size_t)vertex_count, float);
-    mesh->triangles = PELT_NEW(arena, 6 * (size_t)vertex_count, uint32_t); /* a closed surface has less than 2n */
+    mesh->triangles = PELT_NEW(arena, 6 * (size_t)vertex_count, uint32_t); /* a closed surface has fewer than 2n */
     mesh->triangle_count = 2 * vertex_count - 4;
     recipe->mesh(arena, mesh);
     pelt_mesh_normals(mesh->positions, vertex_count, mesh->triangles, mesh->triangle_count, mesh->normals);
@@ -144,7 +144,7 @@ static bool joint_moves(const pelt_skeleton *skeleton, const float *rotations, u
     return false;
 }
 
-/* One channel for each joint that moves, with a key in each frame. */
+/* One channel per moving joint, with a key per frame. */
 static void make_channels(pelt_arena *arena, const pelt_skeleton *skeleton, const float *rotations, bool training,
                           pelt_clip *clip) {
     uint32_t n = skeleton->joint_count;
@@ -212,7 +212,7 @@ typedef struct order {
     pelt_bundle *bundle;
 } order;
 
-/* A stage: it takes all its memory from the bundle's arena. */
+/* A stage: all memory comes from the bundle's arena. */
 static pelt_result make_bundle(void *user, pelt_error *error) {
     const order *o = user;
     const sample_recipe *recipe = o->recipe;
@@ -226,7 +226,7 @@ static pelt_result make_bundle(void *user, pelt_error *error) {
     make_mesh(arena, recipe, o->vertices, &bundle->mesh);
     if (o->variant && !sample_split(arena, o->variant, &bundle->mesh))
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "%s: no sample has this variant; there are seam, mirror, split, flat and edges", o->variant);
+                         "%s: no such variant; the variants are seam, mirror, split, flat and edges", o->variant);
     weigh_mesh(arena, recipe, joints, bundle->skeleton.joint_count, &bundle->mesh);
     if (recipe->control) {
         bundle->controls = (pelt_controls){1, PELT_NEW(arena, 1, const char *), PELT_NEW(arena, 1, float)};
@@ -243,7 +243,7 @@ static pelt_result make_bundle(void *user, pelt_error *error) {
 static const sample_recipe *find_recipe(const char *name, pelt_error *error) {
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (name && !strcmp(name, recipes[i]->name)) return recipes[i];
-    pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: no sample has this name; there are box, elbow, arm, biceps and humanoid",
+    pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: no such sample; the samples are box, elbow, arm, biceps and humanoid",
               name ? name : "(none)");
     return NULL;
 }
@@ -255,14 +255,14 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
     uint32_t frames[2] = {options->frames ? options->frames : recipe->train_frames,
                           options->frames ? options->frames : recipe->test_frames};
     if (vertices < LEAST_VERTICES || vertices > MOST_VERTICES) {
-        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u vertices are asked for; samples have %d to %d", recipe->name,
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u vertices requested; samples have %d to %d", recipe->name,
                   vertices, LEAST_VERTICES, MOST_VERTICES);
         return NULL;
     }
-    uint64_t split = options->variant ? 6 : 1; /* corners of triangles for each vertex of a closed mesh */
+    uint64_t split = options->variant ? 6 : 1; /* triangle corners per vertex of a closed mesh */
     if (options->frames > MOST_FRAMES || 12 * split * vertices * (frames[0] + frames[1]) > most_bytes) {
         pelt_fail(error, PELT_ERROR_ARGUMENT,
-                  "%s: %u vertices in %u + %u frames are more than a sample may hold (%d frames, 4 GiB); ask for fewer",
+                  "%s: %u vertices in %u + %u frames exceed the limits of a sample (%d frames, 4 GiB); request fewer",
                   recipe->name, vertices, frames[0], frames[1], MOST_FRAMES);
         return NULL;
     }
@@ -274,7 +274,7 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
     if (result) {
         if (result == PELT_ERROR_MEMORY)
             pelt_fail(error, PELT_ERROR_MEMORY,
-                      "%s: not enough memory for %u vertices in %u + %u frames; ask for fewer", recipe->name, vertices,
+                      "%s: not enough memory for %u vertices in %u + %u frames; request fewer", recipe->name, vertices,
                       frames[0], frames[1]);
         pelt_arena_free(arena);
         return NULL;

@@ -1,5 +1,5 @@
-/* samples.h: characters made by formula, whose true deformation is known and linear blending cannot reach. For the
-   demo, for tests, for benchmarks. */
+/* samples.h: procedural characters with a known true deformation that linear blending cannot match. For the demo, tests
+   and benchmarks. */
 
 #ifndef PELT_SAMPLES_H
 #define PELT_SAMPLES_H
@@ -11,8 +11,8 @@
    speed; its truth is its own linear blend). */
 typedef struct pelt_sample_options {
     const char *name;
-    uint32_t vertices; /* exactly so many; 0: the sample's own default */
-    uint32_t frames;   /* examples per clip; 0: the default of the sample */
+    uint32_t vertices; /* exact count; 0: the sample's default */
+    uint32_t frames;   /* examples per clip; 0: the sample's default */
     uint32_t seed;
     /* How vertices are split, as files split them: "seam" (a texture wrapped around once; twins have equal normals),
        "mirror" (half a texture, used on both sides), "split" (every triangle alone, with smooth normals), "flat" (every
@@ -21,17 +21,16 @@ typedef struct pelt_sample_options {
     const char *variant;
 } pelt_sample_options;
 
-/* Names of the samples and of their variants, NULL at the end. */
+/* Names of the samples and of their variants, NULL-terminated. */
 extern const char *const pelt_sample_names[], *const pelt_sample_variants[];
 
 /* Makes a sample: a bundle as if it had been read from files, with clips "train" and "test" that have positions. */
 pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *error);
 
-/* A known deformation on a character of one's own: how well skins do on it, when no sculpted or simulated examples are
-   at hand. The bundle, which needs weights, is bound anew as it stands at rest, and gets the clips "train" (every joint
-   turned alone, then several at random) and "test" (a smooth motion of all) instead of its own. The truth (known.c):
-   limbs twist evenly along their length instead of at the joint, and swell where joints bend. Of the options `frames`
-   and `seed` count. */
+/* Puts a known deformation on a user's character, to measure skins on it without sculpted or simulated examples. The
+   bundle, which needs weights, is rebound in its rest pose, and its clips are replaced by "train" (every joint rotated
+   alone, then several at random) and "test" (a smooth motion of all). The truth (known.c): limbs twist evenly along
+   their length instead of at the joint, and swell where joints bend. Only the options `frames` and `seed` apply. */
 pelt_result pelt_sample_known(pelt_bundle *bundle, const pelt_sample_options *options, pelt_error *error);
 
 #endif

@@ -1,12 +1,12 @@
-/* spine.c: how the true shapes bend. A spine lies along x; a joint at x = place swings it by an angle a.
+/* spine.c: how the true shapes bend. A spine runs along x; a joint at x = place swings it by an angle a.
 
    Within place +- reach the spine follows the circle that is tangent to both bones, of radius
        rho = reach / tan(a / 2),
-   and every cross-section is carried along as a rigid plane, perpendicular to the circle. Outside of the reach this is
-   exactly the motion of the bone. All section planes of the arc meet in the line through the circle's centre, and those
-   of the two straight limbs would meet in the plane that halves the angle; so the inner side of the section at x has
-   room up to the height h(x) = rho                          within the reach, h(x) = |x - place| / tan(a / 2) outside,
-   and pressing it below h keeps all sections apart: a crease, but no self-intersection. */
+   and every cross-section moves along as a rigid plane, perpendicular to the circle. Outside the reach this is exactly
+   the motion of the bone. All section planes of the arc meet in the line through the circle's centre, and those of the
+   two straight limbs would meet in the plane that bisects the angle; so the inner side of the section at x has room up
+   to the height h(x) = rho within the reach, h(x) = |x - place| / tan(a / 2) outside, and pressing it below h keeps all
+   sections apart: a crease, but no self-intersection. */
 
 #include "samples/build.h"
 #include <math.h>
@@ -71,7 +71,7 @@ void spine_twist(const spine_bend *bend, double from, double to, double x, doubl
     point[2] = s * y + c * z;
 }
 
-/* The identity up to the share `start` of the room, then bending over so that it never fills all of it. */
+/* The identity up to the fraction `start` of the room, then levelling off so that it never fills all of it. */
 static double press(double share, double start, double most) {
     return share <= start ? share : start + (most - start) * tanh((share - start) / (most - start));
 }
@@ -93,13 +93,13 @@ void spine_carry(const spine_bend *bend, double x, double point[3]) {
     if (u <= -1 || bend->angle < 1e-9) return;
     double part = u < 1 ? bend->angle * (u + 1) / 2 : bend->angle, center[3] = {bend->place, 0, 0};
     double c = cos(part), s = sin(part), origin = u < 1 ? x : bend->place;
-    if (u < 1) { /* where the circle is after that part of the turn */
+    if (u < 1) { /* the point on the circle after that fraction of the turn */
         double radius = bend->reach / tan(bend->angle / 2);
         center[0] += radius * s - bend->reach;
         for (int i = 1; i < 3; i++) center[i] = radius * (1 - c) * bend->inward[i];
     }
     double along = point[0] - origin, in = point[1] * bend->inward[1] + point[2] * bend->inward[2];
-    double turned = s * along + c * in - in; /* the part across both stays */
+    double turned = s * along + c * in - in; /* the component perpendicular to both stays */
     for (int i = 1; i < 3; i++) point[i] += center[i] + turned * bend->inward[i];
     point[0] = center[0] + c * along - s * in;
 }

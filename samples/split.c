@@ -1,7 +1,7 @@
-/* split.c: samples as files have them: with vertices split where the texture has a seam, and where edges are hard.
+/* split.c: samples as they are in files, with vertices split at texture seams and hard edges.
 
-   Corners of triangles that keep a vertex to themselves become vertices of their own. Which ones do is a number for each
-   corner, a *chart*: corners of one vertex with one chart stay together. */
+   Every corner has a number, its *chart*: corners of one vertex with the same chart stay one vertex, the others are
+   split. */
 
 #include "samples/build.h"
 #include "samples/samples.h"
@@ -25,13 +25,12 @@ static void middle_of(const splitting *s, uint32_t triangle, double out[3]) {
     }
 }
 
-/* Angle around x, as a part of a turn from -1/2 to 1/2. */
+/* Angle around x, as a fraction of a turn from -1/2 to 1/2. */
 static double turn_of(const splitting *s, const double point[3]) {
     return atan2(point[2] - s->centre[2], point[1] - s->centre[1]) / (360 * DEGREE);
 }
 
-/* A texture wrapped around x: where it ends, a triangle has corners beyond the end, which begin again on the other
-   side. */
+/* A texture wrapped around x: at its end, a triangle has corners beyond the end, which wrap to the other side. */
 static uint32_t wrapped(const splitting *s, uint32_t triangle, int corner) {
     const float *p = s->mesh->positions + 3 * (size_t)s->mesh->triangles[3 * (size_t)triangle + (size_t)corner];
     double middle[3];
@@ -53,7 +52,7 @@ static uint32_t alone(const splitting *s, uint32_t triangle, int corner) {
     return triangle;
 }
 
-/* Faces of a box keep to themselves: which way a triangle faces most. */
+/* Box faces are separate charts: the main direction a triangle faces. */
 static uint32_t by_face(const splitting *s, uint32_t triangle, int corner) {
     (void)corner;
     const float *n = s->faces + 3 * (size_t)triangle;
@@ -66,7 +65,7 @@ static uint32_t by_face(const splitting *s, uint32_t triangle, int corner) {
 typedef struct variant {
     const char *name;
     chart_of *chart;
-    bool own_normals; /* those of the charts' triangles; otherwise twins keep the normal that they had */
+    bool own_normals; /* from the chart's triangles; otherwise twins keep their previous normal */
 } variant;
 
 static const variant variants[] = {
@@ -89,7 +88,7 @@ static float *face_normals(pelt_arena *arena, const pelt_mesh *mesh) {
     return faces;
 }
 
-/* The old vertex of each new one; triangles get the new ones. */
+/* Returns the old vertex of each new one; triangles get the new ones. */
 static uint32_t *split_corners(pelt_arena *arena, const splitting *s, chart_of *chart, uint32_t *triangles,
                                uint32_t *count) {
     size_t corners = 3 * (size_t)s->mesh->triangle_count;

@@ -1,10 +1,9 @@
-/* tube.c: even, closed meshes with exactly the number of vertices asked for.
+/* tube.c: even, closed meshes with an exact number of vertices.
 
    Rings run around the surface from pole to pole. All rings of the body have the same number n of vertices, so that it
-   is a regular grid, and they are spaced so that its cells are about square: spacing(t) = girth(t) / n. Towards the
-   poles, in the caps, the spacing stays that of the rim and the rings have fewer vertices, in proportion to their
-   girth. Two rings are joined by walking around both at once. What is missing to the exact count goes to the rings of
-   the first cap. */
+   is a regular grid, and they are spaced so that its cells are about square: spacing(t) = girth(t) / n. In the caps,
+   the spacing stays that of the rim and the rings have fewer vertices, in proportion to their girth. Two rings are
+   joined by walking around both at once. Vertices missing from the exact count go to the rings of the first cap. */
 
 #include "samples/build.h"
 #include <math.h>
@@ -15,7 +14,7 @@ enum { STATIONS = 256, SPOKES = 24 };
 typedef struct survey {
     double girth[STATIONS + 1];
     double rows[STATIONS + 1];  /* rings up to here, for one vertex per ring */
-    double share[STATIONS + 1]; /* of the full number of vertices that a ring here gets */
+    double share[STATIONS + 1]; /* fraction of the full vertex count that a ring here gets */
     double area;                /* vertices of the whole tube, for one vertex per ring */
 } survey;
 
@@ -56,7 +55,7 @@ static void survey_tube(const tube_shape *shape, survey *out) {
     }
 }
 
-/* Where ring i is: station and the part of the way to the next. */
+/* Where ring i is: its station and the fraction of the way to the next. */
 static double ring_station(const layout *l, uint32_t i) {
     const double *rows = l->survey->rows, wanted = rows[STATIONS] * i / (l->ring_count - 1);
     int low = 0, high = STATIONS;
@@ -85,7 +84,7 @@ static uint32_t total_size(layout *l, uint32_t ring_count) {
     return total;
 }
 
-/* Chooses the numbers of vertices around and of rings, and hands out what is missing to the exact count. */
+/* Chooses the numbers of rings and of vertices around, and distributes what is missing from the exact count. */
 static void plan_rings(pelt_arena *arena, uint32_t vertex_count, layout *l) {
     l->around = 4 * (uint32_t)fmax(1, round(sqrt(vertex_count / l->survey->area) / 4));
     while (l->around > 4 && l->around + 2 > vertex_count) l->around -= 4;
@@ -112,7 +111,8 @@ static void place_ring(void *user, size_t i, pelt_arena *scratch) {
     }
 }
 
-/* Triangles between the ring of a vertices from `from` on and the next one, of b: always step on the ring that lags. */
+/* Triangles between the ring of `a` vertices starting at `from` and the next one, of `b`: always step the ring that
+   lags. */
 static uint32_t *join_rings(uint32_t from, uint32_t a, uint32_t b, uint32_t *triangles) {
     uint32_t to = from + a, i = 0, k = 0;
     while ((a > 1 && i < a) || (b > 1 && k < b)) {

@@ -150,7 +150,7 @@ static void misuse_is_told_apart_from_failure(void **state) {
     assert_non_null(strstr(slurp("e.txt"), "-o FILE.keys"));
     assert_int_equal(run("PELT keys train f/face.train.npy --error 300 -o x.keys 2> e.txt"), 2);
     assert_int_equal(run("PELT keys train f/face.train.csv -o x.keys 2> e.txt"), 2);
-    assert_non_null(strstr(slurp("e.txt"), "engine: says what turns the controls in f/face.train.csv into points"));
+    assert_non_null(strstr(slurp("e.txt"), "engine: is missing; an engine must turn the controls in f/face.train.csv"));
     assert_int_equal(run("PELT keys train f/face.train.npy --keys 701 -o x.keys 2> e.txt"), 2);
     assert_non_null(strstr(slurp("e.txt"), "701 keys are requested, but there are only 700 points"));
     assert_int_equal(run("PELT keys train f/face.train.npy --fiducials 3,nose -o x.keys 2> e.txt"), 2);
