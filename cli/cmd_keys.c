@@ -376,13 +376,6 @@ static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const
                            .bar = bar,
                            .threads = args->threads};
     if (faces) keys_faces_show(faces, m, cli_base_name(args->inputs[2]), &page);
-    json_t *about = json_loads(keys->about, 0, NULL), *curve = json_object_get(about, "error_by_keys"), *pair;
-    size_t i;
-    json_array_foreach(curve, i, pair) if (page.curve_count < PELT_KEYS_CURVE) {
-        page.curve_keys[page.curve_count] = (uint32_t)json_integer_value(json_array_get(pair, 0));
-        page.curve_error[page.curve_count++] = json_number_value(json_array_get(pair, 1));
-    }
-    json_decref(about);
     pelt_result result = pelt_keys_page_html(&page, &html, error);
     if (!result) result = pelt_bytes_write(&html, path, error);
     free(html.bytes);

@@ -3,6 +3,7 @@
 #include "cli/cache_options.h"
 #include "fit/about.h"
 #include "fit/measure/measure.h"
+#include "runtime/format.h"
 #include <math.h>
 #include <string.h>
 
@@ -21,16 +22,13 @@ static void warn_of_clips(const cli_args *args, pelt_bundle *bundle, const pelt_
 /* A skin that is worse than none, and why that may be. */
 static void warn_if_worse(const cli_args *args, const pelt_skin *skin, const pelt_measure *m) {
     if (!cli_is_worse(m)) return;
-    json_t *about = json_loads(skin->about, 0, NULL);
-    const char *blend = json_string_value(json_object_get(about, "blend"));
-    double trained = json_number_value(json_object_get(json_object_get(about, "train"), "rel_err"));
+    bool learned_nothing = skin->facts && skin->facts->train.rel_err > 1.01;
     cli_warn(args, "%s is worse here than a plain blend with the file's weights (rel_err %.3f): %s", args->inputs[0],
              m->rel_err,
-             trained > 1.01 && blend && !strcmp(blend, "distance")
+             learned_nothing && skin->facts->blend == PELT_BLEND_DISTANCE
                  ? "its weights are by distance, and know nothing of the character"
-             : trained > 1.01 ? "it already is on the examples that it was fitted to"
-                              : "the clip is unlike the examples that it was fitted to; train on more of them");
-    json_decref(about);
+             : learned_nothing ? "it already is on the examples that it was fitted to"
+                               : "the clip is unlike the examples that it was fitted to; train on more of them");
 }
 
 /* Errors of each clip, where there are several; the one with the largest rms. */

@@ -264,7 +264,7 @@ static int run_view(const cli_args *args, pelt_light_view *view, const pelt_reli
     if (!picture.rgb) return cli_fail("not enough memory");
     if (pelt_relight_picture(view, file, &shot, picture.rgb, &result, &error) || write_picture(path, &picture, &error))
         return cli_error(&error);
-    return print_run(args, &result, file ? file->about.trust : 0, path);
+    return print_run(args, &result, file ? file->facts.trust : 0, path);
 }
 
 /* A scene alone. */

@@ -1,4 +1,4 @@
-/* about.h: fits and measures described as JSON: for the text in a skin file, and for programs. */
+/* about.h: fits and measures described: as JSON for people and callers, and as the facts in a skin file. */
 
 #ifndef PELT_ABOUT_H
 #define PELT_ABOUT_H
@@ -15,5 +15,10 @@ json_t *pelt_corrective_json(const pelt_fit_report *report, const pelt_bundle *b
 /* The description stored in a skin file, to be freed with free; NULL after an error. */
 char *pelt_about_text(const pelt_fit_report *report, const pelt_bundle *bundle, pelt_examples examples,
                       pelt_error *error);
+
+/* The same for programs, so far as one asks for it: the section FACT (facts.c), to be freed with pelt_bytes_free; NULL
+   after an error. */
+pelt_bytes *pelt_fit_facts(pelt_arena *arena, const pelt_fit_report *report, const pelt_bundle *bundle,
+                           pelt_examples examples, pelt_error *error);
 
 #endif

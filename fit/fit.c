@@ -155,7 +155,7 @@ static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
 
 static pelt_measure *measure(pelt_fitting *f, double low, double high, const pelt_arrangement *arrangement,
                              pelt_examples examples, pelt_error *error) {
-    pelt_bytes *bytes = pelt_lay_out(arrangement, "{}", error);
+    pelt_bytes *bytes = pelt_lay_out(arrangement, "{}", NULL, error);
     pelt_skin skin;
     if (!bytes) return NULL;
     begin_part(f, low, high);
@@ -298,8 +298,9 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_error *error) {
         if (!f->report.train || measure_held_out(f, ends, error)) return NULL;
     }
     char *about = pelt_about_text(&f->report, f->bundle, f->examples, error);
-    pelt_bytes *bytes = about ? pelt_lay_out(arrangement, about, error) : NULL;
-    free(about);
+    pelt_bytes *facts = about ? pelt_fit_facts(f->arena, &f->report, f->bundle, f->examples, error) : NULL;
+    pelt_bytes *bytes = facts ? pelt_lay_out(arrangement, about, facts, error) : NULL;
+    free(about), pelt_bytes_free(facts);
     return bytes;
 }
 

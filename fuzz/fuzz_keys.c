@@ -1,5 +1,8 @@
 /* fuzz_keys.c: any bytes at all are refused by pelt_keys_open, or can be run on every instruction set. */
 
+#ifdef PELT_WITH_LIGHT
+#include "light/facts.h"
+#endif
 #include <pelt/keys.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +36,13 @@ static void run(pelt_keys *keys) {
         if (pelt_soft_cache_init(&cache, keys, &(pelt_soft_cache_options){.step = 0.01f}, call, memory) == PELT_OK)
             for (int f = 0; f < 3; f++) pelt_soft_cache_next(&cache, &(float){(float)f}, values, NULL);
         volatile size_t text = strlen(keys->about);
+#ifdef PELT_WITH_LIGHT
+        static pelt_relight_facts facts;
+        if (pelt_relight_read_facts(keys, &facts)) {
+            text += strlen(facts.scene) + (facts.arrangement.seen ? strlen(facts.arrangement.seen) : 0);
+            for (uint32_t i = 0; i < facts.arrangement.move_count; i++) text += strlen(facts.arrangement.moves[i].name);
+        }
+#endif
         (void)text;
     }
     free(scratch), free(memory), free(values), free(key_values);

@@ -1,6 +1,7 @@
 /* fuzz_skin.c: any bytes at all are refused by pelt_open, or can be posed and deformed on every instruction set. */
 
 #include "fuzz/mutate.h"
+#include "model/facts.h"
 #include <pelt/pelt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,13 @@ static void run(pelt_skin *skin) {
         for (uint32_t j = 0; j < skin->joint_count; j++) text += strlen(skin->names + skin->joints[j].name);
         text += (size_t)pelt_find_joint(skin, "no such joint");
         for (uint32_t c = 0; c < skin->control_count; c++) text += strlen(skin->names + skin->controls[c].name);
+        const pelt_facts *facts = skin->facts;
+        for (uint32_t i = 0; facts && i < PELT_FACT_CLIPS + facts->clip_count && i < 100; i++)
+            text += strlen(pelt_facts_text(facts, i));
+        uint32_t count;
         volatile float sum = 0;
+        const double *values = pelt_facts_singular(facts, "elbow", &count);
+        for (uint32_t i = 0; i < count; i++) sum += (float)values[i];
         for (uint32_t v = 0; v < skin->vertex_count; v++) sum += positions[3 * (size_t)skin->vertex_slots[v]];
         (void)text, (void)sum;
     }

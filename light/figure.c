@@ -118,7 +118,7 @@ static pelt_result gather_light(figure *f, const pelt_light *light, uint32_t see
 
 static void put_plan(figure *f) {
     static const uint8_t green[3] = {60, 220, 60}, paper[3] = {255, 255, 255};
-    const pelt_light_grid *grid = &f->file->about.grid;
+    const pelt_light_grid *grid = &f->file->facts.grid;
     int size = PLAN;
     double at[2];
     put_panel(f, f->shown, 1.6f * white_of(f), 0, 0, size);
@@ -132,7 +132,7 @@ static void put_plan(figure *f) {
 }
 
 static pelt_result put_novel(figure *f, int index, pelt_error *error) {
-    pelt_light light = pelt_light_grid_at(f->view, &f->file->about.grid, places[index][0], places[index][1]);
+    pelt_light light = pelt_light_grid_at(f->view, &f->file->facts.grid, places[index][0], places[index][1]);
     int x = PLAN + GAP + index * (PANEL + GAP);
     pelt_result result = gather_light(f, &light, (uint32_t)index, error);
     if (result) return result;

@@ -2,7 +2,7 @@
    that says what they were gathered from. */
 
 #include "light/frames.h"
-#include "light/about.h"
+#include "light/facts.h"
 #include "io/io.h"
 #include "io/pfm.h"
 #include "rig/json.h"

@@ -236,7 +236,7 @@ static pelt_result light_from_keys(pelt_relight_live *live, const pelt_light *li
     if (!result) result = pelt_relight_fill(&live->keys, place->threads, live->values, error);
     if (!result && live->values != live->indirect)
         pelt_light_view_show(&live->file->view, live->values, live->indirect);
-    seen->misfit = frame.misfit / live->file->about.trust;
+    seen->misfit = frame.misfit / live->file->facts.trust;
     seen->key_seconds = middle - start, seen->fill_seconds = pelt_thread_seconds() - middle;
     return result;
 }
@@ -294,7 +294,7 @@ static pelt_result light_own(pelt_relight_live *live, pelt_error *error) {
 /* White with the light in the middle, so that dragging it makes the picture brighter and darker. */
 static pelt_result find_white(pelt_relight_live *live, pelt_error *error) {
     const pelt_light_view *v = &live->file->view;
-    pelt_light light = pelt_light_grid_at(v, &live->file->about.grid, 0.5, 0.5);
+    pelt_light light = pelt_light_grid_at(v, &live->file->facts.grid, 0.5, 0.5);
     pelt_relight_place place = {.threads = 1};
     pelt_relight_seen seen;
     memcpy(place.at, light.position, sizeof place.at);

@@ -82,7 +82,7 @@ static pelt_result gather_truth(measuring *m, uint32_t seed, pelt_error *error) 
 static pelt_light light_of(const measuring *m, const kind *k, uint32_t index) {
     double u = 0.5 + k->spread * (pelt_relight_random(1000 + index, 0) - 0.5);
     double v = 0.5 + k->spread * (pelt_relight_random(1000 + index, 1) - 0.5);
-    pelt_light light = pelt_light_grid_at(m->view, &m->file->about.grid, u, v);
+    pelt_light light = pelt_light_grid_at(m->view, &m->file->facts.grid, u, v);
     pelt_extent e = pelt_tracer_extent(m->view->tracer);
     light.position[1] += (float)k->height * (e.high[1] - e.low[1]);
     if (k->kind != PELT_LIGHT_POINT) pelt_light_set_kind(m->view, k->kind, &light);
@@ -146,7 +146,7 @@ static pelt_result measure_light(measuring *m, const kind *k, pelt_relight_group
     if (!result) result = gather_truth(m, seed, error);
     if (result) return result;
     double square = squared_error(m, (const float[3]){1, 1, 1}), wrong = sqrt(square) > PELT_RELIGHT_WRONG;
-    bool flagged = frame.misfit > m->file->about.trust;
+    bool flagged = frame.misfit > m->file->facts.trust;
     g->error += square;
     g->color_error += squared_error(m, (const float[3]){1, 0.5f, 0.2f});
     g->noise += squared_noise(m);
@@ -178,7 +178,7 @@ static pelt_result time_quick(measuring *m, double *best, pelt_error *error) {
     pelt_result result = PELT_OK;
     for (uint32_t i = 0; i < 12 && !result; i++) {
         pelt_relight_frame frame = {
-            .light = pelt_light_grid_at(m->view, &m->file->about.grid, 0.4, 0.6), .samples = 64, .seed = i};
+            .light = pelt_light_grid_at(m->view, &m->file->facts.grid, 0.4, 0.6), .samples = 64, .seed = i};
         double cpu = 0;
         result = run_keys(m, &frame, &cpu, error);
         *best = fmin(*best, cpu);

@@ -32,7 +32,7 @@ static pelt_result run_keys(running *r, pelt_error *error) {
     r->result->key_seconds = pelt_wall_seconds() - start;
     r->result->misfit = frame.misfit;
     r->result->trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f},
-                                             (float)(frame.misfit / r->file->about.trust));
+                                             (float)(frame.misfit / r->file->facts.trust));
     return PELT_OK;
 }
 

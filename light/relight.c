@@ -4,7 +4,7 @@
    are gathered in two halves a, b with independent noise; with (a + b) / 2 and (a - b) / 2 the misfits m of both give
    |m(a + b)|^2 - |m(a - b)|^2 over 4 = m(a) m(b): the square of the misfit that noise has no part in. */
 
-#include "light/about.h"
+#include "light/facts.h"
 #include "io/io.h"
 #include <math.h>
 #include <stdio.h>
@@ -23,17 +23,17 @@ static bool same_camera(const pelt_camera *a, const pelt_camera *b, double size)
     return worst < 1e-5;
 }
 
-static bool same_scene(const pelt_light_view *view, const pelt_relight_about *about) {
+static bool same_scene(const pelt_light_view *view, const pelt_relight_facts *facts) {
     double marks[PELT_LIGHT_MARKS], slack[PELT_LIGHT_MARKS];
     pelt_light_marks(view, marks, slack);
     for (int i = 0; i < PELT_LIGHT_MARKS; i++)
-        if (about->marked && fabs(marks[i] - about->marks[i]) > slack[i]) return false;
+        if (fabs(marks[i] - facts->marks[i]) > slack[i]) return false;
     return true;
 }
 
 /* Where the scene is that a .keys file names: here, or beside the file. */
 static pelt_result find_scene(pelt_relight_file *file, const char *path, pelt_error *error) {
-    char *scene = file->about.scene, beside[sizeof file->about.scene];
+    char *scene = file->facts.scene, beside[sizeof file->facts.scene];
     if (!strcmp(scene, "cornell")) return PELT_OK;
     const char *slash = strrchr(path, '/');
     size_t folder = slash ? (size_t)(slash + 1 - path) : 0, length = strlen(scene);
@@ -55,23 +55,25 @@ pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const c
     *file = (pelt_relight_file){0};
     file->bytes = pelt_keys_read(path, &file->keys, error);
     if (!file->bytes) return error->code;
-    const pelt_relight_about *about = &file->about;
-    if (!pelt_relight_read_about(&file->keys, &file->about) || file->keys.component_count != 3)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: these key points are not of light; pelt relight train makes such",
+    const pelt_relight_facts *facts = &file->facts;
+    if (!pelt_relight_read_facts(&file->keys, &file->facts))
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: these key points are not of light, or were trained by another version of pelt; train "
+                         "again with pelt relight train",
                          path);
     pelt_result result = scene ? PELT_OK : find_scene(file, path, error);
     if (!result)
-        result = pelt_light_view_open(&file->view, scene ? scene : about->scene, about->width, about->height,
-                                      about->bounces, error);
+        result = pelt_light_view_open(&file->view, scene ? scene : facts->scene, facts->width, facts->height,
+                                      facts->bounces, error);
     if (result) return result;
     double size = pelt_tracer_extent(file->view.tracer).diagonal;
-    if (about->camera.field_of_view > 0 && !same_camera(&about->camera, &file->view.own_camera, size))
+    if (!same_camera(&facts->camera, &file->view.own_camera, size))
         return pelt_fail(error, PELT_ERROR_DATA,
                          "%s: the camera of %s has moved since training; train again, or name the scene as it was",
                          path, file->view.name);
-    result = pelt_light_view_arrange(&file->view, &about->arrangement, error);
+    result = pelt_light_view_arrange(&file->view, &facts->arrangement, error);
     if (result) return result;
-    if (file->view.point_count != file->keys.point_count || !same_scene(&file->view, about))
+    if (file->view.point_count != file->keys.point_count || !same_scene(&file->view, facts))
         return pelt_fail(error, PELT_ERROR_DATA,
                          "%s: it has %u points, and %s has %zu; the scene has changed since training: train again, or "
                          "name the scene as it was",
@@ -82,7 +84,6 @@ pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const c
 void pelt_relight_close(pelt_relight_file *file) {
     pelt_light_view_close(&file->view);
     pelt_bytes_free(file->bytes);
-    free(file->about.seen);
 }
 
 /* -- Gathering ---------------------------------------------------------------------------------------------------- */

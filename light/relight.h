@@ -61,29 +61,26 @@ pelt_bytes *pelt_relight_train(pelt_relight_training *training, pelt_relight_rep
 
 enum { PELT_LIGHT_MARKS = 3 };
 
-/* What a .keys file of light says of itself. */
-typedef struct pelt_relight_about {
+/* What a .keys file of light knows of itself (facts.c). */
+typedef struct pelt_relight_facts {
     uint32_t width, height, bounces;
     uint32_t samples; /* of a training frame */
     double noise;     /* of the training frames */
     double trust;     /* misfit up to which a result is good */
     pelt_light_grid grid;
-    pelt_camera camera; /* before it moves; all zero: the file does not say */
-    double marks[PELT_LIGHT_MARKS];
-    bool marked; /* `marks` tell whether the scene is still the same */
+    pelt_camera camera;             /* before it moves */
+    double marks[PELT_LIGHT_MARKS]; /* tell whether the scene is still the same */
     pelt_light_arrangement arrangement;
-    char *seen;       /* of the arrangement, from malloc */
     char scene[4096]; /* "cornell", or a path that does not leave the folder where it is looked for */
-} pelt_relight_about;
+} pelt_relight_facts;
 
-/* As a JSON object {"relight": ...}, from malloc (about.c); NULL when there is no memory. Of a scene that lies elsewhere only the
-   name of its file is written. */
-char *pelt_relight_text(const char *scene, const pelt_relight_about *about);
+/* Whether key points are of light: files of an older pelt do not say so, and are refused. */
+bool pelt_relight_is_light(const pelt_keys *keys);
 
 typedef struct pelt_relight_file {
     pelt_bytes *bytes;
     pelt_keys keys;
-    pelt_relight_about about;
+    pelt_relight_facts facts;
     pelt_light_view view;
 } pelt_relight_file;
 

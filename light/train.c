@@ -4,7 +4,7 @@
    a folder, written as they come: a training that was stopped goes on where it was, and the halves tell the denoiser
    what is light and what is noise. */
 
-#include "light/about.h"
+#include "light/facts.h"
 #include "light/denoise.h"
 #include <math.h>
 #include <string.h>
@@ -124,22 +124,27 @@ typedef struct describing {
     double noise;
 } describing;
 
-static pelt_result describe(void *user, const pelt_keys *keys, char **text, pelt_error *error) {
+/* Of a scene that lies elsewhere only the name of its file is told. */
+static pelt_result describe(void *user, const pelt_keys *keys, pelt_keys_words *words, pelt_error *error) {
     const describing *d = user;
-    pelt_relight_about about = {.width = d->t->view->width,
-                                .height = d->t->view->height,
-                                .bounces = d->t->view->bounces,
+    const pelt_light_view *view = d->t->view;
+    pelt_relight_facts facts = {.width = view->width,
+                                .height = view->height,
+                                .bounces = view->bounces,
                                 .samples = d->t->options.samples,
                                 .noise = d->noise,
                                 .grid = d->t->options.grid,
-                                .camera = d->t->view->own_camera,
-                                .arrangement = d->t->view->arrangement};
+                                .camera = view->own_camera,
+                                .arrangement = view->arrangement};
+    const char *slash = strrchr(view->name, '/');
     double slack[PELT_LIGHT_MARKS];
-    pelt_light_marks(d->t->view, about.marks, slack);
-    pelt_result result = find_trust(d->t, keys, &about.trust, error);
-    if (result) return result;
-    *text = pelt_relight_text(d->t->view->name, &about);
-    return *text ? PELT_OK : pelt_no_memory(error);
+    snprintf(facts.scene, sizeof facts.scene, "%s",
+             pelt_light_stays_below(view->name) ? view->name
+             : slash                            ? slash + 1
+                                                : "");
+    pelt_light_marks(view, facts.marks, slack);
+    pelt_result result = find_trust(d->t, keys, &facts.trust, error);
+    return result ? result : pelt_relight_describe(&facts, words, error);
 }
 
 /* A key gathered with N paths has the noise of the frames times sqrt(samples / N); as the ridge of the map, its square

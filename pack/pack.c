@@ -3,9 +3,8 @@
 
 #include "model/model.h"
 #include "pack/pack.h"
-#include "runtime/format.h"
+#include "pack/sections.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Pointers in `skin` refer to memory of the arena. */
@@ -144,62 +143,29 @@ static const float *tangents_across_normals(pelt_arena *arena, const pelt_model 
     return out;
 }
 
-static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
-
-/* Header, table, sections. */
-pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const char *about, pelt_error *error) {
+pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const char *about, const pelt_bytes *facts, pelt_error *error) {
     pelt_skin described = p->skin;
     const pelt_skin *skin = &described;
-    described.about = about;
-    static const uint32_t kinds[PELT_SECTION_COUNT] = {
-#define KIND(name, code, field, size, always) code,
-        PELT_SECTIONS(KIND)
-#undef KIND
+    described.about = about, described.facts = facts ? facts->bytes : NULL;
+    pelt_packed_section sections[] = {
+#define SECTION(name, code, field, size, always) {code, PELT_SECTION_REQUIRED, size, skin->field},
+        PELT_SECTIONS(SECTION)
+#undef SECTION
     };
-    const void *data[PELT_SECTION_COUNT] = {
-#define DATA(name, code, field, size, always) skin->field,
-        PELT_SECTIONS(DATA)
-#undef DATA
-    };
-    const uint64_t fixed[PELT_SECTION_COUNT] = {
-#define SIZE(name, code, field, size, always) size,
-        PELT_SECTIONS(SIZE)
-#undef SIZE
-    };
-    pelt_file_section table[PELT_SECTION_COUNT] = {0};
-    const void *written[PELT_SECTION_COUNT];
-    uint32_t count = 0;
-    for (int k = 0; k < PELT_SECTION_COUNT; k++) { /* sections without data are omitted */
-        if (!data[k]) continue;
-        bool needed = k != PELT_SECTION_ABOUT && k != PELT_SECTION_TANGENTS && k != PELT_SECTION_MESH_HASH;
-        uint32_t flags = needed ? PELT_SECTION_REQUIRED : 0;
-        written[count] = data[k];
-        table[count++] = (pelt_file_section){kinds[k], flags, 0,
-                                             fixed[k]                  ? fixed[k]
-                                             : k == PELT_SECTION_ABOUT ? strlen(about) + 1
-                                                                       : p->sizes[k],
-                                             0};
-    }
-    size_t table_size = count * sizeof *table, size = round_up(sizeof(pelt_file_header) + table_size);
-    for (uint32_t k = 0; k < count; k++) {
-        table[k].offset = size;
-        size += round_up(table[k].size);
-    }
+    static const uint8_t not_needed[] = {PELT_SECTION_ABOUT, PELT_SECTION_FACTS, PELT_SECTION_TANGENTS,
+                                         PELT_SECTION_MESH_HASH};
+    for (size_t i = 0; i < sizeof not_needed; i++) sections[not_needed[i]].flags = 0;
+    for (int k = 0; k < PELT_SECTION_COUNT; k++)
+        if (!sections[k].size) sections[k].size = p->sizes[k];
+    sections[PELT_SECTION_ABOUT].size = strlen(about) + 1;
+    sections[PELT_SECTION_FACTS].size = facts ? facts->size : 0;
     pelt_file_header header = {.magic = PELT_MAGIC,
                                .version = PELT_FORMAT_VERSION,
-                               .section_count = count,
-                               .file_size = size,
                                .vertex_count = skin->vertex_count,
                                .block_count = skin->block_count,
                                .joint_count = skin->joint_count,
                                .entry_count = skin->entry_count};
-    pelt_bytes *out = pelt_bytes_new(size);
-    if (!out) return pelt_no_memory(error), NULL;
-    uint8_t *bytes = out->bytes;
-    memcpy(bytes, &header, sizeof header);
-    memcpy(bytes + sizeof header, table, table_size);
-    for (uint32_t k = 0; k < count; k++) memcpy(bytes + table[k].offset, written[k], table[k].size);
-    return out;
+    return pelt_pack_sections(&header, sections, PELT_SECTION_COUNT, error);
 }
 
 /* A skin that pelt_open would refuse must not be written: reports the reason now. */
@@ -277,7 +243,7 @@ const pelt_arrangement *pelt_model_arrange(pelt_arena *arena, const pelt_model *
 pelt_bytes *pelt_model_pack(const pelt_model *model, const char *about, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
     const pelt_arrangement *arrangement = pelt_model_arrange(arena, model, error);
-    pelt_bytes *bytes = arrangement ? pelt_lay_out(arrangement, about, error) : NULL;
+    pelt_bytes *bytes = arrangement ? pelt_lay_out(arrangement, about, NULL, error) : NULL;
     pelt_arena_free(arena);
     return bytes;
 }

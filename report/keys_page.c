@@ -112,24 +112,24 @@ static void put_axis(text *out, double bottom, double top_value, const char *tit
     }
 }
 
-static void put_curve(text *out, const pelt_keys_page *page) {
+static void put_curve(text *out, const pelt_keys *keys) {
     double most = 0, bottom = PANEL + 34;
-    for (uint32_t i = 0; i < page->curve_count; i++) most = fmax(most, page->curve_error[i]);
+    for (uint32_t i = 0; i < keys->curve_count; i++) most = fmax(most, keys->curve[i].error);
     if (!(most > 0)) return;
-    double top = nice_top(most), full = 1.05 * page->curve_keys[page->curve_count - 1];
+    double top = nice_top(most), full = 1.05 * keys->curve[keys->curve_count - 1].keys;
     text_format(out,
                 "<section>\n<h2>Error against number of keys</h2>\n<div class=\"scroll\"><svg class=\"plot\" "
                 "viewBox=\"0 0 %d %.0f\" role=\"img\">\n",
                 WIDTH, bottom + 40);
     put_axis(out, bottom, top, "99.5% of the frames, left out shot by shot, have their largest error under", true);
     text_put(out, "<path class=\"line m0\" d=\"");
-    for (uint32_t i = 0; i < page->curve_count; i++)
-        text_format(out, "%s%.1f %.1f", i ? "L" : "M", LEFT + (WIDTH - LEFT - RIGHT) * page->curve_keys[i] / full,
-                    bottom - PANEL * page->curve_error[i] / top);
+    for (uint32_t i = 0; i < keys->curve_count; i++)
+        text_format(out, "%s%.1f %.1f", i ? "L" : "M", LEFT + (WIDTH - LEFT - RIGHT) * keys->curve[i].keys / full,
+                    bottom - PANEL * keys->curve[i].error / top);
     text_put(out, "\"/>\n");
-    for (uint32_t i = 0; i < page->curve_count; i++)
+    for (uint32_t i = 0; i < keys->curve_count; i++)
         text_format(out, "<text class=\"tick mid\" x=\"%.1f\" y=\"%.1f\">%u</text>\n",
-                    LEFT + (WIDTH - LEFT - RIGHT) * page->curve_keys[i] / full, bottom + 18, page->curve_keys[i]);
+                    LEFT + (WIDTH - LEFT - RIGHT) * keys->curve[i].keys / full, bottom + 18, keys->curve[i].keys);
     text_put(out, "</svg></div>\n</section>\n");
 }
 
@@ -224,7 +224,7 @@ pelt_result pelt_keys_page_html(const pelt_keys_page *page, pelt_bytes *html, pe
     put_opening(&out, page);
     pelt_result result = put_pictures(&out, page, error);
     if (!result) result = put_shown(&out, page, error);
-    if (page->curve_count > 1) put_curve(&out, page);
+    if (page->keys->curve_count > 1) put_curve(&out, page->keys);
     if (page->measure->frame_count) put_clip(&out, page);
     text_put(&out, "</main>\n</body>\n</html>\n");
     if (!result && out.failed) result = pelt_no_memory(error);

@@ -122,10 +122,7 @@ typedef struct pelt_keys_page {
     const pelt_keys *keys; /* its points are the mesh's vertices */
     const pelt_mesh *mesh; /* NULL: no picture */
     const pelt_keys_measure *measure;
-    double bar; /* errors beyond this fraction of the diagonal are bad */
-    uint32_t curve_count;
-    uint32_t curve_keys[PELT_KEYS_CURVE]; /* error against number of keys, from training */
-    double curve_error[PELT_KEYS_CURVE];
+    double bar;           /* errors beyond this fraction of the diagonal are bad */
     size_t picture_count; /* frames that are shown: their truth, and each from the keys alone and with the soft cache */
     const pelt_report_picture *pictures;
     const float *const *keys_alone; /* [picture_count] of [vertex_count][3] */

@@ -61,6 +61,12 @@ int pelt_all_finite(const void *floats, uint64_t count) {
     return !bad;
 }
 
+int pelt_all_finite_doubles(const double *values, uint64_t count) {
+    int bad = 0;
+    for (uint64_t i = 0; i < count; i++) bad |= !(values[i] - values[i] == 0);
+    return !bad;
+}
+
 int pelt_none_negative(const float *floats, uint64_t count) {
     int bad = 0;
     for (uint64_t i = 0; i < count; i++) bad |= floats[i] < 0;

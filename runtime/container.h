@@ -36,6 +36,7 @@ pelt_result pelt_find_sections(const void *bytes, const pelt_known_section *know
 int pelt_is_text(const char *text, uint64_t size);
 
 int pelt_all_finite(const void *floats, uint64_t count);
+int pelt_all_finite_doubles(const double *values, uint64_t count);
 int pelt_none_negative(const float *floats, uint64_t count);
 int pelt_all_below_u16(const uint16_t *values, uint64_t count, uint64_t limit);
 int pelt_all_below_u32(const uint32_t *values, uint64_t count, uint64_t limit);

@@ -69,6 +69,7 @@ typedef struct pelt_file_section {
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
     X(FEATURES, PELT_FOURCC('F', 'T', 'S', 'U'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
     X(NEAR, PELT_FOURCC('N', 'E', 'A', 'R'), PELT_PRIVATE(NEAR), 0, 0)                                                 \
+    X(FACTS, PELT_FOURCC('F', 'A', 'C', 'T'), facts, 0, 0)                                                             \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
 enum {
@@ -80,6 +81,29 @@ enum {
 
 /* The five sections of rows, counted from the first of them. */
 enum { PELT_ROW_FIRST, PELT_ROW_SOURCES, PELT_ROW_FLOATS, PELT_ROW_SHORTS, PELT_ROW_FACTORS };
+
+/* -- What the fit found out: the section FACT ------------------------------------------------------------------------
+   For tools; nothing of it is needed to run. After the struct come f64 [value_count], the singular values of EigenSkin's
+   movers, one mover after the other; u32 [mover_count], how many of them each has; and texts, each ended by a zero byte:
+   those of pelt_fact_text, where the first clip and the first mover stand for all of them. */
+
+/* Numbers are as in pelt_measure (pelt/fit.h); negative: not known. */
+typedef struct pelt_fact_measure {
+    double rms, max, rel_err, roughness, normal_rms_degrees;
+    uint32_t frame_count; /* 0: nothing was measured */
+    uint32_t reserved;
+} pelt_fact_measure;
+
+struct pelt_facts {
+    uint32_t method, blend, corrective; /* by their numbers in pelt/fit.h; what is unknown there is no error */
+    uint32_t example_count;
+    pelt_fact_measure train, holdout;
+    uint32_t clip_count, mover_count, value_count, reserved;
+};
+
+typedef struct pelt_facts pelt_facts;
+
+enum pelt_fact_text { PELT_FACT_MADE_BY, PELT_FACT_BUNDLE, PELT_FACT_CLIPS }; /* movers follow the clips */
 
 /* -- How a pose becomes coefficients or pose distances: the section DRIV ---------------------------------------------
    Offsets are bytes from the start of the section, multiples of 64. Arrays over centres are padded with zeros to a
@@ -310,6 +334,7 @@ _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 3
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
                "the structures of FTSU have no hidden padding");
+_Static_assert(sizeof(pelt_facts) == 128 && sizeof(pelt_fact_measure) == 48, "FACT has no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");
 _Static_assert(sizeof(pelt_joint) == 96, "a joint is 96 bytes");

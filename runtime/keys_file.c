@@ -30,6 +30,11 @@ static pelt_result find_sections(const void *bytes, pelt_keys *keys) {
         !keys->control_ranges != !controls)
         return PELT_ERROR_FORMAT;
     keys->control_count = (uint32_t)controls;
+    uint64_t curve = sizes[PELT_KEYS_SECTION_CURVE] / sizeof(pelt_keys_error), user = sizes[PELT_KEYS_SECTION_USER];
+    if (curve * sizeof(pelt_keys_error) != sizes[PELT_KEYS_SECTION_CURVE] || curve > UINT32_MAX ||
+        !keys->curve != !curve || user > UINT32_MAX || !keys->user_data != !user)
+        return PELT_ERROR_FORMAT;
+    keys->curve_count = (uint32_t)curve, keys->user_size = (uint32_t)user;
     if (keys->witness_rule && (!keys->witness_rule->each_frame || keys->witness_rule->each_frame > keys->witness_count))
         return PELT_ERROR_FORMAT;
     return PELT_OK;
@@ -57,6 +62,8 @@ static pelt_result check_numbers(const pelt_keys *keys) {
         finite = pelt_all_finite(keys->control_ranges, 2 * (uint64_t)keys->control_count);
     for (uint32_t c = 0; finite && c < keys->control_count; c++)
         finite = keys->control_ranges[c].low <= keys->control_ranges[c].high;
+    for (uint32_t i = 0; finite && i < keys->curve_count; i++)
+        finite = pelt_all_finite(&keys->curve[i].error, 1) && keys->curve[i].error >= 0 && keys->curve[i].keys;
     return finite && keys->diagonal > 0 ? PELT_OK : PELT_ERROR_NUMBER;
 }
 

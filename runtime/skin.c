@@ -85,6 +85,25 @@ static pelt_result check_blocks(const pelt_skin *skin) {
     return PELT_OK;
 }
 
+static pelt_result check_facts(const pelt_facts *f, uint64_t size) {
+    const char *bytes = (const char *)f;
+    if (!f) return PELT_OK;
+    if (size < sizeof *f) return PELT_ERROR_FORMAT;
+    uint64_t arrays = sizeof *f + 8 * (uint64_t)f->value_count + 4 * (uint64_t)f->mover_count;
+    if (arrays >= size || bytes[size - 1]) return PELT_ERROR_FORMAT;
+    const double *values = (const double *)(f + 1);
+    const uint32_t *ranks = (const uint32_t *)(values + f->value_count);
+    uint64_t value_count = 0, text_count = 0;
+    for (uint32_t i = 0; i < f->mover_count; i++) value_count += ranks[i];
+    for (uint64_t i = arrays; i < size; i++) text_count += !bytes[i];
+    if (value_count != f->value_count || text_count != PELT_FACT_CLIPS + (uint64_t)f->clip_count + f->mover_count)
+        return PELT_ERROR_FORMAT;
+    return pelt_all_finite_doubles(&f->train.rms, 5) && pelt_all_finite_doubles(&f->holdout.rms, 5) &&
+                   pelt_all_finite_doubles(values, value_count)
+               ? PELT_OK
+               : PELT_ERROR_NUMBER;
+}
+
 pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     if (!skin) return PELT_ERROR_ARGUMENT;
     memset(skin, 0, sizeof *skin);
@@ -106,6 +125,7 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     if (result == PELT_OK) result = check_controls(&opened, sizes[PELT_SECTION_CONTROLS], sizes[PELT_SECTION_NAMES]);
     if (result == PELT_OK) result = check_blocks(&opened);
     if (result == PELT_OK) result = pelt_check_corrective(&opened, sizes);
+    if (result == PELT_OK) result = check_facts(opened.facts, sizes[PELT_SECTION_FACTS]);
     if (result == PELT_OK && !pelt_is_text(opened.about, sizes[PELT_SECTION_ABOUT])) result = PELT_ERROR_FORMAT;
     if (result != PELT_OK) return result;
     opened.about_size = (uint32_t)sizes[PELT_SECTION_ABOUT] - 1;

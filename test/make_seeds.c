@@ -4,6 +4,9 @@
 
 #include "io/io.h"
 #include "io/pfm.h"
+#ifdef PELT_WITH_LIGHT
+#include "light/facts.h"
+#endif
 #include "samples/samples.h"
 #include <dirent.h>
 #include <stdio.h>
@@ -150,9 +153,24 @@ static pelt_result read_waves(void *user, uint32_t first, uint32_t count, float 
     return PELT_OK;
 }
 
+/* Facts of a box that nobody has gathered. */
+static pelt_result describe(void *user, const pelt_keys *keys, pelt_keys_words *words, pelt_error *error) {
+    (void)user, (void)keys;
+#ifdef PELT_WITH_LIGHT
+    pelt_relight_facts facts = {.width = 5, .height = 4, .bounces = 2, .samples = 32, .trust = 1, .grid = {2, 2}};
+    facts.arrangement = (pelt_light_arrangement){
+        .move_count = 1, .moves = {{.name = "short", .count = 2}}, .surfaces = true, .seen = "AB"};
+    memcpy(facts.scene, "cornell", 8);
+    return pelt_relight_describe(&facts, words, error);
+#else
+    (void)words, (void)error;
+    return PELT_OK;
+#endif
+}
+
 static void make_keys(void) {
     static const pelt_keys_options options[] = {
-        {.keys = 6}, {.keys = 6, .exact = true}, {.keys = 6, .shared = true, .uncentred = true}};
+        {.keys = 6}, {.keys = 6, .exact = true}, {.keys = 6, .shared = true, .uncentred = true, .describe = describe}};
     static const char *const names[] = {"plain.keys", "exact.keys", "light.keys"};
     for (int i = 0; i < 3; i++) {
         pelt_frames frames = {

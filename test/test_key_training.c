@@ -775,7 +775,7 @@ static void training_ends_when_it_is_told_to_or_cannot_read(void **state) {
 
 /* -- The text ------------------------------------------------------------------------------------------------------ */
 
-static pelt_result say(void *user, const pelt_keys *keys, char **text, pelt_error *error) {
+static pelt_result say(void *user, const pelt_keys *keys, pelt_keys_words *words, pelt_error *error) {
     if (!user) return error->code = PELT_ERROR_NUMBER, PELT_ERROR_NUMBER;
     float values[15] = {0}, out[90], sum = 0; /* the keys can be run here */
     void *scratch = aligned_alloc(64, (pelt_keys_scratch_size(keys, 1) + 63) / 64 * 64);
@@ -785,7 +785,7 @@ static pelt_result say(void *user, const pelt_keys *keys, char **text, pelt_erro
     free(scratch);
     for (int i = 0; i < 90; i++) sum += out[i];
     assert_true(isfinite(sum));
-    *text = strdup(user);
+    words->text = strdup(user);
     return PELT_OK;
 }
 

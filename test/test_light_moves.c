@@ -3,9 +3,11 @@
    refused at others, gone on with only by the same words. */
 
 #include "io/pfm.h"
+#include "light/facts.h"
 #include "light/live.h"
 #include "test/gltf_maker.h"
 #include "test/program.h"
+#include "test/sections.h"
 
 /* -- The box, arranged --------------------------------------------------------------------------------------------- */
 
@@ -232,7 +234,7 @@ static void a_box_with_points_on_surfaces_is_relit_live(void **state) {
     if (pelt_relight_open(&file, path, NULL, &error)) fail_msg("%s", error.text);
     pelt_relight_live *live = pelt_relight_live_new(&file, &error);
     assert_non_null(live);
-    pelt_relight_shot shot = {.light = pelt_light_grid_at(&file.view, &file.about.grid, 0.2, 0.7),
+    pelt_relight_shot shot = {.light = pelt_light_grid_at(&file.view, &file.facts.grid, 0.2, 0.7),
                               .place = pelt_light_place_of(&file.view, 0),
                               .key_samples = 64,
                               .threads = 1,
@@ -241,7 +243,7 @@ static void a_box_with_points_on_surfaces_is_relit_live(void **state) {
     memcpy(place.at, shot.light.position, sizeof place.at);
     assert_int_equal(pelt_relight_live_draw(live, &place, colors, &seen, &error), PELT_OK);
     assert_int_equal(pelt_relight_picture(&file.view, &file, &shot, picture, &result, &error), PELT_OK);
-    assert_near(seen.misfit, result.misfit / file.about.trust, 1e-6);
+    assert_near(seen.misfit, result.misfit / file.facts.trust, 1e-6);
     double top = 0, white = 0;
     for (size_t i = 0; i < 3 * PIXELS; i++) /* the white that makes the brightest colour below white what it is */
         if (colors[i] < 255 && colors[i] > top)
@@ -374,6 +376,137 @@ static void what_hangs_on_a_node_moves_with_it(void **state) {
     refused("run lid.keys painted.glb --light 0.1,1,0.15 -o a.pfm", 1, "has changed since training");
 }
 
+/* -- What a file knows ---------------------------------------------------------------------------------------------- */
+
+static pelt_relight_facts some_facts(void) {
+    pelt_relight_facts facts = {.width = 40,
+                                .height = 30,
+                                .bounces = 4,
+                                .samples = 64,
+                                .noise = 0.1,
+                                .trust = 0.2,
+                                .grid = {3, 4, {1, 2, 3}, {4, 5, 6}},
+                                .camera = {.eye = {7, 8, 9}, .axes = {{1}, {0, 1}, {0, 0, 1}}, .field_of_view = 0.7},
+                                .marks = {1e300, -2, 3},
+                                .arrangement = moving,
+                                .scene = "a/scene.glb"};
+    facts.arrangement.texels = 500, facts.arrangement.seen = "@ABO";
+    return facts;
+}
+
+/* Bytes at a multiple of 64, and no more of them than there are. */
+static bool reads(const pelt_keys_words *words, uint32_t size, pelt_relight_facts *facts) {
+    void *copy = NULL;
+    assert_int_equal(posix_memalign(&copy, 64, size ? size : 1), 0);
+    memcpy(copy, words->data, size);
+    bool read =
+        pelt_relight_read_facts(&(pelt_keys){.component_count = 3, .user_data = copy, .user_size = size}, facts);
+    if (read && facts->arrangement.seen) assert_true(strlen(facts->arrangement.seen) < size);
+    free(copy);
+    return read;
+}
+
+static void facts_of_light_come_back_as_they_were(void **state) {
+    (void)state;
+    pelt_relight_facts facts = some_facts(), read;
+    const pelt_light_arrangement *a = &facts.arrangement, *b = &read.arrangement;
+    pelt_keys_words words = {0};
+    pelt_error error;
+    assert_int_equal(pelt_relight_describe(&facts, &words, &error), PELT_OK);
+    pelt_keys keys = {.component_count = 3, .user_data = words.data, .user_size = words.size};
+    assert_true(pelt_relight_read_facts(&keys, &read));
+    assert_true(read.width == 40 && read.height == 30 && read.bounces == 4 && read.samples == 64);
+    assert_true(read.noise == 0.1 && read.trust == 0.2);
+    assert_memory_equal(&read.grid, &facts.grid, sizeof read.grid);
+    assert_memory_equal(&read.camera, &facts.camera, sizeof read.camera);
+    assert_memory_equal(read.marks, facts.marks, sizeof read.marks);
+    assert_string_equal(read.scene, facts.scene);
+    assert_true(b->move_count == 2 && b->surfaces && b->texels == 500);
+    assert_memory_equal(b->moves, a->moves, sizeof a->moves);
+    assert_string_equal(b->seen, "@ABO");
+    free(words.text), free(words.data);
+    facts.arrangement = (pelt_light_arrangement){0}, words = (pelt_keys_words){0}; /* nothing moves */
+    assert_int_equal(pelt_relight_describe(&facts, &words, &error), PELT_OK);
+    keys.user_data = words.data, keys.user_size = words.size;
+    assert_true(pelt_relight_read_facts(&keys, &read));
+    assert_true(!b->move_count && !b->surfaces && !b->seen);
+    keys.component_count = 1;
+    assert_false(pelt_relight_read_facts(&keys, &read));
+    free(words.text), free(words.data);
+}
+
+/* Offsets are those of docs/keys-format.md. */
+static void facts_of_light_that_lie_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t offset, value;
+        bool good;
+    } cases[] = {
+        {0, 0x4554494d, false},
+        {4, 2, false},
+        {8, 0, false},
+        {8, 8193, false},
+        {12, 0, false},
+        {12, 8193, false},
+        {16, 0, false},
+        {16, 101, false},
+        {20, 0, false},
+        {20, 1, true},
+        {24, 0, false},
+        {24, 1001, false},
+        {28, 0, false},
+        {32, 0x7fc00000, false},
+        {52, 0x7f800000, false},
+        {56, 5, false},
+        {56, 4, false}, /* moves without places */
+        {68, 0x7ff00000, false},
+        {76, 0x7ff80000, false},
+        {76, 0xbff00000, false},
+        {84, 0x7ff80000, false},
+        {180, 0x7ff00000, false},
+        {204, 0x7ff80000, false},
+        {208 + 128, 0, false},
+        {208 + 160, 0x7fc00000, false},
+        {864, 0x00616161, false}, /* a text more */
+    };
+    pelt_relight_facts facts = some_facts(), read;
+    pelt_keys_words words = {0};
+    pelt_error error;
+    assert_int_equal(pelt_relight_describe(&facts, &words, &error), PELT_OK);
+    assert_true(reads(&words, words.size, &read));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t kept;
+        uint8_t *at = (uint8_t *)words.data + cases[i].offset;
+        memcpy(&kept, at, 4), memcpy(at, &cases[i].value, 4);
+        if (reads(&words, words.size, &read) != cases[i].good)
+            fail_msg("offset %u, value %x", cases[i].offset, cases[i].value);
+        memcpy(at, &kept, 4);
+    }
+    for (uint32_t size = 0; size < words.size; size++) assert_false(reads(&words, size, &read));
+    memset((uint8_t *)words.data + 208, 'x', 128); /* the name of a move has no end */
+    assert_false(reads(&words, words.size, &read));
+    free(words.text), free(words.data);
+}
+
+static void key_points_of_light_by_an_older_pelt_are_to_be_trained_again(void **state) {
+    (void)state;
+    char path[300];
+    pelt_error error;
+    pelt_keys keys;
+    pelt_relight_file file;
+    snprintf(path, sizeof path, "%s/moves.keys", test_folder());
+    pelt_bytes *bytes = pelt_keys_read(path, &keys, &error);
+    assert_non_null(bytes);
+    hide_section(bytes->bytes, "USER");
+    snprintf(path, sizeof path, "%s/old.keys", test_folder());
+    assert_int_equal(pelt_bytes_write(bytes, path, &error), PELT_OK);
+    assert_int_equal(pelt_relight_open(&file, path, NULL, &error), PELT_ERROR_DATA);
+    assert_non_null(strstr(error.text, "train again with pelt relight train"));
+    pelt_relight_close(&file), pelt_bytes_free(bytes);
+    assert_int_equal(pelt("view old.keys --export nothing"), 1);
+    assert_non_null(strstr(program_errors, "train it again with pelt relight train"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_of_an_object_go_with_it_and_others_stay),
@@ -383,6 +516,9 @@ int main(void) {
         cmocka_unit_test(places_off_the_way_are_refused),
         cmocka_unit_test(new_places_are_close_to_their_full_gather),
         cmocka_unit_test(a_box_with_points_on_surfaces_is_relit_live),
+        cmocka_unit_test(key_points_of_light_by_an_older_pelt_are_to_be_trained_again),
+        cmocka_unit_test(facts_of_light_come_back_as_they_were),
+        cmocka_unit_test(facts_of_light_that_lie_are_refused),
         cmocka_unit_test(pixels_can_be_points_too),
         cmocka_unit_test(stopped_training_goes_on_and_gives_the_same_bytes),
         cmocka_unit_test(training_goes_on_only_with_the_same_moves),

@@ -1,7 +1,9 @@
 /* test_view.c: what `pelt view` shows is what the library says, and what it exports is what it shows. */
 
 #include "io/tree.h"
+#include "model/facts.h"
 #include "model/targets.h"
+#include "test/sections.h"
 #include "test/viewed.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -35,6 +37,16 @@ static void show_lists_the_character_and_its_skin(void **state) {
     }
     assert_int_equal(json_array_size(clips), sample->clip_count);
     assert_int_equal(json_array_size(json_object_get(c, "skins")), 1);
+    json_t *facts = json_object_get(json_array_get(json_object_get(c, "skins"), 0), "facts"),
+           *trained = json_object_get(facts, "clips");
+    assert_string_equal(json_string_value(json_object_get(facts, "method")), "eigen");
+    assert_string_equal(json_string_value(json_object_get(facts, "blend")), "file");
+    assert_string_equal(json_string_value(json_object_get(facts, "corrective")), "eigen");
+    assert_string_equal(json_string_value(json_object_get(facts, "bundle")), "box.glb");
+    assert_int_equal(json_array_size(trained), 1);
+    assert_string_equal(json_string_value(json_array_get(trained, 0)), "train");
+    assert_true(json_number_value(json_object_get(json_object_get(facts, "train"), "rms")) > 0);
+    assert_true(json_is_null(json_object_get(facts, "holdout")));
     assert_true(json_is_true(json_object_get(show, "server")));
     json_decref(show);
 }
@@ -89,13 +101,54 @@ static void errors_are_those_of_a_measure(void **state) {
                      m->worst_vertex);
     json_decref(errors);
     /* What the skin knows of itself is not measured again. */
-    json_t *figures = get_json(view, "data/c0/skin0/figures.json"), *about = json_loads(skin.about, 0, NULL);
+    json_t *figures = get_json(view, "data/c0/skin0/figures.json");
     assert_string_equal(json_string_value(json_object_get(figures, "on")), "training");
-    assert_near(json_number_value(json_object_get(figures, "rms")),
-                json_number_value(json_object_get(json_object_get(about, "train"), "rms")), 1e-9);
+    assert_near(json_number_value(json_object_get(figures, "rms")), skin.facts->train.rms, 1e-9);
+    assert_int_equal(json_integer_value(json_object_get(figures, "frames")), skin.facts->train.frame_count);
     assert_true(json_number_value(json_object_get(figures, "nanoseconds")) > 0);
-    json_decref(figures), json_decref(about);
+    json_decref(figures);
     pelt_measure_free(m), pelt_bundle_free(bundle), pelt_bytes_free(bytes);
+}
+
+/* A skin of an older pelt: what it does not know is null, or measured. */
+static void a_skin_without_facts_is_shown_all_the_same(void **state) {
+    (void)state;
+    char path[300];
+    pelt_error error;
+    pelt_skin skin;
+    pelt_bytes *bytes = pelt_skin_read(eigen_path, &skin, &error); /* opened before: it still knows */
+    hide_section(bytes->bytes, "FACT");
+    snprintf(path, sizeof path, "%s/old.pelt", test_folder());
+    assert_int_equal(pelt_bytes_write(bytes, path, &error), PELT_OK);
+    pelt_view *old = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
+    add(old, path), add(old, glb);
+    assert_int_equal(pelt_view_arrange(old, &error), PELT_OK);
+    json_t *show = get_json(old, "data/show.json"), *inside = get_json(old, "data/c0/skin0/inside.json"),
+           *known = get_json(view, "data/c0/skin0/inside.json"), *figures = get_json(old, "data/c0/skin0/figures.json");
+    json_t *c = json_array_get(json_object_get(show, "characters"), 0);
+    assert_true(json_is_null(json_object_get(json_array_get(json_object_get(c, "skins"), 0), "facts")));
+    assert_string_equal(json_string_value(json_object_get(figures, "on")), "measured");
+    pelt_bundle *bundle = pelt_bundle_read(glb, &error);
+    uint32_t frames = 0;
+    for (uint32_t i = 0; i < bundle->clip_count; i++) frames += bundle->clips[i]->frame_count;
+    assert_int_equal(json_integer_value(json_object_get(figures, "frames")), frames);
+    json_t *supports = json_object_get(inside, "supports"), *support;
+    size_t i;
+    assert_int_equal(json_array_size(supports), json_array_size(json_object_get(known, "supports")));
+    json_array_foreach(supports, i, support) {
+        json_t *other = json_array_get(json_object_get(known, "supports"), i),
+               *singular = json_object_get(other, "singular_values");
+        uint32_t count;
+        const double *values =
+            pelt_facts_singular(skin.facts, json_string_value(json_object_get(other, "name")), &count);
+        assert_true(values && json_array_size(singular) == count);
+        for (uint32_t k = 0; k < count; k++) assert_near(number_in(singular, k), values[k], 1e-8 * values[k]);
+        assert_true(json_is_null(json_object_get(support, "singular_values")));
+        assert_string_equal(json_string_value(json_object_get(support, "kind")), "psd");
+        assert_string_equal(json_string_value(json_object_get(other, "kind")), "eigen");
+    }
+    json_decref(show), json_decref(inside), json_decref(known), json_decref(figures);
+    pelt_bundle_free(bundle), pelt_bytes_free(bytes), pelt_view_free(old);
 }
 
 /* S(v0 + sum a_k u_k), with displacements as they are shown, is what the run time makes of every pose. */
@@ -408,7 +461,7 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     float *direct = malloc(count * sizeof *direct), *truth = malloc(count * sizeof *truth),
           *picture = malloc(3 * pixels * sizeof *picture);
     uint8_t *colors = malloc(3 * pixels), *again = malloc(3 * pixels);
-    pelt_light light = pelt_light_grid_at(v, &file.about.grid, 0.2, 0.7);
+    pelt_light light = pelt_light_grid_at(v, &file.facts.grid, 0.2, 0.7);
     /* Direct light, point by point. */
     uint64_t rays;
     assert_int_equal(pelt_relight_live_direct(live, light.position, 1, direct, &rays, &error), PELT_OK);
@@ -426,7 +479,7 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     memcpy(place.at, light.position, sizeof place.at);
     assert_int_equal(pelt_relight_live_draw(live, &place, colors, &seen, &error), PELT_OK);
     assert_int_equal(pelt_relight_picture(v, &file, &shot, picture, &result, &error), PELT_OK);
-    assert_near(seen.misfit, result.misfit / file.about.trust, 1e-6);
+    assert_near(seen.misfit, result.misfit / file.facts.trust, 1e-6);
     double top = 0, white = 0;
     for (size_t i = 0; i < 3 * pixels; i++) /* the white that makes the brightest colour below white what it is */
         if (colors[i] < 255 && colors[i] > top)
@@ -548,6 +601,7 @@ int main(void) {
         cmocka_unit_test(show_lists_the_character_and_its_skin),
         cmocka_unit_test(meshes_poses_and_truth_are_the_librarys),
         cmocka_unit_test(errors_are_those_of_a_measure),
+        cmocka_unit_test(a_skin_without_facts_is_shown_all_the_same),
         cmocka_unit_test(displacements_make_up_the_skin),
         cmocka_unit_test(no_other_names_are_known),
         cmocka_unit_test(more_characters_than_there_is_room_for_are_refused),

@@ -103,24 +103,12 @@ static double time_frames(const pelt_skin *skin, const pelt_bundle *bundle) {
     return ready ? 1e9 * pelt_quantile(times, FRAMES, 0.5) / skin->vertex_count : NAN;
 }
 
-static json_t *figures_json(json_t *rel_err, double rms, double most, json_t *roughness, double normals, const char *on,
-                            const char *clip, int frames) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:i}", "rel_err", rel_err, "rms", pelt_json_number(rms),
-                     "max", pelt_json_number(most), "roughness", roughness, "normals", pelt_json_number(normals), "on",
-                     on, "clip", pelt_json_text(clip), "frames", frames);
-}
+static json_t *known(double value) { return value < 0 ? json_null() : pelt_json_number(value); }
 
-/* What the skin says of itself. */
-static json_t *from_about(const json_t *measure, const char *on) {
-    double rms = NAN, most = NAN, normals = NAN;
-    int frames = 0;
-    const char *clip = "";
-    if (json_unpack((json_t *)measure, "{s:F, s:F, s:F, s:i, s:s}", "rms", &rms, "max", &most, "normal_rms_degrees",
-                    &normals, "frames", &frames, "clip", &clip))
-        return NULL;
-    json_t *rel_err = json_object_get(measure, "rel_err"), *roughness = json_object_get(measure, "roughness");
-    return figures_json(rel_err ? json_incref(rel_err) : json_null(), rms, most,
-                        roughness ? json_incref(roughness) : json_null(), normals, on, clip, frames);
+json_t *view_measure_json(const pelt_fact_measure *m) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:i}", "rel_err", known(m->rel_err), "rms", known(m->rms), "max",
+                     known(m->max), "roughness", known(m->roughness), "normals", known(m->normal_rms_degrees), "frames",
+                     (int)m->frame_count);
 }
 
 /* All frames of all clips with truth; from malloc. */
@@ -136,9 +124,9 @@ static pelt_examples all_examples(const view_character *c) {
     return all;
 }
 
-static pelt_result measure_all(pelt_view *view, const view_character *c, const view_skin *skin, json_t **figures,
-                               pelt_error *error) {
-    *figures = NULL;
+static pelt_result measure_all(pelt_view *view, const view_character *c, const view_skin *skin,
+                               pelt_fact_measure *figures, pelt_error *error) {
+    *figures = pelt_measure_facts(NULL);
     if (!c->bundle) return PELT_OK;
     pelt_examples all = all_examples(c);
     pelt_progress progress = view_progress(view);
@@ -148,12 +136,7 @@ static pelt_result measure_all(pelt_view *view, const view_character *c, const v
         m = pelt_measure_watched(&skin->skin, c->bundle, all, view->options.threads, &progress, error);
         if (!m) result = error ? error->code : PELT_ERROR_DATA;
     }
-    if (m) {
-        bool relative = pelt_measure_is_relative(m);
-        *figures = figures_json(relative ? pelt_json_number(m->rel_err) : json_null(), m->rms, m->max,
-                                relative ? pelt_json_number(m->roughness) : json_null(), m->normal_rms_degrees,
-                                "measured", "all", (int)m->frame_count);
-    }
+    *figures = pelt_measure_facts(m);
     pelt_measure_free(m);
     free(all.list);
     return result;
@@ -162,18 +145,16 @@ static pelt_result measure_all(pelt_view *view, const view_character *c, const v
 static pelt_result measure_skin(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     const view_character *c = view->characters[place.numbers[0]];
     const view_skin *skin = c->skins[place.numbers[1]];
+    const pelt_fact_measure *told = pelt_facts_measure(skin->skin.facts);
+    pelt_fact_measure figures = {0};
     pelt_error own;
-    json_t *about = skin->skin.about ? json_loadb(skin->skin.about, skin->skin.about_size, 0, NULL) : NULL;
-    json_t *figures = from_about(json_object_get(about, "holdout"), "held out");
-    if (!figures) figures = from_about(json_object_get(about, "train"), "training");
-    pelt_result result = figures ? PELT_OK : measure_all(view, c, skin, &figures, error ? error : &own);
-    json_decref(about);
+    pelt_result result = told ? PELT_OK : measure_all(view, c, skin, &figures, error ? error : &own);
     if (result) return result;
-    if (!figures) /* nothing to be wrong on */
-        figures = json_pack("{s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:i}", "rel_err", "rms", "max", "roughness", "normals",
-                            "on", "clip", "frames", 0);
-    json_object_set_new(figures, "nanoseconds", pelt_json_number(time_frames(&skin->skin, c->bundle)));
-    return view_json(out, figures, error);
+    const char *on = !told ? "measured" : told == &skin->skin.facts->holdout ? "held out" : "training";
+    json_t *json = view_measure_json(told ? told : &figures);
+    json_object_set_new(json, "on", told || figures.frame_count ? json_string(on) : json_null());
+    json_object_set_new(json, "nanoseconds", pelt_json_number(time_frames(&skin->skin, c->bundle)));
+    return view_json(out, json, error);
 }
 
 pelt_result view_make_figures(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {

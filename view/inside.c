@@ -32,17 +32,6 @@ static void name_source(const pelt_skin *skin, const pelt_source *s, char *name,
     }
 }
 
-/* EigenSkin says in the skin's text what its singular values were, by the names of what moves. */
-static json_t *find_singular(const view_inside *in, const char *name) {
-    const json_t *joints = json_object_get(json_object_get(in->about, "details"), "joints");
-    for (size_t i = 0; i < json_array_size(joints); i++) {
-        const json_t *joint = json_array_get(joints, i);
-        const char *text = json_string_value(json_object_get(joint, "joint"));
-        if (text && !strcmp(text, name)) return json_object_get(joint, "singular_values");
-    }
-    return NULL;
-}
-
 static pelt_result read_inside(view_inside *in, const pelt_skin *skin, pelt_error *error) {
     const pelt_file_corrective *head = pelt_skin_corrective(skin);
     char name[1000];
@@ -54,16 +43,16 @@ static pelt_result read_inside(view_inside *in, const pelt_skin *skin, pelt_erro
     }
     in->target_of = PELT_NEW(in->arena, in->coefficient_count, uint32_t);
     in->supports = PELT_NEW(in->arena, in->sources.count, uint32_t);
-    in->singular = PELT_NEW(in->arena, in->sources.count, json_t *);
+    in->singular = PELT_NEW(in->arena, in->sources.count, view_singular);
     if (pelt_arena_failed(in->arena)) return pelt_no_memory(error);
     for (uint32_t k = 0; k < in->coefficient_count; k++) in->target_of[k] = UINT32_MAX;
     for (uint32_t t = 0; t < in->targets.count; t++) in->target_of[in->targets.coefficients[t]] = t;
-    in->about = skin->about ? json_loadb(skin->about, skin->about_size, 0, NULL) : NULL;
     for (uint32_t i = 0; i < in->sources.count; i++) {
         const pelt_source *s = &in->sources.list[i];
         if (!moves(in, s)) continue;
         name_source(skin, s, name, sizeof name);
-        in->singular[in->support_count] = s->kind == PELT_SOURCE_RBF ? find_singular(in, name) : NULL;
+        view_singular *singular = &in->singular[in->support_count];
+        if (s->kind == PELT_SOURCE_RBF) singular->values = pelt_facts_singular(skin->facts, name, &singular->count);
         in->supports[in->support_count++] = i;
     }
     return PELT_OK;
@@ -84,18 +73,16 @@ pelt_result view_read_inside(view_skin *skin, pelt_error *error) {
 
 void view_inside_free(view_inside *in) {
     if (!in) return;
-    json_decref(in->about);
     pelt_arena_free(in->arena);
     free(in);
 }
 
 /* -- JSON -------------------------------------------------------------------------------------------------------- */
 
-static const char *kind_name(const view_inside *in, const pelt_source *s) {
-    const char *corrective = json_string_value(json_object_get(in->about, "corrective"));
+static const char *kind_name(const pelt_skin *skin, const pelt_source *s) {
     switch (s->kind) {
     case PELT_SOURCE_RBF:
-        return corrective && !strcmp(corrective, "eigen") ? "eigen" : "psd";
+        return skin->facts && skin->facts->corrective == PELT_CORRECTIVE_EIGEN ? "eigen" : "psd";
     case PELT_SOURCE_KERNEL:
         return "kernel";
     case PELT_SOURCE_FEATURES:
@@ -110,13 +97,14 @@ static const char *kind_name(const view_inside *in, const pelt_source *s) {
 static float displaced(const view_skin *skin, uint32_t support, float *amounts) {
     const view_inside *in = skin->inside;
     const pelt_source *s = &in->sources.list[in->supports[support]];
+    const view_singular *singular = &in->singular[support];
     float most = 0;
     memset(amounts, 0, skin->skin.vertex_count * sizeof *amounts);
     if (s->kind == PELT_SOURCE_WEIGHTED) pelt_skin_axis_weights(&skin->skin, in->supports[support], amounts);
     for (uint32_t k = 0, rank = 0; k < s->count; k++) {
         if (!displaces(in, s->first + k)) continue;
         const pelt_target *target = &in->targets.positions[in->target_of[s->first + k]];
-        double size = in->singular[support] ? json_number_value(json_array_get(in->singular[support], rank++)) : 1;
+        double size = !singular->values ? 1 : rank < singular->count ? singular->values[rank++] : 0;
         for (uint32_t i = 0; i < target->count; i++) {
             const float *d = target->deltas + 3 * (size_t)i;
             float length = (float)size * sqrtf(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
@@ -130,6 +118,12 @@ static float displaced(const view_skin *skin, uint32_t support, float *amounts) 
 static json_t *numbers(const uint32_t *list, uint32_t count) {
     json_t *array = json_array();
     for (uint32_t i = 0; i < count; i++) json_array_append_new(array, json_integer(list[i]));
+    return array;
+}
+
+static json_t *singular_json(const view_singular *s) {
+    json_t *array = s->values ? json_array() : json_null();
+    for (uint32_t i = 0; i < s->count; i++) json_array_append_new(array, pelt_json_number(s->values[i]));
     return array;
 }
 
@@ -154,9 +148,9 @@ static json_t *support_json(const view_skin *skin, view_place place, uint32_t su
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:i, s:s, s:o}", "joint",
                      s->joint_count ? json_integer(s->joints[0]) : json_null(), "joints",
                      numbers(s->joints, s->joint_count), "controls", numbers(s->controls, s->control_count), "name",
-                     pelt_json_text(name), "kind", kind_name(in, s), "singular_values",
-                     in->singular[support] ? json_incref(in->singular[support]) : json_null(), "points", (int)points,
-                     "weights", file, "coefficients", displacing(in, s));
+                     pelt_json_text(name), "kind", kind_name(&skin->skin, s), "singular_values",
+                     singular_json(&in->singular[support]), "points", (int)points, "weights", file, "coefficients",
+                     displacing(in, s));
 }
 
 pelt_result view_make_inside(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {

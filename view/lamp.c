@@ -17,9 +17,7 @@ struct view_lamp {
 static bool is_light(const char *path) {
     pelt_keys keys;
     pelt_bytes *bytes = pelt_keys_read(path, &keys, NULL);
-    json_t *about = bytes && keys.about ? json_loadb(keys.about, keys.about_size, 0, NULL) : NULL;
-    bool found = json_object_get(about, "relight") != NULL;
-    json_decref(about);
+    bool found = bytes && pelt_relight_is_light(&keys);
     pelt_bytes_free(bytes);
     return found;
 }
@@ -56,14 +54,14 @@ static json_t *three(const float v[3]) { return json_pack("[fff]", (double)v[0],
 static json_t *three_doubles(const double v[3]) { return json_pack("[fff]", v[0], v[1], v[2]); }
 
 static void middle(const struct view_lamp *lamp, float at[3]) {
-    pelt_light light = pelt_light_grid_at(&lamp->file.view, &lamp->file.about.grid, 0.5, 0.5);
+    pelt_light light = pelt_light_grid_at(&lamp->file.view, &lamp->file.facts.grid, 0.5, 0.5);
     memcpy(at, light.position, sizeof light.position);
 }
 
 json_t *view_lamp_json(view_box *box, uint32_t index) {
     const struct view_lamp *lamp = box->lamp;
     const pelt_light_view *v = &lamp->file.view;
-    const pelt_light_grid *grid = &lamp->file.about.grid;
+    const pelt_light_grid *grid = &lamp->file.facts.grid;
     pelt_extent extent = pelt_tracer_extent(v->tracer);
     json_t *keys = json_array();
     float at[3];

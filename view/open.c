@@ -149,6 +149,11 @@ static pelt_result read_box(view_box *box, const char *path, pelt_error *error) 
     if (result || box->lamp) return result;
     box->bytes = pelt_keys_read(path, &box->keys, error);
     if (!box->bytes) return error->code;
+    if (box->keys.shared)
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                         "%s: its values are light, but it does not say of which picture; train it again with pelt "
+                         "relight train",
+                         path);
     if (box->keys.component_count == 3) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                      "%s: its points have %u values each; only positions, three each, and light can be looked at", path,
@@ -233,11 +238,7 @@ static bool is_made_for(const pelt_skin *skin, const view_character *c) {
 
 /* Of several with one mesh, that whose file the skin names. */
 static bool is_named_by(const pelt_skin *skin, const view_character *c) {
-    json_t *about = skin->about ? json_loadb(skin->about, skin->about_size, 0, NULL) : NULL;
-    const char *path = json_string_value(json_object_get(about, "bundle"));
-    bool same = path && c->file && !strcmp(base_name(path), c->file);
-    json_decref(about);
-    return same;
+    return skin->facts && c->file && !strcmp(base_name(pelt_facts_text(skin->facts, PELT_FACT_BUNDLE)), c->file);
 }
 
 static pelt_result place_skin(pelt_view *view, view_skin *skin, pelt_error *error) {

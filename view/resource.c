@@ -43,9 +43,7 @@ static pelt_result need_truth_of_errors(pelt_view *view, view_place place, pelt_
 static pelt_result need_all_truth(pelt_view *view, view_place place, pelt_error *error) {
     const view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);
     if (!skin) return view_absent(error);
-    json_t *about = skin->skin.about ? json_loadb(skin->skin.about, skin->skin.about_size, 0, NULL) : NULL;
-    bool known = json_object_get(about, "holdout") || json_object_get(about, "train");
-    json_decref(about);
+    bool known = pelt_facts_measure(skin->skin.facts) != NULL;
     const view_character *c = view->characters[place.numbers[0]];
     pelt_result result = PELT_OK;
     for (uint32_t i = 0; c->bundle && !known && i < c->bundle->clip_count && !result; i++)

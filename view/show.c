@@ -3,6 +3,7 @@
 #include "view/show.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static json_t *text_or_null(const char *text) { return text ? pelt_json_text(text) : json_null(); }
 
@@ -109,15 +110,33 @@ static bool any_truth(const view_character *character) {
     return any;
 }
 
+static json_t *measure_or_null(const pelt_fact_measure *m) {
+    return m->frame_count ? view_measure_json(m) : json_null();
+}
+
+/* What a skin knows of its fit; null: it was made by an older pelt, or by no fit. */
+static json_t *facts_json(const pelt_facts *f) {
+    if (!f) return json_null();
+    const char *bundle = pelt_facts_text(f, PELT_FACT_BUNDLE), *slash = strrchr(bundle, '/');
+    json_t *clips = json_array();
+    for (uint32_t i = 0; i < f->clip_count; i++)
+        json_array_append_new(clips, pelt_json_text(pelt_facts_text(f, PELT_FACT_CLIPS + i)));
+    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "made_by",
+                     pelt_json_text(pelt_facts_text(f, PELT_FACT_MADE_BY)), "bundle",
+                     pelt_json_text(slash ? slash + 1 : bundle), "method", pelt_method_name((pelt_method)f->method),
+                     "blend", pelt_blend_name((pelt_blend)f->blend), "corrective",
+                     pelt_corrective_name((pelt_corrective_kind)f->corrective), "examples", (int)f->example_count,
+                     "clips", clips, "train", measure_or_null(&f->train), "holdout", measure_or_null(&f->holdout));
+}
+
 static json_t *skins_json(const view_character *character, uint32_t c) {
     json_t *list = json_array();
     for (uint32_t s = 0; s < character->skin_count; s++) {
         const view_skin *skin = character->skins[s];
-        json_t *about = skin->skin.about ? json_loadb(skin->skin.about, skin->skin.about_size, 0, NULL) : NULL;
         json_array_append_new(
             list, json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "name", pelt_json_text(skin->name), "file",
-                            named("data/c%u/skin%u.pelt", c, s), "bytes", (json_int_t)skin->bytes->size, "about",
-                            about ? about : json_null(), "figures", named("data/c%u/skin%u/figures.json", c, s),
+                            named("data/c%u/skin%u.pelt", c, s), "bytes", (json_int_t)skin->bytes->size, "facts",
+                            facts_json(skin->skin.facts), "figures", named("data/c%u/skin%u/figures.json", c, s),
                             "errors", any_truth(character) ? named("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),
                             "inside", named("data/c%u/skin%u/inside.json", c, s)));
     }

@@ -5,6 +5,7 @@
 
 #include "io/io.h"
 #include "io/surface.h"
+#include "model/facts.h"
 #include "model/sources.h"
 #include "model/targets.h"
 #include "rig/json.h"
@@ -17,6 +18,11 @@
 /* Most of each kind: also what clients can add. */
 enum { MOST_CHARACTERS = 64, MOST_SKINS = 256, MOST_BOXES = 64, MOST_FACE_CLIPS = 256, MOST_LOOSE = 256 };
 
+typedef struct view_singular {
+    const double *values; /* [count] in the skin; NULL: not known */
+    uint32_t count;
+} view_singular;
+
 /* What a skin's corrective is made of (inside.c). */
 typedef struct view_inside {
     pelt_sources sources;
@@ -25,8 +31,7 @@ typedef struct view_inside {
     uint32_t *target_of;        /* [coefficient] UINT32_MAX: it moves nothing */
     uint32_t support_count;     /* sources that move something: */
     uint32_t *supports;         /* [support_count] which they are */
-    json_t **singular;          /* [support_count] singular values in the skin's text, or NULL */
-    json_t *about;
+    view_singular *singular;    /* [support_count] what EigenSkin found for each */
     pelt_arena *arena;
 } view_inside;
 
@@ -135,6 +140,8 @@ pelt_result view_pack_mesh(const float *positions, const float *normals, uint32_
                            const uint32_t *triangles, uint32_t triangle_count, pelt_resource *out, pelt_error *error);
 
 /* figures.c */
+/* What is not known is null. */
+json_t *view_measure_json(const pelt_fact_measure *measure);
 pelt_result view_make_figures(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_errors(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 

@@ -328,31 +328,47 @@ static json_t *describe(const pelt_keys_options *o, const pelt_keys_report *r) {
                      "by_controls", (int)r->by_controls, "error_by_keys", curve);
 }
 
-/* Adds the caller's description. */
-static pelt_result add_words(const pelt_keys_options *o, const pelt_keys *keys, json_t *about, pelt_error *error) {
-    char *text = NULL;
+/* Asks the caller for its description, and adds the part for people. */
+static pelt_result add_words(const pelt_keys_options *o, const pelt_keys *keys, pelt_keys_words *words, json_t *about,
+                             pelt_error *error) {
     pelt_error told = {0};
-    pelt_result result = o->describe ? o->describe(o->describe_user, keys, &text, &told) : PELT_OK;
+    pelt_result result = o->describe ? o->describe(o->describe_user, keys, words, &told) : PELT_OK;
     if (result) pelt_fail(error, result, "%s", *told.text ? told.text : "describe: the function failed");
-    json_t *more = !result && text ? json_loads(text, 0, NULL) : NULL;
-    if (text && !result && json_object_update(about, more))
-        result = pelt_fail_option(error, "describe", "expected a JSON object, not \"%.40s\"", text);
+    json_t *more = !result && words->text ? json_loads(words->text, 0, NULL) : NULL;
+    if (words->text && !result && json_object_update(about, more))
+        result = pelt_fail_option(error, "describe", "expected a JSON object, not \"%.40s\"", words->text);
     json_decref(more);
-    free(text);
     return result;
 }
 
+/* Where nothing could be held out there is no error. */
+static uint32_t make_curve(const pelt_keys_report *r, pelt_keys_error curve[PELT_KEYS_CURVE]) {
+    uint32_t count = 0;
+    for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)
+        if (isfinite((float)r->curve_error[i]))
+            curve[count++] = (pelt_keys_error){r->curve_keys[i], (float)r->curve_error[i]};
+    return count;
+}
+
 static pelt_bytes *pack(const training *g, pelt_error *error) {
-    json_t *about = describe(g->t.options, g->report);
+    const pelt_keys_options *o = g->t.options;
+    pelt_keys_error curve[PELT_KEYS_CURVE];
+    pelt_keys_words words = {0};
+    json_t *about = describe(o, g->report);
     pelt_bytes *bytes = NULL;
-    pelt_result result = about ? add_words(g->t.options, &g->keys, about, error) : pelt_no_memory(error);
+    pelt_result result = about ? add_words(o, &g->keys, &words, about, error) : pelt_no_memory(error);
     char *text = result ? NULL : pelt_json_dump(about, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    if (text)
-        bytes = pelt_keys_pack(&g->keys, text, error);
-    else if (!result)
+    if (text) {
+        pelt_keys keys = g->keys;
+        keys.curve_count = make_curve(g->report, curve), keys.curve = keys.curve_count ? curve : NULL;
+        keys.user_size = words.data ? words.size : 0, keys.user_data = keys.user_size ? words.data : NULL;
+        keys.about = text, keys.about_size = (uint32_t)strlen(text);
+        bytes = pelt_keys_pack(&keys, error);
+    } else if (!result) {
         pelt_no_memory(error);
+    }
     json_decref(about);
-    free(text);
+    free(text), free(words.text), free(words.data);
     return bytes;
 }
 

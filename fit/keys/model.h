@@ -45,6 +45,6 @@ void pelt_keys_controls(pelt_keys_model *model, const pelt_frames *frames);
 pelt_result pelt_keys_form(const pelt_keys_model *model, pelt_keys *keys, pelt_error *error);
 
 /* The bytes of a .keys file. */
-pelt_bytes *pelt_keys_pack(const pelt_keys *keys, const char *about, pelt_error *error);
+pelt_bytes *pelt_keys_pack(const pelt_keys *keys, pelt_error *error);
 
 #endif

@@ -4,20 +4,16 @@
    floats are precise enough in A, for large and small vectors alike. */
 
 #include "fit/keys/model.h"
-#include "runtime/container.h"
+#include "pack/sections.h"
 #include "runtime/half.h"
 #include "runtime/keys_format.h"
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct packing {
     const pelt_keys_model *m;
     pelt_arena *arena;
     pelt_keys keys;
 } packing;
-
-static size_t round_up(uint64_t size) { return (size_t)(size + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
 
 /* One unit of coordinate m, in units of the values. */
 static double unit_of(const packing *p, size_t m) {
@@ -127,8 +123,6 @@ pelt_result pelt_keys_form(const pelt_keys_model *m, pelt_keys *keys, pelt_error
 static pelt_keys_header header_of(const pelt_keys *keys) {
     return (pelt_keys_header){.magic = PELT_KEYS_MAGIC,
                               .version = PELT_KEYS_VERSION,
-                              .section_count = PELT_KEYS_SECTION_COUNT - (keys->witness_count ? 0 : 2) -
-                                               (keys->control_count ? 0 : 1),
                               .point_count = keys->point_count,
                               .component_count = keys->component_count,
                               .key_count = keys->key_count,
@@ -140,42 +134,20 @@ static pelt_keys_header header_of(const pelt_keys *keys) {
                               .frame_count = keys->frame_count};
 }
 
-pelt_bytes *pelt_keys_pack(const pelt_keys *formed, const char *about, pelt_error *error) {
-    pelt_keys described = *formed, *keys = &described;
-    described.about = about;
-    const struct {
-        uint32_t kind, flags;
-        uint64_t size;
-        const void *data;
-    } all[] = {
-#define ENTRY(name, code, field, size, always) {code, always ? PELT_SECTION_REQUIRED : 0, size, keys->field},
-        PELT_KEYS_SECTIONS(ENTRY)
-#undef ENTRY
+pelt_bytes *pelt_keys_pack(const pelt_keys *keys, pelt_error *error) {
+    pelt_packed_section sections[] = {
+#define SECTION(name, code, field, size, always) {code, always ? PELT_SECTION_REQUIRED : 0, size, keys->field},
+        PELT_KEYS_SECTIONS(SECTION)
+#undef SECTION
     };
     pelt_keys_header header = header_of(keys);
-    pelt_file_section table[PELT_KEYS_SECTION_COUNT] = {0};
-    const void *data[PELT_KEYS_SECTION_COUNT];
-    uint32_t count = 0;
-    size_t size = round_up(sizeof header + header.section_count * sizeof *table);
-    for (int k = 0; k < PELT_KEYS_SECTION_COUNT; k++) {
-        if (!all[k].data) continue; /* no witnesses, no controls */
-        pelt_file_section *section = &table[count];
-        *section = (pelt_file_section){.kind = all[k].kind, .flags = all[k].flags, .offset = size, .size = all[k].size};
-        if (k == PELT_KEYS_SECTION_ABOUT) section->flags = 0, section->size = strlen(about) + 1;
-        if (k == PELT_KEYS_SECTION_WITNESSES) section->size = 4 * (uint64_t)keys->witness_count;
-        if (k == PELT_KEYS_SECTION_CONTROLS) section->size = keys->control_count * sizeof(pelt_control_range);
-        size += round_up(section->size);
-        data[count++] = all[k].data;
-    }
-    header.file_size = size;
-    pelt_bytes *out = malloc(sizeof *out);
-    uint8_t *bytes = aligned_alloc(PELT_ALIGN, size);
-    if (!out || !bytes) return free(out), free(bytes), pelt_no_memory(error), NULL;
-    memset(bytes, 0, size);
-    memcpy(bytes, &header, sizeof header);
-    memcpy(bytes + sizeof header, table, count * sizeof *table);
-    for (uint32_t k = 0; k < count; k++) memcpy(bytes + table[k].offset, data[k], table[k].size);
-    *out = (pelt_bytes){bytes, size};
+    sections[PELT_KEYS_SECTION_WITNESSES].size = 4 * (uint64_t)keys->witness_count;
+    sections[PELT_KEYS_SECTION_CONTROLS].size = keys->control_count * sizeof(pelt_control_range);
+    sections[PELT_KEYS_SECTION_CURVE].size = keys->curve_count * sizeof(pelt_keys_error);
+    sections[PELT_KEYS_SECTION_USER].size = keys->user_size;
+    sections[PELT_KEYS_SECTION_ABOUT].flags = 0, sections[PELT_KEYS_SECTION_ABOUT].size = keys->about_size + 1;
+    pelt_bytes *out = pelt_pack_sections(&header, sections, PELT_KEYS_SECTION_COUNT, error);
+    if (!out) return NULL;
     pelt_keys opened;
     pelt_result result = pelt_keys_open(out->bytes, out->size, &opened);
     if (!result) return out;

@@ -330,6 +330,19 @@ int pelt_measure_is_relative(const pelt_measure *measure) {
     return measure && (measure->rel_err > 0 || measure->blend_fraction > exact_blend);
 }
 
+static double known(double value) { return isfinite(value) ? value : -1; }
+
+pelt_fact_measure pelt_measure_facts(const pelt_measure *m) {
+    if (!m) return (pelt_fact_measure){.rms = -1, .max = -1, .rel_err = -1, .roughness = -1, .normal_rms_degrees = -1};
+    bool relative = pelt_measure_is_relative(m);
+    return (pelt_fact_measure){.rms = known(m->rms),
+                               .max = known(m->max),
+                               .rel_err = relative ? known(m->rel_err) : -1,
+                               .roughness = relative ? known(m->roughness) : -1,
+                               .normal_rms_degrees = known(m->normal_rms_degrees),
+                               .frame_count = m->frame_count};
+}
+
 pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                     uint32_t threads, pelt_error *error) {
     return pelt_measure_watched(skin, bundle, examples, threads, NULL, error);

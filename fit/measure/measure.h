@@ -4,8 +4,12 @@
 #define PELT_MEASURE_H
 
 #include "rig/rig.h"
+#include "runtime/format.h"
 
 pelt_measure *pelt_measure_watched(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                    uint32_t threads, const pelt_progress *progress, pelt_error *error);
+
+/* What a file keeps of it; of NULL, that there was none. */
+pelt_fact_measure pelt_measure_facts(const pelt_measure *measure);
 
 #endif

@@ -67,6 +67,12 @@ typedef struct pelt_control_range {
     float low, high; /* low <= high */
 } pelt_control_range;
 
+/* A point of the curve of errors against numbers of keys. */
+typedef struct pelt_keys_error {
+    uint32_t keys; /* at least 1 */
+    float error;   /* largest of a point in 99.5% of frames held out, as a fraction of the diagonal; not negative */
+} pelt_keys_error;
+
 /* An opened .keys file: counts, and pointers into the bytes given to pelt_keys_open. A plain value with nothing to
    free; read-only, except `isa`. docs/keys-format.md says more of each array. */
 typedef struct pelt_keys {
@@ -100,7 +106,11 @@ typedef struct pelt_keys {
     uint32_t witness_count;
     const pelt_control_range *control_ranges; /* [control_count]; NULL: not known */
     uint32_t control_count;
-    const char *about; /* UTF-8 JSON text for people and tools */
+    const pelt_keys_error *curve; /* [curve_count] what more keys would have brought; NULL: not known */
+    uint32_t curve_count;
+    const void *user_data; /* [user_size] bytes of the program that trained it, for itself: not checked; NULL: none */
+    uint32_t user_size;
+    const char *about; /* UTF-8 JSON text for people; nothing in pelt reads it back */
     uint32_t about_size;
 
     pelt_isa isa; /* as in pelt_skin */

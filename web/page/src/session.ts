@@ -144,8 +144,7 @@ export class Session implements App {
   // The first with a truth that the skin was not trained on, else the first with a truth, else the first.
   private firstClip() {
     const clips = this.clips();
-    const about = this.character()?.skins[0]?.about as { train?: { clip?: string } } | undefined;
-    const trained = String(about?.train?.clip ?? '').split(',');
+    const trained = this.character()?.skins[0]?.facts?.clips ?? [];
     const unseen = clips.findIndex(({ name, truth }) => truth && !trained.includes(name));
     return Math.max(0, unseen < 0 ? clips.findIndex(({ truth }) => truth) : unseen);
   }

@@ -26,23 +26,38 @@ export interface Clip {
   truth: string | null; // f32 [3 vertices] of frame %d
 }
 
-export interface Figures {
+export interface Measure {
   rel_err: number | null; // relative to a linear blend with the file's own weights
   rms: number;
   max: number;
   roughness: number | null;
   normals: number | null; // degrees
+  frames: number;
+}
+
+export interface Figures extends Measure {
   on: string; // "held out", "training" or "measured"
-  clip?: string;
-  frames?: number;
   nanoseconds: number | null; // a vertex, on one core of the server's machine
+}
+
+/** What a skin knows of its fit. */
+export interface Facts {
+  made_by: string;
+  bundle: string;
+  method: string;
+  blend: string;
+  corrective: string;
+  examples: number;
+  clips: string[]; // that it was trained on
+  train: Measure | null;
+  holdout: Measure | null;
 }
 
 export interface Skin {
   name: string;
   file: string;
   bytes: number;
-  about: unknown;
+  facts: Facts | null; // null: an older pelt made it
   figures: string | null; // Figures or null
   errors: string | null; // Errors of clip %d
   inside: string | null;

@@ -38,7 +38,7 @@ const MOST_SLIDERS = 24; // of one support: more are no use to a person
 
 /** The least and the most of every coefficient over frames of the training clips, at most 300 of them. */
 async function coefficientRanges(app: App, character: Character, skin: Skin): Promise<Ranges | null> {
-  const { clips } = trainingClips(character, skin.about);
+  const { clips } = trainingClips(character, app.store.get().skin);
   const frames = clips.reduce((sum, clip) => sum + clip.frames, 0);
   const count = app.posed()?.coefficients.length ?? 0;
   if (!frames || !count) return null;

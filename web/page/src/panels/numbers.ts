@@ -3,6 +3,7 @@
 import type { App, Panel } from '../app';
 import { el, section } from '../dom';
 import { bytesText, quantile, short } from '../heat';
+import type { Facts, Measure } from '../show';
 import './numbers.css';
 
 type Pair = [string, string, string?];
@@ -34,20 +35,20 @@ function frameFigures(app: App): Pair[] {
   ];
 }
 
-// The skin's own account of itself, as far as it is words and numbers and not too deep.
-function flatten(value: unknown, name = '', depth = 0): Pair[] {
-  if (value === null || value === undefined || value === '') return [];
-  if (name === 'bundle') return [[name, String(value).replace(/.*[\\/]/, '')]];
-  if (Array.isArray(value)) {
-    const plain = value.every((item) => typeof item !== 'object');
-    if (!plain || value.length === 0) return [];
-    const text = value.slice(0, 8).map(String).join(', ');
-    return [[name, value.length > 8 ? `${text} … (${value.length})` : text]];
-  }
-  if (typeof value === 'object') {
-    return depth > 1 ? [] : Object.entries(value).filter(([key]) => key !== 'details').flatMap(([key, inner]) => flatten(inner, name ? `${name} ${key}` : key, depth + 1));
-  }
-  return [[name.replaceAll('_', ' '), typeof value === 'number' && !Number.isInteger(value) ? short(value) : String(value)]];
+const measurePairs = (on: string, measure: Measure | null): Pair[] => !measure ? [] : [
+  [`${on}: rms`, short(measure.rms)],
+  [`${on}: largest`, short(measure.max)],
+  [`${on}: rel err`, measure.rel_err === null ? 'unknown' : short(measure.rel_err), "Relative to a linear blend with the file's own weights"],
+  [`${on}: frames`, String(measure.frames)],
+];
+
+function factPairs(facts: Facts | null): Pair[] {
+  if (!facts) return [['its fit', 'unknown', 'An older pelt made it; fit it again to see what it was trained on']];
+  return [
+    ['made by', facts.made_by], ['bundle', facts.bundle], ['method', facts.method], ['blend', facts.blend],
+    ['corrective', facts.corrective], ['trained on', facts.clips.join(', ')], ['examples', String(facts.examples)],
+    ...measurePairs('training', facts.train), ...measurePairs('held out', facts.holdout),
+  ];
 }
 
 export const numbers: Panel = {
@@ -80,7 +81,7 @@ export const numbers: Panel = {
       times.length = 0;
       const subject = app.subject();
       const now = subject?.kind === 'character' ? subject.character.skins[app.store.get().skin] : null;
-      skin.replaceChildren(now ? list([['file', bytesText(now.bytes)], ...flatten(now.about)]) : el('p', { className: 'hint' }, 'No skin is open.'));
+      skin.replaceChildren(now ? list([['file', bytesText(now.bytes)], ...factPairs(now.facts)]) : el('p', { className: 'hint' }, 'No skin is open.'));
     };
     // Ten times a second is enough for a reader, and playing must not pay for it.
     let due = 0;
@@ -94,7 +95,7 @@ export const numbers: Panel = {
     drawSkin();
     drawSpeed(0);
     times.length = 0;
-    element.append(section('This frame', frame), section('Speed in this browser', speed), section('What the skin says of itself', skin));
+    element.append(section('This frame', frame), section('Speed in this browser', speed), section('What the skin knows of itself', skin));
     return { shown: () => { shown = true; drawFrame(); drawSkin(); }, hidden: () => { shown = false; } };
   },
 };

@@ -14,10 +14,9 @@ import { beyond, boneAxes, findMirror, mirrored, nearest, poseText, readPose, re
 import { rangeSlider, type RangeSlider } from './range_slider';
 import { fromTurns, toTurns, type Quaternion, type Triple } from './rotation';
 
-/** The clips that the skin says it was trained on; all of the character's where it says nothing. */
-export function trainingClips(character: Character, about: unknown): { clips: Clip[]; known: boolean } {
-  const trained = (about as { train?: { clip?: unknown } } | null)?.train?.clip;
-  const names = typeof trained === 'string' ? trained.split(',') : [];
+/** The clips that the skin was trained on; all of the character's where it does not know. */
+export function trainingClips(character: Character, skin: number): { clips: Clip[]; known: boolean } {
+  const names = character.skins[skin]?.facts?.clips ?? [];
   const clips = character.clips.filter((clip) => names.includes(clip.name));
   return clips.length ? { clips, known: true } : { clips: character.clips, known: false };
 }
@@ -111,8 +110,7 @@ class Pulling {
     this.mirror = joints.length ? findMirror(joints) : null;
     this.mirrorButton.disabled = !this.mirror;
     this.mirrorButton.title = this.mirror ? 'Left becomes right and right left' : 'No joint has a partner on another side, by name or by place';
-    const about = this.character?.skins[this.app.store.get().skin]?.about;
-    this.trained = this.character ? trainingClips(this.character, about) : { clips: [], known: false };
+    this.trained = this.character ? trainingClips(this.character, this.app.store.get().skin) : { clips: [], known: false };
     this.poses = null;
     this.shown.clear();
     this.missing.textContent = joints.length ? '' : 'There is no skeleton to pull here.';

@@ -1,7 +1,7 @@
-/* about.h: what a .keys file of light says of itself, and what training frames say of theirs. */
+/* facts.h: what a .keys file of light knows of itself, and what training frames say of theirs. */
 
-#ifndef PELT_LIGHT_ABOUT_H
-#define PELT_LIGHT_ABOUT_H
+#ifndef PELT_LIGHT_FACTS_H
+#define PELT_LIGHT_FACTS_H
 
 #include "light/relight.h"
 #include "rig/json.h"
@@ -17,7 +17,10 @@ json_t *pelt_light_moves_json(const pelt_light_arrangement *arrangement);
 /* Numbers that tell whether a scene is still the same, and how far they may be off by rounding. */
 void pelt_light_marks(const pelt_light_view *view, double marks[PELT_LIGHT_MARKS], double slack[PELT_LIGHT_MARKS]);
 
-/* False when key points are not of light. */
-bool pelt_relight_read_about(const pelt_keys *keys, pelt_relight_about *about);
+/* The facts as a .keys file has them. */
+pelt_result pelt_relight_describe(const pelt_relight_facts *facts, pelt_keys_words *words, pelt_error *error);
+/* False when key points are not of light, or were trained before files said so by bytes. Texts of the arrangement are those
+   of the file. */
+bool pelt_relight_read_facts(const pelt_keys *keys, pelt_relight_facts *facts);
 
 #endif

@@ -1,0 +1,20 @@
+/* sections.h: writes files of sections, skins and .keys alike (runtime/container.h): a header, a table, the sections. */
+
+#ifndef PELT_SECTIONS_H
+#define PELT_SECTIONS_H
+
+#include "rig/rig.h"
+#include "runtime/container.h"
+
+typedef struct pelt_packed_section {
+    uint32_t kind, flags;
+    uint64_t size;
+    const void *data; /* NULL: the file has no such section */
+} pelt_packed_section;
+
+/* `header` is PELT_HEADER_SIZE bytes that begin with a pelt_container, whose section_count and file_size are filled in.
+   NULL when there is no memory. */
+pelt_bytes *pelt_pack_sections(const void *header, const pelt_packed_section *sections, uint32_t count,
+                               pelt_error *error);
+
+#endif
