@@ -417,12 +417,12 @@ void pelt_axis_pose(const pelt_corrective_job *job, const pelt_file_axis *axis, 
 
 void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch) {
     char *own = (char *)scratch + pelt_pose_layout(skin).size;
-    pelt_corrective_job job = {skin, own, pelt_corrective_layout(skin)};
+    pelt_corrective_job job = {skin, own, pelt_corrective_layout(skin), pelt_loops_of(skin->isa)};
     float *rotations = (float *)(own + job.at.rotations), *translations = (float *)(own + job.at.translations);
     if (input->locals)
         place_locals(skin, input->locals, rotations, translations);
     else
         place_globals(skin, input->globals, rotations, translations);
     place_controls(skin, input->controls, (float *)(own + job.at.controls));
-    pelt_loops_of(skin->isa)->pose_corrective(&job);
+    job.loops->pose_corrective(&job);
 }

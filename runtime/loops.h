@@ -146,6 +146,7 @@ typedef struct pelt_corrective_job {
     const pelt_skin *skin;
     char *scratch; /* where `at` counts from */
     pelt_corrective_offsets at;
+    const struct pelt_loops *loops;
 } pelt_corrective_job;
 
 /* The pose as an axis sees it: a rotation, or what distances are differences of. */
@@ -216,11 +217,15 @@ typedef struct pelt_loops {
     void (*deliver)(const pelt_delivery *delivery);
     int (*pose_joints)(const pelt_joints_job *job); /* returns whether all matrices are rigid */
     void (*pose_corrective)(const pelt_corrective_job *job);
+    void (*short_features)(const pelt_corrective_job *job, const pelt_file_features *f); /* a part of pose_corrective */
     void (*fill)(const pelt_fill_job *job);
 } pelt_loops;
 
 extern const pelt_loops pelt_loops_scalar, pelt_loops_simd128, pelt_loops_avx2, pelt_loops_avx512,
     pelt_loops_avx512_vnni;
+
+/* What pelt_loops_avx512_vnni has of its own. */
+void pelt_short_features_vnni(const pelt_corrective_job *job, const pelt_file_features *f);
 
 /* Those of an instruction set that works; of one that this build does not have, the scalar ones. */
 const pelt_loops *pelt_loops_of(pelt_isa isa);

@@ -1,5 +1,13 @@
-/* loops_avx512_vnni.c: the loops of loops_avx512.c, for processors that multiply pairs of numbers of 16 bits and add them to a
-   sum in one instruction. Results are the same. */
+/* loops_avx512_vnni.c: short_features.inc for processors that multiply pairs of numbers of 16 bits and add them to a sum in
+   one instruction. Results are the same. */
 
-#define LOOPS pelt_loops_avx512_vnni
-#include "runtime/loops_avx512.c"
+#include "runtime/loops.h"
+
+#if defined(__AVX512VNNI__)
+#include "runtime/wide_avx512.h"
+#include "runtime/wide.inc"
+
+#include "runtime/short_features.inc"
+
+void pelt_short_features_vnni(const pelt_corrective_job *job, const pelt_file_features *f) { short_features(job, f); }
+#endif

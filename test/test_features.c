@@ -131,9 +131,11 @@ static void both_kinds_of_avx512_give_the_same_bits(void **state) {
             maker_pose(r.bundle, &seed, 1, locals);
             if (pose == 2) locals[1] = locals[2] = r.bundle->skeleton.rest[1];
             maker_run(&r, PELT_ISA_AVX512, locals, (float[MAKER_CONTROLS]){0.2f, -0.3f});
-            pelt_loops_avx512.pose_corrective(&job);
+            job.loops = &pelt_loops_avx512;
+            job.loops->pose_corrective(&job);
             memcpy(kept, maker_coefficients(&r), r.count * sizeof *kept);
-            pelt_loops_avx512_vnni.pose_corrective(&job);
+            job.loops = &pelt_loops_avx512_vnni;
+            job.loops->pose_corrective(&job);
             assert_memory_equal(kept, maker_coefficients(&r), r.count * sizeof *kept);
             double size = 0;
             for (uint32_t k = 0; k < r.count; k++) size = fmax(size, fabsf(kept[k]));
